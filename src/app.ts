@@ -7,6 +7,7 @@ import { useContractMessages } from './contract/messages.ts';
 import { LOOKUP_PATH } from './contract/model-lookup.ts';
 import { type AppEnv, requestContext } from './middleware/context.ts';
 import { onError, onNotFound } from './middleware/error-envelopes.ts';
+import { mountBrowserAccess } from './routes/browsers.ts';
 import { mountCalls } from './routes/calls.ts';
 import { mountCompression } from './routes/compression.ts';
 import { mountCustomers } from './routes/customers.ts';
@@ -34,6 +35,7 @@ export function createApp(): Hono<AppEnv> {
   app.notFound(onNotFound);
   app.onError(onError);
   app.route('/', gateway());
+  mountBrowserAccess(app);
   mountCalls(app);
   mountCustomers(app);
   mountReadings(app);

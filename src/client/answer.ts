@@ -47,7 +47,9 @@ function refusal(answer: RawAnswer, said: Json | null): CallmeterError {
   const code = codeOf(status, said);
   if (code === null) return invalid(answer, status < 400 ? 'a redirect' : "whose body is not the service's");
   const details: ErrorDetails = { ...said, ...(retryAfterMs !== undefined && { retryAfterMs }) };
-  const message = typeof said?.message === 'string' ? `${said.code}: ${said.message}` : `answered with ${status}`;
+  const hint = typeof said?.hint === 'string' ? `; ${said.hint}` : '';
+  const message =
+    typeof said?.message === 'string' ? `${said.code}: ${said.message}${hint}` : `answered with ${status}`;
   return new CallmeterError(code, `${operation}: ${message}`, { status, correlationId, details });
 }
 

@@ -28,6 +28,8 @@ export interface ErrorDetails {
   details?: { path: string; message: string }[];
   /** The scope that the API key lacks. */
   requiredScope?: string;
+  /** What to change, where code and message do not say it. It is part of the error's message too. */
+  hint?: string;
   /** How long to wait before a retry, in milliseconds, as the service asked. */
   retryAfterMs?: number;
   [member: string]: unknown;

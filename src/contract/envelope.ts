@@ -41,6 +41,7 @@ export const ErrorEnvelope = z.object({
       .describe('Each rule that the input broke'),
     reason: z.string().optional().describe('API_KEY_SCOPE_REQUIRED where a scope is missing'),
     requiredScope: z.string().optional().describe('The scope that the key lacks'),
+    hint: z.string().optional().describe('What to change, where code and message do not say it'),
   }),
   correlationId,
 });

@@ -60,6 +60,12 @@ export const quantity = z
 
 export const usd = z.number().nonnegative().max(1_000_000);
 
+/** A boolean of a query, which has text. */
+export const flag = z
+  .enum(['true', 'false'])
+  .transform((value) => value === 'true')
+  .pipe(z.boolean());
+
 /** `limit` and `cursor` of every list. */
 /** A name and an id of 255 characters in UTF-8 and base64. */
 const CURSOR_LENGTH_MAX = 3_000;

@@ -31,7 +31,7 @@ export function resolveIdentity(body: unknown): unknown {
   for (const [field, names] of Object.entries(NESTED_NAMES)) {
     const snake = toSnakeCase(field);
     const candidates = [body[field], body[snake], ...[...names, field, snake].map((name) => nested[name])];
-    const found = candidates.find((candidate) => candidate !== undefined);
+    const found = candidates.find((candidate) => candidate !== undefined && candidate !== null);
     if (found !== undefined) resolved[field] = found;
   }
   return resolved;
@@ -41,6 +41,6 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function toSnakeCase(name: string): string {
+export function toSnakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -4,6 +4,7 @@
  * Unlike the metering interface: plain JSON without the envelope, no credential, and errors as `{ error, message }`.
  */
 import { z } from 'zod';
+import { flag } from './fields.ts';
 
 export const LOOKUP_PATH = '/v1/model-alternatives';
 
@@ -41,7 +42,6 @@ const LIST_ITEMS_MAX = 100;
 const LIST_LENGTH_MAX = 8_000;
 
 const tokenCount = z.coerce.number<string>().min(0).max(TOKENS_MAX);
-const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
 
 /** A comma-separated list, sorted and without empty items, so that its spelling does not affect a decision. */
 function list<Item extends z.ZodType<string, string>>(item: Item) {
@@ -71,7 +71,9 @@ export const LookupQuery = z
     maxPriceIncreasePercent: numeric(z.coerce.number<string>().min(0).max(1000))
       .default(20)
       .describe('Bound on the price increase'),
-    requiredParameters: list(z.enum(CAPABILITIES)).default([]).describe('Capabilities that a candidate must have'),
+    requiredParameters: list(z.enum(CAPABILITIES))
+      .default([])
+      .describe('Capabilities that a candidate must have, comma-separated'),
     minimumContext: numeric(tokenCount).optional().describe('Least context in tokens'),
     minimumOutput: numeric(tokenCount).optional().describe('Least output limit in tokens'),
     endpoint: z
@@ -79,8 +81,12 @@ export const LookupQuery = z
       .regex(/^[a-zA-Z0-9_./-]{1,100}$/, 'must be 1 to 100 letters, digits, and the characters _ . / -')
       .optional()
       .describe('Provider endpoint or operation that a candidate must have'),
-    allowedProviders: list(z.enum(PROVIDERS)).default([]).describe('Providers to choose from; empty means all'),
-    allowedModelKeys: list(z.string().max(330)).default([]).describe('Model keys to choose from; empty means all'),
+    allowedProviders: list(z.enum(PROVIDERS))
+      .default([])
+      .describe('Providers to choose from, comma-separated; empty means all'),
+    allowedModelKeys: list(z.string().max(330))
+      .default([])
+      .describe('Model keys to choose from, comma-separated; empty means all'),
     allowPreview: flag.default(false).describe('Preview models may be candidates'),
     allowAutoApply: flag.default(false).describe('Asks for an evaluation; nothing is ever applied'),
   })

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { Subscription } from './entitlements.ts';
-import { customerId, instant, ListQuery } from './fields.ts';
+import { customerId, flag, instant, ListQuery } from './fields.ts';
 import { Period, timezone } from './usage-summary.ts';
 
 export const ForecastMetric = z.enum([
@@ -28,18 +28,11 @@ export const ForecastQuery = z.object({
   timezone,
 });
 
-const flag = (what: string) =>
-  z
-    .enum(['true', 'false'])
-    .default('true')
-    .transform((value) => value === 'true')
-    .describe(`${what}; default true`);
-
 export const UsageContextQuery = z.object({
   timezone,
   forecastMetric: ForecastMetric.default('calls').describe('What is forecast'),
-  includeForecast: flag('Whether the forecast is made'),
-  includeSignals: flag('Whether signals and review reasons are looked for'),
+  includeForecast: flag.default(true).describe('Whether the forecast is made'),
+  includeSignals: flag.default(true).describe('Whether signals and review reasons are looked for'),
 });
 
 export type UsageContextQuery = z.infer<typeof UsageContextQuery>;

@@ -2,12 +2,17 @@
  * Everything that is checked before a use case runs, in the order in which refusals are due (401, 406, 403, 415, 413,
  * 400). The metering interface and the gateway share these checks; an `ApiStyle` says in what they differ.
  */
+import type { z } from 'zod';
+import { MEDIA_TYPE } from '../contract/envelope.ts';
 import type { Refusal, Result } from '../contract/errors.ts';
 import type { Operation } from '../contract/operations.ts';
 import type { Credential } from '../storage/credentials.ts';
+import { withoutAbsent } from './absent-members.ts';
+import { acceptedType } from './accept.ts';
 import type { AppContext } from './context.ts';
 import { requireCredential, requireScopes } from './credentials.ts';
 import { bodyBytesMax, checkIdempotencyHeader, readForm, readJson, requireAccept, validate } from './input.ts';
+import { namedQuery } from './query.ts';
 
 export const BODY_BYTES_MAX = 64 * 1024;
 
@@ -22,8 +27,13 @@ export type RouteSpec = Pick<
 
 /** What differs between the metering interface and the gateway. */
 export interface ApiStyle {
-  /** Requests with an API key must accept the vendor media type. */
+  /** Requests with an API key must accept the vendor media type, and their answers have it. */
   requiresAccept: boolean;
+  /**
+   * A member of a body that is null is absent, and a parameter of a query that the route does not have is refused. The
+   * gateway passes both on to vendors.
+   */
+  isContract?: true;
   bodyBytesMax: number;
   /** Whether a session may send this body. */
   checkSessionBody(credential: SessionCredential, body: unknown, path: string): Result;
@@ -39,9 +49,12 @@ export async function checkRequest(
   operation: RouteSpec,
 ): Promise<Result<{ input: { params: unknown; query: unknown; body: unknown } }>> {
   const { security, params, query, method } = operation;
+  const typed = style.requiresAccept && security.kind === 'apiKey';
+  const accepted = typed ? acceptedType(c.req.header('Accept')) : null;
+  if (typed) c.set('mediaType', accepted ?? MEDIA_TYPE);
   const authenticated = await requireCredential(c, security);
   if (!authenticated.ok) return authenticated;
-  const acceptable = style.requiresAccept && security.kind === 'apiKey' ? requireAccept(c) : authenticated;
+  const acceptable = typed ? requireAccept(accepted) : authenticated;
   if (!acceptable.ok) return acceptable;
   const permitted = requireScopes(c, security);
   if (!permitted.ok) return permitted;
@@ -51,7 +64,7 @@ export async function checkRequest(
   if (!keyed.ok) return keyed;
   const ofPath = params ? validate(params, c.req.param()) : NOTHING;
   if (!ofPath.ok) return ofPath;
-  const ofQuery = query ? validate(query, queryOf(c)) : NOTHING;
+  const ofQuery = query ? readQuery(c, style, query) : NOTHING;
   if (!ofQuery.ok) return ofQuery;
   return { ok: true, input: { params: ofPath.value, query: ofQuery.value, body: body.value } };
 }
@@ -70,10 +83,14 @@ async function readBody(
   if (!schema) return readForm(c, bytesMax);
   const json = await readJson(c, bytesMax);
   if (!json.ok) return json;
-  const open = credential?.session
-    ? style.checkSessionBody(credential as SessionCredential, json.value, path)
-    : NOTHING;
-  return open.ok ? validate(schema, json.value) : open;
+  const value = style.isContract ? withoutAbsent(schema, json.value) : json.value;
+  const open = credential?.session ? style.checkSessionBody(credential as SessionCredential, value, path) : NOTHING;
+  return open.ok ? validate(schema, value) : open;
+}
+
+function readQuery(c: AppContext, style: ApiStyle, schema: z.ZodObject): Result<{ value: unknown }> {
+  const named = style.isContract ? namedQuery(schema, queryOf(c)) : { ok: true as const, value: queryOf(c) };
+  return named.ok ? validate(schema, named.value) : named;
 }
 
 /** A parameter that comes once is a text, one that comes more often a list. */

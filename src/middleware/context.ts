@@ -12,6 +12,8 @@ export interface AppEnv {
     correlationId: string;
     /** Set where the operation asks for an API key. */
     credential: Credential;
+    /** Of the answer, where the request may ask for one; else it is application/json. */
+    mediaType?: string;
   };
 }
 

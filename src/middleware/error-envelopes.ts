@@ -20,7 +20,7 @@ import { log } from '../platform/log.ts';
 import { thrownRefusal } from '../platform/unavailable.ts';
 import type { AppContext } from './context.ts';
 
-const JSON_TYPE = { 'Content-Type': 'application/json' };
+const JSON_TYPE = 'application/json';
 /** When it is not known how long to wait. */
 const RETRY_AFTER_SECONDS = 1;
 
@@ -37,7 +37,7 @@ export function answerResponse(c: AppContext, answer: Answer<unknown> | Serializ
   if (answer.replayed) c.header(REPLAY_HEADER, 'true');
   const text = answer.text ?? answerText(answer as Accepted<unknown>);
   // The text is a JSON object; the correlation id becomes its last member.
-  return c.body(`${text.slice(0, -1)},"correlationId":${JSON.stringify(c.get('correlationId'))}}`, 200, JSON_TYPE);
+  return c.body(`${text.slice(0, -1)},"correlationId":${JSON.stringify(c.get('correlationId'))}}`, 200, typeOf(c));
 }
 
 export function refusalResponse(c: AppContext, refusal: Refusal): Response {
@@ -53,8 +53,11 @@ export function refusalResponse(c: AppContext, refusal: Refusal): Response {
       correlationId: c.get('correlationId'),
     },
     status,
+    typeOf(c),
   );
 }
+
+const typeOf = (c: AppContext) => ({ 'Content-Type': c.get('mediaType') ?? JSON_TYPE });
 
 export function lookupRefusalResponse(c: AppContext, { code, message }: Refusal<LookupErrorCode>): Response {
   const status = LOOKUP_STATUS[code];

@@ -15,17 +15,22 @@ import { type ApiStyle, BODY_BYTES_MAX, checkRequest, type RouteSpec } from '../
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { answerResponse, refusalResponse } from '../middleware/error-envelopes.ts';
 import { checkIdentity } from '../middleware/session-identity.ts';
+import type { JsonText } from '../platform/json-text.ts';
+import type { UploadedForm } from '../platform/multipart.ts';
 import { type PageRequest, pageRequest } from '../platform/page.ts';
 
 /** The validated input of an operation. */
 export interface Input<O extends RouteSpec> {
   params: O extends { params: z.ZodType } ? z.output<O['params']> : undefined;
   query: O extends { query: z.ZodType } ? z.output<O['query']> : undefined;
-  body: O extends { body: z.ZodType } ? z.output<O['body']> : O extends { form: true } ? Uint8Array : undefined;
+  body: O extends { body: z.ZodType } ? z.output<O['body']> : O extends { form: true } ? UploadedForm : undefined;
+  /** The text of the body. */
+  text: O extends { body: z.ZodType } ? JsonText : undefined;
 }
 
 const METERING: ApiStyle = {
   requiresAccept: true,
+  isContract: true,
   bodyBytesMax: BODY_BYTES_MAX,
   checkSessionBody: ({ session }, body) => checkIdentity(session, body),
   refuse: refusalResponse,
@@ -86,7 +91,8 @@ export function mountMethodNotAllowed(
   }
 }
 
-function honoPath({ path }: RouteSpec): string {
+/** The path with its parameters as the router has them. */
+export function honoPath({ path }: RouteSpec): string {
   // A model's name may contain slashes, and ends its path but for an action.
   return path.replace(/\{(model|modelKey)\}(:\w+)?$/, ':$1{.+$2}').replace(/\{(\w+)\}/g, ':$1');
 }

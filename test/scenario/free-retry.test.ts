@@ -121,6 +121,23 @@ describe('end', () => {
     expect(other.refusal).toMatchObject({ code: 'CALL_ALREADY_FINALIZED', status: 'COMPLETED' });
   });
 
+  test('the second end of two concurrent calls without a key is told why they are one call', async () => {
+    const body = { customerId: 'hinted', feature: 'chat' };
+    const [first, second] = await Promise.all([1, 2].map(() => tenant.api.send('beginCall', { body })));
+    expect(second?.data.callId).toBe(first?.data.callId);
+    const end = (responseTokens: number) =>
+      tenant.api.send('endCall', { body: { callId: first?.data.callId, modelUsed: 'gpt-4o', responseTokens } });
+    expect((await end(7)).status).toBe(200);
+    const { status, refusal } = await end(8);
+    expect([status, refusal]).toMatchObject([409, { code: 'CALL_ALREADY_FINALIZED', status: 'COMPLETED' }]);
+    expect(refusal.hint).toMatch(/without an idempotency key.*send an Idempotency-Key/);
+    // With a key of its own, a call is nobody else's.
+    await begin('hinted-1', { customerId: 'hinted' });
+    await tenant.api.send('endCall', { body: { callId: 'hinted-1', responseTokens: 7 } });
+    const keyed = await tenant.api.send('endCall', { body: { callId: 'hinted-1', responseTokens: 8 } });
+    expect([keyed.refusal.code, keyed.refusal.hint]).toEqual(['CALL_ALREADY_FINALIZED', undefined]);
+  });
+
   test('the mode of begin spelled out is the same payload', async () => {
     await begin('e8', { batch: true });
     const body = { callId: 'e8', modelUsed: 'gpt-4o', inputTokens: 3 };

@@ -141,6 +141,16 @@ describe('withCall', () => {
     expect(events).toMatchObject([{ type: 'endFailed', error: { details: { code: 'CALL_ALREADY_FINALIZED' } } }]);
   });
 
+  test("the service's hint is part of the error: it says what to change", async () => {
+    const hint = 'send an Idempotency-Key of its own with each begin';
+    server.script(fail.works, fail.refuses(409, 'CALL_ALREADY_FINALIZED', {}, { hint }));
+    const outcome = await client.withCall(begin, (call) => call.setUsage(USAGE));
+    const { endError } = outcome as Extract<typeof outcome, { denied: false }>;
+    expect(endError?.details).toMatchObject({ code: 'CALL_ALREADY_FINALIZED', hint });
+    expect(endError?.message).toContain(hint);
+    expect(events).toMatchObject([{ type: 'endFailed', error: { details: { hint } } }]);
+  });
+
   test('if the begin fails, the handler does not run', async () => {
     server.script(fail.refuses(401, 'UNAUTHORIZED'));
     await expect(client.withCall(begin, () => expect.unreachable())).rejects.toMatchObject({

@@ -39,7 +39,7 @@ describe.each(FIELDS)('%s', (field, snake, nested) => {
     const inside = { customer: { [nested[0] ?? '']: 'nested' } };
     expect(resolved({ ...inside, [snake]: 'snake', [field]: 'camel' })[field]).toBe('camel');
     expect(resolved({ ...inside, [snake]: 'snake' })[field]).toBe('snake');
-    expect(resolved({ ...inside, [snake]: undefined, [field]: undefined })[field]).toBe('nested');
+    expect(resolved({ ...inside, [snake]: undefined, [field]: null })[field]).toBe('nested');
   });
 
   test('is taken from nested objects in the order of their names', () => {

@@ -445,7 +445,7 @@ describe('bad input', () => {
     ['customerId', { customerId: undefined }],
     ['customerId', { customerId: '' }],
     ['customerUserId', { customerUserId: 5 }],
-    ['feature', { feature: '' }],
+    ['feature', { feature: ' ' }],
     ['tags.0', { tags: [1] }],
     ['tags', { tags: Array(51).fill('t') }],
     ['metadata', { metadata: 'text' }],

@@ -1,7 +1,7 @@
 /**
  * How the service behaves as an HTTP service: credentials, scopes, media types, sizes, methods, and bad input.
  */
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { ErrorEnvelope, MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { type Operation, operations } from '../../src/contract/operations.ts';
 import { KEY_PREFIXES, type KeyPrefix, SCOPES } from '../../src/contract/scopes.ts';
@@ -71,14 +71,23 @@ describe.each(keyed.map((operation) => [operation.operationId, operation] as con
 
   test('is 406 without the vendor media type, also when the scope is missing', async () => {
     const Authorization = `Bearer ${embeds ? await keyOf(['gateway:invoke']) : embed}`;
-    for (const Accept of ['application/json', '*/*', `${MEDIA_TYPE};q=0`, 'text/html']) {
-      expect(await request(operation, { Authorization, Accept })).toMatchObject({
-        status: 406,
-        code: 'NOT_ACCEPTABLE',
-      });
+    for (const Accept of [undefined, '', 'application/json', `*/*, ${MEDIA_TYPE};q=0`, 'text/html']) {
+      const headers = { Authorization, ...(Accept !== undefined && { Accept }) };
+      expect(await request(operation, headers), Accept).toMatchObject({ status: 406, code: 'NOT_ACCEPTABLE' });
     }
-    const several = `text/html, ${MEDIA_TYPE.toUpperCase()}; q=0.5`;
-    expect((await request(operation, { Authorization, Accept: several })).status).toBe(403);
+  });
+
+  test("is answered in the vendor media type that was asked for, the contract's own for a wildcard", async () => {
+    const Authorization = `Bearer ${embeds ? await keyOf(['gateway:invoke']) : embed}`;
+    for (const [Accept, type] of [
+      ['*/*', MEDIA_TYPE],
+      ['application/json, text/plain, */*', MEDIA_TYPE],
+      [`text/html, ${MEDIA_TYPE.toUpperCase()}; q=0.5`, MEDIA_TYPE],
+      ['application/vnd.acme.v1+json', 'application/vnd.acme.v1+json'],
+    ] as const) {
+      const { status, headers } = await request(operation, { Authorization, Accept });
+      expect([status, headers.get('Content-Type')], Accept).toEqual([403, type]);
+    }
   });
 
   test('is 403 with the name of a missing scope, before the body is read', async () => {
@@ -234,7 +243,7 @@ describe('bad input', () => {
     ['customerUserId', { customerId: 'v', customerUserId: 1 }],
     ['customerUserName', { customerId: 'v', customerUserName: 'x'.repeat(201) }],
     ['feature', { customerId: 'v', feature: {} }],
-    ['feature', { customerId: 'v', feature: '' }],
+    ['feature', { customerId: 'v', feature: ' ' }],
     ['requested', { customerId: 'v', requested: 'premium' }],
     ['requested', { customerId: 'v', requested: [] }],
     ['requested.premium', { customerId: 'v', requested: { premium: 'yes' } }],
@@ -262,7 +271,6 @@ describe('bad input', () => {
     ['inputTokens', { callId: 'bad', inputTokens: -1 }],
     ['inputTokens', { callId: 'bad', inputTokens: 1.5 }],
     ['inputTokens', { callId: 'bad', inputTokens: '10' }],
-    ['inputTokens', { callId: 'bad', inputTokens: null }],
     ['inputTokens', { callId: 'bad', inputTokens: 1e300 }],
     ['responseTokens', { callId: 'bad', responseTokens: -5 }],
     ['responseTokens', { callId: 'bad', responseTokens: true }],
@@ -279,7 +287,7 @@ describe('bad input', () => {
     ['reasoningBudgetTokens', { callId: 'bad', reasoningBudgetTokens: -1 }],
     ['isPremium', { callId: 'bad', isPremium: 'true' }],
     ['error', { callId: 'bad', error: 'boom' }],
-    ['error', { callId: 'bad', error: null }],
+    ['error.code', { callId: 'bad', error: { code: null, message: 'm' } }],
     ['error', { callId: 'bad', error: [] }],
     ['error.code', { callId: 'bad', error: {} }],
     ['error.message', { callId: 'bad', error: { code: 'X' } }],
@@ -349,6 +357,51 @@ describe('bad input', () => {
       body: '{}',
     });
     expect(packed.status).toBe(415);
+  });
+
+  test('what the service itself sends comes back as it is: an item of a list is provisioned again', async () => {
+    const own = await createTenant(operator);
+    await own.api.send('provisionCustomer', { body: { customerId: 'listed' } });
+    const listed = async () => (await own.api.send('listCustomers')).data.items;
+    await vi.waitFor(async () => expect(await listed()).toHaveLength(1), { timeout: 20_000, interval: 100 });
+    const [item] = await listed();
+    expect(item).toMatchObject({ customerEmail: null, stripeCustomerId: null });
+    expect((await own.api.send('provisionCustomer', { body: item })).data.newCustomer).toBe(false);
+  });
+
+  test('null is absent: the end of a call with null in every other field is recorded', async () => {
+    const begin = { customerId: 'nulls', customer: null, feature: '', tags: null, requested: { premium: null } };
+    const { callId, feature } = (await tenant.api.send('beginCall', { body: begin })).data;
+    expect(feature).toBe('');
+    const body = { callId, inputTokens: 7, responseTokens: null, error: null, promptCompression: null, tags: null };
+    const ended = (await tenant.api.send('endCall', { body })).data;
+    expect(ended).toMatchObject({ status: 'COMPLETED', usage: { inputTokens: 7, responseTokens: 0 } });
+    // The same payload, without the nulls.
+    const again = await tenant.api.send('endCall', { body: { callId, inputTokens: 7 } });
+    expect(again.headers.get('Idempotency-Replayed')).toBe('true');
+  });
+
+  test.each([
+    ['readUsageSummary', 'customerid'],
+    ['readUsageAnomalies', 'customer'],
+    ['readUsageContext', 'organization_id'],
+    ['readForecast', 'horizon'],
+    ['listCustomers', 'plan'],
+    ['readCompressionSummary', 'feature'],
+  ] as const)('a parameter that the query of %s does not have is 400 that names it', async (id, name) => {
+    const query = { ...(id === 'readForecast' && { metric: 'calls' }), [name]: 'alice' };
+    const { status, refusal } = await tenant.api.send(id, { params: { customerId: 'alice' }, query });
+    expect([status, refusal.details]).toMatchObject([400, [{ path: name }]]);
+  });
+
+  test('the parameters of a query may be in snake_case, and camelCase wins', async () => {
+    const send = (query: Record<string, string>) => tenant.api.send('readUsageSummary', { query });
+    expect((await send({ customer_id: '..' })).refusal.details).toMatchObject([{ path: 'customerId' }]);
+    expect((await send({ customer_id: '..', customerId: 'alice' })).status).toBe(200);
+    const params = { customerId: 'nulls' };
+    const context = { forecast_metric: 'dollars', include_forecast: 'false', include_signals: 'false' };
+    const read = await tenant.api.send('readUsageContext', { params, query: context });
+    expect([read.status, read.data.forecast, read.data.signals]).toEqual([200, undefined, undefined]);
   });
 
   test('members such as __proto__ are ignored like every unknown field', async () => {

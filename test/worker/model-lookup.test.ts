@@ -187,6 +187,14 @@ describe('discovery', () => {
       maximum: 10_000_000,
       default: 8000,
     });
+    // As a reader writes them into a query: flags are booleans, lists have commas.
+    const flags = ['allowPreview', 'allowAutoApply'];
+    for (const name of flags) expect(parameters.find((one) => one.name === name)).toMatchObject({ type: 'boolean' });
+    for (const name of ['requiredParameters', 'allowedProviders', 'allowedModelKeys'])
+      expect(parameters.find((one) => one.name === name)).toMatchObject({
+        type: 'array',
+        description: expect.stringContaining('comma-separated'),
+      });
     const { transitions } = (document as { lifecycle: { transitions: { date: string; scheduled: boolean }[] } })
       .lifecycle;
     expect(transitions).toHaveLength(391);

@@ -95,10 +95,7 @@ describe.each(READINGS)('%s', (id, query) => {
     },
   );
 
-  test('ignores unknown parameters', async () => {
-    const { customerId } = await customer({ hours: everyHour(30, { completedCalls: 5 }) });
-    const read = async (more: object) =>
-      (await tenant.api.send(id, { params: { customerId }, query: { ...query, ...more } })).body.data;
+  test('takes no parameter that tunes it', async () => {
     const tuned = {
       organizationId: 'other',
       horizon: '2030-01-01',
@@ -107,7 +104,12 @@ describe.each(READINGS)('%s', (id, query) => {
       seasonality: 'off',
       exclude: '2027-03-01',
     };
-    expect(JSON.stringify(await read(tuned))).toBe(JSON.stringify(await read({})));
+    const { status, refusal } = await tenant.api.send(id, {
+      params: { customerId: 'nobody' },
+      query: { ...query, ...tuned },
+    });
+    expect(status).toBe(400);
+    expect((refusal.details as { path: string }[]).map(({ path }) => path)).toEqual(Object.keys(tuned));
   });
 
   test('gives the same bytes for the same data, within the hour', async () => {

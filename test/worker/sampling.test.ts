@@ -247,7 +247,6 @@ describe('a decision', () => {
     ['inputTokens', { inputTokens: 1.5 }],
     ['inputTokens', { inputTokens: '5' }],
     ['inputCharacters', { inputCharacters: -4 }],
-    ['inputCharacters', { inputCharacters: null }],
   ])('names %s in %j', async (field, body) => {
     const { status, refusal } = await own.api.send('decideSampling', { body });
     expect([status, refusal.code]).toEqual([400, 'BAD_REQUEST']);

@@ -171,6 +171,28 @@ describe('a token', () => {
     },
   );
 
+  test.each(keyed.map((operation) => [operation.operationId, operation] as const))(
+    'may be sent to %s by a page of another origin where its scope allows it',
+    async (_, operation) => {
+      const { method, path, security } = operation;
+      const isOpen = 'clientScope' in security;
+      const ask = (asked: RequestInit) => worker.fetch(`https://callmeter.test${path.replace(/\{\w+\}/g, 'x')}`, asked);
+      const Origin = 'https://app.example.com';
+      const preflight = await ask({
+        method: 'OPTIONS',
+        headers: { Origin, 'Access-Control-Request-Method': method, 'Access-Control-Request-Headers': 'authorization' },
+      });
+      const allowed = (preflight.headers.get('Access-Control-Allow-Methods') ?? '').split(',');
+      expect(allowed.includes(method)).toBe(isOpen);
+      if (isOpen) expect(preflight.headers.get('Access-Control-Allow-Headers')).toBe('authorization');
+      // A refusal can be read too.
+      const refused = await ask({ method, headers: { Origin } });
+      expect([refused.status, refused.headers.get('Access-Control-Allow-Origin')]).toEqual([401, isOpen ? '*' : null]);
+      const elsewhere = await ask({ method });
+      expect(elsewhere.headers.get('Access-Control-Allow-Origin')).toBeNull();
+    },
+  );
+
   test('cannot create a token, and is no operator token', async () => {
     const { token } = await sessionOf((await createKey({})).key);
     expect((await tenant.api.with(token).send('createClientSession', { body: { customerId: 'eve' } })).status).toBe(

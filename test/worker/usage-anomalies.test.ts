@@ -323,8 +323,11 @@ describe('the query', () => {
     expect((refusal.details as { path: string }[])[0]?.path).toBe(path);
   });
 
-  test('ignores unknown parameters', async () => {
-    const tenant = await createTenant(operator);
-    expect(await read(tenant, { organizationId: 'other', sensitivity: 'high' })).toEqual(await read(tenant));
+  test('refuses parameters that it does not have, by name', async () => {
+    const { api } = await createTenant(operator);
+    const query = { organizationId: 'other', sensitivity: 'high' };
+    const { status, refusal } = await api.send('readUsageAnomalies', { query });
+    expect(status).toBe(400);
+    expect((refusal.details as { path: string }[]).map(({ path }) => path)).toEqual(Object.keys(query));
   });
 });

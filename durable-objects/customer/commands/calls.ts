@@ -33,6 +33,8 @@ import { type Ended, recordEnd } from './ending.ts';
 /** A derived key replays a begin only for this long. */
 const DERIVED_REPLAY_MS = 60_000;
 const KEY_HINT = 'send an Idempotency-Key for each logical call, so that retries are certain to be free';
+/** Why the end of a call with a derived key may be the second one. */
+const SHARED_KEY_HINT = `begins without an idempotency key and with the same payload are one call while it is in progress and younger than ${DERIVED_REPLAY_MS / 1000} seconds, and it ends once: send an Idempotency-Key of its own with each begin`;
 
 type Refused = { ok: false; refusal: Refusal };
 
@@ -288,8 +290,12 @@ export function readCall(context: Context, organizationId: string, callId: strin
 }
 
 export const callNotFound = () => refuse('CALL_NOT_FOUND', 'no such call');
-export function alreadyFinalized({ status }: Call) {
+export function alreadyFinalized({ callId, status }: Call) {
+  const mayBeShared = status !== 'NOT_ALLOWED' && ID_OF_PAYLOAD.test(callId);
   return refuse('CALL_ALREADY_FINALIZED', `the call is ${status} and was ended with another payload or never allowed`, {
-    members: { status },
+    members: { status, ...(mayBeShared && { hint: SHARED_KEY_HINT }) },
   });
 }
+
+/** The id of a call whose key was derived from its payload. Sessions' keys, and ids of single requests, differ. */
+const ID_OF_PAYLOAD = new RegExp(`^${DERIVED_PREFIX}[0-9a-f]{64}-[0-9a-f]{32}-[0-9a-z]+$`);

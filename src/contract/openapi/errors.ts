@@ -2,6 +2,7 @@
  * Errors in the OpenAPI document: a response component for each status with its codes, and the statuses of each route.
  */
 import type { z } from 'zod';
+import { MEDIA_TYPE } from '../envelope.ts';
 import { ERROR_STATUS } from '../errors.ts';
 import type { Security } from '../operations.ts';
 import type { Reference } from './types.ts';
@@ -14,7 +15,7 @@ const MEANING: Record<number, string> = {
   402: 'The billed customer has no credit',
   403: 'The credential lacks a scope, which `error.requiredScope` names, or a session is for another customer',
   404: 'Nothing has this id, or it belongs to another organization; both get the same answer',
-  406: 'The Accept header does not name the vendor media type',
+  406: 'The Accept header does not admit the vendor media type',
   409: 'The current state does not allow it, or the idempotency key was used for another request',
   413: 'The body is too large, or has too many values or levels',
   415: 'The body is not JSON',
@@ -23,16 +24,26 @@ const MEANING: Record<number, string> = {
   503: 'A dependency cannot be reached for the moment; the request may be repeated',
 };
 
-/** A response for each status of the envelope's errors. */
+/**
+ * A response for each status of the envelope's errors, in the media type of the metering interface, and in that of the
+ * operator API. A route offers one type alone: some generated clients ask for `application/json` wherever it is offered.
+ */
 export function errorResponses(schema: z.ZodType) {
   return Object.fromEntries(
-    Object.entries(MEANING).map(([status, meaning]) => {
+    Object.entries(MEANING).flatMap(([status, meaning]) => {
       const codes = Object.entries(ERROR_STATUS).filter(([, of]) => of === Number(status));
       const description = `${meaning}. ${codes.map(([code]) => `\`${code}\``).join(', ')}`;
-      return [`Error${status}`, { description, content: { 'application/json': { schema } } }];
+      const ofOperator = { description, content: { 'application/json': { schema } } };
+      return [
+        [`Error${status}`, { description, content: { [MEDIA_TYPE]: { schema } } }],
+        ...(OPERATOR_NEVER.has(status) ? [] : [[`OperatorError${status}`, ofOperator] as const]),
+      ];
     }),
   );
 }
+
+/** Statuses that no route of the operator API has. */
+const OPERATOR_NEVER: ReadonlySet<string> = new Set(['402', '403', '406']);
 
 interface OtherErrors {
   openAi: z.ZodType;
@@ -104,5 +115,6 @@ export function responsesOf({
     500,
     503,
   ];
-  return Object.fromEntries(statuses.map((status) => [String(status), reference(`Error${status}`)]));
+  const name = isOperator ? 'OperatorError' : 'Error';
+  return Object.fromEntries(statuses.map((status) => [String(status), reference(`${name}${status}`)]));
 }

@@ -3,7 +3,8 @@
  */
 import type { z } from 'zod';
 import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, MEDIA_TYPE, REPLAY_HEADER } from '../envelope.ts';
-import { CUSTOMER_HEADER, GATEWAY_HEADERS, modelOperations } from '../gateway.ts';
+import { GATEWAY_HEADERS, HeaderLabels, LABEL_HEADERS, modelOperations } from '../gateway.ts';
+import { LIMIT_HEADERS } from '../limit-headers.ts';
 import type { Security } from '../operations.ts';
 import { type Entry, routeOf } from './entries.ts';
 import { responsesOf } from './errors.ts';
@@ -54,14 +55,19 @@ function isBodyRequired(body: z.ZodType): boolean {
 
 const FORM_BODY = {
   required: true,
-  description: 'A form, as OpenAI takes it; it passes to the vendor byte for byte.',
+  description:
+    'A form, as OpenAI takes it; it passes to the vendor byte for byte. The lines of a batch are checked on the way, and the first broken one is 400.',
   content: {
     'multipart/form-data': {
       schema: {
         type: 'object',
         properties: {
           purpose: { type: 'string', description: 'What the file is for' },
-          file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'The file' },
+          file: {
+            type: 'string',
+            contentMediaType: 'application/octet-stream',
+            description: 'The file: at most 200 MiB',
+          },
         },
         required: ['purpose', 'file'],
       },
@@ -72,7 +78,7 @@ const FORM_BODY = {
 function success(entry: Entry) {
   const { id, answer, kind, lines, codes, vendorType } = entry;
   const schema = answer();
-  const types = lines ? ['application/x-ndjson'] : vendorType ? [MEDIA_TYPE, JSON_TYPE] : [JSON_TYPE];
+  const types = lines ? ['application/x-ndjson'] : vendorType ? [MEDIA_TYPE] : [JSON_TYPE];
   const streams = STREAMS.has(id);
   const content = Object.fromEntries(types.map((type) => [type, { schema }]));
   const links = linksOf(entry);
@@ -96,14 +102,21 @@ function headersOf(kind: Entry['kind'], id: ExampleId): Record<string, Reference
   const names =
     kind === 'lookup'
       ? ['ETag', 'Cache-Control']
-      : [CORRELATION_HEADER, ...(kind === 'envelope' ? [REPLAY_HEADER] : gatewayHeaders(id))];
+      : [CORRELATION_HEADER, ...(kind === 'envelope' ? [REPLAY_HEADER, ...limitsOf(id)] : gatewayHeaders(id))];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
+function limitsOf(id: ExampleId): string[] {
+  return id === 'beginCall' || id === 'endCall' ? Object.values(LIMIT_HEADERS) : [];
+}
+
+/** Of a deprecated model. */
+const LIFECYCLE = ['Deprecation', 'Sunset', 'Link'];
+
 function gatewayHeaders(id: ExampleId): string[] {
-  const { callId, modelKey, requestId, costUsd, maxOutputTokens } = GATEWAY_HEADERS;
+  const { callId, modelKey, requestId, costUsd, maxOutputTokens, attempts } = GATEWAY_HEADERS;
   if (!Object.hasOwn(modelOperations, id)) return [requestId];
-  const metered = [callId, modelKey, requestId, costUsd];
+  const metered = [callId, modelKey, requestId, costUsd, attempts, ...Object.values(LIMIT_HEADERS), ...LIFECYCLE];
   return id.includes('mbed') ? metered : [...metered, maxOutputTokens];
 }
 
@@ -164,10 +177,15 @@ function inHeaders({ kind, method, id }: Entry): Reference[] {
   const metered = kind === 'gateway' && gatewayHeaders(id).length > 1;
   return [
     ...((kind === 'envelope' && method === 'POST') || metered ? ['IdempotencyKey'] : []),
-    ...(metered || id === 'createBatch' ? ['CustomerId'] : []),
+    ...(metered || id === 'createBatch' ? LABEL_PARAMETERS : []),
     'CorrelationId',
   ].map((name) => ({ $ref: `#/components/parameters/${name}` }));
 }
+
+/** `CustomerId`, `CustomerUserId`, `Feature`, `Tags`. */
+const parameterOf = (label: string) => label.charAt(0).toUpperCase() + label.slice(1);
+const LABELS = Object.keys(LABEL_HEADERS) as (keyof typeof LABEL_HEADERS)[];
+const LABEL_PARAMETERS = LABELS.map(parameterOf);
 
 export const PARAMETERS: Record<string, Parameter> = {
   IdempotencyKey: {
@@ -183,12 +201,17 @@ export const PARAMETERS: Record<string, Parameter> = {
     description: "The caller's own identifier of the request; it comes back with the answer",
     schema: { type: 'string', maxLength: 200 },
   },
-  CustomerId: {
-    name: CUSTOMER_HEADER,
-    in: 'header',
-    description: 'Who is metered, where the body does not say it',
-    schema: { type: 'string', maxLength: 255 },
-  },
+  ...Object.fromEntries(
+    LABELS.map((label) => [
+      parameterOf(label),
+      {
+        name: LABEL_HEADERS[label],
+        in: 'header',
+        description: HeaderLabels.shape[label].description ?? '',
+        schema: { type: 'string' },
+      },
+    ]),
+  ),
   IfNoneMatch: {
     name: 'If-None-Match',
     in: 'header',
@@ -209,9 +232,18 @@ export const HEADERS: OpenApiDocument['components']['headers'] = {
   [GATEWAY_HEADERS.modelKey]: header('The model that answered, `provider/model`'),
   [GATEWAY_HEADERS.requestId]: header('The request'),
   [GATEWAY_HEADERS.costUsd]: header('Cost of the call in USD, where it is known before the answer begins'),
+  [GATEWAY_HEADERS.attempts]: header('Where more than one model was tried: each of them, with how it ended'),
   [GATEWAY_HEADERS.maxOutputTokens]: header(
     'Output tokens that an answer may have, where plan or balance allow fewer than request and model',
   ),
+  [LIMIT_HEADERS.policy]: header("The plan's rolling limit: calls (`q`) in seconds (`w`)"),
+  [LIMIT_HEADERS.limit]: header('Calls left of the rolling limit (`r`), and seconds until one comes back (`t`)'),
+  [LIMIT_HEADERS.calls]: header('Calls left of the tier that pays; absent without a bound'),
+  [LIMIT_HEADERS.tokens]: header('Output tokens left of the tier that pays; absent without a bound'),
+  [LIMIT_HEADERS.usd]: header('Available USD balance, where the plan lets it pay'),
+  Deprecation: header('Since when the model is deprecated, as `@` and seconds (RFC 9745)'),
+  Sunset: header('When the model stops to answer (RFC 8594)'),
+  Link: header('The lookup of what replaces the model, as `successor-version`'),
   ETag: header('Validator of the answer'),
   'Cache-Control': header('For how long the answer may be kept: never past its `validUntil`'),
 };

@@ -79,6 +79,8 @@ export function queryParameters(schema: z.ZodType): { properties: Record<string,
   const properties = Object.entries(sent.properties ?? {}).map(([name, property]) => {
     const known = property.type ?? property.enum ?? property.anyOf;
     const answered = read.properties?.[name] ?? {};
+    // Text on the wire; clients have a boolean.
+    if (answered.type === 'boolean') return [name, answered] as const;
     // A list is sent with commas and parsed as an array.
     return [name, known && answered.type !== 'array' ? property : { ...property, ...answered }] as const;
   });

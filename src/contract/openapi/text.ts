@@ -5,7 +5,7 @@ import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, MEDIA_TYPE, REPLAY_HEADER } fro
 
 export const INTRODUCTION = `Callmeter meters AI calls: an application asks what a customer may use (\`call_begin\`), runs the model, and reports what it used (\`call_end\`).
 
-Authenticated routes take \`Authorization: Bearer <key>\` (or \`x-api-key\`) and ask for \`Accept: ${MEDIA_TYPE}\`. Bodies are JSON. A success is \`{ result, data, correlationId }\`, a refusal \`{ result, error, correlationId }\` and has changed nothing.
+Authenticated routes take \`Authorization: Bearer <key>\` (or \`x-api-key\`) and ask for \`Accept: ${MEDIA_TYPE}\`, by its name or by \`*/*\`. Bodies are JSON; a member that is \`null\` is absent, unless its field takes null. A success is \`{ result, data, correlationId }\`, a refusal \`{ result, error, correlationId }\` and has changed nothing.
 
 A request with an \`${IDEMPOTENCY_HEADER}\` may be sent again: the stored answer comes back with \`${REPLAY_HEADER}: true\`, and nothing counts twice. \`${CORRELATION_HEADER}\` ties an answer to the caller's own records.
 
