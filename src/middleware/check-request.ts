@@ -4,6 +4,7 @@
  */
 import type { Refusal, Result } from '../contract/errors.ts';
 import type { Operation } from '../contract/operations.ts';
+import { DRAIN_BYTES_MAX, drain, LINGER_BYTES_MAX } from '../platform/bytes.ts';
 import type { Credential } from '../storage/credentials.ts';
 import type { AppContext } from './context.ts';
 import { requireCredential, requireScopes } from './credentials.ts';
@@ -32,16 +33,19 @@ export interface ApiStyle {
 
 export type SessionCredential = Credential & { session: NonNullable<Credential['session']> };
 
-/** The input of a request that breaks no rule. */
-export async function checkRequest(
-  c: AppContext,
-  style: ApiStyle,
-  operation: RouteSpec,
-): Promise<Result<{ input: { params: unknown; query: unknown; body: unknown } }>> {
+type Checked = Result<{ input: { params: unknown; query: unknown; body: unknown } }>;
+
+/** The input of a request that breaks no rule; else the refusal, once its sender can receive it. */
+export async function checkRequest(c: AppContext, style: ApiStyle, operation: RouteSpec): Promise<Checked> {
+  const authenticated = await requireCredential(c, operation.security);
+  const checked = authenticated.ok ? await checkInput(c, style, operation) : authenticated;
+  if (!checked.ok) await drain(c.req.raw, authenticated.ok ? DRAIN_BYTES_MAX : LINGER_BYTES_MAX);
+  return checked;
+}
+
+async function checkInput(c: AppContext, style: ApiStyle, operation: RouteSpec): Promise<Checked> {
   const { security, params, query, method } = operation;
-  const authenticated = await requireCredential(c, security);
-  if (!authenticated.ok) return authenticated;
-  const acceptable = style.requiresAccept && security.kind === 'apiKey' ? requireAccept(c) : authenticated;
+  const acceptable = style.requiresAccept && security.kind === 'apiKey' ? requireAccept(c) : NOTHING;
   if (!acceptable.ok) return acceptable;
   const permitted = requireScopes(c, security);
   if (!permitted.ok) return permitted;

@@ -1,9 +1,18 @@
 /**
  * Reads bodies up to a bound: memory never exceeds it, and a larger body is refused while it is read.
+ *
+ * Whoever is refused while sending would find the connection closed, and not the answer: what is left of the body is
+ * read and discarded first, up to a bound of its own.
  */
 
-/** A little more than the bound is read and discarded, so that the sender finishes sending and receives the answer. */
+/** Of a stranger's body: a little more than the bound is read and discarded. */
 export const LINGER_BYTES_MAX = 1024 * 1024;
+/** Of a body whose sender has a credential: more than the largest file. */
+export const DRAIN_BYTES_MAX = 256 * 1024 * 1024;
+/** A sender that has not finished by then gets the answer if it looks for one, or finds the connection closed. */
+const DRAIN_MS_MAX = 60_000;
+
+const PART_BYTES = 64 * 1024;
 
 /**
  * The bytes of a body; `null` where there are more than `bytesMax`: the rest is not read. Throws where the body ends
@@ -55,28 +64,79 @@ export async function readHead(body: ReadableStream<Uint8Array>, bytesMin: numbe
   return joined(chunks, length);
 }
 
+/** Reads what is left of a refused request's body. A body that is longer than `bytesMax` is not read to its end. */
+export async function drain(request: Request, bytesMax: number): Promise<void> {
+  const body = request.body as ReadableStream<Uint8Array> | null;
+  if (!body || body.locked || Number(request.headers.get('Content-Length')) > bytesMax) return;
+  let left = bytesMax;
+  try {
+    for await (const part of partsOf(body, DRAIN_MS_MAX)) {
+      left -= part.byteLength;
+      if (left < 0) return;
+    }
+  } catch {
+    // The sender is gone, or takes too long.
+  }
+}
+
+/**
+ * The body in parts, each of which reuses the memory of the one before. The rest can be read afterwards. Throws where
+ * the body ends early, and a TimeoutError where it has not ended after `timeoutMs`.
+ */
+export async function* partsOf(body: ReadableStream<Uint8Array>, timeoutMs?: number): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader({ mode: 'byob' });
+  const limit = timeLimit(reader, timeoutMs);
+  let buffer = new ArrayBuffer(PART_BYTES);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read(new Uint8Array(buffer));
+      limit.check();
+      if (done) return;
+      yield value;
+      buffer = value.buffer;
+    }
+  } finally {
+    limit.lift();
+    reader.releaseLock();
+  }
+}
+
 /** The chunks of a body. The body is canceled when the reader stops, and after the timeout. */
 async function* chunksOf(body: ReadableStream<Uint8Array>, timeoutMs: number | undefined): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
-  // A failure to cancel changes nothing. A pending read then ends as if the body had ended.
-  const letGo = () => void reader.cancel().catch(() => undefined);
-  let late = false;
-  const expire = () => {
-    late = true;
-    letGo();
-  };
-  const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs);
+  const limit = timeLimit(reader, timeoutMs);
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (late) throw new DOMException('the body did not end in time', 'TimeoutError');
+      limit.check();
       if (done) return;
       yield value;
     }
   } finally {
-    clearTimeout(timer);
-    letGo();
+    limit.lift();
+    letGo(reader);
   }
+}
+
+/** Cancels the body after the time. A pending read then ends as if the body had ended, which `check` tells apart. */
+function timeLimit(reader: Pick<ReadableStreamDefaultReader, 'cancel'>, timeoutMs: number | undefined) {
+  let late = false;
+  const expire = () => {
+    late = true;
+    letGo(reader);
+  };
+  const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs);
+  return {
+    check() {
+      if (late) throw new DOMException('the body did not end in time', 'TimeoutError');
+    },
+    lift: () => clearTimeout(timer),
+  };
+}
+
+/** A failure to cancel changes nothing. */
+function letGo(reader: Pick<ReadableStreamDefaultReader, 'cancel'>): void {
+  reader.cancel().catch(() => undefined);
 }
 
 /** A line of a stream. A line that is too long is cut. */
