@@ -17,7 +17,7 @@ export type RouteSpec = Pick<
   Operation,
   'method' | 'path' | 'security' | 'params' | 'query' | 'body' | 'bodyBytesMax'
 > & {
-  /** The body is an uploaded form, which is taken as bytes. */
+  /** The body is an uploaded form, which is taken as it comes. */
   form?: true;
 };
 

@@ -139,8 +139,10 @@ function letGo(reader: Pick<ReadableStreamDefaultReader, 'cancel'>): void {
   reader.cancel().catch(() => undefined);
 }
 
-/** A line of a stream. A line that is too long is cut. */
+/** A line. One that is too long is cut. */
 export interface Line {
+  /** From 1; empty lines count. */
+  number: number;
   text: string;
   cut: boolean;
 }
@@ -150,54 +152,73 @@ const CUT_LINE_BYTES = 4_096;
 const LF = 10;
 
 /**
- * The lines of a stream, without empty ones. A line of more than `lineBytesMax` bytes is cut, so that memory is
- * bounded. Throws where the stream ends early, and a TimeoutError where it has not ended after `timeoutMs`.
+ * Finds lines in bytes that come in chunks, and leaves out empty ones. A line of more than `lineBytesMax` bytes is cut,
+ * so that memory is bounded.
+ */
+export class LineSplitter {
+  readonly #lineBytesMax: number;
+  readonly #decoder = new TextDecoder();
+  #number = 1;
+  #held: Uint8Array[] = [];
+  #heldBytes = 0;
+  #cut = false;
+
+  constructor(lineBytesMax: number) {
+    this.#lineBytesMax = lineBytesMax;
+  }
+
+  /** The lines that end in the chunk, whose memory may be used again once all of them are taken. */
+  *push(chunk: Uint8Array): Generator<Line> {
+    let start = 0;
+    for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
+      this.#take(chunk.subarray(start, end));
+      yield* this.#complete();
+      start = end + 1;
+    }
+    this.#take(chunk.slice(start));
+  }
+
+  /** The last line, where it has no end of its own. */
+  *end(): Generator<Line> {
+    yield* this.#complete();
+  }
+
+  #take(part: Uint8Array): void {
+    if (part.length === 0) return;
+    this.#heldBytes += part.length;
+    if (this.#cut) return;
+    this.#held.push(part);
+    if (this.#heldBytes <= this.#lineBytesMax) return;
+    this.#held = [joined(this.#held, this.#heldBytes).slice(0, CUT_LINE_BYTES)];
+    this.#cut = true;
+  }
+
+  *#complete(): Generator<Line> {
+    let text = '';
+    // Each part is let go once it is text.
+    for (let part = this.#held.shift(); part; part = this.#held.shift())
+      text += this.#decoder.decode(part, { stream: true });
+    text += this.#decoder.decode();
+    const line = { number: this.#number, text, cut: this.#cut };
+    this.#number += 1;
+    this.#heldBytes = 0;
+    this.#cut = false;
+    if (text.trim() !== '') yield line;
+  }
+}
+
+/**
+ * The lines of a stream. Throws where the stream ends early, and a TimeoutError where it has not ended after
+ * `timeoutMs`.
  */
 export async function* linesOf(
   body: ReadableStream<Uint8Array>,
   lineBytesMax: number,
   timeoutMs?: number,
 ): AsyncGenerator<Line> {
-  let held: Uint8Array[] = [];
-  let heldBytes = 0;
-  let cut = false;
-  const decoder = new TextDecoder();
-  const take = (part: Uint8Array) => {
-    if (part.length === 0) return;
-    if (!cut && heldBytes + part.length > lineBytesMax) {
-      const whole = joined([...held, part], heldBytes + part.length);
-      held = [whole.slice(0, CUT_LINE_BYTES)];
-      cut = true;
-    } else if (!cut) held.push(part.slice());
-    heldBytes += part.length;
-  };
-  const complete = (): Line => {
-    const line = {
-      text: decoder.decode(
-        joined(
-          held,
-          held.reduce((sum, { length }) => sum + length, 0),
-        ),
-      ),
-      cut,
-    };
-    held = [];
-    heldBytes = 0;
-    cut = false;
-    return line;
-  };
-  for await (const chunk of chunksOf(body, timeoutMs)) {
-    let start = 0;
-    for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
-      take(chunk.subarray(start, end));
-      const line = complete();
-      if (line.text.trim() !== '') yield line;
-      start = end + 1;
-    }
-    take(chunk.subarray(start));
-  }
-  const last = complete();
-  if (last.text.trim() !== '') yield last;
+  const splitter = new LineSplitter(lineBytesMax);
+  for await (const chunk of chunksOf(body, timeoutMs)) yield* splitter.push(chunk);
+  yield* splitter.end();
 }
 
 export function joined(parts: readonly Uint8Array[], length: number): Uint8Array {

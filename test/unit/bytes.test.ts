@@ -86,15 +86,18 @@ describe('a body', () => {
 });
 
 describe('lines', () => {
-  test('do not depend on where chunks are split', async () => {
+  test('with their numbers do not depend on where chunks are split', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.string({ unit: fc.constantFrom('a', '\n', 'é', '👋', ' ') }),
         fc.array(fc.nat(200), { maxLength: 8 }),
         async (text, cuts) => {
-          const expected = text.split('\n').filter((line) => line.trim() !== '');
+          const expected = text
+            .split('\n')
+            .map((line, index) => ({ number: index + 1, text: line, cut: false }))
+            .filter((line) => line.text.trim() !== '');
           const { body } = streamOf(text, cuts);
-          expect(await all(linesOf(body, 1_000))).toEqual(expected.map((line) => ({ text: line, cut: false })));
+          expect(await all(linesOf(body, 1_000))).toEqual(expected);
         },
       ),
     );
@@ -106,8 +109,8 @@ describe('lines', () => {
       const { body } = streamOf(`first\n${long}\nlast`, cuts);
       const [first, cut, last] = await all(linesOf(body, 5_000));
       expect([first, last]).toEqual([
-        { text: 'first', cut: false },
-        { text: 'last', cut: false },
+        { number: 1, text: 'first', cut: false },
+        { number: 3, text: 'last', cut: false },
       ]);
       expect(cut?.cut).toBe(true);
       expect(cut?.text.length).toBeLessThanOrEqual(5_000);
