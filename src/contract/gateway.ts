@@ -13,7 +13,7 @@ import { isRecord, resolveIdentity } from './identity.ts';
 import type { Security } from './operations/operation.ts';
 
 /** The largest body of a request. */
-export const GATEWAY_BODY_BYTES_MAX = 10 * 1024 * 1024;
+export const GATEWAY_BODY_BYTES_MAX = 32 * 1024 * 1024;
 /** The largest file, and what its form has besides it. */
 export const FILE_BODY_BYTES_MAX = 200 * 1024 * 1024 + 64 * 1024;
 /** The longest list of fallback models in one request. */

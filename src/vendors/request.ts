@@ -91,13 +91,16 @@ export async function requestVendor(
   const limit = timeLimit(request);
   let status: number | null = null;
   try {
-    const response = await fetcher(String(request.url), {
+    const asked = fetcher(String(request.url), {
       method: request.method,
       headers,
       body: body.content ?? null,
       redirect: 'manual',
       signal: limit.signal,
     });
+    // The connection has its own copy, and a large one would be held twice for as long as the vendor takes.
+    delete body.content;
+    const response = await asked;
     status = response.status;
     if (isStream(request.responseType, response.headers) && response.ok && response.body) {
       return { kind: 'stream', status, headers: response.headers, body: response.body };

@@ -47,14 +47,19 @@ function isBodyRequired(body: z.ZodType): boolean {
 
 const FORM_BODY = {
   required: true,
-  description: 'A form, as OpenAI takes it; it passes to the vendor byte for byte.',
+  description:
+    'A form, as OpenAI takes it; it passes to the vendor byte for byte. The lines of a batch are checked on the way, and the first broken one is 400.',
   content: {
     'multipart/form-data': {
       schema: {
         type: 'object',
         properties: {
           purpose: { type: 'string', description: 'What the file is for' },
-          file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'The file' },
+          file: {
+            type: 'string',
+            contentMediaType: 'application/octet-stream',
+            description: 'The file: at most 200 MiB',
+          },
         },
         required: ['purpose', 'file'],
       },
