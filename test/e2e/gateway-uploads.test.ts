@@ -13,7 +13,8 @@ import { until } from './local-server.ts';
 
 const LINES = 50_000;
 const MIB = 1024 * 1024;
-const SAMPLE_MS = 20;
+const REFUSED_KEY = `sk-refused-${'k'.repeat(20)}`;
+const SAMPLE_MS = 100;
 /** Far less than the file; what is held of it is a part and a line, and the rest is garbage that nobody has collected. */
 const MORE_MIB_MAX = 60;
 
@@ -38,20 +39,29 @@ let tenant: GatewayTenant;
 beforeAll(async () => {
   [setting, vendor] = await Promise.all([startGateway(undefined, {}), startFileVendor()]);
   tenant = await setting.tenant();
-  const params = { org: tenant.organizationId, provider: 'openai' };
-  const body = { apiKey: `sk-${'k'.repeat(20)}`, baseUrl: `${vendor.url}/v1` };
-  expect((await setting.server.operator.send('setVendor', { params, body })).status).toBe(200);
+  await setVendor(tenant, `sk-${'k'.repeat(20)}`);
 });
 afterAll(async () => {
   await setting.stop();
   await vendor.close();
 });
 
+async function setVendor({ organizationId }: GatewayTenant, apiKey: string): Promise<void> {
+  const params = { org: organizationId, provider: 'openai' };
+  const body = { apiKey, baseUrl: `${vendor.url}/v1` };
+  expect((await setting.server.operator.send('setVendor', { params, body })).status).toBe(200);
+}
+
 async function startFileVendor(): Promise<FileVendor> {
   const server: Server = createServer((request, response) => {
     const answer = (body: object) =>
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     if (request.url?.endsWith('/content')) return void response.writeHead(200).end(vendor.content);
+    // Before it has read anything.
+    if (request.headers.authorization === `Bearer ${REFUSED_KEY}`) {
+      const error = { message: 'no such key', type: 'invalid_request_error', code: 'invalid_api_key', param: null };
+      return void response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+    }
     if (request.url !== '/v1/files') return void request.resume().on('end', () => answer(BATCH));
     void receive(request).then((upload) => {
       vendor.uploads.push(upload);
@@ -120,8 +130,8 @@ async function watched<T>(work: () => Promise<T>): Promise<{ result: T; peakMiB:
   }
 }
 
-const upload = async (content: Buffer) =>
-  tenant.openai.files.create({ file: await toFile(content, 'input.jsonl'), purpose: 'batch' });
+const upload = async (content: Buffer, from = tenant) =>
+  from.openai.files.create({ file: await toFile(content, 'input.jsonl'), purpose: 'batch' });
 
 test('a batch of 50,000 lines is uploaded, and begun, in memory that does not grow with it', async () => {
   const small = Buffer.from(line(0));
@@ -185,4 +195,14 @@ test('a file whose sender leaves does not look whole to the vendor', async () =>
   await expect(fetch(`${setting.server.url}/v1/files`, request as RequestInit)).rejects.toThrow('abort');
   await until(() => vendor.uploads.length > before);
   expect(vendor.uploads.at(-1)).toMatchObject({ whole: false });
+});
+
+test('a refusal that comes before the file was read reaches its sender', async () => {
+  const content = Buffer.from(linesOf(LINES / 2).join('\n'));
+  const [none, refused] = await Promise.all([setting.tenant(undefined, ['google']), setting.tenant()]);
+  await setVendor(refused, REFUSED_KEY);
+  for (let time = 0; time < 3; time += 1) {
+    expect(await upload(content, none).catch((error) => error)).toMatchObject({ code: 'VENDOR_NOT_CONFIGURED' });
+    expect(await upload(content, refused).catch((error) => error)).toMatchObject({ code: 'invalid_api_key' });
+  }
 });
