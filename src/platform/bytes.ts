@@ -135,8 +135,8 @@ function timeLimit(reader: Pick<ReadableStreamDefaultReader, 'cancel'>, timeoutM
 }
 
 /** A failure to cancel changes nothing. */
-function letGo(reader: Pick<ReadableStreamDefaultReader, 'cancel'>): void {
-  reader.cancel().catch(() => undefined);
+function letGo(body: Pick<ReadableStream, 'cancel'>): void {
+  body.cancel().catch(() => undefined);
 }
 
 /** A line. One that is too long is cut. */
@@ -208,8 +208,8 @@ export class LineSplitter {
 }
 
 /**
- * The lines of a stream. Throws where the stream ends early, and a TimeoutError where it has not ended after
- * `timeoutMs`.
+ * The lines of a stream of bytes, which is canceled when the reader stops. Throws where the stream ends early, and a
+ * TimeoutError where it has not ended after `timeoutMs`.
  */
 export async function* linesOf(
   body: ReadableStream<Uint8Array>,
@@ -217,8 +217,13 @@ export async function* linesOf(
   timeoutMs?: number,
 ): AsyncGenerator<Line> {
   const splitter = new LineSplitter(lineBytesMax);
-  for await (const chunk of chunksOf(body, timeoutMs)) yield* splitter.push(chunk);
-  yield* splitter.end();
+  try {
+    for await (const part of partsOf(body, timeoutMs)) yield* splitter.push(part);
+    yield* splitter.end();
+  } finally {
+    // Whoever stops early reads no more of it.
+    letGo(body);
+  }
 }
 
 export function joined(parts: readonly Uint8Array[], length: number): Uint8Array {

@@ -15,12 +15,15 @@ function streamOf(text: string, cuts: readonly number[] = []) {
     .map((end, index) => bytes.slice(at[index - 1] ?? 0, end))
     .filter(({ length }) => length > 0);
   const state = { cancelled: false, pulled: 0 };
-  const body = new ReadableStream<Uint8Array>(
+  const body: ReadableStream<Uint8Array> = new ReadableStream(
     {
+      type: 'bytes',
       pull(controller) {
         const chunk = chunks[state.pulled++];
-        if (chunk) controller.enqueue(chunk);
-        else controller.close();
+        if (chunk) return controller.enqueue(chunk);
+        controller.close();
+        // Whoever reads into memory of its own learns of the end by this.
+        controller.byobRequest?.respond(0);
       },
       cancel: () => {
         state.cancelled = true;
