@@ -14,7 +14,9 @@ import { isRecord, resolveIdentity } from './identity.ts';
 import type { Security } from './operations/operation.ts';
 
 /** The largest body of a request. */
-export const GATEWAY_BODY_BYTES_MAX = 10 * 1024 * 1024;
+export const GATEWAY_BODY_BYTES_MAX = 32 * 1024 * 1024;
+/** The largest file, and what its form has besides it. */
+export const FILE_BODY_BYTES_MAX = 200 * 1024 * 1024 + 64 * 1024;
 /** The longest list of fallback models in one request. */
 export const FALLBACK_MODELS_MAX = 10;
 /** Names the customer of a request whose body names none. */
@@ -216,6 +218,8 @@ export interface GatewayOperation {
   body?: z.ZodType;
   /** The body is an uploaded form. */
   form?: true;
+  /** The largest body, where it is not that of the others. */
+  bodyBytesMax?: number;
   /** The body of a success; answers of vendors pass unchanged. */
   answer: z.ZodType;
 }
@@ -351,11 +355,12 @@ export const gatewayOperations = {
   },
   uploadFile: {
     operationId: 'uploadFile',
-    summary: 'Upload a file to the vendor `openai`',
+    summary: 'Upload a file to the vendor `openai`; the lines of a batch are checked on their way',
     method: 'POST',
     path: '/v1/files',
     security: invoke,
     form: true,
+    bodyBytesMax: FILE_BODY_BYTES_MAX,
     answer: vendorAnswer,
   },
   listFiles: {

@@ -3,7 +3,7 @@
  * back.
  *
  * Of the vendor's headers only those that describe the body are passed. The content of a file is streamed, so its size
- * does not matter.
+ * does not matter. An upload is checked on its way (`batches/upload.ts`).
  */
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import type { Caller } from '../metering/caller.ts';
@@ -24,9 +24,11 @@ export interface PassedRequest {
   /** Below the vendor's base address, with the query. */
   path: string;
   contentType?: string | undefined;
-  body?: Uint8Array | string | undefined;
+  body?: ReadableStream<Uint8Array> | string | undefined;
   /** A shorter limit than a model has. */
   timeoutMsMax?: number;
+  /** Gives the request up. */
+  signal?: AbortSignal;
 }
 
 /** The vendor with the organization's key. */
@@ -45,12 +47,20 @@ export async function accessVendor(caller: Caller): Promise<VendorAccess | null>
   const vendor = caller.organization.vendors.get(BATCH_VENDOR);
   const key = vendor ? await vendorKeyOf(caller, BATCH_VENDOR) : null;
   if (!vendor || key === null) return null;
-  const requestOf = ({ method, path, contentType, body, timeoutMsMax = Number.POSITIVE_INFINITY }: PassedRequest) => ({
+  const requestOf = ({
+    method,
+    path,
+    contentType,
+    body,
+    timeoutMsMax = Number.POSITIVE_INFINITY,
+    signal,
+  }: PassedRequest) => ({
     url: `${vendor.baseUrl}/${path}`,
     method,
     headers: { Authorization: `Bearer ${key}`, ...(contentType !== undefined && { 'Content-Type': contentType }) },
     body,
     timeoutMs: Math.min(Number(caller.env.GATEWAY_TIMEOUT_MS), timeoutMsMax),
+    signal,
   });
   return {
     key,
@@ -67,8 +77,12 @@ export function noVendor(): WholeAnswer {
 export async function passThrough(caller: Caller, passed: PassedRequest, requestId: string): Promise<GatewayAnswer> {
   const vendor = await accessVendor(caller);
   if (!vendor) return noVendor();
-  const result = await vendor.stream(passed);
-  if (result.kind !== 'stream') return passBack(result, vendor.key, requestId);
+  return passOn(await vendor.stream(passed), vendor.key, requestId);
+}
+
+/** The vendor's answer as ours, with its body as it comes. */
+export function passOn(result: VendorResult, vendorKey: string, requestId: string): GatewayAnswer {
+  if (result.kind !== 'stream') return passBack(result, vendorKey, requestId);
   const { status, headers, body } = result;
   const id = requestIdOf(headers) ?? requestId;
   return { status, headers: { ...picked(headers, PASSED_HEADERS), [GATEWAY_HEADERS.requestId]: id }, body };

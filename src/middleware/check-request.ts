@@ -6,6 +6,8 @@ import type { z } from 'zod';
 import { MEDIA_TYPE } from '../contract/envelope.ts';
 import type { Refusal, Result } from '../contract/errors.ts';
 import type { Operation } from '../contract/operations.ts';
+import { DRAIN_BYTES_MAX, drain, LINGER_BYTES_MAX } from '../platform/bytes.ts';
+import { JsonText } from '../platform/json-text.ts';
 import type { Credential } from '../storage/credentials.ts';
 import { withoutAbsent } from './absent-members.ts';
 import { acceptedType } from './accept.ts';
@@ -21,7 +23,7 @@ export type RouteSpec = Pick<
   Operation,
   'method' | 'path' | 'security' | 'params' | 'query' | 'body' | 'bodyBytesMax'
 > & {
-  /** The body is an uploaded form, which is taken as bytes. */
+  /** The body is an uploaded form, which is taken as it comes. */
   form?: true;
 };
 
@@ -42,20 +44,22 @@ export interface ApiStyle {
 
 export type SessionCredential = Credential & { session: NonNullable<Credential['session']> };
 
-/** The input of a request that breaks no rule. */
-export async function checkRequest(
-  c: AppContext,
-  style: ApiStyle,
-  operation: RouteSpec,
-): Promise<Result<{ input: { params: unknown; query: unknown; body: unknown } }>> {
-  const { security, params, query, method } = operation;
-  const typed = style.requiresAccept && security.kind === 'apiKey';
+type Checked = Result<{ input: { params: unknown; query: unknown; body: unknown; text: JsonText | undefined } }>;
+
+/** The input of a request that breaks no rule; else the refusal, once its sender can receive it. */
+export async function checkRequest(c: AppContext, style: ApiStyle, operation: RouteSpec): Promise<Checked> {
+  const typed = style.requiresAccept && operation.security.kind === 'apiKey';
   const accepted = typed ? acceptedType(c.req.header('Accept')) : null;
   if (typed) c.set('mediaType', accepted ?? MEDIA_TYPE);
-  const authenticated = await requireCredential(c, security);
-  if (!authenticated.ok) return authenticated;
-  const acceptable = typed ? requireAccept(accepted) : authenticated;
-  if (!acceptable.ok) return acceptable;
+  const authenticated = await requireCredential(c, operation.security);
+  const acceptable = typed && authenticated.ok ? requireAccept(accepted) : authenticated;
+  const checked = acceptable.ok ? await checkInput(c, style, operation) : acceptable;
+  if (!checked.ok) await drain(c.req.raw, authenticated.ok ? DRAIN_BYTES_MAX : LINGER_BYTES_MAX);
+  return checked;
+}
+
+async function checkInput(c: AppContext, style: ApiStyle, operation: RouteSpec): Promise<Checked> {
+  const { security, params, query, method } = operation;
   const permitted = requireScopes(c, security);
   if (!permitted.ok) return permitted;
   const body = await readBody(c, style, operation);
@@ -66,7 +70,7 @@ export async function checkRequest(
   if (!ofPath.ok) return ofPath;
   const ofQuery = query ? readQuery(c, style, query) : NOTHING;
   if (!ofQuery.ok) return ofQuery;
-  return { ok: true, input: { params: ofPath.value, query: ofQuery.value, body: body.value } };
+  return { ok: true, input: { params: ofPath.value, query: ofQuery.value, body: body.value, text: body.text } };
 }
 
 const NOTHING = { ok: true, value: undefined } as const;
@@ -75,7 +79,7 @@ async function readBody(
   c: AppContext,
   style: ApiStyle,
   { path, body: schema, form, bodyBytesMax: ownMax = style.bodyBytesMax }: RouteSpec,
-): Promise<Result<{ value: unknown }>> {
+): Promise<Result<{ value: unknown; text?: JsonText }>> {
   if (!schema && !form) return NOTHING;
   // The operator has no credential of an organization.
   const credential = c.get('credential') as Credential | undefined;
@@ -85,7 +89,8 @@ async function readBody(
   if (!json.ok) return json;
   const value = style.isContract ? withoutAbsent(schema, json.value) : json.value;
   const open = credential?.session ? style.checkSessionBody(credential as SessionCredential, value, path) : NOTHING;
-  return open.ok ? validate(schema, value) : open;
+  const valid = open.ok ? validate(schema, value) : open;
+  return valid.ok ? { ...valid, text: new JsonText(json.text, json.value) } : valid;
 }
 
 function readQuery(c: AppContext, style: ApiStyle, schema: z.ZodObject): Result<{ value: unknown }> {

@@ -7,9 +7,9 @@ import { IDEMPOTENCY_HEADER, MEDIA_TYPE } from '../contract/envelope.ts';
 import { badRequest, brokenRules, type Result, refuse } from '../contract/errors.ts';
 import { idempotencyKey } from '../contract/fields.ts';
 import { SESSION_BODY_BYTES_MAX } from '../contract/sessions.ts';
-import { readRequest } from '../platform/bytes.ts';
 import { JSON_BOUND_RULES } from '../platform/json.ts';
 import { readJsonBody } from '../platform/json-body.ts';
+import { boundaryOf, type UploadedForm } from '../platform/multipart.ts';
 import type { Session } from '../storage/credentials.ts';
 import type { AppContext } from './context.ts';
 
@@ -41,14 +41,18 @@ export async function readJson(c: AppContext, bytesMax: number): Promise<Result<
   }
 }
 
-/** The bytes of an uploaded form, which go to the vendor unchanged; its type goes with them. */
-export async function readForm(c: AppContext, bytesMax: number): Promise<Result<{ value: Uint8Array }>> {
-  const isForm = (type: string) => /^multipart\/form-data[\t ]*;[\t\x20-\x7e]+$/i.test(type);
+/** An uploaded form, whose body nobody has read: 413 where it says itself that it is too large. */
+export function readForm(c: AppContext, bytesMax: number): Result<{ value: UploadedForm }> {
+  const isForm = (type: string) =>
+    /^multipart\/form-data[\t ]*;[\t\x20-\x7e]+$/i.test(type) && boundaryOf(type) !== null;
   const rule = 'the Content-Type of a file must be multipart/form-data with a boundary, in ASCII';
   const typed = checkType(c, isForm, rule);
   if (!typed.ok) return typed;
-  const value = await readRequest(c.req.raw, bytesMax);
-  return value === null ? tooLarge(bytesMax) : { ok: true, value };
+  const request = c.req.raw;
+  const declared = c.req.header('Content-Length');
+  if (!request.body || declared === '0') return badRequest({ path: 'file', message: 'must be in the body, a form' });
+  const bytes = declared === undefined ? null : Number(declared);
+  return bytes !== null && bytes > bytesMax ? tooLarge(bytesMax) : { ok: true, value: { request, bytes, bytesMax } };
 }
 
 /** How large a body may be: with a session token less than with a key. */

@@ -1,9 +1,18 @@
 /**
  * Reads bodies up to a bound: memory never exceeds it, and a larger body is refused while it is read.
+ *
+ * Whoever is refused while sending would find the connection closed, and not the answer: what is left of the body is
+ * read and discarded first, up to a bound of its own.
  */
 
-/** A little more than the bound is read and discarded, so that the sender finishes sending and receives the answer. */
+/** Of a stranger's body: a little more than the bound is read and discarded. */
 export const LINGER_BYTES_MAX = 1024 * 1024;
+/** Of a body whose sender has a credential: more than the largest file. */
+export const DRAIN_BYTES_MAX = 256 * 1024 * 1024;
+/** A sender that has not finished by then gets the answer if it looks for one, or finds the connection closed. */
+const DRAIN_MS_MAX = 60_000;
+
+const PART_BYTES = 64 * 1024;
 
 /**
  * The bytes of a body; `null` where there are more than `bytesMax`: the rest is not read. Throws where the body ends
@@ -55,32 +64,85 @@ export async function readHead(body: ReadableStream<Uint8Array>, bytesMin: numbe
   return joined(chunks, length);
 }
 
+/** Reads what is left of a refused request's body. A body that is longer than `bytesMax` is not read to its end. */
+export async function drain(request: Request, bytesMax: number): Promise<void> {
+  const body = request.body as ReadableStream<Uint8Array> | null;
+  if (!body || body.locked || Number(request.headers.get('Content-Length')) > bytesMax) return;
+  let left = bytesMax;
+  try {
+    for await (const part of partsOf(body, DRAIN_MS_MAX)) {
+      left -= part.byteLength;
+      if (left < 0) return;
+    }
+  } catch {
+    // The sender is gone, or takes too long.
+  }
+}
+
+/**
+ * The body in parts, each of which reuses the memory of the one before. The rest can be read afterwards. Throws where
+ * the body ends early, and a TimeoutError where it has not ended after `timeoutMs`.
+ */
+export async function* partsOf(body: ReadableStream<Uint8Array>, timeoutMs?: number): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader({ mode: 'byob' });
+  const limit = timeLimit(reader, timeoutMs);
+  let buffer = new ArrayBuffer(PART_BYTES);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read(new Uint8Array(buffer));
+      limit.check();
+      if (done) return;
+      yield value;
+      buffer = value.buffer;
+    }
+  } finally {
+    limit.lift();
+    reader.releaseLock();
+  }
+}
+
 /** The chunks of a body. The body is canceled when the reader stops, and after the timeout. */
 async function* chunksOf(body: ReadableStream<Uint8Array>, timeoutMs: number | undefined): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
-  // A failure to cancel changes nothing. A pending read then ends as if the body had ended.
-  const letGo = () => void reader.cancel().catch(() => undefined);
-  let late = false;
-  const expire = () => {
-    late = true;
-    letGo();
-  };
-  const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs);
+  const limit = timeLimit(reader, timeoutMs);
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (late) throw new DOMException('the body did not end in time', 'TimeoutError');
+      limit.check();
       if (done) return;
       yield value;
     }
   } finally {
-    clearTimeout(timer);
-    letGo();
+    limit.lift();
+    letGo(reader);
   }
 }
 
-/** A line of a stream. A line that is too long is cut. */
+/** Cancels the body after the time. A pending read then ends as if the body had ended, which `check` tells apart. */
+function timeLimit(reader: Pick<ReadableStreamDefaultReader, 'cancel'>, timeoutMs: number | undefined) {
+  let late = false;
+  const expire = () => {
+    late = true;
+    letGo(reader);
+  };
+  const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs);
+  return {
+    check() {
+      if (late) throw new DOMException('the body did not end in time', 'TimeoutError');
+    },
+    lift: () => clearTimeout(timer),
+  };
+}
+
+/** A failure to cancel changes nothing. */
+function letGo(body: Pick<ReadableStream, 'cancel'>): void {
+  body.cancel().catch(() => undefined);
+}
+
+/** A line. One that is too long is cut. */
 export interface Line {
+  /** From 1; empty lines count. */
+  number: number;
   text: string;
   cut: boolean;
 }
@@ -90,54 +152,78 @@ const CUT_LINE_BYTES = 4_096;
 const LF = 10;
 
 /**
- * The lines of a stream, without empty ones. A line of more than `lineBytesMax` bytes is cut, so that memory is
- * bounded. Throws where the stream ends early, and a TimeoutError where it has not ended after `timeoutMs`.
+ * Finds lines in bytes that come in chunks, and leaves out empty ones. A line of more than `lineBytesMax` bytes is cut,
+ * so that memory is bounded.
+ */
+export class LineSplitter {
+  readonly #lineBytesMax: number;
+  readonly #decoder = new TextDecoder();
+  #number = 1;
+  #held: Uint8Array[] = [];
+  #heldBytes = 0;
+  #cut = false;
+
+  constructor(lineBytesMax: number) {
+    this.#lineBytesMax = lineBytesMax;
+  }
+
+  /** The lines that end in the chunk, whose memory may be used again once all of them are taken. */
+  *push(chunk: Uint8Array): Generator<Line> {
+    let start = 0;
+    for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
+      this.#take(chunk.subarray(start, end));
+      yield* this.#complete();
+      start = end + 1;
+    }
+    this.#take(chunk.slice(start));
+  }
+
+  /** The last line, where it has no end of its own. */
+  *end(): Generator<Line> {
+    yield* this.#complete();
+  }
+
+  #take(part: Uint8Array): void {
+    if (part.length === 0) return;
+    this.#heldBytes += part.length;
+    if (this.#cut) return;
+    this.#held.push(part);
+    if (this.#heldBytes <= this.#lineBytesMax) return;
+    this.#held = [joined(this.#held, this.#heldBytes).slice(0, CUT_LINE_BYTES)];
+    this.#cut = true;
+  }
+
+  *#complete(): Generator<Line> {
+    let text = '';
+    // Each part is let go once it is text.
+    for (let part = this.#held.shift(); part; part = this.#held.shift())
+      text += this.#decoder.decode(part, { stream: true });
+    text += this.#decoder.decode();
+    const line = { number: this.#number, text, cut: this.#cut };
+    this.#number += 1;
+    this.#heldBytes = 0;
+    this.#cut = false;
+    if (text.trim() !== '') yield line;
+  }
+}
+
+/**
+ * The lines of a stream of bytes, which is canceled when the reader stops. Throws where the stream ends early, and a
+ * TimeoutError where it has not ended after `timeoutMs`.
  */
 export async function* linesOf(
   body: ReadableStream<Uint8Array>,
   lineBytesMax: number,
   timeoutMs?: number,
 ): AsyncGenerator<Line> {
-  let held: Uint8Array[] = [];
-  let heldBytes = 0;
-  let cut = false;
-  const decoder = new TextDecoder();
-  const take = (part: Uint8Array) => {
-    if (part.length === 0) return;
-    if (!cut && heldBytes + part.length > lineBytesMax) {
-      const whole = joined([...held, part], heldBytes + part.length);
-      held = [whole.slice(0, CUT_LINE_BYTES)];
-      cut = true;
-    } else if (!cut) held.push(part.slice());
-    heldBytes += part.length;
-  };
-  const complete = (): Line => {
-    const line = {
-      text: decoder.decode(
-        joined(
-          held,
-          held.reduce((sum, { length }) => sum + length, 0),
-        ),
-      ),
-      cut,
-    };
-    held = [];
-    heldBytes = 0;
-    cut = false;
-    return line;
-  };
-  for await (const chunk of chunksOf(body, timeoutMs)) {
-    let start = 0;
-    for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
-      take(chunk.subarray(start, end));
-      const line = complete();
-      if (line.text.trim() !== '') yield line;
-      start = end + 1;
-    }
-    take(chunk.subarray(start));
+  const splitter = new LineSplitter(lineBytesMax);
+  try {
+    for await (const part of partsOf(body, timeoutMs)) yield* splitter.push(part);
+    yield* splitter.end();
+  } finally {
+    // Whoever stops early reads no more of it.
+    letGo(body);
   }
-  const last = complete();
-  if (last.text.trim() !== '') yield last;
 }
 
 export function joined(parts: readonly Uint8Array[], length: number): Uint8Array {

@@ -1,10 +1,9 @@
 /**
  * The JSON body of a request, within bounds of bytes, values and levels.
  *
- * A large body is counted while it arrives. Once it breaks a bound, what was read is dropped and the rest is read
- * without being stored, so that the sender still gets the answer.
+ * A large body is counted while it arrives. Once it breaks a bound, it is not read on: whoever answers drains it.
  */
-import { LINGER_BYTES_MAX } from './bytes.ts';
+import { partsOf } from './bytes.ts';
 import { JsonCount, type ParsedJson, parseJson, REQUEST_BOUNDS } from './json.ts';
 
 /** `bytes` for a body with too many bytes, `empty` for none. */
@@ -12,13 +11,11 @@ export type JsonBody = ParsedJson | { ok: false; broken: 'bytes' | 'empty' };
 
 /** Smaller bodies are read at once, which costs less. */
 const COUNTED_WHILE_READ_BYTES = 256 * 1024;
-const PART_BYTES = 64 * 1024;
 
 export async function readJsonBody(request: Request, bytesMax: number): Promise<JsonBody> {
   const header = request.headers.get('Content-Length');
   const declared = header === null ? Number.POSITIVE_INFINITY : Number(header);
-  // A body that declares to be far too large is not read.
-  if (header !== null && declared > bytesMax + LINGER_BYTES_MAX) return { ok: false, broken: 'bytes' };
+  if (header !== null && declared > bytesMax) return { ok: false, broken: 'bytes' };
   // The connection enforces a declared length.
   if (declared <= Math.min(bytesMax, COUNTED_WHILE_READ_BYTES)) {
     const bytes = new Uint8Array(await request.arrayBuffer());
@@ -37,42 +34,22 @@ async function readCounted(body: ReadableStream<Uint8Array>, bytesMax: number): 
   let length = 0;
   for await (const chunk of partsOf(body)) {
     length += chunk.byteLength;
-    if (length > bytesMax + LINGER_BYTES_MAX) break;
-    if (length <= bytesMax && count.broken === null) count.push(chunk);
-    if (length > bytesMax || count.broken !== null || undecodable) {
-      text = '';
-      continue;
-    }
+    if (length > bytesMax) return { ok: false, broken: 'bytes' };
+    count.push(chunk);
+    if (count.broken !== null) return { ok: false, broken: count.broken };
+    if (undecodable) continue;
     try {
       text += decoder.decode(chunk, { stream: true });
     } catch (error) {
       undecodable = error;
+      text = '';
     }
   }
-  if (length > bytesMax) return { ok: false, broken: 'bytes' };
   if (length === 0) return { ok: false, broken: 'empty' };
-  if (count.broken !== null) return { ok: false, broken: count.broken };
   try {
     if (!undecodable) return parseJson(text + decoder.decode());
   } catch (error) {
     undecodable = error;
   }
   return { ok: false, broken: 'syntax', reason: (undecodable as Error).message };
-}
-
-/** The body in parts. Each part reuses the memory of the one before. */
-async function* partsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const reader = body.getReader({ mode: 'byob' });
-  let buffer = new ArrayBuffer(PART_BYTES);
-  try {
-    for (;;) {
-      const { done, value } = await reader.read(new Uint8Array(buffer));
-      if (done) return;
-      yield value;
-      buffer = value.buffer;
-    }
-  } finally {
-    // A failed cancellation changes nothing.
-    reader.cancel().catch(() => undefined);
-  }
 }

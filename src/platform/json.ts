@@ -23,7 +23,7 @@ const ANSWER_LEVELS_MAX = 200;
 /** A value and its separator take at least two characters: a shorter answer cannot have too many values. */
 const ANSWER_COUNTED_LENGTH_MIN = 2 * JSON_VALUES_MAX;
 /** Characters that are counted in one step. */
-const ANSWER_PART_LENGTH = 64 * 1024;
+const COUNTED_PART_LENGTH = 64 * 1024;
 
 /** The rule that a body or a line broke, for error messages. */
 export const JSON_BOUND_RULES: Record<JsonBound, string> = {
@@ -53,7 +53,8 @@ export function parseJson(json: string | Uint8Array, bounds?: JsonBounds): Parse
 
 /** A text within the bounds of a request. */
 export function parseJsonText(text: string): ParsedJson {
-  return parseJson(text, REQUEST_BOUNDS);
+  const broken = brokenBound(text, REQUEST_BOUNDS);
+  return broken === null ? parseJson(text) : { ok: false, broken };
 }
 
 /**
@@ -68,11 +69,17 @@ export function parseAnswer(text: string): unknown {
 /** Whether a vendor's answer has more values, not counting numbers, than the bound. */
 export function hasTooManyValues(answer: string): boolean {
   if (answer.length < ANSWER_COUNTED_LENGTH_MIN) return false;
-  const count = new JsonCount({ valuesMax: JSON_VALUES_MAX, levelsMax: Number.POSITIVE_INFINITY, freeNumbers: true });
-  for (let at = 0; at < answer.length && count.broken === null; at += ANSWER_PART_LENGTH) {
-    count.push(encoder.encode(answer.slice(at, at + ANSWER_PART_LENGTH)));
+  const bounds = { valuesMax: JSON_VALUES_MAX, levelsMax: Number.POSITIVE_INFINITY, freeNumbers: true };
+  return brokenBound(answer, bounds) !== null;
+}
+
+/** The bound that the text exceeds; `null` where it exceeds none. No second copy of a long text is made. */
+function brokenBound(text: string, bounds: JsonBounds): JsonBound | null {
+  const count = new JsonCount(bounds);
+  for (let at = 0; at < text.length && count.broken === null; at += COUNTED_PART_LENGTH) {
+    count.push(encoder.encode(text.slice(at, at + COUNTED_PART_LENGTH)));
   }
-  return count.broken !== null;
+  return count.broken;
 }
 
 /** Whether a value is within the nesting bound, so that it can be copied, hashed and stored. */

@@ -15,6 +15,7 @@ import {
   type ModelOperation,
 } from '../contract/gateway.ts';
 import type { GatewayAnswer } from '../gateway/answer.ts';
+import { uploadFile } from '../gateway/batches/upload.ts';
 import { createBatch, readBatch } from '../gateway/batches/use-cases.ts';
 import { callModel } from '../gateway/call.ts';
 import { countTokens } from '../gateway/count-tokens.ts';
@@ -111,13 +112,7 @@ function modelInPath(c: AppContext): string {
 }
 
 function mountFiles(app: Hono<AppEnv>): void {
-  mount(app, gatewayOperations.uploadFile, (c, { body }) =>
-    passThrough(
-      callerOf(c),
-      { method: 'POST', path: 'files', contentType: c.req.header('Content-Type'), body },
-      c.get('correlationId'),
-    ),
-  );
+  mount(app, gatewayOperations.uploadFile, (c, { body }) => uploadFile(callerOf(c), body, c.get('correlationId')));
   pass(app, gatewayOperations.listFiles, () => 'files');
   pass(app, gatewayOperations.retrieveFile, (id) => `files/${id}`);
   pass(app, gatewayOperations.deleteFile, (id) => `files/${id}`);

@@ -20,7 +20,7 @@ export interface VendorRequest {
   url: string | URL;
   method: 'GET' | 'POST' | 'DELETE';
   headers: Readonly<Record<string, string>>;
-  /** Text, bytes and forms are sent unchanged, anything else as JSON. A GET has none. */
+  /** Text, bytes, streams and forms are sent unchanged, anything else as JSON. A GET has none. */
   body?: unknown;
   /** For the whole answer; for a stream until its headers arrive, because `meterStream` watches it after that. */
   timeoutMs: number;
@@ -28,6 +28,8 @@ export interface VendorRequest {
   responseType: 'json' | 'text' | 'stream' | 'events';
   /** The caller that waits for the answer: some time after it has left, the request is given up. */
   presence?: Presence;
+  /** Gives the request up at once, with a body that is not complete. */
+  signal?: AbortSignal | undefined;
 }
 
 export type VendorResult =
@@ -37,6 +39,7 @@ export type VendorResult =
    */
   | { kind: 'answer'; status: number; ok: boolean; headers: Headers; body: unknown }
   | { kind: 'stream'; status: number; headers: Headers; body: ReadableStream<Uint8Array> }
+  /** Also where the request was given up. */
   | { kind: 'timeout' }
   /** The caller left, and no answer came in the time for which the vendor was read on. It may have done the work. */
   | { kind: 'left' }
@@ -88,13 +91,16 @@ export async function requestVendor(
   const limit = timeLimit(request);
   let status: number | null = null;
   try {
-    const response = await fetcher(String(request.url), {
+    const asked = fetcher(String(request.url), {
       method: request.method,
       headers,
       body: body.content ?? null,
       redirect: 'manual',
       signal: limit.signal,
     });
+    // The connection has its own copy, and a large one would be held twice for as long as the vendor takes.
+    delete body.content;
+    const response = await asked;
     status = response.status;
     if (isStream(request.responseType, response.headers) && response.ok && response.body) {
       return { kind: 'stream', status, headers: response.headers, body: response.body };
@@ -118,11 +124,14 @@ export async function requestVendor(
 }
 
 /** Must be lifted: a stream outlives the limit, and a running timer keeps a Durable Object awake. */
-function timeLimit({ timeoutMs, presence }: VendorRequest): { signal: AbortSignal; lift: () => void } {
+function timeLimit({ timeoutMs, presence, signal }: VendorRequest): { signal: AbortSignal; lift: () => void } {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(), timeoutMs);
   const ignore = presence?.watch(() => controller.abort(CLIENT_LEFT));
+  const giveUp = () => controller.abort();
+  signal?.addEventListener('abort', giveUp);
   const lift = () => {
+    signal?.removeEventListener('abort', giveUp);
     clearTimeout(timer);
     ignore?.();
   };
@@ -137,10 +146,11 @@ function isStream(responseType: VendorRequest['responseType'], headers: Headers)
 
 type Content = NonNullable<RequestInit['body']>;
 
+const SENT_AS_IS = [Uint8Array, ReadableStream, FormData];
+
 function bodyOf({ method, body }: VendorRequest): { content?: Content; contentType?: string } {
   if (method === 'GET' || body === undefined) return {};
-  if (typeof body === 'string' || body instanceof Uint8Array || body instanceof FormData)
-    return { content: body as Content };
+  if (typeof body === 'string' || SENT_AS_IS.some((kind) => body instanceof kind)) return { content: body as Content };
   return { content: JSON.stringify(body), contentType: 'application/json' };
 }
 

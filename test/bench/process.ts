@@ -27,12 +27,21 @@ async function allProcesses(): Promise<Process[]> {
     });
 }
 
-/** The workerd processes that this one has started and that still run. */
+/** The workerd processes that this one has started, or a process that it started, and that still run. */
 export async function workerdProcesses(): Promise<number[]> {
   const processes = await allProcesses();
+  const tree = treeOf(process.pid, processes);
   return processes
-    .filter(({ parent, command }) => parent === process.pid && command.includes('workerd'))
+    .filter(({ pid, command }) => tree.includes(pid) && command.includes('workerd'))
     .map(({ pid }) => pid);
+}
+
+/** A process and all that it has started. */
+function treeOf(pid: number, processes: readonly Process[]): number[] {
+  const tree = [pid];
+  // Grows while it is read: those that a process started come after it.
+  for (const parent of tree) tree.push(...processes.filter((one) => one.parent === parent).map((one) => one.pid));
+  return tree;
 }
 
 /** What a process holds of the machine's memory. */
@@ -43,12 +52,8 @@ export async function residentMiB(pid: number): Promise<number> {
 
 /** Time of the processor that a process and all that it started have used; `null` on systems without /proc. */
 export async function processorMs(pid: number): Promise<number | null> {
-  const processes = await allProcesses();
-  const tree = [pid];
-  // Grows while it is read: those that a process started come after it.
-  for (const parent of tree) tree.push(...processes.filter((one) => one.parent === parent).map((one) => one.pid));
   let sumMs = 0;
-  for (const one of tree) {
+  for (const one of treeOf(pid, await allProcesses())) {
     const stat = await readFile(`/proc/${one}/stat`, 'utf8').catch(() => null);
     if (stat === null) return null;
     // utime and stime are the 14th and 15th fields; the second, a name in brackets, may hold blanks.

@@ -333,7 +333,7 @@ describe('refusals', () => {
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'POST']);
     expect((await tenant.send(path, { body: 'x', headers: { 'Content-Type': 'text/plain' } })).status).toBe(415);
     expect((await tenant.send(path, { body: '{' })).status).toBe(400);
-    const large = await tenant.send(path, { body: { model: 'gpt-5.2', messages: ['x'.repeat(10 * 1024 * 1024)] } });
+    const large = await tenant.send(path, { body: { model: 'gpt-5.2', messages: ['x'.repeat(32 * 1024 * 1024)] } });
     expect(large.status).toBe(413);
     expect(GatewayError.parse(await large.json()).error.code).toBe('PAYLOAD_TOO_LARGE');
     expect((await tenant.send(path, { body: {}, headers: { 'Idempotency-Key': 'a b' } })).status).toBe(400);

@@ -15,12 +15,15 @@ function streamOf(text: string, cuts: readonly number[] = []) {
     .map((end, index) => bytes.slice(at[index - 1] ?? 0, end))
     .filter(({ length }) => length > 0);
   const state = { cancelled: false, pulled: 0 };
-  const body = new ReadableStream<Uint8Array>(
+  const body: ReadableStream<Uint8Array> = new ReadableStream(
     {
+      type: 'bytes',
       pull(controller) {
         const chunk = chunks[state.pulled++];
-        if (chunk) controller.enqueue(chunk);
-        else controller.close();
+        if (chunk) return controller.enqueue(chunk);
+        controller.close();
+        // Whoever reads into memory of its own learns of the end by this.
+        controller.byobRequest?.respond(0);
       },
       cancel: () => {
         state.cancelled = true;
@@ -86,15 +89,18 @@ describe('a body', () => {
 });
 
 describe('lines', () => {
-  test('do not depend on where chunks are split', async () => {
+  test('with their numbers do not depend on where chunks are split', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.string({ unit: fc.constantFrom('a', '\n', 'é', '👋', ' ') }),
         fc.array(fc.nat(200), { maxLength: 8 }),
         async (text, cuts) => {
-          const expected = text.split('\n').filter((line) => line.trim() !== '');
+          const expected = text
+            .split('\n')
+            .map((line, index) => ({ number: index + 1, text: line, cut: false }))
+            .filter((line) => line.text.trim() !== '');
           const { body } = streamOf(text, cuts);
-          expect(await all(linesOf(body, 1_000))).toEqual(expected.map((line) => ({ text: line, cut: false })));
+          expect(await all(linesOf(body, 1_000))).toEqual(expected);
         },
       ),
     );
@@ -106,8 +112,8 @@ describe('lines', () => {
       const { body } = streamOf(`first\n${long}\nlast`, cuts);
       const [first, cut, last] = await all(linesOf(body, 5_000));
       expect([first, last]).toEqual([
-        { text: 'first', cut: false },
-        { text: 'last', cut: false },
+        { number: 1, text: 'first', cut: false },
+        { number: 3, text: 'last', cut: false },
       ]);
       expect(cut?.cut).toBe(true);
       expect(cut?.text.length).toBeLessThanOrEqual(5_000);

@@ -49,7 +49,8 @@ function vendorOf(lines: readonly string[], model: string) {
     const some = file.slice(0, breaksAtByte);
     let sent = false;
     return new Response(
-      new ReadableStream<Uint8Array>({
+      new ReadableStream({
+        type: 'bytes',
         pull(controller) {
           if (sent) controller.error(new Error('connection lost'));
           else if (some.length > 0) controller.enqueue(some);

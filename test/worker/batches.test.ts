@@ -41,7 +41,8 @@ test('metering that breaks off continues where it stopped, and no line counts tw
     let sent = false;
     // The lines are taken before the connection breaks.
     return new Response(
-      new ReadableStream<Uint8Array>({
+      new ReadableStream({
+        type: 'bytes',
         pull(controller) {
           if (sent) controller.error(new Error('connection lost'));
           else controller.enqueue(some);

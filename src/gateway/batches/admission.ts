@@ -32,7 +32,7 @@ import { type BatchLineRequest, type BatchModel, batchModel, withLine } from './
 /** The longest line of a batch's files: an answer with a picture fits. */
 export const BATCH_LINE_BYTES_MAX = 8 * 1024 * 1024;
 /** The vendor takes up to 50,000 lines; more are refused here without reading on. */
-const LINES_MAX = 50_000;
+export const BATCH_LINES_MAX = 50_000;
 
 type ReadInput = { ok: true; input: BatchInput } | { ok: false; answer: WholeAnswer };
 
@@ -63,11 +63,11 @@ async function readLines(
   const needs = new Set<Capability>();
   const unpriced: UnpricedTiers = {};
   const models = new Map<string, BatchModel>();
-  let number = 0;
-  for await (const { text, cut } of linesOf(file, BATCH_LINE_BYTES_MAX, Number(env.GATEWAY_TIMEOUT_MS))) {
-    number += 1;
+  let count = 0;
+  for await (const { number, text, cut } of linesOf(file, BATCH_LINE_BYTES_MAX, Number(env.GATEWAY_TIMEOUT_MS))) {
+    count += 1;
     if (cut) return badInput(`line ${number} of the input file has more than ${BATCH_LINE_BYTES_MAX} bytes`);
-    if (number > LINES_MAX) return badInput(`the input file has more than ${LINES_MAX} lines`);
+    if (count > BATCH_LINES_MAX) return badInput(`the input file has more than ${BATCH_LINES_MAX} lines`);
     const line = lineOf(text);
     if ('rule' in line) return badInput(`line ${number} of the input file ${line.rule}`);
     const { model } = line;
@@ -79,7 +79,7 @@ async function readLines(
     for (const capability of used) needs.add(capability);
     if (used.includes('search')) searches += 1;
   }
-  if (number === 0) return badInput('the input file has no lines');
+  if (count === 0) return badInput('the input file has no lines');
   const model = models.size === 1 ? [...models.keys()][0] : undefined;
   return { ok: true, input: { lines, searches, needs: [...needs], unpriced, model } };
 }
@@ -171,14 +171,21 @@ function exceeded({ kind, lines, left }: NonNullable<BatchDenial['exceeds']>): s
   return `the batch has ${lines} lines for ${kind} models, and the customer's plan allows ${left} further calls`;
 }
 
+/** A line of an input file. What nobody has checked of it is unknown. */
+interface InputLine extends BatchLineRequest {
+  customId: unknown;
+  method: unknown;
+}
+
 /** The request of a line, or the rule that the line breaks. */
-function lineOf(text: string): BatchLineRequest | { rule: string } {
+export function lineOf(text: string): InputLine | { rule: string } {
   const json = parseJsonText(text);
   if (!json.ok) return { rule: json.broken === 'syntax' ? 'is no JSON' : JSON_BOUND_RULES[json.broken] };
-  const { url, body } = (json.value ?? {}) as { url?: unknown; body?: Record<string, unknown> };
-  const model = body?.model;
-  return body && typeof model === 'string' && model !== ''
-    ? { path: String(url), model, body }
+  const { custom_id, method, url, body } = (json.value ?? {}) as Record<string, unknown>;
+  const request = (body ?? {}) as Record<string, unknown>;
+  const { model } = request;
+  return typeof model === 'string' && model !== ''
+    ? { customId: custom_id, method, path: String(url), model, body: request }
     : { rule: 'names no model' };
 }
 

@@ -260,7 +260,7 @@ function estimateOf(
 }
 
 /** Reads a line. One that is too long or unreadable ran all the same: its usage is not known. */
-export function readLine({ text, cut }: Line, index: number): AnsweredLine {
+export function readLine({ text, cut }: Pick<Line, 'text' | 'cut'>, index: number): AnsweredLine {
   const line = cut ? null : parseLine(text);
   const named = line?.custom_id ?? /"custom_id"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(text)?.[1];
   const customId = typeof named === 'string' && named !== '' ? named : `line ${index}`;

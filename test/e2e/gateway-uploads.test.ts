@@ -1,0 +1,208 @@
+/**
+ * Promise: a batch's file of real size passes through a server that does not hold it, and a file with a broken line is
+ * never kept by the vendor.
+ */
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { BadRequestError, toFile } from 'openai';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { residentMiB, workerdProcesses } from '../bench/process.ts';
+import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
+import { until } from './local-server.ts';
+
+const LINES = 50_000;
+const MIB = 1024 * 1024;
+const REFUSED_KEY = `sk-refused-${'k'.repeat(20)}`;
+const SAMPLE_MS = 100;
+/** Far less than the file; what is held of it is a part and a line, and the rest is garbage that nobody has collected. */
+const MORE_MIB_MAX = 60;
+
+interface Upload {
+  bytes: number;
+  sha256: string;
+  /** The form came to its regular end. */
+  whole: boolean;
+}
+
+/** A vendor that keeps what it needs of files: their size and their hash. It shows the file that the test says. */
+interface FileVendor {
+  url: string;
+  uploads: Upload[];
+  content: Buffer;
+  close(): Promise<void>;
+}
+
+let setting: Setting;
+let vendor: FileVendor;
+let tenant: GatewayTenant;
+beforeAll(async () => {
+  [setting, vendor] = await Promise.all([startGateway(undefined, {}), startFileVendor()]);
+  tenant = await setting.tenant();
+  await setVendor(tenant, `sk-${'k'.repeat(20)}`);
+});
+afterAll(async () => {
+  await setting.stop();
+  await vendor.close();
+});
+
+async function setVendor({ organizationId }: GatewayTenant, apiKey: string): Promise<void> {
+  const params = { org: organizationId, provider: 'openai' };
+  const body = { apiKey, baseUrl: `${vendor.url}/v1` };
+  expect((await setting.server.operator.send('setVendor', { params, body })).status).toBe(200);
+}
+
+async function startFileVendor(): Promise<FileVendor> {
+  const server: Server = createServer((request, response) => {
+    const answer = (body: object) =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (request.url?.endsWith('/content')) return void response.writeHead(200).end(vendor.content);
+    // Before it has read anything.
+    if (request.headers.authorization === `Bearer ${REFUSED_KEY}`) {
+      const error = { message: 'no such key', type: 'invalid_request_error', code: 'invalid_api_key', param: null };
+      return void response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+    }
+    if (request.url !== '/v1/files') return void request.resume().on('end', () => answer(BATCH));
+    void receive(request).then((upload) => {
+      vendor.uploads.push(upload);
+      if (upload.whole) answer({ id: 'file_1', object: 'file', bytes: upload.bytes, purpose: 'batch' });
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    uploads: [],
+    content: Buffer.alloc(0),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+const BATCH = { id: 'batch_1', object: 'batch', status: 'validating', input_file_id: 'file_1' };
+
+async function receive(request: IncomingMessage): Promise<Upload> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  try {
+    for await (const chunk of request) {
+      hash.update(chunk as Buffer);
+      bytes += (chunk as Buffer).length;
+    }
+  } catch {
+    // The other side has closed the connection.
+  }
+  return { bytes, sha256: hash.digest('hex'), whole: request.complete };
+}
+
+const line = (index: number) =>
+  JSON.stringify({
+    custom_id: `line-${index}`,
+    method: 'POST',
+    url: '/v1/chat/completions',
+    body: {
+      model: 'gpt-4o-mini',
+      max_completion_tokens: 10,
+      messages: [{ role: 'user', content: `${index} `.padEnd(1_150, 'wörd ') }],
+    },
+  });
+
+const linesOf = (count: number) => Array.from({ length: count }, (_, index) => line(index));
+
+/** What the work returns, and the most that the server's process took of memory meanwhile. */
+async function watched<T>(work: () => Promise<T>): Promise<{ result: T; peakMiB: number }> {
+  const [pid] = await workerdProcesses();
+  if (pid === undefined) throw new Error('workerd does not run');
+  let peakMiB = await residentMiB(pid);
+  let sampling = Promise.resolve();
+  const timer = setInterval(() => {
+    sampling = sampling.then(async () => {
+      peakMiB = Math.max(peakMiB, await residentMiB(pid));
+    });
+  }, SAMPLE_MS);
+  try {
+    return { result: await work(), peakMiB };
+  } finally {
+    clearInterval(timer);
+    await sampling;
+  }
+}
+
+const upload = async (content: Buffer, from = tenant) =>
+  from.openai.files.create({ file: await toFile(content, 'input.jsonl'), purpose: 'batch' });
+
+test('a batch of 50,000 lines is uploaded, and begun, in memory that does not grow with it', async () => {
+  const small = Buffer.from(line(0));
+  for (let time = 0; time < 5; time += 1) await upload(small);
+  const content = Buffer.from(linesOf(LINES).join('\n'));
+  expect(content.length).toBeGreaterThan(60 * MIB);
+  const before = await watched(() => upload(small));
+  const large = await watched(() => upload(content));
+  expect(large.result).toMatchObject({ id: 'file_1', object: 'file' });
+  const { bytes, whole } = vendor.uploads.at(-1) as Upload;
+  expect([bytes > content.length, whole]).toEqual([true, true]);
+  vendor.content = content;
+  const begun = await watched(() =>
+    tenant.openai.batches.create({
+      input_file_id: 'file_1',
+      endpoint: '/v1/chat/completions',
+      completion_window: '24h',
+    }),
+  );
+  expect(begun.result).toMatchObject({ id: 'batch_1' });
+  expect(large.peakMiB - before.peakMiB).toBeLessThan(MORE_MIB_MAX);
+  expect(begun.peakMiB - before.peakMiB).toBeLessThan(MORE_MIB_MAX);
+});
+
+test('a file whose line 40,000 is broken is refused with that number, and the vendor does not get all of it', async () => {
+  const lines = linesOf(LINES);
+  lines[39_999] = '{"custom_id":';
+  const content = Buffer.from(lines.join('\n'));
+  const before = vendor.uploads.length;
+  for (let time = 0; time < 3; time += 1) {
+    const error = await upload(content).catch((thrown) => thrown);
+    expect(error).toBeInstanceOf(BadRequestError);
+    expect(error).toMatchObject({ param: 'file', message: '400 line 40000 of the file is no JSON' });
+    await until(() => vendor.uploads.length > before + time);
+    const { bytes, whole } = vendor.uploads.at(-1) as Upload;
+    expect([bytes > 0, bytes < content.length, whole]).toEqual([true, true, false]);
+  }
+});
+
+test('a file whose sender leaves does not look whole to the vendor', async () => {
+  const before = vendor.uploads.length;
+  const controller = new AbortController();
+  const boundary = 'b';
+  const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n`;
+  let sent = 0;
+  const body = new ReadableStream<Uint8Array>({
+    pull(streamed) {
+      if (sent === 0) streamed.enqueue(Buffer.from(head));
+      if (sent < 5_000) streamed.enqueue(Buffer.from(`${line(sent)}\n`));
+      else controller.abort();
+      sent += 1;
+    },
+  });
+  const request = {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${tenant.key}`, 'Content-Type': `multipart/form-data; boundary=${boundary}` },
+    body,
+    duplex: 'half',
+    signal: controller.signal,
+  };
+  await expect(fetch(`${setting.server.url}/v1/files`, request as RequestInit)).rejects.toThrow('abort');
+  await until(() => vendor.uploads.length > before);
+  expect(vendor.uploads.at(-1)).toMatchObject({ whole: false });
+});
+
+test('a refusal that comes before the file was read reaches its sender', async () => {
+  const content = Buffer.from(linesOf(LINES / 2).join('\n'));
+  const [none, refused] = await Promise.all([setting.tenant(undefined, ['google']), setting.tenant()]);
+  await setVendor(refused, REFUSED_KEY);
+  for (let time = 0; time < 3; time += 1) {
+    expect(await upload(content, none).catch((error) => error)).toMatchObject({ code: 'VENDOR_NOT_CONFIGURED' });
+    expect(await upload(content, refused).catch((error) => error)).toMatchObject({ code: 'invalid_api_key' });
+  }
+});

@@ -1,0 +1,105 @@
+/**
+ * Promise: whoever sends a body that is too large gets the refusal, and not a connection that is reset.
+ */
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DRAIN_BYTES_MAX } from '../../src/platform/bytes.ts';
+import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
+
+const MIB = 1024 * 1024;
+const TRIES = 8;
+/** How Node's fetch says that the connection was closed. */
+const CLOSED = /EPIPE|ECONNRESET|other side closed/;
+
+let setting: Setting;
+let tenant: GatewayTenant;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'callmeter-bodies-'));
+  setting = await startGateway();
+  tenant = await setting.tenant();
+});
+afterAll(async () => {
+  await setting.stop();
+  await rm(folder, { recursive: true });
+});
+
+const headersOf = (token: string) => ({
+  Authorization: `Bearer ${token}`,
+  'Content-Type': 'application/json',
+  Accept: 'application/vnd.service.v1+json',
+});
+
+/** The status; or, where the connection was closed before an answer came, why. */
+async function withFetch(path: string, body: BodyInit, token = tenant.key): Promise<number | string> {
+  try {
+    const init = { method: 'POST', headers: headersOf(token), body, duplex: 'half' };
+    const response = await fetch(`${setting.server.url}${path}`, init as RequestInit);
+    expect(await response.json()).toHaveProperty('error.code');
+    return response.status;
+  } catch (error) {
+    return String((error as Error).cause ?? error);
+  }
+}
+
+async function withCurl(path: string, file: string): Promise<number | string> {
+  const headers = Object.entries(headersOf(tenant.key)).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
+  const args = ['-sS', '-o', '/dev/null', '-w', '%{http_code}', ...headers, '--data-binary', `@${file}`];
+  try {
+    return Number((await promisify(execFile)('curl', [...args, `${setting.server.url}${path}`])).stdout);
+  } catch (error) {
+    return String((error as { stderr?: string }).stderr ?? error);
+  }
+}
+
+describe.each([
+  ['/v1/chat/completions', 40],
+  ['/v1/batches', 40],
+  ['/call_begin', 5],
+  ['/samples', 5],
+  ['/call', 40],
+] as const)('a body for %s', (path, mebibytes) => {
+  test(`of ${mebibytes} MiB is answered 413, every time`, async () => {
+    const body = new Uint8Array(mebibytes * MIB).fill(32);
+    const file = join(folder, `${mebibytes}`);
+    await writeFile(file, body);
+    const seen: Record<string, (number | string)[]> = { fetch: [], streamed: [], curl: [] };
+    for (let each = 0; each < TRIES; each += 1) {
+      seen.fetch?.push(await withFetch(path, body));
+      // Without a declared length.
+      seen.streamed?.push(await withFetch(path, new Blob([body]).stream()));
+      seen.curl?.push(await withCurl(path, file));
+    }
+    const all = Array<number>(TRIES).fill(413);
+    expect(seen).toEqual({ fetch: all, streamed: all, curl: all });
+  });
+});
+
+test('a body beyond what is drained is answered, or finds the connection closed, and others are served', async () => {
+  let sent = 0;
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      sent += MIB;
+      controller.enqueue(new Uint8Array(MIB).fill(32));
+      // Only a server that reads for ever comes here.
+      if (sent > 4 * DRAIN_BYTES_MAX) controller.close();
+    },
+  });
+  const answered = await withFetch('/call_begin', endless);
+  expect([413, expect.stringMatching(CLOSED)]).toContainEqual(answered);
+  // Beyond the bound, what both ends' buffers take.
+  expect(sent).toBeLessThan(DRAIN_BYTES_MAX + 64 * MIB);
+  expect((await tenant.api.send('beginCall', { body: { customerId: 'a' } })).status).toBe(200);
+});
+
+test("a stranger's body is answered 401 where it is small, and is not read on where it is large", async () => {
+  const stranger = 'utk-nobody';
+  for (let each = 0; each < TRIES; each += 1)
+    expect(await withFetch('/v1/chat/completions', new Uint8Array(MIB - 1).fill(32), stranger)).toBe(401);
+  const large = await withFetch('/v1/chat/completions', new Uint8Array(40 * MIB).fill(32), stranger);
+  expect([401, expect.stringMatching(CLOSED)]).toContainEqual(large);
+});
