@@ -11,7 +11,7 @@ import { DEMO_ORGANIZATION_ID, ensureDemoOrganization, ensureDemoVendors } from 
 import { ensureDevVars, type LocalSecrets } from './dev-vars.ts';
 import { ancestorsUpToNpm, whenNpmEnds } from './parents.ts';
 import { bundle, freePort, PROJECT_DIR, startServer } from './server.ts';
-import { startVendor } from './vendor/server.ts';
+import { startTrialVendor } from './vendor/server.ts';
 
 const PORT_WAIT_MS = 3_000;
 const PORT_POLL_MS = 100;
@@ -52,7 +52,7 @@ async function main(): Promise<void> {
   const [secrets] = await Promise.all([ensureDevVars(), bundle(stateDir)]);
   const { DEMO_API_KEY, ...vars } = secrets;
   const withHistory = values['demo-history'] === true;
-  const vendor = await startVendor({ port: vendorPort });
+  const vendor = await startTrialVendor({ port: vendorPort });
   const standsInFor = await prepare({ stateDir, vars, secrets, withHistory, vendorUrl: vendor.url });
   if (withHistory) await tellHistory(stateDir, vars, secrets.OPERATOR_TOKEN);
   const server = await startServer({ port, stateDir, vars });

@@ -3,7 +3,7 @@
  */
 import { parseArgs } from 'node:util';
 import { UsageError } from './operator-flags.ts';
-import { type Entry, SLOW_MS, startVendor } from './vendor/server.ts';
+import { type Entry, SLOW_MS, startTrialVendor } from './vendor/server.ts';
 
 const PORT_DEFAULT = 8788;
 
@@ -42,7 +42,7 @@ async function main(): Promise<void> {
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new UsageError(`--port must be a port number, not ${values.port}`);
   const isJson = values.json === true;
-  const vendor = await startVendor({
+  const vendor = await startTrialVendor({
     port,
     onAnswer: (entry) => console.log(isJson ? JSON.stringify(entry) : lineOf(entry)),
   }).catch((error: Error) => {

@@ -26,7 +26,7 @@ function read(body: Fields, model = ''): Read {
   const contents = listOf(body.contents).map(fieldsOf);
   if (contents.length === 0) return wrong('contents', 'must have at least one content');
   const said = contents.findLast(({ role }) => role !== 'model') ?? {};
-  const results = listOf(said.parts).filter((part) => fieldsOf(part).functionResponse !== undefined);
+  const results = listOf(said.parts).flatMap((part) => fieldsOf(part).functionResponse ?? []);
   const tools = listOf(body.tools)
     .flatMap((tool) => listOf(fieldsOf(tool).functionDeclarations))
     .map(fieldsOf)
@@ -41,7 +41,10 @@ function read(body: Fields, model = ''): Read {
       vendor: 'google',
       model,
       text: sentText([body.systemInstruction ?? body.system_instruction, ...contents], tools),
-      last: results.length > 0 ? { by: 'tool', text: textOf(results) } : { by: 'user', text: textOf(said.parts) },
+      last:
+        results.length > 0
+          ? { by: 'tool', text: textOf(results.map((result) => fieldsOf(result).response)) }
+          : { by: 'user', text: textOf(said.parts) },
       tools,
       toolChoice: choiceIn(fieldsOf(fieldsOf(body.toolConfig).functionCallingConfig)),
       json:

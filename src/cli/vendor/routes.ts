@@ -77,12 +77,12 @@ export function newRouter(): Router {
   };
 }
 
-/** The form in which a vendor refuses what is sent to this path. */
+/** The form in which a vendor refuses this. All three have `/v1/models`: there, the header tells. */
 export function errorFormOf({ url: { pathname }, headers }: Received): ErrorForm {
   if (pathname.startsWith('/v1beta/openai/')) return 'google-openai';
-  if (/^\/v1beta\/|^\/v1\/models\/[^/]+:/.test(pathname)) return 'google';
-  if (pathname.startsWith('/v1/messages')) return 'anthropic';
-  return headers['anthropic-version'] !== undefined && pathname.startsWith('/v1/models') ? 'anthropic' : 'openai';
+  if (/^\/v1beta\/|^\/v1\/models\/[^/]+:/.test(pathname) || headers['x-goog-api-key'] !== undefined) return 'google';
+  if (pathname.startsWith('/v1/messages') || headers['anthropic-version'] !== undefined) return 'anthropic';
+  return 'openai';
 }
 
 function hasKey({ headers, url }: Received): boolean {

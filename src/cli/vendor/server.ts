@@ -11,7 +11,7 @@ import { failureBody } from './failure.ts';
 import type { Words } from './prompt.ts';
 import { errorFormOf, newRouter, type Outcome, type Received, type Told } from './routes.ts';
 
-export interface VendorOptions {
+export interface TrialVendorOptions {
   /** 0 for any that is free. */
   port: number;
   /** Called after every answer. */
@@ -28,7 +28,7 @@ export interface Entry extends Partial<Told> {
   stream: boolean;
 }
 
-export interface RunningVendor {
+export interface TrialVendor {
   /** `http://127.0.0.1:port`, without a path. */
   url: string;
   stop(): Promise<void>;
@@ -41,7 +41,7 @@ const BODY_BYTES_MAX = 32 * 1024 * 1024;
 const RETRY_AFTER: readonly number[] = [429, 503, 529];
 
 /** Throws if the port is in use. */
-export async function startVendor({ port, onAnswer, slowMs = SLOW_MS }: VendorOptions): Promise<RunningVendor> {
+export async function startTrialVendor({ port, onAnswer, slowMs = SLOW_MS }: TrialVendorOptions): Promise<TrialVendor> {
   const router = newRouter();
   const server = createServer((request, response) => {
     receive(request)
