@@ -69,8 +69,8 @@ export async function ensureDemoOrganization(server: Server, operatorToken: stri
 
 /** Providers that the vendor for trying out stands in for, with the path of its address (`VENDOR_BASE_URLS`). */
 const VENDOR_PATHS = { openai: '/v1', anthropic: '/v1', google: '/v1beta/openai' };
-/** The vendor for trying out takes any text. */
-const MADE_UP_KEY = 'made-up-answers';
+/** The vendor for trying out takes any key; the last four characters of this one, its hint, tell it from an own key. */
+const MADE_UP_KEY = 'any-key-answers-are-MadeUp';
 
 /**
  * Registers the vendor for trying out as each provider that has no key of its own, and returns those. One that an

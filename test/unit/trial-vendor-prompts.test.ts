@@ -183,8 +183,18 @@ describe('where the request has a schema, the answer is a value of it', () => {
       get children() {
         return z.array(Node);
       },
+      get next() {
+        return z.union([Node, z.null()]);
+      },
+      get other() {
+        return Node.optional();
+      },
     });
-    expect(JSON.stringify(sampleOf(z.toJSONSchema(Node))).length).toBeLessThan(2_000);
+    const made = sampleOf(z.toJSONSchema(z.object({ node: Node })));
+    expect(made).toEqual({ node: { name: 'made up', children: [], next: null } });
+    expect(Node.parse(sampleOf(z.toJSONSchema(Node)))).toEqual({ name: 'made up', children: [], next: null });
+    const deep = Array.from({ length: 9 }).reduce<object>((items) => ({ type: 'array', minItems: 100, items }), {});
+    expect(JSON.stringify(sampleOf(deep)).length).toBeLessThan(200_000);
   });
 
   test("Google's own spelling of types is understood", () => {
@@ -208,6 +218,12 @@ test.each([1, 2, 9])('no answer goes beyond a bound of %d tokens, and it says th
   expect([candidates?.[0]?.finishReason, usageMetadata?.candidatesTokenCount]).toEqual(['MAX_TOKENS', bound]);
 });
 
+test('a call of a tool that is beyond the bound is not made: the answer is in words, cut off', async () => {
+  const tools = [{ type: 'function' as const, function: { name: 'get_weather', parameters } }];
+  const { choices } = await chat(ASKS, { tools, max_completion_tokens: 3 });
+  expect(choices).toMatchObject([{ finish_reason: 'length', message: { content: expect.stringMatching(/^This/) } }]);
+});
+
 describe('the words of the first line', () => {
   test('`error` with a status is refused in the words of each vendor', async () => {
     const refusal = await chat('error 429').catch((error) => error);
@@ -215,6 +231,8 @@ describe('the words of the first line', () => {
     expect([refusal.code, refusal.headers.get('retry-after')]).toEqual(['rate_limit_exceeded', '1']);
     await expect(chat('Error 500\nand more')).rejects.toThrow(InternalServerError);
     await expect(message('error 529')).rejects.toMatchObject({ error: { error: { type: 'overloaded_error' } } });
+    const embedded = openai.embeddings.create({ model: 'text-embedding-3-small', input: 'error 500' });
+    await expect(embedded).rejects.toThrow(InternalServerError);
     await expect(generate('error 503')).rejects.toMatchObject({
       status: 503,
       message: expect.stringMatching('UNAVAIL'),

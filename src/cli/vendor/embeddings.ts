@@ -7,7 +7,9 @@ import { tokensAtMost, vocabularyOf } from '../../vendors/token-count.ts';
 import { type Fields, fieldsOf, listOf, type VendorName } from '../../vendors/usage/figures.ts';
 import { positiveInteger, textOf } from './prompt.ts';
 
-export type Embedded = { ok: true; body: Fields; inputTokens: number } | { ok: false; field: string; message: string };
+export type Embedded =
+  /** `first` is the first of the texts. */
+  { ok: true; body: Fields; inputTokens: number; first: string } | { ok: false; field: string; message: string };
 
 const DIMENSIONS_MAX = 3_072;
 const DIMENSIONS: readonly (readonly [RegExp, number])[] = [
@@ -30,7 +32,7 @@ export function openaiEmbeddings(body: Fields, vendor: VendorName): Embedded {
     return { object: 'embedding', index, embedding };
   });
   const usage = { prompt_tokens: inputTokens, total_tokens: inputTokens };
-  return { ok: true, body: { object: 'list', data, model, usage }, inputTokens };
+  return { ok: true, body: { object: 'list', data, model, usage }, inputTokens, first: String(inputs[0]) };
 }
 
 /** Google's `:embedContent`, and `:batchEmbedContents` with a list of the same. */
@@ -44,7 +46,8 @@ export function googleEmbeddings(body: Fields, model: string, isBatch: boolean):
     const wanted = outputDimensionality ?? fieldsOf(embedContentConfig).outputDimensionality;
     return { values: vectorOf(texts[index] ?? '', dimensionsOf(model, wanted)) };
   });
-  return { ok: true, body: isBatch ? { embeddings } : { embedding: embeddings[0] }, inputTokens };
+  const answer = isBatch ? { embeddings } : { embedding: embeddings[0] };
+  return { ok: true, body: answer, inputTokens, first: texts[0] ?? '' };
 }
 
 function inputTokensOf(text: unknown, vendor: VendorName, model: string): number {

@@ -59,7 +59,7 @@ export function wordsOf({ by, text }: Prompt['last']): Words {
 const NOT_READ = new Set([
   ...['type', 'id', 'role', 'status', 'detail', 'cache_control', 'signature', 'thoughtSignature', 'encrypted_content'],
   ...['call_id', 'tool_call_id', 'tool_use_id', 'image_url', 'input_audio', 'file', 'file_data', 'file_id', 'source'],
-  ...['inlineData', 'fileData', 'inline_data', 'file_data'],
+  ...['inlineData', 'fileData', 'inline_data'],
 ]);
 
 /** All text in messages, parts, or the arguments and results of tools. */

@@ -28,28 +28,28 @@ const NAME_WORD_LENGTH_MIN = 4;
 const JSON_PIECE_LENGTH = 12;
 
 export function replyTo(prompt: Prompt, words: Words): Reply {
-  const { vendor, model } = prompt;
+  const { vendor, model, outputTokensMax } = prompt;
   const vocabulary = vocabularyOf(vendor, model);
-  const whole = (text: string) => text.length === within(text, vocabulary, prompt.outputTokensMax).length;
-  const tool = toolFor(prompt, words);
-  const input = tool === null ? null : sampleOf(tool.schema ?? { type: 'object' });
-  const made = { model, inputTokens: tokensAtMost(prompt.text, vocabulary) };
-  if (tool !== null && whole(JSON.stringify(input))) {
-    const text = JSON.stringify(input);
-    const pieces = text.match(new RegExp(`[^]{1,${JSON_PIECE_LENGTH}}`, 'g')) ?? [];
-    const called = { name: tool.name, input };
-    return { ...made, outputTokens: tokensAtMost(text, vocabulary), text, pieces, tool: called, isCutOff: false };
+  const inputTokens = tokensAtMost(prompt.text, vocabulary);
+  const called = toolFor(prompt, words);
+  if (called !== null) {
+    const tool = { name: called.name, input: sampleOf(called.schema ?? { type: 'object' }) };
+    const text = JSON.stringify(tool.input);
+    const outputTokens = tokensAtMost(text, vocabulary);
+    // Half of a call is none: the answer is then in words.
+    if (outputTokens <= (outputTokensMax ?? Number.POSITIVE_INFINITY))
+      return { model, inputTokens, outputTokens, text, pieces: jsonPieces(text), tool, isCutOff: false };
   }
   const full = prompt.json === null ? proseFor(prompt, words) : jsonFor(prompt.json.schema);
-  const text = within(full, vocabulary, prompt.outputTokensMax);
-  return {
-    ...made,
-    outputTokens: tokensAtMost(text, vocabulary),
-    text,
-    pieces: text.match(/\S+\s*/g) ?? [],
-    tool: null,
-    isCutOff: text.length < full.length,
-  };
+  const text = within(full, vocabulary, outputTokensMax);
+  const pieces = text.match(/\S+\s*/g) ?? [];
+  const outputTokens = tokensAtMost(text, vocabulary);
+  return { model, inputTokens, outputTokens, text, pieces, tool: null, isCutOff: text.length < full.length };
+}
+
+function jsonPieces(json: string): string[] {
+  const count = Math.ceil(json.length / JSON_PIECE_LENGTH);
+  return Array.from({ length: count }, (_, at) => json.slice(at * JSON_PIECE_LENGTH, (at + 1) * JSON_PIECE_LENGTH));
 }
 
 /** How many tokens the answer has after each of its pieces. */

@@ -2,7 +2,7 @@
  * Which path of which vendor is answered with what.
  */
 import { parseJsonText } from '../../platform/json.ts';
-import { type Fields, fieldsOf, type VendorName } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOf } from '../../vendors/usage/figures.ts';
 import { COUNT_TOKENS as COUNT_MESSAGES, MESSAGES } from './anthropic.ts';
 import { Batches } from './batches.ts';
 import type { Dialect, Frame } from './dialect.ts';
@@ -49,6 +49,7 @@ const GOOGLE_AS_OPENAI = chatOf('google');
 /** Paths that the lines of a batch may name. */
 const BATCH_PATHS = ['/v1/chat/completions', '/v1/responses', '/v1/embeddings'];
 const NOT_FOUND: Refusal = { kind: 'refused', status: 404, message: 'there is nothing at this address' };
+const ASKED_FOR = 'the prompt asked for this error';
 
 /** Answers requests, and keeps their files and batches. */
 export type Router = (received: Received) => Promise<Outcome>;
@@ -143,7 +144,7 @@ function answer(dialect: Dialect, body: Fields, form: StreamForm, named?: string
   const read = dialect.read(body, named);
   if (!read.ok) return refused(400, read.message, read.field);
   const words = wordsOf(read.prompt.last);
-  if (words.status !== null) return refused(words.status, 'the prompt asked for this error');
+  if (words.status !== null) return refused(words.status, ASKED_FOR);
   const reply = replyTo(read.prompt, words);
   const { model, inputTokens, outputTokens } = reply;
   const told = { model, inputTokens, outputTokens };
@@ -153,8 +154,10 @@ function answer(dialect: Dialect, body: Fields, form: StreamForm, named?: string
 
 function embedded(made: Embedded, model: unknown): Outcome {
   if (!made.ok) return refused(400, made.message, made.field);
+  const words = wordsOf({ by: 'user', text: made.first });
+  if (words.status !== null) return refused(words.status, ASKED_FOR);
   const told = { model: String(model), inputTokens: made.inputTokens, outputTokens: 0 };
-  return { kind: 'json', body: made.body, told };
+  return { kind: 'json', body: made.body, words, told };
 }
 
 /** A line of a batch: the same as a plain request. */
@@ -183,9 +186,9 @@ function readFiles(batches: Batches, { pathname }: URL, id: string | undefined):
 }
 
 function models({ pathname }: URL, form: ErrorForm): Outcome {
-  const [, name] = /^\/v1(?:beta)?(?:\/openai)?\/models(?:\/(?:models\/)?([^/]+))?$/.exec(pathname) ?? [];
-  if (!/\/models(?:\/|$)/.test(pathname)) return NOT_FOUND;
+  const match = /^\/v1(?:beta)?(?:\/openai)?\/models(?:\/(?:models\/)?([^/]+))?$/.exec(pathname);
+  if (!match) return NOT_FOUND;
+  const [, name] = match;
   if (form === 'google-openai') return found(name === undefined ? listGoogleAsOpenai() : oneModel('openai', name));
-  const vendor: VendorName = form;
-  return found(name === undefined ? listModels(vendor) : oneModel(vendor, decodeURIComponent(name)));
+  return found(name === undefined ? listModels(form) : oneModel(form, decodeURIComponent(name)));
 }

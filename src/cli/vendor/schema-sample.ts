@@ -4,8 +4,8 @@
  */
 import { type Fields, fieldsOf, isFields, listOf } from '../../vendors/usage/figures.ts';
 
-/** Schemas may contain themselves. */
-const DEPTH_MAX = 12;
+/** In all of a sample; what is beyond it is null. */
+const VALUES_MAX = 1_000;
 const ITEMS_MAX = 100;
 
 const TEXT = 'made up';
@@ -23,27 +23,42 @@ const FORMATS: Readonly<Record<string, string>> = {
 };
 
 export function sampleOf(schema: unknown): unknown {
-  return sample(fieldsOf(schema), fieldsOf(schema), 0);
+  const root = fieldsOf(schema);
+  return sample(root, { root, open: new Set(['#']), left: { values: VALUES_MAX } });
 }
 
-function sample(schema: Fields, root: Fields, depth: number): unknown {
-  if (depth > DEPTH_MAX) return null;
-  const inner = (value: unknown) => sample(fieldsOf(value), root, depth + 1);
-  if (typeof schema.$ref === 'string') return inner(referred(root, schema.$ref));
+interface Place {
+  root: Fields;
+  /** References that lead here: following one again would never end. */
+  open: ReadonlySet<string>;
+  left: { values: number };
+}
+
+function sample(schema: Fields, place: Place): unknown {
+  place.left.values -= 1;
+  const { $ref } = schema;
+  if (place.left.values < 0 || isOpen(schema, place)) return null;
+  if (typeof $ref === 'string')
+    return sample(fieldsOf(referred(place.root, $ref)), { ...place, open: new Set([...place.open, $ref]) });
+  const inner = (value: unknown) => sample(fieldsOf(value), place);
   if ('const' in schema) return schema.const;
   const [first] = [...listOf(schema.enum), ...listOf(schema.examples)];
   if (first !== undefined) return first;
   if (schema.default !== undefined) return schema.default;
-  const [choice] = [...listOf(schema.anyOf), ...listOf(schema.oneOf)];
-  if (choice !== undefined) return inner(choice);
+  const choices = [...listOf(schema.anyOf), ...listOf(schema.oneOf)];
+  if (choices.length > 0) return inner(choices.find((choice) => !isOpen(choice, place)));
   const all = listOf(schema.allOf).map(inner);
   if (all.length > 0) return all.every(isFields) ? Object.assign({}, ...all) : all[0];
   switch (typeOf(schema)) {
-    case 'object':
-      return Object.fromEntries(Object.entries(fieldsOf(schema.properties)).map(([name, of]) => [name, inner(of)]));
+    case 'object': {
+      const members = Object.entries(fieldsOf(schema.properties));
+      const required = new Set(listOf(schema.required));
+      const made = members.filter(([name, of]) => required.has(name) || !isOpen(of, place));
+      return Object.fromEntries(made.map(([name, of]) => [name, inner(of)]));
+    }
     case 'array': {
-      const least = Math.min(ITEMS_MAX, Number(schema.minItems ?? 1));
-      return Array.from({ length: least }, () => inner(schema.items));
+      const least = Number(schema.minItems ?? (isOpen(schema.items, place) ? 0 : 1));
+      return Array.from({ length: Math.min(ITEMS_MAX, least) }, () => inner(schema.items));
     }
     case 'string':
       return FORMATS[String(schema.format)] ?? textWithin(schema);
@@ -55,6 +70,10 @@ function sample(schema: Fields, root: Fields, depth: number): unknown {
     default:
       return null;
   }
+}
+
+function isOpen(schema: unknown, { open }: Place): boolean {
+  return open.has(String(fieldsOf(schema).$ref));
 }
 
 /** `#/$defs/Name`, or `#` for the schema itself. */

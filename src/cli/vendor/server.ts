@@ -52,8 +52,11 @@ export async function startTrialVendor({ port, onAnswer, slowMs = SLOW_MS }: Tri
         const told = 'told' in outcome ? outcome.told : undefined;
         onAnswer?.({ method, path: pathOf(url), status, stream: outcome.kind === 'events', ...told });
       })
-      // The other side has left, or what it sent cannot be read.
-      .catch(() => response.destroy());
+      .catch((error: Error) => {
+        // The other side has left.
+        if (response.headersSent || request.destroyed) return response.destroy();
+        sendJson(response, 500, failureBody('openai', 500, `the vendor for trying out failed: ${error.message}`, null));
+      });
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', ({ code, message }: NodeJS.ErrnoException) =>
