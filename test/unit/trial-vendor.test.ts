@@ -209,6 +209,23 @@ describe('Google', () => {
   });
 });
 
+test('whatever is sent, an answer comes', async () => {
+  const headers = { authorization: 'Bearer any' };
+  const statusOf = async (path: string, body?: string) =>
+    (await fetch(vendor.url + path, body === undefined ? { headers } : { method: 'POST', headers, body })).status;
+  expect(await statusOf('/v1/models/%E0%A4%A')).toBe(200);
+  expect(await statusOf('/v1/chat/completions', '{')).toBe(400);
+  expect(await statusOf('/v1/chat/completions', '['.repeat(100_000))).toBe(400);
+  expect(await statusOf('/v1/responses', '{"model":"m","input":[null,{"content":[7]}],"tools":"x"}')).toBe(200);
+  expect(await statusOf('/v1/messages', '{"model":"m","max_tokens":9,"messages":[{"content":{"text":{}}}]}')).toBe(200);
+  expect(await statusOf('/v1beta/models/m:generateContent', '{"contents":[{"parts":[null]}],"tools":[null]}')).toBe(
+    200,
+  );
+  expect(await statusOf('/v1/files', 'no form')).toBe(400);
+  expect(await statusOf('/v1/batches', '{}')).toBe(404);
+  expect(await statusOf('/v1/embeddings', 'x'.repeat(33 * 1024 * 1024))).toBe(413);
+});
+
 test('every answer is told once, with what was used', async () => {
   entries.length = 0;
   await openai.chat.completions.create({ model: OPENAI_MODEL, messages: user });

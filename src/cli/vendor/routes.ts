@@ -124,7 +124,7 @@ function ask(url: URL, body: Fields): Outcome {
 
 function askGoogle({ pathname, searchParams }: URL, body: Fields): Outcome {
   const [, name, verb] = /^\/v1(?:beta)?\/models\/([^/:]+):(\w+)$/.exec(pathname) ?? [];
-  const model = decodeURIComponent(name ?? '');
+  const model = decoded(name ?? '');
   switch (verb) {
     case 'generateContent':
       return answer(CONTENT, body, null, model);
@@ -178,6 +178,15 @@ async function upload(batches: Batches, { headers, body }: Received): Promise<Ou
   return uploaded === null ? refused(400, 'file: must be a form with a file', 'file') : found(uploaded);
 }
 
+/** A name in a path; one that is broken stays as it is. */
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
 function readFiles(batches: Batches, { pathname }: URL, id: string | undefined): Outcome {
   if (id === undefined) return found(batches.listFiles());
   if (!pathname.endsWith('/content')) return found(batches.readFile(id));
@@ -190,5 +199,5 @@ function models({ pathname }: URL, form: ErrorForm): Outcome {
   if (!match) return NOT_FOUND;
   const [, name] = match;
   if (form === 'google-openai') return found(name === undefined ? listGoogleAsOpenai() : oneModel('openai', name));
-  return found(name === undefined ? listModels(form) : oneModel(form, decodeURIComponent(name)));
+  return found(name === undefined ? listModels(form) : oneModel(form, decoded(name)));
 }

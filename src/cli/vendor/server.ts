@@ -54,7 +54,7 @@ export async function startTrialVendor({ port, onAnswer, slowMs = SLOW_MS }: Tri
       })
       .catch((error: Error) => {
         // The other side has left.
-        if (response.headersSent || request.destroyed) return response.destroy();
+        if (response.headersSent || response.destroyed) return response.destroy();
         sendJson(response, 500, failureBody('openai', 500, `the vendor for trying out failed: ${error.message}`, null));
       });
   });
