@@ -67,6 +67,35 @@ export async function ensureDemoOrganization(server: Server, operatorToken: stri
   ]);
 }
 
+/** Providers that the vendor for trying out stands in for, with the path of its address (`VENDOR_BASE_URLS`). */
+const VENDOR_PATHS = { openai: '/v1', anthropic: '/v1', google: '/v1beta/openai' };
+/** The vendor for trying out takes any key; the last four characters of this one, its hint, tell it from an own key. */
+const MADE_UP_KEY = 'any-key-answers-are-MadeUp';
+
+/**
+ * Registers the vendor for trying out as each provider that has no key of its own, and returns those. One that an
+ * operator registered stays.
+ */
+export async function ensureDemoVendors(url: string, operatorToken: string, vendorUrl: string): Promise<string[]> {
+  const operator = new OperatorClient(url, operatorToken);
+  const providers: string[] = [];
+  for (const [provider, path] of Object.entries(VENDOR_PATHS)) {
+    const address = `/operator/organizations/${DEMO_ORGANIZATION_ID}/vendors/${provider}`;
+    const { data } = (await operator.send('GET', address)).body;
+    const known = data as { baseUrl: string; keyHint: string } | undefined;
+    if (known && !isForTryingOut(known, vendorUrl)) continue;
+    providers.push(provider);
+    const baseUrl = `${vendorUrl}${path}`;
+    if (known?.baseUrl !== baseUrl) await operator.demand('PUT', address, { apiKey: MADE_UP_KEY, baseUrl });
+  }
+  return providers;
+}
+
+/** The same host and key; its port may be another one than at the last start. */
+function isForTryingOut({ baseUrl, keyHint }: { baseUrl: string; keyHint: string }, vendorUrl: string): boolean {
+  return keyHint === MADE_UP_KEY.slice(-4) && new URL(baseUrl).hostname === new URL(vendorUrl).hostname;
+}
+
 async function adoptKey(server: Server, key: string): Promise<void> {
   const hash = createHash('sha256').update(key).digest('hex');
   await server.db

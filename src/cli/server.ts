@@ -173,13 +173,13 @@ async function applyMigrations(db: D1Database): Promise<void> {
   }
 }
 
-/** Returns the port if it is free, or any free port for 0. Throws if it is in use. */
-export async function freePort(port: number): Promise<number> {
+/** Returns the port if it is free, or any free port for 0. Throws if it is in use; `variable` names another one. */
+export async function freePort(port: number, variable = 'PORT'): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once('error', (error: NodeJS.ErrnoException) => {
       const used = error.code === 'EADDRINUSE';
-      reject(used ? new Error(`port ${port} is in use; choose another with PORT=...`) : error);
+      reject(used ? new Error(`port ${port} is in use; choose another with ${variable}=...`) : error);
     });
     probe.listen(port, HOST, () => {
       const { port: found } = probe.address() as AddressInfo;

@@ -7,17 +7,20 @@ import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { MEDIA_TYPE } from '../contract/envelope.ts';
 import { ensureHistoryPlan, writeDemoHistory } from './demo-history.ts';
-import { DEMO_ORGANIZATION_ID, ensureDemoOrganization } from './demo-organization.ts';
+import { DEMO_ORGANIZATION_ID, ensureDemoOrganization, ensureDemoVendors } from './demo-organization.ts';
 import { ensureDevVars, type LocalSecrets } from './dev-vars.ts';
 import { ancestorsUpToNpm, whenNpmEnds } from './parents.ts';
 import { bundle, freePort, PROJECT_DIR, startServer } from './server.ts';
+import { startTrialVendor } from './vendor/server.ts';
 
 const PORT_WAIT_MS = 3_000;
 const PORT_POLL_MS = 100;
 
 const HELP = `npm start [-- --fresh] [--demo-history]
 
-Starts Callmeter on this machine and prepares all it needs: database, catalog, a demo organization, keys.
+Starts Callmeter on this machine and prepares all it needs: database, catalog, a demo organization, keys, and a vendor
+for trying out (\`npm run vendor -- --help\`), which answers for OpenAI, Anthropic and Google until the organization has
+a key of its own for them. Its answers are made up.
 
   --fresh          forget the state of earlier starts
   --demo-history   give the demo organization sixty days of history, where it has none yet
@@ -25,6 +28,7 @@ Starts Callmeter on this machine and prepares all it needs: database, catalog, a
 
 Environment:
   PORT            port to serve on (8787)
+  VENDOR_PORT     port of the vendor for trying out (the next one)
   STATE_DIR       where the state is kept (.state)
   DEV_VARS_FILE   where the secrets are kept (.dev.vars)
 
@@ -37,18 +41,19 @@ async function main(): Promise<void> {
   });
   if (values.help) return console.log(HELP);
   const ancestors = await ancestorsUpToNpm();
-  const port = Number(process.env.PORT ?? 8787);
-  if (!Number.isInteger(port) || port < 1 || port > 65_535)
-    throw new Error(`PORT must be a port number, not ${process.env.PORT}`);
+  const port = portIn('PORT', 8787);
+  const vendorPort = portIn('VENDOR_PORT', port + 1);
   const stateDir = resolve(PROJECT_DIR, process.env.STATE_DIR ?? '.state');
-  await portToBecomeFree(port);
+  await portToBecomeFree(port, 'PORT');
+  await portToBecomeFree(vendorPort, 'VENDOR_PORT');
   if (values.fresh) await rm(stateDir, { recursive: true, force: true });
 
   console.log('Callmeter: preparing ...');
   const [secrets] = await Promise.all([ensureDevVars(), bundle(stateDir)]);
   const { DEMO_API_KEY, ...vars } = secrets;
   const withHistory = values['demo-history'] === true;
-  await prepare(stateDir, vars, secrets, withHistory);
+  const vendor = await startTrialVendor({ port: vendorPort });
+  const standsInFor = await prepare({ stateDir, vars, secrets, withHistory, vendorUrl: vendor.url });
   if (withHistory) await tellHistory(stateDir, vars, secrets.OPERATOR_TOKEN);
   const server = await startServer({ port, stateDir, vars });
 
@@ -58,10 +63,15 @@ async function main(): Promise<void> {
   API key        ${DEMO_API_KEY}
   operator       OPERATOR_TOKEN in .dev.vars
   state          ${stateDir}
+  vendor         ${vendor.url} answers for ${standsInFor.join(', ') || 'nobody'}: its answers are made up
 
 Try it:
 
 curl -s ${server.url}/call_begin -H 'Authorization: Bearer ${DEMO_API_KEY}' -H 'Accept: ${MEDIA_TYPE}' -H 'Content-Type: application/json' -d '{"customerId":"alice","requested":{"premium":true}}'
+
+Or ask a model through the gateway:
+
+curl -s ${server.url}/v1/chat/completions -H 'Authorization: Bearer ${DEMO_API_KEY}' -H 'Content-Type: application/json' -d '{"model":"service/premium","customer":"alice","messages":[{"role":"user","content":"Hello"}]}'
 
 Ctrl+C stops.`);
 
@@ -69,17 +79,24 @@ Ctrl+C stops.`);
   const stop = () => {
     if (stopping) return;
     stopping = true;
-    void server.stop().then(() => process.exit(0));
+    void Promise.all([server.stop(), vendor.stop()]).then(() => process.exit(0));
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
   whenNpmEnds(ancestors, stop);
 }
 
+function portIn(variable: string, otherwise: number): number {
+  const port = Number(process.env[variable] ?? otherwise);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535)
+    throw new Error(`${variable} must be a port number, not ${process.env[variable] ?? otherwise}`);
+  return port;
+}
+
 /** Waits for a server that was just killed to release its port. */
-async function portToBecomeFree(port: number): Promise<void> {
+async function portToBecomeFree(port: number, variable: string): Promise<void> {
   for (const giveUpAtMs = Date.now() + PORT_WAIT_MS; ; ) {
     try {
-      await freePort(port);
+      await freePort(port, variable);
       return;
     } catch (error) {
       if (Date.now() > giveUpAtMs) throw error;
@@ -88,19 +105,30 @@ async function portToBecomeFree(port: number): Promise<void> {
   }
 }
 
-/** Fills the state on a random port, so that the data are complete when the real port opens. */
-async function prepare(
-  stateDir: string,
-  vars: Record<string, string>,
-  secrets: LocalSecrets,
-  withHistory: boolean,
-): Promise<void> {
+/**
+ * Fills the state on a random port, so that the data are complete when the real port opens. Returns for whom the vendor
+ * for trying out answers.
+ */
+async function prepare({
+  stateDir,
+  vars,
+  secrets,
+  withHistory,
+  vendorUrl,
+}: {
+  stateDir: string;
+  vars: Record<string, string>;
+  secrets: LocalSecrets;
+  withHistory: boolean;
+  vendorUrl: string;
+}): Promise<string[]> {
   // No cache of the configuration exists yet, so changes need not wait for it.
   const server = await startServer({ port: await freePort(0), stateDir, vars: { ...vars, CONFIG_TTL_MS: 0 } });
   try {
     await server.housekeep();
     await ensureDemoOrganization(server, secrets.OPERATOR_TOKEN, secrets.DEMO_API_KEY);
     if (withHistory) await ensureHistoryPlan(server.url, secrets.OPERATOR_TOKEN);
+    return await ensureDemoVendors(server.url, secrets.OPERATOR_TOKEN, vendorUrl);
   } finally {
     await server.stop();
   }

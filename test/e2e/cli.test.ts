@@ -2,6 +2,7 @@
  * The operator commands and the demo, run as a user runs them, against a separate server.
  */
 import { execFile, spawn } from 'node:child_process';
+import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID as DEMO } from '../../src/cli/demo-organization.ts';
 import { COMMANDS } from '../../src/cli/operator-commands.ts';
@@ -371,5 +372,48 @@ describe('npm run demo', () => {
 
   test('--help', async () => {
     expect((await run('demo', ['--help'])).out).toContain('npm run demo');
+  });
+});
+
+describe('npm run vendor', () => {
+  test('answers an SDK, tells each request in a line, and ends at SIGINT', async () => {
+    const child = spawn(process.execPath, ['src/cli/vendor.ts', '--port', '0', '--json'], { cwd: PROJECT_DIR });
+    const exit = new Promise((resolve) => child.once('exit', resolve));
+    const printed = { out: '', err: '' };
+    child.stdout.on('data', (chunk: Buffer) => (printed.out += chunk));
+    child.stderr.on('data', (chunk: Buffer) => (printed.err += chunk));
+    await until(() => printed.err.includes('Ctrl+C stops'));
+    const [, baseURL = ''] = /OPENAI_BASE_URL=(\S+)/.exec(printed.err) ?? [];
+    const openai = new OpenAI({ baseURL, apiKey: 'any', maxRetries: 0 });
+    const messages = [{ role: 'user' as const, content: 'hello' }];
+    const { usage } = await openai.chat.completions.create({ model: 'gpt-6-luna', messages });
+    await until(() => printed.out.endsWith('\n'));
+    expect(JSON.parse(printed.out)).toEqual({
+      ...{ method: 'POST', path: '/v1/chat/completions', status: 200, stream: false, model: 'gpt-6-luna' },
+      ...{ inputTokens: usage?.prompt_tokens, outputTokens: usage?.completion_tokens },
+    });
+    const { port } = new URL(baseURL);
+    const second = await run('vendor', ['--port', port]);
+    expect(second).toMatchObject({ code: 1, err: expect.stringContaining(`port ${port} is in use; choose another`) });
+    child.kill('SIGINT');
+    expect(await exit).toBe(0);
+  });
+
+  test('--help names what it answers and the words of a prompt; a wrong port is wrong usage', async () => {
+    const { out } = await run('vendor', ['--help']);
+    for (const word of [
+      '/v1/messages',
+      ':streamGenerateContent',
+      '--port',
+      '--json',
+      'error 429',
+      'slow',
+      'cut',
+      'tool',
+    ])
+      expect(out).toContain(word);
+    expect(out).toContain('made up');
+    const wrong = { code: 2, err: expect.stringContaining('--port must be a port number') };
+    expect(await run('vendor', ['--port', 'x'])).toMatchObject(wrong);
   });
 });

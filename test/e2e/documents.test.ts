@@ -9,21 +9,21 @@ import { delimiter, join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
+import { DEMO_ORGANIZATION_ID, ensureDemoVendors } from '../../src/cli/demo-organization.ts';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
+import { startTrialVendor, type TrialVendor } from '../../src/cli/vendor/server.ts';
 import { type Block, blocksOf, DOCUMENTS, PROGRAMS, placeOf, programOf, ROOT } from '../support/documents.ts';
-import { type FakeVendor, startVendor } from '../support/vendor.ts';
 import { type LocalServer, type PreparedState, preparedState, startPrepared } from './local-server.ts';
 
 let server: LocalServer;
 let state: PreparedState;
-let vendor: FakeVendor;
+let vendor: TrialVendor;
 /** A folder with the repository in it, in which blocks may leave files. */
 let folder: string;
 beforeAll(async () => {
   [state, vendor, folder] = await Promise.all([
     preparedState(),
-    startVendor(),
+    startTrialVendor({ port: 0 }),
     mkdtemp(join(tmpdir(), 'callmeter-documents-')),
   ]);
   server = await startPrepared(state);
@@ -39,26 +39,18 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server?.stop();
-  await vendor?.close();
+  await vendor?.stop();
   if (folder) await rm(folder, { recursive: true, force: true });
 });
 
-/** What the documents take for granted: a vendor that answers, and a custom meter in the plan of new customers. */
+/** What the documents take for granted: the vendor of `npm start`, and a custom meter in the plan of new customers. */
 async function prepareDemoOrganization(): Promise<void> {
-  const params = { org: DEMO_ORGANIZATION_ID };
-  const vendorBody = { apiKey: 'sk-documents', baseUrl: `${vendor.url}/v1` };
-  const { plan } = (await server.operator.send('readPlan', { params: { ...params, planId: 'pro' } })).data;
+  const { OPERATOR_TOKEN = '' } = await readDevVars(state.devVars);
+  expect(await ensureDemoVendors(server.url, OPERATOR_TOKEN, vendor.url)).toEqual(['openai', 'anthropic', 'google']);
+  const params = { org: DEMO_ORGANIZATION_ID, planId: 'pro' };
+  const { plan } = (await server.operator.send('readPlan', { params })).data;
   const withMeter = { ...plan, customMeters: { CUSTOM1: { label: 'Pages', included: 1_000 } } };
-  const answers = [
-    await server.operator.send('setVendor', { params: { ...params, provider: 'openai' }, body: vendorBody }),
-    await server.operator.send('setVendor', { params: { ...params, provider: 'anthropic' }, body: vendorBody }),
-    await server.operator.send('setVendor', {
-      params: { ...params, provider: 'google' },
-      body: { ...vendorBody, baseUrl: `${vendor.url}/v1beta` },
-    }),
-    await server.operator.send('putPlan', { params: { ...params, planId: 'pro' }, body: withMeter }),
-  ];
-  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect((await server.operator.send('putPlan', { params, body: withMeter })).status).toBe(200);
 }
 
 /** The addresses, the placeholder of a vendor's key and the token of the deployed service, as they are here. */
@@ -66,6 +58,7 @@ function localized(text: string): string {
   return text
     .replaceAll("//p' .secrets)", "//p' .dev.vars)")
     .replaceAll(/http:\/\/(127\.0\.0\.1|localhost):8787/g, server.url)
+    .replaceAll('http://127.0.0.1:8788', vendor.url)
     .replaceAll('https://callmeter.YOUR-SUBDOMAIN.workers.dev', server.url)
     .replaceAll('https://api.openai.com', vendor.url)
     .replaceAll('{"apiKey":"sk-..."}', JSON.stringify({ apiKey: 'sk-documents', baseUrl: `${vendor.url}/v1` }));
@@ -80,6 +73,7 @@ function runBlocks(blocks: readonly Block[]): Promise<{ exitCode: number | null;
     PATH: [join(folder, 'bin'), process.env.PATH].join(delimiter),
     REAL_PATH: process.env.PATH,
     PORT: new URL(server.url).port,
+    VENDOR_PORT: new URL(vendor.url).port,
     DEV_VARS_FILE: state.devVars,
   };
   const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {

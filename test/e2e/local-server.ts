@@ -31,6 +31,8 @@ export interface LocalServer {
 export interface LocalState {
   stateDir: string;
   port: number;
+  /** Of the vendor for trying out, which `npm start` runs too. */
+  vendorPort: number;
   /** Where the server has variables of its own, and so its own secrets. */
   devVars?: string;
 }
@@ -41,7 +43,8 @@ export interface PreparedState extends LocalState {
 
 /** With `vars`, as if they stood in `.dev.vars`. */
 export async function newState(vars?: Record<string, string>): Promise<LocalState> {
-  const state = { stateDir: await mkdtemp(join(tmpdir(), 'callmeter-')), port: await freePort(0) };
+  const stateDir = await mkdtemp(join(tmpdir(), 'callmeter-'));
+  const state = { stateDir, port: await freePort(0), vendorPort: await freePort(0) };
   if (!vars) return state;
   return { ...state, devVars: await writeDevVars(state.stateDir, vars) };
 }
@@ -67,13 +70,18 @@ async function writeDevVars(stateDir: string, vars: Record<string, string>): Pro
 
 /** `npm start`, which bundles and prepares what it needs. */
 export function startLocal(state: LocalState, args: string[] = []): Promise<LocalServer> {
-  const { stateDir, port, devVars } = state;
   const child = spawn(process.execPath, ['src/cli/start.ts', ...args], {
     cwd: PROJECT_DIR,
-    env: { ...process.env, PORT: String(port), STATE_DIR: stateDir, ...(devVars && { DEV_VARS_FILE: devVars }) },
+    env: { ...process.env, ...environmentOf(state) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   return started(child, state, 'Ctrl+C stops');
+}
+
+/** What `npm start` reads. */
+export function environmentOf({ stateDir, port, vendorPort, devVars }: LocalState): Record<string, string> {
+  const ports = { PORT: String(port), VENDOR_PORT: String(vendorPort) };
+  return { ...ports, STATE_DIR: stateDir, ...(devVars && { DEV_VARS_FILE: devVars }) };
 }
 
 /**

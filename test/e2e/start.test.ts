@@ -3,11 +3,14 @@
  */
 import { exec, spawn } from 'node:child_process';
 import { promisify } from 'node:util';
+import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
+import { readDevVars } from '../../src/cli/dev-vars.ts';
 import { freePort, PROJECT_DIR } from '../../src/cli/server.ts';
-import { type LocalServer, newState, startLocal, until } from './local-server.ts';
+import { environmentOf, type LocalServer, type LocalState, newState, startLocal, until } from './local-server.ts';
 
-let state: { stateDir: string; port: number };
+let state: LocalState;
 let server: LocalServer;
 beforeAll(async () => {
   state = await newState();
@@ -15,16 +18,53 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('the printed curl command works', async () => {
-  const line = server
+test('the printed curl commands work, and a model answers without a key of its vendor', async () => {
+  const lines = server
     .output()
     .split('\n')
-    .find((text) => text.startsWith('curl '));
-  const { stdout } = await promisify(exec)(line ?? 'false');
-  expect(JSON.parse(stdout)).toMatchObject({
-    result: { code: 'CALL_BEGIN_SUCCESS' },
-    data: { allowed: { premium: true } },
+    .filter((text) => text.startsWith('curl '));
+  const answers = await Promise.all(lines.map(async (line) => JSON.parse((await promisify(exec)(line)).stdout)));
+  expect(answers).toMatchObject([
+    { result: { code: 'CALL_BEGIN_SUCCESS' }, data: { allowed: { premium: true } } },
+    { choices: [{ message: { content: expect.stringContaining('This answer is made up') } }] },
+  ]);
+  expect(server.output()).toContain('answers for openai, anthropic, google: its answers are made up');
+});
+
+test("OpenAI's SDK reaches the models of three vendors through the gateway, plain, streamed and in a batch", async () => {
+  const { DEMO_API_KEY = '' } = await readDevVars();
+  const openai = new OpenAI({ apiKey: DEMO_API_KEY, baseURL: `${server.url}/v1` });
+  const messages = [{ role: 'user' as const, content: 'Hello' }];
+  for (const model of ['openai/gpt-6-luna', 'anthropic/claude-haiku-5-5', 'google/gemini-3.8-flash']) {
+    const { data, response } = await openai.chat.completions.create({ model, messages }).withResponse();
+    expect(data.choices[0]?.message.content).toContain('This answer is made up');
+    const callId = response.headers.get('x-service-call-id') ?? '';
+    const call = (await server.demo.send('readCall', { params: { callId } })).data;
+    expect([call.status, call.usageSource]).toEqual(['COMPLETED', 'reported']);
+    expect(call.costBreakdown?.lines).toMatchObject([
+      { component: 'input', quantity: data.usage?.prompt_tokens },
+      { component: 'output', quantity: data.usage?.completion_tokens },
+    ]);
+  }
+  const model = 'openai/gpt-6-luna';
+  const final = await openai.responses.stream({ model, input: 'Hello' }).finalResponse();
+  expect(final.output_text).toContain('This answer is made up');
+  const { data } = await openai.embeddings.create({ model: 'google/gemini-embedding-2', input: 'Hello' });
+  expect(data).toHaveLength(1);
+
+  const line = { custom_id: '1', method: 'POST', url: '/v1/chat/completions', body: { model: 'gpt-6-luna', messages } };
+  const file = await openai.files.create({
+    file: await toFile(Buffer.from(JSON.stringify(line)), 'batch.jsonl'),
+    purpose: 'batch',
   });
+  const asked = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' } as const;
+  let batch = await openai.batches.create(asked);
+  await until(async () => {
+    batch = await openai.batches.retrieve(batch.id);
+    return batch.status === 'completed';
+  });
+  const output = await (await openai.files.content(batch.output_file_id ?? '')).text();
+  expect(JSON.parse(output)).toMatchObject({ custom_id: '1', response: { status_code: 200 } });
 });
 
 test('the state survives a restart, and --fresh deletes it', async () => {
@@ -47,36 +87,58 @@ test('every price of the catalog is recorded as a snapshot, and health is ok', a
   });
 });
 
+test("an operator's own vendor replaces the one for trying out, and stays", async () => {
+  const own = { apiKey: 'sk-own-key', baseUrl: 'https://vendor.invalid/v1' };
+  const addressed = { org: DEMO_ORGANIZATION_ID, provider: 'openai' };
+  expect((await server.operator.send('setVendor', { params: addressed, body: own })).status).toBe(200);
+  await server.stop();
+  // Another port is not another vendor.
+  state = { ...state, vendorPort: await freePort(0) };
+  server = await startLocal(state);
+  const baseUrlOf = async (provider: string) =>
+    (await server.operator.send('readVendor', { params: { ...addressed, provider } })).data.baseUrl;
+  expect(await baseUrlOf('openai')).toBe(own.baseUrl);
+  expect(await baseUrlOf('anthropic')).toBe(`http://127.0.0.1:${state.vendorPort}/v1`);
+  expect(await baseUrlOf('google')).toBe(`http://127.0.0.1:${state.vendorPort}/v1beta/openai`);
+  expect(server.output()).toContain('answers for anthropic, google: ');
+});
+
 describe.concurrent('while a server runs', () => {
-  test.each(['SIGTERM', 'SIGKILL'] as const)('%s to npm also ends the server, and the port is free', async (signal) => {
-    const own = await newState();
-    const npm = spawn('npm', ['start'], {
-      cwd: PROJECT_DIR,
-      env: { ...process.env, PORT: String(own.port), STATE_DIR: own.stateDir },
-      stdio: 'pipe',
-    });
-    let printed = '';
-    npm.stdout.on('data', (chunk: Buffer) => (printed += chunk));
-    await until(() => printed.includes('Ctrl+C stops'));
-    npm.kill(signal);
-    await until(() =>
-      freePort(own.port).then(
-        () => true,
-        () => false,
-      ),
-    );
-  });
+  test.each(['SIGTERM', 'SIGKILL'] as const)(
+    '%s to npm also ends the server and its vendor, and the ports are free',
+    async (signal) => {
+      const own = await newState();
+      const npm = spawn('npm', ['start'], {
+        cwd: PROJECT_DIR,
+        env: { ...process.env, ...environmentOf(own) },
+        stdio: 'pipe',
+      });
+      let printed = '';
+      npm.stdout.on('data', (chunk: Buffer) => (printed += chunk));
+      await until(() => printed.includes('Ctrl+C stops'));
+      npm.kill(signal);
+      const isFree = (port: number) =>
+        freePort(port).then(
+          () => true,
+          () => false,
+        );
+      await until(async () => (await isFree(own.port)) && (await isFree(own.vendorPort)));
+    },
+  );
 
   test('a used port and an invalid one are reported in one line', async () => {
     await Promise.all([
       expect(startLocal(state)).rejects.toThrow(`port ${state.port} is in use`),
       expect(startLocal({ ...state, port: 0.5 })).rejects.toThrow('PORT must be a port number'),
+      newState().then((own) =>
+        expect(startLocal({ ...own, vendorPort: state.port })).rejects.toThrow('choose another with VENDOR_PORT'),
+      ),
     ]);
   });
 
   test('--help lists the options', async () => {
     const { stdout } = await promisify(exec)(`${process.execPath} src/cli/start.ts --help`);
-    for (const word of ['--fresh', 'PORT', 'STATE_DIR', '.dev.vars']) expect(stdout).toContain(word);
+    for (const word of ['--fresh', 'PORT', 'VENDOR_PORT', 'STATE_DIR', '.dev.vars']) expect(stdout).toContain(word);
     expect(await freePort(0)).toBeGreaterThan(0);
   });
 });

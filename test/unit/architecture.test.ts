@@ -70,7 +70,7 @@ const ROOMS: Record<string, string[]> = {
   ],
   // The rules of sampling are the service's own.
   client: ['vendors', 'compression', 'domain', 'src/platform/json.ts', 'types:contract'],
-  cli: ['catalog', 'contract', 'domain', 'platform', 'src/client/package.json'],
+  cli: ['catalog', 'contract', 'domain', 'platform', 'vendors', 'src/client/package.json'],
   // The classes of the objects. Nobody but index.ts and the demo imports them.
   'durable-objects': [
     'domain',

@@ -1,5 +1,5 @@
 /**
- * Meters Anthropic's SDK, with a stream that the application stops reading early. Needs ANTHROPIC_API_KEY.
+ * Meters Anthropic's SDK, with a stream that the application stops reading early.
  */
 import Anthropic from '@anthropic-ai/sdk';
 import { createClient } from '../index.ts';

@@ -1,5 +1,5 @@
 /**
- * An Express application with one call per request; the handler adds the vendor's usage. Needs OPENAI_API_KEY.
+ * An Express application with one call per request; the handler adds the vendor's usage.
  */
 import type { AddressInfo } from 'node:net';
 import express from 'express';

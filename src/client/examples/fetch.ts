@@ -1,5 +1,5 @@
 /**
- * Meters hand-written vendor requests with a wrapped `fetch`. Needs OPENAI_API_KEY.
+ * Meters hand-written vendor requests with a wrapped `fetch`.
  */
 import { createClient } from '../index.ts';
 import { wrapFetch } from '../vendors.ts';

@@ -1,5 +1,5 @@
 /**
- * Meters Google's SDK, in a chat and as a stream. Needs GEMINI_API_KEY.
+ * Meters Google's SDK, in a chat and as a stream.
  */
 import { GoogleGenAI } from '@google/genai';
 import { createClient } from '../index.ts';

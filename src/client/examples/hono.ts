@@ -1,5 +1,5 @@
 /**
- * A Hono application with one call per request; the handler adds the vendor's usage. Needs OPENAI_API_KEY.
+ * A Hono application with one call per request; the handler adds the vendor's usage.
  */
 import { Hono } from 'hono';
 import OpenAI from 'openai';

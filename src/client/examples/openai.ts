@@ -1,5 +1,5 @@
 /**
- * Meters OpenAI's SDK; the customer's remaining allowance selects the tier. Needs OPENAI_API_KEY.
+ * Meters OpenAI's SDK; the customer's remaining allowance selects the tier.
  */
 import OpenAI from 'openai';
 import { createClient } from '../index.ts';

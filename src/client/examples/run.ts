@@ -11,9 +11,18 @@ const OTHERS = new Set(['run', 'target']);
 const HELP = `npm run example -- NAME
 
 Runs an example of the client library against CALLMETER_URL with CALLMETER_KEY, else against the server of
-\`npm start\` on this machine. Those that run a model take the variables of the vendor's SDK: its key, and its address
-for another one than the vendor's own (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL).
+\`npm start\` on this machine. Those that run a model take the variables of the vendor's SDK: its key (OPENAI_API_KEY,
+ANTHROPIC_API_KEY, GEMINI_API_KEY), and its address for another one than the vendor's own (OPENAI_BASE_URL,
+ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL). Against \`npm start\` they need none: its vendor for trying out answers,
+and makes its answers up.
 `;
+
+/** What each vendor's SDK reads: its keys, its address, and the path that it expects there. */
+const SDK_VARIABLES = [
+  { keys: ['OPENAI_API_KEY'], address: 'OPENAI_BASE_URL', path: '/v1' },
+  { keys: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN'], address: 'ANTHROPIC_BASE_URL', path: '' },
+  { keys: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'], address: 'GOOGLE_GEMINI_BASE_URL', path: '' },
+] as const;
 
 async function main(name: string | undefined): Promise<void> {
   const files = await readdir(import.meta.dirname);
@@ -30,7 +39,18 @@ async function main(name: string | undefined): Promise<void> {
     process.exitCode = 2;
     return;
   }
+  if (process.env.CALLMETER_URL === undefined) useVendorForTryingOut();
   await import(pathToFileURL(fileOf(name)).href);
+}
+
+/** The vendor of `npm start`, in place of those for which neither a key nor an address is set. */
+function useVendorForTryingOut(): void {
+  const port = process.env.VENDOR_PORT ?? Number(process.env.PORT ?? 8787) + 1;
+  for (const { keys, address, path } of SDK_VARIABLES) {
+    if ([...keys, address].some((name) => process.env[name])) continue;
+    process.env[keys[0]] = 'any';
+    process.env[address] = `http://127.0.0.1:${port}${path}`;
+  }
 }
 
 /** An example's description: the first line of its header comment. */

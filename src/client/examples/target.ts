@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 
-const DEV_VARS_FILE = join(import.meta.dirname, '..', '..', '..', '.dev.vars');
+const DEV_VARS_FILE = process.env.DEV_VARS_FILE ?? join(import.meta.dirname, '..', '..', '..', '.dev.vars');
 
 export async function target(): Promise<{ baseUrl: string; apiKey: string }> {
   const baseUrl = process.env.CALLMETER_URL ?? `http://127.0.0.1:${process.env.PORT ?? '8787'}`;

@@ -1,0 +1,77 @@
+/**
+ * Embeddings in the forms of OpenAI and Google. A vector follows from its text alone, has the length one, and means
+ * nothing.
+ */
+import { createHash } from 'node:crypto';
+import { tokensAtMost, vocabularyOf } from '../../vendors/token-count.ts';
+import { type Fields, fieldsOf, listOf, type VendorName } from '../../vendors/usage/figures.ts';
+import { positiveInteger, textOf } from './prompt.ts';
+
+export type Embedded =
+  /** `first` is the first of the texts. */
+  { ok: true; body: Fields; inputTokens: number; first: string } | { ok: false; field: string; message: string };
+
+const DIMENSIONS_MAX = 3_072;
+const DIMENSIONS: readonly (readonly [RegExp, number])[] = [
+  [/text-embedding-(3-small|ada)/, 1_536],
+  [/text-embedding-00/, 768],
+];
+
+/** OpenAI's `/embeddings`: one text or many, or texts that are tokens already. */
+export function openaiEmbeddings(body: Fields, vendor: VendorName): Embedded {
+  const { model, input } = body;
+  if (typeof model !== 'string' || model === '')
+    return { ok: false, field: 'model', message: 'model: must be the name of a model' };
+  const isOne = typeof input === 'string' || typeof listOf(input)[0] === 'number';
+  const inputs = isOne ? [input] : listOf(input);
+  if (inputs.length === 0) return { ok: false, field: 'input', message: 'input: must be a text or a list of texts' };
+  const inputTokens = inputs.map((text) => inputTokensOf(text, vendor, model)).reduce((sum, count) => sum + count, 0);
+  const data = inputs.map((text, index) => {
+    const vector = vectorOf(JSON.stringify(text), dimensionsOf(model, body.dimensions));
+    const embedding = body.encoding_format === 'base64' ? base64Of(vector) : vector;
+    return { object: 'embedding', index, embedding };
+  });
+  const usage = { prompt_tokens: inputTokens, total_tokens: inputTokens };
+  return { ok: true, body: { object: 'list', data, model, usage }, inputTokens, first: String(inputs[0]) };
+}
+
+/** Google's `:embedContent`, and `:batchEmbedContents` with a list of the same. */
+export function googleEmbeddings(body: Fields, model: string, isBatch: boolean): Embedded {
+  const requests = isBatch ? listOf(body.requests).map(fieldsOf) : [body];
+  const texts = requests.map(({ content }) => textOf(fieldsOf(content).parts));
+  if (texts.length === 0 || texts.includes(''))
+    return { ok: false, field: 'content', message: 'content: must have a part with text' };
+  const inputTokens = texts.map((text) => inputTokensOf(text, 'google', model)).reduce((sum, count) => sum + count, 0);
+  const embeddings = requests.map(({ outputDimensionality, embedContentConfig }, index) => {
+    const wanted = outputDimensionality ?? fieldsOf(embedContentConfig).outputDimensionality;
+    return { values: vectorOf(texts[index] ?? '', dimensionsOf(model, wanted)) };
+  });
+  const answer = isBatch ? { embeddings } : { embedding: embeddings[0] };
+  return { ok: true, body: answer, inputTokens, first: texts[0] ?? '' };
+}
+
+function inputTokensOf(text: unknown, vendor: VendorName, model: string): number {
+  return Array.isArray(text) ? text.length : tokensAtMost(String(text), vocabularyOf(vendor, model));
+}
+
+function dimensionsOf(model: string, wanted: unknown): number {
+  const usual = DIMENSIONS.find(([pattern]) => pattern.test(model))?.[1] ?? DIMENSIONS_MAX;
+  return Math.min(DIMENSIONS_MAX, positiveInteger(wanted) ?? usual);
+}
+
+/** From the bytes of hashes: as many of them as there are dimensions. */
+function vectorOf(text: string, dimensions: number): number[] {
+  const bytes: number[] = [];
+  for (let block = 0; bytes.length < dimensions; block += 1)
+    bytes.push(...createHash('sha512').update(`${block} ${text}`).digest());
+  const values = bytes.slice(0, dimensions).map((byte) => byte - 127.5);
+  const length = Math.hypot(...values);
+  return values.map((value) => Math.fround(value / length));
+}
+
+/** As OpenAI's SDK asks for it: 32-bit floats, little-endian. */
+function base64Of(vector: readonly number[]): string {
+  const bytes = Buffer.alloc(vector.length * 4);
+  for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * 4);
+  return bytes.toString('base64');
+}

@@ -1,0 +1,97 @@
+/**
+ * Google's generateContent, its stream, and countTokens.
+ */
+import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
+import { type Dialect, type Frame, newId, wrong } from './dialect.ts';
+import { positiveInteger, type Read, sentText, type ToolChoice, textOf } from './prompt.ts';
+import { type Reply, tokensAfterEach } from './reply.ts';
+
+export const CONTENT: Dialect = {
+  read,
+  plain: (reply) => answerOf(reply, newId(''), [partOf(reply)], reply.outputTokens, true),
+  frames,
+};
+
+export const COUNT_TOKENS: Dialect = {
+  // What is counted stands in the body, or as a whole request within it.
+  read: ({ generateContentRequest, ...body }, model) =>
+    read(generateContentRequest === undefined ? body : fieldsOf(generateContentRequest), model),
+  plain: ({ inputTokens }) => ({ totalTokens: inputTokens, promptTokensDetails: ofText(inputTokens) }),
+  frames: () => [],
+};
+
+const ofText = (tokenCount: number) => [{ modality: 'TEXT', tokenCount }];
+
+function read(body: Fields, model = ''): Read {
+  const contents = listOf(body.contents).map(fieldsOf);
+  if (contents.length === 0) return wrong('contents', 'must have at least one content');
+  const said = contents.findLast(({ role }) => role !== 'model') ?? {};
+  const results = listOf(said.parts).flatMap((part) => fieldsOf(part).functionResponse ?? []);
+  const tools = listOf(body.tools)
+    .flatMap((tool) => listOf(fieldsOf(tool).functionDeclarations))
+    .map(fieldsOf)
+    .map(({ name, parameters, parametersJsonSchema }) => ({
+      name: String(name),
+      schema: parametersJsonSchema ?? parameters,
+    }));
+  const config = fieldsOf(body.generationConfig);
+  return {
+    ok: true,
+    prompt: {
+      vendor: 'google',
+      model,
+      text: sentText([body.systemInstruction ?? body.system_instruction, ...contents], tools),
+      last:
+        results.length > 0
+          ? { by: 'tool', text: textOf(results.map((result) => fieldsOf(result).response)) }
+          : { by: 'user', text: textOf(said.parts) },
+      tools,
+      toolChoice: choiceIn(fieldsOf(fieldsOf(body.toolConfig).functionCallingConfig)),
+      json:
+        config.responseMimeType === 'application/json'
+          ? { schema: config.responseJsonSchema ?? config.responseSchema }
+          : null,
+      outputTokensMax: positiveInteger(config.maxOutputTokens),
+    },
+  };
+}
+
+function choiceIn({ mode, allowedFunctionNames }: Fields): ToolChoice {
+  if (mode === 'NONE') return 'none';
+  if (mode !== 'ANY') return 'auto';
+  const [name] = listOf(allowedFunctionNames);
+  return typeof name === 'string' ? { name } : 'required';
+}
+
+function partOf({ text, tool }: Reply): Fields {
+  return tool === null ? { text } : { functionCall: { name: tool.name, args: tool.input } };
+}
+
+function answerOf(reply: Reply, id: string, parts: Fields[], candidateTokens: number, isLast: boolean): Fields {
+  const { model, inputTokens, isCutOff } = reply;
+  const finishReason = isCutOff ? 'MAX_TOKENS' : 'STOP';
+  return {
+    candidates: [{ content: { parts, role: 'model' }, ...(isLast && { finishReason }), index: 0 }],
+    usageMetadata: {
+      promptTokenCount: inputTokens,
+      // A zero is left out, as Google does.
+      ...(candidateTokens > 0 && { candidatesTokenCount: candidateTokens }),
+      totalTokenCount: inputTokens + candidateTokens,
+      promptTokensDetails: ofText(inputTokens),
+    },
+    modelVersion: model,
+    responseId: id,
+  };
+}
+
+/** Each piece with the tokens so far; a call of a function comes whole. */
+function frames(reply: Reply): Frame[] {
+  const id = newId('');
+  if (reply.tool !== null || reply.pieces.length === 0)
+    return [{ data: answerOf(reply, id, [partOf(reply)], reply.outputTokens, true) }];
+  const tokens = tokensAfterEach('google', reply);
+  return reply.pieces.map((text, index) => {
+    const isLast = index === reply.pieces.length - 1;
+    return { data: answerOf(reply, id, [{ text }], tokens[index] ?? 0, isLast) };
+  });
+}

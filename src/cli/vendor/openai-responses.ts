@@ -1,0 +1,137 @@
+/**
+ * OpenAI's responses. The vendor for trying out remembers none: a conversation stands in `input`.
+ */
+import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
+import { type Dialect, type Frame, newId, nowSeconds, wrong } from './dialect.ts';
+import { choiceIn, functionsIn } from './openai-chat.ts';
+import { positiveInteger, type Read, sentText, textOf } from './prompt.ts';
+import type { Reply } from './reply.ts';
+
+export const RESPONSES: Dialect = {
+  read,
+  plain: (reply, body) => responseOf(reply, body, newId('resp_'), [itemOf(reply)]),
+  frames,
+};
+
+function read(body: Fields): Read {
+  const { model, input } = body;
+  if (typeof model !== 'string' || model === '') return wrong('model', 'must be the name of a model');
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : listOf(input).map(fieldsOf);
+  if (items.length === 0) return wrong('input', 'must be a text or a list of items');
+  const isResult = ({ type }: Fields) => String(type).endsWith('_output');
+  const said: Fields =
+    items.findLast((item: Fields) => isResult(item) || (item.role !== undefined && item.role !== 'assistant')) ?? {};
+  const tools = functionsIn(body.tools, (tool) => tool);
+  const format = fieldsOf(fieldsOf(body.text).format);
+  const isJson = format.type === 'json_schema' || format.type === 'json_object';
+  return {
+    ok: true,
+    prompt: {
+      vendor: 'openai',
+      model,
+      text: sentText([body.instructions, ...items], tools),
+      last: isResult(said) ? { by: 'tool', text: textOf(said.output) } : { by: 'user', text: textOf(said.content) },
+      tools,
+      toolChoice: choiceIn(body.tool_choice),
+      json: isJson ? { schema: format.schema } : null,
+      outputTokensMax: positiveInteger(body.max_output_tokens),
+    },
+  };
+}
+
+/** The one item of the output: what the model says, or the function that it calls. */
+function itemOf({ text, tool, isCutOff }: Reply): Fields {
+  const status = isCutOff ? 'incomplete' : 'completed';
+  if (tool === null) return { id: newId('msg_'), type: 'message', status, role: 'assistant', content: [partOf(text)] };
+  const call = { call_id: newId('call_'), name: tool.name, arguments: text };
+  return { id: newId('fc_'), type: 'function_call', status, ...call };
+}
+
+function partOf(text: string): Fields {
+  return { type: 'output_text', annotations: [], logprobs: [], text };
+}
+
+/** With its output it is over; without one, under way. */
+function responseOf(reply: Reply, body: Fields, id: string, output: Fields[] | null): Fields {
+  const { model, inputTokens, outputTokens, isCutOff } = reply;
+  const over = isCutOff ? 'incomplete' : 'completed';
+  return {
+    id,
+    object: 'response',
+    created_at: nowSeconds(),
+    status: output === null ? 'in_progress' : over,
+    background: false,
+    completed_at: output === null || isCutOff ? null : nowSeconds(),
+    error: null,
+    incomplete_details: output !== null && isCutOff ? { reason: 'max_output_tokens' } : null,
+    instructions: body.instructions ?? null,
+    max_output_tokens: body.max_output_tokens ?? null,
+    max_tool_calls: null,
+    model,
+    output: output ?? [],
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
+    previous_response_id: null,
+    prompt_cache_key: null,
+    reasoning: { effort: fieldsOf(body.reasoning).effort ?? null, summary: null },
+    safety_identifier: null,
+    service_tier: output === null ? 'auto' : 'default',
+    store: body.store ?? true,
+    temperature: body.temperature ?? 1,
+    text: { format: fieldsOf(body.text).format ?? { type: 'text' }, verbosity: 'medium' },
+    tool_choice: body.tool_choice ?? 'auto',
+    tools: body.tools ?? [],
+    top_logprobs: 0,
+    top_p: body.top_p ?? 1,
+    truncation: 'disabled',
+    usage:
+      output === null
+        ? null
+        : {
+            input_tokens: inputTokens,
+            input_tokens_details: { cached_tokens: 0 },
+            output_tokens: outputTokens,
+            output_tokens_details: { reasoning_tokens: 0 },
+            total_tokens: inputTokens + outputTokens,
+          },
+    user: null,
+    metadata: body.metadata ?? {},
+  };
+}
+
+function frames(reply: Reply, body: Fields): Frame[] {
+  const id = newId('resp_');
+  const begun = responseOf(reply, body, id, null);
+  const item = itemOf(reply);
+  const over = responseOf(reply, body, id, [item]);
+  const events: Fields[] = [
+    { type: 'response.created', response: begun },
+    { type: 'response.in_progress', response: begun },
+    ...itemEvents(reply, item),
+    { type: `response.${over.status}`, response: over },
+  ];
+  return events.map(({ type, ...members }, index) => ({
+    event: String(type),
+    data: { type, sequence_number: index, ...members },
+  }));
+}
+
+function itemEvents({ text, pieces, tool }: Reply, item: Fields): Fields[] {
+  const at = { item_id: item.id, output_index: 0 };
+  const added = { ...item, status: 'in_progress', ...(tool ? { arguments: '' } : { content: [] }) };
+  const ended = { type: 'response.output_item.done', output_index: 0, item };
+  const began = { type: 'response.output_item.added', output_index: 0, item: added };
+  if (tool) {
+    const deltas = pieces.map((delta) => ({ type: 'response.function_call_arguments.delta', ...at, delta }));
+    const done = { type: 'response.function_call_arguments.done', ...at, name: tool.name, arguments: text };
+    return [began, ...deltas, done, ended];
+  }
+  const part = { ...at, content_index: 0 };
+  return [
+    began,
+    { type: 'response.content_part.added', ...part, part: partOf('') },
+    ...pieces.map((delta) => ({ type: 'response.output_text.delta', ...part, delta, logprobs: [] })),
+    { type: 'response.output_text.done', ...part, text, logprobs: [] },
+    { type: 'response.content_part.done', ...part, part: partOf(text) },
+    ended,
+  ];
+}

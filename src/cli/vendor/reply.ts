@@ -1,0 +1,107 @@
+/**
+ * What the vendor for trying out answers: text that says that it is made up, a call of a tool, or JSON of a schema. The
+ * same request always gets the same answer and the same usage.
+ *
+ * Tokens are counted as the service itself counts texts (src/vendors/token-count.ts): the input in the text that was
+ * sent, the output in the text that is answered. Nothing is answered beyond the bound of the request.
+ */
+import { TokenCount, tokensAtMost, vocabularyOf } from '../../vendors/token-count.ts';
+import type { Prompt, Tool, Words } from './prompt.ts';
+import { sampleOf } from './schema-sample.ts';
+
+export interface Reply {
+  model: string;
+  inputTokens: number;
+  outputTokens: number;
+  /** A call of a tool has its arguments as JSON. Together the pieces are the text. */
+  text: string;
+  pieces: string[];
+  tool: { name: string; input: unknown } | null;
+  /** The bound of the output ended the answer. */
+  isCutOff: boolean;
+}
+
+const QUOTE_LENGTH_MAX = 200;
+const LONG_NUMBERS = 1_000;
+/** A word of a function's name that is shorter (`get`, `of`) does not ask for it. */
+const NAME_WORD_LENGTH_MIN = 4;
+const JSON_PIECE_LENGTH = 12;
+
+export function replyTo(prompt: Prompt, words: Words): Reply {
+  const { vendor, model, outputTokensMax } = prompt;
+  const vocabulary = vocabularyOf(vendor, model);
+  const inputTokens = tokensAtMost(prompt.text, vocabulary);
+  const called = toolFor(prompt, words);
+  if (called !== null) {
+    const tool = { name: called.name, input: sampleOf(called.schema ?? { type: 'object' }) };
+    const text = JSON.stringify(tool.input);
+    const outputTokens = tokensAtMost(text, vocabulary);
+    // Half of a call is none: the answer is then in words.
+    if (outputTokens <= (outputTokensMax ?? Number.POSITIVE_INFINITY))
+      return { model, inputTokens, outputTokens, text, pieces: jsonPieces(text), tool, isCutOff: false };
+  }
+  const full = prompt.json === null ? proseFor(prompt, words) : jsonFor(prompt.json.schema);
+  const text = within(full, vocabulary, outputTokensMax);
+  const pieces = text.match(/\S+\s*/g) ?? [];
+  const outputTokens = tokensAtMost(text, vocabulary);
+  return { model, inputTokens, outputTokens, text, pieces, tool: null, isCutOff: text.length < full.length };
+}
+
+function jsonPieces(json: string): string[] {
+  const count = Math.ceil(json.length / JSON_PIECE_LENGTH);
+  return Array.from({ length: count }, (_, at) => json.slice(at * JSON_PIECE_LENGTH, (at + 1) * JSON_PIECE_LENGTH));
+}
+
+/** How many tokens the answer has after each of its pieces. */
+export function tokensAfterEach(vendor: Prompt['vendor'], { model, pieces }: Reply): number[] {
+  const count = new TokenCount(vocabularyOf(vendor, model));
+  return pieces.map((piece) => {
+    count.add(piece);
+    return count.tokens;
+  });
+}
+
+/** Whether one is called, and which: a result is answered in words, so that a conversation ends. */
+function toolFor({ tools, toolChoice, last }: Prompt, words: Words): Tool | null {
+  if (toolChoice === 'none') return null;
+  if (typeof toolChoice === 'object') return tools.find(({ name }) => name === toolChoice.name) ?? null;
+  const asked = tools.find(({ name }) => asksFor(last.text, name)) ?? null;
+  if (toolChoice === 'required') return asked ?? tools[0] ?? null;
+  if (last.by === 'tool') return null;
+  return asked ?? (words.tool ? (tools[0] ?? null) : null);
+}
+
+function asksFor(text: string, name: string): boolean {
+  const lower = text.toLowerCase();
+  const parts = name
+    .replaceAll(/([a-z])([A-Z])/g, '$1_$2')
+    .toLowerCase()
+    .split(/[^\p{L}\d]+/u);
+  return parts.some((part) => part.length >= NAME_WORD_LENGTH_MIN && lower.includes(part));
+}
+
+function proseFor({ last }: Prompt, words: Words): string {
+  const said = last.text.trim();
+  const quote = said.length > QUOTE_LENGTH_MAX ? `${[...said].slice(0, QUOTE_LENGTH_MAX).join('')}...` : said;
+  const told = last.by === 'tool' ? 'The tool said' : 'You said';
+  const answer = `This answer is made up: no model was asked. ${told}: "${quote}"`;
+  if (!words.long) return answer;
+  return `${answer} ${Array.from({ length: LONG_NUMBERS }, (_, index) => index + 1).join(' ')}`;
+}
+
+function jsonFor(schema: unknown): string {
+  return JSON.stringify(schema === undefined ? { answer: 'made up' } : sampleOf(schema));
+}
+
+/** As much of the text as the bound allows, in whole characters. */
+function within(text: string, vocabulary: ReturnType<typeof vocabularyOf>, tokensMax: number | null): string {
+  if (tokensMax === null) return text;
+  const count = new TokenCount(vocabulary);
+  let length = 0;
+  for (const character of text) {
+    count.add(character);
+    if (count.tokens > tokensMax) break;
+    length += character.length;
+  }
+  return text.slice(0, length);
+}

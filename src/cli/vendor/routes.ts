@@ -1,0 +1,203 @@
+/**
+ * Which path of which vendor is answered with what.
+ */
+import { parseJsonText } from '../../platform/json.ts';
+import { type Fields, fieldsOf } from '../../vendors/usage/figures.ts';
+import { COUNT_TOKENS as COUNT_MESSAGES, MESSAGES } from './anthropic.ts';
+import { Batches } from './batches.ts';
+import type { Dialect, Frame } from './dialect.ts';
+import { type Embedded, googleEmbeddings, openaiEmbeddings } from './embeddings.ts';
+import { type ErrorForm, failureBody } from './failure.ts';
+import { CONTENT, COUNT_TOKENS } from './google.ts';
+import { listGoogleAsOpenai, listModels, oneModel } from './models.ts';
+import { chatOf } from './openai-chat.ts';
+import { RESPONSES } from './openai-responses.ts';
+import { type Words, wordsOf } from './prompt.ts';
+import { replyTo } from './reply.ts';
+
+export interface Received {
+  method: string;
+  url: URL;
+  headers: Readonly<Record<string, string>>;
+  body: Buffer;
+}
+
+/** What a model was asked and answered, for a line of the log. */
+export interface Told {
+  model: string;
+  inputTokens: number;
+  outputTokens: number;
+}
+
+export type Outcome =
+  | { kind: 'json'; body: unknown; words?: Words; told?: Told }
+  | { kind: 'events'; form: 'sse' | 'array'; frames: Frame[]; words: Words; told: Told }
+  | { kind: 'file'; content: string }
+  | Refusal;
+
+export interface Refusal {
+  kind: 'refused';
+  status: number;
+  message: string;
+  field?: string;
+}
+
+type StreamForm = 'sse' | 'array' | null;
+
+const OPENAI = chatOf('openai');
+const GOOGLE_AS_OPENAI = chatOf('google');
+/** Paths that the lines of a batch may name. */
+const BATCH_PATHS = ['/v1/chat/completions', '/v1/responses', '/v1/embeddings'];
+const NOT_FOUND: Refusal = { kind: 'refused', status: 404, message: 'there is nothing at this address' };
+const ASKED_FOR = 'the prompt asked for this error';
+
+/** Answers requests, and keeps their files and batches. */
+export type Router = (received: Received) => Promise<Outcome>;
+
+export function newRouter(): Router {
+  const batches = new Batches(answerLine);
+  return async (received) => {
+    const form = errorFormOf(received);
+    if (!hasKey(received)) return refused(401, 'an API key is missing; here, any text will do');
+    const { method, url } = received;
+    if (method === 'POST') {
+      if (url.pathname === '/v1/files') return upload(batches, received);
+      const cancelled = /^\/v1\/batches\/([\w-]+)\/cancel$/.exec(url.pathname)?.[1];
+      if (cancelled !== undefined) return found(batches.cancel(cancelled));
+      const parsed = parseJsonText(received.body.toString());
+      if (!parsed.ok) return refused(400, 'the body must be JSON');
+      const body = fieldsOf(parsed.value);
+      return url.pathname === '/v1/batches' ? found(batches.create(body)) : ask(url, body);
+    }
+    const id = idIn(url.pathname);
+    if (method === 'DELETE' && isFiles(url)) return found(batches.deleteFile(id ?? ''));
+    if (method !== 'GET') return NOT_FOUND;
+    if (isFiles(url)) return readFiles(batches, url, id);
+    if (isBatches(url)) return found(id === undefined ? batches.listBatches() : batches.readBatch(id));
+    return models(url, form);
+  };
+}
+
+/** The form in which a vendor refuses this. All three have `/v1/models`: there, the header tells. */
+export function errorFormOf({ url: { pathname }, headers }: Received): ErrorForm {
+  if (pathname.startsWith('/v1beta/openai/')) return 'google-openai';
+  if (/^\/v1beta\/|^\/v1\/models\/[^/]+:/.test(pathname) || headers['x-goog-api-key'] !== undefined) return 'google';
+  if (pathname.startsWith('/v1/messages') || headers['anthropic-version'] !== undefined) return 'anthropic';
+  return 'openai';
+}
+
+function hasKey({ headers, url }: Received): boolean {
+  const own = headers['x-api-key'] ?? headers['x-goog-api-key'] ?? url.searchParams.get('key');
+  return Boolean(own) || /^Bearer \S/.test(headers.authorization ?? '');
+}
+
+function refused(status: number, message: string, field?: string): Refusal {
+  return { kind: 'refused', status, message, ...(field !== undefined && { field }) };
+}
+
+function found(body: Fields | null): Outcome {
+  return body === null ? NOT_FOUND : { kind: 'json', body };
+}
+
+/** A request for a model's answer, or for embeddings. */
+function ask(url: URL, body: Fields): Outcome {
+  const stream: StreamForm = body.stream === true ? 'sse' : null;
+  switch (url.pathname) {
+    case '/v1/chat/completions':
+      return answer(OPENAI, body, stream);
+    case '/v1beta/openai/chat/completions':
+      return answer(GOOGLE_AS_OPENAI, body, stream);
+    case '/v1/responses':
+      return answer(RESPONSES, body, stream);
+    case '/v1/messages':
+      return answer(MESSAGES, body, stream);
+    case '/v1/messages/count_tokens':
+      return answer(COUNT_MESSAGES, body, null);
+    case '/v1/embeddings':
+      return embedded(openaiEmbeddings(body, 'openai'), body.model);
+    case '/v1beta/openai/embeddings':
+      return embedded(openaiEmbeddings(body, 'google'), body.model);
+    default:
+      return askGoogle(url, body);
+  }
+}
+
+function askGoogle({ pathname, searchParams }: URL, body: Fields): Outcome {
+  const [, name, verb] = /^\/v1(?:beta)?\/models\/([^/:]+):(\w+)$/.exec(pathname) ?? [];
+  const model = decoded(name ?? '');
+  switch (verb) {
+    case 'generateContent':
+      return answer(CONTENT, body, null, model);
+    case 'streamGenerateContent':
+      return answer(CONTENT, body, searchParams.get('alt') === 'sse' ? 'sse' : 'array', model);
+    case 'countTokens':
+      return answer(COUNT_TOKENS, body, null, model);
+    case 'embedContent':
+    case 'batchEmbedContents':
+      return embedded(googleEmbeddings(body, model, verb === 'batchEmbedContents'), model);
+    default:
+      return NOT_FOUND;
+  }
+}
+
+function answer(dialect: Dialect, body: Fields, form: StreamForm, named?: string): Outcome {
+  const read = dialect.read(body, named);
+  if (!read.ok) return refused(400, read.message, read.field);
+  const words = wordsOf(read.prompt.last);
+  if (words.status !== null) return refused(words.status, ASKED_FOR);
+  const reply = replyTo(read.prompt, words);
+  const { model, inputTokens, outputTokens } = reply;
+  const told = { model, inputTokens, outputTokens };
+  if (form === null) return { kind: 'json', body: dialect.plain(reply, body), words, told };
+  return { kind: 'events', form, frames: dialect.frames(reply, body), words, told };
+}
+
+function embedded(made: Embedded, model: unknown): Outcome {
+  if (!made.ok) return refused(400, made.message, made.field);
+  const words = wordsOf({ by: 'user', text: made.first });
+  if (words.status !== null) return refused(words.status, ASKED_FOR);
+  const told = { model: String(model), inputTokens: made.inputTokens, outputTokens: 0 };
+  return { kind: 'json', body: made.body, words, told };
+}
+
+/** A line of a batch: the same as a plain request. */
+function answerLine(path: string, body: Fields): { status: number; body: unknown } {
+  const { stream: _stream, ...plain } = body;
+  const outcome = BATCH_PATHS.includes(path) ? ask(new URL(path, 'http://vendor'), plain) : NOT_FOUND;
+  if (outcome.kind === 'json') return { status: 200, body: outcome.body };
+  const { status, message, field = null } = outcome.kind === 'refused' ? outcome : NOT_FOUND;
+  return { status, body: failureBody('openai', status, message, field) };
+}
+
+const isFiles = ({ pathname }: URL) => /^\/v1\/files(?:\/|$)/.test(pathname);
+const isBatches = ({ pathname }: URL) => /^\/v1\/batches(?:\/|$)/.test(pathname);
+const idIn = (pathname: string) => /^\/v1\/(?:files|batches)\/([\w-]+)/.exec(pathname)?.[1];
+
+async function upload(batches: Batches, { headers, body }: Received): Promise<Outcome> {
+  const uploaded = await batches.upload(headers['content-type'] ?? '', body);
+  return uploaded === null ? refused(400, 'file: must be a form with a file', 'file') : found(uploaded);
+}
+
+/** A name in a path; one that is broken stays as it is. */
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
+function readFiles(batches: Batches, { pathname }: URL, id: string | undefined): Outcome {
+  if (id === undefined) return found(batches.listFiles());
+  if (!pathname.endsWith('/content')) return found(batches.readFile(id));
+  const content = batches.contentOf(id);
+  return content === null ? NOT_FOUND : { kind: 'file', content };
+}
+
+function models({ pathname }: URL, form: ErrorForm): Outcome {
+  const match = /^\/v1(?:beta)?(?:\/openai)?\/models(?:\/(?:models\/)?([^/]+))?$/.exec(pathname);
+  if (!match) return NOT_FOUND;
+  const [, name] = match;
+  if (form === 'google-openai') return found(name === undefined ? listGoogleAsOpenai() : oneModel('openai', name));
+  return found(name === undefined ? listModels(form) : oneModel(form, decoded(name)));
+}
