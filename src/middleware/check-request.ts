@@ -4,6 +4,7 @@
  */
 import type { Refusal, Result } from '../contract/errors.ts';
 import type { Operation } from '../contract/operations.ts';
+import { JsonText } from '../platform/json-text.ts';
 import type { Credential } from '../storage/credentials.ts';
 import type { AppContext } from './context.ts';
 import { requireCredential, requireScopes } from './credentials.ts';
@@ -25,6 +26,8 @@ export interface ApiStyle {
   /** Requests with an API key must accept the vendor media type. */
   requiresAccept: boolean;
   bodyBytesMax: number;
+  /** Handlers also get the text of a JSON body. */
+  keepsText?: true;
   /** Whether a session may send this body. */
   checkSessionBody(credential: SessionCredential, body: unknown, path: string): Result;
   refuse(c: AppContext, refusal: Refusal): Response;
@@ -37,7 +40,7 @@ export async function checkRequest(
   c: AppContext,
   style: ApiStyle,
   operation: RouteSpec,
-): Promise<Result<{ input: { params: unknown; query: unknown; body: unknown } }>> {
+): Promise<Result<{ input: { params: unknown; query: unknown; body: unknown; text: JsonText | undefined } }>> {
   const { security, params, query, method } = operation;
   const authenticated = await requireCredential(c, security);
   if (!authenticated.ok) return authenticated;
@@ -53,7 +56,7 @@ export async function checkRequest(
   if (!ofPath.ok) return ofPath;
   const ofQuery = query ? validate(query, queryOf(c)) : NOTHING;
   if (!ofQuery.ok) return ofQuery;
-  return { ok: true, input: { params: ofPath.value, query: ofQuery.value, body: body.value } };
+  return { ok: true, input: { params: ofPath.value, query: ofQuery.value, body: body.value, text: body.text } };
 }
 
 const NOTHING = { ok: true, value: undefined } as const;
@@ -62,7 +65,7 @@ async function readBody(
   c: AppContext,
   style: ApiStyle,
   { path, body: schema, form, bodyBytesMax: ownMax = style.bodyBytesMax }: RouteSpec,
-): Promise<Result<{ value: unknown }>> {
+): Promise<Result<{ value: unknown; text?: JsonText }>> {
   if (!schema && !form) return NOTHING;
   // The operator has no credential of an organization.
   const credential = c.get('credential') as Credential | undefined;
@@ -73,7 +76,8 @@ async function readBody(
   const open = credential?.session
     ? style.checkSessionBody(credential as SessionCredential, json.value, path)
     : NOTHING;
-  return open.ok ? validate(schema, json.value) : open;
+  const valid = open.ok ? validate(schema, json.value) : open;
+  return valid.ok && style.keepsText ? { ...valid, text: new JsonText(json.text, json.value) } : valid;
 }
 
 /** A parameter that comes once is a text, one that comes more often a list. */

@@ -43,6 +43,7 @@ const browsers = cors({
 const GATEWAY: ApiStyle = {
   requiresAccept: false,
   bodyBytesMax: GATEWAY_BODY_BYTES_MAX,
+  keepsText: true,
   checkSessionBody,
   refuse: refuseRequest,
 };

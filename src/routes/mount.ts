@@ -15,6 +15,7 @@ import { type ApiStyle, BODY_BYTES_MAX, checkRequest, type RouteSpec } from '../
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { answerResponse, refusalResponse } from '../middleware/error-envelopes.ts';
 import { checkIdentity } from '../middleware/session-identity.ts';
+import type { JsonText } from '../platform/json-text.ts';
 import { type PageRequest, pageRequest } from '../platform/page.ts';
 
 /** The validated input of an operation. */
@@ -22,6 +23,8 @@ export interface Input<O extends RouteSpec> {
   params: O extends { params: z.ZodType } ? z.output<O['params']> : undefined;
   query: O extends { query: z.ZodType } ? z.output<O['query']> : undefined;
   body: O extends { body: z.ZodType } ? z.output<O['body']> : O extends { form: true } ? Uint8Array : undefined;
+  /** The text of a JSON body, where the style keeps it. */
+  text: JsonText | undefined;
 }
 
 const METERING: ApiStyle = {
