@@ -16,8 +16,13 @@ import type { Security } from './operations/operation.ts';
 export const GATEWAY_BODY_BYTES_MAX = 10 * 1024 * 1024;
 /** The longest list of fallback models in one request. */
 export const FALLBACK_MODELS_MAX = 10;
-/** Names the customer of a request whose body names none. */
-export const CUSTOMER_HEADER = 'x-usage-customer-id';
+/** Headers for clients whose body is fixed: the customer and the labels of a request whose body does not say them. */
+export const LABEL_HEADERS = {
+  customerId: 'x-usage-customer-id',
+  customerUserId: 'x-usage-customer-user-id',
+  feature: 'x-usage-feature',
+  tags: 'x-usage-tags',
+} as const;
 /** The customer that is metered when a request names none. */
 export const DEFAULT_CUSTOMER_ID = 'default';
 
@@ -60,6 +65,24 @@ const ownFields = {
   tags: z.array(label).max(TAGS_MAX).nullish().describe('Labels to report by; a session token has its own'),
 };
 
+/** What the headers say, with several tags between commas. */
+export const HeaderLabels = z.object({
+  customerId: CustomerIdentity.shape.customerId.optional().describe('Who is metered, where the body does not say it'),
+  customerUserId: CustomerIdentity.shape.customerUserId.describe(
+    "The customer's user, where the body does not say it; not with a session token",
+  ),
+  feature: label
+    .optional()
+    .describe('Feature of the application that calls, where the body does not say it; not with a session token'),
+  tags: z
+    .preprocess(
+      (tags) => (typeof tags === 'string' ? tags.split(',').map((tag) => tag.trim()) : tags),
+      z.array(label).max(TAGS_MAX),
+    )
+    .optional()
+    .describe('Labels to report by, with commas between them, where the body has none; not with a session token'),
+});
+
 /** What every request to a model has. */
 export const ModelRequest = z.looseObject({
   ...ownFields,
@@ -76,7 +99,11 @@ export const ModelRequest = z.looseObject({
   user: z.string().nullish().describe("The customer's user"),
 });
 
-export const OWN_FIELDS = [...Object.keys(ownFields), 'models'];
+/** Fields of the service's other clients; they have no meaning for a vendor. */
+const CLIENT_FIELDS = ['conversationId', 'conversationTitle', 'projectId', 'compress'];
+
+/** What no vendor gets of a body. */
+export const OWN_FIELDS = [...Object.keys(ownFields), 'models', ...CLIENT_FIELDS];
 
 const stream = z.boolean().nullish().describe('Answer with server-sent events');
 

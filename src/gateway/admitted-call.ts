@@ -10,18 +10,24 @@ import type { EndedServiceCall, Outcome } from '../metering/end-service-call.ts'
 import { endWithRetries } from '../metering/end-with-retries.ts';
 import { loweredBound } from '../metering/output.ts';
 import type { Admission } from '../objects/customer-commands.ts';
+import type { JsonText } from '../platform/json-text.ts';
 import type { Session } from '../storage/credentials.ts';
 import type { Effort, EffortChoice } from '../vendors/effort.ts';
 import { requestedServiceTier } from '../vendors/service-tier.ts';
 import type { BoundedAttempt } from './admission.ts';
 import type { Dialect, ModelRequest } from './dialects/dialect.ts';
+import type { HeaderLabels } from './identify.ts';
 import type { Attempt } from './models.ts';
 
 /** A request to a model, with what its headers say. */
 export interface ModelCall {
   dialect: Dialect;
   request: ModelRequest;
-  customerHeader: string | null;
+  /** The text of the request. */
+  text: JsonText;
+  labels: HeaderLabels;
+  /** Headers of the caller that pass to the vendor. */
+  toVendor: Readonly<Record<string, string>>;
   headerKey: string | null;
   session: Session | undefined;
   /** Our own id of the request, for vendors that have none. */

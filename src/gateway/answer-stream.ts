@@ -19,6 +19,7 @@ import { type CurrentAttempt, endRun, headersOf, modelOf, priceOf, type Run } fr
 import type { GatewayAnswer } from './answer.ts';
 import type { StreamCost } from './dialects/dialect.ts';
 import type { Attempt } from './models.ts';
+import { withVendorHeaders } from './passed-headers.ts';
 import { STORED_BYTES_MAX, type StoredAnswer } from './stored-answer.ts';
 import { holdExtender, StreamHold } from './stream-hold.ts';
 import { requestIdOf } from './vendor-result.ts';
@@ -30,6 +31,7 @@ export function answerStream(
   run: Run,
   current: CurrentAttempt,
   result: VendorResult & { kind: 'stream' },
+  addsUsage: boolean,
   presence: Presence,
 ): GatewayAnswer {
   const { caller, request, dialect } = run;
@@ -52,13 +54,13 @@ export function answerStream(
         current,
         hold ? withinHold(outcome, hold) : outcome,
         result.headers,
-        text === null ? undefined : { status, headers, body: text, isStream: true },
+        text === null ? undefined : { status, headers, body: text, isStream: true, addsUsage },
       );
     } finally {
       ended.resolve();
     }
   };
-  const transform = dialect.streamTransform(request, streamCost(run, current.attempt));
+  const transform = dialect.streamTransform(request, streamCost(run, current.attempt), addsUsage);
   const limit = hold && streamLimit(run, current.attempt, hold);
   const body = meterStream(recording?.body ?? result.body, {
     idleTimeoutMs: Number(caller.env.GATEWAY_IDLE_TIMEOUT_MS),
@@ -77,7 +79,7 @@ export function answerStream(
   const clientSignal = run.clientSignal();
   if (clientSignal.aborted) leave();
   else clientSignal.addEventListener('abort', leave, { once: true });
-  return { status, headers, body };
+  return { status, headers: withVendorHeaders(headers, result.headers, run.session !== undefined), body };
 }
 
 /** What is held of a stream in steps; `undefined` where all that it may cost is held, or an allowance pays. */

@@ -37,7 +37,7 @@ export async function callModel(caller: Caller, call: ModelCall): Promise<Gatewa
 async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true; answer: GatewayAnswer } | Refused> {
   const { dialect, request, session } = call;
   const { organization } = caller;
-  const identified = identify(request, call.customerHeader, session);
+  const identified = identify(request, call.labels, session);
   if (!identified.ok) return identified;
   const { begin } = identified;
   const { catalog } = await currentCatalog(caller.env, caller.defer);

@@ -11,7 +11,7 @@ import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts
 import { chooseEffort } from '../vendors/effort.ts';
 import { withOutputBound } from '../vendors/output-bound.ts';
 import { Presence } from '../vendors/presence.ts';
-import type { VendorRequest, VendorResult } from '../vendors/request.ts';
+import type { VendorRequest } from '../vendors/request.ts';
 import { requestVendor } from '../vendors/request.ts';
 import { writtenTokens } from '../vendors/written-tokens.ts';
 import { type CurrentAttempt, endRun, headersOf, type Run } from './admitted-call.ts';
@@ -21,7 +21,9 @@ import type { ModelRequest } from './dialects/dialect.ts';
 import { refuseCall } from './error-envelope.ts';
 import { withoutOwnFields } from './identify.ts';
 import type { Attempt } from './models.ts';
+import { withVendorHeaders } from './passed-headers.ts';
 import { costHeader, storableAnswer } from './stored-answer.ts';
+import { type AskedResult, askedForUsage } from './stream-usage.ts';
 import { vendorKeyOf } from './vendor-key.ts';
 import { failed, type Reading, readResult, requestIdOf } from './vendor-result.ts';
 
@@ -57,11 +59,13 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       // Every attempt gets an equal share of the remaining time, and so the last one gets all of it.
       const timeoutMs = Math.max(1, (untilMs - Date.now()) / (attempts.length - index));
       vendorAsked = true;
-      const result = await askVendor(run, current, body, vendorKey, { timeoutMs, presence });
-      if (result.kind === 'stream') return answerStream(run, current, result, presence);
+      const { result, addsUsage } = await askVendor(run, current, body, vendorKey, { timeoutMs, presence });
+      if (result.kind === 'stream') return answerStream(run, current, result, addsUsage, presence);
       reading = readResult(result, vendorKey, dialect.errorBody);
-      if (result.kind === 'answer')
+      if (result.kind === 'answer') {
+        reading.headers = result.headers;
         reading.answer.headers[GATEWAY_HEADERS.requestId] = requestIdOf(result.headers) ?? run.requestId;
+      }
       // No further model is asked for a caller that has left.
       if (!reading.retryable || presence.hasLeft) break;
       if (reading.usage === null) lost ??= { current, reading };
@@ -85,27 +89,37 @@ function askVendor(
   { attempt, effort: { effort } }: CurrentAttempt,
   request: ModelRequest,
   vendorKey: string,
-  limits: Pick<VendorRequest, 'timeoutMs' | 'presence'>,
-): Promise<VendorResult> {
-  const { dialect, admission } = run;
+  { timeoutMs, presence }: Pick<VendorRequest, 'timeoutMs' | 'presence'>,
+): Promise<AskedResult> {
+  const { dialect, admission, caller } = run;
+  const { organizationId, vendors } = caller.organization;
   const { provider, model, baseUrl } = attempt;
-  const body = dialect.vendorBody(request, { provider, model, effort });
   const perAnswer = tokensPerAnswer(attempt, admission);
-  return requestVendor({
-    url: `${baseUrl}/${dialect.endpoint}`,
-    method: 'POST',
-    headers: { Authorization: `Bearer ${vendorKey}` },
-    body: perAnswer === null ? body : withOutputBound(body, { provider, path: dialect.endpoint }, perAnswer),
-    ...limits,
-    responseType: request.stream === true ? 'events' : 'text',
-  });
+  const untilMs = Date.now() + timeoutMs;
+  const send = (addsUsage: boolean) => {
+    const body = dialect.vendorBody(request, { provider, model, effort, addsUsage });
+    const bounded = perAnswer === null ? body : withOutputBound(body, { provider, path: dialect.endpoint }, perAnswer);
+    return requestVendor({
+      url: `${baseUrl}/${dialect.endpoint}`,
+      method: 'POST',
+      headers: {
+        ...run.toVendor,
+        ...vendors.get(provider)?.headers,
+        'content-type': 'application/json',
+        authorization: `Bearer ${vendorKey}`,
+      },
+      // What is not changed is sent as it came.
+      body: run.text.changed(run.request, bounded),
+      timeoutMs: Math.max(1, untilMs - Date.now()),
+      ...(presence && { presence }),
+      responseType: request.stream === true ? 'events' : 'text',
+    });
+  };
+  return askedForUsage(`${organizationId} ${baseUrl}`, dialect.wantsUsage(request), send);
 }
 
-async function answerWhole(
-  run: Run,
-  { attempt, effort }: CurrentAttempt,
-  { answer, usage, withoutUsage, searches, modelUsed, vendorReportedCostUSD, effort: reported, error }: Reading,
-): Promise<GatewayAnswer> {
+async function answerWhole(run: Run, { attempt, effort }: CurrentAttempt, reading: Reading): Promise<GatewayAnswer> {
+  const { answer, usage, withoutUsage, searches, modelUsed, vendorReportedCostUSD, effort: reported, error } = reading;
   const headers = {
     [GATEWAY_HEADERS.requestId]: run.requestId,
     ...answer.headers,
@@ -134,7 +148,9 @@ async function answerWhole(
     },
     { modelUsed, effort: reported },
   );
-  return { ...whole, headers: { ...headers, ...costHeader(ended?.ok ? ended.costNanoUsd : null, answer.status) } };
+  const own = { ...headers, ...costHeader(ended?.ok ? ended.costNanoUsd : null, answer.status) };
+  // What a vendor says of its limits is of the moment, and not stored.
+  return { ...whole, headers: withVendorHeaders(own, reading.headers ?? new Headers(), run.session !== undefined) };
 }
 
 /** The key of the vendor was encrypted under a secret that is not in use any more. */

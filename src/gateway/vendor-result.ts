@@ -20,6 +20,8 @@ import { errorAnswer, type Refused, refusalAnswer, refuseCall, wireError } from 
 
 export interface Reading {
   answer: WholeAnswer;
+  /** The headers of the vendor's answer. */
+  headers?: Headers;
   usage: Outcome['usage'];
   /** The answer, parsed, where it came without usage. */
   withoutUsage?: unknown;

@@ -26,8 +26,6 @@ export interface ApiStyle {
   /** Requests with an API key must accept the vendor media type. */
   requiresAccept: boolean;
   bodyBytesMax: number;
-  /** Handlers also get the text of a JSON body. */
-  keepsText?: true;
   /** Whether a session may send this body. */
   checkSessionBody(credential: SessionCredential, body: unknown, path: string): Result;
   refuse(c: AppContext, refusal: Refusal): Response;
@@ -77,7 +75,7 @@ async function readBody(
     ? style.checkSessionBody(credential as SessionCredential, json.value, path)
     : NOTHING;
   const valid = open.ok ? validate(schema, json.value) : open;
-  return valid.ok && style.keepsText ? { ...valid, text: new JsonText(json.text, json.value) } : valid;
+  return valid.ok ? { ...valid, text: new JsonText(json.text, json.value) } : valid;
 }
 
 /** A parameter that comes once is a text, one that comes more often a list. */

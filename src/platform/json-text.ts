@@ -18,13 +18,13 @@ type Fields = Readonly<Record<string, unknown>>;
 
 export class JsonText {
   readonly #text: string;
-  readonly #names: number;
+  readonly #value: unknown;
   #members: readonly Member[] | null | undefined;
 
   /** `value` is what the text stands for; a text that is valid JSON. */
   constructor(text: string, value: unknown) {
     this.#text = text;
-    this.#names = namesIn(value);
+    this.#value = value;
   }
 
   /**
@@ -34,17 +34,15 @@ export class JsonText {
   changed(before: Fields, after: Fields): string {
     const names = new Set([...Object.keys(before), ...Object.keys(after)]);
     const changes = new Set([...names].filter((name) => !Object.is(before[name], after[name])));
-    if (changes.size === 0 && this.#found() !== null) return this.#text;
     const members = this.#found();
-    if (members === null) return JSON.stringify(after);
-    return spliced(this.#text, members, changes, after);
+    return members === null ? JSON.stringify(after) : spliced(this.#text, members, changes, after);
   }
 
   /** The members; `null` where a name occurs twice in one object, or the text is no object. */
   #found(): readonly Member[] | null {
     if (this.#members === undefined) {
       const { members, names } = membersOf(this.#text);
-      this.#members = names === this.#names ? members : null;
+      this.#members = names === namesIn(this.#value) ? members : null;
     }
     return this.#members;
   }

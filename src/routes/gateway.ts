@@ -7,7 +7,6 @@ import { cors } from 'hono/cors';
 import { CORRELATION_HEADER, REPLAY_HEADER } from '../contract/envelope.ts';
 import { type Refusal, type Result, refuse } from '../contract/errors.ts';
 import {
-  CUSTOMER_HEADER,
   GATEWAY_BODY_BYTES_MAX,
   GATEWAY_HEADERS,
   type GatewayOperation,
@@ -20,8 +19,10 @@ import { callModel } from '../gateway/call.ts';
 import type { Dialect } from '../gateway/dialects/dialect.ts';
 import { DIALECTS } from '../gateway/dialects/dialects.ts';
 import { refusalAnswer } from '../gateway/error-envelope.ts';
+import { headerLabels } from '../gateway/identify.ts';
 import { listModels, retrieveModel } from '../gateway/list-models.ts';
 import { passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
+import { headersToVendor } from '../gateway/passed-headers.ts';
 import { closedField } from '../gateway/session-rules.ts';
 import type { ApiStyle, SessionCredential } from '../middleware/check-request.ts';
 import { type AppContext, type AppEnv, NO_STORE } from '../middleware/context.ts';
@@ -43,7 +44,6 @@ const browsers = cors({
 const GATEWAY: ApiStyle = {
   requiresAccept: false,
   bodyBytesMax: GATEWAY_BODY_BYTES_MAX,
-  keepsText: true,
   checkSessionBody,
   refuse: refuseRequest,
 };
@@ -62,11 +62,13 @@ export function gateway(): Hono<AppEnv> {
 function mountModels(app: Hono<AppEnv>): void {
   const call =
     (dialect: Dialect): Handler<ModelOperation> =>
-    (c, { body }) =>
+    (c, { body, text }) =>
       callModel(callerOf(c), {
         dialect,
         request: body,
-        customerHeader: c.req.header(CUSTOMER_HEADER) ?? null,
+        text,
+        labels: labelsOf(c),
+        toVendor: toVendorOf(c),
         headerKey: headerKeyOf(c),
         session: c.get('credential').session,
         requestId: c.get('correlationId'),
@@ -81,7 +83,7 @@ function mountFiles(app: Hono<AppEnv>): void {
   mount(app, gatewayOperations.uploadFile, (c, { body }) =>
     passThrough(
       callerOf(c),
-      { method: 'POST', path: 'files', contentType: c.req.header('Content-Type'), body },
+      { method: 'POST', path: 'files', contentType: c.req.header('Content-Type'), headers: toVendorOf(c), body },
       c.get('correlationId'),
     ),
   );
@@ -95,7 +97,7 @@ function mountBatches(app: Hono<AppEnv>): void {
   mount(app, gatewayOperations.createBatch, (c, { body }) =>
     createBatch(callerOf(c), {
       request: body,
-      customerHeader: c.req.header(CUSTOMER_HEADER) ?? null,
+      labels: labelsOf(c),
       headerKey: headerKeyOf(c),
       requestId: c.get('correlationId'),
     }),
@@ -114,7 +116,8 @@ function pass(app: Hono<AppEnv>, operation: GatewayOperation, path: (id: string)
     const id = c.req.param('id') ?? 'none';
     if (!VENDOR_ID.test(id)) return notFound();
     const address = path(id) + new URL(c.req.url).search;
-    return passThrough(callerOf(c), { method: operation.method, path: address }, c.get('correlationId'));
+    const passed = { method: operation.method, path: address, headers: toVendorOf(c) };
+    return passThrough(callerOf(c), passed, c.get('correlationId'));
   });
 }
 
@@ -150,6 +153,15 @@ function respond(c: AppContext, { status, headers, body }: GatewayAnswer): Respo
     [GATEWAY_HEADERS.requestId]: correlationId,
   };
   return new Response(body, { status, headers: { ...own, ...headers } });
+}
+
+function labelsOf(c: AppContext) {
+  return headerLabels((name) => c.req.header(name));
+}
+
+/** The headers of the request that a vendor gets: of a browser none. */
+function toVendorOf(c: AppContext): Record<string, string> {
+  return c.get('credential').session ? {} : headersToVendor((name) => c.req.header(name));
 }
 
 function notFound(): GatewayAnswer {

@@ -23,8 +23,8 @@ export interface Input<O extends RouteSpec> {
   params: O extends { params: z.ZodType } ? z.output<O['params']> : undefined;
   query: O extends { query: z.ZodType } ? z.output<O['query']> : undefined;
   body: O extends { body: z.ZodType } ? z.output<O['body']> : O extends { form: true } ? Uint8Array : undefined;
-  /** The text of a JSON body, where the style keeps it. */
-  text: JsonText | undefined;
+  /** The text of the body. */
+  text: O extends { body: z.ZodType } ? JsonText : undefined;
 }
 
 const METERING: ApiStyle = {

@@ -3,7 +3,7 @@
  */
 import type { z } from 'zod';
 import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, MEDIA_TYPE, REPLAY_HEADER } from '../envelope.ts';
-import { CUSTOMER_HEADER, GATEWAY_HEADERS } from '../gateway.ts';
+import { GATEWAY_HEADERS, HeaderLabels, LABEL_HEADERS } from '../gateway.ts';
 import type { Security } from '../operations.ts';
 import { type Entry, routeOf } from './entries.ts';
 import { responsesOf } from './errors.ts';
@@ -158,10 +158,15 @@ function inHeaders({ kind, method, id }: Entry): Reference[] {
   const metered = kind === 'gateway' && gatewayHeaders(id).length > 1;
   return [
     ...((kind === 'envelope' && method === 'POST') || metered ? ['IdempotencyKey'] : []),
-    ...(metered || id === 'createBatch' ? ['CustomerId'] : []),
+    ...(metered || id === 'createBatch' ? LABEL_PARAMETERS : []),
     'CorrelationId',
   ].map((name) => ({ $ref: `#/components/parameters/${name}` }));
 }
+
+/** `CustomerId`, `CustomerUserId`, `Feature`, `Tags`. */
+const parameterOf = (label: string) => label.charAt(0).toUpperCase() + label.slice(1);
+const LABELS = Object.keys(LABEL_HEADERS) as (keyof typeof LABEL_HEADERS)[];
+const LABEL_PARAMETERS = LABELS.map(parameterOf);
 
 export const PARAMETERS: Record<string, Parameter> = {
   IdempotencyKey: {
@@ -177,12 +182,17 @@ export const PARAMETERS: Record<string, Parameter> = {
     description: "The caller's own identifier of the request; it comes back with the answer",
     schema: { type: 'string', maxLength: 200 },
   },
-  CustomerId: {
-    name: CUSTOMER_HEADER,
-    in: 'header',
-    description: 'Who is metered, where the body does not say it',
-    schema: { type: 'string', maxLength: 255 },
-  },
+  ...Object.fromEntries(
+    LABELS.map((label) => [
+      parameterOf(label),
+      {
+        name: LABEL_HEADERS[label],
+        in: 'header',
+        description: HeaderLabels.shape[label].description ?? '',
+        schema: { type: 'string' },
+      },
+    ]),
+  ),
   IfNoneMatch: {
     name: 'If-None-Match',
     in: 'header',

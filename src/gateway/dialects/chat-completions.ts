@@ -1,8 +1,8 @@
 /**
  * The dialect of `POST /v1/chat/completions`.
  *
- * The vendor is always asked to report usage at the end of a stream. A caller that did not ask for that gets the stream
- * without the usage; a caller that did also gets the cost.
+ * The vendor is asked to report usage at the end of a stream. A caller that did not ask for that gets the stream without
+ * the chunk that only reports usage; a caller that did also gets the cost.
  */
 import { modelOperations } from '../../contract/gateway.ts';
 import { parseAnswer } from '../../platform/json.ts';
@@ -132,20 +132,24 @@ export const chatCompletions: Dialect<typeof modelOperations.createChatCompletio
     const body: VendorBody = { ...request, model: terms.model };
     if (terms.effort !== undefined) body.reasoning_effort = terms.effort;
     else delete body.reasoning_effort;
-    if (request.stream === true) body.stream_options = { ...request.stream_options, include_usage: true };
+    if (terms.addsUsage) body.stream_options = { ...request.stream_options, include_usage: true };
     return body;
   },
 
-  streamTransform({ stream_options }, cost) {
+  wantsUsage({ stream, stream_options }) {
+    return stream === true && stream_options?.include_usage !== true;
+  },
+
+  streamTransform({ stream_options }, cost, addsUsage) {
     const includeUsage = stream_options?.include_usage === true;
+    if (!includeUsage && !addsUsage) return undefined;
     return async (event, reading) => {
       if (!HAS_USAGE.test(event.data)) return event;
       const chunk = parseAnswer(event.data) as { usage?: unknown; choices?: unknown } | null | undefined;
       if (chunk == null || typeof chunk.usage !== 'object' || chunk.usage === null) return event;
       if (!includeUsage) {
-        const { usage: _usage, ...rest } = chunk;
         const hasChoices = Array.isArray(chunk.choices) && chunk.choices.length > 0;
-        return hasChoices ? { ...event, data: JSON.stringify(rest) } : null;
+        return hasChoices ? event : null;
       }
       const usage = reading.usage();
       const costUsd = usage && (await cost(usage));

@@ -24,6 +24,8 @@ export interface AttemptTerms {
   model: string;
   /** `undefined` leaves the field out. */
   effort: Effort | undefined;
+  /** Whether a stream is asked for its usage although the caller did not ask for it. */
+  addsUsage: boolean;
 }
 
 /** The cost, in USD, of what a stream has used so far; `null` where it is not known. */
@@ -74,8 +76,13 @@ export interface Dialect<Operation extends ModelOperation = ModelOperation> {
   effortAsked(request: z.infer<Operation['body']>): Effort | undefined;
   /** What the vendor is sent, but for the bound of the output. `request` has none of the service's own fields any more. */
   vendorBody(request: z.infer<Operation['body']>, terms: AttemptTerms): VendorBody;
-  /** How the events of a stream change on their way to the caller; `undefined` where they pass byte for byte. */
-  streamTransform(request: z.infer<Operation['body']>, cost: StreamCost): Transform | undefined;
+  /** Whether a stream of this request has its usage only if it is asked for, and the caller does not. */
+  wantsUsage(request: z.infer<Operation['body']>): boolean;
+  /**
+   * How the events of a stream change on their way to the caller; `undefined` where they pass byte for byte.
+   * `addsUsage` says what the vendor was asked.
+   */
+  streamTransform(request: z.infer<Operation['body']>, cost: StreamCost, addsUsage: boolean): Transform | undefined;
   /** How a stream of the endpoint is ended early; `undefined` where there are no streams. */
   streamClosing(request: z.infer<Operation['body']>): StreamClosing | undefined;
 }

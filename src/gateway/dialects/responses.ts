@@ -207,6 +207,7 @@ export const responses: Dialect<typeof modelOperations.createResponse> = {
     return body;
   },
 
+  wantsUsage: () => false,
   streamTransform: () => undefined,
   streamClosing: () => new ResponseClosing(),
 };
