@@ -34,6 +34,7 @@ export const GATEWAY_HEADERS = {
   costUsd: 'x-service-cost-usd',
   maxOutputTokens: 'x-service-max-output-tokens',
   shouldRetry: 'x-should-retry',
+  attempts: 'x-service-attempts',
 } as const;
 
 const label = text(TEXT_LENGTH_MAX);
@@ -46,7 +47,7 @@ export const GatewayCustomer = z.preprocess(
     typeof customer === 'string'
       ? { customerId: customer }
       : isRecord(customer)
-        ? resolveIdentity({ customer })
+        ? resolveIdentity({ customer: withoutNulls(customer) })
         : customer,
   CustomerIdentity.partial({ customerId: true }).extend({
     customerName: label.optional().describe('Display name for first provisioning'),
@@ -55,6 +56,11 @@ export const GatewayCustomer = z.preprocess(
     stripeCustomerId: label.optional().describe('Customer id at Stripe'),
   }),
 );
+
+/** Many libraries write `null` for what is absent. */
+function withoutNulls(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}
 
 /** Our own fields, which no vendor sees. */
 const ownFields = {

@@ -15,6 +15,7 @@ import type { Session } from '../storage/credentials.ts';
 import type { Effort, EffortChoice } from '../vendors/effort.ts';
 import { requestedServiceTier } from '../vendors/service-tier.ts';
 import type { BoundedAttempt } from './admission.ts';
+import type { AttemptList } from './attempt-list.ts';
 import type { Dialect, ModelRequest } from './dialects/dialect.ts';
 import type { HeaderLabels } from './identify.ts';
 import type { Attempt } from './models.ts';
@@ -45,6 +46,8 @@ export interface Run extends ModelCall {
   attempts: readonly BoundedAttempt[];
   /** The caller sent an idempotency key, so the answer is stored. */
   keyed: boolean;
+  /** The attempts that were made so far. */
+  tried: AttemptList;
 }
 
 /** The attempt that is being made, or was made last. */
@@ -86,13 +89,14 @@ export function priceOf({ caller, catalog }: Run, { provider }: Attempt, modelUs
   return resolvePrice(catalog, caller.organization.prices, { modelUsed, providerUsed: provider }, Date.now());
 }
 
-export function headersOf({ admission }: Run, attempt: BoundedAttempt): Record<string, string> {
+export function headersOf({ admission, tried }: Run, attempt: BoundedAttempt): Record<string, string> {
   const { modelKey } = attempt;
   // A model whose name cannot travel in a header is left out.
   const isPrintable = /^[\x21-\x7e]+$/.test(modelKey);
   const lowered = loweredBound(attempt, admission);
   return {
     [GATEWAY_HEADERS.callId]: admission.callId,
+    ...tried.header,
     ...(isPrintable && { [GATEWAY_HEADERS.modelKey]: modelKey }),
     ...(lowered !== null && { [GATEWAY_HEADERS.maxOutputTokens]: String(lowered) }),
   };

@@ -18,6 +18,7 @@ import type { BoundedAttempt } from './admission.ts';
 import { type CurrentAttempt, endRun, headersOf, modelOf, priceOf, type Run } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import type { StreamCost } from './dialects/dialect.ts';
+import { wireError } from './error-envelope.ts';
 import type { Attempt } from './models.ts';
 import { withVendorHeaders } from './passed-headers.ts';
 import { STORED_BYTES_MAX, type StoredAnswer } from './stored-answer.ts';
@@ -70,6 +71,10 @@ export function answerStream(
     ...(transform && { transform }),
     written: new WrittenTokens(current.attempt.provider, current.attempt.model),
     ...(limit && { limit }),
+    broken: (end, last) => {
+      const { code, message } = end === 'timeout' ? BROKEN.timeout : BROKEN.vendor_cut;
+      return dialect.streamError({ status: wireError(code).status, code, message, param: null }, last);
+    },
     onEnd,
   });
   const leave = () => {
@@ -143,25 +148,21 @@ async function endStream(
   );
 }
 
+/** Why a stream that did not end well is a failed call. */
+const BROKEN = {
+  client_left: {
+    code: 'CLIENT_LEFT',
+    message: 'the caller left, and the stream did not end in the time that it was read on',
+  },
+  timeout: { code: 'VENDOR_TIMEOUT', message: 'the vendor fell silent in the middle of its stream' },
+  vendor_cut: { code: 'VENDOR_STREAM_CUT', message: "the vendor's stream ended before its end" },
+} as const;
+
 /** Why a stream with this outcome is a failed call; `undefined` where it is not. */
 function failureOf({ end, completed, failure }: StreamOutcome): { code: string; message: string } | undefined {
   if (failure) return failure;
-  if (completed) return undefined;
-  switch (end) {
-    case 'completed':
-    // The caller got a regular end.
-    case 'stopped':
-      return undefined;
-    case 'client_left':
-      return {
-        code: 'CLIENT_LEFT',
-        message: 'the caller left, and the stream did not end in the time that it was read on',
-      };
-    case 'timeout':
-      return { code: 'VENDOR_TIMEOUT', message: 'the vendor fell silent in the middle of its stream' };
-    case 'vendor_cut':
-      return { code: 'VENDOR_STREAM_CUT', message: "the vendor's stream ended before its end" };
-  }
+  // Who is stopped gets a regular end.
+  return completed || end === 'completed' || end === 'stopped' ? undefined : BROKEN[end];
 }
 
 /** The stream, and the text that has passed so far; `null` once that is over the bound. */

@@ -19,6 +19,7 @@ import { currentCatalog } from '../storage/catalog.ts';
 import { type BoundedAttempt, capabilitiesOf, refuseUnpriced, unpricedTiers, withBounds } from './admission.ts';
 import type { ModelCall } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
+import { AttemptList } from './attempt-list.ts';
 import { denied, type Refused, refusalAnswer, refuseCall } from './error-envelope.ts';
 import { type BeginFields, identify } from './identify.ts';
 import { type Attempt, resolveAttempts } from './models.ts';
@@ -69,7 +70,8 @@ async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true;
     return denialOf(admission, attempts, needs, headers);
   }
   const keyed = call.headerKey !== null;
-  const answer = await runCall({ ...call, caller, catalog, customerId, admission, attempts: allowed, keyed });
+  const tried = new AttemptList();
+  const answer = await runCall({ ...call, caller, catalog, customerId, admission, attempts: allowed, keyed, tried });
   return { ok: true, answer };
 }
 

@@ -52,6 +52,7 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       const vendorKey = await vendorKeyOf(caller, attempt.provider);
       if (vendorKey === null) {
         reading ??= keyUnreadable(run, attempt);
+        run.tried.add(attempt, 'no-key');
         continue;
       }
       const { reasoningLevel } = admission.allowed;
@@ -60,6 +61,7 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       const timeoutMs = Math.max(1, (untilMs - Date.now()) / (attempts.length - index));
       vendorAsked = true;
       const { result, addsUsage } = await askVendor(run, current, body, vendorKey, { timeoutMs, presence });
+      run.tried.add(attempt, result);
       if (result.kind === 'stream') return answerStream(run, current, result, addsUsage, presence);
       reading = readResult(result, vendorKey, dialect.errorBody);
       if (result.kind === 'answer') {
@@ -96,8 +98,10 @@ function askVendor(
   const { provider, model, baseUrl } = attempt;
   const perAnswer = tokensPerAnswer(attempt, admission);
   const untilMs = Date.now() + timeoutMs;
-  const send = (addsUsage: boolean) => {
-    const body = dialect.vendorBody(request, { provider, model, effort, addsUsage });
+  const bodyOf = (addsUsage: boolean) => dialect.vendorBody(request, { provider, model, effort, addsUsage });
+  const addsUsage = bodyOf(true).stream_options !== request.stream_options;
+  const send = (asksUsage: boolean) => {
+    const body = bodyOf(asksUsage);
     const bounded = perAnswer === null ? body : withOutputBound(body, { provider, path: dialect.endpoint }, perAnswer);
     return requestVendor({
       url: `${baseUrl}/${dialect.endpoint}`,
@@ -115,7 +119,7 @@ function askVendor(
       responseType: request.stream === true ? 'events' : 'text',
     });
   };
-  return askedForUsage(`${organizationId} ${baseUrl}`, dialect.wantsUsage(request), send);
+  return askedForUsage(`${organizationId} ${baseUrl}`, addsUsage, send);
 }
 
 async function answerWhole(run: Run, { attempt, effort }: CurrentAttempt, reading: Reading): Promise<GatewayAnswer> {
@@ -124,6 +128,8 @@ async function answerWhole(run: Run, { attempt, effort }: CurrentAttempt, readin
     [GATEWAY_HEADERS.requestId]: run.requestId,
     ...answer.headers,
     ...headersOf(run, attempt),
+    // A retry under the key of a call that has failed gets the stored answer.
+    ...(run.keyed && answer.status >= 400 && { [GATEWAY_HEADERS.shouldRetry]: 'false' }),
   };
   const whole = { ...answer, headers };
   const estimate =

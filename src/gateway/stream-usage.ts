@@ -21,10 +21,10 @@ export interface AskedResult {
 /** `send` makes the request; `vendor` names the vendor of an organization. */
 export async function askedForUsage(
   vendor: string,
-  wantsUsage: boolean,
-  send: (addsUsage: boolean) => Promise<VendorResult>,
+  addsUsage: boolean,
+  send: (asksUsage: boolean) => Promise<VendorResult>,
 ): Promise<AskedResult> {
-  if (!wantsUsage || refusing.has(vendor)) return { result: await send(false), addsUsage: false };
+  if (!addsUsage || refusing.has(vendor)) return { result: await send(false), addsUsage: false };
   const result = await send(true);
   if (!refusesField(result)) return { result, addsUsage: true };
   const again = await send(false);

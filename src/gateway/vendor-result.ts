@@ -53,7 +53,8 @@ export function readResult(result: WholeResult, vendorKey: string, errorBody: Er
     case 'unreachable':
       return failed(refuseCall('VENDOR_UNREACHABLE', result.message), NO_USAGE, true, errorBody);
     case 'broken':
-      return failed(refuseCall('VENDOR_ANSWER_BROKEN', result.message), null, false, errorBody);
+      // It broke off, which need not happen again.
+      return failed(refuseCall('VENDOR_ANSWER_BROKEN', result.message, { retry: true }), null, false, errorBody);
     case 'answer':
       return result.ok ? readSuccess(result, errorBody) : readError(result, vendorKey, errorBody);
   }

@@ -59,6 +59,13 @@ export function gateway(): Hono<AppEnv> {
   return app;
 }
 
+/** The answer to a path under `/v1/` that is no route. */
+export function gatewayNotFound(c: AppContext): Response {
+  const routes = Object.values<GatewayOperation>(gatewayOperations).map(({ method, path }) => `${method} ${path}`);
+  const { refusal } = refuse('NOT_FOUND', `no route has the path ${c.req.path}; there are ${routes.join(', ')}`);
+  return respond(c, refusalAnswer(refusal));
+}
+
 function mountModels(app: Hono<AppEnv>): void {
   const call =
     (dialect: Dialect): Handler<ModelOperation> =>

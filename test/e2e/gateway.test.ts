@@ -275,7 +275,7 @@ describe('who is metered', () => {
 describe('refusals', () => {
   test('an invalid key: AuthenticationError', async () => {
     const error = await refusalOf(AuthenticationError, tenant.sdk({ apiKey: `utk-${'x'.repeat(43)}` }).models.list());
-    expect(error).toMatchObject({ code: 'UNAUTHORIZED', type: 'invalid_api_key' });
+    expect(error).toMatchObject({ code: 'invalid_api_key', type: 'invalid_request_error' });
     expect(error.requestID).toMatch(/^[\da-f-]{36}$/);
   });
 

@@ -3,8 +3,9 @@
  * vendor's headers come back, and a stream works at vendors that do not know `stream_options`.
  */
 import { createExecutionContext } from 'cloudflare:test';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createApp } from '../../src/app.ts';
+import { GatewayError } from '../../src/contract/gateway.ts';
 import { SERVICE_VERSION } from '../../src/platform/version.ts';
 import type { Tenant } from '../support/api.ts';
 import { answers, ask, BASE_URL, callOf, completion, newTenant, usage, vendor } from '../support/gateway.ts';
@@ -259,4 +260,105 @@ test('a body reaches the vendor byte for byte, but for what the service changes'
   await (await sendText(tenant.key, `{"model":"gpt-5.2",${rest},"stream":true,"max_tokens":9,"max_tokens":1}`)).text();
   expect(texts.pop()).toContain('"max_tokens":1,');
   expect(texts).toEqual([]);
+});
+
+describe('a path under /v1/', () => {
+  const get = async (path: string, method = 'GET', key = '') => {
+    const headers = key === '' ? undefined : { Authorization: `Bearer ${key}` };
+    const response = await app.request(
+      path,
+      { method, ...(headers && { headers }) },
+      bindings,
+      createExecutionContext(),
+    );
+    return { response, body: await response.json<{ error: Record<string, unknown> }>() };
+  };
+
+  test.each(['/v1/audio/speech', '/v1/', '/v1/chat', '/v1/compression/none', '/v1/chat/completions//'])(
+    '%s is no route, which is said in the words of OpenAI, with what there is',
+    async (path) => {
+      for (const method of ['GET', 'POST', 'DELETE']) {
+        const { response, body } = await get(path, method);
+        expect([response.status, response.headers.get('x-request-id')]).toEqual([404, expect.any(String)]);
+        expect(GatewayError.parse(body).error).toMatchObject({
+          type: 'invalid_request_error',
+          code: 'NOT_FOUND',
+          message: expect.stringContaining('POST /v1/chat/completions'),
+        });
+      }
+    },
+  );
+
+  test('answers with a slash at its end as without', async () => {
+    const tenant = await newTenant();
+    vendor.answers = answers;
+    const { response } = await ask(tenant.key, { customer: null }, bindings, '/v1/chat/completions/');
+    expect([response.status, await response.json()]).toMatchObject([200, { object: 'chat.completion' }]);
+    expect((await get('/v1/models/', 'GET', tenant.key)).response.status).toBe(200);
+    const wrong = await get('/v1/chat/completions/');
+    expect([wrong.response.status, wrong.response.headers.get('allow')]).toEqual([405, 'POST']);
+    expect((await get('/call_begin/')).response.status).toBe(404);
+  });
+
+  test('without a valid key is 401 in the words of OpenAI', async () => {
+    const { response, body } = await get('/v1/models', 'GET', `utk-${'x'.repeat(43)}`);
+    expect([response.status, body.error]).toMatchObject([
+      401,
+      { type: 'invalid_request_error', code: 'invalid_api_key' },
+    ]);
+  });
+});
+
+test('null is absent: the customer, and what is said of it', async () => {
+  const tenant = await newTenant();
+  vendor.answers = answers;
+  const nulls = { customer: null, feature: null, tags: null, user: null, models: null };
+  expect((await ask(tenant.key, nulls)).response.status).toBe(200);
+  const { response, callId } = await ask(tenant.key, { customer: { id: null, userId: 'u', name: null, email: null } });
+  expect(response.status).toBe(200);
+  expect(await callOf(tenant, callId)).toMatchObject({ customerUserId: 'u' });
+});
+
+describe('a fallback', () => {
+  const other = 'https://other.example.com/v1';
+  const answersBy = (status: number) => (url: string, body: Record<string, unknown>) =>
+    url.startsWith(other) ? answers(url, body) : Response.json({ error: { message: 'away' } }, { status });
+
+  test('says which models were tried and how each ended, in answers, streams and failures', async () => {
+    const tenant = await newTenant();
+    const { organizationId: org } = tenant;
+    const body = { apiKey: 'sk-other', baseUrl: other };
+    await operator.send('setVendor', { params: { org, provider: 'acme' }, body });
+    vendor.answers = answersBy(503);
+    const fallback = { model: 'openai/gpt-5.2', models: ['acme/one'] };
+    const { response } = await ask(tenant.key, fallback);
+    expect([response.status, response.headers.get('x-service-attempts')]).toEqual([
+      200,
+      'openai/gpt-5.2=503, acme/one=200',
+    ]);
+    vendor.answers = (url) =>
+      url.startsWith(other) ? events(TEXT, USAGE) : Response.json({ error: { message: 'x' } }, { status: 429 });
+    const streamed = await ask(tenant.key, { ...fallback, stream: true });
+    expect(streamed.response.headers.get('x-service-attempts')).toBe('openai/gpt-5.2=429, acme/one=200');
+    await streamed.response.text();
+    vendor.answers = () => Response.json({ error: { message: 'x' } }, { status: 500 });
+    const failed = await ask(tenant.key, fallback);
+    expect([failed.response.status, failed.response.headers.get('x-service-attempts')]).toEqual([
+      500,
+      'openai/gpt-5.2=500, acme/one=500',
+    ]);
+    vendor.answers = answers;
+    expect((await ask(tenant.key, fallback)).response.headers.get('x-service-attempts')).toBeNull();
+  });
+
+  test("a vendor's failure under a key is not worth repeating: a retry gets the stored answer", async () => {
+    const tenant = await newTenant();
+    vendor.answers = answersBy(429);
+    const headers = { 'Idempotency-Key': crypto.randomUUID() };
+    for (let index = 0; index < 2; index += 1) {
+      const { response } = await ask(tenant.key, {}, bindings, undefined, headers);
+      expect([response.status, response.headers.get('x-should-retry')]).toEqual([429, 'false']);
+    }
+    expect((await ask(tenant.key, {})).response.headers.get('x-should-retry')).toBeNull();
+  });
 });

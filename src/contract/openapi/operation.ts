@@ -94,10 +94,10 @@ function headersOf(kind: Entry['kind'], id: ExampleId): Record<string, Reference
 }
 
 function gatewayHeaders(id: ExampleId): string[] {
-  const { callId, modelKey, requestId, costUsd, maxOutputTokens } = GATEWAY_HEADERS;
-  if (id === 'createEmbedding') return [callId, modelKey, requestId, costUsd];
+  const { callId, modelKey, requestId, costUsd, maxOutputTokens, attempts } = GATEWAY_HEADERS;
+  if (id === 'createEmbedding') return [callId, modelKey, requestId, costUsd, attempts];
   return id === 'createChatCompletion' || id === 'createResponse'
-    ? [callId, modelKey, requestId, costUsd, maxOutputTokens]
+    ? [callId, modelKey, requestId, costUsd, attempts, maxOutputTokens]
     : [requestId];
 }
 
@@ -213,6 +213,7 @@ export const HEADERS: OpenApiDocument['components']['headers'] = {
   [GATEWAY_HEADERS.modelKey]: header('The model that answered, `provider/model`'),
   [GATEWAY_HEADERS.requestId]: header('The request'),
   [GATEWAY_HEADERS.costUsd]: header('Cost of the call in USD, where it is known before the answer begins'),
+  [GATEWAY_HEADERS.attempts]: header('Where more than one model was tried: each of them, with how it ended'),
   [GATEWAY_HEADERS.maxOutputTokens]: header(
     'Output tokens that an answer may have, where plan or balance allow fewer than request and model',
   ),

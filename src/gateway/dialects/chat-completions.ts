@@ -6,6 +6,7 @@
  */
 import { modelOperations } from '../../contract/gateway.ts';
 import { parseAnswer } from '../../platform/json.ts';
+import { serializeEvent } from '../../vendors/event-blocks.ts';
 import { ChatClosing } from './chat-completions-closing.ts';
 import type { Dialect, VendorBody } from './dialect.ts';
 import { openAiError } from './openai.ts';
@@ -132,12 +133,9 @@ export const chatCompletions: Dialect<typeof modelOperations.createChatCompletio
     const body: VendorBody = { ...request, model: terms.model };
     if (terms.effort !== undefined) body.reasoning_effort = terms.effort;
     else delete body.reasoning_effort;
-    if (terms.addsUsage) body.stream_options = { ...request.stream_options, include_usage: true };
+    if (terms.addsUsage && request.stream === true && request.stream_options?.include_usage !== true)
+      body.stream_options = { ...request.stream_options, include_usage: true };
     return body;
-  },
-
-  wantsUsage({ stream, stream_options }) {
-    return stream === true && stream_options?.include_usage !== true;
   },
 
   streamTransform({ stream_options }, cost, addsUsage) {
@@ -157,6 +155,8 @@ export const chatCompletions: Dialect<typeof modelOperations.createChatCompletio
       return { ...event, data: JSON.stringify({ ...chunk, usage: { ...chunk.usage, cost_usd: costUsd } }) };
     };
   },
+
+  streamError: (error) => serializeEvent({ data: JSON.stringify(openAiError(error)) }),
 
   streamClosing({ model, n, stream_options }) {
     const answers = typeof n === 'number' ? n : 1;

@@ -24,7 +24,7 @@ export interface AttemptTerms {
   model: string;
   /** `undefined` leaves the field out. */
   effort: Effort | undefined;
-  /** Whether a stream is asked for its usage although the caller did not ask for it. */
+  /** Whether a stream is asked for its usage where its caller did not ask for it, with `stream_options`. */
   addsUsage: boolean;
 }
 
@@ -76,13 +76,13 @@ export interface Dialect<Operation extends ModelOperation = ModelOperation> {
   effortAsked(request: z.infer<Operation['body']>): Effort | undefined;
   /** What the vendor is sent, but for the bound of the output. `request` has none of the service's own fields any more. */
   vendorBody(request: z.infer<Operation['body']>, terms: AttemptTerms): VendorBody;
-  /** Whether a stream of this request has its usage only if it is asked for, and the caller does not. */
-  wantsUsage(request: z.infer<Operation['body']>): boolean;
   /**
    * How the events of a stream change on their way to the caller; `undefined` where they pass byte for byte.
    * `addsUsage` says what the vendor was asked.
    */
   streamTransform(request: z.infer<Operation['body']>, cost: StreamCost, addsUsage: boolean): Transform | undefined;
+  /** The event with which a stream ends that broke off; `last` is the last event before it, parsed. */
+  streamError(error: ErrorWords, last: Readonly<Record<string, unknown>> | null): string;
   /** How a stream of the endpoint is ended early; `undefined` where there are no streams. */
   streamClosing(request: z.infer<Operation['body']>): StreamClosing | undefined;
 }

@@ -14,7 +14,7 @@ export const embeddings: Dialect<typeof modelOperations.createEmbedding> = {
   errorBody: openAiError,
   effortAsked: () => undefined,
   vendorBody: (request, { model }) => ({ ...request, model }),
-  wantsUsage: () => false,
   streamTransform: () => undefined,
+  streamError: () => '',
   streamClosing: () => undefined,
 };
