@@ -18,6 +18,7 @@ import type { BoundedAttempt } from './admission.ts';
 import type { AttemptList } from './attempt-list.ts';
 import type { Dialect, ModelRequest } from './dialects/dialect.ts';
 import type { HeaderLabels } from './identify.ts';
+import { lifecycleHeaders } from './lifecycle-headers.ts';
 import type { Attempt } from './models.ts';
 
 /** A request to a model, with what its headers say. */
@@ -89,7 +90,7 @@ export function priceOf({ caller, catalog }: Run, { provider }: Attempt, modelUs
   return resolvePrice(catalog, caller.organization.prices, { modelUsed, providerUsed: provider }, Date.now());
 }
 
-export function headersOf({ admission, tried }: Run, attempt: BoundedAttempt): Record<string, string> {
+export function headersOf({ admission, tried, catalog }: Run, attempt: BoundedAttempt): Record<string, string> {
   const { modelKey } = attempt;
   // A model whose name cannot travel in a header is left out.
   const isPrintable = /^[\x21-\x7e]+$/.test(modelKey);
@@ -98,6 +99,7 @@ export function headersOf({ admission, tried }: Run, attempt: BoundedAttempt): R
     [GATEWAY_HEADERS.callId]: admission.callId,
     ...tried.header,
     ...(isPrintable && { [GATEWAY_HEADERS.modelKey]: modelKey }),
+    ...lifecycleHeaders(catalog, attempt, Date.now()),
     ...(lowered !== null && { [GATEWAY_HEADERS.maxOutputTokens]: String(lowered) }),
   };
 }

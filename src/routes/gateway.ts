@@ -20,6 +20,7 @@ import type { Dialect } from '../gateway/dialects/dialect.ts';
 import { DIALECTS } from '../gateway/dialects/dialects.ts';
 import { refusalAnswer } from '../gateway/error-envelope.ts';
 import { headerLabels } from '../gateway/identify.ts';
+import { LIFECYCLE_HEADERS } from '../gateway/lifecycle-headers.ts';
 import { listModels, retrieveModel } from '../gateway/list-models.ts';
 import { passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
 import { headersToVendor } from '../gateway/passed-headers.ts';
@@ -37,7 +38,7 @@ const PREFLIGHT_SECONDS = 7_200;
 const browsers = cors({
   origin: '*',
   allowMethods: ['POST'],
-  exposeHeaders: [...Object.values(GATEWAY_HEADERS), REPLAY_HEADER, 'Retry-After'],
+  exposeHeaders: [...Object.values(GATEWAY_HEADERS), ...LIFECYCLE_HEADERS, REPLAY_HEADER, 'Retry-After'],
   maxAge: PREFLIGHT_SECONDS,
 });
 

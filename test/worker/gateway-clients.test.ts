@@ -362,3 +362,24 @@ describe('a fallback', () => {
     expect((await ask(tenant.key, {})).response.headers.get('x-should-retry')).toBeNull();
   });
 });
+
+test('answers and streams of a deprecated model say so, and those of others do not', async () => {
+  const tenant = await newTenant();
+  vendor.answers = (url, body) => (body.stream === true ? events(TEXT, USAGE) : answers(url, body));
+  for (const stream of [false, true]) {
+    const { response } = await ask(tenant.key, { model: 'gpt-4o-mini-2024-07-18', stream });
+    await response.text();
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      deprecation: '@1791936000',
+      sunset: 'Thu, 14 Jan 2027 00:00:00 GMT',
+      link: '</v1/model-alternatives/openai/gpt-4o-mini-2024-07-18>; rel="successor-version"',
+    });
+    const other = await ask(tenant.key, { stream });
+    await other.response.text();
+    expect(['deprecation', 'sunset', 'link'].map((name) => other.response.headers.get(name))).toEqual([
+      null,
+      null,
+      null,
+    ]);
+  }
+});

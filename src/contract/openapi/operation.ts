@@ -93,11 +93,14 @@ function headersOf(kind: Entry['kind'], id: ExampleId): Record<string, Reference
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
+/** Of a deprecated model. */
+const LIFECYCLE = ['Deprecation', 'Sunset', 'Link'];
+
 function gatewayHeaders(id: ExampleId): string[] {
   const { callId, modelKey, requestId, costUsd, maxOutputTokens, attempts } = GATEWAY_HEADERS;
-  if (id === 'createEmbedding') return [callId, modelKey, requestId, costUsd, attempts];
+  if (id === 'createEmbedding') return [callId, modelKey, requestId, costUsd, attempts, ...LIFECYCLE];
   return id === 'createChatCompletion' || id === 'createResponse'
-    ? [callId, modelKey, requestId, costUsd, attempts, maxOutputTokens]
+    ? [callId, modelKey, requestId, costUsd, attempts, ...LIFECYCLE, maxOutputTokens]
     : [requestId];
 }
 
@@ -217,6 +220,9 @@ export const HEADERS: OpenApiDocument['components']['headers'] = {
   [GATEWAY_HEADERS.maxOutputTokens]: header(
     'Output tokens that an answer may have, where plan or balance allow fewer than request and model',
   ),
+  Deprecation: header('Since when the model is deprecated, as `@` and seconds (RFC 9745)'),
+  Sunset: header('When the model stops to answer (RFC 8594)'),
+  Link: header('The lookup of what replaces the model, as `successor-version`'),
   ETag: header('Validator of the answer'),
   'Cache-Control': header('For how long the answer may be kept: never past its `validUntil`'),
 };
