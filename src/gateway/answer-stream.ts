@@ -4,6 +4,7 @@
  */
 
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { limitHeaders } from '../contract/limit-headers.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { costOf } from '../domain/pricing.ts';
 import { reportedUsage, usageOf } from '../metering/end-service-call.ts';
@@ -84,7 +85,9 @@ export function answerStream(
   const clientSignal = run.clientSignal();
   if (clientSignal.aborted) leave();
   else clientSignal.addEventListener('abort', leave, { once: true });
-  return { status, headers: withVendorHeaders(headers, result.headers, run.session !== undefined), body };
+  // What is left as the stream begins.
+  const own = { ...headers, ...limitHeaders(run.admission.left, current.attempt.tier) };
+  return { status, headers: withVendorHeaders(own, result.headers, run.session !== undefined), body };
 }
 
 /** What is held of a stream in steps; `undefined` where all that it may cost is held, or an allowance pays. */

@@ -7,6 +7,7 @@
 
 import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { limitHeaders } from '../contract/limit-headers.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
 import type { Capability } from '../domain/plan.ts';
 import type { BegunServiceCall } from '../metering/begin-service-call.ts';
@@ -56,7 +57,11 @@ async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true;
   if (!opened.ok) return opened;
   const { admission, replayed } = opened;
   const { callId } = admission;
-  const headers = { [GATEWAY_HEADERS.callId]: callId, ...(replayed && { [REPLAY_HEADER]: 'true' }) };
+  const headers = {
+    [GATEWAY_HEADERS.callId]: callId,
+    ...(replayed && { [REPLAY_HEADER]: 'true' }),
+    ...(opened.status === 'NOT_ALLOWED' && limitHeaders(admission.left, attempts[0]?.tier)),
+  };
   if (opened.status === 'NOT_ALLOWED') return denialOf(admission, attempts, needs, headers);
   if (opened.stored) {
     const transformOf = dialect.streamTransform.bind(dialect, request);

@@ -6,6 +6,7 @@
  */
 
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { limitHeaders } from '../contract/limit-headers.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts';
 import { chooseEffort } from '../vendors/effort.ts';
@@ -154,7 +155,8 @@ async function answerWhole(run: Run, { attempt, effort }: CurrentAttempt, readin
     },
     { modelUsed, effort: reported },
   );
-  const own = { ...headers, ...costHeader(ended?.ok ? ended.costNanoUsd : null, answer.status) };
+  const told = ended?.ok ? { ...costHeader(ended.costNanoUsd, answer.status), ...limitHeaders(ended.left) } : {};
+  const own = { ...headers, ...told };
   // What a vendor says of its limits is of the moment, and not stored.
   return { ...whole, headers: withVendorHeaders(own, reading.headers ?? new Headers(), run.session !== undefined) };
 }

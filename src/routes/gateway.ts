@@ -13,6 +13,7 @@ import {
   gatewayOperations,
   type ModelOperation,
 } from '../contract/gateway.ts';
+import { LIMIT_HEADERS } from '../contract/limit-headers.ts';
 import type { GatewayAnswer } from '../gateway/answer.ts';
 import { createBatch, readBatch } from '../gateway/batches/use-cases.ts';
 import { callModel } from '../gateway/call.ts';
@@ -38,7 +39,13 @@ const PREFLIGHT_SECONDS = 7_200;
 const browsers = cors({
   origin: '*',
   allowMethods: ['POST'],
-  exposeHeaders: [...Object.values(GATEWAY_HEADERS), ...LIFECYCLE_HEADERS, REPLAY_HEADER, 'Retry-After'],
+  exposeHeaders: [
+    ...Object.values(GATEWAY_HEADERS),
+    ...Object.values(LIMIT_HEADERS),
+    ...LIFECYCLE_HEADERS,
+    REPLAY_HEADER,
+    'Retry-After',
+  ],
   maxAge: PREFLIGHT_SECONDS,
 });
 

@@ -13,6 +13,7 @@ import {
   refuse,
   unpricedOnCredit,
 } from '../../../src/contract/errors.ts';
+import type { Left } from '../../../src/contract/limit-headers.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
 import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
@@ -25,7 +26,7 @@ import type {
   ExtendHoldCommand,
 } from '../../../src/objects/customer-commands.ts';
 import { DENIALS_MAX, DENIALS_WINDOW_SECONDS } from '../denials.ts';
-import { type BeginFacts, presentBegin, presentEnd } from '../present.ts';
+import { type BeginFacts, presentBegin, presentEnd, presentLeft } from '../present.ts';
 import type { DerivedKey } from '../tables/keys.ts';
 import { type Context, catchUp, keyConflict, keyUsedUp, noDefaultPlan, openOrLoad, replay } from './context.ts';
 import { type Ended, recordEnd } from './ending.ts';
@@ -95,8 +96,9 @@ export function beginOrReplay(
   if (isDenied) store.insertDenied(call, command.fingerprint, text, nowMs);
   else store.insertCall(call, command.fingerprint, text, nowMs);
   if (derived) store.saveDerivedKey(derived, nowMs);
-  const admission = admissionOf(accepted.data, call);
-  return { ok: true, call, replayed: false, admission, answer: { ...accepted, text } };
+  const left = presentLeft(decided.account, call.suggestedTier, counted, nowMs);
+  const admission = { ...admissionOf(accepted.data, call), left };
+  return { ok: true, call, replayed: false, admission, answer: { ...accepted, text, left } };
 }
 
 /** What this call needs is held for others: its request is to be repeated. */
@@ -264,7 +266,12 @@ function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData>
     const used = { fingerprint, callId: command.callId, answer: null };
     store.saveIdempotencyKey('end', command.idempotencyKey, used, nowMs);
   }
-  return { ...answer, text };
+  return { ...answer, text, left: leftAfter(context, ended) };
+}
+
+/** What is left after a call. */
+export function leftAfter(context: Context, { account, outcome }: Ended): Left {
+  return presentLeft(account, outcome.tier, rollingWindow(context, account), context.nowMs);
 }
 
 /** The account as of now, and the call where there is one; `null` where the organization has no account here. */

@@ -17,7 +17,7 @@ import type {
   ServiceCallEnd,
   StoredServiceCall,
 } from '../../../src/objects/customer-commands.ts';
-import { alreadyFinalized, answerOfEnd, beginOrReplay, callNotFound, findCall } from './calls.ts';
+import { alreadyFinalized, answerOfEnd, beginOrReplay, callNotFound, findCall, leftAfter } from './calls.ts';
 import type { Context } from './context.ts';
 import { type Ended, recordEnd } from './ending.ts';
 
@@ -110,6 +110,7 @@ function present(context: Context, { wantsAnswer }: EndServiceCallCommand, ended
     ok: true,
     costNanoUsd: price.status === 'FINAL' ? price.costNanoUsd : null,
     answer: wantsAnswer ? bodyOf(answerOfEnd(context, ended)) : null,
+    left: leftAfter(context, ended),
   };
 }
 

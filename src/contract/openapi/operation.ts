@@ -4,6 +4,7 @@
 import type { z } from 'zod';
 import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, MEDIA_TYPE, REPLAY_HEADER } from '../envelope.ts';
 import { GATEWAY_HEADERS, HeaderLabels, LABEL_HEADERS } from '../gateway.ts';
+import { LIMIT_HEADERS } from '../limit-headers.ts';
 import type { Security } from '../operations.ts';
 import { type Entry, routeOf } from './entries.ts';
 import { responsesOf } from './errors.ts';
@@ -89,8 +90,12 @@ function headersOf(kind: Entry['kind'], id: ExampleId): Record<string, Reference
   const names =
     kind === 'lookup'
       ? ['ETag', 'Cache-Control']
-      : [CORRELATION_HEADER, ...(kind === 'envelope' ? [REPLAY_HEADER] : gatewayHeaders(id))];
+      : [CORRELATION_HEADER, ...(kind === 'envelope' ? [REPLAY_HEADER, ...limitsOf(id)] : gatewayHeaders(id))];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+function limitsOf(id: ExampleId): string[] {
+  return id === 'beginCall' || id === 'endCall' ? Object.values(LIMIT_HEADERS) : [];
 }
 
 /** Of a deprecated model. */
@@ -98,9 +103,10 @@ const LIFECYCLE = ['Deprecation', 'Sunset', 'Link'];
 
 function gatewayHeaders(id: ExampleId): string[] {
   const { callId, modelKey, requestId, costUsd, maxOutputTokens, attempts } = GATEWAY_HEADERS;
-  if (id === 'createEmbedding') return [callId, modelKey, requestId, costUsd, attempts, ...LIFECYCLE];
+  const limits = Object.values(LIMIT_HEADERS);
+  if (id === 'createEmbedding') return [callId, modelKey, requestId, costUsd, attempts, ...limits, ...LIFECYCLE];
   return id === 'createChatCompletion' || id === 'createResponse'
-    ? [callId, modelKey, requestId, costUsd, attempts, ...LIFECYCLE, maxOutputTokens]
+    ? [callId, modelKey, requestId, costUsd, attempts, ...limits, ...LIFECYCLE, maxOutputTokens]
     : [requestId];
 }
 
@@ -220,6 +226,11 @@ export const HEADERS: OpenApiDocument['components']['headers'] = {
   [GATEWAY_HEADERS.maxOutputTokens]: header(
     'Output tokens that an answer may have, where plan or balance allow fewer than request and model',
   ),
+  [LIMIT_HEADERS.policy]: header("The plan's rolling limit: calls (`q`) in seconds (`w`)"),
+  [LIMIT_HEADERS.limit]: header('Calls left of the rolling limit (`r`), and seconds until one comes back (`t`)'),
+  [LIMIT_HEADERS.calls]: header('Calls left of the tier that pays; absent without a bound'),
+  [LIMIT_HEADERS.tokens]: header('Output tokens left of the tier that pays; absent without a bound'),
+  [LIMIT_HEADERS.usd]: header('Available USD balance, where the plan lets it pay'),
   Deprecation: header('Since when the model is deprecated, as `@` and seconds (RFC 9745)'),
   Sunset: header('When the model stops to answer (RFC 8594)'),
   Link: header('The lookup of what replaces the model, as `successor-version`'),
