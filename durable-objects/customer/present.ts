@@ -6,7 +6,7 @@ import type { BeginCallData, EndCallData } from '../../src/contract/calls.ts';
 import type { CustomMeterData } from '../../src/contract/custom-meter.ts';
 import type { CustomerUsageData } from '../../src/contract/customers.ts';
 import type { CustomerState } from '../../src/contract/entitlements.ts';
-import type { Left } from '../../src/contract/limit-headers.ts';
+import type { Left, Rolling } from '../../src/contract/limit-headers.ts';
 import type { Account } from '../../src/domain/account.ts';
 import { summarize, summarizeAll } from '../../src/domain/allowances.ts';
 import { type CallDecision, creditLeft, outputTokensOf } from '../../src/domain/begin-call.ts';
@@ -96,15 +96,16 @@ export function presentLeft(
       premium: { calls: left('premiumCalls'), tokens: left('premiumTokens') },
     },
     ...(plan.payg.enabled && { usdNano: availableUsd(account.wallet).toString() }),
-    ...(rolling && {
-      rolling: {
-        limit: rolling.limit,
-        remaining: Math.max(0, rolling.limit - rolling.used),
-        windowSeconds: rolling.windowSeconds,
-        resetSeconds: Math.max(0, Math.ceil((rolling.oldestMs - nowMs) / 1000) + rolling.windowSeconds),
-      },
-    }),
+    ...(rolling && { rolling: presentRolling(rolling, nowMs) }),
   };
+}
+
+export function presentRolling(
+  { limit, used, windowSeconds, oldestMs }: NonNullable<BeginFacts['rolling']>,
+  nowMs: number,
+): Rolling {
+  const resetSeconds = Math.max(0, Math.ceil((oldestMs + windowSeconds * 1000 - nowMs) / 1000));
+  return { limit, remaining: Math.max(0, limit - used), windowSeconds, resetSeconds };
 }
 
 function presentVendorHints(

@@ -4,7 +4,7 @@
  * lookup, pages) or src/gateway/error-envelope.ts (OpenAI's envelope).
  */
 import type { z } from 'zod';
-import type { Left } from './limit-headers.ts';
+import type { Left, Rolling } from './limit-headers.ts';
 
 export const ERROR_STATUS = {
   BAD_REQUEST: 400,
@@ -65,6 +65,8 @@ export interface Refusal<Code extends string = ErrorCode> {
   message: string;
   members?: RefusalMembers;
   retryAfterSeconds?: number;
+  /** The rolling limit that refused, for the headers of the answer. */
+  rolling?: Rolling;
 }
 
 /** An expected outcome: the members of `Value`, or a refusal. Bugs and broken infrastructure are thrown. */

@@ -14,7 +14,15 @@ export interface Left {
   /** Decimal nano-USD that are available, where the plan lets the balance pay. */
   usdNano?: string;
   /** Where the plan has a rolling limit. */
-  rolling?: { limit: number; remaining: number; windowSeconds: number; resetSeconds: number };
+  rolling?: Rolling;
+}
+
+/** The state of a plan's rolling limit. */
+export interface Rolling {
+  limit: number;
+  remaining: number;
+  windowSeconds: number;
+  resetSeconds: number;
 }
 
 export const LIMIT_HEADERS = {
@@ -31,12 +39,17 @@ export function limitHeaders(left: Left | undefined, tier = left?.tier): Record<
   const { tiers, usdNano, rolling } = left;
   const { calls = null, tokens = null } = tier ? tiers[tier] : {};
   return {
-    ...(rolling && {
-      [LIMIT_HEADERS.policy]: `"calls";q=${rolling.limit};w=${rolling.windowSeconds}`,
-      [LIMIT_HEADERS.limit]: `"calls";r=${rolling.remaining};t=${rolling.resetSeconds}`,
-    }),
+    ...rollingHeaders(rolling),
     ...(calls !== null && { [LIMIT_HEADERS.calls]: String(calls) }),
     ...(tokens !== null && { [LIMIT_HEADERS.tokens]: String(tokens) }),
     ...(usdNano !== undefined && { [LIMIT_HEADERS.usd]: formatUsd(BigInt(usdNano)) }),
+  };
+}
+
+export function rollingHeaders(rolling: Rolling | undefined): Record<string, string> {
+  if (!rolling) return {};
+  return {
+    [LIMIT_HEADERS.policy]: `"calls";q=${rolling.limit};w=${rolling.windowSeconds}`,
+    [LIMIT_HEADERS.limit]: `"calls";r=${rolling.remaining};t=${rolling.resetSeconds}`,
   };
 }

@@ -7,6 +7,7 @@
  */
 import { ERROR_STATUS, type ErrorCode, type Refusal } from '../contract/errors.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { rollingHeaders } from '../contract/limit-headers.ts';
 import { thrownRefusal } from '../platform/unavailable.ts';
 import type { WholeAnswer } from './answer.ts';
 import type { ErrorBody, ErrorWords } from './dialects/dialect.ts';
@@ -102,6 +103,7 @@ export function refusalAnswer(refusal: GatewayRefusal, errorBody: ErrorBody = op
     {
       ...(retryAfter !== undefined && { 'Retry-After': String(retryAfter) }),
       [GATEWAY_HEADERS.shouldRetry]: String(retry),
+      ...rollingHeaders(refusal.rolling),
       ...headers,
     },
     errorBody,

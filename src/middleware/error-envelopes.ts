@@ -15,7 +15,7 @@ import {
   refuse,
   type SerializedAnswer,
 } from '../contract/errors.ts';
-import { limitHeaders } from '../contract/limit-headers.ts';
+import { limitHeaders, rollingHeaders } from '../contract/limit-headers.ts';
 import type { LookupErrorCode } from '../contract/model-lookup.ts';
 import { log } from '../platform/log.ts';
 import { thrownRefusal } from '../platform/unavailable.ts';
@@ -47,6 +47,7 @@ export function refusalResponse(c: AppContext, refusal: Refusal): Response {
   const status = ERROR_STATUS[code];
   const wait = retryAfter(refusal, status);
   if (wait !== null) c.header('Retry-After', wait);
+  for (const [name, value] of Object.entries(rollingHeaders(refusal.rolling))) c.header(name, value);
   if (status === 401) c.header('WWW-Authenticate', 'Bearer');
   return c.json(
     {

@@ -89,6 +89,20 @@ test('of an answer of the gateway after the call, of a stream as it begins, and 
   expect([denied.response.status, told(denied.response).calls]).toEqual([403, 0]);
 });
 
+test('of the rolling limit that refuses a call, on both interfaces', async () => {
+  const tenant = await newTenant({ ...PLAN, rollingCalls: { limit: 1, windowSeconds: 30 } });
+  vendor.answers = answers;
+  await ask(tenant.key, {});
+  const refused = [
+    (await ask(tenant.key, {})).response,
+    await send(tenant.key, '/call_begin', { customerId: 'default' }),
+  ];
+  for (const { status, headers } of refused) {
+    expect([status, headers.get('RateLimit-Policy')]).toEqual([429, '"calls";q=1;w=30']);
+    expect(headers.get('RateLimit')).toBe(`"calls";r=0;t=${headers.get('Retry-After')}`);
+  }
+});
+
 test('of the balance where the plan lets it pay, and nothing of what has no bound', async () => {
   const tenant = await newTenant({
     name: 'PAYG',

@@ -18,6 +18,7 @@ import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
 import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
 import { usualCharge } from '../../../src/domain/hold.ts';
+import type { Tier } from '../../../src/domain/tiers.ts';
 import type {
   Admission,
   BeginCommand,
@@ -26,7 +27,7 @@ import type {
   ExtendHoldCommand,
 } from '../../../src/objects/customer-commands.ts';
 import { DENIALS_MAX, DENIALS_WINDOW_SECONDS } from '../denials.ts';
-import { type BeginFacts, presentBegin, presentEnd, presentLeft } from '../present.ts';
+import { type BeginFacts, presentBegin, presentEnd, presentLeft, presentRolling } from '../present.ts';
 import type { DerivedKey } from '../tables/keys.ts';
 import { type Context, catchUp, keyConflict, keyUsedUp, noDefaultPlan, openOrLoad, replay } from './context.ts';
 import { type Ended, recordEnd } from './ending.ts';
@@ -122,10 +123,12 @@ function rollingWindow({ store, nowMs }: Context, account: Account): BeginFacts[
   return { ...rollingCalls, used: count, oldestMs: oldestMs ?? nowMs };
 }
 
-function rateLimited({ limit, windowSeconds, oldestMs }: NonNullable<BeginFacts['rolling']>, nowMs: number) {
-  const retryAfterSeconds = Math.max(1, Math.ceil((oldestMs + windowSeconds * 1000 - nowMs) / 1000));
+function rateLimited(window: NonNullable<BeginFacts['rolling']>, nowMs: number) {
+  const { limit, windowSeconds } = window;
+  const rolling = presentRolling(window, nowMs);
+  const retryAfterSeconds = Math.max(1, rolling.resetSeconds);
   const message = `the plan allows ${limit} calls in ${windowSeconds} seconds`;
-  return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
+  return refuse('RATE_LIMITED', message, { retryAfterSeconds, rolling, members: { retryAfterSeconds } });
 }
 
 /** Beyond the bound, a call that would be denied is refused, and nothing is recorded of it. */
@@ -266,12 +269,12 @@ function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData>
     const used = { fingerprint, callId: command.callId, answer: null };
     store.saveIdempotencyKey('end', command.idempotencyKey, used, nowMs);
   }
-  return { ...answer, text, left: leftAfter(context, ended) };
+  return { ...answer, text, left: leftOf(context, ended.account, ended.outcome.tier) };
 }
 
-/** What is left after a call. */
-export function leftAfter(context: Context, { account, outcome }: Ended): Left {
-  return presentLeft(account, outcome.tier, rollingWindow(context, account), context.nowMs);
+/** What is left of the account now. */
+export function leftOf(context: Context, account: Account, tier: Tier | 'none'): Left {
+  return presentLeft(account, tier, rollingWindow(context, account), context.nowMs);
 }
 
 /** The account as of now, and the call where there is one; `null` where the organization has no account here. */
