@@ -67,8 +67,7 @@ function spliced(text: string, members: readonly Member[], changes: ReadonlySet<
     parts.push(isFirst ? '' : ',', JSON.stringify(name), ':', JSON.stringify(after[name]));
     isFirst = false;
   }
-  const last = members.at(-1);
-  parts.push(last ? text.slice(last.end) : '}');
+  parts.push(text.slice(members.at(-1)?.end ?? opening.length));
   return parts.join('');
 }
 

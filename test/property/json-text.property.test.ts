@@ -83,7 +83,7 @@ test('keeps digits that no number has, spaces and escapes', () => {
   expect(new JsonText(text, before).changed(before, after)).toBe(
     '{ "seed" : 9223372036854775807 ,\n"model":"other", "deep":{"n":1.0},"stream":true }',
   );
-  expect(new JsonText(' {} ', {}).changed({}, { a: 1 })).toBe(' {"a":1}');
+  expect(new JsonText(' {} ', {}).changed({}, { a: 1 })).toBe(' {"a":1} ');
 });
 
 const member = (key: string, text: string) => ({ name: key, text, gaps: ['', '', ''] as [string, string, string] });
