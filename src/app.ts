@@ -2,6 +2,7 @@
  * The app: middleware order, mounted route groups, one place for errors.
  */
 import { Hono } from 'hono';
+import { getPath } from 'hono/utils/url';
 import { mountConsole } from './console/app.tsx';
 import { useContractMessages } from './contract/messages.ts';
 import { LOOKUP_PATH } from './contract/model-lookup.ts';
@@ -13,7 +14,7 @@ import { mountCompression } from './routes/compression.ts';
 import { mountCustomers } from './routes/customers.ts';
 import { mountDocs } from './routes/docs.ts';
 import { mountEmbed } from './routes/embed.ts';
-import { gateway } from './routes/gateway.ts';
+import { gateway, gatewayNotFound } from './routes/gateway.ts';
 import { modelLookup } from './routes/model-lookup.ts';
 import { mountModels } from './routes/models.ts';
 import { mountMethodNotAllowed } from './routes/mount.ts';
@@ -22,9 +23,12 @@ import { mountReadings } from './routes/readings.ts';
 import { mountSampling } from './routes/sampling.ts';
 import { mountSessions } from './routes/sessions.ts';
 
+/** Clients of model vendors ask below this. */
+const GATEWAY_PREFIX = '/v1/';
+
 export function createApp(): Hono<AppEnv> {
   useContractMessages();
-  const app = new Hono<AppEnv>();
+  const app = new Hono<AppEnv>({ getPath: pathOf });
   // Before the request context: the answers of the lookup and the public pages have no correlation id, and may be
   // cached.
   app.route(LOOKUP_PATH, modelLookup());
@@ -32,7 +36,7 @@ export function createApp(): Hono<AppEnv> {
   mountModels(app);
   mountEmbed(app);
   app.use(requestContext);
-  app.notFound(onNotFound);
+  app.notFound((c) => (`${c.req.path}/`.startsWith(GATEWAY_PREFIX) ? gatewayNotFound(c) : onNotFound(c)));
   app.onError(onError);
   app.route('/', gateway());
   mountBrowserAccess(app);
@@ -46,4 +50,11 @@ export function createApp(): Hono<AppEnv> {
   mountConsole(app);
   mountMethodNotAllowed(app);
   return app;
+}
+
+/** The path of a request; below `/v1/`, a slash at its end means nothing. In the lookup it would end a model's name. */
+function pathOf(request: Request): string {
+  const path = getPath(request);
+  const isLoose = path.startsWith(GATEWAY_PREFIX) && !path.startsWith(LOOKUP_PATH);
+  return isLoose && path.endsWith('/') ? path.slice(0, -1) : path;
 }

@@ -6,6 +6,7 @@ import type { BeginCallData, EndCallData } from '../../src/contract/calls.ts';
 import type { CustomMeterData } from '../../src/contract/custom-meter.ts';
 import type { CustomerUsageData } from '../../src/contract/customers.ts';
 import type { CustomerState } from '../../src/contract/entitlements.ts';
+import type { Left, Rolling } from '../../src/contract/limit-headers.ts';
 import type { Account } from '../../src/domain/account.ts';
 import { summarize, summarizeAll } from '../../src/domain/allowances.ts';
 import { type CallDecision, creditLeft, outputTokensOf } from '../../src/domain/begin-call.ts';
@@ -17,7 +18,9 @@ import { decideEntitlements, type EntitlementDecision, EVERYTHING } from '../../
 import { type MeterName, SLOT_METERS } from '../../src/domain/meters.ts';
 import { type NanoUsd, usdFromNano } from '../../src/domain/money.ts';
 import { pricingMultiplier } from '../../src/domain/pricing.ts';
+import type { Tier } from '../../src/domain/tiers.ts';
 import { billableInputTokens, NO_USAGE } from '../../src/domain/usage.ts';
+import { availableUsd } from '../../src/domain/wallet.ts';
 import type { BeginCommand, TierHints } from '../../src/objects/customer-commands.ts';
 import { DAY_MS, HOUR_MS } from '../../src/platform/time.ts';
 
@@ -72,6 +75,37 @@ export function presentBegin(
     pricingMode: call.pricingMode,
     ...(vendorHints && { vendorHints }),
   };
+}
+
+/** What is left of the account for the headers of an answer. */
+export function presentLeft(
+  account: Account,
+  tier: Tier | 'none',
+  rolling: BeginFacts['rolling'],
+  nowMs: number,
+): Left {
+  const { plan } = account.subscription.plan;
+  const left = (meter: MeterName) => {
+    const { unlimited, remaining } = summarize(plan, account.meters, meter);
+    return unlimited ? null : remaining;
+  };
+  return {
+    tier: tier === 'none' ? null : tier,
+    tiers: {
+      standard: { calls: left('standardCalls'), tokens: left('standardTokens') },
+      premium: { calls: left('premiumCalls'), tokens: left('premiumTokens') },
+    },
+    ...(plan.payg.enabled && { usdNano: availableUsd(account.wallet).toString() }),
+    ...(rolling && { rolling: presentRolling(rolling, nowMs) }),
+  };
+}
+
+export function presentRolling(
+  { limit, used, windowSeconds, oldestMs }: NonNullable<BeginFacts['rolling']>,
+  nowMs: number,
+): Rolling {
+  const resetSeconds = Math.max(0, Math.ceil((oldestMs + windowSeconds * 1000 - nowMs) / 1000));
+  return { limit, remaining: Math.max(0, limit - used), windowSeconds, resetSeconds };
 }
 
 function presentVendorHints(

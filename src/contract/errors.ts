@@ -4,6 +4,7 @@
  * lookup, pages) or src/gateway/error-envelope.ts (OpenAI's envelope).
  */
 import type { z } from 'zod';
+import type { Left, Rolling } from './limit-headers.ts';
 
 export const ERROR_STATUS = {
   BAD_REQUEST: 400,
@@ -64,6 +65,8 @@ export interface Refusal<Code extends string = ErrorCode> {
   message: string;
   members?: RefusalMembers;
   retryAfterSeconds?: number;
+  /** The rolling limit that refused, for the headers of the answer. */
+  rolling?: Rolling;
 }
 
 /** An expected outcome: the members of `Value`, or a refusal. Bugs and broken infrastructure are thrown. */
@@ -82,10 +85,14 @@ export interface Accepted<Data> {
   replayed: boolean;
   /** `result` and `data` as JSON, where the object has serialized them. */
   text?: string;
+  /** What is left after a new begin or end, for the headers of the answer. */
+  left?: Left;
 }
 
 /** An object's answer, serialized: the JSON text that is stored for retries and sent to the caller. */
-export type SerializedAnswer = { ok: true; text: string; replayed: boolean } | { ok: false; refusal: Refusal };
+export type SerializedAnswer =
+  | { ok: true; text: string; replayed: boolean; left?: Left }
+  | { ok: false; refusal: Refusal };
 
 export function answerText({ result, data }: Accepted<unknown>): string {
   return JSON.stringify({ result, data });
@@ -93,7 +100,9 @@ export function answerText({ result, data }: Accepted<unknown>): string {
 
 /** A string crosses to the Worker at less cost than an object graph. */
 export function serializeAnswer(answer: Answer<unknown>): SerializedAnswer {
-  return answer.ok ? { ok: true, text: answer.text ?? answerText(answer), replayed: answer.replayed } : answer;
+  if (!answer.ok) return answer;
+  const { text = answerText(answer), replayed, left } = answer;
+  return { ok: true, text, replayed, ...(left && { left }) };
 }
 
 export function accept<Data>(code: string, data: Data, nowMs: number, message?: string): Accepted<Data> {

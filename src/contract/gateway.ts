@@ -19,8 +19,13 @@ export const GATEWAY_BODY_BYTES_MAX = 32 * 1024 * 1024;
 export const FILE_BODY_BYTES_MAX = 200 * 1024 * 1024 + 64 * 1024;
 /** The longest list of fallback models in one request. */
 export const FALLBACK_MODELS_MAX = 10;
-/** Names the customer of a request whose body names none. */
-export const CUSTOMER_HEADER = 'x-usage-customer-id';
+/** Headers for clients whose body is fixed: the customer and the labels of a request whose body does not say them. */
+export const LABEL_HEADERS = {
+  customerId: 'x-usage-customer-id',
+  customerUserId: 'x-usage-customer-user-id',
+  feature: 'x-usage-feature',
+  tags: 'x-usage-tags',
+} as const;
 /** The customer that is metered when a request names none. */
 export const DEFAULT_CUSTOMER_ID = 'default';
 
@@ -32,6 +37,7 @@ export const GATEWAY_HEADERS = {
   costUsd: 'x-service-cost-usd',
   maxOutputTokens: 'x-service-max-output-tokens',
   shouldRetry: 'x-should-retry',
+  attempts: 'x-service-attempts',
 } as const;
 
 const label = text(TEXT_LENGTH_MAX);
@@ -44,7 +50,7 @@ export const GatewayCustomer = z.preprocess(
     typeof customer === 'string'
       ? { customerId: customer }
       : isRecord(customer)
-        ? resolveIdentity({ customer })
+        ? resolveIdentity({ customer: withoutNulls(customer) })
         : customer,
   CustomerIdentity.partial({ customerId: true }).extend({
     customerName: label.optional().describe('Display name for first provisioning'),
@@ -54,6 +60,11 @@ export const GatewayCustomer = z.preprocess(
   }),
 );
 
+/** Many libraries write `null` for what is absent. */
+function withoutNulls(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}
+
 /** Our own fields, which no vendor sees. */
 const ownFields = {
   customer: GatewayCustomer.nullish().describe(
@@ -62,6 +73,24 @@ const ownFields = {
   feature: label.nullish().describe('Feature of the application that calls; a session token has its own'),
   tags: z.array(label).max(TAGS_MAX).nullish().describe('Labels to report by; a session token has its own'),
 };
+
+/** What the headers say, with several tags between commas. */
+export const HeaderLabels = z.object({
+  customerId: CustomerIdentity.shape.customerId.optional().describe('Who is metered, where the body does not say it'),
+  customerUserId: CustomerIdentity.shape.customerUserId.describe(
+    "The customer's user, where the body does not say it; not with a session token",
+  ),
+  feature: label
+    .optional()
+    .describe('Feature of the application that calls, where the body does not say it; not with a session token'),
+  tags: z
+    .preprocess(
+      (tags) => (typeof tags === 'string' ? tags.split(',').map((tag) => tag.trim()) : tags),
+      z.array(label).max(TAGS_MAX),
+    )
+    .optional()
+    .describe('Labels to report by, with commas between them, where the body has none; not with a session token'),
+});
 
 /** What every request to a model has, wherever it names the model. */
 const LabelledRequest = z.looseObject({
@@ -83,7 +112,11 @@ export const ModelRequest = LabelledRequest.extend({
   user: z.string().nullish().describe("The customer's user"),
 });
 
-export const OWN_FIELDS = [...Object.keys(ownFields), 'models'];
+/** Fields of the service's other clients; they have no meaning for a vendor. */
+const CLIENT_FIELDS = ['conversationId', 'conversationTitle', 'projectId', 'compress'];
+
+/** What no vendor gets of a body. */
+export const OWN_FIELDS = [...Object.keys(ownFields), 'models', ...CLIENT_FIELDS];
 
 const stream = z.boolean().nullish().describe('Answer with server-sent events');
 

@@ -2,6 +2,7 @@
  * An organization's model vendors: their addresses and keys.
  */
 import { z } from 'zod';
+import { mayBeFixed } from '../domain/vendor-headers.ts';
 
 export const vendorProvider = z
   .string()
@@ -18,6 +19,23 @@ export const VENDOR_BASE_URLS: Readonly<Record<string, string>> = {
 const useReportedCost = z
   .boolean()
   .describe('A cost that the vendor reports in its answer is the cost of the call, in place of what the price gives');
+
+/** The most headers that a vendor always gets. */
+const VENDOR_HEADERS_MAX = 20;
+
+const vendorHeaders = z
+  .record(
+    z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9-]{0,99}$/, 'must be 1 to 100 lower-case letters, digits or dashes')
+      .refine(mayBeFixed, 'must not be a header of credentials, of the connection or of the body'),
+    z.string().regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,498}[\x21-\x7e])?$/, 'must be 1 to 500 ASCII characters'),
+  )
+  .refine(
+    (headers) => Object.keys(headers).length <= VENDOR_HEADERS_MAX,
+    `must have at most ${VENDOR_HEADERS_MAX} headers`,
+  )
+  .describe('Headers that each request to the vendor gets, such as `anthropic-beta`; not secret, and no credentials');
 
 export const SetVendorRequest = z.object({
   apiKey: z
@@ -38,6 +56,7 @@ export const SetVendorRequest = z.object({
       'Address with the version prefix; calls to its origin are allowed for the organization, also where it is local',
     ),
   useReportedCost: useReportedCost.optional(),
+  headers: vendorHeaders.optional(),
 });
 
 export type SetVendorRequest = z.infer<typeof SetVendorRequest>;
@@ -47,6 +66,7 @@ export const Vendor = z.object({
   baseUrl: z.string().describe('Address'),
   keyHint: z.string().describe('The last four characters of the key'),
   useReportedCost,
+  headers: z.record(z.string(), z.string()).describe('Headers that each request to the vendor gets'),
 });
 
 export type Vendor = z.infer<typeof Vendor>;

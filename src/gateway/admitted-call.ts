@@ -10,18 +10,26 @@ import type { EndedServiceCall, Outcome } from '../metering/end-service-call.ts'
 import { endWithRetries } from '../metering/end-with-retries.ts';
 import { loweredBound } from '../metering/output.ts';
 import type { Admission } from '../objects/customer-commands.ts';
+import type { JsonText } from '../platform/json-text.ts';
 import type { Session } from '../storage/credentials.ts';
 import type { Effort, EffortChoice } from '../vendors/effort.ts';
 import { requestedServiceTier } from '../vendors/service-tier.ts';
 import type { BoundedAttempt } from './admission.ts';
+import type { AttemptList } from './attempt-list.ts';
 import type { Dialect, ModelRequest } from './dialects/dialect.ts';
+import type { HeaderLabels } from './identify.ts';
+import { lifecycleHeaders } from './lifecycle-headers.ts';
 import type { Attempt } from './models.ts';
 
 /** A request to a model, with what its headers say. */
 export interface ModelCall {
   dialect: Dialect;
   request: ModelRequest;
-  customerHeader: string | null;
+  /** The text of the request. */
+  text: JsonText;
+  labels: HeaderLabels;
+  /** Headers of the caller that pass to the vendor. */
+  toVendor: Readonly<Record<string, string>>;
   headerKey: string | null;
   session: Session | undefined;
   /** Our own id of the request, for vendors that have none. */
@@ -39,6 +47,8 @@ export interface Run extends ModelCall {
   attempts: readonly BoundedAttempt[];
   /** The caller sent an idempotency key, so the answer is stored. */
   keyed: boolean;
+  /** The attempts that were made so far. */
+  tried: AttemptList;
 }
 
 /** The attempt that is being made, or was made last. */
@@ -80,14 +90,16 @@ export function priceOf({ caller, catalog }: Run, { provider }: Attempt, modelUs
   return resolvePrice(catalog, caller.organization.prices, { modelUsed, providerUsed: provider }, Date.now());
 }
 
-export function headersOf({ admission }: Run, attempt: BoundedAttempt): Record<string, string> {
+export function headersOf({ admission, tried, catalog }: Run, attempt: BoundedAttempt): Record<string, string> {
   const { modelKey } = attempt;
   // A model whose name cannot travel in a header is left out.
   const isPrintable = /^[\x21-\x7e]+$/.test(modelKey);
   const lowered = loweredBound(attempt, admission);
   return {
     [GATEWAY_HEADERS.callId]: admission.callId,
+    ...tried.header,
     ...(isPrintable && { [GATEWAY_HEADERS.modelKey]: modelKey }),
+    ...lifecycleHeaders(catalog, attempt, Date.now()),
     ...(lowered !== null && { [GATEWAY_HEADERS.maxOutputTokens]: String(lowered) }),
   };
 }

@@ -4,6 +4,7 @@
  */
 
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { limitHeaders } from '../contract/limit-headers.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { costOf } from '../domain/pricing.ts';
 import { reportedUsage, usageOf } from '../metering/end-service-call.ts';
@@ -18,7 +19,9 @@ import type { BoundedAttempt } from './admission.ts';
 import { type CurrentAttempt, endRun, headersOf, modelOf, priceOf, type Run } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import type { StreamCost } from './dialects/dialect.ts';
+import { wireError } from './error-envelope.ts';
 import type { Attempt } from './models.ts';
+import { withVendorHeaders } from './passed-headers.ts';
 import { STORED_BYTES_MAX, type StoredAnswer } from './stored-answer.ts';
 import { holdExtender, StreamHold } from './stream-hold.ts';
 import { requestIdOf } from './vendor-result.ts';
@@ -30,6 +33,7 @@ export function answerStream(
   run: Run,
   current: CurrentAttempt,
   result: VendorResult & { kind: 'stream' },
+  addsUsage: boolean,
   presence: Presence,
 ): GatewayAnswer {
   const { caller, request, dialect } = run;
@@ -52,13 +56,13 @@ export function answerStream(
         current,
         hold ? withinHold(outcome, hold) : outcome,
         result.headers,
-        text === null ? undefined : { status, headers, body: text, isStream: true },
+        text === null ? undefined : { status, headers, body: text, isStream: true, addsUsage },
       );
     } finally {
       ended.resolve();
     }
   };
-  const transform = dialect.streamTransform(request, streamCost(run, current.attempt));
+  const transform = dialect.streamTransform(request, streamCost(run, current.attempt), addsUsage);
   const limit = hold && streamLimit(run, current.attempt, hold);
   const body = meterStream(recording?.body ?? result.body, {
     idleTimeoutMs: Number(caller.env.GATEWAY_IDLE_TIMEOUT_MS),
@@ -68,6 +72,10 @@ export function answerStream(
     ...(transform && { transform }),
     written: new WrittenTokens(current.attempt.provider, current.attempt.model),
     ...(limit && { limit }),
+    broken: (end, last) => {
+      const { code, message } = end === 'timeout' ? BROKEN.timeout : BROKEN.vendor_cut;
+      return dialect.streamError({ status: wireError(code).status, code, message, param: null }, last);
+    },
     onEnd,
   });
   const leave = () => {
@@ -77,7 +85,9 @@ export function answerStream(
   const clientSignal = run.clientSignal();
   if (clientSignal.aborted) leave();
   else clientSignal.addEventListener('abort', leave, { once: true });
-  return { status, headers, body };
+  // What is left as the stream begins.
+  const own = { ...headers, ...limitHeaders(run.admission.left, current.attempt.tier) };
+  return { status, headers: withVendorHeaders(own, result.headers, run.session !== undefined), body };
 }
 
 /** What is held of a stream in steps; `undefined` where all that it may cost is held, or an allowance pays. */
@@ -141,25 +151,21 @@ async function endStream(
   );
 }
 
+/** Why a stream that did not end well is a failed call. */
+const BROKEN = {
+  client_left: {
+    code: 'CLIENT_LEFT',
+    message: 'the caller left, and the stream did not end in the time that it was read on',
+  },
+  timeout: { code: 'VENDOR_TIMEOUT', message: 'the vendor fell silent in the middle of its stream' },
+  vendor_cut: { code: 'VENDOR_STREAM_CUT', message: "the vendor's stream ended before its end" },
+} as const;
+
 /** Why a stream with this outcome is a failed call; `undefined` where it is not. */
 function failureOf({ end, completed, failure }: StreamOutcome): { code: string; message: string } | undefined {
   if (failure) return failure;
-  if (completed) return undefined;
-  switch (end) {
-    case 'completed':
-    // The caller got a regular end.
-    case 'stopped':
-      return undefined;
-    case 'client_left':
-      return {
-        code: 'CLIENT_LEFT',
-        message: 'the caller left, and the stream did not end in the time that it was read on',
-      };
-    case 'timeout':
-      return { code: 'VENDOR_TIMEOUT', message: 'the vendor fell silent in the middle of its stream' };
-    case 'vendor_cut':
-      return { code: 'VENDOR_STREAM_CUT', message: "the vendor's stream ended before its end" };
-  }
+  // Who is stopped gets a regular end.
+  return completed || end === 'completed' || end === 'stopped' ? undefined : BROKEN[end];
 }
 
 /** The stream, and the text that has passed so far; `null` once that is over the bound. */

@@ -7,6 +7,7 @@
 
 import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { limitHeaders } from '../contract/limit-headers.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
 import type { Capability } from '../domain/plan.ts';
 import type { BegunServiceCall } from '../metering/begin-service-call.ts';
@@ -19,6 +20,7 @@ import { currentCatalog } from '../storage/catalog.ts';
 import { type BoundedAttempt, capabilitiesOf, refuseUnpriced, unpricedTiers, withBounds } from './admission.ts';
 import type { ModelCall } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
+import { AttemptList } from './attempt-list.ts';
 import { denied, type Refused, refusalAnswer, refuseCall } from './error-envelope.ts';
 import { type BeginFields, identify } from './identify.ts';
 import { type Attempt, resolveAttempts } from './models.ts';
@@ -37,7 +39,7 @@ export async function callModel(caller: Caller, call: ModelCall): Promise<Gatewa
 async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true; answer: GatewayAnswer } | Refused> {
   const { dialect, request, session } = call;
   const { organization } = caller;
-  const identified = identify({ ...request, user: dialect.userOf(request) }, call.customerHeader, session);
+  const identified = identify({ ...request, user: dialect.userOf(request) }, call.labels, session);
   if (!identified.ok) return identified;
   const { begin } = identified;
   const { catalog } = await currentCatalog(caller.env, caller.defer);
@@ -55,7 +57,11 @@ async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true;
   if (!opened.ok) return opened;
   const { admission, replayed } = opened;
   const { callId } = admission;
-  const headers = { [GATEWAY_HEADERS.callId]: callId, ...(replayed && { [REPLAY_HEADER]: 'true' }) };
+  const headers = {
+    [GATEWAY_HEADERS.callId]: callId,
+    ...(replayed && { [REPLAY_HEADER]: 'true' }),
+    ...(opened.status === 'NOT_ALLOWED' && limitHeaders(admission.left, attempts[0]?.tier)),
+  };
   if (opened.status === 'NOT_ALLOWED') return denialOf(admission, attempts, needs, headers);
   if (opened.stored) {
     const transformOf = dialect.streamTransform.bind(dialect, request);
@@ -69,7 +75,8 @@ async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true;
     return denialOf(admission, attempts, needs, headers);
   }
   const keyed = call.headerKey !== null;
-  const answer = await runCall({ ...call, caller, catalog, customerId, admission, attempts: allowed, keyed });
+  const tried = new AttemptList();
+  const answer = await runCall({ ...call, caller, catalog, customerId, admission, attempts: allowed, keyed, tried });
   return { ok: true, answer };
 }
 

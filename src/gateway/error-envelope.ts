@@ -2,11 +2,12 @@
  * The gateway's refusals, and how they become errors on the wire. `GATEWAY_ERRORS` and `ERROR_STATUS` together have an
  * entry for each code; a new code does not compile without one.
  *
- * OpenAI's SDKs repeat a request that was answered with 408, 409, 429 or 5xx. Where repeating cannot help,
- * `x-should-retry: false` tells them not to.
+ * OpenAI's SDKs repeat a request that was answered with 408, 409, 429 or 5xx, unless `x-should-retry` says otherwise.
+ * Every refusal says it.
  */
 import { ERROR_STATUS, type ErrorCode, type Refusal } from '../contract/errors.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { rollingHeaders } from '../contract/limit-headers.ts';
 import { thrownRefusal } from '../platform/unavailable.ts';
 import type { WholeAnswer } from './answer.ts';
 import type { ErrorBody, ErrorWords } from './dialects/dialect.ts';
@@ -18,7 +19,7 @@ interface WireError {
   code?: string;
   /** `undefined` for the usual word for the status. */
   type?: string;
-  /** Whether repeating the same request may help; `undefined` where the status says so. */
+  /** Whether repeating the same request may help; `undefined` where its status says so. */
   retry?: boolean;
 }
 
@@ -31,23 +32,29 @@ export const GATEWAY_ERRORS = {
   MODEL_NOT_ALLOWED: { status: 403 },
   /** OpenAI's own code, which its SDKs know. */
   model_not_found: { status: 404 },
-  VENDOR_ANSWER_BROKEN: { status: 502 },
+  /** The vendor may have done the work, and is not set up as it must be. */
+  VENDOR_ANSWER_BROKEN: { status: 502, retry: false },
   VENDOR_KEY_UNREADABLE: { status: 502, code: 'VENDOR_NOT_CONFIGURED', retry: false },
   VENDOR_UNREACHABLE: { status: 502 },
   VENDOR_TIMEOUT: { status: 504 },
+  /** In the last event of a stream. */
+  VENDOR_STREAM_CUT: { status: 502 },
   /** For the record of the call: nobody is there to be answered. */
   CLIENT_LEFT: { status: 504, retry: false },
 } as const satisfies Record<string, WireError>;
 
-/** Codes of the contract that say whether repeating the same request may help, where the status does not. */
-const RETRIES: Partial<Record<string, boolean>> = {
-  BALANCE_HELD: true,
-  CALL_ALREADY_FINALIZED: false,
-  CONFLICT: false,
-  CREDIT_REQUIRED: false,
-  IDEMPOTENCY_KEY_CONFLICT: false,
-  MODEL_NOT_PRICED: false,
-} satisfies Partial<Record<ErrorCode, boolean>>;
+/** What the codes of the contract have beside their status. */
+const CONTRACT_ERRORS: Partial<Record<string, Omit<WireError, 'status'>>> = {
+  BALANCE_HELD: { retry: true },
+  CALL_ALREADY_FINALIZED: { retry: false },
+  CONFLICT: { retry: false },
+  CREDIT_REQUIRED: { retry: false },
+  IDEMPOTENCY_KEY_CONFLICT: { retry: false },
+  MODEL_NOT_PRICED: { retry: false },
+  /** OpenAI's own words for it. */
+  UNAUTHORIZED: { code: 'invalid_api_key', type: 'invalid_request_error' },
+  QUOTA_EXCEEDED: { retry: false },
+} satisfies Partial<Record<ErrorCode, Omit<WireError, 'status'>>>;
 
 type GatewayErrorCode = ErrorCode | keyof typeof GATEWAY_ERRORS;
 
@@ -65,6 +72,10 @@ export type Refused = { ok: false; refusal: GatewayRefusal };
 
 /** When it is not known how long a caller should wait. */
 const RETRY_AFTER_SECONDS = 1;
+/** OpenAI's SDKs wait no longer than this: past it they repeat at once, a few times, which cannot help. */
+const WAITED_SECONDS_MAX = 60;
+/** Statuses of refusals that may be different the next time. */
+const PASSING = new Set([408, 409, 429]);
 
 export function refuseCall(
   code: GatewayErrorCode,
@@ -81,16 +92,18 @@ export function denied(message: string, headers: Record<string, string> = {}): R
 export function refusalAnswer(refusal: GatewayRefusal, errorBody: ErrorBody = openAiError): WholeAnswer {
   const { code, message, members, headers } = refusal;
   const { status, code: wireCode = code, type, ...usual } = wireError(code);
-  const retry = refusal.retry ?? usual.retry;
+  const retryAfter = refusal.retryAfterSeconds ?? (status === 429 || status === 503 ? RETRY_AFTER_SECONDS : undefined);
+  const passes = refusal.retry ?? usual.retry ?? (PASSING.has(status) || status >= 500);
+  const retry = passes && (retryAfter ?? 0) < WAITED_SECONDS_MAX;
   const [detail] = (members?.details as { path: string }[] | undefined) ?? [];
   const { requiredScope } = (members ?? {}) as { requiredScope?: string };
-  const retryAfter = refusal.retryAfterSeconds;
   const param = refusal.param ?? detail?.path ?? null;
   return errorAnswer(
     { status, message, type, code: wireCode, param, requiredScope },
     {
       ...(retryAfter !== undefined && { 'Retry-After': String(retryAfter) }),
-      ...(retry !== undefined && { [GATEWAY_HEADERS.shouldRetry]: String(retry) }),
+      [GATEWAY_HEADERS.shouldRetry]: String(retry),
+      ...rollingHeaders(refusal.rolling),
       ...headers,
     },
     errorBody,
@@ -99,8 +112,7 @@ export function refusalAnswer(refusal: GatewayRefusal, errorBody: ErrorBody = op
 
 export function wireError(code: GatewayErrorCode): WireError {
   if (Object.hasOwn(GATEWAY_ERRORS, code)) return GATEWAY_ERRORS[code as keyof typeof GATEWAY_ERRORS];
-  const retry = RETRIES[code];
-  return { status: ERROR_STATUS[code as ErrorCode], ...(retry !== undefined && { retry }) };
+  return { status: ERROR_STATUS[code as ErrorCode], ...CONTRACT_ERRORS[code] };
 }
 
 /** An error in the form of an endpoint, with the headers that its status requires. */

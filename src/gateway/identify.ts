@@ -1,11 +1,18 @@
 /**
- * Whom a request is metered for and how its call is labelled: our own fields of a body, the customer header, and the
- * session.
+ * Whom a request is metered for and how its call is labelled: our own fields of a body, headers for clients whose body
+ * is fixed, and the session.
  */
 
 import type { z } from 'zod';
 import type { BeginCallBody } from '../contract/calls.ts';
-import { CUSTOMER_HEADER, DEFAULT_CUSTOMER_ID, type GatewayCustomer, OWN_FIELDS } from '../contract/gateway.ts';
+import { brokenRules } from '../contract/errors.ts';
+import {
+  DEFAULT_CUSTOMER_ID,
+  type GatewayCustomer,
+  HeaderLabels as HeaderLabelsSchema,
+  LABEL_HEADERS,
+  OWN_FIELDS,
+} from '../contract/gateway.ts';
 import type { Session } from '../storage/credentials.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
 
@@ -21,30 +28,60 @@ export type BeginFields = z.infer<typeof BeginCallBody>;
 
 const USER_LENGTH_MAX = 255;
 
-/** A session decides by itself; without one the body does, then the header. */
+/** The headers with the customer and the labels, as they came. */
+export type HeaderLabels = Partial<Record<keyof typeof LABEL_HEADERS, string>>;
+
+export function headerLabels(read: (name: string) => string | undefined): HeaderLabels {
+  const pairs = Object.entries(LABEL_HEADERS).map(([label, name]) => [label, read(name)] as const);
+  return Object.fromEntries(pairs.filter(([, value]) => value !== undefined));
+}
+
+/** A session decides by itself; without one the body does, then the headers. */
 export function identify(
   request: LabelledRequest,
-  header: string | null,
+  headers: HeaderLabels,
   session: Session | undefined,
 ): { ok: true; begin: BeginFields } | Refused {
+  const parsed = HeaderLabelsSchema.safeParse(headers);
+  if (parsed.error) return brokenHeader(parsed.error);
+  const header = parsed.data;
   const { user } = request;
   const { customerId: inBody, ...contact } = request.customer ?? {};
-  const { feature, tags } = session ?? request;
-  const named = inBody ?? header ?? undefined;
+  const named = inBody ?? header.customerId;
   if (session && named !== undefined && named !== session.customerId) {
-    const param = inBody === undefined ? CUSTOMER_HEADER : 'customer';
+    const param = inBody === undefined ? LABEL_HEADERS.customerId : 'customer';
     return refuseCall('CUSTOMER_FORBIDDEN', 'the session speaks for another customer', { param });
   }
-  const userId = session?.customerUserId ?? contact.customerUserId ?? (user?.trim() || undefined);
+  const closed =
+    session && (['customerUserId', 'feature', 'tags'] as const).find((name) => headers[name] !== undefined);
+  if (closed) {
+    const param = LABEL_HEADERS[closed];
+    return refuseCall('FIELD_NOT_ALLOWED', `${param}: must not be sent with a session token`, { param });
+  }
+  const { feature = header.feature, tags = header.tags } = session ?? present(request);
+  const userId =
+    session?.customerUserId ?? contact.customerUserId ?? (user?.trim() || undefined) ?? header.customerUserId;
   const begin = {
     ...contact,
     customerId: session?.customerId ?? named ?? DEFAULT_CUSTOMER_ID,
     // OpenAI accepts any text as `user`. Cutting it to the length of an identifier keeps one user one user.
     ...(userId !== undefined && { customerUserId: userId.slice(0, USER_LENGTH_MAX) }),
-    ...(feature != null && { feature }),
-    ...(tags != null && { tags }),
+    ...(feature !== undefined && { feature }),
+    ...(tags !== undefined && { tags }),
   };
   return { ok: true, begin };
+}
+
+/** The labels of a body, where `null` is no label. */
+function present({ feature, tags }: LabelledRequest): { feature?: string; tags?: string[] } {
+  return { ...(feature != null && { feature }), ...(tags != null && { tags }) };
+}
+
+function brokenHeader(error: z.ZodError): Refused {
+  const [rule] = brokenRules(error);
+  const [label = ''] = (rule?.path ?? '').split('.');
+  const param = LABEL_HEADERS[label as keyof typeof LABEL_HEADERS];
+  return refuseCall('BAD_REQUEST', `${param}: ${rule?.message ?? 'is invalid'}`, { param });
 }
 
 /** The body without our own fields. */

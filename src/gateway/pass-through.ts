@@ -2,14 +2,16 @@
  * Files and batches: requests are passed to the organization's vendor `openai` with its key, and answers are passed
  * back.
  *
- * Of the vendor's headers only those that describe the body are passed. The content of a file is streamed, so its size
- * does not matter. An upload is checked on its way (`batches/upload.ts`).
+ * Of the vendor's headers those are passed that describe the body, and those that every answer passes
+ * (`passed-headers.ts`). The content of a file is streamed, so its size does not matter. An upload is checked on its way
+ * (`batches/upload.ts`).
  */
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import type { Caller } from '../metering/caller.ts';
 import { requestVendor, type VendorResult, type WholeResult } from '../vendors/request.ts';
 import type { GatewayAnswer, WholeAnswer } from './answer.ts';
 import { refusalAnswer, refuseCall } from './error-envelope.ts';
+import { withVendorHeaders } from './passed-headers.ts';
 import { vendorKeyOf } from './vendor-key.ts';
 import { picked, readResult, requestIdOf } from './vendor-result.ts';
 
@@ -24,6 +26,8 @@ export interface PassedRequest {
   /** Below the vendor's base address, with the query. */
   path: string;
   contentType?: string | undefined;
+  /** Headers of the caller that pass. */
+  headers?: Readonly<Record<string, string>>;
   body?: ReadableStream<Uint8Array> | string | undefined;
   /** A shorter limit than a model has. */
   timeoutMsMax?: number;
@@ -47,21 +51,22 @@ export async function accessVendor(caller: Caller): Promise<VendorAccess | null>
   const vendor = caller.organization.vendors.get(BATCH_VENDOR);
   const key = vendor ? await vendorKeyOf(caller, BATCH_VENDOR) : null;
   if (!vendor || key === null) return null;
-  const requestOf = ({
-    method,
-    path,
-    contentType,
-    body,
-    timeoutMsMax = Number.POSITIVE_INFINITY,
-    signal,
-  }: PassedRequest) => ({
-    url: `${vendor.baseUrl}/${path}`,
-    method,
-    headers: { Authorization: `Bearer ${key}`, ...(contentType !== undefined && { 'Content-Type': contentType }) },
-    body,
-    timeoutMs: Math.min(Number(caller.env.GATEWAY_TIMEOUT_MS), timeoutMsMax),
-    signal,
-  });
+  const requestOf = (passed: PassedRequest) => {
+    const { method, path, contentType, body, timeoutMsMax = Number.POSITIVE_INFINITY, signal } = passed;
+    return {
+      url: `${vendor.baseUrl}/${path}`,
+      method,
+      headers: {
+        ...passed.headers,
+        ...vendor.headers,
+        authorization: `Bearer ${key}`,
+        ...(contentType !== undefined && { 'content-type': contentType }),
+      },
+      body,
+      timeoutMs: Math.min(Number(caller.env.GATEWAY_TIMEOUT_MS), timeoutMsMax),
+      signal,
+    };
+  };
   return {
     key,
     ask: (passed) => requestVendor({ ...requestOf(passed), responseType: 'text' }),
@@ -82,10 +87,15 @@ export async function passThrough(caller: Caller, passed: PassedRequest, request
 
 /** The vendor's answer as ours, with its body as it comes. */
 export function passOn(result: VendorResult, vendorKey: string, requestId: string): GatewayAnswer {
-  if (result.kind !== 'stream') return passBack(result, vendorKey, requestId);
+  if (result.kind !== 'stream') {
+    const answer = passBack(result, vendorKey, requestId);
+    if (result.kind !== 'answer') return answer;
+    return { ...answer, headers: withVendorHeaders(answer.headers, result.headers, false) };
+  }
   const { status, headers, body } = result;
   const id = requestIdOf(headers) ?? requestId;
-  return { status, headers: { ...picked(headers, PASSED_HEADERS), [GATEWAY_HEADERS.requestId]: id }, body };
+  const own = { ...picked(headers, PASSED_HEADERS), [GATEWAY_HEADERS.requestId]: id };
+  return { status, headers: withVendorHeaders(own, headers, false), body };
 }
 
 /** The vendor's answer as ours. */

@@ -6,12 +6,13 @@
  */
 
 import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { limitHeaders } from '../contract/limit-headers.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts';
 import { ceilingOf, chooseEffort } from '../vendors/effort.ts';
 import { withOutputBound } from '../vendors/output-bound.ts';
 import { Presence } from '../vendors/presence.ts';
-import type { VendorRequest, VendorResult } from '../vendors/request.ts';
+import type { VendorRequest } from '../vendors/request.ts';
 import { requestVendor } from '../vendors/request.ts';
 import { writtenTokens } from '../vendors/written-tokens.ts';
 import { type CurrentAttempt, endRun, headersOf, type Run } from './admitted-call.ts';
@@ -21,7 +22,9 @@ import type { ModelRequest } from './dialects/dialect.ts';
 import { refuseCall } from './error-envelope.ts';
 import { withoutOwnFields } from './identify.ts';
 import type { Attempt } from './models.ts';
+import { withVendorHeaders } from './passed-headers.ts';
 import { costHeader, storableAnswer } from './stored-answer.ts';
+import { type AskedResult, askedForUsage } from './stream-usage.ts';
 import { vendorKeyOf } from './vendor-key.ts';
 import { failed, type Reading, readResult, requestIdOf } from './vendor-result.ts';
 
@@ -50,6 +53,7 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       const vendorKey = await vendorKeyOf(caller, attempt.provider);
       if (vendorKey === null) {
         reading ??= keyUnreadable(run, attempt);
+        run.tried.add(attempt, 'no-key');
         continue;
       }
       const { reasoningLevel } = admission.allowed;
@@ -57,11 +61,14 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       // Every attempt gets an equal share of the remaining time, and so the last one gets all of it.
       const timeoutMs = Math.max(1, (untilMs - Date.now()) / (attempts.length - index));
       vendorAsked = true;
-      const result = await askVendor(run, current, body, vendorKey, { timeoutMs, presence });
-      if (result.kind === 'stream') return answerStream(run, current, result, presence);
+      const { result, addsUsage } = await askVendor(run, current, body, vendorKey, { timeoutMs, presence });
+      run.tried.add(attempt, result);
+      if (result.kind === 'stream') return answerStream(run, current, result, addsUsage, presence);
       reading = readResult(result, vendorKey, dialect.errorBody);
-      if (result.kind === 'answer')
+      if (result.kind === 'answer') {
+        reading.headers = result.headers;
         reading.answer.headers[GATEWAY_HEADERS.requestId] = requestIdOf(result.headers) ?? run.requestId;
+      }
       // No further model is asked for a caller that has left.
       if (!reading.retryable || presence.hasLeft) break;
       if (reading.usage === null) lost ??= { current, reading };
@@ -85,32 +92,46 @@ function askVendor(
   { attempt, effort: { effort } }: CurrentAttempt,
   request: ModelRequest,
   vendorKey: string,
-  limits: Pick<VendorRequest, 'timeoutMs' | 'presence'>,
-): Promise<VendorResult> {
-  const { dialect, admission } = run;
-  const { provider, model } = attempt;
+  { timeoutMs, presence }: Pick<VendorRequest, 'timeoutMs' | 'presence'>,
+): Promise<AskedResult> {
+  const { dialect, admission, caller } = run;
+  const { organizationId, vendors } = caller.organization;
+  const { provider, model, baseUrl } = attempt;
   const ceiling = ceilingOf(admission.allowed.reasoningLevel);
-  const body = dialect.vendorBody(request, { provider, model, effort, ceiling });
   const perAnswer = tokensPerAnswer(attempt, admission);
-  return requestVendor({
-    url: dialect.vendorUrl(attempt, request),
-    method: 'POST',
-    headers: dialect.vendorHeaders(vendorKey),
-    body: perAnswer === null ? body : withOutputBound(body, { provider, path: dialect.endpoint }, perAnswer),
-    ...limits,
-    responseType: request.stream === true ? 'events' : 'text',
-  });
+  const untilMs = Date.now() + timeoutMs;
+  const bodyOf = (addsUsage: boolean) => dialect.vendorBody(request, { provider, model, effort, ceiling, addsUsage });
+  const addsUsage = bodyOf(true).stream_options !== request.stream_options;
+  const send = (asksUsage: boolean) => {
+    const body = bodyOf(asksUsage);
+    const bounded = perAnswer === null ? body : withOutputBound(body, { provider, path: dialect.endpoint }, perAnswer);
+    return requestVendor({
+      url: dialect.vendorUrl(attempt, request),
+      method: 'POST',
+      headers: {
+        ...dialect.vendorHeaders(vendorKey),
+        ...run.toVendor,
+        ...vendors.get(provider)?.headers,
+        'content-type': 'application/json',
+      },
+      // What is not changed is sent as it came.
+      body: run.text.changed(run.request, bounded),
+      timeoutMs: Math.max(1, untilMs - Date.now()),
+      ...(presence && { presence }),
+      responseType: request.stream === true ? 'events' : 'text',
+    });
+  };
+  return askedForUsage(`${organizationId} ${baseUrl}`, addsUsage, send);
 }
 
-async function answerWhole(
-  run: Run,
-  { attempt, effort }: CurrentAttempt,
-  { answer, usage, withoutUsage, searches, modelUsed, vendorReportedCostUSD, effort: reported, error }: Reading,
-): Promise<GatewayAnswer> {
+async function answerWhole(run: Run, { attempt, effort }: CurrentAttempt, reading: Reading): Promise<GatewayAnswer> {
+  const { answer, usage, withoutUsage, searches, modelUsed, vendorReportedCostUSD, effort: reported, error } = reading;
   const headers = {
     [GATEWAY_HEADERS.requestId]: run.requestId,
     ...answer.headers,
     ...headersOf(run, attempt),
+    // A retry under the key of a call that has failed gets the stored answer.
+    ...(run.keyed && answer.status >= 400 && { [GATEWAY_HEADERS.shouldRetry]: 'false' }),
   };
   const whole = { ...answer, headers };
   const estimate =
@@ -135,7 +156,10 @@ async function answerWhole(
     },
     { modelUsed, effort: reported },
   );
-  return { ...whole, headers: { ...headers, ...costHeader(ended?.ok ? ended.costNanoUsd : null, answer.status) } };
+  const told = ended?.ok ? { ...costHeader(ended.costNanoUsd, answer.status), ...limitHeaders(ended.left) } : {};
+  const own = { ...headers, ...told };
+  // What a vendor says of its limits is of the moment, and not stored.
+  return { ...whole, headers: withVendorHeaders(own, reading.headers ?? new Headers(), run.session !== undefined) };
 }
 
 /** The key of the vendor was encrypted under a secret that is not in use any more. */

@@ -27,6 +27,8 @@ export interface StoredAnswer {
   body: string;
   /** The body is the vendor's stream, before the dialect's transform. */
   isStream?: true;
+  /** What the dialect's transform needs to know of a stream. */
+  addsUsage?: boolean;
 }
 
 /** What is stored of a whole answer; `undefined` where it is too large. */
@@ -43,15 +45,15 @@ function fits(text: string, bytesMax: number): boolean {
 /** Replays the answer of the first request. `transformOf` creates the dialect's transform for a stored stream. */
 export function replayedAnswer(
   { response, end }: StoredServiceCall,
-  transformOf: (cost: StreamCost) => Transform | undefined,
+  transformOf: (cost: StreamCost, addsUsage: boolean) => Transform | undefined,
 ): GatewayAnswer {
-  const { status, headers, body, isStream } = response as StoredAnswer;
+  const { status, headers, body, isStream, addsUsage = true } = response as StoredAnswer;
   const replayed = { ...headers, [REPLAY_HEADER]: 'true' };
   if (!isStream) {
     const costNanoUsd = end.costUsdNano === undefined ? null : BigInt(end.costUsdNano);
     return { status, headers: { ...replayed, ...costHeader(costNanoUsd, status) }, body };
   }
-  const transform = transformOf(async () => (end.pricingStatus === 'FINAL' ? end.costUSD : null));
+  const transform = transformOf(async () => (end.pricingStatus === 'FINAL' ? end.costUSD : null), addsUsage);
   return { status, headers: replayed, body: replayedStream(body, transform) };
 }
 

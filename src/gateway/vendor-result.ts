@@ -20,6 +20,8 @@ import { errorAnswer, type Refused, refusalAnswer, refuseCall, wireError } from 
 
 export interface Reading {
   answer: WholeAnswer;
+  /** The headers of the vendor's answer. */
+  headers?: Headers;
   usage: Outcome['usage'];
   /** The answer, parsed, where it came without usage. */
   withoutUsage?: unknown;
@@ -51,7 +53,8 @@ export function readResult(result: WholeResult, vendorKey: string, errorBody: Er
     case 'unreachable':
       return failed(refuseCall('VENDOR_UNREACHABLE', result.message), NO_USAGE, true, errorBody);
     case 'broken':
-      return failed(refuseCall('VENDOR_ANSWER_BROKEN', result.message), null, false, errorBody);
+      // It broke off, which need not happen again.
+      return failed(refuseCall('VENDOR_ANSWER_BROKEN', result.message, { retry: true }), null, false, errorBody);
     case 'answer':
       return result.ok ? readSuccess(result, errorBody) : readError(result, vendorKey, errorBody);
   }

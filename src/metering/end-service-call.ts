@@ -6,6 +6,7 @@
 import { resolvePriceFor } from '../catalog/prices.ts';
 import type { EndCallData } from '../contract/calls.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
+import type { Left } from '../contract/limit-headers.ts';
 import type { CallReport, Reasoning } from '../domain/call-report.ts';
 import type { Estimate } from '../domain/lost-call.ts';
 import type { NanoUsd } from '../domain/money.ts';
@@ -57,6 +58,7 @@ export type EndedServiceCall =
       costNanoUsd: NanoUsd | null;
       /** Where it was wanted. */
       answer: Accepted<EndCallData> | null;
+      left: Left;
     };
 
 export async function endServiceCall(caller: Caller, callId: string, outcome: Outcome): Promise<EndedServiceCall> {
@@ -67,11 +69,12 @@ export async function endServiceCall(caller: Caller, callId: string, outcome: Ou
   const address = customerByName(caller.env, caller.organization.organizationId, outcome.customerId);
   const end = JSON.parse(await ask(address, (customer) => customer.endServiceCall(text))) as ServiceCallEnd;
   if (!end.ok) return end;
-  const { costNanoUsd, answer } = end;
+  const { costNanoUsd, answer, left } = end;
   return {
     ok: true,
     costNanoUsd: costNanoUsd === null ? null : BigInt(costNanoUsd),
     answer: answer && { ok: true, ...answer, replayed: false },
+    left,
   };
 }
 

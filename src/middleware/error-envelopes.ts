@@ -15,6 +15,7 @@ import {
   refuse,
   type SerializedAnswer,
 } from '../contract/errors.ts';
+import { limitHeaders, rollingHeaders } from '../contract/limit-headers.ts';
 import type { LookupErrorCode } from '../contract/model-lookup.ts';
 import { log } from '../platform/log.ts';
 import { thrownRefusal } from '../platform/unavailable.ts';
@@ -35,6 +36,7 @@ const LOOKUP_STATUS: Record<LookupErrorCode, 400 | 405 | 500 | 503> = {
 export function answerResponse(c: AppContext, answer: Answer<unknown> | SerializedAnswer): Response {
   if (!answer.ok) return refusalResponse(c, answer.refusal);
   if (answer.replayed) c.header(REPLAY_HEADER, 'true');
+  for (const [name, value] of Object.entries(limitHeaders(answer.left))) c.header(name, value);
   const text = answer.text ?? answerText(answer as Accepted<unknown>);
   // The text is a JSON object; the correlation id becomes its last member.
   return c.body(`${text.slice(0, -1)},"correlationId":${JSON.stringify(c.get('correlationId'))}}`, 200, typeOf(c));
@@ -45,6 +47,7 @@ export function refusalResponse(c: AppContext, refusal: Refusal): Response {
   const status = ERROR_STATUS[code];
   const wait = retryAfter(refusal, status);
   if (wait !== null) c.header('Retry-After', wait);
+  for (const [name, value] of Object.entries(rollingHeaders(refusal.rolling))) c.header(name, value);
   if (status === 401) c.header('WWW-Authenticate', 'Bearer');
   return c.json(
     {

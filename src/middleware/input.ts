@@ -23,14 +23,14 @@ export function requireAccept(accepted: string | null): Result {
  * The JSON of the body: 415 unless a body that is there is JSON; 413 while it is read, where it has too many bytes,
  * values or levels; 400 for bytes that are not JSON in UTF-8. No body is an empty object.
  */
-export async function readJson(c: AppContext, bytesMax: number): Promise<Result<{ value: unknown }>> {
+export async function readJson(c: AppContext, bytesMax: number): Promise<Result<{ value: unknown; text: string }>> {
   const typed = checkType(c, isJsonType, 'the Content-Type of a body must be application/json');
   if (!typed.ok) return typed;
   const json = await readJsonBody(c.req.raw, bytesMax);
   if (json.ok) return json;
   switch (json.broken) {
     case 'empty':
-      return { ok: true, value: {} };
+      return { ok: true, value: {}, text: '{}' };
     case 'bytes':
       return tooLarge(bytesMax);
     case 'values':

@@ -8,6 +8,7 @@ import type { BeginCallData, EndCallData } from '../contract/calls.ts';
 import type { CompressPromptRequest } from '../contract/compression.ts';
 import type { CustomerState } from '../contract/entitlements.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
+import type { Left } from '../contract/limit-headers.ts';
 import type { OperatorCustomer } from '../contract/operator-customers.ts';
 import type { Account, ChangeStrategy, Contact } from '../domain/account.ts';
 import type { CallBound } from '../domain/bound.ts';
@@ -84,6 +85,8 @@ export interface Admission
   outputTokens: Partial<Record<Tier, number>>;
   /** Present where credit pays: for which tiers, and how much of the output is held where it is held in steps. */
   credit?: { tiers: Tier[]; heldTokens?: number };
+  /** What is left after it; absent of a replay. */
+  left?: Left;
 }
 
 /** The part of an answer that goes to the caller of an operation. */
@@ -139,6 +142,7 @@ export type ServiceCallEnd =
       costNanoUsd: string | null;
       /** Where it was wanted. */
       answer: AnswerBody<EndCallData> | null;
+      left: Left;
     };
 
 /** An open call wants to hold more output tokens on credit. */

@@ -32,7 +32,7 @@ export function setVendor(
   request: OperatorRequest,
   organizationId: string,
   provider: string,
-  { apiKey, baseUrl: given, useReportedCost = false }: SetVendorRequest,
+  { apiKey, baseUrl: given, useReportedCost = false, headers = {} }: SetVendorRequest,
 ): Promise<Answer<Vendor>> {
   return commitChange<Vendor>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
@@ -53,7 +53,7 @@ export function setVendor(
       organizationId,
       subject: provider,
       before: before ? present(before) : null,
-      after: present({ provider, baseUrl, keyHint, useReportedCost }),
+      after: present({ provider, baseUrl, keyHint, useReportedCost, headers }),
       statements: [
         saveVendor(request.env, {
           organizationId,
@@ -62,13 +62,14 @@ export function setVendor(
           sealedKey,
           keyHint,
           useReportedCost,
+          headers,
           updatedAtMs: nowMs,
         }),
       ],
       // Also a new vendor: isolates have cached the organization's configuration without it.
       replaces: true,
       code: 'VENDOR_SAVED',
-      data: present({ provider, baseUrl, keyHint, useReportedCost }),
+      data: present({ provider, baseUrl, keyHint, useReportedCost, headers }),
     };
   });
 }
@@ -121,6 +122,6 @@ function noVendor() {
   return refuse('NOT_FOUND', 'no such vendor');
 }
 
-function present({ provider, baseUrl, keyHint, useReportedCost }: Omit<VendorRow, 'updatedAtMs'>): Vendor {
-  return { provider, baseUrl, keyHint, useReportedCost };
+function present({ provider, baseUrl, keyHint, useReportedCost, headers }: Omit<VendorRow, 'updatedAtMs'>): Vendor {
+  return { provider, baseUrl, keyHint, useReportedCost, headers: headers ?? {} };
 }

@@ -8,7 +8,8 @@
 export type JsonBound = 'values' | 'levels';
 
 export type ParsedJson =
-  | { ok: true; value: unknown }
+  /** The value, and the text that stands for it. */
+  | { ok: true; value: unknown; text: string }
   | { ok: false; broken: JsonBound }
   | { ok: false; broken: 'syntax'; reason: string };
 
@@ -45,7 +46,8 @@ export function parseJson(json: string | Uint8Array, bounds?: JsonBounds): Parse
     if (count.broken !== null) return { ok: false, broken: count.broken };
   }
   try {
-    return { ok: true, value: JSON.parse(typeof json === 'string' ? json : utf8.decode(json)) };
+    const text = typeof json === 'string' ? json : utf8.decode(json);
+    return { ok: true, value: JSON.parse(text), text };
   } catch (error) {
     return { ok: false, broken: 'syntax', reason: (error as Error).message };
   }

@@ -7,13 +7,13 @@ import { cors } from 'hono/cors';
 import { CORRELATION_HEADER, REPLAY_HEADER } from '../contract/envelope.ts';
 import { type Refusal, type Result, refuse } from '../contract/errors.ts';
 import {
-  CUSTOMER_HEADER,
   GATEWAY_BODY_BYTES_MAX,
   GATEWAY_HEADERS,
   type GatewayOperation,
   gatewayOperations,
   type ModelOperation,
 } from '../contract/gateway.ts';
+import { LIMIT_HEADERS } from '../contract/limit-headers.ts';
 import type { GatewayAnswer } from '../gateway/answer.ts';
 import { uploadFile } from '../gateway/batches/upload.ts';
 import { createBatch, readBatch } from '../gateway/batches/use-cases.ts';
@@ -26,8 +26,11 @@ import { DIALECTS } from '../gateway/dialects/dialects.ts';
 import { googleError } from '../gateway/dialects/google.ts';
 import { openAiError } from '../gateway/dialects/openai.ts';
 import { refusalAnswer } from '../gateway/error-envelope.ts';
+import { headerLabels } from '../gateway/identify.ts';
+import { LIFECYCLE_HEADERS } from '../gateway/lifecycle-headers.ts';
 import { listModels, retrieveModel } from '../gateway/list-models.ts';
 import { passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
+import { headersToVendor } from '../gateway/passed-headers.ts';
 import { closedField } from '../gateway/session-rules.ts';
 import type { ApiStyle, SessionCredential } from '../middleware/check-request.ts';
 import { type AppContext, type AppEnv, NO_STORE } from '../middleware/context.ts';
@@ -42,7 +45,13 @@ const PREFLIGHT_SECONDS = 7_200;
 const browsers = cors({
   origin: '*',
   allowMethods: ['POST'],
-  exposeHeaders: [...Object.values(GATEWAY_HEADERS), REPLAY_HEADER, 'Retry-After'],
+  exposeHeaders: [
+    ...Object.values(GATEWAY_HEADERS),
+    ...Object.values(LIMIT_HEADERS),
+    ...LIFECYCLE_HEADERS,
+    REPLAY_HEADER,
+    'Retry-After',
+  ],
   maxAge: PREFLIGHT_SECONDS,
 });
 
@@ -76,14 +85,23 @@ function errorBodyOf(path: string): ErrorBody {
   return ERROR_BODIES.find(([pattern]) => pattern.test(path))?.[1] ?? openAiError;
 }
 
+/** The answer to a path under `/v1/` that is no route. */
+export function gatewayNotFound(c: AppContext): Response {
+  const routes = Object.values<GatewayOperation>(gatewayOperations).map(({ method, path }) => `${method} ${path}`);
+  const { refusal } = refuse('NOT_FOUND', `no route has the path ${c.req.path}; there are ${routes.join(', ')}`);
+  return respond(c, refusalAnswer(refusal, errorBodyOf(c.req.path)));
+}
+
 function mountModels(app: Hono<AppEnv>): void {
   const call =
     (dialect: Dialect): Handler<ModelOperation> =>
-    (c, { body }) =>
+    (c, { body, text }) =>
       callModel(callerOf(c), {
         dialect,
         request: requestOf(c, dialect, body),
-        customerHeader: c.req.header(CUSTOMER_HEADER) ?? null,
+        text,
+        labels: labelsOf(c),
+        toVendor: toVendorOf(c),
         headerKey: headerKeyOf(c),
         session: c.get('credential').session,
         requestId: c.get('correlationId'),
@@ -112,7 +130,9 @@ function modelInPath(c: AppContext): string {
 }
 
 function mountFiles(app: Hono<AppEnv>): void {
-  mount(app, gatewayOperations.uploadFile, (c, { body }) => uploadFile(callerOf(c), body, c.get('correlationId')));
+  mount(app, gatewayOperations.uploadFile, (c, { body }) =>
+    uploadFile(callerOf(c), body, toVendorOf(c), c.get('correlationId')),
+  );
   pass(app, gatewayOperations.listFiles, () => 'files');
   pass(app, gatewayOperations.retrieveFile, (id) => `files/${id}`);
   pass(app, gatewayOperations.deleteFile, (id) => `files/${id}`);
@@ -123,7 +143,7 @@ function mountBatches(app: Hono<AppEnv>): void {
   mount(app, gatewayOperations.createBatch, (c, { body }) =>
     createBatch(callerOf(c), {
       request: body,
-      customerHeader: c.req.header(CUSTOMER_HEADER) ?? null,
+      labels: labelsOf(c),
       headerKey: headerKeyOf(c),
       requestId: c.get('correlationId'),
     }),
@@ -142,7 +162,8 @@ function pass(app: Hono<AppEnv>, operation: GatewayOperation, path: (id: string)
     const id = c.req.param('id') ?? 'none';
     if (!VENDOR_ID.test(id)) return notFound();
     const address = path(id) + new URL(c.req.url).search;
-    return passThrough(callerOf(c), { method: operation.method, path: address }, c.get('correlationId'));
+    const passed = { method: operation.method, path: address, headers: toVendorOf(c) };
+    return passThrough(callerOf(c), passed, c.get('correlationId'));
   });
 }
 
@@ -188,6 +209,15 @@ function respond(c: AppContext, { status, headers, body }: GatewayAnswer): Respo
     [GATEWAY_HEADERS.requestId]: correlationId,
   };
   return new Response(body, { status, headers: { ...own, ...headers } });
+}
+
+function labelsOf(c: AppContext) {
+  return headerLabels((name) => c.req.header(name));
+}
+
+/** The headers of the request that a vendor gets: of a browser none. */
+function toVendorOf(c: AppContext): Record<string, string> {
+  return c.get('credential').session ? {} : headersToVendor((name) => c.req.header(name));
 }
 
 function notFound(): GatewayAnswer {

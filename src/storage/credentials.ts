@@ -51,6 +51,8 @@ export interface VendorCredential {
   sealedKey: string;
   /** A cost that the vendor itself reports is the call's cost. */
   useReportedCost: boolean;
+  /** Headers that each request gets. */
+  headers: Readonly<Record<string, string>>;
 }
 
 export interface Credential {
@@ -165,9 +167,9 @@ async function configOf(
     models,
     prices: ownPricesOf(prices),
     vendors: new Map(
-      vendors.map(({ provider, baseUrl, sealedKey, useReportedCost }) => [
+      vendors.map(({ provider, baseUrl, sealedKey, useReportedCost, headers }) => [
         provider,
-        { baseUrl, sealedKey, useReportedCost },
+        { baseUrl, sealedKey, useReportedCost, headers: headers ?? {} },
       ]),
     ),
     vendorOrigins: vendors.map(({ baseUrl }) => new URL(baseUrl).origin),

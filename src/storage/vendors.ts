@@ -11,7 +11,7 @@ export const VENDORS_MAX = 100;
 
 export type VendorRow = Pick<
   typeof vendorCredentials.$inferSelect,
-  'provider' | 'baseUrl' | 'keyHint' | 'useReportedCost' | 'updatedAtMs'
+  'provider' | 'baseUrl' | 'keyHint' | 'useReportedCost' | 'headers' | 'updatedAtMs'
 >;
 
 /** Without their keys. */
@@ -20,6 +20,7 @@ const COLUMNS = {
   baseUrl: vendorCredentials.baseUrl,
   keyHint: vendorCredentials.keyHint,
   useReportedCost: vendorCredentials.useReportedCost,
+  headers: vendorCredentials.headers,
   updatedAtMs: vendorCredentials.updatedAtMs,
 };
 

@@ -7,7 +7,9 @@
  * no outcome, no message and no log.
  */
 
+import { isConnectionHeader } from '../domain/vendor-headers.ts';
 import { hasTooManyValues, JSON_VALUES_MAX, parseAnswer } from '../platform/json.ts';
+import { SERVICE_VERSION } from '../platform/version.ts';
 import type { Presence } from './presence.ts';
 
 /** The largest answer that is read. The largest answers of models are batches of embeddings. */
@@ -56,25 +58,8 @@ export type WholeResult = Exclude<VendorResult, { kind: 'stream' }>;
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** Headers of the connection, and headers that the runtime sets itself. */
-const DROPPED_NAMES = new Set([
-  'accept-encoding',
-  'connection',
-  'content-length',
-  'expect',
-  'forwarded',
-  'host',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'true-client-ip',
-  'upgrade',
-  'via',
-  'x-real-ip',
-]);
-/** Headers in which proxies describe the caller; a vendor would believe them. */
-const DROPPED_PREFIXES = ['cf-', 'proxy-', 'x-forwarded-'];
+/** How vendors see who asks, unless the request says it itself. */
+const USER_AGENT = `callmeter/${SERVICE_VERSION}`;
 
 export async function requestVendor(
   request: VendorRequest & { responseType: 'json' | 'text' },
@@ -162,7 +147,7 @@ function headersOf(
   const headers = new Map<string, string>();
   for (const [name, value] of Object.entries(given)) {
     const lower = name.toLowerCase();
-    if (DROPPED_NAMES.has(lower) || DROPPED_PREFIXES.some((prefix) => lower.startsWith(prefix))) continue;
+    if (isConnectionHeader(lower)) continue;
     if (!HEADER_NAME.test(name)) return 'a header of the request has a name that cannot travel';
     if (typeof value !== 'string' || !HEADER_VALUE.test(value))
       return `the header ${lower} has a value that cannot travel`;
@@ -171,6 +156,7 @@ function headersOf(
     headers.set(lower, before === undefined ? value : `${before}, ${value}`);
   }
   if (contentType !== undefined && !headers.has('content-type')) headers.set('content-type', contentType);
+  if (!headers.has('user-agent')) headers.set('user-agent', USER_AGENT);
   return Object.fromEntries(headers);
 }
 

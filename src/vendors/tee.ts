@@ -80,6 +80,12 @@ export interface MeterOptions {
   written?: Written;
   /** A stream without a limit writes what it likes. With one, each event waits until it is whole. */
   limit?: StreamLimit;
+  /**
+   * The events with which server-sent events end for the caller where the vendor broke them off, and did not say why;
+   * `last` is the last event, parsed. Each event then waits until it is whole. Without it, and in another form, the
+   * caller's stream breaks as the vendor's did.
+   */
+  broken?(end: StreamOutcome['end'], last: Fields | null): string;
 }
 
 export function meterStream(body: ReadableStream<Uint8Array>, options: MeterOptions): ReadableStream<Uint8Array> {
@@ -103,6 +109,11 @@ class MeteredStream {
   /** Set once, when the stream ends; resolves when `onEnd` is done. */
   #ended: Promise<void> | null = null;
   #failed = false;
+  /** The events that tell the caller of a stream that broke off. */
+  #closing: string | null = null;
+  /** The last event, parsed, and the form of the stream. */
+  #last: Fields | null = null;
+  #form: Block['form'] = 'sse';
   #clientLeft = false;
   #drainedBytes = 0;
   /** The output tokens for which the limit was asked last. */
@@ -121,7 +132,7 @@ class MeteredStream {
     this.#reader = body.getReader();
     this.#options = options;
     this.#usage = new StreamUsage({ written: options.written });
-    this.#byEvent = options.transform !== undefined || options.limit !== undefined;
+    this.#byEvent = [options.transform, options.limit, options.broken].some((option) => option !== undefined);
   }
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
@@ -133,7 +144,8 @@ class MeteredStream {
       if (this.#ended) {
         await this.#ended;
         if (this.#clientLeft) return;
-        if (this.#failed) controller.error(new Error("the vendor's stream broke off"));
+        if (this.#closing !== null) controller.enqueue(this.#encoder.encode(this.#closing));
+        if (this.#failed && this.#closing === null) controller.error(new Error("the vendor's stream broke off"));
         else controller.close();
         return;
       }
@@ -201,9 +213,13 @@ class MeteredStream {
   }
 
   async #takeRest(): Promise<Uint8Array> {
-    if (this.#byEvent) return this.#pass(this.#blocks.end());
-    this.#usage.end();
-    return new Uint8Array();
+    if (!this.#byEvent) {
+      this.#usage.end();
+      return new Uint8Array();
+    }
+    const rest = await this.#pass(this.#blocks.end());
+    // An event that broke off is none.
+    return this.#options.broken && this.#form === 'sse' && !this.#usage.finished ? new Uint8Array() : rest;
   }
 
   /** What the caller gets of these blocks: up to the first whose text is more than the limit allows. */
@@ -212,6 +228,8 @@ class MeteredStream {
     const parts: Uint8Array[] = [];
     for (const { bytes, event, form } of blocks) {
       const body = event && this.#usage.read(event);
+      this.#last = body ?? this.#last;
+      this.#form = form;
       const allowed = limit === undefined || this.#allows(limit);
       if (allowed !== true && !(await allowed)) {
         // It may have ended for another reason while the answer was awaited.
@@ -254,6 +272,7 @@ class MeteredStream {
     } catch (error) {
       log('error', 'stream_closing_failed', {}, error);
       this.#failed = true;
+      this.#closing = this.#options.broken?.('stopped', this.#last) ?? null;
       return new Uint8Array();
     }
   }
@@ -267,7 +286,10 @@ class MeteredStream {
     if (this.#ended) return;
     clearTimeout(this.#watch);
     this.#failed = failed;
-    const { failed: failure } = this.#usage;
+    const { failed: failure, truncated, empty } = this.#usage;
+    const brokeOff = failed || (end === 'vendor_cut' && (truncated || empty));
+    if (brokeOff && failure === null && this.#form === 'sse')
+      this.#closing = this.#options.broken?.(end, this.#last) ?? null;
     this.#ended = this.#report({
       end,
       completed,

@@ -3,6 +3,7 @@
  * reservation remains.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { APIError } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/contract/gateway.ts';
 import { type Fault, tokensOf } from '../support/vendor.ts';
@@ -124,8 +125,14 @@ describe('a stream', () => {
     expect(outcome).toMatchObject({ http, call, used });
     if (call === COMPLETED || fault.endsWith('usage')) expect(said(outcome.text)).toBe(REPLY);
     // The caller sees that it did not end well.
-    if (fault === 'cut' || fault === 'silent') expect(outcome.broke).toBe(true);
-    expect(outcome.text).not.toMatch(/"usage":\{/);
+    const code = { cut: 'VENDOR_STREAM_CUT', 'end-early': 'VENDOR_STREAM_CUT', silent: 'VENDOR_TIMEOUT' }[
+      fault as string
+    ];
+    const [end = ''] = outcome.text.split('\n\n').slice(-2);
+    if (code) expect(JSON.parse(end.slice('data: '.length))).toMatchObject({ error: { code, type: 'server_error' } });
+    expect(outcome.broke).toBe(false);
+    // Usage beside choices is the vendor's own; only what the gateway asked for is taken out.
+    if (fault !== 'usage-in-choices') expect(outcome.text).not.toMatch(/"usage":\{/);
   });
 
   test('of 20 MB passes completely, with its usage', async () => {
@@ -149,7 +156,33 @@ describe('a stream', () => {
     ['split', COMPLETED],
     ['no-usage', { status: 'COMPLETED', ...UNKNOWN }],
   ])('of responses, %s', async (fault, call) => {
-    expect(await meet(fault, { stream: true }, '/v1/responses')).toMatchObject({ http: 200, call });
+    expect(await meet(fault, { stream: true }, '/v1/responses')).toMatchObject({ http: 200, broke: false, call });
+  });
+
+  test.each<[Fault, string]>([
+    ['cut', 'VENDOR_STREAM_CUT'],
+    ['end-early', 'VENDOR_STREAM_CUT'],
+    ['silent', 'VENDOR_TIMEOUT'],
+  ])('that breaks (%s) ends with an error that the SDK throws, and nothing is uncaught', async (fault, code) => {
+    const [content, before] = [`x [fail:${fault}] [reply:8]`, setting.server.output().length];
+    const chat = async () => {
+      const messages = [{ role: 'user' as const, content }];
+      const stream = await tenant.openai.chat.completions.create({ model: 'gpt-5.2', messages, stream: true });
+      for await (const chunk of stream) expect(chunk.choices).toHaveLength(1);
+    };
+    const responses = async () => {
+      const stream = await tenant.openai.responses.create({ model: 'gpt-5.2', input: content, stream: true });
+      for await (const event of stream) expect(event.sequence_number).toEqual(expect.any(Number));
+    };
+    for (const ask of [chat, responses]) {
+      const error = await ask().then(
+        () => null,
+        (thrown) => thrown,
+      );
+      expect(error).toBeInstanceOf(APIError);
+      expect(error.code).toBe(code);
+    }
+    expect(setting.server.output().slice(before)).not.toMatch(/uncaught|broke off/i);
   });
 });
 

@@ -100,6 +100,66 @@ describe('the official SDK', () => {
     expect(chunks.filter((chunk) => chunk.usage)).toHaveLength(1);
   });
 
+  test('chat, streamed from a vendor that refuses stream_options: it is asked without, and not asked again', async () => {
+    const ask = async () => {
+      const content = 'hi [fail:no-stream-options] [reply:3]';
+      const stream = await tenant.openai.chat.completions.create({
+        model: 'acme/some-model',
+        messages: [{ role: 'user', content }],
+        stream: true,
+      });
+      return (await all(stream)).map((chunk) => chunk.choices[0]?.delta.content ?? '').join('');
+    };
+    const before = setting.vendor.requests.length;
+    expect([await ask(), await ask()]).toEqual(['héllo 世界 👋🏽', 'héllo 世界 👋🏽']);
+    const asked = setting.vendor.requests.slice(before).map(({ body }) => 'stream_options' in body);
+    expect(asked).toEqual([true, false, false]);
+  });
+
+  test("the SDK's own headers reach the vendor, and labels come as headers of a client whose body is fixed", async () => {
+    const openai = tenant.sdk({
+      organization: 'org_1',
+      project: 'proj_1',
+      defaultHeaders: {
+        'OpenAI-Beta': 'x=v1',
+        'x-usage-customer-id': 'labelled',
+        'x-usage-feature': 'chat',
+        'x-usage-tags': 'web, beta',
+      },
+    });
+    const { response } = await openai.chat.completions.create({ model: 'gpt-5.2', messages }).withResponse();
+    expect(last()?.headers).toMatchObject({
+      'openai-organization': 'org_1',
+      'openai-project': 'proj_1',
+      'openai-beta': 'x=v1',
+      'user-agent': expect.stringMatching(/^callmeter\/\d/),
+    });
+    expect(Object.keys(last()?.headers ?? {}).filter((name) => /^x-(?:usage|stainless)/.test(name))).toEqual([]);
+    expect(await tenant.call(response.headers.get('x-service-call-id') ?? '')).toMatchObject({
+      customerId: 'labelled',
+    });
+    const wrong = openai.chat.completions.create({ model: 'gpt-5.2', messages }, { headers: { 'x-usage-tags': ',' } });
+    expect((await refusalOf(BadRequestError, wrong)).param).toBe('x-usage-tags');
+  });
+
+  test('a path that the gateway does not have: NotFoundError that says what there is', async () => {
+    const speech = tenant.openai.audio.speech.create({ model: 'gpt-4o-mini-tts', voice: 'alloy', input: 'x' });
+    const error = await refusalOf(NotFoundError, speech);
+    expect([error.code, error.message]).toEqual(['NOT_FOUND', expect.stringContaining('POST /v1/chat/completions')]);
+    const slashed = tenant.sdk({ baseURL: `${setting.server.url}/v1/` });
+    expect((await slashed.models.list()).data.length).toBeGreaterThan(0);
+    const response = await tenant.send('/v1/chat/completions/', { body: { model: 'gpt-5.2', messages } });
+    expect(response.status).toBe(200);
+  });
+
+  test('a fallback says how each attempt ended', async () => {
+    setting.vendor.fail('503');
+    const { response } = await tenant.openai.chat.completions
+      .create({ model: 'gpt-5.2', models: ['anthropic/claude-haiku-4-5'], messages } as never)
+      .withResponse();
+    expect(response.headers.get('x-service-attempts')).toBe('openai/gpt-5.2=503, anthropic/claude-haiku-4-5=200');
+  });
+
   test('tools, whole and streamed', async () => {
     const tools = [{ type: 'function' as const, function: { name: 'weather', parameters: { type: 'object' } } }];
     const request = { model: 'openai/gpt-5.2', messages: [{ role: 'user' as const, content: 'use it [tool]' }], tools };
@@ -275,7 +335,7 @@ describe('who is metered', () => {
 describe('refusals', () => {
   test('an invalid key: AuthenticationError', async () => {
     const error = await refusalOf(AuthenticationError, tenant.sdk({ apiKey: `utk-${'x'.repeat(43)}` }).models.list());
-    expect(error).toMatchObject({ code: 'UNAUTHORIZED', type: 'invalid_api_key' });
+    expect(error).toMatchObject({ code: 'invalid_api_key', type: 'invalid_request_error' });
     expect(error.requestID).toMatch(/^[\da-f-]{36}$/);
   });
 

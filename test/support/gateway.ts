@@ -14,7 +14,12 @@ const app = createApp();
 const PLAN = { name: 'P', limitType: 'BLOCK', reasoningLevel: 'MEDIUM', limits: { premiumCalls: 1_000 } };
 export const BASE_URL = 'https://vendor.example.com/v1';
 
-type Answers = (url: string, body: Record<string, unknown>) => Response | Promise<Response>;
+/** What a vendor is sent, beside the parsed body. */
+interface Sent {
+  headers: Record<string, string>;
+  text: string;
+}
+type Answers = (url: string, body: Record<string, unknown>, sent: Sent) => Response | Promise<Response>;
 const silent: Answers = () => {
   throw new Error('the test does not say what the vendor answers');
 };
@@ -24,8 +29,9 @@ export const vendor = { answers: silent };
 beforeEach(() => {
   vendor.answers = silent;
   vi.spyOn(globalThis, 'fetch').mockImplementation(async (url, init) => {
-    const { body } = (init ?? {}) as { body?: unknown };
-    return vendor.answers(String(url), typeof body === 'string' ? JSON.parse(body) : {});
+    const { body, headers = {} } = (init ?? {}) as { body?: unknown; headers?: Record<string, string> };
+    const text = typeof body === 'string' ? body : '{}';
+    return vendor.answers(String(url), JSON.parse(text), { headers, text });
   });
 });
 afterEach(() => vi.restoreAllMocks());
@@ -51,7 +57,7 @@ export const completion = (model: unknown) => ({
   usage,
 });
 /** One completion of whatever model is asked for. */
-export const answers: Answers = (_url, { model }) => Response.json(completion(model));
+export const answers = (_url: string, { model }: Record<string, unknown>) => Response.json(completion(model));
 
 /** Asks the gateway; `rest` waits for what goes on after the answer. */
 export async function ask(

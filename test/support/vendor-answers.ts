@@ -34,6 +34,8 @@ export const FAULTS = [
   'zero-usage',
   /** The usage stands in the last chunk that has choices. */
   'usage-in-choices',
+  /** 422 for a request with `stream_options`. */
+  'no-stream-options',
   'big',
 ] as const;
 export type Fault = (typeof FAULTS)[number];

@@ -86,6 +86,12 @@ async function handle(state: State, request: IncomingMessage, response: ServerRe
   if (!isAuthorized(vendor, record, url)) return sendFailure(response, vendor, 401);
   const prompt = promptOf(url, record.body);
   const fault = state.faults.shift() ?? prompt?.fault ?? null;
+  if (fault === 'no-stream-options' && 'stream_options' in record.body) {
+    const detail = [
+      { type: 'extra_forbidden', loc: ['body', 'stream_options'], msg: 'Extra inputs are not permitted' },
+    ];
+    return sendJson(response, 422, { detail });
+  }
   if (await failed(response, vendor, fault)) return;
   if (prompt) return send(response, prompt, fault);
   const found = stored(state, record, url.pathname);

@@ -49,7 +49,7 @@ function stopping(tokensMax: number, events?: object[]): typeof fetch {
       : (response.body as unknown as ReadableStream<Uint8Array>);
     const isChat = String(url).endsWith('/chat/completions');
     const closing = closingOf(String(url), request);
-    const transform = isChat ? chatCompletions.streamTransform(request, async () => null) : undefined;
+    const transform = isChat ? chatCompletions.streamTransform(request, async () => null, true) : undefined;
     if (!closing) throw new Error('the endpoint has streams');
     const limit: StreamLimit = {
       mayContinue: (tokens) => tokens <= tokensMax || Promise.resolve(false),

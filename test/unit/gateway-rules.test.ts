@@ -118,24 +118,66 @@ describe('the customer', () => {
   };
 
   test('is named by the body, the header, the session, or is the default', () => {
-    expect(begin({ customer: GatewayCustomer.parse('b') }, 'h', undefined)).toEqual({ customerId: 'b' });
-    expect(begin({ customer: GatewayCustomer.parse({ id: 'b', name: 'N', userId: 'u' }) }, null, undefined)).toEqual({
+    expect(begin({ customer: GatewayCustomer.parse('b') }, { customerId: 'h' }, undefined)).toEqual({
+      customerId: 'b',
+    });
+    expect(begin({ customer: GatewayCustomer.parse({ id: 'b', name: 'N', userId: 'u' }) }, {}, undefined)).toEqual({
       customerId: 'b',
       customerName: 'N',
       customerUserId: 'u',
     });
-    expect(begin({ customer: GatewayCustomer.parse({ userId: 'u' }) }, 'h', undefined)).toMatchObject({
+    expect(begin({ customer: GatewayCustomer.parse({ userId: 'u' }) }, { customerId: 'h' }, undefined)).toMatchObject({
       customerId: 'h',
       customerUserId: 'u',
     });
-    expect(begin({}, 'h', undefined)).toEqual({ customerId: 'h' });
-    expect(begin({ user: ' ' }, null, undefined)).toEqual({ customerId: 'default' });
-    expect(begin({ user: 'u'.repeat(300) }, null, undefined)).toMatchObject({ customerUserId: 'u'.repeat(255) });
-    expect(begin({ user: 'u' }, 's', session)).toEqual({ customerId: 's', customerUserId: 'u' });
-    expect(begin({}, 'other', session)).toMatchObject({ status: 403, code: 'CUSTOMER_FORBIDDEN' });
-    expect(begin({ user: 'other' }, null, { ...session, customerUserId: 'u' })).toMatchObject({
+    expect(begin({}, { customerId: 'h' }, undefined)).toEqual({ customerId: 'h' });
+    expect(begin({ user: ' ' }, {}, undefined)).toEqual({ customerId: 'default' });
+    expect(begin({ user: 'u'.repeat(300) }, {}, undefined)).toMatchObject({ customerUserId: 'u'.repeat(255) });
+    expect(begin({ user: 'u' }, { customerId: 's' }, session)).toEqual({ customerId: 's', customerUserId: 'u' });
+    expect(begin({}, { customerId: 'other' }, session)).toMatchObject({ status: 403, code: 'CUSTOMER_FORBIDDEN' });
+    expect(begin({ user: 'other' }, {}, { ...session, customerUserId: 'u' })).toMatchObject({
       customerUserId: 'u',
     });
+  });
+
+  test('and the labels can be named by headers, over which the body wins', () => {
+    const headers = { customerId: 'h', customerUserId: 'hu', feature: 'hf', tags: ' a, b ,c' };
+    expect(begin({}, headers, undefined)).toEqual({
+      customerId: 'h',
+      customerUserId: 'hu',
+      feature: 'hf',
+      tags: ['a', 'b', 'c'],
+    });
+    const nulls = { customer: null, feature: null, tags: null, user: null };
+    expect(begin(nulls, headers, undefined)).toEqual(begin({}, headers, undefined));
+    expect(begin({ user: 'u', feature: 'f', tags: [] }, headers, undefined)).toEqual({
+      customerId: 'h',
+      customerUserId: 'u',
+      feature: 'f',
+      tags: [],
+    });
+    expect(begin({ customer: { customerUserId: 'c' } }, headers, undefined)).toMatchObject({ customerUserId: 'c' });
+  });
+
+  test.each([
+    ['customerId', 'x'.repeat(256), 'x-usage-customer-id'],
+    ['customerId', '', 'x-usage-customer-id'],
+    ['customerUserId', ' ', 'x-usage-customer-user-id'],
+    ['feature', 'x'.repeat(201), 'x-usage-feature'],
+    ['tags', 'a,,b', 'x-usage-tags'],
+    ['tags', '', 'x-usage-tags'],
+    ['tags', Array(51).fill('t').join(), 'x-usage-tags'],
+  ])('a header %s of %j is refused by its name', (label, value, param) => {
+    expect(begin({ customer: { customerId: 'b' } }, { [label]: value }, undefined)).toMatchObject({
+      status: 400,
+      code: 'BAD_REQUEST',
+      param,
+      message: expect.stringContaining(`${param}: `),
+    });
+  });
+
+  test.each(['customerUserId', 'feature', 'tags'])('a session sends no header %s', (label) => {
+    expect(begin({}, { [label]: 'x' }, session)).toMatchObject({ status: 400, code: 'FIELD_NOT_ALLOWED' });
   });
 });
 

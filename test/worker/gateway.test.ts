@@ -185,7 +185,10 @@ test.each<[string, object[], string, string | undefined, object]>([
     vendor.answers = () => new Response(text, { headers: { 'Content-Type': 'text/event-stream' } });
     const tenant = await newTenant();
     const { response, callId, rest } = await ask(tenant.key, { stream: true });
-    expect(await response.text()).toBe(text);
+    const answered = await response.text();
+    // The caller is told of a failure as well.
+    expect(answered.startsWith(text)).toBe(true);
+    expect(answered.slice(text.length)).toEqual(code === undefined ? '' : expect.stringContaining(`"code":"${code}"`));
     await rest();
     const call = await callOf(tenant, callId);
     expect([call?.status, call?.outcome?.error?.code]).toEqual([status, code]);

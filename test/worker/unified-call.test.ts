@@ -5,6 +5,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { CallData } from '../../src/contract/unified-call.ts';
+import { SERVICE_VERSION } from '../../src/platform/version.ts';
 import { createTenant, type Reply, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
@@ -236,6 +237,7 @@ describe('with a vendor', () => {
     expect(Object.fromEntries(request?.headers ?? [])).toEqual({
       authorization: `Bearer ${MARKER}`,
       'content-type': 'application/json',
+      'user-agent': `callmeter/${SERVICE_VERSION}`,
     });
     expect(body.result.code).toBe('CALL_SUCCESS');
     expect(data.vendor).toEqual({ ok: true, status: 200, modelUsed: 'gpt-4o-mini', body: completion() });

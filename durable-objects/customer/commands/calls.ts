@@ -13,10 +13,12 @@ import {
   refuse,
   unpricedOnCredit,
 } from '../../../src/contract/errors.ts';
+import type { Left } from '../../../src/contract/limit-headers.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
 import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
 import { usualCharge } from '../../../src/domain/hold.ts';
+import type { Tier } from '../../../src/domain/tiers.ts';
 import type {
   Admission,
   BeginCommand,
@@ -25,7 +27,7 @@ import type {
   ExtendHoldCommand,
 } from '../../../src/objects/customer-commands.ts';
 import { DENIALS_MAX, DENIALS_WINDOW_SECONDS } from '../denials.ts';
-import { type BeginFacts, presentBegin, presentEnd } from '../present.ts';
+import { type BeginFacts, presentBegin, presentEnd, presentLeft, presentRolling } from '../present.ts';
 import type { DerivedKey } from '../tables/keys.ts';
 import { type Context, catchUp, keyConflict, keyUsedUp, noDefaultPlan, openOrLoad, replay } from './context.ts';
 import { type Ended, recordEnd } from './ending.ts';
@@ -97,8 +99,9 @@ export function beginOrReplay(
   if (isDenied) store.insertDenied(call, command.fingerprint, text, nowMs);
   else store.insertCall(call, command.fingerprint, text, nowMs);
   if (derived) store.saveDerivedKey(derived, nowMs);
-  const admission = admissionOf(accepted.data, call);
-  return { ok: true, call, replayed: false, admission, answer: { ...accepted, text } };
+  const left = presentLeft(decided.account, call.suggestedTier, counted, nowMs);
+  const admission = { ...admissionOf(accepted.data, call), left };
+  return { ok: true, call, replayed: false, admission, answer: { ...accepted, text, left } };
 }
 
 /** What this call needs is held for others: its request is to be repeated. */
@@ -122,10 +125,12 @@ function rollingWindow({ store, nowMs }: Context, account: Account): BeginFacts[
   return { ...rollingCalls, used: count, oldestMs: oldestMs ?? nowMs };
 }
 
-function rateLimited({ limit, windowSeconds, oldestMs }: NonNullable<BeginFacts['rolling']>, nowMs: number) {
-  const retryAfterSeconds = Math.max(1, Math.ceil((oldestMs + windowSeconds * 1000 - nowMs) / 1000));
+function rateLimited(window: NonNullable<BeginFacts['rolling']>, nowMs: number) {
+  const { limit, windowSeconds } = window;
+  const rolling = presentRolling(window, nowMs);
+  const retryAfterSeconds = Math.max(1, rolling.resetSeconds);
   const message = `the plan allows ${limit} calls in ${windowSeconds} seconds`;
-  return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
+  return refuse('RATE_LIMITED', message, { retryAfterSeconds, rolling, members: { retryAfterSeconds } });
 }
 
 /** Beyond the bound, a call that would be denied is refused, and nothing is recorded of it. */
@@ -266,7 +271,12 @@ function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData>
     const used = { fingerprint, callId: command.callId, answer: null };
     store.saveIdempotencyKey('end', command.idempotencyKey, used, nowMs);
   }
-  return { ...answer, text };
+  return { ...answer, text, left: leftOf(context, ended.account, ended.outcome.tier) };
+}
+
+/** What is left of the account now. */
+export function leftOf(context: Context, account: Account, tier: Tier | 'none'): Left {
+  return presentLeft(account, tier, rollingWindow(context, account), context.nowMs);
 }
 
 /** The account as of now, and the call where there is one; `null` where the organization has no account here. */

@@ -17,7 +17,7 @@ import type {
   ServiceCallEnd,
   StoredServiceCall,
 } from '../../../src/objects/customer-commands.ts';
-import { alreadyFinalized, answerOfEnd, beginOrReplay, callNotFound, findCall } from './calls.ts';
+import { alreadyFinalized, answerOfEnd, beginOrReplay, callNotFound, findCall, leftOf } from './calls.ts';
 import type { Context } from './context.ts';
 import { type Ended, recordEnd } from './ending.ts';
 
@@ -30,12 +30,15 @@ export function beginServiceCall(context: Context, command: BeginServiceCallComm
   return store.transaction(nowMs, () => {
     const outcome = beginOrReplay(context, command);
     if (!outcome.ok) return outcome;
-    const { call, admission } = outcome;
+    const { call } = outcome;
     const isSameRequest = call.openedBy !== undefined && call.openedBy === command.request.openedBy;
     const replayed = outcome.replayed && !isSameRequest;
     const answer = command.wantsAnswer ? bodyOf(outcome.answer) : null;
     const stored = replayed ? store.storedResponse(call.callId) : null;
-    return { ok: true, replayed, status: call.status, admission, answer, stored };
+    const account =
+      outcome.replayed && isSameRequest ? findCall(context, { ...command, callId: call.callId })?.account : null;
+    const left = account ? { left: leftOf(context, account, call.suggestedTier) } : {};
+    return { ok: true, replayed, status: call.status, admission: { ...outcome.admission, ...left }, answer, stored };
   });
 }
 
@@ -110,6 +113,7 @@ function present(context: Context, { wantsAnswer }: EndServiceCallCommand, ended
     ok: true,
     costNanoUsd: price.status === 'FINAL' ? price.costNanoUsd : null,
     answer: wantsAnswer ? bodyOf(answerOfEnd(context, ended)) : null,
+    left: leftOf(context, ended.account, ended.outcome.tier),
   };
 }
 

@@ -13,23 +13,23 @@ import type { BatchCommand } from '../../objects/batch-commands.ts';
 import { sha256Hex } from '../../platform/hash.ts';
 import type { GatewayAnswer } from '../answer.ts';
 import { refusalAnswer } from '../error-envelope.ts';
-import { identify, withoutOwnFields } from '../identify.ts';
+import { type HeaderLabels, identify, withoutOwnFields } from '../identify.ts';
 import { accessVendor, BATCH_VENDOR, noVendor, passBack } from '../pass-through.ts';
 import { BATCH_TEXT_LENGTH_MAX, batchIn, batchTooLarge, metadataFull, taggedBody } from './creation.ts';
 import { isTerminal } from './metering.ts';
 
 export interface BatchCall {
   request: z.infer<typeof BatchRequest>;
-  customerHeader: string | null;
+  labels: HeaderLabels;
   headerKey: string | null;
   requestId: string;
 }
 
 export async function createBatch(
   caller: Caller,
-  { request, customerHeader, headerKey, requestId }: BatchCall,
+  { request, labels, headerKey, requestId }: BatchCall,
 ): Promise<GatewayAnswer> {
-  const identified = identify(request, customerHeader, undefined);
+  const identified = identify(request, labels, undefined);
   if (!identified.ok) return refusalAnswer(identified.refusal);
   const { begin } = identified;
   const { env, organization } = caller;

@@ -1,11 +1,12 @@
 /**
  * The dialect of `POST /v1/chat/completions`.
  *
- * The vendor is always asked to report usage at the end of a stream. A caller that did not ask for that gets the stream
- * without the usage; a caller that did also gets the cost.
+ * The vendor is asked to report usage at the end of a stream. A caller that did not ask for that gets the stream without
+ * the chunk that only reports usage; a caller that did also gets the cost.
  */
 import { modelOperations } from '../../contract/gateway.ts';
 import { parseAnswer } from '../../platform/json.ts';
+import { serializeEvent } from '../../vendors/event-blocks.ts';
 import { ChatClosing } from './chat-completions-closing.ts';
 import type { Dialect, VendorBody } from './dialect.ts';
 import { openAiEndpoint } from './openai.ts';
@@ -131,20 +132,21 @@ export const chatCompletions: Dialect<typeof modelOperations.createChatCompletio
     const body: VendorBody = { ...request, model: terms.model };
     if (terms.effort !== undefined) body.reasoning_effort = terms.effort;
     else delete body.reasoning_effort;
-    if (request.stream === true) body.stream_options = { ...request.stream_options, include_usage: true };
+    if (terms.addsUsage && request.stream === true && request.stream_options?.include_usage !== true)
+      body.stream_options = { ...request.stream_options, include_usage: true };
     return body;
   },
 
-  streamTransform({ stream_options }, cost) {
+  streamTransform({ stream_options }, cost, addsUsage) {
     const includeUsage = stream_options?.include_usage === true;
+    if (!includeUsage && !addsUsage) return undefined;
     return async (event, reading) => {
       if (!HAS_USAGE.test(event.data)) return event;
       const chunk = parseAnswer(event.data) as { usage?: unknown; choices?: unknown } | null | undefined;
       if (chunk == null || typeof chunk.usage !== 'object' || chunk.usage === null) return event;
       if (!includeUsage) {
-        const { usage: _usage, ...rest } = chunk;
         const hasChoices = Array.isArray(chunk.choices) && chunk.choices.length > 0;
-        return hasChoices ? { ...event, data: JSON.stringify(rest) } : null;
+        return hasChoices ? event : null;
       }
       const usage = reading.usage();
       const costUsd = usage && (await cost(usage));
@@ -152,6 +154,8 @@ export const chatCompletions: Dialect<typeof modelOperations.createChatCompletio
       return { ...event, data: JSON.stringify({ ...chunk, usage: { ...chunk.usage, cost_usd: costUsd } }) };
     };
   },
+
+  streamError: (error) => serializeEvent({ data: JSON.stringify(openAiError(error)) }),
 
   streamClosing({ model, n, stream_options }) {
     const answers = typeof n === 'number' ? n : 1;

@@ -26,6 +26,8 @@ export interface AttemptTerms {
   effort: Effort | undefined;
   /** The highest effort that the plan allows, for requests that ask for it in tokens; `undefined` is no ceiling. */
   ceiling: Effort | undefined;
+  /** Whether a stream is asked for its usage where its caller did not ask for it, with `stream_options`. */
+  addsUsage: boolean;
 }
 
 /** Where a vendor is asked. */
@@ -94,8 +96,13 @@ export interface Dialect<Operation extends ModelOperation = ModelOperation> {
   effortAsked(request: z.infer<Operation['body']>): Effort | undefined;
   /** What the vendor is sent, but for the bound of the output. `request` has none of the service's own fields any more. */
   vendorBody(request: z.infer<Operation['body']>, terms: AttemptTerms): VendorBody;
-  /** How the events of a stream change on their way to the caller; `undefined` where they pass byte for byte. */
-  streamTransform(request: z.infer<Operation['body']>, cost: StreamCost): Transform | undefined;
+  /**
+   * How the events of a stream change on their way to the caller; `undefined` where they pass byte for byte.
+   * `addsUsage` says what the vendor was asked.
+   */
+  streamTransform(request: z.infer<Operation['body']>, cost: StreamCost, addsUsage: boolean): Transform | undefined;
+  /** The event with which a stream ends that broke off; `last` is the last event before it, parsed. */
+  streamError(error: ErrorWords, last: Readonly<Record<string, unknown>> | null): string;
   /** How a stream of the endpoint is ended early; `undefined` where there are no streams. */
   streamClosing(request: z.infer<Operation['body']>): StreamClosing | undefined;
 }

@@ -14,5 +14,6 @@ export const embeddings: Dialect<typeof modelOperations.createEmbedding> = {
   effortAsked: () => undefined,
   vendorBody: (request, { model }) => ({ ...request, model }),
   streamTransform: () => undefined,
+  streamError: () => '',
   streamClosing: () => undefined,
 };

@@ -31,7 +31,6 @@ export function openAiError({ status, message, type, code, param, requiredScope 
 
 /** OpenAI's word for the kind of an error. */
 function errorType(status: number): string {
-  if (status === 401) return 'invalid_api_key';
   if (status === 402) return 'insufficient_quota';
   if (status === 403) return 'insufficient_permissions';
   if (status === 429) return 'rate_limit_exceeded';

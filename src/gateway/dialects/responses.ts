@@ -2,6 +2,7 @@
  * The dialect of `POST /v1/responses`. Its streams pass byte for byte: the last event has the usage by itself.
  */
 import { modelOperations } from '../../contract/gateway.ts';
+import { serializeEvent } from '../../vendors/event-blocks.ts';
 import type { Dialect, VendorBody } from './dialect.ts';
 import { openAiEndpoint } from './openai.ts';
 import { ResponseClosing } from './responses-closing.ts';
@@ -207,5 +208,13 @@ export const responses: Dialect<typeof modelOperations.createResponse> = {
   },
 
   streamTransform: () => undefined,
+
+  streamError({ code, message, param }, last) {
+    const { sequence_number: number } = last ?? {};
+    const sequence_number = typeof number === 'number' ? number + 1 : 0;
+    const data = JSON.stringify({ type: 'error', code, message, param, sequence_number });
+    return serializeEvent({ event: 'error', data });
+  },
+
   streamClosing: () => new ResponseClosing(),
 };

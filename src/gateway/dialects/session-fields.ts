@@ -61,6 +61,11 @@ export const COMMON_OPEN: Members = {
   // Only the session's own id passes: see `identify`.
   customer: 'value',
   user: 'value',
+  // Fields of the service's other clients, which are taken out.
+  conversationId: 'value',
+  conversationTitle: 'value',
+  projectId: 'value',
+  compress: 'value',
   parallel_tool_calls: 'value',
   service_tier: { only: ['auto'] },
   store: ONLY_FALSE,

@@ -106,6 +106,8 @@ export const vendorCredentials = sqliteTable(
     keyHint: text('key_hint').notNull(),
     /** A cost that the vendor itself reports is the call's cost. */
     useReportedCost: integer('use_reported_cost', { mode: 'boolean' }).notNull(),
+    /** Headers that each request gets; NULL for none. */
+    headers: text('headers', { mode: 'json' }).$type<Record<string, string>>(),
     updatedAtMs: integer('updated_at_ms').notNull(),
   },
   (table) => [primaryKey({ columns: [table.organizationId, table.provider] })],

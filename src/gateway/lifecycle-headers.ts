@@ -1,0 +1,28 @@
+/**
+ * What the answers of a model say about its end: `Deprecation` (RFC 9745), `Sunset` (RFC 8594), and a link to the public
+ * lookup, which knows what replaces it. A date that no source names is left out.
+ */
+import { statusOn } from '../catalog/lifecycle.ts';
+import { matchModel } from '../catalog/matching.ts';
+import { type Catalog, modelKeyOf } from '../catalog/model.ts';
+import { LOOKUP_PATH } from '../contract/model-lookup.ts';
+import type { NamedModel } from './models.ts';
+
+/** The names, which browsers may read too. */
+export const LIFECYCLE_HEADERS = ['Deprecation', 'Sunset', 'Link'];
+
+export function lifecycleHeaders(
+  catalog: Catalog,
+  { provider, model }: NamedModel,
+  nowMs: number,
+): Record<string, string> {
+  const known = matchModel(catalog, model, nowMs)?.model;
+  const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+  if (known?.provider !== provider || statusOn(known, day) === 'ACTIVE') return {};
+  const { announcedAt, shutdownAt } = known.lifecycle;
+  return {
+    ...(announcedAt !== undefined && { Deprecation: `@${Date.parse(announcedAt) / 1000}` }),
+    ...(shutdownAt !== undefined && { Sunset: new Date(shutdownAt).toUTCString() }),
+    Link: `<${LOOKUP_PATH}/${encodeURI(modelKeyOf(known))}>; rel="successor-version"`,
+  };
+}

@@ -1,0 +1,38 @@
+/**
+ * The headers that pass between caller and vendor: what OpenAI's and Anthropic's SDKs set for their APIs, and what the
+ * vendors say about limits and about how they answered.
+ */
+
+/** Of a caller with an API key. */
+const TO_VENDOR = [
+  'openai-beta',
+  'openai-organization',
+  'openai-project',
+  'x-client-request-id',
+  'anthropic-beta',
+  'anthropic-version',
+];
+
+const TO_CALLER = /^(?:x-ratelimit|openai|anthropic-ratelimit|retry-after)(?:-|$)/;
+/** What a browser gets: the others tell about the organization's account at the vendor. */
+const TO_BROWSER = /^retry-after(?:-|$)/;
+
+/** The most headers of one answer that pass. */
+const HEADERS_MAX = 50;
+
+export function headersToVendor(read: (name: string) => string | undefined): Record<string, string> {
+  const pairs = TO_VENDOR.map((name) => [name, read(name)] as const);
+  return Object.fromEntries(pairs.filter((pair): pair is [string, string] => pair[1] !== undefined));
+}
+
+/** Headers of an answer, with those of its vendor that pass; the answer's own win. */
+export function withVendorHeaders(
+  own: Record<string, string>,
+  ofVendor: Headers,
+  isBrowser: boolean,
+): Record<string, string> {
+  const passes = isBrowser ? TO_BROWSER : TO_CALLER;
+  const taken = new Set(Object.keys(own).map((name) => name.toLowerCase()));
+  const passed = [...ofVendor].filter(([name]) => passes.test(name) && !taken.has(name)).slice(0, HEADERS_MAX);
+  return { ...Object.fromEntries(passed), ...own };
+}

@@ -1,0 +1,38 @@
+/**
+ * Asks for the usage of a stream that its caller did not ask for, unless the vendor refuses the field.
+ *
+ * A refusal that names `stream_options` is answered by asking once more without it. If that helps, the vendor is not
+ * asked for it again.
+ */
+import { BoundedMap } from '../platform/bounded-map.ts';
+import type { VendorResult } from '../vendors/request.ts';
+
+/** Vendors that one isolate remembers to refuse the field, each of one organization. */
+const REFUSING_VENDORS_MAX = 1_000;
+
+const refusing = new BoundedMap<string, true>(REFUSING_VENDORS_MAX);
+
+/** A vendor's result, and whether it was asked for the usage of a stream whose caller did not ask for it. */
+export interface AskedResult {
+  result: VendorResult;
+  addsUsage: boolean;
+}
+
+/** `send` makes the request; `vendor` names the vendor of an organization. */
+export async function askedForUsage(
+  vendor: string,
+  addsUsage: boolean,
+  send: (asksUsage: boolean) => Promise<VendorResult>,
+): Promise<AskedResult> {
+  if (!addsUsage || refusing.has(vendor)) return { result: await send(false), addsUsage: false };
+  const result = await send(true);
+  if (!refusesField(result)) return { result, addsUsage: true };
+  const again = await send(false);
+  if (again.kind === 'stream' || (again.kind === 'answer' && again.ok)) refusing.set(vendor, true);
+  return { result: again, addsUsage: false };
+}
+
+function refusesField(result: VendorResult): boolean {
+  if (result.kind !== 'answer' || (result.status !== 400 && result.status !== 422)) return false;
+  return typeof result.body === 'string' && result.body.includes('stream_options');
+}
