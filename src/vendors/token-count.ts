@@ -101,11 +101,11 @@ export class TokenCount {
   #addWide(code: number, before: number): number {
     if (code >= 0xd800 && code < 0xe000) return this.#addSurrogate(code, before);
     const script = SCRIPT_OF[code >> 4] ?? UNKNOWN;
-    const { character, start, latin, bytes } = this.#costs.scripts[script] ?? NO_SCRIPT;
+    const { character, start, latin } = this.#costs.scripts[script] ?? NO_SCRIPT;
     const scriptBefore = before === OTHER ? this.#script : NONE;
     const beginsWord = latin ? !(isLetter(before) || before === LATIN) : scriptBefore !== script;
     this.#parts += beginsWord ? character + start : character;
-    this.#bytes += bytes;
+    this.#bytes += code < 0x800 ? 2 : 3;
     this.#script = script;
     return latin ? LATIN : OTHER;
   }
@@ -125,7 +125,6 @@ interface ScriptCosts {
   character: number;
   start: number;
   latin: boolean;
-  bytes: number;
 }
 
 interface Costs {
@@ -137,7 +136,7 @@ interface Costs {
 
 /** The script of 16 characters each, as its place in `SCRIPTS`. Every script begins and ends at such a border. */
 const SCRIPT_OF = scriptsOfCharacters();
-const NO_SCRIPT: ScriptCosts = { character: 3 * PARTS_PER_TOKEN, start: PARTS_PER_TOKEN, latin: false, bytes: 3 };
+const NO_SCRIPT: ScriptCosts = { character: 3 * PARTS_PER_TOKEN, start: PARTS_PER_TOKEN, latin: false };
 
 function scriptsOfCharacters(): Uint8Array {
   const places = new Uint8Array(0x1000).fill(UNKNOWN);
@@ -166,7 +165,7 @@ function makeCosts(kind: 'any' | 'wide'): Costs {
   const scripts = SCRIPTS.map((script) => {
     const [character, start] = script[kind];
     const { latin } = script;
-    return { character, start: latin ? table.latinStart : start, latin, bytes: script.from < 0x800 ? 2 : 3 };
+    return { character, start: latin ? table.latinStart : start, latin };
   });
   return { ascii, scripts, emoji: EMOJI[kind] };
 }
