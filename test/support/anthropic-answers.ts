@@ -21,7 +21,7 @@ export interface Answer {
   blocks: Block[];
   stop: StopReason;
   /** Why a refusal. */
-  explanation?: string | null;
+  explanation?: string | null | undefined;
   usage: Usage;
 }
 
@@ -60,7 +60,7 @@ function cited({ url, title }: { url: string; title: string }) {
 function contentOf(block: Block): ContentBlock[] {
   switch (block.type) {
     case 'text':
-      return [{ type: 'text', text: block.text, citations: block.cites?.map(cited) ?? null }];
+      return [{ type: 'text', text: block.text, citations: block.cites?.length ? block.cites.map(cited) : null }];
     case 'tool_use':
       return [{ ...block, caller: CALLER }];
     case 'search':

@@ -5,10 +5,9 @@ import type { StopReason } from '@anthropic-ai/sdk/resources/messages';
 import OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
 import {
-  CITATIONS_MAX,
+  KEPT_LENGTH_MAX,
   MessageChunks,
   serializeParts,
-  THINKING_LENGTH_MAX,
 } from '../../src/gateway/translation/message-stream-to-chunks.ts';
 import { messageToCompletion } from '../../src/gateway/translation/message-to-completion.ts';
 import type { Fields } from '../../src/vendors/usage/figures.ts';
@@ -91,11 +90,12 @@ describe('a whole answer', () => {
     });
   });
 
-  test('cites pages where they are cited, in characters', () => {
+  test('cites pages where they are cited, in characters, and has what it takes to go on', () => {
     const made = answer([
       { type: 'search', query: 'news' },
       { type: 'text', text: '👋 so ' },
       { type: 'text', text: 'it is', cites: [EXAMPLE] },
+      { type: 'text', text: '' },
       { type: 'text', text: '.' },
     ]);
     expect(chosen(made)?.message).toEqual({
@@ -103,7 +103,28 @@ describe('a whole answer', () => {
       content: '👋 so it is.',
       refusal: null,
       annotations: [{ type: 'url_citation', url_citation: { ...EXAMPLE, start_index: 5, end_index: 10 } }],
+      content_blocks: wholeAnswer(made).content.filter((block) => block.type !== 'text' || block.text !== ''),
     });
+  });
+
+  test.each<[string, Block[], boolean]>([
+    ['nothing', [], false],
+    ['thinking, a text and calls', [THINKING, THINKING, { type: 'text', text: 'a' }, WEATHER, NOW], false],
+    ['empty texts', [{ type: 'text', text: '' }, THINKING, { type: 'text', text: '' }], false],
+    [
+      'two texts',
+      [
+        { type: 'text', text: 'a' },
+        { type: 'text', text: 'b' },
+      ],
+      true,
+    ],
+    ['thinking after a text', [{ type: 'text', text: 'a' }, THINKING], true],
+    ['thinking between calls', [WEATHER, THINKING, NOW], true],
+    ['a text that cites', [{ type: 'text', text: 'a', cites: [EXAMPLE] }], true],
+    ['a search', [{ type: 'search', query: 'news' }], true],
+  ])('of %s has its blocks as they came: %s %s', (_name, blocks, has) => {
+    expect(chosen(answer(blocks))?.message.content_blocks !== undefined).toBe(has);
   });
 
   test.each<[StopReason | 'new_reason', string]>([
@@ -170,6 +191,7 @@ describe('a stream', () => {
       calls(1, { function: { arguments: '{}' } }),
       {
         thinking_blocks: [THINKING],
+        content_blocks: wholeAnswer(made).content,
         annotations: [{ type: 'url_citation', url_citation: { ...EXAMPLE, start_index: 0, end_index: 10 } }],
       },
       {},
@@ -223,21 +245,16 @@ describe('a stream', () => {
     expect(deltas.at(-2)?.delta.thinking_blocks).toEqual([{ type: 'thinking', thinking: 'hm', signature: 's' }]);
   });
 
-  test('keeps no more thinking and citations than its bounds', () => {
-    const thinking = 'x'.repeat(THINKING_LENGTH_MAX);
-    const cites = Array<typeof EXAMPLE>(CITATIONS_MAX + 1).fill(EXAMPLE);
-    const parts = chunksOf(
-      streamedAnswer(
-        answer([
-          { type: 'thinking', thinking: `${thinking}x`, signature: 's' },
-          { type: 'text', text: 'a', cites },
-        ]),
-        [],
-      ),
-    );
-    const kept = parts.at(-4);
-    expect(kept).toMatchObject({ choices: [{ delta: { annotations: { length: CITATIONS_MAX } } }] });
-    expect(kept).not.toHaveProperty('choices[0].delta.thinking_blocks');
+  test('keeps no more of the answer than its bound, and passes the rest', () => {
+    const long: Block = { type: 'thinking', thinking: 'x'.repeat(KEPT_LENGTH_MAX), signature: 's' };
+    const parts = chunksOf(streamedAnswer(answer([long, { type: 'text', text: 'a' }, WEATHER, NOW], 'tool_use'), []));
+    const deltas = parts.flatMap((part) => (typeof part === 'object' && 'choices' in part ? part.choices : []));
+    expect(deltas.map(({ delta }) => Object.keys(delta).join())).toEqual([
+      'role,content',
+      ...['reasoning_content', 'content', 'tool_calls', 'tool_calls', 'tool_calls', 'tool_calls', ''],
+    ]);
+    expect(deltas.at(-4)?.delta.tool_calls?.[0]?.function?.arguments).toBe('{"city":"Paris"}');
+    expect(deltas.at(-2)?.delta.tool_calls?.[0]?.function?.arguments).toBe('{}');
   });
 
   test('that breaks with an error tells it, and nothing after it', async () => {

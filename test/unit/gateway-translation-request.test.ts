@@ -213,6 +213,47 @@ describe('messages', () => {
     expect(translated({ messages }).messages).toEqual(expected.messages);
   });
 
+  describe('an answer that is sent back as it came', () => {
+    const blocks = [
+      { type: 'thinking', thinking: 'hm', signature: 'sig' },
+      { type: 'server_tool_use', id: 's', name: 'web_search', input: { query: 'news' } },
+      { type: 'web_search_tool_result', tool_use_id: 's', content: [] },
+      text('There ', { citations: null }),
+      text('is rain'),
+      { type: 'thinking', thinking: 'so', signature: 'sig' },
+      { type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Paris', day: 1 } },
+    ];
+    const answer = {
+      role: 'assistant',
+      content: 'There is rain',
+      tool_calls: [call('a', 'weather', '{ "day":1, "city":"Paris" }')],
+      thinking_blocks: [blocks[0], blocks[5]],
+      content_blocks: blocks,
+    };
+
+    test('has its blocks in their order', () => {
+      expect(translated({ messages: [HI, answer] }).messages[1]).toEqual(said(...blocks));
+      const { thinking_blocks: _thinking, ...without } = answer;
+      expect(translated({ messages: [HI, without] }).messages[1]).toEqual(said(...blocks));
+    });
+
+    test('is followed by the words of a refusal', () => {
+      const messages = [HI, { ...answer, refusal: 'no' }];
+      expect(translated({ messages }).messages[1]).toEqual(said(...blocks, text('no')));
+    });
+
+    test.each([
+      ['its text', { content: 'There is sun' }],
+      ['its calls', { tool_calls: [] }],
+      ['the arguments of a call', { tool_calls: [call('a', 'weather', '{"city":"Paris"}')] }],
+      ['its thinking', { thinking_blocks: [] }],
+      ['its blocks', { content_blocks: blocks.slice(1) }],
+      ['blocks of another kind', { content_blocks: [...blocks, { type: 'image' }] }],
+    ])('is refused where somebody has changed %s', (_name, change) => {
+      expect(refused({ messages: [HI, { ...answer, ...change }] })).toContain('messages[1].content_blocks');
+    });
+  });
+
   test.each<[string, unknown, string]>([
     ['a name', [{ ...HI, name: 'bob' }], 'messages[0].name'],
     ['an unknown role', [{ role: 'function', name: 'f', content: 'x' }], 'messages[0].name'],

@@ -91,11 +91,11 @@ const REFUSED: Readonly<Record<string, readonly [isNothing: (value: unknown) => 
  */
 const SYSTEM_FIRST = /^claude-(?:[123]|instant|(?:opus|sonnet|haiku)-4(?!-8))/;
 
-const SERVICE_TIERS: Readonly<Record<string, 'auto' | 'standard_only'>> = {
-  auto: 'auto',
-  default: 'standard_only',
-  standard_only: 'standard_only',
-};
+const SERVICE_TIERS: ReadonlyMap<unknown, 'auto' | 'standard_only'> = new Map([
+  ['auto', 'auto'],
+  ['default', 'standard_only'],
+  ['standard_only', 'standard_only'],
+]);
 
 /** `request` has none of the gateway's own fields any more. */
 export function chatToMessages(
@@ -157,7 +157,7 @@ function stopSequences(stop: unknown, refusals: Refusals): { stop_sequences?: st
 function sampling(request: Fields, refusals: Refusals): Sampling {
   const given = (['temperature', 'top_p', 'top_k'] as const).filter((name) => request[name] != null);
   for (const name of given) if (typeof request[name] !== 'number') refusals.add(name, 'must be a number');
-  if (Number(request.temperature ?? 0) > 1)
+  if (typeof request.temperature === 'number' && request.temperature > 1)
     refusals.add('temperature', "must be at most 1: Anthropic's range ends there");
   return Object.fromEntries(given.map((name) => [name, request[name]]));
 }
@@ -223,7 +223,7 @@ function metadataMember(request: Fields, refusals: Refusals): { metadata?: Metad
 
 function serviceTier(tier: unknown, refusals: Refusals): { service_tier?: 'auto' | 'standard_only' } {
   if (tier == null) return {};
-  const word = Object.hasOwn(SERVICE_TIERS, String(tier)) ? SERVICE_TIERS[String(tier)] : undefined;
+  const word = SERVICE_TIERS.get(tier);
   if (word !== undefined) return { service_tier: word };
   refusals.add('service_tier', 'must be auto or default: Anthropic has no other tiers to choose');
   return {};

@@ -1,43 +1,32 @@
 /**
  * The events of a stream of Anthropic's messages API as the chunks of a chat completion.
  *
- * Text, reasoning and arguments of tool calls pass as they come. Blocks of thinking and citations come whole, in one
- * chunk before the end: SDKs that join chunks replace such members or append to them, and one chunk is right for both.
+ * Text, reasoning and arguments of tool calls pass as they come. Whatever else the message has comes whole, in one chunk
+ * before the end: SDKs that join chunks replace such members or append to them, and one chunk is right for both.
  */
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
+import { parseAnswer } from '../../platform/json.ts';
 import { serializeEvent } from '../../vendors/event-blocks.ts';
 import { MessageStream } from '../../vendors/usage/anthropic.ts';
 import { readFailure } from '../../vendors/usage/failure.ts';
-import { type Fields, fieldsOf } from '../../vendors/usage/figures.ts';
-import {
-  type AnsweredTier,
-  charactersOf,
-  finishReasonOf,
-  refusalOf,
-  serviceTierOf,
-  type ThinkingBlock,
-  textOf,
-  thinkingBlockOf,
-  type UrlCitation,
-  urlCitations,
-  usageOf,
-} from './answer-parts.ts';
+import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
+import { messageOf, type TranslatedMessage, textOf } from './answer-message.ts';
+import { type AnsweredTier, finishReasonOf, serviceTierOf, type TranslatedUsage, usageOf } from './answer-parts.ts';
 
-/** The most text of blocks of thinking that is kept to be sent whole: more than any model thinks. */
-export const THINKING_LENGTH_MAX = 8 * 1024 * 1024;
-/** The most citations that are kept. */
-export const CITATIONS_MAX = 1_000;
+/** The most of an answer that is kept, in characters of JSON: some times more than a model writes and finds. */
+export const KEPT_LENGTH_MAX = 8 * 1024 * 1024;
 
 export const DONE = '[DONE]';
 
-interface Delta extends ChatCompletionChunk.Choice.Delta {
+type AtTheEnd = Pick<TranslatedMessage, 'thinking_blocks' | 'content_blocks' | 'annotations'>;
+
+interface Delta extends ChatCompletionChunk.Choice.Delta, AtTheEnd {
   reasoning_content?: string;
-  thinking_blocks?: ThinkingBlock[];
-  annotations?: UrlCitation[];
 }
 
 export interface TranslatedChunk extends ChatCompletionChunk {
   choices: (ChatCompletionChunk.Choice & { delta: Delta; native_finish_reason?: string })[];
+  usage?: TranslatedUsage | null;
 }
 
 /** An error in the middle of the stream, as SDKs of OpenAI expect it. */
@@ -48,43 +37,38 @@ export interface ErrorChunk {
 export type StreamPart = TranslatedChunk | ErrorChunk | typeof DONE;
 
 export interface ChunkTerms {
-  /** Of chunks that come before the vendor's own id and model; in seconds. */
+  /** In seconds. */
   created: number;
+  /** Where the vendor names none. */
   id: string;
   model: string;
   /** The caller asked for the usage at the end. */
   includeUsage: boolean;
 }
 
-/** A block that has begun and not ended. */
+/** The block that is being written; Anthropic writes one after the other. */
 interface OpenBlock {
-  type: unknown;
-  /** The place of a tool call among the tool calls. */
+  /** As far as it has come. */
+  block: Fields & { citations: unknown[] };
+  text: string;
+  thinking: string;
+  signature: string;
+  json: string;
+  /** Its place among the tool calls. */
   call: number;
-  /** Arguments of the tool call have come. */
-  hasArguments: boolean;
-  /** The input with which the tool call began: all of it where no more comes. */
-  input: unknown;
-  thought: ThinkingBlock | null;
-  /** Where the text of the block begins in the content. */
-  start: number;
-  citations: unknown[];
 }
 
 export class MessageChunks {
   readonly #terms: ChunkTerms;
   readonly #usage = new MessageStream();
   #common: { id: string; model: string; service_tier?: AnsweredTier };
-  /** Anthropic writes one block after the other. */
-  #block: OpenBlock | null = null;
-  #begun = false;
-  #ended = false;
-  #finished = false;
+  #open: OpenBlock | null = null;
+  readonly #blocks: Fields[] = [];
+  #keptLength = 0;
   #calls = 0;
-  #characters = 0;
-  #thinkingLength = 0;
-  readonly #thinking: ThinkingBlock[] = [];
-  readonly #citations: UrlCitation[] = [];
+  #begun = false;
+  #finished = false;
+  #ended = false;
 
   constructor(terms: ChunkTerms) {
     this.#terms = terms;
@@ -99,11 +83,11 @@ export class MessageChunks {
       case 'message_start':
         return this.#begin(fieldsOf(event.message));
       case 'content_block_start':
-        return this.#open(fieldsOf(event.content_block));
+        return [...this.#closeBlock(), ...this.#openBlock(fieldsOf(event.content_block))];
       case 'content_block_delta':
         return this.#add(fieldsOf(event.delta));
       case 'content_block_stop':
-        return this.#close();
+        return this.#closeBlock();
       case 'message_delta':
         return this.#finish(fieldsOf(event.delta));
       case 'message_stop':
@@ -117,93 +101,82 @@ export class MessageChunks {
   }
 
   #begin({ id, model, usage }: Fields): StreamPart[] {
-    this.#common = {
-      id: textOf(id) || this.#terms.id,
-      model: textOf(model) || this.#terms.model,
-      ...serviceTierOf(usage),
-    };
+    const { id: ownId, model: ownModel } = this.#terms;
+    this.#common = { id: textOf(id) || ownId, model: textOf(model) || ownModel, ...serviceTierOf(usage) };
     return this.#withRole([]);
   }
 
   /** A block may begin with some of its content. */
-  #open(block: Fields): StreamPart[] {
-    const unclosed = this.#close();
-    this.#block = {
-      type: block.type,
-      call: this.#calls,
-      hasArguments: false,
-      input: block.input,
-      thought: thinkingBlockOf({ ...block, thinking: '', signature: '' }),
-      start: this.#characters,
-      citations: [],
-    };
-    if (block.type === 'tool_use') {
-      this.#calls += 1;
-      const called = { name: textOf(block.name), arguments: '' };
-      const call = { index: this.#block.call, id: textOf(block.id), type: 'function' as const, function: called };
-      return [...unclosed, ...this.#withRole([this.#chunk({ tool_calls: [call] })])];
-    }
-    const begun = Array.isArray(block.citations) ? block.citations : [];
-    for (const citation of begun) this.#add({ citation });
-    return [...unclosed, ...this.#add(block)];
+  #openBlock(begin: Fields): StreamPart[] {
+    const { text: _text, thinking: _thinking, signature: _signature, ...block } = begin;
+    this.#keptLength += JSON.stringify(block).length;
+    const citations = [...listOf(block.citations)];
+    this.#open = { block: { ...block, citations }, text: '', thinking: '', signature: '', json: '', call: this.#calls };
+    if (begin.type !== 'tool_use') return this.#add(begin);
+    this.#calls += 1;
+    const called = { name: textOf(begin.name), arguments: '' };
+    const call = { index: this.#open.call, id: textOf(begin.id), type: 'function' as const, function: called };
+    return this.#withRole([this.#chunk({ tool_calls: [call] })]);
   }
 
-  #add(delta: Fields): StreamPart[] {
-    const block = this.#block;
-    if (block === null) return [];
-    if (block.type === 'text') {
-      if (delta.citation !== undefined && block.citations.length < CITATIONS_MAX) block.citations.push(delta.citation);
-      const text = textOf(delta.text);
-      this.#characters += charactersOf(text);
-      return text === '' ? [] : this.#withRole([this.#chunk({ content: text })]);
-    }
-    if (block.thought?.type === 'thinking') {
-      const thinking = textOf(delta.thinking);
-      this.#thinkingLength += thinking.length;
-      if (this.#thinkingLength <= THINKING_LENGTH_MAX) block.thought.thinking += thinking;
-      block.thought.signature += textOf(delta.signature);
-      return thinking === '' ? [] : this.#withRole([this.#chunk({ reasoning_content: thinking })]);
-    }
-    const json = textOf(delta.partial_json);
-    return block.type === 'tool_use' && json !== '' ? [this.#argumentsOf(block, json)] : [];
+  #add({ text, thinking, signature, partial_json: json, citation }: Fields): StreamPart[] {
+    const open = this.#open;
+    if (open === null) return [];
+    const { type } = open.block;
+    const given = { text: textOf(text), thinking: textOf(thinking), signature: textOf(signature), json: textOf(json) };
+    this.#keptLength += Object.values(given).reduce((sum, part) => sum + part.length, 0);
+    if (citation !== undefined) this.#keptLength += JSON.stringify(citation).length;
+    if (this.#keptLength <= KEPT_LENGTH_MAX) {
+      for (const name of ['text', 'thinking', 'signature', 'json'] as const) open[name] += given[name];
+      if (citation !== undefined) open.block.citations.push(citation);
+    } else open.json ||= given.json;
+    if (type === 'text' && given.text !== '') return this.#withRole([this.#chunk({ content: given.text })]);
+    if (type === 'thinking' && given.thinking !== '')
+      return this.#withRole([this.#chunk({ reasoning_content: given.thinking })]);
+    return type === 'tool_use' && given.json !== '' ? [this.#argumentsOf(open, given.json)] : [];
   }
 
-  #argumentsOf(block: OpenBlock, json: string): StreamPart {
-    block.hasArguments = true;
-    return this.#chunk({ tool_calls: [{ index: block.call, function: { arguments: json } }] });
+  #argumentsOf({ call }: OpenBlock, json: string): StreamPart {
+    return this.#chunk({ tool_calls: [{ index: call, function: { arguments: json } }] });
   }
 
-  #close(): StreamPart[] {
-    const block = this.#block;
-    this.#block = null;
-    if (block === null) return [];
-    if (block.thought) this.#thinking.push(block.thought);
-    const room = CITATIONS_MAX - this.#citations.length;
-    this.#citations.push(...urlCitations(block.citations, block.start, this.#characters).slice(0, room));
+  #closeBlock(): StreamPart[] {
+    const open = this.#open;
+    this.#open = null;
+    if (open === null) return [];
+    const { text, thinking, signature, json } = open;
+    const { citations, ...block } = open.block;
     // A call without arguments has no pieces of JSON, or only empty ones.
-    const bare = block.type === 'tool_use' && !block.hasArguments;
-    return bare ? [this.#argumentsOf(block, JSON.stringify(block.input ?? {}))] : [];
+    const input = json === '' ? (block.input ?? {}) : parseAnswer(json);
+    if (this.#keptLength <= KEPT_LENGTH_MAX) {
+      this.#blocks.push({
+        ...block,
+        ...(block.type === 'text' && { text, citations: citations.length > 0 ? citations : null }),
+        ...(block.type === 'thinking' && { thinking, signature }),
+        ...(block.input !== undefined && { input }),
+      });
+    }
+    return block.type === 'tool_use' && json === '' ? [this.#argumentsOf(open, JSON.stringify(input))] : [];
   }
 
   #finish(delta: Fields): StreamPart[] {
     if (typeof delta.stop_reason !== 'string' || this.#finished) return [];
     this.#finished = true;
-    const refusal = refusalOf(delta);
-    // Thinking that was cut would be refused when it is sent back.
-    const thinking = this.#thinkingLength <= THINKING_LENGTH_MAX ? this.#thinking : [];
+    // What was cut would be refused when it is sent back.
+    const blocks = this.#keptLength <= KEPT_LENGTH_MAX ? this.#blocks : [];
+    const { thinking_blocks, content_blocks, annotations, refusal } = messageOf(blocks, delta);
     const kept: Delta = {
-      ...(thinking.length > 0 && { thinking_blocks: thinking }),
-      ...(this.#citations.length > 0 && { annotations: this.#citations }),
+      ...(thinking_blocks && { thinking_blocks }),
+      ...(content_blocks && { content_blocks }),
+      ...(annotations && { annotations }),
       ...(refusal !== null && { refusal }),
     };
-    return this.#withRole([
-      ...(Object.keys(kept).length > 0 ? [this.#chunk(kept)] : []),
-      this.#chunk({}, delta.stop_reason),
-    ]);
+    const before = Object.keys(kept).length > 0 ? [this.#chunk(kept)] : [];
+    return this.#withRole([...before, this.#chunk({}, delta.stop_reason)]);
   }
 
   #end(): StreamPart[] {
-    const parts = this.#finished ? [] : this.#finish({ stop_reason: 'end_turn' });
+    const parts = this.#finish({ stop_reason: 'end_turn' });
     this.#ended = true;
     const usage = this.#terms.includeUsage ? usageOf(this.#usage.usage()) : undefined;
     return [...parts, ...(usage ? [{ ...this.#head(), choices: [], usage }] : []), DONE];

@@ -9,8 +9,10 @@ import type {
   ToolResultBlockParam,
   ToolUseBlockParam,
 } from '@anthropic-ai/sdk/resources/messages';
+import { canonicalJson } from '../../domain/canonical.ts';
 import { parseJsonText } from '../../platform/json.ts';
-import { type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOf, isFields, listOf } from '../../vendors/usage/figures.ts';
+import { messageOf } from './answer-message.ts';
 import { cacheMarkOf, contentBlocks, textBlocks } from './messages-content.ts';
 import type { Refusals } from './refusals.ts';
 
@@ -31,6 +33,12 @@ export interface ConversationParts {
  * of them: Anthropic takes reasoning back with its signature alone, as `thinking_blocks` have it.
  */
 const REPEATED = ['annotations', 'parsed', 'reasoning_content'];
+
+/** What an answer consists of, the web search that Anthropic runs itself included. */
+const ANSWER_BLOCKS: readonly unknown[] = [
+  ...['text', 'thinking', 'redacted_thinking', 'tool_use'],
+  ...['server_tool_use', 'web_search_tool_result'],
+];
 
 /** `systemLater` is whether the model takes system messages within the conversation. */
 export function conversationOf(messages: unknown, systemLater: boolean, refusals: Refusals): ConversationParts {
@@ -96,21 +104,55 @@ function readPlain(message: Fields, role: 'system' | 'user', at: string, refusal
   return contentBlocks(message.content, role, `${at}.content`, refusals);
 }
 
-/** Thinking comes first and tool calls last, as in the answers of the model. */
+/** Thinking comes first and tool calls last, as in most answers of the model; `content_blocks` has the others. */
 function readAnswer(message: Fields, at: string, refusals: Refusals): ContentBlockParam[] {
-  const { content, refusal, tool_calls: calls, thinking_blocks: thinking } = message;
-  const own = ['role', 'content', 'name', 'cache_control', 'refusal', 'tool_calls', 'thinking_blocks'];
-  refusals.unknown(message, [...own, ...REPEATED], at);
-  return [
-    ...refusals
-      .list(thinking, `${at}.thinking_blocks`)
-      .flatMap((block, index) => readThinking(fieldsOf(block), `${at}.thinking_blocks[${index}]`, refusals)),
-    ...textBlocks(content, 'assistant', `${at}.content`, refusals),
-    ...textBlocks(refusal, 'assistant', `${at}.refusal`, refusals),
-    ...refusals
-      .list(calls, `${at}.tool_calls`)
-      .flatMap((call, index) => readCall(fieldsOf(call), `${at}.tool_calls[${index}]`, refusals)),
+  const { content, refusal, tool_calls: calls, thinking_blocks: thinking, content_blocks: blocks } = message;
+  const own = [
+    'role',
+    'content',
+    'name',
+    'cache_control',
+    'refusal',
+    'tool_calls',
+    'thinking_blocks',
+    'content_blocks',
   ];
+  refusals.unknown(message, [...own, ...REPEATED], at);
+  const thoughts = refusals
+    .list(thinking, `${at}.thinking_blocks`)
+    .flatMap((block, index) => readThinking(fieldsOf(block), `${at}.thinking_blocks[${index}]`, refusals));
+  const texts = textBlocks(content, 'assistant', `${at}.content`, refusals);
+  const refused = textBlocks(refusal, 'assistant', `${at}.refusal`, refusals);
+  const called = refusals
+    .list(calls, `${at}.tool_calls`)
+    .flatMap((call, index) => readCall(fieldsOf(call), `${at}.tool_calls[${index}]`, refusals));
+  if (blocks == null) return [...thoughts, ...texts, ...refused, ...called];
+  return [...readBlocks(message, at, refusals), ...refused];
+}
+
+/** The blocks of an answer as they came, which nobody has changed since. */
+function readBlocks(message: Fields, at: string, refusals: Refusals): ContentBlockParam[] {
+  const param = `${at}.content_blocks`;
+  const blocks = refusals.list(message.content_blocks, param).map(fieldsOf);
+  for (const [index, { type }] of blocks.entries()) {
+    if (!ANSWER_BLOCKS.includes(type))
+      refusals.add(`${param}[${index}].type`, `must be one of ${ANSWER_BLOCKS.join(', ')}`);
+  }
+  const come = messageOf(blocks, {});
+  const thinking_blocks = message.thinking_blocks ?? come.thinking_blocks;
+  if (wordsOf({ ...come }) !== wordsOf({ ...message, thinking_blocks }))
+    refusals.add(param, 'must say what the rest of the message says; leave it out where you have changed the rest');
+  return blocks as unknown as ContentBlockParam[];
+}
+
+/** What a message says, as a text that is equal for equal messages. */
+function wordsOf({ content, thinking_blocks: thinking, tool_calls: calls }: Fields): string {
+  const called = listOf(calls).map((call) => {
+    const { name, arguments: given } = fieldsOf(fieldsOf(call).function);
+    const parsed = parseJsonText(typeof given === 'string' ? given : '');
+    return { id: fieldsOf(call).id, name, given: parsed.ok ? parsed.value : given };
+  });
+  return canonicalJson({ content: content ?? '', thinking: thinking ?? [], called });
 }
 
 function readThinking(block: Fields, at: string, refusals: Refusals): ContentBlockParam[] {
