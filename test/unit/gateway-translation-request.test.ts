@@ -237,6 +237,15 @@ describe('messages', () => {
       expect(translated({ messages: [HI, without] }).messages[1]).toEqual(said(...blocks));
     });
 
+    test('may be followed by a system message where it ends with a search', () => {
+      const paused = { role: 'assistant', content: null, content_blocks: blocks.slice(1, 3) };
+      const system = { role: 'system', content: 'be brief' };
+      expect(translated({ messages: [HI, paused, system] }).messages.slice(1)).toEqual([
+        said(...blocks.slice(1, 3)),
+        { role: 'system', content: [text('be brief')] },
+      ]);
+    });
+
     test('is followed by the words of a refusal', () => {
       const messages = [HI, { ...answer, refusal: 'no' }];
       expect(translated({ messages }).messages[1]).toEqual(said(...blocks, text('no')));
@@ -299,6 +308,9 @@ describe('messages', () => {
     ['claude-opus-4-8', true],
     ['claude-fable-5', true],
     ['claude-opus-5-5', true],
+    ['claude-sonnet-5', true],
+    ['claude-mythos-5', true],
+    ['claude-mythos-preview', false],
     ['claude-opus-4-7', false],
     ['claude-haiku-4-5-20251001', false],
     ['claude-opus-4-20250514', false],

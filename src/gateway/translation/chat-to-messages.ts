@@ -86,10 +86,11 @@ const REFUSED: Readonly<Record<string, readonly [isNothing: (value: unknown) => 
 };
 
 /**
- * Models that refuse system messages within the conversation: those before Claude Opus 4.8. Source:
- * platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
+ * Models that refuse system messages within the conversation: those before Claude Opus 4.8. Sources:
+ * platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages, and the profiles of
+ * @langchain/anthropic 1.5.13.
  */
-const SYSTEM_FIRST = /^claude-(?:[123]|instant|(?:opus|sonnet|haiku)-4(?!-8))/;
+const SYSTEM_FIRST = /^claude-(?:[123]|instant|mythos-preview|(?:opus|sonnet|haiku)-4(?!-8))/;
 
 const SERVICE_TIERS: ReadonlyMap<unknown, 'auto' | 'standard_only'> = new Map([
   ['auto', 'auto'],

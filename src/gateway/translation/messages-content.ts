@@ -86,8 +86,7 @@ export function contentBlocks(
     const type = PARTS_OF[role].find((name) => name === part.type);
     const place = `${at}[${index}]`;
     if (type === undefined) {
-      const takes = PARTS_OF[role].map((name) => `\`${name}\``).join(', ');
-      refusals.add(`${place}.type`, `must be one of ${takes}: Anthropic takes nothing else from the ${role}`);
+      refusals.add(`${place}.type`, `must be one of ${PARTS_OF[role].join(', ')} in a ${role} message`);
       return [];
     }
     return PARTS[type]?.(part, place, refusals) ?? [];

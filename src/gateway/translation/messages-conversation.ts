@@ -34,11 +34,10 @@ export interface ConversationParts {
  */
 const REPEATED = ['annotations', 'parsed', 'reasoning_content'];
 
-/** What an answer consists of, the web search that Anthropic runs itself included. */
-const ANSWER_BLOCKS: readonly unknown[] = [
-  ...['text', 'thinking', 'redacted_thinking', 'tool_use'],
-  ...['server_tool_use', 'web_search_tool_result'],
-];
+/** The search that Anthropic runs itself. */
+const SEARCH_BLOCKS: readonly unknown[] = ['server_tool_use', 'web_search_tool_result'];
+/** What an answer consists of. */
+const ANSWER_BLOCKS: readonly unknown[] = ['text', 'thinking', 'redacted_thinking', 'tool_use', ...SEARCH_BLOCKS];
 
 /** `systemLater` is whether the model takes system messages within the conversation. */
 export function conversationOf(messages: unknown, systemLater: boolean, refusals: Refusals): ConversationParts {
@@ -61,14 +60,15 @@ function isText(block: ContentBlockParam): block is TextBlockParam {
 }
 
 /**
- * Within the conversation, Anthropic takes system messages after a turn of the user and before one of the assistant.
+ * Within the conversation, Anthropic takes system messages after a turn of the user, or of the assistant where that ends
+ * with a search, and before a turn of the assistant.
  * Source: platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
  */
 function addTurn(turns: Turn[], turn: Turn, systemLater: boolean, refusals: Refusals): void {
   const before = turns.at(-1);
   if (turn.role === 'system' && !systemLater)
     refusals.add(turn.at, 'must stand before the conversation: the model takes no system messages within it');
-  if (turn.role === 'system' && before?.role === 'assistant')
+  if (turn.role === 'system' && before?.role === 'assistant' && !SEARCH_BLOCKS.includes(before.content.at(-1)?.type))
     refusals.add(turn.at, "must stand before the conversation, or after a message of the user or a tool's result");
   if (turn.role === 'user' && before?.role === 'system')
     refusals.add(before.at, 'must stand before the conversation, or before an answer or its end');
