@@ -1,6 +1,7 @@
 /**
  * An answer of Anthropic is told in OpenAI's form, whole or as a stream, and SDKs of OpenAI read it without an error.
  */
+import Anthropic from '@anthropic-ai/sdk';
 import type { StopReason } from '@anthropic-ai/sdk/resources/messages';
 import OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
@@ -10,6 +11,7 @@ import {
   serializeParts,
 } from '../../src/gateway/translation/message-stream-to-chunks.ts';
 import { messageToCompletion } from '../../src/gateway/translation/message-to-completion.ts';
+import { serializeEvent } from '../../src/vendors/event-blocks.ts';
 import type { Fields } from '../../src/vendors/usage/figures.ts';
 import { readUsage } from '../../src/vendors/usage.ts';
 import { type Answer, type Block, streamedAnswer, USAGE, wholeAnswer } from '../support/anthropic-answers.ts';
@@ -224,11 +226,10 @@ describe('a stream', () => {
     expect(parts.at(-3)).toMatchObject({ choices: [{ finish_reason: 'stop' }] });
   });
 
-  test('whose blocks begin with content loses none of it', () => {
+  test('whose blocks begin with content, or have no end, loses nothing', () => {
     const parts = chunksOf([
       { type: 'message_start', message: {} },
       { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: 'hm', signature: 's' } },
-      { type: 'content_block_stop', index: 0 },
       { type: 'content_block_start', index: 1, content_block: { type: 'text', text: 'hel', citations: null } },
       { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'lo' } },
       { type: 'content_block_start', index: 2, content_block: WEATHER },
@@ -242,16 +243,19 @@ describe('a stream', () => {
       delta.tool_calls?.[0]?.function?.arguments,
     ]);
     expect(joined.map((parts) => parts.join('')).join('|')).toBe('|hm|hel|lo||{"city":"Paris"}||');
+    expect(parts[0]).toMatchObject({ id: TERMS.id, model: TERMS.model });
     expect(deltas.at(-2)?.delta.thinking_blocks).toEqual([{ type: 'thinking', thinking: 'hm', signature: 's' }]);
   });
 
   test('keeps no more of the answer than its bound, and passes the rest', () => {
     const long: Block = { type: 'thinking', thinking: 'x'.repeat(KEPT_LENGTH_MAX), signature: 's' };
-    const parts = chunksOf(streamedAnswer(answer([long, { type: 'text', text: 'a' }, WEATHER, NOW], 'tool_use'), []));
+    const blocks: Block[] = [THINKING, long, { type: 'text', text: 'a' }, WEATHER, NOW];
+    const parts = chunksOf(streamedAnswer(answer(blocks, 'tool_use'), []));
     const deltas = parts.flatMap((part) => (typeof part === 'object' && 'choices' in part ? part.choices : []));
     expect(deltas.map(({ delta }) => Object.keys(delta).join())).toEqual([
       'role,content',
-      ...['reasoning_content', 'content', 'tool_calls', 'tool_calls', 'tool_calls', 'tool_calls', ''],
+      ...['reasoning_content', 'reasoning_content', 'content'],
+      ...['tool_calls', 'tool_calls', 'tool_calls', 'tool_calls', ''],
     ]);
     expect(deltas.at(-4)?.delta.tool_calls?.[0]?.function?.arguments).toBe('{"city":"Paris"}');
     expect(deltas.at(-2)?.delta.tool_calls?.[0]?.function?.arguments).toBe('{}');
@@ -266,6 +270,17 @@ describe('a stream', () => {
     });
     const stream = client(serializeParts(parts)).chat.completions.stream(REQUEST);
     await expect(stream.finalChatCompletion()).rejects.toThrow('Overloaded');
+  });
+
+  test("is, as these tests make it, the whole answer for Anthropic's SDK", async () => {
+    const events = streamedAnswer(answer([THINKING, { type: 'search', query: 'news' }, ...made.blocks]), [3, 0, 5]);
+    const sent = events.map((event) => serializeEvent({ event: event.type, data: JSON.stringify(event) })).join('');
+    const headers = { 'content-type': 'text/event-stream' };
+    const anthropic = new Anthropic({ apiKey: 'x', maxRetries: 0, fetch: async () => new Response(sent, { headers }) });
+    const message = await anthropic.messages.stream({ ...REQUEST, max_tokens: 9 }).finalMessage();
+    const whole = wholeAnswer(answer([THINKING, { type: 'search', query: 'news' }, ...made.blocks]));
+    expect(JSON.parse(JSON.stringify(message.content))).toEqual(whole.content);
+    expect(message).toMatchObject({ id: 'msg_1', stop_reason: 'end_turn', usage: { output_tokens: 50 } });
   });
 
   test("is put together by OpenAI's SDK", async () => {

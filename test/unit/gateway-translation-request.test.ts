@@ -173,6 +173,7 @@ describe('messages', () => {
           content: [
             { type: 'image_url', image_url: { url: PNG, detail: 'high' }, ...MARK },
             { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
+            { type: 'image_url', image_url: { url: 'data:image/jpg;base64,/9j/' } },
             { type: 'file', file: { filename: 'a.pdf', file_data: PDF } },
           ],
         },
@@ -182,6 +183,7 @@ describe('messages', () => {
           asked(
             { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' }, ...MARK },
             { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } },
+            { type: 'image', source: { type: 'base64', media_type: 'image/jpeg', data: '/9j/' } },
             {
               type: 'document',
               source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' },
@@ -333,6 +335,7 @@ describe('members', () => {
     ['nothing of what is null', { temperature: null, tools: null, stop: null, mood: null }, {}, {}],
     ['the lower bound of both', { max_tokens: 9, max_completion_tokens: 7 }, {}, {}],
     ['a text that stops', { stop: 'END' }, {}, { stop_sequences: ['END'] }],
+    ['no texts that stop', { stop: [] }, {}, {}],
     ['texts that stop', { stop: ['a', 'b'] }, {}, { stop_sequences: ['a', 'b'] }],
     ['sampling', { temperature: 1, top_p: 0.5, top_k: 3 }, {}, { temperature: 1, top_p: 0.5, top_k: 3 }],
     ['a stream', { stream: true, stream_options: { include_usage: true } }, {}, { stream: true }],
@@ -480,6 +483,7 @@ describe('members', () => {
     [{ max_tokens: 0 }, 'max_tokens'],
     [{ max_completion_tokens: 1.5 }, 'max_completion_tokens'],
     [{ stop: [1] }, 'stop'],
+    [{ stop: {} }, 'stop'],
     [{ stream: 'yes' }, 'stream must be'],
     [{ stream_options: { include_obfuscation: true } }, 'stream_options.include_obfuscation'],
     [{ thinking: true }, 'thinking must be an object'],

@@ -148,11 +148,11 @@ function outputBound(request: Fields, terms: MessageTerms, refusals: Refusals): 
 }
 
 function stopSequences(stop: unknown, refusals: Refusals): { stop_sequences?: string[] } {
-  if (stop == null || isEmpty(stop)) return {};
-  const sequences = (Array.isArray(stop) ? stop : [stop]).filter((word) => typeof word === 'string');
-  if (sequences.length !== (Array.isArray(stop) ? stop.length : 1))
-    refusals.add('stop', 'must be a text or a list of texts');
-  return { stop_sequences: sequences };
+  if (stop == null) return {};
+  const words: unknown[] = Array.isArray(stop) ? stop : [stop];
+  const sequences = words.filter((word) => typeof word === 'string');
+  if (sequences.length < words.length) refusals.add('stop', 'must be a text or a list of texts');
+  return sequences.length === 0 ? {} : { stop_sequences: sequences };
 }
 
 function sampling(request: Fields, refusals: Refusals): Sampling {
