@@ -1,0 +1,103 @@
+/**
+ * The message of a chat completion that says what the blocks of an answer of Anthropic say.
+ *
+ * `reasoning_content` is for people. `thinking_blocks` go back with the message, as in other gateways. Where an answer
+ * cannot be put together again from these, the text and the tool calls, `content_blocks` has it as it came: an answer
+ * that searched the web, or that was thinking between its parts.
+ */
+import type { ChatCompletionMessage } from 'openai/resources/chat/completions';
+import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
+
+/** Anthropic takes it back unchanged, and with its signature. */
+export type ThinkingBlock =
+  | { type: 'thinking'; thinking: string; signature: string }
+  | { type: 'redacted_thinking'; data: string };
+
+export interface TranslatedMessage extends ChatCompletionMessage {
+  reasoning_content?: string;
+  thinking_blocks?: ThinkingBlock[];
+  content_blocks?: Fields[];
+}
+
+type Calls = NonNullable<ChatCompletionMessage['tool_calls']>;
+type UrlCitation = ChatCompletionMessage.Annotation;
+
+/** `ending` has the members that say why the answer stopped. */
+export function messageOf(blocks: readonly Fields[], ending: Fields): TranslatedMessage {
+  let content = '';
+  let characters = 0;
+  const annotations: UrlCitation[] = [];
+  const thinking: ThinkingBlock[] = [];
+  const calls: Calls = [];
+  for (const block of blocks) {
+    const { type, text, citations, id, name, input } = block;
+    if (type === 'text') {
+      const start = characters;
+      content += textOf(text);
+      characters += charactersOf(textOf(text));
+      annotations.push(...urlCitations(citations, start, characters));
+    } else if (type === 'tool_use') {
+      const called = { name: textOf(name), arguments: JSON.stringify(input ?? {}) };
+      calls.push({ id: textOf(id), type: 'function', function: called });
+    } else if (type === 'thinking') {
+      thinking.push({ type, thinking: textOf(block.thinking), signature: textOf(block.signature) });
+    } else if (type === 'redacted_thinking') thinking.push({ type, data: textOf(block.data) });
+  }
+  const reasoning = thinking.map((block) => (block.type === 'thinking' ? block.thinking : '')).join('');
+  return {
+    role: 'assistant',
+    content: content === '' ? null : content,
+    refusal: refusalOf(ending),
+    ...(reasoning !== '' && { reasoning_content: reasoning }),
+    ...(thinking.length > 0 && { thinking_blocks: thinking }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+    ...(annotations.length > 0 && { annotations }),
+    ...(!isPlain(blocks) && { content_blocks: blocks.filter(isFull) }),
+  };
+}
+
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** Anthropic takes no empty text back. */
+function isFull({ type, text }: Fields): boolean {
+  return type !== 'text' || textOf(text) !== '';
+}
+
+const ORDER: readonly unknown[] = ['thinking', 'redacted_thinking', 'text', 'tool_use'];
+
+/** Thinking, then at most one text, which cites nothing, then tool calls: what a request puts together again. */
+function isPlain(blocks: readonly Fields[]): boolean {
+  const full = blocks.filter(isFull);
+  const places = full.map(({ type }) => ORDER.indexOf(type)).map((place) => (place === 1 ? 0 : place));
+  const texts = full.filter(({ type }) => type === 'text');
+  const inOrder = places.every((place, index) => place >= (places[index - 1] ?? 0));
+  return inOrder && texts.length <= 1 && texts.every(({ citations }) => listOf(citations).length === 0);
+}
+
+/** The words of a refusal; `null` where the answer is none. */
+function refusalOf({ stop_reason: reason, stop_details: details }: Fields): string | null {
+  if (reason !== 'refusal') return null;
+  const { explanation, category } = fieldsOf(details);
+  if (typeof explanation === 'string' && explanation !== '') return explanation;
+  return typeof category === 'string' ? `The model refused to answer (${category}).` : 'The model refused to answer.';
+}
+
+/** Unicode characters, as most languages count them. */
+function charactersOf(text: string): number {
+  let low = 0;
+  for (let index = 0; index < text.length; index += 1) if ((text.charCodeAt(index) & 0xfc00) === 0xdc00) low += 1;
+  return text.length - low;
+}
+
+/** The pages of the web that a block of text cites; it lies between the two places of the content. */
+function urlCitations(citations: unknown, start: number, end: number): UrlCitation[] {
+  return listOf(citations)
+    .map(fieldsOf)
+    .filter(({ type }) => type === 'web_search_result_location')
+    .map(({ url, title }) => ({
+      type: 'url_citation',
+      url_citation: { url: textOf(url), title: textOf(title), start_index: start, end_index: end },
+    }));
+}

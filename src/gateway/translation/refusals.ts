@@ -1,0 +1,53 @@
+/**
+ * What of a request cannot be translated. Translation goes on after a refusal, because only the first one is told.
+ */
+import { type Fields, isFields } from '../../vendors/usage/figures.ts';
+
+export interface Untranslatable {
+  ok: false;
+  /** The member, such as `messages[2].content[0].image_url`. */
+  param: string;
+  /** Why, as the end of a sentence that begins with the member. */
+  message: string;
+}
+
+export class Refusals {
+  first: Untranslatable | null = null;
+
+  add(param: string, message: string): void {
+    this.first ??= { ok: false, param, message };
+  }
+
+  /** Refuses every member but these: what nobody reads here would be lost. `null` is the same as absent. */
+  unknown(fields: Fields, known: readonly string[], at = ''): void {
+    for (const [name, value] of Object.entries(fields)) {
+      if (value == null || known.includes(name)) continue;
+      this.add(memberOf(at, name), "is not known to have an equivalent in Anthropic's messages API");
+    }
+  }
+
+  /** The text; empty, and refused, where it is none. */
+  text(value: unknown, param: string): string {
+    if (typeof value === 'string') return value;
+    this.add(param, 'must be a text');
+    return '';
+  }
+
+  /** The object, if there is one; refused where it is something else. */
+  object(value: unknown, param: string): Fields {
+    if (isFields(value)) return value;
+    if (value != null) this.add(param, 'must be an object');
+    return {};
+  }
+
+  /** The list, if there is one; refused where it is something else. */
+  list(value: unknown, param: string): unknown[] {
+    if (Array.isArray(value)) return value;
+    if (value != null) this.add(param, 'must be a list');
+    return [];
+  }
+}
+
+export function memberOf(at: string, name: string): string {
+  return at === '' ? name : `${at}.${name}`;
+}
