@@ -24,7 +24,7 @@ import { mountSampling } from './routes/sampling.ts';
 import { mountSessions } from './routes/sessions.ts';
 
 /** Clients of model vendors ask below this. */
-const GATEWAY_PREFIX = '/v1/';
+const GATEWAY_PATH = /^\/v1(?:beta)?(?:\/|$)/;
 
 export function createApp(): Hono<AppEnv> {
   useContractMessages();
@@ -36,7 +36,7 @@ export function createApp(): Hono<AppEnv> {
   mountModels(app);
   mountEmbed(app);
   app.use(requestContext);
-  app.notFound((c) => (`${c.req.path}/`.startsWith(GATEWAY_PREFIX) ? gatewayNotFound(c) : onNotFound(c)));
+  app.notFound((c) => (GATEWAY_PATH.test(c.req.path) ? gatewayNotFound(c) : onNotFound(c)));
   app.onError(onError);
   app.route('/', gateway());
   mountBrowserAccess(app);
@@ -55,6 +55,6 @@ export function createApp(): Hono<AppEnv> {
 /** The path of a request; below `/v1/`, a slash at its end means nothing. In the lookup it would end a model's name. */
 function pathOf(request: Request): string {
   const path = getPath(request);
-  const isLoose = path.startsWith(GATEWAY_PREFIX) && !path.startsWith(LOOKUP_PATH);
+  const isLoose = GATEWAY_PATH.test(path) && !path.startsWith(LOOKUP_PATH);
   return isLoose && path.endsWith('/') ? path.slice(0, -1) : path;
 }

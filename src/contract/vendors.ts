@@ -66,7 +66,10 @@ export const Vendor = z.object({
   baseUrl: z.string().describe('Address'),
   keyHint: z.string().describe('The last four characters of the key'),
   useReportedCost,
-  headers: z.record(z.string(), z.string()).describe('Headers that each request to the vendor gets'),
+  headers: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe('Headers that each request to the vendor gets, where there are any'),
 });
 
 export type Vendor = z.infer<typeof Vendor>;

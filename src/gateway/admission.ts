@@ -8,12 +8,13 @@
  */
 
 import type { CallBound } from '../domain/bound.ts';
-import type { Capability } from '../domain/plan.ts';
+import type { Capability, ReasoningLevel } from '../domain/plan.ts';
 import { callBound } from '../metering/call-bounds.ts';
 import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { requestedCapabilities } from '../vendors/capabilities.ts';
-import type { Dialect, ModelRequest } from './dialects/dialect.ts';
+import { ceilingOf, chooseEffort, type Effort } from '../vendors/effort.ts';
+import { type AttemptTerms, type Dialect, formAt, type ModelRequest } from './dialects/dialect.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
 import type { Attempt } from './models.ts';
 
@@ -41,6 +42,31 @@ export function withBounds(
     const toModel = { provider, model, path: dialect.endpoint, body: request, needs, price, limits };
     return { ...attempt, bound: callBound({ ...toModel, tier, onDowngrade, inSteps }, 'standard') };
   });
+}
+
+/** The terms of an attempt at this effort, under the plan's ceiling. */
+export function termsOf(attempt: Attempt, effort: Effort | undefined, ceiling: ReasoningLevel): AttemptTerms {
+  const { provider, model, limits } = attempt;
+  const outputTokensMax = limits.maxOutputTokens;
+  return { provider, model, effort, ceiling: ceilingOf(ceiling), outputTokensMax, addsUsage: true };
+}
+
+/** The refusal of a request that cannot be put in the form of one of its vendors; `null` if it can. */
+export function refuseUntranslatable(
+  dialect: Dialect,
+  request: ModelRequest,
+  attempts: readonly Attempt[],
+): Refused | null {
+  for (const attempt of attempts) {
+    const { effort } = chooseEffort(dialect.effortAsked(request), 'HIGH', attempt.limits.efforts);
+    const refused = formAt(dialect, attempt.provider).refused?.(request, termsOf(attempt, effort, 'HIGH'));
+    if (!refused) continue;
+    const { param, message } = refused;
+    return refuseCall('BAD_REQUEST', `${param} ${message}; the model ${attempt.modelKey} is asked in another form`, {
+      param,
+    });
+  }
+  return null;
 }
 
 /** The refusal of a session's request that names a model without a price; `null` where there is none. */

@@ -18,7 +18,7 @@ import { WrittenTokens } from '../vendors/written-tokens.ts';
 import type { BoundedAttempt } from './admission.ts';
 import { type CurrentAttempt, endRun, headersOf, modelOf, priceOf, type Run } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
-import type { StreamCost } from './dialects/dialect.ts';
+import { formAt, type StreamCost } from './dialects/dialect.ts';
 import { wireError } from './error-envelope.ts';
 import type { Attempt } from './models.ts';
 import { withVendorHeaders } from './passed-headers.ts';
@@ -37,6 +37,7 @@ export function answerStream(
   presence: Presence,
 ): GatewayAnswer {
   const { caller, request, dialect } = run;
+  const { provider } = current.attempt;
   const { status } = result;
   const headers = {
     'Content-Type': result.headers.get('content-type') ?? 'text/event-stream; charset=utf-8',
@@ -56,13 +57,13 @@ export function answerStream(
         current,
         hold ? withinHold(outcome, hold) : outcome,
         result.headers,
-        text === null ? undefined : { status, headers, body: text, isStream: true, addsUsage },
+        text === null ? undefined : { status, headers, body: text, isStream: true, addsUsage, provider },
       );
     } finally {
       ended.resolve();
     }
   };
-  const transform = dialect.streamTransform(request, streamCost(run, current.attempt), addsUsage);
+  const transform = formAt(dialect, provider).streamTransform(request, streamCost(run, current.attempt), addsUsage);
   const limit = hold && streamLimit(run, current.attempt, hold);
   const body = meterStream(recording?.body ?? result.body, {
     idleTimeoutMs: Number(caller.env.GATEWAY_IDLE_TIMEOUT_MS),
@@ -101,7 +102,7 @@ function streamHold({ caller, customerId, admission }: Run, attempt: BoundedAtte
 /** Keeps a stream within its hold. */
 function streamLimit(run: Run, attempt: BoundedAttempt, hold: StreamHold): StreamLimit | undefined {
   const { dialect, request, admission } = run;
-  const closing = dialect.streamClosing(request);
+  const closing = formAt(dialect, attempt.provider).streamClosing(request);
   if (!closing) return undefined;
   return {
     mayContinue: (tokens) => hold.mayContinue(tokens),

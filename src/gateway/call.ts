@@ -17,12 +17,19 @@ import { fingerprintOf } from '../metering/idempotency.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
-import { type BoundedAttempt, capabilitiesOf, refuseUnpriced, unpricedTiers, withBounds } from './admission.ts';
+import {
+  type BoundedAttempt,
+  capabilitiesOf,
+  refuseUnpriced,
+  refuseUntranslatable,
+  unpricedTiers,
+  withBounds,
+} from './admission.ts';
 import type { ModelCall } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { AttemptList } from './attempt-list.ts';
 import { denied, type Refused, refusalAnswer, refuseCall } from './error-envelope.ts';
-import { type BeginFields, identify } from './identify.ts';
+import { type BeginFields, identify, withoutOwnFields } from './identify.ts';
 import { type Attempt, resolveAttempts } from './models.ts';
 import { runCall } from './run.ts';
 import { closedModel } from './session-rules.ts';
@@ -51,6 +58,8 @@ async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true;
   if (!resolved.ok) return resolved;
   const unpriced = session && refuseUnpriced(organization, resolved.attempts);
   if (unpriced) return unpriced;
+  const untranslatable = refuseUntranslatable(dialect, withoutOwnFields(request), resolved.attempts);
+  if (untranslatable) return untranslatable;
   const needs = capabilitiesOf(request, resolved.attempts);
   const attempts = withBounds(dialect, request, resolved.attempts, needs);
   const opened = await beginCall(caller, call, begin, attempts, needs);
@@ -64,8 +73,7 @@ async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true;
   };
   if (opened.status === 'NOT_ALLOWED') return denialOf(admission, attempts, needs, headers);
   if (opened.stored) {
-    const transformOf = dialect.streamTransform.bind(dialect, request);
-    return { ok: true, answer: replayedAnswer(opened.stored, transformOf) };
+    return { ok: true, answer: replayedAnswer(opened.stored, dialect, request) };
   }
   if (replayed) return refuseReplay(opened.status, headers);
   const { customerId } = begin;

@@ -9,16 +9,17 @@ import { GATEWAY_HEADERS } from '../contract/gateway.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts';
-import { ceilingOf, chooseEffort } from '../vendors/effort.ts';
+import { chooseEffort } from '../vendors/effort.ts';
 import { withOutputBound } from '../vendors/output-bound.ts';
 import { Presence } from '../vendors/presence.ts';
 import type { VendorRequest } from '../vendors/request.ts';
 import { requestVendor } from '../vendors/request.ts';
 import { writtenTokens } from '../vendors/written-tokens.ts';
+import { termsOf } from './admission.ts';
 import { type CurrentAttempt, endRun, headersOf, type Run } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { answerStream } from './answer-stream.ts';
-import type { ModelRequest } from './dialects/dialect.ts';
+import { formAt, type ModelRequest } from './dialects/dialect.ts';
 import { refuseCall } from './error-envelope.ts';
 import { withoutOwnFields } from './identify.ts';
 import type { Attempt } from './models.ts';
@@ -26,7 +27,7 @@ import { withVendorHeaders } from './passed-headers.ts';
 import { costHeader, storableAnswer } from './stored-answer.ts';
 import { type AskedResult, askedForUsage } from './stream-usage.ts';
 import { vendorKeyOf } from './vendor-key.ts';
-import { failed, type Reading, readResult, requestIdOf } from './vendor-result.ts';
+import { failed, type Reading, readResult, requestIdOf, translated } from './vendor-result.ts';
 
 export function runCall(run: Run): Promise<GatewayAnswer> {
   const work = carryOut(run);
@@ -64,7 +65,11 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       const { result, addsUsage } = await askVendor(run, current, body, vendorKey, { timeoutMs, presence });
       run.tried.add(attempt, result);
       if (result.kind === 'stream') return answerStream(run, current, result, addsUsage, presence);
-      reading = readResult(result, vendorKey, dialect.errorBody);
+      reading = translated(
+        readResult(result, vendorKey, dialect.errorBody),
+        formAt(dialect, attempt.provider),
+        dialect,
+      );
       if (result.kind === 'answer') {
         reading.headers = result.headers;
         reading.answer.headers[GATEWAY_HEADERS.requestId] = requestIdOf(result.headers) ?? run.requestId;
@@ -96,20 +101,21 @@ function askVendor(
 ): Promise<AskedResult> {
   const { dialect, admission, caller } = run;
   const { organizationId, vendors } = caller.organization;
-  const { provider, model, baseUrl } = attempt;
-  const ceiling = ceilingOf(admission.allowed.reasoningLevel);
+  const { provider, baseUrl } = attempt;
+  const form = formAt(dialect, provider);
   const perAnswer = tokensPerAnswer(attempt, admission);
   const untilMs = Date.now() + timeoutMs;
-  const bodyOf = (addsUsage: boolean) => dialect.vendorBody(request, { provider, model, effort, ceiling, addsUsage });
-  const addsUsage = bodyOf(true).stream_options !== request.stream_options;
+  const terms = termsOf(attempt, effort, admission.allowed.reasoningLevel);
+  const bodyOf = (addsUsage: boolean) => form.vendorBody(request, { ...terms, addsUsage });
+  const addsUsage = form === dialect && bodyOf(true).stream_options !== request.stream_options;
   const send = (asksUsage: boolean) => {
     const body = bodyOf(asksUsage);
-    const bounded = perAnswer === null ? body : withOutputBound(body, { provider, path: dialect.endpoint }, perAnswer);
+    const bounded = perAnswer === null ? body : withOutputBound(body, { provider, path: form.endpoint }, perAnswer);
     return requestVendor({
-      url: dialect.vendorUrl(attempt, request),
+      url: form.vendorUrl(attempt, request),
       method: 'POST',
       headers: {
-        ...dialect.vendorHeaders(vendorKey),
+        ...form.vendorHeaders(vendorKey),
         ...run.toVendor,
         ...vendors.get(provider)?.headers,
         'content-type': 'application/json',

@@ -12,7 +12,7 @@ import { formatUsd, type NanoUsd } from '../domain/money.ts';
 import type { StoredServiceCall } from '../objects/customer-commands.ts';
 import { meterStream, type Transform } from '../vendors/tee.ts';
 import type { GatewayAnswer } from './answer.ts';
-import type { StreamCost } from './dialects/dialect.ts';
+import { type Dialect, formAt, type ModelRequest } from './dialects/dialect.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
 
 /** The largest answer that is stored: few retries ask for it, and the customer's object must not be held up. */
@@ -29,6 +29,7 @@ export interface StoredAnswer {
   isStream?: true;
   /** What the dialect's transform needs to know of a stream. */
   addsUsage?: boolean;
+  provider?: string;
 }
 
 /** What is stored of a whole answer; `undefined` where it is too large. */
@@ -42,18 +43,20 @@ function fits(text: string, bytesMax: number): boolean {
   return text.length * 3 <= bytesMax || new TextEncoder().encode(text).length <= bytesMax;
 }
 
-/** Replays the answer of the first request. `transformOf` creates the dialect's transform for a stored stream. */
+/** Replays the answer of the first request. */
 export function replayedAnswer(
   { response, end }: StoredServiceCall,
-  transformOf: (cost: StreamCost, addsUsage: boolean) => Transform | undefined,
+  dialect: Dialect,
+  request: ModelRequest,
 ): GatewayAnswer {
-  const { status, headers, body, isStream, addsUsage = true } = response as StoredAnswer;
+  const { status, headers, body, isStream, addsUsage = true, provider = '' } = response as StoredAnswer;
   const replayed = { ...headers, [REPLAY_HEADER]: 'true' };
   if (!isStream) {
     const costNanoUsd = end.costUsdNano === undefined ? null : BigInt(end.costUsdNano);
     return { status, headers: { ...replayed, ...costHeader(costNanoUsd, status) }, body };
   }
-  const transform = transformOf(async () => (end.pricingStatus === 'FINAL' ? end.costUSD : null), addsUsage);
+  const cost = async () => (end.pricingStatus === 'FINAL' ? end.costUSD : null);
+  const transform = formAt(dialect, provider).streamTransform(request, cost, addsUsage);
   return { status, headers: replayed, body: replayedStream(body, transform) };
 }
 

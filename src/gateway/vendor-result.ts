@@ -14,7 +14,7 @@ import { CLIENT_LEFT, type WholeResult } from '../vendors/request.ts';
 import { withServedTier } from '../vendors/service-tier.ts';
 import { plausible, readFailure, readReportedUsage, readSearches } from '../vendors/usage.ts';
 import type { WholeAnswer } from './answer.ts';
-import type { ErrorBody, ErrorWords } from './dialects/dialect.ts';
+import type { Dialect, ErrorBody, ErrorWords, VendorForm } from './dialects/dialect.ts';
 import { openAiError } from './dialects/openai.ts';
 import { errorAnswer, type Refused, refusalAnswer, refuseCall, wireError } from './error-envelope.ts';
 
@@ -70,6 +70,16 @@ export function failed(
   const { code, message } = refusal;
   const error = { code: wireError(code).code ?? code, message };
   return { answer: refusalAnswer(refusal, errorBody), usage, error, retryable };
+}
+
+/** The reading with its answer in the caller's form, where the vendor was asked in another one. */
+export function translated(reading: Reading, form: VendorForm, { errorBody }: Pick<Dialect, 'errorBody'>): Reading {
+  const { answer } = reading;
+  if (!form.answer || answer.status >= 400) return reading;
+  const document = form.answer(parseAnswer(answer.body));
+  if (document) return { ...reading, answer: { ...answer, body: JSON.stringify(document) } };
+  const message = "the vendor's answer has another form than its endpoint";
+  return { ...failed(refuseCall('VENDOR_ANSWER_BROKEN', message), null, false, errorBody), usage: reading.usage };
 }
 
 /** The vendor's own id of the request. */

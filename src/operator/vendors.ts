@@ -123,5 +123,6 @@ function noVendor() {
 }
 
 function present({ provider, baseUrl, keyHint, useReportedCost, headers }: Omit<VendorRow, 'updatedAtMs'>): Vendor {
-  return { provider, baseUrl, keyHint, useReportedCost, headers: headers ?? {} };
+  const fixed = Object.keys(headers ?? {}).length > 0 ? { headers } : {};
+  return { provider, baseUrl, keyHint, useReportedCost, ...fixed } as Vendor;
 }

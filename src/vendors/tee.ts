@@ -38,13 +38,15 @@ export interface StreamOutcome {
 }
 
 /**
- * Returns the same event to pass it byte for byte, another event to replace it, or `null` to leave it out. `reading` is
- * what the stream has reported so far, this event included.
+ * Returns the same event to pass it byte for byte, another event or several to replace it, or `null` to leave it out.
+ * `reading` is what the stream has reported so far, this event included.
  */
 export type Transform = (
   event: StreamEvent,
   reading: Pick<StreamUsage, 'usage' | 'reported' | 'completed' | 'failed' | 'outputTokens'>,
-) => StreamEvent | null | Promise<StreamEvent | null>;
+) => Changed | Promise<Changed>;
+
+type Changed = StreamEvent | readonly StreamEvent[] | null;
 
 /** What is known of a stream before its end. */
 export type StreamSoFar = Pick<StreamOutcome, 'partial' | 'outputTokens'>;
@@ -239,13 +241,13 @@ class MeteredStream {
       if (event && body && !this.#clientLeft) limit?.passed(body, event.data);
       const changed = transform && event && form === 'sse' && !this.#clientLeft ? await this.#change(event) : event;
       if (changed === event) parts.push(bytes);
-      else if (changed) parts.push(this.#encoder.encode(serializeEvent(changed)));
+      else for (const one of [changed ?? []].flat()) parts.push(this.#encoder.encode(serializeEvent(one)));
     }
     return joined(parts);
   }
 
   /** A transform that throws is a bug, but the caller must not lose its stream to it. */
-  async #change(event: StreamEvent): Promise<StreamEvent | null> {
+  async #change(event: StreamEvent): Promise<Changed> {
     try {
       return (await this.#options.transform?.(event, this.#usage)) ?? null;
     } catch (error) {

@@ -14,7 +14,7 @@ export interface UsesBound {
 
 /** Of a tool that the model may use again and again, and of a model or a field that searches before it answers. */
 const USES_OF_TOOL = 30;
-const USES_OF_SEARCH_MODEL = 5;
+export const USES_OF_SEARCH_MODEL = 5;
 
 const SEARCH = /(?:^|[:_$])(?:web|google|live|browser|x)_search/;
 const FILE_SEARCH = /(?:^|_)file_search/;

@@ -5,6 +5,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { ApiError, GoogleGenAI, ThinkingLevel } from '@google/genai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { REPLAY_HEADER } from '../../src/contract/envelope.ts';
 import { AnthropicError, GoogleError } from '../../src/contract/gateway.ts';
 import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
 
@@ -49,7 +50,8 @@ describe("Anthropic's own SDK", () => {
     const request = last();
     expect(request?.path).toBe('/v1/messages');
     expect(request?.headers['x-api-key']).toBe(`sk-anthropic-${'k'.repeat(20)}`);
-    expect(request?.headers['anthropic-version']).toBe('2023-06-01');
+    // The version that this SDK was made for.
+    expect(request?.headers['anthropic-version']).toMatch(/^\d{4}-\d{2}-\d{2}$/);
     expect(request?.headers.authorization).toBeUndefined();
     expect(request?.body).toEqual({ ...ask, metadata: { user_id: 'anna' }, system: 'Be brief.' });
     const call = await tenant.call(response.headers.get('x-service-call-id') ?? '');
@@ -92,6 +94,35 @@ describe("Anthropic's own SDK", () => {
     expect(counted).toBeGreaterThan(0);
     expect(last()?.path).toBe('/v1/messages/count_tokens');
     expect((await newest(1)).length).toBe(before);
+  });
+
+  test('the beta form of the SDK works, and its features reach the vendor', async () => {
+    const { content } = await anthropic.beta.messages.create({ ...ask, betas: ['context-1m-2025-08-07'] });
+    expect(content).toMatchObject([{ type: 'text', text: REPLY }]);
+    expect(last()?.headers['anthropic-beta']).toBe('context-1m-2025-08-07');
+  });
+
+  test('a stream that credit pays for ends for the reason max_tokens where the balance does', async () => {
+    const paid = await gateway.tenant({
+      name: 'Paid',
+      limitType: 'BLOCK',
+      limits: { standardCalls: 0, premiumCalls: 0 },
+      payg: { enabled: true },
+    });
+    const sdk = new Anthropic({ apiKey: paid.key, baseURL: gateway.server.url, maxRetries: 0 });
+    expect((await paid.api.send('provisionCustomer', { body: { customerId: 'default' } })).status).toBe(200);
+    const params = { org: paid.organizationId, customerId: 'default' };
+    const grant = await gateway.server.operator.send('grantCredit', {
+      params,
+      body: { kind: 'USD', amountUsd: '0.03' },
+    });
+    expect(grant.status).toBe(200);
+    const long = { ...ask, max_tokens: 30_000, messages: [{ role: 'user' as const, content: 'say [reply:20000]' }] };
+    const stopped = await sdk.messages.stream({ ...long, thinking: { type: 'disabled' } }).finalMessage();
+    expect(stopped.stop_reason).toBe('max_tokens');
+    const { wallet } = await paid.settled('default');
+    expect(Number(wallet.availableUsd)).toBeGreaterThanOrEqual(0);
+    expect(Number(wallet.availableUsd)).toBeLessThan(0.03);
   });
 
   test('a plan that allows little thinking lowers effort and budget', async () => {
@@ -202,5 +233,88 @@ describe("Google's own SDK", () => {
     const method = await fetch(`${gateway.server.url}/v1beta/models/${GEMINI}:generateContent`);
     expect([method.status, method.headers.get('allow')]).toEqual([405, 'POST']);
     expect(GoogleError.safeParse(await method.json()).success).toBe(true);
+  });
+});
+
+describe("OpenAI's form for a model of Anthropic", () => {
+  const ask = { model: CLAUDE, messages: [{ role: 'user' as const, content: PROMPT }] };
+
+  test('is asked in the form of Anthropic, and answered in that of OpenAI at the same cost', async () => {
+    const { data, response } = await tenant.openai.chat.completions
+      .create({ ...ask, max_completion_tokens: 400, stop: ['END'], user: 'anna' })
+      .withResponse();
+    expect(data).toMatchObject({
+      object: 'chat.completion',
+      choices: [{ finish_reason: 'stop', message: { role: 'assistant', content: REPLY } }],
+    });
+    const request = last();
+    expect([request?.path, request?.headers['x-api-key']]).toEqual(['/v1/messages', `sk-anthropic-${'k'.repeat(20)}`]);
+    expect(request?.body).toMatchObject({
+      model: CLAUDE,
+      max_tokens: 400,
+      stop_sequences: ['END'],
+      metadata: { user_id: 'anna' },
+    });
+    const native = await anthropic.messages.create({ ...ask, max_tokens: 400 }).withResponse();
+    const costOf = async (of: Response) => (await tenant.call(of.headers.get('x-service-call-id') ?? '')).costUSD;
+    expect(await costOf(response)).toBe(await costOf(native.response));
+    expect(data.usage?.prompt_tokens).toBe(
+      native.data.usage.input_tokens + (native.data.usage.cache_read_input_tokens ?? 0),
+    );
+  });
+
+  test('is streamed with usage and cost, and a retry under its key gets the same stream', async () => {
+    const request = { ...ask, stream: true as const, stream_options: { include_usage: true } };
+    const texts: string[] = [];
+    for (let turn = 0; turn < 2; turn += 1) {
+      const stream = await tenant.openai.chat.completions
+        .create(request, { headers: { 'Idempotency-Key': 'translated-stream' } })
+        .withResponse();
+      let text = '';
+      let usage: unknown = null;
+      for await (const chunk of stream.data) {
+        text += chunk.choices[0]?.delta.content ?? '';
+        usage = chunk.usage ?? usage;
+      }
+      texts.push(text);
+      const { costUSD } = await tenant.call(stream.response.headers.get('x-service-call-id') ?? '');
+      expect(usage).toMatchObject({ completion_tokens: 6, cost_usd: costUSD });
+      expect(stream.response.headers.get(REPLAY_HEADER) !== null).toBe(turn === 1);
+    }
+    expect(texts).toEqual([REPLY, REPLY]);
+  });
+
+  test('has its tools called, whole and streamed', async () => {
+    const parameters = { type: 'object', properties: {} };
+    const tools = [{ type: 'function' as const, function: { name: 'weather', parameters } }];
+    const request = { ...ask, messages: [{ role: 'user' as const, content: 'use it [tool]' }], tools };
+    const plain = await tenant.openai.chat.completions.create(request);
+    expect(plain.choices[0]).toMatchObject({
+      finish_reason: 'tool_calls',
+      message: { tool_calls: [{ function: { name: 'weather', arguments: '{"city":"Paris"}' } }] },
+    });
+    const streamed = await tenant.openai.chat.completions.stream(request).finalChatCompletion();
+    expect(streamed.choices[0]?.message.tool_calls).toMatchObject([
+      { function: { name: 'weather', arguments: '{"city":"Paris"}' } },
+    ]);
+  });
+
+  test('is refused for what Anthropic has no form for, before anything is begun', async () => {
+    const requests = gateway.vendor.requests.length;
+    for (const [param, value] of [
+      ['n', 2],
+      ['logprobs', true],
+      ['logit_bias', { 1: 2 }],
+    ] as const) {
+      const error = await tenant.openai.chat.completions.create({ ...ask, [param]: value } as never).catch((e) => e);
+      expect([error.status, error.param, error.message]).toEqual([400, param, expect.stringContaining(param)]);
+    }
+    expect(gateway.vendor.requests.length).toBe(requests);
+  });
+
+  test("keeps the vendor's errors", async () => {
+    const messages = [{ role: 'user' as const, content: '[fail:429]' }];
+    const error = await tenant.openai.chat.completions.create({ ...ask, messages }).catch((e) => e);
+    expect([error.status, error.type]).toEqual([429, 'rate_limit_error']);
   });
 });

@@ -228,15 +228,16 @@ describe('the official SDK', () => {
   });
 
   test.each([
-    ['anthropic/claude-haiku-4-5', '/v1/chat/completions', 'anthropic'],
-    ['claude-haiku-4-5', '/v1/chat/completions', 'anthropic'],
+    ['anthropic/claude-haiku-4-5', '/v1/messages', 'anthropic'],
+    ['claude-haiku-4-5', '/v1/messages', 'anthropic'],
     ['google/gemini-2.5-flash', '/v1beta/openai/chat/completions', 'google'],
     ['acme/some/model-7', '/v1/chat/completions', 'acme'],
   ])('%s goes to its vendor, with its name and its key', async (model, path, provider) => {
     const { data, response } = await tenant.openai.chat.completions.create({ model, messages }).withResponse();
     expect(data.choices[0]?.message.content).toBe(REPLY);
     expect(last()).toMatchObject({ path, body: { model: model.replace(`${provider}/`, '') } });
-    expect(last()?.headers.authorization).toContain(`sk-${provider}-`);
+    const { authorization, 'x-api-key': key } = last()?.headers ?? {};
+    expect(authorization ?? key).toContain(`sk-${provider}-`);
     expect(await tenant.call(response.headers.get('x-service-call-id') ?? '')).toMatchObject({
       status: 'COMPLETED',
       providerUsed: provider,

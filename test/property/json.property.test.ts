@@ -111,7 +111,7 @@ test('the counts of values and levels agree with JSON.parse for any strings and 
       for (const partBytes of [1, 2, 3, 7]) {
         expect(countJson(bytes, NO_BOUNDS, partBytes)).toEqual({ values: expected.values, levels: expected.levels });
       }
-      expect(parseJson(bytes, REQUEST_BOUNDS)).toEqual({ ok: true, value: JSON.parse(json) });
+      expect(parseJson(bytes, REQUEST_BOUNDS)).toEqual({ ok: true, value: JSON.parse(json), text: json });
     }),
     { numRuns: 2_000 },
   );

@@ -167,7 +167,9 @@ export function write<Data>(
   const answer = repeat(atMs) as Answer<Data>;
   if (answer.ok) {
     expect(answer.replayed).toBe(false);
-    system.writes.set(id, { answer, repeat, alter, isKept });
+    // What is left is told with the first answer alone.
+    const { left: _left, ...kept } = answer;
+    system.writes.set(id, { answer: kept, repeat, alter, isKept });
   }
   return answer;
 }

@@ -24,6 +24,8 @@ describe('messages', () => {
       model: 'claude',
       effort,
       ceiling: ceilingOf(ceiling),
+      outputTokensMax: undefined,
+      addsUsage: true,
     });
     expect(model).toBe('claude');
     return rest;
@@ -62,7 +64,14 @@ describe('content', () => {
   const sent = (thinkingConfig: object | undefined, ceiling: Ceiling) => {
     const request = { model: 'gemini', contents: [], ...(thinkingConfig && { generationConfig: { thinkingConfig } }) };
     const { effort } = chooseEffort(generateContent.effortAsked(request), ceiling, LEVELS);
-    const terms = { provider: 'google', model: 'gemini', effort, ceiling: ceilingOf(ceiling) };
+    const terms = {
+      provider: 'google',
+      model: 'gemini',
+      effort,
+      ceiling: ceilingOf(ceiling),
+      outputTokensMax: undefined,
+      addsUsage: true,
+    };
     const body = generateContent.vendorBody(request, terms);
     expect(body.model).toBeUndefined();
     return (body.generationConfig as { thinkingConfig?: object } | undefined)?.thinkingConfig;

@@ -326,7 +326,7 @@ describe('messages', () => {
 const PARAMETERS = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 const WEATHER = { type: 'function', function: { name: 'weather', description: 'of a city', parameters: PARAMETERS } };
 const weather = { name: 'weather', description: 'of a city', input_schema: PARAMETERS };
-const SEARCH = { type: 'web_search_20250305', name: 'web_search' };
+const SEARCH = { type: 'web_search_20250305', name: 'web_search', max_uses: 5 };
 const AUTO = { type: 'auto' };
 const tools = [WEATHER];
 

@@ -32,7 +32,7 @@ async function call({ api }: Tenant, customerId: string, body: object): Promise<
 const read = async ({ api }: Tenant, callId: string) => (await api.send('readCall', { params: { callId } })).data;
 const price = ({ organizationId }: Tenant, modelKey: string, body: object) =>
   operator.send('setPrice', { params: { org: organizationId, modelKey }, body });
-const summary = async ({ api }: Tenant) => (await api.send('readUsageSummary', { query: { days: '1' } })).data;
+const summary = async ({ api }: Tenant) => (await api.send('readUsageSummary')).data;
 
 async function start({ organizationId }: Tenant, body: object = {}, headers = {}): Promise<string> {
   const params = { org: organizationId };

@@ -46,7 +46,6 @@ describe("a vendor's key", () => {
       baseUrl: VENDOR_BASE_URLS.openai,
       keyHint: 'WXYZ',
       useReportedCost: false,
-      headers: {},
     });
     await put('openai', { apiKey: `${SECRET}2`, baseUrl: 'https://proxy.acme.com/v1/' });
     const tables = ['vendor_credentials', 'operator_events', 'operator_idempotency'];

@@ -23,7 +23,13 @@ const PURPOSE_BYTES_MAX = 100;
 /** Fields that a form has once: of two, vendors take different ones. */
 const FIELDS = ['file', 'purpose'];
 
-export async function uploadFile(caller: Caller, form: UploadedForm, requestId: string): Promise<GatewayAnswer> {
+/** `headers` are those of the caller that pass. */
+export async function uploadFile(
+  caller: Caller,
+  form: UploadedForm,
+  headers: Readonly<Record<string, string>>,
+  requestId: string,
+): Promise<GatewayAnswer> {
   const { request, bytes } = form;
   const vendor = await accessVendor(caller);
   if (!vendor) {
@@ -41,7 +47,14 @@ export async function uploadFile(caller: Caller, form: UploadedForm, requestId: 
     return sent;
   });
   sending.catch(() => givenUp.abort());
-  const passed = { method: 'POST', path: 'files', contentType, body: readable, signal: givenUp.signal } as const;
+  const passed = {
+    method: 'POST',
+    path: 'files',
+    contentType,
+    headers,
+    body: readable,
+    signal: givenUp.signal,
+  } as const;
   const result = await vendor.stream(passed);
   // A vendor that answers early reads no more: a write that waits for it ends.
   void succeeded(writer.abort());

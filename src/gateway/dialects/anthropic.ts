@@ -1,6 +1,7 @@
 /**
  * What Anthropic's own endpoints have in common: address, key, and the body of an error.
  */
+import { serializeEvent } from '../../vendors/event-blocks.ts';
 import type { ErrorWords, VendorAddress } from './dialect.ts';
 
 /** The version of the API that this was written for; a caller may name another one. */
@@ -14,6 +15,7 @@ export function anthropicEndpoint<Endpoint extends string>(endpoint: Endpoint) {
     vendorUrl: ({ baseUrl }: VendorAddress) => `${baseUrl}/${endpoint}`,
     vendorHeaders: (vendorKey: string) => ({ 'x-api-key': vendorKey, 'anthropic-version': ANTHROPIC_VERSION }),
     errorBody: anthropicError,
+    streamError: (error: ErrorWords) => serializeEvent({ event: 'error', data: JSON.stringify(anthropicError(error)) }),
   };
 }
 

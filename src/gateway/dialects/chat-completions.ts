@@ -9,8 +9,9 @@ import { parseAnswer } from '../../platform/json.ts';
 import { serializeEvent } from '../../vendors/event-blocks.ts';
 import { ChatClosing } from './chat-completions-closing.ts';
 import type { Dialect, VendorBody } from './dialect.ts';
-import { openAiEndpoint } from './openai.ts';
+import { openAiEndpoint, openAiError } from './openai.ts';
 import { COMMON_CLOSED, COMMON_OPEN, type Members, type Rule, USER_LOCATION } from './session-fields.ts';
+import { translatedChat } from './translated-chat.ts';
 
 /** A chunk whose usage is an object; most chunks say `"usage":null`, or have no usage. */
 const HAS_USAGE = /"usage"\s*:\s*\{/;
@@ -122,6 +123,7 @@ export const chatCompletions: Dialect<typeof modelOperations.createChatCompletio
   ...openAiEndpoint('chat/completions'),
   isOfferedBy: () => true,
   alternative: null,
+  translatedFor: (provider) => (provider === 'anthropic' ? translatedChat : undefined),
   sessionFields: { open: OPEN_FIELDS, closed: COMMON_CLOSED },
 
   effortAsked({ reasoning_effort }) {

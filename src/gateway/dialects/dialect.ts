@@ -26,6 +26,8 @@ export interface AttemptTerms {
   effort: Effort | undefined;
   /** The highest effort that the plan allows, for requests that ask for it in tokens; `undefined` is no ceiling. */
   ceiling: Effort | undefined;
+  /** The most that the model writes, where that is known. */
+  outputTokensMax: number | undefined;
   /** Whether a stream is asked for its usage where its caller did not ask for it, with `stream_options`. */
   addsUsage: boolean;
 }
@@ -73,20 +75,39 @@ export interface ErrorWords {
 
 export type ErrorBody = (error: ErrorWords) => object;
 
-export interface Dialect<Operation extends ModelOperation = ModelOperation> {
-  /** The route with its schema, which has checked every request that the methods get. */
-  readonly operation: Operation;
+/** How a vendor is asked, and how what it answers becomes what the caller gets. */
+export interface VendorForm<Operation extends ModelOperation = ModelOperation> {
   /** How paths of the endpoint end at its vendors; tells what bounds the output. */
   readonly endpoint: string;
+  vendorUrl(address: VendorAddress, request: z.infer<Operation['body']>): string;
+  /** The headers with which the vendor takes the key. */
+  vendorHeaders(vendorKey: string): Record<string, string>;
+  /** What the vendor is sent, but for the bound of the output. `request` has none of the service's own fields any more. */
+  vendorBody(request: z.infer<Operation['body']>, terms: AttemptTerms): VendorBody;
+  /** Where requests are translated: the member that cannot be, and why, as the end of a sentence; `null` if all can. */
+  refused?(request: z.infer<Operation['body']>, terms: AttemptTerms): { param: string; message: string } | null;
+  /** Where answers are translated: a whole answer in the caller's form; `null` if it is none. */
+  answer?(document: unknown): object | null;
+  /**
+   * How the events of a stream change on their way to the caller; `undefined` where they pass byte for byte.
+   * `addsUsage` says what the vendor was asked.
+   */
+  streamTransform(request: z.infer<Operation['body']>, cost: StreamCost, addsUsage: boolean): Transform | undefined;
+  /** How a stream of the endpoint is ended early; `undefined` where there are no streams. */
+  streamClosing(request: z.infer<Operation['body']>): StreamClosing | undefined;
+}
+
+export interface Dialect<Operation extends ModelOperation = ModelOperation> extends VendorForm<Operation> {
+  /** The route with its schema, which has checked every request that the methods get. */
+  readonly operation: Operation;
   /** Whether the vendor offers the endpoint in this form. */
   isOfferedBy(provider: string): boolean;
   /** The path of ours to use for the other vendors; `null` where there is none. */
   readonly alternative: string | null;
+  /** The form in which a vendor is asked that has a better one of its own. */
+  translatedFor?(provider: string): VendorForm<Operation> | undefined;
   /** What the address of a request says of it. Only Google's routes name the model in the path. */
   addressed?(model: string, query: (name: string) => string | undefined): { model: string; stream?: boolean };
-  vendorUrl(address: VendorAddress, request: z.infer<Operation['body']>): string;
-  /** The headers with which the vendor takes the key. */
-  vendorHeaders(vendorKey: string): Record<string, string>;
   /** What a browser's session may send; `null` where the endpoint takes no session tokens. */
   readonly sessionFields: SessionFields | null;
   readonly errorBody: ErrorBody;
@@ -94,15 +115,11 @@ export interface Dialect<Operation extends ModelOperation = ModelOperation> {
   userOf(request: z.infer<Operation['body']>): string | undefined;
   /** The reasoning effort that the request asks for. */
   effortAsked(request: z.infer<Operation['body']>): Effort | undefined;
-  /** What the vendor is sent, but for the bound of the output. `request` has none of the service's own fields any more. */
-  vendorBody(request: z.infer<Operation['body']>, terms: AttemptTerms): VendorBody;
-  /**
-   * How the events of a stream change on their way to the caller; `undefined` where they pass byte for byte.
-   * `addsUsage` says what the vendor was asked.
-   */
-  streamTransform(request: z.infer<Operation['body']>, cost: StreamCost, addsUsage: boolean): Transform | undefined;
   /** The event with which a stream ends that broke off; `last` is the last event before it, parsed. */
   streamError(error: ErrorWords, last: Readonly<Record<string, unknown>> | null): string;
-  /** How a stream of the endpoint is ended early; `undefined` where there are no streams. */
-  streamClosing(request: z.infer<Operation['body']>): StreamClosing | undefined;
+}
+
+/** The form in which the vendor is asked. */
+export function formAt(dialect: Dialect, provider: string): VendorForm {
+  return dialect.translatedFor?.(provider) ?? dialect;
 }

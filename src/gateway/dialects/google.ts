@@ -1,6 +1,7 @@
 /**
  * What Google's own endpoints have in common: address, key, and the body of an error.
  */
+import { serializeEvent } from '../../vendors/event-blocks.ts';
 import type { ErrorWords, VendorAddress } from './dialect.ts';
 
 /** Google's service that is compatible with OpenAI lies below its own API. */
@@ -24,6 +25,7 @@ export function googleEndpoint<Action extends string>(action: Action) {
       `${googleRoot(baseUrl)}/models/${model.split('/').map(encodeURIComponent).join('/')}:${action}`,
     vendorHeaders: (vendorKey: string) => ({ 'x-goog-api-key': vendorKey }),
     errorBody: googleError,
+    streamError: (error: ErrorWords) => serializeEvent({ data: JSON.stringify(googleError(error)) }),
   };
 }
 

@@ -3,6 +3,7 @@
  */
 import type { Tool, ToolChoice, WebSearchTool20250305 } from '@anthropic-ai/sdk/resources/messages';
 import { type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
+import { USES_OF_SEARCH_MODEL } from '../../vendors/uses-bound.ts';
 import { cacheMarkOf } from './messages-content.ts';
 import type { Refusals } from './refusals.ts';
 
@@ -87,7 +88,8 @@ function webSearch(options: unknown, refusals: Refusals): WebSearchTool20250305[
   refusals.unknown(rest, [], 'web_search_options');
   if (size != null && size !== 'medium')
     refusals.add('web_search_options.search_context_size', 'cannot be chosen: Anthropic has one size');
-  const tool = { type: 'web_search_20250305', name: 'web_search' } as const;
+  // As many as the hold of the call counts.
+  const tool = { type: 'web_search_20250305', name: 'web_search', max_uses: USES_OF_SEARCH_MODEL } as const;
   if (location == null) return [tool];
   const at = 'web_search_options.user_location';
   const { approximate, ...kind } = refusals.object(location, at);
