@@ -137,7 +137,9 @@ describe("Anthropic's own SDK", () => {
 
   test("refusals are errors of the SDK's own classes", async () => {
     const stranger = new Anthropic({ apiKey: 'nobody', baseURL: gateway.server.url, maxRetries: 0 });
-    await expect(stranger.messages.create(ask)).rejects.toBeInstanceOf(Anthropic.AuthenticationError);
+    const unknown = await stranger.messages.create(ask).catch((thrown: unknown) => thrown);
+    expect(unknown).toBeInstanceOf(Anthropic.AuthenticationError);
+    expect((unknown as { error: { error: { type: string } } }).error.error.type).toBe('authentication_error');
     await expect(anthropic.messages.create({ ...ask, model: 'claude-of-nowhere' })).rejects.toBeInstanceOf(
       Anthropic.NotFoundError,
     );

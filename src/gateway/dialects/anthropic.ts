@@ -24,7 +24,8 @@ export function anthropicError({ status, message, type, code, param, requiredSco
   return {
     type: 'error',
     error: {
-      type: type?.endsWith('_error') ? type : kindOf(status),
+      // Of a vendor's error its own word; ours for a wrong key is OpenAI's.
+      type: type?.endsWith('_error') && status !== 401 ? type : kindOf(status),
       message,
       ...(code !== null && { code }),
       ...(param !== null && { param }),
