@@ -7,7 +7,7 @@
  * counted from the answer.
  */
 import type { Capability } from '../domain/plan.ts';
-import { type Fields, fieldsOf, isFields, listOf } from './usage/figures.ts';
+import { type Fields, fieldsOf, isFields, listOf, textOf } from './usage/figures.ts';
 
 export interface VendorRequestParts {
   /** The path of the address, with or without its origin; some endpoints make only images or speech. */
@@ -109,7 +109,7 @@ export function toolsOf(body: Fields): Fields[] {
 export function namesOf(tool: Fields): string[] {
   const { type } = tool;
   // Moonshot's own tools (`$web_search`).
-  if (type === 'builtin_function') return [String(fieldsOf(tool.function).name)];
+  if (type === 'builtin_function') return [textOf(fieldsOf(tool.function).name)];
   const names = typeof type === 'string' ? [type, ...Object.keys(tool)] : Object.keys(tool);
   return names.map((name) => name.replaceAll(/([a-z])([A-Z])/g, '$1_$2').toLowerCase());
 }
@@ -117,7 +117,7 @@ export function namesOf(tool: Fields): string[] {
 function modalitiesOf(body: Fields): Capability[] {
   const holders = [body, fieldsOf(body.generationConfig), fieldsOf(body.generation_config)];
   const wanted = holders.flatMap((holder) => MODALITIES.flatMap((name) => listOf(holder[name])));
-  const words = new Set(wanted.map((word) => String(word).toLowerCase()));
+  const words = new Set(wanted.map((word) => textOf(word).toLowerCase()));
   return (['image', 'audio'] as const).filter((modality) => words.has(modality));
 }
 

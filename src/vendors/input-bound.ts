@@ -10,7 +10,7 @@ import { JSON_LEVELS_MAX } from '../platform/json.ts';
 import { requestedCapabilities, toolsOf } from './capabilities.ts';
 import { audioTokens, fileTokens, imageTokens, type MediaTokens, UNKNOWN_CONTENT } from './media-tokens.ts';
 import { TokenCount, vocabularyOf } from './token-count.ts';
-import { COUNT_MAX, type Fields, fieldsOf, isFields } from './usage/figures.ts';
+import { COUNT_MAX, type Fields, fieldsOf, isFields, textOf } from './usage/figures.ts';
 
 export interface InputRequest {
   provider: string;
@@ -178,7 +178,7 @@ class Walk {
     const inline = isFields(part.inlineData) ? 'inlineData' : isFields(part.inline_data) ? 'inline_data' : undefined;
     if (inline !== undefined) {
       const { mimeType, mime_type = mimeType, data } = fieldsOf(part[inline]);
-      this.#file(String(mime_type), data);
+      this.#file(textOf(mime_type), data);
       return inline;
     }
     if (isFields(part.fileData) || isFields(part.file_data)) this.#media(UNKNOWN_CONTENT);
@@ -214,7 +214,7 @@ class Walk {
 
   #sound(part: Fields): string {
     const { data, format, url = data } = fieldsOf(part[String(part.type)]);
-    this.#file(`audio/${String(format ?? mediaTypeOf(url))}`, url);
+    this.#file(`audio/${textOf(format) || mediaTypeOf(url)}`, url);
     return String(part.type);
   }
 
@@ -233,7 +233,7 @@ class Walk {
       return 'source';
     }
     if (source.type === 'text' || source.type === 'content') return undefined;
-    this.#file(source.type === 'base64' ? String(source.media_type) : '', source.data);
+    this.#file(source.type === 'base64' ? textOf(source.media_type) : '', source.data);
     return 'source';
   }
 

@@ -4,7 +4,7 @@
  * The bound has a name of its own at every endpoint, and a request may contain names that its endpoint ignores. So what
  * a request asks for is a promise of the vendor only once `withOutputBound` has set the endpoint's own field.
  */
-import { COUNT_MAX, type Fields, fieldsOf, isFields } from './usage/figures.ts';
+import { COUNT_MAX, type Fields, fieldsOf, isFields, textOf } from './usage/figures.ts';
 
 export interface OutputAsked {
   /** The most tokens of one answer; `null` where the request names no bound. */
@@ -46,7 +46,7 @@ export function outputAsked(body: unknown, path = ''): OutputAsked {
   const answers = answersOf(fields);
   const endpoint = withoutQuery(path);
   const isWithoutOutput =
-    endpoint === '' ? MODEL_WITHOUT_OUTPUT.test(String(fields.model)) : WITHOUT_OUTPUT.test(endpoint);
+    endpoint === '' ? MODEL_WITHOUT_OUTPUT.test(textOf(fields.model)) : WITHOUT_OUTPUT.test(endpoint);
   if (isWithoutOutput) return { perAnswer: 0, answers };
   const figures = [
     ...[...CHAT_FIELDS, ...RESPONSE_FIELDS].map((name) => figureOf(fields[name])),

@@ -5,7 +5,7 @@
 import type { z } from 'zod';
 import { type GenerateContentRequest, modelOperations } from '../../contract/gateway.ts';
 import { type Effort, isEffort, thinkingWithin } from '../../vendors/effort.ts';
-import { type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOf, isFields, textOf } from '../../vendors/usage/figures.ts';
 import type { AttemptTerms, Dialect, VendorBody } from './dialect.ts';
 import { GenerateContentClosing } from './generate-content-closing.ts';
 import { googleEndpoint } from './google.ts';
@@ -31,7 +31,7 @@ const shared = {
 
   effortAsked(request: Request): Effort | undefined {
     const thinking = thinkingOf(request);
-    const level = String(LEVELS.map((name) => thinking[name]).find((value) => value != null)).toLowerCase();
+    const level = textOf(LEVELS.map((name) => thinking[name]).find((value) => value != null)).toLowerCase();
     if (isEffort(level)) return level;
     return BUDGETS.some((name) => thinking[name] === 0) ? 'none' : undefined;
   },

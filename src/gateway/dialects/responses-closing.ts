@@ -3,7 +3,7 @@
  * the reason `max_output_tokens`, as OpenAI ends a response at the bound of its output.
  */
 import { serializeEvent } from '../../vendors/event-blocks.ts';
-import { type Fields, fieldsOf, isFields, listOf } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../vendors/usage/figures.ts';
 import type { Stopped, StreamClosing } from './dialect.ts';
 
 /**
@@ -71,7 +71,7 @@ export class ResponseClosing implements StreamClosing {
   }
 
   #follow(event: Fields, index: number): void {
-    const type = String(event.type);
+    const type = textOf(event.type);
     if (type === 'response.output_item.added' || type === 'response.output_item.done') {
       this.#items.set(index, itemOf(fieldsOf(event.item), type === 'response.output_item.added'));
       return;

@@ -6,7 +6,7 @@
  * that searched the web, or that was thinking between its parts.
  */
 import type { ChatCompletionMessage } from 'openai/resources/chat/completions';
-import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOf, listOf, textOf } from '../../vendors/usage/figures.ts';
 
 /** Anthropic takes it back unchanged, and with its signature. */
 export type ThinkingBlock =
@@ -54,10 +54,6 @@ export function messageOf(blocks: readonly Fields[], ending: Fields): Translated
     ...(annotations.length > 0 && { annotations }),
     ...(!isPlain(blocks) && { content_blocks: blocks.filter(isFull) }),
   };
-}
-
-export function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }
 
 /** Anthropic takes no empty text back. */

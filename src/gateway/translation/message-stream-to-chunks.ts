@@ -9,8 +9,8 @@ import { parseAnswer } from '../../platform/json.ts';
 import { serializeEvent } from '../../vendors/event-blocks.ts';
 import { MessageStream } from '../../vendors/usage/anthropic.ts';
 import { readFailure } from '../../vendors/usage/failure.ts';
-import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
-import { messageOf, type TranslatedMessage, textOf } from './answer-message.ts';
+import { type Fields, fieldsOf, listOf, textOf } from '../../vendors/usage/figures.ts';
+import { messageOf, type TranslatedMessage } from './answer-message.ts';
 import { type AnsweredTier, finishReasonOf, serviceTierOf, type TranslatedUsage, usageOf } from './answer-parts.ts';
 
 /** The most of an answer that is kept, in characters of JSON: some times more than a model writes and finds. */

@@ -3,8 +3,8 @@
  */
 import type { ChatCompletion } from 'openai/resources/chat/completions';
 import { isMessage, readMessage } from '../../vendors/usage/anthropic.ts';
-import { fieldsOf, isFields, listOf } from '../../vendors/usage/figures.ts';
-import { messageOf, type TranslatedMessage, textOf } from './answer-message.ts';
+import { fieldsOf, isFields, listOf, textOf } from '../../vendors/usage/figures.ts';
+import { messageOf, type TranslatedMessage } from './answer-message.ts';
 import { finishReasonOf, serviceTierOf, type TranslatedUsage, usageOf } from './answer-parts.ts';
 
 export interface TranslatedChoice extends ChatCompletion.Choice {

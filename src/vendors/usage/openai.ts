@@ -25,6 +25,7 @@ import {
   reportedCost,
   Stops,
   type StreamReading,
+  textOf,
   tierOf,
 } from './figures.ts';
 
@@ -48,7 +49,7 @@ export function searchesOfCompletion(body: Fields): number {
   const executed = choices.flatMap(({ message, delta }) =>
     [message, delta].flatMap((part) => listOf(fieldsOf(part).executed_tools)),
   );
-  const listed = executed.filter((tool) => String(fieldsOf(tool).type).includes('search')).length;
+  const listed = executed.filter((tool) => textOf(fieldsOf(tool).type).includes('search')).length;
   if (listed > 0) return listed;
   const cites = choices.some(({ message, delta }) =>
     [message, delta].some((part) => citesWeb(fieldsOf(part).annotations)),
@@ -260,11 +261,11 @@ export class ResponseStream implements StreamReading {
     if (event.object === 'response') {
       // A whole answer in place of a stream.
       this.#response = event;
-      this.completed = END_STATES.has(String(event.status));
+      this.completed = END_STATES.has(textOf(event.status));
       return;
     }
     if (isFields(event.response)) this.#response = event.response;
-    if (ENDS.has(String(event.type))) this.completed = true;
+    if (ENDS.has(textOf(event.type))) this.completed = true;
   }
 
   get finished(): boolean {

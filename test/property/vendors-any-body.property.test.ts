@@ -1,0 +1,95 @@
+/**
+ * Whatever JSON a caller or a vendor sends, it is read without an exception: members with the names that the readers look
+ * for may hold anything, objects with a `toString` of their own among them.
+ */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { generateContent } from '../../src/gateway/dialects/generate-content.ts';
+import { messages } from '../../src/gateway/dialects/messages.ts';
+import { requestedCapabilities } from '../../src/vendors/capabilities.ts';
+import { inputBound } from '../../src/vendors/input-bound.ts';
+import { outputAsked, withOutputBound } from '../../src/vendors/output-bound.ts';
+import { readFailure, readReportedUsage, readSearches, StreamUsage } from '../../src/vendors/usage.ts';
+import { usesBound } from '../../src/vendors/uses-bound.ts';
+import { WrittenTokens, writtenTokens } from '../../src/vendors/written-tokens.ts';
+
+const NAMES = [
+  ...['type', 'object', 'status', 'usage', 'choices', 'candidates', 'content', 'message', 'delta', 'error', 'index'],
+  ...['model', 'messages', 'contents', 'parts', 'input', 'output', 'tools', 'function', 'name', 'text', 'source'],
+  ...['image_url', 'input_audio', 'format', 'file', 'file_data', 'media_type', 'inlineData', 'mimeType', 'data'],
+  ...[
+    'max_tokens',
+    'n',
+    'thinking',
+    'budget_tokens',
+    'generationConfig',
+    'thinkingConfig',
+    'thinkingLevel',
+    'modalities',
+  ],
+  ...[
+    'executed_tools',
+    'prompt_tokens',
+    'input_tokens',
+    'usageMetadata',
+    'promptTokenCount',
+    'stop_reason',
+    'response',
+  ],
+];
+const TYPES = [
+  ...['message', 'message_start', 'message_delta', 'content_block_start', 'content_block_delta', 'response.completed'],
+  ...['response', 'chat.completion.chunk', 'function', 'builtin_function', 'image_url', 'input_audio', 'file', 'image'],
+  ...['document', 'input_file', 'base64', 'web_search_20250305', 'error', 'enabled', 'HIGH', 'completed'],
+];
+const { body: json } = fc.letrec<{ body: Record<string, unknown>; value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small' },
+    fc.constantFrom(...TYPES, null, true, -1, 0.5, 7, ''),
+    fc.record({ toString: fc.constant(1), valueOf: fc.constant(null) }),
+    fc.array(tie('value'), { maxLength: 3 }),
+    tie('body'),
+  ),
+  body: fc.dictionary(fc.constantFrom(...NAMES), tie('value'), { maxKeys: 6 }),
+}));
+
+const TERMS = { model: 'm', effort: 'low', ceiling: 'low', outputTokensMax: undefined, addsUsage: true } as const;
+
+test('a request', () => {
+  fc.assert(
+    fc.property(json, fc.constantFrom('openai', 'anthropic', 'google', 'acme'), (body, provider) => {
+      requestedCapabilities({ model: 'm', body });
+      const { atMost } = inputBound({ provider, model: 'm', body, contextTokens: undefined });
+      expect(atMost).toBeGreaterThan(0);
+      outputAsked(body);
+      usesBound({ model: 'm', body });
+      for (const path of ['chat/completions', 'messages', ':generateContent'])
+        withOutputBound(body, { provider, path }, 10);
+      const contents = { contents: [], ...body };
+      generateContent.effortAsked(contents);
+      generateContent.vendorBody(contents, { ...TERMS, provider });
+      const request = { model: 'm', messages: [] };
+      messages.vendorBody(request, { ...TERMS, provider });
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('an answer, whole or as the event of a stream', () => {
+  fc.assert(
+    fc.property(fc.array(json, { minLength: 1, maxLength: 4 }), (bodies) => {
+      for (const body of [...bodies, bodies]) {
+        readReportedUsage(body);
+        readFailure(body);
+        readSearches(body);
+        expect(writtenTokens(body, 'acme', 'm')).toBeGreaterThanOrEqual(0);
+      }
+      const usage = new StreamUsage({ written: new WrittenTokens('acme', 'm') });
+      for (const body of bodies) usage.read({ data: JSON.stringify(body) });
+      usage.reported();
+      usage.partial();
+      expect(usage.outputTokens).toBeGreaterThanOrEqual(0);
+    }),
+    { numRuns: 2_000 },
+  );
+});
