@@ -24,6 +24,7 @@ import { linesOf } from '../../platform/bytes.ts';
 import { JSON_BOUND_RULES, parseJsonText } from '../../platform/json.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
 import { requestedCapabilities } from '../../vendors/capabilities.ts';
+import { textOf } from '../../vendors/usage/figures.ts';
 import type { WholeAnswer } from '../answer.ts';
 import { denied, type Refused, refusalAnswer, refuseCall } from '../error-envelope.ts';
 import { BATCH_VENDOR, passBack, type VendorAccess } from '../pass-through.ts';
@@ -185,7 +186,7 @@ export function lineOf(text: string): InputLine | { rule: string } {
   const request = (body ?? {}) as Record<string, unknown>;
   const { model } = request;
   return typeof model === 'string' && model !== ''
-    ? { customId: custom_id, method, path: String(url), model, body: request }
+    ? { customId: custom_id, method, path: textOf(url), model, body: request }
     : { rule: 'names no model' };
 }
 
