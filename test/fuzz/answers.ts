@@ -37,7 +37,10 @@ export function isRefusal({ status }: FuzzAnswer): boolean {
   return status >= 400;
 }
 
-function envelopeFault({ operationId, kind, method }: FuzzRequest, answer: FuzzAnswer): string | null {
+/** What is no route below these is answered in the form of a vendor's client. */
+const GATEWAY_PATH = /^\/v1(?:beta)?(?:[/?]|$)/;
+
+function envelopeFault({ operationId, kind, method, path }: FuzzRequest, answer: FuzzAnswer): string | null {
   const operation = (operations as Record<string, Operation>)[operationId];
   if (operation?.lines && answer.status === 200)
     return answer.text.split('\n').filter(Boolean).every(isJson) ? null : 'is not one JSON value per line';
@@ -57,7 +60,7 @@ function envelopeFault({ operationId, kind, method }: FuzzRequest, answer: FuzzA
   const schemas =
     kind === 'lookup'
       ? [LookupError, ErrorEnvelope]
-      : kind === 'gateway'
+      : kind === 'gateway' || (kind === 'none' && GATEWAY_PATH.test(path))
         ? [GatewayError, AnthropicError, GoogleError, ErrorEnvelope]
         : [ErrorEnvelope];
   return schemas.some((schema) => schema.safeParse(body).success)
