@@ -4,7 +4,6 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { lineOf } from '../../src/gateway/batches/admission.ts';
 import { generateContent } from '../../src/gateway/dialects/generate-content.ts';
 import { messages } from '../../src/gateway/dialects/messages.ts';
 import { requestedCapabilities } from '../../src/vendors/capabilities.ts';
@@ -69,7 +68,6 @@ test('a request', () => {
       const contents = { contents: [], ...body };
       generateContent.effortAsked(contents);
       generateContent.vendorBody(contents, { ...TERMS, provider });
-      lineOf(JSON.stringify({ ...body, url: body.type, body }));
       const request = { model: 'm', messages: [] };
       messages.vendorBody(request, { ...TERMS, provider });
     }),

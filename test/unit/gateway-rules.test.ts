@@ -5,6 +5,7 @@
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
 import { GatewayCustomer, gatewayOperations } from '../../src/contract/gateway.ts';
+import { lineOf } from '../../src/gateway/batches/admission.ts';
 import { callIdOf, isTerminal, readLine } from '../../src/gateway/batches/metering.ts';
 import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';
 import { type Refused, refusalAnswer } from '../../src/gateway/error-envelope.ts';
@@ -312,4 +313,9 @@ describe("a vendor's error", () => {
 test('only the two routes of the contract take session tokens', () => {
   const open = Object.values(gatewayOperations).filter(({ security }) => 'clientScope' in security);
   expect(open.map(({ path }) => path)).toEqual(['/v1/chat/completions', '/v1/responses']);
+});
+
+test('a line of a batch whose url is no text names no path', () => {
+  const line = { custom_id: 'a', method: 'POST', url: { toString: 1 }, body: { model: 'm' } };
+  expect(lineOf(JSON.stringify(line))).toMatchObject({ path: '', model: 'm' });
 });
