@@ -3,7 +3,7 @@
  */
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
-import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { Caller } from '../metering/caller.ts';
 import type { EndedServiceCall, Outcome } from '../metering/end-service-call.ts';

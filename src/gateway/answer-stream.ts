@@ -3,7 +3,7 @@
  * what it used.
  */
 
-import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { costOf } from '../domain/pricing.ts';

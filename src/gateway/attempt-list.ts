@@ -2,7 +2,7 @@
  * Which models a request was tried with, and how each attempt ended:
  * `openai/gpt-6-sol=429, anthropic/claude-opus-5-5=200`.
  */
-import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import type { VendorResult } from '../vendors/request.ts';
 import type { Attempt } from './models.ts';
 

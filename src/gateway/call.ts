@@ -6,7 +6,7 @@
  */
 
 import { REPLAY_HEADER } from '../contract/envelope.ts';
-import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
 import type { Capability } from '../domain/plan.ts';

@@ -6,7 +6,7 @@
  * Every refusal says it.
  */
 import { ERROR_STATUS, type ErrorCode, type Refusal } from '../contract/errors.ts';
-import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { rollingHeaders } from '../contract/limit-headers.ts';
 import { thrownRefusal } from '../platform/unavailable.ts';
 import type { WholeAnswer } from './answer.ts';

@@ -11,8 +11,8 @@ import {
   type GatewayCustomer,
   HeaderLabels as HeaderLabelsSchema,
   LABEL_HEADERS,
-  OWN_FIELDS,
-} from '../contract/gateway.ts';
+} from '../contract/gateway/labels.ts';
+import { OWN_FIELDS } from '../contract/gateway/requests.ts';
 import type { Session } from '../storage/credentials.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
 

@@ -5,7 +5,7 @@
 import { statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog, CatalogModel } from '../catalog/model.ts';
-import type { ModelList, ModelObject } from '../contract/gateway.ts';
+import type { ModelList, ModelObject } from '../contract/gateway/answers.ts';
 import { TIERS } from '../domain/tiers.ts';
 import type { Caller } from '../metering/caller.ts';
 import { currentCatalog } from '../storage/catalog.ts';

@@ -6,7 +6,7 @@
  * (`passed-headers.ts`). The content of a file is streamed, so its size does not matter. An upload is checked on its way
  * (`batches/upload.ts`).
  */
-import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import type { Caller } from '../metering/caller.ts';
 import { requestVendor, type VendorResult, type WholeResult } from '../vendors/request.ts';
 import type { GatewayAnswer, WholeAnswer } from './answer.ts';

@@ -5,7 +5,7 @@
  * happens, the call is ended: not even a fault of ours leaves a hold behind.
  */
 
-import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts';

@@ -6,7 +6,7 @@
  */
 
 import { REPLAY_HEADER } from '../contract/envelope.ts';
-import { GATEWAY_HEADERS } from '../contract/gateway.ts';
+import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import type { CallStatus } from '../domain/call.ts';
 import { formatUsd, type NanoUsd } from '../domain/money.ts';
 import type { StoredServiceCall } from '../objects/customer-commands.ts';

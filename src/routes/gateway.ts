@@ -6,13 +6,10 @@ import { Hono } from 'hono';
 import { cors } from 'hono/cors';
 import { CORRELATION_HEADER, REPLAY_HEADER } from '../contract/envelope.ts';
 import { type Refusal, type Result, refuse } from '../contract/errors.ts';
-import {
-  GATEWAY_BODY_BYTES_MAX,
-  GATEWAY_HEADERS,
-  type GatewayOperation,
-  gatewayOperations,
-  type ModelOperation,
-} from '../contract/gateway.ts';
+import { type ErrorForm, errorFormAt } from '../contract/gateway/answers.ts';
+import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
+import { type GatewayOperation, gatewayOperations, type ModelOperation } from '../contract/gateway/operations.ts';
+import { GATEWAY_BODY_BYTES_MAX } from '../contract/gateway/requests.ts';
 import { LIMIT_HEADERS } from '../contract/limit-headers.ts';
 import type { GatewayAnswer } from '../gateway/answer.ts';
 import { uploadFile } from '../gateway/batches/upload.ts';
@@ -62,11 +59,11 @@ const styleOf = (errorBody: ErrorBody): ApiStyle => ({
   refuse: (c, refusal) => refuseRequest(c, refusal, errorBody),
 });
 
-/** The form of errors at a path; the first that matches counts. */
-const ERROR_BODIES: readonly (readonly [RegExp, ErrorBody])[] = [
-  [/^\/v1\/messages(?:\/|$)/, anthropicError],
-  [/^\/v1beta\/|:\w+(?:Contents?|Tokens)$/, googleError],
-];
+const ERROR_BODIES: Readonly<Record<ErrorForm, ErrorBody>> = {
+  openai: openAiError,
+  anthropic: anthropicError,
+  google: googleError,
+};
 
 /** An app of its own, so that exceptions are answered in its envelope too. */
 export function gateway(): Hono<AppEnv> {
@@ -82,7 +79,7 @@ export function gateway(): Hono<AppEnv> {
 }
 
 function errorBodyOf(path: string): ErrorBody {
-  return ERROR_BODIES.find(([pattern]) => pattern.test(path))?.[1] ?? openAiError;
+  return ERROR_BODIES[errorFormAt(path)];
 }
 
 /** The answer to a path under `/v1/` that is no route. */

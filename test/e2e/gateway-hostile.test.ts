@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { APIError } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { GatewayError } from '../../src/contract/gateway.ts';
+import { GatewayError } from '../../src/contract/gateway/answers.ts';
 import { type Fault, tokensOf } from '../support/vendor.ts';
 import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
 

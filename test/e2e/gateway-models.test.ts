@@ -3,7 +3,7 @@
  * checked is the tier that pays.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { GatewayError } from '../../src/contract/gateway.ts';
+import { GatewayError } from '../../src/contract/gateway/answers.ts';
 import type { Fault } from '../support/vendor.ts';
 import { type GatewayTenant, NO_LIMITS, type Setting, startGateway } from './gateway-tenant.ts';
 

@@ -6,7 +6,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import { ApiError, GoogleGenAI, ThinkingLevel } from '@google/genai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { REPLAY_HEADER } from '../../src/contract/envelope.ts';
-import { AnthropicError, GoogleError } from '../../src/contract/gateway.ts';
+import { AnthropicError, GoogleError } from '../../src/contract/gateway/answers.ts';
 import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
 
 const CLAUDE = 'claude-sonnet-5-5';

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
-import { gatewayOperations } from '../../src/contract/gateway.ts';
+import { gatewayOperations } from '../../src/contract/gateway/operations.ts';
 import { openApiDocument } from '../../src/contract/openapi/document.ts';
 import type { AnswerObject, OpenApiDocument, OpenApiOperation } from '../../src/contract/openapi/types.ts';
 import { brokenRules } from '../support/json-schema.ts';

@@ -3,7 +3,7 @@
  * and reveals nothing about the implementation.
  */
 import { ErrorEnvelope } from '../../src/contract/envelope.ts';
-import { AnthropicError, GatewayError, GoogleError } from '../../src/contract/gateway.ts';
+import { AnthropicError, GatewayError, GoogleError } from '../../src/contract/gateway/answers.ts';
 import { FullResolution, LightResolution, LookupError } from '../../src/contract/model-lookup.ts';
 import { type Operation, operations, responseSchema } from '../../src/contract/operations.ts';
 import type { FuzzRequest } from './requests.ts';

@@ -3,7 +3,7 @@
  */
 
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
-import { gatewayOperations } from '../../src/contract/gateway.ts';
+import { gatewayOperations } from '../../src/contract/gateway/operations.ts';
 import { LOOKUP_PATH, LookupQuery } from '../../src/contract/model-lookup.ts';
 import { type Operation, operations } from '../../src/contract/operations.ts';
 import type { Random } from '../crash/random.ts';

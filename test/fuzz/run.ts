@@ -7,7 +7,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gatewayOperations } from '../../src/contract/gateway.ts';
+import { gatewayOperations } from '../../src/contract/gateway/operations.ts';
 import { operations } from '../../src/contract/operations.ts';
 import { type Random, randomFrom } from '../crash/random.ts';
 import { faultOf, isRefusal } from './answers.ts';

@@ -13,7 +13,7 @@ import { statusOn } from '../../src/catalog/lifecycle.ts';
 import { matchModel } from '../../src/catalog/matching.ts';
 import { ErrorEnvelope } from '../../src/contract/envelope.ts';
 import { ERROR_STATUS } from '../../src/contract/errors.ts';
-import { GatewayError } from '../../src/contract/gateway.ts';
+import { GatewayError } from '../../src/contract/gateway/answers.ts';
 import { operations, responseSchema } from '../../src/contract/operations.ts';
 import { SetModelsRequest } from '../../src/contract/operator.ts';
 import { Plan } from '../../src/contract/plans.ts';

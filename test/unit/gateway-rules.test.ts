@@ -4,7 +4,8 @@
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
-import { GatewayCustomer, gatewayOperations } from '../../src/contract/gateway.ts';
+import { GatewayCustomer } from '../../src/contract/gateway/labels.ts';
+import { gatewayOperations } from '../../src/contract/gateway/operations.ts';
 import { lineOf } from '../../src/gateway/batches/admission.ts';
 import { callIdOf, isTerminal, readLine } from '../../src/gateway/batches/metering.ts';
 import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';

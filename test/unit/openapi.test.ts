@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
-import { type GatewayOperation, gatewayOperations } from '../../src/contract/gateway.ts';
+import { type GatewayOperation, gatewayOperations } from '../../src/contract/gateway/operations.ts';
 import { LOOKUP_PATH } from '../../src/contract/model-lookup.ts';
 import { openApiDocument } from '../../src/contract/openapi/document.ts';
 import * as examples from '../../src/contract/openapi/examples.ts';

@@ -5,7 +5,7 @@
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
-import { type GatewayOperation, gatewayOperations } from '../../src/contract/gateway.ts';
+import { type GatewayOperation, gatewayOperations } from '../../src/contract/gateway/operations.ts';
 import { type Operation, operations, type Security } from '../../src/contract/operations.ts';
 import { KEY_PREFIXES, SCOPES } from '../../src/contract/scopes.ts';
 import { createTenant, OPERATOR_TOKEN, type Tenant } from '../support/api.ts';

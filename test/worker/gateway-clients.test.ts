@@ -5,7 +5,7 @@
 import { createExecutionContext } from 'cloudflare:test';
 import { describe, expect, test } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { GatewayError } from '../../src/contract/gateway.ts';
+import { GatewayError } from '../../src/contract/gateway/answers.ts';
 import { SERVICE_VERSION } from '../../src/platform/version.ts';
 import type { Tenant } from '../support/api.ts';
 import { answers, ask, BASE_URL, callOf, completion, newTenant, usage, vendor } from '../support/gateway.ts';

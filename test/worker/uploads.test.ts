@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { FILE_BODY_BYTES_MAX } from '../../src/contract/gateway.ts';
+import { FILE_BODY_BYTES_MAX } from '../../src/contract/gateway/requests.ts';
 import type { Tenant } from '../support/api.ts';
 import { BASE_URL, newTenant } from '../support/gateway.ts';
 import { worker } from '../support/worker.ts';

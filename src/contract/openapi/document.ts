@@ -8,7 +8,7 @@
 import type { z } from 'zod';
 import { createDocument, type ZodOpenApiObject } from 'zod-openapi';
 import { ErrorEnvelope } from '../envelope.ts';
-import { AnthropicError, GatewayError, GoogleError } from '../gateway.ts';
+import { AnthropicError, GatewayError, GoogleError } from '../gateway/answers.ts';
 import { LookupError } from '../model-lookup.ts';
 import { type Entry, entries, namesOf } from './entries.ts';
 import { errorResponses, otherErrorResponses } from './errors.ts';

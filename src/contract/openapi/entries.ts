@@ -2,7 +2,7 @@
  * All routes of the contract in one form: the metering interface, the operator API, the gateway and the public lookup.
  */
 import type { z } from 'zod';
-import { type GatewayOperation, gatewayOperations } from '../gateway.ts';
+import { type GatewayOperation, gatewayOperations } from '../gateway/operations.ts';
 import { type Operation, operations, responseSchema, type Security } from '../operations.ts';
 import type { ExampleId } from './examples.ts';
 import { type LookupOperation, lookupOperations } from './lookup.ts';

@@ -4,6 +4,7 @@
 import type { z } from 'zod';
 import { MEDIA_TYPE } from '../envelope.ts';
 import { ERROR_STATUS } from '../errors.ts';
+import { type ErrorForm, errorFormAt } from '../gateway/answers.ts';
 import type { Security } from '../operations.ts';
 import type { Reference } from './types.ts';
 
@@ -69,6 +70,12 @@ export function otherErrorResponses({ openAi, anthropic, google, lookup }: Other
   };
 }
 
+const GATEWAY_ERRORS = {
+  openai: 'GatewayError',
+  anthropic: 'AnthropicError',
+  google: 'GoogleError',
+} as const satisfies Record<ErrorForm, string>;
+
 interface Refusing {
   kind: 'envelope' | 'gateway' | 'lookup';
   id: string;
@@ -94,12 +101,7 @@ export function responsesOf({
   const reference = (name: string): Reference => ({ $ref: RESPONSES_POINTER + name });
   if (kind === 'lookup') return { '304': reference('NotModified'), '400': reference('LookupInvalid') };
   if (kind === 'gateway') {
-    const form = path.startsWith('/v1/messages')
-      ? 'AnthropicError'
-      : path.startsWith('/v1beta/')
-        ? 'GoogleError'
-        : null;
-    return { default: reference(form ?? 'GatewayError') };
+    return { default: reference(GATEWAY_ERRORS[errorFormAt(path)]) };
   }
   const isOperator = security?.kind === 'operator';
   const input = body !== undefined || query !== undefined || params !== undefined || method === 'POST';

@@ -3,7 +3,7 @@
  * repeatedly, because each first runs the examples that it `needs`. `$NAME` is a value from another example's answer
  * (`VALUES`).
  */
-import type { gatewayOperations } from '../gateway.ts';
+import type { gatewayOperations } from '../gateway/operations.ts';
 import type { OperationId } from '../operations.ts';
 import type { LookupOperationId } from './lookup.ts';
 

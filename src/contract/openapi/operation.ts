@@ -3,7 +3,8 @@
  */
 import type { z } from 'zod';
 import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, MEDIA_TYPE, REPLAY_HEADER } from '../envelope.ts';
-import { GATEWAY_HEADERS, HeaderLabels, LABEL_HEADERS, modelOperations } from '../gateway.ts';
+import { GATEWAY_HEADERS, HeaderLabels, LABEL_HEADERS } from '../gateway/labels.ts';
+import { modelOperations } from '../gateway/operations.ts';
 import { LIMIT_HEADERS } from '../limit-headers.ts';
 import type { Security } from '../operations.ts';
 import { type Entry, routeOf } from './entries.ts';

@@ -14,7 +14,9 @@ import * as customMeter from '../custom-meter.ts';
 import * as customers from '../customers.ts';
 import * as entitlements from '../entitlements.ts';
 import * as envelope from '../envelope.ts';
-import * as gateway from '../gateway.ts';
+import * as gatewayAnswers from '../gateway/answers.ts';
+import * as gatewayLabels from '../gateway/labels.ts';
+import * as gatewayRequests from '../gateway/requests.ts';
 import * as lookup from '../model-lookup.ts';
 import * as operator from '../operator.ts';
 import * as operatorCustomers from '../operator-customers.ts';
@@ -47,7 +49,9 @@ const CATALOG_NAMES: Record<string, string> = {
 
 const MODULES: readonly (readonly [Record<string, unknown>, Record<string, string>?])[] = [
   ...[entitlements, calls, unifiedCall, customers, customMeter, readings, usageSummary].map((each) => [each] as const),
-  ...[sampling, samples, compression, sessions, gateway, envelope].map((each) => [each] as const),
+  ...[sampling, samples, compression, sessions, gatewayLabels, gatewayRequests, gatewayAnswers, envelope].map(
+    (each) => [each] as const,
+  ),
   [lookup, LOOKUP_NAMES],
   [catalog, CATALOG_NAMES],
   ...[operator, operatorCustomers, plans, prices, vendors].map((each) => [each] as const),
@@ -104,7 +108,7 @@ export const RENDERING: CreateDocumentOptions = {
     // An answer may have members that this version does not know. Only strict objects are closed.
     const { def } = zodSchema._zod;
     if (io === 'output' && def.type === 'object' && def.catchall === undefined) delete jsonSchema.additionalProperties;
-    if (zodSchema === gateway.GatewayCustomer) allowId(jsonSchema as JsonSchema);
+    if (zodSchema === gatewayLabels.GatewayCustomer) allowId(jsonSchema as JsonSchema);
   },
 };
 

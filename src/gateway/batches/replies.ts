@@ -6,7 +6,7 @@
  */
 
 import { REPLAY_HEADER } from '../../contract/envelope.ts';
-import { GATEWAY_HEADERS } from '../../contract/gateway.ts';
+import { GATEWAY_HEADERS } from '../../contract/gateway/labels.ts';
 import type { BatchAnswer } from '../../objects/batch-commands.ts';
 import { refusalAnswer } from '../error-envelope.ts';
 

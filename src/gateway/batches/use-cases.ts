@@ -5,7 +5,7 @@
  */
 
 import type { z } from 'zod';
-import type { BatchRequest } from '../../contract/gateway.ts';
+import type { BatchRequest } from '../../contract/gateway/requests.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { fingerprintOf } from '../../metering/idempotency.ts';
 import { ask, batchByRequest } from '../../objects/addresses.ts';

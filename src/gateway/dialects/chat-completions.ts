@@ -4,7 +4,7 @@
  * The vendor is asked to report usage at the end of a stream. A caller that did not ask for that gets the stream without
  * the chunk that only reports usage; a caller that did also gets the cost.
  */
-import { modelOperations } from '../../contract/gateway.ts';
+import { modelOperations } from '../../contract/gateway/operations.ts';
 import { parseAnswer } from '../../platform/json.ts';
 import { serializeEvent } from '../../vendors/event-blocks.ts';
 import { ChatClosing } from './chat-completions-closing.ts';

@@ -1,7 +1,7 @@
 /**
  * The endpoints that count the tokens of a request, in Anthropic's and Google's own forms.
  */
-import { countingOperations, type GatewayOperation } from '../../contract/gateway.ts';
+import { countingOperations, type GatewayOperation } from '../../contract/gateway/operations.ts';
 import { isFields } from '../../vendors/usage/figures.ts';
 import { anthropicEndpoint } from './anthropic.ts';
 import type { ErrorBody, ModelRequest, VendorAddress, VendorBody } from './dialect.ts';

@@ -5,7 +5,8 @@
  * asks the dialect. To add an endpoint, see ../README.md.
  */
 import type { z } from 'zod';
-import type { ModelOperation, ModelRequest as ModelRequestSchema } from '../../contract/gateway.ts';
+import type { ModelOperation } from '../../contract/gateway/operations.ts';
+import type { ModelRequest as ModelRequestSchema } from '../../contract/gateway/requests.ts';
 import type { Effort } from '../../vendors/effort.ts';
 import type { Transform } from '../../vendors/tee.ts';
 import type { VendorUsage } from '../../vendors/usage.ts';

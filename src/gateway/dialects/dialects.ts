@@ -2,7 +2,7 @@
  * The dialects, by the operation of the contract that each of them speaks. An operation of the contract that runs a
  * model and has no dialect here does not compile.
  */
-import type { modelOperations } from '../../contract/gateway.ts';
+import type { modelOperations } from '../../contract/gateway/operations.ts';
 import { chatCompletions } from './chat-completions.ts';
 import type { Dialect } from './dialect.ts';
 import { batchEmbedContents, embedContent } from './embed-content.ts';

@@ -2,7 +2,7 @@
  * The dialects of `embedContent` and `batchEmbedContents`, Google's own API: no effort, no output to bound, no stream. The
  * path names the model, and so does each request of several.
  */
-import { modelOperations } from '../../contract/gateway.ts';
+import { modelOperations } from '../../contract/gateway/operations.ts';
 import type { Dialect } from './dialect.ts';
 import { googleEndpoint } from './google.ts';
 

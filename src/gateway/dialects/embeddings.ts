@@ -1,7 +1,7 @@
 /**
  * The dialect of `POST /v1/embeddings`: no effort, no output to bound, no stream.
  */
-import { modelOperations } from '../../contract/gateway.ts';
+import { modelOperations } from '../../contract/gateway/operations.ts';
 import type { Dialect } from './dialect.ts';
 import { openAiEndpoint } from './openai.ts';
 

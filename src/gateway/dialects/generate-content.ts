@@ -3,7 +3,8 @@
  * whether the answer is a stream; streams pass byte for byte.
  */
 import type { z } from 'zod';
-import { type GenerateContentRequest, modelOperations } from '../../contract/gateway.ts';
+import { modelOperations } from '../../contract/gateway/operations.ts';
+import type { GenerateContentRequest } from '../../contract/gateway/requests.ts';
 import { type Effort, isEffort, thinkingWithin } from '../../vendors/effort.ts';
 import { type Fields, fieldsOf, isFields, textOf } from '../../vendors/usage/figures.ts';
 import type { AttemptTerms, Dialect, VendorBody } from './dialect.ts';

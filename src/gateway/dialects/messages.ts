@@ -1,7 +1,7 @@
 /**
  * The dialect of `POST /v1/messages`, Anthropic's own API. Streams pass byte for byte.
  */
-import { modelOperations } from '../../contract/gateway.ts';
+import { modelOperations } from '../../contract/gateway/operations.ts';
 import { isEffort, thinkingWithin } from '../../vendors/effort.ts';
 import { anthropicEndpoint } from './anthropic.ts';
 import type { AttemptTerms, Dialect, VendorBody } from './dialect.ts';

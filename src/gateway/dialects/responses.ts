@@ -1,7 +1,7 @@
 /**
  * The dialect of `POST /v1/responses`. Its streams pass byte for byte: the last event has the usage by itself.
  */
-import { modelOperations } from '../../contract/gateway.ts';
+import { modelOperations } from '../../contract/gateway/operations.ts';
 import { serializeEvent } from '../../vendors/event-blocks.ts';
 import type { Dialect, VendorBody } from './dialect.ts';
 import { openAiEndpoint } from './openai.ts';

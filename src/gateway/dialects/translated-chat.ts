@@ -3,7 +3,8 @@
  * compatible with OpenAI drops strict schemas, prompt caching and thinking.
  */
 import type { z } from 'zod';
-import type { ChatCompletionRequest, MessageRequest, modelOperations } from '../../contract/gateway.ts';
+import type { modelOperations } from '../../contract/gateway/operations.ts';
+import type { ChatCompletionRequest, MessageRequest } from '../../contract/gateway/requests.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../../domain/hold.ts';
 import { parseAnswer } from '../../platform/json.ts';
 import type { Effort } from '../../vendors/effort.ts';

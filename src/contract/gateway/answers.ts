@@ -1,0 +1,69 @@
+/**
+ * What the gateway answers besides the answers of vendors: errors in the form of each endpoint's vendor, and models.
+ */
+import { z } from 'zod';
+
+export const GatewayError = z.object({
+  error: z.looseObject({
+    message: z.string().describe('Why, for people'),
+    type: z
+      .string()
+      .describe(
+        "OpenAI's word for the kind of error; insufficient_quota where the customer's plan does not allow the call",
+      ),
+    code: z.string().nullable().describe("The service's code, or the vendor's own"),
+    param: z.string().nullable().describe('The field that is wrong'),
+    requiredScope: z.string().optional().describe('The scope that the credential lacks'),
+  }),
+});
+
+/** An error of Anthropic's own API. */
+export const AnthropicError = z.object({
+  type: z.literal('error').describe('Always `error`'),
+  error: z.looseObject({
+    type: z.string().describe("Anthropic's word for the kind of error, or the vendor's own"),
+    message: z.string().describe('Why, for people'),
+    code: z.string().optional().describe("The service's code, or the vendor's own"),
+    param: z.string().optional().describe('The field that is wrong'),
+    requiredScope: z.string().optional().describe('The scope that the credential lacks'),
+  }),
+});
+
+/** An error of Google's own API. */
+export const GoogleError = z.object({
+  error: z.looseObject({
+    code: z.number().int().describe('The HTTP status'),
+    message: z.string().describe('Why, for people'),
+    status: z.string().describe("Google's word for the status"),
+    details: z
+      .array(z.looseObject({ '@type': z.string().optional().describe('What kind of detail it is') }))
+      .describe("The vendor's own, or an `ErrorInfo` whose `reason` is the service's code"),
+  }),
+});
+
+export const ModelObject = z.object({
+  id: z.string().describe('`provider/model`, or `service/standard`, `service/premium`'),
+  object: z.literal('model'),
+  created: z.number().int().describe('Release date, in seconds; 0 where it is not known'),
+  owned_by: z.string().describe('The vendor'),
+});
+
+export type ModelObject = z.infer<typeof ModelObject>;
+
+export const ModelList = z.object({ object: z.literal('list'), data: z.array(ModelObject) });
+
+export type ModelList = z.infer<typeof ModelList>;
+
+/** Whose form the errors of a path are in. */
+export type ErrorForm = 'openai' | 'anthropic' | 'google';
+
+/** The first that matches counts; all other paths are those of OpenAI. */
+const ERROR_FORMS: readonly (readonly [RegExp, ErrorForm])[] = [
+  [/^\/v1\/messages(?:\/|$)/, 'anthropic'],
+  [/^\/v1beta\/|:\w+(?:Contents?|Tokens)$/, 'google'],
+];
+
+/** The form of errors at a path, of a route or of none. */
+export function errorFormAt(path: string): ErrorForm {
+  return ERROR_FORMS.find(([pattern]) => pattern.test(path))?.[1] ?? 'openai';
+}

@@ -1,0 +1,78 @@
+/**
+ * Who is metered and under which labels, in bodies and in headers of the gateway; and the headers of its answers.
+ */
+import { z } from 'zod';
+import { CustomerIdentity } from '../calls.ts';
+import { TAGS_MAX, TEXT_LENGTH_MAX, text } from '../fields.ts';
+import { isRecord, resolveIdentity } from '../identity.ts';
+
+/** Headers for clients whose body is fixed: the customer and the labels of a request whose body does not say them. */
+export const LABEL_HEADERS = {
+  customerId: 'x-usage-customer-id',
+  customerUserId: 'x-usage-customer-user-id',
+  feature: 'x-usage-feature',
+  tags: 'x-usage-tags',
+} as const;
+/** The customer that is metered when a request names none. */
+export const DEFAULT_CUSTOMER_ID = 'default';
+
+/** Headers of the gateway's answers. */
+export const GATEWAY_HEADERS = {
+  callId: 'x-service-call-id',
+  modelKey: 'x-llm-model-key',
+  requestId: 'x-request-id',
+  costUsd: 'x-service-cost-usd',
+  maxOutputTokens: 'x-service-max-output-tokens',
+  shouldRetry: 'x-should-retry',
+  attempts: 'x-service-attempts',
+} as const;
+
+const label = text(TEXT_LENGTH_MAX);
+
+/** The metered customer: an id, or the customer object of the metering interface in any of its spellings. */
+export const GatewayCustomer = z.preprocess(
+  (customer) =>
+    typeof customer === 'string'
+      ? { customerId: customer }
+      : isRecord(customer)
+        ? resolveIdentity({ customer: withoutNulls(customer) })
+        : customer,
+  CustomerIdentity.partial({ customerId: true }).extend({
+    customerName: label.optional().describe('Display name for first provisioning'),
+    customerFriendlyName: label.optional().describe('Preferred name of `customerName`'),
+    customerEmail: label.optional().describe('E-mail address for first provisioning'),
+    stripeCustomerId: label.optional().describe('Customer id at Stripe'),
+  }),
+);
+
+/** Many libraries write `null` for what is absent. */
+function withoutNulls(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}
+
+/** Our own fields, which no vendor sees. */
+export const ownFields = {
+  customer: GatewayCustomer.nullish().describe(
+    'Who is metered: an id or an object; else the header x-usage-customer-id, else `default`. With a session token only its own id',
+  ),
+  feature: label.nullish().describe('Feature of the application that calls; a session token has its own'),
+  tags: z.array(label).max(TAGS_MAX).nullish().describe('Labels to report by; a session token has its own'),
+};
+
+/** What the headers say, with several tags between commas. */
+export const HeaderLabels = z.object({
+  customerId: CustomerIdentity.shape.customerId.optional().describe('Who is metered, where the body does not say it'),
+  customerUserId: CustomerIdentity.shape.customerUserId.describe(
+    "The customer's user, where the body does not say it; not with a session token",
+  ),
+  feature: label
+    .optional()
+    .describe('Feature of the application that calls, where the body does not say it; not with a session token'),
+  tags: z
+    .preprocess(
+      (tags) => (typeof tags === 'string' ? tags.split(',').map((tag) => tag.trim()) : tags),
+      z.array(label).max(TAGS_MAX),
+    )
+    .optional()
+    .describe('Labels to report by, with commas between them, where the body has none; not with a session token'),
+});

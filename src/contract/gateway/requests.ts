@@ -1,0 +1,119 @@
+/**
+ * Requests to the gateway, in the forms of OpenAI, Anthropic and Google with a few fields of our own.
+ *
+ * A schema checks only what the service itself reads; the vendor judges the rest of a body. Session tokens are the
+ * exception: only some fields are open to them (the tables in src/gateway/dialects). Our own fields (`customer`,
+ * `feature`, `tags`, `models`) are removed before the vendor gets the body.
+ */
+import { z } from 'zod';
+import { ReasoningFields } from '../calls.ts';
+import { text } from '../fields.ts';
+import { ownFields } from './labels.ts';
+
+/** The largest body of a request. */
+export const GATEWAY_BODY_BYTES_MAX = 32 * 1024 * 1024;
+/** The largest file, and what its form has besides it. */
+export const FILE_BODY_BYTES_MAX = 200 * 1024 * 1024 + 64 * 1024;
+/** The longest list of fallback models in one request. */
+export const FALLBACK_MODELS_MAX = 10;
+
+const modelName = text(330);
+const effort = ReasoningFields.shape.reasoningEffort.nullable();
+
+/** What every request to a model has, wherever it names the model. */
+export const LabelledFields = z.looseObject({
+  ...ownFields,
+  models: z
+    .array(modelName)
+    .max(FALLBACK_MODELS_MAX)
+    .nullish()
+    .describe(
+      'Tried in order after `model` when a vendor fails for a passing reason; with a session token two at most',
+    ),
+});
+
+/** A request to a model. The routes of Google name it in the path. */
+export const ModelRequest = LabelledFields.extend({
+  model: modelName.describe(
+    '`provider/model`, a bare name that the catalog knows, `service/standard` or `service/premium`',
+  ),
+  user: z.string().nullish().describe("The customer's user"),
+});
+
+/** Fields of the service's other clients; they have no meaning for a vendor. */
+const CLIENT_FIELDS = ['conversationId', 'conversationTitle', 'projectId', 'compress'];
+
+/** What no vendor gets of a body. */
+export const OWN_FIELDS = [...Object.keys(ownFields), 'models', ...CLIENT_FIELDS];
+
+const stream = z.boolean().nullish().describe('Answer with server-sent events');
+
+export const ChatCompletionRequest = ModelRequest.extend({
+  messages: z.array(z.unknown()).min(1).describe('The conversation'),
+  stream,
+  stream_options: z
+    .looseObject({ include_usage: z.boolean().nullish() })
+    .nullish()
+    .describe('With `include_usage`: usage and cost at the end'),
+  reasoning_effort: effort.describe('Lowered to what plan and model admit'),
+  n: z.number().int().min(1).max(128).nullish().describe('Answers to make'),
+});
+
+export const ResponseRequest = ModelRequest.extend({
+  stream,
+  reasoning: z.looseObject({ effort }).nullish().describe('`effort` is lowered to what plan and model admit'),
+  background: z
+    .literal(false, { error: 'is not offered: what a background response uses would not be known' })
+    .nullish()
+    .describe('Only false'),
+});
+
+export const EmbeddingRequest = ModelRequest.extend({ input: z.unknown().describe('What is to be embedded') });
+
+const messages = z.array(z.unknown()).min(1).describe('The conversation');
+
+export const MessageRequest = ModelRequest.extend({
+  messages,
+  stream,
+  thinking: z
+    .looseObject({
+      type: z.string().describe('`enabled`, `adaptive` or `disabled`'),
+      budget_tokens: z.number().nullish().describe('Tokens of thinking, at most'),
+    })
+    .nullish()
+    .describe('Lowered to what the plan admits'),
+  output_config: z
+    .looseObject({ effort: z.string().nullish() })
+    .nullish()
+    .describe('`effort` is lowered to what plan and model admit'),
+  metadata: z
+    .looseObject({ user_id: z.string().nullish().describe("The customer's user") })
+    .nullish()
+    .describe('Of the request'),
+});
+
+export const MessageTokensRequest = ModelRequest.extend({ messages });
+
+const contents = z.unknown().describe('The conversation');
+
+export const GenerateContentRequest = LabelledFields.extend({ contents });
+
+export const EmbedContentRequest = LabelledFields.extend({ content: z.unknown().describe('What is to be embedded') });
+
+export const BatchEmbedContentsRequest = LabelledFields.extend({
+  requests: z.array(z.looseObject({})).min(1).describe('What is to be embedded, each as a request of its own'),
+});
+
+export const CountTokensRequest = LabelledFields.extend({
+  contents: z.unknown().optional().describe('The conversation'),
+  generateContentRequest: z.looseObject({}).nullish().describe('A whole request in its place'),
+});
+
+export const BatchRequest = z.looseObject({
+  ...ownFields,
+  input_file_id: z
+    .string()
+    .regex(/^[\w.-]{1,200}$/, 'must be the id of a file')
+    .describe('The uploaded file; its lines name models as the vendor does'),
+  endpoint: z.string().min(1).max(200).describe('What each line asks for'),
+});
