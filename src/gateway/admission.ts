@@ -34,14 +34,19 @@ export function withBounds(
   attempts: readonly Attempt[],
   needs: readonly Capability[],
 ): BoundedAttempt[] {
-  const mayThink = dialect.effortAsked(request) !== 'none';
   return attempts.map((attempt) => {
     const { provider, model, price, limits, tier, onDowngrade } = attempt;
     // What a model thinks is billed and does not show.
-    const inSteps = request.stream === true && !(limits.reasons && mayThink);
+    const inSteps = request.stream === true && !(limits.reasons && mayThink(dialect, request, limits));
     const toModel = { provider, model, path: dialect.endpoint, body: request, needs, price, limits };
     return { ...attempt, bound: callBound({ ...toModel, tier, onDowngrade, inSteps }, 'standard') };
   });
+}
+
+/** A model without a level that is none thinks at its lowest one, whatever was asked. */
+function mayThink(dialect: Dialect, request: ModelRequest, { efforts }: Attempt['limits']): boolean {
+  if (dialect.thinksNot?.(request)) return false;
+  return chooseEffort(dialect.effortAsked(request), 'HIGH', efforts).effort !== 'none';
 }
 
 /** The terms of an attempt at this effort, under the plan's ceiling. */
@@ -51,22 +56,29 @@ export function termsOf(attempt: Attempt, effort: Effort | undefined, ceiling: R
   return { provider, model, effort, ceiling: ceilingOf(ceiling), outputTokensMax, addsUsage: true };
 }
 
-/** The refusal of a request that cannot be put in the form of one of its vendors; `null` if it can. */
-export function refuseUntranslatable(
+/**
+ * The attempts that can be made with the request as it is: a vendor that is asked in another form may lack what the
+ * request needs. Refused where that leaves none; models that only stand in for premium ones are not enough.
+ */
+export function translatableAttempts(
   dialect: Dialect,
   request: ModelRequest,
   attempts: readonly Attempt[],
-): Refused | null {
+): { ok: true; attempts: Attempt[] } | Refused {
+  const able: Attempt[] = [];
+  let first: Refused | null = null;
   for (const attempt of attempts) {
     const { effort } = chooseEffort(dialect.effortAsked(request), 'HIGH', attempt.limits.efforts);
     const refused = formAt(dialect, attempt.provider).refused?.(request, termsOf(attempt, effort, 'HIGH'));
-    if (!refused) continue;
+    if (!refused) {
+      able.push(attempt);
+      continue;
+    }
     const { param, message } = refused;
-    return refuseCall('BAD_REQUEST', `${param} ${message}; the model ${attempt.modelKey} is asked in another form`, {
-      param,
-    });
+    const sentence = `${param} ${message}; the model ${attempt.modelKey} is asked in another form`;
+    first ??= refuseCall('BAD_REQUEST', sentence, { param });
   }
-  return null;
+  return first === null || able.some(({ onDowngrade }) => !onDowngrade) ? { ok: true, attempts: able } : first;
 }
 
 /** The refusal of a session's request that names a model without a price; `null` where there is none. */

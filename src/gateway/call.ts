@@ -21,7 +21,7 @@ import {
   type BoundedAttempt,
   capabilitiesOf,
   refuseUnpriced,
-  refuseUntranslatable,
+  translatableAttempts,
   unpricedTiers,
   withBounds,
 } from './admission.ts';
@@ -58,10 +58,10 @@ async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true;
   if (!resolved.ok) return resolved;
   const unpriced = session && refuseUnpriced(organization, resolved.attempts);
   if (unpriced) return unpriced;
-  const untranslatable = refuseUntranslatable(dialect, withoutOwnFields(request), resolved.attempts);
-  if (untranslatable) return untranslatable;
-  const needs = capabilitiesOf(request, resolved.attempts);
-  const attempts = withBounds(dialect, request, resolved.attempts, needs);
+  const translatable = translatableAttempts(dialect, withoutOwnFields(request), resolved.attempts);
+  if (!translatable.ok) return translatable;
+  const needs = capabilitiesOf(request, translatable.attempts);
+  const attempts = withBounds(dialect, request, translatable.attempts, needs);
   const opened = await beginCall(caller, call, begin, attempts, needs);
   if (!opened.ok) return opened;
   const { admission, replayed } = opened;

@@ -6,6 +6,7 @@ import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import type { Caller } from '../metering/caller.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { requestVendor } from '../vendors/request.ts';
+import type { ModelCall } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import type { Counting } from './dialects/counting.ts';
 import type { ModelRequest } from './dialects/dialect.ts';
@@ -22,7 +23,7 @@ export async function countTokens(
   caller: Caller,
   counting: Counting,
   request: ModelRequest,
-  requestId: string,
+  { toVendor, requestId }: Pick<ModelCall, 'toVendor' | 'requestId'>,
 ): Promise<GatewayAnswer> {
   const { catalog } = await currentCatalog(caller.env, caller.defer);
   const resolved = await resolveAttempts(caller.organization, catalog, counting, [request.model], Date.now());
@@ -36,7 +37,11 @@ export async function countTokens(
   const result = await requestVendor({
     url: counting.vendorUrl(attempt),
     method: 'POST',
-    headers: counting.vendorHeaders(vendorKey),
+    headers: {
+      ...counting.vendorHeaders(vendorKey),
+      ...toVendor,
+      ...caller.organization.vendors.get(attempt.provider)?.headers,
+    },
     body: counting.vendorBody(withoutOwnFields(request), attempt.model),
     timeoutMs: Math.min(Number(caller.env.GATEWAY_TIMEOUT_MS), TIMEOUT_MS_MAX),
     responseType: 'text',

@@ -123,6 +123,6 @@ function noVendor() {
 }
 
 function present({ provider, baseUrl, keyHint, useReportedCost, headers }: Omit<VendorRow, 'updatedAtMs'>): Vendor {
-  const fixed = Object.keys(headers ?? {}).length > 0 ? { headers } : {};
-  return { provider, baseUrl, keyHint, useReportedCost, ...fixed } as Vendor;
+  const hasHeaders = headers !== null && Object.keys(headers).length > 0;
+  return { provider, baseUrl, keyHint, useReportedCost, ...(hasHeaders && { headers }) };
 }

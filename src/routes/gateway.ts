@@ -107,8 +107,10 @@ function mountModels(app: Hono<AppEnv>): void {
   for (const dialect of Object.values<Dialect>(DIALECTS)) mount(app, dialect.operation, call(dialect));
   for (const counting of Object.values<Counting>(COUNTING)) {
     mount(app, counting.operation, (c, { body }) => {
-      const request = { model: modelInPath(c), ...(body as object | undefined) } as ModelRequest;
-      return countTokens(callerOf(c), counting, request, c.get('correlationId'));
+      const inPath = modelInPath(c);
+      const request = { ...(body as object | undefined), ...(inPath !== '' && { model: inPath }) } as ModelRequest;
+      const requestId = c.get('correlationId');
+      return countTokens(callerOf(c), counting, request, { toVendor: toVendorOf(c), requestId });
     });
   }
   mount(app, gatewayOperations.listModels, (c) => listModels(callerOf(c)));

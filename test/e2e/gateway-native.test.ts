@@ -90,9 +90,13 @@ describe("Anthropic's own SDK", () => {
   test('tokens are counted by the vendor, and no call is recorded', async () => {
     const before = (await newest(1)).length;
     const { max_tokens: _bound, ...request } = ask;
-    const { input_tokens: counted } = await anthropic.messages.countTokens(request);
+    const { input_tokens: counted } = await anthropic.beta.messages.countTokens({
+      ...request,
+      betas: ['tools-of-2027'],
+    });
     expect(counted).toBeGreaterThan(0);
-    expect(last()?.path).toBe('/v1/messages/count_tokens');
+    expect(last()?.path).toMatch(/^\/v1\/messages\/count_tokens/);
+    expect(last()?.headers['anthropic-beta']).toMatch(/tools-of-2027/);
     expect((await newest(1)).length).toBe(before);
   });
 
@@ -312,6 +316,24 @@ describe("OpenAI's form for a model of Anthropic", () => {
       expect([error.status, error.param, error.message]).toEqual([400, param, expect.stringContaining(param)]);
     }
     expect(gateway.vendor.requests.length).toBe(requests);
+  });
+
+  test('is left to the other models of the request where one of them can take it', async () => {
+    const request = { ...ask, n: 2, models: ['openai/gpt-4o-mini'] };
+    const { data, response } = await tenant.openai.chat.completions.create(request).withResponse();
+    expect(data.object).toBe('chat.completion');
+    expect(response.headers.get('x-llm-model-key')).toBe('openai/gpt-4o-mini');
+    expect(last()?.body).toMatchObject({ model: 'gpt-4o-mini', n: 2 });
+  });
+
+  test('does not think where the plan lets no model think, whatever is asked', async () => {
+    const still = await gateway.tenant({ name: 'Still', limitType: 'BLOCK', limits: {}, reasoningLevel: 'NONE' });
+    // Of this model the catalog knows no levels of effort.
+    const model = 'anthropic/claude-of-tomorrow';
+    const request = { ...ask, model, reasoning_effort: 'high' as const, thinking: { type: 'adaptive' } };
+    await still.openai.chat.completions.create(request);
+    expect(last()?.body).toMatchObject({ model: 'claude-of-tomorrow', thinking: { type: 'disabled' } });
+    expect(last()?.body.output_config).toBeUndefined();
   });
 
   test("keeps the vendor's errors", async () => {

@@ -1,8 +1,11 @@
 /**
  * Under a plan's ceiling a model thinks no more than the plan allows, in each vendor's own words; without one a request
- * passes as it came.
+ * passes as it came. A stream is held in steps only where its model does not think.
  */
 import { describe, expect, test } from 'vitest';
+import { withBounds } from '../../src/gateway/admission.ts';
+import { chatCompletions } from '../../src/gateway/dialects/chat-completions.ts';
+import type { Dialect, ModelRequest } from '../../src/gateway/dialects/dialect.ts';
 import { generateContent } from '../../src/gateway/dialects/generate-content.ts';
 import { messages } from '../../src/gateway/dialects/messages.ts';
 import { ceilingOf, chooseEffort } from '../../src/vendors/effort.ts';
@@ -91,5 +94,63 @@ describe('content', () => {
     [{ thinkingBudget: 0 }, 'LOW', { thinkingBudget: 0 }],
   ])('%j under %s is sent as %j', (asked, ceiling, expected) => {
     expect(sent(asked, ceiling)).toEqual(expected);
+  });
+});
+
+describe('a stream that credit pays for', () => {
+  const WITH_NONE = ['none', 'low', 'high'];
+  const chat: ModelRequest = { model: 'm', messages: [], stream: true };
+  const message: ModelRequest = { ...chat, max_tokens: 100 };
+  const content: ModelRequest = { model: 'm', contents: [], stream: true };
+  const thinkingConfig = (config: object) => ({ generationConfig: { thinkingConfig: config } });
+
+  test.each<[string, Dialect, ModelRequest, { reasons?: boolean; efforts?: string[] }, boolean]>([
+    ['of a model that cannot think', chatCompletions, chat, { reasons: false, efforts: [] }, true],
+    ['of a model at its own effort', chatCompletions, chat, { efforts: WITH_NONE }, false],
+    ['without effort', chatCompletions, { ...chat, reasoning_effort: 'none' }, { efforts: WITH_NONE }, true],
+    [
+      'of a model that has to think',
+      chatCompletions,
+      { ...chat, reasoning_effort: 'none' },
+      { efforts: LEVELS },
+      false,
+    ],
+    ['of a message', messages, message, { efforts: LEVELS }, false],
+    [
+      'of a message without thinking',
+      messages,
+      { ...message, thinking: { type: 'disabled' } },
+      { efforts: LEVELS },
+      true,
+    ],
+    ['of content', generateContent, content, { efforts: LEVELS }, false],
+    [
+      'of content without a budget',
+      generateContent,
+      { ...content, ...thinkingConfig({ thinkingBudget: 0 }) },
+      {},
+      true,
+    ],
+    [
+      'of content at a level that its model lacks',
+      generateContent,
+      { ...content, ...thinkingConfig({ thinkingLevel: 'NONE' }) },
+      { efforts: LEVELS },
+      false,
+    ],
+  ])('%s is held in steps only if nothing hidden is billed', (_what, dialect, request, limits, inSteps) => {
+    const attempt = {
+      provider: 'openai',
+      baseUrl: 'https://vendor.test/v1',
+      model: 'm',
+      modelKey: 'openai/m',
+      tier: 'standard' as const,
+      price: { available: false as const, reason: 'MODEL_NOT_IN_CATALOG' as const },
+      assertsTier: false,
+      onDowngrade: false,
+      limits: { reasons: true, efforts: undefined, contextTokens: undefined, maxOutputTokens: 1_000, ...limits },
+    };
+    const [bounded] = withBounds(dialect, request, [attempt], []);
+    expect(bounded?.bound.inSteps).toBe(inSteps);
   });
 });

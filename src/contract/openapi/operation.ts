@@ -111,6 +111,9 @@ function limitsOf(id: ExampleId): string[] {
   return id === 'beginCall' || id === 'endCall' ? Object.values(LIMIT_HEADERS) : [];
 }
 
+/** Their answers are not made of tokens, so that no bound of them is lowered. */
+const WITHOUT_TOKENS: ReadonlySet<ExampleId> = new Set(['createEmbedding', 'embedContent', 'batchEmbedContents']);
+
 /** Of a deprecated model. */
 const LIFECYCLE = ['Deprecation', 'Sunset', 'Link'];
 
@@ -118,7 +121,7 @@ function gatewayHeaders(id: ExampleId): string[] {
   const { callId, modelKey, requestId, costUsd, maxOutputTokens, attempts } = GATEWAY_HEADERS;
   if (!Object.hasOwn(modelOperations, id)) return [requestId];
   const metered = [callId, modelKey, requestId, costUsd, attempts, ...Object.values(LIMIT_HEADERS), ...LIFECYCLE];
-  return id.includes('mbed') ? metered : [...metered, maxOutputTokens];
+  return WITHOUT_TOKENS.has(id) ? metered : [...metered, maxOutputTokens];
 }
 
 /** Links from fields of the answer to path parameters of other operations. */

@@ -116,6 +116,8 @@ export interface Dialect<Operation extends ModelOperation = ModelOperation> exte
   userOf(request: z.infer<Operation['body']>): string | undefined;
   /** The reasoning effort that the request asks for. */
   effortAsked(request: z.infer<Operation['body']>): Effort | undefined;
+  /** Whether the request switches thinking off, whichever levels of effort its model has; absent where none can. */
+  thinksNot?(request: z.infer<Operation['body']>): boolean;
   /** The event with which a stream ends that broke off; `last` is the last event before it, parsed. */
   streamError(error: ErrorWords, last: Readonly<Record<string, unknown>> | null): string;
 }

@@ -31,11 +31,12 @@ const shared = {
   userOf: () => undefined,
 
   effortAsked(request: Request): Effort | undefined {
-    const thinking = thinkingOf(request);
-    const level = textOf(LEVELS.map((name) => thinking[name]).find((value) => value != null)).toLowerCase();
+    const level = textOf(levelOf(thinkingOf(request))).toLowerCase();
     if (isEffort(level)) return level;
-    return BUDGETS.some((name) => thinking[name] === 0) ? 'none' : undefined;
+    return thinksNot(request) ? 'none' : undefined;
   },
+
+  thinksNot,
 
   vendorBody(request: Request, terms: AttemptTerms): VendorBody {
     const { model: _model, stream: _stream, ...body } = request as Request & Addressed;
@@ -72,6 +73,16 @@ export const streamGenerateContent: Dialect<typeof modelOperations.streamGenerat
 function thinkingOf(request: Fields): Fields {
   const configs = CONFIGS.map((name) => fieldsOf(request[name]));
   return Object.assign({}, ...configs.flatMap((config) => THINKING_CONFIGS.map((name) => fieldsOf(config[name]))));
+}
+
+function levelOf(thinking: Fields): unknown {
+  return LEVELS.map((name) => thinking[name]).find((value) => value != null);
+}
+
+/** No token of thinking is allowed. A level beside that is another wish. */
+function thinksNot(request: Request): boolean {
+  const thinking = thinkingOf(request);
+  return levelOf(thinking) === undefined && BUDGETS.some((name) => thinking[name] === 0);
 }
 
 function answersOf(request: Fields): number {

@@ -1,7 +1,9 @@
 /**
  * The dialect of `POST /v1/messages`, Anthropic's own API. Streams pass byte for byte.
  */
+import type { z } from 'zod';
 import { modelOperations } from '../../contract/gateway/operations.ts';
+import type { MessageRequest } from '../../contract/gateway/requests.ts';
 import { isEffort, thinkingWithin } from '../../vendors/effort.ts';
 import { anthropicEndpoint } from './anthropic.ts';
 import type { AttemptTerms, Dialect, VendorBody } from './dialect.ts';
@@ -10,22 +12,27 @@ import { MessageClosing } from './messages-closing.ts';
 /** Anthropic's lowest budget for thinking (platform.claude.com/docs/en/build-with-claude/extended-thinking). */
 const THINKING_TOKENS_MIN = 1_024;
 
+type Request = z.infer<typeof MessageRequest>;
+
 export const messages: Dialect<typeof modelOperations.createMessage> = {
   operation: modelOperations.createMessage,
   ...anthropicEndpoint('messages'),
   sessionFields: null,
   userOf: ({ metadata }) => metadata?.user_id ?? undefined,
 
-  effortAsked({ output_config, thinking }) {
-    if (isEffort(output_config?.effort)) return output_config.effort;
-    return thinking?.type === 'disabled' ? 'none' : undefined;
+  effortAsked(request) {
+    const { effort } = request.output_config ?? {};
+    if (isEffort(effort)) return effort;
+    return thinksNot(request) ? 'none' : undefined;
   },
+
+  thinksNot,
 
   vendorBody(request, terms) {
     const body: VendorBody = { ...request, model: terms.model };
     const { effort: asked, ...config } = request.output_config ?? {};
     // A model that does not think needs no level, and Anthropic has none for it.
-    const isNone = terms.effort === 'none' || (asked === undefined && request.thinking?.type === 'disabled');
+    const isNone = terms.effort === 'none' || thinksNot(request);
     const effort = isNone ? undefined : terms.effort;
     const outputConfig = effort === undefined ? config : { ...config, effort };
     if (effort !== asked) {
@@ -38,6 +45,11 @@ export const messages: Dialect<typeof modelOperations.createMessage> = {
   streamTransform: () => undefined,
   streamClosing: ({ model }) => new MessageClosing(model),
 };
+
+/** An effort beside it may be that of thinking. */
+function thinksNot({ thinking, output_config }: Request): boolean {
+  return thinking?.type === 'disabled' && output_config?.effort == null;
+}
 
 /** Under a ceiling the model thinks less, or not at all. */
 function withThinkingUnder(

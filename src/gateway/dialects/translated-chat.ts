@@ -29,7 +29,8 @@ export const translatedChat: VendorForm<typeof modelOperations.createChatComplet
   vendorHeaders,
 
   vendorBody(request, terms) {
-    const translated = translate(request, terms);
+    // Where the plan lets no model think, the wish to is no contradiction but falls away.
+    const translated = translate(terms.ceiling === 'none' ? { ...request, thinking: undefined } : request, terms);
     if (!translated.ok) throw new Error(`${translated.param} cannot be translated: ${translated.message}`);
     return messages.vendorBody(translated.body as unknown as z.infer<typeof MessageRequest>, terms);
   },
