@@ -51,8 +51,8 @@ export function readForm(c: AppContext, bytesMax: number): Result<{ value: Uploa
   const request = c.req.raw;
   const declared = c.req.header('Content-Length');
   if (!request.body || declared === '0') return badRequest({ path: 'file', message: 'must be in the body, a form' });
-  const bytes = declared === undefined ? null : Number(declared);
-  return bytes !== null && bytes > bytesMax ? tooLarge(bytesMax) : { ok: true, value: { request, bytes, bytesMax } };
+  const isTooLarge = declared !== undefined && Number(declared) > bytesMax;
+  return isTooLarge ? tooLarge(bytesMax) : { ok: true, value: { request, bytesMax } };
 }
 
 /** How large a body may be: with a session token less than with a key. */

@@ -149,13 +149,14 @@ export interface Line {
 
 /** The part of a line that is too long which is returned: enough to find its id. */
 const CUT_LINE_BYTES = 4_096;
-const LF = 10;
+/** The end of a line. */
+export const LF = 10;
 
 /**
  * Finds lines in bytes that come in chunks, and leaves out empty ones. A line of more than `lineBytesMax` bytes is cut,
  * so that memory is bounded.
  */
-export class LineSplitter {
+class LineSplitter {
   readonly #lineBytesMax: number;
   readonly #decoder = new TextDecoder();
   #number = 1;

@@ -1,6 +1,7 @@
 /**
  * Finds the parts of a form (`multipart/form-data`, RFC 7578) in bytes that come in chunks, without holding more of
- * them than the headers of one part.
+ * them than the headers of one part. Every byte that was read is a byte of an event, in order, so that a form can be
+ * passed on with other contents.
  */
 
 import { joined } from './bytes.ts';
@@ -11,6 +12,8 @@ export type FormEvent =
   /** Bytes of the part's content: a view of memory that may be used again afterwards. */
   | { kind: 'content'; bytes: Uint8Array }
   | { kind: 'partEnd' }
+  /** Bytes that are no content: boundaries, headers, what stands before and behind them. A view as that of content. */
+  | { kind: 'frame'; bytes: Uint8Array }
   | { kind: 'broken'; rule: string };
 
 /** A form of a file has two parts. */
@@ -25,13 +28,12 @@ const NAME = /^content-disposition:[^\r\n]*;[\t ]*name=(?:"([^"\r\n]*)"|([^\s";]
 
 const encoder = new TextEncoder();
 const HEADERS_END = encoder.encode('\r\n\r\n');
+const LINE_END = encoder.encode('\r\n');
 const NO_BYTES = new Uint8Array();
 
 /** A form that is being uploaded. Its Content-Type has a boundary. */
 export interface UploadedForm {
   request: Request;
-  /** Its declared length; `null` where it declares none. */
-  bytes: number | null;
   bytesMax: number;
 }
 
@@ -47,7 +49,9 @@ export class FormScanner {
   readonly #delimiter: Uint8Array;
   #state: 'preamble' | 'delimiter' | 'headers' | 'content' | 'over' = 'preamble';
   /** Bytes that may be the beginning of a delimiter, or of headers. A form may begin with its first boundary. */
-  #held: Uint8Array = encoder.encode('\r\n');
+  #held: Uint8Array = LINE_END;
+  /** What is held and was never read. */
+  #added = LINE_END.length;
   #parts = 0;
 
   constructor(boundary: string) {
@@ -62,9 +66,12 @@ export class FormScanner {
         case 'preamble':
         case 'content': {
           const { at, isWhole } = find(rest, this.#delimiter);
-          if (this.#state === 'content' && at > 0) yield { kind: 'content', bytes: rest.subarray(0, at) };
+          const before = rest.subarray(0, at);
+          if (this.#state === 'preamble') yield* this.#frame(before);
+          else if (at > 0) yield { kind: 'content', bytes: before };
           if (!isWhole) return this.#hold(rest.subarray(at));
           if (this.#state === 'content') yield { kind: 'partEnd' };
+          yield* this.#frame(rest.subarray(at, at + this.#delimiter.length));
           rest = rest.subarray(at + this.#delimiter.length);
           this.#state = 'delimiter';
           break;
@@ -84,6 +91,7 @@ export class FormScanner {
           this.#parts += 1;
           if (this.#parts > PARTS_MAX) return yield this.#broken(`must have at most ${PARTS_MAX} parts`);
           // Headers end with an empty line; a part may have none.
+          yield* this.#frame(rest.subarray(0, end - 1));
           rest = rest.subarray(end - 1);
           this.#state = 'headers';
           break;
@@ -94,12 +102,20 @@ export class FormScanner {
             return yield this.#broken(`must have at most ${HEADERS_BYTES_MAX} bytes of headers in each part`);
           if (!isWhole) return this.#hold(rest);
           const [, quoted, plain] = NAME.exec(new TextDecoder().decode(rest.subarray(0, at))) ?? [];
+          yield* this.#frame(rest.subarray(0, at + HEADERS_END.length));
           yield { kind: 'part', name: quoted ?? plain ?? null };
           rest = rest.subarray(at + HEADERS_END.length);
           this.#state = 'content';
         }
       }
     }
+    yield* this.#frame(rest);
+  }
+
+  *#frame(bytes: Uint8Array): Generator<FormEvent> {
+    const read = bytes.subarray(this.#added);
+    this.#added -= bytes.length - read.length;
+    if (read.length > 0) yield { kind: 'frame', bytes: read };
   }
 
   #hold(bytes: Uint8Array): void {

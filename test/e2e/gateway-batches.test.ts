@@ -1,7 +1,9 @@
 /**
- * Promise: a batch passes to the vendor unchanged, and each of its lines is metered once at the batch price.
+ * Promise: a batch passes to the vendor unchanged but for the names of its models, and each of its lines is metered once
+ * at the batch price.
  */
-import { BadRequestError, NotFoundError, PermissionDeniedError, toFile } from 'openai';
+import { BadRequestError, NotFoundError, PermissionDeniedError, toFile, toStreamingFile } from 'openai';
+import type { FileCreateParams } from 'openai/resources';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tokensOf } from '../support/vendor.ts';
 import { type GatewayTenant, NO_LIMITS, type Setting, startGateway } from './gateway-tenant.ts';
@@ -119,6 +121,65 @@ describe('a batch', () => {
     expect((await tenant.settled('nobody')).recentCalls).toMatchObject([
       { callId: `batch:${batch.id}:a`, status: 'COMPLETED' },
     ]);
+  });
+});
+
+describe('a file whose lines name models as the service does', () => {
+  const lines = [
+    { custom_id: 'a', content: 'one two', model: 'service/standard' },
+    { custom_id: 'b', content: 'three', model: 'service/premium' },
+    { custom_id: 'c', content: 'four', model: 'openai/gpt-5.2' },
+  ];
+  const content = Buffer.from(lines.map(line).join('\n'));
+  const streamed = () => toStreamingFile(new Blob([content]).stream(), 'input.jsonl');
+  let mapped: GatewayTenant;
+  beforeAll(async () => {
+    mapped = await setting.tenant();
+    const params = { org: mapped.organizationId };
+    // Each at a model of the other tier.
+    const body = { standard: ['anthropic/claude-haiku-4-5', 'openai/gpt-5.2'], premium: ['openai/gpt-4o-mini'] };
+    expect((await setting.server.operator.send('setModels', { params, body })).status).toBe(200);
+  });
+
+  // The SDK sends the fields in the order in which they are written, and with a length only where it knows the file's.
+  test.each<[string, () => Promise<FileCreateParams>]>([
+    ['before its purpose', async () => ({ file: await toFile(content, 'input.jsonl'), purpose: 'batch' })],
+    ['behind its purpose', async () => ({ purpose: 'batch', file: new File([content], 'input.jsonl') })],
+    ['as a stream before its purpose', async () => ({ file: streamed(), purpose: 'batch' })],
+    ['as a stream behind its purpose', async () => ({ purpose: 'batch', file: streamed() })],
+  ])('reaches the vendor with its names, sent %s', async (_, form) => {
+    const { id } = await mapped.openai.files.create(await form());
+    const sent = ['gpt-5.2', 'gpt-4o-mini', 'gpt-5.2'].map((model, index) =>
+      line({ ...(lines[index] as Asked), model }),
+    );
+    expect(await (await mapped.openai.files.content(id)).text()).toBe(sent.join('\n'));
+  });
+
+  test('is metered by the price of the models that ran, whatever the lines named', async () => {
+    const batch = await create(mapped, lines, { customer: 'named' });
+    await finish(mapped, batch.id);
+    const { meters } = await mapped.settled('named', lines.length);
+    expect([meters.premiumCalls?.used, meters.standardCalls?.used]).toEqual([2, 1]);
+    for (const [name, model] of [
+      ['a', 'gpt-5.2'],
+      ['b', 'gpt-4o-mini'],
+      ['c', 'gpt-5.2'],
+    ])
+      expect(await mapped.call(`batch:${batch.id}:${name}`)).toMatchObject({
+        modelUsed: model,
+        providerUsed: 'openai',
+      });
+  });
+
+  test('is refused with the number of the line that cannot run, and the vendor keeps no file of it', async () => {
+    const kept = () => setting.vendor.requests.filter(({ path }) => path === '/v1/files').length;
+    const before = kept();
+    for (const model of ['anthropic/claude-haiku-4-5', 'service/other']) {
+      const error = await upload(mapped, [...lines, { custom_id: 'd', model }]).catch((thrown) => thrown);
+      expect(error).toBeInstanceOf(BadRequestError);
+      expect(error).toMatchObject({ param: 'file', message: expect.stringContaining('line 4 of the file cannot run') });
+    }
+    expect(kept()).toBe(before);
   });
 });
 

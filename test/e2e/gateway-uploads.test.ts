@@ -97,19 +97,19 @@ async function receive(request: IncomingMessage): Promise<Upload> {
   return { bytes, sha256: hash.digest('hex'), whole: request.complete };
 }
 
-const line = (index: number) =>
+const line = (index: number, model = 'gpt-4o-mini') =>
   JSON.stringify({
     custom_id: `line-${index}`,
     method: 'POST',
     url: '/v1/chat/completions',
     body: {
-      model: 'gpt-4o-mini',
+      model,
       max_completion_tokens: 10,
       messages: [{ role: 'user', content: `${index} `.padEnd(1_150, 'wörd ') }],
     },
   });
 
-const linesOf = (count: number) => Array.from({ length: count }, (_, index) => line(index));
+const linesOf = (count: number, model?: string) => Array.from({ length: count }, (_, index) => line(index, model));
 
 /** What the work returns, and the most that the server's process took of memory meanwhile. */
 async function watched<T>(work: () => Promise<T>): Promise<{ result: T; peakMiB: number }> {
@@ -154,6 +154,27 @@ test('a batch of 50,000 lines is uploaded, and begun, in memory that does not gr
   expect(begun.result).toMatchObject({ id: 'batch_1' });
   expect(large.peakMiB - before.peakMiB).toBeLessThan(MORE_MIB_MAX);
   expect(begun.peakMiB - before.peakMiB).toBeLessThan(MORE_MIB_MAX);
+});
+
+test('the models of 50,000 lines are replaced in memory that does not grow with the file', async () => {
+  const params = { org: tenant.organizationId };
+  const body = { standard: ['openai/gpt-4o-mini'], premium: [] };
+  expect((await setting.server.operator.send('setModels', { params, body })).status).toBe(200);
+  const content = Buffer.from(linesOf(LINES, 'service/standard').join('\n'));
+  const small = Buffer.from(line(0, 'service/standard'));
+  // Until the mapping is in effect.
+  await until(() =>
+    upload(small).then(
+      () => true,
+      () => false,
+    ),
+  );
+  const before = await watched(() => upload(small));
+  const large = await watched(() => upload(content));
+  const { bytes, whole } = vendor.uploads.at(-1) as Upload;
+  const around = (vendor.uploads.at(-2) as Upload).bytes - Buffer.byteLength(line(0));
+  expect([bytes, whole]).toEqual([around + Buffer.byteLength(linesOf(LINES).join('\n')), true]);
+  expect(large.peakMiB - before.peakMiB).toBeLessThan(MORE_MIB_MAX);
 });
 
 test('a file whose line 40,000 is broken is refused with that number, and the vendor does not get all of it', async () => {

@@ -15,6 +15,9 @@ const content = fc.string({
 });
 const name = fc.string({ unit: fc.constantFrom('file', 'purpose', 'x', ' '), minLength: 1, maxLength: 3 });
 const parts = fc.array(fc.record({ name, content, isFile: fc.boolean() }), { maxLength: 5 });
+/** What stands before the first boundary, and behind the last. */
+const preamble = fc.constantFrom('', '\r\n', 'x\r\n', '-\r\n\r\n');
+const epilogue = fc.constantFrom('', '\r\n', '\r\n--bound');
 const cuts = fc.array(fc.nat(2_000), { maxLength: 30 });
 
 async function formOf(fields: readonly { name: string; content: string; isFile: boolean }[]) {
@@ -36,9 +39,11 @@ function scan(boundary: string, chunks: readonly Uint8Array[]) {
   const scanner = new FormScanner(boundary);
   const found: { name: string | null; content: string; isWhole: boolean }[] = [];
   const contents: Uint8Array[][] = [];
+  const all: Uint8Array[] = [];
   let broken: string | null = null;
   const take = (event: FormEvent) => {
     const last = found.at(-1);
+    if ('bytes' in event) all.push(event.bytes.slice());
     if (event.kind === 'part') {
       found.push({ name: event.name, content: '', isWhole: false });
       contents.push([]);
@@ -51,21 +56,24 @@ function scan(boundary: string, chunks: readonly Uint8Array[]) {
     chunk.fill(0x2d);
   }
   for (const [index, part] of found.entries()) part.content = decoder.decode(Buffer.concat(contents[index] ?? []));
-  return { found, broken, isComplete: scanner.isComplete };
+  return { found, broken, isComplete: scanner.isComplete, bytes: Buffer.concat(all) };
 }
 
 describe('a form', () => {
   test('has the parts that Node finds in it, however it is cut', async () => {
     await fc.assert(
-      fc.asyncProperty(parts, cuts, async (fields, at) => {
+      fc.asyncProperty(parts, cuts, preamble, epilogue, async (fields, at, before, behind) => {
         const { type, bytes } = await formOf(fields);
         const expected: unknown[] = [];
         for (const [name, value] of (await new Response(bytes, {
           headers: { 'Content-Type': type },
         }).formData()) as never as [string, string | File][])
           expected.push({ name, content: typeof value === 'string' ? value : await value.text(), isWhole: true });
-        const scanned = scan(boundaryOf(type) ?? '', cutAt(bytes, at));
+        const around = new Uint8Array(Buffer.concat([Buffer.from(before), bytes, Buffer.from(behind)]));
+        const { bytes: read, ...scanned } = scan(boundaryOf(type) ?? '', cutAt(around, at));
         expect(scanned).toEqual({ found: expected, broken: null, isComplete: true });
+        // What is no content is told as well: together that is the form.
+        expect(read.equals(around)).toBe(true);
       }),
     );
   });

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
 import { GatewayCustomer } from '../../src/contract/gateway/labels.ts';
 import { gatewayOperations } from '../../src/contract/gateway/operations.ts';
-import { lineOf } from '../../src/gateway/batches/admission.ts';
+import { lineOf } from '../../src/gateway/batches/input-line.ts';
 import { callIdOf, isTerminal, readLine } from '../../src/gateway/batches/metering.ts';
 import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';
 import { type Refused, refusalAnswer } from '../../src/gateway/error-envelope.ts';

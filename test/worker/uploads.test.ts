@@ -1,21 +1,29 @@
 /**
- * A file passes to the vendor byte for byte while the lines of a batch are checked: however the upload is cut into
- * chunks, the same lines are found, and the vendor never gets the end of a form that is refused.
+ * A file passes to the vendor byte for byte while the lines of a batch are checked, but for the models that the vendor
+ * calls otherwise: however the upload is cut into chunks, the same lines are found, and the vendor never gets the end of
+ * a form that is refused.
  */
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FILE_BODY_BYTES_MAX } from '../../src/contract/gateway/requests.ts';
 import type { Tenant } from '../support/api.ts';
 import { BASE_URL, newTenant } from '../support/gateway.ts';
-import { worker } from '../support/worker.ts';
+import { operator, worker } from '../support/worker.ts';
 
 const MIB = 1_024 * 1_024;
 const encoder = new TextEncoder();
 
 let tenant: Tenant & { key: string };
 beforeAll(async () => {
-  tenant = await newTenant();
+  tenant = await mapped(['anthropic/claude-haiku-4-5', 'GPT-4o', 'gpt-4o-mini'], ['openai/gpt-from-tomorrow']);
 });
+
+async function mapped(standard: string[], premium: string[]) {
+  const made = await newTenant();
+  const params = { org: made.organizationId };
+  expect((await operator.send('setModels', { params, body: { standard, premium } })).status).toBe(200);
+  return made;
+}
 
 /** What the vendor got of the last upload: all bytes, and whether they came to a regular end. */
 let got: { bytes: Uint8Array<ArrayBuffer>; ended: boolean; type: string | null } | null;
@@ -54,11 +62,9 @@ interface Form {
   bytes: Uint8Array;
 }
 
-async function formOf(
-  file: string | Uint8Array<ArrayBuffer>,
-  purpose = 'batch',
-  order: 'file first' | 'purpose first' = 'purpose first',
-) {
+type Order = 'file first' | 'purpose first' | 'no purpose';
+
+async function formOf(file: string | Uint8Array<ArrayBuffer>, purpose = 'batch', order: Order = 'purpose first') {
   const data = new FormData();
   if (order === 'purpose first') data.append('purpose', purpose);
   data.append('file', new File([file], 'input.jsonl'));
@@ -69,7 +75,7 @@ async function formOf(
 }
 
 /** Uploads the form in chunks that are cut at the numbers, with or without a declared length. */
-async function upload({ type, bytes }: Form, cuts: readonly number[] = [], declares = true) {
+async function upload({ type, bytes }: Form, cuts: readonly number[] = [], declares = true, { key } = tenant) {
   const { readable, writable } = declares ? new FixedLengthStream(bytes.length) : new IdentityTransformStream();
   const ends = [...new Set(cuts.map((cut) => cut % bytes.length)), bytes.length].sort((a, b) => a - b);
   const sent = (async () => {
@@ -82,7 +88,7 @@ async function upload({ type, bytes }: Form, cuts: readonly number[] = [], decla
   })().catch(() => undefined);
   const response = await worker.fetch('https://callmeter.test/v1/files', {
     method: 'POST',
-    headers: { Authorization: `Bearer ${tenant.key}`, 'Content-Type': type },
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': type },
     body: readable,
   });
   const { error } = await response.json<{ error?: { code: string; message: string; param: string | null } }>();
@@ -92,6 +98,10 @@ async function upload({ type, bytes }: Form, cuts: readonly number[] = [], decla
 
 const line = (custom_id: unknown, more: object = {}) =>
   JSON.stringify({ custom_id, method: 'POST', url: '/v1/chat/completions', body: { model: 'gpt-5.2' }, ...more });
+/** A line that asks for more, of another model. */
+const asking = (more: object, model = 'gpt-5.2') => line('x', { body: { model, ...more } });
+const ENDPOINT_RULE =
+  'must have a url of /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/completions, /v1/moderations, /v1/images/generations, /v1/images/edits';
 const broken = (message: string, param: string | null = 'file') => ({
   status: 400,
   error: expect.objectContaining({ code: 'BAD_REQUEST', message, param }),
@@ -115,7 +125,7 @@ describe('an upload', () => {
             if (kind === 'empty') return '';
             return kind === 'bad' ? `{"custom_id":"${index}"` : line(`${index} ${text}`);
           });
-          const form = await formOf(texts.join(lineEnd), 'batch', order as 'file first');
+          const form = await formOf(texts.join(lineEnd), 'batch', order as Order);
           const first = kinds.findIndex(([kind]) => kind === 'bad') + 1;
           const answer = await upload(form, cuts, declares);
           if (first === 0) {
@@ -135,12 +145,17 @@ describe('an upload', () => {
     );
   });
 
-  test('of another purpose has no lines, and passes unchanged', async () => {
-    const bytes = crypto.getRandomValues(new Uint8Array(60_000));
-    for (const order of ['file first', 'purpose first'] as const) {
+  test.each([
+    ['random bytes', crypto.getRandomValues(new Uint8Array(60_000))],
+    ['a line that is too long', new Uint8Array(9 * MIB).fill(0x20)],
+    ['lines that a batch could have', bytesOf(`${line('a')}\n${line('b')}\n`)],
+  ])('of another purpose has no lines, and passes unchanged: %s', async (_, bytes) => {
+    for (const order of ['file first', 'purpose first', 'no purpose'] as const) {
       const form = await formOf(bytes, 'user_data', order);
       expect(await upload(form, [1, 200, 30_000])).toEqual({ status: 200 });
-      expect(got).toEqual({ ...form, ended: true });
+      expect(got).toMatchObject({ type: form.type, ended: true });
+      expect(got?.bytes.length).toBe(form.bytes.length);
+      expect(form.bytes.findIndex((byte, at) => byte !== got?.bytes[at])).toBe(-1);
     }
   });
 
@@ -165,8 +180,16 @@ describe('a line of a batch', () => {
     ['the custom_id of another', 'has the custom_id of a line before it', line('good')],
     ['the long custom_id of another', 'has the custom_id of a line before it', line('x'.repeat(300))],
     ['another method', 'must have the method POST', line('x', { method: 'GET' })],
-    ['no url', 'must have a url that begins with /v1/', line('x', { url: undefined })],
-    ['a url elsewhere', 'must have a url that begins with /v1/', line('x', { url: 'https://other.example/v1/' })],
+    ['no url', ENDPOINT_RULE, line('x', { url: undefined })],
+    ['a url elsewhere', ENDPOINT_RULE, line('x', { url: 'https://other.example/v1/' })],
+    ['a url that no batch has', ENDPOINT_RULE, line('x', { url: '/v1/audio/speech' })],
+    ['a url whose answers say nothing of their usage', ENDPOINT_RULE, line('x', { url: '/v1/videos' })],
+    ['a streamed answer', 'must not have stream: its answer is one line of a file', asking({ stream: true })],
+    [
+      'an answer in the background',
+      'must not have background: what a background response uses would not be known',
+      asking({ background: true }),
+    ],
     ['too many values', 'must have at most 200000 JSON values', line('x', { x: Array(200_000).fill(0) })],
     ['too many bytes', 'has more than 8388608 bytes', line('x', { x: 'y'.repeat(8 * MIB) })],
   ])('with %s is refused with its number', async (_, rule, text) => {
@@ -174,7 +197,170 @@ describe('a line of a batch', () => {
     expect(await upload(await formOf(file))).toEqual(broken(`line 4 of the file ${rule}`));
     expect(got?.ended).toBe(false);
   });
+
+  test('may say that it does not stream, at each endpoint of batches', async () => {
+    const urls = ['chat/completions', 'responses', 'embeddings', 'completions', 'moderations', 'images/generations'];
+    const body = { model: 'gpt-5.2', stream: false, background: null };
+    const form = await formOf(urls.map((url) => line(url, { url: `/v1/${url}`, body })).join('\n'));
+    expect(await upload(form)).toEqual({ status: 200 });
+    expect(got).toEqual({ ...form, ended: true });
+  });
 });
+
+describe('the model of a line', () => {
+  test.each([
+    ['service/standard', 'gpt-4o-2024-08-06'],
+    ['service/premium', 'gpt-from-tomorrow'],
+    ['openai/gpt-5.2', 'gpt-5.2'],
+    ['openai/ft:gpt-4o-mini:acme::x', 'ft:gpt-4o-mini:acme::x'],
+    ['openai/anthropic/claude', 'anthropic/claude'],
+    ['GPT-4o-mini', 'gpt-4o-mini-2024-07-18'],
+    // As the vendor calls it, or as only the vendor knows it.
+    ['gpt-4o', 'gpt-4o'],
+    ['gpt-3.5-turbo-0301', 'gpt-3.5-turbo-0301'],
+    ['ft:gpt-4o-mini:acme::x', 'ft:gpt-4o-mini:acme::x'],
+    ['gpt-unheard-of', 'gpt-unheard-of'],
+  ])('%s reaches the vendor as %s', async (model, sent) => {
+    const fileOf = (name: string) => `${line('first')}\n${asking({}, name)}\n${line('last')}`;
+    expect(await upload(await formOf(fileOf(model)))).toEqual({ status: 200 });
+    expect(new TextDecoder().decode(got?.bytes)).toContain(`\r\n\r\n${fileOf(sent)}\r\n--`);
+  });
+
+  test.each([
+    ['anthropic/claude-haiku-4-5', 'is at anthropic, and batches run at openai'],
+    ['claude-haiku-4-5', 'is at anthropic, and batches run at openai'],
+    ['gemini/gemini-2.5-flash', 'is at google, and batches run at openai'],
+    ['acme/model', 'is at acme, and batches run at openai'],
+    ['service/other', 'is not known; no model is mapped to it'],
+    ['openai/', 'is not known; name it as provider/model'],
+    ['Not A Vendor/x', 'is not known; name it as provider/model'],
+  ])('%s is refused with the number of the line', async (model, reason) => {
+    const file = [line('first'), '', asking({}, model), asking({}, 'acme/other')].join('\n');
+    const message = `line 3 of the file cannot run: the model ${JSON.stringify(model)} ${reason}`;
+    for (const order of ['purpose first', 'file first'] as const) {
+      expect(await upload(await formOf(file, 'batch', order))).toEqual(broken(message));
+      expect(got?.ended).toBe(false);
+    }
+  });
+
+  test('is refused where nothing at the vendor is mapped to it', async () => {
+    const elsewhere = await mapped([], ['anthropic/claude-opus-4-5', 'google/gemini-2.5-pro']);
+    for (const [model, reason] of [
+      ['service/premium', 'is at anthropic, google, and batches run at openai'],
+      ['service/standard', 'is not known; no model is mapped to it'],
+    ] as const) {
+      const answer = await upload(await formOf(asking({}, model)), [], true, elsewhere);
+      expect(answer).toEqual(broken(`line 1 of the file cannot run: the model "${model}" ${reason}`));
+    }
+    // Standard models that stand in for premium ones are for calls that are downgraded.
+    const standard = await mapped(['openai/gpt-4o-mini'], []);
+    expect(await upload(await formOf(asking({}, 'service/premium')), [], true, standard)).toMatchObject({
+      status: 400,
+    });
+  });
+
+  test.each([
+    ['a name that is too long', 'names a model with more than 330 characters', asking({}, `openai/${'x'.repeat(330)}`)],
+    ['two bodies', 'must have body and model once', asking({}, 'service/standard').replace('{', '{"body":{},')],
+    [
+      'two models',
+      'must have body and model once',
+      asking({}, 'service/standard').replace('"body":{', '"body":{"mod\\u0065l":"gpt-5.2",'),
+    ],
+  ])('with %s is refused', async (_, rule, text) => {
+    expect(await upload(await formOf(text))).toEqual(broken(`line 1 of the file ${rule}`));
+  });
+
+  test('is replaced in a batch alone: another file is refused that comes before its purpose', async () => {
+    const file = [line('first'), asking({}, 'service/standard')].join('\n');
+    const plain = await formOf(file, 'user_data');
+    expect(await upload(plain)).toEqual({ status: 200 });
+    expect(got).toEqual({ ...plain, ended: true });
+    const message =
+      'purpose must come before the file, whose line 2 names the model "service/standard": only in a batch is it replaced';
+    for (const order of ['file first', 'no purpose'] as const) {
+      expect(await upload(await formOf(file, 'user_data', order))).toEqual(broken(message, 'purpose'));
+      expect(got?.ended).toBe(false);
+    }
+  });
+
+  test('is all that changes in the bytes of a file, however it is cut', async () => {
+    const names = [
+      ['service/standard', 'gpt-4o-2024-08-06'],
+      ['service/premium', 'gpt-from-tomorrow'],
+      ['openai/gpt-5.2', 'gpt-5.2'],
+      ['gpt-5.2', 'gpt-5.2'],
+      ['gpt-unheard-of', 'gpt-unheard-of'],
+    ] as const;
+    const space = fc.stringMatching(/^[ \t]{0,2}$/);
+    const member = fc.constantFrom(
+      '"seed":9223372036854775807',
+      '"n":1.0e0',
+      '"x":"\\"model\\":\\"service/standard\\" é👋"',
+      '"y":{"model":"service/standard","body":{"model":"openai/z"}}',
+      '"z":[[],{},"}","\\\\",{"model":1}]',
+      // Not UTF-8.
+      new Uint8Array([0x22, 0x77, 0x22, 0x3a, 0x22, 0xff, 0xc3, 0x22]),
+    );
+    const others = fc.array(member, { maxLength: 3 });
+    const randomLine = fc.record({
+      name: fc.constantFrom(...names),
+      escaped: fc.boolean(),
+      gaps: fc.tuple(space, space, space, space),
+      before: others,
+      after: others,
+      inBody: fc.tuple(others, others),
+      isEmpty: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(randomLine, { maxLength: 8 }),
+        fc.array(fc.nat(5_000), { maxLength: 30 }),
+        fc.constantFrom<Order[]>('file first', 'purpose first'),
+        fc.constantFrom('\n', '\r\n', '\n\n'),
+        fc.boolean(),
+        async (lines, cuts, order, lineEnd, declares) => {
+          const fileOf = (which: 0 | 1) =>
+            bytesOf(
+              ...lines.flatMap(({ name, escaped, gaps: [a, b, c, d], before, after, inBody }, index) => {
+                const quoted = JSON.stringify(name[which]);
+                const isReplaced = name[0] !== name[1];
+                const written = escaped && (which === 0 || !isReplaced) ? quoted.replace('-', '\\u002d') : quoted;
+                return [
+                  ...[index === 0 ? '' : lineEnd, `${a}{"custom_id":"${index}","method":"POST",`],
+                  ...['"url":"/v1/responses",', ...list(before), `"body"${b}:${c}{`, ...list(inBody[0])],
+                  ...[`"model"${d}:${a}${written}${b}`, ...list(inBody[1], true), `}${c}`, ...list(after, true)],
+                  `}${d}`,
+                ];
+              }),
+            );
+          const form = await formOf(fileOf(0), 'batch', order);
+          expect(await upload(form, cuts, declares)).toEqual({ status: 200 });
+          const expected = spliced(form.bytes, fileOf(0), fileOf(1));
+          expect(got).toEqual({ type: form.type, bytes: expected, ended: true });
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});
+
+/** Members with a comma behind each, or before each; of one name the first alone. */
+const list = (members: readonly (string | Uint8Array)[], comesLast = false) =>
+  [...new Set(members)].flatMap((member) => (comesLast ? [',', member] : [member, ',']));
+
+function bytesOf(...parts: readonly (string | Uint8Array)[]): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(parts.flatMap((part) => [...(typeof part === 'string' ? encoder.encode(part) : part)]));
+}
+
+/** The bytes with one part of them replaced by another. */
+function spliced(bytes: Uint8Array, part: Uint8Array, other: Uint8Array): Uint8Array {
+  const isAt = (at: number) => part.every((byte, index) => bytes[at + index] === byte);
+  // Behind the headers of a file.
+  let at = 0;
+  while (!isAt(at)) at += 1;
+  return part.length === 0 ? bytes : bytesOf(bytes.slice(0, at), other, bytes.slice(at + part.length));
+}
 
 describe('a form', () => {
   test.each([

@@ -17,7 +17,10 @@ export const FILE_BODY_BYTES_MAX = 200 * 1024 * 1024 + 64 * 1024;
 /** The longest list of fallback models in one request. */
 export const FALLBACK_MODELS_MAX = 10;
 
-const modelName = text(330);
+/** The longest name of a model. */
+export const MODEL_NAME_LENGTH_MAX = 330;
+
+const modelName = text(MODEL_NAME_LENGTH_MAX);
 const effort = ReasoningFields.shape.reasoningEffort.nullable();
 
 /** What every request to a model has, wherever it names the model. */

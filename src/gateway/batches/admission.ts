@@ -21,19 +21,13 @@ import { ask, customerByName } from '../../objects/addresses.ts';
 import type { BatchAdmission, BatchCommand, BatchInput, EndBatchCommand } from '../../objects/batch-commands.ts';
 import type { UnpricedTiers } from '../../objects/customer-commands.ts';
 import { linesOf } from '../../platform/bytes.ts';
-import { JSON_BOUND_RULES, parseJsonText } from '../../platform/json.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
 import { requestedCapabilities } from '../../vendors/capabilities.ts';
-import { textOf } from '../../vendors/usage/figures.ts';
 import type { WholeAnswer } from '../answer.ts';
 import { denied, type Refused, refusalAnswer, refuseCall } from '../error-envelope.ts';
 import { BATCH_VENDOR, passBack, type VendorAccess } from '../pass-through.ts';
-import { type BatchLineRequest, type BatchModel, batchModel, withLine } from './line-bounds.ts';
-
-/** The longest line of a batch's files: an answer with a picture fits. */
-export const BATCH_LINE_BYTES_MAX = 8 * 1024 * 1024;
-/** The vendor takes up to 50,000 lines; more are refused here without reading on. */
-export const BATCH_LINES_MAX = 50_000;
+import { BATCH_LINE_BYTES_MAX, BATCH_LINES_MAX, lineOf } from './input-line.ts';
+import { type BatchModel, batchModel, withLine } from './line-bounds.ts';
 
 type ReadInput = { ok: true; input: BatchInput } | { ok: false; answer: WholeAnswer };
 
@@ -170,24 +164,6 @@ function exceeded({ kind, lines, left }: NonNullable<BatchDenial['exceeds']>): s
     return `${lines} lines of the batch can search, and the customer's plan allows ${left} further searches`;
   if (left === 0) return `the customer's plan allows no further call of a ${kind} model`;
   return `the batch has ${lines} lines for ${kind} models, and the customer's plan allows ${left} further calls`;
-}
-
-/** A line of an input file. What nobody has checked of it is unknown. */
-interface InputLine extends BatchLineRequest {
-  customId: unknown;
-  method: unknown;
-}
-
-/** The request of a line, or the rule that the line breaks. */
-export function lineOf(text: string): InputLine | { rule: string } {
-  const json = parseJsonText(text);
-  if (!json.ok) return { rule: json.broken === 'syntax' ? 'is no JSON' : JSON_BOUND_RULES[json.broken] };
-  const { custom_id, method, url, body } = (json.value ?? {}) as Record<string, unknown>;
-  const request = (body ?? {}) as Record<string, unknown>;
-  const { model } = request;
-  return typeof model === 'string' && model !== ''
-    ? { customId: custom_id, method, path: textOf(url), model, body: request }
-    : { rule: 'names no model' };
 }
 
 function badInput(message: string): { ok: false; answer: WholeAnswer } {

@@ -32,7 +32,8 @@ import { plausible, readFailure, readReportedUsage, readSearches } from '../../v
 import { writtenTokens } from '../../vendors/written-tokens.ts';
 import type { BeginFields } from '../identify.ts';
 import { accessVendor, BATCH_VENDOR, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
-import { BATCH_LINE_BYTES_MAX, tierOfModel } from './admission.ts';
+import { tierOfModel } from './admission.ts';
+import { BATCH_LINE_BYTES_MAX } from './input-line.ts';
 
 /** A batch at the vendor, and whom it is metered for. */
 export interface WatchedBatch {

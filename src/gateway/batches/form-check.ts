@@ -1,0 +1,91 @@
+/**
+ * What is wrong with the form of an uploaded file, and what of it may pass, as it comes.
+ *
+ * Lines of a batch are checked and their models named as the vendor does; a file of any other purpose passes byte for
+ * byte. SDKs send the fields in the order in which their caller wrote them. Where the file comes before its purpose, it
+ * is taken for a batch's: a broken line counts once the purpose says so, and a file of another purpose in which a model
+ * was replaced is refused.
+ */
+import { FormScanner } from '../../platform/multipart.ts';
+import { type Refused, refuseCall } from '../error-envelope.ts';
+import type { LineCheck } from './line-check.ts';
+import { PassedLines } from './passed-lines.ts';
+
+/** More than any purpose has. */
+const PURPOSE_BYTES_MAX = 100;
+/** Fields that a form has once: of two, vendors take different ones. */
+const FIELDS = ['file', 'purpose'];
+
+export class FormCheck {
+  readonly #scanner: FormScanner;
+  readonly #lines: PassedLines;
+  readonly #decoder = new TextDecoder();
+  readonly #fields: string[] = [];
+  #field: string | null = null;
+  #purpose = '';
+  /** `undefined` while the purpose has not come. */
+  #isBatch: boolean | undefined;
+
+  constructor(boundary: string, lines: LineCheck) {
+    this.#scanner = new FormScanner(boundary);
+    this.#lines = new PassedLines(lines);
+  }
+
+  /** What may pass once the part was read: views of its memory, and what was held before. */
+  async push(part: Uint8Array): Promise<{ ok: true; passed: Uint8Array[] } | Refused> {
+    const passed: Uint8Array[] = [];
+    for (const event of this.#scanner.push(part)) {
+      switch (event.kind) {
+        case 'broken':
+          return refuseCall('BAD_REQUEST', `the body ${event.rule}`);
+        case 'frame':
+          passed.push(event.bytes);
+          break;
+        case 'part':
+          this.#field = event.name;
+          if (event.name === null || !FIELDS.includes(event.name)) break;
+          if (this.#fields.includes(event.name))
+            return refuseCall('BAD_REQUEST', 'the form must have the field once', { param: event.name });
+          this.#fields.push(event.name);
+          break;
+        case 'content':
+          if (this.#field === 'purpose') this.#readPurpose(event.bytes);
+          passed.push(...(this.#hasLines ? await this.#lines.push(event.bytes) : [event.bytes]));
+          break;
+        case 'partEnd':
+          if (this.#hasLines) passed.push(...(await this.#lines.end()));
+          if (this.#field === 'purpose') this.#isBatch = this.#purpose === 'batch';
+          this.#field = null;
+      }
+      const refused = this.#refused();
+      if (refused) return refused;
+    }
+    return { ok: true, passed };
+  }
+
+  /** A form that has no end would be kept by a vendor that does not mind. */
+  end(): Refused | null {
+    return this.#scanner.isComplete ? null : refuseCall('BAD_REQUEST', 'the form must end with its boundary');
+  }
+
+  /** What comes is a file that is a batch's, or may be. */
+  get #hasLines(): boolean {
+    return this.#field === 'file' && this.#isBatch !== false;
+  }
+
+  #readPurpose(bytes: Uint8Array): void {
+    if (this.#purpose.length < PURPOSE_BYTES_MAX)
+      this.#purpose += this.#decoder.decode(bytes.subarray(0, PURPOSE_BYTES_MAX), { stream: true });
+  }
+
+  #refused(): Refused | null {
+    const { broken, replaced } = this.#lines;
+    if (this.#isBatch && broken !== null) return refuseCall('BAD_REQUEST', broken, { param: 'file' });
+    // A form without a purpose is none of a batch.
+    const isOther = this.#isBatch === false || (this.#isBatch === undefined && this.#scanner.isComplete);
+    if (!isOther || !replaced) return null;
+    const name = JSON.stringify(replaced.named);
+    const message = `purpose must come before the file, whose line ${replaced.number} names the model ${name}: only in a batch is it replaced`;
+    return refuseCall('BAD_REQUEST', message, { param: 'purpose' });
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * A line of a batch's input file: how it is read, and how long lines and files may be.
+ */
+import { JSON_BOUND_RULES, parseJsonText } from '../../platform/json.ts';
+import { textOf } from '../../vendors/usage/figures.ts';
+import type { BatchLineRequest } from './line-bounds.ts';
+
+/** The longest line of a batch's files: an answer with a picture fits. */
+export const BATCH_LINE_BYTES_MAX = 8 * 1024 * 1024;
+/** The vendor takes up to 50,000 lines; more are refused here without reading on. */
+export const BATCH_LINES_MAX = 50_000;
+
+/** A line of an input file. What nobody has checked of it is unknown. */
+export interface InputLine extends BatchLineRequest {
+  customId: unknown;
+  method: unknown;
+}
+
+/** The request of a line, or the rule that the line breaks. */
+export function lineOf(text: string): InputLine | { rule: string } {
+  const json = parseJsonText(text);
+  if (!json.ok) return { rule: json.broken === 'syntax' ? 'is no JSON' : JSON_BOUND_RULES[json.broken] };
+  const { custom_id, method, url, body } = (json.value ?? {}) as Record<string, unknown>;
+  const request = (body ?? {}) as Record<string, unknown>;
+  const { model } = request;
+  return typeof model === 'string' && model !== ''
+    ? { customId: custom_id, method, path: textOf(url), model, body: request }
+    : { rule: 'names no model' };
+}

@@ -1,0 +1,55 @@
+/**
+ * From the model that a line of a batch names to the vendor's own name of it. A batch runs at one vendor, so a line whose
+ * model is at another cannot run.
+ *
+ * `service/<tier>` is the first model mapped to it that is at the vendor. A bare name that the catalog does not know
+ * passes as it is, because the vendor may know it.
+ */
+import type { Catalog } from '../../catalog/model.ts';
+import { MODEL_NAME_LENGTH_MAX } from '../../contract/gateway/requests.ts';
+import { BoundedMap } from '../../platform/bounded-map.ts';
+import type { OrganizationConfig } from '../../storage/credentials.ts';
+import { candidatesFor, modelNotFound } from '../models.ts';
+import { BATCH_VENDOR } from '../pass-through.ts';
+
+/** The vendor's name, or the rule that the line breaks. */
+export type LineModel = { model: string } | { rule: string };
+
+/** Names whose meaning is remembered: most files name a few. */
+const NAMES_MAX = 1_000;
+
+export class LineModels {
+  readonly #organization: OrganizationConfig;
+  readonly #catalog: Catalog;
+  readonly #nowMs: number;
+  readonly #known = new BoundedMap<string, LineModel>(NAMES_MAX);
+
+  constructor(organization: OrganizationConfig, catalog: Catalog, nowMs: number) {
+    this.#organization = organization;
+    this.#catalog = catalog;
+    this.#nowMs = nowMs;
+  }
+
+  of(name: string): LineModel {
+    if (name.length > MODEL_NAME_LENGTH_MAX)
+      return { rule: `names a model with more than ${MODEL_NAME_LENGTH_MAX} characters` };
+    const model = this.#known.get(name) ?? this.#find(name);
+    this.#known.set(name, model);
+    return model;
+  }
+
+  #find(name: string): LineModel {
+    const candidates = candidatesFor(this.#organization, this.#catalog, name, this.#nowMs);
+    // A batch is not downgraded: its lines run as they are.
+    const named = candidates.filter(({ onDowngrade }) => !onDowngrade);
+    const found = named.find(({ provider }) => provider === BATCH_VENDOR);
+    if (found) return { model: found.model };
+    if (named.length > 0) {
+      const elsewhere = [...new Set(named.map(({ provider }) => provider))].join(', ');
+      return {
+        rule: `cannot run: the model ${JSON.stringify(name)} is at ${elsewhere}, and batches run at ${BATCH_VENDOR}`,
+      };
+    }
+    return name.includes('/') ? { rule: `cannot run: ${modelNotFound(name).refusal.message}` } : { model: name };
+  }
+}
