@@ -166,7 +166,8 @@ export const gatewayOperations = {
   },
   uploadFile: {
     operationId: 'uploadFile',
-    summary: 'Upload a file to the vendor `openai`; the lines of a batch are checked on their way',
+    summary:
+      'Upload a file to the vendor `openai`; the lines of a batch are checked, and their models named as the vendor does, on their way',
     method: 'POST',
     path: '/v1/files',
     security: invoke,

@@ -117,6 +117,6 @@ export const BatchRequest = z.looseObject({
   input_file_id: z
     .string()
     .regex(/^[\w.-]{1,200}$/, 'must be the id of a file')
-    .describe('The uploaded file; its lines name models as the vendor does'),
+    .describe('The uploaded file'),
   endpoint: z.string().min(1).max(200).describe('What each line asks for'),
 });

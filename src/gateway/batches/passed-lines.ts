@@ -2,18 +2,20 @@
  * The lines of a batch's input on their way to the vendor. A line passes once it is whole and can run: byte for byte, but
  * for the name of its model where the vendor calls it otherwise.
  *
- * What is held is one line of at most `BATCH_LINE_BYTES_MAX`. Chunks pass as they come where nothing is replaced.
+ * What is held is one line of at most `BATCH_LINE_BYTES_MAX`; a line that lies whole in a chunk is read where it lies.
  */
 
-import { joined, LF } from '../../platform/bytes.ts';
+import { LF } from '../../platform/bytes.ts';
 import { placeOf } from '../../platform/json-place.ts';
 import { BATCH_LINE_BYTES_MAX, BATCH_LINES_MAX } from './input-line.ts';
 import type { LineCheck } from './line-check.ts';
 
-/** Where the line names its model. */
+/** Where a line names its model. */
 const MODEL_PLACE = ['body', 'model'];
+const TOO_LONG = `has more than ${BATCH_LINE_BYTES_MAX} bytes`;
+const NO_BYTES = new Uint8Array();
 
-const utf8 = new TextDecoder();
+const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
 export class PassedLines {
@@ -22,83 +24,65 @@ export class PassedLines {
   /** The first line whose model was replaced. */
   replaced: { number: number; named: string } | null = null;
   readonly #check: LineCheck;
-  /** The line that has begun. */
-  #held: Uint8Array[] = [];
-  #heldBytes = 0;
+  readonly #held = new Held();
   #number = 1;
 
   constructor(check: LineCheck) {
     this.#check = check;
   }
 
-  /** What may pass now: views of the bytes, whose memory may be used again once they are sent, and what was held. */
-  async push(bytes: Uint8Array): Promise<Uint8Array[]> {
-    if (this.broken !== null) return [bytes];
+  /** What may pass now: views of the chunk, whose memory may be used again once they are sent, and what was held. */
+  async push(chunk: Uint8Array): Promise<Uint8Array[]> {
     const passed: Uint8Array[] = [];
-    /** Where that begins which has not passed, and the line. */
+    /** Where that begins which has not passed, and where the line begins. */
     let [from, start] = [0, 0];
-    for (let end = bytes.indexOf(LF); end >= 0 && this.broken === null; end = bytes.indexOf(LF, start)) {
-      const held = this.#held;
-      const replaced = await this.#complete(bytes.subarray(start, end));
-      if (replaced) passed.push(bytes.subarray(from, start), ...replaced);
-      else passed.push(...held);
-      if (replaced) from = end;
+    for (let end = chunk.indexOf(LF); end >= 0 && this.broken === null; end = chunk.indexOf(LF, start)) {
+      const wasHeld = this.#held.length > 0;
+      const line = this.#held.taken(chunk.subarray(start, end));
+      const replaced = await this.#complete(line);
+      if (wasHeld || replaced) {
+        passed.push(chunk.subarray(from, start), ...(replaced ?? [line]));
+        from = end;
+      }
       start = end + 1;
     }
-    passed.push(bytes.subarray(from, start));
-    if (this.broken === null) this.#hold(bytes.slice(start));
-    else passed.push(bytes.subarray(start));
-    return [...passed, ...this.#tooLong()];
+    passed.push(chunk.subarray(from, start));
+    if (this.broken !== null) return [...passed, chunk.subarray(start)];
+    this.#held.add(chunk.subarray(start));
+    if (this.#held.length <= BATCH_LINE_BYTES_MAX) return passed;
+    this.#break(TOO_LONG);
+    return [...passed, this.#held.taken(NO_BYTES)];
   }
 
   /** The last line, where it has no end of its own. */
   async end(): Promise<Uint8Array[]> {
-    const held = this.#held;
-    return (await this.#complete(new Uint8Array())) ?? held;
+    const line = this.#held.taken(NO_BYTES);
+    return (await this.#complete(line)) ?? [line];
   }
 
-  #hold(bytes: Uint8Array): void {
-    if (bytes.length === 0) return;
-    this.#held.push(bytes);
-    this.#heldBytes += bytes.length;
-  }
-
-  /** A line that is too long is not held on. */
-  #tooLong(): Uint8Array[] {
-    if (this.#heldBytes <= BATCH_LINE_BYTES_MAX) return [];
-    this.#break(`has more than ${BATCH_LINE_BYTES_MAX} bytes`);
-    const held = this.#held;
-    this.#held = [];
-    return held;
-  }
-
-  /** The line with these last bytes as it is to pass, where its model is replaced. */
-  async #complete(last: Uint8Array): Promise<Uint8Array[] | null> {
-    const parts = [...this.#held, last];
-    const length = this.#heldBytes + last.length;
-    this.#held = [];
-    this.#heldBytes = 0;
-    const replaced = await this.#replaced(parts, length);
+  /** The line as it is to pass, where its model is replaced. */
+  async #complete(line: Uint8Array): Promise<Uint8Array[] | null> {
+    const replaced = await this.#replaced(line);
     this.#number += 1;
     return replaced;
   }
 
-  async #replaced(parts: readonly Uint8Array[], length: number): Promise<Uint8Array[] | null> {
-    if (length > BATCH_LINE_BYTES_MAX) return this.#break(`has more than ${BATCH_LINE_BYTES_MAX} bytes`);
-    const text = textOf(parts);
+  async #replaced(line: Uint8Array): Promise<Uint8Array[] | null> {
+    if (line.length > BATCH_LINE_BYTES_MAX) return this.#break(TOO_LONG);
+    const text = decoder.decode(line);
     if (text.trim() === '') return null;
-    const line = await this.#check.next(text);
-    if (line === null) {
+    const checked = await this.#check.next(text);
+    if (checked === null) {
       this.broken = `the file has more than ${BATCH_LINES_MAX} lines`;
       return null;
     }
-    if ('rule' in line) return this.#break(line.rule);
-    if (line.named === line.model) return null;
-    const bytes = joined(parts, length);
-    const place = placeOf(bytes, MODEL_PLACE);
+    if ('rule' in checked) return this.#break(checked.rule);
+    const { named, model } = checked;
+    if (named === model) return null;
+    const place = placeOf(line, MODEL_PLACE);
     if (!place) return this.#break('must have body and model once');
-    this.replaced ??= { number: this.#number, named: line.named };
-    return [bytes.subarray(0, place.start), encoder.encode(JSON.stringify(line.model)), bytes.subarray(place.end)];
+    this.replaced ??= { number: this.#number, named };
+    return [line.subarray(0, place.start), encoder.encode(JSON.stringify(model)), line.subarray(place.end)];
   }
 
   #break(rule: string): null {
@@ -107,8 +91,29 @@ export class PassedLines {
   }
 }
 
-function textOf(parts: readonly Uint8Array[]): string {
-  let text = '';
-  for (const part of parts) text += utf8.decode(part, { stream: true });
-  return text + utf8.decode();
+/** The beginning of a line, in memory that grows with it: a sender may send single bytes. */
+class Held {
+  length = 0;
+  #memory: Uint8Array = NO_BYTES;
+
+  add(bytes: Uint8Array): void {
+    const length = this.length + bytes.length;
+    if (length > this.#memory.length) {
+      const grown = new Uint8Array(Math.max(length, Math.min(2 * this.#memory.length, BATCH_LINE_BYTES_MAX)));
+      grown.set(this.#memory.subarray(0, this.length));
+      this.#memory = grown;
+    }
+    this.#memory.set(bytes, this.length);
+    this.length = length;
+  }
+
+  /** What is held with the last bytes behind it, which are not copied where nothing is. Nothing is held afterwards. */
+  taken(last: Uint8Array): Uint8Array {
+    if (this.length === 0) return last;
+    this.add(last);
+    const taken = this.#memory.subarray(0, this.length);
+    this.#memory = NO_BYTES;
+    this.length = 0;
+    return taken;
+  }
 }

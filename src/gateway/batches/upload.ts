@@ -108,20 +108,24 @@ function refused({ refusal }: Refused): Sent {
   return { whole: false, refusal };
 }
 
-/** Whether all was taken. */
+/** Whether the vendor took all of it. */
 async function written(pieces: readonly Uint8Array[], writer: Writer): Promise<boolean> {
-  let [group, length]: [Uint8Array[], number] = [[], 0];
-  for (const piece of [...pieces, null]) {
-    const isFull = piece === null || length + piece.length > WRITE_BYTES_MAX;
-    if (isFull && length > 0) {
-      if (!(await succeeded(writer.write(joined(group, length))))) return false;
+  for (const together of groupsOf(pieces)) if (!(await succeeded(writer.write(together)))) return false;
+  return true;
+}
+
+function* groupsOf(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
+  let group: Uint8Array[] = [];
+  let length = 0;
+  for (const piece of pieces) {
+    if (length > 0 && length + piece.length > WRITE_BYTES_MAX) {
+      yield joined(group, length);
       [group, length] = [[], 0];
     }
-    if (piece === null || piece.length === 0) continue;
-    group.push(piece);
+    if (piece.length > 0) group.push(piece);
     length += piece.length;
   }
-  return true;
+  if (length > 0) yield joined(group, length);
 }
 
 /** Whether the work could be done: the vendor may have left. */
