@@ -29,7 +29,7 @@ export async function retrieveModel({ env, organization, defer }: Caller, name: 
   return model ? found(model) : refusalAnswer(modelNotFound(name).refusal);
 }
 
-function found(body: object): GatewayAnswer {
+export function found(body: object): GatewayAnswer {
   return { status: 200, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
 }
 

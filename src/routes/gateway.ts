@@ -6,12 +6,13 @@ import { Hono } from 'hono';
 import { cors } from 'hono/cors';
 import { CORRELATION_HEADER, REPLAY_HEADER } from '../contract/envelope.ts';
 import { type Refusal, type Result, refuse } from '../contract/errors.ts';
-import { type ErrorForm, errorFormAt } from '../contract/gateway/answers.ts';
+import { ANTHROPIC_VERSION_HEADER, type ErrorForm, errorFormAt } from '../contract/gateway/answers.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { type GatewayOperation, gatewayOperations, type ModelOperation } from '../contract/gateway/operations.ts';
 import { GATEWAY_BODY_BYTES_MAX } from '../contract/gateway/requests.ts';
 import { LIMIT_HEADERS } from '../contract/limit-headers.ts';
 import type { GatewayAnswer } from '../gateway/answer.ts';
+import { listAnthropicModels, retrieveAnthropicModel } from '../gateway/anthropic-models.ts';
 import { uploadFile } from '../gateway/batches/upload.ts';
 import { createBatch, readBatch } from '../gateway/batches/use-cases.ts';
 import { callModel } from '../gateway/call.ts';
@@ -52,12 +53,12 @@ const browsers = cors({
   maxAge: PREFLIGHT_SECONDS,
 });
 
-const styleOf = (errorBody: ErrorBody): ApiStyle => ({
+const STYLE: ApiStyle = {
   requiresAccept: false,
   bodyBytesMax: GATEWAY_BODY_BYTES_MAX,
   checkSessionBody,
-  refuse: (c, refusal) => refuseRequest(c, refusal, errorBody),
-});
+  refuse: refuseRequest,
+};
 
 const ERROR_BODIES: Readonly<Record<ErrorForm, ErrorBody>> = {
   openai: openAiError,
@@ -68,25 +69,27 @@ const ERROR_BODIES: Readonly<Record<ErrorForm, ErrorBody>> = {
 /** An app of its own, so that exceptions are answered in its envelope too. */
 export function gateway(): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
-  app.onError((error, c) => respond(c, refusalAnswer(refusalOf(c, error), errorBodyOf(c.req.path))));
+  app.onError((error, c) => respond(c, refusalAnswer(refusalOf(c, error), errorBodyOf(c))));
   mountModels(app);
   mountFiles(app);
   mountBatches(app);
-  const routes = Object.values<GatewayOperation>(gatewayOperations);
-  for (const [errorBody, ofForm] of Map.groupBy(routes, ({ path }) => errorBodyOf(path)))
-    mountMethodNotAllowed(app, ofForm, styleOf(errorBody));
+  mountMethodNotAllowed(app, Object.values<GatewayOperation>(gatewayOperations), STYLE);
   return app;
 }
 
-function errorBodyOf(path: string): ErrorBody {
-  return ERROR_BODIES[errorFormAt(path)];
+function formOf(c: AppContext): ErrorForm {
+  return errorFormAt(c.req.path, c.req.header(ANTHROPIC_VERSION_HEADER));
+}
+
+function errorBodyOf(c: AppContext): ErrorBody {
+  return ERROR_BODIES[formOf(c)];
 }
 
 /** The answer to a path under `/v1/` that is no route. */
 export function gatewayNotFound(c: AppContext): Response {
   const routes = Object.values<GatewayOperation>(gatewayOperations).map(({ method, path }) => `${method} ${path}`);
   const { refusal } = refuse('NOT_FOUND', `no route has the path ${c.req.path}; there are ${routes.join(', ')}`);
-  return respond(c, refusalAnswer(refusal, errorBodyOf(c.req.path)));
+  return respond(c, refusalAnswer(refusal, errorBodyOf(c)));
 }
 
 function mountModels(app: Hono<AppEnv>): void {
@@ -113,8 +116,13 @@ function mountModels(app: Hono<AppEnv>): void {
       return countTokens(callerOf(c), counting, request, { toVendor: toVendorOf(c), requestId });
     });
   }
-  mount(app, gatewayOperations.listModels, (c) => listModels(callerOf(c)));
-  mount(app, gatewayOperations.retrieveModel, (c) => retrieveModel(callerOf(c), c.req.param('model') ?? ''));
+  mount(app, gatewayOperations.listModels, (c) =>
+    formOf(c) === 'anthropic' ? listAnthropicModels(callerOf(c)) : listModels(callerOf(c)),
+  );
+  mount(app, gatewayOperations.retrieveModel, (c) => {
+    const name = c.req.param('model') ?? '';
+    return formOf(c) === 'anthropic' ? retrieveAnthropicModel(callerOf(c), name) : retrieveModel(callerOf(c), name);
+  });
 }
 
 /** The request with what its address says of it. */
@@ -176,11 +184,8 @@ const versionsOf = <O extends GatewayOperation>(operation: O): O[] =>
 function mount<O extends GatewayOperation>(app: Hono<AppEnv>, operation: O, handler: Handler<O>): void {
   if (operation.security.clientScope)
     app.use(operation.path, (c, next) => (c.req.header('Origin') === undefined ? next() : browsers(c, next)));
-  for (const version of versionsOf(operation)) {
-    mountRoute(app, styleOf(errorBodyOf(version.path)), version, async (c, input) =>
-      respond(c, await handler(c, input)),
-    );
-  }
+  for (const version of versionsOf(operation))
+    mountRoute(app, STYLE, version, async (c, input) => respond(c, await handler(c, input)));
 }
 
 /** Refuses fields that sessions may not send. */
@@ -192,9 +197,9 @@ function checkSessionBody({ organization }: SessionCredential, body: unknown, pa
 }
 
 /** The answer to a request that reached no use case. After too many failed authentications a retry does not help. */
-function refuseRequest(c: AppContext, refusal: Refusal, errorBody: ErrorBody): Response {
+function refuseRequest(c: AppContext, refusal: Refusal): Response {
   const final = refusal.code === 'RATE_LIMITED' && { retry: false };
-  return respond(c, refusalAnswer({ ...refusal, ...final }, errorBody));
+  return respond(c, refusalAnswer({ ...refusal, ...final }, errorBodyOf(c)));
 }
 
 /**

@@ -100,6 +100,51 @@ describe("Anthropic's own SDK", () => {
     expect((await newest(1)).length).toBe(before);
   });
 
+  test('models are listed and read in its form, without those of other vendors', async () => {
+    const listed = [];
+    for await (const model of anthropic.models.list()) listed.push(model);
+    const ids = listed.map(({ id }) => id);
+    expect(ids).toContain(CLAUDE);
+    expect(ids.filter((id) => !id.startsWith('claude-'))).toEqual([]);
+    expect(listed.map(({ created_at }) => created_at)).toEqual(
+      listed.map(({ created_at }) => created_at).toSorted((a, b) => b.localeCompare(a)),
+    );
+    const read = await anthropic.models.retrieve(CLAUDE);
+    expect(read).toEqual(listed.find(({ id }) => id === CLAUDE));
+    expect(read).toEqual({
+      type: 'model',
+      id: CLAUDE,
+      display_name: 'Claude Sonnet 5.5',
+      created_at: expect.stringMatching(/^20\d\d-\d\d-\d\dT00:00:00\.000Z$/),
+      max_input_tokens: expect.any(Number),
+      max_tokens: expect.any(Number),
+    });
+    // A name with its vendor is the same model.
+    expect(await anthropic.models.retrieve(`anthropic/${CLAUDE}`)).toEqual(read);
+    const { data } = await tenant.openai.models.list();
+    expect(data.map(({ id }) => id)).toEqual(expect.arrayContaining([`anthropic/${CLAUDE}`, 'openai/gpt-5.2']));
+  });
+
+  test('a model that cannot be read is an error of its form', async () => {
+    const errorOf = async (model: string, sdk = anthropic) => {
+      const thrown: unknown = await sdk.models.retrieve(model).catch((error: unknown) => error);
+      return thrown instanceof Anthropic.APIError ? { status: thrown.status, body: thrown.error } : thrown;
+    };
+    expect(await errorOf('claude-of-nowhere')).toMatchObject({
+      status: 404,
+      body: { type: 'error', error: { type: 'not_found_error', code: 'model_not_found' } },
+    });
+    expect(await errorOf('openai/gpt-5.2')).toMatchObject({
+      status: 400,
+      body: { error: { code: 'ENDPOINT_NOT_OFFERED' } },
+    });
+    const stranger = new Anthropic({ apiKey: 'nobody', baseURL: gateway.server.url, maxRetries: 0 });
+    expect(await errorOf(CLAUDE, stranger)).toMatchObject({
+      status: 401,
+      body: { type: 'error', error: { type: 'authentication_error' } },
+    });
+  });
+
   test('the beta form of the SDK works, and its features reach the vendor', async () => {
     const { content } = await anthropic.beta.messages.create({ ...ask, betas: ['context-1m-2025-08-07'] });
     expect(content).toMatchObject([{ type: 'text', text: REPLY }]);

@@ -54,6 +54,27 @@ export const ModelList = z.object({ object: z.literal('list'), data: z.array(Mod
 
 export type ModelList = z.infer<typeof ModelList>;
 
+/** A model as Anthropic's own API describes it (docs.claude.com/en/api/models-list). */
+export const AnthropicModel = z.object({
+  type: z.literal('model').describe('Always `model`'),
+  id: z.string().describe("The vendor's own name, or `service/standard`, `service/premium`"),
+  display_name: z.string().describe('Name for people'),
+  created_at: z.iso.datetime().describe('Release date; 1970-01-01 where it is not known'),
+  max_input_tokens: z.number().int().nullable().describe('Tokens of the context; null where they are not known'),
+  max_tokens: z.number().int().nullable().describe('The most tokens of an answer; null where they are not known'),
+});
+
+export type AnthropicModel = z.infer<typeof AnthropicModel>;
+
+export const AnthropicModelList = z.object({
+  data: z.array(AnthropicModel).describe('All models that `/v1/messages` can be asked for, the newest first'),
+  has_more: z.literal(false).describe('Always false: the list is whole'),
+  first_id: z.string().nullable().describe('The first id; null where there is none'),
+  last_id: z.string().nullable().describe('The last id; null where there is none'),
+});
+
+export type AnthropicModelList = z.infer<typeof AnthropicModelList>;
+
 /** Whose form the errors of a path are in. */
 export type ErrorForm = 'openai' | 'anthropic' | 'google';
 
@@ -63,7 +84,12 @@ const ERROR_FORMS: readonly (readonly [RegExp, ErrorForm])[] = [
   [/^\/v1beta\/|:\w+(?:Contents?|Tokens)$/, 'google'],
 ];
 
+/** OpenAI and Anthropic have the same paths for models; only callers of Anthropic's API name its version. */
+export const ANTHROPIC_VERSION_HEADER = 'anthropic-version';
+const MODELS_PATH = /^\/v1\/models(?:\/|$)/;
+
 /** The form of errors at a path, of a route or of none. */
-export function errorFormAt(path: string): ErrorForm {
-  return ERROR_FORMS.find(([pattern]) => pattern.test(path))?.[1] ?? 'openai';
+export function errorFormAt(path: string, anthropicVersion?: string): ErrorForm {
+  const form = ERROR_FORMS.find(([pattern]) => pattern.test(path))?.[1] ?? 'openai';
+  return form === 'openai' && anthropicVersion !== undefined && MODELS_PATH.test(path) ? 'anthropic' : form;
 }

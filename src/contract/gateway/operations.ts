@@ -3,7 +3,7 @@
  */
 import { z } from 'zod';
 import type { Security } from '../operations/operation.ts';
-import { ModelList, ModelObject } from './answers.ts';
+import { AnthropicModel, AnthropicModelList, ModelList, ModelObject } from './answers.ts';
 import {
   BatchEmbedContentsRequest,
   BatchRequest,
@@ -150,19 +150,19 @@ export const gatewayOperations = {
   ...countingOperations,
   listModels: {
     operationId: 'listModels',
-    summary: 'Models that the organization can use',
+    summary: "Models that the organization can use; in Anthropic's form for a request with `anthropic-version`",
     method: 'GET',
     path: '/v1/models',
     security: invoke,
-    answer: ModelList,
+    answer: z.union([ModelList, AnthropicModelList]),
   },
   retrieveModel: {
     operationId: 'retrieveModel',
-    summary: 'One model',
+    summary: "One model; in Anthropic's form for a request with `anthropic-version`",
     method: 'GET',
     path: '/v1/models/{model}',
     security: invoke,
-    answer: ModelObject,
+    answer: z.union([ModelObject, AnthropicModel]),
   },
   uploadFile: {
     operationId: 'uploadFile',

@@ -1,0 +1,76 @@
+/**
+ * Use cases: list the models and read one, in Anthropic's form, for clients of its API such as Claude Code. Only models
+ * that `/v1/messages` can be asked for are there, under the names that its clients use.
+ */
+import { limitsOf } from '../catalog/limits.ts';
+import { matchModel } from '../catalog/matching.ts';
+import type { Catalog } from '../catalog/model.ts';
+import type { AnthropicModel, AnthropicModelList, ModelObject } from '../contract/gateway/answers.ts';
+import type { Caller } from '../metering/caller.ts';
+import { currentCatalog } from '../storage/catalog.ts';
+import type { OrganizationConfig } from '../storage/credentials.ts';
+import type { GatewayAnswer } from './answer.ts';
+import { anthropicError } from './dialects/anthropic.ts';
+import { messages } from './dialects/messages.ts';
+import { refusalAnswer } from './error-envelope.ts';
+import { findModel, found, modelsOf } from './list-models.ts';
+import { candidatesFor, modelNotFound, nameModel, resolveAttempts } from './models.ts';
+
+export async function listAnthropicModels({ env, organization, defer }: Caller): Promise<GatewayAnswer> {
+  const { catalog } = await currentCatalog(env, defer);
+  const data = anthropicModelsOf(organization, catalog, Date.now());
+  const list: AnthropicModelList = {
+    data,
+    has_more: false,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+  };
+  return found(list);
+}
+
+export async function retrieveAnthropicModel(
+  { env, organization, defer }: Caller,
+  name: string,
+): Promise<GatewayAnswer> {
+  const { catalog } = await currentCatalog(env, defer);
+  const nowMs = Date.now();
+  const resolved = await resolveAttempts(organization, catalog, messages, [name], nowMs);
+  if (!resolved.ok) return refusalAnswer(resolved.refusal, anthropicError);
+  const model = findModel(organization, catalog, name, nowMs);
+  return model
+    ? found(present(organization, catalog, model, nowMs))
+    : refusalAnswer(modelNotFound(name).refusal, anthropicError);
+}
+
+/** The newest first, as Anthropic lists them. */
+export function anthropicModelsOf(organization: OrganizationConfig, catalog: Catalog, nowMs: number): AnthropicModel[] {
+  return modelsOf(organization, catalog, nowMs)
+    .filter(({ id }) =>
+      candidatesFor(organization, catalog, id, nowMs).some(
+        ({ provider, onDowngrade }) =>
+          !onDowngrade && organization.vendors.has(provider) && messages.isOfferedBy(provider),
+      ),
+    )
+    .sort((a, b) => b.created - a.created)
+    .map((model) => present(organization, catalog, model, nowMs));
+}
+
+function present(
+  organization: OrganizationConfig,
+  catalog: Catalog,
+  { id, owned_by: provider, created }: ModelObject,
+  nowMs: number,
+): AnthropicModel {
+  const { contextTokens, maxOutputTokens } = limitsOf(catalog, id, nowMs);
+  const ownName = id.slice(id.indexOf('/') + 1);
+  const named = nameModel(organization, catalog, ownName, nowMs);
+  return {
+    type: 'model',
+    // A name that the catalog does not know says nothing of its vendor.
+    id: named?.provider === provider && named.model === ownName ? ownName : id,
+    display_name: matchModel(catalog, id, nowMs)?.model.displayName ?? id,
+    created_at: new Date(created * 1_000).toISOString(),
+    max_input_tokens: contextTokens ?? null,
+    max_tokens: maxOutputTokens ?? null,
+  };
+}
