@@ -35,7 +35,7 @@ export function openaiEmbeddings(body: Fields, vendor: VendorName): Embedded {
   return { ok: true, body: { object: 'list', data, model, usage }, inputTokens, first: String(inputs[0]) };
 }
 
-/** Google's `:embedContent`, and `:batchEmbedContents` with a list of the same. */
+/** Google's `:embedContent`, and `:batchEmbedContents` with a list of the same (ai.google.dev/api/embeddings). */
 export function googleEmbeddings(body: Fields, model: string, isBatch: boolean): Embedded {
   const requests = isBatch ? listOf(body.requests).map(fieldsOf) : [body];
   const texts = requests.map(({ content }) => textOf(fieldsOf(content).parts));
@@ -46,7 +46,9 @@ export function googleEmbeddings(body: Fields, model: string, isBatch: boolean):
     const wanted = outputDimensionality ?? fieldsOf(embedContentConfig).outputDimensionality;
     return { values: vectorOf(texts[index] ?? '', dimensionsOf(model, wanted)) };
   });
-  const answer = isBatch ? { embeddings } : { embedding: embeddings[0] };
+  const promptTokenDetails = [{ modality: 'TEXT', tokenCount: inputTokens }];
+  const usageMetadata = { promptTokenCount: inputTokens, promptTokenDetails };
+  const answer = { ...(isBatch ? { embeddings } : { embedding: embeddings[0] }), usageMetadata };
   return { ok: true, body: answer, inputTokens, first: texts[0] ?? '' };
 }
 
