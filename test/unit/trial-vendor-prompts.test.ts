@@ -73,6 +73,31 @@ describe('a tool is called where the prompt has a word of its name', () => {
     expect((await openai.responses.stream(request).finalResponse()).output).toMatchObject([called]);
   });
 
+  test('by responses, in a group that an item of the input brings', async () => {
+    const tools = [
+      { type: 'function' as const, name: 'get_time', parameters, strict: true },
+      {
+        type: 'namespace' as const,
+        name: 'outdoors',
+        description: 'Outdoors',
+        tools: [{ type: 'function' as const, name: 'get_weather', parameters }],
+      },
+    ];
+    const input = (content: string) => [
+      { type: 'additional_tools' as const, role: 'developer' as const, tools },
+      { role: 'user' as const, content },
+    ];
+    const called = async (content: string) =>
+      (await openai.responses.create({ model: 'gpt-6-luna', input: input(content) })).output;
+    expect(await called(ASKS)).toMatchObject([
+      { type: 'function_call', name: 'get_weather', namespace: 'outdoors', arguments: '{"city":"made up","days":2}' },
+    ]);
+    const [alone] = await called('What time is it?');
+    expect(alone).toMatchObject({ type: 'function_call', name: 'get_time' });
+    expect(alone).not.toHaveProperty('namespace');
+    expect(await called('hello')).toMatchObject([{ type: 'message' }]);
+  });
+
   test('by messages, plain and streamed', async () => {
     const tools = [{ name: 'get_weather', input_schema: parameters as Anthropic.Tool.InputSchema }];
     const called = { type: 'tool_use', name: 'get_weather', input: { city: 'made up', days: 2 } };

@@ -4,7 +4,7 @@
 import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
 import { type Dialect, type Frame, newId, nowSeconds, wrong } from './dialect.ts';
 import { choiceIn, functionsIn } from './openai-chat.ts';
-import { positiveInteger, type Read, sentText, textOf } from './prompt.ts';
+import { positiveInteger, type Read, sentText, type Tool, textOf } from './prompt.ts';
 import type { Reply } from './reply.ts';
 
 export const RESPONSES: Dialect = {
@@ -22,6 +22,13 @@ function read(body: Fields): Read {
   const said: Fields =
     items.findLast((item: Fields) => isResult(item) || (item.role !== undefined && item.role !== 'assistant')) ?? {};
   const tools = functionsIn(body.tools, (tool) => tool);
+  // Of groups, and those that an item of the input brings: Codex sends its own like this.
+  const grouped = [body, ...items]
+    .flatMap((holder) => listOf(fieldsOf(holder).tools))
+    .map(fieldsOf)
+    .filter(({ type }) => type === 'namespace')
+    .flatMap((group) => inGroup(group));
+  const brought = items.flatMap((item) => functionsIn(fieldsOf(item).tools, (tool) => tool));
   const format = fieldsOf(fieldsOf(body.text).format);
   const isJson = format.type === 'json_schema' || format.type === 'json_object';
   return {
@@ -31,7 +38,7 @@ function read(body: Fields): Read {
       model,
       text: sentText([body.instructions, ...items], tools),
       last: isResult(said) ? { by: 'tool', text: textOf(said.output) } : { by: 'user', text: textOf(said.content) },
-      tools,
+      tools: [...tools, ...brought, ...grouped],
       toolChoice: choiceIn(body.tool_choice),
       json: isJson ? { schema: format.schema } : null,
       outputTokensMax: positiveInteger(body.max_output_tokens),
@@ -39,11 +46,16 @@ function read(body: Fields): Read {
   };
 }
 
+function inGroup({ name, tools }: Fields): Tool[] {
+  return functionsIn(tools, (tool) => tool).map((tool) => ({ ...tool, namespace: String(name) }));
+}
+
 /** The one item of the output: what the model says, or the function that it calls. */
 function itemOf({ text, tool, isCutOff }: Reply): Fields {
   const status = isCutOff ? 'incomplete' : 'completed';
   if (tool === null) return { id: newId('msg_'), type: 'message', status, role: 'assistant', content: [partOf(text)] };
-  const call = { call_id: newId('call_'), name: tool.name, arguments: text };
+  const { name, namespace } = tool;
+  const call = { call_id: newId('call_'), name, ...(namespace !== undefined && { namespace }), arguments: text };
   return { id: newId('fc_'), type: 'function_call', status, ...call };
 }
 

@@ -8,6 +8,8 @@ export interface Tool {
   name: string;
   /** JSON schema of its arguments. */
   schema: unknown;
+  /** The group that a call of it must name; only OpenAI's responses have groups. */
+  namespace?: string;
 }
 
 export interface Prompt {

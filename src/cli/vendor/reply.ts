@@ -16,7 +16,7 @@ export interface Reply {
   /** A call of a tool has its arguments as JSON. Together the pieces are the text. */
   text: string;
   pieces: string[];
-  tool: { name: string; input: unknown } | null;
+  tool: { name: string; namespace?: string; input: unknown } | null;
   /** The bound of the output ended the answer. */
   isCutOff: boolean;
 }
@@ -33,7 +33,8 @@ export function replyTo(prompt: Prompt, words: Words): Reply {
   const inputTokens = tokensAtMost(prompt.text, vocabulary);
   const called = toolFor(prompt, words);
   if (called !== null) {
-    const tool = { name: called.name, input: sampleOf(called.schema ?? { type: 'object' }) };
+    const { schema, ...named } = called;
+    const tool = { ...named, input: sampleOf(schema ?? { type: 'object' }) };
     const text = JSON.stringify(tool.input);
     const outputTokens = tokensAtMost(text, vocabulary);
     // Half of a call is none: the answer is then in words.
