@@ -6,11 +6,12 @@
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePort, HOST, PROJECT_DIR } from '../../src/cli/server.ts';
+import { npmInstall } from '../support/npm-install.ts';
 import type { Endpoint } from './gateway-service.ts';
 import type { Options } from './suite.ts';
 
@@ -25,8 +26,6 @@ const OVERRIDES = { '@hono/node-server': '1.14.1' };
 const NODE = process.env.npm_node_execpath ?? process.execPath;
 const CACHE = join('node_modules', '.cache', 'callmeter-peers');
 const SCRIPT = join('node_modules', PORTKEY.name, 'build', 'start-server.js');
-const INSTALL_MS_MAX = 300_000;
-const PROGRESS_MS = 5_000;
 const START_MS_MAX = 20_000;
 const START_POLL_MS = 100;
 
@@ -62,39 +61,13 @@ async function installed(progress: Options['progress']): Promise<string> {
   if (!existsSync(folder)) {
     const unfinished = `${folder}.unfinished`;
     await rm(unfinished, { recursive: true, force: true });
-    await mkdir(unfinished, { recursive: true });
-    await install(unfinished, progress);
+    const { name, version } = PORTKEY;
+    await npmInstall(unfinished, { dependencies: { [name]: version }, overrides: OVERRIDES }, (seconds) =>
+      progress(`installing ${name} ${version} into ${CACHE}, once, from the npm registry (${seconds} s)`),
+    );
     await rename(unfinished, folder);
   }
   return join(folder, SCRIPT);
-}
-
-async function install(folder: string, progress: Options['progress']): Promise<void> {
-  const what = `${PORTKEY.name} ${PORTKEY.version}`;
-  const startMs = performance.now();
-  const tell = () => {
-    const seconds = Math.round((performance.now() - startMs) / 1_000);
-    progress(`installing ${what} into ${CACHE}, once, from the npm registry (${seconds} s)`);
-  };
-  tell();
-  const telling = setInterval(tell, PROGRESS_MS);
-  const npm = process.env.npm_execpath;
-  const args = ['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-  const manifest = { private: true, dependencies: { [PORTKEY.name]: PORTKEY.version }, overrides: OVERRIDES };
-  try {
-    await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
-    if (npm === undefined) throw new Error('npm did not start this command; use npm run bench');
-    const running = promisify(execFile)(process.execPath, [npm, ...args], { timeout: INSTALL_MS_MAX });
-    process.once('exit', () => void running.child.kill());
-    await running;
-  } catch (error) {
-    const { stderr, message } = error as { stderr?: string; message: string };
-    throw new Error(`${what} could not be installed, and the first run needs the npm registry:\n${stderr || message}`, {
-      cause: error,
-    });
-  } finally {
-    clearInterval(telling);
-  }
 }
 
 async function answering(server: ChildProcess, url: string): Promise<void> {

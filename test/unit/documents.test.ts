@@ -26,6 +26,7 @@ import { ANOMALY_KINDS } from '../../src/readings/anomalies/episode.ts';
 import { FORECAST_STATUSES } from '../../src/readings/forecast/forecast.ts';
 import { REVIEW_REASONS } from '../../src/readings/usage/review.ts';
 import { SIGNAL_CODES } from '../../src/readings/usage/signals.ts';
+import { CLIENTS } from '../clients/programs.ts';
 import {
   BLOCKS,
   type Block,
@@ -294,14 +295,18 @@ describe('what the documents list', () => {
     }
   });
 
-  test('the clients of the gateway have the versions that the tests run', () => {
+  test('the clients of the gateway have the versions that the tests and test:clients run', () => {
     const { devDependencies } = JSON.parse(read('package.json')) as { devDependencies: Record<string, string> };
+    const versionOf = new Map([
+      ...Object.entries(devDependencies),
+      ...CLIENTS.map(({ packageName, version }) => [packageName, version] as const),
+    ]);
     const table = documentAt('docs/gateway.md').text.split('\n## Clients\n')[1]?.split('\n## ')[0] ?? '';
     const rows = [...table.matchAll(/^\| ([^|]*`[^|]+) \| ([\d., ]+) \|/gm)];
-    expect(rows.length).toBeGreaterThan(3);
+    expect(rows.length).toBeGreaterThan(12);
     for (const [, clients = '', versions = ''] of rows) {
       const names = [...clients.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
-      expect([clients, names.map((name) => devDependencies[name]).join(', ')]).toEqual([clients, versions.trim()]);
+      expect([clients, names.map((name) => versionOf.get(name)).join(', ')]).toEqual([clients, versions.trim()]);
     }
   });
 

@@ -1,0 +1,117 @@
+/**
+ * `npm run test:clients`: runs clients that people use at the gateway, and prints what each did.
+ */
+import { parseArgs } from 'node:util';
+import { CLIENTS, type Program } from './programs.ts';
+import { type ProgramReport, runProgram, type TurnReport } from './run.ts';
+import { startWorld } from './world.ts';
+
+const HELP = `npm run test:clients [-- CLIENT ...] [--json]
+
+Installs clients from the npm registry into a temporary folder, gives each a home of its own and the base URL and key of
+a local server alone, and lets it ask. The server's vendor is the one for trying out (npm run vendor), so no key is
+needed, and nothing but the installation needs the internet. Prints the exit code, what the client said, which routes it
+asked with which status, and the calls that were metered. Exits with 1 where a client failed, where it was refused, or
+where a call is not metered as the vendor answered it.
+
+${CLIENTS.map(({ id, title, packageName, version }) => `  ${id.padEnd(8)} ${title}: ${packageName} ${version}`).join('\n')}
+
+${CLIENTS.map(({ id, version }) => `  ${`--${id}-version V`.padEnd(20)} another version than ${version}`).join('\n')}
+  --json               the report as JSON on standard output
+  --help               this text`;
+
+/** Of what a client said; --json has all of it. */
+const PRINTED_LENGTH = 300;
+
+interface Command {
+  programs: { program: Program; version: string }[];
+  json: boolean;
+}
+
+function parseCommand(): Command | 'help' {
+  const versions = Object.fromEntries(CLIENTS.map(({ id }) => [`${id}-version`, { type: 'string' as const }]));
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { ...versions, json: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h' } },
+  });
+  if (values.help) return 'help';
+  const unknown = positionals.filter((name) => !CLIENTS.some(({ id }) => id === name));
+  if (unknown.length > 0) throw new Error(`there is no client ${unknown.join(', ')}; --help names them`);
+  const chosen = CLIENTS.filter(({ id }) => positionals.length === 0 || positionals.includes(id));
+  const named = new Map(Object.entries(values));
+  return {
+    programs: chosen.map((program) => ({
+      program,
+      version: String(named.get(`${program.id}-version`) ?? program.version),
+    })),
+    json: values.json,
+  };
+}
+
+async function main(): Promise<void> {
+  const command = commandOf();
+  if (command === 'help') return console.log(HELP);
+  const abort = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => abort.abort());
+  await using scope = new AsyncDisposableStack();
+  console.error('starting a server');
+  const world = await startWorld(scope);
+  const reports: ProgramReport[] = [];
+  for (const { program, version } of command.programs) {
+    if (abort.signal.aborted) break;
+    const report = await runProgram(world, { program, version, signal: abort.signal }, (line) => console.error(line));
+    reports.push(report);
+    if (!command.json) print(report);
+  }
+  if (command.json) console.log(JSON.stringify({ clients: reports }, null, 2));
+  const failed = reports.some(({ turns }) => turns.some(({ wrong }) => wrong.length > 0));
+  process.exitCode = abort.signal.aborted ? 130 : failed ? 1 : 0;
+}
+
+/** Exits with what is wrong where the arguments say nothing that can be done. */
+function commandOf(): Command | 'help' {
+  try {
+    return parseCommand();
+  } catch (error) {
+    console.error((error as Error).message);
+    process.exit(2);
+  }
+}
+
+function print({ title, packageName, version, turns }: ProgramReport): void {
+  console.log(`\n${title} (${packageName} ${version})`);
+  for (const turn of turns) printTurn(turn);
+}
+
+function printTurn({ does, exitCode, seconds, printed, complained, asked, calls, wrong }: TurnReport): void {
+  console.log(`\n  ${does}: exit code ${exitCode ?? 'none'} after ${seconds.toFixed(1)} s`);
+  console.log(indented(shortened(printed)));
+  for (const [line, times] of counted(asked.map(({ method, path, status }) => `${method} ${path} ${status}`)))
+    console.log(`    ${line}${times > 1 ? ` (${times} times)` : ''}`);
+  for (const { model, inputTokens, outputTokens, costUsd } of calls)
+    console.log(`    metered: ${model}, ${inputTokens} tokens in, ${outputTokens} out, $${costUsd}`);
+  for (const sentence of wrong) console.log(`    WRONG  ${sentence}`);
+  if (wrong.length > 0 && complained !== '') console.log(indented(shortened(complained)));
+}
+
+function counted(lines: readonly string[]): Map<string, number> {
+  const times = new Map<string, number>();
+  for (const line of lines) times.set(line, (times.get(line) ?? 0) + 1);
+  return times;
+}
+
+function shortened(text: string): string {
+  return text.length <= PRINTED_LENGTH ? text : `${text.slice(0, PRINTED_LENGTH)} ...`;
+}
+
+function indented(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => `    | ${line}`)
+    .join('\n');
+}
+
+main().catch((error: Error) => {
+  console.error(`the clients were not run to the end: ${error.message}`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,56 @@
+/**
+ * What clients run against: a server, the vendor for trying out in place of OpenAI and Anthropic, an organization
+ * without limits, and a relay that notes what is asked. All of it is on loopback, and ends with the scope.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { bundle, freePort, startServer } from '../../src/cli/server.ts';
+import { type Entry, startTrialVendor } from '../../src/cli/vendor/server.ts';
+import { Api, createTenant, OPERATOR_TOKEN } from '../support/api.ts';
+import { type Relay, startRelay } from './relay.ts';
+
+const VARS = {
+  OPERATOR_TOKEN,
+  VENDOR_KEY_SECRET: 'clients-vendor-key-secret-of-32-characters',
+  SESSION_SECRET: 'clients-session-secret-of-at-least-32-characters',
+  CONFIG_TTL_MS: 100,
+};
+
+export interface World {
+  relay: Relay;
+  key: string;
+  /** With that key. */
+  api: Api;
+  /** What the vendor was asked, and answered. */
+  answered: Entry[];
+}
+
+/** A new folder, which goes with the scope. */
+export async function openFolder(scope: AsyncDisposableStack): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'callmeter-clients-'));
+  scope.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  return folder;
+}
+
+export async function startWorld(scope: AsyncDisposableStack): Promise<World> {
+  const stateDir = await openFolder(scope);
+  await bundle(stateDir);
+  const server = await startServer({ port: await freePort(0), stateDir, vars: VARS });
+  scope.defer(server.stop);
+  const answered: Entry[] = [];
+  const vendor = await startTrialVendor({ port: 0, onAnswer: (entry) => answered.push(entry) });
+  scope.defer(vendor.stop);
+  const operator = new Api((url, init) => fetch(url, init), server.url, OPERATOR_TOKEN);
+  const { organizationId } = await createTenant(operator, { name: 'Free', limitType: 'NONE' });
+  const params = { org: organizationId };
+  for (const provider of ['openai', 'anthropic']) {
+    const body = { apiKey: 'any-key-answers-are-made-up', baseUrl: `${vendor.url}/v1` };
+    const set = await operator.send('setVendor', { params: { ...params, provider }, body });
+    if (set.status !== 200) throw new Error(`the vendor was refused: ${set.status}`);
+  }
+  const { key } = (await operator.send('createKey', { params, body: { name: 'clients' } })).data;
+  const relay = await startRelay(server.url);
+  scope.defer(relay.stop);
+  return { relay, key, api: operator.with(key), answered };
+}
