@@ -8,6 +8,7 @@ import { costs } from './costs.ts';
 import { credit } from './credit.ts';
 import { customers } from './customers.ts';
 import { drain } from './drain.ts';
+import { firstByte } from './first-byte.ts';
 import { gateway } from './gateway.ts';
 import { gatewayClosedLoop } from './gateway-closed-loop.ts';
 import { growth } from './growth.ts';
@@ -28,6 +29,7 @@ import { transactions } from './transactions.ts';
 const SUITES: Record<string, Suite> = {
   lookup,
   gateway,
+  'first-byte': firstByte,
   'gateway-closed-loop': gatewayClosedLoop,
   credit,
   calls,

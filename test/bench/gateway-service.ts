@@ -16,7 +16,9 @@ export const PASS_THROUGH = 'pass-through';
 /** Customers that the load is spread over; each is an object of its own. */
 export const CUSTOMERS = 64;
 
-const customerHeader = 'x-usage-customer-id';
+export const CUSTOMER_HEADER = 'x-usage-customer-id';
+/** The simulated vendor is all of them. */
+const VENDOR_PATHS = { openai: '/v1', anthropic: '/v1', google: '/v1beta' };
 
 export interface Endpoint {
   url: string;
@@ -38,11 +40,13 @@ export async function startGateway(scope: Options['scope']): Promise<GatewayServ
   const vendorUrl = `http://${HOST}:${port}`;
   const { service, floor } = await startServiceAndFloor(scope);
   const tenant = await createTenantKey(service.url);
-  const set = await operatorOf(service.url).send('setVendor', {
-    params: { org: tenant.organizationId, provider: 'openai' },
-    body: { apiKey: 'sk-bench', baseUrl: `${vendorUrl}/v1` },
-  });
-  if (set.status !== 200) throw new Error(`the vendor was refused: ${set.status}`);
+  for (const [provider, path] of Object.entries(VENDOR_PATHS)) {
+    const set = await operatorOf(service.url).send('setVendor', {
+      params: { org: tenant.organizationId, provider },
+      body: { apiKey: 'sk-bench', baseUrl: vendorUrl + path },
+    });
+    if (set.status !== 200) throw new Error(`the vendor was refused: ${set.status}`);
+  }
   const headers = { 'Content-Type': 'application/json' };
   return {
     passThrough: { url: floor.url, pid: floor.pid, headers: { ...headers, 'x-vendor': vendorUrl } },
@@ -61,7 +65,7 @@ export function completionRequest(
   const body = { model: 'openai/gpt-5.2', messages: [{ role: 'user', content }], ...(stream && { stream }) };
   return {
     method: 'POST',
-    headers: { ...headers, [customerHeader]: customerName(customer) },
+    headers: { ...headers, [CUSTOMER_HEADER]: customerName(customer) },
     body: JSON.stringify(body),
   };
 }
