@@ -81,7 +81,7 @@ export async function runProgram(
     world.relay.asked.splice(0);
     world.answered.splice(0);
     const ended = await runTurn(turn, place, program.env(access), signal);
-    turns.push(await reportOf(world, turn, ended));
+    if (!signal.aborted) turns.push(await reportOf(world, turn, ended));
   }
   return { title, packageName, version, turns };
 }

@@ -5,8 +5,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bundle, freePort, startServer } from '../../src/cli/server.ts';
 import { type Entry, startTrialVendor } from '../../src/cli/vendor/server.ts';
+import { createKillableServer } from '../crash/killable-server.ts';
 import { Api, createTenant, OPERATOR_TOKEN } from '../support/api.ts';
 import { type Relay, startRelay } from './relay.ts';
 
@@ -34,10 +34,10 @@ export async function openFolder(scope: AsyncDisposableStack): Promise<string> {
 }
 
 export async function startWorld(scope: AsyncDisposableStack): Promise<World> {
-  const stateDir = await openFolder(scope);
-  await bundle(stateDir);
-  const server = await startServer({ port: await freePort(0), stateDir, vars: VARS });
-  scope.defer(server.stop);
+  // In a process of its own: an interrupt must not end it before what ran is told.
+  const server = await createKillableServer(VARS);
+  scope.defer(server.remove);
+  await server.start();
   const answered: Entry[] = [];
   const vendor = await startTrialVendor({ port: 0, onAnswer: (entry) => answered.push(entry) });
   scope.defer(vendor.stop);
