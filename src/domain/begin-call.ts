@@ -234,8 +234,9 @@ function lostCall(
   if (!first?.ifLost) return null;
   const tier = first.tier ?? tiers.at(-1);
   const asked = (first.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT) * first.answers;
-  const outputTokensMax = Math.min(asked, (tier && outputTokens[tier]) ?? asked);
-  return { ...first.ifLost, outputTokensMax };
+  const { outputTokens: likely = asked, ...ifLost } = first.ifLost;
+  const outputTokensMax = Math.min(asked, likely, (tier && outputTokens[tier]) ?? asked);
+  return { ...ifLost, outputTokensMax };
 }
 
 /** Admits a call whatever is left: it has already run, and its usage must be recorded. */

@@ -35,11 +35,18 @@ export interface CostBound {
   outputNanoUsdPerMillion: string;
 }
 
+/** Billed besides tokens, and known from the request or the answer. */
+export type BilledUses = Partial<Record<'images' | 'characters' | 'audioSeconds', number>>;
+
 export interface IfLost {
   providerUsed?: string | undefined;
   modelUsed?: string | undefined;
   /** Our count of the prompt. */
   inputTokens: number;
+  /** What the request makes the vendor bill besides tokens, as far as it tells. */
+  uses?: BilledUses | undefined;
+  /** The output tokens that the request likely has, where it tells. */
+  outputTokens?: number | undefined;
   price: ResolvedPrice;
 }
 

@@ -49,7 +49,7 @@ export function withEstimate(call: Call, ending: Ending, estimate: Estimate | un
 export function endLostCall(
   account: Account,
   call: Call,
-  { inputTokens, outputTokensMax, providerUsed, modelUsed, price }: NonNullable<Call['ifLost']>,
+  { inputTokens, uses, outputTokensMax, providerUsed, modelUsed, price }: NonNullable<Call['ifLost']>,
   usual: UsualOutput,
   chargeId: string,
 ): { account: Account; call: Call } {
@@ -57,7 +57,7 @@ export function endLostCall(
   const report: CallReport = {
     providerUsed,
     modelUsed,
-    usage: { ...NO_USAGE, inputTokens, responseTokens },
+    usage: { ...NO_USAGE, inputTokens, responseTokens, ...uses },
     usageSource: 'estimated',
     error: { code: 'CALL_TIMEOUT', message: 'nothing was heard of the call until its deadline' },
   };

@@ -19,8 +19,13 @@ import { type Refused, refuseCall } from './error-envelope.ts';
 import type { Attempt } from './models.ts';
 
 /** The capabilities that the request uses with any of its models, because each of them may be the one that runs. */
-export function capabilitiesOf(body: ModelRequest, attempts: readonly Attempt[]): Capability[] {
-  return [...new Set(attempts.flatMap(({ model }) => requestedCapabilities({ model, body })))];
+export function capabilitiesOf(
+  { endpoint }: Pick<Dialect, 'endpoint'>,
+  body: ModelRequest,
+  attempts: readonly Attempt[],
+): Capability[] {
+  const path = `/${endpoint}`;
+  return [...new Set(attempts.flatMap(({ model }) => requestedCapabilities({ path, model, body })))];
 }
 
 export interface BoundedAttempt extends Attempt {
@@ -36,8 +41,9 @@ export function withBounds(
 ): BoundedAttempt[] {
   return attempts.map((attempt) => {
     const { provider, model, price, limits, tier, onDowngrade } = attempt;
+    const canBeStopped = request.stream === true && formAt(dialect, provider).streamClosing(request) !== undefined;
     // What a model thinks is billed and does not show.
-    const inSteps = request.stream === true && !(limits.reasons && mayThink(dialect, request, limits));
+    const inSteps = canBeStopped && !(limits.reasons && mayThink(dialect, request, limits));
     const toModel = { provider, model, path: dialect.endpoint, body: request, needs, price, limits };
     return { ...attempt, bound: callBound({ ...toModel, tier, onDowngrade, inSteps }, 'standard') };
   });

@@ -10,9 +10,10 @@ import type { EndedServiceCall, Outcome } from '../metering/end-service-call.ts'
 import { endWithRetries } from '../metering/end-with-retries.ts';
 import { loweredBound } from '../metering/output.ts';
 import type { Admission } from '../objects/customer-commands.ts';
-import type { JsonText } from '../platform/json-text.ts';
+import type { RequestBody } from '../platform/request-body.ts';
 import type { Session } from '../storage/credentials.ts';
 import type { Effort, EffortChoice } from '../vendors/effort.ts';
+import { hasOutputBound } from '../vendors/output-bound.ts';
 import { requestedServiceTier } from '../vendors/service-tier.ts';
 import type { BoundedAttempt } from './admission.ts';
 import type { AttemptList } from './attempt-list.ts';
@@ -25,8 +26,8 @@ import type { Attempt } from './models.ts';
 export interface ModelCall {
   dialect: Dialect;
   request: ModelRequest;
-  /** The text of the request. */
-  text: JsonText;
+  /** The request as it came. */
+  text: RequestBody;
   labels: HeaderLabels;
   /** Headers of the caller that pass to the vendor. */
   toVendor: Readonly<Record<string, string>>;
@@ -90,11 +91,14 @@ export function priceOf({ caller, catalog }: Run, { provider }: Attempt, modelUs
   return resolvePrice(catalog, caller.organization.prices, { modelUsed, providerUsed: provider }, Date.now());
 }
 
-export function headersOf({ admission, tried, catalog }: Run, attempt: BoundedAttempt): Record<string, string> {
+export function headersOf(
+  { admission, dialect, tried, catalog }: Run,
+  attempt: BoundedAttempt,
+): Record<string, string> {
   const { modelKey } = attempt;
   // A model whose name cannot travel in a header is left out.
   const isPrintable = /^[\x21-\x7e]+$/.test(modelKey);
-  const lowered = loweredBound(attempt, admission);
+  const lowered = hasOutputBound(dialect.endpoint) ? loweredBound(attempt, admission) : null;
   return {
     [GATEWAY_HEADERS.callId]: admission.callId,
     ...tried.header,

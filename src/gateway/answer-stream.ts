@@ -1,5 +1,5 @@
 /**
- * The stream of an admitted call: passes it on to the caller, within what is held of the balance, and ends the call with
+ * The answer of an admitted call that passes as it comes, events or anything else: passes it on to the caller, within what is held of the balance, and ends the call with
  * what it used.
  */
 
@@ -8,21 +8,26 @@ import { limitHeaders } from '../contract/limit-headers.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { costOf } from '../domain/pricing.ts';
 import { reportedUsage, usageOf } from '../metering/end-service-call.ts';
-import { seenOutput, tokensPerAnswer } from '../metering/output.ts';
+import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts';
+import { toBase64 } from '../platform/base64.ts';
+import { joined } from '../vendors/event-blocks.ts';
+import { PassedBody } from '../vendors/passed-body.ts';
 import type { Presence } from '../vendors/presence.ts';
 import type { VendorResult } from '../vendors/request.ts';
 import { withServedTier } from '../vendors/service-tier.ts';
 import { meterStream, type StreamLimit, type StreamOutcome, type StreamSoFar } from '../vendors/tee.ts';
-import { plausible } from '../vendors/usage.ts';
+import type { Fields } from '../vendors/usage/figures.ts';
+import { plausible, SkimmedUsage } from '../vendors/usage.ts';
 import { WrittenTokens } from '../vendors/written-tokens.ts';
 import type { BoundedAttempt } from './admission.ts';
 import { type CurrentAttempt, endRun, headersOf, modelOf, priceOf, type Run } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
-import { formAt, type StreamCost } from './dialects/dialect.ts';
+import { withCounted } from './counted-usage.ts';
+import { formAt, hasUncountedOutput, type StreamCost } from './dialects/dialect.ts';
 import { wireError } from './error-envelope.ts';
 import type { Attempt } from './models.ts';
 import { withVendorHeaders } from './passed-headers.ts';
-import { STORED_BYTES_MAX, type StoredAnswer } from './stored-answer.ts';
+import { STORED_BINARY_BYTES_MAX, STORED_BYTES_MAX, type StoredAnswer } from './stored-answer.ts';
 import { holdExtender, StreamHold } from './stream-hold.ts';
 import { requestIdOf } from './vendor-result.ts';
 
@@ -37,46 +42,55 @@ export function answerStream(
   presence: Presence,
 ): GatewayAnswer {
   const { caller, request, dialect } = run;
-  const { provider } = current.attempt;
+  const { provider, model } = current.attempt;
   const { status } = result;
+  const usualType = request.stream === true ? 'text/event-stream; charset=utf-8' : 'application/octet-stream';
+  const contentType = result.headers.get('content-type') ?? usualType;
+  const isEvents = /event-stream/i.test(contentType);
   const headers = {
-    'Content-Type': result.headers.get('content-type') ?? 'text/event-stream; charset=utf-8',
+    'Content-Type': contentType,
     ...headersOf(run, current.attempt),
     [GATEWAY_HEADERS.requestId]: requestIdOf(result.headers) ?? run.requestId,
   };
-  const recording = run.keyed ? recorded(result.body, STORED_BYTES_MAX) : null;
+  const recording = run.keyed ? recorded(result.body, isEvents ? STORED_BYTES_MAX : STORED_BINARY_BYTES_MAX) : null;
+  const passed = isEvents ? null : new PassedBody(result.headers);
   const ended = Promise.withResolvers<void>();
   // Keeps this Worker reading when the caller has left.
   caller.defer(ended.promise);
   const hold = streamHold(run, current.attempt);
   const onEnd = async (outcome: StreamOutcome) => {
     try {
-      const text = recording?.text() ?? null;
-      await endStream(
-        run,
-        current,
-        hold ? withinHold(outcome, hold) : outcome,
-        result.headers,
-        text === null ? undefined : { status, headers, body: text, isStream: true, addsUsage, provider },
-      );
+      const bytes = recording?.bytes() ?? null;
+      await endStream(run, current, hold ? withinHold(outcome, hold) : outcome, {
+        headers: result.headers,
+        document: passed?.document,
+        stored: bytes === null ? undefined : storedAs(bytes, { status, headers, addsUsage, provider }, isEvents),
+      });
     } finally {
       ended.resolve();
     }
   };
-  const transform = formAt(dialect, provider).streamTransform(request, streamCost(run, current.attempt), addsUsage);
+  const form = formAt(dialect, provider);
+  const transform = isEvents ? form.streamTransform(request, streamCost(run, current.attempt), addsUsage) : undefined;
   const limit = hold && streamLimit(run, current.attempt, hold);
+  const written = new WrittenTokens(provider, model);
+  const hasPictures = isEvents && form.answerForm?.(request) === 'large';
+  const reading = hasPictures ? new SkimmedUsage({ written }) : passed;
   const body = meterStream(recording?.body ?? result.body, {
     idleTimeoutMs: Number(caller.env.GATEWAY_IDLE_TIMEOUT_MS),
     // Less if the caller left before the stream began.
     drainMsMax: presence.readOnMs,
     bytesMax: DRAIN_BYTES_MAX,
     ...(transform && { transform }),
-    written: new WrittenTokens(current.attempt.provider, current.attempt.model),
+    written,
+    ...(reading && { reading }),
     ...(limit && { limit }),
-    broken: (end, last) => {
-      const { code, message } = end === 'timeout' ? BROKEN.timeout : BROKEN.vendor_cut;
-      return dialect.streamError({ status: wireError(code).status, code, message, param: null }, last);
-    },
+    ...(isEvents && {
+      broken: (end: StreamOutcome['end'], last: Fields | null) => {
+        const { code, message } = end === 'timeout' ? BROKEN.timeout : BROKEN.vendor_cut;
+        return dialect.streamError({ status: wireError(code).status, code, message, param: null }, last);
+      },
+    }),
     onEnd,
   });
   const leave = () => {
@@ -134,20 +148,27 @@ async function endStream(
   run: Run,
   current: CurrentAttempt,
   outcome: StreamOutcome,
-  headers: Headers,
-  stored: StoredAnswer | undefined,
+  { headers, document, stored }: { headers: Headers; document: unknown; stored: StoredAnswer | undefined },
 ): Promise<void> {
+  const { dialect, request } = run;
   const reported = withServedTier(outcome.usage, headers);
   const usage = plausible(reported) ?? outcome.partial;
   const { vendorReportedCostUSD } = usage ?? {};
-  const estimate = seenOutput(current.attempt, run.admission, outcome, outcome.completed);
+  const isCounted = outcome.completed && dialect.counted !== undefined;
+  const used = isCounted
+    ? withCounted(reportedUsage(reported), current.attempt.price, dialect.counted?.(request, document) ?? {})
+    : reportedUsage(reported);
+  const estimate =
+    outcome.partial === null && hasUncountedOutput(dialect, request)
+      ? { ...unseenOutput(current.attempt, run.admission), isWhole: outcome.completed }
+      : seenOutput(current.attempt, run.admission, outcome, outcome.completed);
   const error = failureOf(outcome);
   // Of a stream that was stopped, the vendor's text is not what the caller got.
   const response = error || outcome.end === 'stopped' ? undefined : stored;
   await endRun(
     run,
     current,
-    { usage: reportedUsage(reported), estimate, searches: outcome.searches, vendorReportedCostUSD, error, response },
+    { usage: used, estimate, searches: outcome.searches, vendorReportedCostUSD, error, response },
     { modelUsed: usage?.modelUsed, effort: usage?.reasoningEffort },
   );
 }
@@ -169,11 +190,22 @@ function failureOf({ end, completed, failure }: StreamOutcome): { code: string; 
   return completed || end === 'completed' || end === 'stopped' ? undefined : BROKEN[end];
 }
 
-/** The stream, and the text that has passed so far; `null` once that is over the bound. */
+/** What is stored of an answer that has passed. */
+function storedAs(
+  bytes: Uint8Array,
+  { status, headers, ...ofStream }: Pick<StoredAnswer, 'status' | 'headers' | 'addsUsage' | 'provider'>,
+  isEvents: boolean,
+): StoredAnswer {
+  return isEvents
+    ? { status, headers, body: new TextDecoder().decode(bytes), isStream: true, ...ofStream }
+    : { status, headers, body: toBase64(bytes), isBase64: true };
+}
+
+/** The stream, and the bytes that have passed so far; `null` once they are over the bound. */
 function recorded(
   body: ReadableStream<Uint8Array>,
   bytesMax: number,
-): { body: ReadableStream<Uint8Array>; text(): string | null } {
+): { body: ReadableStream<Uint8Array>; bytes(): Uint8Array | null } {
   let chunks: Uint8Array[] | null = [];
   let bytes = 0;
   const recorder = new TransformStream<Uint8Array, Uint8Array>({
@@ -186,10 +218,6 @@ function recorded(
   });
   return {
     body: body.pipeThrough(recorder),
-    text() {
-      if (chunks === null) return null;
-      const decoder = new TextDecoder();
-      return chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join('') + decoder.decode();
-    },
+    bytes: () => chunks && joined(chunks),
   };
 }

@@ -5,7 +5,7 @@
 export interface GatewayAnswer {
   status: number;
   headers: Record<string, string>;
-  body: string | ReadableStream<Uint8Array>;
+  body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
 }
 
 /** An answer that is not a stream. */

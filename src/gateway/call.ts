@@ -28,6 +28,7 @@ import {
 import type { ModelCall } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { AttemptList } from './attempt-list.ts';
+import { mayStream } from './dialects/dialect.ts';
 import { denied, type Refused, refusalAnswer, refuseCall } from './error-envelope.ts';
 import { type BeginFields, identify, withoutOwnFields } from './identify.ts';
 import { type Attempt, resolveAttempts } from './models.ts';
@@ -60,7 +61,7 @@ async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true;
   if (unpriced) return unpriced;
   const translatable = translatableAttempts(dialect, withoutOwnFields(request), resolved.attempts);
   if (!translatable.ok) return translatable;
-  const needs = capabilitiesOf(request, translatable.attempts);
+  const needs = capabilitiesOf(dialect, request, translatable.attempts);
   const attempts = withBounds(dialect, request, translatable.attempts, needs);
   const opened = await beginCall(caller, call, begin, attempts, needs);
   if (!opened.ok) return opened;
@@ -91,7 +92,7 @@ async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true;
 /** Begins the call for the tiers of the attempts and for the capabilities that the request uses. */
 async function beginCall(
   caller: Caller,
-  { dialect, request, headerKey, session }: ModelCall,
+  { dialect, request, text, headerKey, session }: ModelCall,
   begin: BeginFields,
   attempts: readonly BoundedAttempt[],
   needs: Capability[],
@@ -103,14 +104,17 @@ async function beginCall(
   const toMake = {
     request: { ...begin, requested },
     // Without a key every request is a call of its own, and needs no fingerprint.
-    fingerprint: headerKey === null ? '' : await fingerprintOf({ operation: dialect.endpoint, begin, fields }),
+    fingerprint:
+      headerKey === null
+        ? ''
+        : await fingerprintOf({ operation: dialect.endpoint, begin, fields, files: await text.filesHash?.() }),
     runsOn: [...new Set(attempts.map(({ tier }) => tier))],
     needs,
     unpriced: unpricedTiers(caller.organization, attempts),
     bounds: attempts.map(({ bound }) => bound),
     refusesHeld: true,
-    // If this Worker dies, a call that is no stream holds its allowance no longer than its vendors could have taken.
-    ...(request.stream !== true && { deadlineMs: Number(caller.env.GATEWAY_TIMEOUT_MS) + END_MARGIN_MS }),
+    // If this Worker dies, a call whose answer is no stream holds its allowance no longer than its vendors could have taken.
+    ...(!mayStream(dialect, request) && { deadlineMs: Number(caller.env.GATEWAY_TIMEOUT_MS) + END_MARGIN_MS }),
     wantsAnswer: false,
     bySession: session !== undefined,
   };

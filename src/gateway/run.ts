@@ -19,7 +19,8 @@ import { termsOf } from './admission.ts';
 import { type CurrentAttempt, endRun, headersOf, type Run } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { answerStream } from './answer-stream.ts';
-import { formAt, type ModelRequest } from './dialects/dialect.ts';
+import { withCounted } from './counted-usage.ts';
+import { type AnswerForm, formAt, hasUncountedOutput, type ModelRequest } from './dialects/dialect.ts';
 import { refuseCall } from './error-envelope.ts';
 import { withoutOwnFields } from './identify.ts';
 import type { Attempt } from './models.ts';
@@ -66,7 +67,11 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       run.tried.add(attempt, result);
       if (result.kind === 'stream') return answerStream(run, current, result, addsUsage, presence);
       reading = translated(
-        readResult(result, vendorKey, dialect.errorBody),
+        readResult(result, vendorKey, dialect.errorBody, {
+          isText: dialect.answerForm?.(request) === 'text',
+          counted: (usage, document) =>
+            dialect.counted ? withCounted(usage, attempt.price, dialect.counted(request, document)) : usage,
+        }),
         formAt(dialect, attempt.provider),
         dialect,
       );
@@ -91,6 +96,11 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
     throw error;
   }
 }
+
+const RESPONSE_TYPES = { json: 'text', text: 'text', large: 'large', bytes: 'stream' } as const satisfies Record<
+  AnswerForm,
+  VendorRequest['responseType']
+>;
 
 function askVendor(
   run: Run,
@@ -118,13 +128,13 @@ function askVendor(
         ...form.vendorHeaders(vendorKey),
         ...run.toVendor,
         ...vendors.get(provider)?.headers,
-        'content-type': 'application/json',
+        'content-type': run.text.contentType,
       },
       // What is not changed is sent as it came.
       body: run.text.changed(run.request, bounded),
       timeoutMs: Math.max(1, untilMs - Date.now()),
       ...(presence && { presence }),
-      responseType: request.stream === true ? 'events' : 'text',
+      responseType: request.stream === true ? 'events' : RESPONSE_TYPES[form.answerForm?.(request) ?? 'json'],
     });
   };
   return askedForUsage(`${organizationId} ${baseUrl}`, addsUsage, send);
@@ -141,8 +151,8 @@ async function answerWhole(run: Run, { attempt, effort }: CurrentAttempt, readin
   };
   const whole = { ...answer, headers };
   const estimate =
-    withoutUsage === undefined
-      ? unseenOutput(attempt, run.admission)
+    withoutUsage === undefined || hasUncountedOutput(run.dialect, run.request)
+      ? { ...unseenOutput(attempt, run.admission), isWhole: withoutUsage !== undefined }
       : seenOutput(
           attempt,
           run.admission,

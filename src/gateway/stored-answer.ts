@@ -10,6 +10,7 @@ import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import type { CallStatus } from '../domain/call.ts';
 import { formatUsd, type NanoUsd } from '../domain/money.ts';
 import type { StoredServiceCall } from '../objects/customer-commands.ts';
+import { fromBase64 } from '../platform/base64.ts';
 import { meterStream, type Transform } from '../vendors/tee.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { type Dialect, formAt, type ModelRequest } from './dialects/dialect.ts';
@@ -17,6 +18,8 @@ import { type Refused, refuseCall } from './error-envelope.ts';
 
 /** The largest answer that is stored: few retries ask for it, and the customer's object must not be held up. */
 export const STORED_BYTES_MAX = 2 * 1024 * 1024;
+/** The same of an answer that is stored as base64. */
+export const STORED_BINARY_BYTES_MAX = (STORED_BYTES_MAX / 4) * 3;
 /** A retry that comes while the first request is under way is asked to come back after this. */
 const IN_FLIGHT_RETRY_SECONDS = 2;
 
@@ -25,6 +28,8 @@ export interface StoredAnswer {
   status: number;
   headers: Record<string, string>;
   body: string;
+  /** The body is base64 of bytes that need not be text. */
+  isBase64?: true;
   /** The body is the vendor's stream, before the dialect's transform. */
   isStream?: true;
   /** What the dialect's transform needs to know of a stream. */
@@ -49,11 +54,15 @@ export function replayedAnswer(
   dialect: Dialect,
   request: ModelRequest,
 ): GatewayAnswer {
-  const { status, headers, body, isStream, addsUsage = true, provider = '' } = response as StoredAnswer;
+  const { status, headers, body, isBase64, isStream, addsUsage = true, provider = '' } = response as StoredAnswer;
   const replayed = { ...headers, [REPLAY_HEADER]: 'true' };
   if (!isStream) {
     const costNanoUsd = end.costUsdNano === undefined ? null : BigInt(end.costUsdNano);
-    return { status, headers: { ...replayed, ...costHeader(costNanoUsd, status) }, body };
+    return {
+      status,
+      headers: { ...replayed, ...costHeader(costNanoUsd, status) },
+      body: isBase64 ? fromBase64(body) : body,
+    };
   }
   const cost = async () => (end.pricingStatus === 'FINAL' ? end.costUSD : null);
   const transform = formAt(dialect, provider).streamTransform(request, cost, addsUsage);

@@ -44,7 +44,22 @@ const WORD_LENGTH_MAX = 200;
 const REQUEST_ID_NAMES = ['x-request-id', 'request-id'];
 const REQUEST_ID = /^[\x21-\x7e]{1,200}$/;
 
-export function readResult(result: WholeResult, vendorKey: string, errorBody: ErrorBody = openAiError): Reading {
+/** How a success of an endpoint is read. */
+export interface AnswerReading {
+  /** It may be any text. */
+  isText: boolean;
+  /** The usage with what can be counted in the answer. */
+  counted(usage: Outcome['usage'], document: unknown): Outcome['usage'];
+}
+
+const AS_REPORTED: AnswerReading = { isText: false, counted: (usage) => usage };
+
+export function readResult(
+  result: WholeResult,
+  vendorKey: string,
+  errorBody: ErrorBody = openAiError,
+  answerReading = AS_REPORTED,
+): Reading {
   switch (result.kind) {
     case 'timeout':
       return failed(refuseCall('VENDOR_TIMEOUT', 'the vendor did not answer in time'), null, true, errorBody);
@@ -56,7 +71,7 @@ export function readResult(result: WholeResult, vendorKey: string, errorBody: Er
       // It broke off, which need not happen again.
       return failed(refuseCall('VENDOR_ANSWER_BROKEN', result.message, { retry: true }), null, false, errorBody);
     case 'answer':
-      return result.ok ? readSuccess(result, errorBody) : readError(result, vendorKey, errorBody);
+      return result.ok ? readSuccess(result, errorBody, answerReading) : readError(result, vendorKey, errorBody);
   }
 }
 
@@ -98,9 +113,13 @@ export function withoutKeys(text: string, vendorKey: string): string {
 
 type Answered = WholeResult & { kind: 'answer' };
 
-function readSuccess({ status, headers, body }: Answered, errorBody: ErrorBody): Reading {
+function readSuccess(
+  { status, headers, body }: Answered,
+  errorBody: ErrorBody,
+  { isText, counted }: AnswerReading,
+): Reading {
   const document = documentOf(body);
-  if (document === undefined) {
+  if (document === undefined && !isText) {
     return failed(refuseCall('VENDOR_ANSWER_BROKEN', "the vendor's answer is no JSON"), null, false, errorBody);
   }
   const reported = withServedTier(readReportedUsage(document), headers);
@@ -109,11 +128,11 @@ function readSuccess({ status, headers, body }: Answered, errorBody: ErrorBody):
   return {
     answer: {
       status,
-      headers: { 'Content-Type': headers.get('content-type') ?? 'application/json' },
+      headers: { 'Content-Type': headers.get('content-type') ?? (isText ? 'text/plain' : 'application/json') },
       body: typeof body === 'string' ? body : JSON.stringify(body),
     },
-    usage: reportedUsage(reported),
-    ...(usage === null && { withoutUsage: document }),
+    usage: counted(reportedUsage(reported), document),
+    ...(usage === null && { withoutUsage: document ?? body }),
     searches: readSearches(document),
     modelUsed: usage?.modelUsed,
     vendorReportedCostUSD: usage?.vendorReportedCostUSD,

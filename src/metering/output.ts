@@ -6,7 +6,7 @@ import type { CallBound } from '../domain/bound.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';
 import type { Estimate } from '../domain/lost-call.ts';
 import type { Tier } from '../domain/tiers.ts';
-import { NO_USAGE } from '../domain/usage.ts';
+import { NO_USAGE, type Usage } from '../domain/usage.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import type { StreamSoFar } from '../vendors/tee.ts';
 import { usageOf } from './end-service-call.ts';
@@ -36,11 +36,16 @@ export function loweredBound(bounded: Bounded, admission: Admission): number | n
 export function unseenOutput({ tier, bound }: Bounded, { outputTokens }: Admission): Omit<Estimate, 'price'> {
   const most = (bound.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT) * bound.answers;
   return {
-    usage: { ...NO_USAGE, inputTokens: bound.ifLost?.inputTokens ?? 0 },
+    usage: promptOf(bound),
     source: 'estimated',
     isWhole: false,
-    outputTokensMax: outputTokens[tier] ?? most,
+    outputTokensMax: Math.min(outputTokens[tier] ?? most, bound.ifLost?.outputTokens ?? most),
   };
+}
+
+/** What a request makes its vendor bill besides the output, as we count it. */
+function promptOf({ ifLost }: CallBound): Usage {
+  return { ...NO_USAGE, inputTokens: ifLost?.inputTokens ?? 0, ...ifLost?.uses };
 }
 
 /** What is recorded of an answer that came, or broke off, without usage: never more output than the call was allowed. */
@@ -52,7 +57,7 @@ export function seenOutput(
 ): Omit<Estimate, 'price'> {
   const counted = Math.min(outputTokens, allowed[tier] ?? outputTokens);
   if (partial === null) {
-    const usage = { ...NO_USAGE, inputTokens: bound.ifLost?.inputTokens ?? 0, responseTokens: counted };
+    const usage = { ...promptOf(bound), responseTokens: bound.outputTokens === 0 ? 0 : counted };
     return { usage, source: 'estimated', isWhole };
   }
   const usage = usageOf(partial);

@@ -8,12 +8,21 @@ import type { Refusal, Result } from '../contract/errors.ts';
 import type { Operation } from '../contract/operations.ts';
 import { DRAIN_BYTES_MAX, drain, LINGER_BYTES_MAX } from '../platform/bytes.ts';
 import { JsonText } from '../platform/json-text.ts';
+import type { RequestBody } from '../platform/request-body.ts';
 import type { Credential } from '../storage/credentials.ts';
 import { withoutAbsent } from './absent-members.ts';
 import { acceptedType } from './accept.ts';
 import type { AppContext } from './context.ts';
 import { requireCredential, requireScopes } from './credentials.ts';
-import { bodyBytesMax, checkIdempotencyHeader, readForm, readJson, requireAccept, validate } from './input.ts';
+import {
+  bodyBytesMax,
+  checkIdempotencyHeader,
+  readForm,
+  readJson,
+  readUpload,
+  requireAccept,
+  validate,
+} from './input.ts';
 import { namedQuery } from './query.ts';
 
 export const BODY_BYTES_MAX = 64 * 1024;
@@ -23,7 +32,7 @@ export type RouteSpec = Pick<
   Operation,
   'method' | 'path' | 'security' | 'params' | 'query' | 'body' | 'bodyBytesMax'
 > & {
-  /** The body is an uploaded form, which is taken as it comes. */
+  /** The body is a form: with a schema its fields are read, without one it is taken as it comes. */
   form?: true;
 };
 
@@ -44,7 +53,7 @@ export interface ApiStyle {
 
 export type SessionCredential = Credential & { session: NonNullable<Credential['session']> };
 
-type Checked = Result<{ input: { params: unknown; query: unknown; body: unknown; text: JsonText | undefined } }>;
+type Checked = Result<{ input: { params: unknown; query: unknown; body: unknown; text: RequestBody | undefined } }>;
 
 /** The input of a request that breaks no rule; else the refusal, once its sender can receive it. */
 export async function checkRequest(c: AppContext, style: ApiStyle, operation: RouteSpec): Promise<Checked> {
@@ -79,12 +88,17 @@ async function readBody(
   c: AppContext,
   style: ApiStyle,
   { path, body: schema, form, bodyBytesMax: ownMax = style.bodyBytesMax }: RouteSpec,
-): Promise<Result<{ value: unknown; text?: JsonText }>> {
+): Promise<Result<{ value: unknown; text?: RequestBody }>> {
   if (!schema && !form) return NOTHING;
   // The operator has no credential of an organization.
   const credential = c.get('credential') as Credential | undefined;
   const bytesMax = bodyBytesMax(credential?.session, ownMax);
-  if (!schema) return readForm(c, bytesMax);
+  if (!schema) return readUpload(c, bytesMax);
+  if (form) {
+    const read = await readForm(c, bytesMax);
+    const valid = read.ok ? validate(schema, read.value) : read;
+    return valid.ok && read.ok && read.body ? { ...valid, text: read.body } : valid;
+  }
   const json = await readJson(c, bytesMax);
   if (!json.ok) return json;
   const value = style.isContract ? withoutAbsent(schema, json.value) : json.value;

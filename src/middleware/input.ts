@@ -7,6 +7,7 @@ import { IDEMPOTENCY_HEADER, MEDIA_TYPE } from '../contract/envelope.ts';
 import { badRequest, brokenRules, type Result, refuse } from '../contract/errors.ts';
 import { idempotencyKey } from '../contract/fields.ts';
 import { SESSION_BODY_BYTES_MAX } from '../contract/sessions.ts';
+import { type FormBody, readFormBody } from '../platform/form-body.ts';
 import { JSON_BOUND_RULES } from '../platform/json.ts';
 import { readJsonBody } from '../platform/json-body.ts';
 import { boundaryOf, type UploadedForm } from '../platform/multipart.ts';
@@ -42,17 +43,26 @@ export async function readJson(c: AppContext, bytesMax: number): Promise<Result<
 }
 
 /** An uploaded form, whose body nobody has read: 413 where it says itself that it is too large. */
-export function readForm(c: AppContext, bytesMax: number): Result<{ value: UploadedForm }> {
-  const isForm = (type: string) =>
-    /^multipart\/form-data[\t ]*;[\t\x20-\x7e]+$/i.test(type) && boundaryOf(type) !== null;
-  const rule = 'the Content-Type of a file must be multipart/form-data with a boundary, in ASCII';
-  const typed = checkType(c, isForm, rule);
+export function readUpload(c: AppContext, bytesMax: number): Result<{ value: UploadedForm }> {
+  const typed = checkType(c, isFormType, FORM_RULE);
   if (!typed.ok) return typed;
   const request = c.req.raw;
   const declared = c.req.header('Content-Length');
   if (!request.body || declared === '0') return badRequest({ path: 'file', message: 'must be in the body, a form' });
   const isTooLarge = declared !== undefined && Number(declared) > bytesMax;
   return isTooLarge ? tooLarge(bytesMax) : { ok: true, value: { request, bytesMax } };
+}
+
+/** The fields of a form, and the form: 415, 413 and 400 as of JSON. No body is a form without fields. */
+export async function readForm(c: AppContext, bytesMax: number): Promise<Result<{ value: object; body?: FormBody }>> {
+  const typed = checkType(c, isFormType, FORM_RULE);
+  if (!typed.ok) return typed;
+  const declared = c.req.header('Content-Length');
+  if (!c.req.raw.body || declared === '0') return { ok: true, value: {} };
+  if (declared !== undefined && Number(declared) > bytesMax) return tooLarge(bytesMax);
+  const form = await readFormBody(c.req.raw, boundaryOf(c.req.header('Content-Type') ?? '') ?? '', bytesMax);
+  if (form.ok) return { ok: true, value: form.fields, body: form.body };
+  return form.broken === 'bytes' ? tooLarge(bytesMax) : badRequest({ path: form.path, message: form.rule });
 }
 
 /** How large a body may be: with a session token less than with a key. */
@@ -81,6 +91,12 @@ function checkType(c: AppContext, isRight: (type: string) => boolean, rule: stri
   if ((c.req.header('Content-Encoding') ?? 'identity') !== 'identity')
     return refuse('UNSUPPORTED_MEDIA_TYPE', 'a body must be sent without Content-Encoding');
   return isRight(c.req.header('Content-Type') ?? '') ? { ok: true } : refuse('UNSUPPORTED_MEDIA_TYPE', rule);
+}
+
+const FORM_RULE = 'the Content-Type must be multipart/form-data with a boundary, in ASCII';
+
+function isFormType(type: string): boolean {
+  return /^multipart\/form-data[\t ]*;[\t\x20-\x7e]+$/i.test(type) && boundaryOf(type) !== null;
 }
 
 function isJsonType(header: string): boolean {

@@ -227,7 +227,10 @@ export async function* linesOf(
   }
 }
 
-export function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
+export function joined<Bytes extends Uint8Array>(
+  parts: readonly Bytes[],
+  length: number,
+): Bytes | Uint8Array<ArrayBuffer> {
   const [only] = parts;
   if (parts.length === 1 && only) return only;
   const bytes = new Uint8Array(length);

@@ -5,6 +5,7 @@
  * One pass finds the members. A text that has a name twice in one object is written anew, because its reader might take
  * the other member than the one that was checked.
  */
+import type { RequestBody } from './request-body.ts';
 
 interface Member {
   name: string;
@@ -16,7 +17,8 @@ interface Member {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export class JsonText {
+export class JsonText implements RequestBody {
+  readonly contentType = 'application/json';
   readonly #text: string;
   readonly #value: unknown;
   #members: readonly Member[] | null | undefined;

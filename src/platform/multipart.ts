@@ -7,8 +7,11 @@
 import { joined } from './bytes.ts';
 
 export type FormEvent =
-  /** A part begins. `name` is `null` where its headers do not say it. */
-  | { kind: 'part'; name: string | null }
+  /**
+   * A part begins. `name` is `null` where its headers do not say it. `head` is what stands between the boundary and the
+   * empty line: a line end and the headers, as a view of memory that may be used again.
+   */
+  | { kind: 'part'; name: string | null; head: Uint8Array }
   /** Bytes of the part's content: a view of memory that may be used again afterwards. */
   | { kind: 'content'; bytes: Uint8Array }
   | { kind: 'partEnd' }
@@ -101,9 +104,10 @@ export class FormScanner {
           if (at > HEADERS_BYTES_MAX)
             return yield this.#broken(`must have at most ${HEADERS_BYTES_MAX} bytes of headers in each part`);
           if (!isWhole) return this.#hold(rest);
-          const [, quoted, plain] = NAME.exec(new TextDecoder().decode(rest.subarray(0, at))) ?? [];
+          const head = rest.subarray(0, at);
+          const [, quoted, plain] = NAME.exec(new TextDecoder().decode(head)) ?? [];
           yield* this.#frame(rest.subarray(0, at + HEADERS_END.length));
-          yield { kind: 'part', name: quoted ?? plain ?? null };
+          yield { kind: 'part', name: quoted ?? plain ?? null, head };
           rest = rest.subarray(at + HEADERS_END.length);
           this.#state = 'content';
         }

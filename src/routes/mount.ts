@@ -15,17 +15,17 @@ import { type ApiStyle, BODY_BYTES_MAX, checkRequest, type RouteSpec } from '../
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { answerResponse, refusalResponse } from '../middleware/error-envelopes.ts';
 import { checkIdentity } from '../middleware/session-identity.ts';
-import type { JsonText } from '../platform/json-text.ts';
 import type { UploadedForm } from '../platform/multipart.ts';
 import { type PageRequest, pageRequest } from '../platform/page.ts';
+import type { RequestBody } from '../platform/request-body.ts';
 
 /** The validated input of an operation. */
 export interface Input<O extends RouteSpec> {
   params: O extends { params: z.ZodType } ? z.output<O['params']> : undefined;
   query: O extends { query: z.ZodType } ? z.output<O['query']> : undefined;
   body: O extends { body: z.ZodType } ? z.output<O['body']> : O extends { form: true } ? UploadedForm : undefined;
-  /** The text of the body. */
-  text: O extends { body: z.ZodType } ? JsonText : undefined;
+  /** The body as it came. */
+  text: O extends { body: z.ZodType } ? RequestBody : undefined;
 }
 
 const METERING: ApiStyle = {

@@ -6,9 +6,18 @@
  * the vendor adds by itself (frames of messages, prompts for tools) has an allowance. What only the vendor knows
  * (stored conversations and files, results of its own tools) can fill the model's whole context.
  */
+import { type FormFile, isFormFile } from '../platform/form-file.ts';
 import { JSON_LEVELS_MAX } from '../platform/json.ts';
 import { requestedCapabilities, toolsOf } from './capabilities.ts';
-import { audioTokens, fileTokens, imageTokens, type MediaTokens, UNKNOWN_CONTENT } from './media-tokens.ts';
+import {
+  audioTokens,
+  fileTokens,
+  imageTokens,
+  type MediaTokens,
+  recordingLength,
+  tokensOfSound,
+  UNKNOWN_CONTENT,
+} from './media-tokens.ts';
 import { TokenCount, vocabularyOf } from './token-count.ts';
 import { COUNT_MAX, type Fields, fieldsOf, isFields, textOf } from './usage/figures.ts';
 
@@ -158,6 +167,10 @@ class Walk {
   }
 
   #fields(fields: Fields, name: string, level: number, isStructured: boolean): void {
+    if (isFormFile(fields)) {
+      this.#formFile(fields);
+      return;
+    }
     const counted = this.#mediaOf(fields);
     this.#add({ atMost: 2, estimate: 0 });
     if (fields.role !== undefined) this.#add(AROUND_MESSAGE);
@@ -171,6 +184,12 @@ class Walk {
       this.#add({ atMost: escapedLength(member) + 6, estimate: isInside ? 3 : 0 });
       this.#value(value, member, level + 1, isInside);
     }
+  }
+
+  /** An image, or else a recording: forms have no other files. */
+  #formFile(file: FormFile): void {
+    if (/^image\//i.test(file.contentType)) this.#image(undefined);
+    else this.#media(tokensOfSound(this.#provider, recordingLength(file)));
   }
 
   /** Counts the image, sound or file that an object is; the name of the member that contains it. */

@@ -14,6 +14,8 @@
  *   its short side, so it has at most 24. Audio: 32 tokens a second (ai.google.dev/gemini-api/docs/audio).
  * - Others: Qwen's models count at most 16,384 tokens for an image (their default of `max_pixels`), Llama's 6,404.
  */
+import { toBase64 } from '../platform/base64.ts';
+import type { FormFile } from '../platform/form-file.ts';
 import { type ImageSize, imageSize } from './image-size.ts';
 
 export interface MediaTokens {
@@ -92,16 +94,36 @@ const SHRINKING_CONTENT = /^(?:ZkxhQ|T2dnU|GkXfo|.{5}[GWm2]Z0eX)/;
 
 /** A sound in base64; `format` is its name or media type. */
 export function audioTokens(provider: string, format: string, base64: string): MediaTokens {
-  const rate = AUDIO_TOKENS_PER_SECOND[provider] ?? OTHER_AUDIO_TOKENS_PER_SECOND;
-  const bytes = decodedBytes(base64);
   const head = base64.slice(contentFrom(base64), contentFrom(base64) + FORMAT_HEAD_LENGTH);
+  return tokensOfSound(provider, soundLength(format, decodedBytes(base64), head));
+}
+
+/** How long a sound is, in seconds. */
+export interface SoundLength {
+  /** `null` where its bytes do not bound it. */
+  atMost: number | null;
+  estimate: number;
+}
+
+/** `format` is its name or media type, `head` its beginning in base64. */
+export function soundLength(format: string, bytes: number, head: string): SoundLength {
   const shrinks = SHRINKS_SILENCE.test(format) || SHRINKING_CONTENT.test(head);
   const isWave = /wav/i.test(format) || head.startsWith('UklGR');
   const isBounded = !shrinks && (!isWave || hasUsualRate(head));
   return {
-    atMost: isBounded ? Math.ceil((bytes / AUDIO_BYTES_PER_SECOND_MIN) * rate) : null,
-    estimate: Math.ceil((bytes / AUDIO_BYTES_PER_SECOND) * rate),
+    atMost: isBounded ? Math.ceil(bytes / AUDIO_BYTES_PER_SECOND_MIN) : null,
+    estimate: Math.ceil(bytes / AUDIO_BYTES_PER_SECOND),
   };
+}
+
+export function tokensOfSound(provider: string, { atMost, estimate }: SoundLength): MediaTokens {
+  const rate = AUDIO_TOKENS_PER_SECOND[provider] ?? OTHER_AUDIO_TOKENS_PER_SECOND;
+  return { atMost: atMost === null ? null : atMost * rate, estimate: estimate * rate };
+}
+
+/** A recording of a form. */
+export function recordingLength({ fileName, contentType, bytes, head }: FormFile): SoundLength {
+  return soundLength(`${fileName} ${contentType}`, bytes, toBase64(head));
 }
 
 /** A WAV file names its own bytes per second, which could be one. */

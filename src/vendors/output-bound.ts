@@ -33,6 +33,9 @@ const ENDPOINTS: readonly (readonly [RegExp, readonly string[]])[] = [
   [/(?:\/|^)messages$/, MESSAGE_FIELDS],
   [/(?:\/|^)completions$/, MESSAGE_FIELDS],
 ];
+const TEXT_COMPLETIONS = /(?:^|(?<!\bchat)\/)completions$/;
+/** Of a completion of text that names no bound. Source: OpenAI's API reference, `max_tokens` of completions. */
+const TEXT_COMPLETION_TOKENS = 16;
 /** Without a path, the name of the model tells. */
 const MODEL_WITHOUT_OUTPUT = /(?:^|[-/.])(?:embed(?:ding)?s?|moderation|rerank)(?:[-/.]|$)/;
 const GOOGLE_ENDPOINT = /:(?:streamG|g)enerateContent$/;
@@ -52,7 +55,8 @@ export function outputAsked(body: unknown, path = ''): OutputAsked {
     ...[...CHAT_FIELDS, ...RESPONSE_FIELDS].map((name) => figureOf(fields[name])),
     ...GOOGLE_HOLDERS.flatMap((holder) => GOOGLE_FIELDS.map((name) => figureOf(fieldsOf(fields[holder])[name]))),
   ].filter((figure) => figure !== null);
-  return { perAnswer: figures.length === 0 ? null : Math.min(...figures), answers };
+  const usual = TEXT_COMPLETIONS.test(endpoint) ? TEXT_COMPLETION_TOKENS : null;
+  return { perAnswer: figures.length === 0 ? usual : Math.min(...figures), answers };
 }
 
 /**

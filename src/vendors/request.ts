@@ -8,6 +8,7 @@
  */
 
 import { isConnectionHeader } from '../domain/vendor-headers.ts';
+import { readHead } from '../platform/bytes.ts';
 import { hasTooManyValues, JSON_VALUES_MAX, parseAnswer } from '../platform/json.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
 import type { Presence } from './presence.ts';
@@ -26,8 +27,11 @@ export interface VendorRequest {
   body?: unknown;
   /** For the whole answer; for a stream until its headers arrive, because `meterStream` watches it after that. */
   timeoutMs: number;
-  /** `events`: server-sent events are a stream, and any other answer is read as text. */
-  responseType: 'json' | 'text' | 'stream' | 'events';
+  /**
+   * `events`: server-sent events are a stream, and any other answer is read as text. `large`: an answer that is larger
+   * than `ANSWER_BYTES_MAX` is a stream, and any other is read as text.
+   */
+  responseType: 'json' | 'text' | 'stream' | 'events' | 'large';
   /** The caller that waits for the answer: some time after it has left, the request is given up. */
   presence?: Presence;
   /** Gives the request up at once, with a body that is not complete. */
@@ -90,14 +94,17 @@ export async function requestVendor(
     if (isStream(request.responseType, response.headers) && response.ok && response.body) {
       return { kind: 'stream', status, headers: response.headers, body: response.body };
     }
-    const text = await readBounded(response);
+    const isLarge = request.responseType === 'large' && response.ok;
+    const read = isLarge ? await readLarge(response) : await readBounded(response);
+    if (read instanceof ReadableStream) return { kind: 'stream', status, headers: response.headers, body: read };
+    const text = read;
     if (text === null)
       return { kind: 'broken', status, message: `the vendor's answer has more than ${ANSWER_BYTES_MAX} bytes` };
     if (request.responseType === 'json' && hasTooManyValues(text)) {
       return { kind: 'broken', status, message: `the vendor's answer has more than ${JSON_VALUES_MAX} JSON values` };
     }
-    const isText = request.responseType === 'text' || request.responseType === 'events';
-    const answer = isText ? text : parsed(text);
+    const isParsed = request.responseType === 'json' || request.responseType === 'stream';
+    const answer = isParsed ? parsed(text) : text;
     return { kind: 'answer', status, ok: response.ok, headers: response.headers, body: answer };
   } catch (error) {
     if (limit.signal.aborted) return { kind: limit.signal.reason === CLIENT_LEFT ? 'left' : 'timeout' };
@@ -183,6 +190,28 @@ async function readBounded(response: Response): Promise<string | null> {
     }
     text += decoder.decode(value, { stream: true });
   }
+}
+
+/** The text of the body, or, where it is larger than the bound, its bytes from the beginning. */
+async function readLarge(response: Response): Promise<string | ReadableStream<Uint8Array>> {
+  if (!response.body) return '';
+  const body = response.body as ReadableStream<Uint8Array>;
+  const head = await readHead(body, ANSWER_BYTES_MAX + 1);
+  if (head.length <= ANSWER_BYTES_MAX) return new TextDecoder().decode(head);
+  const reader = body.getReader();
+  let first: Uint8Array | null = head;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = first ? { done: false, value: first } : await reader.read();
+        first = null;
+        if (value) controller.enqueue(value);
+        if (done) controller.close();
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 function parsed(text: string): unknown {

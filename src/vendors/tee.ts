@@ -9,7 +9,14 @@
 import { log } from '../platform/log.ts';
 import { type Block, EventBlocks, joined, type StreamEvent, serializeEvent } from './event-blocks.ts';
 import type { Fields } from './usage/figures.ts';
-import { type ReportedUsage, StreamUsage, type VendorFailure, type VendorUsage, type Written } from './usage.ts';
+import {
+  type PassingUsage,
+  type ReportedUsage,
+  StreamUsage,
+  type VendorFailure,
+  type VendorUsage,
+  type Written,
+} from './usage.ts';
 
 export type { StreamEvent } from './event-blocks.ts';
 
@@ -43,7 +50,7 @@ export interface StreamOutcome {
  */
 export type Transform = (
   event: StreamEvent,
-  reading: Pick<StreamUsage, 'usage' | 'reported' | 'completed' | 'failed' | 'outputTokens'>,
+  reading: Pick<PassingUsage, 'usage' | 'reported' | 'completed' | 'failed' | 'outputTokens'>,
 ) => Changed | Promise<Changed>;
 
 type Changed = StreamEvent | readonly StreamEvent[] | null;
@@ -80,6 +87,8 @@ export interface MeterOptions {
   transform?: Transform;
   /** Counts what the stream writes; without it, `outputTokens` is 0. A limit needs it. */
   written?: Written;
+  /** Reads the chunks in place of the events, for an answer that is no stream of events or has very long ones. */
+  reading?: PassingUsage;
   /** A stream without a limit writes what it likes. With one, each event waits until it is whole. */
   limit?: StreamLimit;
   /**
@@ -105,7 +114,9 @@ export function meterStream(body: ReadableStream<Uint8Array>, options: MeterOpti
 class MeteredStream {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #options: MeterOptions;
-  readonly #usage: StreamUsage;
+  readonly #usage: PassingUsage;
+  /** Takes the events, unless the options read the chunks. */
+  readonly #events: StreamUsage | null;
   readonly #blocks = new EventBlocks();
   readonly #encoder = new TextEncoder();
   /** Set once, when the stream ends; resolves when `onEnd` is done. */
@@ -133,7 +144,9 @@ class MeteredStream {
   constructor(body: ReadableStream<Uint8Array>, options: MeterOptions) {
     this.#reader = body.getReader();
     this.#options = options;
-    this.#usage = new StreamUsage({ written: options.written });
+    const events = new StreamUsage({ written: options.written });
+    this.#events = options.reading ? null : events;
+    this.#usage = options.reading ?? events;
     this.#byEvent = [options.transform, options.limit, options.broken].some((option) => option !== undefined);
   }
 
@@ -209,16 +222,13 @@ class MeteredStream {
   }
 
   async #take(chunk: Uint8Array): Promise<Uint8Array> {
-    if (this.#byEvent) return this.#pass(this.#blocks.push(chunk));
-    this.#usage.push(chunk);
-    return chunk;
+    if (!this.#byEvent || !this.#events) this.#usage.push(chunk);
+    return this.#byEvent ? this.#pass(this.#blocks.push(chunk)) : chunk;
   }
 
   async #takeRest(): Promise<Uint8Array> {
-    if (!this.#byEvent) {
-      this.#usage.end();
-      return new Uint8Array();
-    }
+    if (!this.#byEvent || !this.#events) this.#usage.end();
+    if (!this.#byEvent) return new Uint8Array();
     const rest = await this.#pass(this.#blocks.end());
     // An event that broke off is none.
     return this.#options.broken && this.#form === 'sse' && !this.#usage.finished ? new Uint8Array() : rest;
@@ -229,7 +239,7 @@ class MeteredStream {
     const { transform, limit } = this.#options;
     const parts: Uint8Array[] = [];
     for (const { bytes, event, form } of blocks) {
-      const body = event && this.#usage.read(event);
+      const body = event && this.#events ? this.#events.read(event) : null;
       this.#last = body ?? this.#last;
       this.#form = form;
       const allowed = limit === undefined || this.#allows(limit);

@@ -7,6 +7,7 @@
  */
 import { parseAnswer } from '../platform/json.ts';
 import { EventBlocks, type StreamEvent } from './event-blocks.ts';
+import { JsonSkim } from './json-skim.ts';
 import { isMessage, isMessageEvent, MessageStream, readMessage, searchesOfMessage } from './usage/anthropic.ts';
 import { readErrorEvent, readFailure } from './usage/failure.ts';
 import {
@@ -32,6 +33,8 @@ import {
   searchesOfCompletion,
   searchesOfResponse,
 } from './usage/openai.ts';
+
+import { isMediaEvent, MediaStream } from './usage/openai-media.ts';
 
 export { readFailure } from './usage/failure.ts';
 export type { Effort, ReportedUsage, VendorFailure, VendorName, VendorUsage } from './usage/figures.ts';
@@ -86,6 +89,31 @@ export interface Written {
   readonly tokens: number;
 }
 
+/** What is read of an answer while it passes. */
+export interface PassingUsage {
+  /** The first error that the vendor reported. */
+  readonly failed: VendorFailure | null;
+  /** The vendor has marked the end and reported everything; an answer that broke off has no such mark. */
+  readonly completed: boolean;
+  /** The answer is whole, but its usage may be missing. */
+  readonly finished: boolean;
+  /** The answer ended too early. Only known after `end`. */
+  readonly truncated: boolean;
+  /** Nothing came. */
+  readonly empty: boolean;
+  /** Our count of the text that came. */
+  readonly outputTokens: number;
+  usage(): VendorUsage | null;
+  /** The usage that was reported so far. */
+  reported(): ReportedUsage;
+  /** What was reported of an answer that has not ended; `null` of one that has. */
+  partial(): VendorUsage | null;
+  searches(): number;
+  push(chunk: Uint8Array): void;
+  /** Call this after the last chunk. */
+  end(): void;
+}
+
 /**
  * Reads the usage of a stream as it passes. Memory is bounded by one event; a longer event is not read.
  *
@@ -94,7 +122,7 @@ export interface Written {
  *     usage.end();
  *     usage.usage(); // { modelUsed, inputTokens, ... } or null
  */
-export class StreamUsage {
+export class StreamUsage implements PassingUsage {
   /** The first error that the vendor reported inside the stream. */
   failed: VendorFailure | null = null;
   readonly #blocks: EventBlocks;
@@ -194,6 +222,16 @@ export class StreamUsage {
 function readingOf(event: Fields): StreamReading | null {
   if (isMessageEvent(event)) return new MessageStream();
   if (isResponseEvent(event)) return new ResponseStream();
+  if (isMediaEvent(event)) return new MediaStream();
   if (isContent(event)) return new ContentStream();
   return isCompletion(event) ? new CompletionStream() : null;
+}
+
+/** Reads a stream whose events may contain pictures: their long texts are left out first. */
+export class SkimmedUsage extends StreamUsage {
+  readonly #skim = new JsonSkim();
+
+  override push(chunk: Uint8Array): void {
+    super.push(this.#skim.push(chunk));
+  }
 }

@@ -206,7 +206,8 @@ function headerText(text: string): string {
 }
 
 function bodyOf(entry: Entry, random: Random, pools: Pools): Buffer | null {
-  if (entry.form) return random.chance(0.1) ? null : random.chance(BREAK_BYTES) ? brokenBytes(FORM, random) : FORM;
+  if (entry.form && !entry.body)
+    return random.chance(0.1) ? null : random.chance(BREAK_BYTES) ? brokenBytes(FORM, random) : FORM;
   if (!entry.body) return random.chance(0.02) ? Buffer.from('{}') : null;
   if (random.chance(0.02)) return null;
   let value = validValue(shapeOf(entry.body), random, pools);
@@ -214,8 +215,21 @@ function bodyOf(entry: Entry, random: Random, pools: Pools): Buffer | null {
     for (let times = 1 + random.below(3); times > 0; times -= 1) value = brokenValue(value, random);
   if (random.chance(0.02))
     value = { ...(value as object), metadata: hostileValue(random), customer: hostileValue(random) };
-  const bytes = Buffer.from(bodyText(value));
+  const bytes = entry.form ? formOf(value) : Buffer.from(bodyText(value));
   return random.chance(BREAK_BYTES) ? brokenBytes(bytes, random) : bytes;
+}
+
+/** The fields as parts of a form; those that a form has as files are some bytes. */
+function formOf(value: unknown): Buffer {
+  const fields = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  const parts = fields.flatMap(([name, field]) =>
+    (Array.isArray(field) ? field : [field]).map((one) => {
+      const file = /^(?:file|image|mask)$/.test(name) ? '; filename="a.wav"' : '';
+      const text = typeof one === 'string' ? one : JSON.stringify(one);
+      return `--part\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n${text}\r\n`;
+    }),
+  );
+  return Buffer.from(`${parts.join('')}--part--\r\n`);
 }
 
 function brokenBytes(bytes: Buffer, random: Random): Buffer {

@@ -18,6 +18,8 @@ export const BASE_URL = 'https://vendor.example.com/v1';
 interface Sent {
   headers: Record<string, string>;
   text: string;
+  /** Of a form. */
+  bytes: Uint8Array<ArrayBuffer> | null;
 }
 type Answers = (url: string, body: Record<string, unknown>, sent: Sent) => Response | Promise<Response>;
 const silent: Answers = () => {
@@ -31,7 +33,8 @@ beforeEach(() => {
   vi.spyOn(globalThis, 'fetch').mockImplementation(async (url, init) => {
     const { body, headers = {} } = (init ?? {}) as { body?: unknown; headers?: Record<string, string> };
     const text = typeof body === 'string' ? body : '{}';
-    return vendor.answers(String(url), JSON.parse(text), { headers, text });
+    const bytes = body instanceof Uint8Array ? new Uint8Array(body) : null;
+    return vendor.answers(String(url), JSON.parse(text), { headers, text, bytes });
   });
 });
 afterEach(() => vi.restoreAllMocks());

@@ -9,6 +9,7 @@ import { streamText } from 'ai';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chatCompletions } from '../../src/gateway/dialects/chat-completions.ts';
+import { completions } from '../../src/gateway/dialects/completions.ts';
 import type { Stopped } from '../../src/gateway/dialects/dialect.ts';
 import { streamGenerateContent } from '../../src/gateway/dialects/generate-content.ts';
 import { messages } from '../../src/gateway/dialects/messages.ts';
@@ -388,4 +389,24 @@ describe("content of Google's", () => {
       service: { code: CODE },
     });
   });
+});
+
+test('a stream of completions of text ends with each of its texts, the usage and the mark of the end', () => {
+  const request = { model: MODEL, prompt: ['a', 'b'], stream: true, stream_options: { include_usage: true } };
+  const closing = completions.streamClosing(request);
+  closing?.passed(
+    {
+      ...{ id: 'cmpl-1', object: 'text_completion', created: 7, model: MODEL },
+      choices: [{ index: 0, text: 'done', finish_reason: 'stop' }],
+    },
+    '',
+  );
+  const events = closing?.close({ code: CODE, usage: usedSoFar(5) }).split('\n\n') ?? [];
+  const [end, usage] = events.slice(0, 2).map((event) => JSON.parse(event.replace('data: ', '')));
+  expect(end).toMatchObject({
+    ...{ id: 'cmpl-1', object: 'text_completion', service: { code: CODE } },
+    choices: [{ index: 1, text: '', finish_reason: 'length' }],
+  });
+  expect(usage).toMatchObject({ choices: [], usage: { completion_tokens: 5 } });
+  expect(events.slice(2)).toEqual(['data: [DONE]', '']);
 });

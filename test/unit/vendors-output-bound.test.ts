@@ -103,6 +103,17 @@ describe('a bound of 100', () => {
   });
 });
 
+test('a completion of text that names no bound has that of its vendor: 16 tokens for each prompt', () => {
+  const prompt = ['a', 'b'];
+  expect(outputAsked({ prompt }, 'completions')).toEqual({ perAnswer: 16, answers: 2 });
+  expect(outputAsked({ prompt, max_tokens: 50 }, '/v1/completions')).toEqual({ perAnswer: 50, answers: 2 });
+  expect(outputAsked({}, CHAT)).toEqual({ perAnswer: null, answers: 1 });
+  expect(withOutputBound({ prompt }, { provider: 'openai', path: 'completions' }, 16)).toEqual({
+    prompt,
+    max_tokens: 16,
+  });
+});
+
 test.each<[string, boolean]>([
   [CHAT, true],
   ['https://api.openai.com/v1/responses?x=1', true],

@@ -11,7 +11,7 @@ import { KEY_PREFIXES, SCOPES } from '../../src/contract/scopes.ts';
 import { createTenant, OPERATOR_TOKEN, type Tenant } from '../support/api.ts';
 import { bindings, operator, worker } from '../support/worker.ts';
 
-type Entry = Pick<Operation, 'operationId' | 'method' | 'path' | 'security'> & { takesBody: boolean };
+type Entry = Pick<Operation, 'operationId' | 'method' | 'path' | 'security'> & { takesBody: boolean; form?: true };
 
 const entries: readonly Entry[] = [
   ...Object.values<Operation>(operations),
@@ -111,6 +111,16 @@ const SHAPES: readonly [name: string, body: string][] = [
   ['200,001 values', `[${'0,'.repeat(200_000)}0]`],
 ];
 
+const FORM_TYPE = 'multipart/form-data; boundary=b';
+const part = (name: string) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\nx\r\n`;
+const FORM_SHAPES: readonly [name: string, body: string][] = [
+  ['no form', '{}'],
+  ['a form without fields', '--b--\r\n'],
+  ['a form without an end', part('model')],
+  ['a form of texts', `${['model', 'prompt', 'image', 'file', 'customer[__proto__]'].map(part).join('')}--b--\r\n`],
+  ['200 parts', `${part('x').repeat(200)}--b--\r\n`],
+];
+
 interface WireError {
   code: string;
   requiredScope?: string;
@@ -123,10 +133,10 @@ function errorOf({ error }: { error: WireError | { details: [{ reason: string; m
     : (error as WireError);
 }
 
-async function request({ method, path }: Entry, { credential, header }: Holder, body: string | undefined) {
+async function request({ method, path, form }: Entry, { credential, header }: Holder, body: string | undefined) {
   const headers: Record<string, string> = {
     Accept: MEDIA_TYPE,
-    ...(body !== undefined && { 'Content-Type': 'application/json' }),
+    ...(body !== undefined && { 'Content-Type': form ? FORM_TYPE : 'application/json' }),
   };
   const authorization = header ?? (credential === null ? null : `Bearer ${credential}`);
   if (authorization !== null) headers.Authorization = authorization;
@@ -140,8 +150,8 @@ async function request({ method, path }: Entry, { credential, header }: Holder, 
   return { status: response.status, code: error?.code, requiredScope: error?.requiredScope, text };
 }
 
-const bodiesOf = ({ takesBody }: Entry): readonly (readonly [string, string | undefined])[] =>
-  takesBody ? SHAPES : [['no body', undefined]];
+const bodiesOf = ({ takesBody, form }: Entry): readonly (readonly [string, string | undefined])[] =>
+  takesBody ? (form ? FORM_SHAPES : SHAPES) : [['no body', undefined]];
 
 /**
  * The bodies that a credential sends that may not. Keys differ in their scopes alone, and share the bodies: every body is sent

@@ -274,7 +274,7 @@ describe('a path under /v1/', () => {
     return { response, body: await response.json<{ error: Record<string, unknown> }>() };
   };
 
-  test.each(['/v1/audio/speech', '/v1/', '/v1/chat', '/v1/compression/none', '/v1/chat/completions//'])(
+  test.each(['/v1/audio/voices', '/v1/', '/v1/chat', '/v1/compression/none', '/v1/chat/completions//'])(
     '%s is no route, which is said in the words of OpenAI, with what there is',
     async (path) => {
       for (const method of ['GET', 'POST', 'DELETE']) {

@@ -5,14 +5,17 @@ import { parseJsonText } from '../../platform/json.ts';
 import { type Fields, fieldsOf } from '../../vendors/usage/figures.ts';
 import { COUNT_TOKENS as COUNT_MESSAGES, MESSAGES } from './anthropic.ts';
 import { Batches } from './batches.ts';
-import type { Dialect, Frame } from './dialect.ts';
+import type { Dialect } from './dialect.ts';
 import { type Embedded, googleEmbeddings, openaiEmbeddings } from './embeddings.ts';
 import { type ErrorForm, failureBody } from './failure.ts';
 import { CONTENT, COUNT_TOKENS } from './google.ts';
+import { formOf, isForm, mediaAnswer } from './media.ts';
 import { listGoogleAsOpenai, listModels, oneModel } from './models.ts';
 import { chatOf } from './openai-chat.ts';
+import { COMPLETIONS } from './openai-completions.ts';
 import { RESPONSES } from './openai-responses.ts';
-import { type Words, wordsOf } from './prompt.ts';
+import type { Outcome, Refusal } from './outcome.ts';
+import { wordsOf } from './prompt.ts';
 import { replyTo } from './reply.ts';
 
 export interface Received {
@@ -22,32 +25,12 @@ export interface Received {
   body: Buffer;
 }
 
-/** What a model was asked and answered, for a line of the log. */
-export interface Told {
-  model: string;
-  inputTokens: number;
-  outputTokens: number;
-}
-
-export type Outcome =
-  | { kind: 'json'; body: unknown; words?: Words; told?: Told }
-  | { kind: 'events'; form: 'sse' | 'array'; frames: Frame[]; words: Words; told: Told }
-  | { kind: 'file'; content: string }
-  | Refusal;
-
-export interface Refusal {
-  kind: 'refused';
-  status: number;
-  message: string;
-  field?: string;
-}
-
 type StreamForm = 'sse' | 'array' | null;
 
 const OPENAI = chatOf('openai');
 const GOOGLE_AS_OPENAI = chatOf('google');
 /** Paths that the lines of a batch may name. */
-const BATCH_PATHS = ['/v1/chat/completions', '/v1/responses', '/v1/embeddings'];
+const BATCH_PATHS = ['/v1/chat/completions', '/v1/responses', '/v1/embeddings', '/v1/completions', '/v1/moderations'];
 const NOT_FOUND: Refusal = { kind: 'refused', status: 404, message: 'there is nothing at this address' };
 const ASKED_FOR = 'the prompt asked for this error';
 
@@ -64,6 +47,11 @@ export function newRouter(): Router {
       if (url.pathname === '/v1/files') return upload(batches, received);
       const cancelled = /^\/v1\/batches\/([\w-]+)\/cancel$/.exec(url.pathname)?.[1];
       if (cancelled !== undefined) return found(batches.cancel(cancelled));
+      if (isForm(url.pathname)) {
+        const form = await formOf(received.headers['content-type'] ?? '', received.body);
+        if (!form) return refused(400, 'the body must be a form');
+        return mediaAnswer(url.pathname, form.fields, form.files) ?? NOT_FOUND;
+      }
       const parsed = parseJsonText(received.body.toString());
       if (!parsed.ok) return refused(400, 'the body must be JSON');
       const body = fieldsOf(parsed.value);
@@ -117,8 +105,12 @@ function ask(url: URL, body: Fields): Outcome {
       return embedded(openaiEmbeddings(body, 'openai'), body.model);
     case '/v1beta/openai/embeddings':
       return embedded(openaiEmbeddings(body, 'google'), body.model);
+    case '/v1beta/openai/images/generations':
+      return mediaAnswer('/v1/images/generations', body, []) ?? NOT_FOUND;
+    case '/v1/completions':
+      return answer(COMPLETIONS, body, stream);
     default:
-      return askGoogle(url, body);
+      return mediaAnswer(url.pathname, body, []) ?? askGoogle(url, body);
   }
 }
 

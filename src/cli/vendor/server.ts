@@ -8,8 +8,9 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Frame, newId } from './dialect.ts';
 import { failureBody } from './failure.ts';
+import type { Outcome, Told } from './outcome.ts';
 import type { Words } from './prompt.ts';
-import { errorFormOf, newRouter, type Outcome, type Received, type Told } from './routes.ts';
+import { errorFormOf, newRouter, type Received } from './routes.ts';
 
 export interface TrialVendorOptions {
   /** 0 for any that is free. */
@@ -113,7 +114,8 @@ async function send(
       return status;
     }
     case 'file':
-      response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(outcome.content);
+      if (outcome.words?.slow) await sleep(slowMs);
+      sendFile(response, outcome);
       return 200;
     case 'json':
       if (outcome.words?.slow) await sleep(slowMs);
@@ -133,6 +135,18 @@ function sendJson(response: ServerResponse, status: number, body: unknown): void
 
 function headersOf(json: string): Record<string, string> {
   return { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(json)) };
+}
+
+function sendFile(response: ServerResponse, { content, type, words }: Extract<Outcome, { kind: 'file' }>): void {
+  const bytes = Buffer.from(content);
+  const headers = { 'content-type': type ?? 'application/octet-stream', 'content-length': bytes.length };
+  response.writeHead(200, headers);
+  if (!words?.cut) {
+    response.end(bytes);
+    return;
+  }
+  response.write(bytes.subarray(0, bytes.length / 2));
+  response.socket?.destroySoon();
 }
 
 /** The connection breaks in the middle of the answer. */

@@ -8,15 +8,22 @@ import {
   BatchEmbedContentsRequest,
   BatchRequest,
   ChatCompletionRequest,
+  CompletionRequest,
   CountTokensRequest,
   EmbedContentRequest,
   EmbeddingRequest,
   FILE_BODY_BYTES_MAX,
   GenerateContentRequest,
+  ImageEditForm,
+  ImageRequest,
   type LabelledFields,
   MessageRequest,
   MessageTokensRequest,
+  ModerationRequest,
   ResponseRequest,
+  SpeechRequest,
+  TranscriptionForm,
+  TranslationForm,
 } from './requests.ts';
 
 export interface GatewayOperation {
@@ -27,7 +34,7 @@ export interface GatewayOperation {
   path: string;
   security: Security & { kind: 'apiKey' };
   body?: z.ZodType;
-  /** The body is an uploaded form. */
+  /** The body is a form: with a schema its fields are read, without one it is a file that passes as it comes. */
   form?: true;
   /** The largest body, where it is not that of the others. */
   bodyBytesMax?: number;
@@ -46,6 +53,8 @@ const chat = { ...invoke, clientScope: 'gateway:chat' } as const;
 const vendorAnswer = z
   .looseObject({})
   .describe("The vendor's answer, byte for byte; server-sent events where a stream was asked for");
+
+const audio = z.unknown().describe('The audio, as the vendor sends it; server-sent events with `stream_format: "sse"`');
 
 /** The operations that run a model; each has a dialect (src/gateway/dialects). */
 export const modelOperations = {
@@ -74,6 +83,72 @@ export const modelOperations = {
     path: '/v1/embeddings',
     security: invoke,
     body: EmbeddingRequest,
+    answer: vendorAnswer,
+  },
+  createCompletion: {
+    operationId: 'createCompletion',
+    summary: 'Completion of a text (legacy), metered',
+    method: 'POST',
+    path: '/v1/completions',
+    security: invoke,
+    body: CompletionRequest,
+    answer: vendorAnswer,
+  },
+  createModeration: {
+    operationId: 'createModeration',
+    summary: 'Judgement of texts and images, metered',
+    method: 'POST',
+    path: '/v1/moderations',
+    security: invoke,
+    body: ModerationRequest,
+    answer: vendorAnswer,
+  },
+  createImage: {
+    operationId: 'createImage',
+    summary: 'Images, metered',
+    method: 'POST',
+    path: '/v1/images/generations',
+    security: invoke,
+    body: ImageRequest,
+    answer: vendorAnswer,
+  },
+  createImageEdit: {
+    operationId: 'createImageEdit',
+    summary: 'Edited images, metered',
+    method: 'POST',
+    path: '/v1/images/edits',
+    security: invoke,
+    form: true,
+    body: ImageEditForm,
+    answer: vendorAnswer,
+  },
+  createSpeech: {
+    operationId: 'createSpeech',
+    summary: 'Spoken text, metered',
+    method: 'POST',
+    path: '/v1/audio/speech',
+    security: invoke,
+    body: SpeechRequest,
+    answer: audio,
+  },
+  createTranscription: {
+    operationId: 'createTranscription',
+    summary: 'Transcription of a recording, metered',
+    method: 'POST',
+    path: '/v1/audio/transcriptions',
+    security: invoke,
+    form: true,
+    body: TranscriptionForm,
+    answer: vendorAnswer,
+  },
+  createTranslation: {
+    operationId: 'createTranslation',
+    summary: 'Translation of a recording into English, metered',
+    method: 'POST',
+    path: '/v1/audio/translations',
+    security: invoke,
+    form: true,
+    body: TranslationForm,
     answer: vendorAnswer,
   },
   createMessage: {

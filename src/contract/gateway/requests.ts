@@ -8,6 +8,7 @@
 import { z } from 'zod';
 import { ReasoningFields } from '../calls.ts';
 import { text } from '../fields.ts';
+import { isRecord } from '../identity.ts';
 import { ownFields } from './labels.ts';
 
 /** The largest body of a request. */
@@ -41,6 +42,38 @@ export const ModelRequest = LabelledFields.extend({
     '`provider/model`, a bare name that the catalog knows, `service/standard` or `service/premium`',
   ),
   user: z.string().nullish().describe("The customer's user"),
+});
+
+/** The most images that one request edits. Source: OpenAI's API reference, `image` of image edits. */
+const EDITED_IMAGES_MAX = 16;
+
+/** A file of a form, as src/platform/form-file.ts has it. No text and no JSON can look like one. */
+const file = z
+  .custom<{ bytes: number }>((value) => isRecord(value) && value.head instanceof Uint8Array, 'must be a file')
+  .meta({ type: 'string', contentMediaType: 'application/octet-stream' });
+
+/** A field that came once is a list of one. */
+const asList = (value: unknown): unknown => (value === undefined || Array.isArray(value) ? value : [value]);
+
+/** Fields of a form are text. */
+const asNumber = (value: unknown): unknown =>
+  typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
+const formStream = z
+  .enum(['true', 'false'], 'must be true or false')
+  .transform((value) => value === 'true')
+  .optional()
+  .describe('`true`: answer with server-sent events');
+
+/** A request to a model as a form. */
+const FormRequest = ModelRequest.extend({
+  tags: z
+    .preprocess(asList, ownFields.tags.unwrap().unwrap())
+    .optional()
+    .describe(`\`tags\` or \`tags[]\`. ${ownFields.tags.description}`),
+  models: z
+    .preprocess(asList, LabelledFields.shape.models.unwrap().unwrap())
+    .optional()
+    .describe(`\`models\` or \`models[]\`. ${LabelledFields.shape.models.description}`),
 });
 
 /** Fields of the service's other clients; they have no meaning for a vendor. */
@@ -111,6 +144,68 @@ export const CountTokensRequest = LabelledFields.extend({
   contents: z.unknown().optional().describe('The conversation'),
   generateContentRequest: z.looseObject({}).nullish().describe('A whole request in its place'),
 });
+
+export const ModerationRequest = ModelRequest.extend({
+  // Source: OpenAI's API reference, POST /moderations.
+  model: ModelRequest.shape.model.default('omni-moderation-latest'),
+  input: z.unknown().describe('What is to be judged'),
+});
+
+const prompt = z
+  .union([z.string(), z.array(z.unknown()).min(1)])
+  .nullish()
+  .describe('A text, a list of texts, or the same as tokens');
+
+export const CompletionRequest = ModelRequest.extend({
+  prompt,
+  stream,
+  stream_options: ChatCompletionRequest.shape.stream_options,
+  n: ChatCompletionRequest.shape.n,
+});
+
+const imagePrompt = z.string().min(1).describe('What the image is to show');
+/** The most images of one request. Source: OpenAI's API reference, `n` of images. */
+const IMAGES_MAX = 10;
+const images = z.number().int().min(1).max(IMAGES_MAX);
+
+export const ImageRequest = ModelRequest.extend({
+  prompt: imagePrompt,
+  n: images.nullish().describe('Images to make'),
+  stream,
+  svg: z.null({ error: 'is not offered: a second model would write the SVG' }).optional().describe('Not offered'),
+  output_format: z
+    .string()
+    .refine((format) => format !== 'svg', 'must not be svg: a second model would write it')
+    .nullish()
+    .describe('`png`, `jpeg`, `webp` or `gif`'),
+});
+
+export const SpeechRequest = ModelRequest.extend({
+  input: z.string().min(1).describe('What is to be spoken'),
+  stream_format: z.string().nullish().describe('`audio`, or `sse` for events with usage at the end'),
+});
+
+export const ImageEditForm = FormRequest.extend({
+  prompt: imagePrompt,
+  image: z
+    .preprocess(asList, z.array(file, 'must be in the form').min(1).max(EDITED_IMAGES_MAX))
+    .describe('The images to edit: `image`, or `image[]` for up to 16'),
+  mask: file.optional().describe('Where the first image is to change'),
+  n: z.preprocess(asNumber, images).optional().describe('Images to make'),
+  stream: formStream,
+});
+
+const transcription = {
+  file: file.describe('The recording'),
+  response_format: z
+    .string()
+    .optional()
+    .describe('`json`, `verbose_json` or `diarized_json`; or `text`, `srt` or `vtt`, which report no usage'),
+};
+
+export const TranscriptionForm = FormRequest.extend({ ...transcription, stream: formStream });
+
+export const TranslationForm = FormRequest.extend(transcription);
 
 export const BatchRequest = z.looseObject({
   ...ownFields,

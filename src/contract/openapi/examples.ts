@@ -15,8 +15,8 @@ export interface Example {
   body?: unknown;
   /** A file of the repository that is sent as the body. */
   bodyFile?: string;
-  /** Lines of a file that is uploaded as a form. */
-  upload?: { purpose: string; lines: readonly unknown[] };
+  /** A form: its fields, and a file that has these lines. A line is text, or JSON. */
+  upload?: { fields: Record<string, string>; file: { field: string; name: string; lines: readonly unknown[] } };
   /** Overrides the operation's usual credential. */
   credential?: string;
   /** Examples to run first, with changed input where it is given. */
@@ -42,6 +42,11 @@ const customerId = 'alice';
 const alice = { customerId };
 const SAMPLE_ID = 'example-sample';
 const MODEL = 'openai/gpt-6-luna';
+const IMAGE_MODEL = 'openai/gpt-image-2.6-sunburst';
+const RECORDING = {
+  fields: { model: 'openai/whisper-1', customer: customerId },
+  file: { field: 'file', name: 'hello.mp3', lines: ['a recording'] },
+};
 
 export const VALUES = {
   CALL_ID: { from: 'beginCall', field: 'callId', sample: `dk-${'5f'.repeat(32)}-${'0c'.repeat(16)}-1` },
@@ -305,6 +310,20 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   createChatCompletion: { body: { model: MODEL, messages: MESSAGES, customer: customerId, feature: 'chat' } },
   createResponse: { body: { model: MODEL, input: 'Say hello.', customer: customerId } },
   createEmbedding: { body: { model: 'openai/text-embedding-3-small', input: 'Say hello.', customer: customerId } },
+  createCompletion: {
+    body: { model: 'openai/gpt-3.5-turbo-instruct', prompt: 'Say hello.', customer: customerId },
+  },
+  createModeration: { body: { input: 'Say hello.', customer: customerId } },
+  createImage: { body: { model: IMAGE_MODEL, prompt: 'A river.', customer: customerId } },
+  createImageEdit: {
+    upload: {
+      fields: { model: IMAGE_MODEL, prompt: 'A boat on it.', customer: customerId },
+      file: { field: 'image', name: 'river.png', lines: ['an image'] },
+    },
+  },
+  createSpeech: { body: { model: 'openai/tts-1', voice: 'alloy', input: 'Hello.', customer: customerId } },
+  createTranscription: { upload: RECORDING },
+  createTranslation: { upload: RECORDING },
   createMessage: {
     body: { model: 'anthropic/claude-sonnet-5-5', max_tokens: 100, messages: MESSAGES, customer: customerId },
   },
@@ -322,7 +341,9 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   },
   listModels: {},
   retrieveModel: { params: { model: MODEL } },
-  uploadFile: { upload: { purpose: 'batch', lines: [BATCH_LINE] } },
+  uploadFile: {
+    upload: { fields: { purpose: 'batch' }, file: { field: 'file', name: 'lines.jsonl', lines: [BATCH_LINE] } },
+  },
   listFiles: {},
   retrieveFile: { params: { id: '$FILE_ID' } },
   deleteFile: { params: { id: '$FILE_ID' } },

@@ -22,15 +22,20 @@ const STREAMS = new Set<ExampleId>([
   'createChatCompletion',
   'createResponse',
   'createMessage',
+  'createCompletion',
+  'createImage',
+  'createImageEdit',
+  'createSpeech',
+  'createTranscription',
   'streamGenerateContent',
 ]);
 
 export function operationOf(entry: Entry, origin: string) {
   const { id, summary, path, security, body, form } = entry;
   const example = EXAMPLES[id];
-  const requestBody = form
-    ? FORM_BODY
-    : body && { required: isBodyRequired(body), content: { [JSON_TYPE]: bodyOf(entry, body) } };
+  const type = form ? FORM_TYPE : JSON_TYPE;
+  const requestBody =
+    form && !body ? FILE_BODY : body && { required: isBodyRequired(body), content: { [type]: bodyOf(entry, body) } };
   return {
     operationId: id,
     summary,
@@ -54,12 +59,15 @@ function isBodyRequired(body: z.ZodType): boolean {
   return !body.safeParse({}).success;
 }
 
-const FORM_BODY = {
+const FORM_TYPE = 'multipart/form-data';
+
+/** The form of an uploaded file. */
+const FILE_BODY = {
   required: true,
   description:
     'A form, as OpenAI takes it; it passes to the vendor byte for byte. The lines of a batch are checked on the way, and the first broken one is 400.',
   content: {
-    'multipart/form-data': {
+    [FORM_TYPE]: {
       schema: {
         type: 'object',
         properties: {
@@ -79,7 +87,8 @@ const FORM_BODY = {
 function success(entry: Entry) {
   const { id, answer, kind, lines, codes, vendorType } = entry;
   const schema = answer();
-  const types = lines ? ['application/x-ndjson'] : vendorType ? [MEDIA_TYPE] : [JSON_TYPE];
+  const plainType = id === 'createSpeech' ? 'application/octet-stream' : JSON_TYPE;
+  const types = lines ? ['application/x-ndjson'] : vendorType ? [MEDIA_TYPE] : [plainType];
   const streams = STREAMS.has(id);
   const content = Object.fromEntries(types.map((type) => [type, { schema }]));
   const links = linksOf(entry);
@@ -112,7 +121,17 @@ function limitsOf(id: ExampleId): string[] {
 }
 
 /** Their answers are not made of tokens, so that no bound of them is lowered. */
-const WITHOUT_TOKENS: ReadonlySet<ExampleId> = new Set(['createEmbedding', 'embedContent', 'batchEmbedContents']);
+const WITHOUT_TOKENS: ReadonlySet<ExampleId> = new Set<ExampleId>([
+  'createEmbedding',
+  'createModeration',
+  'createImage',
+  'createImageEdit',
+  'createSpeech',
+  'createTranscription',
+  'createTranslation',
+  'embedContent',
+  'batchEmbedContents',
+]);
 
 /** Of a deprecated model. */
 const LIFECYCLE = ['Deprecation', 'Sunset', 'Link'];

@@ -65,15 +65,23 @@ function curl(route: Route, example: Example, origin: string, separator = ' '): 
     ...(token ? [`-H ${quoted(`Authorization: Bearer ${token}`)}`] : []),
     ...(vendorType ? [`-H ${quoted(`Accept: ${MEDIA_TYPE}`)}`] : []),
     ...(sends ? [`-H 'Content-Type: application/json'`] : []),
-    ...(upload ? [`-F purpose=${upload.purpose} -F 'file=@-;filename=lines.jsonl'`] : []),
+    ...(upload ? formOf(upload) : []),
     ...(bodyFile !== undefined
       ? [`--data-binary @${bodyFile}`]
       : body !== undefined
         ? [`-d ${literal(JSON.stringify(body))}`]
         : []),
   ];
-  const lines = upload?.lines.map((line) => literal(JSON.stringify(line))).join(' ');
-  return `${lines ? `printf '%s\\n' ${lines} | ` : ''}${parts.join(separator)}`;
+  const lines = upload?.file.lines.map((line) => literal(typeof line === 'string' ? line : JSON.stringify(line)));
+  return `${lines ? `printf '%s\\n' ${lines.join(' ')} | ` : ''}${parts.join(separator)}`;
+}
+
+/** The file comes from the command before. */
+function formOf({ fields, file: { field, name } }: NonNullable<Example['upload']>): string[] {
+  const plain = Object.entries(fields).map(
+    ([name, value]) => `-F ${/[^\w/.-]/.test(value) ? literal(`${name}=${value}`) : `${name}=${value}`}`,
+  );
+  return [[...plain, `-F '${field}=@-;filename=${name}'`].join(' ')];
 }
 
 /** Path and query with the example's values; variables stay. */

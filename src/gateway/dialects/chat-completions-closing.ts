@@ -1,5 +1,5 @@
 /**
- * The early end of a streamed chat completion: each choice that is not finished ends with `finish_reason: "length"`, the
+ * The early end of a streamed completion, of chat or of text: each choice that is not finished ends with `finish_reason: "length"`, the
  * usage follows if the caller asked for it, and then the mark of the end.
  */
 import { serializeEvent } from '../../vendors/event-blocks.ts';
@@ -11,6 +11,20 @@ const CHOICES_MAX = 128;
 /** What all chunks of a completion have in common. */
 const COMMON = ['id', 'object', 'created', 'model', 'system_fingerprint', 'service_tier'];
 
+/** What differs between chat completions and completions of text. */
+interface Shape {
+  object: string;
+  /** What a choice has in its last chunk. */
+  last(hasRole: boolean): Fields;
+}
+
+const CHAT_SHAPE: Shape = {
+  object: 'chat.completion.chunk',
+  // Without a role, SDKs take no choice.
+  last: (hasRole) => ({ delta: hasRole ? {} : { role: 'assistant', content: '' } }),
+};
+export const TEXT_SHAPE: Shape = { object: 'text_completion', last: () => ({ text: '' }) };
+
 interface Choice {
   hasRole: boolean;
   finished: boolean;
@@ -20,9 +34,11 @@ export class ChatClosing implements StreamClosing {
   readonly #common: Fields;
   readonly #choices = new Map<number, Choice>();
   readonly #includeUsage: boolean;
+  readonly #shape: Shape;
 
-  constructor(model: string, choices: number, includeUsage: boolean) {
-    this.#common = { id: '', object: 'chat.completion.chunk', created: 0, model };
+  constructor(model: string, choices: number, includeUsage: boolean, shape = CHAT_SHAPE) {
+    this.#shape = shape;
+    this.#common = { id: '', object: shape.object, created: 0, model };
     for (let index = 0; index < Math.min(choices, CHOICES_MAX); index += 1) this.#choiceOf(index);
     this.#includeUsage = includeUsage;
   }
@@ -41,9 +57,8 @@ export class ChatClosing implements StreamClosing {
   close({ code, usage }: Stopped): string {
     const ends = [...this.#choices].flatMap(([index, { hasRole, finished }]) => {
       if (finished) return [];
-      // Without a role, SDKs take no choice.
-      const delta = hasRole ? {} : { role: 'assistant', content: '' };
-      return [{ choices: [{ index, delta, logprobs: null, finish_reason: 'length' }], service: { code } }];
+      const last = this.#shape.last(hasRole);
+      return [{ choices: [{ index, ...last, logprobs: null, finish_reason: 'length' }], service: { code } }];
     });
     const told = this.#includeUsage && usage ? [{ choices: [], ...usageOf(usage) }] : [];
     const chunks = [...ends, ...told].map((chunk) => JSON.stringify({ ...this.#common, ...chunk }));

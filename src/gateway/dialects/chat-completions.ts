@@ -1,20 +1,13 @@
 /**
- * The dialect of `POST /v1/chat/completions`.
- *
- * The vendor is asked to report usage at the end of a stream. A caller that did not ask for that gets the stream without
- * the chunk that only reports usage; a caller that did also gets the cost.
+ * The dialect of `POST /v1/chat/completions`. The usage of its streams is in completion-usage.ts.
  */
 import { modelOperations } from '../../contract/gateway/operations.ts';
-import { parseAnswer } from '../../platform/json.ts';
-import { serializeEvent } from '../../vendors/event-blocks.ts';
 import { ChatClosing } from './chat-completions-closing.ts';
+import { usageInStream, withUsageAsked } from './completion-usage.ts';
 import type { Dialect, VendorBody } from './dialect.ts';
-import { openAiEndpoint, openAiError } from './openai.ts';
+import { openAiEndpoint, openAiStreamError } from './openai.ts';
 import { COMMON_CLOSED, COMMON_OPEN, type Members, type Rule, USER_LOCATION } from './session-fields.ts';
 import { translatedChat } from './translated-chat.ts';
-
-/** A chunk whose usage is an object; most chunks say `"usage":null`, or have no usage. */
-const HAS_USAGE = /"usage"\s*:\s*\{/;
 
 const TEXT_PARTS: Rule = {
   list: { types: { text: { members: { text: 'value' } }, refusal: { members: { refusal: 'value' } } } },
@@ -134,30 +127,12 @@ export const chatCompletions: Dialect<typeof modelOperations.createChatCompletio
     const body: VendorBody = { ...request, model: terms.model };
     if (terms.effort !== undefined) body.reasoning_effort = terms.effort;
     else delete body.reasoning_effort;
-    if (terms.addsUsage && request.stream === true && request.stream_options?.include_usage !== true)
-      body.stream_options = { ...request.stream_options, include_usage: true };
-    return body;
+    return withUsageAsked(body, request, terms);
   },
 
-  streamTransform({ stream_options }, cost, addsUsage) {
-    const includeUsage = stream_options?.include_usage === true;
-    if (!includeUsage && !addsUsage) return undefined;
-    return async (event, reading) => {
-      if (!HAS_USAGE.test(event.data)) return event;
-      const chunk = parseAnswer(event.data) as { usage?: unknown; choices?: unknown } | null | undefined;
-      if (chunk == null || typeof chunk.usage !== 'object' || chunk.usage === null) return event;
-      if (!includeUsage) {
-        const hasChoices = Array.isArray(chunk.choices) && chunk.choices.length > 0;
-        return hasChoices ? event : null;
-      }
-      const usage = reading.usage();
-      const costUsd = usage && (await cost(usage));
-      if (costUsd === null) return event;
-      return { ...event, data: JSON.stringify({ ...chunk, usage: { ...chunk.usage, cost_usd: costUsd } }) };
-    };
-  },
+  streamTransform: usageInStream,
 
-  streamError: (error) => serializeEvent({ data: JSON.stringify(openAiError(error)) }),
+  streamError: openAiStreamError,
 
   streamClosing({ model, n, stream_options }) {
     const answers = typeof n === 'number' ? n : 1;

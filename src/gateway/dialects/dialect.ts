@@ -7,6 +7,7 @@
 import type { z } from 'zod';
 import type { ModelOperation } from '../../contract/gateway/operations.ts';
 import type { ModelRequest as ModelRequestSchema } from '../../contract/gateway/requests.ts';
+import type { BilledUses } from '../../domain/bound.ts';
 import type { Effort } from '../../vendors/effort.ts';
 import type { Transform } from '../../vendors/tee.ts';
 import type { VendorUsage } from '../../vendors/usage.ts';
@@ -15,8 +16,15 @@ import type { SessionFields } from './session-fields.ts';
 /** What every request to a model has; the schema of its endpoint has more. */
 export type ModelRequest = z.infer<typeof ModelRequestSchema>;
 
-/** The JSON that a vendor is sent. */
+/** The fields that a vendor is sent, as JSON or as a form. */
 export type VendorBody = Record<string, unknown>;
+
+/**
+ * How the answers of an endpoint come, where no events were asked for. `json`: a document that is held until it is whole.
+ * `text`: the same, of any text. `large`: a document whose long texts may be more than can be held. `bytes`: anything,
+ * passed as it comes.
+ */
+export type AnswerForm = 'json' | 'text' | 'large' | 'bytes';
 
 /** What the gateway decided for one attempt. */
 export interface AttemptTerms {
@@ -94,7 +102,9 @@ export interface VendorForm<Operation extends ModelOperation = ModelOperation> {
    * `addsUsage` says what the vendor was asked.
    */
   streamTransform(request: z.infer<Operation['body']>, cost: StreamCost, addsUsage: boolean): Transform | undefined;
-  /** How a stream of the endpoint is ended early; `undefined` where there are no streams. */
+  /** `json` where this is absent. */
+  answerForm?(request: z.infer<Operation['body']>): AnswerForm;
+  /** How a stream of the endpoint is ended early; `undefined` where it cannot be. */
   streamClosing(request: z.infer<Operation['body']>): StreamClosing | undefined;
 }
 
@@ -118,8 +128,24 @@ export interface Dialect<Operation extends ModelOperation = ModelOperation> exte
   effortAsked(request: z.infer<Operation['body']>): Effort | undefined;
   /** Whether the request switches thinking off, whichever levels of effort its model has; absent where none can. */
   thinksNot?(request: z.infer<Operation['body']>): boolean;
+  /**
+   * What a whole answer used that its vendor may not report, counted in the request and in the parsed answer (`undefined`
+   * where that was not read). Nothing else is billed by a vendor that reports nothing; absent where nothing is known then.
+   */
+  counted?(request: z.infer<Operation['body']>, answer: unknown): BilledUses;
   /** The event with which a stream ends that broke off; `last` is the last event before it, parsed. */
   streamError(error: ErrorWords, last: Readonly<Record<string, unknown>> | null): string;
+}
+
+/** Whether the answer may take as long to pass as its caller takes to read it. */
+export function mayStream(form: Pick<VendorForm, 'answerForm'>, request: ModelRequest): boolean {
+  return request.stream === true || hasUncountedOutput(form, request);
+}
+
+/** Whether the output is pictures or sound, whose tokens cannot be counted here. */
+export function hasUncountedOutput({ answerForm }: Pick<VendorForm, 'answerForm'>, request: ModelRequest): boolean {
+  const form = answerForm?.(request);
+  return form === 'large' || form === 'bytes';
 }
 
 /** The form in which the vendor is asked. */

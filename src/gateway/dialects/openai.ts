@@ -2,6 +2,7 @@
  * What the endpoints of OpenAI have in common, at OpenAI and at vendors that are compatible with it: address, key, user
  * and the body of an error.
  */
+import { serializeEvent } from '../../vendors/event-blocks.ts';
 import type { ErrorWords, ModelRequest, VendorAddress } from './dialect.ts';
 import { googleOpenAiRoot } from './google.ts';
 
@@ -15,6 +16,20 @@ export function openAiEndpoint<Endpoint extends string>(endpoint: Endpoint) {
     userOf: ({ user }: ModelRequest) => user ?? undefined,
     errorBody: openAiError,
   };
+}
+
+/**
+ * Whether a vendor has OpenAI's endpoints besides those that all compatible vendors have. Anthropic has none of them
+ * (platform.claude.com/docs/en/api/openai-sdk); Google's compatible endpoint has chat, embeddings, images, batches and models
+ * (ai.google.dev/gemini-api/docs/openai). What an operator registered is taken to have them.
+ */
+export function isBesideChat(provider: string): boolean {
+  return provider !== 'anthropic' && provider !== 'google';
+}
+
+/** The event with which a stream ends that broke off: SDKs throw it. */
+export function openAiStreamError(error: ErrorWords): string {
+  return serializeEvent({ data: JSON.stringify(openAiError(error)) });
 }
 
 export function openAiError({ status, message, type, code, param, requiredScope }: ErrorWords): object {

@@ -1,0 +1,30 @@
+/**
+ * The usage of an answer whose vendor reports none, or not all of it: what can be counted here is usage where the price
+ * charges for it.
+ */
+import type { BilledUses } from '../domain/bound.ts';
+import type { ResolvedPrice } from '../domain/pricing.ts';
+import { NO_USAGE } from '../domain/usage.ts';
+import type { Outcome } from '../metering/end-service-call.ts';
+import { IMPLAUSIBLE } from '../vendors/usage.ts';
+
+const COUNTS = ['images', 'characters', 'audioSeconds'] as const;
+
+/**
+ * The usage with what was counted. Where the vendor reports nothing, it is known only if the price charges for nothing
+ * else: a model that is billed by tokens has not used none because it does not report them.
+ */
+export function withCounted(usage: Outcome['usage'], price: ResolvedPrice, counted: BilledUses): Outcome['usage'] {
+  if (!price.available || usage === IMPLAUSIBLE) return usage;
+  const { rates } = price.card;
+  const charged = COUNTS.filter(
+    (name) => counted[name] !== undefined && rates.some(({ component }) => component === name),
+  );
+  const isAll = rates.every(
+    ({ component, nanoUsdPerMillion }) =>
+      charged.some((name) => name === component) || BigInt(nanoUsdPerMillion) === 0n,
+  );
+  if (usage === null && !isAll) return null;
+  const added = charged.filter((name) => !usage?.[name]).map((name) => [name, counted[name]]);
+  return { ...NO_USAGE, ...usage, ...Object.fromEntries(added) };
+}

@@ -1,0 +1,41 @@
+/**
+ * The dialects of `POST /v1/images/generations` and `POST /v1/images/edits`: no effort, and no output that could be
+ * bounded. Where the vendor reports no tokens, the images of the answer are counted.
+ */
+import { modelOperations } from '../../contract/gateway/operations.ts';
+import type { BilledUses } from '../../domain/bound.ts';
+import { type Fields, fieldsOf, isFields, listOf } from '../../vendors/usage/figures.ts';
+import type { Dialect } from './dialect.ts';
+import { isBesideChat, openAiEndpoint, openAiStreamError } from './openai.ts';
+
+const shared = {
+  alternative: null,
+  sessionFields: null,
+  effortAsked: () => undefined,
+  vendorBody: <Request extends object>(request: Request, { model }: { model: string }) => ({ ...request, model }),
+  answerForm: () => 'large' as const,
+  counted: (_request: unknown, answer: unknown) => imagesIn(fieldsOf(answer)),
+  streamTransform: () => undefined,
+  streamError: openAiStreamError,
+  streamClosing: () => undefined,
+};
+
+export const imageGenerations: Dialect<typeof modelOperations.createImage> = {
+  operation: modelOperations.createImage,
+  ...openAiEndpoint('images/generations'),
+  ...shared,
+  // Source: ai.google.dev/gemini-api/docs/openai, "Generate an image"; it has no edits.
+  isOfferedBy: (provider) => provider !== 'anthropic',
+};
+
+export const imageEdits: Dialect<typeof modelOperations.createImageEdit> = {
+  operation: modelOperations.createImageEdit,
+  ...openAiEndpoint('images/edits'),
+  ...shared,
+  isOfferedBy: isBesideChat,
+};
+
+/** The images of an answer. Only an answer with images says how many there are. */
+function imagesIn({ data }: Fields): BilledUses {
+  return Array.isArray(data) ? { images: listOf(data).filter(isFields).length } : {};
+}

@@ -1,0 +1,38 @@
+/**
+ * The dialects of `POST /v1/audio/transcriptions` and `POST /v1/audio/translations`: forms with a recording, answered as
+ * JSON, as plain text, or with events. JSON and events report usage, or say how long the recording is.
+ */
+import { modelOperations } from '../../contract/gateway/operations.ts';
+import type { BilledUses } from '../../domain/bound.ts';
+import { audioSecondsOf, fieldsOf } from '../../vendors/usage/figures.ts';
+import type { Dialect } from './dialect.ts';
+import { isBesideChat, openAiEndpoint, openAiStreamError } from './openai.ts';
+
+/** Formats that are no JSON. Source: OpenAI's API reference, `response_format` of transcriptions. */
+const PLAIN = new Set(['text', 'srt', 'vtt']);
+
+const shared = {
+  isOfferedBy: isBesideChat,
+  alternative: null,
+  sessionFields: null,
+  effortAsked: () => undefined,
+  vendorBody: <Request extends object>(request: Request, { model }: { model: string }) => ({ ...request, model }),
+  answerForm: ({ response_format: format }: { response_format?: string | undefined }) =>
+    format !== undefined && PLAIN.has(format) ? ('text' as const) : ('json' as const),
+  counted: (_request: unknown, answer: unknown): BilledUses => audioSecondsOf(fieldsOf(answer).duration),
+  streamTransform: () => undefined,
+  streamError: openAiStreamError,
+  streamClosing: () => undefined,
+};
+
+export const transcriptions: Dialect<typeof modelOperations.createTranscription> = {
+  operation: modelOperations.createTranscription,
+  ...openAiEndpoint('audio/transcriptions'),
+  ...shared,
+};
+
+export const translations: Dialect<typeof modelOperations.createTranslation> = {
+  operation: modelOperations.createTranslation,
+  ...openAiEndpoint('audio/translations'),
+  ...shared,
+};

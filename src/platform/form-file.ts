@@ -1,0 +1,15 @@
+/**
+ * A file of a form, as a field of its request. Its content stays in the body (form-body.ts).
+ */
+export interface FormFile {
+  fileName: string;
+  contentType: string;
+  bytes: number;
+  /** The first bytes, which tell what it is. */
+  head: Uint8Array;
+}
+
+/** No JSON and no text of a form can look like one. */
+export function isFormFile(value: unknown): value is FormFile {
+  return typeof value === 'object' && value !== null && 'head' in value && value.head instanceof Uint8Array;
+}

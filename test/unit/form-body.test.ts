@@ -1,0 +1,117 @@
+/**
+ * The fields of a form are read as vendors' clients write them, and a changed form differs in the changed fields alone.
+ */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { readFormBody } from '../../src/platform/form-body.ts';
+import { boundaryOf } from '../../src/platform/multipart.ts';
+
+const BYTES_MAX = 1024 * 1024;
+
+async function read(form: FormData, bytesMax = BYTES_MAX) {
+  const request = new Request('https://example.com', { method: 'POST', body: form });
+  return readFormBody(request, boundaryOf(request.headers.get('Content-Type') ?? '') ?? '', bytesMax);
+}
+
+async function whole(form: FormData) {
+  const result = await read(form);
+  if (!result.ok) throw new Error('the form is whole');
+  return result;
+}
+
+function formOf(fields: readonly (readonly [string, string | File])[]): FormData {
+  const form = new FormData();
+  for (const [name, value] of fields) form.append(name, value);
+  return form;
+}
+
+async function entriesOf(bytes: Uint8Array, contentType: string) {
+  const form = await new Response(new Uint8Array(bytes), { headers: { 'content-type': contentType } }).formData();
+  return Promise.all(
+    [...form].map(async ([name, value]) => [name, value instanceof File ? await value.text() : value] as const),
+  );
+}
+
+describe('the fields of a form', () => {
+  test('are text, lists, objects and files', async () => {
+    const file = new File(['12345'], 'a.wav', { type: 'audio/wav' });
+    const { fields } = await whole(
+      formOf([
+        ['model', 'whisper-1'],
+        ['tags[]', 'web'],
+        ['names', 'a'],
+        ['names', 'b'],
+        ['customer[customerId]', 'alice'],
+        ['customer[customerName]', 'Alice'],
+        ['__proto__[x]', 'y'],
+        ['file', file],
+        ['image[]', file],
+      ]),
+    );
+    const asRead = { fileName: 'a.wav', contentType: 'audio/wav', bytes: 5, head: new TextEncoder().encode('12345') };
+    expect(Object.entries(fields)).toEqual([
+      ['model', 'whisper-1'],
+      ['tags', ['web']],
+      ['names', ['a', 'b']],
+      ['customer', { customerId: 'alice', customerName: 'Alice' }],
+      ['__proto__', { x: 'y' }],
+      ['file', asRead],
+      ['image', [asRead]],
+    ]);
+    expect(Object.getPrototypeOf(fields)).toBe(Object.prototype);
+  });
+
+  test('of a form without an end, without names or with too many bytes are refused', async () => {
+    const headers = { 'Content-Type': 'multipart/form-data; boundary=b' };
+    const send = (body: string, bytesMax = BYTES_MAX) =>
+      readFormBody(new Request('https://example.com', { method: 'POST', headers, body }), 'b', bytesMax);
+    const part = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\nx\r\n';
+    expect(await send(part)).toMatchObject({ ok: false, broken: 'form', path: 'body' });
+    expect(await send('--b\r\n\r\nx\r\n--b--')).toMatchObject({ ok: false, rule: 'must have a name for each part' });
+    expect(await send(`${part}--b--`, 20)).toEqual({ ok: false, broken: 'bytes' });
+    expect(await send(`${part}--b--`)).toMatchObject({ ok: true, fields: { a: 'x' } });
+  });
+});
+
+describe('a changed form', () => {
+  const name = fc.constantFrom('model', 'tags[]', 'tags', 'customer[customerId]', 'file', 'x[]', 'x');
+  const field = fc.record({
+    name,
+    content: fc.string({ unit: fc.constantFrom('a', '\r\n', '--', 'é', '\0'), maxLength: 20 }),
+    isFile: fc.boolean(),
+  });
+
+  test('is the form without what was left out, with the new model in its place, and all else in order', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(field, { maxLength: 8 }), async (fields) => {
+        const { fields: before, body } = await whole(
+          formOf(fields.map(({ name, content, isFile }) => [name, isFile ? new File([content], 'f') : content])),
+        );
+        const { tags: _tags, customer: _customer, ...after } = before;
+        const changed = body.changed(before, { ...after, model: 'new' });
+        const base = ({ name }: { name: string }) => name.split('[')[0];
+        const left = fields.filter((one) => !['tags', 'customer'].includes(base(one) ?? ''));
+        const first = left.findIndex((one) => one.name === 'model');
+        const expected = left
+          .filter((one, at) => one.name !== 'model' || at === first)
+          .map((one): [string, string] => [one.name, one.name === 'model' ? 'new' : one.content]);
+        if (first < 0) expected.push(['model', 'new']);
+        expect(await entriesOf(changed, body.contentType)).toEqual(expected);
+      }),
+    );
+  });
+
+  test('has the same hash of its files whatever else differs, and another if a file does', async () => {
+    const hashOf = async (model: string, content: string) =>
+      (
+        await whole(
+          formOf([
+            ['model', model],
+            ['file', new File([content], 'f')],
+          ]),
+        )
+      ).body.filesHash();
+    expect(await hashOf('a', 'x')).toBe(await hashOf('b', 'x'));
+    expect(await hashOf('a', 'x')).not.toBe(await hashOf('a', 'y'));
+  });
+});
