@@ -4,6 +4,7 @@
  */
 import { ErrorEnvelope } from '../../src/contract/envelope.ts';
 import { AnthropicError, GatewayError, GoogleError } from '../../src/contract/gateway/answers.ts';
+import { GATEWAY_HEADERS } from '../../src/contract/gateway/labels.ts';
 import { FullResolution, LightResolution, LookupError } from '../../src/contract/model-lookup.ts';
 import { type Operation, operations, responseSchema } from '../../src/contract/operations.ts';
 import type { FuzzRequest } from './requests.ts';
@@ -33,8 +34,9 @@ export function faultOf(request: FuzzRequest, answer: FuzzAnswer): string | null
   return envelopeFault(request, answer);
 }
 
-export function isRefusal({ status }: FuzzAnswer): boolean {
-  return status >= 400;
+/** Whether nothing may have changed. An error that names its call is a vendor's or a denial, and on record. */
+export function isRefusal({ status, headers }: FuzzAnswer): boolean {
+  return status >= 400 && headers[GATEWAY_HEADERS.callId] === undefined;
 }
 
 /** What is no route below these is answered in the form of a vendor's client. */
