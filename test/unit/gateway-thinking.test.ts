@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { withBounds } from '../../src/gateway/admission.ts';
 import { chatCompletions } from '../../src/gateway/dialects/chat-completions.ts';
 import type { Dialect, ModelRequest } from '../../src/gateway/dialects/dialect.ts';
-import { generateContent } from '../../src/gateway/dialects/generate-content.ts';
+import { generateContent, streamGenerateContent } from '../../src/gateway/dialects/generate-content.ts';
 import { messages } from '../../src/gateway/dialects/messages.ts';
 import { ceilingOf, chooseEffort } from '../../src/vendors/effort.ts';
 
@@ -123,17 +123,17 @@ describe('a stream that credit pays for', () => {
       { efforts: LEVELS },
       true,
     ],
-    ['of content', generateContent, content, { efforts: LEVELS }, false],
+    ['of content', streamGenerateContent, content, { efforts: LEVELS }, false],
     [
       'of content without a budget',
-      generateContent,
+      streamGenerateContent,
       { ...content, ...thinkingConfig({ thinkingBudget: 0 }) },
       {},
       true,
     ],
     [
       'of content at a level that its model lacks',
-      generateContent,
+      streamGenerateContent,
       { ...content, ...thinkingConfig({ thinkingLevel: 'NONE' }) },
       { efforts: LEVELS },
       false,
