@@ -18,13 +18,14 @@ too, and registers it for the demo organization.
   --help     this text
 
 What it answers:
-  OpenAI      /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/models, /v1/files, /v1/batches,
+  OpenAI      /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/models, /v1/files, /v1/uploads, /v1/batches,
               /v1/completions, /v1/moderations, /v1/images/generations, /v1/images/edits, /v1/audio/speech,
               /v1/audio/transcriptions, /v1/audio/translations
   Anthropic   /v1/messages, /v1/messages/count_tokens, /v1/models, and OpenAI's form of a chat completion
   Google      /v1beta/models/{model}:generateContent, :streamGenerateContent, :countTokens, :embedContent,
               :batchEmbedContents, /v1beta/models, all of them under /v1 too, and under /v1beta/openai
               chat/completions, embeddings, models
+  Jina        /v1/rerank
 
 A prompt whose first line is made of these words asks for more than an answer in prose:
   error 429   that status, as the vendor words it; any from 400 to 599

@@ -1,10 +1,10 @@
 /**
- * Files and batches: requests are passed to the organization's vendor `openai` with its key, and answers are passed
- * back.
+ * What the organization's vendor `openai` keeps: files, uploads, batches and responses. Requests are passed to it with
+ * its key, and answers are passed back.
  *
  * Of the vendor's headers those are passed that describe the body, and those that every answer passes
- * (`passed-headers.ts`). The content of a file is streamed, so its size does not matter. An upload is checked on its way
- * (`batches/upload.ts`).
+ * (`passed-headers.ts`). The content of a file is streamed, so its size does not matter. A form passes while it is
+ * uploaded (`form-upload.ts`).
  */
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import type { Caller } from '../metering/caller.ts';
@@ -15,10 +15,10 @@ import { withVendorHeaders } from './passed-headers.ts';
 import { vendorKeyOf } from './vendor-key.ts';
 import { picked, readResult, requestIdOf } from './vendor-result.ts';
 
-/** The vendor that keeps files and runs batches. */
+/** The vendor that keeps files and responses, and runs batches. */
 export const BATCH_VENDOR = 'openai';
 
-/** Ids of files and batches; nothing else may become part of a path. */
+/** Ids of what the vendor keeps; nothing else may become part of a path. */
 export const VENDOR_ID = /^[\w-][\w.-]{0,149}$/;
 
 export interface PassedRequest {
@@ -28,7 +28,7 @@ export interface PassedRequest {
   contentType?: string | undefined;
   /** Headers of the caller that pass. */
   headers?: Readonly<Record<string, string>>;
-  body?: ReadableStream<Uint8Array> | string | undefined;
+  body?: ReadableStream<Uint8Array> | Uint8Array | string | undefined;
   /** A shorter limit than a model has. */
   timeoutMsMax?: number;
   /** Gives the request up. */
@@ -75,7 +75,7 @@ export async function accessVendor(caller: Caller): Promise<VendorAccess | null>
 }
 
 export function noVendor(): WholeAnswer {
-  const message = `the organization has no credentials for the vendor "${BATCH_VENDOR}", which files and batches are at`;
+  const message = `the organization has no credentials for the vendor "${BATCH_VENDOR}", which keeps files, batches and responses`;
   return refusalAnswer(refuseCall('VENDOR_NOT_CONFIGURED', message).refusal);
 }
 

@@ -4,6 +4,7 @@
  */
 import { Hono } from 'hono';
 import { cors } from 'hono/cors';
+import type { z } from 'zod';
 import { CORRELATION_HEADER, REPLAY_HEADER } from '../contract/envelope.ts';
 import { type Refusal, type Result, refuse } from '../contract/errors.ts';
 import { ANTHROPIC_VERSION_HEADER, type ErrorForm, errorFormAt } from '../contract/gateway/answers.ts';
@@ -24,10 +25,11 @@ import { DIALECTS } from '../gateway/dialects/dialects.ts';
 import { googleError } from '../gateway/dialects/google.ts';
 import { openAiError } from '../gateway/dialects/openai.ts';
 import { refusalAnswer } from '../gateway/error-envelope.ts';
-import { headerLabels } from '../gateway/identify.ts';
+import { passForm, WholeForm } from '../gateway/form-upload.ts';
+import { headerLabels, withoutOwnFields } from '../gateway/identify.ts';
 import { LIFECYCLE_HEADERS } from '../gateway/lifecycle-headers.ts';
 import { listModels, retrieveModel } from '../gateway/list-models.ts';
-import { passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
+import { type PassedRequest, passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
 import { headersToVendor } from '../gateway/passed-headers.ts';
 import { closedField } from '../gateway/session-rules.ts';
 import type { ApiStyle, SessionCredential } from '../middleware/check-request.ts';
@@ -71,7 +73,9 @@ export function gateway(): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   app.onError((error, c) => respond(c, refusalAnswer(refusalOf(c, error), errorBodyOf(c))));
   mountModels(app);
+  mountResponses(app);
   mountFiles(app);
+  mountUploads(app);
   mountBatches(app);
   mountMethodNotAllowed(app, Object.values<GatewayOperation>(gatewayOperations), STYLE);
   return app;
@@ -136,6 +140,14 @@ function modelInPath(c: AppContext): string {
   return (c.req.param('model') ?? '').replace(/:\w+$/, '');
 }
 
+/** What becomes of a response that is kept; `createResponse` is a model's. */
+function mountResponses(app: Hono<AppEnv>): void {
+  pass(app, gatewayOperations.retrieveResponse, (id) => `responses/${id}`);
+  pass(app, gatewayOperations.deleteResponse, (id) => `responses/${id}`);
+  pass(app, gatewayOperations.cancelResponse, (id) => `responses/${id}/cancel`);
+  pass(app, gatewayOperations.listInputItems, (id) => `responses/${id}/input_items`);
+}
+
 function mountFiles(app: Hono<AppEnv>): void {
   mount(app, gatewayOperations.uploadFile, (c, { body }) =>
     uploadFile(callerOf(c), body, toVendorOf(c), c.get('correlationId')),
@@ -144,6 +156,19 @@ function mountFiles(app: Hono<AppEnv>): void {
   pass(app, gatewayOperations.retrieveFile, (id) => `files/${id}`);
   pass(app, gatewayOperations.deleteFile, (id) => `files/${id}`);
   pass(app, gatewayOperations.readFileContent, (id) => `files/${id}/content`);
+}
+
+function mountUploads(app: Hono<AppEnv>): void {
+  passJson(app, gatewayOperations.createUpload, () => 'uploads');
+  mount(app, gatewayOperations.addUploadPart, async (c, { body }) => {
+    const id = c.req.param('id') ?? '';
+    if (!VENDOR_ID.test(id)) return notFound();
+    const checkOf = (boundary: string) => new WholeForm(boundary);
+    const passed = { path: `uploads/${id}/parts`, headers: toVendorOf(c), checkOf };
+    return passForm(callerOf(c), body, passed, c.get('correlationId'));
+  });
+  passJson(app, gatewayOperations.completeUpload, (id) => `uploads/${id}/complete`);
+  pass(app, gatewayOperations.cancelUpload, (id) => `uploads/${id}/cancel`);
 }
 
 function mountBatches(app: Hono<AppEnv>): void {
@@ -165,13 +190,29 @@ function mountBatches(app: Hono<AppEnv>): void {
 
 /** Passes a request to the vendor unchanged, with its query. */
 function pass(app: Hono<AppEnv>, operation: GatewayOperation, path: (id: string) => string): void {
-  mount(app, operation, async (c) => {
-    const id = c.req.param('id') ?? 'none';
-    if (!VENDOR_ID.test(id)) return notFound();
-    const address = path(id) + new URL(c.req.url).search;
-    const passed = { method: operation.method, path: address, headers: toVendorOf(c) };
-    return passThrough(callerOf(c), passed, c.get('correlationId'));
+  mount(app, operation, (c) => passTo(c, operation, path));
+}
+
+/** Passes a request with JSON. */
+function passJson(app: Hono<AppEnv>, operation: JsonOperation, path: (id: string) => string): void {
+  mount(app, operation, (c, { body, text }) => {
+    const json = text.changed(body, withoutOwnFields(body));
+    return passTo(c, operation, path, { body: json, contentType: 'application/json' });
   });
+}
+
+type JsonOperation = GatewayOperation & { body: z.ZodType<Record<string, unknown>> };
+
+async function passTo(
+  c: AppContext,
+  { method }: GatewayOperation,
+  path: (id: string) => string,
+  json?: Pick<PassedRequest, 'body' | 'contentType'>,
+): Promise<GatewayAnswer> {
+  const id = c.req.param('id') ?? 'none';
+  if (!VENDOR_ID.test(id)) return notFound();
+  const address = path(id) + new URL(c.req.url).search;
+  return passThrough(callerOf(c), { method, path: address, headers: toVendorOf(c), ...json }, c.get('correlationId'));
 }
 
 /** Google's SDK asks for the first version by default, which has the same forms. */
@@ -225,5 +266,5 @@ function toVendorOf(c: AppContext): Record<string, string> {
 }
 
 function notFound(): GatewayAnswer {
-  return refusalAnswer(refuse('NOT_FOUND', 'no file or batch with this id').refusal);
+  return refusalAnswer(refuse('NOT_FOUND', 'nothing has this id').refusal);
 }

@@ -3,8 +3,6 @@
  * and its response matches the OpenAPI document.
  */
 import { execFile } from 'node:child_process';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
@@ -14,63 +12,24 @@ import { gatewayOperations } from '../../src/contract/gateway/operations.ts';
 import { openApiDocument } from '../../src/contract/openapi/document.ts';
 import type { AnswerObject, OpenApiDocument, OpenApiOperation } from '../../src/contract/openapi/types.ts';
 import { brokenRules } from '../support/json-schema.ts';
-import { type FakeVendor, startVendor } from '../support/vendor.ts';
 import { type LocalServer, newState, startLocal } from './local-server.ts';
 
 const OPERATOR_TOKEN = 'examples-operator-token-of-32-characters-or-more';
 const DEMO_API_KEY = `utk-${'E'.repeat(43)}`;
 
 let server: LocalServer;
-let vendor: FakeVendor;
-let trial: TrialVendor;
-let completed: Server;
+let vendor: TrialVendor;
 let document: OpenApiDocument;
 
 beforeAll(async () => {
   const state = newState({ OPERATOR_TOKEN, DEMO_API_KEY, CONFIG_TTL_MS: '50' });
-  [server, vendor, trial] = await Promise.all([
-    state.then((fresh) => startLocal(fresh)),
-    startVendor(),
-    startTrialVendor({ port: 0 }),
-  ]);
+  [server, vendor] = await Promise.all([state.then((fresh) => startLocal(fresh)), startTrialVendor({ port: 0 })]);
   document = (await (await fetch(`${server.url}/openapi.json`)).json()) as OpenApiDocument;
 });
 afterAll(async () => {
   await server?.stop();
-  completed?.close();
-  await vendor?.close();
-  await trial?.stop();
+  await vendor?.stop();
 });
-
-/** What the fake vendor does not answer, and the vendor for trying out does. */
-const AT_TRIAL = /^\/v1\/(?:completions|moderations|images\/|audio\/)/;
-
-/** The fake vendor, with the lists and the cancellation that it does not know. */
-async function withLists(): Promise<string> {
-  completed = createServer(async (request, response) => {
-    const { method = 'GET', url = '' } = request;
-    const send = (status: number, type: string, body: string | Buffer) =>
-      response.writeHead(status, { 'Content-Type': type }).end(body);
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const batch = /^\/v1\/batches\/([^/]+)\/cancel$/.exec(url)?.[1];
-    if (batch)
-      return send(200, 'application/json', JSON.stringify({ id: batch, object: 'batch', status: 'cancelling' }));
-    if (method === 'GET' && /^\/v1\/(files|batches)$/.test(url))
-      return send(200, 'application/json', '{"object":"list","data":[],"has_more":false}');
-    const names = ['authorization', 'x-api-key', 'x-goog-api-key', 'content-type'];
-    const sent = names.map((name) => [name, request.headers[name]] as const);
-    const headers = Object.fromEntries(sent.filter((pair): pair is [string, string] => pair[1] !== undefined));
-    const answer = await fetch((AT_TRIAL.test(url) ? trial : vendor).url + url, {
-      method,
-      headers,
-      ...(chunks.length > 0 && { body: Buffer.concat(chunks) }),
-    });
-    send(answer.status, answer.headers.get('content-type') ?? '', Buffer.from(await answer.arrayBuffer()));
-  });
-  await new Promise<void>((resolve) => completed.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(completed.address() as AddressInfo).port}`;
-}
 
 function operationOf(id: string): OpenApiOperation {
   const found = Object.values(document.paths)
@@ -137,12 +96,11 @@ describe('the example of', () => {
 
 describe('with a vendor, the example of', () => {
   beforeAll(async () => {
-    const url = await withLists();
     for (const provider of ['openai', 'anthropic', 'google']) {
       const params = { org: DEMO_ORGANIZATION_ID, provider };
       const body = {
         apiKey: 'sk-of-a-vendor-in-this-test',
-        baseUrl: `${url}/${provider === 'google' ? 'v1beta' : 'v1'}`,
+        baseUrl: `${vendor.url}/${provider === 'google' ? 'v1beta' : 'v1'}`,
       };
       expect((await server.operator.send('setVendor', { params, body })).status).toBe(200);
     }

@@ -5,7 +5,7 @@
  */
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { FILE_BODY_BYTES_MAX } from '../../src/contract/gateway/requests.ts';
+import { FILE_BODY_BYTES_MAX, PART_BODY_BYTES_MAX } from '../../src/contract/gateway/requests.ts';
 import type { Tenant } from '../support/api.ts';
 import { BASE_URL, newTenant } from '../support/gateway.ts';
 import { operator, worker } from '../support/worker.ts';
@@ -31,7 +31,8 @@ beforeEach(() => {
   got = null;
   vi.mocked(globalThis.fetch).mockImplementation(async (url, init) => {
     const { method, headers, body, signal } = init as unknown as Passed;
-    expect([String(url), method]).toEqual([`${BASE_URL}/files`, 'POST']);
+    expect(method).toBe('POST');
+    expect([`${BASE_URL}/files`, `${BASE_URL}/uploads/upload_1/parts`]).toContain(String(url));
     const parts: Uint8Array[] = [];
     const reader = body.getReader();
     // As a connection does that is closed.
@@ -75,7 +76,13 @@ async function formOf(file: string | Uint8Array<ArrayBuffer>, purpose = 'batch',
 }
 
 /** Uploads the form in chunks that are cut at the numbers, with or without a declared length. */
-async function upload({ type, bytes }: Form, cuts: readonly number[] = [], declares = true, { key } = tenant) {
+async function upload(
+  { type, bytes }: Form,
+  cuts: readonly number[] = [],
+  declares = true,
+  { key } = tenant,
+  path = '/v1/files',
+) {
   const { readable, writable } = declares ? new FixedLengthStream(bytes.length) : new IdentityTransformStream();
   const ends = [...new Set(cuts.map((cut) => cut % bytes.length)), bytes.length].sort((a, b) => a - b);
   const sent = (async () => {
@@ -86,7 +93,7 @@ async function upload({ type, bytes }: Form, cuts: readonly number[] = [], decla
     }
     await writer.close();
   })().catch(() => undefined);
-  const response = await worker.fetch('https://callmeter.test/v1/files', {
+  const response = await worker.fetch(`https://callmeter.test${path}`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': type },
     body: readable,
@@ -399,5 +406,39 @@ describe('a form', () => {
       headers: { Authorization: `Bearer ${tenant.key}`, 'Content-Type': 'multipart/form-data; boundary=b' },
     });
     expect(response.status).toBe(400);
+  });
+});
+
+describe('a part of an upload', () => {
+  const PARTS = '/v1/uploads/upload_1/parts';
+
+  test('reaches the vendor byte for byte, however it is cut, and its lines are not looked at', async () => {
+    for (const file of [crypto.getRandomValues(new Uint8Array(60_000)), '{"custom_id":']) {
+      const form = await formOf(file);
+      for (const declares of [true, false]) {
+        expect(await upload(form, [1, 200, 30_000], declares, tenant, PARTS)).toEqual({ status: 200 });
+        expect(got).toEqual({ ...form, ended: true });
+      }
+    }
+  });
+
+  test('without the end of its form is refused, and the vendor does not get an end', async () => {
+    const { type, bytes } = await formOf('x');
+    const form = { type, bytes: bytes.slice(0, -10) };
+    for (const declares of [true, false]) {
+      expect(await upload(form, [], declares, tenant, PARTS)).toEqual(
+        broken('the form must end with its boundary', null),
+      );
+      expect(got?.ended).toBe(false);
+    }
+  });
+
+  test('of more than 64 MiB is refused, before it is read where it declares that', async () => {
+    const larger = { type: 'multipart/form-data; boundary=b', bytes: new Uint8Array(PART_BODY_BYTES_MAX + 1) };
+    const tooLarge = { status: 413, error: expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE' }) };
+    expect(await upload(larger, [], true, tenant, PARTS)).toEqual(tooLarge);
+    expect(got).toBeNull();
+    expect(await upload(larger, [], false, tenant, PARTS)).toEqual(tooLarge);
+    expect(got?.ended).not.toBe(true);
   });
 });

@@ -3,6 +3,7 @@
  */
 import { type Fields, fieldsOf } from '../../vendors/usage/figures.ts';
 import { newId, nowSeconds } from './dialect.ts';
+import { remember } from './remember.ts';
 
 interface StoredFile {
   name: string;
@@ -46,7 +47,12 @@ export class Batches {
       .catch(() => null);
     const file = form?.get('file');
     if (!form || !file || typeof file === 'string') return null;
-    return this.#file(this.#store(file.name, String(form.get('purpose') ?? 'batch'), await file.text()));
+    return this.store(file.name, String(form.get('purpose') ?? 'batch'), await file.text());
+  }
+
+  /** Keeps a file. */
+  store(name: string, purpose: string, content: string): Fields {
+    return this.#file(this.#store(name, purpose, content));
   }
 
   listFiles(): Fields {
@@ -162,10 +168,4 @@ function parsed(line: string): unknown {
   } catch {
     return null;
   }
-}
-
-function remember<Value>(map: Map<string, Value>, id: string, value: Value, max: number): void {
-  map.set(id, value);
-  const [oldest] = map.keys();
-  if (map.size > max && oldest !== undefined) map.delete(oldest);
 }

@@ -1,5 +1,6 @@
 /**
- * OpenAI's responses. The vendor for trying out remembers none: a conversation stands in `input`.
+ * OpenAI's responses. The vendor for trying out keeps them (`stored-responses.ts`), but does not go on from one: a
+ * conversation stands in `input`.
  */
 import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
 import { type Dialect, type Frame, newId, nowSeconds, wrong } from './dialect.ts';

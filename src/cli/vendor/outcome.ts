@@ -13,7 +13,7 @@ export interface Told {
 
 export type Outcome =
   | { kind: 'json'; body: unknown; words?: Words; told?: Told }
-  | { kind: 'events'; form: 'sse' | 'array'; frames: Frame[]; words: Words; told: Told }
+  | { kind: 'events'; form: 'sse' | 'array'; frames: Frame[]; words: Words; told?: Told }
   | { kind: 'file'; content: string | Buffer; type?: string; words?: Words; told?: Told }
   | Refusal;
 

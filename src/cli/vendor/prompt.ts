@@ -41,6 +41,8 @@ export interface Words {
   tool: boolean;
 }
 
+export const NO_WORDS: Words = { status: null, slow: false, cut: false, long: false, tool: false };
+
 const WORDS_LINE = /^\s*(?:(?:error [45]\d\d|slow|cut|long|tool)(?:[\s,.]+|$))+$/i;
 
 /** The words count where the first line of the last message has nothing else. */

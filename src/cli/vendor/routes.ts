@@ -15,8 +15,11 @@ import { chatOf } from './openai-chat.ts';
 import { COMPLETIONS } from './openai-completions.ts';
 import { RESPONSES } from './openai-responses.ts';
 import type { Outcome, Refusal } from './outcome.ts';
-import { wordsOf } from './prompt.ts';
+import { NO_WORDS, wordsOf } from './prompt.ts';
 import { replyTo } from './reply.ts';
+import { rerank } from './rerank.ts';
+import { StoredResponses } from './stored-responses.ts';
+import { Uploads } from './uploads.ts';
 
 export interface Received {
   method: string;
@@ -34,36 +37,97 @@ const BATCH_PATHS = ['/v1/chat/completions', '/v1/responses', '/v1/embeddings', 
 const NOT_FOUND: Refusal = { kind: 'refused', status: 404, message: 'there is nothing at this address' };
 const ASKED_FOR = 'the prompt asked for this error';
 
-/** Answers requests, and keeps their files and batches. */
+/** Answers requests, and keeps their files, batches and responses. */
 export type Router = (received: Received) => Promise<Outcome>;
+
+/** What is kept between requests. */
+interface Kept {
+  batches: Batches;
+  uploads: Uploads;
+  responses: StoredResponses;
+}
 
 export function newRouter(): Router {
   const batches = new Batches(answerLine);
+  const uploads = new Uploads((name, purpose, content) => batches.store(name, purpose, content.toString()));
+  const kept = { batches, uploads, responses: new StoredResponses() };
   return async (received) => {
     const form = errorFormOf(received);
     if (!hasKey(received)) return refused(401, 'an API key is missing; here, any text will do');
-    const { method, url } = received;
-    if (method === 'POST') {
-      if (url.pathname === '/v1/files') return upload(batches, received);
-      const cancelled = /^\/v1\/batches\/([\w-]+)\/cancel$/.exec(url.pathname)?.[1];
-      if (cancelled !== undefined) return found(batches.cancel(cancelled));
-      if (isForm(url.pathname)) {
-        const form = await formOf(received.headers['content-type'] ?? '', received.body);
-        if (!form) return refused(400, 'the body must be a form');
-        return mediaAnswer(url.pathname, form.fields, form.files) ?? NOT_FOUND;
-      }
-      const parsed = parseJsonText(received.body.toString());
-      if (!parsed.ok) return refused(400, 'the body must be JSON');
-      const body = fieldsOf(parsed.value);
-      return url.pathname === '/v1/batches' ? found(batches.create(body)) : ask(url, body);
+    switch (received.method) {
+      case 'POST':
+        return post(kept, received);
+      case 'DELETE':
+        return remove(kept, received.url);
+      case 'GET':
+        return read(kept, received.url, form);
+      default:
+        return NOT_FOUND;
     }
-    const id = idIn(url.pathname);
-    if (method === 'DELETE' && isFiles(url)) return found(batches.deleteFile(id ?? ''));
-    if (method !== 'GET') return NOT_FOUND;
-    if (isFiles(url)) return readFiles(batches, url, id);
-    if (isBatches(url)) return found(id === undefined ? batches.listBatches() : batches.readBatch(id));
-    return models(url, form);
   };
+}
+
+async function post(kept: Kept, received: Received): Promise<Outcome> {
+  const { batches, uploads, responses } = kept;
+  const { url, headers, body: bytes } = received;
+  const [noun, id = '', action] = kindOf(url);
+  const type = headers['content-type'] ?? '';
+  if (noun === 'files' && id === '') return upload(batches, received);
+  if (noun === 'uploads' && action === 'parts') return found(await uploads.add(id, type, bytes));
+  if (action === 'cancel') {
+    if (noun === 'batches') return found(batches.cancel(id));
+    return found(noun === 'uploads' ? uploads.cancel(id) : responses.read(id));
+  }
+  if (isForm(url.pathname)) {
+    const form = await formOf(type, bytes);
+    return form
+      ? (mediaAnswer(url.pathname, form.fields, form.files) ?? NOT_FOUND)
+      : refused(400, 'the body must be a form');
+  }
+  const parsed = parseJsonText(bytes.toString());
+  if (!parsed.ok) return refused(400, 'the body must be JSON');
+  const body = fieldsOf(parsed.value);
+  if (noun === 'batches') return found(batches.create(body));
+  if (noun === 'uploads' && id === '') return found(uploads.create(body));
+  if (noun === 'uploads' && action === 'complete') {
+    const completed = uploads.complete(id, body);
+    return typeof completed === 'string' ? refused(400, completed) : found(completed);
+  }
+  const outcome = ask(url, body);
+  if (noun === 'responses') keep(responses, body, outcome);
+  return outcome;
+}
+
+function keep(responses: StoredResponses, request: Fields, outcome: Outcome): void {
+  if (outcome.kind === 'json') responses.keep(request, fieldsOf(outcome.body));
+  if (outcome.kind === 'events') responses.keep(request, fieldsOf(fieldsOf(outcome.frames.at(-1)?.data).response));
+}
+
+function remove({ batches, responses }: Kept, url: URL): Outcome {
+  const [noun, id = ''] = kindOf(url);
+  if (noun === 'files') return found(batches.deleteFile(id));
+  return noun === 'responses' ? found(responses.delete(id)) : NOT_FOUND;
+}
+
+function read({ batches, responses }: Kept, url: URL, form: ErrorForm): Outcome {
+  const [noun, id, member] = kindOf(url);
+  switch (noun) {
+    case 'files':
+      return readFiles(batches, url, id);
+    case 'batches':
+      return found(id === undefined ? batches.listBatches() : batches.readBatch(id));
+    case 'responses':
+      return member === 'input_items' ? found(responses.items(id ?? '')) : readResponse(responses, url, id ?? '');
+    default:
+      return models(url, form);
+  }
+}
+
+function readResponse(responses: StoredResponses, { searchParams }: URL, id: string): Outcome {
+  if (searchParams.get('stream') !== 'true') return found(responses.read(id));
+  const after = searchParams.get('starting_after');
+  const frames = responses.events(id, after === null ? -1 : Number(after));
+  return frames === null ? NOT_FOUND : { kind: 'events', form: 'sse', frames, words: NO_WORDS };
 }
 
 /** The form in which a vendor refuses this. All three have `/v1/models`: there, the header tells. */
@@ -109,6 +173,8 @@ function ask(url: URL, body: Fields): Outcome {
       return mediaAnswer('/v1/images/generations', body, []) ?? NOT_FOUND;
     case '/v1/completions':
       return answer(COMPLETIONS, body, stream);
+    case '/v1/rerank':
+      return reranked(body);
     default:
       return mediaAnswer(url.pathname, body, []) ?? askGoogle(url, body);
   }
@@ -152,6 +218,15 @@ function embedded(made: Embedded, model: unknown): Outcome {
   return { kind: 'json', body: made.body, words, told };
 }
 
+function reranked(body: Fields): Outcome {
+  const made = rerank(body);
+  if (!made.ok) return refused(400, made.message, made.field);
+  const words = wordsOf({ by: 'user', text: made.query });
+  if (words.status !== null) return refused(words.status, ASKED_FOR);
+  const told = { model: made.model, inputTokens: made.inputTokens, outputTokens: 0 };
+  return { kind: 'json', body: made.body, words, told };
+}
+
 /** A line of a batch: the same as a plain request. */
 function answerLine(path: string, body: Fields): { status: number; body: unknown } {
   const { stream: _stream, ...plain } = body;
@@ -161,9 +236,10 @@ function answerLine(path: string, body: Fields): { status: number; body: unknown
   return { status, body: failureBody('openai', status, message, field) };
 }
 
-const isFiles = ({ pathname }: URL) => /^\/v1\/files(?:\/|$)/.test(pathname);
-const isBatches = ({ pathname }: URL) => /^\/v1\/batches(?:\/|$)/.test(pathname);
-const idIn = (pathname: string) => /^\/v1\/(?:files|batches)\/([\w-]+)/.exec(pathname)?.[1];
+/** The kind of a thing that is kept, its id, and what is asked of it. */
+function kindOf({ pathname }: URL): (string | undefined)[] {
+  return /^\/v1\/(files|batches|uploads|responses)(?:\/([\w-]+)(?:\/(\w+))?)?$/.exec(pathname)?.slice(1) ?? [];
+}
 
 async function upload(batches: Batches, { headers, body }: Received): Promise<Outcome> {
   const uploaded = await batches.upload(headers['content-type'] ?? '', body);

@@ -8,6 +8,7 @@ import {
   BatchEmbedContentsRequest,
   BatchRequest,
   ChatCompletionRequest,
+  CompleteUploadRequest,
   CompletionRequest,
   CountTokensRequest,
   EmbedContentRequest,
@@ -16,14 +17,18 @@ import {
   GenerateContentRequest,
   ImageEditForm,
   ImageRequest,
+  InputItemsQuery,
   type LabelledFields,
   MessageRequest,
   MessageTokensRequest,
   ModerationRequest,
+  PART_BODY_BYTES_MAX,
   ResponseRequest,
+  RetrieveResponseQuery,
   SpeechRequest,
   TranscriptionForm,
   TranslationForm,
+  UploadRequest,
 } from './requests.ts';
 
 export interface GatewayOperation {
@@ -33,6 +38,7 @@ export interface GatewayOperation {
   /** Parameters as `{name}`; a model's id may contain slashes. */
   path: string;
   security: Security & { kind: 'apiKey' };
+  query?: z.ZodObject;
   body?: z.ZodType;
   /** The body is a form: with a schema its fields are read, without one it is a file that passes as it comes. */
   form?: true;
@@ -239,6 +245,40 @@ export const gatewayOperations = {
     security: invoke,
     answer: z.union([ModelObject, AnthropicModel]),
   },
+  retrieveResponse: {
+    operationId: 'retrieveResponse',
+    summary: 'One response that the vendor `openai` keeps; not metered',
+    method: 'GET',
+    path: '/v1/responses/{id}',
+    security: invoke,
+    query: RetrieveResponseQuery,
+    answer: vendorAnswer,
+  },
+  deleteResponse: {
+    operationId: 'deleteResponse',
+    summary: 'Delete a response that the vendor `openai` keeps',
+    method: 'DELETE',
+    path: '/v1/responses/{id}',
+    security: invoke,
+    answer: z.unknown().describe("The vendor's answer, which may be empty"),
+  },
+  cancelResponse: {
+    operationId: 'cancelResponse',
+    summary: 'Cancel a response that runs in the background at the vendor `openai`',
+    method: 'POST',
+    path: '/v1/responses/{id}/cancel',
+    security: invoke,
+    answer: vendorAnswer,
+  },
+  listInputItems: {
+    operationId: 'listInputItems',
+    summary: 'The input of a response that the vendor `openai` keeps',
+    method: 'GET',
+    path: '/v1/responses/{id}/input_items',
+    security: invoke,
+    query: InputItemsQuery,
+    answer: vendorAnswer,
+  },
   uploadFile: {
     operationId: 'uploadFile',
     summary:
@@ -281,6 +321,42 @@ export const gatewayOperations = {
     path: '/v1/files/{id}/content',
     security: invoke,
     answer: z.unknown().describe('The content, as the vendor has it'),
+  },
+  createUpload: {
+    operationId: 'createUpload',
+    summary: 'Begin a file at the vendor `openai` that comes in parts',
+    method: 'POST',
+    path: '/v1/uploads',
+    security: invoke,
+    body: UploadRequest,
+    answer: vendorAnswer,
+  },
+  addUploadPart: {
+    operationId: 'addUploadPart',
+    summary: 'Add a part of a file, up to 64 MiB',
+    method: 'POST',
+    path: '/v1/uploads/{id}/parts',
+    security: invoke,
+    form: true,
+    bodyBytesMax: PART_BODY_BYTES_MAX,
+    answer: vendorAnswer,
+  },
+  completeUpload: {
+    operationId: 'completeUpload',
+    summary: 'Make the file of its parts; the lines of a batch are checked when the batch begins',
+    method: 'POST',
+    path: '/v1/uploads/{id}/complete',
+    security: invoke,
+    body: CompleteUploadRequest,
+    answer: vendorAnswer,
+  },
+  cancelUpload: {
+    operationId: 'cancelUpload',
+    summary: 'Give a file up that was not complete',
+    method: 'POST',
+    path: '/v1/uploads/{id}/cancel',
+    security: invoke,
+    answer: vendorAnswer,
   },
   createBatch: {
     operationId: 'createBatch',

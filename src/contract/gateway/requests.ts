@@ -15,6 +15,8 @@ import { ownFields } from './labels.ts';
 export const GATEWAY_BODY_BYTES_MAX = 32 * 1024 * 1024;
 /** The largest file, and what its form has besides it. */
 export const FILE_BODY_BYTES_MAX = 200 * 1024 * 1024 + 64 * 1024;
+/** The largest part of an upload, and what its form has besides it (OpenAI's SDK, resources/uploads/parts: 64 MB). */
+export const PART_BODY_BYTES_MAX = 64 * 1024 * 1024 + 64 * 1024;
 /** The longest list of fallback models in one request. */
 export const FALLBACK_MODELS_MAX = 10;
 
@@ -214,4 +216,31 @@ export const BatchRequest = z.looseObject({
     .regex(/^[\w.-]{1,200}$/, 'must be the id of a file')
     .describe('The uploaded file'),
   endpoint: z.string().min(1).max(200).describe('What each line asks for'),
+});
+
+export const UploadRequest = z.looseObject({
+  filename: z.string().describe('Name of the file'),
+  purpose: z.string().describe('What the file is for'),
+  bytes: z.number().describe('Length of the whole file'),
+  mime_type: z.string().describe('Media type of the file'),
+});
+
+export const CompleteUploadRequest = z.looseObject({
+  part_ids: z.array(z.string()).min(1).describe('The parts, in the order in which they make the file'),
+});
+
+/** A parameter that passes as it came: a name may come more than once. */
+const passed = z.union([z.string(), z.array(z.string())]).optional();
+
+export const RetrieveResponseQuery = z.looseObject({
+  include: passed.describe('What the answer has besides, as the vendor names it'),
+  stream: passed.describe('`true`: the events of the response, once more'),
+  starting_after: passed.describe('With `stream`: the number of the event after which it begins'),
+});
+
+export const InputItemsQuery = z.looseObject({
+  include: passed.describe('What the items have besides, as the vendor names it'),
+  limit: passed.describe('Items of a page'),
+  order: passed.describe('`asc` or `desc`'),
+  after: passed.describe('The item after which the page begins'),
 });

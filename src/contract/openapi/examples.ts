@@ -62,6 +62,9 @@ export const VALUES = {
   REPRICING_ID: { from: 'startRepricing', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3d' },
   MIGRATION_ID: { from: 'migratePlan', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3c' },
   ESTIMATE_ID: { from: 'startCompressionJob', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3d' },
+  RESPONSE_ID: { from: 'createResponse', field: 'id', sample: 'resp_abc123' },
+  UPLOAD_ID: { from: 'createUpload', field: 'id', sample: 'upload_abc123' },
+  PART_ID: { from: 'addUploadPart', field: 'id', sample: 'part_abc123' },
   FILE_ID: { from: 'uploadFile', field: 'id', sample: 'file-abc123' },
   BATCH_ID: { from: 'createBatch', field: 'id', sample: 'batch_abc123' },
 } as const satisfies Record<string, Value>;
@@ -344,6 +347,25 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   uploadFile: {
     upload: { fields: { purpose: 'batch' }, file: { field: 'file', name: 'lines.jsonl', lines: [BATCH_LINE] } },
   },
+  retrieveResponse: { params: { id: '$RESPONSE_ID' } },
+  deleteResponse: { params: { id: '$RESPONSE_ID' } },
+  cancelResponse: { params: { id: '$RESPONSE_ID' } },
+  listInputItems: { params: { id: '$RESPONSE_ID' }, query: { limit: '10' } },
+  createUpload: {
+    body: {
+      filename: 'lines.jsonl',
+      purpose: 'batch',
+      // With the end of its line.
+      bytes: JSON.stringify(BATCH_LINE).length + 1,
+      mime_type: 'text/jsonl',
+    },
+  },
+  addUploadPart: {
+    params: { id: '$UPLOAD_ID' },
+    upload: { fields: {}, file: { field: 'data', name: 'part', lines: [BATCH_LINE] } },
+  },
+  completeUpload: { params: { id: '$UPLOAD_ID' }, body: { part_ids: ['$PART_ID'] } },
+  cancelUpload: { params: { id: '$UPLOAD_ID' } },
   listFiles: {},
   retrieveFile: { params: { id: '$FILE_ID' } },
   deleteFile: { params: { id: '$FILE_ID' } },

@@ -35,7 +35,9 @@ export function operationOf(entry: Entry, origin: string) {
   const example = EXAMPLES[id];
   const type = form ? FORM_TYPE : JSON_TYPE;
   const requestBody =
-    form && !body ? FILE_BODY : body && { required: isBodyRequired(body), content: { [type]: bodyOf(entry, body) } };
+    form && !body
+      ? formOf(entry)
+      : body && { required: isBodyRequired(body), content: { [type]: bodyOf(entry, body) } };
   return {
     operationId: id,
     summary,
@@ -61,28 +63,33 @@ function isBodyRequired(body: z.ZodType): boolean {
 
 const FORM_TYPE = 'multipart/form-data';
 
-/** The form of an uploaded file. */
-const FILE_BODY = {
-  required: true,
-  description:
-    'A form, as OpenAI takes it; it passes to the vendor byte for byte. The lines of a batch are checked on the way, and the first broken one is 400.',
-  content: {
-    [FORM_TYPE]: {
-      schema: {
-        type: 'object',
-        properties: {
-          purpose: { type: 'string', description: 'What the file is for' },
-          file: {
-            type: 'string',
-            contentMediaType: 'application/octet-stream',
-            description: 'The file: at most 200 MiB',
-          },
-        },
-        required: ['purpose', 'file'],
-      },
+/** The forms of uploads, by operation. */
+const FORMS: Partial<Record<ExampleId, { description: string; fields: Record<string, JsonSchema> }>> = {
+  uploadFile: {
+    description:
+      'A form, as OpenAI takes it; it passes to the vendor byte for byte. The lines of a batch are checked on the way, and the first broken one is 400.',
+    fields: {
+      purpose: { type: 'string', description: 'What the file is for' },
+      file: binary('The file: at most 200 MiB'),
     },
   },
+  addUploadPart: {
+    description: 'A form, as OpenAI takes it; it passes to the vendor byte for byte.',
+    fields: { data: binary('The part: at most 64 MiB') },
+  },
 };
+
+function binary(description: string): JsonSchema {
+  return { type: 'string', contentMediaType: 'application/octet-stream', description };
+}
+
+function formOf({ id }: Entry) {
+  const form = FORMS[id];
+  if (!form) throw new Error(`the form of ${id} is not described`);
+  const { description, fields: properties } = form;
+  const schema = { type: 'object', properties, required: Object.keys(properties) };
+  return { required: true, description, content: { [FORM_TYPE]: { schema } } };
+}
 
 function success(entry: Entry) {
   const { id, answer, kind, lines, codes, vendorType } = entry;

@@ -40,7 +40,8 @@ export function shellOf(id: ExampleId, origin: string, routeOf: RouteOf): string
       known.add(name);
       const source: Example = { ...EXAMPLES[value.from], ...(value.body !== undefined && { body: value.body }) };
       prepare(source);
-      const pick = `sed -n 's/.*"${value.field}": *"\\([^"]*\\)".*/\\1/p'`;
+      // The first: what the answer holds may have the same field.
+      const pick = `grep -o '"${value.field}": *"[^"]*"' | head -n 1 | cut -d '"' -f 4`;
       lines.push(`${name}=$(${curl(routeOf(value.from), source, origin)} | ${pick})`);
     }
   };

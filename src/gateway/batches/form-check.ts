@@ -8,6 +8,7 @@
  */
 import { FormScanner } from '../../platform/multipart.ts';
 import { type Refused, refuseCall } from '../error-envelope.ts';
+import { brokenForm, type CheckedPart, type FormCheck, unendedForm } from '../form-upload.ts';
 import type { LineCheck } from './line-check.ts';
 import { PassedLines } from './passed-lines.ts';
 
@@ -16,7 +17,7 @@ const PURPOSE_BYTES_MAX = 100;
 /** Fields that a form has once: of two, vendors take different ones. */
 const FIELDS = ['file', 'purpose'];
 
-export class FormCheck {
+export class FileCheck implements FormCheck {
   readonly #scanner: FormScanner;
   readonly #lines: PassedLines;
   readonly #decoder = new TextDecoder();
@@ -32,12 +33,12 @@ export class FormCheck {
   }
 
   /** What may pass once the part was read: views of its memory, and what was held before. */
-  async push(part: Uint8Array): Promise<{ ok: true; passed: Uint8Array[] } | Refused> {
+  async push(part: Uint8Array): Promise<CheckedPart> {
     const passed: Uint8Array[] = [];
     for (const event of this.#scanner.push(part)) {
       switch (event.kind) {
         case 'broken':
-          return refuseCall('BAD_REQUEST', `the body ${event.rule}`);
+          return brokenForm(event.rule);
         case 'frame':
           passed.push(event.bytes);
           break;
@@ -63,9 +64,8 @@ export class FormCheck {
     return { ok: true, passed };
   }
 
-  /** A form that has no end would be kept by a vendor that does not mind. */
   end(): Refused | null {
-    return this.#scanner.isComplete ? null : refuseCall('BAD_REQUEST', 'the form must end with its boundary');
+    return unendedForm(this.#scanner);
   }
 
   /** What comes is a file that is a batch's, or may be. */

@@ -1,0 +1,8 @@
+/**
+ * What the vendor for trying out keeps in memory is bounded: the oldest is forgotten first.
+ */
+export function remember<Value>(map: Map<string, Value>, id: string, value: Value, max: number): void {
+  map.set(id, value);
+  const [oldest] = map.keys();
+  if (map.size > max && oldest !== undefined) map.delete(oldest);
+}

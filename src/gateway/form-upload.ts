@@ -1,0 +1,175 @@
+/**
+ * A form passes to the vendor in one pass while it is uploaded, and is checked on its way.
+ *
+ * Nothing is passed on that was not looked at, and nothing more after a rule is broken: the vendor never gets the end of
+ * a form that is refused, so it keeps nothing of it. What is held is the part of the form that was read last, and what
+ * the check holds.
+ *
+ * How long a form becomes that changes on its way is known at its end alone, so no form is sent with a length. OpenAI
+ * takes such forms: its SDK sends a file that it reads from a disk like that (openai 7.55.0, `internal/uploads.js`).
+ */
+
+import type { Caller } from '../metering/caller.ts';
+import { DRAIN_BYTES_MAX, drain, joined, partsOf } from '../platform/bytes.ts';
+import { boundaryOf, FormScanner, type UploadedForm } from '../platform/multipart.ts';
+import type { GatewayAnswer } from './answer.ts';
+import { type GatewayRefusal, type Refused, refusalAnswer, refuseCall } from './error-envelope.ts';
+import { accessVendor, noVendor, passOn } from './pass-through.ts';
+
+/** Pieces are sent together up to this length: a write takes longer than their copy. */
+const WRITE_BYTES_MAX = 256 * 1024;
+
+/** What is wrong with a form, and what of it may pass, as it comes. */
+export interface FormCheck {
+  /** What may pass once the bytes were read: views of their memory, and what was held before. */
+  push(bytes: Uint8Array): Promise<CheckedPart>;
+  /** After the last bytes. */
+  end(): Refused | null;
+}
+
+export type CheckedPart = { ok: true; passed: Uint8Array[] } | Refused;
+
+/** Where a form goes, and how it is checked. */
+interface PassedForm {
+  /** Below the vendor's base address. */
+  path: string;
+  /** Those of the caller that pass. */
+  headers: Readonly<Record<string, string>>;
+  /** For a form with this boundary. */
+  checkOf: (boundary: string) => FormCheck | Promise<FormCheck>;
+}
+
+export async function passForm(
+  caller: Caller,
+  form: UploadedForm,
+  { path, headers, checkOf }: PassedForm,
+  requestId: string,
+): Promise<GatewayAnswer> {
+  const { request } = form;
+  const vendor = await accessVendor(caller);
+  if (!vendor) {
+    await drain(request, DRAIN_BYTES_MAX);
+    return noVendor();
+  }
+  const { readable, writable } = new IdentityTransformStream();
+  const writer: Writer = writable.getWriter();
+  const givenUp = new AbortController();
+  const contentType = request.headers.get('Content-Type') ?? '';
+  const check = await checkOf(boundaryOf(contentType) ?? '');
+  const sending = send(form, check, writer, Number(caller.env.GATEWAY_TIMEOUT_MS)).then((sent) => {
+    // A stream that is only abandoned would look to the vendor as if it had ended.
+    if (!sent.whole) givenUp.abort();
+    return sent;
+  });
+  sending.catch(() => givenUp.abort());
+  const passed = {
+    method: 'POST',
+    path,
+    contentType,
+    headers,
+    body: readable,
+    signal: givenUp.signal,
+  } as const;
+  const result = await vendor.stream(passed);
+  // A vendor that answers early reads no more: a write that waits for it ends.
+  void succeeded(writer.abort());
+  const sent = await sending;
+  await drain(request, DRAIN_BYTES_MAX);
+  return sent.refusal ? refusalAnswer(sent.refusal) : passOn(result, vendor.key, requestId);
+}
+
+type Writer = WritableStreamDefaultWriter<Uint8Array>;
+
+/** `whole`: the vendor has got the form to its end. Without a refusal one of the two ends has left. */
+interface Sent {
+  whole: boolean;
+  refusal?: GatewayRefusal;
+}
+
+/** Passes the form on as it is checked. */
+async function send(
+  { request, bytesMax }: UploadedForm,
+  check: FormCheck,
+  writer: Writer,
+  timeoutMs: number,
+): Promise<Sent> {
+  const parts = partsOf(request.body as ReadableStream<Uint8Array>, timeoutMs);
+  let length = 0;
+  try {
+    for (;;) {
+      const part = await parts.next().catch(() => null);
+      if (part === null) return { whole: false };
+      if (part.done) break;
+      length += part.value.byteLength;
+      if (length > bytesMax)
+        return refused(refuseCall('PAYLOAD_TOO_LARGE', `the body must have at most ${bytesMax} bytes`));
+      const checked = await check.push(part.value);
+      if (!checked.ok) return refused(checked);
+      // The part's memory is used again once the vendor's connection has taken it.
+      if (!(await written(checked.passed, writer))) return { whole: false };
+    }
+    const unended = check.end();
+    return unended ? refused(unended) : { whole: await succeeded(writer.close()) };
+  } finally {
+    await parts.return(undefined);
+  }
+}
+
+function refused({ refusal }: Refused): Sent {
+  return { whole: false, refusal };
+}
+
+/** Whether the vendor took all of it. */
+async function written(pieces: readonly Uint8Array[], writer: Writer): Promise<boolean> {
+  for (const together of groupsOf(pieces)) if (!(await succeeded(writer.write(together)))) return false;
+  return true;
+}
+
+function* groupsOf(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
+  let group: Uint8Array[] = [];
+  let length = 0;
+  for (const piece of pieces) {
+    if (length > 0 && length + piece.length > WRITE_BYTES_MAX) {
+      yield joined(group, length);
+      [group, length] = [[], 0];
+    }
+    if (piece.length > 0) group.push(piece);
+    length += piece.length;
+  }
+  if (length > 0) yield joined(group, length);
+}
+
+/** Whether the work could be done: the vendor may have left. */
+function succeeded(work: Promise<unknown>): Promise<boolean> {
+  return work.then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Any form that is whole: it passes unchanged. */
+export class WholeForm implements FormCheck {
+  readonly #scanner: FormScanner;
+
+  constructor(boundary: string) {
+    this.#scanner = new FormScanner(boundary);
+  }
+
+  async push(bytes: Uint8Array): Promise<CheckedPart> {
+    for (const event of this.#scanner.push(bytes)) if (event.kind === 'broken') return brokenForm(event.rule);
+    return { ok: true, passed: [bytes] };
+  }
+
+  end(): Refused | null {
+    return unendedForm(this.#scanner);
+  }
+}
+
+export function brokenForm(rule: string): Refused {
+  return refuseCall('BAD_REQUEST', `the body ${rule}`);
+}
+
+/** The refusal of a form without its end, which would be kept by a vendor that does not mind. */
+export function unendedForm({ isComplete }: FormScanner): Refused | null {
+  return isComplete ? null : refuseCall('BAD_REQUEST', 'the form must end with its boundary');
+}
