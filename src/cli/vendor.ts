@@ -26,6 +26,7 @@ What it answers:
               :batchEmbedContents, /v1beta/models, all of them under /v1 too, and under /v1beta/openai
               chat/completions, embeddings, models
   Jina        /v1/rerank
+  Mistral     /v1/libraries/{id}
 
 A prompt whose first line is made of these words asks for more than an answer in prose:
   error 429   that status, as the vendor words it; any from 400 to 599

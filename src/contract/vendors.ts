@@ -2,6 +2,7 @@
  * An organization's model vendors: their addresses and keys.
  */
 import { z } from 'zod';
+import { isOpenPath, OPEN_PATH_RULE } from '../domain/open-paths.ts';
 import { mayBeFixed } from '../domain/vendor-headers.ts';
 
 export const vendorProvider = z
@@ -37,6 +38,17 @@ const vendorHeaders = z
   )
   .describe('Headers that each request to the vendor gets, such as `anthropic-beta`; not secret, and no credentials');
 
+/** The most paths of a vendor that are open, and the longest of them. */
+const OPEN_PATHS_MAX = 50;
+const OPEN_PATH_LENGTH_MAX = 200;
+
+const passthrough = z
+  .array(z.string().max(OPEN_PATH_LENGTH_MAX).refine(isOpenPath, OPEN_PATH_RULE))
+  .max(OPEN_PATHS_MAX)
+  .describe(
+    'Paths of the vendor that `/v1/passthrough/{provider}/` reaches with its key, from the root of its host, such as `/v1/rerank`; `/v1/jobs/*` opens all that is below `/v1/jobs/`',
+  );
+
 export const SetVendorRequest = z.object({
   apiKey: z
     .string()
@@ -57,6 +69,7 @@ export const SetVendorRequest = z.object({
     ),
   useReportedCost: useReportedCost.optional(),
   headers: vendorHeaders.optional(),
+  passthrough: passthrough.optional(),
 });
 
 export type SetVendorRequest = z.infer<typeof SetVendorRequest>;
@@ -70,6 +83,7 @@ export const Vendor = z.object({
     .record(z.string(), z.string())
     .optional()
     .describe('Headers that each request to the vendor gets, where there are any'),
+  passthrough: z.array(z.string()).optional().describe('Open paths, where there are any'),
 });
 
 export type Vendor = z.infer<typeof Vendor>;

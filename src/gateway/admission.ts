@@ -24,7 +24,7 @@ export function capabilitiesOf(
   body: ModelRequest,
   attempts: readonly Attempt[],
 ): Capability[] {
-  const path = `/${endpoint}`;
+  const path = endpoint.startsWith('/') ? endpoint : `/${endpoint}`;
   return [...new Set(attempts.flatMap(({ model }) => requestedCapabilities({ path, model, body })))];
 }
 
@@ -97,7 +97,9 @@ export function refuseUnpriced(organization: OrganizationConfig, attempts: reado
 
 /** The tiers for which credit must not pay. */
 export function unpricedTiers(organization: OrganizationConfig, attempts: readonly Attempt[]): UnpricedTiers {
-  return Object.fromEntries(unpricedAttempts(organization, attempts).map(({ tier, modelKey }) => [tier, modelKey]));
+  return Object.fromEntries(
+    unpricedAttempts(organization, attempts).map(({ tier, modelKey }) => [tier, modelKey || null]),
+  );
 }
 
 function unpricedAttempts({ allowUnpricedModels }: OrganizationConfig, attempts: readonly Attempt[]): Attempt[] {

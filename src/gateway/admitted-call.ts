@@ -72,7 +72,8 @@ export async function endRun(
     customerId: run.customerId,
     wantsAnswer: false,
     providerUsed: attempt.provider,
-    modelUsed: await modelOf(run, attempt, reported.modelUsed),
+    // A request that names no model has none, unless the answer does.
+    modelUsed: (await modelOf(run, attempt, reported.modelUsed)) || undefined,
     requestedServiceTier: requestedServiceTier(run.request),
     ...(attempt.assertsTier && { isPremium: attempt.tier === 'premium' }),
     ...(source !== undefined && { reasoningEffort: effort, reasoningEffortSource: source }),

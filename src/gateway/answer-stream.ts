@@ -15,21 +15,26 @@ import { PassedBody } from '../vendors/passed-body.ts';
 import type { Presence } from '../vendors/presence.ts';
 import type { VendorResult } from '../vendors/request.ts';
 import { withServedTier } from '../vendors/service-tier.ts';
-import { meterStream, type StreamLimit, type StreamOutcome, type StreamSoFar } from '../vendors/tee.ts';
-import type { Fields } from '../vendors/usage/figures.ts';
-import { plausible, SkimmedUsage } from '../vendors/usage.ts';
+import {
+  type MeterOptions,
+  meterStream,
+  type StreamLimit,
+  type StreamOutcome,
+  type StreamSoFar,
+} from '../vendors/tee.ts';
+import { type PassingUsage, plausible, SkimmedUsage, StreamUsage } from '../vendors/usage.ts';
 import { WrittenTokens } from '../vendors/written-tokens.ts';
 import type { BoundedAttempt } from './admission.ts';
 import { type CurrentAttempt, endRun, headersOf, modelOf, priceOf, type Run } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { withCounted } from './counted-usage.ts';
-import { formAt, hasUncountedOutput, type StreamCost } from './dialects/dialect.ts';
+import { type Dialect, formAt, hasUncountedOutput, type StreamCost } from './dialects/dialect.ts';
 import { wireError } from './error-envelope.ts';
 import type { Attempt } from './models.ts';
 import { withVendorHeaders } from './passed-headers.ts';
 import { STORED_BINARY_BYTES_MAX, STORED_BYTES_MAX, type StoredAnswer } from './stored-answer.ts';
 import { holdExtender, StreamHold } from './stream-hold.ts';
-import { requestIdOf } from './vendor-result.ts';
+import { BODY_HEADERS, picked, requestIdOf } from './vendor-result.ts';
 
 /** How much is read after the caller has left: the longest answers of models, with the overhead of their events. */
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
@@ -45,10 +50,12 @@ export function answerStream(
   const { provider, model } = current.attempt;
   const { status } = result;
   const usualType = request.stream === true ? 'text/event-stream; charset=utf-8' : 'application/octet-stream';
-  const contentType = result.headers.get('content-type') ?? usualType;
-  const isEvents = /event-stream/i.test(contentType);
+  const told = dialect.passesAnyAnswer
+    ? picked(result.headers, BODY_HEADERS)
+    : { 'content-type': result.headers.get('content-type') ?? usualType };
+  const isEvents = /event-stream/i.test(told['content-type'] ?? '');
   const headers = {
-    'Content-Type': contentType,
+    ...told,
     ...headersOf(run, current.attempt),
     [GATEWAY_HEADERS.requestId]: requestIdOf(result.headers) ?? run.requestId,
   };
@@ -63,6 +70,7 @@ export function answerStream(
       const bytes = recording?.bytes() ?? null;
       await endStream(run, current, hold ? withinHold(outcome, hold) : outcome, {
         headers: result.headers,
+        isEvents,
         document: passed?.document,
         stored: bytes === null ? undefined : storedAs(bytes, { status, headers, addsUsage, provider }, isEvents),
       });
@@ -74,8 +82,7 @@ export function answerStream(
   const transform = isEvents ? form.streamTransform(request, streamCost(run, current.attempt), addsUsage) : undefined;
   const limit = hold && streamLimit(run, current.attempt, hold);
   const written = new WrittenTokens(provider, model);
-  const hasPictures = isEvents && form.answerForm?.(request) === 'large';
-  const reading = hasPictures ? new SkimmedUsage({ written }) : passed;
+  const reading = passed ?? readingOf(run, provider, written);
   const body = meterStream(recording?.body ?? result.body, {
     idleTimeoutMs: Number(caller.env.GATEWAY_IDLE_TIMEOUT_MS),
     // Less if the caller left before the stream began.
@@ -85,12 +92,7 @@ export function answerStream(
     written,
     ...(reading && { reading }),
     ...(limit && { limit }),
-    ...(isEvents && {
-      broken: (end: StreamOutcome['end'], last: Fields | null) => {
-        const { code, message } = end === 'timeout' ? BROKEN.timeout : BROKEN.vendor_cut;
-        return dialect.streamError({ status: wireError(code).status, code, message, param: null }, last);
-      },
-    }),
+    ...(isEvents && !dialect.passesAnyAnswer && { broken: brokenEvents(dialect) }),
     onEnd,
   });
   const leave = () => {
@@ -103,6 +105,20 @@ export function answerStream(
   // What is left as the stream begins.
   const own = { ...headers, ...limitHeaders(run.admission.left, current.attempt.tier) };
   return { status, headers: withVendorHeaders(own, result.headers, run.session !== undefined), body };
+}
+
+/** What reads the usage of events; `null` where nothing special does. */
+function readingOf({ dialect, request }: Run, provider: string, written: WrittenTokens): PassingUsage | null {
+  if (dialect.passesAnyAnswer) return new StreamUsage({ written, anyForm: true });
+  return formAt(dialect, provider).answerForm?.(request) === 'large' ? new SkimmedUsage({ written }) : null;
+}
+
+/** How a stream that broke off ends for its caller. */
+function brokenEvents(dialect: Dialect): NonNullable<MeterOptions['broken']> {
+  return (end, last) => {
+    const { code, message } = end === 'timeout' ? BROKEN.timeout : BROKEN.vendor_cut;
+    return dialect.streamError({ status: wireError(code).status, code, message, param: null }, last);
+  };
 }
 
 /** What is held of a stream in steps; `undefined` where all that it may cost is held, or an allowance pays. */
@@ -148,7 +164,12 @@ async function endStream(
   run: Run,
   current: CurrentAttempt,
   outcome: StreamOutcome,
-  { headers, document, stored }: { headers: Headers; document: unknown; stored: StoredAnswer | undefined },
+  {
+    headers,
+    isEvents,
+    document,
+    stored,
+  }: { headers: Headers; isEvents: boolean; document: unknown; stored: StoredAnswer | undefined },
 ): Promise<void> {
   const { dialect, request } = run;
   const reported = withServedTier(outcome.usage, headers);
@@ -159,7 +180,7 @@ async function endStream(
     ? withCounted(reportedUsage(reported), current.attempt.price, dialect.counted?.(request, document) ?? {})
     : reportedUsage(reported);
   const estimate =
-    outcome.partial === null && hasUncountedOutput(dialect, request)
+    outcome.partial === null && (!isEvents || hasUncountedOutput(dialect, request))
       ? { ...unseenOutput(current.attempt, run.admission), isWhole: outcome.completed }
       : seenOutput(current.attempt, run.admission, outcome, outcome.completed);
   const error = failureOf(outcome);

@@ -5,6 +5,7 @@
  * the plan allows it. A retry under an idempotency key gets the stored answer. `run.ts` carries out an admitted call.
  */
 
+import type { Catalog } from '../catalog/model.ts';
 import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
@@ -44,7 +45,9 @@ export async function callModel(caller: Caller, call: ModelCall): Promise<Gatewa
   return result.ok ? result.answer : refusalAnswer(result.refusal, call.dialect.errorBody);
 }
 
-async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true; answer: GatewayAnswer } | Refused> {
+type Answered = { ok: true; answer: GatewayAnswer } | Refused;
+
+async function beginAndRun(caller: Caller, call: ModelCall): Promise<Answered> {
   const { dialect, request, session } = call;
   const { organization } = caller;
   const identified = identify({ ...request, user: dialect.userOf(request) }, call.labels, session);
@@ -59,7 +62,19 @@ async function beginAndRun(caller: Caller, call: ModelCall): Promise<{ ok: true;
   if (!resolved.ok) return resolved;
   const unpriced = session && refuseUnpriced(organization, resolved.attempts);
   if (unpriced) return unpriced;
-  const translatable = translatableAttempts(dialect, withoutOwnFields(request), resolved.attempts);
+  return admitAndRun(caller, call, catalog, begin, resolved.attempts);
+}
+
+/** Begins a call that may be made in these attempts, and carries it out. */
+export async function admitAndRun(
+  caller: Caller,
+  call: ModelCall,
+  catalog: Catalog,
+  begin: BeginFields,
+  resolved: readonly Attempt[],
+): Promise<Answered> {
+  const { dialect, request } = call;
+  const translatable = translatableAttempts(dialect, withoutOwnFields(request), resolved);
   if (!translatable.ok) return translatable;
   const needs = capabilitiesOf(dialect, request, translatable.attempts);
   const attempts = withBounds(dialect, request, translatable.attempts, needs);
@@ -99,22 +114,24 @@ async function beginCall(
 ): Promise<BegunServiceCall> {
   const { customer: _named, ...fields } = request;
   const requested = Object.fromEntries([...requestedTiers(attempts), ...needs].map((name) => [name, true]));
+  const described = async () => {
+    const { endpoint, address = endpoint } = dialect;
+    return { operation: address, begin, fields, ...(text.filesHash && { files: await text.filesHash() }) };
+  };
   // Hints about mapped models are for callers that choose a model themselves.
   const organization = { ...caller.organization, models: null };
   const toMake = {
     request: { ...begin, requested },
     // Without a key every request is a call of its own, and needs no fingerprint.
-    fingerprint:
-      headerKey === null
-        ? ''
-        : await fingerprintOf({ operation: dialect.endpoint, begin, fields, files: await text.filesHash?.() }),
+    fingerprint: headerKey === null ? '' : await fingerprintOf(await described()),
     runsOn: [...new Set(attempts.map(({ tier }) => tier))],
     needs,
     unpriced: unpricedTiers(caller.organization, attempts),
     bounds: attempts.map(({ bound }) => bound),
     refusesHeld: true,
     // If this Worker dies, a call whose answer is no stream holds its allowance no longer than its vendors could have taken.
-    ...(!mayStream(dialect, request) && { deadlineMs: Number(caller.env.GATEWAY_TIMEOUT_MS) + END_MARGIN_MS }),
+    ...(!mayStream(dialect, request) &&
+      !dialect.passesAnyAnswer && { deadlineMs: Number(caller.env.GATEWAY_TIMEOUT_MS) + END_MARGIN_MS }),
     wantsAnswer: false,
     bySession: session !== undefined,
   };

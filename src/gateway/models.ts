@@ -20,9 +20,9 @@ import { type Refused, refuseCall } from './error-envelope.ts';
 export interface Attempt {
   provider: string;
   baseUrl: string;
-  /** As the vendor calls it. */
+  /** As the vendor calls it; empty where the request names none. */
   model: string;
-  /** `provider/model`. */
+  /** `provider/model`; empty without a model. */
   modelKey: string;
   /** Whose allowance pays. */
   tier: Tier;
@@ -144,10 +144,7 @@ function obstacleTo(
   dialect: OfferedEndpoint,
   { provider }: NamedModel,
 ): Refused | null {
-  if (!vendors.has(provider)) {
-    const message = `the organization has no credentials for the vendor ${JSON.stringify(provider)}`;
-    return refuseCall('VENDOR_NOT_CONFIGURED', message, { param: 'model' });
-  }
+  if (!vendors.has(provider)) return vendorNotConfigured(provider, 'model');
   const { operation, alternative } = dialect;
   if (dialect.isOfferedBy(provider)) return null;
   const advice = alternative === null ? '' : `; use ${alternative}`;
@@ -155,7 +152,13 @@ function obstacleTo(
   return refuseCall('ENDPOINT_NOT_OFFERED', message, { param: 'model' });
 }
 
-async function attemptOf(
+export function vendorNotConfigured(provider: string, param: string): Refused {
+  const message = `the organization has no credentials for the vendor ${JSON.stringify(provider)}`;
+  return refuseCall('VENDOR_NOT_CONFIGURED', message, { param });
+}
+
+/** The attempt of a vendor that has credentials, with its price at this time. */
+export async function attemptOf(
   organization: OrganizationConfig,
   catalog: Catalog,
   candidate: Candidate,
@@ -164,13 +167,18 @@ async function attemptOf(
   const { provider, model, tier, onDowngrade } = candidate;
   const vendor = organization.vendors.get(provider);
   if (!vendor) throw new Error('an attempt has a vendor with credentials');
-  const price = await resolvePrice(catalog, organization.prices, { modelUsed: model, providerUsed: provider }, nowMs);
+  const price = await resolvePrice(
+    catalog,
+    organization.prices,
+    { modelUsed: model || undefined, providerUsed: provider },
+    nowMs,
+  );
   const priced: Tier = price.available ? tierOfPrice(price.card) : DEFAULT_TIER;
   return {
     provider,
     baseUrl: vendor.baseUrl,
     model,
-    modelKey: `${provider}/${model}`,
+    modelKey: model && `${provider}/${model}`,
     tier: tier ?? priced,
     price,
     assertsTier: tier !== null || !price.available,

@@ -8,12 +8,12 @@
  */
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import type { Caller } from '../metering/caller.ts';
-import { requestVendor, type VendorResult, type WholeResult } from '../vendors/request.ts';
+import { requestVendor, type VendorRequest, type VendorResult, type WholeResult } from '../vendors/request.ts';
 import type { GatewayAnswer, WholeAnswer } from './answer.ts';
 import { refusalAnswer, refuseCall } from './error-envelope.ts';
 import { withVendorHeaders } from './passed-headers.ts';
 import { vendorKeyOf } from './vendor-key.ts';
-import { picked, readResult, requestIdOf } from './vendor-result.ts';
+import { BODY_HEADERS, picked, readResult, requestIdOf } from './vendor-result.ts';
 
 /** The vendor that keeps files and responses, and runs batches. */
 export const BATCH_VENDOR = 'openai';
@@ -22,7 +22,7 @@ export const BATCH_VENDOR = 'openai';
 export const VENDOR_ID = /^[\w-][\w.-]{0,149}$/;
 
 export interface PassedRequest {
-  method: 'GET' | 'POST' | 'DELETE';
+  method: VendorRequest['method'];
   /** Below the vendor's base address, with the query. */
   path: string;
   contentType?: string | undefined;
@@ -42,9 +42,6 @@ export interface VendorAccess {
   /** As `ask`, but a successful answer with a body is a stream. */
   stream(passed: PassedRequest): Promise<VendorResult>;
 }
-
-/** Headers of the vendor that describe the body. */
-const PASSED_HEADERS = ['content-type', 'content-disposition'];
 
 /** `null` where the organization has no usable key. */
 export async function accessVendor(caller: Caller): Promise<VendorAccess | null> {
@@ -94,7 +91,7 @@ export function passOn(result: VendorResult, vendorKey: string, requestId: strin
   }
   const { status, headers, body } = result;
   const id = requestIdOf(headers) ?? requestId;
-  const own = { ...picked(headers, PASSED_HEADERS), [GATEWAY_HEADERS.requestId]: id };
+  const own = { ...picked(headers, BODY_HEADERS), [GATEWAY_HEADERS.requestId]: id };
   return { status, headers: withVendorHeaders(own, headers, false), body };
 }
 

@@ -28,7 +28,7 @@ import { withVendorHeaders } from './passed-headers.ts';
 import { costHeader, storableAnswer } from './stored-answer.ts';
 import { type AskedResult, askedForUsage } from './stream-usage.ts';
 import { vendorKeyOf } from './vendor-key.ts';
-import { failed, type Reading, readResult, requestIdOf, translated } from './vendor-result.ts';
+import { failed, type Reading, readPassed, readResult, requestIdOf, translated } from './vendor-result.ts';
 
 export function runCall(run: Run): Promise<GatewayAnswer> {
   const work = carryOut(run);
@@ -66,15 +66,17 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       const { result, addsUsage } = await askVendor(run, current, body, vendorKey, { timeoutMs, presence });
       run.tried.add(attempt, result);
       if (result.kind === 'stream') return answerStream(run, current, result, addsUsage, presence);
-      reading = translated(
-        readResult(result, vendorKey, dialect.errorBody, {
-          isText: dialect.answerForm?.(request) === 'text',
-          counted: (usage, document) =>
-            dialect.counted ? withCounted(usage, attempt.price, dialect.counted(request, document)) : usage,
-        }),
-        formAt(dialect, attempt.provider),
-        dialect,
-      );
+      reading = dialect.passesAnyAnswer
+        ? readPassed(result, vendorKey)
+        : translated(
+            readResult(result, vendorKey, dialect.errorBody, {
+              isText: dialect.answerForm?.(request) === 'text',
+              counted: (usage, document) =>
+                dialect.counted ? withCounted(usage, attempt.price, dialect.counted(request, document)) : usage,
+            }),
+            formAt(dialect, attempt.provider),
+            dialect,
+          );
       if (result.kind === 'answer') {
         reading.headers = result.headers;
         reading.answer.headers[GATEWAY_HEADERS.requestId] = requestIdOf(result.headers) ?? run.requestId;
@@ -123,18 +125,22 @@ function askVendor(
     const bounded = perAnswer === null ? body : withOutputBound(body, { provider, path: form.endpoint }, perAnswer);
     return requestVendor({
       url: form.vendorUrl(attempt, request),
-      method: 'POST',
+      method: form.method ?? 'POST',
       headers: {
         ...form.vendorHeaders(vendorKey),
         ...run.toVendor,
         ...vendors.get(provider)?.headers,
-        'content-type': run.text.contentType,
+        ...(run.text.contentType !== '' && { 'content-type': run.text.contentType }),
       },
       // What is not changed is sent as it came.
       body: run.text.changed(run.request, bounded),
       timeoutMs: Math.max(1, untilMs - Date.now()),
       ...(presence && { presence }),
-      responseType: request.stream === true ? 'events' : RESPONSE_TYPES[form.answerForm?.(request) ?? 'json'],
+      responseType: dialect.passesAnyAnswer
+        ? 'any'
+        : request.stream === true
+          ? 'events'
+          : RESPONSE_TYPES[form.answerForm?.(request) ?? 'json'],
     });
   };
   return askedForUsage(`${organizationId} ${baseUrl}`, addsUsage, send);

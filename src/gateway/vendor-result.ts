@@ -37,8 +37,12 @@ export interface Reading {
   retryable: boolean;
 }
 
+/** Headers of a vendor that describe the body. */
+export const BODY_HEADERS = ['content-type', 'content-disposition'];
 /** Headers of a vendor's error that tell a client when to come back. */
 const RETRY_HEADERS = ['Retry-After', 'retry-after-ms', 'x-should-retry'];
+/** Of a key that is looked for in successful answers. */
+const KEY_LENGTH_MIN = 16;
 /** The longest word that is taken over from a vendor's error. */
 const WORD_LENGTH_MAX = 200;
 const REQUEST_ID_NAMES = ['x-request-id', 'request-id'];
@@ -111,7 +115,25 @@ export function withoutKeys(text: string, vendorKey: string): string {
     .replace(/\b(?:(?:sk|pk|rk|xai|gsk)[-_]|AIza)[\w*-]{6,}/g, '[credential]');
 }
 
+/** The text of a success, which keeps all else. A shorter text is no key that a vendor gives, and may be a word. */
+function withoutKey(text: string, vendorKey: string): string {
+  return vendorKey.length < KEY_LENGTH_MIN ? text : text.replaceAll(vendorKey, '[credential]');
+}
+
 type Answered = WholeResult & { kind: 'answer' };
+
+/**
+ * As `readResult`, of an endpoint whose answers pass whatever they are: an error too keeps the vendor's own form. The
+ * key is in neither.
+ */
+export function readPassed(result: WholeResult, vendorKey: string): Reading {
+  if (result.kind !== 'answer' || (!result.ok && result.status < 400)) return readResult(result, vendorKey);
+  const { status, ok, headers, body } = result;
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const read = ok ? reported(documentOf(body), headers) : readError(result, vendorKey, openAiError);
+  const passed = ok ? withoutKey(text, vendorKey) : withoutKeys(text, vendorKey);
+  return { ...read, answer: { status, headers: picked(headers, BODY_HEADERS), body: passed } };
+}
 
 function readSuccess(
   { status, headers, body }: Answered,
@@ -122,17 +144,27 @@ function readSuccess(
   if (document === undefined && !isText) {
     return failed(refuseCall('VENDOR_ANSWER_BROKEN', "the vendor's answer is no JSON"), null, false, errorBody);
   }
-  const reported = withServedTier(readReportedUsage(document), headers);
-  const usage = plausible(reported);
-  const error = readFailure(document);
+  const read = reported(document, headers);
   return {
+    ...read,
+    usage: counted(read.usage, document),
+    ...('withoutUsage' in read && { withoutUsage: document ?? body }),
     answer: {
       status,
       headers: { 'Content-Type': headers.get('content-type') ?? (isText ? 'text/plain' : 'application/json') },
       body: typeof body === 'string' ? body : JSON.stringify(body),
     },
-    usage: counted(reportedUsage(reported), document),
-    ...(usage === null && { withoutUsage: document ?? body }),
+  };
+}
+
+/** What a successful answer says of itself; nothing where it is no JSON. */
+function reported(document: unknown, headers: Headers): Omit<Reading, 'answer'> {
+  const told = withServedTier(readReportedUsage(document), headers);
+  const usage = plausible(told);
+  const error = readFailure(document);
+  return {
+    usage: reportedUsage(told),
+    ...(usage === null && { withoutUsage: document }),
     searches: readSearches(document),
     modelUsed: usage?.modelUsed,
     vendorReportedCostUSD: usage?.vendorReportedCostUSD,

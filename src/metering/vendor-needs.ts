@@ -94,7 +94,7 @@ function reportedBound(price: ResolvedPrice, request: CallRequest): CallBound {
 }
 
 /** The model that a request names in its body, or in its path, as Google has it. */
-export function requestedModel({ url, body }: VendorRequest): string | undefined {
+export function requestedModel({ url, body }: Pick<VendorRequest, 'url' | 'body'>): string | undefined {
   const named = body?.model ?? /\/models\/([^/:?]+):\w+/.exec(url)?.[1];
   return modelName.safeParse(named).data;
 }

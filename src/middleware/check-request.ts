@@ -17,6 +17,7 @@ import { requireCredential, requireScopes } from './credentials.ts';
 import {
   bodyBytesMax,
   checkIdempotencyHeader,
+  readAny,
   readForm,
   readJson,
   readUpload,
@@ -34,6 +35,8 @@ export type RouteSpec = Pick<
 > & {
   /** The body is a form: with a schema its fields are read, without one it is taken as it comes. */
   form?: true;
+  /** The schema is that of a JSON object; any other body is taken as bytes. */
+  anyBody?: true;
 };
 
 /** What differs between the metering interface and the gateway. */
@@ -87,7 +90,7 @@ const NOTHING = { ok: true, value: undefined } as const;
 async function readBody(
   c: AppContext,
   style: ApiStyle,
-  { path, body: schema, form, bodyBytesMax: ownMax = style.bodyBytesMax }: RouteSpec,
+  { path, body: schema, form, anyBody, bodyBytesMax: ownMax = style.bodyBytesMax }: RouteSpec,
 ): Promise<Result<{ value: unknown; text?: RequestBody }>> {
   if (!schema && !form) return NOTHING;
   // The operator has no credential of an organization.
@@ -98,6 +101,11 @@ async function readBody(
     const read = await readForm(c, bytesMax);
     const valid = read.ok ? validate(schema, read.value) : read;
     return valid.ok && read.ok && read.body ? { ...valid, text: read.body } : valid;
+  }
+  if (anyBody) {
+    const any = await readAny(c, bytesMax);
+    const valid = any.ok ? validate(schema, any.value) : any;
+    return any.ok && valid.ok ? { ...valid, text: any.body } : valid;
   }
   const json = await readJson(c, bytesMax);
   if (!json.ok) return json;

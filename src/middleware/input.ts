@@ -6,11 +6,16 @@ import type { z } from 'zod';
 import { IDEMPOTENCY_HEADER, MEDIA_TYPE } from '../contract/envelope.ts';
 import { badRequest, brokenRules, type Result, refuse } from '../contract/errors.ts';
 import { idempotencyKey } from '../contract/fields.ts';
+import { isRecord } from '../contract/identity.ts';
 import { SESSION_BODY_BYTES_MAX } from '../contract/sessions.ts';
+import { ByteBody } from '../platform/byte-body.ts';
+import { readRequest } from '../platform/bytes.ts';
 import { type FormBody, readFormBody } from '../platform/form-body.ts';
 import { JSON_BOUND_RULES } from '../platform/json.ts';
 import { readJsonBody } from '../platform/json-body.ts';
+import { JsonText } from '../platform/json-text.ts';
 import { boundaryOf, type UploadedForm } from '../platform/multipart.ts';
+import type { RequestBody } from '../platform/request-body.ts';
 import type { Session } from '../storage/credentials.ts';
 import type { AppContext } from './context.ts';
 
@@ -40,6 +45,25 @@ export async function readJson(c: AppContext, bytesMax: number): Promise<Result<
     case 'syntax':
       return badRequest({ path: 'body', message: 'must be valid JSON in UTF-8' });
   }
+}
+
+/**
+ * A body of any type: the object of one that is JSON, with the body as it came. 415 where it is encoded; 413 and 400 as of
+ * JSON.
+ */
+export async function readAny(c: AppContext, bytesMax: number): Promise<Result<{ value: object; body: RequestBody }>> {
+  const contentType = c.req.header('Content-Type') ?? '';
+  const typed = checkType(c, () => true, '');
+  if (!typed.ok) return typed;
+  if (!isJsonType(contentType) || !hasBody(c)) {
+    const bytes = await readRequest(c.req.raw, bytesMax);
+    return bytes ? { ok: true, value: {}, body: new ByteBody(bytes, contentType) } : tooLarge(bytesMax);
+  }
+  const json = await readJson(c, bytesMax);
+  if (!json.ok) return json;
+  const { text, value } = json;
+  if (!isRecord(value)) return { ok: true, value: {}, body: new ByteBody(new TextEncoder().encode(text), contentType) };
+  return { ok: true, value, body: new JsonText(text, value) };
 }
 
 /** An uploaded form, whose body nobody has read: 413 where it says itself that it is too large. */
@@ -86,8 +110,7 @@ export function validate(schema: z.ZodType, value: unknown): Result<{ value: unk
 
 /** 415 for a body that is encoded or of another type. */
 function checkType(c: AppContext, isRight: (type: string) => boolean, rule: string): Result {
-  const hasBody = c.req.raw.body !== null && c.req.header('Content-Length') !== '0';
-  if (!hasBody) return { ok: true };
+  if (!hasBody(c)) return { ok: true };
   if ((c.req.header('Content-Encoding') ?? 'identity') !== 'identity')
     return refuse('UNSUPPORTED_MEDIA_TYPE', 'a body must be sent without Content-Encoding');
   return isRight(c.req.header('Content-Type') ?? '') ? { ok: true } : refuse('UNSUPPORTED_MEDIA_TYPE', rule);
@@ -97,6 +120,10 @@ const FORM_RULE = 'the Content-Type must be multipart/form-data with a boundary,
 
 function isFormType(type: string): boolean {
   return /^multipart\/form-data[\t ]*;[\t\x20-\x7e]+$/i.test(type) && boundaryOf(type) !== null;
+}
+
+function hasBody(c: AppContext): boolean {
+  return c.req.raw.body !== null && c.req.header('Content-Length') !== '0';
 }
 
 function isJsonType(header: string): boolean {

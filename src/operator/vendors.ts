@@ -32,7 +32,7 @@ export function setVendor(
   request: OperatorRequest,
   organizationId: string,
   provider: string,
-  { apiKey, baseUrl: given, useReportedCost = false, headers = {} }: SetVendorRequest,
+  { apiKey, baseUrl: given, useReportedCost = false, headers = {}, passthrough = [] }: SetVendorRequest,
 ): Promise<Answer<Vendor>> {
   return commitChange<Vendor>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
@@ -53,7 +53,7 @@ export function setVendor(
       organizationId,
       subject: provider,
       before: before ? present(before) : null,
-      after: present({ provider, baseUrl, keyHint, useReportedCost, headers }),
+      after: present({ provider, baseUrl, keyHint, useReportedCost, headers, passthrough }),
       statements: [
         saveVendor(request.env, {
           organizationId,
@@ -63,13 +63,14 @@ export function setVendor(
           keyHint,
           useReportedCost,
           headers,
+          passthrough,
           updatedAtMs: nowMs,
         }),
       ],
       // Also a new vendor: isolates have cached the organization's configuration without it.
       replaces: true,
       code: 'VENDOR_SAVED',
-      data: present({ provider, baseUrl, keyHint, useReportedCost, headers }),
+      data: present({ provider, baseUrl, keyHint, useReportedCost, headers, passthrough }),
     };
   });
 }
@@ -122,7 +123,14 @@ function noVendor() {
   return refuse('NOT_FOUND', 'no such vendor');
 }
 
-function present({ provider, baseUrl, keyHint, useReportedCost, headers }: Omit<VendorRow, 'updatedAtMs'>): Vendor {
-  const hasHeaders = headers !== null && Object.keys(headers).length > 0;
-  return { provider, baseUrl, keyHint, useReportedCost, ...(hasHeaders && { headers }) };
+function present(row: Omit<VendorRow, 'updatedAtMs'>): Vendor {
+  const { provider, baseUrl, keyHint, useReportedCost, headers, passthrough } = row;
+  return {
+    provider,
+    baseUrl,
+    keyHint,
+    useReportedCost,
+    ...(headers && Object.keys(headers).length > 0 && { headers }),
+    ...(passthrough && passthrough.length > 0 && { passthrough }),
+  };
 }

@@ -9,8 +9,9 @@ import { CORRELATION_HEADER, REPLAY_HEADER } from '../contract/envelope.ts';
 import { type Refusal, type Result, refuse } from '../contract/errors.ts';
 import { ANTHROPIC_VERSION_HEADER, type ErrorForm, errorFormAt } from '../contract/gateway/answers.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
+import { openPathOperations } from '../contract/gateway/open-path-operations.ts';
 import { type GatewayOperation, gatewayOperations, type ModelOperation } from '../contract/gateway/operations.ts';
-import { GATEWAY_BODY_BYTES_MAX } from '../contract/gateway/requests.ts';
+import { GATEWAY_BODY_BYTES_MAX, type OpenPathRequest } from '../contract/gateway/requests.ts';
 import { LIMIT_HEADERS } from '../contract/limit-headers.ts';
 import type { GatewayAnswer } from '../gateway/answer.ts';
 import { listAnthropicModels, retrieveAnthropicModel } from '../gateway/anthropic-models.ts';
@@ -29,12 +30,14 @@ import { passForm, WholeForm } from '../gateway/form-upload.ts';
 import { headerLabels, withoutOwnFields } from '../gateway/identify.ts';
 import { LIFECYCLE_HEADERS } from '../gateway/lifecycle-headers.ts';
 import { listModels, retrieveModel } from '../gateway/list-models.ts';
+import { callOpenPath } from '../gateway/open-paths.ts';
 import { type PassedRequest, passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
 import { headersToVendor } from '../gateway/passed-headers.ts';
 import { closedField } from '../gateway/session-rules.ts';
 import type { ApiStyle, SessionCredential } from '../middleware/check-request.ts';
 import { type AppContext, type AppEnv, NO_STORE } from '../middleware/context.ts';
 import { refusalOf } from '../middleware/error-envelopes.ts';
+import { ByteBody } from '../platform/byte-body.ts';
 import { callerOf, headerKeyOf, type Input, mountMethodNotAllowed, mountRoute } from './mount.ts';
 
 type Handler<O extends GatewayOperation> = (c: AppContext, input: Input<O>) => Promise<GatewayAnswer>;
@@ -77,6 +80,7 @@ export function gateway(): Hono<AppEnv> {
   mountFiles(app);
   mountUploads(app);
   mountBatches(app);
+  mountOpenPaths(app);
   mountMethodNotAllowed(app, Object.values<GatewayOperation>(gatewayOperations), STYLE);
   return app;
 }
@@ -188,6 +192,27 @@ function mountBatches(app: Hono<AppEnv>): void {
   pass(app, gatewayOperations.cancelBatch, (id) => `batches/${id}/cancel`);
 }
 
+function mountOpenPaths(app: Hono<AppEnv>): void {
+  for (const operation of Object.values<GatewayOperation>(openPathOperations)) {
+    mount(app, operation, (c, { body, text }) =>
+      callOpenPath(callerOf(c), {
+        method: operation.method,
+        address: c.req.url,
+        request: (body ?? {}) as z.infer<typeof OpenPathRequest>,
+        text: text ?? NO_BODY,
+        labels: labelsOf(c),
+        toVendor: { ...toVendorOf(c), accept: c.req.header('Accept') ?? '*/*' },
+        headerKey: operation.method === 'POST' ? headerKeyOf(c) : null,
+        session: undefined,
+        requestId: c.get('correlationId'),
+        clientSignal: () => c.req.raw.signal,
+      }),
+    );
+  }
+}
+
+const NO_BODY = new ByteBody(new Uint8Array(), '');
+
 /** Passes a request to the vendor unchanged, with its query. */
 function pass(app: Hono<AppEnv>, operation: GatewayOperation, path: (id: string) => string): void {
   mount(app, operation, (c) => passTo(c, operation, path));
@@ -243,6 +268,9 @@ function refuseRequest(c: AppContext, refusal: Refusal): Response {
   return respond(c, refusalAnswer({ ...refusal, ...final }, errorBodyOf(c)));
 }
 
+/** Statuses whose answers have no body. */
+const WITHOUT_BODY = new Set([204, 205, 304]);
+
 /**
  * Created with all headers at once: changing a response afterwards copies it, with its body as a stream.
  */
@@ -253,7 +281,7 @@ function respond(c: AppContext, { status, headers, body }: GatewayAnswer): Respo
     'Cache-Control': NO_STORE,
     [GATEWAY_HEADERS.requestId]: correlationId,
   };
-  return new Response(body, { status, headers: { ...own, ...headers } });
+  return new Response(WITHOUT_BODY.has(status) ? null : body, { status, headers: { ...own, ...headers } });
 }
 
 function labelsOf(c: AppContext) {

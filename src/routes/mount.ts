@@ -93,8 +93,8 @@ export function mountMethodNotAllowed(
 
 /** The path with its parameters as the router has them. */
 export function honoPath({ path }: RouteSpec): string {
-  // A model's name may contain slashes, and ends its path but for an action.
-  return path.replace(/\{(model|modelKey)\}(:\w+)?$/, ':$1{.+$2}').replace(/\{(\w+)\}/g, ':$1');
+  // A model's name and a vendor's path may contain slashes, and end a path but for an action.
+  return path.replace(/\{(model|modelKey|path)\}(:\w+)?$/, ':$1{.+$2}').replace(/\{(\w+)\}/g, ':$1');
 }
 
 /** The caller of a request with an API key. */

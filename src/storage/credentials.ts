@@ -53,6 +53,8 @@ export interface VendorCredential {
   useReportedCost: boolean;
   /** Headers that each request gets. */
   headers: Readonly<Record<string, string>>;
+  /** Paths that are open to callers, as `domain/open-paths.ts` has them. */
+  passthrough: readonly string[];
 }
 
 export interface Credential {
@@ -167,9 +169,9 @@ async function configOf(
     models,
     prices: ownPricesOf(prices),
     vendors: new Map(
-      vendors.map(({ provider, baseUrl, sealedKey, useReportedCost, headers }) => [
+      vendors.map(({ provider, baseUrl, sealedKey, useReportedCost, headers, passthrough }) => [
         provider,
-        { baseUrl, sealedKey, useReportedCost, headers: headers ?? {} },
+        { baseUrl, sealedKey, useReportedCost, headers: headers ?? {}, passthrough: passthrough ?? [] },
       ]),
     ),
     vendorOrigins: vendors.map(({ baseUrl }) => new URL(baseUrl).origin),

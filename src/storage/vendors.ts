@@ -11,7 +11,7 @@ export const VENDORS_MAX = 100;
 
 export type VendorRow = Pick<
   typeof vendorCredentials.$inferSelect,
-  'provider' | 'baseUrl' | 'keyHint' | 'useReportedCost' | 'headers' | 'updatedAtMs'
+  'provider' | 'baseUrl' | 'keyHint' | 'useReportedCost' | 'headers' | 'passthrough' | 'updatedAtMs'
 >;
 
 /** Without their keys. */
@@ -21,6 +21,7 @@ const COLUMNS = {
   keyHint: vendorCredentials.keyHint,
   useReportedCost: vendorCredentials.useReportedCost,
   headers: vendorCredentials.headers,
+  passthrough: vendorCredentials.passthrough,
   updatedAtMs: vendorCredentials.updatedAtMs,
 };
 

@@ -21,7 +21,7 @@ export type Fetcher = (url: string, init: RequestInit) => Promise<Response>;
 export interface VendorRequest {
   /** Checked by `checkVendorUrl`. */
   url: string | URL;
-  method: 'GET' | 'POST' | 'DELETE';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   headers: Readonly<Record<string, string>>;
   /** Text, bytes, streams and forms are sent unchanged, anything else as JSON. A GET has none. */
   body?: unknown;
@@ -29,9 +29,10 @@ export interface VendorRequest {
   timeoutMs: number;
   /**
    * `events`: server-sent events are a stream, and any other answer is read as text. `large`: an answer that is larger
-   * than `ANSWER_BYTES_MAX` is a stream, and any other is read as text.
+   * than `ANSWER_BYTES_MAX` is a stream, and any other is read as text. `any`: JSON is read as text, and any other answer
+   * is a stream.
    */
-  responseType: 'json' | 'text' | 'stream' | 'events' | 'large';
+  responseType: 'json' | 'text' | 'stream' | 'events' | 'large' | 'any';
   /** The caller that waits for the answer: some time after it has left, the request is given up. */
   presence?: Presence;
   /** Gives the request up at once, with a body that is not complete. */
@@ -132,6 +133,7 @@ function timeLimit({ timeoutMs, presence, signal }: VendorRequest): { signal: Ab
 
 /** Without a content type, a vendor that was asked for events is believed to send them. */
 function isStream(responseType: VendorRequest['responseType'], headers: Headers): boolean {
+  if (responseType === 'any') return !/\bjson\b/i.test(headers.get('content-type') ?? '');
   if (responseType !== 'events') return responseType === 'stream';
   return /event-stream/i.test(headers.get('content-type') ?? 'event-stream');
 }

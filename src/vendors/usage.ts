@@ -114,6 +114,12 @@ export interface PassingUsage {
   end(): void;
 }
 
+interface StreamUsageOptions {
+  eventBytesMax?: number | undefined;
+  written?: Written | undefined;
+  anyForm?: boolean;
+}
+
 /**
  * Reads the usage of a stream as it passes. Memory is bounded by one event; a longer event is not read.
  *
@@ -128,6 +134,7 @@ export class StreamUsage implements PassingUsage {
   readonly #blocks: EventBlocks;
   readonly #encoder = new TextEncoder();
   readonly #written: Written | undefined;
+  readonly #anyForm: boolean;
   #reading: StreamReading | null = null;
   #done = false;
   /** There was an event. */
@@ -135,9 +142,11 @@ export class StreamUsage implements PassingUsage {
   /** The last event broke off in the middle of its JSON. */
   #torn = false;
 
-  constructor({ eventBytesMax, written }: { eventBytesMax?: number | undefined; written?: Written | undefined } = {}) {
+  /** `anyForm`: events of a form that is not known end well where the vendor ends them. */
+  constructor({ eventBytesMax, written, anyForm = false }: StreamUsageOptions = {}) {
     this.#blocks = new EventBlocks(eventBytesMax);
     this.#written = written;
+    this.#anyForm = anyForm;
   }
 
   /** The vendor has marked the end and reported everything; a stream that broke off has no such mark. */
@@ -147,7 +156,7 @@ export class StreamUsage implements PassingUsage {
 
   /** The answer is whole, but its usage may be missing. */
   get finished(): boolean {
-    return this.completed || (this.#reading?.finished ?? false);
+    return this.completed || (this.#reading?.finished ?? (this.#anyForm && !this.#torn));
   }
 
   /** The stream ended too early. Only known after `end`, and only of a stream in the form of a known vendor. */

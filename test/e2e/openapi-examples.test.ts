@@ -55,7 +55,8 @@ function closed(schema: unknown): unknown {
 /** Runs the example as it stands, and adds the status of its last request to what it prints. */
 async function paste(source: string): Promise<{ status: number; text: string }> {
   const env = { ...process.env, OPERATOR_TOKEN, DEMO_API_KEY, OPENAI_API_KEY: 'sk-example-of-no-vendor' };
-  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', `${source} -w '\\n%{http_code}'`], {
+  const local = source.replaceAll('http://127.0.0.1:8788', vendor.url);
+  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', `${local} -w '\\n%{http_code}'`], {
     cwd: PROJECT_DIR,
     env,
     maxBuffer: 2 ** 26,

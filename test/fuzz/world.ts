@@ -24,6 +24,7 @@ const SECRETS = {
   SESSION_SECRET: 'MARKED-fuzz-session-secret-of-32-characters',
 };
 const VENDOR_KEY = 'sk-MARKED-fuzz-vendor-key-0123456789';
+const OPEN_PATHS = ['/v1/models', '/v1/models/*'];
 const VENDOR_HEADER = 'MARKED-fuzz-vendor-header-0123456789';
 const PROMPT = 'MARKED fuzz prompt that nobody is to keep';
 
@@ -103,7 +104,9 @@ async function furnish({ api, operator, organizationId }: Tenant, vendor: FakeVe
   await operator.send('putPlan', { params: { ...params, planId: 'pro' }, body: { ...PLAN, name: 'Pro' } });
   for (const provider of ['openai', 'anthropic', 'google']) {
     const baseUrl = `${vendor.url}/${provider === 'google' ? 'v1beta/openai' : 'v1'}`;
-    await operator.send('setVendor', { params: { ...params, provider }, body: { apiKey: VENDOR_KEY, baseUrl } });
+    // The other two take their keys in another way than the vendor of this run does at these paths.
+    const body = { apiKey: VENDOR_KEY, baseUrl, ...(provider === 'openai' && { passthrough: OPEN_PATHS }) };
+    await operator.send('setVendor', { params: { ...params, provider }, body });
   }
   await operator.send('setModels', { params, body: { standard: ['openai/gpt-4o-mini'], premium: ['openai/gpt-4o'] } });
   for (const [index, customerId] of CUSTOMERS.entries()) {
@@ -176,5 +179,7 @@ function poolsOf({ organizationId }: Tenant, changed: Tenant, vendor: FakeVendor
     apiKey: [VENDOR_KEY],
     input_file_id: ['no-such-file'],
     id: ['no-such-file', 'no-such-batch'],
+    path: ['v1/models', 'v1/models/gpt-4o', 'v1/models/../files', 'v1/files'],
+    passthrough: [OPEN_PATHS, ['/v1/../files']],
   };
 }

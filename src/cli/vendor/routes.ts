@@ -16,6 +16,7 @@ import { COMPLETIONS } from './openai-completions.ts';
 import { RESPONSES } from './openai-responses.ts';
 import type { Outcome, Refusal } from './outcome.ts';
 import { NO_WORDS, wordsOf } from './prompt.ts';
+import { remember } from './remember.ts';
 import { replyTo } from './reply.ts';
 import { rerank } from './rerank.ts';
 import { StoredResponses } from './stored-responses.ts';
@@ -32,6 +33,8 @@ type StreamForm = 'sse' | 'array' | null;
 
 const OPENAI = chatOf('openai');
 const GOOGLE_AS_OPENAI = chatOf('google');
+/** The oldest are forgotten first. */
+const LIBRARIES_MAX = 100;
 /** Paths that the lines of a batch may name. */
 const BATCH_PATHS = ['/v1/chat/completions', '/v1/responses', '/v1/embeddings', '/v1/completions', '/v1/moderations'];
 const NOT_FOUND: Refusal = { kind: 'refused', status: 404, message: 'there is nothing at this address' };
@@ -45,18 +48,23 @@ interface Kept {
   batches: Batches;
   uploads: Uploads;
   responses: StoredResponses;
+  /** As Mistral keeps libraries, but under ids that their maker chooses. */
+  libraries: Map<string, Fields>;
 }
 
 export function newRouter(): Router {
   const batches = new Batches(answerLine);
   const uploads = new Uploads((name, purpose, content) => batches.store(name, purpose, content.toString()));
-  const kept = { batches, uploads, responses: new StoredResponses() };
+  const kept = { batches, uploads, responses: new StoredResponses(), libraries: new Map<string, Fields>() };
   return async (received) => {
     const form = errorFormOf(received);
     if (!hasKey(received)) return refused(401, 'an API key is missing; here, any text will do');
     switch (received.method) {
       case 'POST':
         return post(kept, received);
+      case 'PUT':
+      case 'PATCH':
+        return write(kept, received);
       case 'DELETE':
         return remove(kept, received.url);
       case 'GET':
@@ -103,19 +111,34 @@ function keep(responses: StoredResponses, request: Fields, outcome: Outcome): vo
   if (outcome.kind === 'events') responses.keep(request, fieldsOf(fieldsOf(outcome.frames.at(-1)?.data).response));
 }
 
-function remove({ batches, responses }: Kept, url: URL): Outcome {
+/** A library is written whole, or changed where it is there. */
+function write({ libraries }: Kept, { method, url, body }: Received): Outcome {
   const [noun, id = ''] = kindOf(url);
+  const before = libraries.get(id);
+  if (noun !== 'libraries' || id === '' || (method === 'PATCH' && !before)) return NOT_FOUND;
+  const parsed = parseJsonText(body.toString());
+  if (!parsed.ok) return refused(400, 'the body must be JSON');
+  const library = { ...(method === 'PATCH' && before), ...fieldsOf(parsed.value), id, object: 'library' };
+  remember(libraries, id, library, LIBRARIES_MAX);
+  return found(library);
+}
+
+function remove({ batches, responses, libraries }: Kept, url: URL): Outcome {
+  const [noun, id = ''] = kindOf(url);
+  if (noun === 'libraries') return libraries.delete(id) ? found({ id, object: 'library', deleted: true }) : NOT_FOUND;
   if (noun === 'files') return found(batches.deleteFile(id));
   return noun === 'responses' ? found(responses.delete(id)) : NOT_FOUND;
 }
 
-function read({ batches, responses }: Kept, url: URL, form: ErrorForm): Outcome {
+function read({ batches, responses, libraries }: Kept, url: URL, form: ErrorForm): Outcome {
   const [noun, id, member] = kindOf(url);
   switch (noun) {
     case 'files':
       return readFiles(batches, url, id);
     case 'batches':
       return found(id === undefined ? batches.listBatches() : batches.readBatch(id));
+    case 'libraries':
+      return found(libraries.get(id ?? '') ?? null);
     case 'responses':
       return member === 'input_items' ? found(responses.items(id ?? '')) : readResponse(responses, url, id ?? '');
     default:
@@ -238,7 +261,9 @@ function answerLine(path: string, body: Fields): { status: number; body: unknown
 
 /** The kind of a thing that is kept, its id, and what is asked of it. */
 function kindOf({ pathname }: URL): (string | undefined)[] {
-  return /^\/v1\/(files|batches|uploads|responses)(?:\/([\w-]+)(?:\/(\w+))?)?$/.exec(pathname)?.slice(1) ?? [];
+  return (
+    /^\/v1\/(files|batches|uploads|responses|libraries)(?:\/([\w-]+)(?:\/(\w+))?)?$/.exec(pathname)?.slice(1) ?? []
+  );
 }
 
 async function upload(batches: Batches, { headers, body }: Received): Promise<Outcome> {

@@ -77,6 +77,7 @@ const Vendors: FC<{ path: string; vendors: VendorRow[]; nowMs: number }> = ({ pa
         { title: 'Vendor', heading: true, cell: ({ provider }) => provider },
         { title: 'Address', cell: ({ baseUrl }) => <Code>{baseUrl}</Code> },
         { title: 'Key', cell: ({ keyHint }) => <Code>{`…${keyHint}`}</Code> },
+        { title: 'Open paths', cell: ({ passthrough }) => passthrough?.map((path) => <Code>{path}</Code>) },
         { title: 'Set', cell: ({ updatedAtMs }) => <Time at={updatedAtMs} nowMs={nowMs} /> },
         {
           title: 'Do',
@@ -114,6 +115,7 @@ const VendorForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> =
         hint="Stored encrypted and never shown."
       />
     </div>
+    <p>Fixed headers and open paths are set with the command line or the API. Saving here removes them.</p>
     <div class="submit">
       <button type="submit" class="primary">
         Save vendor

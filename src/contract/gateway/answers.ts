@@ -80,6 +80,7 @@ export type ErrorForm = 'openai' | 'anthropic' | 'google';
 
 /** The first that matches counts; all other paths are those of OpenAI. */
 const ERROR_FORMS: readonly (readonly [RegExp, ErrorForm])[] = [
+  [/^\/v1\/passthrough\//, 'openai'],
   [/^\/v1\/messages(?:\/|$)/, 'anthropic'],
   [/^\/v1beta\/|:\w+(?:Contents?|Tokens)$/, 'google'],
 ];

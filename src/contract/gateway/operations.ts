@@ -2,63 +2,39 @@
  * All operations of the gateway in one table. Its routes accept any media type in `Accept`.
  */
 import { z } from 'zod';
-import type { Security } from '../operations/operation.ts';
 import { AnthropicModel, AnthropicModelList, ModelList, ModelObject } from './answers.ts';
+import { openPathOperations } from './open-path-operations.ts';
+import { type GatewayOperation, invoke, vendorAnswer } from './operation.ts';
 import {
   BatchEmbedContentsRequest,
-  BatchRequest,
   ChatCompletionRequest,
-  CompleteUploadRequest,
   CompletionRequest,
   CountTokensRequest,
   EmbedContentRequest,
   EmbeddingRequest,
-  FILE_BODY_BYTES_MAX,
   GenerateContentRequest,
   ImageEditForm,
   ImageRequest,
-  InputItemsQuery,
   type LabelledFields,
   MessageRequest,
   MessageTokensRequest,
   ModerationRequest,
-  PART_BODY_BYTES_MAX,
   ResponseRequest,
-  RetrieveResponseQuery,
   SpeechRequest,
   TranscriptionForm,
   TranslationForm,
-  UploadRequest,
 } from './requests.ts';
+import { storedOperations } from './stored-operations.ts';
 
-export interface GatewayOperation {
-  operationId: string;
-  summary: string;
-  method: 'GET' | 'POST' | 'DELETE';
-  /** Parameters as `{name}`; a model's id may contain slashes. */
-  path: string;
-  security: Security & { kind: 'apiKey' };
-  query?: z.ZodObject;
-  body?: z.ZodType;
-  /** The body is a form: with a schema its fields are read, without one it is a file that passes as it comes. */
-  form?: true;
-  /** The largest body, where it is not that of the others. */
-  bodyBytesMax?: number;
-  /** The body of a success; answers of vendors pass unchanged. */
-  answer: z.ZodType;
-}
+export type { GatewayOperation } from './operation.ts';
 
 /** An operation that runs a model. */
 export interface ModelOperation extends GatewayOperation {
   body: z.ZodType<z.infer<typeof LabelledFields>>;
 }
 
-const invoke = { kind: 'apiKey', scopes: ['gateway:invoke'] } as const;
 /** Session tokens of browsers may call these too. */
 const chat = { ...invoke, clientScope: 'gateway:chat' } as const;
-const vendorAnswer = z
-  .looseObject({})
-  .describe("The vendor's answer, byte for byte; server-sent events where a stream was asked for");
 
 const audio = z.unknown().describe('The audio, as the vendor sends it; server-sent events with `stream_format: "sse"`');
 
@@ -245,151 +221,6 @@ export const gatewayOperations = {
     security: invoke,
     answer: z.union([ModelObject, AnthropicModel]),
   },
-  retrieveResponse: {
-    operationId: 'retrieveResponse',
-    summary: 'One response that the vendor `openai` keeps; not metered',
-    method: 'GET',
-    path: '/v1/responses/{id}',
-    security: invoke,
-    query: RetrieveResponseQuery,
-    answer: vendorAnswer,
-  },
-  deleteResponse: {
-    operationId: 'deleteResponse',
-    summary: 'Delete a response that the vendor `openai` keeps',
-    method: 'DELETE',
-    path: '/v1/responses/{id}',
-    security: invoke,
-    answer: z.unknown().describe("The vendor's answer, which may be empty"),
-  },
-  cancelResponse: {
-    operationId: 'cancelResponse',
-    summary: 'Cancel a response that runs in the background at the vendor `openai`',
-    method: 'POST',
-    path: '/v1/responses/{id}/cancel',
-    security: invoke,
-    answer: vendorAnswer,
-  },
-  listInputItems: {
-    operationId: 'listInputItems',
-    summary: 'The input of a response that the vendor `openai` keeps',
-    method: 'GET',
-    path: '/v1/responses/{id}/input_items',
-    security: invoke,
-    query: InputItemsQuery,
-    answer: vendorAnswer,
-  },
-  uploadFile: {
-    operationId: 'uploadFile',
-    summary:
-      'Upload a file to the vendor `openai`; the lines of a batch are checked, and their models named as the vendor does, on their way',
-    method: 'POST',
-    path: '/v1/files',
-    security: invoke,
-    form: true,
-    bodyBytesMax: FILE_BODY_BYTES_MAX,
-    answer: vendorAnswer,
-  },
-  listFiles: {
-    operationId: 'listFiles',
-    summary: 'List files of the vendor `openai`',
-    method: 'GET',
-    path: '/v1/files',
-    security: invoke,
-    answer: vendorAnswer,
-  },
-  retrieveFile: {
-    operationId: 'retrieveFile',
-    summary: 'One file of the vendor `openai`',
-    method: 'GET',
-    path: '/v1/files/{id}',
-    security: invoke,
-    answer: vendorAnswer,
-  },
-  deleteFile: {
-    operationId: 'deleteFile',
-    summary: 'Delete a file of the vendor `openai`',
-    method: 'DELETE',
-    path: '/v1/files/{id}',
-    security: invoke,
-    answer: vendorAnswer,
-  },
-  readFileContent: {
-    operationId: 'readFileContent',
-    summary: 'Content of a file of the vendor `openai`',
-    method: 'GET',
-    path: '/v1/files/{id}/content',
-    security: invoke,
-    answer: z.unknown().describe('The content, as the vendor has it'),
-  },
-  createUpload: {
-    operationId: 'createUpload',
-    summary: 'Begin a file at the vendor `openai` that comes in parts',
-    method: 'POST',
-    path: '/v1/uploads',
-    security: invoke,
-    body: UploadRequest,
-    answer: vendorAnswer,
-  },
-  addUploadPart: {
-    operationId: 'addUploadPart',
-    summary: 'Add a part of a file, up to 64 MiB',
-    method: 'POST',
-    path: '/v1/uploads/{id}/parts',
-    security: invoke,
-    form: true,
-    bodyBytesMax: PART_BODY_BYTES_MAX,
-    answer: vendorAnswer,
-  },
-  completeUpload: {
-    operationId: 'completeUpload',
-    summary: 'Make the file of its parts; the lines of a batch are checked when the batch begins',
-    method: 'POST',
-    path: '/v1/uploads/{id}/complete',
-    security: invoke,
-    body: CompleteUploadRequest,
-    answer: vendorAnswer,
-  },
-  cancelUpload: {
-    operationId: 'cancelUpload',
-    summary: 'Give a file up that was not complete',
-    method: 'POST',
-    path: '/v1/uploads/{id}/cancel',
-    security: invoke,
-    answer: vendorAnswer,
-  },
-  createBatch: {
-    operationId: 'createBatch',
-    summary:
-      'Begin a batch at the vendor `openai`; each line is metered once, at batch price, when its answer is there',
-    method: 'POST',
-    path: '/v1/batches',
-    security: invoke,
-    body: BatchRequest,
-    answer: vendorAnswer,
-  },
-  listBatches: {
-    operationId: 'listBatches',
-    summary: 'List batches of the vendor `openai`',
-    method: 'GET',
-    path: '/v1/batches',
-    security: invoke,
-    answer: vendorAnswer,
-  },
-  retrieveBatch: {
-    operationId: 'retrieveBatch',
-    summary: 'One batch; where it is finished, its lines are metered at once',
-    method: 'GET',
-    path: '/v1/batches/{id}',
-    security: invoke,
-    answer: vendorAnswer,
-  },
-  cancelBatch: {
-    operationId: 'cancelBatch',
-    summary: 'Cancel a batch; lines that were answered before are metered',
-    method: 'POST',
-    path: '/v1/batches/{id}/cancel',
-    security: invoke,
-    answer: vendorAnswer,
-  },
+  ...storedOperations,
+  ...openPathOperations,
 } as const satisfies Record<string, GatewayOperation>;

@@ -244,3 +244,17 @@ export const InputItemsQuery = z.looseObject({
   order: passed.describe('`asc` or `desc`'),
   after: passed.describe('The item after which the page begins'),
 });
+
+export const OpenPathParams = z.object({
+  provider: z.string().describe('The vendor'),
+  path: z.string().describe("The path, from the root of the vendor's host; its slashes may be encoded"),
+});
+
+/** A request to an open path, where it is a JSON object. */
+export const OpenPathRequest = LabelledFields.extend({
+  model: z
+    .unknown()
+    .optional()
+    .describe('As the vendor calls it, also after `provider/`; without one the call has no model'),
+  user: z.unknown().optional().describe("The customer's user, where it is a text"),
+});

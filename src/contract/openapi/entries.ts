@@ -18,6 +18,7 @@ export interface Entry extends Route {
   query?: z.ZodType | undefined;
   body?: z.ZodType | undefined;
   form: boolean;
+  anyBody: boolean;
   lines: boolean;
   /** Created lazily, because an envelope is a schema of its own. */
   answer: () => z.ZodType;
@@ -34,7 +35,7 @@ function allEntries(): Entry[] {
   ];
 }
 
-const COMMON = { form: false, lines: false, vendorType: false, codes: [] };
+const COMMON = { form: false, anyBody: false, lines: false, vendorType: false, codes: [] };
 
 function fromOperation(operation: Operation): Entry {
   const { operationId, security, data, code, otherCodes = [], lines = false } = operation;

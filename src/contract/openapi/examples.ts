@@ -111,6 +111,19 @@ const CATALOG_MODEL = {
 const MESSAGES = [{ role: 'user', content: 'Say hello.' }];
 const CONTENTS = [{ role: 'user', parts: [{ text: 'Say hello.' }] }];
 const GEMINI = { model: 'gemini-3.8-flash' };
+/** A vendor with open paths; the address is that of the vendor for trying out. */
+const JINA = {
+  id: 'setVendor',
+  params: { ...org, provider: 'jina' },
+  body: {
+    apiKey: 'any-key-will-do-here',
+    baseUrl: 'http://127.0.0.1:8788/v1',
+    passthrough: ['/v1/rerank', '/v1/libraries/*'],
+  },
+} as const;
+const LIBRARY = { provider: 'jina', path: 'v1/libraries/rivers' };
+const LIBRARY_BODY = { name: 'Rivers', customer: customerId };
+const PUT_LIBRARY = { id: 'putOpenPath', params: LIBRARY, body: LIBRARY_BODY } as const;
 const BATCH_LINE = {
   custom_id: 'line-1',
   method: 'POST',
@@ -351,6 +364,20 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   deleteResponse: { params: { id: '$RESPONSE_ID' } },
   cancelResponse: { params: { id: '$RESPONSE_ID' } },
   listInputItems: { params: { id: '$RESPONSE_ID' }, query: { limit: '10' } },
+  getOpenPath: { params: LIBRARY, needs: [JINA, PUT_LIBRARY] },
+  postOpenPath: {
+    params: { provider: 'jina', path: 'v1/rerank' },
+    body: {
+      model: 'jina-reranker-v3',
+      query: 'the longest river',
+      documents: ['A mountain', 'A long river'],
+      customer: customerId,
+    },
+    needs: [JINA],
+  },
+  putOpenPath: { params: LIBRARY, body: LIBRARY_BODY, needs: [JINA] },
+  patchOpenPath: { params: LIBRARY, body: LIBRARY_BODY, needs: [JINA, PUT_LIBRARY] },
+  deleteOpenPath: { params: LIBRARY, needs: [JINA, PUT_LIBRARY] },
   createUpload: {
     body: {
       filename: 'lines.jsonl',

@@ -4,6 +4,7 @@
 import type { z } from 'zod';
 import { CORRELATION_HEADER, IDEMPOTENCY_HEADER, MEDIA_TYPE, REPLAY_HEADER } from '../envelope.ts';
 import { GATEWAY_HEADERS, HeaderLabels, LABEL_HEADERS } from '../gateway/labels.ts';
+import { openPathOperations } from '../gateway/open-path-operations.ts';
 import { modelOperations } from '../gateway/operations.ts';
 import { LIMIT_HEADERS } from '../limit-headers.ts';
 import type { Security } from '../operations.ts';
@@ -16,6 +17,8 @@ import { tagOf, WORDS } from './text.ts';
 import type { AnswerObject, JsonSchema, OpenApiDocument, Parameter, Reference } from './types.ts';
 
 const JSON_TYPE = 'application/json';
+/** Stands for any other type. */
+const BYTES_TYPE = 'application/octet-stream';
 const EVENT_STREAM = 'text/event-stream';
 /** Operations whose answer may be a stream of events. */
 const STREAMS = new Set<ExampleId>([
@@ -31,13 +34,16 @@ const STREAMS = new Set<ExampleId>([
 ]);
 
 export function operationOf(entry: Entry, origin: string) {
-  const { id, summary, path, security, body, form } = entry;
+  const { id, summary, path, security, body, form, anyBody } = entry;
   const example = EXAMPLES[id];
   const type = form ? FORM_TYPE : JSON_TYPE;
   const requestBody =
     form && !body
       ? formOf(entry)
-      : body && { required: isBodyRequired(body), content: { [type]: bodyOf(entry, body) } };
+      : body && {
+          required: isBodyRequired(body),
+          content: { [type]: bodyOf(entry, body), ...(anyBody && { [BYTES_TYPE]: { schema: {} } }) },
+        };
   return {
     operationId: id,
     summary,
@@ -145,9 +151,9 @@ const LIFECYCLE = ['Deprecation', 'Sunset', 'Link'];
 
 function gatewayHeaders(id: ExampleId): string[] {
   const { callId, modelKey, requestId, costUsd, maxOutputTokens, attempts } = GATEWAY_HEADERS;
-  if (!Object.hasOwn(modelOperations, id)) return [requestId];
+  if (!Object.hasOwn({ ...modelOperations, ...openPathOperations }, id)) return [requestId];
   const metered = [callId, modelKey, requestId, costUsd, attempts, ...Object.values(LIMIT_HEADERS), ...LIFECYCLE];
-  return WITHOUT_TOKENS.has(id) ? metered : [...metered, maxOutputTokens];
+  return WITHOUT_TOKENS.has(id) || id.endsWith('OpenPath') ? metered : [...metered, maxOutputTokens];
 }
 
 /** Links from fields of the answer to path parameters of other operations. */
@@ -206,7 +212,7 @@ function inHeaders({ kind, method, id }: Entry): Reference[] {
   if (kind === 'lookup') return [{ $ref: '#/components/parameters/IfNoneMatch' }];
   const metered = kind === 'gateway' && gatewayHeaders(id).length > 1;
   return [
-    ...((kind === 'envelope' && method === 'POST') || metered ? ['IdempotencyKey'] : []),
+    ...((kind === 'envelope' || metered) && method === 'POST' ? ['IdempotencyKey'] : []),
     ...(metered || id === 'createBatch' ? LABEL_PARAMETERS : []),
     'CorrelationId',
   ].map((name) => ({ $ref: `#/components/parameters/${name}` }));

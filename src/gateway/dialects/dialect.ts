@@ -9,6 +9,7 @@ import type { ModelOperation } from '../../contract/gateway/operations.ts';
 import type { ModelRequest as ModelRequestSchema } from '../../contract/gateway/requests.ts';
 import type { BilledUses } from '../../domain/bound.ts';
 import type { Effort } from '../../vendors/effort.ts';
+import type { VendorRequest } from '../../vendors/request.ts';
 import type { Transform } from '../../vendors/tee.ts';
 import type { VendorUsage } from '../../vendors/usage.ts';
 import type { SessionFields } from './session-fields.ts';
@@ -88,6 +89,8 @@ export type ErrorBody = (error: ErrorWords) => object;
 export interface VendorForm<Operation extends ModelOperation = ModelOperation> {
   /** How paths of the endpoint end at its vendors; tells what bounds the output. */
   readonly endpoint: string;
+  /** Of the request to the vendor; POST where it is absent. */
+  readonly method?: VendorRequest['method'];
   vendorUrl(address: VendorAddress, request: z.infer<Operation['body']>): string;
   /** The headers with which the vendor takes the key. */
   vendorHeaders(vendorKey: string): Record<string, string>;
@@ -122,6 +125,10 @@ export interface Dialect<Operation extends ModelOperation = ModelOperation> exte
   /** What a browser's session may send; `null` where the endpoint takes no session tokens. */
   readonly sessionFields: SessionFields | null;
   readonly errorBody: ErrorBody;
+  /** Any answer passes as it comes: JSON, events of any form, bytes, and errors in the vendor's own form. */
+  readonly passesAnyAnswer?: true;
+  /** What makes requests different that have the same endpoint and body. */
+  readonly address?: string;
   /** Who the user is, in the vendor's own field. */
   userOf(request: z.infer<Operation['body']>): string | undefined;
   /** The reasoning effort that the request asks for. */

@@ -108,6 +108,8 @@ export const vendorCredentials = sqliteTable(
     useReportedCost: integer('use_reported_cost', { mode: 'boolean' }).notNull(),
     /** Headers that each request gets; NULL for none. */
     headers: text('headers', { mode: 'json' }).$type<Record<string, string>>(),
+    /** Paths that are open; NULL for none. */
+    passthrough: text('passthrough', { mode: 'json' }).$type<string[]>(),
     updatedAtMs: integer('updated_at_ms').notNull(),
   },
   (table) => [primaryKey({ columns: [table.organizationId, table.provider] })],

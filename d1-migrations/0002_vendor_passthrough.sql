@@ -1,0 +1,1 @@
+ALTER TABLE `vendor_credentials` ADD `passthrough` text;

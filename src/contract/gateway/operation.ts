@@ -1,0 +1,30 @@
+/**
+ * The type of an operation of the gateway, and what several of them have in common.
+ */
+import { z } from 'zod';
+import type { Security } from '../operations/operation.ts';
+
+export interface GatewayOperation {
+  operationId: string;
+  summary: string;
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Parameters as `{name}`; a model's id may contain slashes. */
+  path: string;
+  security: Security & { kind: 'apiKey' };
+  params?: z.ZodObject;
+  query?: z.ZodObject;
+  body?: z.ZodType;
+  /** The body is a form: with a schema its fields are read, without one it is a file that passes as it comes. */
+  form?: true;
+  /** The schema is that of a JSON object; any other body passes as bytes. */
+  anyBody?: true;
+  /** The largest body, where it is not that of the others. */
+  bodyBytesMax?: number;
+  /** The body of a success; answers of vendors pass unchanged. */
+  answer: z.ZodType;
+}
+
+export const invoke = { kind: 'apiKey', scopes: ['gateway:invoke'] } as const;
+export const vendorAnswer = z
+  .looseObject({})
+  .describe("The vendor's answer, byte for byte; server-sent events where a stream was asked for");

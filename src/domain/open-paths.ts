@@ -1,0 +1,73 @@
+/**
+ * Which paths of a vendor are open to callers: a boundary, because whoever reaches a path uses the vendor's key.
+ *
+ * What a caller asked for is normalized first, as the URL parser does it, and what was matched is what is sent. Whatever
+ * another reader might take for a different path (encoded slashes, dots and percent signs, backslashes, parameters of a
+ * segment, empty segments) is open nowhere.
+ */
+
+/** Characters of a path in an operator's list: what vendors' documents have. */
+const LISTED = /^(?:\/[\w.~:@+-]+)+(?:\/\*?)?$/;
+/**
+ * A segment of a path that may be sent, as the URL parser has it. Encoded may be whatever neither separates (`/ \ ; ? #`)
+ * nor is a dot, a percent sign or a control character.
+ */
+const SEGMENT = /^(?:[\w.~:@+!$&'()*,=-]|%(?!2[35ef]|3[bf]|5c|[01]|7f)[\da-f]{2})+$/i;
+const BELOW = '/*';
+
+export const OPEN_PATH_RULE =
+  'must be a path such as /v1/rerank, or /v1/jobs/* for all that is below: without . and .., //, %, query or fragment';
+
+/** Whether an operator may open the path. */
+export function isOpenPath(path: string): boolean {
+  return LISTED.test(path) && !path.split('/').some(isDots);
+}
+
+/** The vendor's address as it is registered, and its open paths. */
+interface OpenVendor {
+  baseUrl: string;
+  passthrough: readonly string[];
+}
+
+/**
+ * Where a request for this path of the vendor goes; `null` where the path is not open. `path` is as the caller wrote it,
+ * from the root of the vendor's host; clients that were generated encode its slashes. `query` is empty or begins with `?`.
+ */
+export function openTarget({ baseUrl, passthrough }: OpenVendor, path: string, query: string): URL | null {
+  const { origin } = new URL(baseUrl);
+  const written = `${origin}/${path.replaceAll(/%2f/gi, '/').replace(/^\//, '')}`;
+  if (/[?#]/.test(path) || !URL.canParse(written)) return null;
+  const target = new URL(written);
+  if (target.origin !== origin || !isSendable(target.pathname)) return null;
+  if (!passthrough.some((open) => opens(open, target.pathname))) return null;
+  target.search = query;
+  return target;
+}
+
+function opens(open: string, path: string): boolean {
+  if (!open.endsWith(BELOW)) return path === open;
+  const root = open.slice(0, -1);
+  return path.startsWith(root) && path.length > root.length;
+}
+
+/** A slash at the end is the vendor's to judge. */
+function isSendable(path: string): boolean {
+  const segments = path.replace(/\/$/, '').split('/').slice(1);
+  return (
+    segments.length > 0 && segments.every((segment) => SEGMENT.test(segment) && isText(segment) && !isDots(segment))
+  );
+}
+
+/** Whether it decodes as UTF-8: readers disagree about anything else. */
+function isText(segment: string): boolean {
+  try {
+    decodeURIComponent(segment);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isDots(segment: string): boolean {
+  return /^\.+$/.test(segment);
+}

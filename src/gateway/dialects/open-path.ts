@@ -1,0 +1,52 @@
+/**
+ * The dialect of an open path of a vendor: the request goes where its caller says, and passes as it is, but for our own
+ * fields and the bound of the output at endpoints that have one. Its answer passes whatever it is.
+ */
+import { openPathOperations } from '../../contract/gateway/open-path-operations.ts';
+import type { VendorRequest } from '../../vendors/request.ts';
+import { anthropicEndpoint } from './anthropic.ts';
+import type { Dialect } from './dialect.ts';
+import { googleEndpoint } from './google.ts';
+import { openAiEndpoint, openAiError } from './openai.ts';
+
+/** Where a request goes. */
+export interface OpenPath {
+  method: VendorRequest['method'];
+  provider: string;
+  /** With the query. */
+  url: URL;
+}
+
+export function openPathDialect({ method, provider, url }: OpenPath): Dialect<typeof openPathOperations.postOpenPath> {
+  return {
+    operation: openPathOperations.postOpenPath,
+    endpoint: url.pathname,
+    address: `${method} ${provider} ${url.pathname}${url.search}`,
+    method,
+    vendorUrl: () => url.href,
+    vendorHeaders: (vendorKey) => keyHeaders(provider, vendorKey),
+    isOfferedBy: (other) => other === provider,
+    alternative: null,
+    sessionFields: null,
+    passesAnyAnswer: true,
+    errorBody: openAiError,
+    userOf: ({ user }) => (typeof user === 'string' ? user : undefined),
+    effortAsked: () => undefined,
+    vendorBody: (request, { model }) => (request.model === '' ? request : { ...request, model }),
+    streamTransform: () => undefined,
+    streamClosing: () => undefined,
+    streamError: () => '',
+  };
+}
+
+/** The vendor's own way to take a key. */
+function keyHeaders(provider: string, vendorKey: string): Record<string, string> {
+  switch (provider) {
+    case 'anthropic':
+      return anthropicEndpoint('').vendorHeaders(vendorKey);
+    case 'google':
+      return googleEndpoint('').vendorHeaders(vendorKey);
+    default:
+      return openAiEndpoint('').vendorHeaders(vendorKey);
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * Use case: a request to a path of a vendor that its operator has opened, as `/v1/passthrough/{provider}/<path>`.
+ *
+ * Where it goes is decided by `domain/open-paths.ts` on what the URL parser makes of the whole address, vendor included.
+ * It is a call like any other: admitted, carried out once, and ended with the usage that its answer reports.
+ */
+import type { z } from 'zod';
+import type { OpenPathRequest } from '../contract/gateway/requests.ts';
+import { openTarget } from '../domain/open-paths.ts';
+import type { Caller } from '../metering/caller.ts';
+import { requestedModel } from '../metering/vendor-needs.ts';
+import { currentCatalog } from '../storage/catalog.ts';
+import type { VendorRequest } from '../vendors/request.ts';
+import type { ModelCall } from './admitted-call.ts';
+import type { GatewayAnswer } from './answer.ts';
+import { admitAndRun } from './call.ts';
+import { type OpenPath, openPathDialect } from './dialects/open-path.ts';
+import { type Refused, refusalAnswer, refuseCall } from './error-envelope.ts';
+import { identify } from './identify.ts';
+import { attemptOf, vendorNotConfigured } from './models.ts';
+
+/** A request, with what its headers say. */
+export interface OpenPathCall extends Omit<ModelCall, 'dialect' | 'request'> {
+  method: VendorRequest['method'];
+  /** The address at which we were asked. */
+  address: string;
+  /** The JSON object of the body; empty where it is none. */
+  request: z.infer<typeof OpenPathRequest>;
+}
+
+const ADDRESS = /^\/v1\/passthrough\/([^/]*)(\/.*)?$/;
+
+export async function callOpenPath(caller: Caller, call: OpenPathCall): Promise<GatewayAnswer> {
+  const result = await findAndRun(caller, call);
+  return result.ok ? result.answer : refusalAnswer(result.refusal);
+}
+
+async function findAndRun(caller: Caller, call: OpenPathCall): Promise<{ ok: true; answer: GatewayAnswer } | Refused> {
+  const { organization } = caller;
+  const found = openPathOf(organization, call);
+  if (!found.ok) return found;
+  const { openPath } = found;
+  const { provider, url } = openPath;
+  const { request: body, labels, session } = call;
+  const dialect = openPathDialect(openPath);
+  const { model: ofBody, user } = body;
+  // What is no text is the vendor's to judge: as the caller wrote it, because nothing else is sent in its place.
+  const request = {
+    ...body,
+    model: typeof ofBody === 'string' ? ofBody : '',
+    user: typeof user === 'string' ? user : undefined,
+  };
+  const identified = identify(request, labels, session);
+  if (!identified.ok) return identified;
+  const { catalog } = await currentCatalog(caller.env, caller.defer);
+  const named = requestedModel({ url: url.pathname, body });
+  const model = named?.startsWith(`${provider}/`) ? named.slice(provider.length + 1) : (named ?? '');
+  const candidate = { provider, model, tier: null, onDowngrade: false };
+  const attempt = await attemptOf(organization, catalog, candidate, Date.now());
+  return admitAndRun(caller, { ...call, dialect, request }, catalog, identified.begin, [attempt]);
+}
+
+function openPathOf(
+  { vendors }: Caller['organization'],
+  { method, address }: OpenPathCall,
+): { ok: true; openPath: OpenPath } | Refused {
+  const { pathname, search } = new URL(address);
+  const [, provider = '', path = '/'] = ADDRESS.exec(pathname) ?? [];
+  const vendor = vendors.get(provider);
+  if (!vendor) return vendorNotConfigured(provider, 'provider');
+  const url = openTarget(vendor, path, search);
+  if (url) return { ok: true, openPath: { method, provider, url } };
+  const open = vendor.passthrough.length === 0 ? 'none is' : `open are ${vendor.passthrough.join(', ')}`;
+  return refuseCall('NOT_FOUND', `this path of the vendor ${provider} is not open; ${open}`, { param: 'path' });
+}

@@ -1,0 +1,24 @@
+/**
+ * The body of a request in which nothing is read: it passes on as it came.
+ */
+import { sha256Hex } from './hash.ts';
+import type { RequestBody } from './request-body.ts';
+
+export class ByteBody implements RequestBody {
+  readonly contentType: string;
+  readonly #bytes: Uint8Array;
+
+  /** An empty media type where none is declared. */
+  constructor(bytes: Uint8Array, contentType: string) {
+    this.#bytes = bytes;
+    this.contentType = contentType;
+  }
+
+  changed(): Uint8Array {
+    return this.#bytes;
+  }
+
+  filesHash(): Promise<string> {
+    return sha256Hex(new Uint8Array(this.#bytes));
+  }
+}
