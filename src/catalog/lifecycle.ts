@@ -4,6 +4,7 @@
  * After its shutdown a model is RETIRED; with a future shutdown or an announcement it is DEPRECATED. A day begins at
  * 00:00 UTC. A missing list entry is not a date and changes nothing.
  */
+import { DAY_MS } from '../platform/time.ts';
 import { modelOfKey } from './matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from './model.ts';
 
@@ -18,6 +19,11 @@ export function statusOn(model: CatalogModel, day: string): ModelStatus {
   if (shutdownAt !== undefined || (announcedAt !== undefined && announcedAt <= day)) return 'DEPRECATED';
   // Without a date the provider's own status applies.
   return announcedAt === undefined ? status : 'ACTIVE';
+}
+
+/** Whole days until the shutdown: 0 on its day, below 0 after it, `null` without a date. */
+export function daysLeft({ lifecycle: { shutdownAt } }: CatalogModel, day: string): number | null {
+  return shutdownAt === undefined ? null : Math.round((Date.parse(shutdownAt) - Date.parse(day)) / DAY_MS);
 }
 
 export interface Replacement {

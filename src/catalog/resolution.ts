@@ -81,7 +81,6 @@ export async function resolveKey(
 
 /** The answer for a key that the catalog does not have. The nearest key is a suggestion: nothing of it is borrowed. */
 function unknownKey(requested: RequestedKey, nearest: LookUpMatch | null): Omit<Resolution, 'decisionId'> {
-  const suggestion = nearest && `; ${modelKeyOf(nearest.model)} is the most similar key`;
   return {
     requested,
     model: null,
@@ -100,8 +99,13 @@ function unknownKey(requested: RequestedKey, nearest: LookUpMatch | null): Omit<
     excluded: [],
     safeToApply: false,
     scoringVersion: SCORING_VERSION,
-    warnings: [`${requested.modelKey} is not in the catalog${suggestion ?? ''}`],
+    warnings: [notInCatalog(requested.modelKey, nearest)],
   };
+}
+
+/** What to say of a key that the catalog does not have. */
+export function notInCatalog(key: string, nearest: LookUpMatch | null): string {
+  return `${key} is not in the catalog${nearest ? `; ${modelKeyOf(nearest.model)} is the most similar key` : ''}`;
 }
 
 async function resolveMatch(

@@ -96,6 +96,7 @@ export const METHODS = {
     write: false,
     has: ['customerId', 'status'],
   },
+  readModelRadar: { method: 'GET', path: '/v1/model-radar', write: false, has: ['period', 'items', 'nextCursor'] },
   listCustomers: { method: 'GET', path: '/customers', write: false, has: ['items', 'nextCursor'] },
   listUsagePlans: { method: 'GET', path: '/usage-plans', write: false, has: ['items', 'nextCursor'] },
   readSamplingSettings: {

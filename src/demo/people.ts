@@ -62,6 +62,9 @@ const FLASH: ModelUse = { provider: 'google', model: 'google/gemini-3.8-flash', 
 const HAIKU: ModelUse = { provider: 'anthropic', model: 'anthropic/claude-haiku-5-5', tier: 'standard', weight: 3 };
 const OPUS: ModelUse = { provider: 'anthropic', model: 'anthropic/claude-opus-5-5', tier: 'premium', weight: 2 };
 const SOL: ModelUse = { provider: 'openai', model: 'openai/gpt-6-sol', tier: 'premium', weight: 2 };
+/** Models that end, so that the radar has something to see. */
+const MINI: ModelUse = { provider: 'openai', model: 'openai/gpt-4o-mini', tier: 'standard', weight: 2 };
+const SONNET: ModelUse = { provider: 'anthropic', model: 'anthropic/claude-sonnet-4-5', tier: 'premium', weight: 1 };
 const ARGON: ModelUse = { provider: 'google', model: 'google/gemini-4-argon', tier: 'premium', weight: 1 };
 
 const CHAT: FeatureUse = {
@@ -174,7 +177,7 @@ export const DEMO_CUSTOMERS: readonly DemoCustomer[] = [
     busiestHour: 8,
     users: 9,
     features: [SUPPORT, CHAT],
-    models: [LUNA, FLASH],
+    models: [LUNA, FLASH, MINI],
   },
   {
     ...USUAL,
@@ -200,7 +203,7 @@ export const DEMO_CUSTOMERS: readonly DemoCustomer[] = [
     weekendShare: 1.3,
     users: 8,
     features: [CHAT, RESEARCH],
-    models: [FLASH, ARGON],
+    models: [FLASH, ARGON, MINI],
   },
   {
     ...USUAL,
@@ -225,7 +228,7 @@ export const DEMO_CUSTOMERS: readonly DemoCustomer[] = [
     startShare: 0.4,
     users: 14,
     features: [SUPPORT, CONTRACTS],
-    models: [HAIKU, OPUS],
+    models: [HAIKU, OPUS, SONNET],
     failureShare: 0.03,
   },
   {

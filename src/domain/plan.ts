@@ -52,3 +52,13 @@ export interface PlanVersion {
   version: number;
   plan: Plan;
 }
+
+/** The id of a version of a plan. A plan's own id has no colon. */
+export function planVersionIdOf(planId: string, version: number): string {
+  return `${planId}:v${version}`;
+}
+
+/** The plan of a version. */
+export function planIdOf(usagePlanVersionId: string): string {
+  return usagePlanVersionId.replace(/:v\d+$/, '');
+}

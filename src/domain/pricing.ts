@@ -90,9 +90,51 @@ export function pricingMultiplier(mode: PricingMode, conditions?: PricedConditio
 }
 
 export function costOf(card: RateCard, usage: Usage, mode: PricingMode): Priced {
-  const { group, longPrompt, percent, conditions, words } = select(card, usage, mode);
+  const charges = chargesOf(card, usage, mode, usage.inputTokens);
+  const { lines, missing, longPrompt, conditions, standardNanoUsd, totalNanoUsd } = charges;
+  if (missing.length > 0) return { known: false, reason: `RATE_NOT_IN_CATALOG: ${missing.join(', ')}${charges.under}` };
+  const assumptions = [
+    ...charges.assumptions,
+    ...charges.unlisted.map((component) => `${component}: no rate is published, not included in the cost`),
+    ...charges.regional,
+    ...(isAudioUntold(usage) ? ['audio: no rate of its own is published, none is included in the cost'] : []),
+  ];
+  const { snapshotId, provider, modelKey } = card;
+  const { name: tier, reason: tierReason } = longPrompt;
+  const facts = { snapshotId, provider, modelKey, tier, tierReason, conditions };
+  return { known: true, cost: { ...facts, lines, assumptions, standardNanoUsd, totalNanoUsd } };
+}
+
+/** Whether audio was used of which nobody says how many tokens it was. */
+export function isAudioUntold({ audio, audioInputTokens = 0, audioOutputTokens = 0 }: Usage): boolean {
+  return audio > 0 && audioInputTokens + audioOutputTokens === 0;
+}
+
+/** What usage costs component by component, and what of it has no rate. */
+export interface Charges {
+  lines: CostLine[];
+  /** Tokens that were used and have no rate. */
+  missing: Component[];
+  /** Uses that were used and have no rate. */
+  unlisted: Component[];
+  /** The conditions that are not standard, in brackets; empty where all are. */
+  under: string;
+  /** Rules that stand in for a rate, and one for the rates of a region. */
+  assumptions: string[];
+  regional: string[];
+  longPrompt: LongPrompt;
+  conditions: PricedConditions;
+  /** Of the lines alone. */
+  standardNanoUsd: NanoUsd;
+  totalNanoUsd: NanoUsd;
+}
+
+/** `promptTokens` says whether the rates of long prompts apply: the size of the prompt, which usage of many calls has not. */
+export function chargesOf(card: RateCard, usage: Usage, mode: PricingMode, promptTokens: number): Charges {
+  const { group, longPrompt, percent, conditions, words } = select(card, usage, mode, promptTokens);
   const assumptions: string[] = card.assumption === undefined ? [] : [card.assumption];
-  const missing: string[] = [];
+  const missing: Component[] = [];
+  const unlisted: Component[] = [];
   const lines: CostLine[] = [];
   for (const [component, quantity] of quantitiesOf(card, usage, assumptions)) {
     const found = rateFor(group, longPrompt.above, component);
@@ -100,27 +142,21 @@ export function costOf(card: RateCard, usage: Usage, mode: PricingMode): Priced 
       if (quantity > 0 && found.assumption) assumptions.push(found.assumption);
       if (quantity > 0 || component === 'input' || component === 'output')
         lines.push(lineOf(component, quantity, found.nanoUsdPerMillion, isUse(component) ? PERCENT : percent));
-    } else if (quantity > 0) {
-      if (isUse(component)) assumptions.push(`${component}: no rate is published, not included in the cost`);
-      else missing.push(component);
-    }
+    } else if (quantity > 0) (isUse(component) ? unlisted : missing).push(component);
   }
-  if (missing.length > 0) {
-    const condition = words.length === 0 ? '' : ` (${words.join(', ')})`;
-    return { known: false, reason: `RATE_NOT_IN_CATALOG: ${missing.join(', ')}${condition}` };
-  }
-  if (percent !== PERCENT && lines.some(({ component, quantity }) => quantity > 0 && !isUse(component as Component)))
-    assumptions.push(`region ${conditions.region}: token rates are ${percent} % of the others, by the provider's word`);
-  if (usage.audio > 0 && (usage.audioInputTokens ?? 0) + (usage.audioOutputTokens ?? 0) === 0) {
-    assumptions.push('audio: no rate of its own is published, none is included in the cost');
-  }
+  const isRegional =
+    percent !== PERCENT && lines.some(({ component, quantity }) => quantity > 0 && !isUse(component as Component));
   const standardNanoUsd = lines.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n);
-  const totalNanoUsd =
-    pricingMultiplier(mode, conditions) === 0.5 ? divideHalfUp(standardNanoUsd, 2n) : standardNanoUsd;
-  const { snapshotId, provider, modelKey } = card;
-  const { name: tier, reason: tierReason } = longPrompt;
-  const facts = { snapshotId, provider, modelKey, tier, tierReason, conditions };
-  return { known: true, cost: { ...facts, lines, assumptions, standardNanoUsd, totalNanoUsd } };
+  const isHalved = pricingMultiplier(mode, conditions) === 0.5;
+  return {
+    ...{ lines, missing, unlisted, assumptions, longPrompt, conditions },
+    under: words.length === 0 ? '' : ` (${words.join(', ')})`,
+    regional: isRegional
+      ? [`region ${conditions.region}: token rates are ${percent} % of the others, by the provider's word`]
+      : [],
+    standardNanoUsd,
+    totalNanoUsd: isHalved ? divideHalfUp(standardNanoUsd, 2n) : standardNanoUsd,
+  };
 }
 
 interface LongPrompt {
@@ -141,8 +177,8 @@ interface Selection {
   words: string[];
 }
 
-function select(card: RateCard, usage: Usage, mode: PricingMode): Selection {
-  const { speed = 'standard', inputTokens } = usage;
+function select(card: RateCard, usage: Usage, mode: PricingMode, promptTokens: number): Selection {
+  const { speed = 'standard' } = usage;
   const region = usage.region ?? card.region ?? GLOBAL;
   const serviceTier = serviceTierOf(card, usage, mode);
   const conditions = {
@@ -163,9 +199,9 @@ function select(card: RateCard, usage: Usage, mode: PricingMode): Selection {
     : percent === undefined
       ? []
       : tokens.filter(({ when }) => when?.region === undefined);
-  const above = highestCrossed(known, inputTokens);
+  const above = highestCrossed(known, promptTokens);
   // A long prompt, of which the price states the rates under other conditions alone.
-  const isTooLong = highestCrossed(card.rates, inputTokens) > above;
+  const isTooLong = highestCrossed(card.rates, promptTokens) > above;
   const words = Object.entries(conditions).map(([name, value]) => `${name} ${value}`);
   return {
     group: isTooLong ? uses : [...known, ...uses],
@@ -197,10 +233,10 @@ function usesUnder(rates: readonly Rate[], conditions: Required<PricedConditions
 const NAMES = ['serviceTier', 'region', 'speed'] as const;
 
 /** The highest threshold of rates that the whole prompt exceeds; 0 where it exceeds none. */
-function highestCrossed(rates: readonly Rate[], inputTokens: number): number {
+function highestCrossed(rates: readonly Rate[], promptTokens: number): number {
   return Math.max(
     0,
-    ...rates.flatMap(({ when }) => when?.promptTokensAbove ?? []).filter((above) => inputTokens > above),
+    ...rates.flatMap(({ when }) => when?.promptTokensAbove ?? []).filter((above) => promptTokens > above),
   );
 }
 

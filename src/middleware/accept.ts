@@ -1,5 +1,6 @@
 /**
- * Which media type an answer has: the vendor's own, under the name that the `Accept` header asks for (RFC 9110, 12.5.1).
+ * Which media type an answer has: the vendor's own, under the name that the `Accept` header asks for (RFC 9110, 12.5.1),
+ * or CSV of a list that has it.
  */
 import { MEDIA_TYPE } from '../contract/envelope.ts';
 
@@ -23,6 +24,14 @@ export function acceptedType(header: string | undefined): string | null {
   const fallback: [string, number] = [MEDIA_TYPE, weights.get(byWildcard ?? '') ?? 0];
   const [type, weight] = [...named, fallback].reduce((best, each) => (each[1] > best[1] ? each : best));
   return weight > 0 ? type : null;
+}
+
+/** Whether the header names `text/csv`, and no type of JSON with the same weight or a higher one. */
+export function prefersCsv(header: string | undefined): boolean {
+  const weights = weightsOf(header ?? '');
+  const csv = weights.get('text/csv') ?? 0;
+  const isJson = (range: string) => VENDOR_TYPE.test(range) || range === 'application/json';
+  return csv > 0 && [...weights].every(([range, weight]) => !isJson(range) || weight < csv);
 }
 
 /** Each range with its weight, the higher one where it is named twice. */

@@ -11,7 +11,7 @@ import { JsonText } from '../platform/json-text.ts';
 import type { RequestBody } from '../platform/request-body.ts';
 import type { Credential } from '../storage/credentials.ts';
 import { withoutAbsent } from './absent-members.ts';
-import { acceptedType } from './accept.ts';
+import { acceptedType, prefersCsv } from './accept.ts';
 import type { AppContext } from './context.ts';
 import { requireCredential, requireScopes } from './credentials.ts';
 import {
@@ -31,7 +31,7 @@ export const BODY_BYTES_MAX = 64 * 1024;
 /** What a route needs to know of an operation. */
 export type RouteSpec = Pick<
   Operation,
-  'method' | 'path' | 'security' | 'params' | 'query' | 'body' | 'bodyBytesMax'
+  'method' | 'path' | 'security' | 'params' | 'query' | 'body' | 'bodyBytesMax' | 'csv'
 > & {
   /** The body is a form: with a schema its fields are read, without one it is taken as it comes. */
   form?: true;
@@ -61,10 +61,13 @@ type Checked = Result<{ input: { params: unknown; query: unknown; body: unknown;
 /** The input of a request that breaks no rule; else the refusal, once its sender can receive it. */
 export async function checkRequest(c: AppContext, style: ApiStyle, operation: RouteSpec): Promise<Checked> {
   const typed = style.requiresAccept && operation.security.kind === 'apiKey';
-  const accepted = typed ? acceptedType(c.req.header('Accept')) : null;
+  const header = c.req.header('Accept');
+  const accepted = typed ? acceptedType(header) : null;
+  const isCsv = operation.csv === true && prefersCsv(header);
+  // A refusal is JSON whatever was asked for.
   if (typed) c.set('mediaType', accepted ?? MEDIA_TYPE);
   const authenticated = await requireCredential(c, operation.security);
-  const acceptable = typed && authenticated.ok ? requireAccept(accepted) : authenticated;
+  const acceptable = typed && authenticated.ok && !isCsv ? requireAccept(accepted) : authenticated;
   const checked = acceptable.ok ? await checkInput(c, style, operation) : acceptable;
   if (!checked.ok) await drain(c.req.raw, authenticated.ok ? DRAIN_BYTES_MAX : LINGER_BYTES_MAX);
   return checked;

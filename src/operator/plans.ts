@@ -7,6 +7,7 @@ import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { MigratePlanRequest, PlanMigration } from '../contract/operator-customers.ts';
 import type { Plan, PlanDetail, PlanVersion } from '../contract/plans.ts';
 import { canonicalJson } from '../domain/canonical.ts';
+import { planVersionIdOf } from '../domain/plan.ts';
 import type { Env } from '../env.ts';
 import { ask } from '../objects/addresses.ts';
 import { sha256Hex } from '../platform/hash.ts';
@@ -44,7 +45,7 @@ export function putPlan(
       organizationId,
       planId,
       version,
-      usagePlanVersionId: `${planId}:v${version}`,
+      usagePlanVersionId: planVersionIdOf(planId, version),
       content: plan,
       createdAtMs: nowMs,
     };

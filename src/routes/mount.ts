@@ -11,6 +11,7 @@ import { type Answer, badRequest, refuse, type SerializedAnswer } from '../contr
 import type { ListQuery } from '../contract/fields.ts';
 import { type Operation, operations } from '../contract/operations.ts';
 import type { Caller } from '../metering/caller.ts';
+import { prefersCsv } from '../middleware/accept.ts';
 import { type ApiStyle, BODY_BYTES_MAX, checkRequest, type RouteSpec } from '../middleware/check-request.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { answerResponse, refusalResponse } from '../middleware/error-envelopes.ts';
@@ -52,12 +53,31 @@ export function mount<O extends Operation>(
 export function mountList<O extends Operation>(
   app: Hono<AppEnv>,
   operation: O,
-  answer: (c: AppContext, page: PageRequest, input: Input<O>) => Promise<Answer<unknown>>,
+  answer: (c: AppContext, page: PageRequest, input: Input<O>) => Promise<Answer<unknown> | Response>,
 ): void {
   mount(app, operation, async (c, input) => {
     const page = pageRequest(input.query as unknown as z.infer<typeof ListQuery>);
     if (!page) return badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
     return answer(c, page, input);
+  });
+}
+
+const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
+
+/**
+ * An operation with a paginated answer, of which `csv` makes text where the request prefers that: then `answer` gets no
+ * page, and has all items.
+ */
+export function mountCsvList<O extends Operation & { csv: true }, Data>(
+  app: Hono<AppEnv>,
+  operation: O,
+  answer: (c: AppContext, page: PageRequest | null, input: Input<O>) => Promise<Answer<Data>>,
+  csv: (data: Data) => string,
+): void {
+  mountList<O>(app, operation, async (c, page, input) => {
+    if (!prefersCsv(c.req.header('Accept'))) return answer(c, page, input);
+    const answered = await answer(c, null, input);
+    return answered.ok ? c.body(csv(answered.data), 200, { 'Content-Type': CSV_TYPE }) : answered;
   });
 }
 

@@ -25,12 +25,14 @@ import {
 import { listOutbox, resendOutbox } from '../operator/outbox.ts';
 import { listPlans, migratePlan, putPlan, readMigration, readPlan } from '../operator/plans.ts';
 import { deletePrices, listPrices, readPrices, setPrice } from '../operator/prices.ts';
+import { readOrganizationRadar } from '../operator/radar.ts';
 import { readRepricing, startRepricing } from '../operator/repricing.ts';
 import { deleteReview, listReviews, putReview, readReview } from '../operator/reviews.ts';
 import { deleteSample, exportSamples, listSamples, readSample } from '../operator/samples.ts';
 import { setSampling } from '../operator/sampling.ts';
 import { listOrganizationVendors, readVendor, removeVendor, setVendor } from '../operator/vendors.ts';
-import { headerKeyOf, type Input, mount, mountList } from './mount.ts';
+import { radarCsv } from '../radar/csv.ts';
+import { headerKeyOf, type Input, mount, mountCsvList, mountList } from './mount.ts';
 
 /** The actor in the event log: there is one operator token. */
 const ACTOR = 'operator';
@@ -73,6 +75,13 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountList(app, operations.listVendors, (c, page, { params }) => listOrganizationVendors(c.env, params.org, page));
   mount(app, operations.readVendor, (c, { params }) => readVendor(c.env, params.org, params.provider));
   change(app, operations.deleteVendor, (request, { params }) => removeVendor(request, params.org, params.provider));
+
+  mountCsvList(
+    app,
+    operations.readOrganizationModelRadar,
+    (c, page, { params, query }) => readOrganizationRadar(c.env, params.org, query, page, deferrer(c)),
+    radarCsv,
+  );
 
   change(app, operations.setSampling, (request, { params, body }) => setSampling(request, params.org, body));
   mountList(app, operations.listSamples, (c, page, { params, query }) => listSamples(c.env, params.org, query, page));

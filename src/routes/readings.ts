@@ -1,14 +1,16 @@
 /**
- * Readings over HTTP: usage summary and context, forecast, anomalies.
+ * Readings over HTTP: usage summary and context, forecast, anomalies, model radar.
  */
 import type { Hono } from 'hono';
 import { operations } from '../contract/operations.ts';
 import type { AppEnv } from '../middleware/context.ts';
+import { radarCsv } from '../radar/csv.ts';
+import { readModelRadar } from '../radar/read-radar.ts';
 import { readAnomalies } from '../readings/anomalies/read-anomalies.ts';
 import { readForecast } from '../readings/forecast/read-forecast.ts';
 import { readUsageContext } from '../readings/usage/usage-context.ts';
 import { readUsageSummary } from '../readings/usage/usage-summary.ts';
-import { callerOf, mount, mountList } from './mount.ts';
+import { callerOf, mount, mountCsvList, mountList } from './mount.ts';
 
 export function mountReadings(app: Hono<AppEnv>): void {
   mount(app, operations.readUsageContext, (c, { params, query }) =>
@@ -17,4 +19,10 @@ export function mountReadings(app: Hono<AppEnv>): void {
   mount(app, operations.readForecast, (c, { params, query }) => readForecast(callerOf(c), params.customerId, query));
   mountList(app, operations.readUsageAnomalies, (c, page, { query }) => readAnomalies(callerOf(c), query, page));
   mount(app, operations.readUsageSummary, (c, { query }) => readUsageSummary(callerOf(c), query));
+  mountCsvList(
+    app,
+    operations.readModelRadar,
+    (c, page, { query }) => readModelRadar(callerOf(c), query, page),
+    radarCsv,
+  );
 }

@@ -156,7 +156,8 @@ const ended = (name: string) => `COALESCE(${name}, 0)`;
 const provisional = (figure: string) => `CASE WHEN usage_source IS NULL THEN 0 ELSE ${figure} END`;
 const COST_USD = `${ended('cost_nano_usd')} / 1000000000`;
 const COST_REST_NANO_USD = `${ended('cost_nano_usd')} % 1000000000`;
-const MODEL = "COALESCE(model_key, model_used, '')";
+/** The name of the model that a call counts under. */
+export const MODEL = "COALESCE(model_key, model_used, '')";
 
 /** What a call adds to each figure, of the columns of `calls`. */
 const FIGURES_OF_CALL: Readonly<Record<Figure, string>> = {

@@ -20,6 +20,7 @@ export interface Entry extends Route {
   form: boolean;
   anyBody: boolean;
   lines: boolean;
+  csv?: true | undefined;
   /** Created lazily, because an envelope is a schema of its own. */
   answer: () => z.ZodType;
   /** The name of the answer's schema, unless it is exported under another name. */

@@ -98,7 +98,7 @@ function formOf({ id }: Entry) {
 }
 
 function success(entry: Entry) {
-  const { id, answer, kind, lines, codes, vendorType } = entry;
+  const { id, answer, kind, lines, csv, codes, vendorType } = entry;
   const schema = answer();
   const plainType = id === 'createSpeech' ? 'application/octet-stream' : JSON_TYPE;
   const types = lines ? ['application/x-ndjson'] : vendorType ? [MEDIA_TYPE] : [plainType];
@@ -115,6 +115,7 @@ function success(entry: Entry) {
     content: {
       ...content,
       ...(streams && { [EVENT_STREAM]: { schema: { type: 'string', description: 'Server-sent events' } } }),
+      ...(csv && { 'text/csv': { schema: { type: 'string', description: 'All items, one line each' } } }),
       ...(id === 'exportHistory' && { 'text/csv': { schema: { type: 'string', description: 'With `format=focus`' } } }),
     },
     ...(Object.keys(links).length > 0 && { links }),

@@ -30,7 +30,11 @@ export const TAGS: readonly Tag[] = [
     pattern: /^\/(customers|usage-plans)(?!.*(usage-context|forecast))/,
   },
   { name: 'Custom meters', description: 'Usage that is no model call', pattern: /^\/(custom_meter$|meter_events\/)/ },
-  { name: 'Readings', description: 'Sums, anomalies, forecasts', pattern: /^\/(usage\/|customers\/)/ },
+  {
+    name: 'Readings',
+    description: 'Sums, anomalies, forecasts, models that end',
+    pattern: /^\/(usage\/|customers\/|v1\/model-radar)/,
+  },
   {
     name: 'Sampling',
     description: 'Which calls to keep for review, and keeping them',
@@ -55,7 +59,7 @@ export const TAGS: readonly Tag[] = [
   {
     name: 'Operator: organizations',
     description: 'Organizations, their keys, models, prices, vendors',
-    pattern: /^\/operator\/organizations(\/\{org\}(\/(keys|models|prices|vendors).*)?)?$/,
+    pattern: /^\/operator\/organizations(\/\{org\}(\/(keys|models|model-radar|prices|vendors).*)?)?$/,
   },
   {
     name: 'Operator: plans',

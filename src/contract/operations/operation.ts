@@ -37,6 +37,8 @@ export interface Operation {
   data: z.ZodType;
   /** A success has one line of JSON for each item, without an envelope. */
   lines?: true;
+  /** A success is CSV, with all items of the list, where `Accept` prefers `text/csv`. */
+  csv?: true;
 }
 
 /** Keeps the literal types of an entry, from which routes infer their input. */

@@ -1,8 +1,9 @@
 /**
- * Readings of recorded usage: summary, anomalies, usage context, forecast.
+ * Readings of recorded usage: summary, anomalies, usage context, forecast, model radar.
  */
 import { z } from 'zod';
 import { customerId } from '../fields.ts';
+import { ModelRadarData, ModelRadarQuery } from '../model-radar.ts';
 import {
   AnomaliesData,
   AnomaliesQuery,
@@ -12,7 +13,7 @@ import {
   UsageContextQuery,
 } from '../readings.ts';
 import { SummaryQuery, UsageSummaryData } from '../usage-summary.ts';
-import { apiKey, type Operation, operation } from './operation.ts';
+import { apiKey, type Operation, operation, operator, organizationParam } from './operation.ts';
 
 const customerParam = z.object({ customerId });
 
@@ -58,5 +59,28 @@ export const readings = {
     query: ForecastQuery,
     code: 'FORECAST_READ',
     data: ForecastData,
+  }),
+  readModelRadar: operation({
+    operationId: 'readModelRadar',
+    summary: 'Read which models in use end, have a successor or no price, and what the replacement would have cost',
+    method: 'GET',
+    path: '/v1/model-radar',
+    security: apiKey('usage:read'),
+    query: ModelRadarQuery,
+    code: 'MODEL_RADAR_READ',
+    data: ModelRadarData,
+    csv: true,
+  }),
+  readOrganizationModelRadar: operation({
+    operationId: 'readOrganizationModelRadar',
+    summary: "Read an organization's model radar: models in use that end, have a successor or no price",
+    method: 'GET',
+    path: '/operator/organizations/{org}/model-radar',
+    security: operator,
+    params: organizationParam,
+    query: ModelRadarQuery,
+    code: 'MODEL_RADAR_READ',
+    data: ModelRadarData,
+    csv: true,
   }),
 } as const satisfies Record<string, Operation>;

@@ -1,0 +1,100 @@
+/**
+ * The model radar on the wire: models in use that end, have a successor or have no price.
+ */
+import { z } from 'zod';
+import { instant, ListQuery } from './fields.ts';
+import { LIFECYCLE_STATUSES } from './model-lookup.ts';
+import { Period } from './usage-summary.ts';
+
+/** Days of usage that the radar looks at. */
+export const RADAR_DAYS = 30;
+/** Customers that an item names. */
+export const RADAR_CUSTOMERS_MAX = 10;
+const HORIZON_DAYS_DEFAULT = 180;
+const HORIZON_DAYS_MAX = 3_650;
+
+export const RADAR_REASONS = [
+  'RETIRED',
+  'DEPRECATED',
+  'ENDING',
+  'OFFICIAL_SUCCESSOR',
+  'REVIEWED_SUCCESSOR',
+  'UNPRICED',
+] as const;
+
+export const ModelRadarQuery = ListQuery.extend({
+  horizonDays: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(HORIZON_DAYS_MAX)
+    .default(HORIZON_DAYS_DEFAULT)
+    .describe(`Leaves out what ends later than in so many days, 0 to ${HORIZON_DAYS_MAX}`),
+});
+
+export type ModelRadarQuery = z.infer<typeof ModelRadarQuery>;
+
+/** A sum that may exceed 2^53; JSON readers then get the nearest double. */
+const sum = z.number().nonnegative();
+
+const RadarItem = z.object({
+  modelKey: z.string().describe('`provider/model`; the name that calls reported, where the catalog does not have it'),
+  status: z.enum(LIFECYCLE_STATUSES).describe('Computed from the dates, for today in UTC'),
+  shutdownAt: z.string().nullable().describe('Day of the shutdown in UTC; null where none is announced'),
+  daysLeft: z.number().int().nullable().describe('Days until the shutdown; 0 on its day, below 0 after it'),
+  reasons: z
+    .array(z.enum(RADAR_REASONS))
+    .describe(
+      'Why it is here: it is retired, deprecated, has a date to come (`ENDING`), a successor by the word of its vendor or by a review, or calls of the period have no known cost (`UNPRICED`)',
+    ),
+  replacement: z
+    .object({
+      modelKey: z.string().nullable().describe('What the model lookup recommends instead; null for nothing'),
+      source: z.enum(['provider', 'admin_review', 'computed', 'none']).describe('Where the recommendation comes from'),
+      warnings: z.array(z.string()).describe('What to know before the swap'),
+    })
+    .describe('The recommended replacement'),
+  usage: z
+    .object({
+      calls: z.number().int().describe('Calls'),
+      inputTokens: sum.describe('Prompt tokens, cache reads and writes included'),
+      outputTokens: sum.describe('Completion tokens, reasoning included'),
+      costUSD: z.number().describe('Recorded provider cost'),
+    })
+    .describe('In the period'),
+  replacementCostUSD: z
+    .number()
+    .nullable()
+    .describe(
+      "What the same calls would have cost on the replacement at today's price, without `notPriced`; null where there is no replacement or no price",
+    ),
+  notPriced: z
+    .array(z.string())
+    .describe('What `replacementCostUSD` does not include: components without a rate, and calls that cannot be priced'),
+  customerCount: z.number().int().describe('Customers whose calls used it'),
+  customers: z
+    .array(
+      z.object({
+        customerId: z.string().describe('The customer'),
+        calls: z.number().int().describe('Calls'),
+        costUSD: z.number().describe('Recorded provider cost'),
+      }),
+    )
+    .describe(`The ${RADAR_CUSTOMERS_MAX} customers with the highest cost`),
+  features: z.array(z.string()).describe('Features whose calls used it, by cost'),
+  mappings: z.array(z.string()).describe('Model mappings that name it, for example `service/standard`'),
+  plans: z.array(z.string()).describe('Plans under which it was called; a plan itself names no model'),
+});
+
+export type RadarItem = z.infer<typeof RadarItem>;
+
+export const ModelRadarData = z.object({
+  period: Period.describe(`The last ${RADAR_DAYS} days in UTC, today included`),
+  asOf: instant.describe('When it was computed'),
+  catalogVersion: z.string().describe('Catalog release'),
+  degraded: z.boolean().describe('The service could not use its current catalog, or not read the reviews'),
+  items: z.array(RadarItem).describe('What ends first is first; then by cost, the highest first'),
+  nextCursor: z.string().nullable().describe('Where the next page begins; null on the last one'),
+});
+
+export type ModelRadarData = z.infer<typeof ModelRadarData>;

@@ -1,0 +1,110 @@
+/**
+ * Use case: the models of an organization that end, have a successor or have no price, with who uses them and what the
+ * same calls would have cost on the replacement.
+ *
+ * Which models there are, and the sums of their usage, come from the roll-ups; who used them and the cost on the
+ * replacement from the calls themselves (`storage/model-traffic.ts`).
+ */
+import { resolvePrice } from '../catalog/prices.ts';
+import { type Answer, accept } from '../contract/errors.ts';
+import { type ModelRadarData, type ModelRadarQuery, RADAR_DAYS } from '../contract/model-radar.ts';
+import type { RateCard } from '../domain/price.ts';
+import { promptThresholds } from '../domain/traffic-cost.ts';
+import type { Env } from '../env.ts';
+import type { Caller } from '../metering/caller.ts';
+import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { DAY_MS } from '../platform/time.ts';
+import { currentCatalog } from '../storage/catalog.ts';
+import { readModelTraffic } from '../storage/model-traffic.ts';
+import { usageKeptSinceMs } from '../storage/retention.ts';
+import { currentReviews } from '../storage/reviews.ts';
+import { sumUsage } from '../storage/usage.ts';
+import { modelsOnRadar, type RadarModel, type RadarView } from './models.ts';
+import { mappingsOf, mergedTraffic, presentItem, type Replaced } from './present.ts';
+import { type RadarReplacement, replacementFor } from './replacement.ts';
+
+/** Names of models that the radar looks at: those with the highest cost. */
+export const RADAR_NAMES_MAX = 1_000;
+
+/** A page of the radar, whose costs are of that page alone; every item where `page` is `null`. */
+export async function readModelRadar(
+  { env, organization, defer }: Caller,
+  { horizonDays }: Pick<ModelRadarQuery, 'horizonDays'>,
+  page: PageRequest | null,
+): Promise<Answer<ModelRadarData>> {
+  const nowMs = Date.now();
+  const period = periodOf(organization.retention, nowMs);
+  const { view, problem } = await radarView(env, defer, horizonDays, nowMs);
+  const models = await readModelsOnRadar(env, organization, view);
+  const { items: shown, nextCursor } = pageAfter(models, page ?? { limit: models.length, after: null });
+  const replaced: Replaced[] = [];
+  for (const model of shown) {
+    const replacement = await replacementFor(view, model);
+    replaced.push({ model, replacement, card: await cardFor(view, organization, replacement) });
+  }
+  const traffic = await readModelTraffic(env, {
+    ...{ organizationId: organization.organizationId, ...period },
+    names: shown.flatMap(({ names }) => names),
+    thresholds: [...new Set(replaced.flatMap(({ card }) => (card ? promptThresholds(card) : [])))],
+  });
+  const data: ModelRadarData = {
+    period: { startedAt: iso(period.fromMs), endedAt: iso(period.toMs) },
+    asOf: iso(nowMs),
+    catalogVersion: view.catalog.version,
+    degraded: problem !== null,
+    items: replaced.map((one) =>
+      presentItem(one, mergedTraffic(one.model.names, traffic), mappingsOf(view, organization.models, one.model)),
+    ),
+    nextCursor,
+  };
+  return accept('MODEL_RADAR_READ', data, nowMs);
+}
+
+/** The models on the radar without their customers and costs, which reads no calls. */
+export async function readModelsOnRadar(
+  env: Env,
+  { organizationId, retention }: Pick<Caller['organization'], 'organizationId' | 'retention'>,
+  view: RadarView,
+): Promise<RadarModel[]> {
+  const period = periodOf(retention, view.nowMs);
+  const { model } = await sumUsage(env, organizationId, period, ['model'], RADAR_NAMES_MAX);
+  return modelsOnRadar(view, model);
+}
+
+export async function radarView(
+  env: Env,
+  defer: Caller['defer'],
+  horizonDays: number,
+  nowMs: number,
+): Promise<{ view: RadarView; problem: string | null }> {
+  const [inUse, reviews] = await Promise.all([currentCatalog(env, defer), currentReviews(env, defer)]);
+  return {
+    view: { catalog: inUse.catalog, reviews: reviews.reviews, nowMs, horizonDays },
+    problem: inUse.problem ?? reviews.problem,
+  };
+}
+
+/** Whole UTC days, so that the sums of days and hours and those of calls are of the same calls. */
+function periodOf(retention: Caller['organization']['retention'], nowMs: number): { fromMs: number; toMs: number } {
+  const toMs = nowMs - (nowMs % DAY_MS) + DAY_MS;
+  return { fromMs: Math.max(toMs - RADAR_DAYS * DAY_MS, usageKeptSinceMs(retention, nowMs)), toMs };
+}
+
+function pageAfter(models: RadarModel[], { limit, after }: PageRequest): Page<RadarModel> {
+  const idOf = ({ modelKey }: RadarModel) => modelKey;
+  const from = after === null ? 0 : models.findIndex((model) => idOf(model) === after) + 1;
+  return pageOf(models.slice(from), limit, idOf);
+}
+
+/** Today's price of the replacement, as the organization pays it; `null` where there is none. */
+async function cardFor(
+  { catalog, nowMs }: RadarView,
+  { prices }: Caller['organization'],
+  { modelKey }: RadarReplacement,
+): Promise<RateCard | null> {
+  if (modelKey === null) return null;
+  const price = await resolvePrice(catalog, prices, { modelUsed: modelKey }, nowMs);
+  return price.available ? price.card : null;
+}
+
+const iso = (atMs: number) => new Date(atMs).toISOString();

@@ -1,0 +1,326 @@
+/**
+ * The model radar over HTTP: which models are on it and why, who uses them, and what the same calls would have cost on the
+ * replacement, to the nano-USD; nothing of another organization.
+ */
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
+import { resolvePrice } from '../../src/catalog/prices.ts';
+import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
+import { usdFromNano } from '../../src/domain/money.ts';
+import { costOf } from '../../src/domain/pricing.ts';
+import { takeUsage } from '../../src/domain/usage.ts';
+import { createTenant, type Tenant } from '../support/api.ts';
+import { deliverToD1, operator, worker } from '../support/worker.ts';
+
+const DAY = 86_400_000;
+const NOW = Date.UTC(2026, 10, 24, 12);
+const PLAN = { name: 'P', limitType: 'NONE' };
+
+/** Ends of calls, by customer; all are COMPLETED. */
+const ENDS: Record<string, Record<string, unknown>[]> = {
+  alpha: [
+    // Two names of one model, in both modes.
+    { modelUsed: 'gpt-4o-mini', inputTokens: 10_001, cachedInputTokens: 4_000, responseTokens: 777, feature: 'chat' },
+    { modelUsed: 'openai/gpt-4o-mini-2024-07-18', inputTokens: 999, responseTokens: 33, feature: 'chat' },
+    { modelUsed: 'gpt-4o-mini', inputTokens: 5_000, responseTokens: 100, pricingMode: 'batch', feature: 'search' },
+    // Short and long prompts, of which the replacement has rates of its own, and service tiers.
+    { modelUsed: 'gpt-5', inputTokens: 271_999, responseTokens: 1_000 },
+    { modelUsed: 'gpt-5', inputTokens: 272_001, cachedInputTokens: 100_000, responseTokens: 1_000 },
+    { modelUsed: 'gpt-5', inputTokens: 20_000, responseTokens: 500, serviceTier: 'priority' },
+    // Cache writes of both lifetimes, and web searches.
+    {
+      ...{
+        modelUsed: 'claude-sonnet-4-5',
+        inputTokens: 30_000,
+        cachedInputTokens: 5_000,
+        cacheWriteInputTokens: 12_000,
+      },
+      ...{ cacheWrite1hInputTokens: 2_000, responseTokens: 900, searches: 3 },
+    },
+    { modelUsed: 'gpt-6-luna', inputTokens: 10, responseTokens: 10 },
+  ],
+  beta: [
+    { modelUsed: 'gpt-4o-mini', inputTokens: 1_000_000, responseTokens: 50_000, feature: 'bulk' },
+    { modelUsed: 'no-such-model', inputTokens: 10, responseTokens: 10 },
+    // Ends after the horizon of a test.
+    { modelUsed: 'gpt-5.1', inputTokens: 100, responseTokens: 10 },
+  ],
+};
+
+let tenant: Tenant;
+let other: Tenant;
+
+beforeAll(async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: NOW - 2 * DAY });
+  tenant = await createTenant(operator, PLAN);
+  other = await createTenant(operator, PLAN);
+  await operator.send('setModels', {
+    params: { org: tenant.organizationId },
+    body: { standard: ['gpt-6-luna', 'openai/gpt-4o-mini'], premium: ['anthropic/claude-opus-5-5'] },
+  });
+  for (const [customerId, ends] of Object.entries(ENDS)) for (const end of ends) await call(tenant, customerId, end);
+  // Counts no longer, in no figure.
+  const reversed = await call(tenant, 'gamma', { modelUsed: 'gpt-4o-mini', inputTokens: 5_000, responseTokens: 5 });
+  await tenant.api.send('reverseCall', { params: { callId: reversed }, body: { reason: 'a test' } });
+  await call(other, 'alpha', { modelUsed: 'gpt-4o-mini', inputTokens: 7, responseTokens: 7 });
+  vi.setSystemTime(NOW);
+  for (const customerId of ['alpha', 'beta', 'gamma']) await deliverToD1(tenant.organizationId, customerId);
+  await deliverToD1(other.organizationId, 'alpha');
+}, 120_000);
+afterAll(() => {
+  vi.useRealTimers();
+});
+
+async function call(of: Tenant, customerId: string, { feature, ...end }: Record<string, unknown>): Promise<string> {
+  const body = { customerId, ...(feature !== undefined && { feature }) };
+  const { callId } = (await of.api.send('beginCall', { body })).data;
+  const { status } = (await of.api.send('endCall', { body: { callId, ...end } })).data;
+  expect(status).toBe('COMPLETED');
+  return callId;
+}
+
+/** The clock stands still, and caches of the configuration go by it. */
+const inForce = () => vi.setSystemTime(Date.now() + 60_000);
+
+async function radar(query: Record<string, string> = {}, api = tenant.api) {
+  return (await api.send('readModelRadar', { query })).data;
+}
+
+async function item(modelKey: string) {
+  const found = (await radar()).items.find((one) => one.modelKey === modelKey);
+  if (!found) throw new Error(`${modelKey} is not on the radar`);
+  return found;
+}
+
+/** The cost of each call on its own, summed. */
+async function costOfEach(names: readonly string[], replacement: string): Promise<number> {
+  const price = await resolvePrice(BUILT_IN_CATALOG, new Map(), { modelUsed: replacement }, NOW);
+  if (!price.available) throw new Error('no price');
+  let sum = 0n;
+  for (const end of Object.values(ENDS).flat()) {
+    if (!names.includes(String(end.modelUsed))) continue;
+    const { usage } = takeUsage(end as { inputTokens: number });
+    const priced = costOf(price.card, usage, end.pricingMode === 'batch' ? 'batch' : 'standard');
+    if (!priced.known) throw new Error(priced.reason);
+    sum += priced.cost.totalNanoUsd;
+  }
+  return usdFromNano(sum);
+}
+
+describe('the radar has', () => {
+  test('models that end, the first one first, then those without a date', async () => {
+    const { items, period, degraded } = await radar();
+    expect(items.map(({ modelKey, status, daysLeft }) => [modelKey, status, daysLeft])).toEqual([
+      ['anthropic/claude-sonnet-4-5-20250929', 'DEPRECATED', 6],
+      ['openai/gpt-5-2025-08-07', 'DEPRECATED', 17],
+      ['openai/gpt-4o-mini-2024-07-18', 'DEPRECATED', 51],
+      ['openai/gpt-5.1-2025-11-13', 'DEPRECATED', 128],
+      ['no-such-model', 'UNKNOWN', null],
+    ]);
+    expect(period).toEqual({ startedAt: '2026-10-26T00:00:00.000Z', endedAt: '2026-11-25T00:00:00.000Z' });
+    expect(degraded).toBe(false);
+  });
+
+  test('all names of a model as one, with its customers, features, mappings and plans', async () => {
+    const mini = await item('openai/gpt-4o-mini-2024-07-18');
+    expect(mini).toMatchObject({
+      shutdownAt: '2027-01-14',
+      reasons: ['DEPRECATED', 'ENDING', 'OFFICIAL_SUCCESSOR'],
+      replacement: { modelKey: 'openai/gpt-6-luna', source: 'provider' },
+      usage: { calls: 4, inputTokens: 1_016_000, outputTokens: 50_910 },
+      customerCount: 2,
+      features: ['bulk', 'chat', 'search'],
+      mappings: ['service/standard'],
+      plans: ['test'],
+      notPriced: [],
+    });
+    expect(mini.customers.map(({ customerId, calls }) => [customerId, calls])).toEqual([
+      ['beta', 1],
+      ['alpha', 3],
+    ]);
+    expect(mini.customers.reduce((sum, { costUSD }) => sum + costUSD, 0)).toBeCloseTo(mini.usage.costUSD, 9);
+  });
+
+  test('the warnings of the public lookup', async () => {
+    const response = await worker.fetch('https://callmeter.test/v1/model-alternatives/openai/gpt-5');
+    const resolution = (await response.json()) as { recommendedModelKey: string; warnings: string[] };
+    const { replacement } = await item('openai/gpt-5-2025-08-07');
+    expect(replacement).toMatchObject({ modelKey: resolution.recommendedModelKey, source: 'provider' });
+    expect(replacement.warnings).toEqual(expect.arrayContaining(resolution.warnings));
+    expect(resolution.warnings.length).toBeGreaterThan(0);
+  });
+
+  test('a model without a price, with the calls that nobody can price', async () => {
+    expect(await item('no-such-model')).toMatchObject({
+      reasons: ['UNPRICED'],
+      replacement: { modelKey: null, source: 'none' },
+      usage: { calls: 1, costUSD: 0 },
+      replacementCostUSD: null,
+    });
+  });
+});
+
+describe('the cost on the replacement', () => {
+  test('by hand: two names, cached input, and a batch at half the price', async () => {
+    // gpt-6-luna: 0.10 in, 0.01 cached, 0.50 out; above 272,000 tokens of a prompt 0.20 in and 0.75 out.
+    const standard = (6_001 + 999) * 100 + 4_000 * 10 + (777 + 33) * 500;
+    const batch = (5_000 * 100 + 100 * 500) / 2;
+    const long = 1_000_000 * 200 + 50_000 * 750;
+    expect((await item('openai/gpt-4o-mini-2024-07-18')).replacementCostUSD).toBe(
+      usdFromNano(BigInt(standard + batch + long)),
+    );
+  });
+
+  test('by hand: rates of long prompts for the prompts that are long, and of the service tier', async () => {
+    // gpt-6.1-sol: 2 in, 10 out; above 272,000 4 in, 0.20 cached, 15 out; priority 4 in, 20 out.
+    const short = 271_999 * 2_000 + 1_000 * 10_000;
+    const long = 172_001 * 4_000 + 100_000 * 200 + 1_000 * 15_000;
+    const priority = 20_000 * 4_000 + 500 * 20_000;
+    expect((await item('openai/gpt-5-2025-08-07')).replacementCostUSD).toBe(
+      usdFromNano(BigInt(short + long + priority)),
+    );
+  });
+
+  test('by hand: cache writes of both lifetimes, and searches', async () => {
+    // claude-sonnet-5-5: 2 in, 0.10 cached, 2.50 and 4 for cache writes, 10 out; a search costs a cent.
+    const nano = 13_000 * 2_000 + 5_000 * 100 + 10_000 * 2_500 + 2_000 * 4_000 + 900 * 10_000 + 3 * 10_000_000;
+    expect((await item('anthropic/claude-sonnet-4-5-20250929')).replacementCostUSD).toBe(usdFromNano(BigInt(nano)));
+  });
+
+  test('is the sum of what each call would have cost', async () => {
+    for (const [modelKey, names] of [
+      ['openai/gpt-4o-mini-2024-07-18', ['gpt-4o-mini', 'openai/gpt-4o-mini-2024-07-18']],
+      ['openai/gpt-5-2025-08-07', ['gpt-5']],
+      ['anthropic/claude-sonnet-4-5-20250929', ['claude-sonnet-4-5']],
+    ] as const) {
+      const { replacement, replacementCostUSD } = await item(modelKey);
+      expect(replacementCostUSD).toBe(await costOfEach(names, replacement.modelKey ?? ''));
+    }
+  });
+
+  test("at the organization's own price, which wins; what that has no rate for is named", async () => {
+    const params = { org: tenant.organizationId, modelKey: 'openai/gpt-6.1-sol' };
+    const rates = { inputUsdPerMillion: 1, outputUsdPerMillion: 2 };
+    await operator.send('setPrice', { params, body: rates });
+    inForce();
+    try {
+      const found = await item('openai/gpt-5-2025-08-07');
+      const nano = 271_999 * 1_000 + 272_001 * 1_000 + 2_000 * 2_000;
+      expect(found.replacementCostUSD).toBe(usdFromNano(BigInt(nano)));
+      expect(found.notPriced).toEqual(['input (serviceTier priority)', 'output (serviceTier priority)']);
+      expect(found.replacement.warnings.join()).toContain('cachedInput: no rate is published, the input rate is used');
+    } finally {
+      await operator.send('deletePrices', { params });
+      inForce();
+    }
+  });
+});
+
+describe('the horizon', () => {
+  test('leaves out what ends later', async () => {
+    const keys = async (horizonDays: string) => (await radar({ horizonDays })).items.map(({ modelKey }) => modelKey);
+    expect(await keys('128')).toContain('openai/gpt-5.1-2025-11-13');
+    expect(await keys('127')).not.toContain('openai/gpt-5.1-2025-11-13');
+    expect(await keys('0')).toEqual(['no-such-model']);
+  });
+
+  test('is refused where it is no number of days', async () => {
+    for (const horizonDays of ['-1', '1.5', 'soon', '9999']) {
+      const { status, refusal } = await tenant.api.send('readModelRadar', { query: { horizonDays } });
+      expect([status, refusal.code]).toEqual([400, 'BAD_REQUEST']);
+      expect(JSON.stringify(refusal)).toContain('horizonDays');
+    }
+  });
+});
+
+describe('a review', () => {
+  test('puts a model that is in use on the radar, with the reviewed successor', async () => {
+    const params = { modelKey: 'openai/gpt-6-luna' };
+    const body = { replacementModelKey: 'openai/gpt-6-sol', reason: 'better answers' };
+    expect((await operator.send('putReview', { params, body })).status).toBe(200);
+    inForce();
+    try {
+      const luna = await item('openai/gpt-6-luna');
+      expect(luna).toMatchObject({
+        status: 'ACTIVE',
+        reasons: ['REVIEWED_SUCCESSOR'],
+        replacement: { modelKey: 'openai/gpt-6-sol', source: 'admin_review' },
+        mappings: ['service/standard'],
+      });
+      expect(luna.replacement.warnings.join()).toContain('better answers');
+      expect(luna.replacementCostUSD).toBeGreaterThan(0);
+    } finally {
+      await operator.send('deleteReview', { params });
+      inForce();
+    }
+  });
+});
+
+describe('the answer', () => {
+  test('is of the organization alone, and the same for its operator', async () => {
+    const [own] = (await radar({}, other.api)).items;
+    expect(own).toMatchObject({ usage: { calls: 1, inputTokens: 7 }, customers: [{ customerId: 'alpha', calls: 1 }] });
+    const { data } = await operator.send('readOrganizationModelRadar', { params: { org: tenant.organizationId } });
+    expect(data.items).toEqual((await radar()).items);
+    const nobody = await operator.send('readOrganizationModelRadar', { params: { org: crypto.randomUUID() } });
+    expect([nobody.status, nobody.refusal.code]).toEqual([404, 'NOT_FOUND']);
+  });
+
+  test('needs the scope usage:read, or the operator', async () => {
+    const body = { name: 'k', scopes: ['usage:write' as const, 'customers:read' as const] };
+    const { key } = (await operator.send('createKey', { params: { org: tenant.organizationId }, body })).data;
+    const denied = await tenant.api.with(key).send('readModelRadar');
+    expect([denied.status, denied.body.error.requiredScope]).toEqual([403, 'usage:read']);
+    const params = { org: tenant.organizationId };
+    expect((await tenant.api.send('readOrganizationModelRadar', { params })).status).toBe(401);
+  });
+
+  test('has pages, whose items are those of the whole', async () => {
+    const all = (await radar()).items;
+    const paged: unknown[] = [];
+    let cursor: string | null = null;
+    do {
+      const page: Awaited<ReturnType<typeof radar>> = await radar({ limit: '2', ...(cursor !== null && { cursor }) });
+      paged.push(...page.items);
+      cursor = page.nextCursor;
+    } while (cursor !== null);
+    expect(paged).toEqual(all);
+  });
+});
+
+describe('as CSV', () => {
+  const ask = async (accept: string, path = '/v1/model-radar', key = '') =>
+    worker.fetch(`https://callmeter.test${path}`, { headers: { Authorization: `Bearer ${key}`, Accept: accept } });
+  let key: string;
+  beforeAll(async () => {
+    const body = { name: 'csv' };
+    key = (await operator.send('createKey', { params: { org: tenant.organizationId }, body })).data.key;
+  });
+
+  test('it has a line for each item, whatever the limit, where Accept prefers it', async () => {
+    for (const accept of ['text/csv', 'text/csv, */*', `text/csv, ${MEDIA_TYPE};q=0.5`]) {
+      const response = await ask(accept, '/v1/model-radar?limit=1', key);
+      expect([response.status, response.headers.get('Content-Type')]).toEqual([
+        200,
+        'text/csv; charset=utf-8; header=present',
+      ]);
+      const lines = (await response.text()).split('\r\n');
+      expect(lines).toHaveLength(1 + 5 + 1);
+      expect(lines[0]).toMatch(/^modelKey,status,shutdownAt,daysLeft,/);
+      expect(lines[1]).toMatch(/^anthropic\/claude-sonnet-4-5-20250929,DEPRECATED,2026-11-30,6,/);
+    }
+  });
+
+  test('JSON stays what it was, refusals are JSON, and other routes have no CSV', async () => {
+    const typeOf = async (accept: string, path?: string) => {
+      const response = await ask(accept, path, key);
+      await response.body?.cancel();
+      return [response.status, response.headers.get('Content-Type')];
+    };
+    expect(await typeOf(`${MEDIA_TYPE}, text/csv`)).toEqual([200, MEDIA_TYPE]);
+    expect(await typeOf('*/*')).toEqual([200, MEDIA_TYPE]);
+    expect(await typeOf('text/html')).toEqual([406, MEDIA_TYPE]);
+    expect(await typeOf('text/csv', '/v1/model-radar?horizonDays=x')).toEqual([400, MEDIA_TYPE]);
+    expect(await typeOf('text/csv', '/usage/summary')).toEqual([406, MEDIA_TYPE]);
+  });
+});
