@@ -8,6 +8,7 @@
 import { type Operation, type OperationId, operations } from '../contract/operations.ts';
 import { showVerified, type Verified, verifyAll } from './operator-archive.ts';
 import type { Data, Target } from './operator-client.ts';
+import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
 import {
   columnsOf,
   describe,
@@ -46,13 +47,24 @@ export interface Command {
     until: (target: Target, params: Record<string, string>, data: never) => Promise<unknown>;
     view: (data: never) => string;
   };
+  /** A flag with a number, by which the command fails on what it shows: exit code 1. */
+  fails?: Fails<never>;
   /** Sends more than one request, and decides from what came whether the command failed. */
   run?: { all: (target: Target) => Promise<unknown>; hasFailed: (data: never) => boolean };
   view: (data: never) => string;
 }
 
+interface Fails<Of> {
+  flag: string;
+  help: string;
+  when: (data: Of, limit: number) => boolean;
+  /** The query with what the decision needs. */
+  query: (query: Record<string, string>, limit: number) => Record<string, string>;
+}
+
 interface More<Id extends OperationId> extends Pick<Command, 'note' | 'confirm' | 'wait'> {
   document?: boolean;
+  fails?: Fails<Data<Id>>;
   view?: (data: Data<Id>) => string;
 }
 
@@ -107,6 +119,17 @@ export const COMMANDS: readonly Command[] = [
     note: 'Calls that ended at most three seconds ago may not be found yet.',
   }),
   command('reprice show', 'readRepricing'),
+
+  command('radar', 'readOrganizationModelRadar', {
+    note: 'Models of the last 30 days that end, have a successor or no price. What ends first is first.',
+    fails: {
+      flag: 'fail-within',
+      help: 'Exit code 1 where a model ends within so many days, or has ended',
+      when: endsWithin,
+      query: withHorizon,
+    },
+    view: showRadar,
+  }),
 
   command('sampling put', 'setSampling', {
     document: true,

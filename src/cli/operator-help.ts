@@ -51,6 +51,7 @@ function describeCommand(command: Command): string {
   if (command.operation.method === 'POST') flags.push(['--idempotency-key', 'Makes a retry safe (default: a new key)']);
   if (command.confirm) flags.push(['--yes', `Skips the confirmation of the ${command.confirm}`]);
   if (command.wait) flags.push(['--wait', 'Waits and shows the progress; Ctrl+C stops waiting, not the job']);
+  if (command.fails) flags.push([`--${command.fails.flag}`, command.fails.help]);
   if (command.document) flags.unshift(['<file>', 'A JSON document; - reads standard input']);
   const usage = [nameOf(command), ...argumentsOf(command).map((name) => `<${name}>`)].join(' ');
   const note = command.note ? `\n${indent(command.note)}` : '';

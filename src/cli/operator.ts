@@ -48,7 +48,7 @@ async function main(args: string[]): Promise<void> {
   if (ofNoun.length > 0 && asked.help) return console.log(commandHelp(command ? [command] : ofNoun));
   if (!command) throw new UsageError(whatExists(noun, ofNoun));
 
-  const { input, limit, json, yes, wait, target } = await readCommand(command, args);
+  const { input, limit, failAt, json, yes, wait, target } = await readCommand(command, args);
   if (command.confirm && !yes) await confirm(nameOf(command), command.confirm, input.params?.[command.confirm] ?? '');
   if (command.operation.lines) return printLines(await openLines(target, command.operation, input));
   if (command.run) {
@@ -61,6 +61,7 @@ async function main(args: string[]): Promise<void> {
   const data = wait ? await wait.until(target, input.params ?? {}, answer as never) : answer;
   const { view } = wait ?? command;
   console.log(json ? JSON.stringify(data, null, 2) : view(data as never));
+  if (failAt !== null && command.fails?.when(data as never, failAt)) process.exitCode = 1;
   if (!json && command.list && (data as Items).nextCursor !== null)
     console.error(`There are more than ${limit}; use --limit to show them.`);
 }
@@ -77,6 +78,7 @@ async function readCommand(command: Command, args: string[]) {
       ...(command.operation.method === 'POST' && { 'idempotency-key': { type: 'string' } }),
       ...(command.confirm && { yes: { type: 'boolean' } }),
       ...(command.wait && { wait: { type: 'boolean' } }),
+      ...(command.fails && { [command.fails.flag]: { type: 'string' } }),
       ...COMMON_OPTIONS,
     },
   });
@@ -91,9 +93,18 @@ async function readCommand(command: Command, args: string[]) {
   }
   const limit = Number(given.limit ?? LIMIT_DEFAULT);
   if (!Number.isInteger(limit) || limit < 1) throw new UsageError('--limit must be a whole number above 0');
+  const failAt = command.fails ? wholeNumber(command.fails.flag, given[command.fails.flag]) : null;
+  if (failAt !== null && command.fails && input.query) input.query = command.fails.query(input.query, failAt);
   const target: Target = { url: serverUrl(given.url), credential: await operatorToken(given.token) };
   if (command.document) input.body = await readDocument(params.file ?? '');
-  return { input, limit, json: values.json === true, yes, wait: wait ? command.wait : undefined, target };
+  return { input, limit, failAt, json: values.json === true, yes, wait: wait ? command.wait : undefined, target };
+}
+
+/** A flag with a whole number of at least 0; `null` where it is not given. */
+function wholeNumber(flag: string, text: string | undefined): number | null {
+  if (text === undefined) return null;
+  if (!/^\d{1,9}$/.test(text)) throw new UsageError(`--${flag} must be a whole number of at least 0`);
+  return Number(text);
 }
 
 function readArguments(command: Command, given: string[]): Record<string, string> {

@@ -93,9 +93,14 @@ function reasonsOf({ catalog, reviews, horizonDays }: RadarView, model: CatalogM
 }
 
 function endsFirst(a: RadarModel, b: RadarModel): number {
-  const byEnd = (a.daysLeft ?? Number.MAX_SAFE_INTEGER) - (b.daysLeft ?? Number.MAX_SAFE_INTEGER);
+  const byEnd = endOf(a) - endOf(b);
   const byCost = a.costNanoUsd === b.costNanoUsd ? 0 : a.costNanoUsd < b.costNanoUsd ? 1 : -1;
   return byEnd || byCost || (a.modelKey < b.modelKey ? -1 : 1);
+}
+
+/** Days left, for the order: what is retired on a day that nobody knows comes first, and what has no date last. */
+function endOf({ daysLeft: left, status }: RadarModel): number {
+  return left ?? (status === 'RETIRED' ? Number.MIN_SAFE_INTEGER : Number.MAX_SAFE_INTEGER);
 }
 
 /** The UTC day of an instant, as YYYY-MM-DD. */

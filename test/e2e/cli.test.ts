@@ -78,6 +78,34 @@ describe.concurrent('npm run operator', () => {
     }
   });
 
+  test('radar: what ended fails a pipeline, and an organization without such models does not', async () => {
+    const { organizationId } = await changed('organizations', 'create', '--name', 'Late');
+    const { key } = await changed('keys', 'create', organizationId, '--name', 'radar');
+    const tenant = server.operator.with(key);
+    const end = async (modelUsed: string) => {
+      const { callId } = (await tenant.send('beginCall', { body: { customerId: 'alice' } })).data;
+      const body = { callId, modelUsed, inputTokens: 1_000_000, responseTokens: 10 };
+      expect((await tenant.send('endCall', { body })).status).toBe(200);
+    };
+    const planned = { params: { org: organizationId, planId: 'free' }, body: { name: 'Free', limitType: 'NONE' } };
+    expect((await server.operator.send('putPlan', planned)).status).toBe(200);
+    await changed('organizations', 'update', organizationId, '--default-plan-id', 'free');
+    await end('gpt-6-luna');
+    expect((await operator('radar', organizationId, '--fail-within', '30')).code).toBe(0);
+
+    // Retired since 2026-10-23.
+    await end('gpt-4o-2024-05-13');
+    await until(async () => (await operator('radar', organizationId)).out.includes('gpt-4o-2024-05-13'));
+    const { text, json } = await both('radar', organizationId, '--horizon-days', '30');
+    expect(text).toMatch(/^Model +Ends +Days left +Why +Calls/);
+    expect(text).toMatch(/^openai\/gpt-4o-2024-05-13 +2026-10-23 +-\d+ +RETIRED, OFFICIAL_SUCCESSOR/m);
+    expect(json.items).toMatchObject([{ status: 'RETIRED', customers: [{ customerId: 'alice' }], plans: ['free'] }]);
+    const failing = await operator('radar', organizationId, '--fail-within', '0', '--json');
+    expect([failing.code, JSON.parse(failing.out).items]).toEqual([1, json.items]);
+    for (const wrong of ['-1', '1.5', 'soon'])
+      expect((await operator('radar', organizationId, `--fail-within=${wrong}`)).code).toBe(2);
+  });
+
   test('outbox: list and resend, with its size in health', async () => {
     const { text, json } = await both('outbox', 'list', org);
     expect([text, json]).toEqual(['(none)\n', { items: [], nextCursor: null }]);

@@ -1,0 +1,51 @@
+/**
+ * The model radar on the command line, and when it fails a pipeline.
+ */
+import { ModelRadarQuery } from '../contract/model-radar.ts';
+import type { Data } from './operator-client.ts';
+import { indent, showField, table } from './table.ts';
+
+type Radar = Data<'readOrganizationModelRadar'>;
+type Item = Radar['items'][number];
+
+/** Whether a model of the list ends within so many days, or has ended. */
+export function endsWithin({ items }: Radar, days: number): boolean {
+  return items.some(({ status, daysLeft }) => status === 'RETIRED' || (daysLeft !== null && daysLeft <= days));
+}
+
+/** A horizon that has everything that ends within so many days. */
+export function withHorizon(query: Record<string, string>, days: number): Record<string, string> {
+  const { horizonDays } = ModelRadarQuery.parse({ horizonDays: query.horizonDays });
+  return { ...query, horizonDays: String(Math.max(horizonDays, days)) };
+}
+
+export function showRadar({ items, catalogVersion, degraded }: Radar): string {
+  const shown = table(items, {
+    Model: ({ modelKey }) => modelKey,
+    Ends: ({ shutdownAt }) => shutdownAt,
+    'Days left': ({ daysLeft }) => daysLeft,
+    Why: ({ reasons }) => reasons,
+    Calls: ({ usage }) => usage.calls,
+    Cost: ({ usage }) => showField('costUSD', usage.costUSD),
+    Replacement: ({ replacement }) => replacement.modelKey,
+    'Cost there': (item) => costThere(item),
+    Customers: ({ customerCount }) => customerCount,
+    Mappings: ({ mappings }) => mappings,
+  });
+  const words = items.flatMap(wordsOf);
+  const problem = degraded
+    ? '\n\nThe current catalog or the reviews cannot be read: this is what is known without them.'
+    : '';
+  return `${shown}\n\nCatalog ${catalogVersion}.${words.length > 0 ? `\n\n${words.join('\n')}` : ''}${problem}`;
+}
+
+/** A star says that something is not in it. */
+function costThere({ replacementCostUSD, notPriced }: Item): string | null {
+  if (replacementCostUSD === null) return null;
+  return `${showField('costUSD', replacementCostUSD)}${notPriced.length > 0 ? ' *' : ''}`;
+}
+
+function wordsOf({ modelKey, replacement, notPriced }: Item): string[] {
+  const words = [...replacement.warnings, ...notPriced.map((what) => `* not in the cost there: ${what}`)];
+  return words.length === 0 ? [] : [`${modelKey}:`, ...words.map((text) => indent(text, '  '))];
+}
