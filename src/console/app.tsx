@@ -12,7 +12,9 @@ import { timingSafeEqual } from 'hono/utils/buffer';
 import type { AppEnv } from '../middleware/context.ts';
 import { onNotFound, pageStatus, refusalOf } from '../middleware/error-envelopes.ts';
 import { findOrganization } from '../operator/organizations.ts';
+import { currentCatalog } from '../storage/catalog.ts';
 import { ICON, ICON_PATH, STYLESHEET, STYLESHEET_PATH } from '../ui/stylesheet.ts';
+import { deferrer } from './caller.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from './context.ts';
 import { readForm, readFormWith } from './form-body.ts';
 import { CATALOG_FORM } from './pages/catalog-publication.tsx';
@@ -54,7 +56,7 @@ function createConsole(): Hono<ConsoleEnv> {
   pages.use(async (c, next) => (isConsoleConfigured(c.env) ? next() : onNotFound(c as never)));
   pages.use(HEADERS, csrf());
   mountSignIn(pages);
-  pages.use(requireSession, requireFormToken);
+  pages.use(requireSession, requireFormToken, loadCatalog);
   mountSignOut(pages);
   pages.use('/organizations/:org/*', loadOrganization);
   mountPages(pages);
@@ -88,6 +90,12 @@ const requireFormToken: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   const submitted = await submittedIn(body.data);
   if (!(await timingSafeEqual(submitted.csrf, token))) return foreignForm(c);
   c.set('submitted', submitted);
+  return next();
+};
+
+/** Pages name models, and say which of them end. */
+const loadCatalog: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
+  c.set('catalog', (await currentCatalog(c.env, deferrer(c))).catalog);
   return next();
 };
 

@@ -21,6 +21,7 @@ import { calendarDay, count, rate, words } from '../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Nothing, Time } from '../ui/parts.tsx';
 import { Table } from '../ui/table.tsx';
 import { CONSOLE_PATH, type ConsoleContext } from './context.ts';
+import { ModelEnd } from './model-name.tsx';
 import { page } from './shell.tsx';
 import { STATUS_TONES } from './statuses.ts';
 
@@ -43,6 +44,7 @@ export function modelPage(c: ConsoleContext, view: ModelView) {
       sub: (
         <>
           {model.displayName} <Badge tone={STATUS_TONES[status] ?? 'plain'}>{words(status)}</Badge>{' '}
+          {status === 'DEPRECATED' && <ModelEnd model={model} nowMs={nowMs} />}{' '}
           {model.preview && <Badge tone="info">preview</Badge>}
         </>
       ),

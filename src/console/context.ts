@@ -2,6 +2,7 @@
  * The context of a console request: the operator's session, the organization of its path, and the submitted form.
  */
 import type { Context } from 'hono';
+import type { Catalog } from '../catalog/model.ts';
 import type { Organization } from '../contract/operator.ts';
 import type { AppEnv } from '../middleware/context.ts';
 
@@ -28,6 +29,8 @@ export interface ConsoleEnv {
     session: ConsoleSession;
     /** Set on the pages of an organization. */
     organization: Organization;
+    /** Set behind the sign-in: what models are looked up in. */
+    catalog: Catalog;
     /** Set on every POST behind the sign-in. */
     submitted: Submitted;
   };

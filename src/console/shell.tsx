@@ -4,6 +4,7 @@
 import { html } from 'hono/html';
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { Catalog } from '../catalog/model.ts';
 import type { Organization } from '../contract/operator.ts';
 import { Document } from '../ui/document.tsx';
 import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
@@ -11,6 +12,7 @@ import { Notice } from '../ui/parts.tsx';
 import { ICON_PATH } from '../ui/stylesheet.ts';
 import { CONSOLE_PATH, type ConsoleContext, organizationPath } from './context.ts';
 import { DONE } from './done.ts';
+import { KnownModels } from './model-name.tsx';
 
 export interface Crumb {
   text: string;
@@ -41,6 +43,7 @@ export function page(
   const what = c.req.query('done') ?? '';
   const done = Object.hasOwn(DONE, what) ? DONE[what] : undefined;
   const organization = c.get('organization') as Organization | undefined;
+  const catalog = c.get('catalog') as Catalog | undefined;
   const crumbs = [
     ...(organization ? [{ text: organization.name, href: organizationPath(organization.organizationId) }] : []),
     ...(props.crumbs ?? []),
@@ -63,7 +66,9 @@ export function page(
               {props.actions && <div class="actions">{props.actions}</div>}
             </header>
             {done && <Notice tone="good">{done}</Notice>}
-            {content}
+            <KnownModels.Provider value={catalog ? { catalog, nowMs: Date.now() } : null}>
+              {content}
+            </KnownModels.Provider>
           </main>
         </div>
       </Document>

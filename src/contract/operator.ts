@@ -86,6 +86,12 @@ export const SetModelsRequest = z.object({
   premium: modelList.default([]).describe('Models of the premium tier, preferred first'),
 } satisfies Record<Tier, z.ZodType>);
 
+export const SavedModels = Models.extend({
+  warnings: z.array(z.string()).describe('Models that the catalog does not have, or that are retired or end'),
+});
+
+export type SavedModels = z.infer<typeof SavedModels>;
+
 export const CreateKeyRequest = z.object({
   name: name.describe('What the key is for'),
   prefix: z.enum(KEY_PREFIXES).default('utk-').describe('`utk-`, or a legacy prefix'),

@@ -133,6 +133,10 @@ export const OrganizationPrice = ShortForm.extend({
   snapshotId: z.string().describe('The recorded price'),
 });
 
+export const SavedPrice = OrganizationPrice.extend({
+  warnings: z.array(z.string()).describe('That the catalog does not have the model, or that it is retired or ends'),
+});
+
 export const PriceQuery = z.object({
   effectiveFrom: effectiveFrom
     .optional()

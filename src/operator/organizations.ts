@@ -2,6 +2,7 @@
  * Organizations: create, read, change, and their model mappings.
  */
 import type { z } from 'zod';
+import { modelWarnings } from '../catalog/named-models.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import {
   type CreateOrganizationRequest,
@@ -9,11 +10,14 @@ import {
   RETENTION_DEFAULTS,
   type Retention,
   SAMPLE_BYTES_MAX_DEFAULT,
+  type SavedModels,
   type SetModelsRequest,
   type UpdateOrganizationRequest,
 } from '../contract/operator.ts';
+import { TIERS } from '../domain/tiers.ts';
 import type { Env } from '../env.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { currentCatalog } from '../storage/catalog.ts';
 import {
   findOrganizationRow,
   findOrganizations,
@@ -23,7 +27,6 @@ import {
 } from '../storage/organizations.ts';
 import { findNewestPlan } from '../storage/plans.ts';
 import { retentionOf } from '../storage/retention.ts';
-import type { ModelMappings } from '../storage/schema/index.ts';
 import { roomiestDatabase } from '../storage/sizes.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 
@@ -128,10 +131,12 @@ export function setModels(
   request: OperatorRequest,
   organizationId: string,
   models: z.infer<typeof SetModelsRequest>,
-): Promise<Answer<ModelMappings>> {
-  return commitChange(request, async () => {
+  defer: (work: Promise<unknown>) => void,
+): Promise<Answer<SavedModels>> {
+  return commitChange(request, async (nowMs) => {
     const before = await findOrganization(request.env, organizationId);
     if (!before) return noOrganization();
+    const { catalog } = await currentCatalog(request.env, defer);
     return {
       action: 'models.put',
       organizationId,
@@ -141,7 +146,14 @@ export function setModels(
       statements: [updateOrganizationRow(request.env, organizationId, { models })],
       replaces: true,
       code: 'MODELS_SAVED',
-      data: models,
+      data: {
+        ...models,
+        warnings: modelWarnings(
+          catalog,
+          TIERS.flatMap((tier) => models[tier]),
+          nowMs,
+        ),
+      },
     };
   });
 }

@@ -3,9 +3,10 @@
  * price for each time from which one is in force, whatever spelling of the model set it.
  */
 import type { z } from 'zod';
+import { modelWarnings } from '../catalog/named-models.ts';
 import { ownPriceKey } from '../catalog/prices.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
-import type { DeletedPrices, OrganizationPrice, OwnRates, SetPriceRequest } from '../contract/prices.ts';
+import type { DeletedPrices, OrganizationPrice, OwnRates, SavedPrice, SetPriceRequest } from '../contract/prices.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
 import { sha256Hex } from '../platform/hash.ts';
@@ -24,6 +25,7 @@ import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
 
 type Price = z.infer<typeof OrganizationPrice>;
+type Saved = z.infer<typeof SavedPrice>;
 type Deleted = z.infer<typeof DeletedPrices>;
 type Defer = (work: Promise<unknown>) => void;
 
@@ -33,10 +35,11 @@ export function setPrice(
   requested: string,
   { effectiveFrom, ...rates }: SetPriceRequest,
   defer: Defer,
-): Promise<Answer<Price>> {
-  return commitChange<Price>(request, async (nowMs) => {
+): Promise<Answer<Saved>> {
+  return commitChange<Saved>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
-    const modelKey = ownPriceKey((await currentCatalog(request.env, defer)).catalog, requested, nowMs);
+    const { catalog } = await currentCatalog(request.env, defer);
+    const modelKey = ownPriceKey(catalog, requested, nowMs);
     const effectiveFromMs = effectiveFrom === undefined ? 0 : Math.max(0, Date.parse(effectiveFrom));
     const prices = await findOwnPrices(request.env, organizationId, modelKey);
     const before = prices.find((price) => price.effectiveFromMs === effectiveFromMs);
@@ -55,7 +58,7 @@ export function setPrice(
       statements: saveOwnPrice(request.env, row),
       replaces: true,
       code: 'PRICE_SAVED',
-      data: { ...present(row), modelKey: requested },
+      data: { ...present(row), modelKey: requested, warnings: modelWarnings(catalog, [requested], nowMs) },
     };
   });
 }

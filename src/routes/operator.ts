@@ -47,7 +47,9 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.updateOrganization, (request, { params, body }) =>
     updateOrganization(request, params.org, body),
   );
-  change(app, operations.setModels, (request, { params, body }) => setModels(request, params.org, body));
+  change(app, operations.setModels, (request, { params, body }, c) =>
+    setModels(request, params.org, body, deferrer(c)),
+  );
 
   change(app, operations.putPlan, (request, { params, body }) => putPlan(request, params.org, params.planId, body));
   mountList(app, operations.listPlans, (c, page, { params }) => listPlans(c.env, params.org, page));

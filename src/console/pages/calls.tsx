@@ -18,6 +18,7 @@ import { Pager, Table } from '../../ui/table.tsx';
 import { callerOf } from '../caller.ts';
 import { CallState, Correct, Corrections } from '../calls-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, customerPath, organizationPath } from '../context.ts';
+import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
@@ -148,7 +149,7 @@ const Calls: FC<{ organizationId: string; items: CallRow[]; nowMs: number }> = (
         ),
       },
       { title: 'Feature', cell: ({ feature }) => feature || <Nothing /> },
-      { title: 'Model', cell: ({ modelUsed }) => modelUsed ?? <Nothing /> },
+      { title: 'Model', cell: ({ modelUsed }) => (modelUsed === null ? <Nothing /> : <ModelName name={modelUsed} />) },
       { title: 'Began', cell: ({ startedAtMs }) => <Time at={startedAtMs} nowMs={nowMs} /> },
       {
         title: 'Tokens',
@@ -325,7 +326,7 @@ const CallFacts: FC<{ call: ReadCallData; recorded: Call | null; nowMs: number }
         ) : undefined,
       ],
       ['Vendor', call.providerUsed],
-      ['Model', call.modelUsed],
+      ['Model', call.modelUsed && <ModelName name={call.modelUsed} />],
       ['Tier', recorded?.outcome ? words(recorded.outcome.tier) : undefined],
       ['Plan version', recorded ? <Code>{recorded.usagePlanVersionId}</Code> : undefined],
       ['Reasoning effort', recorded?.outcome?.reasoningEffort],

@@ -13,6 +13,7 @@ import { Table } from '../../ui/table.tsx';
 import { CallState } from '../calls-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, customerPath, organizationPath } from '../context.ts';
 import { Meters } from '../meters-view.tsx';
+import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 
@@ -272,7 +273,10 @@ const RecentCalls: FC<RecentCallsProps> = ({ organizationId, calls, nowMs }) =>
             <CallState status={status} isReversed={reversedAt !== undefined} usageSource={usageSource} />
           ),
         },
-        { title: 'Model', cell: ({ modelUsed }) => modelUsed ?? <Nothing /> },
+        {
+          title: 'Model',
+          cell: ({ modelUsed }) => (modelUsed === null ? <Nothing /> : <ModelName name={modelUsed} />),
+        },
         { title: 'Began', cell: ({ startTime }) => <Time at={startTime} nowMs={nowMs} /> },
         {
           title: 'Cost',

@@ -4,6 +4,8 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
+import type { Catalog } from '../../catalog/model.ts';
+import { modelWarnings } from '../../catalog/named-models.ts';
 import { operations } from '../../contract/operations.ts';
 import { SetModelsRequest } from '../../contract/operator.ts';
 import { pricedModelKey, SetPriceRequest } from '../../contract/prices.ts';
@@ -12,11 +14,12 @@ import { setPrice } from '../../operator/prices.ts';
 import { listOwnPrices, type OwnPriceRow } from '../../storage/prices.ts';
 import { Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
 import { rate } from '../../ui/format.ts';
-import { Card, Empty, Nothing, Time } from '../../ui/parts.tsx';
+import { Card, Empty, Nothing, Notice, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { deferrer } from '../caller.ts';
 import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
+import { ModelName } from '../model-name.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, lines, operatorRequest, text, typedNumber, wrong } from '../submitted.ts';
 
@@ -40,7 +43,7 @@ export function mountModels(app: Hono<ConsoleEnv>): void {
       params: { org: organizationId },
       body: checked.value,
     });
-    const answer = await setModels(request, organizationId, checked.value);
+    const answer = await setModels(request, organizationId, checked.value, deferrer(c));
     if (!answer.ok) return modelsPage(c, wrong(c, detailsOf(answer.refusal)), BLANK);
     return c.redirect(`${organizationPath(organizationId, 'models')}?done=models`, 303);
   });
@@ -74,6 +77,8 @@ function ratesOf(fields: Fields): unknown {
 async function modelsPage(c: ConsoleContext, mapping: FormState | null, price: FormState) {
   const { organizationId, models } = c.get('organization');
   const prices = await listOwnPrices(c.env, organizationId);
+  const catalog = c.get('catalog');
+  const nowMs = Date.now();
   const state = mapping ?? {
     values: { standard: models?.standard.join('\n') ?? '', premium: models?.premium.join('\n') ?? '' },
     details: [],
@@ -86,13 +91,15 @@ async function modelsPage(c: ConsoleContext, mapping: FormState | null, price: F
         title="Models of the tiers"
         note="One model per line, the preferred one first. Callers get the first model of the suggested tier as a hint."
       >
+        <Warnings names={[...(models?.standard ?? []), ...(models?.premium ?? [])]} catalog={catalog} nowMs={nowMs} />
         <Mapping path={organizationPath(organizationId, 'models')} state={state} secrets={secretsOf(c)} />
       </Card>
       <Card
         title="Own prices"
         note="They override the catalog: a negotiated rate, or a model that the catalog does not have."
       >
-        <Prices prices={prices} nowMs={Date.now()} />
+        <Warnings names={prices.map(({ modelKey }) => modelKey)} catalog={catalog} nowMs={nowMs} />
+        <Prices prices={prices} nowMs={nowMs} />
       </Card>
       <Card title="Set a price">
         <PriceForm path={organizationPath(organizationId, 'prices')} state={price} secrets={secretsOf(c)} />
@@ -100,6 +107,20 @@ async function modelsPage(c: ConsoleContext, mapping: FormState | null, price: F
     </>,
   );
 }
+
+const Warnings: FC<{ names: string[]; catalog: Catalog; nowMs: number }> = ({ names, catalog, nowMs }) => {
+  const warnings = modelWarnings(catalog, names, nowMs);
+  if (warnings.length === 0) return null;
+  return (
+    <Notice tone="warn">
+      <ul>
+        {warnings.map((text) => (
+          <li>{text}</li>
+        ))}
+      </ul>
+    </Notice>
+  );
+};
 
 const Mapping: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({ path, state, secrets }) => (
   <Form action={path} secrets={secrets} state={state}>
@@ -126,7 +147,7 @@ const Prices: FC<{ prices: OwnPriceRow[]; nowMs: number }> = ({ prices, nowMs })
       caption="Own prices in USD per million tokens"
       rows={prices}
       columns={[
-        { title: 'Model', heading: true, cell: ({ modelKey }) => modelKey },
+        { title: 'Model', heading: true, cell: ({ modelKey }) => <ModelName name={modelKey} /> },
         { title: 'Input', figure: true, cell: ({ rates }) => perMillion(rates.inputUsdPerMillion) },
         { title: 'Output', figure: true, cell: ({ rates }) => perMillion(rates.outputUsdPerMillion) },
         { title: 'Cache read', figure: true, cell: ({ rates }) => perMillion(rates.cachedInputUsdPerMillion) },

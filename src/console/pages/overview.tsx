@@ -3,7 +3,7 @@
  */
 
 import type { Hono } from 'hono';
-import type { FC } from 'hono/jsx';
+import type { Child, FC } from 'hono/jsx';
 import type { z } from 'zod';
 import type { CatalogInfo } from '../../contract/catalog.ts';
 import type { Health, Organization } from '../../contract/operator.ts';
@@ -13,6 +13,8 @@ import { readHealth } from '../../operator/health.ts';
 import { listOrganizations } from '../../operator/organizations.ts';
 import { log } from '../../platform/log.ts';
 import { DAY_MS } from '../../platform/time.ts';
+import type { RadarView } from '../../radar/models.ts';
+import { radarView } from '../../radar/read-radar.ts';
 import { sumUsage, type UsageGroup } from '../../storage/usage.ts';
 import { Sparkline } from '../../ui/charts.tsx';
 import { byteSize, count, plural } from '../../ui/format.ts';
@@ -20,11 +22,15 @@ import { Badge, Card, Compact, Empty, Facts, Time, Usd } from '../../ui/parts.ts
 import { Table } from '../../ui/table.tsx';
 import { deferrer } from '../caller.ts';
 import { CONSOLE_PATH, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { ModelName } from '../model-name.tsx';
+import { type EndingModel, firstToEnd, ModelsThatEnd, readEndingModels } from '../models-that-end.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 import { type DayUsage, type GroupUsage, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
 
 const DAYS = 30;
+/** What ends later is not shown. */
+const HORIZON_DAYS = 180;
 /** Organizations that the totals cover; the list of organizations has them all. */
 const ORGANIZATIONS_MAX = 20;
 /** Groups of one dimension and organization that count in the rankings. */
@@ -38,6 +44,7 @@ interface OrganizationUsage {
   models: UsageGroup[];
   features: UsageGroup[];
   customers: UsageGroup[];
+  ending: EndingModel[];
 }
 
 export function mountOverview(app: Hono<ConsoleEnv>): void {
@@ -49,9 +56,12 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
       readCatalog(c.env, deferrer(c)),
     ]);
     if (!organizations.ok) return refused(c, organizations.refusal);
+    const { view } = await radarView(c.env, deferrer(c), HORIZON_DAYS, nowMs);
     const usage = await Promise.all(
-      organizations.data.items.map((organization) => readUsage(c.env, organization, nowMs)),
+      organizations.data.items.map((organization) => readUsage(c.env, organization, view)),
     );
+    const ending = usage.flatMap((one) => one.ending);
+    const first = await firstToEnd(view, ending);
     const more = organizations.data.nextCursor !== null;
     return page(
       c,
@@ -66,6 +76,7 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
       },
       <Overview
         usage={usage}
+        ending={<ModelsThatEnd models={first} more={ending.length - first.length} />}
         nowMs={nowMs}
         health={health.ok ? health.data : null}
         catalog={catalog.ok ? catalog.data : null}
@@ -75,14 +86,19 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
 }
 
 /** Where the figures of one organization cannot be read, the others are shown all the same. */
-async function readUsage(env: Env, organization: Organization, nowMs: number): Promise<OrganizationUsage> {
-  const days = lastDays(nowMs);
+async function readUsage(env: Env, organization: Organization, view: RadarView): Promise<OrganizationUsage> {
+  const days = lastDays(view.nowMs);
   try {
-    return { organization, unread: false, ...(await sumDays(env, organization, days)) };
+    const [sums, ending] = await Promise.all([
+      sumDays(env, organization, days),
+      readEndingModels(env, organization, view),
+    ]);
+    return { organization, unread: false, ...sums, ending };
   } catch (error) {
     const { organizationId } = organization;
     log('warn', 'organization_usage_not_read', { organizationId }, error);
-    return { organization, unread: true, days: lastDays(nowMs), models: [], features: [], customers: [] };
+    const nothing = { models: [], features: [], customers: [], ending: [] };
+    return { organization, unread: true, days: lastDays(view.nowMs), ...nothing };
   }
 }
 
@@ -95,7 +111,7 @@ async function sumDays(
   env: Env,
   { organizationId }: Organization,
   days: DayUsage[],
-): Promise<Omit<OrganizationUsage, 'organization' | 'unread'>> {
+): Promise<Omit<OrganizationUsage, 'organization' | 'unread' | 'ending'>> {
   const firstMs = days[0]?.startMs ?? 0;
   const filter = { fromMs: firstMs, toMs: firstMs + DAYS * DAY_MS };
   const borders = days.map(({ startMs }) => ({ startMs, endMs: startMs + DAY_MS }));
@@ -136,12 +152,13 @@ function addTo(day: DayUsage | undefined, usage: Omit<DayUsage, 'startMs'>): voi
 
 interface OverviewProps {
   usage: OrganizationUsage[];
+  ending: Child;
   nowMs: number;
   health: Health | null;
   catalog: z.infer<typeof CatalogInfo> | null;
 }
 
-const Overview: FC<OverviewProps> = ({ usage, nowMs, health, catalog }) => {
+const Overview: FC<OverviewProps> = ({ usage, ending, nowMs, health, catalog }) => {
   if (usage.length === 0) {
     return (
       <>
@@ -169,6 +186,7 @@ const Overview: FC<OverviewProps> = ({ usage, nowMs, health, catalog }) => {
           groups={merged(
             usage.flatMap(({ models }) => models),
             'not reported',
+            (key) => <ModelName name={key} />,
           )}
         />
         <UsageRanking
@@ -181,6 +199,7 @@ const Overview: FC<OverviewProps> = ({ usage, nowMs, health, catalog }) => {
         />
         <UsageRanking title="By customer" total={total} groups={customersOf(usage)} />
       </div>
+      {ending}
       <Card title="Organizations">
         <Table caption="Organizations" rows={usage} columns={ORGANIZATION_COLUMNS} />
       </Card>
@@ -222,11 +241,15 @@ const ORGANIZATION_COLUMNS = [
 ];
 
 /** Groups of the same name as one, the dearest first. */
-function merged(groups: readonly UsageGroup[], absent: string): GroupUsage[] {
+function merged(
+  groups: readonly UsageGroup[],
+  absent: string,
+  named: (key: string) => GroupUsage['name'] = (key) => key,
+): GroupUsage[] {
   const byName = Map.groupBy(groups, ({ key }) => key);
   return [...byName]
     .map(([key, same]) => ({
-      name: key === '' ? <span class="quiet">{absent}</span> : key,
+      name: key === '' ? <span class="quiet">{absent}</span> : named(key),
       calls: same.reduce((sum, { calls }) => sum + calls, 0),
       costNanoUsd: same.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n),
     }))

@@ -12,6 +12,7 @@ import { count, duration } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Json, Nothing, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, operatorRequest } from '../submitted.ts';
@@ -108,7 +109,7 @@ const Samples: FC<{ path: string; organizationId: string; items: SampleListItem[
           customerId === null ? <Nothing /> : <a href={customerPath(organizationId, customerId)}>{customerId}</a>,
       },
       { title: 'Feature', cell: ({ feature }) => feature ?? <Nothing /> },
-      { title: 'Model', cell: ({ model, provider }) => model ?? provider },
+      { title: 'Model', cell: ({ model, provider }) => (model ? <ModelName name={model} /> : provider) },
       { title: 'Received', cell: ({ receivedAt }) => <Time at={receivedAt} nowMs={nowMs} /> },
       { title: 'Gone', cell: ({ expiresAt }) => <Time at={expiresAt} nowMs={nowMs} brief /> },
       { title: 'Bytes', figure: true, cell: ({ payloadBytes }) => count(payloadBytes) },
@@ -153,7 +154,7 @@ function samplePage(c: ConsoleContext, sample: Sample) {
               ) : undefined,
             ],
             ['Vendor', sample.provider],
-            ['Model', sample.model],
+            ['Model', sample.model && <ModelName name={sample.model} />],
             ['Took', sample.latencyMs === null ? undefined : duration(sample.latencyMs)],
             ['Decision', sample.decisionId === null ? undefined : <Code>{sample.decisionId}</Code>],
             ['Received', <Time at={sample.receivedAt} nowMs={nowMs} />],

@@ -16,6 +16,7 @@ import { Card, Empty, Notice, Time } from '../../ui/parts.tsx';
 import { AnomaliesTable } from '../anomalies-view.tsx';
 import { callerOf } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { ModelName } from '../model-name.tsx';
 import { page } from '../shell.tsx';
 import { check, detailsOf } from '../submitted.ts';
 import { type DayUsage, type GroupUsage, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
@@ -194,7 +195,9 @@ const Summary: FC<SummaryProps> = ({ data, anomalies, path, organizationId, aske
         <UsageRanking
           title="By model"
           total={total}
-          groups={data.byModel.map((group) => ranked(group, group.model ?? 'not reported'))}
+          groups={data.byModel.map((group) =>
+            ranked(group, group.model === null ? 'not reported' : <ModelName name={group.model} />),
+          )}
         />
         <UsageRanking
           title="By feature"

@@ -3,7 +3,6 @@
  */
 
 import { RepriceRequest, Repricing, StartedRepricing } from '../corrections.ts';
-import { Models } from '../entitlements.ts';
 import { ListQuery, listOf, text } from '../fields.ts';
 import {
   CreatedKey,
@@ -11,11 +10,19 @@ import {
   CreateOrganizationRequest,
   Key,
   Organization,
+  SavedModels,
   SetModelsRequest,
   UpdateKeyRequest,
   UpdateOrganizationRequest,
 } from '../operator.ts';
-import { DeletedPrices, OrganizationPrice, PriceQuery, pricedModelKey, SetPriceRequest } from '../prices.ts';
+import {
+  DeletedPrices,
+  OrganizationPrice,
+  PriceQuery,
+  pricedModelKey,
+  SavedPrice,
+  SetPriceRequest,
+} from '../prices.ts';
 import { DeletedVendor, SetVendorRequest, Vendor, vendorProvider } from '../vendors.ts';
 import { type Operation, operation, operator, organizationParam } from './operation.ts';
 
@@ -72,7 +79,7 @@ export const organizations = {
     params: organizationParam,
     body: SetModelsRequest,
     code: 'MODELS_SAVED',
-    data: Models,
+    data: SavedModels,
   }),
   setPrice: operation({
     operationId: 'setPrice',
@@ -83,7 +90,7 @@ export const organizations = {
     params: organizationParam.extend({ modelKey: pricedModelKey }),
     body: SetPriceRequest,
     code: 'PRICE_SAVED',
-    data: OrganizationPrice,
+    data: SavedPrice,
   }),
   listPrices: operation({
     operationId: 'listPrices',

@@ -1,0 +1,34 @@
+/**
+ * What to warn of where somebody names models for the time to come: in a mapping, or with a price.
+ */
+
+import { daysLeft, replacementOf, statusOn } from './lifecycle.ts';
+import { lookUpModel } from './matching.ts';
+import { type Catalog, type CatalogModel, modelKeyOf } from './model.ts';
+import { notInCatalog } from './resolution.ts';
+
+/** One warning for each name that the catalog does not have, or whose model is retired or ends. */
+export function modelWarnings(catalog: Catalog, names: readonly string[], nowMs: number): string[] {
+  return [...new Set(names)].flatMap((name) => {
+    const match = lookUpModel(catalog, name, nowMs);
+    if (!match || match.strategy === 'fuzzy') return [notInCatalog(name, match)];
+    const end = endOf(catalog, match.model, new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length));
+    const key = modelKeyOf(match.model);
+    return end === null ? [] : [`${name === key ? name : `${name} (${key})`} ${end}`];
+  });
+}
+
+/** How a model ends, in words; `null` where it does not. */
+function endOf(catalog: Catalog, model: CatalogModel, day: string): string | null {
+  const status = statusOn(model, day);
+  if (status === 'ACTIVE') return null;
+  const { shutdownAt } = model.lifecycle;
+  const left = daysLeft(model, day);
+  const live = replacementOf(catalog, model, day)?.live;
+  const successor = live ? `; its vendor replaces it with ${live.modelKey}` : '';
+  if (status === 'RETIRED') return `is retired${shutdownAt === undefined ? '' : ` since ${shutdownAt}`}${successor}`;
+  const days = left === 1 ? 'in one day' : `in ${left} days`;
+  return shutdownAt === undefined
+    ? `is deprecated, without a date${successor}`
+    : `ends on ${shutdownAt}, ${days}${successor}`;
+}

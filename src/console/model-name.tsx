@@ -1,0 +1,48 @@
+/**
+ * A model wherever the console names it: with a badge where it is retired or ends.
+ */
+import { createContext, type FC, useContext } from 'hono/jsx';
+import { daysLeft, statusOn } from '../catalog/lifecycle.ts';
+import { matchModel } from '../catalog/matching.ts';
+import type { Catalog, CatalogModel } from '../catalog/model.ts';
+import { plural } from '../ui/format.ts';
+import { Badge } from '../ui/parts.tsx';
+
+/** At so many days left or fewer the badge is red. */
+const SOON_DAYS = 30;
+
+/** What the names on a page are looked up in, and when; `null` on pages before the sign-in. */
+export const KnownModels = createContext<{ catalog: Catalog; nowMs: number } | null>(null);
+
+/** A name as calls report it. */
+export const ModelName: FC<{ name: string }> = ({ name }) => {
+  const known = useContext(KnownModels);
+  const model = known && matchModel(known.catalog, name, known.nowMs)?.model;
+  return (
+    <>
+      {name}
+      {model && ' '}
+      {model && <ModelEnd model={model} nowMs={known.nowMs} />}
+    </>
+  );
+};
+
+/** Days left of a model, or that it is over; nothing of a model in use. */
+export const ModelEnd: FC<{ model: CatalogModel; nowMs: number }> = ({ model, nowMs }) => {
+  const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+  const status = statusOn(model, day);
+  if (status === 'ACTIVE') return null;
+  const left = daysLeft(model, day);
+  const title = left === null ? 'no date yet' : `shutdown on ${model.lifecycle.shutdownAt}`;
+  if (status === 'RETIRED')
+    return (
+      <Badge tone="bad" title={title}>
+        retired
+      </Badge>
+    );
+  return (
+    <Badge tone={left !== null && left <= SOON_DAYS ? 'bad' : 'warn'} title={title}>
+      {left === null ? 'deprecated' : `${plural(left, 'day')} left`}
+    </Badge>
+  );
+};
