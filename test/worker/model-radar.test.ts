@@ -9,8 +9,10 @@ import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { usdFromNano } from '../../src/domain/money.ts';
 import { costOf } from '../../src/domain/pricing.ts';
 import { takeUsage } from '../../src/domain/usage.ts';
+import { readModelTraffic } from '../../src/storage/model-traffic.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
-import { deliverToD1, operator, worker } from '../support/worker.ts';
+import { bindings, deliverToD1, operator, worker } from '../support/worker.ts';
+import { Visitor } from './console-visitor.ts';
 
 const DAY = 86_400_000;
 const NOW = Date.UTC(2026, 10, 24, 12);
@@ -323,4 +325,81 @@ describe('as CSV', () => {
     expect(await typeOf('text/csv', '/v1/model-radar?horizonDays=x')).toEqual([400, MEDIA_TYPE]);
     expect(await typeOf('text/csv', '/usage/summary')).toEqual([406, MEDIA_TYPE]);
   });
+});
+
+describe('where models are named', () => {
+  test('a mapping to an unknown, a retired or an ending model is saved with a warning for each', async () => {
+    const params = { org: other.organizationId };
+    const body = { standard: ['gpt-4o-min', 'openai/gpt-6-luna'], premium: ['gpt-4o-2024-05-13', 'openai/gpt-5'] };
+    const { warnings, ...saved } = (await operator.send('setModels', { params, body })).data;
+    expect(saved).toEqual(body);
+    expect(warnings).toEqual([
+      'gpt-4o-min is not in the catalog; openai/gpt-4o-mini-2024-07-18 is the most similar key',
+      expect.stringMatching(
+        /^gpt-4o-2024-05-13 \(openai\/gpt-4o-2024-05-13\) is retired since 2026-10-23; its vendor replaces it with openai\//,
+      ),
+      expect.stringMatching(
+        /^openai\/gpt-5 \(openai\/gpt-5-2025-08-07\) ends on 2026-12-11, in 17 days; its vendor replaces it with openai\/gpt-6.1-sol$/,
+      ),
+    ]);
+    expect((await operator.send('readOrganization', { params })).data.models).toEqual(body);
+  });
+
+  test('a price of one too; of a model in use there is no warning', async () => {
+    const warningsOf = async (modelKey: string) => {
+      const params = { org: other.organizationId, modelKey };
+      const { data } = await operator.send('setPrice', {
+        params,
+        body: { inputUsdPerMillion: 1, outputUsdPerMillion: 2 },
+      });
+      return data.warnings;
+    };
+    expect(await warningsOf('claude-sonnet-4-5')).toEqual([expect.stringContaining('ends on 2026-11-30, in 6 days')]);
+    expect(await warningsOf('openai/gpt-6-luna')).toEqual([]);
+  });
+
+  test('the console shows days left: on the overview, in lists, and where they are set', async () => {
+    const visitor = new Visitor();
+    await visitor.signIn();
+    const overview = (await visitor.read('/console')).text;
+    expect(overview).toMatch(/Models that end[\s\S]*anthropic\/claude-sonnet-4-5-20250929\s+6 days left/);
+    const pages = `/console/organizations/${tenant.organizationId}`;
+    expect((await visitor.read(pages)).text).toMatch(/openai\/gpt-5-2025-08-07\s+17 days left/);
+    expect((await visitor.read(`${pages}/calls`)).text).toMatch(/claude-sonnet-4-5\s+6 days left/);
+    expect((await visitor.read(`${pages}/models`)).text).toContain('ends on 2027-01-14, in 51 days');
+    expect((await visitor.read(`${pages}/calls`)).text).not.toMatch(/gpt-6-luna\s+\d+ days left/);
+  });
+});
+
+test('more calls than a page has are summed once each', async () => {
+  const organizationId = crypto.randomUUID();
+  const [CALLS, fromMs] = [60_000, NOW - 10 * DAY];
+  // Some begin in the same millisecond, where pages meet too.
+  await bindings.DB.prepare(
+    `WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?2)
+     INSERT INTO calls (organization_id, call_id, customer_id, status, started_at_ms, finished_at_ms, usage_plan_version_id,
+       pricing_mode, usage_provider, model_used, model_key, input_tokens, response_tokens, cost_nano_usd, record, revision, delivery)
+     SELECT ?1, 'c' || i, 'customer-' || (i % 7), 'COMPLETED', ?3 + i / 3, ?3 + i / 3, 'test:v1', 'standard', 'openai', 'gpt-4o',
+       CASE i % 2 WHEN 0 THEN 'openai/gpt-4o-2024-08-06' ELSE 'openai/other' END, i, 1, 5000000000000000,
+       json_object('outcome', json_object('usage', json_object('inputTokens', i, 'audioSeconds', 0.1))), 1, 1 FROM n`,
+  )
+    .bind(organizationId, CALLS, fromMs)
+    .run();
+  const names = ['openai/gpt-4o-2024-08-06'];
+  const query = { organizationId, fromMs: fromMs - DAY, toMs: fromMs + DAY, names, thresholds: [200] };
+  const found = (await readModelTraffic(bindings, query)).get(names[0] ?? '');
+  const half = CALLS / 2;
+  expect(found?.calls).toBe(half);
+  const traffic = [...(found?.traffic.values() ?? [])];
+  const sum = (of: (usage: (typeof traffic)[number]['usage']) => number) =>
+    traffic.reduce((total, { usage }) => total + of(usage), 0);
+  expect(traffic.map(({ promptTokensAbove }) => promptTokensAbove).toSorted()).toEqual([0, 200]);
+  expect(sum(({ inputTokens }) => inputTokens)).toBe(half * (half - 1));
+  expect(sum(({ audioSeconds }) => audioSeconds)).toBeCloseTo(half / 10, 9);
+  const shares = [...(found?.customers.values() ?? [])];
+  expect(shares).toHaveLength(7);
+  // Beyond the 64 bits of SQLite.
+  expect(shares.reduce((total, { costNanoUsd }) => total + costNanoUsd, 0n)).toBe(
+    5_000_000_000_000_000n * BigInt(half),
+  );
 });
