@@ -3,7 +3,10 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
+import { readDevVars } from '../../src/cli/dev-vars.ts';
 import { DEMO_CUSTOMERS } from '../../src/demo/people.ts';
+import type { Call } from '../../src/domain/call.ts';
+import { NO_USAGE } from '../../src/domain/usage.ts';
 import { type LocalServer, newState, startLocal } from './local-server.ts';
 
 const DAY_MS = 86_400_000;
@@ -61,6 +64,51 @@ describe("the demo's history has", () => {
     expect(ledger.some(({ cause }) => cause === 'SPEND')).toBe(true);
     expect(meters.customMeter1?.used).toBeGreaterThan(0);
   });
+});
+
+test('the radar on it is what a computation by hand makes of the exported calls', async () => {
+  const { items, period } = (await server.demo.send('readModelRadar', { query: { horizonDays: '3650' } })).data;
+  const mini = items.find(({ modelKey }) => modelKey === 'openai/gpt-4o-mini-2024-07-18');
+  const { OPERATOR_TOKEN } = await readDevVars(state.devVars);
+  const { startedAt, endedAt } = period;
+  // The export goes by the begin of calls, the radar by their end.
+  const from = new Date(Date.parse(startedAt) - 9 * DAY_MS).toISOString().slice(0, 10);
+  const response = await fetch(
+    `${server.url}/operator/organizations/${DEMO_ORGANIZATION_ID}/export?from=${from}&to=${endedAt.slice(0, 10)}`,
+    { headers: { Authorization: `Bearer ${OPERATOR_TOKEN}` } },
+  );
+  const calls = (await response.text())
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+    .filter(({ kind }) => kind === 'call')
+    .map(({ record }) => record as Call)
+    .filter(({ outcome }) => outcome?.modelUsed === 'openai/gpt-4o-mini')
+    .filter(({ finishedAtMs }) => (finishedAtMs ?? 0) >= Date.parse(startedAt));
+  const sum = (of: (call: Call) => number) => calls.reduce((total, call) => total + of(call), 0);
+  const used = (call: Call) => call.outcome?.usage ?? NO_USAGE;
+  expect(calls.length).toBeGreaterThan(50);
+  expect(mini).toMatchObject({
+    usage: {
+      calls: calls.length,
+      inputTokens: sum((call) => used(call).inputTokens),
+      outputTokens: sum((call) => used(call).responseTokens),
+    },
+    replacement: { modelKey: 'openai/gpt-6-luna', source: 'provider' },
+    notPriced: [],
+  });
+  expect(mini?.customers.map(({ customerId }) => customerId).toSorted()).toEqual(
+    [...new Set(calls.map(({ customerId }) => customerId))].toSorted(),
+  );
+  // gpt-6-luna: 0.10 USD per million in, 0.01 cached, 0.50 out, and a cent for a web search; no prompt is long.
+  const nanoUsd = sum((call) => {
+    const { inputTokens, cachedInputTokens, responseTokens, searches } = used(call);
+    expect(inputTokens).toBeLessThan(272_000);
+    return (
+      (inputTokens - cachedInputTokens) * 100 + cachedInputTokens * 10 + responseTokens * 500 + searches * 10_000_000
+    );
+  });
+  expect(mini?.replacementCostUSD).toBe(nanoUsd / 1e9);
 });
 
 describe('the same calls in the object and in D1', () => {
