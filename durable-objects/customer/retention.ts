@@ -13,6 +13,8 @@ import type { Tables } from './tables/index.ts';
 export const ANSWER_RETENTION_MS = 48 * HOUR_MS;
 /** A meter event is read by nobody once D1 has it and its charge is settled. */
 export const METER_EVENT_RETENTION_MS = HOUR_MS;
+/** An event is read by nobody once D1 has it. The object does not wake for it: it goes with what else is due. */
+const EVENT_RETENTION_MS = HOUR_MS;
 /** Older entries of the ledger are in D1 alone. */
 const LEDGER_RETENTION_MS = 30 * DAY_MS;
 /** What an expired batch held is asked for until the batch is given up, 30 days after it began. */
@@ -35,7 +37,7 @@ const LAG_MS_MAX = 60_000;
 
 /** Removes a bounded number of rows that are past their retention. Returns when the next round is due. */
 export function prune(tables: Tables, nowMs: number): number | null {
-  const { calls, batchHolds, keys, meterEvents, usageHours, deniedHours, ledger, corrections, outbox } = tables;
+  const { calls, batchHolds, keys, meterEvents, usageHours, deniedHours, ledger, corrections, events, outbox } = tables;
   const isCurrent = (outbox.oldestMs() ?? nowMs) >= nowMs - LAG_MS_MAX;
   const written = [
     calls.dropAnswers(nowMs - ANSWER_RETENTION_MS, ROWS_MAX),
@@ -48,6 +50,7 @@ export function prune(tables: Tables, nowMs: number): number | null {
     usageHours.drop(nowMs - USAGE_HOURS_RETENTION_MS, ROWS_MAX),
     isCurrent ? deniedHours.drop(nowMs - DENIED_HOURS_RETENTION_MS, ROWS_MAX) : 0,
     corrections.drop(nowMs - CORRECTIONS_RETENTION_MS, ROWS_MAX),
+    isCurrent ? events.drop(nowMs - EVENT_RETENTION_MS, ROWS_MAX) : 0,
   ];
   if (written.some((rows) => rows >= ROWS_MAX)) return nowMs + ROUND_MS;
   const nextMs = nextPruneMs(tables);

@@ -10,11 +10,13 @@ import { type Account, periodOf } from '../../src/domain/account.ts';
 import type { BatchHold } from '../../src/domain/batch-hold.ts';
 import type { Call } from '../../src/domain/call.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
+import { type CustomerEvent, eventsOf } from '../../src/domain/customer-events.ts';
 import { USUAL_CALLS } from '../../src/domain/hold.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import { totalsOf } from '../../src/domain/reverse-meter.ts';
 import { balanceOf, EMPTY_WALLET, nextExpiryMs, type Wallet } from '../../src/domain/wallet.ts';
 import type { DatabaseName } from '../../src/platform/database-name.ts';
+import { newEventId } from '../../src/platform/event-id.ts';
 import type { ChangeKind } from '../../src/storage/projection-page.ts';
 import { type Due, nextAlarm } from './alarms.ts';
 import { Denials } from './denials.ts';
@@ -70,6 +72,8 @@ export class CustomerStore {
   /** The transaction under way recorded changes. */
   #hasNewChanges = false;
   readonly #changed: () => void;
+  /** When the newest event was recorded, and how many were before it in that millisecond. */
+  #newestEvent = { atMs: 0, place: 0 };
   /** The customer's projector asked to be relieved when it took the last page. */
   isProjectorBusy = false;
 
@@ -146,13 +150,13 @@ export class CustomerStore {
   }
 
   /**
-   * Takes over the account, and its wallet's new entries into the ledger; creates the schema with the first one.
-   * Returns what is to be stored.
+   * Takes over the account, its wallet's new entries into the ledger, and what its organization is told of; creates the
+   * schema with the first one. Returns what is to be stored.
    */
   saveAccount(changed: Account, nowMs: number): Account {
+    const before = this.account();
     if (!this.#exists) createSchema(this.#storage.sql);
     this.#exists = true;
-    const before = this.#account;
     if (before) this.#closePeriod(before, changed, nowMs);
     const account = this.#post(changed, nowMs);
     this.#account = account;
@@ -164,7 +168,17 @@ export class CustomerStore {
     if (before?.subscription !== account.subscription || before.contact !== account.contact) {
       this.#enqueue('customer', account.customerId, nowMs);
     }
+    for (const event of eventsOf(before, account)) this.recordEvent(event, nowMs);
     return account;
+  }
+
+  /** Records what the organization is told of. Its id stays the same however often it is handed over. */
+  recordEvent(event: CustomerEvent, nowMs: number): void {
+    const { atMs, place } = this.#newestEvent;
+    this.#newestEvent = { atMs: nowMs, place: atMs === nowMs ? place + 1 : 0 };
+    const eventId = newEventId(nowMs, this.#newestEvent.place);
+    this.#tables.events.add(eventId, { ...event, atMs: nowMs });
+    this.#enqueue('event', eventId, nowMs);
   }
 
   #storeAccount(): void {

@@ -12,6 +12,7 @@ import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
 import {
   columnsOf,
   describe,
+  EVENT_COLUMNS,
   inspectCustomer,
   KEY_COLUMNS,
   PLAN_COLUMNS,
@@ -185,6 +186,7 @@ export const COMMANDS: readonly Command[] = [
     note: 'Gives back what paid for the units. Sent again, it changes nothing.',
   }),
 
+  command('organizations events', 'readOrganizationEvents', rows(EVENT_COLUMNS)),
   command('outbox list', 'listOutbox', rows(columnsOf(['customerId', 'kind', 'id', 'setAsideAt', 'reason']))),
   command('outbox resend', 'resendOutbox', { note: 'Deliveries that D1 rejects again are set aside again.' }),
 

@@ -9,7 +9,7 @@ export interface Flag {
   name: string;
   /** The field that the flag sets. */
   field: string;
-  kind: 'text' | 'number' | 'list' | 'boolean';
+  kind: 'text' | 'number' | 'list' | 'numbers' | 'boolean';
   nullable: boolean;
   required: boolean;
   help: string;
@@ -61,7 +61,8 @@ const KINDS: Readonly<Record<string, Flag['kind']>> = {
 function flagOf(field: string, property: JsonSchema, required: boolean): Flag {
   const types = property.anyOf ?? [property];
   const type = types.find((one) => one.type !== 'null') ?? property;
-  const kind = KINDS[type.type ?? ''] ?? 'text';
+  const isOfNumbers = KINDS[type.items?.type ?? ''] === 'number';
+  const kind = isOfNumbers ? 'numbers' : (KINDS[type.type ?? ''] ?? 'text');
   const choices = kind === 'boolean' ? ['true', 'false'] : (type.items ?? type).enum;
   const help = [property.description, choices && `(${choices.join(', ')})`, required && '(required)']
     .filter(Boolean)
@@ -71,7 +72,7 @@ function flagOf(field: string, property: JsonSchema, required: boolean): Flag {
 
 /** The options for `parseArgs`. */
 export function parseOptions(flags: Flag[]): Record<string, { type: 'string'; multiple: boolean }> {
-  return Object.fromEntries(flags.map(({ name, kind }) => [name, { type: 'string', multiple: kind === 'list' }]));
+  return Object.fromEntries(flags.map(({ name, kind }) => [name, { type: 'string', multiple: isList(kind) }]));
 }
 
 /** The fields that the command line sets. Throws if one is missing or invalid. */
@@ -84,16 +85,25 @@ export function readFlags(flags: Flag[], values: Record<string, unknown>): Recor
 
 function readFlag({ name, kind, nullable }: Flag, value: unknown): unknown {
   if (nullable && value === 'null') return null;
-  if (kind === 'list')
-    return (value as string[])
+  if (isList(kind)) {
+    const parts = (value as string[])
       .flatMap((part) => part.split(','))
       .map((part) => part.trim())
       .filter(Boolean);
+    if (nullable && parts.length === 1 && parts[0] === 'null') return null;
+    return kind === 'list' ? parts : parts.map((part) => numberOf(name, part));
+  }
   if (kind === 'text') return value;
   if (kind === 'boolean') {
     if (value !== 'true' && value !== 'false') throw new UsageError(`--${name} must be true or false`);
     return value === 'true';
   }
+  return numberOf(name, value);
+}
+
+const isList = (kind: Flag['kind']) => kind === 'list' || kind === 'numbers';
+
+function numberOf(name: string, value: unknown): number {
   const number = Number(value);
   if (value === '' || !Number.isFinite(number)) throw new UsageError(`--${name} must be a number`);
   return number;

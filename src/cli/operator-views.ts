@@ -4,6 +4,7 @@
  * `describe` formats any response: plain fields as pairs, members as sections, lists as tables. A noun has its own view
  * only where that is easier to read.
  */
+import { thresholdsOf } from '../domain/alerts.ts';
 import { isProvisional } from '../domain/usage.ts';
 import type { Data } from './operator-client.ts';
 import { type Columns, indent, labelOf, pairs, percent, section, show, showField, table } from './table.ts';
@@ -49,6 +50,8 @@ export function showPlan(data: Data<'readPlan'>): string {
       'Pay-as-you-go': payg.enabled
         ? `cost + ${show(payg.markupPercent)} %, ${payg.maxOutputTokens === null ? 'any number of' : show(payg.maxOutputTokens)} output tokens an answer`
         : 'off',
+      'Alerts at percent of a limit': thresholdsOf(plan),
+      'Alert below a balance of': plan.alerts?.balanceBelowUsd ? `$${plan.alerts.balanceBelowUsd}` : null,
     }),
     section(
       'Limits of a period',
@@ -101,6 +104,12 @@ export const KEY_COLUMNS: Columns<Data<'listKeys'>['items'][number]> = {
   Created: ({ createdAt }) => createdAt,
   Revoked: ({ revokedAt }) => revokedAt,
   Scopes: ({ scopes, prefix }) => scopes ?? `those of ${prefix}`,
+};
+
+export const EVENT_COLUMNS: Columns<Data<'readOrganizationEvents'>['items'][number]> = {
+  When: ({ timestamp }) => timestamp,
+  Type: ({ type }) => type,
+  Data: ({ data }) => Object.entries(data).map(([name, value]) => `${name} ${value}`),
 };
 
 type CustomerState = Data<'cancelCustomer'>;

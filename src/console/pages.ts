@@ -3,6 +3,7 @@
  */
 import type { Hono } from 'hono';
 import type { ConsoleEnv } from './context.ts';
+import { mountAlerts } from './pages/alerts.tsx';
 import { mountAnomalies } from './pages/anomalies.tsx';
 import { mountCalls } from './pages/calls.tsx';
 import { mountCatalog } from './pages/catalog.tsx';
@@ -32,6 +33,7 @@ export function mountPages(app: Hono<ConsoleEnv>): void {
   mountOrganizations(app);
   mountUsage(app);
   mountAnomalies(app);
+  mountAlerts(app);
   mountCustomers(app);
   mountCustomer(app);
   mountCustomerActions(app);

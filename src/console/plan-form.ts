@@ -13,6 +13,7 @@ import { isChecked, text, typedNumber } from './submitted.ts';
 /** Empty rows of prices that the form offers, up to the most that a plan may have. */
 const SPARE_TIERS = 2;
 const TIERS_MAX = 20;
+const NONE = 'none';
 
 /** The initial values of a new plan: the contract's defaults. */
 export const NEW_PLAN = Plan.parse({ name: 'New', limitType: 'BLOCK' });
@@ -34,6 +35,8 @@ export function fieldsOfPlan(plan: Plan): Fields {
     'payg.maxOutputTokens': shown(
       plan.payg.maxOutputTokens === undefined ? OUTPUT_TOKENS_MAX_DEFAULT : plan.payg.maxOutputTokens,
     ),
+    'alerts.thresholdsPercent': shownThresholds(plan.alerts?.thresholdsPercent),
+    'alerts.balanceBelowUsd': plan.alerts?.balanceBelowUsd === null ? NONE : (plan.alerts?.balanceBelowUsd ?? ''),
   };
   for (const name of LIMIT_NAMES) fields[`limits.${name}`] = shown(plan.limits[name]);
   for (const name of CAPABILITIES) fields[`features.${name}`] = on(plan.features[name]);
@@ -89,7 +92,29 @@ export function planOfFields(fields: Fields): unknown {
         isChecked(fields, `customMeters.${slot}.listed`) ? [[slot, meterOfFields(fields, `customMeters.${slot}`)]] : [],
       ),
     ),
+    ...alertsOfFields(fields),
   };
+}
+
+/** Empty fields leave the defaults; `none` is no threshold, and no amount. */
+function alertsOfFields(fields: Fields): { alerts?: unknown } {
+  const percents = text(fields, 'alerts.thresholdsPercent');
+  const balanceBelowUsd = decimalOf(fields, 'alerts.balanceBelowUsd');
+  const alerts = {
+    ...(percents !== '' && { thresholdsPercent: thresholdsOf(percents) }),
+    ...(balanceBelowUsd !== '' && { balanceBelowUsd: balanceBelowUsd.toLowerCase() === NONE ? null : balanceBelowUsd }),
+  };
+  return Object.keys(alerts).length > 0 ? { alerts } : {};
+}
+
+function thresholdsOf(typed: string): unknown[] {
+  if (typed.toLowerCase() === NONE) return [];
+  return typed.split(/[\s,;%]+/).flatMap((part) => (part === '' ? [] : /^\d+$/.test(part) ? Number(part) : part));
+}
+
+function shownThresholds(percents: readonly number[] | undefined): string {
+  if (percents === undefined) return '';
+  return percents.length === 0 ? NONE : percents.join(', ');
 }
 
 function meterOfFields(fields: Fields, path: string): unknown {

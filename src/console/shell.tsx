@@ -145,6 +145,7 @@ const SERVICE_PAGES: readonly (readonly [string, string])[] = [
 const ORGANIZATION_PAGES: readonly (readonly [string, string])[] = [
   ['', 'Usage'],
   ['anomalies', 'Anomalies'],
+  ['alerts', 'Alerts'],
   ['customers', 'Customers'],
   ['calls', 'Calls'],
   ['plans', 'Plans'],

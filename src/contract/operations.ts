@@ -10,6 +10,7 @@ import { calls } from './operations/calls.ts';
 import { compression } from './operations/compression.ts';
 import { operatorCorrections } from './operations/corrections.ts';
 import { customers } from './operations/customers.ts';
+import { events } from './operations/events.ts';
 import type { Operation } from './operations/operation.ts';
 import { operatorCustomers } from './operations/operator-customers.ts';
 import { organizations } from './operations/organizations.ts';
@@ -25,6 +26,7 @@ export const operations = {
   ...calls,
   ...customers,
   ...readings,
+  ...events,
   ...sampling,
   ...compression,
   ...sessions,

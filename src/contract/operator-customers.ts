@@ -141,6 +141,7 @@ export const ErasedCustomer = z.object({
       meterEvents: z.number().int().describe('Custom meter events in D1'),
       creditEntries: z.number().int().describe('Ledger entries in D1'),
       usageHours: z.number().int().describe('Rows of hourly and daily usage in D1'),
+      events: z.number().int().describe('Events of the customer in D1'),
       samples: z.number().int().describe('Stored samples'),
     })
     .describe('What was erased'),

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Tier } from '../domain/tiers.ts';
 import { Models } from './entitlements.ts';
 import { instant, text } from './fields.ts';
-import { planId } from './plans.ts';
+import { balanceBelowUsd, planId, thresholdsPercent } from './plans.ts';
 import { KEY_PREFIXES, Scope } from './scopes.ts';
 
 const name = text(200);
@@ -59,11 +59,18 @@ export const UpdateOrganizationRequest = z
       .min(SAMPLE_BYTES_MAX_MIN)
       .optional()
       .describe('Bytes that stored samples may take in all; at least 1 MiB. Less than what is stored deletes nothing'),
+    alertThresholdsPercent: thresholdsPercent
+      .nullable()
+      .optional()
+      .describe('Percent of a limit at which events tell, for plans that say nothing of it; null for 50, 80 and 100'),
+    alertBalanceBelowUsd: balanceBelowUsd
+      .optional()
+      .describe('USD balance below which an event tells, for plans that say nothing of it; null for none'),
     ...z.object(RETENTION).partial().shape,
   })
   .refine(
     (body) => Object.values(body).some((value) => value !== undefined),
-    'name, defaultPlanId, allowUnpricedModels, sampleBytesMax or a retention is required',
+    'name, defaultPlanId, allowUnpricedModels, sampleBytesMax, an alert or a retention is required',
   );
 
 export const Organization = z.object({
@@ -73,6 +80,13 @@ export const Organization = z.object({
   allowUnpricedModels: z.boolean().describe('Sessions, and calls that credit pays, may use models without a price'),
   models: Models.nullable().describe('Model mappings'),
   sampleBytesMax: z.number().int().describe('Bytes that stored samples may take in all'),
+  alertThresholdsPercent: z
+    .array(z.number().int())
+    .describe('Percent of a limit at which events tell, for plans that say nothing of it'),
+  alertBalanceBelowUsd: z
+    .string()
+    .nullable()
+    .describe('USD balance below which an event tells, for plans that say nothing of it'),
   ...RETENTION,
   createdAt: instant.describe('When it was created'),
 });

@@ -62,6 +62,29 @@ const customMeter = (slot: string) =>
     overage: Overage.optional().describe('Price of units paid as you go'),
   });
 
+const THRESHOLDS_MAX = 10;
+const THRESHOLD_PERCENT_MAX = 1_000;
+
+/** Percent of a limit. */
+export const thresholdsPercent = z
+  .array(z.number().int().min(1).max(THRESHOLD_PERCENT_MAX))
+  .max(THRESHOLDS_MAX)
+  .refine((percents) => new Set(percents).size === percents.length, 'must not name a threshold twice');
+
+/** An amount below which a balance is low; null for none. */
+export const balanceBelowUsd = decimal.nullable();
+
+const Alerts = z.strictObject({
+  thresholdsPercent: thresholdsPercent
+    .exactOptional()
+    .describe(
+      'Percent of the limit of each limited meter at which `meter.threshold_reached` is told; default what the organization says, else 50, 80 and 100',
+    ),
+  balanceBelowUsd: balanceBelowUsd
+    .exactOptional()
+    .describe('USD balance below which `balance.low` is told; null is none, absent is what the organization says'),
+});
+
 export const Plan = z.strictObject({
   name: text(100).describe('Name that customers see'),
   limitType: LimitPolicy,
@@ -138,6 +161,9 @@ export const Plan = z.strictObject({
     })
     .default({})
     .describe('Custom meters; a slot that is absent is disabled'),
+  alerts: Alerts.exactOptional().describe(
+    'When events tell of the usage and the balance of its customers; what is absent is as the default',
+  ),
 });
 
 export type Plan = z.infer<typeof Plan>;

@@ -10,6 +10,7 @@ export const SCOPES = [
   'customers:write',
   'gateway:invoke',
   'compression:invoke',
+  'events:read',
   'embeds:read',
 ] as const;
 

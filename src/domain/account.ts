@@ -6,9 +6,10 @@
  */
 
 import type { MeterState } from './allowances.ts';
-import type { MeterSlot } from './meters.ts';
+import type { DenialCode } from './denial.ts';
+import type { MeterName, MeterSlot } from './meters.ts';
 import { periodAt, type Replenish } from './period.ts';
-import type { PlanVersion } from './plan.ts';
+import type { Alerts, PlanVersion } from './plan.ts';
 import { EMPTY_WALLET, expireCredits, type Wallet } from './wallet.ts';
 
 export interface Contact {
@@ -73,6 +74,10 @@ export interface Account {
   meters: MeterState;
   /** Usage of the custom meters in the current period; an absent slot has none. */
   slots?: Partial<Record<MeterSlot, SlotUsage>>;
+  /** What the organization wants to be told of where the plan says nothing. Absent is nothing of its own. */
+  alerts?: Alerts | undefined;
+  /** Why calls were denied in the current period, each once: by a meter, else by a code. Absent is never. */
+  denied?: readonly (MeterName | DenialCode)[];
   wallet: Wallet;
   /** Grows with each change of the account or of a call. D1 keeps the row with the highest revision. */
   revision: number;
@@ -209,6 +214,7 @@ function startPeriod(account: Account, plan: PlanVersion, cycle: Subscription['c
     period: periodOf(account) + 1,
     meters: { consumed: {}, reserved: account.meters.reserved },
     slots: {},
+    denied: [],
   };
 }
 
@@ -232,6 +238,13 @@ export function updateContact(account: Account, contact: Contact): Account {
   const merged = { ...account.contact, ...dropUndefined(contact) };
   const same = (['friendlyName', 'email', 'stripeCustomerId'] as const).every((f) => merged[f] === account.contact[f]);
   return same ? account : { ...account, contact: merged, revision: account.revision + 1 };
+}
+
+/** Sets what the organization wants to be told of. Returns the same object when nothing changes. */
+export function setAlerts(account: Account, alerts: Alerts | null): Account {
+  const { alerts: present, ...rest } = account;
+  if (JSON.stringify(present ?? null) === JSON.stringify(alerts)) return account;
+  return alerts === null ? rest : { ...rest, alerts };
 }
 
 /** Sets only the contact fields that the account does not have yet. */

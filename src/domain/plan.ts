@@ -30,6 +30,14 @@ export interface OverageTier {
   per: string;
 }
 
+/** What events tell of a plan's customers; what is absent is as the default (alerts.ts). */
+export interface Alerts {
+  /** Percent of the limit of each limited meter. */
+  thresholdsPercent?: readonly number[] | undefined;
+  /** A decimal amount, below which the balance is low; `null` is none. */
+  balanceBelowUsd?: string | null | undefined;
+}
+
 export interface Plan {
   name: string;
   limitType: LimitPolicy;
@@ -43,6 +51,7 @@ export interface Plan {
   /** Versions from before the bound have none, which is its default (hold.ts); `null` is no bound. */
   payg: { enabled: boolean; markupPercent: number; maxOutputTokens?: number | null | undefined };
   customMeters: Partial<Record<MeterSlot, CustomMeter>>;
+  alerts?: Alerts | undefined;
 }
 
 /** One immutable version of a plan. A subscription pins one and carries its content. */

@@ -76,7 +76,7 @@ export async function beginCommand(
   callType: CallType,
 ): Promise<Omit<BeginCommand, 'key'>> {
   const { catalog } = await currentCatalog(env, defer);
-  const { organizationId, models, defaultPlan } = organization;
+  const { organizationId, models, defaultPlan, alerts } = organization;
   const {
     customerId,
     customerUserId,
@@ -93,6 +93,7 @@ export async function beginCommand(
     customerId,
     // Sent with every begin, which adds some 10 microseconds: only the object knows whether the customer is new.
     defaultPlan: defaultPlan && JSON.stringify(defaultPlan),
+    alerts,
     contact: { friendlyName, email: request.customerEmail, stripeCustomerId: request.stripeCustomerId },
     fingerprint,
     request: {

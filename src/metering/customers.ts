@@ -16,7 +16,7 @@ export async function provisionCustomer(
   request: ProvisionCustomerRequest,
   headerKey: string | null,
 ): Promise<Answer<ProvisionCustomerData>> {
-  const { organizationId, defaultPlan, models } = organization;
+  const { organizationId, defaultPlan, alerts, models } = organization;
   const { customerName, ...described } = request;
   const friendlyName = request.customerFriendlyName ?? customerName;
   const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName });
@@ -28,6 +28,7 @@ export async function provisionCustomer(
         organizationId,
         customerId,
         defaultPlan: defaultPlan && JSON.stringify(defaultPlan),
+        alerts,
         contact: { friendlyName, email: request.customerEmail, stripeCustomerId: request.stripeCustomerId },
         idempotencyKey,
         fingerprint,

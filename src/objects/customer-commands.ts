@@ -16,7 +16,7 @@ import type { BeginRequest, Call, CallStatus } from '../domain/call.ts';
 import type { CallReport } from '../domain/call-report.ts';
 import type { IncrementRequest, MeterEvent } from '../domain/custom-meter.ts';
 import type { Estimate } from '../domain/lost-call.ts';
-import type { PlanVersion } from '../domain/plan.ts';
+import type { Alerts, PlanVersion } from '../domain/plan.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { Tier } from '../domain/tiers.ts';
 import type { CreditUnit, LedgerEntry } from '../domain/wallet.ts';
@@ -49,6 +49,8 @@ export interface Provisioning {
    */
   defaultPlan: string | null;
   contact: Contact;
+  /** What the organization wants to be told of where a plan says nothing; `null` is nothing of its own. */
+  alerts: Alerts | null;
 }
 
 export interface BeginCommand extends Provisioning {

@@ -14,6 +14,7 @@ import {
   type SetModelsRequest,
   type UpdateOrganizationRequest,
 } from '../contract/operator.ts';
+import { THRESHOLDS_PERCENT_DEFAULT, thresholdsOf } from '../domain/alerts.ts';
 import { TIERS } from '../domain/tiers.ts';
 import type { Env } from '../env.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
@@ -55,6 +56,7 @@ export function createOrganization(
       sampleBytesMax: SAMPLE_BYTES_MAX_DEFAULT,
       allowUnpricedModels: false,
       retention: null,
+      alerts: null,
       createdAtMs: nowMs,
     };
     const data = present(row);
@@ -106,7 +108,15 @@ export function updateOrganization(
     const days = Object.fromEntries(
       RETENTIONS.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])),
     );
-    const after = { ...before, ...change, ...days };
+    const { alertThresholdsPercent, alertBalanceBelowUsd } = body;
+    const told = {
+      ...(alertThresholdsPercent !== undefined && {
+        alertThresholdsPercent: alertThresholdsPercent ?? [...THRESHOLDS_PERCENT_DEFAULT],
+      }),
+      ...(alertBalanceBelowUsd !== undefined && { alertBalanceBelowUsd }),
+    };
+    const after = { ...before, ...change, ...told, ...days };
+    const alerts = { thresholdsPercent: after.alertThresholdsPercent, balanceBelowUsd: after.alertBalanceBelowUsd };
     const retention = Object.fromEntries(RETENTIONS.map((name) => [name, after[name]])) as Retention;
     return {
       action: 'organization.update',
@@ -117,6 +127,7 @@ export function updateOrganization(
       statements: [
         updateOrganizationRow(request.env, organizationId, {
           ...change,
+          ...(Object.keys(told).length > 0 && { alerts }),
           ...(Object.keys(days).length > 0 && { retention }),
         }),
       ],
@@ -164,8 +175,8 @@ export async function findOrganization(env: Env, organizationId: string): Promis
 }
 
 function present(row: OrganizationRow): Organization {
-  const { organizationId, name, defaultPlanId, allowUnpricedModels, models, sampleBytesMax, retention, createdAtMs } =
-    row;
+  const { organizationId, name, defaultPlanId, allowUnpricedModels, models, sampleBytesMax } = row;
+  const { retention, alerts, createdAtMs } = row;
   return {
     organizationId,
     name,
@@ -173,6 +184,8 @@ function present(row: OrganizationRow): Organization {
     allowUnpricedModels,
     models,
     sampleBytesMax,
+    alertThresholdsPercent: [...thresholdsOf({}, alerts ?? {})],
+    alertBalanceBelowUsd: alerts?.balanceBelowUsd ?? null,
     ...retentionOf(retention),
     createdAt: new Date(createdAtMs).toISOString(),
   };

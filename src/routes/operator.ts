@@ -15,6 +15,7 @@ import { listEvents } from '../operator/events.ts';
 import { exportHistory } from '../operator/export.ts';
 import { readHealth } from '../operator/health.ts';
 import { createKey, listKeys, revokeKey, updateKey } from '../operator/keys.ts';
+import { readOrganizationEvents } from '../operator/organization-events.ts';
 import {
   createOrganization,
   listOrganizations,
@@ -123,6 +124,9 @@ export function mountOperator(app: Hono<AppEnv>): void {
   );
   change(app, operations.eraseCustomer, (request, { params }) => eraseCustomer(request, params.org, params.customerId));
 
+  mountList(app, operations.readOrganizationEvents, (c, page, { params, query }) =>
+    readOrganizationEvents(c.env, params.org, query, page),
+  );
   mountList(app, operations.listOutbox, (c, page, { params }) => listOutbox(c.env, params.org, page));
   change(app, operations.resendOutbox, (request, { params }) => resendOutbox(request, params.org));
 

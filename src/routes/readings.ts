@@ -1,8 +1,9 @@
 /**
- * Readings over HTTP: usage summary and context, forecast, anomalies, model radar.
+ * Readings over HTTP: usage summary and context, forecast, anomalies, model radar, events.
  */
 import type { Hono } from 'hono';
 import { operations } from '../contract/operations.ts';
+import { readEvents } from '../metering/events.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import { radarCsv } from '../radar/csv.ts';
 import { readModelRadar } from '../radar/read-radar.ts';
@@ -18,6 +19,10 @@ export function mountReadings(app: Hono<AppEnv>): void {
   );
   mount(app, operations.readForecast, (c, { params, query }) => readForecast(callerOf(c), params.customerId, query));
   mountList(app, operations.readUsageAnomalies, (c, page, { query }) => readAnomalies(callerOf(c), query, page));
+  mountList(app, operations.readEvents, (c, page, { query }) => {
+    const { env, organization } = callerOf(c);
+    return readEvents(env, organization.organizationId, query, page);
+  });
   mount(app, operations.readUsageSummary, (c, { query }) => readUsageSummary(callerOf(c), query));
   mountCsvList(
     app,

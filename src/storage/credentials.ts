@@ -6,7 +6,7 @@ import { type OwnPrice, type OwnPrices, ratesOf } from '../catalog/prices.ts';
 import type { Retention } from '../contract/operator.ts';
 import { type KeyPrefix, LEGACY_PERMISSIONS, type LegacyGrant, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
 import type { ClientScope } from '../contract/sessions.ts';
-import type { PlanVersion } from '../domain/plan.ts';
+import type { Alerts, PlanVersion } from '../domain/plan.ts';
 import { DEFAULT_SAMPLING_POLICY } from '../domain/sampling.ts';
 import type { Env } from '../env.ts';
 import { ConfigCache } from './config-cache.ts';
@@ -41,6 +41,8 @@ export interface OrganizationConfig {
   sampleBytesMax: number;
   /** Days for which its history is kept. */
   retention: Retention;
+  /** What it is told of where its plans say nothing; `null` is nothing of its own. */
+  alerts: Alerts | null;
   /** Which calls are stored for review. */
   sampling: VersionedPolicy;
 }
@@ -145,6 +147,7 @@ async function configOf(
     allowUnpricedModels,
     sampleBytesMax,
     retention,
+    alerts,
   }: typeof organizations.$inferSelect,
   plan: typeof planVersions.$inferSelect | null,
 ): Promise<OrganizationConfig> {
@@ -178,6 +181,7 @@ async function configOf(
     allowUnpricedModels,
     sampleBytesMax,
     retention: retentionOf(retention),
+    alerts,
     sampling: await versionedPolicy(sampling ?? DEFAULT_SAMPLING_POLICY),
   };
 }

@@ -38,6 +38,7 @@ const DELETIONS = {
     rowsOf('denied_hours', '(organization_id, customer_id, hour_ms, feature)'),
     ...TOTALS_OF_CUSTOMERS.map(({ table, key }) => rowsOf(table, `(${key})`)),
   ],
+  events: [rowsOf('organization_events')],
   samples: [{ ...rowsOf('samples'), rowsMax: DELETE_SAMPLES_MAX }],
 };
 
@@ -68,7 +69,7 @@ export async function eraseProjection(
   organizationId: string,
   customerId: string,
 ): Promise<Record<keyof typeof DELETIONS, number>> {
-  const erased = { customers: 0, calls: 0, meterEvents: 0, creditEntries: 0, usageHours: 0, samples: 0 };
+  const erased = { customers: 0, calls: 0, meterEvents: 0, creditEntries: 0, usageHours: 0, events: 0, samples: 0 };
   for (const [name, deletions] of Object.entries(DELETIONS) as [keyof typeof DELETIONS, readonly Deletion[]][]) {
     for (const deletion of deletions) erased[name] += await deleteRows(env, deletion, organizationId, customerId);
   }

@@ -3,6 +3,7 @@
  */
 import { and, desc, eq, lt } from 'drizzle-orm';
 import type { Env } from '../env.ts';
+import { newEventId } from '../platform/event-id.ts';
 import { configDatabase } from './database.ts';
 import { operatorEvents } from './schema/index.ts';
 
@@ -60,9 +61,4 @@ export function findEvents(
     )
     .orderBy(desc(operatorEvents.eventId))
     .limit(limit + 1);
-}
-
-/** Ascending in time, unique at any moment. */
-export function newEventId(nowMs: number): string {
-  return `evt_${nowMs.toString(36).padStart(9, '0')}${crypto.randomUUID().replaceAll('-', '').slice(0, 12)}`;
 }

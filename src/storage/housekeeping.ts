@@ -8,6 +8,7 @@ import { log } from '../platform/log.ts';
 import { configDatabase, type Database, databaseNames, namedDatabase } from './database.ts';
 import { deleteOldMarks } from './erasure.ts';
 import { forgetOldEstimates } from './estimates.ts';
+import { deleteExpiredEvents } from './organization-events.ts';
 import { deleteExpiredHistory } from './retention.ts';
 import { operatorIdempotency } from './schema/index.ts';
 import { recordDatabaseSize } from './sizes.ts';
@@ -27,6 +28,7 @@ export async function deleteExpired(env: Env, nowMs: number): Promise<void> {
       await deleteExpiredHistory(env, name, nowMs);
       const db = namedDatabase(env, name);
       await deleteExpiredSamples(db, nowMs);
+      await deleteExpiredEvents(db, nowMs);
       await deleteOldMarks(db, nowMs);
       await recordDatabaseSize(env, name, nowMs);
     } catch (error) {

@@ -7,8 +7,8 @@
  */
 import { eq } from 'drizzle-orm';
 import type { Env } from '../env.ts';
+import { newEventId } from '../platform/event-id.ts';
 import { configDatabase, type Statement } from './database.ts';
-import { newEventId } from './events.ts';
 import { operatorEvents, operatorIdempotency } from './schema/index.ts';
 
 export type StoredAnswer = typeof operatorIdempotency.$inferInsert;

@@ -7,7 +7,7 @@
  */
 
 /** What a change is of. */
-export const CHANGE_KINDS = ['customer', 'call', 'denied_hour', 'meter_event', 'credit_entry'] as const;
+export const CHANGE_KINDS = ['customer', 'call', 'denied_hour', 'meter_event', 'credit_entry', 'event'] as const;
 
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 

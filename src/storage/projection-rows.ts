@@ -7,9 +7,10 @@ import type { Account } from '../domain/account.ts';
 import type { Call } from '../domain/call.ts';
 import { lowerCase } from '../domain/case-search.ts';
 import type { MeterEvent } from '../domain/custom-meter.ts';
+import type { CustomerEvent } from '../domain/customer-events.ts';
 import type { LedgerEntry } from '../domain/wallet.ts';
 import type { Change, ChangeKind, ProjectionPage } from './projection-page.ts';
-import type { calls, creditEntries, customers, deniedHours, meterEvents } from './schema/index.ts';
+import type { calls, creditEntries, customers, deniedHours, meterEvents, organizationEvents } from './schema/index.ts';
 
 /** The names of a table's columns in D1. */
 type ColumnOf<T> = {
@@ -61,6 +62,8 @@ function projectRow(account: Account, kind: ChangeKind, id: string, record: stri
       return projectMeterEvent(account.organizationId, record);
     case 'credit_entry':
       return projectCreditEntry(account, Number(id), record);
+    case 'event':
+      return projectEvent(account, id, record);
   }
 }
 
@@ -199,4 +202,21 @@ function projectCreditEntry(account: Account, entryId: number, record: string): 
     revision: entryId,
   };
   return { columns };
+}
+
+function projectEvent(
+  { organizationId, customerId }: Account,
+  eventId: string,
+  record: string,
+): Row<typeof organizationEvents> {
+  const { type, atMs, data } = JSON.parse(record) as CustomerEvent & { atMs: number };
+  const columns = {
+    organization_id: organizationId,
+    event_id: eventId,
+    customer_id: customerId,
+    type,
+    at_ms: atMs,
+    revision: 1,
+  };
+  return { columns, record: JSON.stringify(data) };
 }

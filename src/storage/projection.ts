@@ -39,6 +39,12 @@ const TABLES: Record<ChangeKind, Table> = {
     fixed: ['at_ms'],
   },
   credit_entry: { name: 'credit_entries', key: ['organization_id', 'customer_id', 'entry_id'], integers: [] },
+  event: {
+    name: 'organization_events',
+    key: ['organization_id', 'event_id'],
+    integers: [],
+    fixed: ['customer_id', 'type', 'at_ms'],
+  },
 };
 
 /** Changes of one kind whose rows have the same columns, for one statement. */

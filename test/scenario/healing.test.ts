@@ -129,6 +129,8 @@ describe('the migration of a plan', () => {
 });
 
 describe('a backlog', () => {
+  /** The calls, the customer, and the event that it is new. */
+  const ALL_ROWS = OUTBOX_ROWS + 2;
   const BATCH_ROWS_MAX = 2_000;
   /** Changes that an object hands over in one alarm. */
   const HANDED_OVER_MAX = 10_000;
@@ -142,13 +144,13 @@ describe('a backlog', () => {
         const tags = Array.from({ length: 10 }, (_, index) => `${index}`.padEnd(100, 'x'));
         for (let index = 0; index < OUTBOX_ROWS; index += 1)
           accepted(object.begin(`backlog-${index}`, START, { tags }));
-        expect(object.outbox().pending).toBe(OUTBOX_ROWS + 1);
+        expect(object.outbox().pending).toBe(ALL_ROWS);
         const batches: { rows: number; length: number }[] = [];
         const watched = watchedD1(batches);
-        const rounds = Math.ceil((OUTBOX_ROWS + 1) / HANDED_OVER_MAX);
+        const rounds = Math.ceil(ALL_ROWS / HANDED_OVER_MAX);
         for (let round = 1; round <= rounds; round += 1) {
           const { more } = await object.deliver(watched, START + 1_000 + round);
-          const waiting = Math.max(0, OUTBOX_ROWS + 1 - round * HANDED_OVER_MAX);
+          const waiting = Math.max(0, ALL_ROWS - round * HANDED_OVER_MAX);
           expect(object.outbox()).toMatchObject({ pending: waiting, failures: 0 });
           expect(more, 'the object goes on').toBe(waiting > 0);
         }

@@ -43,6 +43,16 @@ const meter = fc.record(
   { requiredKeys: ['enabled', 'label', 'included', 'unlimited', 'funding'] },
 );
 
+const alerts = fc
+  .record(
+    {
+      thresholdsPercent: fc.uniqueArray(fc.integer({ min: 1, max: 1_000 }), { maxLength: 10 }),
+      balanceBelowUsd: fc.option(price),
+    },
+    { requiredKeys: [] },
+  )
+  .filter((given) => Object.keys(given).length > 0);
+
 const plan = fc
   .record({
     name: label,
@@ -73,7 +83,9 @@ const plan = fc
       maxOutputTokens: fc.option(fc.integer({ min: 1, max: 10_000_000 })),
     }),
     customMeters: fc.record({ CUSTOM1: meter, CUSTOM2: meter, AGENTIC_API: meter }, { requiredKeys: [] }),
+    alerts: fc.option(alerts, { nil: undefined }),
   })
+  .map(({ alerts: given, ...document }) => ({ ...document, ...(given && { alerts: given }) }))
   .map((document) => Plan.parse(document));
 
 test('a plan that is shown in the form and sent as it is, is the same plan', () => {

@@ -13,6 +13,7 @@ import { statusOn } from '../../src/catalog/lifecycle.ts';
 import { matchModel } from '../../src/catalog/matching.ts';
 import { ErrorEnvelope } from '../../src/contract/envelope.ts';
 import { ERROR_STATUS } from '../../src/contract/errors.ts';
+import { EVENT_TYPES, OrganizationEvent } from '../../src/contract/events.ts';
 import { GatewayError } from '../../src/contract/gateway/answers.ts';
 import { operations, responseSchema } from '../../src/contract/operations.ts';
 import { SetModelsRequest } from '../../src/contract/operator.ts';
@@ -49,6 +50,7 @@ const SCHEMAS = {
   models: SetModelsRequest,
   vendor: SetVendorRequest,
   price: SetPriceRequest,
+  event: OrganizationEvent,
   error: ErrorEnvelope,
   'gateway-error': GatewayError,
   'begin-request': operations.beginCall.body,
@@ -281,6 +283,10 @@ describe('what the documents list', () => {
   test('readings.md has every signal, review reason, kind of anomaly and status of a forecast', () => {
     const words = [...SIGNAL_CODES, ...REVIEW_REASONS, ...ANOMALY_KINDS, ...FORECAST_STATUSES];
     expect(words.filter((word) => !firstCells('docs/readings.md').includes(`\`${word}\``))).toEqual([]);
+  });
+
+  test('events.md has every type of event', () => {
+    expect(EVENT_TYPES.filter((type) => !firstCells('docs/events.md').includes(`\`${type}\``))).toEqual([]);
   });
 
   test('every row of a table has the cells that its head has', () => {

@@ -307,6 +307,7 @@ const COMMON = [
 const OF_ORGANIZATION = [
   '',
   '/anomalies',
+  '/alerts',
   '/customers',
   '/calls',
   '/plans',

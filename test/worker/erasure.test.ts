@@ -470,6 +470,7 @@ describe('an erased customer', () => {
       organizationId: tenant.organizationId,
       customerId: 'heir',
       defaultPlan: JSON.stringify({ planId: 'test', usagePlanVersionId: 'test:v1', version: 1, plan }),
+      alerts: null,
       contact: {},
       key: { source: 'explicit', callId, claimedAtMs: Date.now() },
       fingerprint: 'of another isolate',

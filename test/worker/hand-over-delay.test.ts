@@ -49,7 +49,7 @@ describe('the alarm for a hand-over', () => {
       expect(await storage.getAlarm()).toBe(START + ALARM_MS);
       handOver();
       expect(store.outboxState()).toEqual({ pending: 0, oldestMs: null });
-      expect(rows(), 'a hand-over writes nothing').toBe(1);
+      expect(rows(), 'a hand-over writes nothing: the customer, and the event that it is new').toBe(2);
       change('second', START + 5_000);
       expect(rows(), 'the next transaction forgets what was handed over').toBe(1);
       expect(store.outboxState().pending).toBe(1);
@@ -86,7 +86,7 @@ describe('the alarm for a hand-over', () => {
       store.handedOver(store.outboxPage(10));
       const started = new CustomerStore(storage);
       await started.load();
-      expect(started.outboxState()).toEqual({ pending: 1, oldestMs: START });
+      expect(started.outboxState()).toEqual({ pending: 2, oldestMs: START });
       expect(await storage.getAlarm()).toBe(START + ALARM_MS);
     });
   });
@@ -99,14 +99,15 @@ describe('the alarm for a hand-over', () => {
         store.transaction(START + index, () =>
           store.saveAccount({ ...(store.account() ?? { ...account, customerId: 'long' }), contact: { email } }, START),
         );
-      const first = store.outboxPage(2);
+      // Three changes of the customer, and the event that it is new.
+      const first = store.outboxPage(3);
       expect(first.more).toBe(true);
       store.handedOver(first);
       await storage.deleteAlarm();
       store.alarmFired(START + ALARM_MS);
       store.transaction(START + ALARM_MS, () => undefined);
       expect(await storage.getAlarm()).toBe(START + 2 * ALARM_MS);
-      const last = store.outboxPage(2);
+      const last = store.outboxPage(3);
       expect([last.rows.length, last.more]).toEqual([1, false]);
     });
   });
@@ -145,7 +146,7 @@ describe('a change', () => {
     await provision('timed');
     await tenant.api.send('beginCall', { body: { customerId: 'timed', feature: 'chat' } });
     expect((await waiting('timed')).atProjector).toBe(0);
-    await expect.poll(async () => (await waiting('timed')).atProjector, { timeout: 10_000, interval: 50 }).toBe(2);
+    await expect.poll(async () => (await waiting('timed')).atProjector, { timeout: 10_000, interval: 50 }).toBe(3);
   });
 
   test('reaches the projector by the alarm where the object was gone before its timer fired', async () => {
@@ -155,9 +156,9 @@ describe('a change', () => {
     );
     await expect(stop).rejects.toThrow();
     await scheduler.wait(2_000);
-    expect(await waiting('gone')).toEqual({ inOutbox: 1, atProjector: 0 });
+    expect(await waiting('gone')).toEqual({ inOutbox: 2, atProjector: 0 });
     expect(await runDurableObjectAlarm(customerStub(tenant.organizationId, 'gone'))).toBe(true);
-    expect(await waiting('gone')).toEqual({ inOutbox: 0, atProjector: 1 });
+    expect(await waiting('gone')).toEqual({ inOutbox: 0, atProjector: 2 });
     expect(await isWokenSoon('gone')).toBe(false);
   });
 
@@ -175,7 +176,7 @@ describe('a change', () => {
   test('of an object that was opened just now leaves nothing to wake it for, once no call is open', async () => {
     await provision('rare');
     const { callId } = (await tenant.api.send('beginCall', { body: { customerId: 'rare', feature: 'chat' } })).data;
-    await expect.poll(async () => (await waiting('rare')).atProjector, { timeout: 10_000, interval: 50 }).toBe(2);
+    await expect.poll(async () => (await waiting('rare')).atProjector, { timeout: 10_000, interval: 50 }).toBe(3);
     expect(await isWokenSoon('rare'), 'the call is open').toBe(true);
     await tenant.api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', inputTokens: 1, responseTokens: 1 } });
     await expect.poll(async () => (await waiting('rare')).inOutbox, { timeout: 10_000, interval: 50 }).toBe(0);

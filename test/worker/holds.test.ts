@@ -58,7 +58,13 @@ describe('steps', () => {
     const organizationId = crypto.randomUUID();
     const stub = customerStub(organizationId, 'streams');
     const plan = { planId: 'p', usagePlanVersionId: 'p:v1', version: 1, plan: Plan.parse(PLAN) };
-    const provisioning = { organizationId, customerId: 'streams', defaultPlan: JSON.stringify(plan), contact: {} };
+    const provisioning = {
+      organizationId,
+      customerId: 'streams',
+      defaultPlan: JSON.stringify(plan),
+      alerts: null,
+      contact: {},
+    };
     await stub.provision({ ...provisioning, idempotencyKey: null, fingerprint: '' });
     // Eight first steps of 11,240 nano-USD, and for 1,000 tokens more.
     const granted = 8n * 11_240n + 10_000n;

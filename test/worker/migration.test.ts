@@ -191,6 +191,7 @@ describe.concurrent('a migration', () => {
           .versions[1]?.plan,
       }),
       contact: {},
+      alerts: null,
       idempotencyKey: null,
       fingerprint: '',
     });

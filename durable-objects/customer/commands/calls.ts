@@ -17,6 +17,7 @@ import type { Left } from '../../../src/contract/limit-headers.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
 import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
+import { firstDenial } from '../../../src/domain/customer-events.ts';
 import { usualCharge } from '../../../src/domain/hold.ts';
 import type { Tier } from '../../../src/domain/tiers.ts';
 import type {
@@ -95,7 +96,9 @@ export function beginOrReplay(
   const hint = source === 'derived' ? KEY_HINT : undefined;
   const accepted = accept('CALL_BEGIN_SUCCESS', presentBegin(facts, command), nowMs, hint);
   const text = answerText(accepted);
-  store.saveAccount(decided.account, nowMs);
+  const first = isDenied && decided.denial ? firstDenial(decided.account, decided.denial, call) : null;
+  store.saveAccount(first?.account ?? decided.account, nowMs);
+  if (first) store.recordEvent(first.event, nowMs);
   if (isDenied) store.insertDenied(call, command.fingerprint, text, nowMs);
   else store.insertCall(call, command.fingerprint, text, nowMs);
   if (derived) store.saveDerivedKey(derived, nowMs);

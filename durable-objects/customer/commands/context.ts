@@ -5,7 +5,14 @@
  * expired, calls past their deadline), and only then does its own work. A refusal writes nothing of its own.
  */
 import { type Accepted, type Answer, accept, answerText, refuse } from '../../../src/contract/errors.ts';
-import { type Account, expireDue, isCanceled, openAccount, replenishDue } from '../../../src/domain/account.ts';
+import {
+  type Account,
+  expireDue,
+  isCanceled,
+  openAccount,
+  replenishDue,
+  setAlerts,
+} from '../../../src/domain/account.ts';
 import { releaseBatch } from '../../../src/domain/batch-hold.ts';
 import type { PlanVersion } from '../../../src/domain/plan.ts';
 import type { PricingMode } from '../../../src/domain/pricing.ts';
@@ -31,9 +38,12 @@ export function catchUp(context: Context, known: Account): Account {
   let account = known;
   const overdue = store.callsPastDeadline(nowMs, TIMEOUTS_MAX);
   const usualOutput = usualOutputOf(store);
-  // Each in the period of its deadline, because what was lost counts then.
-  for (const call of overdue)
-    account = finishOverdue(context, replenishDue(account, call.deadlineAtMs), call, usualOutput);
+  // Each in the period of its deadline, because what was lost counts then. Stored before the next period begins: what it
+  // crossed is told of.
+  for (const call of overdue) {
+    const finished = finishOverdue(context, replenishDue(account, call.deadlineAtMs), call, usualOutput);
+    account = store.saveAccount(finished, nowMs);
+  }
   if (overdue.length > 0) store.refreshDeadline();
   account = replenishDue(account, nowMs);
   for (const { requestName, hold } of store.batchHoldsPastExpiry(nowMs, TIMEOUTS_MAX)) {
@@ -42,7 +52,7 @@ export function catchUp(context: Context, known: Account): Account {
   }
   // After calls and batches, which may have held something of a credit that has expired.
   account = expireDue(account, nowMs);
-  return account === known ? known : store.saveAccount(account, nowMs);
+  return account === store.account() ? account : store.saveAccount(account, nowMs);
 }
 
 /**
@@ -50,7 +60,7 @@ export function catchUp(context: Context, known: Account): Account {
  */
 export function openOrLoad(context: Context, command: Provisioning): { account: Account; newCustomer: boolean } | null {
   const known = context.store.account();
-  if (known) return { account: catchUp(context, known), newCustomer: false };
+  if (known) return { account: setAlerts(catchUp(context, known), command.alerts), newCustomer: false };
   if (!command.defaultPlan) return null;
   const { organizationId, customerId, contact } = command;
   const plan = JSON.parse(command.defaultPlan) as PlanVersion;
@@ -58,7 +68,7 @@ export function openOrLoad(context: Context, command: Provisioning): { account: 
     { organizationId, customerId, subscriptionId: context.newId(), plan, contact },
     context.nowMs,
   );
-  return { account, newCustomer: true };
+  return { account: setAlerts(account, command.alerts), newCustomer: true };
 }
 
 /** The account of a live subscription, as of now; `null` where there is none, or a canceled one. */

@@ -11,6 +11,7 @@
 import { changeWallet, expireDue } from '../../../src/domain/account.ts';
 import type { Call, CallOutcome } from '../../../src/domain/call.ts';
 import { type Charge, pendingAmount, settled } from '../../../src/domain/charge.ts';
+import { formatUsd } from '../../../src/domain/money.ts';
 import { ENTRIES_MAX, type Mistake, mistakenCharge, payersOf } from '../../../src/domain/payers.ts';
 import { type GivenBack, giveBack, type LedgerEntry, settle, type Wallet } from '../../../src/domain/wallet.ts';
 import { HOUR_MS, MINUTE_MS } from '../../../src/platform/time.ts';
@@ -167,7 +168,12 @@ function conclude(store: CustomerStore, charge: OpenCharge, result: Report, nowM
   }
   store.saveAccount({ ...account, revision }, nowMs);
   // The provider does not have the charge, so it gets no correction of it either.
-  if (result.status !== 'REPORTED') store.unreportCorrections(charge.chargeId);
+  if (result.status !== 'REPORTED') {
+    const { chargeId, kind: subject, subjectId, amountNanoUsd } = charge;
+    store.unreportCorrections(chargeId);
+    const data = { chargeId, subject, subjectId, amountUsd: formatUsd(amountNanoUsd), reason: result.reason };
+    store.recordEvent({ type: 'charge.failed', data: { customerId: account.customerId, ...data } }, nowMs);
+  }
   close(store, charge, result.status === 'REPORTED' ? null : result.reason, revision, nowMs);
 }
 

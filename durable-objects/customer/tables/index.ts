@@ -6,6 +6,7 @@ import { CallTable } from './calls.ts';
 import { ChargeTable } from './charges.ts';
 import { CorrectionTable } from './corrections.ts';
 import { DeniedHourTable } from './denied-hours.ts';
+import { EventTable } from './events.ts';
 import { KeyTable } from './keys.ts';
 import { LedgerTable } from './ledger.ts';
 import { MeterEventTable } from './meter-events.ts';
@@ -25,6 +26,7 @@ export function openTables(sql: SqlStorage) {
     ledger: new LedgerTable(sql),
     charges: new ChargeTable(sql),
     corrections: new CorrectionTable(sql),
+    events: new EventTable(sql),
     outbox: new OutboxTable(sql),
   };
 }

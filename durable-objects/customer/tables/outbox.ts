@@ -33,6 +33,7 @@ const RECORDS: Record<Exclude<ChangeKind, 'customer'>, string> = {
     'SELECT json_array(hour_ms, feature, counted_calls) AS record FROM denied_hours WHERE row_id = CAST(? AS INTEGER)',
   meter_event: 'SELECT record FROM meter_events WHERE event_id = ?',
   credit_entry: 'SELECT record FROM ledger WHERE entry_id = CAST(? AS INTEGER)',
+  event: 'SELECT record FROM events WHERE event_id = ?',
 };
 
 export class OutboxTable {

@@ -38,6 +38,7 @@ const SCOPE_WORDS: Readonly<Record<string, string>> = {
   'customers:write': 'customers:write, provision customers and change plans',
   'gateway:invoke': 'gateway:invoke, call models through the gateway',
   'compression:invoke': 'compression:invoke, compress prompts and keep samples',
+  'events:read': 'events:read, read events of limits, balances and changes',
   'embeds:read': 'embeds:read, sessions of the widget; on an ek- key alone',
 };
 

@@ -281,6 +281,25 @@ const Allowances: FC<{ state: FormState }> = ({ state }) => (
         />
       </div>
     </Card>
+    <Card title="Alerts">
+      <div class="columns">
+        <TextField
+          name="alerts.thresholdsPercent"
+          label="Percent of a limit"
+          state={state}
+          placeholder="50, 80, 100"
+          hint="An event tells when usage reaches one of them. Type none for no event."
+        />
+        <TextField
+          name="alerts.balanceBelowUsd"
+          label="USD balance below"
+          state={state}
+          numeric
+          placeholder="none"
+          hint="An event tells when the balance falls below it."
+        />
+      </div>
+    </Card>
   </>
 );
 

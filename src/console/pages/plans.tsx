@@ -7,6 +7,7 @@ import type { z } from 'zod';
 import { operations } from '../../contract/operations.ts';
 import { MigratePlanRequest, type PlanMigration } from '../../contract/operator-customers.ts';
 import type { Plan, PlanDetail } from '../../contract/plans.ts';
+import { thresholdsOf } from '../../domain/alerts.ts';
 import { listPlans, migratePlan, readMigration, readPlan } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { Progress } from '../../ui/charts.tsx';
@@ -201,6 +202,8 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
         plan.reserveOutputTokens === null ? 'nothing' : `${count(plan.reserveOutputTokens)} output tokens`,
       ],
       ['Pay as you go', plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : 'off'],
+      ['Alerts at percent of a limit', thresholdsOf(plan).join(', ') || 'none'],
+      ['Alert below a balance of', plan.alerts?.balanceBelowUsd == null ? 'none' : `$${plan.alerts.balanceBelowUsd}`],
       ...Object.entries(plan.customMeters).flatMap(([slot, meter]) =>
         meter
           ? [

@@ -35,6 +35,7 @@ export const TAGS: readonly Tag[] = [
     description: 'Sums, anomalies, forecasts, models that end',
     pattern: /^\/(usage\/|customers\/|v1\/model-radar)/,
   },
+  { name: 'Events', description: 'What happened: limits, balances, denials, changes', pattern: /^\/events$/ },
   {
     name: 'Sampling',
     description: 'Which calls to keep for review, and keeping them',
@@ -58,8 +59,8 @@ export const TAGS: readonly Tag[] = [
   { name: 'Gateway', description: 'Routes of OpenAI, Anthropic and Google, metered', pattern: /^\/v1(beta)?\// },
   {
     name: 'Operator: organizations',
-    description: 'Organizations, their keys, models, prices, vendors',
-    pattern: /^\/operator\/organizations(\/\{org\}(\/(keys|models|model-radar|prices|vendors).*)?)?$/,
+    description: 'Organizations, their keys, models, prices, vendors, events',
+    pattern: /^\/operator\/organizations(\/\{org\}(\/(keys|models|model-radar|prices|vendors|events).*)?)?$/,
   },
   {
     name: 'Operator: plans',

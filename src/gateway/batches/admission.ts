@@ -104,8 +104,8 @@ export async function holdBatch(
   { organizationId, requestName, begin }: BatchCommand,
   { lines, searches, needs, unpriced }: BatchInput,
 ): Promise<Refused | null> {
-  const { customerId, defaultPlan, contact } = await beginCommand(caller, begin, '', 'API');
-  const command = { organizationId, customerId, defaultPlan, contact, requestName };
+  const { customerId, defaultPlan, alerts, contact } = await beginCommand(caller, begin, '', 'API');
+  const command = { organizationId, customerId, defaultPlan, alerts, contact, requestName };
   const admission = await ask(
     customerByName(caller.env, organizationId, customerId),
     (customer) =>

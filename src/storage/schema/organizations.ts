@@ -8,6 +8,7 @@ import { type Retention, SAMPLE_BYTES_MAX_DEFAULT } from '../../contract/operato
 import type { Plan } from '../../contract/plans.ts';
 import type { OwnRates } from '../../contract/prices.ts';
 import type { Scope } from '../../contract/scopes.ts';
+import type { Alerts } from '../../domain/plan.ts';
 import type { SamplingPolicy } from '../../domain/sampling.ts';
 import type { Tier } from '../../domain/tiers.ts';
 
@@ -29,6 +30,8 @@ export const organizations = sqliteTable('organizations', {
   allowUnpricedModels: integer('allow_unpriced_models', { mode: 'boolean' }).notNull().default(false),
   /** Days for which history is kept, where the organization differs from the defaults. */
   retention: text('retention', { mode: 'json' }).$type<Partial<Retention>>(),
+  /** What it is told of where its plans say nothing; NULL for nothing of its own. */
+  alerts: text('alerts', { mode: 'json' }).$type<Alerts>(),
   createdAtMs: integer('created_at_ms').notNull(),
 });
 

@@ -1,0 +1,30 @@
+/**
+ * The events that an organization is told of: its own list, and the operator's.
+ */
+import { EventsQuery, OrganizationEvent } from '../events.ts';
+import { listOf } from '../fields.ts';
+import { apiKey, type Operation, operation, operator, organizationParam } from './operation.ts';
+
+export const events = {
+  readEvents: operation({
+    operationId: 'readEvents',
+    summary: 'List what happened to customers and limits in the last 90 days, newest first',
+    method: 'GET',
+    path: '/events',
+    security: apiKey('events:read'),
+    query: EventsQuery,
+    code: 'EVENTS_READ',
+    data: listOf(OrganizationEvent),
+  }),
+  readOrganizationEvents: operation({
+    operationId: 'readOrganizationEvents',
+    summary: 'List the events that an organization is told of, newest first',
+    method: 'GET',
+    path: '/operator/organizations/{org}/events',
+    security: operator,
+    params: organizationParam,
+    query: EventsQuery,
+    code: 'EVENTS_READ',
+    data: listOf(OrganizationEvent),
+  }),
+} as const satisfies Record<string, Operation>;

@@ -1,0 +1,150 @@
+/**
+ * The events that a change of a customer's account is: what its organization is told of. Pure: an event is found by what
+ * the account was before the change and what it is after it.
+ */
+import { type Account, periodOf } from './account.ts';
+import { balanceFall, crossings, lowBalance } from './alerts.ts';
+import type { Denial, DenialCode } from './denial.ts';
+import type { MeterName } from './meters.ts';
+import { formatUsd, type NanoUsd } from './money.ts';
+import { NEVER_MS } from './period.ts';
+import { balanceOf } from './wallet.ts';
+
+/** The data of each type of event, but for the customer's id, which all have. */
+export interface CustomerEventData {
+  'customer.created': { planId: string; usagePlanVersionId: string };
+  'customer.plan_changed': {
+    planId: string;
+    usagePlanVersionId: string;
+    previousPlanId: string;
+    previousUsagePlanVersionId: string;
+  };
+  'customer.replenished': { planId: string; periodStartedAt: string; periodEndsAt: string | null };
+  'meter.threshold_reached': MeterState & { crossed: number[]; limit: number };
+  'meter.recovered': MeterState & { limit: number | null };
+  'balance.low': { balanceUsd: string; belowUsd: string };
+  'balance.exhausted': { balanceUsd: string };
+  'call.denied': {
+    callId: string;
+    code: DenialCode;
+    meter: MeterName | null;
+    feature: string | null;
+    periodEndsAt: string | null;
+  };
+  'charge.failed': {
+    chargeId: string;
+    subject: 'call' | 'meter_event';
+    subjectId: string;
+    amountUsd: string;
+    reason: string;
+  };
+}
+
+interface MeterState {
+  meter: MeterName;
+  threshold: number;
+  used: number;
+  /** `null` where the period never ends. */
+  periodEndsAt: string | null;
+}
+
+export type CustomerEventType = keyof CustomerEventData;
+
+export type CustomerEvent = {
+  [Type in CustomerEventType]: { type: Type; data: { customerId: string } & CustomerEventData[Type] };
+}[CustomerEventType];
+
+/** What the change of an account tells, in the order in which it happened. `null` before: the customer is new. */
+export function eventsOf(before: Account | null, after: Account): CustomerEvent[] {
+  if (before === after) return [];
+  return [...subscriptionEvents(before, after), ...meterEvents(before, after), ...balanceEvents(before, after)];
+}
+
+function subscriptionEvents(before: Account | null, after: Account): CustomerEvent[] {
+  const { customerId, subscription } = after;
+  const { planId, usagePlanVersionId } = subscription.plan;
+  if (before === null) return [{ type: 'customer.created', data: { customerId, planId, usagePlanVersionId } }];
+  if (before.subscription === subscription) return [];
+  const events: CustomerEvent[] = [];
+  const previous = before.subscription.plan;
+  if (previous.usagePlanVersionId !== usagePlanVersionId)
+    events.push({
+      type: 'customer.plan_changed',
+      data: {
+        customerId,
+        planId,
+        usagePlanVersionId,
+        previousPlanId: previous.planId,
+        previousUsagePlanVersionId: previous.usagePlanVersionId,
+      },
+    });
+  if (periodOf(before) !== periodOf(after))
+    events.push({
+      type: 'customer.replenished',
+      data: {
+        customerId,
+        planId,
+        periodStartedAt: new Date(subscription.lastReplenishedAtMs).toISOString(),
+        periodEndsAt: periodEndsAt(after),
+      },
+    });
+  return events;
+}
+
+function meterEvents(before: Account | null, after: Account): CustomerEvent[] {
+  const { customerId, subscription, meters } = after;
+  const { plan } = subscription.plan;
+  const was = before
+    ? { plan: before.subscription.plan.plan, defaults: before.alerts, consumed: before.meters.consumed }
+    : { plan, defaults: after.alerts, consumed: {} };
+  return crossings(was, { plan, defaults: after.alerts, consumed: meters.consumed }).map(
+    ({ meter, threshold, crossed, used, limit }) => {
+      const data = { customerId, meter, threshold, used, periodEndsAt: periodEndsAt(after) };
+      return crossed !== null && limit !== null
+        ? { type: 'meter.threshold_reached', data: { ...data, crossed, limit } }
+        : { type: 'meter.recovered', data: { ...data, limit } };
+    },
+  );
+}
+
+function balanceEvents(before: Account | null, after: Account): CustomerEvent[] {
+  if (before === null || before.wallet === after.wallet) return [];
+  const { customerId, subscription } = after;
+  const { plan } = subscription.plan;
+  if (!plan.payg.enabled) return [];
+  const balance = owedBalance(after);
+  const below = lowBalance(plan, after.alerts);
+  const fall = balanceFall(below, owedBalance(before), balance);
+  if (fall === null) return [];
+  const data = { customerId, balanceUsd: formatUsd(balance) };
+  if (fall === 'exhausted') return [{ type: 'balance.exhausted', data }];
+  return [{ type: 'balance.low', data: { ...data, belowUsd: formatUsd(below ?? 0n) } }];
+}
+
+/** The USD balance less the charges that are still to leave it; what open calls hold is not used yet. */
+function owedBalance({ wallet }: Account): NanoUsd {
+  return balanceOf(wallet, 'USD') - BigInt(wallet.unsettled);
+}
+
+/**
+ * The first denial of a meter in a period, with the account that remembers it. A denial for which no meter is the reason is
+ * the first of its code. `null` where there was one before.
+ */
+export function firstDenial(
+  account: Account,
+  { code, meter }: Denial,
+  { callId, feature }: { callId: string; feature?: string | undefined },
+): { account: Account; event: CustomerEvent } | null {
+  const { customerId, denied = [] } = account;
+  const reason = meter ?? code;
+  if (denied.includes(reason)) return null;
+  const data = { customerId, callId, code, meter: meter ?? null, feature: feature ?? null };
+  return {
+    account: { ...account, denied: [...denied, reason] },
+    event: { type: 'call.denied', data: { ...data, periodEndsAt: periodEndsAt(account) } },
+  };
+}
+
+function periodEndsAt({ subscription: { nextReplenishAtMs } }: Account): string | null {
+  return nextReplenishAtMs >= NEVER_MS ? null : new Date(nextReplenishAtMs).toISOString();
+}

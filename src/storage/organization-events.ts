@@ -1,0 +1,71 @@
+/**
+ * The events that organizations are told of, in D1. They come with the projection, a second or so behind the customers'
+ * objects. The event log of what operators did is in `events.ts`.
+ */
+import { and, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
+import { EVENT_RETENTION_DAYS } from '../contract/events.ts';
+import type { Env } from '../env.ts';
+import { eventIdsFrom } from '../platform/event-id.ts';
+import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { DAY_MS } from '../platform/time.ts';
+import { type Database, database } from './database.ts';
+import { organizationEvents } from './schema/index.ts';
+
+export interface EventFilter {
+  type?: string | undefined;
+  customerId?: string | undefined;
+  /** From, inclusive, and to, exclusive. */
+  fromMs?: number | undefined;
+  toMs?: number | undefined;
+}
+
+export interface OrganizationEventRow {
+  eventId: string;
+  type: string;
+  atMs: number;
+  data: unknown;
+}
+
+/** Events that one statement deletes, and statements of one run. */
+const DELETE_ROWS_MAX = 5_000;
+const DELETE_ROUNDS_MAX = 100;
+
+/** Events, newest first: their ids sort by time. */
+export async function findOrganizationEvents(
+  env: Env,
+  organizationId: string,
+  { type, customerId, fromMs, toMs }: EventFilter,
+  { after, limit }: PageRequest,
+): Promise<Page<OrganizationEventRow>> {
+  const { eventId } = organizationEvents;
+  const given = <Value>(value: Value | undefined | null, condition: (value: Value) => SQL) =>
+    value == null ? undefined : condition(value);
+  const rows = await (await database(env, organizationId))
+    .select({ eventId, type: organizationEvents.type, atMs: organizationEvents.atMs, data: organizationEvents.record })
+    .from(organizationEvents)
+    .where(
+      and(
+        eq(organizationEvents.organizationId, organizationId),
+        given(type, (value) => eq(organizationEvents.type, value)),
+        given(customerId, (value) => eq(organizationEvents.customerId, value)),
+        given(fromMs, (value) => gte(eventId, eventIdsFrom(value))),
+        given(toMs, (value) => lt(eventId, eventIdsFrom(value))),
+        given(after, (value) => lt(eventId, value)),
+      ),
+    )
+    .orderBy(desc(eventId))
+    .limit(limit + 1);
+  return pageOf(rows, limit, (row) => row.eventId);
+}
+
+/** Deletes events that are past their retention. What one run does not reach, the next one does. */
+export async function deleteExpiredEvents(db: Database, nowMs: number): Promise<void> {
+  const beforeMs = nowMs - EVENT_RETENTION_DAYS * DAY_MS;
+  for (let round = 0; round < DELETE_ROUNDS_MAX; round += 1) {
+    const { meta } = await db.run(
+      sql`DELETE FROM organization_events WHERE rowid IN (
+        SELECT rowid FROM organization_events WHERE at_ms < ${beforeMs} ORDER BY at_ms LIMIT ${DELETE_ROWS_MAX})`,
+    );
+    if (meta.changes < DELETE_ROWS_MAX) break;
+  }
+}

@@ -1,0 +1,30 @@
+/**
+ * D1: the events that organizations are told of, as the customers' objects record them. What operators did is another
+ * log (`operator.ts`).
+ */
+import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+
+export const organizationEvents = sqliteTable(
+  'organization_events',
+  {
+    organizationId: text('organization_id').notNull(),
+    /** Sorts by time. */
+    eventId: text('event_id').notNull(),
+    /** NULL where it is of no customer. */
+    customerId: text('customer_id'),
+    type: text('type').notNull(),
+    atMs: integer('at_ms').notNull(),
+    /** The event's data. */
+    record: text('record', { mode: 'json' }).$type<unknown>().notNull(),
+    /** An event never changes: always 1. */
+    revision: integer('revision').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.eventId] }),
+    // Lists of one customer or type, and the erasure.
+    index('organization_events_by_customer').on(table.organizationId, table.customerId, table.eventId),
+    index('organization_events_by_type').on(table.organizationId, table.type, table.eventId),
+    // The retention.
+    index('organization_events_by_time').on(table.atMs),
+  ],
+);
