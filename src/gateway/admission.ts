@@ -24,7 +24,7 @@ export function capabilitiesOf(
   body: ModelRequest,
   attempts: readonly Attempt[],
 ): Capability[] {
-  const path = endpoint.startsWith('/') ? endpoint : `/${endpoint}`;
+  const path = `/${endpoint}`;
   return [...new Set(attempts.flatMap(({ model }) => requestedCapabilities({ path, model, body })))];
 }
 

@@ -15,26 +15,21 @@ import { PassedBody } from '../vendors/passed-body.ts';
 import type { Presence } from '../vendors/presence.ts';
 import type { VendorResult } from '../vendors/request.ts';
 import { withServedTier } from '../vendors/service-tier.ts';
-import {
-  type MeterOptions,
-  meterStream,
-  type StreamLimit,
-  type StreamOutcome,
-  type StreamSoFar,
-} from '../vendors/tee.ts';
+import { meterStream, type StreamLimit, type StreamOutcome, type StreamSoFar } from '../vendors/tee.ts';
+import type { Fields } from '../vendors/usage/figures.ts';
 import { type PassingUsage, plausible, SkimmedUsage, StreamUsage } from '../vendors/usage.ts';
 import { WrittenTokens } from '../vendors/written-tokens.ts';
 import type { BoundedAttempt } from './admission.ts';
 import { type CurrentAttempt, endRun, headersOf, modelOf, priceOf, type Run } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { withCounted } from './counted-usage.ts';
-import { type Dialect, formAt, hasUncountedOutput, type StreamCost } from './dialects/dialect.ts';
+import { type AnswerForm, formAt, hasUncountedOutput, type StreamCost } from './dialects/dialect.ts';
 import { wireError } from './error-envelope.ts';
 import type { Attempt } from './models.ts';
 import { withVendorHeaders } from './passed-headers.ts';
 import { STORED_BINARY_BYTES_MAX, STORED_BYTES_MAX, type StoredAnswer } from './stored-answer.ts';
 import { holdExtender, StreamHold } from './stream-hold.ts';
-import { BODY_HEADERS, picked, requestIdOf } from './vendor-result.ts';
+import { picked, requestIdOf } from './vendor-result.ts';
 
 /** How much is read after the caller has left: the longest answers of models, with the overhead of their events. */
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
@@ -50,12 +45,13 @@ export function answerStream(
   const { provider, model } = current.attempt;
   const { status } = result;
   const usualType = request.stream === true ? 'text/event-stream; charset=utf-8' : 'application/octet-stream';
-  const told = dialect.passesAnyAnswer
-    ? picked(result.headers, BODY_HEADERS)
-    : { 'content-type': result.headers.get('content-type') ?? usualType };
-  const isEvents = /event-stream/i.test(told['content-type'] ?? '');
+  const contentType = result.headers.get('content-type') ?? usualType;
+  const isEvents = /event-stream/i.test(contentType);
+  const form = formAt(dialect, provider);
+  const answerForm = form.answerForm?.(request);
   const headers = {
-    ...told,
+    ...picked(result.headers, ['content-disposition']),
+    'Content-Type': contentType,
     ...headersOf(run, current.attempt),
     [GATEWAY_HEADERS.requestId]: requestIdOf(result.headers) ?? run.requestId,
   };
@@ -70,19 +66,17 @@ export function answerStream(
       const bytes = recording?.bytes() ?? null;
       await endStream(run, current, hold ? withinHold(outcome, hold) : outcome, {
         headers: result.headers,
-        isEvents,
-        document: passed?.document,
+        passed,
         stored: bytes === null ? undefined : storedAs(bytes, { status, headers, addsUsage, provider }, isEvents),
       });
     } finally {
       ended.resolve();
     }
   };
-  const form = formAt(dialect, provider);
   const transform = isEvents ? form.streamTransform(request, streamCost(run, current.attempt), addsUsage) : undefined;
   const limit = hold && streamLimit(run, current.attempt, hold);
   const written = new WrittenTokens(provider, model);
-  const reading = passed ?? readingOf(run, provider, written);
+  const reading = passed ?? readingOf(answerForm, written);
   const body = meterStream(recording?.body ?? result.body, {
     idleTimeoutMs: Number(caller.env.GATEWAY_IDLE_TIMEOUT_MS),
     // Less if the caller left before the stream began.
@@ -92,7 +86,14 @@ export function answerStream(
     written,
     ...(reading && { reading }),
     ...(limit && { limit }),
-    ...(isEvents && !dialect.passesAnyAnswer && { broken: brokenEvents(dialect) }),
+    // Events in a form that is not known end as their vendor ends them.
+    ...(isEvents &&
+      answerForm !== 'any' && {
+        broken: (end: StreamOutcome['end'], last: Fields | null) => {
+          const { code, message } = end === 'timeout' ? BROKEN.timeout : BROKEN.vendor_cut;
+          return dialect.streamError({ status: wireError(code).status, code, message, param: null }, last);
+        },
+      }),
     onEnd,
   });
   const leave = () => {
@@ -107,18 +108,10 @@ export function answerStream(
   return { status, headers: withVendorHeaders(own, result.headers, run.session !== undefined), body };
 }
 
-/** What reads the usage of events; `null` where nothing special does. */
-function readingOf({ dialect, request }: Run, provider: string, written: WrittenTokens): PassingUsage | null {
-  if (dialect.passesAnyAnswer) return new StreamUsage({ written, anyForm: true });
-  return formAt(dialect, provider).answerForm?.(request) === 'large' ? new SkimmedUsage({ written }) : null;
-}
-
-/** How a stream that broke off ends for its caller. */
-function brokenEvents(dialect: Dialect): NonNullable<MeterOptions['broken']> {
-  return (end, last) => {
-    const { code, message } = end === 'timeout' ? BROKEN.timeout : BROKEN.vendor_cut;
-    return dialect.streamError({ status: wireError(code).status, code, message, param: null }, last);
-  };
+/** What reads the chunks of events, where the events themselves are not read as they pass. */
+function readingOf(form: AnswerForm | undefined, written: WrittenTokens): PassingUsage | null {
+  if (form === 'any') return new StreamUsage({ written, anyForm: true });
+  return form === 'large' ? new SkimmedUsage({ written }) : null;
 }
 
 /** What is held of a stream in steps; `undefined` where all that it may cost is held, or an allowance pays. */
@@ -164,12 +157,7 @@ async function endStream(
   run: Run,
   current: CurrentAttempt,
   outcome: StreamOutcome,
-  {
-    headers,
-    isEvents,
-    document,
-    stored,
-  }: { headers: Headers; isEvents: boolean; document: unknown; stored: StoredAnswer | undefined },
+  { headers, passed, stored }: { headers: Headers; passed: PassedBody | null; stored: StoredAnswer | undefined },
 ): Promise<void> {
   const { dialect, request } = run;
   const reported = withServedTier(outcome.usage, headers);
@@ -177,10 +165,10 @@ async function endStream(
   const { vendorReportedCostUSD } = usage ?? {};
   const isCounted = outcome.completed && dialect.counted !== undefined;
   const used = isCounted
-    ? withCounted(reportedUsage(reported), current.attempt.price, dialect.counted?.(request, document) ?? {})
+    ? withCounted(reportedUsage(reported), current.attempt.price, dialect.counted?.(request, passed?.document) ?? {})
     : reportedUsage(reported);
   const estimate =
-    outcome.partial === null && (!isEvents || hasUncountedOutput(dialect, request))
+    outcome.partial === null && (passed !== null || hasUncountedOutput(dialect, request))
       ? { ...unseenOutput(current.attempt, run.admission), isWhole: outcome.completed }
       : seenOutput(current.attempt, run.admission, outcome, outcome.completed);
   const error = failureOf(outcome);

@@ -114,24 +114,27 @@ async function beginCall(
 ): Promise<BegunServiceCall> {
   const { customer: _named, ...fields } = request;
   const requested = Object.fromEntries([...requestedTiers(attempts), ...needs].map((name) => [name, true]));
-  const described = async () => {
-    const { endpoint, address = endpoint } = dialect;
-    return { operation: address, begin, fields, ...(text.filesHash && { files: await text.filesHash() }) };
-  };
   // Hints about mapped models are for callers that choose a model themselves.
   const organization = { ...caller.organization, models: null };
   const toMake = {
     request: { ...begin, requested },
     // Without a key every request is a call of its own, and needs no fingerprint.
-    fingerprint: headerKey === null ? '' : await fingerprintOf(await described()),
+    fingerprint:
+      headerKey === null
+        ? ''
+        : await fingerprintOf({
+            operation: dialect.address ?? dialect.endpoint,
+            begin,
+            fields,
+            files: await text.filesHash?.(),
+          }),
     runsOn: [...new Set(attempts.map(({ tier }) => tier))],
     needs,
     unpriced: unpricedTiers(caller.organization, attempts),
     bounds: attempts.map(({ bound }) => bound),
     refusesHeld: true,
     // If this Worker dies, a call whose answer is no stream holds its allowance no longer than its vendors could have taken.
-    ...(!mayStream(dialect, request) &&
-      !dialect.passesAnyAnswer && { deadlineMs: Number(caller.env.GATEWAY_TIMEOUT_MS) + END_MARGIN_MS }),
+    ...(!mayStream(dialect, request) && { deadlineMs: Number(caller.env.GATEWAY_TIMEOUT_MS) + END_MARGIN_MS }),
     wantsAnswer: false,
     bySession: session !== undefined,
   };

@@ -12,7 +12,7 @@ import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts
 import { chooseEffort } from '../vendors/effort.ts';
 import { withOutputBound } from '../vendors/output-bound.ts';
 import { Presence } from '../vendors/presence.ts';
-import type { VendorRequest } from '../vendors/request.ts';
+import type { VendorRequest, WholeResult } from '../vendors/request.ts';
 import { requestVendor } from '../vendors/request.ts';
 import { writtenTokens } from '../vendors/written-tokens.ts';
 import { termsOf } from './admission.ts';
@@ -66,17 +66,7 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       const { result, addsUsage } = await askVendor(run, current, body, vendorKey, { timeoutMs, presence });
       run.tried.add(attempt, result);
       if (result.kind === 'stream') return answerStream(run, current, result, addsUsage, presence);
-      reading = dialect.passesAnyAnswer
-        ? readPassed(result, vendorKey)
-        : translated(
-            readResult(result, vendorKey, dialect.errorBody, {
-              isText: dialect.answerForm?.(request) === 'text',
-              counted: (usage, document) =>
-                dialect.counted ? withCounted(usage, attempt.price, dialect.counted(request, document)) : usage,
-            }),
-            formAt(dialect, attempt.provider),
-            dialect,
-          );
+      reading = readWhole(run, attempt, result, vendorKey);
       if (result.kind === 'answer') {
         reading.headers = result.headers;
         reading.answer.headers[GATEWAY_HEADERS.requestId] = requestIdOf(result.headers) ?? run.requestId;
@@ -99,10 +89,24 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
   }
 }
 
-const RESPONSE_TYPES = { json: 'text', text: 'text', large: 'large', bytes: 'stream' } as const satisfies Record<
-  AnswerForm,
-  VendorRequest['responseType']
->;
+function readWhole({ dialect, request }: Run, attempt: Attempt, result: WholeResult, vendorKey: string): Reading {
+  const form = dialect.answerForm?.(request);
+  if (form === 'any') return readPassed(result, vendorKey);
+  const reading = readResult(result, vendorKey, dialect.errorBody, {
+    isText: form === 'text',
+    counted: (usage, document) =>
+      dialect.counted ? withCounted(usage, attempt.price, dialect.counted(request, document)) : usage,
+  });
+  return translated(reading, formAt(dialect, attempt.provider), dialect);
+}
+
+const RESPONSE_TYPES = {
+  json: 'text',
+  text: 'text',
+  large: 'large',
+  bytes: 'stream',
+  any: 'any',
+} as const satisfies Record<AnswerForm, VendorRequest['responseType']>;
 
 function askVendor(
   run: Run,
@@ -115,6 +119,7 @@ function askVendor(
   const { organizationId, vendors } = caller.organization;
   const { provider, baseUrl } = attempt;
   const form = formAt(dialect, provider);
+  const answerForm = form.answerForm?.(request) ?? 'json';
   const perAnswer = tokensPerAnswer(attempt, admission);
   const untilMs = Date.now() + timeoutMs;
   const terms = termsOf(attempt, effort, admission.allowed.reasoningLevel);
@@ -136,11 +141,7 @@ function askVendor(
       body: run.text.changed(run.request, bounded),
       timeoutMs: Math.max(1, untilMs - Date.now()),
       ...(presence && { presence }),
-      responseType: dialect.passesAnyAnswer
-        ? 'any'
-        : request.stream === true
-          ? 'events'
-          : RESPONSE_TYPES[form.answerForm?.(request) ?? 'json'],
+      responseType: request.stream === true && answerForm !== 'any' ? 'events' : RESPONSE_TYPES[answerForm],
     });
   };
   return askedForUsage(`${organizationId} ${baseUrl}`, addsUsage, send);

@@ -39,10 +39,10 @@ export interface Reading {
 
 /** Headers of a vendor that describe the body. */
 export const BODY_HEADERS = ['content-type', 'content-disposition'];
-/** Headers of a vendor's error that tell a client when to come back. */
-const RETRY_HEADERS = ['Retry-After', 'retry-after-ms', 'x-should-retry'];
 /** Of a key that is looked for in successful answers. */
 const KEY_LENGTH_MIN = 16;
+/** Headers of a vendor's error that tell a client when to come back. */
+const RETRY_HEADERS = ['Retry-After', 'retry-after-ms', 'x-should-retry'];
 /** The longest word that is taken over from a vendor's error. */
 const WORD_LENGTH_MAX = 200;
 const REQUEST_ID_NAMES = ['x-request-id', 'request-id'];
@@ -130,25 +130,19 @@ export function readPassed(result: WholeResult, vendorKey: string): Reading {
   if (result.kind !== 'answer' || (!result.ok && result.status < 400)) return readResult(result, vendorKey);
   const { status, ok, headers, body } = result;
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  const read = ok ? reported(documentOf(body), headers) : readError(result, vendorKey, openAiError);
+  const read = ok ? told(result, AS_REPORTED) : readError(result, vendorKey, openAiError);
   const passed = ok ? withoutKey(text, vendorKey) : withoutKeys(text, vendorKey);
   return { ...read, answer: { status, headers: picked(headers, BODY_HEADERS), body: passed } };
 }
 
-function readSuccess(
-  { status, headers, body }: Answered,
-  errorBody: ErrorBody,
-  { isText, counted }: AnswerReading,
-): Reading {
-  const document = documentOf(body);
-  if (document === undefined && !isText) {
+function readSuccess(answered: Answered, errorBody: ErrorBody, answerReading: AnswerReading): Reading {
+  const { status, headers, body } = answered;
+  const { isText } = answerReading;
+  if (documentOf(body) === undefined && !isText) {
     return failed(refuseCall('VENDOR_ANSWER_BROKEN', "the vendor's answer is no JSON"), null, false, errorBody);
   }
-  const read = reported(document, headers);
   return {
-    ...read,
-    usage: counted(read.usage, document),
-    ...('withoutUsage' in read && { withoutUsage: document ?? body }),
+    ...told(answered, answerReading),
     answer: {
       status,
       headers: { 'Content-Type': headers.get('content-type') ?? (isText ? 'text/plain' : 'application/json') },
@@ -157,14 +151,15 @@ function readSuccess(
   };
 }
 
-/** What a successful answer says of itself; nothing where it is no JSON. */
-function reported(document: unknown, headers: Headers): Omit<Reading, 'answer'> {
-  const told = withServedTier(readReportedUsage(document), headers);
-  const usage = plausible(told);
+/** What a successful answer says of itself. */
+function told({ headers, body }: Answered, { counted }: AnswerReading): Omit<Reading, 'answer'> {
+  const document = documentOf(body);
+  const reported = withServedTier(readReportedUsage(document), headers);
+  const usage = plausible(reported);
   const error = readFailure(document);
   return {
-    usage: reportedUsage(told),
-    ...(usage === null && { withoutUsage: document }),
+    usage: counted(reportedUsage(reported), document),
+    ...(usage === null && { withoutUsage: document ?? body }),
     searches: readSearches(document),
     modelUsed: usage?.modelUsed,
     vendorReportedCostUSD: usage?.vendorReportedCostUSD,

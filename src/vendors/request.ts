@@ -29,8 +29,7 @@ export interface VendorRequest {
   timeoutMs: number;
   /**
    * `events`: server-sent events are a stream, and any other answer is read as text. `large`: an answer that is larger
-   * than `ANSWER_BYTES_MAX` is a stream, and any other is read as text. `any`: JSON is read as text, and any other answer
-   * is a stream.
+   * than `ANSWER_BYTES_MAX` is a stream, and any other is read as text. `any`: JSON as `large`, and any other is a stream.
    */
   responseType: 'json' | 'text' | 'stream' | 'events' | 'large' | 'any';
   /** The caller that waits for the answer: some time after it has left, the request is given up. */
@@ -95,7 +94,7 @@ export async function requestVendor(
     if (isStream(request.responseType, response.headers) && response.ok && response.body) {
       return { kind: 'stream', status, headers: response.headers, body: response.body };
     }
-    const isLarge = request.responseType === 'large' && response.ok;
+    const isLarge = ['large', 'any'].includes(request.responseType) && response.ok;
     const read = isLarge ? await readLarge(response) : await readBounded(response);
     if (read instanceof ReadableStream) return { kind: 'stream', status, headers: response.headers, body: read };
     const text = read;

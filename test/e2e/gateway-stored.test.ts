@@ -92,6 +92,8 @@ describe('a file that comes in parts', () => {
   test.each([
     ['is no JSON', '{"custom_id":'],
     ['names no model', lineOf('b', { messages: [] })],
+    ['must not have background', lineOf('b', { model: MODEL, messages: [], background: true })],
+    ['must have a url of', good('b').replace('/v1/chat/completions', '/v1/videos')],
   ])('with a line that %s is refused as a batch, and the vendor begins none', async (rule, line) => {
     const id = await uploadInParts([good('a'), line, good('c')].join('\n'), 70);
     const before = (await tenant.openai.batches.list()).data.length;

@@ -376,6 +376,23 @@ describe('under an idempotency key', () => {
     expect((await keyed('bytes', 'jina/v1/rerank', 'text/plain')).response.status).toBe(409);
     expect(asked).toHaveLength(1);
   });
+
+  test('a retry gets the bytes of an answer too', async () => {
+    const tenant = await newTenant();
+    const bytes = Uint8Array.from({ length: 5_000 }, (_, index) => (index * 13) % 256);
+    answering(() => new Response(bytes, { headers: { 'Content-Type': 'audio/mpeg' } }));
+    const keyed = json(RERANK, { 'Idempotency-Key': 'k2' });
+    for (const replayed of [null, 'true']) {
+      const { response, rest } = await ask(tenant.key, 'jina/v1/rerank', keyed);
+      expect([response.headers.get('Content-Type'), response.headers.get(REPLAY_HEADER)]).toEqual([
+        'audio/mpeg',
+        replayed,
+      ]);
+      expect(new Uint8Array(await response.arrayBuffer())).toEqual(bytes);
+      await rest();
+    }
+    expect(asked).toHaveLength(1);
+  });
 });
 
 describe('what is not open', () => {

@@ -28,6 +28,7 @@ import { denied, type Refused, refusalAnswer, refuseCall } from '../error-envelo
 import { BATCH_VENDOR, passBack, type VendorAccess } from '../pass-through.ts';
 import { BATCH_LINE_BYTES_MAX, BATCH_LINES_MAX, lineOf } from './input-line.ts';
 import { type BatchModel, batchModel, withLine } from './line-bounds.ts';
+import { unmeterable } from './line-check.ts';
 
 type ReadInput = { ok: true; input: BatchInput } | { ok: false; answer: WholeAnswer };
 
@@ -64,7 +65,8 @@ async function readLines(
     if (cut) return badInput(`line ${number} of the input file has more than ${BATCH_LINE_BYTES_MAX} bytes`);
     if (count > BATCH_LINES_MAX) return badInput(`the input file has more than ${BATCH_LINES_MAX} lines`);
     const line = lineOf(text);
-    if ('rule' in line) return badInput(`line ${number} of the input file ${line.rule}`);
+    const rule = 'rule' in line ? line.rule : unmeterable(line);
+    if ('rule' in line || rule !== null) return badInput(`line ${number} of the input file ${rule}`);
     const { model } = line;
     const known = models.get(model) ?? (await modelOf(organization, catalog, model, nowMs));
     models.set(model, known);

@@ -54,9 +54,16 @@ export class LineCheck {
   }
 }
 
-function requestBroken({ method, path, body }: InputLine): string | null {
-  if (method !== 'POST') return 'must have the method POST';
-  if (!ENDPOINTS.includes(path)) return `must have a url of ${ENDPOINTS.join(', ')}`;
+const ENDPOINT_RULE = `must have a url of ${ENDPOINTS.join(', ')}`;
+
+function requestBroken(line: InputLine): string | null {
+  if (line.method !== 'POST') return 'must have the method POST';
+  return line.path === '' ? ENDPOINT_RULE : unmeterable(line);
+}
+
+/** The rule that a line breaks whose use would not be known. One without a url is refused by the vendor. */
+export function unmeterable({ path, body }: InputLine): string | null {
+  if (path !== '' && !ENDPOINTS.includes(path)) return ENDPOINT_RULE;
   if (isSet(body.stream)) return 'must not have stream: its answer is one line of a file';
   return isSet(body.background) ? 'must not have background: what a background response uses would not be known' : null;
 }

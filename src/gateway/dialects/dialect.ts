@@ -23,9 +23,9 @@ export type VendorBody = Record<string, unknown>;
 /**
  * How the answers of an endpoint come, where no events were asked for. `json`: a document that is held until it is whole.
  * `text`: the same, of any text. `large`: a document whose long texts may be more than can be held. `bytes`: anything,
- * passed as it comes.
+ * passed as it comes. `any`: whatever it is, events in any form and errors in the vendor's own form too.
  */
-export type AnswerForm = 'json' | 'text' | 'large' | 'bytes';
+export type AnswerForm = 'json' | 'text' | 'large' | 'bytes' | 'any';
 
 /** What the gateway decided for one attempt. */
 export interface AttemptTerms {
@@ -125,8 +125,6 @@ export interface Dialect<Operation extends ModelOperation = ModelOperation> exte
   /** What a browser's session may send; `null` where the endpoint takes no session tokens. */
   readonly sessionFields: SessionFields | null;
   readonly errorBody: ErrorBody;
-  /** Any answer passes as it comes: JSON, events of any form, bytes, and errors in the vendor's own form. */
-  readonly passesAnyAnswer?: true;
   /** What makes requests different that have the same endpoint and body. */
   readonly address?: string;
   /** Who the user is, in the vendor's own field. */
@@ -146,7 +144,7 @@ export interface Dialect<Operation extends ModelOperation = ModelOperation> exte
 
 /** Whether the answer may take as long to pass as its caller takes to read it. */
 export function mayStream(form: Pick<VendorForm, 'answerForm'>, request: ModelRequest): boolean {
-  return request.stream === true || hasUncountedOutput(form, request);
+  return request.stream === true || hasUncountedOutput(form, request) || form.answerForm?.(request) === 'any';
 }
 
 /** Whether the output is pictures or sound, whose tokens cannot be counted here. */

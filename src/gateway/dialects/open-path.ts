@@ -20,7 +20,7 @@ export interface OpenPath {
 export function openPathDialect({ method, provider, url }: OpenPath): Dialect<typeof openPathOperations.postOpenPath> {
   return {
     operation: openPathOperations.postOpenPath,
-    endpoint: url.pathname,
+    endpoint: url.pathname.slice(1),
     address: `${method} ${provider} ${url.pathname}${url.search}`,
     method,
     vendorUrl: () => url.href,
@@ -28,7 +28,7 @@ export function openPathDialect({ method, provider, url }: OpenPath): Dialect<ty
     isOfferedBy: (other) => other === provider,
     alternative: null,
     sessionFields: null,
-    passesAnyAnswer: true,
+    answerForm: () => 'any',
     errorBody: openAiError,
     userOf: ({ user }) => (typeof user === 'string' ? user : undefined),
     effortAsked: () => undefined,
