@@ -340,6 +340,25 @@ describe('models, prices and vendors', () => {
     await refused(`${base}/vendors`, `${base}/vendors`, { ...vendor, provider: 'other' }, 'baseUrl', 'is required');
     await refused(`${base}/vendors`, `${base}/vendors`, { ...vendor, baseUrl: 'ftp://x' }, 'baseUrl', 'http or https');
   });
+
+  test('replace the key of a vendor, which keeps all else', async () => {
+    const params = { org: tenant.organizationId, provider: 'acme' };
+    const settings = {
+      baseUrl: 'https://acme.test/v1',
+      useReportedCost: true,
+      headers: { 'x-team': 'blue' },
+      passthrough: ['/v1/rerank'],
+    };
+    expect(
+      (await operator.send('setVendor', { params, body: { ...settings, apiKey: 'sk-first-key-0123456' } })).status,
+    ).toBe(200);
+    await done(`${base}/vendors`, `${base}/vendors`, { provider: 'acme', apiKey: 'sk-second-key-9876543' });
+    expect((await operator.send('readVendor', { params })).data).toEqual({
+      provider: 'acme',
+      keyHint: '6543',
+      ...settings,
+    });
+  });
 });
 
 describe('samples and compression', () => {

@@ -6,7 +6,7 @@ import type { FC } from 'hono/jsx';
 import { operations } from '../../contract/operations.ts';
 import { SetVendorRequest, VENDOR_BASE_URLS, vendorProvider } from '../../contract/vendors.ts';
 import { setVendor } from '../../operator/vendors.ts';
-import { listVendors, type VendorRow } from '../../storage/vendors.ts';
+import { findVendor, listVendors, type VendorRow } from '../../storage/vendors.ts';
 import { Form, type FormSecrets, type FormState, TextField } from '../../ui/form.tsx';
 import { Card, Code, Empty, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
@@ -32,14 +32,22 @@ export function mountVendors(app: Hono<ConsoleEnv>): void {
       ...(checked.ok ? [] : checked.details),
     ];
     if (!provider.ok || !checked.ok) return vendorsPage(c, state(broken));
+    const vendor = { ...kept(await findVendor(c.env, organizationId, provider.value)), ...checked.value };
     const request = await operatorRequest(c, operations.setVendor, {
       params: { org: organizationId, provider: provider.value },
-      body: checked.value,
+      body: vendor,
     });
-    const answer = await setVendor(request, organizationId, provider.value, checked.value);
+    const answer = await setVendor(request, organizationId, provider.value, vendor);
     if (!answer.ok) return vendorsPage(c, state(detailsOf(answer.refusal)));
     return c.redirect(`${organizationPath(organizationId, 'vendors')}?done=vendor`, 303);
   });
+}
+
+/** What a vendor keeps that gets another key. */
+function kept(vendor: VendorRow | null): Partial<SetVendorRequest> {
+  if (!vendor) return {};
+  const { baseUrl, useReportedCost, headers, passthrough } = vendor;
+  return { baseUrl, useReportedCost, ...(headers && { headers }), ...(passthrough && { passthrough }) };
 }
 
 async function vendorsPage(c: ConsoleContext, state: FormState) {
@@ -103,7 +111,7 @@ const VendorForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> =
         label="Address"
         type="url"
         state={state}
-        hint="With the version prefix. Empty: the vendor's public address."
+        hint="With the version prefix. Empty: as it is, and of a new vendor its public address."
       />
       <TextField
         name="apiKey"
@@ -115,7 +123,7 @@ const VendorForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> =
         hint="Stored encrypted and never shown."
       />
     </div>
-    <p>Fixed headers and open paths are set with the command line or the API. Saving here removes them.</p>
+    <p>Fixed headers and open paths are set with the command line or the API, and stay as they are.</p>
     <div class="submit">
       <button type="submit" class="primary">
         Save vendor
