@@ -32,3 +32,9 @@ function endOf(catalog: Catalog, model: CatalogModel, day: string): string | nul
     ? `is deprecated, without a date${successor}`
     : `ends on ${shutdownAt}, ${days}${successor}`;
 }
+
+/** The same as a member of an answer; none where there is nothing to warn of. */
+export function warned(catalog: Catalog, names: readonly string[], nowMs: number): { warnings?: string[] } {
+  const warnings = modelWarnings(catalog, names, nowMs);
+  return warnings.length > 0 ? { warnings } : {};
+}

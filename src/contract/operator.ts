@@ -101,7 +101,10 @@ export const SetModelsRequest = z.object({
 } satisfies Record<Tier, z.ZodType>);
 
 export const SavedModels = Models.extend({
-  warnings: z.array(z.string()).describe('Models that the catalog does not have, or that are retired or end'),
+  warnings: z
+    .array(z.string())
+    .optional()
+    .describe('Models that the catalog does not have, or that are retired or end; absent where there is none'),
 });
 
 export type SavedModels = z.infer<typeof SavedModels>;

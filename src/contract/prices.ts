@@ -134,7 +134,10 @@ export const OrganizationPrice = ShortForm.extend({
 });
 
 export const SavedPrice = OrganizationPrice.extend({
-  warnings: z.array(z.string()).describe('That the catalog does not have the model, or that it is retired or ends'),
+  warnings: z
+    .array(z.string())
+    .optional()
+    .describe('That the catalog does not have the model, or that it is retired or ends; absent where neither is so'),
 });
 
 export const PriceQuery = z.object({

@@ -2,7 +2,7 @@
  * Organizations: create, read, change, and their model mappings.
  */
 import type { z } from 'zod';
-import { modelWarnings } from '../catalog/named-models.ts';
+import { warned } from '../catalog/named-models.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import {
   type CreateOrganizationRequest,
@@ -159,7 +159,7 @@ export function setModels(
       code: 'MODELS_SAVED',
       data: {
         ...models,
-        warnings: modelWarnings(
+        ...warned(
           catalog,
           TIERS.flatMap((tier) => models[tier]),
           nowMs,

@@ -3,7 +3,7 @@
  * price for each time from which one is in force, whatever spelling of the model set it.
  */
 import type { z } from 'zod';
-import { modelWarnings } from '../catalog/named-models.ts';
+import { warned } from '../catalog/named-models.ts';
 import { ownPriceKey } from '../catalog/prices.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { DeletedPrices, OrganizationPrice, OwnRates, SavedPrice, SetPriceRequest } from '../contract/prices.ts';
@@ -58,7 +58,7 @@ export function setPrice(
       statements: saveOwnPrice(request.env, row),
       replaces: true,
       code: 'PRICE_SAVED',
-      data: { ...present(row), modelKey: requested, warnings: modelWarnings(catalog, [requested], nowMs) },
+      data: { ...present(row), modelKey: requested, ...warned(catalog, [requested], nowMs) },
     };
   });
 }

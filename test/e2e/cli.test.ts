@@ -143,7 +143,11 @@ describe.concurrent('npm run operator', () => {
       '--premium',
       'e/f',
     );
-    expect(data).toEqual({ standard: ['openai/gpt-6-luna'], premium: ['a/b', 'c/d', 'e/f'] });
+    expect(data).toEqual({
+      standard: ['openai/gpt-6-luna'],
+      premium: ['a/b', 'c/d', 'e/f'],
+      warnings: ['a/b', 'c/d', 'e/f'].map((name) => `${name} is not in the catalog`),
+    });
   });
 
   test('keys: create, list, update, revoke; a repeated key creates nothing', async () => {
