@@ -152,9 +152,9 @@ async function printLines(lines: AsyncIterable<Uint8Array>): Promise<void> {
   }
 }
 
-/** Follows `nextCursor` until there are `limit` items. */
+/** Follows `nextCursor` until there are `limit` items. What else an answer says is that of the last page. */
 async function collect(target: Target, command: Command, input: OperationInput, limit: number): Promise<Items> {
-  const found: Items = { items: [], nextCursor: null };
+  let found: Items = { items: [], nextCursor: null };
   do {
     const size = Math.min(PAGE_MAX, limit - found.items.length);
     const query = {
@@ -163,8 +163,7 @@ async function collect(target: Target, command: Command, input: OperationInput, 
       ...(found.nextCursor !== null && { cursor: found.nextCursor }),
     };
     const page = (await callOperation(target, command.id, { ...input, query })).data as Items;
-    found.items.push(...page.items);
-    found.nextCursor = page.nextCursor;
+    found = { ...page, items: [...found.items, ...page.items] };
   } while (found.nextCursor !== null && found.items.length < limit);
   return found;
 }

@@ -66,7 +66,7 @@ const RadarItem = z.object({
     .number()
     .nullable()
     .describe(
-      "What the same calls would have cost on the replacement at today's price, without `notPriced`; null where there is no replacement or no price",
+      "What the same calls would have cost on the replacement at today's price, without `notPriced`; null where there is no replacement, or no price of anything that costs",
     ),
   notPriced: z
     .array(z.string())

@@ -19,7 +19,8 @@ export interface Traffic {
 }
 
 export interface TrafficCost {
-  nanoUsd: NanoUsd;
+  /** `null` where nothing that costs has a rate: what is not known is not zero. */
+  nanoUsd: NanoUsd | null;
   /** Components without a rate, each with the conditions under which it has none. */
   notPriced: string[];
   /** Rules that stand in for a rate. */
@@ -38,7 +39,8 @@ export function costOfTraffic(card: RateCard, traffic: readonly Traffic[]): Traf
     if (isAudioUntold(usage)) notPriced.add('audio');
     for (const rule of [...charges.assumptions, ...charges.regional]) assumptions.add(rule);
   }
-  return { nanoUsd, notPriced: [...notPriced], assumptions: [...assumptions] };
+  const isUnknown = nanoUsd === 0n && notPriced.size > 0;
+  return { nanoUsd: isUnknown ? null : nanoUsd, notPriced: [...notPriced], assumptions: [...assumptions] };
 }
 
 /** The thresholds of long prompts that a price has. */

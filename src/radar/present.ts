@@ -65,7 +65,7 @@ export function presentItem(
       warnings: [...replacement.warnings, ...(cost?.assumptions ?? []).map((rule) => `replacementCostUSD: ${rule}`)],
     },
     usage: { calls, inputTokens, outputTokens, costUSD: usdFromNano(costNanoUsd) },
-    replacementCostUSD: cost && usdFromNano(cost.nanoUsd),
+    replacementCostUSD: cost?.nanoUsd == null ? null : usdFromNano(cost.nanoUsd),
     notPriced: cost
       ? [...cost.notPriced, ...callsNotPriced(traffic, calls)]
       : replacement.modelKey === null

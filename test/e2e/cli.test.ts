@@ -98,6 +98,7 @@ describe.concurrent('npm run operator', () => {
     await until(async () => (await operator('radar', organizationId)).out.includes('gpt-4o-2024-05-13'));
     const { text, json } = await both('radar', organizationId, '--horizon-days', '30');
     expect(text).toMatch(/^Model +Ends +Days left +Why +Calls/);
+    expect(text).toMatch(/^Catalog \d{4}-\d{2}-\d{2}/m);
     expect(text).toMatch(/^openai\/gpt-4o-2024-05-13 +2026-10-23 +-\d+ +RETIRED, OFFICIAL_SUCCESSOR/m);
     expect(json.items).toMatchObject([{ status: 'RETIRED', customers: [{ customerId: 'alice' }], plans: ['free'] }]);
     const failing = await operator('radar', organizationId, '--fail-within', '0', '--json');

@@ -158,6 +158,11 @@ describe('the cost of traffic', () => {
     expect(found.nanoUsd).toBe(1_000_000_000n);
     expect(found.notPriced).toEqual(['imageOutput', 'webSearch', 'audio', 'input (serviceTier flex)']);
   });
+
+  test('is not known, and not zero, where nothing that costs has a rate', () => {
+    expect(cost(traffic({ searches: 2 }))).toMatchObject({ nanoUsd: null, notPriced: ['webSearch'] });
+    expect(cost(traffic({})).nanoUsd).toBe(0n);
+  });
 });
 
 describe('as CSV', () => {
