@@ -26,6 +26,14 @@ export interface OrganizationEventRow {
   data: unknown;
 }
 
+/** An event that no customer's object recorded: what an operator changed, or the service found. */
+export interface NewOrganizationEvent extends OrganizationEventRow {
+  /** `null` where it is of no customer. */
+  customerId: string | null;
+}
+
+/** Events that one statement inserts. */
+const INSERT_ROWS_MAX = 500;
 /** Events that one statement deletes, and statements of one run. */
 const DELETE_ROWS_MAX = 5_000;
 const DELETE_ROUNDS_MAX = 100;
@@ -56,6 +64,24 @@ export async function findOrganizationEvents(
     .orderBy(desc(eventId))
     .limit(limit + 1);
   return pageOf(rows, limit, (row) => row.eventId);
+}
+
+/** Records events. One whose id is there already is left as it is, so the same events may be sent again. */
+export async function insertOrganizationEvents(
+  env: Env,
+  organizationId: string,
+  events: readonly NewOrganizationEvent[],
+): Promise<void> {
+  const db = await database(env, organizationId);
+  for (let from = 0; from < events.length; from += INSERT_ROWS_MAX) {
+    const rows = JSON.stringify(events.slice(from, from + INSERT_ROWS_MAX));
+    await db.run(
+      sql`INSERT INTO organization_events (organization_id, event_id, customer_id, type, at_ms, record, revision)
+        SELECT ${organizationId}, value ->> 'eventId', value ->> 'customerId', value ->> 'type', value ->> 'atMs', value -> 'data', 1
+        FROM json_each(${rows}) WHERE true
+        ON CONFLICT DO NOTHING`,
+    );
+  }
 }
 
 /** Deletes events that are past their retention. What one run does not reach, the next one does. */
