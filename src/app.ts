@@ -22,6 +22,7 @@ import { mountOperator } from './routes/operator.ts';
 import { mountReadings } from './routes/readings.ts';
 import { mountSampling } from './routes/sampling.ts';
 import { mountSessions } from './routes/sessions.ts';
+import { mountWebhooks } from './routes/webhooks.ts';
 
 /** Clients of model vendors ask below this. */
 const GATEWAY_PATH = /^\/v1(?:beta)?(?:\/|$)/;
@@ -47,6 +48,7 @@ export function createApp(): Hono<AppEnv> {
   mountCompression(app);
   mountSessions(app);
   mountOperator(app);
+  mountWebhooks(app);
   mountConsole(app);
   mountMethodNotAllowed(app);
   return app;

@@ -10,6 +10,7 @@ import type {
   PlanMigrationRpc,
   ProjectorRpc,
   RepricingRpc,
+  WebhookEndpointRpc,
 } from './objects/rpc.ts';
 
 export interface Env {
@@ -28,6 +29,7 @@ export interface Env {
   GATEWAY_BATCHES: DurableObjectNamespace<GatewayBatchRpc>;
   CUSTOMER_BATCHES: DurableObjectNamespace<CustomerBatchesRpc>;
   COMPRESSION_JOBS: DurableObjectNamespace<CompressionJobRpc>;
+  WEBHOOK_ENDPOINTS: DurableObjectNamespace<WebhookEndpointRpc>;
   /** Per address; without them failures are not limited. */
   FAILED_AUTHENTICATIONS?: RateLimit;
   FAILED_SIGN_INS?: RateLimit;

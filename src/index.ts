@@ -20,6 +20,7 @@ export { GatewayBatch } from '../durable-objects/gateway-batch.ts';
 export { PlanMigration } from '../durable-objects/plan-migration.ts';
 export { Projector } from '../durable-objects/projector.ts';
 export { Repricing } from '../durable-objects/repricing.ts';
+export { WebhookEndpoint } from '../durable-objects/webhook-endpoint.ts';
 
 /** As in wrangler.toml. */
 const IMPORT_CRON = '47 3 * * *';

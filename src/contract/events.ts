@@ -12,6 +12,11 @@ import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 /** Days for which events are kept. */
 export const EVENT_RETENTION_DAYS = 90;
 
+/** Why the service switches a webhook off. */
+export const DISABLED_REASONS = ['GONE', 'FAILING'] as const;
+
+export type DisabledReason = (typeof DISABLED_REASONS)[number];
+
 const ofCustomer = { customerId: z.string().describe('The customer') };
 const periodEndsAt = instant.nullable().describe('When the usage period ends; null where it never does');
 const ofPlan = {
@@ -26,7 +31,8 @@ const ofMeter = {
 };
 const balanceUsd = z.string().describe('The USD balance less the charges that are still to leave it, exact');
 
-const DATA = {
+/** What happens to customers, as their objects find it. */
+const CUSTOMER_DATA = {
   'customer.created': z.object({ ...ofCustomer, ...ofPlan }),
   'customer.plan_changed': z.object({
     ...ofCustomer,
@@ -75,6 +81,16 @@ const DATA = {
   }),
 } satisfies { [Type in CustomerEventType]: z.ZodType<{ customerId: string } & CustomerEventData[Type]> };
 
+const DATA = {
+  ...CUSTOMER_DATA,
+  'webhook.disabled': z.object({
+    webhookId: z.string().describe('The webhook'),
+    reason: z
+      .enum(DISABLED_REASONS)
+      .describe('GONE: its endpoint answered 410; FAILING: every request to it failed for five days'),
+  }),
+};
+
 export type EventType = keyof typeof DATA;
 
 export const EVENT_TYPES = Object.keys(DATA) as [EventType, ...EventType[]];
@@ -90,6 +106,7 @@ const MEANING: Record<EventType, string> = {
   'balance.exhausted': 'The USD balance is used up',
   'call.denied': 'A call was denied: the first of the customer for this reason in the usage period',
   'charge.failed': 'The billing provider refused a charge for good',
+  'webhook.disabled': 'The service switched a webhook off',
 };
 
 const item = <Type extends EventType, Data extends z.ZodObject>(type: Type, data: Data) =>
@@ -110,6 +127,7 @@ export const OrganizationEvent = z.discriminatedUnion('type', [
   item('balance.exhausted', DATA['balance.exhausted']),
   item('call.denied', DATA['call.denied']),
   item('charge.failed', DATA['charge.failed']),
+  item('webhook.disabled', DATA['webhook.disabled']),
 ]);
 
 export type OrganizationEvent = z.infer<typeof OrganizationEvent>;

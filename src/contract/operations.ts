@@ -19,6 +19,7 @@ import { readings } from './operations/readings.ts';
 import { sampling } from './operations/sampling.ts';
 import { service } from './operations/service.ts';
 import { sessions } from './operations/sessions.ts';
+import { webhooks } from './operations/webhooks.ts';
 
 export type { Operation, Security } from './operations/operation.ts';
 
@@ -27,6 +28,7 @@ export const operations = {
   ...customers,
   ...readings,
   ...events,
+  ...webhooks,
   ...sampling,
   ...compression,
   ...sessions,

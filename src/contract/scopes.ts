@@ -11,6 +11,7 @@ export const SCOPES = [
   'gateway:invoke',
   'compression:invoke',
   'events:read',
+  'webhooks:write',
   'embeds:read',
 ] as const;
 

@@ -26,6 +26,7 @@ export {
   PlanMigration,
   Projector,
   Repricing,
+  WebhookEndpoint,
 } from '../index.ts';
 
 /** How long D1 may take for what was written last. */

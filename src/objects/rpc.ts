@@ -14,6 +14,7 @@ import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '.
 import type { Answer, SerializedAnswer } from '../contract/errors.ts';
 import type { GrantedCredit, PlanMigration, RevokedCredit } from '../contract/operator-customers.ts';
 import type { Call } from '../domain/call.ts';
+import type { WebhookKey } from '../storage/webhooks.ts';
 import type {
   BatchAdmission,
   BatchAnswer,
@@ -52,6 +53,7 @@ import type {
 } from './customer-commands.ts';
 import type { Claim, EstimateCommand, MigrationCommand, RepricingCommand } from './job-commands.ts';
 import type { HandOver, ProjectorState, ResentChanges, SetAsideChange, Whose } from './projector-commands.ts';
+import type { DeliveryRow, EndpointState, SentAgain, TestResult } from './webhook-commands.ts';
 
 type Awaitable<Value> = Value | Promise<Value>;
 
@@ -114,6 +116,23 @@ export interface ProjectorRpc extends Rpc.DurableObjectBranded {
   resendSetAside(organizationId: string): ResentChanges;
   /** Forgets all changes of a customer. */
   erase(organizationId: string, customerId: string): void;
+}
+
+/** One object per webhook: it sends the organization's events to the endpoint. */
+export interface WebhookEndpointRpc extends Rpc.DurableObjectBranded {
+  /** There may be events to send, or the webhook was changed: sets the alarm. */
+  wake(webhook: WebhookKey): void;
+  state(): EndpointState;
+  /** The newest deliveries before one, at most so many. */
+  listDeliveries(before: number | null, rowsMax: number): DeliveryRow[];
+  /** Sends a test event now; `null` where the webhook is switched off, or gone. */
+  test(webhook: WebhookKey): Promise<TestResult | null>;
+  /** Sends events after an id and before another again; `false` where too many replays run. */
+  replay(webhook: WebhookKey, afterId: string, beforeId: string): boolean;
+  /** Sends an event again, also one that waits, with all attempts before it. */
+  sendAgain(webhook: WebhookKey, eventId: string): Promise<SentAgain>;
+  /** Forgets what was sent of a customer, and what waits. */
+  erase(customerId: string): void;
 }
 
 /** One object per request for a batch at a vendor. */

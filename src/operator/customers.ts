@@ -26,6 +26,7 @@ import { markArchiveErased } from '../storage/archive.ts';
 import { findOldEntry } from '../storage/credits.ts';
 import { databaseNameOf } from '../storage/database.ts';
 import { eraseProjection } from '../storage/erasure.ts';
+import { eraseFromWebhooks } from '../webhooks/endpoints.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
 
@@ -182,6 +183,8 @@ export function eraseCustomer(
     );
     if (request.env.ARCHIVE) await markArchiveErased(request.env, organizationId, customerId, nowMs);
     const rows = await eraseProjection(request.env, organizationId, customerId);
+    // What is no longer in D1 is read by none of them any more.
+    await eraseFromWebhooks(request.env, organizationId, customerId);
     const erased = { ...objects, ...rows };
     if (!Object.values(erased).some(Boolean)) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
     return {

@@ -154,7 +154,7 @@ export function mountOperator(app: Hono<AppEnv>): void {
 }
 
 /** A change by the operator, with what its event and its idempotency record need. */
-function change<O extends Operation>(
+export function change<O extends Operation>(
   app: Hono<AppEnv>,
   operation: O,
   answer: (request: OperatorRequest, input: Input<O>, c: AppContext) => Promise<Answer<unknown>>,

@@ -84,6 +84,65 @@ export async function insertOrganizationEvents(
   }
 }
 
+/** An event as it is sent on: its data is JSON text, as the recorder wrote it. */
+export interface RecordedEvent {
+  place: number;
+  eventId: string;
+  customerId: string | null;
+  type: string;
+  atMs: number;
+  data: string;
+}
+
+const RECORDED = sql`place, event_id AS eventId, customer_id AS customerId, type, at_ms AS atMs, record AS data`;
+
+/** Events after a place, in the order in which they were recorded. */
+export async function findEventsAfter(
+  env: Env,
+  organizationId: string,
+  place: number,
+  rowsMax: number,
+): Promise<RecordedEvent[]> {
+  return (await database(env, organizationId)).all<RecordedEvent>(
+    sql`SELECT ${RECORDED} FROM organization_events WHERE organization_id = ${organizationId} AND place > ${place}
+      ORDER BY place LIMIT ${rowsMax}`,
+  );
+}
+
+/** Events after an id and before another, oldest first. */
+export async function findEventsBetween(
+  env: Env,
+  organizationId: string,
+  afterId: string,
+  beforeId: string,
+  rowsMax: number,
+): Promise<RecordedEvent[]> {
+  return (await database(env, organizationId)).all<RecordedEvent>(
+    sql`SELECT ${RECORDED} FROM organization_events
+      WHERE organization_id = ${organizationId} AND event_id > ${afterId} AND event_id < ${beforeId}
+      ORDER BY event_id LIMIT ${rowsMax}`,
+  );
+}
+
+export async function findRecordedEvent(
+  env: Env,
+  organizationId: string,
+  eventId: string,
+): Promise<RecordedEvent | null> {
+  const [event] = await (await database(env, organizationId)).all<RecordedEvent>(
+    sql`SELECT ${RECORDED} FROM organization_events WHERE organization_id = ${organizationId} AND event_id = ${eventId}`,
+  );
+  return event ?? null;
+}
+
+/** The place of the event that was recorded last; 0 where there is none. */
+export async function findLastPlace(env: Env, organizationId: string): Promise<number> {
+  const [row] = await (await database(env, organizationId)).all<{ place: number | null }>(
+    sql`SELECT MAX(place) AS place FROM organization_events WHERE organization_id = ${organizationId}`,
+  );
+  return row?.place ?? 0;
+}
+
 /** Deletes events that are past their retention. What one run does not reach, the next one does. */
 export async function deleteExpiredEvents(db: Database, nowMs: number): Promise<void> {
   const beforeMs = nowMs - EVENT_RETENTION_DAYS * DAY_MS;

@@ -17,9 +17,12 @@ type ColumnOf<T> = {
   [Name in keyof T]: T[Name] extends SQLiteColumn ? T[Name]['_']['name'] : never;
 }[keyof T];
 
-/** A row in all its columns; the record is JSON already. A column that is added to the schema has to be added here. */
+/**
+ * A row in all its columns but those that D1 fills in; the record is JSON already. A column that is added to the schema has
+ * to be added here.
+ */
 interface Row<T> {
-  columns: Record<Exclude<ColumnOf<T>, 'record' | 'delivery'>, unknown> & { revision: number };
+  columns: Record<Exclude<ColumnOf<T>, 'record' | 'delivery' | 'place'>, unknown> & { revision: number };
   record?: string;
 }
 

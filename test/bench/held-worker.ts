@@ -17,6 +17,7 @@ export {
   GatewayBatch,
   PlanMigration,
   Repricing,
+  WebhookEndpoint,
 } from '../../src/index.ts';
 
 /** The Worker and its objects share one isolate here. */

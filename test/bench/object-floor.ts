@@ -44,6 +44,7 @@ export {
   Customer as PlanMigration,
   Customer as Projector,
   Customer as Repricing,
+  Customer as WebhookEndpoint,
 };
 
 const json = (body: string) => new Response(body, { headers: { 'Content-Type': 'application/json' } });

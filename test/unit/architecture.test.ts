@@ -30,11 +30,25 @@ const ROOMS: Record<string, string[]> = {
   storage: ['contract', 'domain', 'platform', 'catalog', 'readings', 'env'],
   // Closed days of history.
   archive: ['objects', 'storage', 'contract', 'domain', 'platform', 'env'],
+  // Events on their way to the endpoints of organizations.
+  webhooks: ['vendors', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   metering: ['archive', 'vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   readings: ['metering', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   // Models in use that end: the catalog joined with recorded usage.
   radar: ['metering', 'catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
-  operator: ['archive', 'radar', 'metering', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
+  operator: [
+    'archive',
+    'radar',
+    'metering',
+    'webhooks',
+    'catalog',
+    'objects',
+    'storage',
+    'contract',
+    'domain',
+    'platform',
+    'env',
+  ],
   lookup: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
   middleware: ['contract', 'storage', 'platform', 'env'],
   gateway: ['metering', 'vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
@@ -97,6 +111,7 @@ const ROOMS: Record<string, string[]> = {
     'readings',
     'storage',
     'gateway',
+    'webhooks',
     'env',
   ],
   // The files that stand in src itself.

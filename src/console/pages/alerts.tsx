@@ -30,6 +30,7 @@ const TONES: Partial<Record<EventType, 'warn' | 'bad' | 'good'>> = {
   'balance.exhausted': 'bad',
   'call.denied': 'bad',
   'charge.failed': 'bad',
+  'webhook.disabled': 'bad',
 };
 
 export function mountAlerts(app: Hono<ConsoleEnv>): void {
@@ -105,7 +106,8 @@ const Events: FC<{ organizationId: string; items: OrganizationEvent[]; nowMs: nu
       },
       {
         title: 'Customer',
-        cell: ({ data: { customerId } }) => <a href={customerPath(organizationId, customerId)}>{customerId}</a>,
+        cell: ({ data }) =>
+          'customerId' in data ? <a href={customerPath(organizationId, data.customerId)}>{data.customerId}</a> : null,
       },
       { title: 'What', cell: (event) => <What event={event} /> },
       { title: 'When', cell: ({ timestamp }) => <Time at={timestamp} nowMs={nowMs} /> },
@@ -142,6 +144,12 @@ const What: FC<{ event: OrganizationEvent }> = ({ event }) => {
       return (
         <>
           <Code>{event.data.previousPlanId}</Code> → <Code>{event.data.planId}</Code>
+        </>
+      );
+    case 'webhook.disabled':
+      return (
+        <>
+          <Code>{event.data.webhookId}</Code> {event.data.reason === 'GONE' ? 'answered 410' : 'failed for five days'}
         </>
       );
     case 'customer.created':

@@ -39,6 +39,7 @@ const SCOPE_WORDS: Readonly<Record<string, string>> = {
   'gateway:invoke': 'gateway:invoke, call models through the gateway',
   'compression:invoke': 'compression:invoke, compress prompts and keep samples',
   'events:read': 'events:read, read events of limits, balances and changes',
+  'webhooks:write': 'webhooks:write, register webhooks and read what was sent to them',
   'embeds:read': 'embeds:read, sessions of the widget; on an ek- key alone',
 };
 

@@ -59,6 +59,7 @@ export const VALUES = {
   },
   CREDIT_ID: { from: 'grantCredit', field: 'creditId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3e' },
   EVENT_ID: { from: 'incrementMeter', field: 'eventId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3f' },
+  SENT_EVENT_ID: { from: 'testWebhook', field: 'eventId', sample: 'evt_0mtzk2p3v0004e1b7c2a9d35' },
   REPRICING_ID: { from: 'startRepricing', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3d' },
   MIGRATION_ID: { from: 'migratePlan', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3c' },
   ESTIMATE_ID: { from: 'startCompressionJob', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3d' },
@@ -121,6 +122,14 @@ const JINA = {
     passthrough: ['/v1/rerank', '/v1/libraries/*'],
   },
 } as const;
+/** An endpoint of an organization; the address is that of the vendor for trying out. */
+const WEBHOOK = { webhookId: 'billing' };
+const WEBHOOK_BODY = {
+  url: 'http://127.0.0.1:8788/v1/chat/completions',
+  types: ['meter.threshold_reached', 'balance.low'],
+};
+const OWN_WEBHOOK = { webhookId: 'backend' };
+const OWN_WEBHOOK_BODY = { url: 'https://backend.example.com/callmeter', description: 'All events' };
 const LIBRARY = { provider: 'jina', path: 'v1/libraries/rivers' };
 const LIBRARY_BODY = { name: 'Rivers', customer: customerId };
 const PUT_LIBRARY = { id: 'putOpenPath', params: LIBRARY, body: LIBRARY_BODY } as const;
@@ -179,6 +188,19 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   readForecast: { params: alice, query: { metric: 'calls' }, needs: ['provisionCustomer'] },
   readModelRadar: { query: { horizonDays: '180' } },
   readEvents: { query: { type: 'meter.threshold_reached', limit: '10' } },
+  putOwnWebhook: { params: OWN_WEBHOOK, body: OWN_WEBHOOK_BODY },
+  listOwnWebhooks: {},
+  readOwnWebhook: { params: OWN_WEBHOOK, needs: ['putOwnWebhook'] },
+  deleteOwnWebhook: { params: OWN_WEBHOOK, needs: ['putOwnWebhook'] },
+  testOwnWebhook: { params: WEBHOOK, needs: ['putWebhook'] },
+  replayOwnWebhook: {
+    params: WEBHOOK,
+    body: { from: '2026-11-24T00:00:00Z', to: '2026-11-25T00:00:00Z' },
+    needs: ['putWebhook'],
+  },
+  rotateOwnWebhook: { params: OWN_WEBHOOK, needs: ['putOwnWebhook'] },
+  listOwnDeliveries: { params: WEBHOOK, query: { limit: '10' }, needs: ['putWebhook'] },
+  sendOwnDelivery: { params: { ...WEBHOOK, eventId: '$SENT_EVENT_ID' } },
   listCustomers: { query: { limit: '10' } },
   listUsagePlans: {},
   readSamplingSettings: {},
@@ -309,6 +331,22 @@ export const EXAMPLES: Record<ExampleId, Example> = {
     params: { ...org, customerId: 'dave' },
     needs: [{ id: 'provisionCustomer', body: { customerId: 'dave' } }],
   },
+  putWebhook: { params: { ...org, ...WEBHOOK }, body: WEBHOOK_BODY },
+  listWebhooks: { params: org },
+  readWebhook: { params: { ...org, ...WEBHOOK }, needs: ['putWebhook'] },
+  deleteWebhook: {
+    params: { ...org, webhookId: 'old' },
+    needs: [{ id: 'putWebhook', params: { ...org, webhookId: 'old' }, body: WEBHOOK_BODY }],
+  },
+  testWebhook: { params: { ...org, ...WEBHOOK }, needs: ['putWebhook'] },
+  replayWebhook: {
+    params: { ...org, ...WEBHOOK },
+    body: { from: '2026-11-24T00:00:00Z', to: '2026-11-25T00:00:00Z' },
+    needs: ['putWebhook'],
+  },
+  rotateWebhook: { params: { ...org, ...WEBHOOK }, needs: ['putWebhook'] },
+  listDeliveries: { params: { ...org, ...WEBHOOK }, query: { limit: '10' }, needs: ['putWebhook'] },
+  sendDelivery: { params: { ...org, ...WEBHOOK, eventId: '$SENT_EVENT_ID' } },
   readOrganizationEvents: { params: org, query: { limit: '10' } },
   listOutbox: { params: org },
   resendOutbox: { params: org },

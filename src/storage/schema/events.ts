@@ -2,11 +2,16 @@
  * D1: the events that organizations are told of, as the customers' objects record them. What operators did is another
  * log (`operator.ts`).
  */
-import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 
 export const organizationEvents = sqliteTable(
   'organization_events',
   {
+    /**
+     * Ascending in the order in which rows were committed, and never used twice: who has read up to a place misses
+     * nothing that comes later, whatever its id.
+     */
+    place: integer('place').primaryKey({ autoIncrement: true }),
     organizationId: text('organization_id').notNull(),
     /** Sorts by time. */
     eventId: text('event_id').notNull(),
@@ -20,7 +25,10 @@ export const organizationEvents = sqliteTable(
     revision: integer('revision').notNull(),
   },
   (table) => [
-    primaryKey({ columns: [table.organizationId, table.eventId] }),
+    // Lists; a row that is sent twice is known by it.
+    uniqueIndex('organization_events_by_id').on(table.organizationId, table.eventId),
+    // What webhooks have not read yet.
+    index('organization_events_by_place').on(table.organizationId, table.place),
     // Lists of one customer or type, and the erasure.
     index('organization_events_by_customer').on(table.organizationId, table.customerId, table.eventId),
     index('organization_events_by_type').on(table.organizationId, table.type, table.eventId),

@@ -1,13 +1,15 @@
 /**
- * D1: organizations, and what operators configure for them: plans, prices, vendors and API keys.
+ * D1: organizations, and what operators configure for them: plans, prices, vendors, webhooks and API keys.
  */
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 import type { CompressionProfile } from '../../contract/compression.ts';
+import type { DisabledReason } from '../../contract/events.ts';
 import { type Retention, SAMPLE_BYTES_MAX_DEFAULT } from '../../contract/operator.ts';
 import type { Plan } from '../../contract/plans.ts';
 import type { OwnRates } from '../../contract/prices.ts';
 import type { Scope } from '../../contract/scopes.ts';
+import type { WebhookFormat } from '../../contract/webhooks.ts';
 import type { Alerts } from '../../domain/plan.ts';
 import type { SamplingPolicy } from '../../domain/sampling.ts';
 import type { Tier } from '../../domain/tiers.ts';
@@ -116,6 +118,40 @@ export const vendorCredentials = sqliteTable(
     updatedAtMs: integer('updated_at_ms').notNull(),
   },
   (table) => [primaryKey({ columns: [table.organizationId, table.provider] })],
+);
+
+/** Where an organization's events are sent. */
+export const webhooks = sqliteTable(
+  'webhooks',
+  {
+    organizationId: text('organization_id')
+      .notNull()
+      .references(() => organizations.organizationId),
+    webhookId: text('webhook_id').notNull(),
+    url: text('url').notNull(),
+    /** The types of events that it gets; NULL for all. */
+    types: text('types', { mode: 'json' }).$type<string[]>(),
+    description: text('description'),
+    enabled: integer('enabled', { mode: 'boolean' }).notNull(),
+    format: text('format').$type<WebhookFormat>().notNull(),
+    /** Who set it last: it decides which addresses are allowed. */
+    registeredBy: text('registered_by').$type<'operator' | 'tenant'>().notNull(),
+    /** Where the operator reached the console, for links; NULL for a tenant, who has none. */
+    consoleOrigin: text('console_origin'),
+    /** Encrypted under VENDOR_KEY_SECRET. */
+    sealedSecret: text('sealed_secret').notNull(),
+    /** The secret before the last rotation, and until when it signs as well. */
+    previousSealedSecret: text('previous_sealed_secret'),
+    previousUntilMs: integer('previous_until_ms'),
+    /** It gets the events after this place of `organization_events`. */
+    afterPlace: integer('after_place').notNull(),
+    /** When and why the service switched it off. */
+    disabledAtMs: integer('disabled_at_ms'),
+    disabledReason: text('disabled_reason').$type<DisabledReason>(),
+    createdAtMs: integer('created_at_ms').notNull(),
+    updatedAtMs: integer('updated_at_ms').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.webhookId] })],
 );
 
 /** Live keys of before; written out, because an index over some rows serves only queries that say the same. */

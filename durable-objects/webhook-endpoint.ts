@@ -1,0 +1,143 @@
+/**
+ * class WebhookEndpoint: one object per webhook, which sends the organization's events to its endpoint.
+ *
+ * Whoever records events wakes it, and its alarm does the rest: it reads what is new in D1 after its place, and sends it
+ * until it is delivered or given up (webhook-endpoint/run.ts). A slow endpoint delays nobody else's.
+ */
+import { DurableObject } from 'cloudflare:workers';
+import { TEST_EVENT_TYPE } from '../src/contract/webhooks.ts';
+import { outcomeOf } from '../src/domain/webhook-delivery.ts';
+import type { Env } from '../src/env.ts';
+import type { WebhookEndpointRpc } from '../src/objects/rpc.ts';
+import type { DeliveryRow, EndpointState, SentAgain, TestResult } from '../src/objects/webhook-commands.ts';
+import { newEventId } from '../src/platform/event-id.ts';
+import { log } from '../src/platform/log.ts';
+import { DAY_MS } from '../src/platform/time.ts';
+import { findRecordedEvent } from '../src/storage/organization-events.ts';
+import { findWebhook, type WebhookKey } from '../src/storage/webhooks.ts';
+import { sendMessage } from '../src/webhooks/send.ts';
+import { getsType } from '../src/webhooks/types.ts';
+import { run, Signal } from './webhook-endpoint/run.ts';
+import { EndpointStore } from './webhook-endpoint/store.ts';
+
+/** After a run that D1 or the configuration kept from its work. */
+const RETRY_MS = 10_000;
+/** While there are rows: deliveries that are past their time go, and a webhook that is gone is noticed. */
+const HOUSEKEEPING_MS = DAY_MS;
+
+export class WebhookEndpoint extends DurableObject<Env> implements WebhookEndpointRpc {
+  readonly #news = new Signal();
+  #opened: EndpointStore | null = null;
+  #alarmMs: number | null = null;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    void ctx.blockConcurrencyWhile(async () => {
+      this.#alarmMs = await ctx.storage.getAlarm();
+    });
+  }
+
+  wake(webhook: WebhookKey): void {
+    this.#store.know(webhook);
+    // A run that is under way reads on. The alarm is for an object that is killed before it did.
+    this.#wakeBy(Date.now());
+    this.#news.set();
+  }
+
+  state(): EndpointState {
+    return this.#store.state();
+  }
+
+  listDeliveries(before: number | null, rowsMax: number): DeliveryRow[] {
+    return this.#store.list(before, rowsMax);
+  }
+
+  async test(webhook: WebhookKey): Promise<TestResult | null> {
+    const row = await findWebhook(this.env, webhook);
+    if (!row?.enabled) return null;
+    const sentAtMs = Date.now();
+    const message = { ...testMessage(webhook), eventId: newEventId(sentAtMs), atMs: sentAtMs };
+    const reply = await sendMessage(this.env, row, message, sentAtMs);
+    this.#store.know(webhook);
+    this.#store.recordTest(message, reply, Date.now());
+    this.#wakeBy(Date.now() + HOUSEKEEPING_MS);
+    const delivered = outcomeOf(reply.status) === 'delivered';
+    return { eventId: message.eventId, delivered, answerStatus: reply.status, answer: reply.answer };
+  }
+
+  replay(webhook: WebhookKey, afterId: string, beforeId: string): boolean {
+    this.#store.know(webhook);
+    const hasStarted = this.#store.addReplay(afterId, beforeId);
+    if (hasStarted) this.wake(webhook);
+    return hasStarted;
+  }
+
+  async sendAgain(webhook: WebhookKey, eventId: string): Promise<SentAgain> {
+    const row = await findWebhook(this.env, webhook);
+    if (!row?.enabled) return 'off';
+    const store = this.#store;
+    const known = store.find(eventId);
+    const { erasures } = store;
+    const event =
+      known?.type === TEST_EVENT_TYPE
+        ? { ...known, ...testMessage(webhook) }
+        : await findRecordedEvent(this.env, webhook.organizationId, eventId);
+    // It may be of a customer who was erased while it was read.
+    if (!event || store.erasures !== erasures) return 'unknown';
+    if (!getsType(row, event.type)) return 'unwanted';
+    store.know(webhook);
+    store.resend(event, Date.now());
+    this.wake(webhook);
+    return 'sent';
+  }
+
+  erase(customerId: string): void {
+    this.#store.erase(customerId);
+  }
+
+  override async alarm(): Promise<void> {
+    this.#alarmMs = null;
+    const store = this.#store;
+    const webhook = store.webhook();
+    if (!webhook) return;
+    const objectId = this.ctx.id.toString();
+    try {
+      const result = await run({ store, env: this.env, webhook, objectId, news: this.#news, now: Date.now });
+      if (result.webhook === 'gone') return await this.#forget();
+      store.prune(Date.now());
+      if (result.webhook === 'on') {
+        const dueMs = result.more && store.nextDueMs() === null ? Date.now() : store.nextDueMs();
+        if (dueMs !== null) this.#wakeBy(dueMs);
+      } else if (result.webhook === 'replaced') this.#wakeBy(Date.now());
+      if (!store.isEmpty()) this.#wakeBy(Date.now() + HOUSEKEEPING_MS);
+    } catch (error) {
+      log('warn', 'webhook_run_failed', { objectId }, error);
+      this.#wakeBy(Date.now() + RETRY_MS);
+    }
+  }
+
+  get #store(): EndpointStore {
+    this.#opened ??= new EndpointStore(this.ctx.storage);
+    return this.#opened;
+  }
+
+  /** The alarm and what was written in the same turn become durable together. */
+  #wakeBy(atMs: number): void {
+    if (this.#alarmMs !== null && this.#alarmMs <= atMs) return;
+    this.#alarmMs = atMs;
+    void this.ctx.storage.setAlarm(atMs);
+  }
+
+  /** The webhook is gone: nothing of it stays. */
+  async #forget(): Promise<void> {
+    await this.ctx.storage.deleteAlarm();
+    await this.ctx.storage.deleteAll();
+    this.#opened = null;
+    this.#alarmMs = null;
+  }
+}
+
+/** A test has nothing but the webhook to tell of, so it can be made again. */
+function testMessage({ webhookId }: WebhookKey): { type: string; data: string } {
+  return { type: TEST_EVENT_TYPE, data: JSON.stringify({ webhookId }) };
+}

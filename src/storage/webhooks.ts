@@ -1,0 +1,112 @@
+/**
+ * Webhooks of organizations in D1: where their events are sent, and who switched an endpoint off. What is sent to an
+ * endpoint is in its object.
+ */
+import { and, asc, eq, gt, sql } from 'drizzle-orm';
+import type { DisabledReason } from '../contract/events.ts';
+import type { Env } from '../env.ts';
+import { configDatabase, prepare, type Statement } from './database.ts';
+import { webhooks } from './schema/index.ts';
+
+export type WebhookRow = typeof webhooks.$inferSelect;
+
+/** An endpoint of an organization. */
+export interface WebhookKey {
+  organizationId: string;
+  webhookId: string;
+}
+
+/** Webhooks by id; one more than asked for tells whether there are more. */
+export function findWebhooks(
+  env: Env,
+  organizationId: string,
+  after: string | null,
+  limit: number,
+): Promise<WebhookRow[]> {
+  const isAfter = after === null ? undefined : gt(webhooks.webhookId, after);
+  return configDatabase(env)
+    .select()
+    .from(webhooks)
+    .where(and(eq(webhooks.organizationId, organizationId), isAfter))
+    .orderBy(asc(webhooks.webhookId))
+    .limit(limit + 1);
+}
+
+export async function findWebhook(env: Env, { organizationId, webhookId }: WebhookKey): Promise<WebhookRow | null> {
+  const [row] = await configDatabase(env).select().from(webhooks).where(isWebhook({ organizationId, webhookId }));
+  return row ?? null;
+}
+
+export function countWebhooks(env: Env, organizationId: string): Promise<number> {
+  return configDatabase(env).$count(webhooks, eq(webhooks.organizationId, organizationId));
+}
+
+/** The webhooks of some organizations that are switched on. */
+export function findEnabledWebhooks(env: Env, organizationIds: readonly string[]): Promise<WebhookKey[]> {
+  return configDatabase(env)
+    .select({ organizationId: webhooks.organizationId, webhookId: webhooks.webhookId })
+    .from(webhooks)
+    .where(
+      and(
+        sql`${webhooks.organizationId} IN (SELECT value FROM json_each(${JSON.stringify(organizationIds)}))`,
+        eq(webhooks.enabled, true),
+      ),
+    );
+}
+
+/** Fails where there is one of that id: each gets a secret of its own. */
+export function insertWebhook(env: Env, row: WebhookRow): Statement {
+  return configDatabase(env).insert(webhooks).values(row);
+}
+
+export function updateWebhook(
+  env: Env,
+  webhook: WebhookKey,
+  change: Partial<Omit<WebhookRow, 'organizationId' | 'webhookId' | 'createdAtMs'>>,
+): Statement {
+  return configDatabase(env).update(webhooks).set(change).where(isWebhook(webhook));
+}
+
+export function deleteWebhook(env: Env, webhook: WebhookKey): Statement {
+  return configDatabase(env).delete(webhooks).where(isWebhook(webhook));
+}
+
+const isWebhook = ({ organizationId, webhookId }: WebhookKey) =>
+  and(eq(webhooks.organizationId, organizationId), eq(webhooks.webhookId, webhookId));
+
+/** What the service itself does to an endpoint that takes nothing any more. */
+export interface SwitchOff {
+  reason: DisabledReason;
+  atMs: number;
+  /** Of the operators' log; the same where it is sent again. */
+  eventId: string;
+  correlationId: string;
+}
+
+/**
+ * Switches a webhook off and tells it in the operators' log, in one transaction. May be sent again. Answers `false`, and
+ * changes nothing, where the webhook was changed since it was read.
+ */
+export async function switchWebhookOff(
+  env: Env,
+  { organizationId, webhookId, updatedAtMs }: WebhookKey & Pick<WebhookRow, 'updatedAtMs'>,
+  { reason, atMs, eventId, correlationId }: SwitchOff,
+): Promise<boolean> {
+  const db = configDatabase(env);
+  const isOff = sql`organization_id = ${organizationId} AND webhook_id = ${webhookId} AND disabled_at_ms = ${atMs} AND NOT enabled`;
+  const [, , found] = await db.$client.batch([
+    prepare(
+      db,
+      sql`UPDATE webhooks SET enabled = 0, disabled_at_ms = ${atMs}, disabled_reason = ${reason}, updated_at_ms = ${atMs}
+        WHERE organization_id = ${organizationId} AND webhook_id = ${webhookId} AND updated_at_ms = ${updatedAtMs} AND enabled`,
+    ),
+    prepare(
+      db,
+      sql`INSERT INTO operator_events (event_id, at_ms, actor, action, organization_id, subject, before, after, correlation_id)
+        SELECT ${eventId}, ${atMs}, 'service', 'webhook.disable', ${organizationId}, ${webhookId}, NULL, ${JSON.stringify({ enabled: false, reason })}, ${correlationId}
+        FROM webhooks WHERE ${isOff} ON CONFLICT DO NOTHING`,
+    ),
+    prepare(db, sql`SELECT 1 FROM webhooks WHERE ${isOff}`),
+  ]);
+  return (found?.results.length ?? 0) > 0;
+}
