@@ -15,18 +15,23 @@ import type {
 } from '../src/objects/projector-commands.ts';
 import type { ProjectorRpc } from '../src/objects/rpc.ts';
 import { log } from '../src/platform/log.ts';
+import { withTimeout } from '../src/platform/timeout.ts';
+import { wakeWebhooks } from '../src/webhooks/endpoints.ts';
 import { GroupCommit } from './group-commit.ts';
 import { deliver } from './projector/deliver.ts';
-import { ProjectorStore } from './projector/store.ts';
+import { DELAY_MS, ProjectorStore } from './projector/store.ts';
 
 /** Pages that come within this time are stored with one commit: no request waits for them. */
 const GATHER_MS = 50;
 /** After an alarm that failed in a way nobody foresaw. */
 const RETRY_MS = 30_000;
+/** Webhooks that do not take notice in time are told again. */
+const WAKE_TIMEOUT_MS = 15_000;
 
 export class Projector extends DurableObject<Env> implements ProjectorRpc {
   readonly #store = new ProjectorStore(this.ctx.storage);
   readonly #commits = new GroupCommit({ gatherMs: GATHER_MS });
+  #isWaking = false;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -62,5 +67,27 @@ export class Projector extends DurableObject<Env> implements ProjectorRpc {
       log('error', 'alarm_failed', { objectId: this.ctx.id.toString() }, error);
       this.#store.wakeAt(Date.now() + RETRY_MS);
     }
+    await this.#wakeWebhooks();
+  }
+
+  /**
+   * Wakes the webhooks of organizations with new events. History does not wait for that: what takes longer than a page waits
+   * anyway goes on beside the next deliveries, and what fails is done again by a later alarm.
+   */
+  async #wakeWebhooks(): Promise<void> {
+    const told = this.#isWaking ? [] : this.#store.toWake();
+    if (told.length > 0) {
+      this.#isWaking = true;
+      const organizationIds = told.map(({ organizationId }) => organizationId);
+      const woken = withTimeout(wakeWebhooks(this.env, organizationIds), WAKE_TIMEOUT_MS, 'a webhook')
+        .then(() => this.#store.woken(told))
+        .catch((error: unknown) => log('warn', 'webhooks_not_woken', { objectId: this.ctx.id.toString() }, error))
+        .finally(() => {
+          this.#isWaking = false;
+        });
+      this.ctx.waitUntil(woken);
+      await Promise.race([woken, scheduler.wait(DELAY_MS)]);
+    }
+    this.#store.wakeForWebhooks(Date.now());
   }
 }

@@ -73,7 +73,9 @@ export async function handOver({ store, env, objectId, now }: HandOverContext): 
 async function send(store: CustomerStore, env: Env, page: ProjectionPage, sinceMs: number): Promise<void> {
   const { organizationId, customerId, subscriptionId, changes } = page;
   const database = await databaseOf(store, env, organizationId);
-  const projector = projectorOf(env, database, page, store.isProjectorBusy)();
+  // Events of a customer pass one projector, whatever it has to do, so that they reach D1 in their order.
+  const mayMove = !changes.some(({ kind }) => kind === 'event');
+  const projector = projectorOf(env, database, page, mayMove && store.isProjectorBusy)();
   const taken = projector.take({
     database,
     organizationId,

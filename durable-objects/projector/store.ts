@@ -9,7 +9,7 @@ import { PageTable, type Part } from './pages.ts';
 import { SetAsideTable } from './set-aside.ts';
 
 /** A page waits this long for others, which then share its transaction in D1. */
-const DELAY_MS = 1_000;
+export const DELAY_MS = 1_000;
 /** What waits longer than this is late: D1 is away, or slower than what comes. */
 const LATE_MS = 5_000;
 /** A projector whose oldest page is older than this asks customers to use the others too. */
@@ -18,6 +18,10 @@ const BUSY_MS = 3_000;
 const STORED_BYTES_MAX = 8_000_000_000;
 /** Changes that D1 refused which one command sends again. */
 const RESENT_MAX = 5_000;
+/** Organizations whose webhooks are woken at once. */
+const WOKEN_MAX = 1_000;
+/** Organizations are to be woken again after this, where it is not known that they were. */
+const WAKE_RETRY_MS = 10_000;
 
 const SCHEMA = `
   -- The database that the pages are for: one row, from the first page on.
@@ -44,7 +48,15 @@ const SCHEMA = `
     reason TEXT NOT NULL,
     page TEXT NOT NULL,
     UNIQUE (subscription_id, kind, id)
-  );`;
+  );
+  -- Organizations with new events in D1, whose webhooks do not know of them yet, and the parts that brought them.
+  CREATE TABLE IF NOT EXISTS to_wake (organization_id TEXT PRIMARY KEY, parts INTEGER NOT NULL) WITHOUT ROWID;`;
+
+/** An organization whose webhooks are to be woken. */
+export interface ToWake {
+  organizationId: string;
+  parts: number;
+}
 
 /** How the delivery goes. It is not stored: an object that starts again tries at once. */
 interface Delivery {
@@ -83,12 +95,14 @@ export class ProjectorStore {
 
   take(handOver: HandOver, nowMs: number): { isBusy: boolean } {
     if (this.#storage.sql.databaseSize > STORED_BYTES_MAX) throw new Error('the projector is full');
+    // A later alarm is that of the next attempt after a failure; without pages, it is for webhooks alone.
+    const isForWebhooks = this.#alarmMs !== null && this.#alarmMs > nowMs + DELAY_MS && this.pages.lastPlace() === 0;
     this.#storage.transactionSync(() => {
       if (this.#alarmMs === null)
         this.#storage.sql.exec('INSERT OR IGNORE INTO history_database (id, name) VALUES (1, ?)', handOver.database);
       this.pages.add(handOver);
     });
-    if (this.#alarmMs === null) this.wakeAt(nowMs + DELAY_MS);
+    if (this.#alarmMs === null || isForWebhooks) this.wakeAt(nowMs + DELAY_MS);
     return { isBusy: (this.pages.oldestMs() ?? nowMs) < nowMs - BUSY_MS };
   }
 
@@ -97,12 +111,40 @@ export class ProjectorStore {
     return this.#storage.sql.exec<{ name: DatabaseName }>('SELECT name FROM history_database').one().name;
   }
 
-  /** D1 has taken a part. */
+  /** D1 has taken a part. What webhooks are to be told is remembered with it. */
   taken(part: Part): void {
     this.#storage.transactionSync(() => {
       this.pages.drop(part);
       this.setAside.drop(part.pages);
+      const told = part.pages.filter(({ changes }) => changes.some(({ kind }) => kind === 'event'));
+      for (const organizationId of new Set(told.map((page) => page.organizationId)))
+        this.#storage.sql.exec(
+          'INSERT INTO to_wake (organization_id, parts) VALUES (?, 1) ON CONFLICT DO UPDATE SET parts = parts + 1',
+          organizationId,
+        );
     });
+  }
+
+  /** Organizations whose webhooks are to be woken. */
+  toWake(): ToWake[] {
+    return this.#storage.sql
+      .exec<ToWake & Record<string, SqlStorageValue>>(
+        `SELECT organization_id AS organizationId, parts FROM to_wake LIMIT ${WOKEN_MAX}`,
+      )
+      .toArray();
+  }
+
+  /** Sees to it that an alarm is set while webhooks are to be woken. */
+  wakeForWebhooks(nowMs: number): void {
+    if (this.#alarmMs === null && this.toWake().length > 0) this.wakeAt(nowMs + WAKE_RETRY_MS);
+  }
+
+  /** They were woken. One whose next part came meanwhile is to be woken again. */
+  woken(rows: readonly ToWake[]): void {
+    this.#storage.sql.exec(
+      'DELETE FROM to_wake WHERE (organization_id, parts) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))',
+      JSON.stringify(rows.map(({ organizationId, parts }) => [organizationId, parts])),
+    );
   }
 
   /** D1 refused a part of one change. Returns whether its row was not set aside before. */

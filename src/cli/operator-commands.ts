@@ -11,6 +11,7 @@ import type { Data, Target } from './operator-client.ts';
 import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
 import {
   columnsOf,
+  DELIVERY_COLUMNS,
   describe,
   EVENT_COLUMNS,
   inspectCustomer,
@@ -25,7 +26,9 @@ import {
   showMigration,
   showPlan,
   showRevocation,
+  showSecret,
   showStartedMigration,
+  WEBHOOK_COLUMNS,
 } from './operator-views.ts';
 import { waitForMigration } from './operator-wait.ts';
 import { type Columns, table } from './table.ts';
@@ -159,6 +162,21 @@ export const COMMANDS: readonly Command[] = [
   command('keys list', 'listKeys', rows(KEY_COLUMNS)),
   command('keys update', 'updateKey'),
   command('keys revoke', 'revokeKey'),
+
+  command('webhooks put', 'putWebhook', {
+    note: 'Replaces the whole registration. The answer for a new one has its secret, shown this once.',
+    view: showSecret,
+  }),
+  command('webhooks list', 'listWebhooks', rows(WEBHOOK_COLUMNS)),
+  command('webhooks show', 'readWebhook'),
+  command('webhooks delete', 'deleteWebhook', { confirm: 'webhookId' }),
+  command('webhooks rotate', 'rotateWebhook', { view: showSecret }),
+  command('webhooks test', 'testWebhook'),
+  command('webhooks replay', 'replayWebhook', {
+    note: 'Receivers know a repeated event by its id. It runs in the background: `webhooks deliveries` shows it.',
+  }),
+  command('webhooks deliveries', 'listDeliveries', rows(DELIVERY_COLUMNS)),
+  command('webhooks send-again', 'sendDelivery', { note: 'What waits before it is tried at once too.' }),
 
   command('customers show', 'readCustomer', { view: inspectCustomer }),
   command('customers cancel', 'cancelCustomer', { view: showCustomer }),

@@ -112,6 +112,32 @@ export const EVENT_COLUMNS: Columns<Data<'readOrganizationEvents'>['items'][numb
   Data: ({ data }) => Object.entries(data).map(([name, value]) => `${name} ${value}`),
 };
 
+export const WEBHOOK_COLUMNS: Columns<Data<'listWebhooks'>['items'][number]> = {
+  'Webhook id': ({ webhookId }) => webhookId,
+  Url: ({ url }) => url,
+  Types: ({ types }) => types ?? 'all',
+  Format: ({ format }) => format,
+  Enabled: ({ enabled, disabled }) => (disabled ? `no: ${disabled.reason} since ${disabled.at}` : enabled),
+  'Registered by': ({ registeredBy }) => registeredBy,
+};
+
+export const DELIVERY_COLUMNS: Columns<Data<'listDeliveries'>['items'][number]> = {
+  Event: ({ eventId }) => eventId,
+  Type: ({ type }) => type,
+  Customer: ({ customerId }) => customerId,
+  Status: ({ status }) => status,
+  Attempts: ({ attempts }) => attempts,
+  'Last attempt': ({ lastAttemptAt }) => lastAttemptAt,
+  'Next attempt': ({ nextAttemptAt }) => nextAttemptAt,
+  Answer: ({ answerStatus, answer }) => [answerStatus, answer].filter((part) => part !== null && part !== '').join(' '),
+};
+
+/** A webhook with its new secret, where it has one. */
+export function showSecret(data: { secret?: string | undefined }): string {
+  const shown = describe(data);
+  return data.secret === undefined ? shown : `${shown}\n\nThe secret is shown this once: keep it now.`;
+}
+
 type CustomerState = Data<'cancelCustomer'>;
 
 /** The fields that every response about a customer has. */

@@ -2,8 +2,8 @@
  * Which projectors a database has, and which of them a customer's changes go through.
  *
  * An organization has one, so that what its customers did in the same hour is summed before it reaches D1. While that
- * one is busy, its customers use all projectors of the database. Any projector may deliver any change: rows are guarded
- * by their revision.
+ * one is busy, its customers use all projectors of the database, but for pages with events, which keep their order. Any
+ * projector may deliver any change: rows are guarded by their revision.
  */
 import type { Env } from '../env.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
