@@ -6,7 +6,7 @@
  */
 import { DurableObject } from 'cloudflare:workers';
 import { TEST_EVENT_TYPE } from '../src/contract/webhooks.ts';
-import { outcomeOf } from '../src/domain/webhook-delivery.ts';
+import { outcomeOf, type WebhookKey } from '../src/domain/webhook-delivery.ts';
 import type { Env } from '../src/env.ts';
 import type { WebhookEndpointRpc } from '../src/objects/rpc.ts';
 import type { DeliveryRow, EndpointState, SentAgain, TestResult } from '../src/objects/webhook-commands.ts';
@@ -14,7 +14,7 @@ import { newEventId } from '../src/platform/event-id.ts';
 import { log } from '../src/platform/log.ts';
 import { DAY_MS } from '../src/platform/time.ts';
 import { findRecordedEvent } from '../src/storage/organization-events.ts';
-import { findWebhook, type WebhookKey } from '../src/storage/webhooks.ts';
+import { findWebhook } from '../src/storage/webhooks.ts';
 import { sendMessage } from '../src/webhooks/send.ts';
 import { getsType } from '../src/webhooks/types.ts';
 import { run, Signal } from './webhook-endpoint/run.ts';

@@ -50,7 +50,7 @@ export interface Env {
   STRIPE_METER_EVENT_NAME: string;
   /** Another address than Stripe's own. */
   STRIPE_API_BASE?: string;
-  /** Secret; what vendors' keys are encrypted under. Absent: no key can be stored. */
+  /** Secret; what vendors' keys and secrets of webhooks are encrypted under. Absent: none can be stored. */
   VENDOR_KEY_SECRET?: string;
   /** Secret; what session tokens are signed with. Absent means that there are none. */
   SESSION_SECRET?: string;

@@ -6,11 +6,12 @@
  * events of a customer are sent one after the other, those of several customers at the same time. The webhook is read before
  * each request, so a change of it that was acknowledged is in force.
  */
+import type { WebhookKey } from '../../src/domain/webhook-delivery.ts';
 import type { Env } from '../../src/env.ts';
 import { eventIdsFrom } from '../../src/platform/event-id.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
 import { findEventsAfter, findEventsBetween, insertOrganizationEvents } from '../../src/storage/organization-events.ts';
-import { findWebhook, switchWebhookOff, type WebhookKey, type WebhookRow } from '../../src/storage/webhooks.ts';
+import { findWebhook, switchWebhookOff, type WebhookRow } from '../../src/storage/webhooks.ts';
 import { wakeWebhooks } from '../../src/webhooks/endpoints.ts';
 import { sendMessage } from '../../src/webhooks/send.ts';
 import { getsType } from '../../src/webhooks/types.ts';

@@ -6,11 +6,11 @@
  * the oldest that waits. While no alarm is set and there are rows, one is due within a day.
  */
 import { EVENT_RETENTION_DAYS } from '../../src/contract/events.ts';
-import { isLost, nextAttemptMs, type Outcome, outcomeOf } from '../../src/domain/webhook-delivery.ts';
+import { isLost, nextAttemptMs, type Outcome, outcomeOf, type WebhookKey } from '../../src/domain/webhook-delivery.ts';
 import type { DeliveryRow, EndpointState } from '../../src/objects/webhook-commands.ts';
 import { DAY_MS } from '../../src/platform/time.ts';
 import type { RecordedEvent } from '../../src/storage/organization-events.ts';
-import type { SwitchOff, WebhookKey, WebhookRow } from '../../src/storage/webhooks.ts';
+import type { SwitchOff, WebhookRow } from '../../src/storage/webhooks.ts';
 import type { Message, Reply } from '../../src/webhooks/send.ts';
 import { getsType } from '../../src/webhooks/types.ts';
 

@@ -4,6 +4,12 @@
  */
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../platform/time.ts';
 
+/** A webhook of an organization. */
+export interface WebhookKey {
+  organizationId: string;
+  webhookId: string;
+}
+
 /** Waits after the first attempts that failed, each from one to the next. */
 const FIRST_WAITS_MS = [5 * SECOND_MS, 30 * SECOND_MS, 2 * MINUTE_MS, 10 * MINUTE_MS, HOUR_MS];
 /** The wait after each attempt that follows them. */

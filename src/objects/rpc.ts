@@ -14,7 +14,7 @@ import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '.
 import type { Answer, SerializedAnswer } from '../contract/errors.ts';
 import type { GrantedCredit, PlanMigration, RevokedCredit } from '../contract/operator-customers.ts';
 import type { Call } from '../domain/call.ts';
-import type { WebhookKey } from '../storage/webhooks.ts';
+import type { WebhookKey } from '../domain/webhook-delivery.ts';
 import type {
   BatchAdmission,
   BatchAnswer,

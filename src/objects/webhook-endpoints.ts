@@ -1,8 +1,9 @@
 /**
  * The object of a webhook.
  */
+
+import type { WebhookKey } from '../domain/webhook-delivery.ts';
 import type { Env } from '../env.ts';
-import type { WebhookKey } from '../storage/webhooks.ts';
 import type { WebhookEndpointRpc } from './rpc.ts';
 
 export function webhookEndpoint(

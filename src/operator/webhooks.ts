@@ -18,6 +18,7 @@ import {
   type Webhook,
   type WebhookDetail,
 } from '../contract/webhooks.ts';
+import type { WebhookKey } from '../domain/webhook-delivery.ts';
 import type { Env } from '../env.ts';
 import { ask } from '../objects/addresses.ts';
 import type { DeliveryRow } from '../objects/webhook-commands.ts';
@@ -35,7 +36,6 @@ import {
   findWebhooks,
   insertWebhook,
   updateWebhook,
-  type WebhookKey,
   type WebhookRow,
 } from '../storage/webhooks.ts';
 import { checkWebhookUrl } from '../webhooks/address.ts';

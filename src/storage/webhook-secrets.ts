@@ -2,10 +2,11 @@
  * Secrets of webhooks at rest: encrypted under VENDOR_KEY_SECRET, bound to the organization and the webhook that they are
  * for.
  */
+import type { WebhookKey } from '../domain/webhook-delivery.ts';
 import type { Env } from '../env.ts';
 import { decryptText, encryptText } from '../platform/cipher.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
-import type { WebhookKey, WebhookRow } from './webhooks.ts';
+import type { WebhookRow } from './webhooks.ts';
 
 const purposeOf = ({ organizationId, webhookId }: WebhookKey) => `webhook secret ${organizationId} ${webhookId}`;
 

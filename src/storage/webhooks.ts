@@ -4,17 +4,12 @@
  */
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { DisabledReason } from '../contract/events.ts';
+import type { WebhookKey } from '../domain/webhook-delivery.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, prepare, type Statement } from './database.ts';
 import { webhooks } from './schema/index.ts';
 
 export type WebhookRow = typeof webhooks.$inferSelect;
-
-/** An endpoint of an organization. */
-export interface WebhookKey {
-  organizationId: string;
-  webhookId: string;
-}
 
 /** Webhooks by id; one more than asked for tells whether there are more. */
 export function findWebhooks(

@@ -36,6 +36,7 @@ export const TAGS: readonly Tag[] = [
     pattern: /^\/(usage\/|customers\/|v1\/model-radar)/,
   },
   { name: 'Events', description: 'What happened: limits, balances, denials, changes', pattern: /^\/events$/ },
+  { name: 'Webhooks', description: 'Endpoints that events are sent to', pattern: /^\/webhooks(\/|$)/ },
   {
     name: 'Sampling',
     description: 'Which calls to keep for review, and keeping them',
@@ -59,8 +60,8 @@ export const TAGS: readonly Tag[] = [
   { name: 'Gateway', description: 'Routes of OpenAI, Anthropic and Google, metered', pattern: /^\/v1(beta)?\// },
   {
     name: 'Operator: organizations',
-    description: 'Organizations, their keys, models, prices, vendors, events',
-    pattern: /^\/operator\/organizations(\/\{org\}(\/(keys|models|model-radar|prices|vendors|events).*)?)?$/,
+    description: 'Organizations, their keys, models, prices, vendors, events, webhooks',
+    pattern: /^\/operator\/organizations(\/\{org\}(\/(keys|models|model-radar|prices|vendors|events|webhooks).*)?)?$/,
   },
   {
     name: 'Operator: plans',
