@@ -8,6 +8,9 @@ import { indent } from './table.ts';
 
 const WIDTH = 110;
 
+/** Flags of every command. */
+const COMMON_FLAGS = ['url', 'token', 'json', 'help'];
+
 const COMMON = `${TARGET_HELP}
   --json     the API's data as JSON; with \`npm run -s\`, standard output holds nothing else
   --help     this text, or help for a noun or a command
@@ -34,8 +37,13 @@ export function queryFlags({ operation }: Command): Flag[] {
   return flagsOf(operation.query).filter(({ field }) => field !== 'limit' && field !== 'cursor');
 }
 
-export function bodyFlags({ operation, document }: Command): Flag[] {
-  return document ? [] : flagsOf(operation.body);
+export function bodyFlags({ operation, document, noun }: Command): Flag[] {
+  return document ? [] : flagsOf(operation.body).map((flag) => ownFlag(flag, noun));
+}
+
+/** A field with the name of a common flag has the noun before it: the `url` of a webhook is `--webhook-url`. */
+function ownFlag(flag: Flag, noun: string): Flag {
+  return COMMON_FLAGS.includes(flag.name) ? { ...flag, name: `${noun.replace(/s$/, '')}-${flag.name}` } : flag;
 }
 
 export function nameOf({ noun, verb }: Command): string {

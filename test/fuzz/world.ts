@@ -145,6 +145,7 @@ function poolsOf({ organizationId }: Tenant, changed: Tenant, vendor: FakeVendor
     ],
     organizationId: [organizationId, '00000000-0000-4000-8000-000000000000'],
     keyId: ['no-such-key'],
+    webhookId: ['hook-0', 'hook-1', 'no-such-webhook'],
     jobId: ['no-such-job'],
     provider: ['openai', 'anthropic', 'acme'],
     providerUsed: ['openai', 'anthropic'],
