@@ -64,9 +64,13 @@ async function main(): Promise<void> {
 
   console.log(`Callmeter runs at ${server.url}
 
+  console        ${server.url}/console (its token: OPERATOR_TOKEN in .dev.vars)
+  API reference  ${server.url}/docs
+  models         ${server.url}/models
+  demo           npm run demo, with the server running
+
   organization   ${DEMO_ORGANIZATION_ID}
   API key        ${DEMO_API_KEY}
-  operator       OPERATOR_TOKEN in .dev.vars
   state          ${stateDir}
   vendor         ${vendor.url} answers for ${standsInFor.join(', ') || 'nobody'}: its answers are made up
 

@@ -11,6 +11,8 @@ import { setTimeout } from 'node:timers/promises';
 
 const LOCK_FILE = 'server.lock';
 const HOLDER_FILE = 'server.json';
+/** Files of the lock, among them what SQLite keeps beside it. */
+const isOfLock = (name: string) => name.startsWith(LOCK_FILE) || name === HOLDER_FILE;
 /** SQLite's code of a lock that another process has. */
 const SQLITE_BUSY = 5;
 /** A server that was just killed or stopped may still have the lock. */
@@ -39,14 +41,13 @@ export async function lockState(stateDir: string, port: number): Promise<void> {
 
 /** Deletes the state in a folder that this process has locked. */
 export async function emptyState(stateDir: string): Promise<void> {
-  const names = (await readdir(stateDir)).filter((name) => name !== LOCK_FILE && name !== HOLDER_FILE);
+  const names = (await readdir(stateDir)).filter((name) => !isOfLock(name));
   await Promise.all(names.map((name) => rm(join(stateDir, name), { recursive: true, force: true })));
 }
 
 /** Whether earlier starts left a state in the folder. */
 export async function hasState(stateDir: string): Promise<boolean> {
-  const names = await readdir(stateDir);
-  return names.some((name) => name !== LOCK_FILE && name !== HOLDER_FILE);
+  return !(await readdir(stateDir)).every(isOfLock);
 }
 
 async function prepareFolder(stateDir: string): Promise<void> {
