@@ -157,6 +157,8 @@ export const COMMANDS: readonly Command[] = [
 
   command('keys create', 'createKey', { view: showCreatedKey }),
   command('keys list', 'listKeys', rows(KEY_COLUMNS)),
+  command('keys read', 'readKey'),
+  command('keys rotate', 'rotateKey', { view: showCreatedKey }),
   command('keys update', 'updateKey'),
   command('keys revoke', 'revokeKey'),
 

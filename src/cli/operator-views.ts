@@ -85,7 +85,7 @@ function period(replenish: PlanRow['plan']['replenish']): string {
   return replenish.every === 1 ? `every ${unit}` : `every ${replenish.every} ${unit}s`;
 }
 
-export function showCreatedKey(data: Data<'createKey'>): string {
+export function showCreatedKey(data: Data<'createKey'> | Data<'rotateKey'>): string {
   return `${describe(data)}\n\nThe key is shown this once: keep it now.`;
 }
 
@@ -102,6 +102,8 @@ export const KEY_COLUMNS: Columns<Data<'listKeys'>['items'][number]> = {
   Name: ({ name }) => name,
   Key: ({ prefix, hint }) => `${prefix}...${hint}`,
   Created: ({ createdAt }) => createdAt,
+  'Last used': ({ lastUsedAt }) => lastUsedAt,
+  Expires: ({ expiresAt }) => expiresAt,
   Revoked: ({ revokedAt }) => revokedAt,
   Scopes: ({ scopes, prefix }) => scopes ?? `those of ${prefix}`,
 };

@@ -14,7 +14,7 @@ import { listDatabases } from '../operator/databases.ts';
 import { listEvents } from '../operator/events.ts';
 import { exportHistory } from '../operator/export.ts';
 import { readHealth } from '../operator/health.ts';
-import { createKey, listKeys, revokeKey, updateKey } from '../operator/keys.ts';
+import { createKey, listKeys, readKey, revokeKey, rotateKey, updateKey } from '../operator/keys.ts';
 import { readOrganizationEvents } from '../operator/organization-events.ts';
 import {
   createOrganization,
@@ -97,6 +97,8 @@ export function mountOperator(app: Hono<AppEnv>): void {
 
   change(app, operations.createKey, (request, { params, body }) => createKey(request, params.org, body));
   mountList(app, operations.listKeys, (c, page, { params }) => listKeys(c.env, params.org, page));
+  mount(app, operations.readKey, (c, { params }) => readKey(c.env, params.org, params.keyId));
+  change(app, operations.rotateKey, (request, { params, body }) => rotateKey(request, params.org, params.keyId, body));
   change(app, operations.updateKey, (request, { params, body }) => updateKey(request, params.org, params.keyId, body));
   change(app, operations.revokeKey, (request, { params }) => revokeKey(request, params.org, params.keyId));
 

@@ -266,6 +266,8 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   deleteVendor: { params: { ...org, provider: 'openai' }, needs: ['setVendor'] },
   createKey: { params: org, body: { name: 'Example', scopes: ['usage:read', 'usage:write'] } },
   listKeys: { params: org },
+  readKey: { params: { ...org, keyId: '$KEY_ID' } },
+  rotateKey: { params: { ...org, keyId: '$KEY_ID' }, body: { overlapHours: 48 } },
   updateKey: { params: { ...org, keyId: '$KEY_ID' }, body: { scopes: ['usage:read'] } },
   revokeKey: { params: { ...org, keyId: '$KEY_ID' } },
   readCustomer: { params: { ...org, ...alice }, needs: ['provisionCustomer'] },
