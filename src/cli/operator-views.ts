@@ -97,6 +97,18 @@ export const PRICE_COLUMNS: Columns<Data<'listPrices'>['items'][number]> = {
   Components: ({ components }) => components?.length,
 };
 
+export const CALL_COLUMNS: Columns<Data<'listOrganizationCalls'>['items'][number]> = {
+  Call: ({ callId }) => callId,
+  Began: ({ startedAt }) => startedAt,
+  Customer: ({ customerId }) => customerId,
+  Feature: ({ feature }) => feature,
+  State: ({ status }) => status,
+  Model: ({ modelUsed }) => modelUsed,
+  'Tokens in': ({ inputTokens }) => inputTokens,
+  'Tokens out': ({ responseTokens }) => responseTokens,
+  'Cost, USD': ({ costUSD }) => costUSD,
+};
+
 export const KEY_COLUMNS: Columns<Data<'listKeys'>['items'][number]> = {
   'Key id': ({ keyId }) => keyId,
   Name: ({ name }) => name,

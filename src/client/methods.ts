@@ -97,6 +97,7 @@ export const METHODS = {
     has: ['customerId', 'status'],
   },
   readModelRadar: { method: 'GET', path: '/v1/model-radar', write: false, has: ['period', 'items', 'nextCursor'] },
+  listCalls: { method: 'GET', path: '/calls', write: false, has: ['items', 'nextCursor', 'searchedFrom'] },
   readEvents: { method: 'GET', path: '/events', write: false, has: ['items', 'nextCursor'] },
   listCustomers: { method: 'GET', path: '/customers', write: false, has: ['items', 'nextCursor'] },
   listUsagePlans: { method: 'GET', path: '/usage-plans', write: false, has: ['items', 'nextCursor'] },

@@ -4,8 +4,10 @@
 import type { Hono } from 'hono';
 import type { Answer } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
+import { callsCsv } from '../metering/list-calls.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { listArchive, verifyPage } from '../operator/archive.ts';
+import { readOrganizationCalls } from '../operator/calls.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../operator/corrections.ts';
@@ -126,6 +128,12 @@ export function mountOperator(app: Hono<AppEnv>): void {
   );
   change(app, operations.eraseCustomer, (request, { params }) => eraseCustomer(request, params.org, params.customerId));
 
+  mountCsvList(
+    app,
+    operations.listOrganizationCalls,
+    (c, page, { params, query }) => readOrganizationCalls(c.env, params.org, query, page),
+    callsCsv,
+  );
   mountList(app, operations.readOrganizationEvents, (c, page, { params, query }) =>
     readOrganizationEvents(c.env, params.org, query, page),
   );
