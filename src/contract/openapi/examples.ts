@@ -145,7 +145,7 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   makeCall: {
     body: { customerId, feature: 'chat', usage: { modelUsed: MODEL, inputTokens: 1200, responseTokens: 350 } },
   },
-  listCalls: { query: { feature: 'chat', priced: 'true', sort: 'cost', limit: '10' } },
+  listCalls: { query: { feature: 'chat', sort: 'cost', limit: '10' } },
   listOrganizationCalls: { params: org, query: { costAboveUsd: '0.01', limit: '10' } },
   readCall: { params: { callId: '$CALL_ID' } },
   provisionCustomer: { body: { customerId, customerFriendlyName: 'Alice', customerEmail: 'alice@example.com' } },
