@@ -15,6 +15,7 @@ import { mountCustomers } from './routes/customers.ts';
 import { mountDocs } from './routes/docs.ts';
 import { mountEmbed } from './routes/embed.ts';
 import { gateway, gatewayNotFound } from './routes/gateway.ts';
+import { errorsForBrowsers, mountHome, withoutSlashAtEnd } from './routes/home.ts';
 import { modelLookup } from './routes/model-lookup.ts';
 import { mountModels } from './routes/models.ts';
 import { mountMethodNotAllowed } from './routes/mount.ts';
@@ -30,6 +31,9 @@ const GATEWAY_PATH = /^\/v1(?:beta)?(?:\/|$)/;
 export function createApp(): Hono<AppEnv> {
   useContractMessages();
   const app = new Hono<AppEnv>({ getPath: pathOf });
+  app.use(withoutSlashAtEnd);
+  app.use(errorsForBrowsers);
+  mountHome(app);
   // Before the request context: the answers of the lookup and the public pages have no correlation id, and may be
   // cached.
   app.route(LOOKUP_PATH, modelLookup());

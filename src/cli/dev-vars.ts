@@ -26,8 +26,11 @@ export async function readDevVars(file = DEV_VARS_FILE): Promise<Record<string, 
   return parseEnv(await readText(file)) as Record<string, string>;
 }
 
-/** The local secrets. Missing ones are generated and written. Throws if an existing one is invalid. */
-export async function ensureDevVars(): Promise<Record<string, string> & LocalSecrets> {
+/**
+ * The local secrets, with other values of the file. Missing ones are generated and written; `made` has their names. Throws
+ * if an existing one is invalid.
+ */
+export async function ensureDevVars(): Promise<{ secrets: Record<string, string> & LocalSecrets; made: string[] }> {
   const text = await readText(DEV_VARS_FILE);
   const vars = parseEnv(text) as Record<string, string>;
   if (vars.OPERATOR_TOKEN && vars.OPERATOR_TOKEN.length < OPERATOR_TOKEN_LENGTH_MIN) {
@@ -44,7 +47,7 @@ export async function ensureDevVars(): Promise<Record<string, string> & LocalSec
   const lines = Object.entries(made).map(([name, value]) => `${name}=${value}\n`);
   if (text !== '' && !text.endsWith('\n')) lines.unshift('\n');
   if (Object.keys(made).length > 0) await appendFile(DEV_VARS_FILE, lines.join(''), { mode: 0o600 });
-  return { ...vars, ...made } as Record<string, string> & LocalSecrets;
+  return { secrets: { ...vars, ...made } as Record<string, string> & LocalSecrets, made: Object.keys(made) };
 }
 
 function readText(file: string): Promise<string> {

@@ -10,6 +10,7 @@ import { showVerified, type Verified, verifyAll } from './operator-archive.ts';
 import type { Data, Target } from './operator-client.ts';
 import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
 import {
+  CALL_COLUMNS,
   columnsOf,
   DELIVERY_COLUMNS,
   describe,
@@ -160,6 +161,8 @@ export const COMMANDS: readonly Command[] = [
 
   command('keys create', 'createKey', { view: showCreatedKey }),
   command('keys list', 'listKeys', rows(KEY_COLUMNS)),
+  command('keys show', 'readKey'),
+  command('keys rotate', 'rotateKey', { view: showCreatedKey }),
   command('keys update', 'updateKey'),
   command('keys revoke', 'revokeKey'),
 
@@ -193,6 +196,7 @@ export const COMMANDS: readonly Command[] = [
     view: showRevocation,
   }),
 
+  command('calls list', 'listOrganizationCalls', rows(CALL_COLUMNS)),
   command('calls reverse', 'operatorReverseCall', {
     note: 'Gives back what the call took. Sent again, it changes nothing.',
   }),

@@ -85,7 +85,7 @@ function period(replenish: PlanRow['plan']['replenish']): string {
   return replenish.every === 1 ? `every ${unit}` : `every ${replenish.every} ${unit}s`;
 }
 
-export function showCreatedKey(data: Data<'createKey'>): string {
+export function showCreatedKey(data: Data<'createKey'> | Data<'rotateKey'>): string {
   return `${describe(data)}\n\nThe key is shown this once: keep it now.`;
 }
 
@@ -97,11 +97,25 @@ export const PRICE_COLUMNS: Columns<Data<'listPrices'>['items'][number]> = {
   Components: ({ components }) => components?.length,
 };
 
+export const CALL_COLUMNS: Columns<Data<'listOrganizationCalls'>['items'][number]> = {
+  Call: ({ callId }) => callId,
+  Began: ({ startedAt }) => startedAt,
+  Customer: ({ customerId }) => customerId,
+  Feature: ({ feature }) => feature,
+  State: ({ status }) => status,
+  Model: ({ modelUsed }) => modelUsed,
+  'Tokens in': ({ inputTokens }) => inputTokens,
+  'Tokens out': ({ responseTokens }) => responseTokens,
+  'Cost, USD': ({ costUSD }) => costUSD,
+};
+
 export const KEY_COLUMNS: Columns<Data<'listKeys'>['items'][number]> = {
   'Key id': ({ keyId }) => keyId,
   Name: ({ name }) => name,
   Key: ({ prefix, hint }) => `${prefix}...${hint}`,
   Created: ({ createdAt }) => createdAt,
+  'Last used': ({ lastUsedAt }) => lastUsedAt,
+  Expires: ({ expiresAt }) => expiresAt,
   Revoked: ({ revokedAt }) => revokedAt,
   Scopes: ({ scopes, prefix }) => scopes ?? `those of ${prefix}`,
 };

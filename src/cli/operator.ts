@@ -12,6 +12,7 @@ import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { parseJson } from '../platform/json.ts';
+import { refuseOptionsOfNpm } from './npm-options.ts';
 import { callOperation, type OperationInput, openLines, Refused, type Target } from './operator-client.ts';
 import { COMMANDS, type Command } from './operator-commands.ts';
 import { parseOptions, readFlags, UsageError } from './operator-flags.ts';
@@ -41,6 +42,7 @@ async function main(args: string[]): Promise<void> {
     strict: false,
     allowPositionals: true,
   });
+  refuseOptionsOfNpm('npm run operator', ['json']);
   const [noun, verb] = positionals;
   if (noun === undefined && asked.help) return console.log(overview());
   const ofNoun = COMMANDS.filter((command) => command.noun === noun);

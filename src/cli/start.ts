@@ -1,7 +1,6 @@
 /**
  * `npm start`: runs Callmeter locally and prepares everything it needs.
  */
-import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -9,8 +8,10 @@ import { MEDIA_TYPE } from '../contract/envelope.ts';
 import { ensureHistoryPlan, writeDemoHistory } from './demo-history.ts';
 import { DEMO_ORGANIZATION_ID, ensureDemoOrganization, ensureDemoVendors } from './demo-organization.ts';
 import { ensureDevVars, type LocalSecrets } from './dev-vars.ts';
+import { refuseOptionsOfNpm } from './npm-options.ts';
 import { ancestorsUpToNpm, whenNpmEnds } from './parents.ts';
 import { bundle, freePort, PROJECT_DIR, startServer } from './server.ts';
+import { emptyState, hasState, lockState } from './state-lock.ts';
 import { startTrialVendor } from './vendor/server.ts';
 
 const PORT_WAIT_MS = 3_000;
@@ -29,7 +30,7 @@ a key of its own for them. Its answers are made up.
 Environment:
   PORT            port to serve on (8787)
   VENDOR_PORT     port of the vendor for trying out (the next one)
-  STATE_DIR       where the state is kept (.state)
+  STATE_DIR       where the state is kept (.state), by one server at a time
   DEV_VARS_FILE   where the secrets are kept (.dev.vars)
 
 Secrets are kept in .dev.vars (OPERATOR_TOKEN, DEMO_API_KEY); what is missing is made. Other names there replace the
@@ -40,16 +41,20 @@ async function main(): Promise<void> {
     options: { fresh: { type: 'boolean' }, 'demo-history': { type: 'boolean' }, help: { type: 'boolean' } },
   });
   if (values.help) return console.log(HELP);
+  refuseOptionsOfNpm('npm start', ['fresh', 'demo-history']);
   const ancestors = await ancestorsUpToNpm();
   const port = portIn('PORT', 8787);
   const vendorPort = portIn('VENDOR_PORT', port + 1);
   const stateDir = resolve(PROJECT_DIR, process.env.STATE_DIR ?? '.state');
+  await lockState(stateDir, port);
   await portToBecomeFree(port, 'PORT');
   await portToBecomeFree(vendorPort, 'VENDOR_PORT');
-  if (values.fresh) await rm(stateDir, { recursive: true, force: true });
+  if (values.fresh) await emptyState(stateDir);
 
   console.log('Callmeter: preparing ...');
-  const [secrets] = await Promise.all([ensureDevVars(), bundle(stateDir)]);
+  const isOldState = await hasState(stateDir);
+  const [{ secrets, made }] = await Promise.all([ensureDevVars(), bundle(stateDir)]);
+  if (isOldState && made.length > 0) console.warn(newSecretsText(made, stateDir));
   const { DEMO_API_KEY, ...vars } = secrets;
   const withHistory = values['demo-history'] === true;
   const vendor = await startTrialVendor({ port: vendorPort });
@@ -59,9 +64,13 @@ async function main(): Promise<void> {
 
   console.log(`Callmeter runs at ${server.url}
 
+  console        ${server.url}/console (its token: OPERATOR_TOKEN in .dev.vars)
+  API reference  ${server.url}/docs
+  models         ${server.url}/models
+  demo           npm run demo, with the server running
+
   organization   ${DEMO_ORGANIZATION_ID}
   API key        ${DEMO_API_KEY}
-  operator       OPERATOR_TOKEN in .dev.vars
   state          ${stateDir}
   vendor         ${vendor.url} answers for ${standsInFor.join(', ') || 'nobody'}: its answers are made up
 
@@ -83,6 +92,15 @@ Ctrl+C stops.`);
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
   whenNpmEnds(ancestors, stop);
+}
+
+/** New secrets do not open what was stored under the old ones. */
+function newSecretsText(made: readonly string[], stateDir: string): string {
+  const lost = made.includes('VENDOR_KEY_SECRET') ? ' Keys of vendors that it has can no longer be read.' : '';
+  return `
+New secrets were made: ${made.join(', ')}. The state in ${stateDir} is of an earlier start, which had others.${lost}
+If you have the earlier .dev.vars, stop, put it back and start again. npm start -- --fresh forgets the state.
+`;
 }
 
 function portIn(variable: string, otherwise: number): number {

@@ -97,6 +97,7 @@ export const METHODS = {
     has: ['customerId', 'status'],
   },
   readModelRadar: { method: 'GET', path: '/v1/model-radar', write: false, has: ['period', 'items', 'nextCursor'] },
+  listCalls: { method: 'GET', path: '/calls', write: false, has: ['items', 'nextCursor', 'searchedFrom'] },
   readEvents: { method: 'GET', path: '/events', write: false, has: ['items', 'nextCursor'] },
   putOwnWebhook: { method: 'PUT', path: '/webhooks/{webhookId}', write: true, has: ['webhookId', 'url', 'enabled'] },
   listOwnWebhooks: { method: 'GET', path: '/webhooks', write: false, has: ['items', 'nextCursor'] },

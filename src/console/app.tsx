@@ -44,7 +44,7 @@ const HEADERS = secureHeaders({
 export function mountConsole(app: Hono<AppEnv>): void {
   const kept = { 'Cache-Control': 'public, max-age=31536000, immutable', 'X-Content-Type-Options': 'nosniff' };
   app.get(STYLESHEET_PATH, (c) => c.body(STYLESHEET, 200, { ...kept, 'Content-Type': 'text/css; charset=utf-8' }));
-  app.get(ICON_PATH, (c) =>
+  app.on('GET', [ICON_PATH, '/favicon.ico'], (c) =>
     c.body(ICON, 200, { ...kept, 'Content-Type': 'image/svg+xml', 'Cache-Control': 'public, max-age=86400' }),
   );
   app.route(CONSOLE_PATH, createConsole());

@@ -118,14 +118,32 @@ export const CreateKeyRequest = z.object({
     .max(20)
     .optional()
     .describe('Stored scopes; absent means all server scopes for `utk-`, the historical ones for a legacy prefix'),
+  expiresAt: instant.optional().describe('The key works before this instant; absent is for good'),
+});
+
+/** Hours for which a key that is rotated still works, and the most of them. */
+const OVERLAP_HOURS_DEFAULT = 24;
+const OVERLAP_HOURS_MAX = 30 * 24;
+
+export const RotateKeyRequest = z.object({
+  overlapHours: z
+    .number()
+    .min(0)
+    .max(OVERLAP_HOURS_MAX)
+    .default(OVERLAP_HOURS_DEFAULT)
+    .describe(`For how long the key still works beside the new one; 0 to ${OVERLAP_HOURS_MAX}`),
 });
 
 export const UpdateKeyRequest = z
   .object({
     name: name.optional().describe('What the key is for'),
     scopes: z.array(Scope).min(1).max(20).optional().describe('New scopes; a legacy key is migrated to stored scopes'),
+    expiresAt: instant.nullable().optional().describe('The key works before this instant; null is for good'),
   })
-  .refine((body) => body.name !== undefined || body.scopes !== undefined, 'name or scopes is required');
+  .refine(
+    (body) => body.name !== undefined || body.scopes !== undefined || body.expiresAt !== undefined,
+    'name, scopes or expiresAt is required',
+  );
 
 export const Key = z.object({
   keyId: z.string().describe('Key id'),
@@ -137,6 +155,8 @@ export const Key = z.object({
     .nullable()
     .describe('Stored scopes; null where the historical permissions of the prefix apply'),
   createdAt: instant.describe('When it was created'),
+  expiresAt: instant.nullable().describe('The key works before this instant; null is for good'),
+  lastUsedAt: instant.nullable().describe('When it was used last, up to an hour behind; null is not yet'),
   revokedAt: instant.nullable().describe('When it was revoked'),
 });
 
@@ -147,6 +167,16 @@ export const CreatedKey = z.object({
   key: z.string().describe('The key itself, shown this once'),
   prefix: z.enum(KEY_PREFIXES).describe('Prefix'),
   scopes: z.array(Scope).nullable().describe('Stored scopes'),
+  expiresAt: instant.optional().describe('Until when it works; absent is for good'),
+});
+
+export const RotatedKey = CreatedKey.extend({
+  previous: z
+    .object({
+      keyId: z.string().describe('The key that was rotated'),
+      expiresAt: instant.describe('Until when it works'),
+    })
+    .describe('The key before'),
 });
 
 export const OperatorEvent = z.object({

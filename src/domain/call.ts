@@ -49,7 +49,8 @@ import { addUnsettled, release } from './wallet.ts';
  */
 export const CALL_RETENTION_MS = 7 * DAY_MS;
 
-export type CallStatus = 'IN_PROGRESS' | 'COMPLETED' | 'FAILED' | 'TIMEOUT' | 'NOT_ALLOWED';
+export const CALL_STATUSES = ['IN_PROGRESS', 'COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED'] as const;
+export type CallStatus = (typeof CALL_STATUSES)[number];
 
 export interface BeginRequest {
   customerUserId?: string | undefined;

@@ -1,14 +1,23 @@
 /**
- * API keys: shown once when they are created, edited without rotation, revoked for good. Only their SHA-256 is stored.
+ * API keys: shown once when they are created, edited without rotation, rotated with an overlap, revoked for good. Only
+ * their SHA-256 is stored.
  */
 import type { z } from 'zod';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
-import type { CreatedKey, CreateKeyRequest, Key, UpdateKeyRequest } from '../contract/operator.ts';
+import type {
+  CreatedKey,
+  CreateKeyRequest,
+  Key,
+  RotatedKey,
+  RotateKeyRequest,
+  UpdateKeyRequest,
+} from '../contract/operator.ts';
 import { EMBED_SCOPE, type KeyPrefix, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
 import type { Env } from '../env.ts';
 import { createApiKey } from '../platform/api-key.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { HOUR_MS } from '../platform/time.ts';
 import { findKey, findKeys, insertKey, type KeyRow, updateKeyRow } from '../storage/keys.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
@@ -29,19 +38,10 @@ export function createKey(
     const scopes = body.scopes ? unique(body.scopes) : body.prefix === 'utk-' ? [...SERVER_SCOPES] : null;
     const broken = scopes && brokenScopeRule(body.prefix, scopes);
     if (broken) return badScopes(broken);
-    const key = createApiKey(body.prefix);
-    const row = {
-      keyId: `key_${crypto.randomUUID()}`,
-      organizationId,
-      keyHash: await sha256Hex(key),
-      prefix: body.prefix,
-      hint: key.slice(-HINT_LENGTH),
-      name: body.name,
-      scopes,
-      hasChecksum: true,
-      createdAtMs: nowMs,
-      revokedAtMs: null,
-    };
+    const expiresAtMs = body.expiresAt === undefined ? null : Date.parse(body.expiresAt);
+    if (expiresAtMs !== null && expiresAtMs <= nowMs) return isPast();
+    const { prefix, name } = body;
+    const { key, row } = await newKey({ organizationId, prefix, name, scopes, expiresAtMs }, nowMs);
     return {
       action: 'key.create',
       organizationId,
@@ -51,9 +51,62 @@ export function createKey(
       statements: [insertKey(request.env, row)],
       replaces: false,
       code: 'KEY_CREATED',
-      data: { keyId: row.keyId, key, prefix: body.prefix, scopes },
+      data: presentCreated(key, row),
     };
   });
+}
+
+/** A new key like an earlier one, which works until the overlap is over, or until its own earlier end. */
+export function rotateKey(
+  request: OperatorRequest,
+  organizationId: string,
+  keyId: string,
+  { overlapHours }: z.infer<typeof RotateKeyRequest>,
+): Promise<Answer<z.infer<typeof RotatedKey>>> {
+  return commitChange(request, async (nowMs) => {
+    const before = await findKey(request.env, organizationId, keyId);
+    if (!before) return noKey();
+    if (before.revokedAtMs !== null) return refuse('CONFLICT', 'the key is revoked');
+    if (before.expiresAtMs !== null && before.expiresAtMs <= nowMs) return refuse('CONFLICT', 'the key has expired');
+    const { prefix, name, scopes } = before;
+    const like = { organizationId, prefix: prefix as KeyPrefix, name, scopes, expiresAtMs: null };
+    const { key, row } = await newKey(like, nowMs);
+    const expiresAtMs = Math.min(before.expiresAtMs ?? Infinity, nowMs + overlapHours * HOUR_MS);
+    const previous = { ...before, expiresAtMs };
+    return {
+      action: 'key.rotate',
+      organizationId,
+      subject: keyId,
+      before: present(before),
+      after: { ...present(previous), rotatedTo: row.keyId },
+      statements: [insertKey(request.env, row), updateKeyRow(request.env, before, { expiresAtMs })],
+      replaces: true,
+      code: 'KEY_ROTATED',
+      data: { ...presentCreated(key, row), previous: { keyId, expiresAt: new Date(expiresAtMs).toISOString() } },
+    };
+  });
+}
+
+type NewKey = Pick<KeyRow, 'organizationId' | 'name' | 'scopes' | 'expiresAtMs'> & { prefix: KeyPrefix };
+
+async function newKey(of: NewKey, nowMs: number): Promise<{ key: string; row: KeyRow }> {
+  const key = createApiKey(of.prefix);
+  const row = {
+    ...of,
+    keyId: `key_${crypto.randomUUID()}`,
+    keyHash: await sha256Hex(key),
+    hint: key.slice(-HINT_LENGTH),
+    hasChecksum: true,
+    createdAtMs: nowMs,
+    revokedAtMs: null,
+    lastUsedAtMs: null,
+  };
+  return { key, row };
+}
+
+export async function readKey(env: Env, organizationId: string, keyId: string): Promise<Answer<Key>> {
+  const row = await findKey(env, organizationId, keyId);
+  return row ? accept('KEY_READ', present(row), Date.now()) : noKey();
 }
 
 export async function listKeys(env: Env, organizationId: string, page: PageRequest): Promise<Answer<Page<Key>>> {
@@ -72,14 +125,20 @@ export function updateKey(
   keyId: string,
   body: z.infer<typeof UpdateKeyRequest>,
 ): Promise<Answer<Key>> {
-  return commitChange(request, async () => {
+  return commitChange(request, async (nowMs) => {
     const before = await findKey(request.env, organizationId, keyId);
     if (!before) return noKey();
     if (before.revokedAtMs !== null) return refuse('CONFLICT', 'the key is revoked');
+    const expiresAtMs = body.expiresAt == null ? body.expiresAt : Date.parse(body.expiresAt);
+    if (expiresAtMs != null && expiresAtMs <= nowMs) return isPast();
     const scopes = body.scopes && unique(body.scopes);
     const broken = scopes && brokenScopeRule(before.prefix as KeyPrefix, scopes);
     if (broken) return badScopes(broken);
-    const change = { ...(body.name !== undefined && { name: body.name }), ...(scopes && { scopes }) };
+    const change = {
+      ...(body.name !== undefined && { name: body.name }),
+      ...(scopes && { scopes }),
+      ...(expiresAtMs !== undefined && { expiresAtMs }),
+    };
     const after = { ...before, ...change };
     return {
       action: 'key.update',
@@ -126,8 +185,22 @@ function badScopes(message: string) {
   return refuse('BAD_REQUEST', `scopes: ${message}`, { members: { details: [{ path: 'scopes', message }] } });
 }
 
+/** A key that is to end at once is revoked, which is acknowledged when it works nowhere any more. */
+function isPast() {
+  const message = 'must be in the future; revoke the key to end it now';
+  return refuse('BAD_REQUEST', `expiresAt: ${message}`, { members: { details: [{ path: 'expiresAt', message }] } });
+}
+
+function presentCreated(key: string, { keyId, prefix, scopes, expiresAtMs }: KeyRow): Created {
+  return {
+    ...{ keyId, key, prefix: prefix as KeyPrefix, scopes },
+    ...(expiresAtMs !== null && { expiresAt: new Date(expiresAtMs).toISOString() }),
+  };
+}
+
 function present(row: KeyRow): Key {
-  const { keyId, name, prefix, hint, scopes, createdAtMs, revokedAtMs } = row;
+  const { keyId, name, prefix, hint, scopes, createdAtMs } = row;
+  const instantOf = (atMs: number | null) => (atMs === null ? null : new Date(atMs).toISOString());
   return {
     keyId,
     name,
@@ -135,7 +208,9 @@ function present(row: KeyRow): Key {
     hint,
     scopes,
     createdAt: new Date(createdAtMs).toISOString(),
-    revokedAt: revokedAtMs === null ? null : new Date(revokedAtMs).toISOString(),
+    expiresAt: instantOf(row.expiresAtMs),
+    lastUsedAt: instantOf(row.lastUsedAtMs),
+    revokedAt: instantOf(row.revokedAtMs),
   };
 }
 

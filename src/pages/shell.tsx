@@ -12,7 +12,7 @@ export interface PublicPageProps {
   description: string;
   /** The canonical path; absent on pages such as 404. */
   canonical?: string;
-  section: 'models' | 'docs';
+  section: 'home' | 'models' | 'docs';
   narrow?: boolean;
 }
 
@@ -34,7 +34,7 @@ export async function publicPage(
       </a>
       <header class="top">
         <div>
-          <a class="brand" href="/docs">
+          <a class="brand" href="/">
             <img src={ICON_PATH} alt="" width="26" height="26" />
             Callmeter
           </a>

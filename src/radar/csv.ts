@@ -1,10 +1,10 @@
 /**
- * The radar as CSV (RFC 4180): one line for each model, lists in one cell. A cell that a spreadsheet would read as a
- * formula begins with an apostrophe, because names of models, customers and features are whatever callers sent.
+ * The radar as CSV: one line for each model, lists in one cell.
  */
 import type { ModelRadarData, RadarItem } from '../contract/model-radar.ts';
+import { type Cell, csvOf } from '../platform/csv.ts';
 
-const COLUMNS: Readonly<Record<string, (item: RadarItem) => string | number | null>> = {
+const COLUMNS: Readonly<Record<string, (item: RadarItem) => Cell>> = {
   modelKey: ({ modelKey }) => modelKey,
   status: ({ status }) => status,
   shutdownAt: ({ shutdownAt }) => shutdownAt,
@@ -29,13 +29,5 @@ const COLUMNS: Readonly<Record<string, (item: RadarItem) => string | number | nu
 const listed = (values: readonly string[]) => values.join('; ');
 
 export function radarCsv({ items }: Pick<ModelRadarData, 'items'>): string {
-  const lines = items.map((item) => Object.values(COLUMNS).map((column) => cell(column(item))));
-  return [Object.keys(COLUMNS), ...lines].map((cells) => `${cells.join(',')}\r\n`).join('');
-}
-
-/** A number stays one, also below zero. */
-function cell(value: string | number | null): string {
-  if (typeof value !== 'string') return value === null ? '' : String(value);
-  const safe = /^[\s]*[=+\-@]|^[\t\r\n]/.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  return csvOf(COLUMNS, items);
 }

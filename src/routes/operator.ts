@@ -4,8 +4,10 @@
 import type { Hono } from 'hono';
 import type { Answer } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
+import { callsCsv } from '../metering/list-calls.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { listArchive, verifyPage } from '../operator/archive.ts';
+import { readOrganizationCalls } from '../operator/calls.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../operator/corrections.ts';
@@ -14,7 +16,7 @@ import { listDatabases } from '../operator/databases.ts';
 import { listEvents } from '../operator/events.ts';
 import { exportHistory } from '../operator/export.ts';
 import { readHealth } from '../operator/health.ts';
-import { createKey, listKeys, revokeKey, updateKey } from '../operator/keys.ts';
+import { createKey, listKeys, readKey, revokeKey, rotateKey, updateKey } from '../operator/keys.ts';
 import { readOrganizationEvents } from '../operator/organization-events.ts';
 import {
   createOrganization,
@@ -97,6 +99,8 @@ export function mountOperator(app: Hono<AppEnv>): void {
 
   change(app, operations.createKey, (request, { params, body }) => createKey(request, params.org, body));
   mountList(app, operations.listKeys, (c, page, { params }) => listKeys(c.env, params.org, page));
+  mount(app, operations.readKey, (c, { params }) => readKey(c.env, params.org, params.keyId));
+  change(app, operations.rotateKey, (request, { params, body }) => rotateKey(request, params.org, params.keyId, body));
   change(app, operations.updateKey, (request, { params, body }) => updateKey(request, params.org, params.keyId, body));
   change(app, operations.revokeKey, (request, { params }) => revokeKey(request, params.org, params.keyId));
 
@@ -124,6 +128,12 @@ export function mountOperator(app: Hono<AppEnv>): void {
   );
   change(app, operations.eraseCustomer, (request, { params }) => eraseCustomer(request, params.org, params.customerId));
 
+  mountCsvList(
+    app,
+    operations.listOrganizationCalls,
+    (c, page, { params, query }) => readOrganizationCalls(c.env, params.org, query, page),
+    callsCsv,
+  );
   mountList(app, operations.readOrganizationEvents, (c, page, { params, query }) =>
     readOrganizationEvents(c.env, params.org, query, page),
   );

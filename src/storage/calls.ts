@@ -1,13 +1,14 @@
 /**
  * Calls in D1: the history that the objects no longer hold, which follows the calls by a second or so.
  */
-import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
+import { CALLS_SEARCHED_MAX } from '../contract/call-list.ts';
 import type { Call, CallStatus } from '../domain/call.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import type { ProvisionalSource } from '../domain/usage.ts';
 import type { Env } from '../env.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
-import { database, nanoText } from './database.ts';
+import { type Database, database, nanoText } from './database.ts';
 import { calls } from './schema/index.ts';
 
 export async function findOldCall(env: Env, organizationId: string, callId: string): Promise<Call | null> {
@@ -34,86 +35,156 @@ export async function findOldCalls(env: Env, organizationId: string, callIds: re
 }
 
 export interface CallFilter {
+  /** Begun from, inclusive, and to, exclusive. */
+  fromMs?: number | undefined;
+  toMs?: number | undefined;
   customerId?: string | undefined;
+  customerUserId?: string | undefined;
+  feature?: string | undefined;
+  /** As reported, or the key of its price. */
+  model?: string | undefined;
+  tag?: string | undefined;
   status?: CallStatus | undefined;
+  errorCode?: string | undefined;
+  /** Whether the cost is known; calls that have not ended are neither. */
+  priced?: boolean | undefined;
+  costAboveNanoUsd?: NanoUsd | undefined;
   /** Only calls with provisional usage of this kind. */
   usageSource?: ProvisionalSource | undefined;
 }
 
+/** The newest first, or the highest known cost first. */
+export type CallSort = 'startedAt' | 'cost';
+
 export interface CallRow {
   callId: string;
   customerId: string;
+  customerUserId: string | null;
   feature: string | null;
-  status: string;
+  tags: string[] | null;
+  status: CallStatus;
   startedAtMs: number;
   finishedAtMs: number | null;
   providerUsed: string | null;
   modelUsed: string | null;
+  modelKey: string | null;
   inputTokens: number | null;
+  cachedInputTokens: number | null;
   responseTokens: number | null;
   costNanoUsd: NanoUsd | null;
   /** `null` where the usage is reported, and before the end. */
   usageSource: ProvisionalSource | null;
+  errorCode: string | null;
   /** Since when it counts no longer; `null` where it was not reversed. */
   reversedAtMs: number | null;
+}
+
+export interface FoundCalls extends Page<CallRow> {
+  /** Since when the calls began that were searched; `null` where all were. */
+  searchedFromMs: number | null;
 }
 
 const COLUMNS = {
   callId: calls.callId,
   customerId: calls.customerId,
+  customerUserId: calls.customerUserId,
   feature: calls.feature,
-  status: calls.status,
+  tags: calls.tags,
+  status: sql<CallStatus>`${calls.status}`,
   startedAtMs: calls.startedAtMs,
   finishedAtMs: calls.finishedAtMs,
   providerUsed: calls.providerUsed,
   modelUsed: calls.modelUsed,
+  modelKey: calls.modelKey,
   inputTokens: calls.inputTokens,
+  cachedInputTokens: calls.cachedInputTokens,
   responseTokens: calls.responseTokens,
   costNanoUsd: nanoText(calls.costNanoUsd),
   usageSource: sql<ProvisionalSource | null>`${calls.usageSource}`,
+  errorCode: calls.errorCode,
   reversedAtMs: calls.reversedAtMs,
 };
 
-/** Of calls in a certain state, only this many of the newest are searched, because no index has the state. */
-const SEARCHED_MAX = 10_000;
-
-/** Calls, newest first. */
+/**
+ * Calls of an organization. An index has the time and the customer; where anything else narrows or orders them, only the
+ * newest of the period are searched.
+ */
 export async function listCalls(
   env: Env,
   organizationId: string,
   filter: CallFilter,
   { after, limit }: PageRequest,
-): Promise<Page<CallRow>> {
-  const rows = await (await database(env, organizationId))
+  sort: CallSort = 'startedAt',
+): Promise<FoundCalls> {
+  const db = await database(env, organizationId);
+  const indexed = indexedBy(organizationId, filter);
+  const searched = searchedBy(filter, sort);
+  const searchedFromMs = searched.length === 0 ? null : await searchedFrom(db, indexed);
+  const rows = await db
     .select(COLUMNS)
     .from(calls)
     .where(
       and(
-        eq(calls.organizationId, organizationId),
-        filter.customerId === undefined ? undefined : eq(calls.customerId, filter.customerId),
-        filter.status === undefined ? undefined : eq(calls.status, filter.status),
-        filter.usageSource === undefined ? undefined : eq(calls.usageSource, filter.usageSource),
-        filter.status === undefined && filter.usageSource === undefined
-          ? undefined
-          : sql`${calls.startedAtMs} >= ${searchedSince(organizationId, filter)}`,
-        placeBefore(after),
+        ...indexed,
+        ...searched,
+        searchedFromMs === null ? undefined : gte(calls.startedAtMs, searchedFromMs),
+        placeAfter(after, sort),
       ),
     )
-    .orderBy(desc(calls.startedAtMs), desc(calls.callId))
+    .orderBy(desc(sort === 'cost' ? calls.costNanoUsd : calls.startedAtMs), desc(calls.callId))
     .limit(limit + 1);
-  return pageOf(rows, limit, ({ startedAtMs, callId }) => `${startedAtMs} ${callId}`);
+  const placeOf = ({ startedAtMs, costNanoUsd, callId }: CallRow) =>
+    `${sort === 'cost' ? costNanoUsd : startedAtMs} ${callId}`;
+  return { ...pageOf(rows, limit, placeOf), searchedFromMs };
 }
 
-/** When the oldest of the calls began that are searched for a state. */
-function searchedSince(organizationId: string, { customerId }: CallFilter): SQL {
-  const ofCustomer = customerId === undefined ? sql`` : sql`AND newest.customer_id = ${customerId}`;
-  return sql`COALESCE((SELECT newest.started_at_ms FROM calls newest WHERE newest.organization_id = ${organizationId} ${ofCustomer}
-    ORDER BY newest.started_at_ms DESC LIMIT 1 OFFSET ${SEARCHED_MAX}), 0)`;
+function indexedBy(organizationId: string, { fromMs, toMs, customerId }: CallFilter): SQL[] {
+  return [
+    eq(calls.organizationId, organizationId),
+    ...given(customerId, (value) => eq(calls.customerId, value)),
+    ...given(fromMs, (value) => gte(calls.startedAtMs, value)),
+    ...given(toMs, (value) => lt(calls.startedAtMs, value)),
+  ];
 }
 
-function placeBefore(after: string | null): SQL | undefined {
-  const [, startedAtMs, callId] = /^(\d+) (.+)$/.exec(after ?? '') ?? [];
-  return startedAtMs === undefined
-    ? undefined
-    : sql`(${calls.startedAtMs}, ${calls.callId}) < (${Number(startedAtMs)}, ${callId})`;
+function searchedBy(filter: CallFilter, sort: CallSort): SQL[] {
+  const { customerUserId, feature, model, tag, status, errorCode, priced, costAboveNanoUsd, usageSource } = filter;
+  const isKnown = sql`${calls.costNanoUsd} IS NOT NULL`;
+  return [
+    ...given(customerUserId, (value) => eq(calls.customerUserId, value)),
+    ...given(feature, (value) => eq(calls.feature, value)),
+    ...given(model, (value) => sql`(${calls.modelUsed} = ${value} OR ${calls.modelKey} = ${value})`),
+    ...given(tag, (value) => sql`EXISTS (SELECT 1 FROM json_each(${calls.tags}) one WHERE one.value = ${value})`),
+    ...given(status, (value) => eq(calls.status, value)),
+    ...given(errorCode, (value) => eq(calls.errorCode, value)),
+    ...given(usageSource, (value) => eq(calls.usageSource, value)),
+    ...given(priced, (value) =>
+      value ? isKnown : sql`(${calls.costNanoUsd} IS NULL AND ${calls.status} IN ('COMPLETED', 'FAILED'))`,
+    ),
+    ...given(costAboveNanoUsd, (value) => sql`${calls.costNanoUsd} > CAST(${value.toString()} AS INTEGER)`),
+    ...(sort === 'cost' ? [isKnown] : []),
+  ];
+}
+
+function given<Value>(value: Value | undefined, condition: (value: Value) => SQL): SQL[] {
+  return value === undefined ? [] : [condition(value)];
+}
+
+/** When the oldest of the newest calls began that a search looks at; `null` where there are no more than those. */
+async function searchedFrom(db: Database, indexed: readonly SQL[]): Promise<number | null> {
+  const [oldest] = await db
+    .select({ startedAtMs: calls.startedAtMs })
+    .from(calls)
+    .where(and(...indexed))
+    .orderBy(desc(calls.startedAtMs))
+    .limit(1)
+    .offset(CALLS_SEARCHED_MAX - 1);
+  return oldest?.startedAtMs ?? null;
+}
+
+function placeAfter(after: string | null, sort: CallSort): SQL | undefined {
+  const [, place, callId] = /^(\d+) (.+)$/.exec(after ?? '') ?? [];
+  if (place === undefined) return undefined;
+  const column = sort === 'cost' ? calls.costNanoUsd : calls.startedAtMs;
+  return sql`(${column}, ${calls.callId}) < (CAST(${place} AS INTEGER), ${callId})`;
 }

@@ -1,7 +1,7 @@
 /**
  * API keys and what comes with them: one D1 read gives the key's permissions and its organization's configuration.
  */
-import { and, desc, eq, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import { type OwnPrice, type OwnPrices, ratesOf } from '../catalog/prices.ts';
 import type { Retention } from '../contract/operator.ts';
 import { type KeyPrefix, LEGACY_PERMISSIONS, type LegacyGrant, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
@@ -9,6 +9,8 @@ import type { ClientScope } from '../contract/sessions.ts';
 import type { Alerts, PlanVersion } from '../domain/plan.ts';
 import { DEFAULT_SAMPLING_POLICY } from '../domain/sampling.ts';
 import type { Env } from '../env.ts';
+import { log } from '../platform/log.ts';
+import { HOUR_MS } from '../platform/time.ts';
 import { ConfigCache } from './config-cache.ts';
 import { configDatabase } from './database.ts';
 import { PRICES_MAX } from './prices.ts';
@@ -63,6 +65,8 @@ export interface Credential {
   keyId: string;
   permissions: ReadonlySet<Scope | LegacyGrant>;
   organization: OrganizationConfig;
+  /** The key works before this instant; `null` is for good. */
+  expiresAtMs: number | null;
   /** Present where a session token was sent instead of the key: whose session it is. */
   session?: Session;
 }
@@ -78,30 +82,43 @@ export interface Session {
   models?: readonly string[] | undefined;
 }
 
+/** That a key is used is recorded when it is read, and when that was so long ago. */
+const USE_RECORDED_MS = HOUR_MS;
 /** Keys that one isolate remembers. */
 const CREDENTIALS_MAX = 10_000;
 
 const cache = new ConfigCache<Credential>(CREDENTIALS_MAX);
 
-/** The credential of a key, by the SHA-256 of its value; `null` for an unknown or revoked one. */
-export function findCredential(
+/** The credential of a key, by the SHA-256 of its value; `null` for an unknown, revoked or expired one. */
+export async function findCredential(
   env: Env,
   keyHash: string,
   defer: (work: Promise<unknown>) => void,
 ): Promise<Credential | null> {
-  return cache.get(keyHash, env.CONFIG_TTL_MS, () => loadCredential(env, eq(apiKeys.keyHash, keyHash)), defer);
+  const load = () => loadCredential(env, eq(apiKeys.keyHash, keyHash), defer);
+  return unlessExpired(await cache.get(keyHash, env.CONFIG_TTL_MS, load, defer));
 }
 
-/** The credential of the key that a session was issued for; `null` for a revoked one. */
-export function findCredentialById(
+/** The credential of the key that a session was issued for; `null` for a revoked or expired one. */
+export async function findCredentialById(
   env: Env,
   keyId: string,
   defer: (work: Promise<unknown>) => void,
 ): Promise<Credential | null> {
-  return cache.get(`id ${keyId}`, env.CONFIG_TTL_MS, () => loadCredential(env, eq(apiKeys.keyId, keyId)), defer);
+  const load = () => loadCredential(env, eq(apiKeys.keyId, keyId), defer);
+  return unlessExpired(await cache.get(`id ${keyId}`, env.CONFIG_TTL_MS, load, defer));
 }
 
-async function loadCredential(env: Env, isKey: SQL): Promise<Credential | null> {
+/** One that is remembered ends at its instant all the same. */
+function unlessExpired(credential: Credential | null): Credential | null {
+  return credential?.expiresAtMs != null && credential.expiresAtMs <= Date.now() ? null : credential;
+}
+
+async function loadCredential(
+  env: Env,
+  isKey: SQL,
+  defer: (work: Promise<unknown>) => void,
+): Promise<Credential | null> {
   const [row] = await configDatabase(env)
     .select({ key: apiKeys, organization: organizations, plan: planVersions })
     .from(apiKeys)
@@ -110,11 +127,26 @@ async function loadCredential(env: Env, isKey: SQL): Promise<Credential | null> 
     .where(and(isKey, isNull(apiKeys.revokedAtMs)));
   if (!row) return null;
   const { key, organization, plan } = row;
+  const nowMs = Date.now();
+  if (nowMs - (key.lastUsedAtMs ?? 0) >= USE_RECORDED_MS) defer(recordUse(env, key.keyId, nowMs));
   return {
     keyId: key.keyId,
     permissions: new Set(key.scopes ?? historicalPermissions(key.prefix as KeyPrefix)),
+    expiresAtMs: key.expiresAtMs,
     organization: await configOf(env, organization, plan),
   };
+}
+
+/** Best effort. Of isolates that find the same hour over, one writes. */
+async function recordUse(env: Env, keyId: string, nowMs: number): Promise<void> {
+  try {
+    await configDatabase(env)
+      .update(apiKeys)
+      .set({ lastUsedAtMs: nowMs })
+      .where(and(eq(apiKeys.keyId, keyId), lt(sql`COALESCE(${apiKeys.lastUsedAtMs}, 0)`, nowMs - USE_RECORDED_MS / 2)));
+  } catch (error) {
+    log('warn', 'key_use_not_recorded', { keyId }, error);
+  }
 }
 
 /** The configuration of an organization, for work that goes on without a request; `null` where there is none. */

@@ -1,7 +1,7 @@
 /**
  * API keys in D1, as operators list and change them. How requests find their key is in `credentials.ts`.
  */
-import { and, asc, eq, gt } from 'drizzle-orm';
+import { and, desc, eq, sql } from 'drizzle-orm';
 import type { Env } from '../env.ts';
 import { configDatabase, type Statement } from './database.ts';
 import { apiKeys } from './schema/index.ts';
@@ -13,13 +13,18 @@ export async function findKey(env: Env, organizationId: string, keyId: string): 
   return row ?? null;
 }
 
-/** Keys by id; one more than asked for tells whether there are more. */
+/** Keys, the newest first, after the one with that id; one more than asked for tells whether there are more. */
 export function findKeys(env: Env, organizationId: string, after: string | null, limit: number): Promise<KeyRow[]> {
+  const { createdAtMs, keyId } = apiKeys;
+  const isAfter =
+    after === null
+      ? undefined
+      : sql`(${createdAtMs}, ${keyId}) < (SELECT last.created_at_ms, last.key_id FROM api_keys last WHERE last.key_id = ${after})`;
   return configDatabase(env)
     .select()
     .from(apiKeys)
-    .where(and(eq(apiKeys.organizationId, organizationId), after === null ? undefined : gt(apiKeys.keyId, after)))
-    .orderBy(asc(apiKeys.keyId))
+    .where(and(eq(apiKeys.organizationId, organizationId), isAfter))
+    .orderBy(desc(createdAtMs), desc(keyId))
     .limit(limit + 1);
 }
 
@@ -30,7 +35,7 @@ export function insertKey(env: Env, row: KeyRow): Statement {
 export function updateKeyRow(
   env: Env,
   { organizationId, keyId }: KeyRow,
-  change: Partial<Pick<KeyRow, 'name' | 'scopes' | 'revokedAtMs'>>,
+  change: Partial<Pick<KeyRow, 'name' | 'scopes' | 'expiresAtMs' | 'revokedAtMs'>>,
 ): Statement {
   return configDatabase(env).update(apiKeys).set(change).where(isKey(organizationId, keyId));
 }

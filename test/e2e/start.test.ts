@@ -2,6 +2,8 @@
  * `npm start` as a new user runs it.
  */
 import { exec, spawn } from 'node:child_process';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -128,12 +130,48 @@ describe.concurrent('while a server runs', () => {
 
   test('a used port and an invalid one are reported in one line', async () => {
     await Promise.all([
-      expect(startLocal(state)).rejects.toThrow(`port ${state.port} is in use`),
+      newState().then((own) =>
+        expect(startLocal({ ...own, port: state.port })).rejects.toThrow(`port ${state.port} is in use`),
+      ),
       expect(startLocal({ ...state, port: 0.5 })).rejects.toThrow('PORT must be a port number'),
       newState().then((own) =>
         expect(startLocal({ ...own, vendorPort: state.port })).rejects.toThrow('choose another with VENDOR_PORT'),
       ),
     ]);
+  });
+
+  test('a second server on the same state is refused by process and port, also with --fresh, and the first goes on', async () => {
+    const second = { ...state, port: await freePort(0), vendorPort: await freePort(0) };
+    const { pid } = JSON.parse(await readFile(join(state.stateDir, 'server.json'), 'utf8'));
+    const refused = `the server on port ${state.port} (process ${pid}) uses the state`;
+    await server.demo.send('provisionCustomer', { body: { customerId: 'stays' } });
+    await expect(startLocal(second)).rejects.toThrow(refused);
+    await expect(startLocal(second, ['--fresh'])).rejects.toThrow(refused);
+    const { data } = await server.demo.send('provisionCustomer', { body: { customerId: 'stays' } });
+    expect(data.newCustomer).toBe(false);
+  });
+
+  test('a STATE_DIR that cannot be written is an error at once', async () => {
+    const folder = join(state.stateDir, 'server.json', 'below-a-file');
+    const refused = `the state cannot be kept in ${folder} (ENOTDIR); choose another folder with STATE_DIR=...`;
+    await expect(startLocal({ ...(await newState()), stateDir: folder })).rejects.toThrow(refused);
+  });
+
+  test('an option that npm took for itself is noticed', async () => {
+    const own = await newState();
+    const started = promisify(exec)('npm start --demo-history', {
+      cwd: PROJECT_DIR,
+      env: { ...process.env, ...environmentOf(own) },
+    });
+    await expect(started).rejects.toThrow('npm took --demo-history for itself; write npm start -- --demo-history');
+  });
+
+  test('new secrets beside an old state are said', async () => {
+    const own = await newState({});
+    await mkdir(join(own.stateDir, 'v3'));
+    const again = await startLocal(own);
+    await again.stop();
+    expect(again.output()).toMatch(/New secrets were made: OPERATOR_TOKEN.*\. The state in .* is of an earlier start/);
   });
 
   test('--help lists the options', async () => {

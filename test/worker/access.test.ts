@@ -3,7 +3,7 @@
  * the tables of operations. A credential that may not is refused alike whatever the body, and changes nothing; one that
  * may never meets a failure.
  */
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { type GatewayOperation, gatewayOperations } from '../../src/contract/gateway/operations.ts';
 import { type Operation, operations, type Security } from '../../src/contract/operations.ts';
@@ -40,7 +40,16 @@ const HISTORICAL: Record<string, readonly string[]> = {
   'ek-': ['embeds:read'],
 };
 const CREDENTIALS = [
-  ...['none', 'another scheme', 'malformed', 'unknown', 'revoked', 'the operator token', 'a wrong operator token'],
+  ...[
+    'none',
+    'another scheme',
+    'malformed',
+    'unknown',
+    'revoked',
+    'expired',
+    'the operator token',
+    'a wrong operator token',
+  ],
   ...SCOPES.map((scope) => `scope ${scope}`),
   ...KEY_PREFIXES.map((prefix) => `prefix ${prefix}`),
   ...[
@@ -48,10 +57,14 @@ const CREDENTIALS = [
     'session for the gateway',
     'session for compression',
     'session of a revoked key',
+    'session of an expired key',
     'a forged session',
     'embed token',
   ],
 ];
+
+/** When the key ends that has expired in the tests. */
+const SOON_MS = 1_000;
 
 async function createKey(body: object): Promise<{ key: string; keyId: string }> {
   return (await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'k', ...body } }))
@@ -89,7 +102,26 @@ beforeAll(async () => {
   hold('session of a revoked key', await session(gone.key), 'nobody');
   hold('revoked', gone.key, 'nobody');
   await operator.send('revokeKey', { params: { ...params, keyId: gone.keyId } });
+  const over = await createKey({});
+  hold('session of an expired key', await session(over.key), 'nobody');
+  hold('expired', over.key, 'nobody');
+  const expiresAt = new Date(Date.now() + SOON_MS).toISOString();
+  await operator.send('updateKey', { params: { ...params, keyId: over.keyId }, body: { expiresAt } });
+  await scheduler.wait(SOON_MS);
+  await useEach(params.org);
 });
+
+/** Uses each key once: that a key was used is recorded then, and not again within the hour. */
+async function useEach(organizationId: string): Promise<void> {
+  const [first] = entries;
+  if (!first) throw new Error('there are operations');
+  await Promise.all([...holders.values()].map((holder) => request(first, holder, undefined)));
+  const live = [...holders.values()].filter(({ may }) => Array.isArray(may)).length;
+  const used = bindings.DB.prepare('SELECT COUNT(last_used_at_ms) AS used FROM api_keys WHERE organization_id = ?');
+  await vi.waitUntil(async () => ((await used.bind(organizationId).first<{ used: number }>())?.used ?? 0) >= live, {
+    timeout: 20_000,
+  });
+}
 
 /** What the contract says of the operation and the credential: allowed, or the status of the refusal. */
 function expectedOf(security: Security, { may, client }: Holder): 'allowed' | 401 | 403 {
@@ -166,7 +198,7 @@ function refusedBodies(entry: Entry, name: string): ReturnType<typeof bodiesOf> 
   return index === -1 ? bodies : bodies.filter((_, at) => index % bodies.length === at % keys.length);
 }
 
-/** Every row of D1, without the clock of the last use. */
+/** Every row of D1. */
 async function databaseText(): Promise<string> {
   const { results } = await bindings.DB.prepare(
     `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_%' ESCAPE '\\' AND name NOT LIKE 'sqlite_%'`,

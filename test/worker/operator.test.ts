@@ -173,6 +173,69 @@ describe('keys', () => {
     ).toBe('customers:write');
   });
 
+  test('are listed newest first, page by page', async () => {
+    const own = { org: (await createTenant(operator)).organizationId };
+    const names = ['first', 'second', 'third'];
+    for (const name of names) await operator.send('createKey', { params: own, body: { name } });
+    const found: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const query: Record<string, string> = { limit: '2', ...(cursor !== null && { cursor }) };
+      const { data } = await operator.send('listKeys', { params: own, query });
+      found.push(...data.items.map(({ name }) => name));
+      cursor = data.nextCursor;
+    } while (cursor !== null);
+    expect(found.slice(0, names.length)).toEqual(names.toReversed());
+    expect(new Set(found).size).toBe(found.length);
+  });
+
+  test('end at their instant, which may be moved and removed, and not be in the past', async () => {
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+    const { data } = await operator.send('createKey', { params, body: { name: 'for an hour', expiresAt } });
+    expect(data.expiresAt).toBe(expiresAt);
+    const { keyId } = data;
+    const read = async () => (await operator.send('readKey', { params: { ...params, keyId } })).data.expiresAt;
+    expect(await read()).toBe(expiresAt);
+    const past = { expiresAt: '2026-01-01T00:00:00.000Z' };
+    const refused = await operator.send('updateKey', { params: { ...params, keyId }, body: past });
+    expect(refused.refusal.message).toBe('expiresAt: must be in the future; revoke the key to end it now');
+    expect((await operator.send('createKey', { params, body: { name: 'x', ...past } })).refusal.code).toBe(
+      'BAD_REQUEST',
+    );
+    await operator.send('updateKey', { params: { ...params, keyId }, body: { expiresAt: null } });
+    expect(await read()).toBeNull();
+  });
+
+  test('a rotated key works beside the new one until the overlap is over', async () => {
+    const scopes = ['usage:read', 'usage:write'];
+    const old = (await operator.send('createKey', { params, body: { name: 'backend', scopes } })).data;
+    const rotate = (body: object) => operator.send('rotateKey', { params: { ...params, keyId: old.keyId }, body });
+    const { data } = await rotate({ overlapHours: 0.0006 });
+    expect(data).toMatchObject({ prefix: 'utk-', scopes, previous: { keyId: old.keyId } });
+    const statusOf = async (key: string) =>
+      (await tenant.api.with(key).send('beginCall', { body: { customerId: 'rotation' } })).status;
+    expect(await statusOf(data.key)).toBe(200);
+    await scheduler.wait(Date.parse(data.previous.expiresAt) - Date.now() + 1);
+    expect([await statusOf(old.key), await statusOf(data.key)]).toEqual([401, 200]);
+    expect((await rotate({})).refusal.message).toBe('the key has expired');
+    expect((await rotate({ overlapHours: 1_000 })).refusal.message).toContain('overlapHours');
+    const { items } = (await operator.send('listKeys', { params })).data;
+    expect(items.find(({ keyId }) => keyId === data.keyId)).toMatchObject({ name: 'backend', expiresAt: null });
+  });
+
+  test('say when they were used last, with no write for each call', async () => {
+    const { key, keyId } = (await operator.send('createKey', { params, body: { name: 'used' } })).data;
+    const lastUsed = async () => (await operator.send('readKey', { params: { ...params, keyId } })).data.lastUsedAt;
+    expect(await lastUsed()).toBeNull();
+    const call = () => tenant.api.with(key).send('beginCall', { body: { customerId: 'used' } });
+    await call();
+    await expect.poll(lastUsed).not.toBeNull();
+    const first = await lastUsed();
+    await scheduler.wait(bindings.CONFIG_TTL_MS + 1);
+    for (let calls = 0; calls < 5; calls += 1) await call();
+    expect(await lastUsed()).toBe(first);
+  });
+
   test('of another organization cannot be changed', async () => {
     const other = await createTenant(operator);
     const { keyId } = (await operator.send('createKey', { params, body: { name: 'mine' } })).data;

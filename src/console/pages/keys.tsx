@@ -5,12 +5,19 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { z } from 'zod';
 import { operations } from '../../contract/operations.ts';
-import { type CreatedKey, CreateKeyRequest, type Key, UpdateKeyRequest } from '../../contract/operator.ts';
+import {
+  type CreatedKey,
+  CreateKeyRequest,
+  type Key,
+  RotateKeyRequest,
+  UpdateKeyRequest,
+} from '../../contract/operator.ts';
 import { EMBED_SCOPE, SCOPES, SERVER_SCOPES } from '../../contract/scopes.ts';
-import { createKey, listKeys, revokeKey, updateKey } from '../../operator/keys.ts';
+import { createKey, listKeys, readKey, revokeKey, rotateKey, updateKey } from '../../operator/keys.ts';
 import { pageRequest } from '../../platform/page.ts';
+import { DAY_MS } from '../../platform/time.ts';
 import { CheckGroup, Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
-import { Badge, Card, Code, Empty, Notice, Time } from '../../ui/parts.tsx';
+import { Badge, Card, Code, Empty, Nothing, Notice, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
@@ -18,9 +25,6 @@ import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, operatorRequest, text, texts, wrong } from '../submitted.ts';
 
 const PAGE_SIZE = 50;
-/** The form value of a row: the key and the page of the list that has it. */
-const SCAN_SIZE = 200;
-const SCAN_PAGES_MAX = 50;
 
 const PREFIXES = [
   ['utk-', 'utk-: scopes as chosen below'],
@@ -86,7 +90,12 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
     const { fields } = c.get('submitted');
     const prefix = text(fields, 'prefix');
     // The scopes of the form are those of a key of our own; the other prefixes say what they may.
-    const body = { name: text(fields, 'name'), prefix, ...(prefix === 'utk-' && { scopes: texts(fields, 'scopes') }) };
+    const expiresAt = endOf(text(fields, 'expiresAt'));
+    const body = {
+      ...{ name: text(fields, 'name'), prefix },
+      ...(prefix === 'utk-' && { scopes: texts(fields, 'scopes') }),
+      ...(expiresAt !== null && { expiresAt }),
+    };
     const checked = check(CreateKeyRequest, body);
     if (!checked.ok) return newPage(c, wrong(c, checked.details));
     const request = await operatorRequest(c, operations.createKey, {
@@ -100,7 +109,8 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/keys/:keyId', async (c) => {
     const key = await findKey(c);
     if (!key) return refused(c, { code: 'NOT_FOUND', message: 'no such key' });
-    return keyPage(c, key, { values: { name: key.name, scopes: key.scopes ?? [] }, details: [] });
+    const values = { name: key.name, scopes: key.scopes ?? [], expiresAt: lastDayOf(key) };
+    return keyPage(c, key, { values, details: [] });
   });
 
   app.post('/organizations/:org/keys/:keyId', async (c) => {
@@ -110,7 +120,12 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
     const { fields } = c.get('submitted');
     const scopes = texts(fields, 'scopes');
     // A legacy key without a choice keeps what its prefix allows.
-    const body = { name: text(fields, 'name'), ...((key.scopes !== null || scopes.length > 0) && { scopes }) };
+    const lastDay = text(fields, 'expiresAt');
+    const body = {
+      name: text(fields, 'name'),
+      ...((key.scopes !== null || scopes.length > 0) && { scopes }),
+      ...(lastDay !== lastDayOf(key) && { expiresAt: endOf(lastDay) }),
+    };
     const checked = check(UpdateKeyRequest, body);
     if (!checked.ok) return keyPage(c, key, wrong(c, checked.details));
     const request = await operatorRequest(c, operations.updateKey, {
@@ -120,6 +135,19 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
     const answer = await updateKey(request, organizationId, key.keyId, checked.value);
     if (!answer.ok) return keyPage(c, key, wrong(c, detailsOf(answer.refusal)));
     return c.redirect(`${organizationPath(organizationId, 'keys')}?done=key`, 303);
+  });
+
+  app.post('/organizations/:org/keys/:keyId/rotate', async (c) => {
+    const { organizationId } = c.get('organization');
+    const keyId = c.req.param('keyId');
+    const checked = check(RotateKeyRequest, { overlapHours: Number(text(c.get('submitted').fields, 'overlapHours')) });
+    if (!checked.ok) return refused(c, { code: 'BAD_REQUEST', message: 'overlapHours must be a number of hours' });
+    const request = await operatorRequest(c, operations.rotateKey, {
+      params: { org: organizationId, keyId },
+      body: checked.value,
+    });
+    const answer = await rotateKey(request, organizationId, keyId, checked.value);
+    return answer.ok ? createdPage(c, answer.data) : refused(c, answer.refusal);
   });
 
   app.post('/organizations/:org/keys/:keyId/revoke', async (c) => {
@@ -132,19 +160,33 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** The key of the path, out of the list: the use cases have no reading of a single one. */
+/** The key of the path. */
 async function findKey(c: ConsoleContext): Promise<Key | null> {
-  const keyId = c.req.param('keyId');
-  let after: string | null = null;
-  for (let pages = 0; pages < SCAN_PAGES_MAX; pages += 1) {
-    const answer = await listKeys(c.env, c.get('organization').organizationId, { limit: SCAN_SIZE, after });
-    const found = answer.ok ? answer.data.items.find((key) => key.keyId === keyId) : undefined;
-    if (found) return found;
-    if (!answer.ok || answer.data.nextCursor === null) return null;
-    after = answer.data.items.at(-1)?.keyId ?? null;
-  }
-  return null;
+  const answer = await readKey(c.env, c.get('organization').organizationId, c.req.param('keyId') ?? '');
+  return answer.ok ? answer.data : null;
 }
+
+/** The end of a day, as the form has it, or none: a key works through that day. What is no day is refused by the check. */
+function endOf(day: string): string | null {
+  const startMs = Date.parse(`${day}T00:00:00Z`);
+  return day === '' ? null : Number.isNaN(startMs) ? day : new Date(startMs + DAY_MS).toISOString();
+}
+
+/** The last day of a key, for the form. */
+function lastDayOf({ expiresAt }: Key): string {
+  return expiresAt === null ? '' : new Date(Date.parse(expiresAt) - 1).toISOString().slice(0, 'yyyy-mm-dd'.length);
+}
+
+const State: FC<{ item: Key; nowMs: number }> = ({ item: { revokedAt, expiresAt }, nowMs }) => {
+  if (revokedAt !== null) return <Badge tone="bad">revoked</Badge>;
+  if (expiresAt === null) return <Badge tone="good">works</Badge>;
+  if (Date.parse(expiresAt) <= nowMs) return <Badge tone="bad">expired</Badge>;
+  return (
+    <span>
+      <Badge tone="good">works</Badge> <span class="quiet">until</span> <Time at={expiresAt} nowMs={nowMs} brief />
+    </span>
+  );
+};
 
 const Scopes: FC<{ item: Key }> = ({ item: { scopes, prefix } }) =>
   scopes === null ? (
@@ -168,11 +210,32 @@ const Keys: FC<{ path: string; items: Key[]; nowMs: number }> = ({ path, items, 
       { title: 'Key', cell: ({ prefix, hint }) => <Code>{`${prefix}…${hint}`}</Code> },
       {
         title: 'State',
-        cell: ({ revokedAt }) => <Badge tone={revokedAt ? 'bad' : 'good'}>{revokedAt ? 'revoked' : 'works'}</Badge>,
+        cell: (item) => <State item={item} nowMs={nowMs} />,
       },
       { title: 'Scopes', cell: (item) => <Scopes item={item} /> },
+      {
+        title: 'Last used',
+        cell: ({ lastUsedAt }) => (lastUsedAt === null ? <Nothing /> : <Time at={lastUsedAt} nowMs={nowMs} brief />),
+      },
       { title: 'Made', cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
     ]}
+  />
+);
+
+const OVERLAPS = [
+  ['24', 'a day'],
+  ['1', 'an hour'],
+  ['168', 'a week'],
+  ['720', '30 days'],
+] as const;
+
+const LastDay: FC<{ state: FormState }> = ({ state }) => (
+  <TextField
+    name="expiresAt"
+    label="Last day"
+    type="date"
+    state={state}
+    hint="The key works through this day, in UTC. Empty: for good."
   />
 );
 
@@ -200,6 +263,7 @@ function newPage(c: ConsoleContext, state: FormState) {
           hint="For a utk- key. Grant only what it needs."
           options={SCOPE_OPTIONS.filter(([scope]) => scope !== EMBED_SCOPE)}
         />
+        <LastDay state={state} />
         <div class="submit">
           <button type="submit" class="primary">
             Create key
@@ -258,8 +322,24 @@ function keyPage(c: ConsoleContext, key: Key, state: FormState) {
       </Notice>
     ) : (
       <div class="grid">
-        <Card title="Name and scopes">
+        <Card title="Name, scopes, end">
           <KeyForm own={own} item={key} state={state} secrets={secretsOf(c)} />
+        </Card>
+        <Card
+          title="Rotate"
+          note="Makes a new key with the same name, prefix and scopes. This one works until the overlap is over, so that applications can change over."
+        >
+          <Form action={`${own}/rotate`} secrets={secretsOf(c)} label="Rotate">
+            <Select
+              name="overlapHours"
+              label="This key still works for"
+              state={{ values: {}, details: [] }}
+              options={OVERLAPS}
+            />
+            <div class="submit">
+              <button type="submit">Rotate key</button>
+            </div>
+          </Form>
         </Card>
         <section class="card danger-zone" aria-label="Revocation">
           <h2>Revoke</h2>
@@ -296,6 +376,7 @@ const KeyForm: FC<{ own: string; item: Key; state: FormState; secrets: FormSecre
       }
       options={SCOPE_OPTIONS.filter(([scope]) => (scope === EMBED_SCOPE) === (item.prefix === 'ek-'))}
     />
+    <LastDay state={state} />
     <div class="submit">
       <button type="submit" class="primary">
         Save

@@ -154,6 +154,8 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   makeCall: {
     body: { customerId, feature: 'chat', usage: { modelUsed: MODEL, inputTokens: 1200, responseTokens: 350 } },
   },
+  listCalls: { query: { feature: 'chat', sort: 'cost', limit: '10' } },
+  listOrganizationCalls: { params: org, query: { costAboveUsd: '0.01', limit: '10' } },
   readCall: { params: { callId: '$CALL_ID' } },
   provisionCustomer: { body: { customerId, customerFriendlyName: 'Alice', customerEmail: 'alice@example.com' } },
   readUsage: { params: alice, needs: ['provisionCustomer'] },
@@ -288,6 +290,8 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   deleteVendor: { params: { ...org, provider: 'openai' }, needs: ['setVendor'] },
   createKey: { params: org, body: { name: 'Example', scopes: ['usage:read', 'usage:write'] } },
   listKeys: { params: org },
+  readKey: { params: { ...org, keyId: '$KEY_ID' } },
+  rotateKey: { params: { ...org, keyId: '$KEY_ID' }, body: { overlapHours: 48 } },
   updateKey: { params: { ...org, keyId: '$KEY_ID' }, body: { scopes: ['usage:read'] } },
   revokeKey: { params: { ...org, keyId: '$KEY_ID' } },
   readCustomer: { params: { ...org, ...alice }, needs: ['provisionCustomer'] },

@@ -2,6 +2,7 @@
  * Calls and custom meters: begin, end, make, read, increment.
  */
 import { z } from 'zod';
+import { CallList, CallsQuery } from '../call-list.ts';
 import { BeginCallData, BeginCallRequest, EndCallData, EndCallRequest, ReadCallData } from '../calls.ts';
 import {
   AmendCallRequest,
@@ -16,7 +17,7 @@ import {
 import { CustomMeterData, IncrementMeterRequest } from '../custom-meter.ts';
 import { idempotencyKey } from '../fields.ts';
 import { CallData, CallRequest } from '../unified-call.ts';
-import { apiKey, type Operation, operation } from './operation.ts';
+import { apiKey, type Operation, operation, operator, organizationParam } from './operation.ts';
 
 export const calls = {
   beginCall: operation({
@@ -59,6 +60,29 @@ export const calls = {
     params: z.object({ callId: idempotencyKey.describe('The call') }),
     code: 'CALL_PRICING_RETRIEVED',
     data: ReadCallData,
+  }),
+  listCalls: operation({
+    operationId: 'listCalls',
+    summary: 'List calls with what they used and cost, the newest or the dearest first, as of the last projection',
+    method: 'GET',
+    path: '/calls',
+    security: apiKey('usage:read'),
+    query: CallsQuery,
+    code: 'CALLS_LISTED',
+    data: CallList,
+    csv: true,
+  }),
+  listOrganizationCalls: operation({
+    operationId: 'listOrganizationCalls',
+    summary: "List an organization's calls with what they used and cost",
+    method: 'GET',
+    path: '/operator/organizations/{org}/calls',
+    security: operator,
+    params: organizationParam,
+    query: CallsQuery,
+    code: 'CALLS_LISTED',
+    data: CallList,
+    csv: true,
   }),
   reverseCall: operation({
     operationId: 'reverseCall',

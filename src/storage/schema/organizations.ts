@@ -175,12 +175,16 @@ export const apiKeys = sqliteTable(
     hasChecksum: integer('has_checksum', { mode: 'boolean' }).notNull().default(false),
     createdAtMs: integer('created_at_ms').notNull(),
     revokedAtMs: integer('revoked_at_ms'),
+    /** The key works before this instant; NULL: for good. */
+    expiresAtMs: integer('expires_at_ms'),
+    /** When it was used, an hour or so behind; NULL: not yet. */
+    lastUsedAtMs: integer('last_used_at_ms'),
   },
   (table) => [
     // Every request with a key.
     uniqueIndex('api_keys_by_hash').on(table.keyHash),
     // Lists of an organization's keys.
-    index('api_keys_by_organization').on(table.organizationId, table.keyId),
+    index('api_keys_by_organization').on(table.organizationId, table.createdAtMs, table.keyId),
     // The list of keys that have no checksum (old-keys.ts); it becomes empty.
     index('api_keys_without_checksum').on(table.keyHash).where(WITHOUT_CHECKSUM),
   ],

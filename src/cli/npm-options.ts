@@ -1,0 +1,17 @@
+/**
+ * Options that npm took for itself: `npm start --fresh` gives `--fresh` to npm, which sets a variable and drops it.
+ */
+
+/**
+ * Throws where npm has an option that the command does not have. `options` are the command's flags without dashes;
+ * `command` is how the command is written for npm.
+ */
+export function refuseOptionsOfNpm(
+  command: string,
+  options: readonly string[],
+  { argv = process.argv.slice(2), env = process.env }: { argv?: readonly string[]; env?: NodeJS.ProcessEnv } = {},
+): void {
+  const taken = options.filter((option) => env[`npm_config_${option.replaceAll('-', '_')}`] === 'true');
+  const lost = taken.filter((option) => !argv.includes(`--${option}`)).map((option) => `--${option}`);
+  if (lost.length > 0) throw new Error(`npm took ${lost.join(' ')} for itself; write ${command} -- ${lost.join(' ')}`);
+}

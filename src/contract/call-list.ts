@@ -1,0 +1,81 @@
+/**
+ * The list of an organization's calls, as of the last projection: what each used and cost, and how the list is narrowed.
+ */
+import { z } from 'zod';
+import { CALL_STATUSES } from '../domain/call.ts';
+import { USAGE_SOURCES } from '../domain/usage.ts';
+import { customerId, flag, instant, ListQuery, text, usd } from './fields.ts';
+import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
+
+/** Calls that a search looks at which no index answers, the newest first; and rows of a CSV. */
+export const CALLS_SEARCHED_MAX = 10_000;
+
+const filterText = text(255);
+
+export const CallsQuery = ListQuery.extend({
+  from: instant.optional().describe('Begun at this instant or later'),
+  to: instant.optional().describe('Begun before this instant'),
+  customerId: customerId.optional().describe('Only of this customer'),
+  customerUserId: filterText.optional().describe('Only of this user of a customer'),
+  feature: filterText.optional().describe('Only of this feature'),
+  model: filterText
+    .optional()
+    .describe('Only of this model, as the call reported it or as `provider/model` of its price'),
+  tag: filterText.optional().describe('Only with this tag'),
+  status: z.enum(CALL_STATUSES).optional().describe('Only in this state'),
+  errorCode: filterText.optional().describe('Only failed with this error code'),
+  priced: flag.optional().describe('`true`: only with a known cost; `false`: only ended ones without one'),
+  costAboveUsd: z.coerce.number().pipe(usd).optional().describe('Only with a known cost above this'),
+  usageSource: z
+    .enum(USAGE_SOURCES)
+    .exclude(['reported'])
+    .optional()
+    .describe('Only with provisional usage of this kind'),
+  sort: z
+    .enum(['startedAt', 'cost'])
+    .default('startedAt')
+    .describe('`startedAt`: the newest first; `cost`: the highest cost first'),
+}).refine(endsAfterStart, ENDS_AFTER_START);
+
+export type CallsQuery = z.infer<typeof CallsQuery>;
+
+const tokens = (what: string) => z.number().int().nullable().describe(`${what}; null before the end`);
+
+export const CallListItem = z.object({
+  callId: z.string().describe('The call'),
+  customerId: z.string().describe('The customer'),
+  customerUserId: z.string().nullable().describe("The customer's user"),
+  feature: z.string().nullable().describe('The feature'),
+  tags: z.array(z.string()).describe('The tags'),
+  status: z.enum(CALL_STATUSES).describe('State'),
+  startedAt: instant.describe('When it began'),
+  endedAt: instant.nullable().describe('When it stopped being in progress'),
+  providerUsed: z.string().nullable().describe('The vendor, as reported'),
+  modelUsed: z.string().nullable().describe('The model, as reported'),
+  modelKey: z.string().nullable().describe('The model of the price, as `provider/model`'),
+  inputTokens: tokens('Tokens of the prompt, cached ones included'),
+  cachedInputTokens: tokens('Those of them that came from the cache'),
+  responseTokens: tokens('Tokens of the answer'),
+  costUSD: z.number().nullable().describe('Cost; null where it is not known, and before the end'),
+  costUsdNano: z.string().nullable().describe('Cost, exact, in nano-USD'),
+  usageSource: z
+    .enum(USAGE_SOURCES)
+    .nullable()
+    .describe('Whether the usage is reported, or provisional: partial or estimated; null before the end'),
+  errorCode: z.string().nullable().describe('The code of the error that it failed with'),
+  reversedAt: instant.nullable().describe('Since when it counts no longer; null where it was not reversed'),
+});
+
+export type CallListItem = z.infer<typeof CallListItem>;
+
+export const CallList = z.object({
+  items: z.array(CallListItem).describe('The page'),
+  nextCursor: z.string().nullable().describe('Where the next page begins; null on the last one'),
+  searchedFrom: instant
+    .nullable()
+    .describe(
+      `Where a filter or an order has no index, the newest ${CALLS_SEARCHED_MAX.toLocaleString('en')} calls of the period are searched: since when those began. To go on before it, ask with it as \`to\`. Null where every call of the period is searched`,
+    ),
+});
+
+export type CallList = z.infer<typeof CallList>;

@@ -1,0 +1,89 @@
+/**
+ * Use case: list an organization's calls, as of the last projection, and as CSV.
+ */
+import { CALLS_SEARCHED_MAX, type CallList, type CallListItem, type CallsQuery } from '../contract/call-list.ts';
+import { type Answer, accept } from '../contract/errors.ts';
+import { nanoFromUsd, usdFromNano } from '../domain/money.ts';
+import type { Env } from '../env.ts';
+import { csvOf } from '../platform/csv.ts';
+import type { PageRequest } from '../platform/page.ts';
+import { type CallRow, listCalls } from '../storage/calls.ts';
+
+/** A page of calls; as many as a search looks at where `page` is `null`. */
+export async function readCalls(
+  env: Env,
+  organizationId: string,
+  { from, to, costAboveUsd, sort, ...filter }: Omit<CallsQuery, 'limit' | 'cursor'>,
+  page: PageRequest | null,
+): Promise<Answer<CallList>> {
+  const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
+  const costAboveNanoUsd = costAboveUsd === undefined ? undefined : nanoFromUsd(costAboveUsd);
+  const { items, nextCursor, searchedFromMs } = await listCalls(
+    env,
+    organizationId,
+    { ...filter, fromMs: msOf(from), toMs: msOf(to), costAboveNanoUsd },
+    page ?? { limit: CALLS_SEARCHED_MAX, after: null },
+    sort,
+  );
+  return accept(
+    'CALLS_LISTED',
+    { items: items.map(present), nextCursor, searchedFrom: instantOf(searchedFromMs) },
+    Date.now(),
+  );
+}
+
+/** A line for each call; its columns are the members of an item of the list. */
+export function callsCsv({ items }: Pick<CallList, 'items'>): string {
+  const column = (name: keyof CallListItem) => (item: CallListItem) => {
+    const value = item[name];
+    return Array.isArray(value) ? value.join('; ') : value;
+  };
+  return csvOf(Object.fromEntries(COLUMNS.map((name) => [name, column(name)])), items);
+}
+
+const COLUMNS = [
+  'callId',
+  'customerId',
+  'customerUserId',
+  'feature',
+  'tags',
+  'status',
+  'startedAt',
+  'endedAt',
+  'providerUsed',
+  'modelUsed',
+  'modelKey',
+  'inputTokens',
+  'cachedInputTokens',
+  'responseTokens',
+  'costUSD',
+  'costUsdNano',
+  'usageSource',
+  'errorCode',
+  'reversedAt',
+] as const satisfies readonly (keyof CallListItem)[];
+
+function present({
+  startedAtMs,
+  finishedAtMs,
+  costNanoUsd,
+  tags,
+  usageSource,
+  reversedAtMs,
+  ...row
+}: CallRow): CallListItem {
+  return {
+    ...row,
+    tags: tags ?? [],
+    startedAt: new Date(startedAtMs).toISOString(),
+    endedAt: instantOf(finishedAtMs),
+    costUSD: costNanoUsd === null ? null : usdFromNano(costNanoUsd),
+    costUsdNano: costNanoUsd === null ? null : costNanoUsd.toString(),
+    usageSource: usageSource ?? (row.inputTokens === null ? null : 'reported'),
+    reversedAt: instantOf(reversedAtMs),
+  };
+}
+
+function instantOf(atMs: number | null): string | null {
+  return atMs === null ? null : new Date(atMs).toISOString();
+}

@@ -1,0 +1,51 @@
+/**
+ * What a new deployment still lacks, for the start page, and whether it serves, for monitors. It names what is missing and
+ * nothing of what is there.
+ */
+import type { Env } from '../env.ts';
+import { withTimeout } from '../platform/timeout.ts';
+import { hasConfiguration, hasCustomers } from '../storage/setup.ts';
+
+export interface Setup {
+  /** The configuration can be read: the database answers and has its tables. */
+  serves: boolean;
+  steps: SetupStep[];
+}
+
+export interface SetupStep {
+  name: 'database' | 'operator' | 'secrets' | 'organization' | 'call';
+  done: boolean;
+}
+
+/** Anybody may ask, so the database is asked once in this time. */
+const REMEMBERED_MS = 5_000;
+const TIMEOUT_MS = 3_000;
+const TOKEN_LENGTH_MIN = 32;
+
+let last: { atMs: number; setup: Promise<Setup> } | undefined;
+
+export function readSetup(env: Env, nowMs: number): Promise<Setup> {
+  if (!last || nowMs - last.atMs >= REMEMBERED_MS) last = { atMs: nowMs, setup: findSetup(env) };
+  return last.setup;
+}
+
+async function findSetup(env: Env): Promise<Setup> {
+  const configuration = await orNull(hasConfiguration(env));
+  const called = configuration && (await orNull(hasCustomers(env)));
+  const step = (name: SetupStep['name'], done: boolean) => ({ name, done });
+  return {
+    serves: configuration !== null,
+    steps: [
+      step('database', configuration !== null),
+      step('operator', (env.OPERATOR_TOKEN?.length ?? 0) >= TOKEN_LENGTH_MIN),
+      step('secrets', env.VENDOR_KEY_SECRET !== undefined && env.SESSION_SECRET !== undefined),
+      step('organization', configuration === true),
+      step('call', called === true),
+    ],
+  };
+}
+
+/** `null` where the database fails: away, slow, or without its tables. */
+function orNull(asked: Promise<boolean>): Promise<boolean | null> {
+  return withTimeout(asked, TIMEOUT_MS, 'D1').catch(() => null);
+}

@@ -1,0 +1,58 @@
+/**
+ * What people and monitors ask for first: the start page, `/health`, the icon; one address for each path; and errors that
+ * a browser can show.
+ */
+import type { Hono, MiddlewareHandler } from 'hono';
+import { LOOKUP_PATH } from '../contract/model-lookup.ts';
+import type { AppEnv } from '../middleware/context.ts';
+import { readSetup } from '../operator/setup.ts';
+import { errorPage, homePage } from '../pages/home.tsx';
+import { SERVICE_VERSION } from '../platform/version.ts';
+import { sendPage } from './public-page.ts';
+
+const NO_STORE = 'no-store';
+/** How long a monitor is told to wait where the service does not serve. */
+const RETRY_AFTER_SECONDS = '5';
+
+export function mountHome(app: Hono<AppEnv>): void {
+  app.get('/', async (c) => {
+    const { steps } = await readSetup(c.env, Date.now());
+    return sendPage(c, { html: await homePage(steps, new URL(c.req.url).origin), cacheControl: NO_STORE });
+  });
+  app.get('/health', async (c) => {
+    const { serves } = await readSetup(c.env, Date.now());
+    c.header('Cache-Control', NO_STORE);
+    if (serves) return c.json({ status: 'ok', version: SERVICE_VERSION });
+    c.header('Retry-After', RETRY_AFTER_SECONDS);
+    return c.json({ status: 'unavailable', version: SERVICE_VERSION }, 503);
+  });
+}
+
+/** A path with a slash at its end leads to the one without. The name of a model that is looked up may end with one. */
+export const withoutSlashAtEnd: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const { path } = c.req;
+  if (path.length === 1 || !path.endsWith('/') || path.startsWith(LOOKUP_PATH)) return next();
+  const url = new URL(c.req.url);
+  url.pathname = url.pathname.replace(/\/+$/, '');
+  // With its origin: a path that begins with two slashes is no address of another host.
+  return c.redirect(url.href, 308);
+};
+
+/**
+ * A browser that opens the address of a route for programs gets its error as a page. Browsers say so of each address that
+ * they open, and programs never do: what those get does not depend on it.
+ */
+export const errorsForBrowsers: MiddlewareHandler<AppEnv> = async (c, next) => {
+  await next();
+  if (c.res.status < 400 || c.req.header('Sec-Fetch-Mode') !== 'navigate') return;
+  const isJson = /\bjson\b/.test(c.res.headers.get('Content-Type') ?? '');
+  if (!isJson || c.req.path.startsWith(LOOKUP_PATH)) return;
+  const { error } = (await c.res.json()) as { error: { code: string | null; message: string } };
+  const headers = new Headers(c.res.headers);
+  headers.delete('Content-Length');
+  const page = sendPage(c, { html: await errorPage(error), status: 404, cacheControl: NO_STORE });
+  for (const [name, value] of page.headers) headers.set(name, value);
+  const { status } = c.res;
+  c.res = undefined;
+  c.res = new Response(page.body, { status, headers });
+};
