@@ -24,9 +24,9 @@ export function commandHelp(commands: readonly Command[]): string {
   return `${commands.map(describeCommand).join('\n\n')}\n\nWith every command:\n${COMMON}`;
 }
 
-export function argumentsOf({ operation, document }: Command): string[] {
+export function argumentsOf({ operation, document, positional = [] }: Command): string[] {
   const parameters = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
-  return document ? [...parameters, 'file'] : parameters;
+  return document ? [...parameters, 'file'] : [...parameters, ...positional];
 }
 
 /** The flags of the operation's query, without the paging that the command itself does. */
@@ -34,8 +34,8 @@ export function queryFlags({ operation }: Command): Flag[] {
   return flagsOf(operation.query).filter(({ field }) => field !== 'limit' && field !== 'cursor');
 }
 
-export function bodyFlags({ operation, document }: Command): Flag[] {
-  return document ? [] : flagsOf(operation.body);
+export function bodyFlags({ operation, document, positional = [] }: Command): Flag[] {
+  return document ? [] : flagsOf(operation.body).filter(({ field }) => !positional.includes(field));
 }
 
 export function nameOf({ noun, verb }: Command): string {

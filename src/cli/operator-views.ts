@@ -109,8 +109,14 @@ export const KEY_COLUMNS: Columns<Data<'listKeys'>['items'][number]> = {
 export const EVENT_COLUMNS: Columns<Data<'readOrganizationEvents'>['items'][number]> = {
   When: ({ timestamp }) => timestamp,
   Type: ({ type }) => type,
-  Data: ({ data }) => Object.entries(data).map(([name, value]) => `${name} ${value}`),
+  Data: ({ data }) =>
+    Object.entries(data).map(([name, value]) => `${name} ${Array.isArray(value) ? shownList(value) : value}`),
 };
+
+/** Reasons of an event have a message; other lists are of plain values. */
+function shownList(values: readonly unknown[]): string {
+  return values.map((one) => (one as { message?: string }).message ?? String(one)).join('; ');
+}
 
 type CustomerState = Data<'cancelCustomer'>;
 

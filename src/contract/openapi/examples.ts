@@ -241,6 +241,7 @@ export const EXAMPLES: Record<ExampleId, Example> = {
       premium: ['anthropic/claude-opus-5-5', 'openai/gpt-6-sol'],
     },
   },
+  switchModelBack: { params: org, body: { mapping: 'premium', model: 'openai/gpt-6-sol' } },
   readOrganizationModelRadar: { params: org, query: { horizonDays: '180' } },
   setSampling: { params: org, body: { rate: 0.1, features: { exclude: ['medical'] }, retentionDays: 14 } },
   listSamples: { params: org, query: { limit: '10' } },

@@ -8,11 +8,9 @@ import { type Retention, SAMPLE_BYTES_MAX_DEFAULT } from '../../contract/operato
 import type { Plan } from '../../contract/plans.ts';
 import type { OwnRates } from '../../contract/prices.ts';
 import type { Scope } from '../../contract/scopes.ts';
+import type { ModelMappings } from '../../domain/model-mappings.ts';
 import type { Alerts } from '../../domain/plan.ts';
 import type { SamplingPolicy } from '../../domain/sampling.ts';
-import type { Tier } from '../../domain/tiers.ts';
-
-export type ModelMappings = Record<Tier, string[]>;
 
 export const organizations = sqliteTable('organizations', {
   organizationId: text('organization_id').primaryKey(),
