@@ -1,6 +1,7 @@
 /**
  * Model mappings as the lines of a form: `openai/gpt-5.1`, with its autopilot
- * `openai/gpt-5.1 switch=official days=14 max=10 needs=tools,vision`, and of an alias `cheap: openai/gpt-6-luna`.
+ * `openai/gpt-5.1 switch=official days=14 max=10 needs=tools,vision`, and of an alias `cheap: openai/gpt-6-luna`. `from=` and `at=` are
+ * what the autopilot remembers of its last switch.
  *
  * What a line says is checked as the API checks it: a word that is none of these is refused there.
  */
@@ -28,10 +29,12 @@ function entryOf(line: string): unknown {
   if (words.length === 0) return model;
   const entry: Record<string, unknown> = { model };
   for (const word of words) {
-    const [, name = '', value = ''] = /^(switch|days|max|needs)=(.+)$/.exec(word) ?? ['', 'switch', word];
+    const [, name = '', value = ''] = /^(switch|days|max|needs|from|at)=(.+)$/.exec(word) ?? ['', 'switch', word];
     if (name === 'switch') entry.switchTo = value;
     if (name === 'days') entry.switchDaysBefore = numberOf(value);
     if (name === 'max') entry.maxPriceIncreasePercent = numberOf(value);
+    if (name === 'from') entry.switchedFrom = value;
+    if (name === 'at') entry.switchedAt = value;
     if (name === 'needs') entry.requiredCapabilities = value.split(',').filter(Boolean);
   }
   return entry;
@@ -50,6 +53,8 @@ export function aliasLines(aliases: ModelMappings['aliases']): string[] {
 
 function autopilotLine(entry: AutopilotEntry): string {
   const { model, switchTo, switchDaysBefore, maxPriceIncreasePercent, requiredCapabilities } = entry;
+  const { switchedFrom, switchedAt } = entry;
+  const memory = switchedFrom === undefined || switchedAt === undefined ? '' : ` from=${switchedFrom} at=${switchedAt}`;
   const needs = requiredCapabilities.length > 0 ? ` needs=${requiredCapabilities.join(',')}` : '';
-  return `${model} switch=${switchTo} days=${switchDaysBefore} max=${maxPriceIncreasePercent}${needs}`;
+  return `${model} switch=${switchTo} days=${switchDaysBefore} max=${maxPriceIncreasePercent}${needs}${memory}`;
 }

@@ -46,18 +46,27 @@ const policy = {
     .describe('What the replacement must be known to have'),
 };
 
-const Autopilot = z.object({
-  ...policy,
-  requiredCapabilities: z.array(z.string()).describe('What the replacement must be known to have'),
-  switchedFrom: z.string().optional().describe('The model before the last switch; absent where there was none'),
+const memory = {
+  switchedFrom: model.optional().describe('The model before the last switch; absent where there was none'),
   switchedAt: instant.optional().describe('When that was'),
-});
+};
 
-/** `switchedFrom` and `switchedAt` are the service's: a request may have them, as it was answered, and they are not read. */
+/** What the autopilot remembers comes back with the entry, as it was answered. */
 const SetEntry = z
-  .union([model, z.object(policy)], { error: 'must be a model, or an object with model and switchTo' })
+  .union([model, z.object({ ...policy, ...memory })], {
+    error: 'must be a model, or an object with model and switchTo',
+  })
   .describe('A model, or a model with its autopilot');
-const Entry = z.union([z.string(), Autopilot]).describe('A model, or a model with its autopilot');
+const Entry = z
+  .union([
+    z.string(),
+    z.object({
+      ...policy,
+      ...memory,
+      requiredCapabilities: z.array(z.string()).describe('What the replacement must be known to have'),
+    }),
+  ])
+  .describe('A model, or a model with its autopilot');
 
 const aliasName = z
   .string()

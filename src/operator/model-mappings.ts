@@ -1,11 +1,10 @@
 /**
- * An organization's model mappings: set as a whole. What the autopilot remembers of its switches stays with an entry that
- * keeps its model and its autopilot.
+ * An organization's model mappings: set as a whole, with warnings.
  */
 import { warned } from '../catalog/named-models.ts';
 import type { Answer } from '../contract/errors.ts';
 import type { SavedModels, SetModelsRequest } from '../contract/model-mappings.ts';
-import { entriesByMapping, type MappingEntry, type ModelMappings, mappedModels } from '../domain/model-mappings.ts';
+import { type ModelMappings, mappedModels } from '../domain/model-mappings.ts';
 import type { Env } from '../env.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { findOrganizationRow, updateOrganizationRow } from '../storage/organizations.ts';
@@ -25,7 +24,7 @@ export function setModels(
     const { env } = request;
     const row = await findOrganizationRow(env, organizationId);
     if (!row) return noOrganization();
-    const models = mappingsOf(requested, row.models);
+    const models = mappingsOf(requested);
     return {
       action: 'models.put',
       organizationId,
@@ -53,24 +52,7 @@ export async function savedModels(
   return { ...mappings, ...warned(catalog, mappedModels(mappings), nowMs, priced) } as SavedModels;
 }
 
-function mappingsOf(
-  { standard, premium, aliases = {} }: SetModelsRequest,
-  before: ModelMappings | null,
-): ModelMappings {
-  const earlier = new Map(before === null ? [] : entriesByMapping(before));
-  const kept = (mapping: string, entries: readonly MappingEntry[]) =>
-    entries.map((entry) => withMemory(entry, earlier.get(mapping) ?? []));
-  const named = Object.entries(aliases).map(([name, entries]) => [name, kept(name, entries)] as const);
-  return {
-    standard: kept('standard', standard),
-    premium: kept('premium', premium),
-    ...(named.length > 0 && { aliases: Object.fromEntries(named) }),
-  };
-}
-
-function withMemory(entry: MappingEntry, earlier: readonly MappingEntry[]): MappingEntry {
-  if (typeof entry === 'string') return entry;
-  const same = earlier.find((other) => typeof other !== 'string' && other.model === entry.model);
-  if (same === undefined || typeof same === 'string' || same.switchedFrom === undefined) return entry;
-  return { ...entry, switchedFrom: same.switchedFrom, switchedAt: same.switchedAt };
+/** Without names that have no list. */
+function mappingsOf({ aliases = {}, ...tiers }: SetModelsRequest): ModelMappings {
+  return { ...tiers, ...(Object.keys(aliases).length > 0 && { aliases }) };
 }

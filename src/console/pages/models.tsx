@@ -127,7 +127,7 @@ async function modelsPage(c: ConsoleContext, mapping: FormState | null, price: F
       </Card>
       <Switched
         models={models}
-        path={organizationPath(organizationId, 'models/switch-back')}
+        path={`${organizationPath(organizationId, 'models')}/switch-back`}
         secrets={secretsOf(c)}
         nowMs={nowMs}
       />
