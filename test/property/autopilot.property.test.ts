@@ -29,10 +29,7 @@ const model = (name: string, lifecycle: object, capabilities: string[]): Catalog
 /** In nano-USD for a token, so that the cost of a call is a product of whole numbers. */
 const cardOf = (input: number, output: number): RateCard => ({
   ...{ snapshotId: 's', provider: 'openai', modelKey: 'openai/x' },
-  rates: [
-    rateOf('input', String(input / 1_000), 1_000_000),
-    rateOf('output', String(output / 1_000), 1_000_000),
-  ],
+  rates: [rateOf('input', String(input / 1_000), 1_000_000), rateOf('output', String(output / 1_000), 1_000_000)],
 });
 
 const capabilities = fc.subarray([...CAPABILITIES]);
@@ -73,7 +70,9 @@ test('a switch is made on its day, within the bound, with everything that is req
           ? decideSwitch(view, due, successorOf(view, due), {
               vendors: new Set(credentials ? ['openai'] : []),
               prices: { from: cardOf(...from), to: cardOf(...to) },
-              traffic: [{ mode: 'standard', usage: { ...NO_USAGE, inputTokens, responseTokens }, promptTokensAbove: 0 }],
+              traffic: [
+                { mode: 'standard', usage: { ...NO_USAGE, inputTokens, responseTokens }, promptTokensAbove: 0 },
+              ],
             })
           : null;
       };
@@ -97,20 +96,24 @@ test("what the console's lines say is what the mappings say", () => {
   const entries = fc.array(
     fc.oneof(
       names,
-      fc.record(
-        {
-          model: names,
-          switchTo: fc.constantFrom(...SWITCH_SOURCES),
-          switchDaysBefore: fc.nat(365),
-          maxPriceIncreasePercent: fc.integer({ min: 0, max: 100_000 }).map((hundredths) => hundredths / 100),
-          requiredCapabilities: capabilities,
-          memory: fc.option(names),
-        },
-        { requiredKeys: ['model', 'switchTo', 'switchDaysBefore', 'maxPriceIncreasePercent', 'requiredCapabilities'] },
-      ).map(({ memory, ...entry }) => ({
-        ...entry,
-        ...(memory != null && { switchedFrom: memory, switchedAt: '2026-12-31T00:00:00.000Z' }),
-      })),
+      fc
+        .record(
+          {
+            model: names,
+            switchTo: fc.constantFrom(...SWITCH_SOURCES),
+            switchDaysBefore: fc.nat(365),
+            maxPriceIncreasePercent: fc.integer({ min: 0, max: 100_000 }).map((hundredths) => hundredths / 100),
+            requiredCapabilities: capabilities,
+            memory: fc.option(names),
+          },
+          {
+            requiredKeys: ['model', 'switchTo', 'switchDaysBefore', 'maxPriceIncreasePercent', 'requiredCapabilities'],
+          },
+        )
+        .map(({ memory, ...entry }) => ({
+          ...entry,
+          ...(memory != null && { switchedFrom: memory, switchedAt: '2026-12-31T00:00:00.000Z' }),
+        })),
     ),
     { maxLength: 6 },
   );

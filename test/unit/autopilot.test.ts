@@ -80,7 +80,11 @@ const reviewed = (modelKey: string, replacementModelKey: string): Reviews =>
 
 function decide(
   of: AutopilotEntry,
-  { nowMs = SHUTDOWN, reviews = NO_REVIEWS, ...facts }: Partial<SwitchFacts> & { nowMs?: number; reviews?: Reviews } = {},
+  {
+    nowMs = SHUTDOWN,
+    reviews = NO_REVIEWS,
+    ...facts
+  }: Partial<SwitchFacts> & { nowMs?: number; reviews?: Reviews } = {},
 ) {
   const on = view(nowMs, reviews);
   const due = dueSwitch(on, 'standard', of);
@@ -129,7 +133,10 @@ describe('the replacement', () => {
     const decision = decide(of, { reviews: reviewed('openai/old', 'openai/preview') });
     expect(decision).toMatchObject({
       to: 'openai/preview',
-      switched: { source: 'reviewed', reason: expect.stringContaining('reviewed by an operator on 2026-11-01: measured') },
+      switched: {
+        source: 'reviewed',
+        reason: expect.stringContaining('reviewed by an operator on 2026-11-01: measured'),
+      },
     });
     expect(codesOf(decide(of, { reviews: reviewed('openai/old', 'openai/elder'), nowMs: SHUTDOWN - DAY }))).toEqual([
       'REPLACEMENT_ENDS',
@@ -153,7 +160,8 @@ describe('the replacement', () => {
 
   test('needs credentials, and a model at another channel has other dates', () => {
     expect(codesOf(decide(entry('old'), { vendors: new Set(['azure-openai']) }))).toEqual(['NO_CREDENTIALS']);
-    for (const name of ['azure-openai/old', 'azure/old']) expect(codesOf(decide(entry(name)))).toEqual(['OTHER_CHANNEL']);
+    for (const name of ['azure-openai/old', 'azure/old'])
+      expect(codesOf(decide(entry(name)))).toEqual(['OTHER_CHANNEL']);
   });
 
   test('must be known to have what is required: unknown is a refusal', () => {
@@ -203,7 +211,10 @@ describe('the price', () => {
     expect(at('1', 1_000, { prices: { from: card('0'), to: card('1') } })).toEqual(['PRICE_UNKNOWN']);
     const searched = [{ ...traffic(10, 10)[0], usage: { ...NO_USAGE, inputTokens: 10, searches: 3 } }] as Traffic[];
     const change = priceChange({ prices: { from: card('1'), to: card('1') }, traffic: searched });
-    expect(change).toMatchObject({ percent: null, unknown: ['webSearch of the model', 'webSearch of the replacement'] });
+    expect(change).toMatchObject({
+      percent: null,
+      unknown: ['webSearch of the model', 'webSearch of the replacement'],
+    });
     expect(at('1', 1_000, { traffic: searched })).toEqual(['PRICE_UNKNOWN']);
     expect(at('0', 0, { prices: { from: card('0'), to: card('0') } })).toBe('openai/new');
   });

@@ -15,7 +15,10 @@ const ENDED = '2026-11-25';
 
 type Changes = Partial<CatalogModel['lifecycle']> & { provider?: CatalogModel['provider']; checkedAt?: string };
 
-function model(name: string, { provider = 'openai', checkedAt = '2026-11-01', ...lifecycle }: Changes = {}): CatalogModel {
+function model(
+  name: string,
+  { provider = 'openai', checkedAt = '2026-11-01', ...lifecycle }: Changes = {},
+): CatalogModel {
   const source = { label: 'page', url: 'https://example.com', checkedAt };
   return {
     ...{ provider, model: name, displayName: name, family: 'x', kind: 'chat', aliases: [], preview: false },
@@ -111,7 +114,10 @@ describe('a retired model', () => {
     expect(await ask(['service/cheap'])).toEqual(['openai/last']);
     expect(await ask(['gone', 'last'])).toEqual(['openai/last']);
     for (const name of ['service/over', 'lost'])
-      expect(await ask([name])).toMatchObject({ code: 'MODEL_RETIRED', message: expect.stringContaining('openai/lost') });
+      expect(await ask([name])).toMatchObject({
+        code: 'MODEL_RETIRED',
+        message: expect.stringContaining('openai/lost'),
+      });
     // Standard models alone do not stand in for premium ones.
     expect(await ask(['service/premium'])).toMatchObject({ code: 'MODEL_RETIRED' });
   });

@@ -66,7 +66,7 @@ async function ranOn(tenant: Keyed, model: string) {
   const { model: inBody } = (await response.json()) as { model: string };
   await rest();
   const call = await callOf(tenant, callId);
-  return [response.headers.get('x-llm-model-key'), inBody, call?.status === 'COMPLETED' && call.outcome.modelUsed];
+  return [response.headers.get('x-llm-model-key'), inBody, call?.status === 'COMPLETED' && call.outcome?.modelUsed];
 }
 
 describe('on the day of the switch', () => {
@@ -123,8 +123,7 @@ describe('on the day of the switch', () => {
       ...{ mapping: 'standard', source: 'official', from: 'openai/gpt-4o-mini', to: 'openai/gpt-6-luna' },
       ...{ shutdownAt: '2027-01-14', priceChangePercent: -23.08, priceBasis: 'last_30_days' },
       warnings: ['openai/gpt-6-luna: function tools in Chat Completions work only with reasoning_effort none'],
-      reason:
-        'openai/gpt-4o-mini-2024-07-18 ends on 2027-01-14; openai replaces openai/gpt-4o-mini-2024-07-18 with it',
+      reason: 'openai/gpt-4o-mini-2024-07-18 ends on 2027-01-14; openai replaces openai/gpt-4o-mini-2024-07-18 with it',
     });
     const log = await logOf(tenant, 'models.switch');
     for (const nowMs of [SWITCH_DAY + 1, SWITCH_DAY + 3 * 86_400_000]) expect(await runOf(tenant, nowMs)).toEqual(told);
@@ -224,7 +223,9 @@ describe('a switch that the policy does not allow', () => {
     expect(await runOf(plain)).toEqual([]);
     expect(await runOf(await newTenant())).toEqual([]);
     const organizationId = crypto.randomUUID();
-    expect(await runAutopilot({ env: bindings, organizationId, nowMs: Date.now(), defer: () => undefined })).toEqual([]);
+    expect(await runAutopilot({ env: bindings, organizationId, nowMs: Date.now(), defer: () => undefined })).toEqual(
+      [],
+    );
   });
 });
 
@@ -298,7 +299,11 @@ describe('an alias', () => {
       [{ standard: [7] }, 'standard.0', 'must be a model, or an object'],
       [{ premium: [{ model: 'a/b' }] }, 'premium.0.switchTo', 'is required'],
       [{ premium: [{ ...MINI, switchDaysBefore: 366 }] }, 'premium.0.switchDaysBefore', 'at most 365'],
-      [{ premium: [{ ...MINI, requiredCapabilities: ['magic'] }] }, 'premium.0.requiredCapabilities.0', 'must be one of'],
+      [
+        { premium: [{ ...MINI, requiredCapabilities: ['magic'] }] },
+        'premium.0.requiredCapabilities.0',
+        'must be one of',
+      ],
       [{ aliases: Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`a${n}`, []])) }, 'aliases', 'at most 50'],
     ] as const) {
       const { status, refusal } = await setModels(tenant, body);
@@ -395,7 +400,9 @@ describe('a model that was named outright and is retired', () => {
 
   test('is asked at another address, and goes on to the model that the caller named next', async () => {
     const other = await newTenant();
-    expect(await ranOn(other, 'gpt-4o-2024-05-13')).toEqual(Array(3).fill('gpt-4o-2024-05-13').with(0, 'openai/gpt-4o-2024-05-13'));
+    expect(await ranOn(other, 'gpt-4o-2024-05-13')).toEqual(
+      Array(3).fill('gpt-4o-2024-05-13').with(0, 'openai/gpt-4o-2024-05-13'),
+    );
     vendor.answers = (url, { model }) => {
       expect(url).toBe('https://api.openai.com/v1/chat/completions');
       return Response.json({ id: 'c', object: 'chat.completion', model, choices: [], usage });
