@@ -16,7 +16,15 @@ import { promptThresholds } from '../domain/traffic-cost.ts';
 import type { Env } from '../env.ts';
 import { newEventId } from '../platform/event-id.ts';
 import { DAY_MS } from '../platform/time.ts';
-import { type DueSwitch, decideSwitch, dueSwitch, type SwitchDecision, successorOf } from '../radar/autopilot.ts';
+import {
+  type DueSwitch,
+  decideSwitch,
+  dueSwitch,
+  type Successor,
+  type SwitchDecision,
+  type SwitchFacts,
+  successorOf,
+} from '../radar/autopilot.ts';
 import type { RadarView } from '../radar/models.ts';
 import { readTrafficOf } from '../radar/read-radar.ts';
 import { currentCatalog } from '../storage/catalog.ts';
@@ -56,43 +64,65 @@ export interface AutopilotRun {
 /** Makes the switches of an organization whose day has come, and returns what is to be told of them. */
 export async function runAutopilot(run: AutopilotRun): Promise<AutopilotEvent[]> {
   const { env, organizationId, nowMs, defer } = run;
-  const organization = await loadOrganization(env, organizationId);
   const mappings = (await findOrganizationRow(env, organizationId))?.models;
-  if (!organization || !mappings) return [];
+  if (!mappings) return [];
   const [inUse, reviews] = await Promise.all([currentCatalog(env, defer), currentReviews(env, defer)]);
   const view = { catalog: inUse.catalog, reviews: reviews.reviews, nowMs };
   const due = entriesByMapping(mappings).flatMap(([mapping, entries]) =>
     entries.flatMap((entry) => (typeof entry === 'string' ? [] : (dueSwitch(view, mapping, entry) ?? []))),
   );
-  const refused: SwitchRefusedData[] = [];
-  // Without its own catalog and reviews the service is certain of nothing.
-  if (inUse.problem === null && reviews.problem === null) {
-    for (const one of due.slice(0, SWITCHES_MAX)) {
-      const decision = await decide(run, view, organization, one);
-      if (decision.to === null) refused.push(decision.refused);
-      else await commitSwitch(run, one, decision);
-    }
-  }
+  // As with the lookup, nothing is applied while the service is degraded.
+  const isCertain = inUse.problem === null && reviews.problem === null;
+  const refused = isCertain && due.length > 0 ? await makeSwitches(run, view, due) : [];
   return [...(await switchesToTell(run)), ...(await refusalsToTell(run, refused))];
 }
 
-async function decide(
-  { env }: AutopilotRun,
+/** Returns what was refused. */
+async function makeSwitches(
+  run: AutopilotRun,
+  view: Omit<RadarView, 'horizonDays'>,
+  due: readonly DueSwitch[],
+): Promise<SwitchRefusedData[]> {
+  const organization = await loadOrganization(run.env, run.organizationId);
+  if (!organization) return [];
+  const refused: SwitchRefusedData[] = [];
+  const facts = new Map<string, SwitchFacts>();
+  let switches = 0;
+  for (const one of due) {
+    if (switches === SWITCHES_MAX) break;
+    const successor = successorOf(view, one);
+    // Of a model at several places the calls are summed once.
+    const pair = `${one.entry.model} ${successor.modelKey}`;
+    const known = facts.get(pair) ?? (await factsOf(run.env, view, organization, one, successor));
+    facts.set(pair, known);
+    const decision = decideSwitch(view, one, successor, known);
+    if (decision.to === null) {
+      refused.push(decision.refused);
+      continue;
+    }
+    await commitSwitch(run, one, decision);
+    switches += 1;
+  }
+  return refused;
+}
+
+async function factsOf(
+  env: Env,
   view: Omit<RadarView, 'horizonDays'>,
   organization: OrganizationConfig,
-  due: DueSwitch,
-): Promise<SwitchDecision> {
-  const successor = successorOf(view, due);
-  const priceOf = async (modelUsed: string | null): Promise<RateCard | null> => {
-    if (modelUsed === null) return null;
+  { entry, model }: DueSwitch,
+  successor: Successor,
+): Promise<SwitchFacts> {
+  const vendors = new Set(organization.vendors.keys());
+  const priceOf = async (modelUsed: string): Promise<RateCard | null> => {
     const price = await resolvePrice(view.catalog, organization.prices, { modelUsed }, view.nowMs);
     return price.available ? price.card : null;
   };
-  const [from, to] = await Promise.all([priceOf(due.entry.model), priceOf(successor.modelKey)]);
+  if (successor.modelKey === null) return { vendors, prices: { from: null, to: null }, traffic: [] };
+  const [from, to] = await Promise.all([priceOf(entry.model), priceOf(successor.modelKey)]);
   const thresholds = [...new Set([from, to].flatMap((card) => (card ? promptThresholds(card) : [])))];
-  const traffic = successor.model ? await readTrafficOf(env, organization, view, due.model, thresholds) : [];
-  const vendors = new Set(organization.vendors.keys());
-  return decideSwitch(view, due, successor, { vendors, prices: { from, to }, traffic });
+  const traffic = await readTrafficOf(env, organization, view, model, thresholds);
+  return { vendors, prices: { from, to }, traffic };
 }
 
 /** Replaces the entry, unless an operator changed it meanwhile. */

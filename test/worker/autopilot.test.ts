@@ -252,6 +252,34 @@ test('mappings that an operator changed meanwhile are not overwritten, and then 
   expect(await logOf(tenant, 'models.switch')).toHaveLength(1);
 });
 
+test('streams and answers under an idempotency key say which model of the mapping ran, also when they are repeated', async () => {
+  const tenant = await mapped({ standard: ['openai/gpt-6-luna'] });
+  const chunk = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', choices: [], usage })}\n\n`;
+  vendor.answers = (url, body) =>
+    body.stream === true
+      ? new Response(`${chunk}data: [DONE]\n\n`, { headers: { 'content-type': 'text/event-stream' } })
+      : answers(url, body);
+  for (const stream of [true, false]) {
+    const key = { 'Idempotency-Key': `key-${stream}` };
+    for (const replayed of [null, 'true']) {
+      const { response, callId, rest } = await ask(
+        tenant.key,
+        { model: 'service/standard', stream },
+        bindings,
+        undefined,
+        key,
+      );
+      await response.text();
+      await rest();
+      expect([response.headers.get('x-llm-model-key'), response.headers.get('idempotency-replayed')]).toEqual([
+        'openai/gpt-6-luna',
+        replayed,
+      ]);
+      expect(await callOf(tenant, callId)).toMatchObject({ outcome: { modelUsed: 'gpt-6-luna' } });
+    }
+  }
+});
+
 describe('an alias', () => {
   let tenant: Keyed;
   beforeAll(async () => {
