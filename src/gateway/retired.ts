@@ -2,7 +2,8 @@
  * Models that their provider has shut down: refused before anything is begun, with the successor.
  *
  * Only where the catalog is certain. A model lives on at another channel, so the address must be the provider's own; and a
- * date that is a report of others, or Google's and read before it came, may have moved, so that the vendor is asked.
+ * date that is a report of others, or Google's and read before it came, may have moved, so that the vendor is asked; so
+ * it is while the published catalog cannot be read.
  */
 import { isCertainlyRetired, replacementOf } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
@@ -25,7 +26,7 @@ export function retiredAt(
   const { model } = match;
   const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
   const address = vendors.get(provider)?.baseUrl;
-  if (!isCertainlyRetired(model, day) || !isOwnAddress(provider, address)) return null;
+  if (catalog.standsIn || !isCertainlyRetired(model, day) || !isOwnAddress(provider, address)) return null;
   const live = replacementOf(catalog, model, day)?.live;
   const advice = live ? `; use ${live.modelKey}` : '';
   const message = `the model ${provider}/${name} was retired by its provider on ${model.lifecycle.shutdownAt}${advice}`;

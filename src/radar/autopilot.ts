@@ -63,34 +63,33 @@ export function dueSwitch({ catalog, nowMs }: View, mapping: string, entry: Auto
 }
 
 /** The provider's replacement, followed until a live model as the lookup follows it, or the reviewed one. */
-export function successorOf(view: View, { entry, model }: DueSwitch): Successor {
-  const { catalog, reviews, nowMs } = view;
-  const day = dayOf(nowMs);
-  if (entry.switchTo === 'official') {
-    const official = replacementOf(catalog, model, day);
-    const live = official?.live ?? null;
-    const problem =
-      live !== null
-        ? null
-        : official === null
-          ? 'the provider names no replacement'
-          : `${official.modelKey}, which the provider names, leads to no live model in the catalog`;
-    const found = { modelKey: live?.modelKey ?? null, model: live?.model ?? null, official, review: null };
-    return { ...found, problem: problem === null ? null : because('NO_REPLACEMENT', problem) };
+export function successorOf(view: View, due: DueSwitch): Successor {
+  return due.entry.switchTo === 'official' ? officialSuccessor(view, due) : reviewedSuccessor(view, due);
+}
+
+function officialSuccessor({ catalog, nowMs }: View, { model }: DueSwitch): Successor {
+  const official = replacementOf(catalog, model, dayOf(nowMs));
+  if (official?.live) return { ...official.live, official, review: null, problem: null };
+  const problem = official
+    ? `${official.modelKey}, which the provider names, leads to no live model in the catalog`
+    : 'the provider names no replacement';
+  return noSuccessor(problem);
+}
+
+function reviewedSuccessor({ catalog, reviews, nowMs }: View, { model }: DueSwitch): Successor {
+  const reviewed = reviewedReplacementOf(catalog, reviews, model, dayOf(nowMs));
+  if (reviewed?.model) {
+    const { model: to, review } = reviewed;
+    return { modelKey: modelKeyOf(to), model: to, official: null, review, problem: null };
   }
-  const reviewed = reviewedReplacementOf(catalog, reviews, model, day);
-  const problem = reviewed?.model
-    ? null
-    : reviewed === null
-      ? `no replacement of ${modelKeyOf(model)} was reviewed`
-      : `the reviewed replacement ${reviewed.review.replacementModelKey} is retired or not in the catalog`;
-  return {
-    modelKey: reviewed?.model ? modelKeyOf(reviewed.model) : null,
-    model: reviewed?.model ?? null,
-    official: null,
-    review: reviewed?.review ?? null,
-    problem: problem === null ? null : because('NO_REPLACEMENT', problem),
-  };
+  const problem = reviewed
+    ? `the reviewed replacement ${reviewed.review.replacementModelKey} is retired or not in the catalog`
+    : `no replacement of ${modelKeyOf(model)} was reviewed`;
+  return noSuccessor(problem);
+}
+
+function noSuccessor(message: string): Successor {
+  return { modelKey: null, model: null, official: null, review: null, problem: because('NO_REPLACEMENT', message) };
 }
 
 export function decideSwitch(view: View, due: DueSwitch, successor: Successor, facts: SwitchFacts): SwitchDecision {

@@ -61,8 +61,8 @@ const organization = (vendors: Record<string, string> = OWN) =>
     vendors: new Map(Object.entries(vendors).map(([name, baseUrl]) => [name, { baseUrl, sealedKey: 'sealed' }])),
   }) as unknown as OrganizationConfig;
 
-async function ask(names: string[], of = organization(), nowMs = NOW) {
-  const resolved = await resolveAttempts(of, CATALOG, DIALECTS.createChatCompletion, names, nowMs);
+async function ask(names: string[], of = organization(), nowMs = NOW, catalog = CATALOG) {
+  const resolved = await resolveAttempts(of, catalog, DIALECTS.createChatCompletion, names, nowMs);
   return resolved.ok ? resolved.attempts.map(({ modelKey }) => modelKey) : resolved.refusal;
 }
 
@@ -99,6 +99,10 @@ describe('a retired model', () => {
       'google/gem-earliest',
     ]);
     expect(await ask(['gem-read'])).toMatchObject({ code: 'MODEL_RETIRED' });
+  });
+
+  test('is asked while the published catalog cannot be read, which may say otherwise', async () => {
+    expect(await ask(['gone'], organization(), NOW, { ...CATALOG, standsIn: true })).toEqual(['openai/gone']);
   });
 
   test('is asked at another channel, and where the catalog does not list the very snapshot', async () => {

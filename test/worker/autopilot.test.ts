@@ -135,6 +135,10 @@ describe('on the day of the switch', () => {
     const recorded = items.filter(({ type }) => type === 'model.switched');
     expect(recorded.map(({ eventId }) => eventId).sort()).toEqual(told.map(({ eventId }) => eventId).sort());
     for (const event of recorded) expect(OrganizationEvent.parse(event)).toEqual(event);
+    const visitor = new Visitor();
+    await visitor.signIn();
+    const { text } = await visitor.read(`/console/organizations/${tenant.organizationId}/alerts?type=model.switched`);
+    expect(text).toMatch(/standard: openai\/gpt-4o-mini → openai\/gpt-6-luna/);
   });
 
   test('one command takes a switch back, without its autopilot, once', async () => {
@@ -192,6 +196,10 @@ describe('a switch that the policy does not allow', () => {
     expect((await modelsOf(tenant))?.premium).toMatchObject([{ model: 'openai/gpt-5' }]);
     expect((await runOf(tenant))[0]?.key).toBe(first?.key);
     if (first) await record(tenant, [first]);
+    const visitor = new Visitor();
+    await visitor.signIn();
+    const { text } = await visitor.read(`/console/organizations/${tenant.organizationId}/alerts`);
+    expect(text).toContain('premium: openai/gpt-5 stays. openai/gpt-6.1-sol is not known to have audio_output; +');
     expect(await runOf(tenant)).toEqual([]);
     // Other figures are no other reasons.
     await setModels(tenant, { premium: [{ ...dear, maxPriceIncreasePercent: 1 }] });
