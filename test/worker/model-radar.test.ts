@@ -140,6 +140,7 @@ describe('the radar has', () => {
       plans: ['test'],
       notPriced: [],
     });
+    expect((await item('openai/gpt-5-2025-08-07')).mappings).toEqual(['service/long']);
     expect(mini.customers.map(({ customerId, calls }) => [customerId, calls])).toEqual([
       ['beta', 1],
       ['alpha', 3],
