@@ -49,6 +49,18 @@ export function entriesByMapping(mappings: ModelMappings): [mapping: string, ent
   ];
 }
 
+/** The models of the tiers and of the aliases, by the name that a request has. */
+export function modelsByName(
+  tiers: TierModels | null,
+  aliases: ReadonlyMap<string, readonly string[]>,
+): [name: string, models: readonly string[]][] {
+  const mappings: [string, readonly string[]][] = [
+    ...TIERS.map((tier): [string, string[]] => [tier, tiers?.[tier] ?? []]),
+    ...aliases,
+  ];
+  return mappings.map(([mapping, models]) => [`${MAPPED_PREFIX}${mapping}`, models]);
+}
+
 /** The names of all models that are mapped to anything. */
 export function mappedModels(mappings: ModelMappings): string[] {
   return entriesByMapping(mappings).flatMap(([, entries]) => entries.map(modelOf));

@@ -6,8 +6,7 @@ import { statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog, CatalogModel } from '../catalog/model.ts';
 import type { ModelList, ModelObject } from '../contract/gateway/answers.ts';
-import { MAPPED_PREFIX } from '../domain/model-mappings.ts';
-import { TIERS } from '../domain/tiers.ts';
+import { modelsByName } from '../domain/model-mappings.ts';
 import type { Caller } from '../metering/caller.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
@@ -40,10 +39,7 @@ export function modelsOf(organization: OrganizationConfig, catalog: Catalog, now
   const live = catalog.models.filter(
     (model) => vendors.has(model.provider) && KINDS.has(model.kind) && statusOn(model, day) !== 'RETIRED',
   );
-  const mappings: [string, readonly string[]][] = [
-    ...TIERS.map((tier): [string, string[]] => [tier, models?.[tier] ?? []]),
-    ...aliases,
-  ];
+  const mappings = modelsByName(models, aliases);
   const named = [...mappings.flatMap(([, names]) => names), ...prices.keys()].flatMap((name) => {
     const model = nameModel(organization, catalog, name, nowMs);
     return model && vendors.has(model.provider)
@@ -51,7 +47,7 @@ export function modelsOf(organization: OrganizationConfig, catalog: Catalog, now
       : [];
   });
   const listed = [
-    ...mappings.flatMap(([mapping, names]) => (names.length > 0 ? [presentMapped(`${MAPPED_PREFIX}${mapping}`)] : [])),
+    ...mappings.filter(([, names]) => names.length > 0).map(([id]) => presentMapped(id)),
     ...live.flatMap((model) =>
       namesOf(model).map((name) => present(`${model.provider}/${name}`, model.provider, model)),
     ),

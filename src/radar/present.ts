@@ -2,11 +2,10 @@
  * An item of the radar: a model with its replacement, what its calls would have cost on that, and who uses it.
  */
 import { RADAR_CUSTOMERS_MAX, type RadarItem } from '../contract/model-radar.ts';
-import { MAPPED_PREFIX } from '../domain/model-mappings.ts';
+import { modelsByName } from '../domain/model-mappings.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { planIdOf } from '../domain/plan.ts';
 import type { RateCard } from '../domain/price.ts';
-import { TIERS } from '../domain/tiers.ts';
 import { costOfTraffic, type Traffic } from '../domain/traffic-cost.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { addTo, type NameTraffic, type Share } from '../storage/model-traffic.ts';
@@ -49,13 +48,9 @@ export function mappingsOf(
   { models, aliases }: Pick<OrganizationConfig, 'models' | 'aliases'>,
   { modelKey }: RadarModel,
 ): string[] {
-  const mappings: [string, readonly string[]][] = [
-    ...TIERS.map((tier): [string, string[]] => [tier, models?.[tier] ?? []]),
-    ...aliases,
-  ];
-  return mappings
+  return modelsByName(models, aliases)
     .filter(([, names]) => names.some((name) => itemKey(view, name) === modelKey))
-    .map(([mapping]) => `${MAPPED_PREFIX}${mapping}`);
+    .map(([mapping]) => mapping);
 }
 
 export function presentItem(
