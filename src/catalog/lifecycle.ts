@@ -21,6 +21,16 @@ export function statusOn(model: CatalogModel, day: string): ModelStatus {
   return announcedAt === undefined ? status : 'ACTIVE';
 }
 
+/**
+ * Whether the model has ended beyond doubt: its provider gives a date that has come. Google's dates are the earliest
+ * possible ones, and count where its pages were read on that day or later.
+ */
+export function isCertainlyRetired(model: CatalogModel, day: string): boolean {
+  const { shutdownAt, confidence, source } = model.lifecycle;
+  if (shutdownAt === undefined || shutdownAt > day || confidence === 'secondary') return false;
+  return model.provider !== 'google' || source.checkedAt >= shutdownAt;
+}
+
 /** Whole days until the shutdown: 0 on its day, below 0 after it, `null` without a date. */
 export function daysLeft({ lifecycle: { shutdownAt } }: CatalogModel, day: string): number | null {
   return shutdownAt === undefined ? null : Math.round((Date.parse(shutdownAt) - Date.parse(day)) / DAY_MS);

@@ -24,6 +24,8 @@ export interface Catalog {
   models: readonly CatalogModel[];
   /** Lifecycle changes, past and announced, by date. */
   transitions: readonly Transition[];
+  /** In use because the published catalog, which may say otherwise, cannot be read. */
+  standsIn?: true;
 }
 
 /** `provider/model`: the name of a model in every answer. */

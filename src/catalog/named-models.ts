@@ -7,15 +7,31 @@ import { lookUpModel } from './matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from './model.ts';
 import { notInCatalog } from './resolution.ts';
 
-/** One warning for each name that the catalog does not have, or whose model is retired or ends. */
-export function modelWarnings(catalog: Catalog, names: readonly string[], nowMs: number): string[] {
+const NONE: ReadonlySet<string> = new Set();
+
+/**
+ * One warning for each name that neither the catalog nor `priced` has, the keys of the organization's own prices, or whose
+ * model is retired or ends.
+ */
+export function modelWarnings(
+  catalog: Catalog,
+  names: readonly string[],
+  nowMs: number,
+  priced: ReadonlySet<string> = NONE,
+): string[] {
   return [...new Set(names)].flatMap((name) => {
     const match = lookUpModel(catalog, name, nowMs);
-    if (!match || match.strategy === 'fuzzy') return [notInCatalog(name, match)];
+    if (!match || match.strategy === 'fuzzy') return hasPrice(priced, name) ? [] : [notInCatalog(name, match)];
     const end = endOf(catalog, match.model, new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length));
     const key = modelKeyOf(match.model);
     return end === null ? [] : [`${name === key ? name : `${name} (${key})`} ${end}`];
   });
+}
+
+/** An own price is of a name at any vendor, or at one. */
+function hasPrice(priced: ReadonlySet<string>, name: string): boolean {
+  const key = name.trim().toLowerCase();
+  return priced.has(key) || priced.has(key.slice(key.indexOf('/') + 1));
 }
 
 /** How a model ends, in words; `null` where it does not. */
@@ -34,7 +50,7 @@ function endOf(catalog: Catalog, model: CatalogModel, day: string): string | nul
 }
 
 /** The same as a member of an answer; none where there is nothing to warn of. */
-export function warned(catalog: Catalog, names: readonly string[], nowMs: number): { warnings?: string[] } {
-  const warnings = modelWarnings(catalog, names, nowMs);
+export function warned(...named: Parameters<typeof modelWarnings>): { warnings?: string[] } {
+  const warnings = modelWarnings(...named);
   return warnings.length > 0 ? { warnings } : {};
 }

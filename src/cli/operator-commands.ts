@@ -42,6 +42,8 @@ export interface Command {
   operation: Operation;
   /** Whether the body is a JSON document. */
   document: boolean;
+  /** Fields of the body that are arguments. */
+  positional?: string[];
   /** Whether the operation returns pages. */
   list: boolean;
   note?: string;
@@ -67,7 +69,7 @@ interface Fails<Of> {
   query: (query: Record<string, string>, limit: number) => Record<string, string>;
 }
 
-interface More<Id extends OperationId> extends Pick<Command, 'note' | 'confirm' | 'wait'> {
+interface More<Id extends OperationId> extends Pick<Command, 'note' | 'confirm' | 'wait' | 'positional'> {
   document?: boolean;
   fails?: Fails<Data<Id>>;
   view?: (data: Data<Id>) => string;
@@ -111,7 +113,11 @@ export const COMMANDS: readonly Command[] = [
   command('migrations show', 'readMigration', { view: showMigration }),
 
   command('models put', 'setModels', {
-    note: 'Replaces all mappings: a tier that is omitted becomes empty.',
+    note: 'Replaces all mappings: what is omitted becomes empty. `models put-mappings` sets aliases and autopilots too.',
+  }),
+  command('models put-mappings', 'setModels', { document: true }),
+  command('models switch-back', 'switchModelBack', {
+    positional: ['mapping', 'model'],
   }),
 
   command('prices put', 'setPrice', { note: 'Rates of text; `prices put-components` sets all others too.' }),

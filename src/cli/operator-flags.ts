@@ -25,6 +25,7 @@ interface JsonSchema {
   const?: unknown;
   items?: JsonSchema;
   properties?: Record<string, JsonSchema>;
+  additionalProperties?: unknown;
   required?: string[];
   anyOf?: JsonSchema[];
   oneOf?: JsonSchema[];
@@ -35,9 +36,11 @@ export function flagsOf(schema: z.ZodType | undefined): Flag[] {
   const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
   const variants = json.anyOf ?? json.oneOf ?? [json];
   const fields = new Set(variants.flatMap(({ properties = {} }) => Object.keys(properties)));
-  return [...fields].map((field) => {
+  return [...fields].flatMap((field) => {
     const required = variants.every((variant) => variant.required?.includes(field));
-    return flagOf(field, combine(variants.flatMap(({ properties }) => properties?.[field] ?? [])), required);
+    const property = combine(variants.flatMap(({ properties }) => properties?.[field] ?? []));
+    // Names that the caller chooses can be no flags.
+    return property.additionalProperties === undefined || property.properties ? flagOf(field, property, required) : [];
   });
 }
 

@@ -27,9 +27,9 @@ export function commandHelp(commands: readonly Command[]): string {
   return `${commands.map(describeCommand).join('\n\n')}\n\nWith every command:\n${COMMON}`;
 }
 
-export function argumentsOf({ operation, document }: Command): string[] {
+export function argumentsOf({ operation, document, positional = [] }: Command): string[] {
   const parameters = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
-  return document ? [...parameters, 'file'] : parameters;
+  return document ? [...parameters, 'file'] : [...parameters, ...positional];
 }
 
 /** The flags of the operation's query, without the paging that the command itself does. */
@@ -37,8 +37,10 @@ export function queryFlags({ operation }: Command): Flag[] {
   return flagsOf(operation.query).filter(({ field }) => field !== 'limit' && field !== 'cursor');
 }
 
-export function bodyFlags({ operation, document, noun }: Command): Flag[] {
-  return document ? [] : flagsOf(operation.body).map((flag) => ownFlag(flag, noun));
+export function bodyFlags({ operation, document, noun, positional = [] }: Command): Flag[] {
+  if (document) return [];
+  const named = flagsOf(operation.body).filter(({ field }) => !positional.includes(field));
+  return named.map((flag) => ownFlag(flag, noun));
 }
 
 /** A field with the name of a common flag has the noun before it: the `url` of a webhook is `--webhook-url`. */

@@ -123,7 +123,8 @@ export const KEY_COLUMNS: Columns<Data<'listKeys'>['items'][number]> = {
 export const EVENT_COLUMNS: Columns<Data<'readOrganizationEvents'>['items'][number]> = {
   When: ({ timestamp }) => timestamp,
   Type: ({ type }) => type,
-  Data: ({ data }) => Object.entries(data).map(([name, value]) => `${name} ${value}`),
+  Data: ({ data }) =>
+    Object.entries(data).map(([name, value]) => `${name} ${Array.isArray(value) ? shownList(value) : value}`),
 };
 
 export const WEBHOOK_COLUMNS: Columns<Data<'listWebhooks'>['items'][number]> = {
@@ -150,6 +151,11 @@ export const DELIVERY_COLUMNS: Columns<Data<'listDeliveries'>['items'][number]> 
 export function showSecret(data: { secret?: string | undefined }): string {
   const shown = describe(data);
   return data.secret === undefined ? shown : `${shown}\n\nThe secret is shown this once: keep it now.`;
+}
+
+/** Reasons of an event have a message; other lists are of plain values. */
+function shownList(values: readonly unknown[]): string {
+  return values.map((one) => (one as { message?: string }).message ?? String(one)).join('; ');
 }
 
 type CustomerState = Data<'cancelCustomer'>;

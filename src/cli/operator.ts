@@ -86,10 +86,13 @@ async function readCommand(command: Command, args: string[]) {
   });
   const given = values as Record<string, string | undefined>;
   const { yes = false, wait = false } = values as { yes?: boolean; wait?: boolean };
-  const params = readArguments(command, positionals.slice(command.verb === undefined ? 1 : 2));
+  const named = Object.entries(readArguments(command, positionals.slice(command.verb === undefined ? 1 : 2)));
+  const isOfBody = ([name]: [string, string]) => command.positional?.includes(name) ?? false;
+  const params = Object.fromEntries(named.filter((one) => !isOfBody(one)));
   const input: OperationInput = { params, query: readFlags(query, values) as Record<string, string> };
   if (command.operation.method === 'POST') input.idempotencyKey = given['idempotency-key'] ?? randomUUID();
-  if (body.length > 0) input.body = readFlags(body, values);
+  if (body.length > 0 || command.positional)
+    input.body = { ...readFlags(body, values), ...Object.fromEntries(named.filter(isOfBody)) };
   if (body.length > 0 && Object.keys(input.body as object).length === 0) {
     throw new UsageError(`no field is given; use ${body.map(({ name }) => `--${name}`).join(', ')}`);
   }

@@ -134,10 +134,24 @@ const DETAILS_MAX = 20;
 
 /** The rules that the input breaks, each with its field. */
 export function brokenRules({ issues }: { issues: readonly z.core.$ZodIssue[] }): Detail[] {
-  return issues.slice(0, DETAILS_MAX).map((issue) => {
-    const path = issue.code === 'unrecognized_keys' ? [...issue.path, issue.keys[0]] : issue.path;
-    return { path: path.map(String).join('.') || 'body', message: issue.message };
-  });
+  return issues
+    .flatMap(innerIssues)
+    .slice(0, DETAILS_MAX)
+    .map((issue) => {
+      const path = issue.code === 'unrecognized_keys' ? [...issue.path, issue.keys[0]] : issue.path;
+      return { path: path.map(String).join('.') || 'body', message: issue.message };
+    });
+}
+
+/**
+ * Of a union the rules of the variant that was meant: the first in which a member is wrong, and not the whole. Of a key
+ * the rules of keys.
+ */
+function innerIssues(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
+  if (issue.code === 'invalid_key') return issue.issues.map((inner) => ({ ...inner, path: issue.path }));
+  if (issue.code !== 'invalid_union') return [issue];
+  const meant = issue.errors.find((broken) => broken.every(({ path }) => path.length > 0));
+  return meant?.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })) ?? [issue];
 }
 
 /** A request that waits for what others hold of the balance is to be repeated after this. */

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { CustomerEventData, CustomerEventType } from '../domain/customer-events.ts';
 import { DENIAL_CODES } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
+import { SWITCH_SOURCES } from '../domain/model-mappings.ts';
 import { customerId, instant, ListQuery } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
@@ -30,6 +31,57 @@ const ofMeter = {
   periodEndsAt,
 };
 const balanceUsd = z.string().describe('The USD balance less the charges that are still to leave it, exact');
+
+/** Why the autopilot of a mapping leaves a model that ends. */
+export const SWITCH_REASONS = [
+  'NO_REPLACEMENT',
+  'REPLACEMENT_ENDS',
+  'NOT_UNCONDITIONAL',
+  'OTHER_KIND',
+  'PREVIEW',
+  'LIMITED',
+  'CAPABILITY',
+  'PRICE',
+  'PRICE_UNKNOWN',
+  'NO_CREDENTIALS',
+  'OTHER_CHANNEL',
+] as const;
+
+const SwitchReason = z.object({
+  code: z.enum(SWITCH_REASONS).describe('What is amiss'),
+  message: z.string().describe('The same, with names and figures'),
+});
+
+const ofSwitch = {
+  mapping: z.string().describe('`standard`, `premium` or the name of an alias'),
+  source: z.enum(SWITCH_SOURCES).describe("The provider's word, or a review"),
+  shutdownAt: z.string().describe('Day of the shutdown in UTC'),
+};
+
+const Switched = z.object({
+  ...ofSwitch,
+  from: z.string().describe('The model before, as the mapping named it'),
+  to: z.string().describe('The model in its place'),
+  priceChangePercent: z
+    .number()
+    .describe('How much more the same traffic costs at the prices of the day; below 0: less'),
+  priceBasis: z
+    .enum(['last_30_days', 'typical_call'])
+    .describe('The traffic that was compared: the calls of the last 30 days, or a call as the lookup takes it to be'),
+  reason: z.string().describe('Why this model'),
+  warnings: z.array(z.string()).describe('What to know of the replacement'),
+});
+
+const SwitchRefused = z.object({
+  ...ofSwitch,
+  model: z.string().describe('The model, as the mapping names it'),
+  replacement: z.string().nullable().describe('What would replace it; null where nothing would'),
+  reasons: z.array(SwitchReason).describe('Everything that is amiss'),
+});
+
+export type SwitchReason = z.infer<typeof SwitchReason>;
+export type SwitchedData = z.infer<typeof Switched>;
+export type SwitchRefusedData = z.infer<typeof SwitchRefused>;
 
 /** What happens to customers, as their objects find it. */
 const CUSTOMER_DATA = {
@@ -83,6 +135,8 @@ const CUSTOMER_DATA = {
 
 const DATA = {
   ...CUSTOMER_DATA,
+  'model.switched': Switched,
+  'model.switch_refused': SwitchRefused,
   'webhook.disabled': z.object({
     webhookId: z.string().describe('The webhook'),
     reason: z
@@ -107,6 +161,9 @@ const MEANING: Record<EventType, string> = {
   'call.denied': 'A call was denied: the first of the customer for this reason in the usage period',
   'charge.failed': 'The billing provider refused a charge for good',
   'webhook.disabled': 'The service switched a webhook off',
+  'model.switched': 'The autopilot of a mapping replaced a model before its end',
+  'model.switch_refused':
+    'The day of a switch has come, and the autopilot leaves the model, told once for each set of reasons',
 };
 
 const item = <Type extends EventType, Data extends z.ZodObject>(type: Type, data: Data) =>
@@ -128,6 +185,8 @@ export const OrganizationEvent = z.discriminatedUnion('type', [
   item('call.denied', DATA['call.denied']),
   item('charge.failed', DATA['charge.failed']),
   item('webhook.disabled', DATA['webhook.disabled']),
+  item('model.switched', DATA['model.switched']),
+  item('model.switch_refused', DATA['model.switch_refused']),
 ]);
 
 export type OrganizationEvent = z.infer<typeof OrganizationEvent>;

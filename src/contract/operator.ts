@@ -1,11 +1,10 @@
 /**
- * The operator's nouns on the wire: organizations, keys, model mappings, events, health. Customers are in
- * `operator-customers.ts`.
+ * The operator's nouns on the wire: organizations, keys, events, health. Customers are in
+ * `operator-customers.ts`, model mappings in `model-mappings.ts`.
  */
 import { z } from 'zod';
-import type { Tier } from '../domain/tiers.ts';
-import { Models } from './entitlements.ts';
 import { instant, text } from './fields.ts';
+import { Mappings } from './model-mappings.ts';
 import { balanceBelowUsd, planId, thresholdsPercent } from './plans.ts';
 import { KEY_PREFIXES, Scope } from './scopes.ts';
 
@@ -78,7 +77,7 @@ export const Organization = z.object({
   name: z.string().describe('Display name'),
   defaultPlanId: z.string().nullable().describe('Plan that new customers get'),
   allowUnpricedModels: z.boolean().describe('Sessions, and calls that credit pays, may use models without a price'),
-  models: Models.nullable().describe('Model mappings'),
+  models: Mappings.nullable().describe('Model mappings'),
   sampleBytesMax: z.number().int().describe('Bytes that stored samples may take in all'),
   alertThresholdsPercent: z
     .array(z.number().int())
@@ -92,22 +91,6 @@ export const Organization = z.object({
 });
 
 export type Organization = z.infer<typeof Organization>;
-
-const modelList = z.array(text(300)).max(50);
-
-export const SetModelsRequest = z.object({
-  standard: modelList.default([]).describe('Models of the standard tier, preferred first'),
-  premium: modelList.default([]).describe('Models of the premium tier, preferred first'),
-} satisfies Record<Tier, z.ZodType>);
-
-export const SavedModels = Models.extend({
-  warnings: z
-    .array(z.string())
-    .optional()
-    .describe('Models that the catalog does not have, or that are retired or end; absent where there is none'),
-});
-
-export type SavedModels = z.infer<typeof SavedModels>;
 
 export const CreateKeyRequest = z.object({
   name: name.describe('What the key is for'),

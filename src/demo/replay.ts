@@ -14,11 +14,11 @@ import type { CustomerStore } from '../../durable-objects/customer/store.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { Answer } from '../contract/errors.ts';
+import type { TierModels } from '../domain/model-mappings.ts';
 import type { PlanVersion } from '../domain/plan.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS } from '../platform/time.ts';
-import type { ModelMappings } from '../storage/schema/index.ts';
 import { type BegunCall, type DemoEvent, eventsOf } from './events.ts';
 import type { DemoCustomer } from './people.ts';
 
@@ -33,7 +33,7 @@ export interface Stage {
   deadlineSeconds: Context['deadlineSeconds'];
   organizationId: string;
   plans: ReadonlyMap<string, PlanVersion>;
-  models: ModelMappings | null;
+  models: TierModels | null;
   catalog: Catalog;
 }
 
@@ -174,7 +174,7 @@ async function end(stage: Stage, call: BegunCall, atMs: number): Promise<void> {
 }
 
 /** The first model of the standard tier: what a downgraded call runs on. */
-function fallback(models: ModelMappings | null): { provider: string; model: string } {
+function fallback(models: TierModels | null): { provider: string; model: string } {
   const model = models?.standard[0];
   if (model === undefined) throw new Error('the demo organization has models of the standard tier');
   return { provider: model.split('/')[0] ?? '', model };

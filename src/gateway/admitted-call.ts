@@ -20,7 +20,7 @@ import type { AttemptList } from './attempt-list.ts';
 import type { Dialect, ModelRequest } from './dialects/dialect.ts';
 import type { HeaderLabels } from './identify.ts';
 import { lifecycleHeaders } from './lifecycle-headers.ts';
-import type { Attempt } from './models.ts';
+import { type Attempt, modelHeader } from './models.ts';
 
 /** A request to a model, with what its headers say. */
 export interface ModelCall {
@@ -96,14 +96,11 @@ export function headersOf(
   { admission, dialect, tried, catalog }: Run,
   attempt: BoundedAttempt,
 ): Record<string, string> {
-  const { modelKey } = attempt;
-  // A model whose name cannot travel in a header is left out.
-  const isPrintable = /^[\x21-\x7e]+$/.test(modelKey);
   const lowered = hasOutputBound(dialect.endpoint) ? loweredBound(attempt, admission) : null;
   return {
     [GATEWAY_HEADERS.callId]: admission.callId,
     ...tried.header,
-    ...(isPrintable && { [GATEWAY_HEADERS.modelKey]: modelKey }),
+    ...modelHeader(attempt),
     ...lifecycleHeaders(catalog, attempt, Date.now()),
     ...(lowered !== null && { [GATEWAY_HEADERS.maxOutputTokens]: String(lowered) }),
   };

@@ -6,6 +6,7 @@ import { limitsOf } from '../catalog/limits.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
 import type { AnthropicModel, AnthropicModelList, ModelObject } from '../contract/gateway/answers.ts';
+import { MAPPED_PREFIX } from '../domain/model-mappings.ts';
 import type { Caller } from '../metering/caller.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
@@ -61,14 +62,16 @@ function present(
   { id, owned_by: provider, created }: ModelObject,
   nowMs: number,
 ): AnthropicModel {
-  const { contextTokens, maxOutputTokens } = limitsOf(catalog, id, nowMs);
+  // A mapping is no model, whatever its name.
+  const isMapped = id.startsWith(MAPPED_PREFIX);
+  const { contextTokens, maxOutputTokens } = isMapped ? {} : limitsOf(catalog, id, nowMs);
   const ownName = id.slice(id.indexOf('/') + 1);
   const named = nameModel(organization, catalog, ownName, nowMs);
   return {
     type: 'model',
     // A name that the catalog does not know says nothing of its vendor.
     id: named?.provider === provider && named.model === ownName ? ownName : id,
-    display_name: matchModel(catalog, id, nowMs)?.model.displayName ?? id,
+    display_name: (isMapped ? null : matchModel(catalog, id, nowMs)?.model.displayName) ?? id,
     created_at: new Date(created * 1_000).toISOString(),
     max_input_tokens: contextTokens ?? null,
     max_tokens: maxOutputTokens ?? null,

@@ -12,7 +12,7 @@ import type { Counting } from './dialects/counting.ts';
 import type { ModelRequest } from './dialects/dialect.ts';
 import { refusalAnswer, refuseCall } from './error-envelope.ts';
 import { withoutOwnFields } from './identify.ts';
-import { resolveAttempts } from './models.ts';
+import { modelHeader, resolveAttempts } from './models.ts';
 import { vendorKeyOf } from './vendor-key.ts';
 import { readResult, requestIdOf } from './vendor-result.ts';
 
@@ -48,5 +48,6 @@ export async function countTokens(
   });
   const { answer } = readResult(result, vendorKey, counting.errorBody);
   const id = result.kind === 'answer' ? requestIdOf(result.headers) : undefined;
-  return { ...answer, headers: { ...answer.headers, [GATEWAY_HEADERS.requestId]: id ?? requestId } };
+  const headers = { ...answer.headers, [GATEWAY_HEADERS.requestId]: id ?? requestId };
+  return { ...answer, headers: { ...headers, ...modelHeader(attempt) } };
 }

@@ -32,6 +32,8 @@ export const GATEWAY_ERRORS = {
   MODEL_NOT_ALLOWED: { status: 403 },
   /** OpenAI's own code, which its SDKs know. */
   model_not_found: { status: 404 },
+  /** By its provider, on a day that the catalog is certain of. */
+  MODEL_RETIRED: { status: 404 },
   /** The vendor may have done the work, and is not set up as it must be. */
   VENDOR_ANSWER_BROKEN: { status: 502, retry: false },
   VENDOR_KEY_UNREADABLE: { status: 502, code: 'VENDOR_NOT_CONFIGURED', retry: false },

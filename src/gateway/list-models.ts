@@ -6,13 +6,13 @@ import { statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog, CatalogModel } from '../catalog/model.ts';
 import type { ModelList, ModelObject } from '../contract/gateway/answers.ts';
-import { TIERS } from '../domain/tiers.ts';
+import { modelsByName } from '../domain/model-mappings.ts';
 import type { Caller } from '../metering/caller.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { refusalAnswer } from './error-envelope.ts';
-import { MAPPED_PREFIX, mappedTier, modelNotFound, nameModel } from './models.ts';
+import { aliased, mappedTier, modelNotFound, nameModel } from './models.ts';
 
 /** The kinds of model that the gateway's routes can run. */
 const KINDS = new Set(['chat', 'completion', 'embedding']);
@@ -34,20 +34,20 @@ export function found(body: object): GatewayAnswer {
 }
 
 export function modelsOf(organization: OrganizationConfig, catalog: Catalog, nowMs: number): ModelObject[] {
-  const { vendors, models, prices } = organization;
+  const { vendors, models, aliases, prices } = organization;
   const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
   const live = catalog.models.filter(
     (model) => vendors.has(model.provider) && KINDS.has(model.kind) && statusOn(model, day) !== 'RETIRED',
   );
-  const tiers = TIERS.filter((tier) => (models?.[tier].length ?? 0) > 0);
-  const named = [...TIERS.flatMap((tier) => models?.[tier] ?? []), ...prices.keys()].flatMap((name) => {
+  const mappings = modelsByName(models, aliases);
+  const named = [...mappings.flatMap(([, names]) => names), ...prices.keys()].flatMap((name) => {
     const model = nameModel(organization, catalog, name, nowMs);
     return model && vendors.has(model.provider)
       ? [presentModel(catalog, `${model.provider}/${model.model}`, model.provider, nowMs)]
       : [];
   });
   const listed = [
-    ...tiers.map((tier) => presentMapped(`${MAPPED_PREFIX}${tier}`)),
+    ...mappings.filter(([, names]) => names.length > 0).map(([id]) => presentMapped(id)),
     ...live.flatMap((model) =>
       namesOf(model).map((name) => present(`${model.provider}/${name}`, model.provider, model)),
     ),
@@ -64,10 +64,8 @@ export function findModel(
   nowMs: number,
 ): ModelObject | null {
   const tier = mappedTier(name);
-  if (tier !== null) {
-    const mapped = organization.models?.[tier] ?? [];
-    return mapped.length === 0 ? null : presentMapped(name);
-  }
+  const mapped = tier === null ? aliased(organization, name) : (organization.models?.[tier] ?? []);
+  if (mapped !== null) return mapped.length === 0 ? null : presentMapped(name);
   const named = nameModel(organization, catalog, name, nowMs);
   if (!named || !organization.vendors.has(named.provider)) return null;
   const known = matchModel(catalog, named.model, nowMs)?.model.provider === named.provider;

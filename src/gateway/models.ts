@@ -9,13 +9,17 @@ import { limitsOf, type ModelLimits } from '../catalog/limits.ts';
 import { type Match, matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
+import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { vendorProvider } from '../contract/vendors.ts';
+import { MAPPED_PREFIX } from '../domain/model-mappings.ts';
 import { tierOfPrice } from '../domain/price.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import { DEFAULT_TIER, TIERS, type Tier } from '../domain/tiers.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
+import type { NamedModel } from './lifecycle-headers.ts';
+import { retiredAt } from './retired.ts';
 
 export interface Attempt {
   provider: string;
@@ -40,14 +44,6 @@ export type OfferedEndpoint = Pick<Dialect, 'isOfferedBy' | 'alternative'> & { o
 
 /** The most attempts of one request. */
 export const ATTEMPTS_MAX = 10;
-/** The prefix of our own names for the organization's mapped models. */
-export const MAPPED_PREFIX = 'service/';
-
-/** A model at a vendor. */
-export interface NamedModel {
-  provider: string;
-  model: string;
-}
 
 interface Candidate extends NamedModel {
   /** The tier that a mapped model is mapped to; `null` lets the price decide. */
@@ -69,7 +65,8 @@ export async function resolveAttempts(
     const candidates = candidatesFor(organization, catalog, name, nowMs);
     if (candidates.length === 0) return modelNotFound(name);
     for (const candidate of candidates) {
-      const obstacle = obstacleTo(organization, dialect, candidate);
+      const obstacle =
+        obstacleTo(organization, dialect, candidate) ?? retiredAt(organization, catalog, candidate, nowMs);
       firstObstacle ??= obstacle;
       if (obstacle === null && attempts.length < ATTEMPTS_MAX)
         attempts.push(await attemptOf(organization, catalog, candidate, nowMs));
@@ -119,24 +116,32 @@ export function candidatesFor(
   name: string,
   nowMs: number,
 ): Candidate[] {
-  const requested = mappedTier(name);
-  if (requested === null) {
-    const named = nameModel(organization, catalog, name, nowMs);
-    return named ? [{ ...named, tier: null, onDowngrade: false }] : [];
-  }
-  const mapped = (tier: Tier): Candidate[] =>
-    (organization.models?.[tier] ?? []).flatMap((entry) => {
-      const named = nameModel(organization, catalog, entry, nowMs);
-      return named ? [{ ...named, tier, onDowngrade: tier !== requested }] : [];
+  const named = (names: readonly string[], tier: Tier | null, onDowngrade: boolean): Candidate[] =>
+    names.flatMap((one) => {
+      const model = nameModel(organization, catalog, one, nowMs);
+      return model ? [{ ...model, tier, onDowngrade }] : [];
     });
+  const requested = mappedTier(name);
+  if (requested === null) return named(aliased(organization, name) ?? [name], null, false);
+  const mapped = (tier: Tier) => named(organization.models?.[tier] ?? [], tier, tier !== requested);
   const own = mapped(requested);
   const lower = TIERS.slice(0, TIERS.indexOf(requested)).reverse();
   return own.length === 0 ? [] : [...own, ...lower.flatMap(mapped)];
 }
 
+/** Says which model is asked. One whose name cannot travel in a header is left out. */
+export function modelHeader({ modelKey }: Pick<Attempt, 'modelKey'>): Record<string, string> {
+  return /^[\x21-\x7e]+$/.test(modelKey) ? { [GATEWAY_HEADERS.modelKey]: modelKey } : {};
+}
+
 /** The tier that `service/<tier>` names; `null` for any other name. */
 export function mappedTier(name: string): Tier | null {
   return TIERS.find((tier) => name === `${MAPPED_PREFIX}${tier}`) ?? null;
+}
+
+/** The models of the named alias; `null` for a name that is none. */
+export function aliased({ aliases }: OrganizationConfig, name: string): readonly string[] | null {
+  return name.startsWith(MAPPED_PREFIX) ? (aliases.get(name.slice(MAPPED_PREFIX.length)) ?? null) : null;
 }
 
 function obstacleTo(

@@ -14,6 +14,7 @@ import type {
   RevokedCredit,
 } from '../contract/operator-customers.ts';
 import { canonicalJson } from '../domain/canonical.ts';
+import { tierModels } from '../domain/model-mappings.ts';
 import { parseUsd } from '../domain/money.ts';
 import type { LedgerEntry } from '../domain/wallet.ts';
 import type { Env } from '../env.ts';
@@ -37,7 +38,7 @@ export async function inspectCustomer(
 ): Promise<Answer<OperatorCustomer>> {
   const organization = await findOrganization(env, organizationId);
   if (!organization) return noOrganization();
-  const command = { organizationId, ...(organization.models && { models: organization.models }) };
+  const command = { organizationId, ...(organization.models && { models: tierModels(organization.models) }) };
   const [answer, projectors] = await Promise.all([
     ask(customerByName(env, organizationId, customerId), (customer) => customer.inspect(command)),
     databaseNameOf(env, organizationId).then((name) => projectorState(env, [name], { organizationId, customerId })),
@@ -72,7 +73,7 @@ export function setCanceled(
   return commitChange<CustomerUsageData>(request, async () => {
     const organization = await findOrganization(request.env, organizationId);
     if (!organization) return noOrganization();
-    const command = { organizationId, ...(organization.models && { models: organization.models }) };
+    const command = { organizationId, ...(organization.models && { models: tierModels(organization.models) }) };
     const address = customerByName(request.env, organizationId, customerId);
     const before = await ask(address, (customer) => customer.readUsage(command));
     if (!before.ok) return before;

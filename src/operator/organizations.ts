@@ -1,8 +1,7 @@
 /**
- * Organizations: create, read, change, and their model mappings.
+ * Organizations: create, read, change.
  */
 import type { z } from 'zod';
-import { warned } from '../catalog/named-models.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import {
   type CreateOrganizationRequest,
@@ -10,15 +9,11 @@ import {
   RETENTION_DEFAULTS,
   type Retention,
   SAMPLE_BYTES_MAX_DEFAULT,
-  type SavedModels,
-  type SetModelsRequest,
   type UpdateOrganizationRequest,
 } from '../contract/operator.ts';
 import { THRESHOLDS_PERCENT_DEFAULT, thresholdsOf } from '../domain/alerts.ts';
-import { TIERS } from '../domain/tiers.ts';
 import type { Env } from '../env.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
-import { currentCatalog } from '../storage/catalog.ts';
 import {
   findOrganizationRow,
   findOrganizations,
@@ -134,37 +129,6 @@ export function updateOrganization(
       replaces: true,
       code: 'ORGANIZATION_UPDATED',
       data: after,
-    };
-  });
-}
-
-export function setModels(
-  request: OperatorRequest,
-  organizationId: string,
-  models: z.infer<typeof SetModelsRequest>,
-  defer: (work: Promise<unknown>) => void,
-): Promise<Answer<SavedModels>> {
-  return commitChange(request, async (nowMs) => {
-    const before = await findOrganization(request.env, organizationId);
-    if (!before) return noOrganization();
-    const { catalog } = await currentCatalog(request.env, defer);
-    return {
-      action: 'models.put',
-      organizationId,
-      subject: organizationId,
-      before: before.models,
-      after: models,
-      statements: [updateOrganizationRow(request.env, organizationId, { models })],
-      replaces: true,
-      code: 'MODELS_SAVED',
-      data: {
-        ...models,
-        ...warned(
-          catalog,
-          TIERS.flatMap((tier) => models[tier]),
-          nowMs,
-        ),
-      },
     };
   });
 }

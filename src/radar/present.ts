@@ -2,13 +2,13 @@
  * An item of the radar: a model with its replacement, what its calls would have cost on that, and who uses it.
  */
 import { RADAR_CUSTOMERS_MAX, type RadarItem } from '../contract/model-radar.ts';
+import { modelsByName } from '../domain/model-mappings.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { planIdOf } from '../domain/plan.ts';
 import type { RateCard } from '../domain/price.ts';
-import { TIERS } from '../domain/tiers.ts';
 import { costOfTraffic, type Traffic } from '../domain/traffic-cost.ts';
+import type { OrganizationConfig } from '../storage/credentials.ts';
 import { addTo, type NameTraffic, type Share } from '../storage/model-traffic.ts';
-import type { ModelMappings } from '../storage/schema/index.ts';
 import { itemKey, type RadarModel, type RadarView } from './models.ts';
 import type { RadarReplacement } from './replacement.ts';
 
@@ -43,11 +43,14 @@ function mergedShares(all: readonly ReadonlyMap<string, Share>[]): Map<string, S
 }
 
 /** Mappings that name the model, under any of its names. */
-export function mappingsOf(view: RadarView, models: ModelMappings | null, { modelKey }: RadarModel): string[] {
-  const names = (tier: (typeof TIERS)[number]) => models?.[tier] ?? [];
-  return TIERS.filter((tier) => names(tier).some((name) => itemKey(view, name) === modelKey)).map(
-    (tier) => `service/${tier}`,
-  );
+export function mappingsOf(
+  view: RadarView,
+  { models, aliases }: Pick<OrganizationConfig, 'models' | 'aliases'>,
+  { modelKey }: RadarModel,
+): string[] {
+  return modelsByName(models, aliases)
+    .filter(([, names]) => names.some((name) => itemKey(view, name) === modelKey))
+    .map(([mapping]) => mapping);
 }
 
 export function presentItem(

@@ -5,11 +5,12 @@
  * Which models there are, and the sums of their usage, come from the roll-ups; who used them and the cost on the
  * replacement from the calls themselves (`storage/model-traffic.ts`).
  */
+import { type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import { type Answer, accept } from '../contract/errors.ts';
 import { type ModelRadarData, type ModelRadarQuery, RADAR_DAYS } from '../contract/model-radar.ts';
 import type { RateCard } from '../domain/price.ts';
-import { promptThresholds } from '../domain/traffic-cost.ts';
+import { promptThresholds, type Traffic } from '../domain/traffic-cost.ts';
 import type { Env } from '../env.ts';
 import type { Caller } from '../metering/caller.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
@@ -19,7 +20,7 @@ import { readModelTraffic } from '../storage/model-traffic.ts';
 import { usageKeptSinceMs } from '../storage/retention.ts';
 import { currentReviews } from '../storage/reviews.ts';
 import { sumUsage } from '../storage/usage.ts';
-import { modelsOnRadar, type RadarModel, type RadarView } from './models.ts';
+import { itemKey, modelsOnRadar, type RadarModel, type RadarView } from './models.ts';
 import { mappingsOf, mergedTraffic, presentItem, type Replaced } from './present.ts';
 import { type RadarReplacement, replacementFor } from './replacement.ts';
 
@@ -53,11 +54,25 @@ export async function readModelRadar(
     catalogVersion: view.catalog.version,
     degraded: problem !== null,
     items: replaced.map((one) =>
-      presentItem(one, mergedTraffic(one.model.names, traffic), mappingsOf(view, organization.models, one.model)),
+      presentItem(one, mergedTraffic(one.model.names, traffic), mappingsOf(view, organization, one.model)),
     ),
     nextCursor,
   };
   return accept('MODEL_RADAR_READ', data, nowMs);
+}
+
+/** The calls of a model under all its names, of which enough is known to price them. */
+export async function readTrafficOf(
+  env: Env,
+  { organizationId, retention }: Pick<Caller['organization'], 'organizationId' | 'retention'>,
+  view: Pick<RadarView, 'catalog' | 'nowMs'>,
+  model: CatalogModel,
+  thresholds: readonly number[],
+): Promise<Traffic[]> {
+  const period = periodOf(retention, view.nowMs);
+  const { model: used } = await sumUsage(env, organizationId, period, ['model'], RADAR_NAMES_MAX);
+  const names = used.map(({ key }) => key).filter((key) => key !== '' && itemKey(view, key) === modelKeyOf(model));
+  return mergedTraffic(names, await readModelTraffic(env, { organizationId, ...period, names, thresholds })).traffic;
 }
 
 /** The models on the radar without their customers and costs, which reads no calls. */

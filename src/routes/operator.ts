@@ -7,6 +7,7 @@ import { type Operation, operations } from '../contract/operations.ts';
 import { callsCsv } from '../metering/list-calls.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { listArchive, verifyPage } from '../operator/archive.ts';
+import { switchBack } from '../operator/autopilot.ts';
 import { readOrganizationCalls } from '../operator/calls.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
@@ -17,12 +18,12 @@ import { listEvents } from '../operator/events.ts';
 import { exportHistory } from '../operator/export.ts';
 import { readHealth } from '../operator/health.ts';
 import { createKey, listKeys, readKey, revokeKey, rotateKey, updateKey } from '../operator/keys.ts';
+import { setModels } from '../operator/model-mappings.ts';
 import { readOrganizationEvents } from '../operator/organization-events.ts';
 import {
   createOrganization,
   listOrganizations,
   readOrganization,
-  setModels,
   updateOrganization,
 } from '../operator/organizations.ts';
 import { listOutbox, resendOutbox } from '../operator/outbox.ts';
@@ -52,6 +53,9 @@ export function mountOperator(app: Hono<AppEnv>): void {
   );
   change(app, operations.setModels, (request, { params, body }, c) =>
     setModels(request, params.org, body, deferrer(c)),
+  );
+  change(app, operations.switchModelBack, (request, { params, body }, c) =>
+    switchBack(request, params.org, body, deferrer(c)),
   );
 
   change(app, operations.putPlan, (request, { params, body }) => putPlan(request, params.org, params.planId, body));

@@ -133,12 +133,14 @@ function hold(kv: KVNamespace, found: CatalogInUse): CatalogInUse {
 }
 
 let builtInHash: string | undefined;
+/** One object, as the built-in catalog is. */
+const STAND_IN: Catalog = { ...BUILT_IN_CATALOG, standsIn: true };
 
 async function builtIn(problem: string | null): Promise<CatalogInUse> {
   builtInHash ??= await sha256Hex(
     canonicalJson({ models: BUILT_IN_CATALOG.models, transitions: BUILT_IN_CATALOG.transitions }),
   );
-  return { catalog: BUILT_IN_CATALOG, source: 'built-in', hash: builtInHash, problem };
+  return { catalog: problem === null ? BUILT_IN_CATALOG : STAND_IN, source: 'built-in', hash: builtInHash, problem };
 }
 
 function ageProblem({ publishedAtMs }: Catalog): string | null {

@@ -6,6 +6,7 @@ import { type OwnPrice, type OwnPrices, ratesOf } from '../catalog/prices.ts';
 import type { Retention } from '../contract/operator.ts';
 import { type KeyPrefix, LEGACY_PERMISSIONS, type LegacyGrant, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
 import type { ClientScope } from '../contract/sessions.ts';
+import { modelOf, type TierModels, tierModels } from '../domain/model-mappings.ts';
 import type { Alerts, PlanVersion } from '../domain/plan.ts';
 import { DEFAULT_SAMPLING_POLICY } from '../domain/sampling.ts';
 import type { Env } from '../env.ts';
@@ -16,21 +17,17 @@ import { configDatabase } from './database.ts';
 import { PRICES_MAX } from './prices.ts';
 import { retentionOf } from './retention.ts';
 import { type VersionedPolicy, versionedPolicy } from './sampling.ts';
-import {
-  apiKeys,
-  type ModelMappings,
-  organizationPrices,
-  organizations,
-  planVersions,
-  vendorCredentials,
-} from './schema/index.ts';
+import { apiKeys, organizationPrices, organizations, planVersions, vendorCredentials } from './schema/index.ts';
 import { VENDORS_MAX } from './vendors.ts';
 
 export interface OrganizationConfig {
   organizationId: string;
   /** Newest version of the plan that new customers get. */
   defaultPlan: PlanVersion | null;
-  models: ModelMappings | null;
+  /** The models that are mapped to the tiers. */
+  models: TierModels | null;
+  /** The models of its named aliases. */
+  aliases: ReadonlyMap<string, readonly string[]>;
   /** The organization's own prices, by model key. */
   prices: OwnPrices;
   /** Its access to model vendors, by provider. */
@@ -201,7 +198,10 @@ async function configOf(
       version: plan.version,
       plan: plan.content,
     },
-    models,
+    models: models && tierModels(models),
+    aliases: new Map(
+      Object.entries(models?.aliases ?? {}).map(([name, entries]) => [name, entries.map(modelOf)] as const),
+    ),
     prices: ownPricesOf(prices),
     vendors: new Map(
       vendors.map(({ provider, baseUrl, sealedKey, useReportedCost, headers, passthrough }) => [

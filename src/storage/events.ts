@@ -1,9 +1,9 @@
 /**
  * The event log in D1: what operators and the service itself did.
  */
-import { and, desc, eq, lt } from 'drizzle-orm';
+import { and, desc, eq, gte, lt } from 'drizzle-orm';
 import type { Env } from '../env.ts';
-import { newEventId } from '../platform/event-id.ts';
+import { eventIdsFrom, newEventId } from '../platform/event-id.ts';
 import { configDatabase } from './database.ts';
 import { operatorEvents } from './schema/index.ts';
 
@@ -61,4 +61,26 @@ export function findEvents(
     )
     .orderBy(desc(operatorEvents.eventId))
     .limit(limit + 1);
+}
+
+/** The newest events of one action, from an instant on. */
+export function findEventsSince(
+  env: Env,
+  organizationId: string,
+  action: string,
+  sinceMs: number,
+  limit: number,
+): Promise<EventRow[]> {
+  return configDatabase(env)
+    .select()
+    .from(operatorEvents)
+    .where(
+      and(
+        eq(operatorEvents.organizationId, organizationId),
+        gte(operatorEvents.eventId, eventIdsFrom(sinceMs)),
+        eq(operatorEvents.action, action),
+      ),
+    )
+    .orderBy(desc(operatorEvents.eventId))
+    .limit(limit);
 }

@@ -22,7 +22,7 @@ export async function findStoredAnswer(env: Env, idempotencyKey: string): Promis
   return row ?? null;
 }
 
-/** Commits the change. Throws where a unique key is taken, which `isTaken` recognizes. */
+/** Commits the change. Throws where another one came first, which `isTaken` recognizes. */
 export async function commitStatements(
   env: Env,
   statements: readonly Statement[],
@@ -36,10 +36,10 @@ export async function commitStatements(
 }
 
 /**
- * Whether a commit failed because another request has taken a unique key. D1 says so in words alone, and drizzle wraps
- * them.
+ * Whether a commit failed because another request has taken a unique key, or changed what this one was to replace
+ * (`replaceMappings`). D1 says so in words alone, and drizzle wraps them.
  */
 export function isTaken(error: unknown): boolean {
   const { message, cause } = error as Error;
-  return /UNIQUE constraint failed/.test(message) || (cause instanceof Error && isTaken(cause));
+  return /UNIQUE constraint failed|malformed JSON/.test(message) || (cause instanceof Error && isTaken(cause));
 }

@@ -1,7 +1,8 @@
 /**
  * Organizations in D1: a row each, with what is set for the organization as a whole.
  */
-import { asc, eq, gt } from 'drizzle-orm';
+import { asc, eq, gt, sql } from 'drizzle-orm';
+import type { ModelMappings } from '../domain/model-mappings.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, type Statement } from './database.ts';
 import { organizations } from './schema/index.ts';
@@ -33,4 +34,21 @@ export function insertOrganization(env: Env, row: NewOrganization): Statement {
 
 export function updateOrganizationRow(env: Env, organizationId: string, change: Partial<NewOrganization>): Statement {
   return configDatabase(env).update(organizations).set(change).where(eq(organizations.organizationId, organizationId));
+}
+
+/**
+ * Replaces the mappings that were read. Where they have changed meanwhile, the statement and its transaction fail, which
+ * `isTaken` recognizes: only the functions of JSON can make a statement fail, by what is no JSON.
+ */
+export function replaceMappings(
+  env: Env,
+  organizationId: string,
+  before: ModelMappings,
+  after: ModelMappings,
+): Statement {
+  const models = sql`CASE models WHEN ${JSON.stringify(before)} THEN ${JSON.stringify(after)} ELSE json('changed') END`;
+  return configDatabase(env)
+    .update(organizations)
+    .set({ models })
+    .where(eq(organizations.organizationId, organizationId));
 }

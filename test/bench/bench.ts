@@ -8,6 +8,7 @@ import { costs } from './costs.ts';
 import { credit } from './credit.ts';
 import { customers } from './customers.ts';
 import { drain } from './drain.ts';
+import { events } from './events.ts';
 import { firstByte } from './first-byte.ts';
 import { gateway } from './gateway.ts';
 import { gatewayClosedLoop } from './gateway-closed-loop.ts';
@@ -36,6 +37,7 @@ const SUITES: Record<string, Suite> = {
   drain,
   scale,
   costs,
+  events,
   transactions,
   simulation,
   growth,

@@ -151,6 +151,26 @@ describe.concurrent('npm run operator', () => {
     });
   });
 
+  test('models: put-mappings with aliases and autopilots, and switch-back', async () => {
+    const { organizationId } = await changed('organizations', 'create', '--name', 'Mapped');
+    const switched = {
+      ...{ model: 'openai/gpt-6-luna', switchTo: 'official', switchDaysBefore: 14, maxPriceIncreasePercent: 0 },
+      ...{ requiredCapabilities: ['tools'], switchedFrom: 'openai/gpt-6-sol', switchedAt: '2026-11-01T00:00:00.000Z' },
+    };
+    const mappings = { standard: ['openai/gpt-6-luna'], premium: [], aliases: { cheap: [switched] } };
+    const put = await run(
+      'operator',
+      ['models', 'put-mappings', organizationId, '-', '--json'],
+      JSON.stringify(mappings),
+    );
+    expect(JSON.parse(put.out)).toEqual(mappings);
+    const back = ['models', 'switch-back', organizationId, 'cheap', 'openai/gpt-6-luna'];
+    expect(await changed(...back)).toMatchObject({ aliases: { cheap: ['openai/gpt-6-sol'] } });
+    const again = await operator(...back);
+    expect([again.code, again.err]).toEqual([1, expect.stringContaining('the autopilot put no')]);
+    expect((await operator('models', 'switch-back', organizationId)).code).toBe(2);
+  });
+
   test('keys: create, list, update, revoke; a repeated key creates nothing', async () => {
     const create = ['keys', 'create', org, '--name', 'ci', '--scopes', 'usage:read', '--idempotency-key', 'cli-1'];
     const { keyId, key } = await changed(...create);

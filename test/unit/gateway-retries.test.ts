@@ -25,6 +25,7 @@ const TABLE: Record<Code, [number, 'true' | 'false', string?]> = {
   MODEL_NOT_ALLOWED: [403, 'false'],
   NOT_FOUND: [404, 'false'],
   model_not_found: [404, 'false'],
+  MODEL_RETIRED: [404, 'false'],
   CALL_NOT_FOUND: [404, 'false'],
   COMPRESSION_JOB_NOT_FOUND: [404, 'false'],
   CUSTOMER_NOT_FOUND: [404, 'false'],

@@ -23,6 +23,7 @@ const organization = {
   organizationId: 'o',
   defaultPlan: null,
   models: { standard: ['gpt-4o-mini', 'no-such-model'], premium: ['openai/gpt-5.2'] },
+  aliases: new Map([['cheap', ['openai/gpt-5.2', 'gpt-4o-mini', 'no-such-model']]]),
   prices: new Map(),
   vendors: new Map([vendor('openai'), vendor('anthropic'), vendor('acme')]),
   vendorOrigins: [],
@@ -76,7 +77,7 @@ describe('attempts', () => {
       onDowngrade,
     }));
 
-  test('bill the tier of the mapping, else of the price', async () => {
+  test('bill the tier of the mapping, else, as for an alias, of the price', async () => {
     expect(brief(await resolve('gpt-5.2', 'gpt-4o-mini', 'acme/unpriced'))).toEqual([
       { modelKey: 'openai/gpt-5.2', tier: 'premium', assertsTier: false, onDowngrade: false },
       { modelKey: 'openai/gpt-4o-mini', tier: 'standard', assertsTier: false, onDowngrade: false },
@@ -87,6 +88,11 @@ describe('attempts', () => {
       { modelKey: 'openai/gpt-5.2', tier: 'premium', assertsTier: true, onDowngrade: false },
       { modelKey: 'openai/gpt-4o-mini', tier: 'standard', assertsTier: true, onDowngrade: true },
     ]);
+    expect(brief(await resolve('service/cheap'))).toEqual([
+      { modelKey: 'openai/gpt-5.2', tier: 'premium', assertsTier: false, onDowngrade: false },
+      { modelKey: 'openai/gpt-4o-mini', tier: 'standard', assertsTier: false, onDowngrade: false },
+    ]);
+    expect(await resolve('service/other')).toMatchObject({ status: 404, code: 'model_not_found' });
   });
 
   test('are bounded, and a repeated name adds none', async () => {

@@ -23,6 +23,7 @@ const FIELDS: Record<string, typeof responses.sessionFields> = {
 
 const organization = {
   models: { standard: ['gpt-4o-mini'], premium: ['openai/gpt-5.2'] },
+  aliases: new Map([['cheap', ['gpt-4o-mini']]]),
   vendors: new Map(),
   vendorOrigins: ['https://api.openai.com', 'https://generativelanguage.googleapis.com'],
 } as unknown as OrganizationConfig;
@@ -323,6 +324,8 @@ describe('the models of a session', () => {
       ['gpt-5.2', 'gpt-4o-mini'],
       ['service/premium', 'service/standard'],
     ],
+    [['service/cheap'], ['service/cheap', 'gpt-4o-mini']],
+    [['gpt-4o-mini'], ['service/cheap']],
     [['acme/x'], ['acme/x']],
   ])('%j allow %j', (models, names) => expect(ask(models, ...names)).toBeNull());
 
@@ -334,6 +337,8 @@ describe('the models of a session', () => {
     // Standard models stand in for premium models only under a downgrade.
     [['service/premium'], ['service/standard'], 'model'],
     [['gpt-5.2'], ['service/premium'], 'model'],
+    [['gpt-5.2'], ['service/cheap'], 'model'],
+    [['service/cheap'], ['service/other'], 'model'],
     [['gpt-5.2'], ['gpt-unheard-of'], 'model'],
     [['gpt-unheard-of'], ['gpt-other'], 'model'],
   ])('%j do not allow %j', (models, names, param) => expect(ask(models, ...names)).toEqual(notAllowed(param)));

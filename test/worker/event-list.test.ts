@@ -3,7 +3,7 @@
  * is kept for 90 days, and gone with an erased customer.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { EVENT_RETENTION_DAYS } from '../../src/contract/events.ts';
+import { EVENT_RETENTION_DAYS, type OrganizationEvent } from '../../src/contract/events.ts';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
@@ -24,8 +24,7 @@ async function use({ api, organizationId }: Tenant, customerId: string, calls: n
 
 const read = async ({ api }: Tenant, query: Record<string, string> = {}) =>
   (await api.send('readEvents', { query })).data;
-/** All events of these tests are of customers. */
-const customerOf = (data: object) => ('customerId' in data ? data.customerId : null);
+const customerOf = (data: OrganizationEvent['data']) => ('customerId' in data ? data.customerId : null);
 const typesOf = (items: { type: string }[]) => items.map(({ type }) => type);
 
 let tenant: Tenant;

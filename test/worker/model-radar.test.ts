@@ -58,7 +58,11 @@ beforeAll(async () => {
   other = await createTenant(operator, PLAN);
   await operator.send('setModels', {
     params: { org: tenant.organizationId },
-    body: { standard: ['gpt-6-luna', 'openai/gpt-4o-mini'], premium: ['anthropic/claude-opus-5-5'] },
+    body: {
+      standard: ['gpt-6-luna', 'openai/gpt-4o-mini'],
+      premium: ['anthropic/claude-opus-5-5'],
+      aliases: { long: ['gpt-5'] },
+    },
   });
   for (const [customerId, ends] of Object.entries(ENDS)) for (const end of ends) await call(tenant, customerId, end);
   // Counts no longer, in no figure.
@@ -136,6 +140,7 @@ describe('the radar has', () => {
       plans: ['test'],
       notPriced: [],
     });
+    expect((await item('openai/gpt-5-2025-08-07')).mappings).toEqual(['service/long']);
     expect(mini.customers.map(({ customerId, calls }) => [customerId, calls])).toEqual([
       ['beta', 1],
       ['alpha', 3],

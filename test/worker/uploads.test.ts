@@ -21,7 +21,8 @@ beforeAll(async () => {
 async function mapped(standard: string[], premium: string[]) {
   const made = await newTenant();
   const params = { org: made.organizationId };
-  expect((await operator.send('setModels', { params, body: { standard, premium } })).status).toBe(200);
+  const aliases = { drafts: ['anthropic/claude-haiku-4-5', 'openai/gpt-5.2'] };
+  expect((await operator.send('setModels', { params, body: { standard, premium, aliases } })).status).toBe(200);
   return made;
 }
 
@@ -218,6 +219,7 @@ describe('the model of a line', () => {
   test.each([
     ['service/standard', 'gpt-4o-2024-08-06'],
     ['service/premium', 'gpt-from-tomorrow'],
+    ['service/drafts', 'gpt-5.2'],
     ['openai/gpt-5.2', 'gpt-5.2'],
     ['openai/ft:gpt-4o-mini:acme::x', 'ft:gpt-4o-mini:acme::x'],
     ['openai/anthropic/claude', 'anthropic/claude'],

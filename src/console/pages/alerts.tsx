@@ -14,7 +14,7 @@ import { readEvents } from '../../metering/events.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { count, words } from '../../ui/format.ts';
-import { Badge, Card, Code, Empty, Time } from '../../ui/parts.tsx';
+import { Badge, Card, Code, Empty, Nothing, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
 import { type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
@@ -31,6 +31,7 @@ const TONES: Partial<Record<EventType, 'warn' | 'bad' | 'good'>> = {
   'call.denied': 'bad',
   'charge.failed': 'bad',
   'webhook.disabled': 'bad',
+  'model.switch_refused': 'warn',
 };
 
 export function mountAlerts(app: Hono<ConsoleEnv>): void {
@@ -107,7 +108,11 @@ const Events: FC<{ organizationId: string; items: OrganizationEvent[]; nowMs: nu
       {
         title: 'Customer',
         cell: ({ data }) =>
-          'customerId' in data ? <a href={customerPath(organizationId, data.customerId)}>{data.customerId}</a> : null,
+          'customerId' in data ? (
+            <a href={customerPath(organizationId, data.customerId)}>{data.customerId}</a>
+          ) : (
+            <Nothing />
+          ),
       },
       { title: 'What', cell: (event) => <What event={event} /> },
       { title: 'When', cell: ({ timestamp }) => <Time at={timestamp} nowMs={nowMs} /> },
@@ -155,5 +160,11 @@ const What: FC<{ event: OrganizationEvent }> = ({ event }) => {
     case 'customer.created':
     case 'customer.replenished':
       return <Code>{event.data.planId}</Code>;
+    case 'model.switched':
+      return <>{`${event.data.mapping}: ${event.data.from} → ${event.data.to}. ${event.data.reason}`}</>;
+    case 'model.switch_refused':
+      return (
+        <>{`${event.data.mapping}: ${event.data.model} stays. ${event.data.reasons.map(({ message }) => message).join('; ')}`}</>
+      );
   }
 };

@@ -6,10 +6,12 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { Catalog } from '../../catalog/model.ts';
 import { modelWarnings } from '../../catalog/named-models.ts';
+import { SetModelsRequest, SwitchBackRequest } from '../../contract/model-mappings.ts';
 import { operations } from '../../contract/operations.ts';
-import { SetModelsRequest } from '../../contract/operator.ts';
 import { pricedModelKey, SetPriceRequest } from '../../contract/prices.ts';
-import { setModels } from '../../operator/organizations.ts';
+import { entriesByMapping, type ModelMappings, mappedModels } from '../../domain/model-mappings.ts';
+import { switchBack } from '../../operator/autopilot.ts';
+import { setModels } from '../../operator/model-mappings.ts';
 import { setPrice } from '../../operator/prices.ts';
 import { listOwnPrices, type OwnPriceRow } from '../../storage/prices.ts';
 import { Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
@@ -19,7 +21,9 @@ import { Table } from '../../ui/table.tsx';
 import { deferrer } from '../caller.ts';
 import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
+import { aliasesOf, aliasLines, entriesOf, linesOf } from '../mapping-lines.ts';
 import { ModelName } from '../model-name.tsx';
+import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, lines, operatorRequest, text, typedNumber, wrong } from '../submitted.ts';
 
@@ -37,7 +41,11 @@ export function mountModels(app: Hono<ConsoleEnv>): void {
   app.post('/organizations/:org/models', async (c) => {
     const { organizationId } = c.get('organization');
     const { fields } = c.get('submitted');
-    const checked = check(SetModelsRequest, { standard: lines(fields, 'standard'), premium: lines(fields, 'premium') });
+    const checked = check(SetModelsRequest, {
+      standard: entriesOf(lines(fields, 'standard')),
+      premium: entriesOf(lines(fields, 'premium')),
+      aliases: aliasesOf(lines(fields, 'aliases')),
+    });
     if (!checked.ok) return modelsPage(c, wrong(c, checked.details), BLANK);
     const request = await operatorRequest(c, operations.setModels, {
       params: { org: organizationId },
@@ -45,6 +53,20 @@ export function mountModels(app: Hono<ConsoleEnv>): void {
     });
     const answer = await setModels(request, organizationId, checked.value, deferrer(c));
     if (!answer.ok) return modelsPage(c, wrong(c, detailsOf(answer.refusal)), BLANK);
+    return c.redirect(`${organizationPath(organizationId, 'models')}?done=models`, 303);
+  });
+
+  app.post('/organizations/:org/models/switch-back', async (c) => {
+    const { organizationId } = c.get('organization');
+    const { fields } = c.get('submitted');
+    const checked = check(SwitchBackRequest, { mapping: text(fields, 'mapping'), model: text(fields, 'model') });
+    if (!checked.ok) return modelsPage(c, wrong(c, checked.details), BLANK);
+    const request = await operatorRequest(c, operations.switchModelBack, {
+      params: { org: organizationId },
+      body: checked.value,
+    });
+    const answer = await switchBack(request, organizationId, checked.value, deferrer(c));
+    if (!answer.ok) return refused(c, answer.refusal);
     return c.redirect(`${organizationPath(organizationId, 'models')}?done=models`, 303);
   });
 
@@ -80,7 +102,11 @@ async function modelsPage(c: ConsoleContext, mapping: FormState | null, price: F
   const catalog = c.get('catalog');
   const nowMs = Date.now();
   const state = mapping ?? {
-    values: { standard: models?.standard.join('\n') ?? '', premium: models?.premium.join('\n') ?? '' },
+    values: {
+      standard: linesOf(models?.standard ?? []).join('\n'),
+      premium: linesOf(models?.premium ?? []).join('\n'),
+      aliases: aliasLines(models?.aliases).join('\n'),
+    },
     details: [],
   };
   return page(
@@ -88,12 +114,23 @@ async function modelsPage(c: ConsoleContext, mapping: FormState | null, price: F
     { title: 'Models and prices', status: state.details.length + price.details.length > 0 ? 400 : 200 },
     <>
       <Card
-        title="Models of the tiers"
+        title="Models of the tiers, and aliases"
         note="One model per line, the preferred one first. Callers get the first model of the suggested tier as a hint."
       >
-        <Warnings names={[...(models?.standard ?? []), ...(models?.premium ?? [])]} catalog={catalog} nowMs={nowMs} />
+        <Warnings
+          names={models ? mappedModels(models) : []}
+          catalog={catalog}
+          nowMs={nowMs}
+          priced={new Set(prices.map(({ modelKey }) => modelKey))}
+        />
         <Mapping path={organizationPath(organizationId, 'models')} state={state} secrets={secretsOf(c)} />
       </Card>
+      <Switched
+        models={models}
+        path={`${organizationPath(organizationId, 'models')}/switch-back`}
+        secrets={secretsOf(c)}
+        nowMs={nowMs}
+      />
       <Card
         title="Own prices"
         note="They override the catalog: a negotiated rate, or a model that the catalog does not have."
@@ -108,8 +145,13 @@ async function modelsPage(c: ConsoleContext, mapping: FormState | null, price: F
   );
 }
 
-const Warnings: FC<{ names: string[]; catalog: Catalog; nowMs: number }> = ({ names, catalog, nowMs }) => {
-  const warnings = modelWarnings(catalog, names, nowMs);
+const Warnings: FC<{ names: string[]; catalog: Catalog; nowMs: number; priced?: ReadonlySet<string> }> = ({
+  names,
+  catalog,
+  nowMs,
+  priced,
+}) => {
+  const warnings = modelWarnings(catalog, names, nowMs, priced);
   if (warnings.length === 0) return null;
   return (
     <Notice tone="warn">
@@ -128,6 +170,14 @@ const Mapping: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({
       <TextArea name="standard" label="Standard" state={state} rows={5} mono />
       <TextArea name="premium" label="Premium" state={state} rows={5} mono />
     </div>
+    <TextArea
+      name="aliases"
+      label="Aliases"
+      state={state}
+      rows={3}
+      mono
+      hint="name: model, asked for as service/name. Behind any model, its autopilot: switch=official or switch=reviewed, days=14 before its end, max=0 % more cost, needs=tools,vision."
+    />
     <div class="submit">
       <button type="submit" class="primary">
         Save mappings
@@ -135,6 +185,50 @@ const Mapping: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({
     </div>
   </Form>
 );
+
+/** What the autopilot did, with the way back. */
+const Switched: FC<{ models: ModelMappings | null; path: string; secrets: FormSecrets; nowMs: number }> = ({
+  models,
+  path,
+  secrets,
+  nowMs,
+}) => {
+  const switched = models
+    ? entriesByMapping(models).flatMap(([mapping, entries]) =>
+        entries.flatMap((entry) =>
+          typeof entry === 'string' || entry.switchedFrom === undefined ? [] : [{ ...entry, mapping }],
+        ),
+      )
+    : [];
+  if (switched.length === 0) return null;
+  return (
+    <Card title="Switched by the autopilot" note="Back brings the model before, without its autopilot.">
+      <Table
+        caption="Models that the autopilot replaced"
+        rows={switched}
+        columns={[
+          { title: 'Mapping', heading: true, cell: ({ mapping }) => mapping },
+          { title: 'From', cell: ({ switchedFrom = '' }) => <ModelName name={switchedFrom} /> },
+          { title: 'To', cell: ({ model }) => <ModelName name={model} /> },
+          {
+            title: 'When',
+            cell: ({ switchedAt }) => (switchedAt ? <Time at={switchedAt} nowMs={nowMs} /> : <Nothing />),
+          },
+          {
+            title: 'Way back',
+            cell: ({ mapping, model }) => (
+              <Form action={path} secrets={secrets} state={BLANK}>
+                <input type="hidden" name="mapping" value={mapping} />
+                <input type="hidden" name="model" value={model} />
+                <button type="submit">Back</button>
+              </Form>
+            ),
+          },
+        ]}
+      />
+    </Card>
+  );
+};
 
 const perMillion = (value: number | undefined) =>
   value === undefined ? <Nothing /> : <span class="num">{rate(value)}</span>;

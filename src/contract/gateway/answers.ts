@@ -42,7 +42,7 @@ export const GoogleError = z.object({
 });
 
 export const ModelObject = z.object({
-  id: z.string().describe('`provider/model`, or `service/standard`, `service/premium`'),
+  id: z.string().describe('`provider/model`, or `service/standard`, `service/premium`, `service/<alias>`'),
   object: z.literal('model'),
   created: z.number().int().describe('Release date, in seconds; 0 where it is not known'),
   owned_by: z.string().describe('The vendor'),
@@ -57,7 +57,7 @@ export type ModelList = z.infer<typeof ModelList>;
 /** A model as Anthropic's own API describes it (docs.claude.com/en/api/models-list). */
 export const AnthropicModel = z.object({
   type: z.literal('model').describe('Always `model`'),
-  id: z.string().describe("The vendor's own name, or `service/standard`, `service/premium`"),
+  id: z.string().describe("The vendor's own name, or `service/standard`, `service/premium`, `service/<alias>`"),
   display_name: z.string().describe('Name for people'),
   created_at: z.iso.datetime().describe('Release date; 1970-01-01 where it is not known'),
   max_input_tokens: z.number().int().nullable().describe('Tokens of the context; null where they are not known'),

@@ -41,7 +41,7 @@ export const LabelledFields = z.looseObject({
 /** A request to a model. The routes of Google name it in the path. */
 export const ModelRequest = LabelledFields.extend({
   model: modelName.describe(
-    '`provider/model`, a bare name that the catalog knows, `service/standard` or `service/premium`',
+    '`provider/model`, a bare name that the catalog knows, `service/standard`, `service/premium` or `service/<alias>`',
   ),
   user: z.string().nullish().describe("The customer's user"),
 });

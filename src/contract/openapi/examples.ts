@@ -140,6 +140,14 @@ const BATCH_LINE = {
   body: { model: 'gpt-6-luna', messages: MESSAGES },
 };
 
+/** An entry of a mapping that the autopilot has switched. */
+const SWITCHED = {
+  model: 'openai/gpt-6.1-sol',
+  switchTo: 'official',
+  switchedFrom: 'openai/gpt-5',
+  switchedAt: '2026-11-27T00:00:00.000Z',
+};
+
 export const EXAMPLES: Record<ExampleId, Example> = {
   beginCall: { body: { customerId, feature: 'chat', requested: { premium: true } } },
   endCall: {
@@ -264,6 +272,11 @@ export const EXAMPLES: Record<ExampleId, Example> = {
       standard: [MODEL, 'google/gemini-3.8-flash', 'anthropic/claude-haiku-5-5'],
       premium: ['anthropic/claude-opus-5-5', 'openai/gpt-6-sol'],
     },
+  },
+  switchModelBack: {
+    params: org,
+    body: { mapping: 'premium', model: 'openai/gpt-6.1-sol' },
+    needs: [{ id: 'setModels', params: org, body: { premium: [SWITCHED] } }],
   },
   readOrganizationModelRadar: { params: org, query: { horizonDays: '180' } },
   setSampling: { params: org, body: { rate: 0.1, features: { exclude: ['medical'] }, retentionDays: 14 } },

@@ -4,6 +4,7 @@
 
 import { RepriceRequest, Repricing, StartedRepricing } from '../corrections.ts';
 import { ListQuery, listOf, text } from '../fields.ts';
+import { SavedModels, SetModelsRequest, SwitchBackRequest } from '../model-mappings.ts';
 import {
   CreatedKey,
   CreateKeyRequest,
@@ -12,8 +13,6 @@ import {
   Organization,
   RotatedKey,
   RotateKeyRequest,
-  SavedModels,
-  SetModelsRequest,
   UpdateKeyRequest,
   UpdateOrganizationRequest,
 } from '../operator.ts';
@@ -80,6 +79,17 @@ export const organizations = {
     security: operator,
     params: organizationParam,
     body: SetModelsRequest,
+    code: 'MODELS_SAVED',
+    data: SavedModels,
+  }),
+  switchModelBack: operation({
+    operationId: 'switchModelBack',
+    summary: 'Take back what the autopilot of a model mapping did: the model before comes back, without autopilot',
+    method: 'POST',
+    path: '/operator/organizations/{org}/models/switch-back',
+    security: operator,
+    params: organizationParam,
+    body: SwitchBackRequest,
     code: 'MODELS_SAVED',
     data: SavedModels,
   }),

@@ -2,7 +2,7 @@
  * From the model that a line of a batch names to the vendor's own name of it. A batch runs at one vendor, so a line whose
  * model is at another cannot run.
  *
- * `service/<tier>` is the first model mapped to it that is at the vendor. A bare name that the catalog does not know
+ * `service/<mapping>` is the first model of it that is at the vendor and not retired. A bare name that the catalog does not know
  * passes as it is, because the vendor may know it.
  */
 import type { Catalog } from '../../catalog/model.ts';
@@ -11,6 +11,7 @@ import { BoundedMap } from '../../platform/bounded-map.ts';
 import type { OrganizationConfig } from '../../storage/credentials.ts';
 import { candidatesFor, modelNotFound } from '../models.ts';
 import { BATCH_VENDOR } from '../pass-through.ts';
+import { retiredAt } from '../retired.ts';
 
 /** The vendor's name, or the rule that the line breaks. */
 export type LineModel = { model: string } | { rule: string };
@@ -42,8 +43,11 @@ export class LineModels {
     const candidates = candidatesFor(this.#organization, this.#catalog, name, this.#nowMs);
     // A batch is not downgraded: its lines run as they are.
     const named = candidates.filter(({ onDowngrade }) => !onDowngrade);
-    const found = named.find(({ provider }) => provider === BATCH_VENDOR);
+    const there = named.filter(({ provider }) => provider === BATCH_VENDOR);
+    const retired = there.map((one) => retiredAt(this.#organization, this.#catalog, one, this.#nowMs));
+    const found = there.find((_, index) => retired[index] === null);
     if (found) return { model: found.model };
+    if (retired[0]) return { rule: `cannot run: ${retired[0].refusal.message}` };
     if (named.length > 0) {
       const elsewhere = [...new Set(named.map(({ provider }) => provider))].join(', ');
       return {

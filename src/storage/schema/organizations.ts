@@ -10,11 +10,9 @@ import type { Plan } from '../../contract/plans.ts';
 import type { OwnRates } from '../../contract/prices.ts';
 import type { Scope } from '../../contract/scopes.ts';
 import type { WebhookFormat } from '../../contract/webhooks.ts';
+import type { ModelMappings } from '../../domain/model-mappings.ts';
 import type { Alerts } from '../../domain/plan.ts';
 import type { SamplingPolicy } from '../../domain/sampling.ts';
-import type { Tier } from '../../domain/tiers.ts';
-
-export type ModelMappings = Record<Tier, string[]>;
 
 export const organizations = sqliteTable('organizations', {
   organizationId: text('organization_id').primaryKey(),

@@ -1,0 +1,60 @@
+/**
+ * Model mappings as the lines of a form: `openai/gpt-5.1`, with its autopilot
+ * `openai/gpt-5.1 switch=official days=14 max=10 needs=tools,vision`, and of an alias `cheap: openai/gpt-6-luna`. `from=` and `at=` are
+ * what the autopilot remembers of its last switch.
+ *
+ * What a line says is checked as the API checks it: a word that is none of these is refused there.
+ */
+import type { AutopilotEntry, MappingEntry, ModelMappings } from '../domain/model-mappings.ts';
+
+const ALIAS = /^([^\s:/]+):\s*(.*)$/;
+
+/** The entries that lines say, as a body of the API. */
+export function entriesOf(lines: readonly string[]): unknown[] {
+  return lines.map(entryOf);
+}
+
+/** By alias; a line without a name is of the alias with the empty one, which is refused. */
+export function aliasesOf(lines: readonly string[]): Record<string, unknown[]> {
+  const aliases: Record<string, unknown[]> = Object.create(null);
+  for (const line of lines) {
+    const [, name = '', entry = line] = ALIAS.exec(line) ?? [];
+    aliases[name] = [...(aliases[name] ?? []), entryOf(entry)];
+  }
+  return aliases;
+}
+
+function entryOf(line: string): unknown {
+  const [model = '', ...words] = line.split(/\s+/);
+  if (words.length === 0) return model;
+  const entry: Record<string, unknown> = { model };
+  for (const word of words) {
+    const [, name = '', value = ''] = /^(switch|days|max|needs|from|at)=(.+)$/.exec(word) ?? ['', 'switch', word];
+    if (name === 'switch') entry.switchTo = value;
+    if (name === 'days') entry.switchDaysBefore = numberOf(value);
+    if (name === 'max') entry.maxPriceIncreasePercent = numberOf(value);
+    if (name === 'from') entry.switchedFrom = value;
+    if (name === 'at') entry.switchedAt = value;
+    if (name === 'needs') entry.requiredCapabilities = value.split(',').filter(Boolean);
+  }
+  return entry;
+}
+
+/** The text where it is no number: the schema says so. */
+const numberOf = (value: string) => (/^\d+(\.\d+)?$/.test(value) ? Number(value) : value);
+
+export function linesOf(entries: readonly MappingEntry[]): string[] {
+  return entries.map((entry) => (typeof entry === 'string' ? entry : autopilotLine(entry)));
+}
+
+export function aliasLines(aliases: ModelMappings['aliases']): string[] {
+  return Object.entries(aliases ?? {}).flatMap(([name, entries]) => linesOf(entries).map((line) => `${name}: ${line}`));
+}
+
+function autopilotLine(entry: AutopilotEntry): string {
+  const { model, switchTo, switchDaysBefore, maxPriceIncreasePercent, requiredCapabilities } = entry;
+  const { switchedFrom, switchedAt } = entry;
+  const memory = switchedFrom === undefined || switchedAt === undefined ? '' : ` from=${switchedFrom} at=${switchedAt}`;
+  const needs = requiredCapabilities.length > 0 ? ` needs=${requiredCapabilities.join(',')}` : '';
+  return `${model} switch=${switchTo} days=${switchDaysBefore} max=${maxPriceIncreasePercent}${needs}${memory}`;
+}

@@ -1,0 +1,84 @@
+/**
+ * Model mappings: which models an organization's own names mean, `service/standard` and `service/premium` of the tiers and
+ * `service/<alias>`, preferred first. An entry is a model, or a model with the policy of its autopilot.
+ */
+import { TIERS, type Tier } from './tiers.ts';
+
+/** What an organization's own names of models begin with. */
+export const MAPPED_PREFIX = 'service/';
+
+/** Whose word the autopilot takes: the provider's, or that of the operator who reviewed the replacement. */
+export const SWITCH_SOURCES = ['official', 'reviewed'] as const;
+export type SwitchSource = (typeof SWITCH_SOURCES)[number];
+
+/** A model that is replaced before its provider shuts it down. */
+export interface AutopilotEntry {
+  model: string;
+  switchTo: SwitchSource;
+  /** Days before the shutdown. */
+  switchDaysBefore: number;
+  maxPriceIncreasePercent: number;
+  /** Names of the catalog. */
+  requiredCapabilities: string[];
+  /** The model before the last switch, and when that was. */
+  switchedFrom?: string | undefined;
+  switchedAt?: string | undefined;
+}
+
+export type MappingEntry = string | AutopilotEntry;
+
+export type ModelMappings = Record<Tier, MappingEntry[]> & { aliases?: Record<string, MappingEntry[]> | undefined };
+
+/** Without the autopilot: what is mapped to each tier. */
+export type TierModels = Record<Tier, string[]>;
+
+export function modelOf(entry: MappingEntry): string {
+  return typeof entry === 'string' ? entry : entry.model;
+}
+
+/** The models of the tiers. */
+export function tierModels(mappings: ModelMappings): TierModels {
+  return Object.fromEntries(TIERS.map((tier) => [tier, mappings[tier].map(modelOf)])) as TierModels;
+}
+
+/** Every mapping by its name without the prefix: the tiers, then the aliases. */
+export function entriesByMapping(mappings: ModelMappings): [mapping: string, entries: readonly MappingEntry[]][] {
+  return [
+    ...TIERS.map((tier): [string, MappingEntry[]] => [tier, mappings[tier]]),
+    ...Object.entries(mappings.aliases ?? {}),
+  ];
+}
+
+/** The models of the tiers and of the aliases, by the name that a request has. */
+export function modelsByName(
+  tiers: TierModels | null,
+  aliases: ReadonlyMap<string, readonly string[]>,
+): [name: string, models: readonly string[]][] {
+  const mappings: [string, readonly string[]][] = [
+    ...TIERS.map((tier): [string, string[]] => [tier, tiers?.[tier] ?? []]),
+    ...aliases,
+  ];
+  return mappings.map(([mapping, models]) => [`${MAPPED_PREFIX}${mapping}`, models]);
+}
+
+/** The names of all models that are mapped to anything. */
+export function mappedModels(mappings: ModelMappings): string[] {
+  return entriesByMapping(mappings).flatMap(([, entries]) => entries.map(modelOf));
+}
+
+/** The mappings with another entry in place of the first equal one of a mapping. */
+export function withEntry(
+  mappings: ModelMappings,
+  mapping: string,
+  entry: MappingEntry,
+  replacement: MappingEntry,
+): ModelMappings {
+  const replaced = (entries: readonly MappingEntry[]) => {
+    const at = entries.indexOf(entry);
+    return at < 0 ? [...entries] : entries.with(at, replacement);
+  };
+  const tier = TIERS.find((name) => name === mapping);
+  if (tier) return { ...mappings, [tier]: replaced(mappings[tier]) };
+  const aliases = mappings.aliases ?? {};
+  return { ...mappings, aliases: { ...aliases, [mapping]: replaced(aliases[mapping] ?? []) } };
+}

@@ -1,0 +1,42 @@
+/**
+ * Models that their provider has shut down: refused before anything is begun, with the successor.
+ *
+ * Only where the catalog is certain. A model lives on at another channel, so the address must be the provider's own; and a
+ * date that is a report of others, or Google's and read before it came, may have moved, so that the vendor is asked; so
+ * it is while the published catalog cannot be read.
+ */
+import { isCertainlyRetired, replacementOf } from '../catalog/lifecycle.ts';
+import { matchModel } from '../catalog/matching.ts';
+import type { Catalog } from '../catalog/model.ts';
+import { VENDOR_BASE_URLS } from '../contract/vendors.ts';
+import type { OrganizationConfig } from '../storage/credentials.ts';
+import { type Refused, refuseCall } from './error-envelope.ts';
+import { lifecycleHeaders, type NamedModel } from './lifecycle-headers.ts';
+
+/** The refusal of a model that is certainly retired at the address that would be asked; `null` for any other. */
+export function retiredAt(
+  { vendors }: Pick<OrganizationConfig, 'vendors'>,
+  catalog: Catalog,
+  named: NamedModel,
+  nowMs: number,
+): Refused | null {
+  const { provider, model: name } = named;
+  const match = matchModel(catalog, name, nowMs);
+  if (match === null || match.unlistedPin || match.model.provider !== provider) return null;
+  const { model } = match;
+  const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+  const address = vendors.get(provider)?.baseUrl;
+  if (catalog.standsIn || !isCertainlyRetired(model, day) || !isOwnAddress(provider, address)) return null;
+  const live = replacementOf(catalog, model, day)?.live;
+  const advice = live ? `; use ${live.modelKey}` : '';
+  const message = `the model ${provider}/${name} was retired by its provider on ${model.lifecycle.shutdownAt}${advice}`;
+  return refuseCall('MODEL_RETIRED', message, {
+    param: 'model',
+    headers: lifecycleHeaders(catalog, { provider, model: model.model }, nowMs),
+  });
+}
+
+function isOwnAddress(provider: string, address: string | undefined): boolean {
+  const own = VENDOR_BASE_URLS[provider];
+  return own !== undefined && address !== undefined && new URL(own).origin === new URL(address).origin;
+}

@@ -1,0 +1,234 @@
+/**
+ * The autopilot of model mappings: replaces models before their providers shut them down, where the policy of the entry
+ * allows it, and takes a switch back.
+ *
+ * A switch is a change like an operator's, in the same log, and its event is told from that log: a run that was cut off
+ * between the two tells it the next time. What is certain of a run that is repeated: it switches nothing twice, and gives
+ * the same event the same key.
+ */
+import { resolvePrice } from '../catalog/prices.ts';
+import { type Answer, refuse } from '../contract/errors.ts';
+import type { SwitchedData, SwitchRefusedData } from '../contract/events.ts';
+import type { SavedModels, SwitchBackRequest } from '../contract/model-mappings.ts';
+import { type AutopilotEntry, entriesByMapping, type MappingEntry, withEntry } from '../domain/model-mappings.ts';
+import type { RateCard } from '../domain/price.ts';
+import { promptThresholds } from '../domain/traffic-cost.ts';
+import type { Env } from '../env.ts';
+import { newEventId } from '../platform/event-id.ts';
+import { DAY_MS } from '../platform/time.ts';
+import {
+  type DueSwitch,
+  decideSwitch,
+  dueSwitch,
+  type Successor,
+  type SwitchDecision,
+  type SwitchFacts,
+  successorOf,
+} from '../radar/autopilot.ts';
+import type { RadarView } from '../radar/models.ts';
+import { readTrafficOf } from '../radar/read-radar.ts';
+import { currentCatalog } from '../storage/catalog.ts';
+import { loadOrganization, type OrganizationConfig } from '../storage/credentials.ts';
+import { findEventsSince } from '../storage/events.ts';
+import { findOrganizationEvents, type NewOrganizationEvent } from '../storage/organization-events.ts';
+import { findOrganizationRow, replaceMappings } from '../storage/organizations.ts';
+import { currentReviews } from '../storage/reviews.ts';
+import { commitChange, type OperatorRequest } from './change.ts';
+import { savedModels } from './model-mappings.ts';
+import { noOrganization } from './organizations.ts';
+
+/** In the event log. */
+const ACTOR = 'autopilot';
+const SWITCH_ACTION = 'models.switch';
+/** A switch is told for so long, in case that nobody recorded what the run of that time returned. */
+const TOLD_DAYS = 7;
+/** Switches and refusals that are told. */
+const TOLD_MAX = 200;
+/** Switches of one run; the next one makes the others. */
+const SWITCHES_MAX = 20;
+
+/** An event with what identifies it: of several with the same key one is to be recorded. */
+export interface AutopilotEvent extends NewOrganizationEvent {
+  type: 'model.switched' | 'model.switch_refused';
+  key: string;
+}
+
+export interface AutopilotRun {
+  env: Env;
+  organizationId: string;
+  nowMs: number;
+  /** Keeps a background read alive. */
+  defer: (work: Promise<unknown>) => void;
+}
+
+/** Makes the switches of an organization whose day has come, and returns what is to be told of them. */
+export async function runAutopilot(run: AutopilotRun): Promise<AutopilotEvent[]> {
+  const { env, organizationId, nowMs, defer } = run;
+  const mappings = (await findOrganizationRow(env, organizationId))?.models;
+  if (!mappings) return [];
+  const [inUse, reviews] = await Promise.all([currentCatalog(env, defer), currentReviews(env, defer)]);
+  const view = { catalog: inUse.catalog, reviews: reviews.reviews, nowMs };
+  const due = entriesByMapping(mappings).flatMap(([mapping, entries]) =>
+    entries.flatMap((entry) => (typeof entry === 'string' ? [] : (dueSwitch(view, mapping, entry) ?? []))),
+  );
+  // As with the lookup, nothing is applied while the service is degraded.
+  const isCertain = inUse.problem === null && reviews.problem === null;
+  const refused = isCertain && due.length > 0 ? await makeSwitches(run, view, due) : [];
+  return [...(await switchesToTell(run)), ...(await refusalsToTell(run, refused))];
+}
+
+/** Returns what was refused. */
+async function makeSwitches(
+  run: AutopilotRun,
+  view: Omit<RadarView, 'horizonDays'>,
+  due: readonly DueSwitch[],
+): Promise<SwitchRefusedData[]> {
+  const organization = await loadOrganization(run.env, run.organizationId);
+  if (!organization) return [];
+  const refused: SwitchRefusedData[] = [];
+  const facts = new Map<string, SwitchFacts>();
+  let switches = 0;
+  for (const one of due) {
+    if (switches === SWITCHES_MAX) break;
+    const successor = successorOf(view, one);
+    // Of a model at several places the calls are summed once.
+    const pair = `${one.entry.model} ${successor.modelKey}`;
+    const known = facts.get(pair) ?? (await factsOf(run.env, view, organization, one, successor));
+    facts.set(pair, known);
+    const decision = decideSwitch(view, one, successor, known);
+    if (decision.to === null) {
+      refused.push(decision.refused);
+      continue;
+    }
+    await commitSwitch(run, one, decision);
+    switches += 1;
+  }
+  return refused;
+}
+
+async function factsOf(
+  env: Env,
+  view: Omit<RadarView, 'horizonDays'>,
+  organization: OrganizationConfig,
+  { entry, model }: DueSwitch,
+  successor: Successor,
+): Promise<SwitchFacts> {
+  const vendors = new Set(organization.vendors.keys());
+  const priceOf = async (modelUsed: string): Promise<RateCard | null> => {
+    const price = await resolvePrice(view.catalog, organization.prices, { modelUsed }, view.nowMs);
+    return price.available ? price.card : null;
+  };
+  if (successor.modelKey === null) return { vendors, prices: { from: null, to: null }, traffic: [] };
+  const [from, to] = await Promise.all([priceOf(entry.model), priceOf(successor.modelKey)]);
+  const thresholds = [...new Set([from, to].flatMap((card) => (card ? promptThresholds(card) : [])))];
+  const traffic = await readTrafficOf(env, organization, view, model, thresholds);
+  return { vendors, prices: { from, to }, traffic };
+}
+
+/** Replaces the entry, unless an operator changed it meanwhile. */
+async function commitSwitch(
+  { env, organizationId, nowMs }: AutopilotRun,
+  { mapping, entry }: DueSwitch,
+  { to, switched }: Extract<SwitchDecision, { to: string }>,
+): Promise<void> {
+  const request: OperatorRequest = {
+    ...{ env, actor: ACTOR, correlationId: crypto.randomUUID(), idempotencyKey: null },
+    ...{ operationId: 'switchModel', input: null },
+  };
+  const after: AutopilotEntry = {
+    ...entry,
+    model: to,
+    switchedFrom: entry.model,
+    switchedAt: new Date(nowMs).toISOString(),
+  };
+  await commitChange<null>(request, async () => {
+    const found = await findEntry(env, organizationId, mapping, (other) => isSame(other, entry));
+    if (!found) return refuse('CONFLICT', 'the mapping was changed meanwhile');
+    return {
+      action: SWITCH_ACTION,
+      organizationId,
+      subject: organizationId,
+      before: { mapping, entry },
+      after: { mapping, entry: after, switched },
+      statements: [
+        replaceMappings(env, organizationId, found.mappings, withEntry(found.mappings, mapping, found.entry, after)),
+      ],
+      replaces: true,
+      code: 'MODELS_SAVED',
+      data: null,
+    };
+  });
+}
+
+/** Puts the model back that the autopilot replaced, without its autopilot. */
+export function switchBack(
+  request: OperatorRequest,
+  organizationId: string,
+  { mapping, model }: SwitchBackRequest,
+  defer: AutopilotRun['defer'],
+): Promise<Answer<SavedModels>> {
+  const { env } = request;
+  return commitChange<SavedModels>(request, async (nowMs) => {
+    if (!(await findOrganizationRow(env, organizationId))) return noOrganization();
+    const wasSwitched = (entry: MappingEntry) =>
+      typeof entry !== 'string' && entry.model === model && entry.switchedFrom !== undefined;
+    const found = await findEntry(env, organizationId, mapping, wasSwitched);
+    if (!found || typeof found.entry === 'string' || found.entry.switchedFrom === undefined) {
+      const message = `model: the autopilot put no ${JSON.stringify(model)} into the mapping ${JSON.stringify(mapping)}`;
+      return refuse('NOT_FOUND', message);
+    }
+    const after = found.entry.switchedFrom;
+    const mappings = withEntry(found.mappings, mapping, found.entry, after);
+    return {
+      action: 'models.switch_back',
+      organizationId,
+      subject: organizationId,
+      before: { mapping, entry: found.entry },
+      after: { mapping, entry: after },
+      statements: [replaceMappings(env, organizationId, found.mappings, mappings)],
+      replaces: true,
+      code: 'MODELS_SAVED',
+      data: await savedModels(env, organizationId, mappings, nowMs, defer),
+    };
+  });
+}
+
+async function findEntry(env: Env, organizationId: string, mapping: string, isMeant: (entry: MappingEntry) => boolean) {
+  const mappings = (await findOrganizationRow(env, organizationId))?.models;
+  if (!mappings) return null;
+  const [, entries = []] = entriesByMapping(mappings).find(([name]) => name === mapping) ?? [];
+  const entry = entries.find(isMeant);
+  return entry === undefined ? null : { mappings, entry };
+}
+
+const isSame = (one: MappingEntry, other: MappingEntry) => JSON.stringify(one) === JSON.stringify(other);
+
+/** The switches of the last days. The event has the id that the log gave to the change. */
+async function switchesToTell({ env, organizationId, nowMs }: AutopilotRun): Promise<AutopilotEvent[]> {
+  const sinceMs = nowMs - TOLD_DAYS * DAY_MS;
+  const rows = await findEventsSince(env, organizationId, SWITCH_ACTION, sinceMs, TOLD_MAX);
+  return rows.map(({ eventId, atMs, after }) => {
+    const { switched } = after as { switched: SwitchedData };
+    return { key: eventId, eventId, type: 'model.switched', atMs, customerId: null, data: switched };
+  });
+}
+
+/** Of the refusals those that were not told, by model and reasons. */
+async function refusalsToTell(
+  { env, organizationId, nowMs }: AutopilotRun,
+  refused: readonly SwitchRefusedData[],
+): Promise<AutopilotEvent[]> {
+  if (refused.length === 0) return [];
+  const type = 'model.switch_refused';
+  const { items } = await findOrganizationEvents(env, organizationId, { type }, { limit: TOLD_MAX, after: null });
+  const told = new Set(items.map(({ data }) => keyOfRefusal(data as SwitchRefusedData)));
+  return refused.flatMap((data): AutopilotEvent[] => {
+    const key = keyOfRefusal(data);
+    return told.has(key) ? [] : [{ key, eventId: newEventId(nowMs), type, atMs: nowMs, customerId: null, data }];
+  });
+}
+
+/** Without the figures, which change with the traffic. */
+function keyOfRefusal({ mapping, model, reasons }: SwitchRefusedData): string {
+  return ['switch_refused', mapping, model, ...reasons.map(({ code }) => code).sort()].join(' ');
+}
