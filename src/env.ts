@@ -7,6 +7,7 @@ import type {
   CustomerBatchesRpc,
   CustomerRpc,
   GatewayBatchRpc,
+  OrganizationWatchRpc,
   PlanMigrationRpc,
   ProjectorRpc,
   RepricingRpc,
@@ -28,6 +29,7 @@ export interface Env {
   GATEWAY_BATCHES: DurableObjectNamespace<GatewayBatchRpc>;
   CUSTOMER_BATCHES: DurableObjectNamespace<CustomerBatchesRpc>;
   COMPRESSION_JOBS: DurableObjectNamespace<CompressionJobRpc>;
+  ORGANIZATION_WATCHES: DurableObjectNamespace<OrganizationWatchRpc>;
   /** Per address; without them failures are not limited. */
   FAILED_AUTHENTICATIONS?: RateLimit;
   FAILED_SIGN_INS?: RateLimit;

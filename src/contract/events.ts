@@ -1,12 +1,17 @@
 /**
  * The events that an organization is told of: their types, their data, and their list. What operators did is the event
- * log, in `operator.ts`.
+ * log, in `operator.ts`. The events of a customer's object are found by `domain/customer-events.ts`, the others by the
+ * organization's watch.
  */
 import { z } from 'zod';
 import type { CustomerEventData, CustomerEventType } from '../domain/customer-events.ts';
 import { DENIAL_CODES } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
+import { CatalogPricing } from './catalog.ts';
 import { customerId, instant, ListQuery } from './fields.ts';
+import { LIFECYCLE_STATUSES } from './model-lookup.ts';
+import { OwnRates } from './prices.ts';
+import { Anomaly } from './readings.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
 /** Days for which events are kept. */
@@ -26,7 +31,36 @@ const ofMeter = {
 };
 const balanceUsd = z.string().describe('The USD balance less the charges that are still to leave it, exact');
 
-const DATA = {
+const modelKey = z.string().describe('`provider/model`, as the catalog names it');
+const ofModel = {
+  modelKey,
+  status: z.enum(LIFECYCLE_STATUSES).describe('Computed from the dates, for the day of the event in UTC'),
+  replacement: z
+    .object({
+      modelKey: z.string().nullable().describe('What the model lookup recommends instead; null for nothing'),
+      source: z.enum(['provider', 'admin_review', 'computed', 'none']).describe('Where the recommendation comes from'),
+    })
+    .describe('The recommended replacement'),
+  calls: z.number().int().describe('Calls of it in the last 30 days'),
+  costUsd: z.string().describe('Their recorded provider cost, exact'),
+  mappings: z.array(z.string()).describe('Model mappings that name it, for example `service/standard`'),
+};
+const shutdownAt = z.string().describe('Day of the shutdown in UTC');
+const daysLeft = z.number().int().describe('Days until the shutdown; 0 on its day, below 0 after it');
+const price = z.union([CatalogPricing, OwnRates]).nullable();
+const ofKey = {
+  keyId: z.string().describe('The key'),
+  name: z.string().describe('What it is for'),
+  prefix: z.string().describe('What the key begins with, for example `utk-`; nothing else of it is told'),
+};
+const ofCatalog = (of: string) =>
+  z.number().int().nullable().describe(`${of}; null where the release before is no longer kept`);
+
+/** Steps of days before a model ends: one event for each. */
+export const ENDING_STEPS_DAYS = [90, 30, 7, 1] as const;
+
+/** Events of customers, which their objects find, but for a balance that is low by its forecast. */
+const OF_CUSTOMERS = {
   'customer.created': z.object({ ...ofCustomer, ...ofPlan }),
   'customer.plan_changed': z.object({
     ...ofCustomer,
@@ -54,7 +88,21 @@ const DATA = {
   'balance.low': z.object({
     ...ofCustomer,
     balanceUsd,
-    belowUsd: z.string().describe('The amount of the plan, or of the organization, below which it is low'),
+    belowUsd: z
+      .string()
+      .optional()
+      .describe('The amount of the plan, or of the organization, below which it is; absent where days are the reason'),
+    daysLeft: z
+      .number()
+      .optional()
+      .describe('Days that it lasts at the forecast spend; absent where an amount is the reason'),
+    belowDays: z
+      .number()
+      .int()
+      .optional()
+      .describe(
+        'The days of the plan, or of the organization, below which it is; absent where an amount is the reason',
+      ),
   }),
   'balance.exhausted': z.object({ ...ofCustomer, balanceUsd }),
   'call.denied': z.object({
@@ -64,6 +112,14 @@ const DATA = {
     meter: z.enum(METER_NAMES).nullable().describe('The meter of which nothing is left; null for other reasons'),
     feature: z.string().nullable().describe('The feature of the call'),
     periodEndsAt,
+  }),
+  'call.unpriced': z.object({
+    ...ofCustomer,
+    callId: z.string().describe('The call whose cost is not known'),
+    modelUsed: z.string().describe('The model that its end reported'),
+    providerUsed: z.string().nullable().describe('The provider that its end reported'),
+    reason: z.string().describe('Why it has no price, as `pricingUnavailableReason` of the call says'),
+    feature: z.string().nullable().describe('The feature of the call'),
   }),
   'charge.failed': z.object({
     ...ofCustomer,
@@ -75,7 +131,72 @@ const DATA = {
   }),
 } satisfies { [Type in CustomerEventType]: z.ZodType<{ customerId: string } & CustomerEventData[Type]> };
 
+/** Events that no single customer's transaction finds. */
+const OF_WATCH = {
+  'forecast.will_run_out': z.object({
+    ...ofMeter,
+    limit: z.number().describe('The limit of the meter in the period'),
+    expectedAt: instant.describe('When nothing of it is left, at the forecast pace'),
+    earliestAt: instant.describe('The same where usage is as high as in one of ten forecasts'),
+    latestAt: instant
+      .nullable()
+      .describe('The same where usage is as low as in one of ten forecasts; null where the meter lasts then'),
+    periodEndsAt: instant.describe('When the usage period ends'),
+    quality: z.enum(['HIGH', 'MEDIUM']).describe('Of the forecast; one of less quality tells nothing'),
+  }),
+  'model.deprecated': z.object({
+    ...ofModel,
+    shutdownAt: shutdownAt.nullable().describe('Day of the shutdown in UTC; null where none is announced'),
+    daysLeft: daysLeft.nullable().describe('Days until the shutdown; null where none is announced'),
+  }),
+  'model.ending': z.object({
+    ...ofModel,
+    shutdownAt,
+    daysLeft,
+    step: z
+      .union(ENDING_STEPS_DAYS.map((days) => z.literal(days)))
+      .describe('The step of days that it is within: 90, 30, 7 or 1'),
+  }),
+  'price.changed': z.object({
+    modelKey: z.string().describe('The model'),
+    source: z
+      .enum(['catalog', 'organization'])
+      .describe('Whether a catalog release changed it, or an operator a price of the organization'),
+    effectiveFrom: instant
+      .nullable()
+      .describe("From when an organization's own price is in force; null where it always was, and of the catalog"),
+    before: price.describe('The price before; null where there was none'),
+    after: price.describe('The price now; null where there is none any more'),
+  }),
+  'catalog.published': z.object({
+    version: z.string().describe('The catalog release that is in use now'),
+    previousVersion: z.string().describe('The one that was in use before'),
+    publishedAt: instant.describe('When it was published'),
+    added: ofCatalog('Models that are new in it'),
+    removed: ofCatalog('Models that it no longer has'),
+    repriced: ofCatalog('Models with another price'),
+    lifecycle: ofCatalog('Models with another status, date or replacement'),
+  }),
+  'key.created': z.object({
+    ...ofKey,
+    scopes: z.array(z.string()).nullable().describe('What it may do; null for what a legacy prefix always could'),
+  }),
+  'key.revoked': z.object(ofKey),
+  'projection.lagging': z.object({
+    waitingSince: instant.describe('When the oldest change was made that is not in lists and reports yet'),
+    changes: z.number().int().describe('Changes that wait'),
+  }),
+  'anomaly.detected': Anomaly,
+};
+
+const DATA = { ...OF_CUSTOMERS, ...OF_WATCH };
+
 export type EventType = keyof typeof DATA;
+
+/** An event of the organization's watch, or a balance that is low by its forecast, with its data. */
+export type WatchEvent = {
+  [Type in keyof typeof OF_WATCH | 'balance.low']: { type: Type; data: z.infer<(typeof DATA)[Type]> };
+}[keyof typeof OF_WATCH | 'balance.low'];
 
 export const EVENT_TYPES = Object.keys(DATA) as [EventType, ...EventType[]];
 
@@ -86,10 +207,21 @@ const MEANING: Record<EventType, string> = {
   'customer.replenished': 'A new usage period began: it was due, or asked for',
   'meter.threshold_reached': 'The usage of a limited meter reached thresholds',
   'meter.recovered': 'The usage of a meter is below a threshold that it had reached',
-  'balance.low': 'The USD balance fell below the amount of the plan, or of the organization',
+  'balance.low':
+    'The USD balance fell below the amount, or the days of forecast spend, of the plan or the organization',
   'balance.exhausted': 'The USD balance is used up',
   'call.denied': 'A call was denied: the first of the customer for this reason in the usage period',
+  'call.unpriced': 'A call has no known cost: the first of its model and UTC day',
   'charge.failed': 'The billing provider refused a charge for good',
+  'forecast.will_run_out': 'A limited meter is forecast to run out before the usage period ends',
+  'model.deprecated': 'A model in use is deprecated, or retired',
+  'model.ending': 'A model in use ends within 90, 30, 7 or 1 days',
+  'price.changed': 'The price of a model in use changed, or an own price was set or removed',
+  'catalog.published': 'Another catalog release is in use',
+  'key.created': 'An API key was created',
+  'key.revoked': 'An API key was revoked',
+  'projection.lagging': 'Changes wait for minutes to reach lists and reports',
+  'anomaly.detected': 'Usage is not as usual: an episode began',
 };
 
 const item = <Type extends EventType, Data extends z.ZodObject>(type: Type, data: Data) =>
@@ -109,7 +241,17 @@ export const OrganizationEvent = z.discriminatedUnion('type', [
   item('balance.low', DATA['balance.low']),
   item('balance.exhausted', DATA['balance.exhausted']),
   item('call.denied', DATA['call.denied']),
+  item('call.unpriced', DATA['call.unpriced']),
   item('charge.failed', DATA['charge.failed']),
+  item('forecast.will_run_out', DATA['forecast.will_run_out']),
+  item('model.deprecated', DATA['model.deprecated']),
+  item('model.ending', DATA['model.ending']),
+  item('price.changed', DATA['price.changed']),
+  item('catalog.published', DATA['catalog.published']),
+  item('key.created', DATA['key.created']),
+  item('key.revoked', DATA['key.revoked']),
+  item('projection.lagging', DATA['projection.lagging']),
+  item('anomaly.detected', DATA['anomaly.detected']),
 ]);
 
 export type OrganizationEvent = z.infer<typeof OrganizationEvent>;

@@ -17,7 +17,14 @@ import { projectionStatements } from '../../src/storage/projection.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import type { Counts, Transaction } from './counts.ts';
 
-export { CompressionJob, CustomerBatches, GatewayBatch, PlanMigration, Repricing } from '../../src/index.ts';
+export {
+  CompressionJob,
+  CustomerBatches,
+  GatewayBatch,
+  OrganizationWatch,
+  PlanMigration,
+  Repricing,
+} from '../../src/index.ts';
 
 /** Transactions of D1 that are told one by one. */
 const TRANSACTIONS_MAX = 10_000;

@@ -34,6 +34,8 @@ const ROOMS: Record<string, string[]> = {
   readings: ['metering', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   // Models in use that end: the catalog joined with recorded usage.
   radar: ['metering', 'catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
+  // What no single customer's transaction finds, for the object that tells organizations of it.
+  watch: ['radar', 'readings', 'metering', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   operator: ['archive', 'radar', 'metering', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   lookup: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
   middleware: ['contract', 'storage', 'platform', 'env'],
@@ -97,6 +99,7 @@ const ROOMS: Record<string, string[]> = {
     'readings',
     'storage',
     'gateway',
+    'watch',
     'env',
   ],
   // The files that stand in src itself.

@@ -14,9 +14,10 @@ import { readEvents } from '../../metering/events.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { count, words } from '../../ui/format.ts';
-import { Badge, Card, Code, Empty, Time } from '../../ui/parts.tsx';
+import { Badge, Card, Code, Empty, Nothing, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
 import { type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 import { check } from '../submitted.ts';
@@ -29,7 +30,13 @@ const TONES: Partial<Record<EventType, 'warn' | 'bad' | 'good'>> = {
   'balance.low': 'warn',
   'balance.exhausted': 'bad',
   'call.denied': 'bad',
+  'call.unpriced': 'warn',
   'charge.failed': 'bad',
+  'forecast.will_run_out': 'warn',
+  'model.deprecated': 'warn',
+  'model.ending': 'warn',
+  'projection.lagging': 'bad',
+  'anomaly.detected': 'warn',
 };
 
 export function mountAlerts(app: Hono<ConsoleEnv>): void {
@@ -55,7 +62,8 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
         <Filters path={path} state={state} />
         {items.length === 0 ? (
           <Empty title="No events">
-            A limit that fills up, a balance that runs low, a denied call and a change of a customer appear here.
+            A limit that fills up, a balance that runs low, a denied call, a change of a customer, a model that ends and
+            unusual usage appear here.
           </Empty>
         ) : (
           <Events organizationId={organizationId} items={items} nowMs={Date.now()} />
@@ -105,13 +113,35 @@ const Events: FC<{ organizationId: string; items: OrganizationEvent[]; nowMs: nu
       },
       {
         title: 'Customer',
-        cell: ({ data: { customerId } }) => <a href={customerPath(organizationId, customerId)}>{customerId}</a>,
+        cell: ({ data }) =>
+          'customerId' in data && data.customerId !== null ? (
+            <a href={customerPath(organizationId, data.customerId)}>{data.customerId}</a>
+          ) : (
+            <Nothing />
+          ),
       },
       { title: 'What', cell: (event) => <What event={event} /> },
       { title: 'When', cell: ({ timestamp }) => <Time at={timestamp} nowMs={nowMs} /> },
     ]}
   />
 );
+
+/** What is found for the organization as a whole, or by a forecast. */
+type Watched = Extract<
+  OrganizationEvent,
+  {
+    type:
+      | 'forecast.will_run_out'
+      | 'model.deprecated'
+      | 'model.ending'
+      | 'price.changed'
+      | 'catalog.published'
+      | 'key.created'
+      | 'key.revoked'
+      | 'projection.lagging'
+      | 'anomaly.detected';
+  }
+>;
 
 const What: FC<{ event: OrganizationEvent }> = ({ event }) => {
   switch (event.type) {
@@ -124,7 +154,13 @@ const What: FC<{ event: OrganizationEvent }> = ({ event }) => {
       );
     }
     case 'balance.low':
-      return <>{`$${event.data.balanceUsd}, below $${event.data.belowUsd}`}</>;
+      return (
+        <>
+          {event.data.belowDays === undefined
+            ? `$${event.data.balanceUsd}, below $${event.data.belowUsd}`
+            : `$${event.data.balanceUsd} lasts ${count(event.data.daysLeft ?? 0)} days, below ${event.data.belowDays} days`}
+        </>
+      );
     case 'balance.exhausted':
       return <>{`$${event.data.balanceUsd}`}</>;
     case 'call.denied':
@@ -134,6 +170,13 @@ const What: FC<{ event: OrganizationEvent }> = ({ event }) => {
             .filter((part) => part !== '')
             .map(words)
             .join(': ')}
+        </>
+      );
+    case 'call.unpriced':
+      return (
+        <>
+          <Code>{event.data.modelUsed}</Code>
+          {`: ${event.data.reason}`}
         </>
       );
     case 'charge.failed':
@@ -147,5 +190,76 @@ const What: FC<{ event: OrganizationEvent }> = ({ event }) => {
     case 'customer.created':
     case 'customer.replenished':
       return <Code>{event.data.planId}</Code>;
+    default:
+      return <WhatOfOrganization event={event} />;
   }
 };
+
+const WhatOfOrganization: FC<{ event: Watched }> = ({ event }) => {
+  switch (event.type) {
+    case 'forecast.will_run_out': {
+      const { meter, expectedAt, used, limit } = event.data;
+      return (
+        <>
+          {`${words(meter)}: ${count(used)} of ${count(limit)}, used up about `}
+          <Time at={expectedAt} nowMs={Date.parse(event.timestamp)} />
+        </>
+      );
+    }
+    case 'model.deprecated':
+    case 'model.ending': {
+      const { modelKey, shutdownAt, daysLeft, replacement } = event.data;
+      const ends = shutdownAt === null ? words(event.data.status) : `ends on ${shutdownAt}, ${daysLeft} days left`;
+      return (
+        <>
+          <ModelName name={modelKey} />
+          {` ${ends}`}
+          {replacement.modelKey !== null && (
+            <>
+              {'; replaced by '}
+              <Code>{replacement.modelKey}</Code>
+            </>
+          )}
+        </>
+      );
+    }
+    case 'price.changed':
+      return (
+        <>
+          <Code>{event.data.modelKey}</Code>
+          {`: ${priceChange(event.data)}`}
+        </>
+      );
+    case 'catalog.published': {
+      const { version, previousVersion, repriced, lifecycle } = event.data;
+      const changes = repriced === null ? '' : `: ${repriced} repriced, ${lifecycle} with other dates`;
+      return <>{`${version}, before ${previousVersion}${changes}`}</>;
+    }
+    case 'key.created':
+    case 'key.revoked':
+      return (
+        <>
+          {`${event.data.name} `}
+          <Code>{event.data.keyId}</Code>
+        </>
+      );
+    case 'projection.lagging':
+      return (
+        <>
+          {`${count(event.data.changes)} changes wait, the oldest since `}
+          <Time at={event.data.waitingSince} nowMs={Date.parse(event.timestamp)} />
+        </>
+      );
+    case 'anomaly.detected': {
+      const { kind, severity, unit, expected, observed } = event.data;
+      const shown = (value: number) => (unit === 'USD' ? `$${value.toFixed(2)}` : `${count(Math.round(value))} calls`);
+      return <>{`${words(kind)} (${words(severity)}): ${shown(observed)}, expected ${shown(expected)}`}</>;
+    }
+  }
+};
+
+function priceChange({ source, before, after }: Extract<Watched, { type: 'price.changed' }>['data']): string {
+  const whose = source === 'catalog' ? 'of the catalog' : 'own price';
+  if (after === null) return `${whose}, removed`;
+  return `${whose}, ${before === null ? 'set' : 'changed'}`;
+}
