@@ -7,7 +7,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'c
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { StoredWatch } from '../../durable-objects/organization-watch/store.ts';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
-import type { EventType, OrganizationEvent } from '../../src/contract/events.ts';
+import type { EventType, OrganizationEvent, WatchEvent } from '../../src/contract/events.ts';
 import type { Env } from '../../src/env.ts';
 import { wakeWatches } from '../../src/objects/watches.ts';
 import { CUSTOMERS_PER_STEP } from '../../src/watch/customer-news.ts';
@@ -16,6 +16,7 @@ import { runWatch } from '../../src/watch/run.ts';
 import { createTenant } from '../support/api.ts';
 import { type ReportHour, writeObjectHours, writeReportHours } from '../support/history.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
+import { Visitor } from './console-visitor.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -479,6 +480,68 @@ describe('forecasts', () => {
     expect(await run(org, NOW + 1_000)).toBe(NOW + HOUR);
     expect(await inStore(org, (store) => store.customers(100))).toEqual([]);
   });
+});
+
+test('the console says what each event is of', async () => {
+  const org = await organization();
+  const replacement = { modelKey: 'openai/gpt-6-luna', source: 'computed' } as const;
+  const usage = { calls: 4, costUsd: '1.5', mappings: [] };
+  const status = 'DEPRECATED' as const;
+  const ofModel = { modelKey: MODEL, status, replacement, ...usage };
+  const at = {
+    expectedAt: iso(NOW + DAY),
+    earliestAt: iso(NOW + DAY),
+    latestAt: null,
+    periodEndsAt: iso(NOW + 9 * DAY),
+  };
+  const counts = { added: 1, removed: 0, repriced: 2, lifecycle: 3 };
+  const spike = { kind: 'SPEND_SPIKE', unit: 'USD', expected: 1, observed: 9, severity: 'HIGH', evidence: {} } as const;
+  const events: [WatchEvent, string][] = [
+    [
+      {
+        type: 'forecast.will_run_out',
+        data: { customerId: 'ann', meter: 'premiumCalls', used: 402, limit: 500, ...at, quality: 'HIGH' },
+      },
+      'premium calls: 402 of 500, used up about 21 Jan 2027, 10:30 UTC tomorrow',
+    ],
+    [
+      { type: 'balance.low', data: { customerId: 'ann', balanceUsd: '21.6', daysLeft: 8.5, belowDays: 10 } },
+      '$21.6 lasts 8.5 days, below 10 days',
+    ],
+    [{ type: 'model.deprecated', data: { ...ofModel, shutdownAt: null, daysLeft: null } }, 'deprecated; replaced by'],
+    [
+      { type: 'model.ending', data: { ...ofModel, shutdownAt: SHUTDOWN, daysLeft: 30, step: 30 } },
+      `ends on ${SHUTDOWN}, within 30 days; replaced by openai/gpt-6-luna`,
+    ],
+    [
+      {
+        type: 'price.changed',
+        data: { modelKey: 'ft:mine', source: 'organization', effectiveFrom: null, before: null, after: {} },
+      },
+      'ft:mine : own price, set',
+    ],
+    [
+      { type: 'catalog.published', data: { version: 'b', previousVersion: 'a', publishedAt: iso(NOW), ...counts } },
+      'b, before a: 2 repriced, 3 with other dates',
+    ],
+    [{ type: 'key.created', data: { keyId: 'key_1', name: 'App', prefix: 'utk-', scopes: null } }, 'App key_1'],
+    [{ type: 'key.revoked', data: { keyId: 'key_2', name: 'Old', prefix: 'utk-' } }, 'Old key_2'],
+    [
+      { type: 'projection.lagging', data: { waitingSince: iso(NOW - HOUR), changes: 7 } },
+      '7 changes wait, the oldest since',
+    ],
+    [
+      { type: 'anomaly.detected', data: { customerId: null, startedAt: iso(NOW), endedAt: iso(NOW), ...spike } },
+      'spend spike (high): $9.00, expected $1.00',
+    ],
+  ];
+  await inStore(org, (store) => store.commit({ events: events.map(([event]) => ({ ...event, atMs: NOW })) }));
+  await run(org, NOW);
+  expect(dataOf(await told(org))).toEqual(events.map(([{ data }]) => data));
+  const visitor = new Visitor();
+  await visitor.signIn();
+  const { text } = await visitor.read(`/console/organizations/${org}/alerts`);
+  for (const [, says] of events) expect(text.toLowerCase()).toContain(says.toLowerCase());
 });
 
 describe('a customer who is erased', () => {

@@ -13,7 +13,7 @@ import {
 import { readEvents } from '../../metering/events.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
-import { count, words } from '../../ui/format.ts';
+import { count, plural, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Nothing, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
 import { type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
@@ -208,12 +208,15 @@ const WhatOfOrganization: FC<{ event: Watched }> = ({ event }) => {
     }
     case 'model.deprecated':
     case 'model.ending': {
-      const { modelKey, shutdownAt, daysLeft, replacement } = event.data;
-      const ends = shutdownAt === null ? words(event.data.status) : `ends on ${shutdownAt}, ${daysLeft} days left`;
+      const { modelKey, shutdownAt, status, replacement } = event.data;
+      const says =
+        event.type === 'model.ending'
+          ? `ends on ${shutdownAt}, within ${plural(event.data.step, 'day')}`
+          : `${words(status)}${shutdownAt === null ? '' : `, ends on ${shutdownAt}`}`;
       return (
         <>
           <ModelName name={modelKey} />
-          {` ${ends}`}
+          {` ${says}`}
           {replacement.modelKey !== null && (
             <>
               {'; replaced by '}
