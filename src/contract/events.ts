@@ -7,10 +7,8 @@ import { z } from 'zod';
 import type { CustomerEventData, CustomerEventType } from '../domain/customer-events.ts';
 import { DENIAL_CODES } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
-import { CatalogPricing } from './catalog.ts';
 import { customerId, instant, ListQuery } from './fields.ts';
 import { LIFECYCLE_STATUSES } from './model-lookup.ts';
-import { OwnRates } from './prices.ts';
 import { Anomaly } from './readings.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
@@ -47,7 +45,7 @@ const ofModel = {
 };
 const shutdownAt = z.string().describe('Day of the shutdown in UTC');
 const daysLeft = z.number().int().describe('Days until the shutdown; 0 on its day, below 0 after it');
-const price = z.union([CatalogPricing, OwnRates]).nullable();
+const price = z.record(z.string(), z.unknown()).nullable();
 const ofKey = {
   keyId: z.string().describe('The key'),
   name: z.string().describe('What it is for'),
@@ -165,7 +163,9 @@ const OF_WATCH = {
     effectiveFrom: instant
       .nullable()
       .describe("From when an organization's own price is in force; null where it always was, and of the catalog"),
-    before: price.describe('The price before; null where there was none'),
+    before: price.describe(
+      'The price before, as the catalog has it or as an own price was set; null where there was none',
+    ),
     after: price.describe('The price now; null where there is none any more'),
   }),
   'catalog.published': z.object({

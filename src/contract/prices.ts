@@ -121,8 +121,7 @@ export const SetPriceRequest = z
 
 export type SetPriceRequest = z.infer<typeof SetPriceRequest>;
 /** A price as it is stored: without its time. */
-export const OwnRates = ShortForm;
-export type OwnRates = z.infer<typeof OwnRates>;
+export type OwnRates = z.infer<typeof ShortForm>;
 
 export const pricedModelKey = text(330).describe(
   'Model as calls report it: `provider/model`, a bare name, or a fine-tuned `ft:` id; `bedrock/`, `vertex/` or `azure/` before it for what that channel serves',
