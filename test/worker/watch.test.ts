@@ -9,7 +9,7 @@ import { StoredWatch } from '../../durable-objects/organization-watch/store.ts';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import type { EventType, OrganizationEvent, WatchEvent } from '../../src/contract/events.ts';
 import type { Env } from '../../src/env.ts';
-import { wakeWatches } from '../../src/objects/watches.ts';
+import { wakeAfterChange, wakeWatches } from '../../src/objects/watches.ts';
 import { CUSTOMERS_PER_STEP } from '../../src/watch/customer-news.ts';
 import { LAG_MS } from '../../src/watch/lag.ts';
 import { runWatch } from '../../src/watch/run.ts';
@@ -141,6 +141,19 @@ describe('changes by operators', () => {
     expect(await told(organizationId, 'key.created')).toHaveLength(1);
   });
 
+  test('are made although the watch cannot be woken, and only those that are told of wake it', async () => {
+    const asked: string[] = [];
+    const wake = async (organizationId: string) => {
+      asked.push(organizationId);
+      throw new Error('the watch is overloaded');
+    };
+    const env = { ORGANIZATION_WATCHES: { getByName: () => ({ wake }) } } as unknown as Env;
+    await wakeAfterChange(env, 'told', 'key.create');
+    await wakeAfterChange(env, 'not told', 'plan.put');
+    await wakeAfterChange(env, null, 'price.put');
+    expect(asked).toEqual(['told']);
+  });
+
   test('made before the first look of a watch are told where they are of its last day', async () => {
     const org = await organization();
     await operator.send('createKey', { params: { org }, body: { name: 'Old' } });
@@ -217,7 +230,7 @@ describe('a model in use that ends', () => {
     for (const days of [100, 75, 50, 25, 5]) await used(org, daysBefore(days));
     const perDay: Record<number, unknown[]> = {};
     let before = 0;
-    for (let days = 95; days >= -2; days -= 1) {
+    for (const days of [95, 91, 90, 89, 60, 31, 30, 29, 15, 8, 7, 6, 2, 1, 0, -1]) {
       await run(org, daysBefore(days));
       const events = await told(org, 'model.deprecated', 'model.ending');
       if (events.length > before)
