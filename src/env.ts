@@ -7,6 +7,7 @@ import type {
   CustomerBatchesRpc,
   CustomerRpc,
   GatewayBatchRpc,
+  OrganizationWatchRpc,
   PlanMigrationRpc,
   ProjectorRpc,
   RepricingRpc,
@@ -30,6 +31,7 @@ export interface Env {
   CUSTOMER_BATCHES: DurableObjectNamespace<CustomerBatchesRpc>;
   COMPRESSION_JOBS: DurableObjectNamespace<CompressionJobRpc>;
   WEBHOOK_ENDPOINTS: DurableObjectNamespace<WebhookEndpointRpc>;
+  ORGANIZATION_WATCHES: DurableObjectNamespace<OrganizationWatchRpc>;
   /** Per address; without them failures are not limited. */
   FAILED_AUTHENTICATIONS?: RateLimit;
   FAILED_SIGN_INS?: RateLimit;

@@ -17,6 +17,7 @@ export { CompressionJob } from '../durable-objects/compression-job.ts';
 export { Customer } from '../durable-objects/customer.ts';
 export { CustomerBatches } from '../durable-objects/customer-batches.ts';
 export { GatewayBatch } from '../durable-objects/gateway-batch.ts';
+export { OrganizationWatch } from '../durable-objects/organization-watch.ts';
 export { PlanMigration } from '../durable-objects/plan-migration.ts';
 export { Projector } from '../durable-objects/projector.ts';
 export { Repricing } from '../durable-objects/repricing.ts';

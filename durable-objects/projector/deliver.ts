@@ -8,6 +8,7 @@
  * are delivered.
  */
 import type { Env } from '../../src/env.ts';
+import { wakeWatches } from '../../src/objects/watches.ts';
 import { errorText, log } from '../../src/platform/log.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
 import { namedDatabase } from '../../src/storage/database.ts';
@@ -45,8 +46,9 @@ interface Refused {
 export async function deliver(context: DeliveryContext): Promise<void> {
   const { store, objectId, now } = context;
   const refused: Refused[] = [];
+  const organizationIds = new Set<string>();
   try {
-    const isDone = await deliverParts(context, refused);
+    const isDone = await deliverParts(context, refused, organizationIds);
     store.delivery = { failures: 0, lastError: null };
     if (!isDone) store.wakeAt(now());
   } catch (error) {
@@ -56,10 +58,18 @@ export async function deliver(context: DeliveryContext): Promise<void> {
     log('warn', 'delivery_failed', { objectId, failures }, error);
   }
   await logRefused(context, refused);
+  await wakeWatches(context.env, organizationIds, now());
 }
 
-/** Returns whether everything was sent that waited at the beginning. Throws where D1 is away. */
-async function deliverParts({ store, env, objectId, now }: DeliveryContext, refused: Refused[]): Promise<boolean> {
+/**
+ * Returns whether everything was sent that waited at the beginning, and notes whose changes D1 has now. Throws where D1 is
+ * away.
+ */
+async function deliverParts(
+  { store, env, objectId, now }: DeliveryContext,
+  refused: Refused[],
+  organizationIds: Set<string>,
+): Promise<boolean> {
   const db = namedDatabase(env, store.database()).$client;
   const lastPlace = store.pages.lastPlace();
   let changesMax = CHANGES_MAX;
@@ -71,6 +81,7 @@ async function deliverParts({ store, env, objectId, now }: DeliveryContext, refu
     const reason = await refusalOf(withTimeout<unknown>(sent, D1_TIMEOUT_MS, 'D1'));
     if (reason === null) {
       store.taken(part);
+      for (const { organizationId } of part.pages) organizationIds.add(organizationId);
       changesMax = Math.min(CHANGES_MAX, changesMax * 2);
     } else if (part.changes > 1) changesMax = Math.ceil(part.changes / 2);
     else {

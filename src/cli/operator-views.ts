@@ -52,6 +52,7 @@ export function showPlan(data: Data<'readPlan'>): string {
         : 'off',
       'Alerts at percent of a limit': thresholdsOf(plan),
       'Alert below a balance of': plan.alerts?.balanceBelowUsd ? `$${plan.alerts.balanceBelowUsd}` : null,
+      'Alert below a balance for': plan.alerts?.balanceBelowDays ? `${plan.alerts.balanceBelowDays} days` : null,
     }),
     section(
       'Limits of a period',

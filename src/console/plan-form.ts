@@ -37,6 +37,7 @@ export function fieldsOfPlan(plan: Plan): Fields {
     ),
     'alerts.thresholdsPercent': shownThresholds(plan.alerts?.thresholdsPercent),
     'alerts.balanceBelowUsd': plan.alerts?.balanceBelowUsd === null ? NONE : (plan.alerts?.balanceBelowUsd ?? ''),
+    'alerts.balanceBelowDays': plan.alerts?.balanceBelowDays === null ? NONE : shown(plan.alerts?.balanceBelowDays),
   };
   for (const name of LIMIT_NAMES) fields[`limits.${name}`] = shown(plan.limits[name]);
   for (const name of CAPABILITIES) fields[`features.${name}`] = on(plan.features[name]);
@@ -100,9 +101,13 @@ export function planOfFields(fields: Fields): unknown {
 function alertsOfFields(fields: Fields): { alerts?: unknown } {
   const percents = text(fields, 'alerts.thresholdsPercent');
   const balanceBelowUsd = decimalOf(fields, 'alerts.balanceBelowUsd');
+  const balanceBelowDays = text(fields, 'alerts.balanceBelowDays');
   const alerts = {
     ...(percents !== '' && { thresholdsPercent: thresholdsOf(percents) }),
     ...(balanceBelowUsd !== '' && { balanceBelowUsd: balanceBelowUsd.toLowerCase() === NONE ? null : balanceBelowUsd }),
+    ...(balanceBelowDays !== '' && {
+      balanceBelowDays: balanceBelowDays.toLowerCase() === NONE ? null : typedNumber(fields, 'alerts.balanceBelowDays'),
+    }),
   };
   return Object.keys(alerts).length > 0 ? { alerts } : {};
 }

@@ -1,149 +1,15 @@
 /**
- * The events that an organization is told of: their types, their data, and their list. What operators did is the event
- * log, in `operator.ts`.
+ * The events that an organization is told of: their types and their list. What operators did is the event
+ * log, in `operator.ts`. The events of a customer's object are found by `domain/customer-events.ts`, the others by the
+ * organization's watch.
  */
 import { z } from 'zod';
-import type { CustomerEventData, CustomerEventType } from '../domain/customer-events.ts';
-import { DENIAL_CODES } from '../domain/denial.ts';
-import { METER_NAMES } from '../domain/meters.ts';
-import { SWITCH_SOURCES } from '../domain/model-mappings.ts';
+import { DATA } from './event-data.ts';
 import { customerId, instant, ListQuery } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
 /** Days for which events are kept. */
 export const EVENT_RETENTION_DAYS = 90;
-
-/** Why the service switches a webhook off. */
-export const DISABLED_REASONS = ['GONE', 'FAILING'] as const;
-
-export type DisabledReason = (typeof DISABLED_REASONS)[number];
-
-const ofCustomer = { customerId: z.string().describe('The customer') };
-const periodEndsAt = instant.nullable().describe('When the usage period ends; null where it never does');
-const ofPlan = {
-  planId: z.string().describe('The plan'),
-  usagePlanVersionId: z.string().describe('The version of the plan'),
-};
-const ofMeter = {
-  ...ofCustomer,
-  meter: z.enum(METER_NAMES).describe('The meter'),
-  used: z.number().describe('What ended calls and increments consumed in the period, without what open calls reserve'),
-  periodEndsAt,
-};
-const balanceUsd = z.string().describe('The USD balance less the charges that are still to leave it, exact');
-
-/** Why the autopilot of a mapping leaves a model that ends. */
-export const SWITCH_REASONS = [
-  'NO_REPLACEMENT',
-  'REPLACEMENT_ENDS',
-  'NOT_UNCONDITIONAL',
-  'OTHER_KIND',
-  'PREVIEW',
-  'LIMITED',
-  'CAPABILITY',
-  'PRICE',
-  'PRICE_UNKNOWN',
-  'NO_CREDENTIALS',
-  'OTHER_CHANNEL',
-] as const;
-
-const SwitchReason = z.object({
-  code: z.enum(SWITCH_REASONS).describe('What is amiss'),
-  message: z.string().describe('The same, with names and figures'),
-});
-
-const ofSwitch = {
-  mapping: z.string().describe('`standard`, `premium` or the name of an alias'),
-  source: z.enum(SWITCH_SOURCES).describe("The provider's word, or a review"),
-  shutdownAt: z.string().describe('Day of the shutdown in UTC'),
-};
-
-const Switched = z.object({
-  ...ofSwitch,
-  from: z.string().describe('The model before, as the mapping named it'),
-  to: z.string().describe('The model in its place'),
-  priceChangePercent: z
-    .number()
-    .describe('How much more the same traffic costs at the prices of the day; below 0: less'),
-  priceBasis: z
-    .enum(['last_30_days', 'typical_call'])
-    .describe('The traffic that was compared: the calls of the last 30 days, or a call as the lookup takes it to be'),
-  reason: z.string().describe('Why this model'),
-  warnings: z.array(z.string()).describe('What to know of the replacement'),
-});
-
-const SwitchRefused = z.object({
-  ...ofSwitch,
-  model: z.string().describe('The model, as the mapping names it'),
-  replacement: z.string().nullable().describe('What would replace it; null where nothing would'),
-  reasons: z.array(SwitchReason).describe('Everything that is amiss'),
-});
-
-export type SwitchReason = z.infer<typeof SwitchReason>;
-export type SwitchedData = z.infer<typeof Switched>;
-export type SwitchRefusedData = z.infer<typeof SwitchRefused>;
-
-/** What happens to customers, as their objects find it. */
-const CUSTOMER_DATA = {
-  'customer.created': z.object({ ...ofCustomer, ...ofPlan }),
-  'customer.plan_changed': z.object({
-    ...ofCustomer,
-    ...ofPlan,
-    previousPlanId: z.string().describe('The plan before'),
-    previousUsagePlanVersionId: z.string().describe('The version of the plan before'),
-  }),
-  'customer.replenished': z.object({
-    ...ofCustomer,
-    planId: ofPlan.planId,
-    periodStartedAt: instant.describe('When the new usage period began'),
-    periodEndsAt,
-  }),
-  'meter.threshold_reached': z.object({
-    ...ofMeter,
-    threshold: z.number().int().describe('The highest threshold that was reached, in percent of the limit'),
-    crossed: z.array(z.number().int()).describe('All thresholds that were reached at once, ascending'),
-    limit: z.number().describe('The limit of the meter in the period'),
-  }),
-  'meter.recovered': z.object({
-    ...ofMeter,
-    threshold: z.number().int().describe('The highest threshold that had been reached, and no longer is'),
-    limit: z.number().nullable().describe('The limit of the meter now; null where the plan no longer has one'),
-  }),
-  'balance.low': z.object({
-    ...ofCustomer,
-    balanceUsd,
-    belowUsd: z.string().describe('The amount of the plan, or of the organization, below which it is low'),
-  }),
-  'balance.exhausted': z.object({ ...ofCustomer, balanceUsd }),
-  'call.denied': z.object({
-    ...ofCustomer,
-    callId: z.string().describe('The call that was denied'),
-    code: z.enum(DENIAL_CODES).describe('Why'),
-    meter: z.enum(METER_NAMES).nullable().describe('The meter of which nothing is left; null for other reasons'),
-    feature: z.string().nullable().describe('The feature of the call'),
-    periodEndsAt,
-  }),
-  'charge.failed': z.object({
-    ...ofCustomer,
-    chargeId: z.string().describe('The charge'),
-    subject: z.enum(['call', 'meter_event']).describe('What it charges for'),
-    subjectId: z.string().describe('The id of the call or of the meter event'),
-    amountUsd: z.string().describe('The charge, exact; below zero where it gives back'),
-    reason: z.string().describe('Why the billing provider does not have it'),
-  }),
-} satisfies { [Type in CustomerEventType]: z.ZodType<{ customerId: string } & CustomerEventData[Type]> };
-
-const DATA = {
-  ...CUSTOMER_DATA,
-  'model.switched': Switched,
-  'model.switch_refused': SwitchRefused,
-  'webhook.disabled': z.object({
-    webhookId: z.string().describe('The webhook'),
-    reason: z
-      .enum(DISABLED_REASONS)
-      .describe('GONE: its endpoint answered 410; FAILING: every request to it failed for five days'),
-  }),
-};
 
 export type EventType = keyof typeof DATA;
 
@@ -156,10 +22,21 @@ const MEANING: Record<EventType, string> = {
   'customer.replenished': 'A new usage period began: it was due, or asked for',
   'meter.threshold_reached': 'The usage of a limited meter reached thresholds',
   'meter.recovered': 'The usage of a meter is below a threshold that it had reached',
-  'balance.low': 'The USD balance fell below the amount of the plan, or of the organization',
+  'balance.low':
+    'The USD balance fell below the amount, or the days of forecast spend, of the plan or the organization',
   'balance.exhausted': 'The USD balance is used up',
   'call.denied': 'A call was denied: the first of the customer for this reason in the usage period',
+  'call.unpriced': 'A call has no known cost: the first of its model and UTC day',
   'charge.failed': 'The billing provider refused a charge for good',
+  'forecast.will_run_out': 'A limited meter is forecast to run out before the usage period ends',
+  'model.deprecated': 'A model in use is deprecated, or retired',
+  'model.ending': 'A model in use ends within 90, 30, 7 or 1 days',
+  'price.changed': 'The price of a model in use changed, or an own price was set or removed',
+  'catalog.published': 'Another catalog release is in use',
+  'key.created': 'An API key was created',
+  'key.revoked': 'An API key was revoked',
+  'projection.lagging': 'Changes wait for minutes to reach lists and reports',
+  'anomaly.detected': 'Usage is not as usual: an episode began',
   'webhook.disabled': 'The service switched a webhook off',
   'model.switched': 'The autopilot of a mapping replaced a model before its end',
   'model.switch_refused':
@@ -183,10 +60,20 @@ export const OrganizationEvent = z.discriminatedUnion('type', [
   item('balance.low', DATA['balance.low']),
   item('balance.exhausted', DATA['balance.exhausted']),
   item('call.denied', DATA['call.denied']),
+  item('call.unpriced', DATA['call.unpriced']),
   item('charge.failed', DATA['charge.failed']),
-  item('webhook.disabled', DATA['webhook.disabled']),
+  item('forecast.will_run_out', DATA['forecast.will_run_out']),
+  item('model.deprecated', DATA['model.deprecated']),
+  item('model.ending', DATA['model.ending']),
+  item('price.changed', DATA['price.changed']),
+  item('catalog.published', DATA['catalog.published']),
+  item('key.created', DATA['key.created']),
+  item('key.revoked', DATA['key.revoked']),
+  item('projection.lagging', DATA['projection.lagging']),
+  item('anomaly.detected', DATA['anomaly.detected']),
   item('model.switched', DATA['model.switched']),
   item('model.switch_refused', DATA['model.switch_refused']),
+  item('webhook.disabled', DATA['webhook.disabled']),
 ]);
 
 export type OrganizationEvent = z.infer<typeof OrganizationEvent>;

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { instant, text } from './fields.ts';
 import { Mappings } from './model-mappings.ts';
-import { balanceBelowUsd, planId, thresholdsPercent } from './plans.ts';
+import { balanceBelowDays, balanceBelowUsd, planId, thresholdsPercent } from './plans.ts';
 import { KEY_PREFIXES, Scope } from './scopes.ts';
 
 const name = text(200);
@@ -65,6 +65,9 @@ export const UpdateOrganizationRequest = z
     alertBalanceBelowUsd: balanceBelowUsd
       .optional()
       .describe('USD balance below which an event tells, for plans that say nothing of it; null for none'),
+    alertBalanceBelowDays: balanceBelowDays
+      .optional()
+      .describe('Days of forecast spend below which an event tells, for plans that say nothing of it; null for none'),
     ...z.object(RETENTION).partial().shape,
   })
   .refine(
@@ -86,6 +89,11 @@ export const Organization = z.object({
     .string()
     .nullable()
     .describe('USD balance below which an event tells, for plans that say nothing of it'),
+  alertBalanceBelowDays: z
+    .number()
+    .int()
+    .nullable()
+    .describe('Days of forecast spend below which an event tells, for plans that say nothing of it'),
   ...RETENTION,
   createdAt: instant.describe('When it was created'),
 });

@@ -74,6 +74,12 @@ export const thresholdsPercent = z
 /** An amount below which a balance is low; null for none. */
 export const balanceBelowUsd = decimal.nullable();
 
+/** A forecast of more days is of no use: an object has hours of a hundred. */
+const BALANCE_DAYS_MAX = 90;
+
+/** Days of forecast spend below which a balance is low; null for none. */
+export const balanceBelowDays = z.number().int().min(1).max(BALANCE_DAYS_MAX).nullable();
+
 const Alerts = z.strictObject({
   thresholdsPercent: thresholdsPercent
     .exactOptional()
@@ -83,6 +89,11 @@ const Alerts = z.strictObject({
   balanceBelowUsd: balanceBelowUsd
     .exactOptional()
     .describe('USD balance below which `balance.low` is told; null is none, absent is what the organization says'),
+  balanceBelowDays: balanceBelowDays
+    .exactOptional()
+    .describe(
+      `Days of forecast spend, 1 to ${BALANCE_DAYS_MAX}, below which \`balance.low\` is told too; null is none, absent is what the organization says`,
+    ),
 });
 
 export const Plan = z.strictObject({

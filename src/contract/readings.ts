@@ -220,24 +220,25 @@ export const AnomaliesQuery = ListQuery.extend({
 
 export type AnomaliesQuery = z.infer<typeof AnomaliesQuery>;
 
+/** An episode of unusual usage. */
+export const Anomaly = z.object({
+  customerId: z.string().nullable().describe('The customer; null for the organization as a whole'),
+  kind: z.enum(['SPEND_SPIKE', 'SILENCE', 'ERROR_BURST', 'NEW_EXPENSIVE_MODEL']).describe('What happened'),
+  startedAt: instant.describe('Start, inclusive'),
+  endedAt: instant.describe('End, exclusive; the end of the period where it may still go on'),
+  unit: z.enum(['USD', 'calls']).describe('Of expected and observed'),
+  expected: z.number().describe('What was to be expected'),
+  observed: z.number().describe('What was recorded'),
+  severity: z.enum(['LOW', 'MEDIUM', 'HIGH']).describe('How much it matters'),
+  evidence: z.record(z.string(), z.union([z.number(), z.string()])).describe('The figures behind it'),
+});
+
+export type Anomaly = z.infer<typeof Anomaly>;
+
 export const AnomaliesData = z.object({
   period: Period.describe('What was looked at'),
   asOf: instant.describe('End of the last whole hour'),
-  items: z
-    .array(
-      z.object({
-        customerId: z.string().nullable().describe('The customer; null for the organization as a whole'),
-        kind: z.enum(['SPEND_SPIKE', 'SILENCE', 'ERROR_BURST', 'NEW_EXPENSIVE_MODEL']).describe('What happened'),
-        startedAt: instant.describe('Start, inclusive'),
-        endedAt: instant.describe('End, exclusive; the end of the period where it may still go on'),
-        unit: z.enum(['USD', 'calls']).describe('Of expected and observed'),
-        expected: z.number().describe('What was to be expected'),
-        observed: z.number().describe('What was recorded'),
-        severity: z.enum(['LOW', 'MEDIUM', 'HIGH']).describe('How much it matters'),
-        evidence: z.record(z.string(), z.union([z.number(), z.string()])).describe('The figures behind it'),
-      }),
-    )
-    .describe('Episodes, the latest first'),
+  items: z.array(Anomaly).describe('Episodes, the latest first'),
   customersLookedAt: z.number().int().describe('Customers whose series were looked at: the largest by cost'),
   nextCursor: z.string().nullable().describe('Where the next page begins; null on the last one'),
 });

@@ -2,7 +2,8 @@
  * Webhooks: the endpoints of an organization that events are sent to, what was sent to them, and what they answered.
  */
 import { z } from 'zod';
-import { DISABLED_REASONS, EVENT_TYPES } from './events.ts';
+import { DISABLED_REASONS } from './event-data.ts';
+import { EVENT_TYPES } from './events.ts';
 import { instant, text } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 

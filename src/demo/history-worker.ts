@@ -23,6 +23,7 @@ export {
   CompressionJob,
   CustomerBatches,
   GatewayBatch,
+  OrganizationWatch,
   PlanMigration,
   Projector,
   Repricing,

@@ -85,3 +85,9 @@ export function lowBalance({ alerts }: Pick<Plan, 'alerts'>, defaults?: Alerts):
   const amount = alerts?.balanceBelowUsd === undefined ? defaults?.balanceBelowUsd : alerts.balanceBelowUsd;
   return amount == null ? null : parseUsd(amount);
 }
+
+/** The days of forecast spend below which a balance is low: of the plan, else of the organization; `null` where none are. */
+export function lowBalanceDays({ alerts }: Pick<Plan, 'alerts'>, defaults?: Alerts): number | null {
+  const days = alerts?.balanceBelowDays === undefined ? defaults?.balanceBelowDays : alerts.balanceBelowDays;
+  return days ?? null;
+}

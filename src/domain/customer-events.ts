@@ -2,13 +2,19 @@
  * The events that a change of a customer's account is: what its organization is told of. Pure: an event is found by what
  * the account was before the change and what it is after it.
  */
+import { DAY_MS } from '../platform/time.ts';
 import { type Account, periodOf } from './account.ts';
 import { balanceFall, crossings, lowBalance } from './alerts.ts';
+import type { Call, CallOutcome } from './call.ts';
+import { lacksPrice } from './correct-call.ts';
 import type { Denial, DenialCode } from './denial.ts';
 import type { MeterName } from './meters.ts';
 import { formatUsd, type NanoUsd } from './money.ts';
 import { NEVER_MS } from './period.ts';
 import { balanceOf } from './wallet.ts';
+
+/** Models that an account remembers of a day: those that ended calls without a price. Of more nothing is told. */
+export const UNPRICED_MODELS_MAX = 20;
 
 /** The data of each type of event, but for the customer's id, which all have. */
 export interface CustomerEventData {
@@ -22,7 +28,13 @@ export interface CustomerEventData {
   'customer.replenished': { planId: string; periodStartedAt: string; periodEndsAt: string | null };
   'meter.threshold_reached': MeterState & { crossed: number[]; limit: number };
   'meter.recovered': MeterState & { limit: number | null };
-  'balance.low': { balanceUsd: string; belowUsd: string };
+  /** Below an amount, or below days of forecast. */
+  'balance.low': {
+    balanceUsd: string;
+    belowUsd?: string | undefined;
+    daysLeft?: number | undefined;
+    belowDays?: number | undefined;
+  };
   'balance.exhausted': { balanceUsd: string };
   'call.denied': {
     callId: string;
@@ -30,6 +42,13 @@ export interface CustomerEventData {
     meter: MeterName | null;
     feature: string | null;
     periodEndsAt: string | null;
+  };
+  'call.unpriced': {
+    callId: string;
+    modelUsed: string;
+    providerUsed: string | null;
+    reason: string;
+    feature: string | null;
   };
   'charge.failed': {
     chargeId: string;
@@ -122,7 +141,7 @@ function balanceEvents(before: Account | null, after: Account): CustomerEvent[] 
 }
 
 /** The USD balance less the charges that are still to leave it; what open calls hold is not used yet. */
-function owedBalance({ wallet }: Account): NanoUsd {
+export function owedBalance({ wallet }: Account): NanoUsd {
   return balanceOf(wallet, 'USD') - BigInt(wallet.unsettled);
 }
 
@@ -145,6 +164,29 @@ export function firstDenial(
   };
 }
 
-function periodEndsAt({ subscription: { nextReplenishAtMs } }: Account): string | null {
+/**
+ * The first call of a model and day that ended without a price, with the account that remembers it; `null` where there was
+ * one before, where the price is not what is missing, or where no model ran or was reported. The organization is told once
+ * for all its customers: D1 keeps the first that comes.
+ */
+export function firstUnpriced(
+  account: Account,
+  { callId, feature }: Pick<Call, 'callId' | 'feature'>,
+  outcome: CallOutcome,
+  nowMs: number,
+): { account: Account; event: CustomerEvent } | null {
+  const { price, modelUsed, providerUsed, calls } = outcome;
+  if (price.status === 'FINAL' || modelUsed === null || calls === 0 || !lacksPrice(outcome)) return null;
+  const day = Math.floor(nowMs / DAY_MS);
+  const models = account.unpriced?.day === day ? account.unpriced.models : [];
+  if (models.includes(modelUsed) || models.length >= UNPRICED_MODELS_MAX) return null;
+  const data = { customerId: account.customerId, callId, modelUsed, providerUsed, reason: price.reason };
+  return {
+    account: { ...account, unpriced: { day, models: [...models, modelUsed] } },
+    event: { type: 'call.unpriced', data: { ...data, feature: feature ?? null } },
+  };
+}
+
+export function periodEndsAt({ subscription: { nextReplenishAtMs } }: Account): string | null {
   return nextReplenishAtMs >= NEVER_MS ? null : new Date(nextReplenishAtMs).toISOString();
 }

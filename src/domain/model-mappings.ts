@@ -41,6 +41,12 @@ export function tierModels(mappings: ModelMappings): TierModels {
   return Object.fromEntries(TIERS.map((tier) => [tier, mappings[tier].map(modelOf)])) as TierModels;
 }
 
+/** The models of the aliases, by name. */
+export function aliasModels(mappings: ModelMappings): Map<string, string[]> {
+  const named = Object.entries(mappings.aliases ?? {});
+  return new Map(named.map(([name, entries]) => [name, entries.map(modelOf)]));
+}
+
 /** Every mapping by its name without the prefix: the tiers, then the aliases. */
 export function entriesByMapping(mappings: ModelMappings): [mapping: string, entries: readonly MappingEntry[]][] {
   return [

@@ -36,6 +36,8 @@ export interface Alerts {
   thresholdsPercent?: readonly number[] | undefined;
   /** A decimal amount, below which the balance is low; `null` is none. */
   balanceBelowUsd?: string | null | undefined;
+  /** Days of forecast spend, below which the balance is low; `null` is none. */
+  balanceBelowDays?: number | null | undefined;
 }
 
 export interface Plan {

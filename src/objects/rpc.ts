@@ -135,6 +135,14 @@ export interface WebhookEndpointRpc extends Rpc.DurableObjectBranded {
   erase(customerId: string): void;
 }
 
+/** One object per organization: it finds what no single customer's object does, and tells of it. */
+export interface OrganizationWatchRpc extends Rpc.DurableObjectBranded {
+  /** Looks soon where it would not look within the hour; at once where there `isNews`. */
+  wake(organizationId: string, isNews: boolean): Promise<void>;
+  /** Forgets what it knows of a customer. Answers how many events of the customer waited. */
+  erase(customerId: string): Promise<number>;
+}
+
 /** One object per request for a batch at a vendor. */
 export interface GatewayBatchRpc extends Rpc.DurableObjectBranded {
   /** Begins the batch at the vendor, once; sent again, it answers what came of it. */

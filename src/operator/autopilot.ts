@@ -8,7 +8,7 @@
  */
 import { resolvePrice } from '../catalog/prices.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
-import type { SwitchedData, SwitchRefusedData } from '../contract/events.ts';
+import type { SwitchedData, SwitchRefusedData } from '../contract/event-data.ts';
 import type { SavedModels, SwitchBackRequest } from '../contract/model-mappings.ts';
 import { type AutopilotEntry, entriesByMapping, type MappingEntry, withEntry } from '../domain/model-mappings.ts';
 import type { RateCard } from '../domain/price.ts';
@@ -48,10 +48,10 @@ const TOLD_MAX = 200;
 const SWITCHES_MAX = 20;
 
 /** An event with what identifies it: of several with the same key one is to be recorded. */
-export interface AutopilotEvent extends NewOrganizationEvent {
-  type: 'model.switched' | 'model.switch_refused';
-  key: string;
-}
+export type AutopilotEvent = Omit<NewOrganizationEvent, 'type' | 'data'> & { key: string } & (
+    | { type: 'model.switched'; data: SwitchedData }
+    | { type: 'model.switch_refused'; data: SwitchRefusedData }
+  );
 
 export interface AutopilotRun {
   env: Env;

@@ -6,6 +6,7 @@
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
+import { wakeAfterChange } from '../objects/watches.ts';
 import { decryptText, encryptText } from '../platform/cipher.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { HOUR_MS } from '../platform/time.ts';
@@ -85,7 +86,10 @@ async function commit<Data>(
     if (mayDecideAgain && isTaken(error)) return null;
     throw error;
   }
-  if (decision.replaces) await scheduler.wait(request.env.CONFIG_TTL_MS);
+  await Promise.all([
+    wakeAfterChange(request.env, organizationId, action),
+    decision.replaces ? scheduler.wait(request.env.CONFIG_TTL_MS) : null,
+  ]);
   return answer;
 }
 

@@ -22,6 +22,7 @@ import { ask, customerByName, eraseObjects } from '../objects/addresses.ts';
 import type { InspectedCustomer } from '../objects/customer-commands.ts';
 import type { ProjectorState } from '../objects/projector-commands.ts';
 import { projectorState, projectorsOf } from '../objects/projectors.ts';
+import { watchOf } from '../objects/watches.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { markArchiveErased } from '../storage/archive.ts';
 import { findOldEntry } from '../storage/credits.ts';
@@ -182,11 +183,12 @@ export function eraseCustomer(
         ask(address, (projector) => projector.erase(organizationId, customerId)),
       ),
     );
+    const waiting = await watchOf(request.env, organizationId).erase(customerId);
     if (request.env.ARCHIVE) await markArchiveErased(request.env, organizationId, customerId, nowMs);
     const rows = await eraseProjection(request.env, organizationId, customerId);
     // What is no longer in D1 is read by none of them any more.
     await eraseFromWebhooks(request.env, organizationId, customerId);
-    const erased = { ...objects, ...rows };
+    const erased = { ...objects, ...rows, events: rows.events + waiting };
     if (!Object.values(erased).some(Boolean)) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
     return {
       action: 'customer.erase',

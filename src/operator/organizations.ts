@@ -103,15 +103,20 @@ export function updateOrganization(
     const days = Object.fromEntries(
       RETENTIONS.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])),
     );
-    const { alertThresholdsPercent, alertBalanceBelowUsd } = body;
+    const { alertThresholdsPercent, alertBalanceBelowUsd, alertBalanceBelowDays } = body;
     const told = {
       ...(alertThresholdsPercent !== undefined && {
         alertThresholdsPercent: alertThresholdsPercent ?? [...THRESHOLDS_PERCENT_DEFAULT],
       }),
       ...(alertBalanceBelowUsd !== undefined && { alertBalanceBelowUsd }),
+      ...(alertBalanceBelowDays !== undefined && { alertBalanceBelowDays }),
     };
     const after = { ...before, ...change, ...told, ...days };
-    const alerts = { thresholdsPercent: after.alertThresholdsPercent, balanceBelowUsd: after.alertBalanceBelowUsd };
+    const alerts = {
+      thresholdsPercent: after.alertThresholdsPercent,
+      balanceBelowUsd: after.alertBalanceBelowUsd,
+      balanceBelowDays: after.alertBalanceBelowDays,
+    };
     const retention = Object.fromEntries(RETENTIONS.map((name) => [name, after[name]])) as Retention;
     return {
       action: 'organization.update',
@@ -150,6 +155,7 @@ function present(row: OrganizationRow): Organization {
     sampleBytesMax,
     alertThresholdsPercent: [...thresholdsOf({}, alerts ?? {})],
     alertBalanceBelowUsd: alerts?.balanceBelowUsd ?? null,
+    alertBalanceBelowDays: alerts?.balanceBelowDays ?? null,
     ...retentionOf(retention),
     createdAt: new Date(createdAtMs).toISOString(),
   };

@@ -11,7 +11,7 @@ import { type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import { changePercent, round } from '../catalog/ranking.ts';
 import { citationOf, type Review, reviewedReplacementOf } from '../catalog/reviews.ts';
 import { isUnconditional, swapWarnings } from '../catalog/swap-warnings.ts';
-import type { SwitchedData, SwitchReason, SwitchRefusedData } from '../contract/events.ts';
+import type { SwitchedData, SwitchReason, SwitchRefusedData } from '../contract/event-data.ts';
 import { LookupQuery } from '../contract/model-lookup.ts';
 import type { AutopilotEntry } from '../domain/model-mappings.ts';
 import type { RateCard } from '../domain/price.ts';

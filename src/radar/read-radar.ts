@@ -20,7 +20,7 @@ import { readModelTraffic } from '../storage/model-traffic.ts';
 import { usageKeptSinceMs } from '../storage/retention.ts';
 import { currentReviews } from '../storage/reviews.ts';
 import { sumUsage } from '../storage/usage.ts';
-import { itemKey, modelsOnRadar, type RadarModel, type RadarView } from './models.ts';
+import { itemKey, modelsOnRadar, type NamedUse, type RadarModel, type RadarView } from './models.ts';
 import { mappingsOf, mergedTraffic, presentItem, type Replaced } from './present.ts';
 import { type RadarReplacement, replacementFor } from './replacement.ts';
 
@@ -81,9 +81,17 @@ export async function readModelsOnRadar(
   { organizationId, retention }: Pick<Caller['organization'], 'organizationId' | 'retention'>,
   view: RadarView,
 ): Promise<RadarModel[]> {
-  const period = periodOf(retention, view.nowMs);
-  const { model } = await sumUsage(env, organizationId, period, ['model'], RADAR_NAMES_MAX);
-  return modelsOnRadar(view, model);
+  return modelsOnRadar(view, await readModelUses(env, { organizationId, retention }, view.nowMs));
+}
+
+/** The usage of the last 30 days by the name of the model; calls that ended without one have an empty name. */
+export async function readModelUses(
+  env: Env,
+  { organizationId, retention }: Pick<Caller['organization'], 'organizationId' | 'retention'>,
+  nowMs: number,
+): Promise<NamedUse[]> {
+  const period = periodOf(retention, nowMs);
+  return (await sumUsage(env, organizationId, period, ['model'], RADAR_NAMES_MAX)).model;
 }
 
 export async function radarView(

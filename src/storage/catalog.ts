@@ -65,6 +65,18 @@ export function catalogInMemory(env: Env, nowMs: number): CatalogInUse | null {
   return known && nowMs - known.checkedAtMs < REFRESH_MS ? known.inUse : null;
 }
 
+/** The catalog in use, which is read again where the isolate has not looked for a while: nobody waits for it. */
+export async function latestCatalog(env: Env): Promise<CatalogInUse> {
+  return catalogInMemory(env, Date.now()) ?? refresh(env.KV);
+}
+
+/** What a release had, built in or published; `null` where it is no longer kept. */
+export async function readRelease(env: Env, version: string): Promise<Pick<Catalog, 'models' | 'transitions'> | null> {
+  if (version === BUILT_IN_CATALOG.version) return BUILT_IN_CATALOG;
+  const text = await withTimeout(env.KV.get(documentKey(version)), KV_TIMEOUT_MS, 'KV');
+  return text === null ? null : (JSON.parse(text) as Pick<Catalog, 'models' | 'transitions'>);
+}
+
 /** Stores a document and makes it the current one. The document of a version never changes. */
 export async function storeCatalog(env: Env, catalog: Catalog): Promise<CatalogInUse> {
   const text = JSON.stringify({ version: catalog.version, models: catalog.models, transitions: catalog.transitions });

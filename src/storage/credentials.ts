@@ -6,7 +6,7 @@ import { type OwnPrice, type OwnPrices, ratesOf } from '../catalog/prices.ts';
 import type { Retention } from '../contract/operator.ts';
 import { type KeyPrefix, LEGACY_PERMISSIONS, type LegacyGrant, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
 import type { ClientScope } from '../contract/sessions.ts';
-import { modelOf, type TierModels, tierModels } from '../domain/model-mappings.ts';
+import { aliasModels, type TierModels, tierModels } from '../domain/model-mappings.ts';
 import type { Alerts, PlanVersion } from '../domain/plan.ts';
 import { DEFAULT_SAMPLING_POLICY } from '../domain/sampling.ts';
 import type { Env } from '../env.ts';
@@ -199,9 +199,7 @@ async function configOf(
       plan: plan.content,
     },
     models: models && tierModels(models),
-    aliases: new Map(
-      Object.entries(models?.aliases ?? {}).map(([name, entries]) => [name, entries.map(modelOf)] as const),
-    ),
+    aliases: models ? aliasModels(models) : new Map(),
     prices: ownPricesOf(prices),
     vendors: new Map(
       vendors.map(({ provider, baseUrl, sealedKey, useReportedCost, headers, passthrough }) => [

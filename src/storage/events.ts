@@ -1,7 +1,7 @@
 /**
  * The event log in D1: what operators and the service itself did.
  */
-import { and, desc, eq, gte, lt } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, lt } from 'drizzle-orm';
 import type { Env } from '../env.ts';
 import { eventIdsFrom, newEventId } from '../platform/event-id.ts';
 import { configDatabase } from './database.ts';
@@ -82,5 +82,24 @@ export function findEventsSince(
       ),
     )
     .orderBy(desc(operatorEvents.eventId))
+    .limit(limit);
+}
+
+/** Events of some actions of an organization from an id on, the oldest first. Their ids sort by the time of the change. */
+export function findEventsFrom(
+  env: Env,
+  organizationId: string,
+  actions: readonly string[],
+  fromEventId: string,
+  limit: number,
+): Promise<EventRow[]> {
+  const { eventId, action } = operatorEvents;
+  return configDatabase(env)
+    .select()
+    .from(operatorEvents)
+    .where(
+      and(eq(operatorEvents.organizationId, organizationId), gte(eventId, fromEventId), inArray(action, [...actions])),
+    )
+    .orderBy(asc(eventId))
     .limit(limit);
 }

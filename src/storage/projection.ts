@@ -21,6 +21,8 @@ interface Table {
    * Columns that never change. An update leaves them out, because SQLite writes every index anew of which a column is set.
    */
   fixed?: readonly string[];
+  /** Rows never change, and one that another of its key or of a unique index came before is left out. */
+  isOnce?: true;
 }
 
 const TABLES: Record<ChangeKind, Table> = {
@@ -43,7 +45,7 @@ const TABLES: Record<ChangeKind, Table> = {
     name: 'organization_events',
     key: ['organization_id', 'event_id'],
     integers: [],
-    fixed: ['customer_id', 'type', 'at_ms'],
+    isOnce: true,
   },
 };
 
@@ -76,7 +78,7 @@ const NOT_ERASED = (subscription: string) =>
 
 /** Inserts the rows, or updates older ones. `delivery` marks calls. */
 function upsert(db: D1Database, chunk: Chunk, delivery?: number): D1PreparedStatement {
-  const { name, key, integers, fixed = [] } = TABLES[chunk.kind];
+  const { name, key, integers, fixed = [], isOnce } = TABLES[chunk.kind];
   const names = [...chunk.columns, ...(delivery === undefined ? [] : ['delivery'])];
   const values = [...valuesOf(chunk.columns, integers), ...(delivery === undefined ? [] : ['?2'])];
   const updates = names
@@ -85,7 +87,11 @@ function upsert(db: D1Database, chunk: Chunk, delivery?: number): D1PreparedStat
   const sql = `WITH sent AS MATERIALIZED (SELECT jsonb(value) AS row FROM json_each(?1))
     INSERT INTO ${name} (${names.join(', ')}) SELECT ${values.join(', ')} FROM sent
     WHERE ${NOT_ERASED('row ->> 0')}
-    ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${updates.join(', ')} WHERE excluded.revision > ${name}.revision`;
+    ON CONFLICT ${
+      isOnce
+        ? 'DO NOTHING'
+        : `(${key.join(', ')}) DO UPDATE SET ${updates.join(', ')} WHERE excluded.revision > ${name}.revision`
+    }`;
   return db.prepare(sql).bind(textOf(chunk.rows), ...(delivery === undefined ? [] : [delivery]));
 }
 

@@ -3,7 +3,7 @@
  * endpoint is in its object.
  */
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
-import type { DisabledReason } from '../contract/events.ts';
+import type { DisabledReason } from '../contract/event-data.ts';
 import type { WebhookKey } from '../domain/webhook-delivery.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, prepare, type Statement } from './database.ts';

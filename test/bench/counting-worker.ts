@@ -21,6 +21,7 @@ export {
   CompressionJob,
   CustomerBatches,
   GatewayBatch,
+  OrganizationWatch,
   PlanMigration,
   Repricing,
   WebhookEndpoint,

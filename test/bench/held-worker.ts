@@ -15,6 +15,7 @@ export {
   Customer,
   CustomerBatches,
   GatewayBatch,
+  OrganizationWatch,
   PlanMigration,
   Repricing,
   WebhookEndpoint,

@@ -41,6 +41,7 @@ export {
   Customer as CompressionJob,
   Customer as CustomerBatches,
   Customer as GatewayBatch,
+  Customer as OrganizationWatch,
   Customer as PlanMigration,
   Customer as Projector,
   Customer as Repricing,

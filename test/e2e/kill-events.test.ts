@@ -50,7 +50,7 @@ test('each threshold is told once, although the server is killed while calls end
 
   const params = { org: organizationId, customerId };
   await until(async () => (await server.operator.send('readCustomer', { params })).data.outbox.pending === 0);
-  const told = async () => (await api.send('readEvents')).data.items.toReversed();
+  const told = async () => (await api.send('readEvents', { query: { customerId } })).data.items.toReversed();
   await until(async () => (await told()).length >= 4);
   expect((await told()).map(({ type, data }) => [type, 'crossed' in data ? data.crossed : null])).toEqual([
     ['customer.created', null],

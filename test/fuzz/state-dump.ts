@@ -11,8 +11,15 @@ export type Dump = Map<string, Set<string>>;
 /** Dumps are made until two are the same, this far apart: then nothing is on its way any more. */
 const QUIET_MS = 400;
 const QUIET_MS_MAX = 60_000;
-/** Jobs and deliveries go on by themselves, whatever is asked: of these it is compared which there are. */
-const JOB_CLASSES = ['GatewayBatch', 'PlanMigration', 'Repricing', 'CompressionJob', 'WebhookEndpoint'];
+/** Jobs, deliveries and watches go on by themselves, whatever is asked: of these it is compared which there are. */
+const JOB_CLASSES = [
+  'GatewayBatch',
+  'PlanMigration',
+  'Repricing',
+  'CompressionJob',
+  'WebhookEndpoint',
+  'OrganizationWatch',
+];
 
 /** The state once nothing that was asked before is still on its way. */
 export async function quietState(stateDir: string): Promise<Dump> {

@@ -340,7 +340,8 @@ export async function withObject(
         store.transaction(atMs, () => undefined);
         if (projector().delivery.failures === 0 || (projectorAlarmMs ?? 0) <= atMs) {
           projector().alarmFired();
-          await deliver({ store: projector(), env: { DB: db } as unknown as Env, objectId, now });
+          const ORGANIZATION_WATCHES = { getByName: () => ({ wake: async () => undefined }) };
+          await deliver({ store: projector(), env: { DB: db, ORGANIZATION_WATCHES } as unknown as Env, objectId, now });
         }
         return { more };
       },

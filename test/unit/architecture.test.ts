@@ -36,6 +36,21 @@ const ROOMS: Record<string, string[]> = {
   readings: ['metering', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   // Models in use that end: the catalog joined with recorded usage.
   radar: ['metering', 'catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
+  // What no single customer's transaction finds, for the object that tells organizations of it.
+  watch: [
+    'operator',
+    'webhooks',
+    'radar',
+    'readings',
+    'metering',
+    'catalog',
+    'objects',
+    'storage',
+    'contract',
+    'domain',
+    'platform',
+    'env',
+  ],
   operator: [
     'archive',
     'radar',
@@ -111,6 +126,7 @@ const ROOMS: Record<string, string[]> = {
     'readings',
     'storage',
     'gateway',
+    'watch',
     'webhooks',
     'env',
   ],

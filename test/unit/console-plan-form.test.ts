@@ -48,6 +48,7 @@ const alerts = fc
     {
       thresholdsPercent: fc.uniqueArray(fc.integer({ min: 1, max: 1_000 }), { maxLength: 10 }),
       balanceBelowUsd: fc.option(price),
+      balanceBelowDays: fc.option(fc.integer({ min: 1, max: 90 })),
     },
     { requiredKeys: [] },
   )

@@ -372,14 +372,14 @@ describe("the organization's own alerts", () => {
     };
     await use(5);
     expect(await reached()).toEqual([[50]]);
-    const body = { alertThresholdsPercent: [40, 70], alertBalanceBelowUsd: '3.5' };
+    const body = { alertThresholdsPercent: [40, 70], alertBalanceBelowUsd: '3.5', alertBalanceBelowDays: 9 };
     expect((await operator.send('updateOrganization', { params, body })).data).toMatchObject(body);
     await use(1);
     expect(await reached()).toEqual([[50]]);
     await use(3);
     expect(await reached()).toEqual([[50], [70]]);
     const back = (await operator.send('updateOrganization', { params, body: { alertThresholdsPercent: null } })).data;
-    expect(back).toMatchObject({ alertThresholdsPercent: [50, 80, 100], alertBalanceBelowUsd: '3.5' });
+    expect(back).toMatchObject({ ...body, alertThresholdsPercent: [50, 80, 100] });
     await use(1);
     expect(await reached()).toEqual([[50], [70], [100]]);
   });
@@ -388,6 +388,8 @@ describe("the organization's own alerts", () => {
     [{ alertThresholdsPercent: [0] }, 'alertThresholdsPercent.0'],
     [{ alertThresholdsPercent: [50, 50] }, 'alertThresholdsPercent'],
     [{ alertBalanceBelowUsd: '-1' }, 'alertBalanceBelowUsd'],
+    [{ alertBalanceBelowDays: 0 }, 'alertBalanceBelowDays'],
+    [{ alertBalanceBelowDays: 91 }, 'alertBalanceBelowDays'],
   ])('are refused as %j', async (body, path) => {
     const { organizationId } = (await operator.send('createOrganization', { body: { name: 'Test' } })).data;
     const { refusal } = await operator.send('updateOrganization', { params: { org: organizationId }, body });

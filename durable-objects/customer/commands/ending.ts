@@ -5,6 +5,7 @@
 import type { Account } from '../../../src/domain/account.ts';
 import { type Call, type CallOutcome, endCall, timeOutCall } from '../../../src/domain/call.ts';
 import { type Corrected, countedOutcome, replaceEstimate } from '../../../src/domain/correct-call.ts';
+import { firstUnpriced } from '../../../src/domain/customer-events.ts';
 import { percentile95 } from '../../../src/domain/hold.ts';
 import { type Estimate, endLostCall, type UsualOutput, withEstimate } from '../../../src/domain/lost-call.ts';
 import type { EndCommand } from '../../../src/objects/customer-commands.ts';
@@ -51,7 +52,9 @@ export function recordEnd(
 
 /** Stores the account after the end, and counts what the call used. The call itself is left to be stored. */
 export function saveEnd({ store, nowMs }: Pick<Books, 'store' | 'nowMs'>, ended: Ended): void {
-  store.saveAccount(ended.account, nowMs);
+  const unpriced = firstUnpriced(ended.account, ended.call, ended.outcome, nowMs);
+  store.saveAccount(unpriced?.account ?? ended.account, nowMs);
+  if (unpriced) store.recordEvent(unpriced.event, nowMs);
   count(store, ended, nowMs);
 }
 
@@ -68,9 +71,13 @@ export function finishOverdue(
   const finished = call.ifLost
     ? endLostCall(account, call, call.ifLost, usualOutput, newId())
     : timeOutCall(account, call);
-  if (finished.call.outcome) count(store, withOutcome(finished), nowMs);
   store.finishCall(finished.call, null, nowMs);
-  return finished.account;
+  if (!finished.call.outcome) return finished.account;
+  const ended = withOutcome(finished);
+  count(store, ended, nowMs);
+  const unpriced = firstUnpriced(ended.account, ended.call, ended.outcome, nowMs);
+  if (unpriced) store.recordEvent(unpriced.event, nowMs);
+  return unpriced?.account ?? ended.account;
 }
 
 /** Stores a call that was corrected, and all that follows from the difference. */

@@ -13,10 +13,11 @@ import {
 import { readEvents } from '../../metering/events.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
-import { count, words } from '../../ui/format.ts';
+import { count, plural, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Nothing, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
 import { type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 import { check } from '../submitted.ts';
@@ -29,9 +30,15 @@ const TONES: Partial<Record<EventType, 'warn' | 'bad' | 'good'>> = {
   'balance.low': 'warn',
   'balance.exhausted': 'bad',
   'call.denied': 'bad',
+  'call.unpriced': 'warn',
   'charge.failed': 'bad',
   'webhook.disabled': 'bad',
   'model.switch_refused': 'warn',
+  'forecast.will_run_out': 'warn',
+  'model.deprecated': 'warn',
+  'model.ending': 'warn',
+  'projection.lagging': 'bad',
+  'anomaly.detected': 'warn',
 };
 
 export function mountAlerts(app: Hono<ConsoleEnv>): void {
@@ -57,7 +64,8 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
         <Filters path={path} state={state} />
         {items.length === 0 ? (
           <Empty title="No events">
-            A limit that fills up, a balance that runs low, a denied call and a change of a customer appear here.
+            A limit that fills up, a balance that runs low, a denied call, a change of a customer, a model that ends and
+            unusual usage appear here.
           </Empty>
         ) : (
           <Events organizationId={organizationId} items={items} nowMs={Date.now()} />
@@ -108,7 +116,7 @@ const Events: FC<{ organizationId: string; items: OrganizationEvent[]; nowMs: nu
       {
         title: 'Customer',
         cell: ({ data }) =>
-          'customerId' in data ? (
+          'customerId' in data && data.customerId !== null ? (
             <a href={customerPath(organizationId, data.customerId)}>{data.customerId}</a>
           ) : (
             <Nothing />
@@ -119,6 +127,23 @@ const Events: FC<{ organizationId: string; items: OrganizationEvent[]; nowMs: nu
     ]}
   />
 );
+
+/** What is found for the organization as a whole, or by a forecast. */
+type Watched = Extract<
+  OrganizationEvent,
+  {
+    type:
+      | 'forecast.will_run_out'
+      | 'model.deprecated'
+      | 'model.ending'
+      | 'price.changed'
+      | 'catalog.published'
+      | 'key.created'
+      | 'key.revoked'
+      | 'projection.lagging'
+      | 'anomaly.detected';
+  }
+>;
 
 const What: FC<{ event: OrganizationEvent }> = ({ event }) => {
   switch (event.type) {
@@ -131,7 +156,13 @@ const What: FC<{ event: OrganizationEvent }> = ({ event }) => {
       );
     }
     case 'balance.low':
-      return <>{`$${event.data.balanceUsd}, below $${event.data.belowUsd}`}</>;
+      return (
+        <>
+          {event.data.belowDays === undefined
+            ? `$${event.data.balanceUsd}, below $${event.data.belowUsd}`
+            : `$${event.data.balanceUsd} lasts ${count(event.data.daysLeft ?? 0)} days, below ${event.data.belowDays} days`}
+        </>
+      );
     case 'balance.exhausted':
       return <>{`$${event.data.balanceUsd}`}</>;
     case 'call.denied':
@@ -141,6 +172,13 @@ const What: FC<{ event: OrganizationEvent }> = ({ event }) => {
             .filter((part) => part !== '')
             .map(words)
             .join(': ')}
+        </>
+      );
+    case 'call.unpriced':
+      return (
+        <>
+          <Code>{event.data.modelUsed}</Code>
+          {`: ${event.data.reason}`}
         </>
       );
     case 'charge.failed':
@@ -166,5 +204,79 @@ const What: FC<{ event: OrganizationEvent }> = ({ event }) => {
       return (
         <>{`${event.data.mapping}: ${event.data.model} stays. ${event.data.reasons.map(({ message }) => message).join('; ')}`}</>
       );
+    default:
+      return <WhatOfOrganization event={event} />;
   }
 };
+
+const WhatOfOrganization: FC<{ event: Watched }> = ({ event }) => {
+  switch (event.type) {
+    case 'forecast.will_run_out': {
+      const { meter, expectedAt, used, limit } = event.data;
+      return (
+        <>
+          {`${words(meter)}: ${count(used)} of ${count(limit)}, used up about `}
+          <Time at={expectedAt} nowMs={Date.parse(event.timestamp)} />
+        </>
+      );
+    }
+    case 'model.deprecated':
+    case 'model.ending': {
+      const { modelKey, shutdownAt, status, replacement } = event.data;
+      const says =
+        event.type === 'model.ending'
+          ? `ends on ${shutdownAt}, within ${plural(event.data.step, 'day')}`
+          : `${words(status)}${shutdownAt === null ? '' : `, ends on ${shutdownAt}`}`;
+      return (
+        <>
+          <ModelName name={modelKey} />
+          {` ${says}`}
+          {replacement.modelKey !== null && (
+            <>
+              {'; replaced by '}
+              <Code>{replacement.modelKey}</Code>
+            </>
+          )}
+        </>
+      );
+    }
+    case 'price.changed':
+      return (
+        <>
+          <Code>{event.data.modelKey}</Code>
+          {`: ${priceChange(event.data)}`}
+        </>
+      );
+    case 'catalog.published': {
+      const { version, previousVersion, repriced, lifecycle } = event.data;
+      const changes = repriced === null ? '' : `: ${repriced} repriced, ${lifecycle} with other dates`;
+      return <>{`${version}, before ${previousVersion}${changes}`}</>;
+    }
+    case 'key.created':
+    case 'key.revoked':
+      return (
+        <>
+          {`${event.data.name} `}
+          <Code>{event.data.keyId}</Code>
+        </>
+      );
+    case 'projection.lagging':
+      return (
+        <>
+          {`${count(event.data.changes)} changes wait, the oldest since `}
+          <Time at={event.data.waitingSince} nowMs={Date.parse(event.timestamp)} />
+        </>
+      );
+    case 'anomaly.detected': {
+      const { kind, severity, unit, expected, observed } = event.data;
+      const shown = (value: number) => (unit === 'USD' ? `$${value.toFixed(2)}` : `${count(Math.round(value))} calls`);
+      return <>{`${words(kind)} (${words(severity)}): ${shown(observed)}, expected ${shown(expected)}`}</>;
+    }
+  }
+};
+
+function priceChange({ source, before, after }: Extract<Watched, { type: 'price.changed' }>['data']): string {
+  const whose = source === 'catalog' ? 'of the catalog' : 'own price';
+  if (after === null) return `${whose}, removed`;
+  return `${whose}, ${before === null ? 'set' : 'changed'}`;
+}

@@ -298,6 +298,14 @@ const Allowances: FC<{ state: FormState }> = ({ state }) => (
           placeholder="none"
           hint="An event tells when the balance falls below it."
         />
+        <TextField
+          name="alerts.balanceBelowDays"
+          label="Balance below days"
+          state={state}
+          numeric
+          placeholder="none"
+          hint="An event tells when the balance lasts for fewer days, by the forecast of what leaves it."
+        />
       </div>
     </Card>
   </>

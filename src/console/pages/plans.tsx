@@ -204,6 +204,10 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
       ['Pay as you go', plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : 'off'],
       ['Alerts at percent of a limit', thresholdsOf(plan).join(', ') || 'none'],
       ['Alert below a balance of', plan.alerts?.balanceBelowUsd == null ? 'none' : `$${plan.alerts.balanceBelowUsd}`],
+      [
+        'Alert below a balance for',
+        plan.alerts?.balanceBelowDays == null ? 'none' : `${plan.alerts.balanceBelowDays} days`,
+      ],
       ...Object.entries(plan.customMeters).flatMap(([slot, meter]) =>
         meter
           ? [

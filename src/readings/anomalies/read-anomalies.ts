@@ -31,8 +31,8 @@ export async function readAnomalies(
   { env, organization }: Caller,
   { days, customerId }: AnomaliesQuery,
   { after, limit }: PageRequest,
+  nowMs = Date.now(),
 ): Promise<Answer<AnomaliesData>> {
-  const nowMs = Date.now();
   const { organizationId } = organization;
   const toMs = nowMs - (nowMs % HOUR_MS);
   // From midnight, so that the number of whole days does not depend on the time of day.

@@ -4,7 +4,7 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 import type { CompressionProfile } from '../../contract/compression.ts';
-import type { DisabledReason } from '../../contract/events.ts';
+import type { DisabledReason } from '../../contract/event-data.ts';
 import { type Retention, SAMPLE_BYTES_MAX_DEFAULT } from '../../contract/operator.ts';
 import type { Plan } from '../../contract/plans.ts';
 import type { OwnRates } from '../../contract/prices.ts';

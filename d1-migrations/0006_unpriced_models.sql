@@ -1,0 +1,1 @@
+CREATE UNIQUE INDEX `organization_events_unpriced` ON `organization_events` (`organization_id`,(at_ms / 86400000),(record -> 'modelUsed')) WHERE type = 'call.unpriced';

@@ -1,0 +1,60 @@
+/**
+ * class OrganizationWatch: one object per organization. It finds what no single customer's transaction does, and tells the
+ * organization of it (src/watch).
+ *
+ * It looks every hour while the organization had calls in the last 30 days, and otherwise when it is woken. What it found
+ * waits here until D1 has it.
+ */
+import { DurableObject } from 'cloudflare:workers';
+import type { Env } from '../src/env.ts';
+import type { OrganizationWatchRpc } from '../src/objects/rpc.ts';
+import { log } from '../src/platform/log.ts';
+import { MINUTE_MS, SECOND_MS } from '../src/platform/time.ts';
+import { runWatch } from '../src/watch/run.ts';
+import { StoredWatch } from './organization-watch/store.ts';
+
+/** Changes that come at the same time are looked at together. */
+const GATHER_MS = SECOND_MS;
+/** After a run that failed in a way nobody foresaw. */
+const RETRY_MS = 10 * MINUTE_MS;
+
+export class OrganizationWatch extends DurableObject<Env> implements OrganizationWatchRpc {
+  readonly #store = new StoredWatch(this.ctx.storage);
+  /** The run that is under way: what it sends may be of a customer who is erased meanwhile. */
+  #running: Promise<void> | null = null;
+
+  /** Looks soon where no run is to come; also where one is to come, if there `isNews`. */
+  async wake(organizationId: string, isNews: boolean): Promise<void> {
+    this.#store.watch(organizationId);
+    const { storage } = this.ctx;
+    const [alarmMs, soonMs] = [await storage.getAlarm(), Date.now() + GATHER_MS];
+    if (alarmMs === null || (isNews && alarmMs > soonMs)) await storage.setAlarm(soonMs);
+  }
+
+  async erase(customerId: string): Promise<number> {
+    const erased = this.#store.erase(customerId, Date.now());
+    await this.#running;
+    return erased;
+  }
+
+  override async alarm(): Promise<void> {
+    this.#running = this.#run(Date.now());
+    await this.#running;
+    this.#running = null;
+  }
+
+  async #run(nowMs: number): Promise<void> {
+    const organizationId = this.#store.organizationId();
+    if (organizationId === null) return;
+    const defer = (work: Promise<unknown>) => this.ctx.waitUntil(work);
+    let nextMs: number | null = nowMs + RETRY_MS;
+    try {
+      nextMs = await runWatch({ env: this.env, organizationId, nowMs, defer }, this.#store);
+    } catch (error) {
+      log('error', 'alarm_failed', { objectId: this.ctx.id.toString() }, error);
+    }
+    // A wake that came meanwhile has set an earlier one.
+    const alarmMs = await this.ctx.storage.getAlarm();
+    if (nextMs !== null && (alarmMs === null || nextMs < alarmMs)) await this.ctx.storage.setAlarm(nextMs);
+  }
+}

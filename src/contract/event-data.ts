@@ -1,0 +1,256 @@
+/**
+ * The data of each type of event that an organization is told of.
+ */
+import { z } from 'zod';
+import type { CustomerEventData, CustomerEventType } from '../domain/customer-events.ts';
+import { DENIAL_CODES } from '../domain/denial.ts';
+import { METER_NAMES } from '../domain/meters.ts';
+import { SWITCH_SOURCES } from '../domain/model-mappings.ts';
+import { instant } from './fields.ts';
+import { LIFECYCLE_STATUSES } from './model-lookup.ts';
+import { Anomaly } from './readings.ts';
+
+const ofCustomer = { customerId: z.string().describe('The customer') };
+const periodEndsAt = instant.nullable().describe('When the usage period ends; null where it never does');
+const ofPlan = {
+  planId: z.string().describe('The plan'),
+  usagePlanVersionId: z.string().describe('The version of the plan'),
+};
+const ofMeter = {
+  ...ofCustomer,
+  meter: z.enum(METER_NAMES).describe('The meter'),
+  used: z.number().describe('What ended calls and increments consumed in the period, without what open calls reserve'),
+  periodEndsAt,
+};
+const balanceUsd = z.string().describe('The USD balance less the charges that are still to leave it, exact');
+
+const modelKey = z.string().describe('`provider/model`, as the catalog names it');
+const ofModel = {
+  modelKey,
+  status: z.enum(LIFECYCLE_STATUSES).describe('Computed from the dates, for the day of the event in UTC'),
+  replacement: z
+    .object({
+      modelKey: z.string().nullable().describe('What the model lookup recommends instead; null for nothing'),
+      source: z.enum(['provider', 'admin_review', 'computed', 'none']).describe('Where the recommendation comes from'),
+    })
+    .describe('The recommended replacement'),
+  calls: z.number().int().describe('Calls of it in the last 30 days'),
+  costUsd: z.string().describe('Their recorded provider cost, exact'),
+  mappings: z.array(z.string()).describe('Model mappings that name it, for example `service/standard`'),
+};
+const shutdownAt = z.string().describe('Day of the shutdown in UTC');
+const daysLeft = z.number().int().describe('Days until the shutdown; 0 on its day, below 0 after it');
+const price = z.record(z.string(), z.unknown()).nullable();
+const ofKey = {
+  keyId: z.string().describe('The key'),
+  name: z.string().describe('What it is for'),
+  prefix: z.string().describe('What the key begins with, for example `utk-`; nothing else of it is told'),
+};
+const ofCatalog = (of: string) =>
+  z.number().int().nullable().describe(`${of}; null where the release before is no longer kept`);
+
+/** Steps of days before a model ends: one event for each. */
+export const ENDING_STEPS_DAYS = [90, 30, 7, 1] as const;
+
+/** Events of customers, which their objects find, but for a balance that is low by its forecast. */
+const OF_CUSTOMERS = {
+  'customer.created': z.object({ ...ofCustomer, ...ofPlan }),
+  'customer.plan_changed': z.object({
+    ...ofCustomer,
+    ...ofPlan,
+    previousPlanId: z.string().describe('The plan before'),
+    previousUsagePlanVersionId: z.string().describe('The version of the plan before'),
+  }),
+  'customer.replenished': z.object({
+    ...ofCustomer,
+    planId: ofPlan.planId,
+    periodStartedAt: instant.describe('When the new usage period began'),
+    periodEndsAt,
+  }),
+  'meter.threshold_reached': z.object({
+    ...ofMeter,
+    threshold: z.number().int().describe('The highest threshold that was reached, in percent of the limit'),
+    crossed: z.array(z.number().int()).describe('All thresholds that were reached at once, ascending'),
+    limit: z.number().describe('The limit of the meter in the period'),
+  }),
+  'meter.recovered': z.object({
+    ...ofMeter,
+    threshold: z.number().int().describe('The highest threshold that had been reached, and no longer is'),
+    limit: z.number().nullable().describe('The limit of the meter now; null where the plan no longer has one'),
+  }),
+  'balance.low': z.object({
+    ...ofCustomer,
+    balanceUsd,
+    belowUsd: z
+      .string()
+      .optional()
+      .describe('The amount of the plan, or of the organization, below which it is; absent where days are the reason'),
+    daysLeft: z
+      .number()
+      .optional()
+      .describe('Days that it lasts at the forecast spend; absent where an amount is the reason'),
+    belowDays: z
+      .number()
+      .int()
+      .optional()
+      .describe(
+        'The days of the plan, or of the organization, below which it is; absent where an amount is the reason',
+      ),
+  }),
+  'balance.exhausted': z.object({ ...ofCustomer, balanceUsd }),
+  'call.denied': z.object({
+    ...ofCustomer,
+    callId: z.string().describe('The call that was denied'),
+    code: z.enum(DENIAL_CODES).describe('Why'),
+    meter: z.enum(METER_NAMES).nullable().describe('The meter of which nothing is left; null for other reasons'),
+    feature: z.string().nullable().describe('The feature of the call'),
+    periodEndsAt,
+  }),
+  'call.unpriced': z.object({
+    ...ofCustomer,
+    callId: z.string().describe('The call whose cost is not known'),
+    modelUsed: z.string().describe('The model that its end reported'),
+    providerUsed: z.string().nullable().describe('The provider that its end reported'),
+    reason: z.string().describe('Why it has no price, as `pricingUnavailableReason` of the call says'),
+    feature: z.string().nullable().describe('The feature of the call'),
+  }),
+  'charge.failed': z.object({
+    ...ofCustomer,
+    chargeId: z.string().describe('The charge'),
+    subject: z.enum(['call', 'meter_event']).describe('What it charges for'),
+    subjectId: z.string().describe('The id of the call or of the meter event'),
+    amountUsd: z.string().describe('The charge, exact; below zero where it gives back'),
+    reason: z.string().describe('Why the billing provider does not have it'),
+  }),
+} satisfies { [Type in CustomerEventType]: z.ZodType<{ customerId: string } & CustomerEventData[Type]> };
+
+/** Why the autopilot of a mapping leaves a model that ends. */
+export const SWITCH_REASONS = [
+  'NO_REPLACEMENT',
+  'REPLACEMENT_ENDS',
+  'NOT_UNCONDITIONAL',
+  'OTHER_KIND',
+  'PREVIEW',
+  'LIMITED',
+  'CAPABILITY',
+  'PRICE',
+  'PRICE_UNKNOWN',
+  'NO_CREDENTIALS',
+  'OTHER_CHANNEL',
+] as const;
+
+const SwitchReason = z.object({
+  code: z.enum(SWITCH_REASONS).describe('What is amiss'),
+  message: z.string().describe('The same, with names and figures'),
+});
+
+const ofSwitch = {
+  mapping: z.string().describe('`standard`, `premium` or the name of an alias'),
+  source: z.enum(SWITCH_SOURCES).describe("The provider's word, or a review"),
+  shutdownAt: z.string().describe('Day of the shutdown in UTC'),
+};
+
+const Switched = z.object({
+  ...ofSwitch,
+  from: z.string().describe('The model before, as the mapping named it'),
+  to: z.string().describe('The model in its place'),
+  priceChangePercent: z
+    .number()
+    .describe('How much more the same traffic costs at the prices of the day; below 0: less'),
+  priceBasis: z
+    .enum(['last_30_days', 'typical_call'])
+    .describe('The traffic that was compared: the calls of the last 30 days, or a call as the lookup takes it to be'),
+  reason: z.string().describe('Why this model'),
+  warnings: z.array(z.string()).describe('What to know of the replacement'),
+});
+
+const SwitchRefused = z.object({
+  ...ofSwitch,
+  model: z.string().describe('The model, as the mapping names it'),
+  replacement: z.string().nullable().describe('What would replace it; null where nothing would'),
+  reasons: z.array(SwitchReason).describe('Everything that is amiss'),
+});
+
+export type SwitchReason = z.infer<typeof SwitchReason>;
+export type SwitchedData = z.infer<typeof Switched>;
+export type SwitchRefusedData = z.infer<typeof SwitchRefused>;
+
+/** Why the service switches a webhook off. */
+export const DISABLED_REASONS = ['GONE', 'FAILING'] as const;
+
+export type DisabledReason = (typeof DISABLED_REASONS)[number];
+
+/** Events that no single customer's transaction finds. */
+const OF_WATCH = {
+  'forecast.will_run_out': z.object({
+    ...ofMeter,
+    limit: z.number().describe('The limit of the meter in the period'),
+    expectedAt: instant.describe('When nothing of it is left, at the forecast pace'),
+    earliestAt: instant.describe('The same where usage is as high as in one of ten forecasts'),
+    latestAt: instant
+      .nullable()
+      .describe('The same where usage is as low as in one of ten forecasts; null where the meter lasts then'),
+    periodEndsAt: instant.describe('When the usage period ends'),
+    quality: z.enum(['HIGH', 'MEDIUM']).describe('Of the forecast; one of less quality tells nothing'),
+  }),
+  'model.deprecated': z.object({
+    ...ofModel,
+    shutdownAt: shutdownAt.nullable().describe('Day of the shutdown in UTC; null where none is announced'),
+    daysLeft: daysLeft.nullable().describe('Days until the shutdown; null where none is announced'),
+  }),
+  'model.ending': z.object({
+    ...ofModel,
+    shutdownAt,
+    daysLeft,
+    step: z
+      .union(ENDING_STEPS_DAYS.map((days) => z.literal(days)))
+      .describe('The step of days that it is within: 90, 30, 7 or 1'),
+  }),
+  'price.changed': z.object({
+    modelKey: z.string().describe('The model'),
+    source: z
+      .enum(['catalog', 'organization'])
+      .describe('Whether a catalog release changed it, or an operator a price of the organization'),
+    effectiveFrom: instant
+      .nullable()
+      .describe("From when an organization's own price is in force; null where it always was, and of the catalog"),
+    before: price.describe(
+      'The price before, as the catalog has it or as an own price was set; null where there was none',
+    ),
+    after: price.describe('The price now; null where there is none any more'),
+  }),
+  'catalog.published': z.object({
+    version: z.string().describe('The catalog release that is in use now'),
+    previousVersion: z.string().describe('The one that was in use before'),
+    publishedAt: instant.describe('When it was published'),
+    added: ofCatalog('Models that are new in it'),
+    removed: ofCatalog('Models that it no longer has'),
+    repriced: ofCatalog('Models with another price'),
+    lifecycle: ofCatalog('Models with another status, date or replacement'),
+  }),
+  'key.created': z.object({
+    ...ofKey,
+    scopes: z.array(z.string()).nullable().describe('What it may do; null for what a legacy prefix always could'),
+  }),
+  'key.revoked': z.object(ofKey),
+  'projection.lagging': z.object({
+    waitingSince: instant.describe('When the oldest change was made that is not in lists and reports yet'),
+    changes: z.number().int().describe('Changes that wait'),
+  }),
+  'anomaly.detected': Anomaly,
+  'model.switched': Switched,
+  'model.switch_refused': SwitchRefused,
+  'webhook.disabled': z.object({
+    webhookId: z.string().describe('The webhook'),
+    reason: z
+      .enum(DISABLED_REASONS)
+      .describe('GONE: its endpoint answered 410; FAILING: every request to it failed for five days'),
+  }),
+};
+
+export const DATA = { ...OF_CUSTOMERS, ...OF_WATCH };
+
+/** An event of the organization's watch, or a balance that is low by its forecast, with its data. */
+export type WatchEvent = {
+  [Type in keyof typeof OF_WATCH | 'balance.low']: { type: Type; data: z.infer<(typeof DATA)[Type]> };
+}[keyof typeof OF_WATCH | 'balance.low'];
