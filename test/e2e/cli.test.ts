@@ -186,6 +186,28 @@ describe.concurrent('npm run operator', () => {
     expect((await changed('keys', 'revoke', org, keyId)).revokedAt).not.toBeNull();
   });
 
+  test('webhooks: put, list, test, deliveries, send again, rotate, delete; the secret is shown once', async () => {
+    const url = 'http://127.0.0.1:9/hooks';
+    const put = ['webhooks', 'put', org, 'hook', '--webhook-url', url, '--types', 'balance.low,call.denied'];
+    const created = await operator(...put);
+    expect([created.code, /whsec_\S{44}/.test(created.out)]).toEqual([0, true]);
+    expect(created.out).toContain('shown this once');
+    expect((await changed(...put)).secret).toBeUndefined();
+    const { text, json } = await both('webhooks', 'list', org);
+    expect(json.items).toMatchObject([{ webhookId: 'hook', url, types: ['balance.low', 'call.denied'] }]);
+    expect(text).not.toContain('whsec_');
+    const { eventId, delivered } = await changed('webhooks', 'test', org, 'hook');
+    expect(delivered).toBe(false);
+    expect(await changed('webhooks', 'send-again', org, 'hook', eventId)).toEqual({ webhookId: 'hook', eventId });
+    expect((await operator('webhooks', 'deliveries', org, 'hook')).out).toContain(eventId);
+    const day = ['--from', '2026-11-24T00:00:00Z', '--to', '2026-11-25T00:00:00Z'];
+    expect(await changed('webhooks', 'replay', org, 'hook', ...day)).toMatchObject({ webhookId: 'hook' });
+    expect((await operator('webhooks', 'rotate', org, 'hook')).out).toContain('shown this once');
+    expect((await operator('webhooks', 'show', org, 'hook')).out).toContain(url);
+    expect((await operator('webhooks', 'delete', org, 'hook')).code).toBe(2);
+    expect(await changed('webhooks', 'delete', org, 'hook', '--yes')).toEqual({ webhookId: 'hook' });
+  });
+
   test('customers: show, cancel, reactivate', async () => {
     const { customerId } = (await server.demo.send('provisionCustomer', { body: { customerId: 'cli customer/1' } }))
       .data;

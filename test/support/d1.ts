@@ -7,14 +7,19 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 
 const MIGRATIONS = join(import.meta.dirname, '../../d1-migrations');
 
-/** A database with all migrations. To be closed by who opens it. */
-export function openD1(): DatabaseSync {
+/** The files of the migrations, in their order. */
+export const MIGRATION_NAMES = readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql'));
+
+/** A database with all migrations, or some. To be closed by who opens it. */
+export function openD1(names: readonly string[] = MIGRATION_NAMES): DatabaseSync {
   const db = new DatabaseSync(':memory:');
-  for (const name of readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql'))) {
-    for (const statement of readFileSync(join(MIGRATIONS, name), 'utf8').split('--> statement-breakpoint'))
-      db.exec(statement);
-  }
+  for (const name of names) migrate(db, name);
   return db;
+}
+
+export function migrate(db: DatabaseSync, name: string): void {
+  for (const statement of readFileSync(join(MIGRATIONS, name), 'utf8').split('--> statement-breakpoint'))
+    db.exec(statement);
 }
 
 /** The database as D1's binding. `beforeEach` runs before each statement, and before each batch. */

@@ -162,6 +162,22 @@ describe('an endpoint', () => {
     expect(written).toBeLessThan(10);
   });
 
+  test('has ten seconds for its whole answer', async () => {
+    receivers.answer(A, () => new Promise<Response>(() => undefined));
+    receivers.answer(B, () => new Response(new ReadableStream({ pull: () => new Promise(() => undefined) })));
+    await put('silent', { url: A });
+    await put('unfinished', { url: B });
+    await tell({ customerId: 'ann' });
+    for (const webhookId of ['silent', 'unfinished'])
+      await vi.waitFor(
+        async () =>
+          expect(await deliveries(webhookId)).toMatchObject([
+            { status: 'PENDING', attempts: 1, answerStatus: null, answer: 'no answer within 10 s' },
+          ]),
+        { timeout: 25_000, interval: 100 },
+      );
+  });
+
   test('that does not answer delays neither another endpoint nor another customer', async () => {
     const held = Promise.withResolvers<Response>();
     receivers.answer(A, ({ body }) => (body.data.customerId === 'slow' ? held.promise : new Response()));
