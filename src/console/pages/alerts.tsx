@@ -1,37 +1,28 @@
 /**
- * Alerts: the events that an organization is told of, newest first.
+ * Alerts: the events that an organization is told of, newest first, and each by itself.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import {
+  EVENT_MEANINGS,
   EVENT_RETENTION_DAYS,
   EVENT_TYPES,
   EventsQuery,
-  type EventType,
   type OrganizationEvent,
 } from '../../contract/events.ts';
-import { readEvents } from '../../metering/events.ts';
+import { readEvent, readEvents } from '../../metering/events.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
-import { count, words } from '../../ui/format.ts';
-import { Badge, Card, Code, Empty, Time } from '../../ui/parts.tsx';
+import { words } from '../../ui/format.ts';
+import { Card, Code, Empty, Facts, Json, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
-import { type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { type ConsoleContext, type ConsoleEnv, customerPath, eventPath, organizationPath } from '../context.ts';
+import { EventBadge, EventView } from '../event-view.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 import { check } from '../submitted.ts';
 
 const PAGE_SIZE = 50;
-
-const TONES: Partial<Record<EventType, 'warn' | 'bad' | 'good'>> = {
-  'meter.threshold_reached': 'warn',
-  'meter.recovered': 'good',
-  'balance.low': 'warn',
-  'balance.exhausted': 'bad',
-  'call.denied': 'bad',
-  'charge.failed': 'bad',
-  'webhook.disabled': 'bad',
-};
 
 export function mountAlerts(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/alerts', async (c) => {
@@ -51,6 +42,11 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
         title: 'Alerts',
         sub: `What applications read with GET /events, newest first. Kept for ${EVENT_RETENTION_DAYS} days.`,
         status: checked.ok ? 200 : 400,
+        actions: (
+          <a class="button" href={organizationPath(organizationId, 'webhooks')}>
+            Webhooks
+          </a>
+        ),
       },
       <Card>
         <Filters path={path} state={state} />
@@ -70,7 +66,46 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
       </Card>,
     );
   });
+
+  app.get('/organizations/:org/alerts/:eventId', async (c) => {
+    const { organizationId } = c.get('organization');
+    const answer = await readEvent(c.env, organizationId, c.req.param('eventId'));
+    if (!answer.ok) return refused(c, answer.refusal);
+    return eventPage(c, answer.data);
+  });
 }
+
+function eventPage(c: ConsoleContext, event: OrganizationEvent) {
+  const { organizationId } = c.get('organization');
+  const { eventId, type, timestamp, data } = event;
+  return page(
+    c,
+    {
+      title: words(type),
+      sub: `${EVENT_MEANINGS[type]}.`,
+      crumbs: [{ text: 'Alerts', href: organizationPath(organizationId, 'alerts') }],
+    },
+    <div class="grid">
+      <Card title="What happened">
+        <Facts
+          items={[
+            ['Type', <EventBadge type={type} />],
+            ['What', <EventView organizationId={organizationId} event={event} />],
+            ['Customer', <CustomerLink organizationId={organizationId} event={event} />],
+            ['When', <Time at={timestamp} nowMs={Date.now()} />],
+            ['Event id', <Code>{eventId}</Code>],
+          ]}
+        />
+      </Card>
+      <Card title="As a webhook sends it">
+        <Json value={{ type, timestamp, data }} />
+      </Card>
+    </div>,
+  );
+}
+
+const CustomerLink: FC<{ organizationId: string; event: OrganizationEvent }> = ({ organizationId, event: { data } }) =>
+  'customerId' in data ? <a href={customerPath(organizationId, data.customerId)}>{data.customerId}</a> : null;
 
 const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
   <search aria-label="Events">
@@ -102,58 +137,14 @@ const Events: FC<{ organizationId: string; items: OrganizationEvent[]; nowMs: nu
       {
         title: 'Event',
         heading: true,
-        cell: ({ type }) => <Badge tone={TONES[type] ?? 'plain'}>{words(type)}</Badge>,
+        cell: ({ eventId, type }) => <EventBadge type={type} href={eventPath(organizationId, eventId)} />,
       },
       {
         title: 'Customer',
-        cell: ({ data }) =>
-          'customerId' in data ? <a href={customerPath(organizationId, data.customerId)}>{data.customerId}</a> : null,
+        cell: (event) => <CustomerLink organizationId={organizationId} event={event} />,
       },
-      { title: 'What', cell: (event) => <What event={event} /> },
+      { title: 'What', cell: (event) => <EventView organizationId={organizationId} event={event} /> },
       { title: 'When', cell: ({ timestamp }) => <Time at={timestamp} nowMs={nowMs} /> },
     ]}
   />
 );
-
-const What: FC<{ event: OrganizationEvent }> = ({ event }) => {
-  switch (event.type) {
-    case 'meter.threshold_reached':
-    case 'meter.recovered': {
-      const { meter, threshold, used, limit } = event.data;
-      const state = `${count(used)} of ${limit === null ? 'no limit' : count(limit)}`;
-      return (
-        <>{`${words(meter)}: ${threshold} % ${event.type === 'meter.recovered' ? 'no longer reached' : 'reached'}, ${state}`}</>
-      );
-    }
-    case 'balance.low':
-      return <>{`$${event.data.balanceUsd}, below $${event.data.belowUsd}`}</>;
-    case 'balance.exhausted':
-      return <>{`$${event.data.balanceUsd}`}</>;
-    case 'call.denied':
-      return (
-        <>
-          {[event.data.code, event.data.meter ?? '']
-            .filter((part) => part !== '')
-            .map(words)
-            .join(': ')}
-        </>
-      );
-    case 'charge.failed':
-      return <>{`$${event.data.amountUsd}: ${event.data.reason}`}</>;
-    case 'customer.plan_changed':
-      return (
-        <>
-          <Code>{event.data.previousPlanId}</Code> → <Code>{event.data.planId}</Code>
-        </>
-      );
-    case 'webhook.disabled':
-      return (
-        <>
-          <Code>{event.data.webhookId}</Code> {event.data.reason === 'GONE' ? 'answered 410' : 'failed for five days'}
-        </>
-      );
-    case 'customer.created':
-    case 'customer.replenished':
-      return <Code>{event.data.planId}</Code>;
-  }
-};

@@ -24,6 +24,7 @@ export const COMPONENT_STYLES = `
 table + .facts { border-top: 1px solid var(--line); padding-top: 10px; margin-top: -6px; }
 .facts + table { margin-top: 8px; }
 .badge { display: inline-block; padding: 1px 8px; border-radius: 999px; font-size: 12px; line-height: 1.6; font-weight: 560; background: var(--raised); color: var(--quiet); white-space: nowrap; }
+.badge a { color: inherit; }
 .badge.good { background: var(--good-soft); color: var(--good); }
 .badge.warn { background: var(--warn-soft); color: var(--warn); }
 .badge.bad { background: var(--bad-soft); color: var(--bad); }
