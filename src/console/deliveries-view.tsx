@@ -10,7 +10,7 @@ import { Table } from '../ui/table.tsx';
 import { customerPath, eventPath, webhookPath } from './context.ts';
 
 /** Of an answer, what a row shows; the whole excerpt is its title. */
-const ANSWER_LENGTH = 120;
+const ANSWER_LENGTH = 80;
 
 interface DeliveriesProps {
   organizationId: string;
@@ -42,27 +42,27 @@ export const Deliveries: FC<DeliveriesProps> = ({ organizationId, webhook, items
             customerId === null ? <Nothing /> : <a href={customerPath(organizationId, customerId)}>{customerId}</a>,
         },
         { title: 'When', cell: ({ timestamp }) => <Time at={timestamp} nowMs={nowMs} brief /> },
-        { title: 'Status', cell: (delivery) => <DeliveryState delivery={delivery} /> },
+        {
+          title: 'Status',
+          cell: (delivery) => <DeliveryState delivery={delivery} isOn={webhook.enabled} nowMs={nowMs} />,
+        },
         { title: 'Attempts', cell: (delivery) => <Attempts delivery={delivery} nowMs={nowMs} /> },
         { title: 'Answer', cell: (delivery) => <Answer delivery={delivery} /> },
-        {
-          title: 'Next attempt',
-          cell: (delivery) => <NextAttempt delivery={delivery} isOn={webhook.enabled} nowMs={nowMs} />,
-        },
-        {
-          title: 'Do',
-          cell: ({ eventId, type, customerId }) =>
-            webhook.enabled ? (
-              <ButtonForm
-                action={webhookPath(organizationId, webhook.webhookId, 'deliveries', eventId, 'send')}
-                secrets={secrets()}
-              >
-                Send again<span class="unseen">{`: ${words(type)} ${customerId ?? ''}, ${eventId}`}</span>
-              </ButtonForm>
-            ) : (
-              <Nothing />
-            ),
-        },
+        ...(webhook.enabled
+          ? [
+              {
+                title: 'Do',
+                cell: ({ eventId, type, customerId }: Delivery) => (
+                  <ButtonForm
+                    action={webhookPath(organizationId, webhook.webhookId, 'deliveries', eventId, 'send')}
+                    secrets={secrets()}
+                  >
+                    Send again<span class="unseen">{`: ${words(type)} ${customerId ?? ''}, ${eventId}`}</span>
+                  </ButtonForm>
+                ),
+              },
+            ]
+          : []),
       ]}
     />
   );
@@ -73,40 +73,49 @@ const STATES: Readonly<Record<Delivery['status'], readonly [Tone, string]>> = {
   GIVEN_UP: ['bad', 'given up'],
 };
 
-const DeliveryState: FC<{ delivery: Delivery }> = ({ delivery: { status, attempts } }) => {
-  const [tone, text] = STATES[status];
-  return status === 'PENDING' && attempts > 0 ? (
-    <Badge tone="warn">failed, sent again</Badge>
-  ) : (
-    <Badge tone={tone}>{text}</Badge>
+// Each cell is one element: on a narrow screen a cell is a grid.
+
+const DeliveryState: FC<{ delivery: Delivery; isOn: boolean; nowMs: number }> = ({ delivery, isOn, nowMs }) => {
+  const [tone, text] = STATES[delivery.status];
+  if (delivery.status !== 'PENDING') return <Badge tone={tone}>{text}</Badge>;
+  const hasFailed = delivery.attempts > 0;
+  return (
+    <span>
+      <Badge tone={hasFailed ? 'warn' : tone}>{hasFailed ? 'failed' : text}</Badge>{' '}
+      <span class="quiet hint">
+        {isOn ? <NextAttempt at={delivery.nextAttemptAt} nowMs={nowMs} /> : 'until the webhook is on'}
+      </span>
+    </span>
+  );
+};
+
+const NextAttempt: FC<{ at: string | null; nowMs: number }> = ({ at, nowMs }) => {
+  if (at === null) return <>for an earlier event</>;
+  if (Date.parse(at) <= nowMs) return <>next attempt now</>;
+  return (
+    <>
+      next attempt <Time at={at} nowMs={nowMs} brief />
+    </>
   );
 };
 
 const Attempts: FC<{ delivery: Delivery; nowMs: number }> = ({ delivery: { attempts, lastAttemptAt }, nowMs }) => (
-  <>
+  <span>
     <Count value={attempts} />
     {lastAttemptAt !== null && (
       <span class="quiet hint">
         , last <Time at={lastAttemptAt} nowMs={nowMs} brief />
       </span>
     )}
-  </>
+  </span>
 );
 
 const Answer: FC<{ delivery: Delivery }> = ({ delivery: { answerStatus, answer } }) => {
   if (answer === null) return <Nothing />;
   const shown = answer.length > ANSWER_LENGTH ? `${answer.slice(0, ANSWER_LENGTH)}…` : answer;
   return (
-    <>
+    <span>
       {answerStatus === null ? 'none: ' : <Code>{answerStatus}</Code>} <span title={answer}>{shown}</span>
-    </>
+    </span>
   );
-};
-
-const NextAttempt: FC<{ delivery: Delivery; isOn: boolean; nowMs: number }> = ({ delivery, isOn, nowMs }) => {
-  const { status, nextAttemptAt } = delivery;
-  if (status !== 'PENDING') return <Nothing />;
-  if (!isOn) return <>when it is on</>;
-  if (nextAttemptAt === null) return <>after an earlier one of the customer</>;
-  return Date.parse(nextAttemptAt) <= nowMs ? <>now</> : <Time at={nextAttemptAt} nowMs={nowMs} brief />;
 };

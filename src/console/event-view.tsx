@@ -38,8 +38,8 @@ export const EventView: FC<{ organizationId: string; event: OrganizationEvent }>
     case 'customer.replenished':
       return (
         <>
-          A new period of the plan <Code>{event.data.planId}</Code>
-          {until(event.data.periodEndsAt)}
+          {`A new period${until(event.data.periodEndsAt)}, on the plan `}
+          <Code>{event.data.planId}</Code>
         </>
       );
     case 'meter.threshold_reached':

@@ -29,6 +29,13 @@ export function webhookOfFields(fields: Fields, kept: string | null): unknown {
   };
 }
 
+/** The rules that were broken, as the form says them. */
+export function brokenInForm(details: FormState['details']): FormState['details'] {
+  return details.map((detail) =>
+    detail.path === 'types' ? { path: 'types', message: 'must have at least one, or choose all events' } : detail,
+  );
+}
+
 export function fieldsOfWebhook({ types, description, enabled, format }: Webhook): FormState['values'] {
   return {
     gets: types === null ? 'all' : 'chosen',
@@ -61,7 +68,7 @@ export const WebhookFields: FC<{ state: FormState; edited: Webhook | null }> = (
       hint={
         edited === null
           ? 'Where events are sent, by POST.'
-          : `Now at ${originOf(edited)}. Empty: as it is. The rest of it may be a secret, and is not shown.`
+          : `Now at ${originOf(edited)}. Empty: as it is. Its path may be a secret, so it is not shown.`
       }
     />
     <TextField name="description" label="Description" state={state} hint="What it is for." />
@@ -70,7 +77,7 @@ export const WebhookFields: FC<{ state: FormState; edited: Webhook | null }> = (
       label="Events"
       state={state}
       options={[
-        ['all', 'All', 'types of later versions too'],
+        ['all', 'All', 'those of later versions too'],
         ['chosen', 'Only the types below'],
       ]}
     />

@@ -2,21 +2,17 @@
  * A webhook in words: whether it is on, what it gets; and its secret, on the one page that shows it.
  */
 import type { Child, FC } from 'hono/jsx';
-import type { Webhook, WebhookFormat } from '../contract/webhooks.ts';
+import type { Webhook, WebhookDetail, WebhookFormat } from '../contract/webhooks.ts';
 import { words } from '../ui/format.ts';
 import { Badge, Card, Code, Notice } from '../ui/parts.tsx';
 import { type ConsoleContext, organizationPath, webhookPath } from './context.ts';
 import { page } from './shell.tsx';
 
-export const WebhookState: FC<{ webhook: Webhook }> = ({ webhook: { enabled, disabled } }) =>
+export const WebhookState: FC<{ webhook: WebhookDetail }> = ({ webhook: { enabled, disabled, failingSince } }) =>
   enabled ? (
-    <Badge tone="good">on</Badge>
-  ) : disabled === null ? (
-    <Badge>off</Badge>
+    <Badge tone={failingSince === null ? 'good' : 'warn'}>{failingSince === null ? 'on' : 'on, failing'}</Badge>
   ) : (
-    <>
-      <Badge tone="bad">switched off</Badge> <span>{whyDisabled(disabled)}</span>
-    </>
+    <Badge tone={disabled === null ? 'plain' : 'bad'}>{disabled === null ? 'off' : 'switched off'}</Badge>
   );
 
 export function whyDisabled({ reason }: NonNullable<Webhook['disabled']>): string {
@@ -58,7 +54,7 @@ export function secretPage(
     <>
       <Card>
         <Notice tone="warn" title="Copy it now.">
-          The secret is shown only once. A lost one is replaced by a new one.
+          The secret is shown only once. If you lose it, rotate it.
         </Notice>
         <code class="secret" id="secret">
           {secret}
@@ -72,18 +68,18 @@ export function secretPage(
       </Card>
       <Card title="Check the signature">
         {format === 'slack' ? (
-          <p>Slack does not check it. Keep the secret where the format may change.</p>
+          <p>Slack does not check signatures. You need the secret only if you change the format.</p>
         ) : (
           <>
             <p>
-              Any library of Standard Webhooks does. Give it the body as it came, before it is parsed. In JavaScript:
+              Use a library of Standard Webhooks, and give it the body as it came, before it is parsed. In JavaScript:
             </p>
             <pre class="json">{VERIFY}</pre>
             <p class="quiet">
-              Without a library: <Code>webhook-signature</Code> has <Code>v1,</Code> and in base64 the HMAC-SHA-256 of{' '}
-              <Code>webhook-id.webhook-timestamp.body</Code>, keyed with the bytes that the secret has in base64 after{' '}
-              <Code>whsec_</Code>. There may be several, separated by spaces: one has to match. Refuse a time that is
-              more than five minutes away.
+              Without a library: compute the HMAC-SHA-256 of <Code>webhook-id.webhook-timestamp.body</Code> with the
+              part of the secret after <Code>whsec_</Code>, decoded from base64, as the key. Its base64 after{' '}
+              <Code>v1,</Code> must be one of the signatures in <Code>webhook-signature</Code>, which spaces separate.
+              Refuse a timestamp that is more than five minutes off.
             </p>
           </>
         )}

@@ -91,7 +91,10 @@ function eventPage(c: ConsoleContext, event: OrganizationEvent) {
           items={[
             ['Type', <EventBadge type={type} />],
             ['What', <EventView organizationId={organizationId} event={event} />],
-            ['Customer', <CustomerLink organizationId={organizationId} event={event} />],
+            [
+              'Customer',
+              'customerId' in data ? <CustomerLink organizationId={organizationId} event={event} /> : undefined,
+            ],
             ['When', <Time at={timestamp} nowMs={Date.now()} />],
             ['Event id', <Code>{eventId}</Code>],
           ]}
@@ -143,7 +146,14 @@ const Events: FC<{ organizationId: string; items: OrganizationEvent[]; nowMs: nu
         title: 'Customer',
         cell: (event) => <CustomerLink organizationId={organizationId} event={event} />,
       },
-      { title: 'What', cell: (event) => <EventView organizationId={organizationId} event={event} /> },
+      {
+        title: 'What',
+        cell: (event) => (
+          <span>
+            <EventView organizationId={organizationId} event={event} />
+          </span>
+        ),
+      },
       { title: 'When', cell: ({ timestamp }) => <Time at={timestamp} nowMs={nowMs} /> },
     ]}
   />

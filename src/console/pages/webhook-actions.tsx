@@ -6,6 +6,7 @@ import type { Hono } from 'hono';
 import type { FC, PropsWithChildren } from 'hono/jsx';
 import { EVENT_RETENTION_DAYS } from '../../contract/events.ts';
 import { operations } from '../../contract/operations.ts';
+import { ENDS_AFTER_START } from '../../contract/samples.ts';
 import { PREVIOUS_SECRET_HOURS, ReplayRequest, type WebhookDetail } from '../../contract/webhooks.ts';
 import { readWebhook, removeWebhook, replayWebhook, rotateWebhook } from '../../operator/webhooks.ts';
 import { DAY_MS } from '../../platform/time.ts';
@@ -45,8 +46,8 @@ export function mountWebhookActions(app: Hono<ConsoleEnv>): void {
       webhook.data,
       secret,
       <>
-        Requests are signed with it now. The one before signs as well until{' '}
-        <Time at={previousSecretUntil} nowMs={Date.now()} />: let the endpoint accept the new one by then.
+        Requests are signed with it from now on. The previous secret signs as well until{' '}
+        <Time at={previousSecretUntil} nowMs={Date.now()} />: give the endpoint the new one before that.
       </>,
     );
   });
@@ -61,7 +62,7 @@ export function mountWebhookActions(app: Hono<ConsoleEnv>): void {
     const { key, params } = webhookOf(c);
     const { fields } = c.get('submitted');
     const checked = check(ReplayRequest, { from: instantOf(fields, 'from'), to: instantOf(fields, 'to') });
-    if (!checked.ok) return replayPage(c, wrong(c, checked.details));
+    if (!checked.ok) return replayPage(c, wrong(c, inWords(checked.details)));
     const request = await operatorRequest(c, operations.replayWebhook, { params, body: checked.value });
     const answer = await replayWebhook(request, key, checked.value);
     if (!answer.ok) return replayPage(c, wrong(c, detailsOf(answer.refusal)));
@@ -79,9 +80,18 @@ export function mountWebhookActions(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** A time of the form, which is in UTC, as an instant. */
+/** A time of the form, which is in UTC, as an instant. Browsers leave seconds out where there are none. */
 function instantOf(fields: Fields, name: string): string {
-  return `${text(fields, name)}Z`;
+  const time = text(fields, name);
+  return `${time}${time.length === MINUTE_LENGTH ? ':00' : ''}Z`;
+}
+
+/** The form asks for a date and a time where the API has an instant. */
+function inWords(details: FormState['details']): FormState['details'] {
+  return details.map(({ path, message }) => ({
+    path,
+    message: message === ENDS_AFTER_START.error ? message : 'must be a date and a time',
+  }));
 }
 
 function minuteOf(atMs: number): string {
@@ -122,16 +132,15 @@ function rotatePage(c: ConsoleContext) {
   return actionPage(c, 'Rotate the secret', NOTHING, ({ webhookId, previousSecretUntil }, path, secrets) => (
     <Form action={`${path}/rotate`} secrets={secrets}>
       <p>
-        Requests to <Code>{webhookId}</Code> get a new secret, shown once. For {PREVIOUS_SECRET_HOURS} hours they are
-        signed with the one of today as well, so that the endpoint may change at any time of them.
+        From now on, requests to <Code>{webhookId}</Code> are signed with a new secret, which is shown once. The current
+        one signs as well for another {PREVIOUS_SECRET_HOURS} hours: give the endpoint the new one within that time.
       </p>
       {previousSecretUntil !== null && (
-        <Notice tone="warn" title="It was rotated already.">
-          The secret before the last rotation would sign until <Time at={previousSecretUntil} nowMs={Date.now()} />. It
-          stops now.
+        <Notice tone="warn" title="The secret before the current one stops at once.">
+          Without another rotation it signs until <Time at={previousSecretUntil} nowMs={Date.now()} />.
         </Notice>
       )}
-      <Buttons back={path}>Make a new secret</Buttons>
+      <Buttons back={path}>Rotate the secret</Buttons>
     </Form>
   ));
 }
@@ -140,9 +149,10 @@ function replayPage(c: ConsoleContext, state: FormState) {
   return actionPage(c, 'Replay a period', state, ({ webhookId, types }, path, secrets) => (
     <Form action={`${path}/replay`} secrets={secrets} state={state}>
       <p>
-        Sends <Code>{webhookId}</Code> the events of a period again, the oldest of each customer first: also those that
-        it has taken, and those from before it was registered. They keep their ids, so an endpoint that remembers ids
-        does nothing twice. It gets the types that it gets now: {typesInWords(types)}.
+        Sends <Code>{webhookId}</Code> the events of a period again, the oldest of each customer first. That includes
+        events that it has taken already, and events from before it was registered. They keep their ids, so an endpoint
+        that remembers ids does nothing twice.
+        {types !== null && ` Only the types that it gets are sent: ${typesInWords(types)}.`}
       </p>
       <div class="columns">
         <TextField name="from" label="From" type="datetime-local" state={state} required hint="In UTC, inclusive." />
@@ -164,9 +174,9 @@ function deletePage(c: ConsoleContext) {
   return actionPage(c, 'Delete webhook', NOTHING, ({ webhookId, pending }, path, secrets) => (
     <Form action={`${path}/delete`} secrets={secrets}>
       <p>
-        Nothing is sent to <Code>{webhookId}</Code> any more. Its secret and its list of deliveries go
-        {pending > 0 && ', and with them the events that wait for it'}. The organization's events stay. This cannot be
-        undone: to keep it and send nothing, <a href={`${path}/edit`}>switch it off</a>.
+        Nothing is sent to <Code>{webhookId}</Code> any more. Its secret and its list of deliveries are deleted
+        {pending > 0 && ', and so are the events that wait for it'}. The organization's events stay. This cannot be
+        undone. To keep the webhook and send nothing, <a href={`${path}/edit`}>switch it off</a>.
       </p>
       <Buttons back={path} danger>
         Delete webhook

@@ -86,7 +86,7 @@ function webhookPage(c: ConsoleContext, webhook: WebhookDetail, deliveries: Page
         </Notice>
       )}
       <dl class="stats">
-        <Stat label="State">
+        <Stat label="State" sub={disabled && whyDisabled(disabled)}>
           <WebhookState webhook={webhook} />
         </Stat>
         <Stat label="Events waiting" sub="of those read for it so far">
@@ -96,7 +96,10 @@ function webhookPage(c: ConsoleContext, webhook: WebhookDetail, deliveries: Page
           {webhook.failingSince === null ? <Nothing /> : <Time at={webhook.failingSince} nowMs={nowMs} brief />}
         </Stat>
       </dl>
-      <Card title="Deliveries" note="The latest first. Those that ended are kept for 30 days.">
+      <Card
+        title="Deliveries"
+        note="The latest first. Those of a customer are sent in order; those that ended are kept for 30 days."
+      >
         <Deliveries
           organizationId={organizationId}
           webhook={webhook}
@@ -107,7 +110,7 @@ function webhookPage(c: ConsoleContext, webhook: WebhookDetail, deliveries: Page
         <Pager path={to()} query={{}} next={deliveries.nextCursor} first={isFirst} />
       </Card>
       <div class="grid">
-        <Card title="Configuration" actions={<a href={to('edit')}>Edit</a>}>
+        <Card title="Configuration">
           <Configuration webhook={webhook} nowMs={nowMs} />
         </Card>
         <section class="card danger-zone" aria-label="Secret and deletion">
@@ -138,7 +141,7 @@ const Configuration: FC<{ webhook: WebhookDetail; nowMs: number }> = ({ webhook,
       ['Format', FORMAT_WORDS[webhook.format]],
       ['Set by', webhook.registeredBy === 'operator' ? 'the operator' : 'a key of the organization'],
       [
-        'Secret before',
+        'Previous secret',
         webhook.previousSecretUntil === null ? undefined : (
           <>
             signs as well until <Time at={webhook.previousSecretUntil} nowMs={nowMs} />
@@ -174,8 +177,11 @@ function testedPage(c: ConsoleContext, { webhookId, eventId, delivered, answerSt
       )}
       <Facts
         items={[
-          ['Status', answerStatus === null ? 'none' : answerStatus],
-          [answerStatus === null ? 'Why' : 'Answer', answer === '' ? 'empty' : <Code>{answer}</Code>],
+          ['Status', answerStatus ?? undefined],
+          [
+            answerStatus === null ? 'Why' : 'Answer',
+            answerStatus === null ? answer : answer === '' ? 'empty' : <Code>{answer}</Code>,
+          ],
           ['Event', <Code>{TEST_EVENT_TYPE}</Code>],
           ['Event id', <Code>{eventId}</Code>],
         ]}

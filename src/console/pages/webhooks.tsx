@@ -19,8 +19,15 @@ import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webh
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, operatorRequest, text, wrong } from '../submitted.ts';
-import { fieldsOfWebhook, NEW_WEBHOOK, originOf, WebhookFields, webhookOfFields } from '../webhook-form.tsx';
-import { secretPage, typesInWords, WebhookState, webhookCrumbs } from '../webhook-view.tsx';
+import {
+  brokenInForm,
+  fieldsOfWebhook,
+  NEW_WEBHOOK,
+  originOf,
+  WebhookFields,
+  webhookOfFields,
+} from '../webhook-form.tsx';
+import { secretPage, typesInWords, WebhookState, webhookCrumbs, whyDisabled } from '../webhook-view.tsx';
 
 export function mountWebhooks(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/webhooks', async (c) => {
@@ -46,7 +53,7 @@ export function mountWebhooks(app: Hono<ConsoleEnv>): void {
     const checked = check(SetWebhookRequest, webhookOfFields(fields, null));
     const broken = [
       ...(id.ok ? [] : id.details.map(({ message }) => ({ path: 'webhookId', message }))),
-      ...(checked.ok ? [] : checked.details),
+      ...(checked.ok ? [] : brokenInForm(checked.details)),
     ];
     if (!id.ok || !checked.ok) return newPage(c, wrong(c, broken));
     const webhookId = id.value;
@@ -57,7 +64,7 @@ export function mountWebhooks(app: Hono<ConsoleEnv>): void {
     const answer = await putWebhook(request, webhook, checked.value, registrarOf(c), { onlyNew: true });
     if (!answer.ok) return newPage(c, wrong(c, detailsOf(answer.refusal)));
     const { secret = '' } = answer.data;
-    return secretPage(c, 'Your new webhook', answer.data, secret, 'Its requests are signed with it.');
+    return secretPage(c, 'Your new webhook', answer.data, secret, 'Every request to the endpoint is signed with it.');
   });
 
   app.get('/organizations/:org/webhooks/:webhookId/edit', async (c) => {
@@ -71,7 +78,7 @@ export function mountWebhooks(app: Hono<ConsoleEnv>): void {
     const before = await readWebhook(c.env, key);
     if (!before.ok) return refused(c, before.refusal);
     const checked = check(SetWebhookRequest, webhookOfFields(c.get('submitted').fields, before.data.url));
-    if (!checked.ok) return editPage(c, before.data, wrong(c, checked.details));
+    if (!checked.ok) return editPage(c, before.data, wrong(c, brokenInForm(checked.details)));
     const request = await operatorRequest(c, operations.putWebhook, { params, body: checked.value });
     const answer = await putWebhook(request, key, checked.value, registrarOf(c));
     if (!answer.ok) return editPage(c, before.data, wrong(c, detailsOf(answer.refusal)));
@@ -133,7 +140,15 @@ const Webhooks: FC<{ organizationId: string; items: WebhookDetail[]; nowMs: numb
       },
       { title: 'Host', cell: (webhook) => <Code>{new URL(webhook.url).host}</Code> },
       { title: 'Events', cell: ({ types }) => typesInWords(types) },
-      { title: 'State', cell: (webhook) => <WebhookState webhook={webhook} /> },
+      {
+        title: 'State',
+        cell: (webhook) => (
+          <span>
+            <WebhookState webhook={webhook} />
+            {webhook.disabled && ` ${whyDisabled(webhook.disabled)}`}
+          </span>
+        ),
+      },
       {
         title: 'Failing since',
         cell: ({ failingSince }) => (failingSince === null ? <Nothing /> : <Time at={failingSince} nowMs={nowMs} />),

@@ -69,6 +69,7 @@ button.primary:hover, .button.primary:hover { background: color-mix(in srgb, var
 button.danger { color: var(--bad); border-color: color-mix(in srgb, var(--bad) 45%, transparent); }
 button.danger:hover { background: var(--bad-soft); }
 form.inline { display: inline; }
+form.inline button { white-space: nowrap; }
 .form { display: grid; gap: 16px; grid-template-columns: minmax(0, 1fr); }
 .form .columns { display: grid; gap: 14px 18px; grid-template-columns: repeat(auto-fit, minmax(170px, 1fr)); align-items: start; }
 .filters { display: flex; flex-wrap: wrap; gap: 10px; align-items: end; }
