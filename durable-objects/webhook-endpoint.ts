@@ -52,7 +52,7 @@ export class WebhookEndpoint extends DurableObject<Env> implements WebhookEndpoi
     return this.#store.list(before, rowsMax);
   }
 
-  async test(webhook: WebhookKey): Promise<TestResult | null> {
+  async sendTest(webhook: WebhookKey): Promise<TestResult | null> {
     const row = await findWebhook(this.env, webhook);
     if (!row?.enabled) return null;
     const sentAtMs = Date.now();

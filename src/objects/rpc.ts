@@ -126,7 +126,7 @@ export interface WebhookEndpointRpc extends Rpc.DurableObjectBranded {
   /** The newest deliveries before one, at most so many. */
   listDeliveries(before: number | null, rowsMax: number): DeliveryRow[];
   /** Sends a test event now; `null` where the webhook is switched off, or gone. */
-  test(webhook: WebhookKey): Promise<TestResult | null>;
+  sendTest(webhook: WebhookKey): Promise<TestResult | null>;
   /** Sends events after an id and before another again; `false` where too many replays run. */
   replay(webhook: WebhookKey, afterId: string, beforeId: string): boolean;
   /** Sends an event again, also one that waits, with all attempts before it. */

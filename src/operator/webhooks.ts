@@ -177,7 +177,7 @@ export function rotateWebhook(request: OperatorRequest, webhook: WebhookKey): Pr
 export function testWebhook(request: OperatorRequest, webhook: WebhookKey): Promise<Answer<TestedWebhook>> {
   return change<TestedWebhook>(request, webhook, async ({ enabled }) => {
     if (!enabled) return switchedOff();
-    const tested = await ask(webhookEndpoint(request.env, webhook), (endpoint) => endpoint.test(webhook));
+    const tested = await ask(webhookEndpoint(request.env, webhook), (endpoint) => endpoint.sendTest(webhook));
     if (!tested) return switchedOff();
     const { eventId, delivered, answerStatus, answer } = tested;
     return {
