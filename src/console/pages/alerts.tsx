@@ -40,7 +40,7 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
       c,
       {
         title: 'Alerts',
-        sub: `What applications read with GET /events, newest first. Kept for ${EVENT_RETENTION_DAYS} days.`,
+        sub: `What applications read with GET /events and get by webhooks, newest first. Kept for ${EVENT_RETENTION_DAYS} days.`,
         status: checked.ok ? 200 : 400,
         actions: (
           <a class="button" href={organizationPath(organizationId, 'webhooks')}>
