@@ -51,7 +51,7 @@ export function mountWebhook(app: Hono<ConsoleEnv>): void {
 
 function webhookPage(c: ConsoleContext, webhook: WebhookDetail, deliveries: Page<Delivery>, isFirst: boolean) {
   const { organizationId } = c.get('organization');
-  const { webhookId, description, enabled, disabled } = webhook;
+  const { webhookId, description, types, enabled, disabled } = webhook;
   const nowMs = Date.now();
   const to = (...rest: string[]) => webhookPath(organizationId, webhookId, ...rest);
   return page(
@@ -89,6 +89,7 @@ function webhookPage(c: ConsoleContext, webhook: WebhookDetail, deliveries: Page
         <Stat label="State" sub={disabled && whyDisabled(disabled)}>
           <WebhookState webhook={webhook} />
         </Stat>
+        <Stat label="Event types">{types === null ? 'all' : count(types.length)}</Stat>
         <Stat label="Events waiting" sub="of those read for it so far">
           {count(webhook.pending)}
         </Stat>
