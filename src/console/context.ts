@@ -58,6 +58,21 @@ export function callPath(organizationId: string, callId: string): string {
   return organizationPath(organizationId, 'calls', callId);
 }
 
+export function eventPath(organizationId: string, eventId: string): string {
+  return organizationPath(organizationId, 'alerts', eventId);
+}
+
+export function webhookPath(organizationId: string, webhookId: string, ...rest: string[]): string {
+  return organizationPath(organizationId, 'webhooks', webhookId, ...rest);
+}
+
+/** The webhook of a page's path, as the use cases and the operator API name it. */
+export function webhookOf(c: ConsoleContext) {
+  const { organizationId } = c.get('organization');
+  const webhookId = c.req.param('webhookId') ?? '';
+  return { key: { organizationId, webhookId }, params: { org: organizationId, webhookId } };
+}
+
 /**
  * A console path from a query: visible ASCII without a backslash. Anything else becomes the overview, so that a link
  * cannot redirect to another site.

@@ -27,6 +27,9 @@ import { mountSamples } from './pages/samples.tsx';
 import { mountSampling } from './pages/sampling.tsx';
 import { mountUsage } from './pages/usage.tsx';
 import { mountVendors } from './pages/vendors.tsx';
+import { mountWebhook } from './pages/webhook.tsx';
+import { mountWebhookActions } from './pages/webhook-actions.tsx';
+import { mountWebhooks } from './pages/webhooks.tsx';
 
 export function mountPages(app: Hono<ConsoleEnv>): void {
   mountOverview(app);
@@ -34,6 +37,9 @@ export function mountPages(app: Hono<ConsoleEnv>): void {
   mountUsage(app);
   mountAnomalies(app);
   mountAlerts(app);
+  mountWebhooks(app);
+  mountWebhook(app);
+  mountWebhookActions(app);
   mountCustomers(app);
   mountCustomer(app);
   mountCustomerActions(app);

@@ -146,6 +146,7 @@ const ORGANIZATION_PAGES: readonly (readonly [string, string])[] = [
   ['', 'Usage'],
   ['anomalies', 'Anomalies'],
   ['alerts', 'Alerts'],
+  ['webhooks', 'Webhooks'],
   ['customers', 'Customers'],
   ['calls', 'Calls'],
   ['plans', 'Plans'],

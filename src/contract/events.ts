@@ -15,8 +15,8 @@ export type EventType = keyof typeof DATA;
 
 export const EVENT_TYPES = Object.keys(DATA) as [EventType, ...EventType[]];
 
-/** What each type tells, for the reference. */
-const MEANING: Record<EventType, string> = {
+/** What each type tells. */
+export const EVENT_MEANINGS: Record<EventType, string> = {
   'customer.created': 'A customer was created',
   'customer.plan_changed': 'The subscription moved to another plan, or to another version of its plan',
   'customer.replenished': 'A new usage period began: it was due, or asked for',
@@ -46,7 +46,7 @@ const MEANING: Record<EventType, string> = {
 const item = <Type extends EventType, Data extends z.ZodObject>(type: Type, data: Data) =>
   z.object({
     eventId: z.string().describe('Event id: it sorts by time, and stays the same however often the event is sent'),
-    type: z.literal(type).describe(MEANING[type]),
+    type: z.literal(type).describe(EVENT_MEANINGS[type]),
     timestamp: instant.describe('When it happened'),
     data: data.describe('What happened'),
   });

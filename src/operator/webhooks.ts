@@ -49,11 +49,13 @@ export type Registrar = { by: 'operator'; consoleOrigin: string } | { by: 'tenan
 const noWebhook = () => refuse('NOT_FOUND', 'no such webhook');
 const switchedOff = () => refuse('CONFLICT', 'the webhook is switched off');
 
+/** With `onlyNew`, a webhook that is there already is left as it is, and the answer is a refusal. */
 export async function putWebhook(
   request: OperatorRequest,
   webhook: WebhookKey,
   { url, types = null, description = null, enabled = true, format = 'standard' }: SetWebhookRequest,
   registrar: Registrar,
+  { onlyNew = false } = {},
 ): Promise<Answer<SavedWebhook>> {
   const { env } = request;
   const allowed = checkWebhookUrl(url, registrar.by);
@@ -62,6 +64,7 @@ export async function putWebhook(
     const { organizationId, webhookId } = webhook;
     if (!(await findOrganization(env, organizationId))) return noOrganization();
     const before = await findWebhook(env, webhook);
+    if (before && onlyNew) return refuse('CONFLICT', 'webhookId: is the id of another webhook');
     if (!before && (await countWebhooks(env, organizationId)) >= WEBHOOKS_MAX)
       return refuse('CONFLICT', `an organization has at most ${WEBHOOKS_MAX} webhooks`);
     const change = {

@@ -22,6 +22,7 @@ let browser: Browser;
 let callId: string;
 let jobPath: string;
 let keyId: string;
+let eventId: string;
 
 beforeAll(async () => {
   [server, browser] = await Promise.all([startBrowserServer(), launch()]);
@@ -98,6 +99,7 @@ async function makePresent(): Promise<string> {
     params: { org, provider: 'openai' },
     body: { apiKey: 'sk-not-a-real-key-0123456789' },
   });
+  await makeWebhooks();
   const rates = { inputUsdPerMillion: 2, outputUsdPerMillion: 9.5 };
   await operator.send('setPrice', { params: { org, modelKey: 'ft:gpt-6-luna:acme' }, body: rates });
   const sample = {
@@ -127,6 +129,26 @@ async function makePresent(): Promise<string> {
   return row?.call_id ?? '';
 }
 
+/** One webhook that is off and has all events to come, and one whose deliveries fail. */
+async function makeWebhooks(): Promise<void> {
+  const org = DEMO_ORGANIZATION_ID;
+  const webhook = (webhookId: string) => ({ params: { org, webhookId } });
+  await server.operator.send('putWebhook', {
+    ...webhook('billing'),
+    body: { url: 'https://hooks.example.com/callmeter', types: ['balance.low', 'call.denied'], enabled: false },
+  });
+  // Nobody listens there.
+  const url = 'http://127.0.0.1:9/callmeter';
+  await server.operator.send('putWebhook', { ...webhook('ops'), body: { url, description: 'The team on call' } });
+  expect((await server.operator.send('testWebhook', webhook('ops'))).data.delivered).toBe(false);
+  await until(async () => (await server.demo.send('readEvents', { query: { limit: '1' } })).data.items.length > 0);
+  const { items } = (await server.demo.send('readEvents')).data;
+  eventId = items[0]?.eventId ?? '';
+  const period = { from: '2020-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z' };
+  expect((await server.operator.send('replayWebhook', { ...webhook('ops'), body: period })).status).toBe(200);
+  await until(async () => (await server.operator.send('readWebhook', webhook('ops'))).data.failingSince !== null);
+}
+
 const pages = (): Record<string, string> => ({
   overview: '/console',
   organizations: '/console/organizations',
@@ -134,6 +156,16 @@ const pages = (): Record<string, string> => ({
   usage: ORG,
   'usage-filtered': `${ORG}?customerId=acme&days=7`,
   anomalies: `${ORG}/anomalies`,
+  alerts: `${ORG}/alerts`,
+  alert: `${ORG}/alerts/${eventId}`,
+  webhooks: `${ORG}/webhooks`,
+  'webhook-new': `${ORG}/new-webhook`,
+  webhook: `${ORG}/webhooks/ops`,
+  'webhook-off': `${ORG}/webhooks/billing`,
+  'webhook-edit': `${ORG}/webhooks/ops/edit`,
+  'webhook-rotate': `${ORG}/webhooks/ops/rotate`,
+  'webhook-replay': `${ORG}/webhooks/ops/replay`,
+  'webhook-delete': `${ORG}/webhooks/ops/delete`,
   customers: `${ORG}/customers`,
   customer: `${ORG}/customers/acme`,
   'customer-credit': `${ORG}/customers/acme/credit`,

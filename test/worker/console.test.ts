@@ -6,7 +6,7 @@ import { createExecutionContext } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
-import { bindings, operator } from '../support/worker.ts';
+import { bindings, deliverToD1, operator } from '../support/worker.ts';
 import { ORIGIN, Visitor } from './console-visitor.ts';
 
 async function signedIn(): Promise<Visitor> {
@@ -308,6 +308,8 @@ const OF_ORGANIZATION = [
   '',
   '/anomalies',
   '/alerts',
+  '/webhooks',
+  '/new-webhook',
   '/customers',
   '/calls',
   '/plans',
@@ -352,6 +354,12 @@ describe('every page', () => {
     });
     const { jobId } = (await tenant.api.send('startCompressionJob', { body: {} })).data;
     const { keyId } = (await operator.send('createKey', { params: { org }, body: { name: 'Second' } })).data;
+    await operator.send('putWebhook', {
+      params: { org, webhookId: 'new' },
+      body: { url: 'https://example.com/<b>', description: '<b>', enabled: false },
+    });
+    await deliverToD1(org, 'a/<script>');
+    const { items } = (await tenant.api.send('readEvents')).data;
     const customer = `/customers/${encodeURIComponent('a/<script>')}`;
     filled = [
       customer,
@@ -365,6 +373,8 @@ describe('every page', () => {
       '/plans/test/compare',
       `/plans/test/migrations/${job.data.jobId}`,
       `/keys/${keyId}`,
+      ...['', '/edit', '/rotate', '/replay', '/delete'].map((name) => `/webhooks/new${name}`),
+      `/alerts/${items[0]?.eventId}`,
       '/samples/s-1',
       `/compression/jobs/${jobId}`,
       '?days=7',
@@ -423,6 +433,8 @@ describe('every page', () => {
       'plans/none/edit',
       'plans/test/migrations/none',
       'keys/none',
+      ...['', '/edit', '/rotate', '/replay', '/delete'].map((name) => `webhooks/none${name}`),
+      'alerts/none',
       'samples/none',
       'compression/jobs/none',
     ];

@@ -1,45 +1,28 @@
 /**
- * Alerts: the events that an organization is told of, newest first.
+ * Alerts: the events that an organization is told of, newest first, and each by itself.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import {
+  EVENT_MEANINGS,
   EVENT_RETENTION_DAYS,
   EVENT_TYPES,
   EventsQuery,
-  type EventType,
   type OrganizationEvent,
 } from '../../contract/events.ts';
-import { readEvents } from '../../metering/events.ts';
+import { readEvent, readEvents } from '../../metering/events.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
-import { count, plural, words } from '../../ui/format.ts';
-import { Badge, Card, Code, Empty, Nothing, Time } from '../../ui/parts.tsx';
+import { words } from '../../ui/format.ts';
+import { Card, Code, Empty, Facts, Json, Nothing, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
-import { type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
-import { ModelName } from '../model-name.tsx';
+import { type ConsoleContext, type ConsoleEnv, customerPath, eventPath, organizationPath } from '../context.ts';
+import { EventBadge, EventView } from '../event-view.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 import { check } from '../submitted.ts';
 
 const PAGE_SIZE = 50;
-
-const TONES: Partial<Record<EventType, 'warn' | 'bad' | 'good'>> = {
-  'meter.threshold_reached': 'warn',
-  'meter.recovered': 'good',
-  'balance.low': 'warn',
-  'balance.exhausted': 'bad',
-  'call.denied': 'bad',
-  'call.unpriced': 'warn',
-  'charge.failed': 'bad',
-  'webhook.disabled': 'bad',
-  'model.switch_refused': 'warn',
-  'forecast.will_run_out': 'warn',
-  'model.deprecated': 'warn',
-  'model.ending': 'warn',
-  'projection.lagging': 'bad',
-  'anomaly.detected': 'warn',
-};
 
 export function mountAlerts(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/alerts', async (c) => {
@@ -57,8 +40,13 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
       c,
       {
         title: 'Alerts',
-        sub: `What applications read with GET /events, newest first. Kept for ${EVENT_RETENTION_DAYS} days.`,
+        sub: `What applications read with GET /events and get by webhooks, newest first. Kept for ${EVENT_RETENTION_DAYS} days.`,
         status: checked.ok ? 200 : 400,
+        actions: (
+          <a class="button" href={organizationPath(organizationId, 'webhooks')}>
+            Webhooks
+          </a>
+        ),
       },
       <Card>
         <Filters path={path} state={state} />
@@ -79,7 +67,53 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
       </Card>,
     );
   });
+
+  app.get('/organizations/:org/alerts/:eventId', async (c) => {
+    const { organizationId } = c.get('organization');
+    const answer = await readEvent(c.env, organizationId, c.req.param('eventId'));
+    if (!answer.ok) return refused(c, answer.refusal);
+    return eventPage(c, answer.data);
+  });
 }
+
+function eventPage(c: ConsoleContext, event: OrganizationEvent) {
+  const { organizationId } = c.get('organization');
+  const { eventId, type, timestamp, data } = event;
+  return page(
+    c,
+    {
+      title: words(type),
+      sub: `${EVENT_MEANINGS[type]}.`,
+      crumbs: [{ text: 'Alerts', href: organizationPath(organizationId, 'alerts') }],
+    },
+    <div class="grid">
+      <Card title="What happened">
+        <Facts
+          items={[
+            ['Type', <EventBadge type={type} />],
+            ['What', <EventView organizationId={organizationId} event={event} />],
+            [
+              'Customer',
+              'customerId' in data ? <CustomerLink organizationId={organizationId} event={event} /> : undefined,
+            ],
+            ['When', <Time at={timestamp} nowMs={Date.now()} />],
+            ['Event id', <Code>{eventId}</Code>],
+          ]}
+        />
+      </Card>
+      <Card title="As a webhook sends it">
+        <Json value={{ type, timestamp, data }} />
+      </Card>
+    </div>,
+  );
+}
+
+const CustomerLink: FC<{ organizationId: string; event: OrganizationEvent }> = ({ organizationId, event: { data } }) =>
+  'customerId' in data && data.customerId !== null ? (
+    <a href={customerPath(organizationId, data.customerId)}>{data.customerId}</a>
+  ) : (
+    <Nothing />
+  );
 
 const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
   <search aria-label="Events">
@@ -111,172 +145,21 @@ const Events: FC<{ organizationId: string; items: OrganizationEvent[]; nowMs: nu
       {
         title: 'Event',
         heading: true,
-        cell: ({ type }) => <Badge tone={TONES[type] ?? 'plain'}>{words(type)}</Badge>,
+        cell: ({ eventId, type }) => <EventBadge type={type} href={eventPath(organizationId, eventId)} />,
       },
       {
         title: 'Customer',
-        cell: ({ data }) =>
-          'customerId' in data && data.customerId !== null ? (
-            <a href={customerPath(organizationId, data.customerId)}>{data.customerId}</a>
-          ) : (
-            <Nothing />
-          ),
+        cell: (event) => <CustomerLink organizationId={organizationId} event={event} />,
       },
-      { title: 'What', cell: (event) => <What event={event} /> },
+      {
+        title: 'What',
+        cell: (event) => (
+          <span>
+            <EventView organizationId={organizationId} event={event} />
+          </span>
+        ),
+      },
       { title: 'When', cell: ({ timestamp }) => <Time at={timestamp} nowMs={nowMs} /> },
     ]}
   />
 );
-
-/** What is found for the organization as a whole, or by a forecast. */
-type Watched = Extract<
-  OrganizationEvent,
-  {
-    type:
-      | 'forecast.will_run_out'
-      | 'model.deprecated'
-      | 'model.ending'
-      | 'price.changed'
-      | 'catalog.published'
-      | 'key.created'
-      | 'key.revoked'
-      | 'projection.lagging'
-      | 'anomaly.detected';
-  }
->;
-
-const What: FC<{ event: OrganizationEvent }> = ({ event }) => {
-  switch (event.type) {
-    case 'meter.threshold_reached':
-    case 'meter.recovered': {
-      const { meter, threshold, used, limit } = event.data;
-      const state = `${count(used)} of ${limit === null ? 'no limit' : count(limit)}`;
-      return (
-        <>{`${words(meter)}: ${threshold} % ${event.type === 'meter.recovered' ? 'no longer reached' : 'reached'}, ${state}`}</>
-      );
-    }
-    case 'balance.low':
-      return (
-        <>
-          {event.data.belowDays === undefined
-            ? `$${event.data.balanceUsd}, below $${event.data.belowUsd}`
-            : `$${event.data.balanceUsd} lasts ${count(event.data.daysLeft ?? 0)} days, below ${event.data.belowDays} days`}
-        </>
-      );
-    case 'balance.exhausted':
-      return <>{`$${event.data.balanceUsd}`}</>;
-    case 'call.denied':
-      return (
-        <>
-          {[event.data.code, event.data.meter ?? '']
-            .filter((part) => part !== '')
-            .map(words)
-            .join(': ')}
-        </>
-      );
-    case 'call.unpriced':
-      return (
-        <>
-          <Code>{event.data.modelUsed}</Code>
-          {`: ${event.data.reason}`}
-        </>
-      );
-    case 'charge.failed':
-      return <>{`$${event.data.amountUsd}: ${event.data.reason}`}</>;
-    case 'customer.plan_changed':
-      return (
-        <>
-          <Code>{event.data.previousPlanId}</Code> → <Code>{event.data.planId}</Code>
-        </>
-      );
-    case 'webhook.disabled':
-      return (
-        <>
-          <Code>{event.data.webhookId}</Code> {event.data.reason === 'GONE' ? 'answered 410' : 'failed for five days'}
-        </>
-      );
-    case 'customer.created':
-    case 'customer.replenished':
-      return <Code>{event.data.planId}</Code>;
-    case 'model.switched':
-      return <>{`${event.data.mapping}: ${event.data.from} → ${event.data.to}. ${event.data.reason}`}</>;
-    case 'model.switch_refused':
-      return (
-        <>{`${event.data.mapping}: ${event.data.model} stays. ${event.data.reasons.map(({ message }) => message).join('; ')}`}</>
-      );
-    default:
-      return <WhatOfOrganization event={event} />;
-  }
-};
-
-const WhatOfOrganization: FC<{ event: Watched }> = ({ event }) => {
-  switch (event.type) {
-    case 'forecast.will_run_out': {
-      const { meter, expectedAt, used, limit } = event.data;
-      return (
-        <>
-          {`${words(meter)}: ${count(used)} of ${count(limit)}, used up about `}
-          <Time at={expectedAt} nowMs={Date.parse(event.timestamp)} />
-        </>
-      );
-    }
-    case 'model.deprecated':
-    case 'model.ending': {
-      const { modelKey, shutdownAt, status, replacement } = event.data;
-      const says =
-        event.type === 'model.ending'
-          ? `ends on ${shutdownAt}, within ${plural(event.data.step, 'day')}`
-          : `${words(status)}${shutdownAt === null ? '' : `, ends on ${shutdownAt}`}`;
-      return (
-        <>
-          <ModelName name={modelKey} />
-          {` ${says}`}
-          {replacement.modelKey !== null && (
-            <>
-              {'; replaced by '}
-              <Code>{replacement.modelKey}</Code>
-            </>
-          )}
-        </>
-      );
-    }
-    case 'price.changed':
-      return (
-        <>
-          <Code>{event.data.modelKey}</Code>
-          {`: ${priceChange(event.data)}`}
-        </>
-      );
-    case 'catalog.published': {
-      const { version, previousVersion, repriced, lifecycle } = event.data;
-      const changes = repriced === null ? '' : `: ${repriced} repriced, ${lifecycle} with other dates`;
-      return <>{`${version}, before ${previousVersion}${changes}`}</>;
-    }
-    case 'key.created':
-    case 'key.revoked':
-      return (
-        <>
-          {`${event.data.name} `}
-          <Code>{event.data.keyId}</Code>
-        </>
-      );
-    case 'projection.lagging':
-      return (
-        <>
-          {`${count(event.data.changes)} changes wait, the oldest since `}
-          <Time at={event.data.waitingSince} nowMs={Date.parse(event.timestamp)} />
-        </>
-      );
-    case 'anomaly.detected': {
-      const { kind, severity, unit, expected, observed } = event.data;
-      const shown = (value: number) => (unit === 'USD' ? `$${value.toFixed(2)}` : `${count(Math.round(value))} calls`);
-      return <>{`${words(kind)} (${words(severity)}): ${shown(observed)}, expected ${shown(expected)}`}</>;
-    }
-  }
-};
-
-function priceChange({ source, before, after }: Extract<Watched, { type: 'price.changed' }>['data']): string {
-  const whose = source === 'catalog' ? 'of the catalog' : 'own price';
-  if (after === null) return `${whose}, removed`;
-  return `${whose}, ${before === null ? 'set' : 'changed'}`;
-}

@@ -24,6 +24,7 @@ export const COMPONENT_STYLES = `
 table + .facts { border-top: 1px solid var(--line); padding-top: 10px; margin-top: -6px; }
 .facts + table { margin-top: 8px; }
 .badge { display: inline-block; padding: 1px 8px; border-radius: 999px; font-size: 12px; line-height: 1.6; font-weight: 560; background: var(--raised); color: var(--quiet); white-space: nowrap; }
+.badge a { color: inherit; }
 .badge.good { background: var(--good-soft); color: var(--good); }
 .badge.warn { background: var(--warn-soft); color: var(--warn); }
 .badge.bad { background: var(--bad-soft); color: var(--bad); }
@@ -68,6 +69,7 @@ button.primary:hover, .button.primary:hover { background: color-mix(in srgb, var
 button.danger { color: var(--bad); border-color: color-mix(in srgb, var(--bad) 45%, transparent); }
 button.danger:hover { background: var(--bad-soft); }
 form.inline { display: inline; }
+form.inline button { white-space: nowrap; }
 .form { display: grid; gap: 16px; grid-template-columns: minmax(0, 1fr); }
 .form .columns { display: grid; gap: 14px 18px; grid-template-columns: repeat(auto-fit, minmax(170px, 1fr)); align-items: start; }
 .filters { display: flex; flex-wrap: wrap; gap: 10px; align-items: end; }

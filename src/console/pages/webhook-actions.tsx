@@ -1,0 +1,186 @@
+/**
+ * What an operator does to a webhook, each on a page of its own that says what will happen: a new secret, the events of a
+ * period again, deletion.
+ */
+import type { Hono } from 'hono';
+import type { FC, PropsWithChildren } from 'hono/jsx';
+import { EVENT_RETENTION_DAYS } from '../../contract/events.ts';
+import { operations } from '../../contract/operations.ts';
+import { ENDS_AFTER_START } from '../../contract/samples.ts';
+import { PREVIOUS_SECRET_HOURS, ReplayRequest, type WebhookDetail } from '../../contract/webhooks.ts';
+import { readWebhook, removeWebhook, replayWebhook, rotateWebhook } from '../../operator/webhooks.ts';
+import { DAY_MS } from '../../platform/time.ts';
+import { Form, type FormSecrets, type FormState, TextField } from '../../ui/form.tsx';
+import { Card, Code, Notice, Time } from '../../ui/parts.tsx';
+import {
+  type ConsoleContext,
+  type ConsoleEnv,
+  type Fields,
+  organizationPath,
+  webhookOf,
+  webhookPath,
+} from '../context.ts';
+import { refused } from '../refused.tsx';
+import { page, secretsOf } from '../shell.tsx';
+import { check, detailsOf, operatorRequest, text, wrong } from '../submitted.ts';
+import { secretPage, typesInWords, webhookCrumbs } from '../webhook-view.tsx';
+
+const BASE = '/organizations/:org/webhooks/:webhookId';
+/** Characters of `2026-11-25T09:30`, as a field for a time has it. */
+const MINUTE_LENGTH = 16;
+
+export function mountWebhookActions(app: Hono<ConsoleEnv>): void {
+  app.get(`${BASE}/rotate`, rotatePage);
+
+  app.post(`${BASE}/rotate`, async (c) => {
+    const { key, params } = webhookOf(c);
+    const webhook = await readWebhook(c.env, key);
+    if (!webhook.ok) return refused(c, webhook.refusal);
+    const request = await operatorRequest(c, operations.rotateWebhook, { params });
+    const answer = await rotateWebhook(request, key);
+    if (!answer.ok) return refused(c, answer.refusal);
+    const { secret, previousSecretUntil } = answer.data;
+    return secretPage(
+      c,
+      'The new secret',
+      webhook.data,
+      secret,
+      <>
+        Requests are signed with it from now on. The previous secret signs as well until{' '}
+        <Time at={previousSecretUntil} nowMs={Date.now()} />: give the endpoint the new one before that.
+      </>,
+    );
+  });
+
+  app.get(`${BASE}/replay`, (c) => {
+    const nowMs = Date.now();
+    const values = { from: minuteOf(nowMs - DAY_MS), to: minuteOf(nowMs) };
+    return replayPage(c, { values, details: [] });
+  });
+
+  app.post(`${BASE}/replay`, async (c) => {
+    const { key, params } = webhookOf(c);
+    const { fields } = c.get('submitted');
+    const checked = check(ReplayRequest, { from: instantOf(fields, 'from'), to: instantOf(fields, 'to') });
+    if (!checked.ok) return replayPage(c, wrong(c, inWords(checked.details)));
+    const request = await operatorRequest(c, operations.replayWebhook, { params, body: checked.value });
+    const answer = await replayWebhook(request, key, checked.value);
+    if (!answer.ok) return replayPage(c, wrong(c, detailsOf(answer.refusal)));
+    return c.redirect(`${webhookPath(key.organizationId, key.webhookId)}?done=webhook-replay`, 303);
+  });
+
+  app.get(`${BASE}/delete`, deletePage);
+
+  app.post(`${BASE}/delete`, async (c) => {
+    const { key, params } = webhookOf(c);
+    const request = await operatorRequest(c, operations.deleteWebhook, { params });
+    const answer = await removeWebhook(request, key);
+    if (!answer.ok) return refused(c, answer.refusal);
+    return c.redirect(`${organizationPath(key.organizationId, 'webhooks')}?done=webhook-deleted`, 303);
+  });
+}
+
+/** A time of the form, which is in UTC, as an instant. Browsers leave seconds out where there are none. */
+function instantOf(fields: Fields, name: string): string {
+  const time = text(fields, name);
+  return `${time}${time.length === MINUTE_LENGTH ? ':00' : ''}Z`;
+}
+
+/** The form asks for a date and a time where the API has an instant. */
+function inWords(details: FormState['details']): FormState['details'] {
+  return details.map(({ path, message }) => ({
+    path,
+    message: message === ENDS_AFTER_START.error ? message : 'must be a date and a time',
+  }));
+}
+
+function minuteOf(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, MINUTE_LENGTH);
+}
+
+/** A page about a webhook, below its own. Nothing is offered for one that is not there. */
+async function actionPage(
+  c: ConsoleContext,
+  title: string,
+  { details }: FormState,
+  content: (webhook: WebhookDetail, path: string, secrets: FormSecrets) => unknown,
+) {
+  const { key } = webhookOf(c);
+  const webhook = await readWebhook(c.env, key);
+  if (!webhook.ok) return refused(c, webhook.refusal);
+  const path = webhookPath(key.organizationId, key.webhookId);
+  const crumbs = webhookCrumbs(key.organizationId, key.webhookId);
+  return page(
+    c,
+    { title, status: details.length > 0 ? 400 : 200, crumbs },
+    <Card>{content(webhook.data, path, secretsOf(c)) as never}</Card>,
+  );
+}
+
+const NOTHING: FormState = { values: {}, details: [] };
+
+const Buttons: FC<PropsWithChildren<{ back: string; danger?: boolean }>> = ({ back, danger, children }) => (
+  <div class="submit">
+    <button type="submit" class={danger ? 'danger' : 'primary'}>
+      {children}
+    </button>
+    <a href={back}>Not now</a>
+  </div>
+);
+
+function rotatePage(c: ConsoleContext) {
+  return actionPage(c, 'Rotate the secret', NOTHING, ({ webhookId, previousSecretUntil }, path, secrets) => (
+    <Form action={`${path}/rotate`} secrets={secrets}>
+      <p>
+        From now on, requests to <Code>{webhookId}</Code> are signed with a new secret, which is shown once. The current
+        one signs as well for another {PREVIOUS_SECRET_HOURS} hours: give the endpoint the new one within that time.
+      </p>
+      {previousSecretUntil !== null && (
+        <Notice tone="warn" title="The secret before the current one stops at once.">
+          Without another rotation it signs until <Time at={previousSecretUntil} nowMs={Date.now()} />.
+        </Notice>
+      )}
+      <Buttons back={path}>Rotate the secret</Buttons>
+    </Form>
+  ));
+}
+
+function replayPage(c: ConsoleContext, state: FormState) {
+  return actionPage(c, 'Replay a period', state, ({ webhookId, types }, path, secrets) => (
+    <Form action={`${path}/replay`} secrets={secrets} state={state}>
+      <p>
+        Sends <Code>{webhookId}</Code> the events of a period again, the oldest of each customer first. That includes
+        events that it has taken already, and events from before it was registered. They keep their ids, so an endpoint
+        that remembers ids does nothing twice.
+        {types !== null && ` Only the types that it gets are sent: ${typesInWords(types)}.`}
+      </p>
+      <div class="columns">
+        <TextField name="from" label="From" type="datetime-local" state={state} required hint="In UTC, inclusive." />
+        <TextField
+          name="to"
+          label="To"
+          type="datetime-local"
+          state={state}
+          required
+          hint={`In UTC, exclusive. Events are kept for ${EVENT_RETENTION_DAYS} days.`}
+        />
+      </div>
+      <Buttons back={path}>Send them again</Buttons>
+    </Form>
+  ));
+}
+
+function deletePage(c: ConsoleContext) {
+  return actionPage(c, 'Delete webhook', NOTHING, ({ webhookId, pending }, path, secrets) => (
+    <Form action={`${path}/delete`} secrets={secrets}>
+      <p>
+        Nothing is sent to <Code>{webhookId}</Code> any more. Its secret and its list of deliveries are deleted
+        {pending > 0 && ', and so are the events that wait for it'}. The organization's events stay. This cannot be
+        undone. To keep the webhook and send nothing, <a href={`${path}/edit`}>switch it off</a>.
+      </p>
+      <Buttons back={path} danger>
+        Delete webhook
+      </Buttons>
+    </Form>
+  ));
+}

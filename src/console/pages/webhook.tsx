@@ -1,0 +1,198 @@
+/**
+ * One webhook: how its endpoint does, and what was sent to it; a test event, and single events again.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import { operations } from '../../contract/operations.ts';
+import { type Delivery, TEST_EVENT_TYPE, type TestedWebhook, type WebhookDetail } from '../../contract/webhooks.ts';
+import { listDeliveries, readWebhook, sendAgain, testWebhook } from '../../operator/webhooks.ts';
+import { type Page, pageRequest } from '../../platform/page.ts';
+import { ButtonForm } from '../../ui/form.tsx';
+import { count } from '../../ui/format.ts';
+import { Card, Code, Facts, Nothing, Notice, Stat, Time } from '../../ui/parts.tsx';
+import { Pager } from '../../ui/table.tsx';
+import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webhookPath } from '../context.ts';
+import { Deliveries } from '../deliveries-view.tsx';
+import { refused } from '../refused.tsx';
+import { page, secretsOf } from '../shell.tsx';
+import { operatorRequest } from '../submitted.ts';
+import { FORMAT_WORDS, originOf } from '../webhook-form.tsx';
+import { typesInWords, WebhookState, webhookCrumbs, whyDisabled } from '../webhook-view.tsx';
+
+const PAGE_SIZE = 25;
+const BASE = '/organizations/:org/webhooks/:webhookId';
+
+export function mountWebhook(app: Hono<ConsoleEnv>): void {
+  app.get(BASE, async (c) => {
+    const { key } = webhookOf(c);
+    const asked = pageRequest({ limit: PAGE_SIZE, cursor: c.req.query('cursor') }) ?? { limit: PAGE_SIZE, after: null };
+    const [webhook, deliveries] = await Promise.all([readWebhook(c.env, key), listDeliveries(c.env, key, asked)]);
+    if (!webhook.ok) return refused(c, webhook.refusal);
+    if (!deliveries.ok) return refused(c, deliveries.refusal);
+    return webhookPage(c, webhook.data, deliveries.data, asked.after === null);
+  });
+
+  app.post(`${BASE}/test`, async (c) => {
+    const { key, params } = webhookOf(c);
+    const request = await operatorRequest(c, operations.testWebhook, { params });
+    const answer = await testWebhook(request, key);
+    return answer.ok ? testedPage(c, answer.data) : refused(c, answer.refusal);
+  });
+
+  app.post(`${BASE}/deliveries/:eventId/send`, async (c) => {
+    const { key, params } = webhookOf(c);
+    const eventId = c.req.param('eventId');
+    const request = await operatorRequest(c, operations.sendDelivery, { params: { ...params, eventId } });
+    const answer = await sendAgain(request, key, eventId);
+    if (!answer.ok) return refused(c, answer.refusal);
+    return c.redirect(`${webhookPath(key.organizationId, key.webhookId)}?done=webhook-sent`, 303);
+  });
+}
+
+function webhookPage(c: ConsoleContext, webhook: WebhookDetail, deliveries: Page<Delivery>, isFirst: boolean) {
+  const { organizationId } = c.get('organization');
+  const { webhookId, description, types, enabled, disabled } = webhook;
+  const nowMs = Date.now();
+  const to = (...rest: string[]) => webhookPath(organizationId, webhookId, ...rest);
+  return page(
+    c,
+    {
+      title: webhookId,
+      sub: description ?? originOf(webhook),
+      crumbs: [{ text: 'Webhooks', href: organizationPath(organizationId, 'webhooks') }],
+      actions: (
+        <>
+          {enabled && (
+            <>
+              <ButtonForm action={to('test')} secrets={secretsOf(c)}>
+                Send a test event
+              </ButtonForm>
+              <a class="button" href={to('replay')}>
+                Replay
+              </a>
+            </>
+          )}
+          <a class="button primary" href={to('edit')}>
+            Edit
+          </a>
+        </>
+      ),
+    },
+    <>
+      {disabled && (
+        <Notice tone="bad" title="The service switched it off:">
+          {whyDisabled(disabled)}, <Time at={disabled.at} nowMs={nowMs} />. Events wait until{' '}
+          <a href={to('edit')}>you switch it on again</a>.
+        </Notice>
+      )}
+      <dl class="stats">
+        <Stat label="State" sub={disabled && whyDisabled(disabled)}>
+          <WebhookState webhook={webhook} />
+        </Stat>
+        <Stat label="Event types">{types === null ? 'all' : count(types.length)}</Stat>
+        <Stat label="Events waiting" sub="of those read for it so far">
+          {count(webhook.pending)}
+        </Stat>
+        <Stat label="Failing since">
+          {webhook.failingSince === null ? <Nothing /> : <Time at={webhook.failingSince} nowMs={nowMs} brief />}
+        </Stat>
+      </dl>
+      <Card
+        title="Deliveries"
+        note="The latest first. Those of a customer are sent in order; those that ended are kept for 30 days."
+      >
+        <Deliveries
+          organizationId={organizationId}
+          webhook={webhook}
+          items={deliveries.items}
+          secrets={() => secretsOf(c)}
+          nowMs={nowMs}
+        />
+        <Pager path={to()} query={{}} next={deliveries.nextCursor} first={isFirst} />
+      </Card>
+      <div class="grid">
+        <Card title="Configuration">
+          <Configuration webhook={webhook} nowMs={nowMs} />
+        </Card>
+        <section class="card danger-zone" aria-label="Secret and deletion">
+          <h2>Secret and deletion</h2>
+          <p class="quiet">A new secret is shown once. The one before signs as well for 24 hours.</p>
+          <div class="submit">
+            <a class="button" href={to('rotate')}>
+              Rotate the secret
+            </a>
+          </div>
+          <p class="quiet">A deleted webhook gets nothing any more, and what waits for it is gone.</p>
+          <div class="submit">
+            <a class="button" href={to('delete')}>
+              Delete webhook
+            </a>
+          </div>
+        </section>
+      </div>
+    </>,
+  );
+}
+
+const Configuration: FC<{ webhook: WebhookDetail; nowMs: number }> = ({ webhook, nowMs }) => (
+  <Facts
+    items={[
+      ['Address', <Code>{`${originOf(webhook)}/…`}</Code>],
+      ['Events', typesInWords(webhook.types)],
+      ['Format', FORMAT_WORDS[webhook.format]],
+      ['Set by', webhook.registeredBy === 'operator' ? 'the operator' : 'a key of the organization'],
+      [
+        'Previous secret',
+        webhook.previousSecretUntil === null ? undefined : (
+          <>
+            signs as well until <Time at={webhook.previousSecretUntil} nowMs={nowMs} />
+          </>
+        ),
+      ],
+      ['Registered', <Time at={webhook.createdAt} nowMs={nowMs} />],
+      ['Changed', <Time at={webhook.updatedAt} nowMs={nowMs} />],
+    ]}
+  />
+);
+
+/** The answer to the form of a test. */
+function testedPage(c: ConsoleContext, { webhookId, eventId, delivered, answerStatus, answer }: TestedWebhook) {
+  const { organizationId } = c.get('organization');
+  const path = webhookPath(organizationId, webhookId);
+  return page(
+    c,
+    {
+      title: 'Test event',
+      crumbs: webhookCrumbs(organizationId, webhookId),
+    },
+    <Card>
+      {delivered ? (
+        <Notice tone="good" title="Delivered.">
+          The endpoint took the event.
+        </Notice>
+      ) : (
+        <Notice tone="bad" title="Not delivered.">
+          {answerStatus === null ? 'No answer came.' : 'The endpoint did not answer with 2xx.'} A test is not sent again
+          by itself.
+        </Notice>
+      )}
+      <Facts
+        items={[
+          ['Status', answerStatus ?? undefined],
+          [
+            answerStatus === null ? 'Why' : 'Answer',
+            answerStatus === null ? answer : answer === '' ? 'empty' : <Code>{answer}</Code>,
+          ],
+          ['Event', <Code>{TEST_EVENT_TYPE}</Code>],
+          ['Event id', <Code>{eventId}</Code>],
+        ]}
+      />
+      <div class="submit">
+        <ButtonForm action={`${path}/test`} secrets={secretsOf(c)}>
+          Send another
+        </ButtonForm>
+        <a href={path}>Back to the webhook</a>
+      </div>
+    </Card>,
+  );
+}

@@ -1,0 +1,208 @@
+/**
+ * The webhooks of an organization: their list, and the forms that register and change one.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import { operations } from '../../contract/operations.ts';
+import {
+  SetWebhookRequest,
+  WEBHOOKS_MAX,
+  type Webhook,
+  type WebhookDetail,
+  webhookId as webhookIdField,
+} from '../../contract/webhooks.ts';
+import { listWebhooks, putWebhook, type Registrar, readWebhook } from '../../operator/webhooks.ts';
+import { Form, type FormState } from '../../ui/form.tsx';
+import { Card, Code, Empty, Nothing, Time } from '../../ui/parts.tsx';
+import { Table } from '../../ui/table.tsx';
+import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webhookPath } from '../context.ts';
+import { refused } from '../refused.tsx';
+import { page, secretsOf } from '../shell.tsx';
+import { check, detailsOf, operatorRequest, text, wrong } from '../submitted.ts';
+import {
+  brokenInForm,
+  fieldsOfWebhook,
+  NEW_WEBHOOK,
+  originOf,
+  WebhookFields,
+  webhookOfFields,
+} from '../webhook-form.tsx';
+import { secretPage, typesInWords, WebhookState, webhookCrumbs, whyDisabled } from '../webhook-view.tsx';
+
+export function mountWebhooks(app: Hono<ConsoleEnv>): void {
+  app.get('/organizations/:org/webhooks', async (c) => {
+    const { organizationId } = c.get('organization');
+    const answer = await listWebhooks(c.env, organizationId, { limit: WEBHOOKS_MAX, after: null });
+    if (!answer.ok) return refused(c, answer.refusal);
+    const items = await Promise.all(
+      answer.data.items.map(({ webhookId }) => readWebhook(c.env, { organizationId, webhookId })),
+    );
+    // One that was deleted meanwhile is not shown.
+    return listPage(
+      c,
+      items.flatMap((item) => (item.ok ? [item.data] : [])),
+    );
+  });
+
+  app.get('/organizations/:org/new-webhook', (c) => newPage(c, NEW_WEBHOOK));
+
+  app.post('/organizations/:org/webhooks', async (c) => {
+    const { organizationId } = c.get('organization');
+    const { fields } = c.get('submitted');
+    const id = check(webhookIdField, text(fields, 'webhookId'));
+    const checked = check(SetWebhookRequest, webhookOfFields(fields, null));
+    const broken = [
+      ...(id.ok ? [] : id.details.map(({ message }) => ({ path: 'webhookId', message }))),
+      ...(checked.ok ? [] : brokenInForm(checked.details)),
+    ];
+    if (!id.ok || !checked.ok) return newPage(c, wrong(c, broken));
+    const webhookId = id.value;
+    const input = { params: { org: organizationId, webhookId }, body: checked.value };
+    // Registering counts once, as a POST does: a form that is sent twice answers with the same secret.
+    const request = await operatorRequest(c, { ...operations.putWebhook, method: 'POST' }, input);
+    const webhook = { organizationId, webhookId };
+    const answer = await putWebhook(request, webhook, checked.value, registrarOf(c), { onlyNew: true });
+    if (!answer.ok) return newPage(c, wrong(c, detailsOf(answer.refusal)));
+    const { secret = '' } = answer.data;
+    return secretPage(c, 'Your new webhook', answer.data, secret, 'Every request to the endpoint is signed with it.');
+  });
+
+  app.get('/organizations/:org/webhooks/:webhookId/edit', async (c) => {
+    const webhook = await readWebhook(c.env, webhookOf(c).key);
+    if (!webhook.ok) return refused(c, webhook.refusal);
+    return editPage(c, webhook.data, { values: fieldsOfWebhook(webhook.data), details: [] });
+  });
+
+  app.post('/organizations/:org/webhooks/:webhookId/edit', async (c) => {
+    const { key, params } = webhookOf(c);
+    const before = await readWebhook(c.env, key);
+    if (!before.ok) return refused(c, before.refusal);
+    const checked = check(SetWebhookRequest, webhookOfFields(c.get('submitted').fields, before.data.url));
+    if (!checked.ok) return editPage(c, before.data, wrong(c, brokenInForm(checked.details)));
+    const request = await operatorRequest(c, operations.putWebhook, { params, body: checked.value });
+    const answer = await putWebhook(request, key, checked.value, registrarOf(c));
+    if (!answer.ok) return editPage(c, before.data, wrong(c, detailsOf(answer.refusal)));
+    return c.redirect(`${webhookPath(key.organizationId, key.webhookId)}?done=webhook`, 303);
+  });
+}
+
+/** Messages link to the console at the address under which it was reached. */
+function registrarOf(c: ConsoleContext): Registrar {
+  return { by: 'operator', consoleOrigin: new URL(c.req.url).origin };
+}
+
+function listPage(c: ConsoleContext, items: WebhookDetail[]) {
+  const { organizationId } = c.get('organization');
+  const create = organizationPath(organizationId, 'new-webhook');
+  return page(
+    c,
+    {
+      title: 'Webhooks',
+      sub: 'Endpoints that the events of this organization are sent to, signed.',
+      actions: (
+        <>
+          <a class="button" href={organizationPath(organizationId, 'alerts')}>
+            Alerts
+          </a>
+          <a class="button primary" href={create}>
+            New webhook
+          </a>
+        </>
+      ),
+    },
+    <Card>
+      {items.length === 0 ? (
+        <Empty title="No webhook yet">
+          A webhook tells an application, or a channel in Slack, what happens to customers: a limit that fills up, a
+          balance that runs low, a denied call. Callmeter sends each event there as it happens.{' '}
+          <a href={create}>Register the first webhook</a>.
+        </Empty>
+      ) : (
+        <Webhooks organizationId={organizationId} items={items} nowMs={Date.now()} />
+      )}
+    </Card>,
+  );
+}
+
+const Webhooks: FC<{ organizationId: string; items: WebhookDetail[]; nowMs: number }> = ({
+  organizationId,
+  items,
+  nowMs,
+}) => (
+  <Table
+    caption="Webhooks"
+    rows={items}
+    columns={[
+      {
+        title: 'Webhook',
+        heading: true,
+        cell: ({ webhookId }) => <a href={webhookPath(organizationId, webhookId)}>{webhookId}</a>,
+      },
+      { title: 'Host', cell: (webhook) => <Code>{new URL(webhook.url).host}</Code> },
+      { title: 'Events', cell: ({ types }) => typesInWords(types) },
+      {
+        title: 'State',
+        cell: (webhook) => (
+          <span>
+            <WebhookState webhook={webhook} />
+            {webhook.disabled && ` ${whyDisabled(webhook.disabled)}`}
+          </span>
+        ),
+      },
+      {
+        title: 'Failing since',
+        cell: ({ failingSince }) => (failingSince === null ? <Nothing /> : <Time at={failingSince} nowMs={nowMs} />),
+      },
+    ]}
+  />
+);
+
+function newPage(c: ConsoleContext, state: FormState) {
+  const { organizationId } = c.get('organization');
+  const path = organizationPath(organizationId, 'webhooks');
+  return page(
+    c,
+    {
+      title: 'New webhook',
+      status: state.details.length > 0 ? 400 : 200,
+      crumbs: [{ text: 'Webhooks', href: path }],
+    },
+    <Card>
+      <Form action={path} secrets={secretsOf(c)} state={state}>
+        <WebhookFields state={state} edited={null} />
+        <div class="submit">
+          <button type="submit" class="primary">
+            Create webhook
+          </button>
+          <a href={path}>Not now</a>
+        </div>
+      </Form>
+    </Card>,
+  );
+}
+
+function editPage(c: ConsoleContext, webhook: Webhook, state: FormState) {
+  const { organizationId } = c.get('organization');
+  const { webhookId } = webhook;
+  const path = webhookPath(organizationId, webhookId);
+  return page(
+    c,
+    {
+      title: 'Edit webhook',
+      status: state.details.length > 0 ? 400 : 200,
+      sub: originOf(webhook),
+      crumbs: webhookCrumbs(organizationId, webhookId),
+    },
+    <Card>
+      <Form action={webhookPath(organizationId, webhookId, 'edit')} secrets={secretsOf(c)} state={state}>
+        <WebhookFields state={state} edited={webhook} />
+        <div class="submit">
+          <button type="submit" class="primary">
+            Save webhook
+          </button>
+          <a href={path}>Not now</a>
+        </div>
+      </Form>
+    </Card>,
+  );
+}
