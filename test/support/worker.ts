@@ -3,10 +3,11 @@
  */
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { env, exports } from 'cloudflare:workers';
+import { expect, vi } from 'vitest';
 import type { Customer } from '../../durable-objects/customer.ts';
 import type { Env } from '../../src/env.ts';
 import { projectorsOf } from '../../src/objects/projectors.ts';
-import { Api, OPERATOR_TOKEN } from './api.ts';
+import { Api, createTenant, OPERATOR_TOKEN, type Tenant } from './api.ts';
 
 export const bindings = env as unknown as Env;
 
@@ -31,4 +32,17 @@ export async function deliverToD1(organizationId: string, customerId: string): P
 /** Fires the alarms of all projectors. */
 export async function fireProjectors(): Promise<void> {
   await Promise.all(projectorsOf(bindings, 'DB').map((projector) => runDurableObjectAlarm(projector())));
+}
+
+const KEY_TOLD_MS_MAX = 15_000;
+
+/** A tenant that was told of its key already: whatever events come from then on are of its customers. */
+export async function createToldTenant(plan?: object): Promise<Tenant> {
+  const tenant = await createTenant(operator, plan);
+  // The change has woken its watch, which would look a second later.
+  await runDurableObjectAlarm(bindings.ORGANIZATION_WATCHES.getByName(tenant.organizationId));
+  const told = async () =>
+    (await operator.send('readOrganizationEvents', { params: { org: tenant.organizationId } })).data.items;
+  await vi.waitFor(async () => expect(await told()).toMatchObject([{ type: 'key.created' }]), KEY_TOLD_MS_MAX);
+  return tenant;
 }

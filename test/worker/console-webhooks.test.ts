@@ -6,8 +6,8 @@ import { runDurableObjectAlarm } from 'cloudflare:test';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { webhookEndpoint } from '../../src/objects/webhook-endpoints.ts';
-import { createTenant, type Tenant } from '../support/api.ts';
-import { bindings, deliverToD1, operator } from '../support/worker.ts';
+import type { Tenant } from '../support/api.ts';
+import { bindings, createToldTenant, deliverToD1, operator } from '../support/worker.ts';
 import { type Shown, type Values, Visitor } from './console-visitor.ts';
 
 const visitor = new Visitor();
@@ -27,7 +27,7 @@ let answer: () => Response;
 
 beforeAll(async () => {
   await visitor.signIn();
-  tenant = await createTenant(operator, { name: 'Test', limitType: 'BLOCK', limits: { standardCalls: 2 } });
+  tenant = await createToldTenant({ name: 'Test', limitType: 'BLOCK', limits: { standardCalls: 2 } });
   org = tenant.organizationId;
   base = `/console/organizations/${org}`;
   vi.spyOn(globalThis, 'fetch').mockImplementation(async (url, init) => {
@@ -340,7 +340,7 @@ describe('deliveries', () => {
 
 describe('the list', () => {
   test('says of each host, types and state in words: on, off, failing, and why the service switched it off', async () => {
-    const { organizationId } = await createTenant(operator);
+    const { organizationId } = await createToldTenant();
     const list = `/console/organizations/${organizationId}/webhooks`;
     expect((await visitor.read(list)).text).toContain('A webhook tells an application');
     await makeEvents('listed');

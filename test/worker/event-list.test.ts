@@ -2,11 +2,11 @@
  * Promise: `GET /events` lists what happened to an organization and its customers, newest first, once, and to nobody else; it
  * is kept for 90 days, and gone with an erased customer.
  */
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { EVENT_RETENTION_DAYS } from '../../src/contract/events.ts';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
-import { createTenant, type Tenant } from '../support/api.ts';
-import { bindings, deliverToD1, operator } from '../support/worker.ts';
+import type { Tenant } from '../support/api.ts';
+import { bindings, createToldTenant, deliverToD1, operator } from '../support/worker.ts';
 
 const PLAN = { name: 'P', limitType: 'BLOCK', limits: { standardCalls: 2 } };
 const DAY_MS = 86_400_000;
@@ -27,17 +27,10 @@ const read = async ({ api }: Tenant, query: Record<string, string> = {}) =>
 const typesOf = (items: { type: string }[]) => items.map(({ type }) => type);
 const customerOf = ({ data }: { data: object }) => ('customerId' in data ? data.customerId : null);
 
-/** A tenant that was told of its key: nothing else comes but by its customers. */
-async function newTenant(plan: object = PLAN): Promise<Tenant> {
-  const created = await createTenant(operator, plan);
-  await vi.waitFor(async () => expect(typesOf((await read(created)).items)).toEqual(['key.created']), 15_000);
-  return created;
-}
-
 let tenant: Tenant;
 let other: Tenant;
 beforeAll(async () => {
-  [tenant, other] = await Promise.all([newTenant(), newTenant()]);
+  [tenant, other] = await Promise.all([createToldTenant(PLAN), createToldTenant(PLAN)]);
   await use(tenant, 'ann', 2);
   await use(other, 'ann', 1);
   await use(tenant, 'bob', 3);
@@ -119,7 +112,7 @@ describe('the list', () => {
 });
 
 test('1,000 calls that end at the same time reach each threshold once', async () => {
-  const own = await newTenant({ ...PLAN, limits: { standardCalls: LIMIT } });
+  const own = await createToldTenant({ ...PLAN, limits: { standardCalls: LIMIT } });
   const inParallel = async <Item>(items: Item[], work: (item: Item) => Promise<void>) => {
     const queue = [...items];
     const run = async () => {
@@ -149,7 +142,7 @@ test('1,000 calls that end at the same time reach each threshold once', async ()
 }, 180_000);
 
 test('events are deleted after 90 days, and none before', async () => {
-  const own = await newTenant();
+  const own = await createToldTenant(PLAN);
   await use(own, 'old', 1);
   const { items } = await read(own);
   const newestMs = Math.max(...items.map(({ timestamp }) => Date.parse(timestamp)));
@@ -161,7 +154,7 @@ test('events are deleted after 90 days, and none before', async () => {
 });
 
 test('an erased customer has no events any more, and those of others stay', async () => {
-  const own = await newTenant();
+  const own = await createToldTenant(PLAN);
   await use(own, 'gone', 1);
   await use(own, 'stays', 1);
   const params = { org: own.organizationId, customerId: 'gone' };

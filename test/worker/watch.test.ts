@@ -91,6 +91,7 @@ describe('changes by operators', () => {
     const { keyId, key } = (await operator.send('createKey', { params, body: { name: 'App', scopes: ['usage:read'] } }))
       .data;
     await operator.send('updateKey', { params: { ...params, keyId }, body: { name: 'Application' } });
+    const rotated = (await operator.send('rotateKey', { params: { ...params, keyId }, body: {} })).data;
     await operator.send('revokeKey', { params: { ...params, keyId } });
     const price = { ...params, modelKey: 'ft:mine' };
     const rates = { inputUsdPerMillion: 1, outputUsdPerMillion: 2 };
@@ -103,7 +104,7 @@ describe('changes by operators', () => {
     const events = await told(org);
     expect(JSON.stringify(events)).not.toContain(key.slice(-4));
     const log = (await operator.send('listEvents', { query: { organizationId: org } })).data.items;
-    expect(events.filter(({ type }) => type === 'key.created')).toEqual([
+    expect(events.filter(({ data }) => 'keyId' in data && data.keyId === keyId).slice(0, 1)).toEqual([
       {
         eventId: log.find(({ action }) => action === 'key.create')?.eventId,
         type: 'key.created',
@@ -115,19 +116,20 @@ describe('changes by operators', () => {
     const [cheap, dear] = [rates, { ...rates, outputUsdPerMillion: 3 }];
     const expected = [
       ['key.created', { keyId, name: 'App', prefix: 'utk-', scopes: ['usage:read'] }],
+      ['key.created', { keyId: rotated.keyId, name: 'Application', prefix: 'utk-', scopes: ['usage:read'] }],
       ['key.revoked', { keyId, name: 'Application', prefix: 'utk-' }],
       ['price.changed', { ...ofPrice, before: null, after: cheap }],
       ['price.changed', { ...ofPrice, before: cheap, after: dear }],
       ['price.changed', { ...ofPrice, effectiveFrom: later.effectiveFrom, before: null, after: cheap }],
     ];
-    expect(events.slice(0, 5).map(({ type, data }) => [type, data])).toEqual(expected);
+    expect(events.slice(0, 6).map(({ type, data }) => [type, data])).toEqual(expected);
     // Both prices of the model went with one change.
     const gone = [
       { ...ofPrice, before: dear, after: null },
       { ...ofPrice, effectiveFrom: later.effectiveFrom, before: cheap, after: null },
     ];
-    expect(dataOf(events.slice(5))).toEqual(expect.arrayContaining(gone));
-    expect(events).toHaveLength(7);
+    expect(dataOf(events.slice(6))).toEqual(expect.arrayContaining(gone));
+    expect(events).toHaveLength(8);
     for (const hours of [0, 1, 2, 30, 80 * 24]) await run(org, Date.now() + hours * HOUR);
     expect(await told(org)).toEqual(events);
   });
@@ -520,7 +522,7 @@ test('the console says what each event is of', async () => {
     ],
     [
       { type: 'balance.low', data: { customerId: 'ann', balanceUsd: '21.6', daysLeft: 8.5, belowDays: 10 } },
-      '$21.6 lasts 8.5 days, below 10 days',
+      '$21.6 left, lasts 8.5 days, below 10',
     ],
     [{ type: 'model.deprecated', data: { ...ofModel, shutdownAt: null, daysLeft: null } }, 'deprecated; replaced by'],
     [
@@ -590,6 +592,70 @@ describe('a customer who is erased', () => {
       'stays',
     ]);
   });
+});
+
+describe('the autopilot of a mapping', () => {
+  /** 14 days before gpt-4o-mini ends, which is replaced with gpt-6-luna at a lower price. */
+  const SWITCH_DAY = Date.UTC(2026, 11, 31);
+  const entry = { model: 'openai/gpt-4o-mini', switchTo: 'official' };
+
+  /** A change of the configuration is logged by the clock of its time. */
+  async function runThen(organizationId: string, nowMs: number): Promise<number | null> {
+    vi.useFakeTimers({ toFake: ['Date'], now: nowMs });
+    try {
+      return await run(organizationId, nowMs);
+    } finally {
+      vi.useRealTimers();
+    }
+  }
+
+  test('switches on its day and not before, also where nobody calls, and is told once', async () => {
+    const org = await organization();
+    const params = { org };
+    await operator.send('setVendor', { params: { ...params, provider: 'openai' }, body: { apiKey: 'sk-test' } });
+    await operator.send('setModels', { params, body: { standard: [entry] } as never });
+    const mapped = async () => {
+      const models = (await operator.send('readOrganization', { params })).data.models;
+      return models?.standard.map((one) => (typeof one === 'string' ? one : one.model));
+    };
+    expect(await runThen(org, SWITCH_DAY - HOUR)).toBe(SWITCH_DAY);
+    expect([await mapped(), await told(org, 'model.switched')]).toEqual([['openai/gpt-4o-mini'], []]);
+    await runThen(org, SWITCH_DAY);
+    await runThen(org, SWITCH_DAY + HOUR);
+    await runThen(org, SWITCH_DAY + 2 * DAY);
+    expect(await mapped()).toEqual(['openai/gpt-6-luna']);
+    expect(dataOf(await told(org, 'model.switched', 'model.switch_refused'))).toMatchObject([
+      { mapping: 'standard', from: 'openai/gpt-4o-mini', to: 'openai/gpt-6-luna', priceBasis: 'typical_call' },
+    ]);
+  });
+
+  test('tells once that it leaves a model, and again for another reason', async () => {
+    const org = await organization();
+    const params = { org };
+    await operator.send('setModels', { params, body: { standard: [entry] } as never });
+    for (const hours of [0, 1, 30]) await runThen(org, SWITCH_DAY + hours * HOUR);
+    const reasons = async () =>
+      (await told(org, 'model.switch_refused')).map(({ data }) =>
+        (data as { reasons: { code: string }[] }).reasons.map(({ code }) => code),
+      );
+    expect(await reasons()).toEqual([['NO_CREDENTIALS']]);
+    const body = { standard: [{ ...entry, requiredCapabilities: ['computer_use'] }] } as never;
+    await operator.send('setModels', { params, body });
+    for (const hours of [40, 41]) await runThen(org, SWITCH_DAY + hours * HOUR);
+    expect(await reasons()).toEqual([['NO_CREDENTIALS'], ['CAPABILITY', 'NO_CREDENTIALS']]);
+  });
+});
+
+test('what a watch finds wakes the webhooks of the organization', async () => {
+  const org = await organization();
+  const params = { org, webhookId: 'ops' };
+  // Nobody listens there: the delivery waits for its next attempt.
+  await operator.send('putWebhook', { params, body: { url: 'http://127.0.0.1:9/', types: ['key.created'] } as never });
+  await run(org, NOW);
+  await operator.send('createKey', { params: { org }, body: { name: 'k' } });
+  await run(org, Date.now());
+  const sent = async () => (await operator.send('listDeliveries', { params })).data.items;
+  await vi.waitFor(async () => expect(await sent()).toMatchObject([{ type: 'key.created' }]), 15_000);
 });
 
 describe('a call without a price', () => {

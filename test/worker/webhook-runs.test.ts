@@ -17,9 +17,8 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/platform/time.ts';
 import { insertOrganizationEvents } from '../../src/storage/organization-events.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { findWebhook } from '../../src/storage/webhooks.ts';
-import { createTenant } from '../support/api.ts';
 import { Receivers } from '../support/receiver.ts';
-import { bindings, operator } from '../support/worker.ts';
+import { bindings, createToldTenant, operator } from '../support/worker.ts';
 
 const START_MS = Date.UTC(2026, 10, 1);
 
@@ -50,7 +49,7 @@ interface Driven {
 
 /** An endpoint's object that nobody wakes, and its webhook. */
 async function driven(steps: (object: Driven) => Promise<void>): Promise<void> {
-  const { organizationId } = await createTenant(operator);
+  const { organizationId } = await createToldTenant();
   const webhook = { organizationId, webhookId: 'driven' };
   const url = `https://driven.receiver.dev/${crypto.randomUUID()}`;
   const put = { params: { org: organizationId, webhookId: 'driven' }, body: { url } };

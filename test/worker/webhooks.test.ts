@@ -11,9 +11,9 @@ import { insertOrganizationEvents } from '../../src/storage/organization-events.
 import { openWebhookSecrets } from '../../src/storage/webhook-secrets.ts';
 import { findWebhook } from '../../src/storage/webhooks.ts';
 import { wakeWebhooks } from '../../src/webhooks/endpoints.ts';
-import { createTenant, type Sent, type Tenant } from '../support/api.ts';
+import type { Sent, Tenant } from '../support/api.ts';
 import { isSigned, Receivers } from '../support/receiver.ts';
-import { bindings, deliverToD1, operator } from '../support/worker.ts';
+import { bindings, createToldTenant, deliverToD1, operator } from '../support/worker.ts';
 
 const PLAN = { name: 'P', limitType: 'BLOCK', limits: { standardCalls: 2 } };
 const URL_OF_ANY = 'https://any.receiver.dev/hooks';
@@ -25,7 +25,7 @@ let A: string;
 let B: string;
 beforeEach(async () => {
   [A, B] = ['a', 'b'].map((name) => `https://${name}.receiver.dev/${crypto.randomUUID()}`) as [string, string];
-  tenant = await createTenant(operator, PLAN);
+  tenant = await createToldTenant(PLAN);
   receivers = Receivers.stub();
 });
 afterEach(async () => {
@@ -338,7 +338,8 @@ describe('sent again', () => {
     await put('all', { url: A });
     const ids = await tell({ customerId: 'ann' }, { customerId: 'ann' }, { customerId: 'bob' });
     await rest(() => expect(receivers.at(A)).toHaveLength(3));
-    const { items } = (await tenant.api.send('readEvents')).data;
+    const listed = (await tenant.api.send('readEvents')).data.items;
+    const items = listed.filter(({ eventId }) => ids.includes(eventId));
     const from = items.at(-1)?.timestamp ?? '';
     const to = new Date(Date.parse(items[0]?.timestamp ?? '') + 1).toISOString();
     const replayed = (await operator.send('replayWebhook', { ...paramsOf('all'), body: { from, to } })).data;
@@ -390,7 +391,7 @@ describe('sent again', () => {
     await operator.send('sendDelivery', paramsOf('all', { eventId: failed.eventId }));
     await rest(() => expect(receivers.at(A)).toHaveLength(3));
     expect(receivers.at(A)[2]?.eventId).toBe(failed.eventId);
-    expect((await tenant.api.send('readEvents')).data.items).toEqual([]);
+    expect((await tenant.api.send('readEvents')).data.items.map(({ type }) => type)).toEqual(['key.created']);
   });
 });
 
@@ -448,7 +449,7 @@ describe('an organization', () => {
   });
 
   test('does not see, and does not replay, what another one asked with the same idempotency key', async () => {
-    const other = await createTenant(operator, PLAN);
+    const other = await createToldTenant(PLAN);
     const params = { webhookId: 'own' };
     for (const { api } of [tenant, other]) await api.send('putOwnWebhook', { params, body: { url: A } });
     const headers = { 'Idempotency-Key': 'the-same' };
