@@ -6,7 +6,14 @@
  * the oldest that waits. While no alarm is set and there are rows, one is due within a day.
  */
 import { EVENT_RETENTION_DAYS } from '../../src/contract/events.ts';
-import { isLost, nextAttemptMs, type Outcome, outcomeOf, type WebhookKey } from '../../src/domain/webhook-delivery.ts';
+import {
+  failingSince,
+  isLost,
+  nextAttemptMs,
+  type Outcome,
+  outcomeOf,
+  type WebhookKey,
+} from '../../src/domain/webhook-delivery.ts';
 import type { DeliveryRow, EndpointState } from '../../src/objects/webhook-commands.ts';
 import { DAY_MS } from '../../src/platform/time.ts';
 import type { RecordedEvent } from '../../src/storage/organization-events.ts';
@@ -31,7 +38,9 @@ const SCHEMA = `
     -- When the webhook was created whose events these are; NULL before its configuration was read.
     created_at_ms INTEGER,
     after_place INTEGER NOT NULL DEFAULT 0,
+    -- Since when every request failed, and when the last one did; NULL where the last one did not.
     failing_since_ms INTEGER,
+    last_failed_ms INTEGER,
     -- It was seen switched off.
     is_off INTEGER NOT NULL DEFAULT 0,
     -- What is to be done to a webhook that takes nothing any more, as JSON.
@@ -249,7 +258,7 @@ export class EndpointStore {
         )
         .toArray();
       if (outcome === 'delivered') this.#sql.exec('UPDATE endpoint SET failing_since_ms = NULL');
-      else this.#sql.exec('UPDATE endpoint SET failing_since_ms = COALESCE(failing_since_ms, ?)', nowMs);
+      else this.#failed(nowMs);
       if (!row) return;
       const attempts = row.attempts + 1;
       const firstMs = row.firstMs ?? sentAtMs;
@@ -271,6 +280,16 @@ export class EndpointStore {
       this.#lead(lane, nowMs);
     });
     return outcome;
+  }
+
+  #failed(nowMs: number): void {
+    const { sinceMs, lastMs } = this.#sql
+      .exec<{ sinceMs: number | null; lastMs: number | null }>(
+        'SELECT failing_since_ms AS sinceMs, last_failed_ms AS lastMs FROM endpoint',
+      )
+      .one();
+    const sql = 'UPDATE endpoint SET failing_since_ms = ?, last_failed_ms = ?';
+    this.#sql.exec(sql, failingSince(sinceMs, lastMs, nowMs), nowMs);
   }
 
   /** Forgets an event that the webhook does not get any more. */

@@ -33,6 +33,15 @@ export function nextAttemptMs(attempts: number, firstAttemptMs: number, nowMs: n
   return atMs - firstAttemptMs <= ATTEMPTED_MS_MAX ? atMs : null;
 }
 
+/**
+ * Since when every request to an endpoint failed, where one failed now: since `sinceMs`, unless nothing was sent to it for
+ * longer than attempts are apart. Whether it would have failed then, nobody knows.
+ */
+export function failingSince(sinceMs: number | null, lastFailedMs: number | null, nowMs: number): number {
+  const isGap = lastFailedMs === null || nowMs - lastFailedMs > 2 * LATER_WAIT_MS;
+  return sinceMs === null || isGap ? nowMs : sinceMs;
+}
+
 /** Whether an endpoint of which every request failed since then is switched off. */
 export function isLost(failingSinceMs: number, nowMs: number): boolean {
   return nowMs - failingSinceMs >= FAILING_MS_MAX;

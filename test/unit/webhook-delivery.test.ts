@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isLost, nextAttemptMs, outcomeOf } from '../../src/domain/webhook-delivery.ts';
+import { failingSince, isLost, nextAttemptMs, outcomeOf } from '../../src/domain/webhook-delivery.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../src/platform/time.ts';
 
 /** The times of all attempts, where each fails at once. */
@@ -49,6 +49,12 @@ test('only 2xx has taken an event, and only 410 says that there is no endpoint',
       expect(outcomeOf(status)).toBe(isTaken ? 'delivered' : status === 410 ? 'gone' : 'failed');
     }),
   );
+});
+
+test('an endpoint fails since its first failure, and anew where nothing was sent to it for longer than attempts are apart', () => {
+  expect(failingSince(null, null, 5)).toBe(5);
+  expect(failingSince(5, 9, 9 + 12 * HOUR_MS)).toBe(5);
+  expect(failingSince(5, 9, 10 + 12 * HOUR_MS)).toBe(10 + 12 * HOUR_MS);
 });
 
 test('an endpoint is lost after five days without a success', () => {

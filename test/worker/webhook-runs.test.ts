@@ -133,6 +133,20 @@ describe('an endpoint that fails', () => {
     });
   });
 
+  test('is not switched off by one failure long after another, where nothing was sent in between', async () => {
+    await driven(async ({ webhook, url, tell, runAt, runUntil, store }) => {
+      receivers.answer(url, 500);
+      await tell('ann');
+      await runAt(START_MS);
+      await runUntil(START_MS + 73 * HOUR_MS);
+      const laterMs = START_MS + 9 * DAY_MS;
+      await tell('ann');
+      await runAt(laterMs);
+      expect(store().state().failingSinceMs).toBe(laterMs);
+      expect((await findWebhook(bindings, webhook))?.enabled).toBe(true);
+    });
+  });
+
   test('and takes something in between, is not switched off', async () => {
     await driven(async ({ webhook, url, tell, runAt, runUntil }) => {
       receivers.answer(url, ({ body }) => new Response(null, { status: body.data.customerId === 'bob' ? 200 : 500 }));
