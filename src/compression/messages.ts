@@ -76,6 +76,19 @@ export function compressMessages<M extends object>(
   return { messages: compressed, originalTokens, compressedTokens, techniques };
 }
 
+/** The texts of a conversation, in order, with the roles of their messages. */
+export function textsOf(messages: readonly object[]): { role: string; text: string }[] {
+  const texts: { role: string; text: string }[] = [];
+  for (const message of messages) {
+    const role = isRecord(message) && typeof message.role === 'string' ? message.role : '';
+    visitMessage(message, (text) => {
+      texts.push({ role, text });
+      return text;
+    });
+  }
+  return texts;
+}
+
 function forData(profile: CompressionProfile): CompressionProfile {
   const techniques = profile.techniques.filter((name) => TECHNIQUE[name].on === 'json');
   return { ...profile, techniques, minInputTokens: 0 };

@@ -5,9 +5,21 @@ const text = (name: string, ...lines: string[]) => ({ name, text: lines.join('\n
 
 export const PAYLOADS: readonly { name: string; text: string }[] = [
   text('plain sentences', 'In order to win, you must act. Make sure that you are early.  Prior to starting, think.'),
-  text('a polite mail', 'Hello,', '', 'could you please send the invoice?', '', '', '', 'Thank you very much in advance!'),
+  text(
+    'a polite mail',
+    'Hello,',
+    '',
+    'could you please send the invoice?',
+    '',
+    '',
+    '',
+    'Thank you very much in advance!',
+  ),
   text('one polite sentence', 'Please be so kind as to close the door, thank you.'),
-  text('log lines that repeat', ...Array.from({ length: 3 }, () => 'The connection to the server was closed by the peer.')),
+  text(
+    'log lines that repeat',
+    ...Array.from({ length: 3 }, () => 'The connection to the server was closed by the peer.'),
+  ),
   text('a log', '2026-01-01 12:00:00  ERROR  disk full', '2026-01-01 12:00:00  ERROR  disk full'),
   text('TypeScript', 'const  a = b ?? c;', 'if (a  ===  1) {', '    return  a;', '}', '', '', '', 'export {};'),
   text('Python', 'def f(x):', '    """In order to win."""', '    return  x', '', '', 'print(f(1))'),
@@ -36,9 +48,18 @@ export const PAYLOADS: readonly { name: string; text: string }[] = [
   text('trailing blanks', 'a   ', 'b\t', 'c'),
   text('a dialogue', 'Ann says hello to Bob.', 'Bob says hello to Ann.', 'Ann says hello to Bob.'),
   text('an old phrase', 'Whether or not it rains, each and every one of us is very, very able to run.'),
-  text('a contract', 'The tenant pays until such time as there is a new owner, regardless of whether or not he lives here.'),
-  text('a statement', 'Due to the fact that it is a holiday, we are closed. Despite the fact that there is no snow, we ski.'),
-  text('a legal clause', 'With the exception of minors, each and every one of the members votes in close proximity to the hall.'),
+  text(
+    'a contract',
+    'The tenant pays until such time as there is a new owner, regardless of whether or not he lives here.',
+  ),
+  text(
+    'a statement',
+    'Due to the fact that it is a holiday, we are closed. Despite the fact that there is no snow, we ski.',
+  ),
+  text(
+    'a legal clause',
+    'With the exception of minors, each and every one of the members votes in close proximity to the hall.',
+  ),
   text('a spell', 'Abra  cadabra,   abra    cadabra.'),
   text('a sum', '1  +  1  =  2'),
   text('a board of a game', 'X . O', '. X .', '. . X  please'),
