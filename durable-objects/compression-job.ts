@@ -38,7 +38,7 @@ interface State extends EstimateCommand, JobState {
 /** Samples of one alarm. The bytes of their payloads are bounded where they are read. */
 const SAMPLES_PER_STEP = 50;
 /** A sample whose payload has more characters is no example: nobody reads it. */
-const EXAMPLE_LENGTH_MAX = 10_000;
+const EXAMPLE_LENGTH_MAX = 6_000;
 /** Before the number of a part. */
 const PRICES_PREFIX = 'prices';
 /** Prices of one stored value: names of models may be long. */

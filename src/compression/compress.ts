@@ -120,7 +120,7 @@ function splitAt(text: string, profile: CompressionProfile, { allowed, mayInstru
     const extent = { start: at, end: at + part.length };
     at = extent.end;
     if (kind === 'json') {
-      const mayChange = allowed.json && (isFree || standsAlone(text, extent, json));
+      const mayChange = isFree ? allowed.unlessAsked : allowed.json && standsAlone(text, extent, json);
       add(mayChange ? 'json' : 'protected', part);
       json = extent;
     } else if (kind === 'prose') {

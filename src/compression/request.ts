@@ -8,30 +8,50 @@
 import { findJson } from './json-text.ts';
 
 export interface Allowed {
-  /** JSON may be written otherwise, with the same value. */
+  /** JSON may be written otherwise, with the same value: the request is understood, and does not ask for its notation. */
   json: boolean;
+  /** The same, but perhaps nobody understood the request. */
+  unlessAsked: boolean;
   /** White space and phrases of instructions may become shorter: English, for the model, and not about texts. */
   prose: boolean;
 }
 
-const NOTHING: Allowed = { json: false, prose: false };
+const NOTHING: Allowed = { json: false, unlessAsked: false, prose: false };
 
-/** The most frequent words of the languages whose requests are understood. */
-const FREQUENT_WORDS: Readonly<Record<string, string>> = {
-  english:
-    'the a an and or of to in is are was were be it that which who what how when with from for on at by as has have do does not no you your i me my we our they their all only each every there',
-  german:
-    'der die das den dem des ein eine einen und oder ist sind war nicht kein mit von für auf zu zum zur im in welche welcher welches wie was wer hat haben du ich wir alle nur nach bei',
-  french:
-    'le la les un une des du de et ou est sont dans pour par sur avec quel quelle quels quelles qui que quoi combien ne pas tous toutes au aux ce cette il elle nous vous en à',
-  spanish:
-    'el la los las un una unos de del y o es son en para por con que qué cuál cuáles cuánto quién no todos todas al se su lo más hay tiene',
-  italian:
-    'il lo la i gli le un una di del della dei delle e o è sono in per con che quale quali quanto chi non tutti tutte al alla da dal si più ha',
-  portuguese:
-    'o a os as um uma de do da dos das e ou é são em no na para por com que qual quais quanto quem não todos todas ao à se mais tem há',
+/**
+ * Frequent words of the languages whose requests are understood: those that no neighbouring language has, and others. One
+ * letter is no evidence.
+ */
+const FREQUENT_WORDS: Readonly<Record<string, readonly [own: string, shared: string]>> = {
+  english: [
+    'the and which who what with that you your from have has does they their there how when were it not each every only',
+    'an or of to in is are was be for on at by as do no my me we our all',
+  ],
+  german: [
+    'und ist sind nicht welche welcher welches welchen wie mit für auf das ich eine einen einer zum zur',
+    'der die den dem des ein oder war kein von zu im was wer hat haben du wir alle nur nach bei',
+  ],
+  french: [
+    'est sont dans avec quel quelle quels quelles combien qui elle nous vous cette',
+    'le la les un une des du de et ou pour par sur que quoi ne pas tous toutes au aux ce il en',
+  ],
+  spanish: [
+    'cuál cuáles cuánto cuántos cuántas qué quién más están los hay',
+    'el la las un una unos de del es son en para por con que no todos todas al se su lo tiene',
+  ],
+  italian: [
+    'quale quali quanto quanti che della delle gli è sono più',
+    'il lo la le un una di del dei in per con chi non tutti tutte al da dal si ha',
+  ],
+  portuguese: [
+    'qual quais quantos quantas não são uma dos das mais',
+    'os as um de do da em no na para por com que quem todos todas ao se tem',
+  ],
 };
-const LANGUAGES = Object.values(FREQUENT_WORDS).map((words) => new Set(words.split(' ')));
+const LANGUAGES = Object.values(FREQUENT_WORDS).map(([own, shared]) => ({
+  own: new Set(own.split(' ')),
+  all: new Set(`${own} ${shared}`.split(' ')),
+}));
 /** The share of words that must be frequent ones of one language. Texts in that language have about twice as many. */
 const KNOWN_SHARE = 0.2;
 
@@ -43,7 +63,7 @@ const NOTATION = [
   'invalid* lint* pars* schema template example sample diff* checksum hash* sha md5 crc sign signed signature encod* decod* base64 escap* serializ*',
   'stringif* copy copie* copying clon* duplicat* repeat* reproduc* echo* mirror* print* quot* raw preserv* edit* fix fixe* fixing repair* correct*',
   'patch* updat* modif* replac* insert* append* delet* renam* convert* transform* translat* rewrit* paste* token* unicode utf* backslash* bracket',
-  'brace comma colon punctuation commit yaml xml csv markdown html render* typo word file folder director* code program* source repositor* script',
+  'brace comma colon punctuation commit yaml xml csv markdown html render* typo word file folder director* code program* repositor* script',
   'same again back recit* dump* tidy* tidie* clean* readab* align* nice* long big wide mark* highlight* underlin* bold annotat* redact* mask*',
   'anonymi* obfuscat* encrypt* decrypt* improve* polish*',
   // German
@@ -64,17 +84,18 @@ const NOTATION = [
 ].join(' ');
 /** A request for the document itself. */
 const HAND_OVER =
-  /(?<![\p{L}\p{M}])(?:return|output|show|display|write|send|give|hand|respond|reply|answer|keep|leave|store|save|post|put|make|create|generate|produce|add|change|set|sort|filter|drop|merge|split|swap|move|wrap|use)(?![\p{L}\p{M}])[^.!?\n]{0,60}(?<![\p{L}\p{M}])(?:it|its|this|that|these|those|same|json|objects?|arrays?|payload|body|documents?|files?|config\w*|below|following|above|input|back|data)(?![\p{L}\p{M}])/iu;
+  /(?<![\p{L}\p{M}])(?:return|output|show|display|write|send|give|hand|respond|reply|answer|keep|leave|store|save|post|put|make(?! sure)|create|generate|produce|add|change|set|sort|filter|drop|merge|split|swap|move|wrap|use)(?![\p{L}\p{M}])[^.!?\n]{0,60}(?<![\p{L}\p{M}])(?:it|its|this|that|these|those|same|json|objects?|arrays?|payload|body|documents?|files?|config\w*|below|following|above|input|back|data)(?![\p{L}\p{M}])/iu;
 
 /** Words that speak of a text, work on one, or point to one: what follows may be that text. */
 const TEXTS = [
-  'this that these those here following follow follows below above next previous preceding attached enclosed mine said say says saying wrote write',
+  'this these those following follow follows below above next previous preceding attached enclosed mine said say says saying wrote write',
   'writes writing written text passage paragraph sentence phras* rephras* paraphras* word worded wording spell* proofread* grammar* summar* shorten*',
   'title heading message mail email letter note post tweet comment review article essay poem* poet* story stories haiku lyric song verse speech dialog*',
   'conversation chat transcript log caption slogan headline subtitle script draft* reply replie* respon* received got sent read aloud polite* formal*',
   'informal* tone sentiment classif* categor* label* grade grading score scoring detect* toxic* spam german french spanish italian portuguese english',
-  'dutch polish russian chinese japanese korean arabic hindi turkish latin greek count* how vowel consonant syllable rhyme* pronounc* synonym acronym',
-  'abbreviat* plagiar* sarcas* iron* cite* citation mention* speak spoke spoken voice dictat*',
+  'dutch polish russian chinese japanese korean arabic hindi turkish latin greek count counts counted counting how vowel consonant syllable rhyme* pronounc* synonym acronym',
+  'abbreviat* plagiar* sarcas* iron* cite* citation mention* speak spoke spoken voice dictat* explain* continue* simplif* expand* interpret* analy* evaluat* assess* judge* discuss* describ*',
+  'clause statement claim argument quiz riddle puzzle',
 ].join(' ');
 
 /** One of the words, also in the plural. */
@@ -102,22 +123,19 @@ export function allowedBy(texts: readonly string[]): Allowed {
   const isQuestion = words.includes('?');
   return {
     // Other verbs than English ones are not known, but a question asks for none.
+    unlessAsked: true,
     json: isEnglish || (isQuestion && others.some((share) => share >= KNOWN_SHARE)),
     // A question may be about the sentences beside it.
     prose: isEnglish && !isQuestion && ADDRESSES.test(texts[0] ?? '') && !SPEAKS_OF_TEXTS.test(words),
   };
 }
 
-/** For each language, the share of the words that are frequent in it. */
+/** For each language, the share of the words that are frequent in it; 0 where none is its own. */
 function sharesOf(text: string): number[] {
-  const counts = LANGUAGES.map(() => 0);
-  let words = 0;
-  for (const [word] of text.toLowerCase().matchAll(WORDS)) {
-    words += 1;
-    for (const [index, language] of LANGUAGES.entries())
-      if (language.has(word)) counts[index] = (counts[index] ?? 0) + 1;
-  }
-  return counts.map((count) => (words === 0 ? 0 : count / words));
+  const words = Array.from(text.toLowerCase().matchAll(WORDS), ([word]) => word);
+  return LANGUAGES.map(({ own, all }) =>
+    words.some((word) => own.has(word)) ? words.filter((word) => all.has(word)).length / words.length : 0,
+  );
 }
 
 function withoutJson(text: string): string {

@@ -1,8 +1,8 @@
 /**
  * Estimates how many tokens `o200k_base`, the vocabulary of OpenAI's models since GPT-4o, makes of a text.
  *
- * The text is split into pieces as that tokenizer splits it before it merges: words, numbers of up to three digits,
- * punctuation, white space. A word's tokens follow from its letters (`token-weights.ts`), those of other pieces from
+ * The text is split into pieces about as that tokenizer splits it before it merges: words, numbers of up to three digits,
+ * punctuation, white space; and `HTTPServer` into two words, because it mostly becomes two tokens. A word's tokens follow from its letters (`token-weights.ts`), those of other pieces from
  * their length. In English and other large languages, whose words the vocabulary has whole more often, a word counts less;
  * the language is read from the words before it.
  *
@@ -25,6 +25,7 @@ import {
   TRADITIONAL,
   TRADITIONAL_MORE,
   WORD_AFTER,
+  WORD_AFTER_OTHER,
 } from './token-weights.ts';
 
 /** Counts the tokens of a text. */
@@ -35,7 +36,7 @@ const LOWER = '\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}';
 const SIGN_BEFORE = '[^\\r\\n\\p{L}\\p{N}]?';
 const PIECE = new RegExp(
   [
-    `(${SIGN_BEFORE}[${UPPER}]*[${LOWER}]+|${SIGN_BEFORE}[${UPPER}]+)`,
+    `(${SIGN_BEFORE}[A-Z]{2,}(?=[A-Z][a-z])|${SIGN_BEFORE}[${UPPER}]*[${LOWER}]+|${SIGN_BEFORE}[${UPPER}]+)`,
     '(\\p{N}{1,3})',
     '( ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*)',
     '\\s*[\\r\\n]+',
@@ -49,7 +50,7 @@ const PIECE = new RegExp(
 const BLANKS_PER_TOKEN = 64;
 /** Signs of ASCII: two are one token, further ones add this much, and in a run of one sign, such as `=====`, almost nothing. */
 const SIGNS_PER_TOKEN = 2;
-const FURTHER_SIGN = 0.25;
+const FURTHER_SIGN = 0.2;
 const RUN_PER_TOKEN = 40;
 /** A sign outside of ASCII: what the first one and each further one adds. */
 const SYMBOL = 1.2;
@@ -58,10 +59,21 @@ const FURTHER_SYMBOL = 1.4;
 /** What a word is worth, and the languages that have it among their most frequent words. */
 interface Word {
   beyondOne: number;
+  /** What this is multiplied by, where the word is not part of a name. */
+  factor: number;
   /** `null` where the word has no letter from a to z, and says nothing of the language. */
   languages: readonly number[] | null;
 }
 
+/** A later part of a name such as `customerId` is mostly a common English word: what it has beyond one token counts less. */
+const PART_OF_NAME = /^[A-Z]/;
+const PART_FACTOR = 0.2;
+/** So is, a little less often, a word after a sign, as in `.map` and `_cost`. */
+const AFTER_SIGN = /^[!-~](?<![A-Za-z])/;
+const AFTER_SIGN_FACTOR = 0.75;
+/** Signs that are frequent in code alone: it is heard like a language, the last one of the list. */
+const OF_CODE = /[(){}[\];=<>]/;
+const CODE = [LANGUAGES.length - 1];
 /** Words repeat: their values are kept for the length of a text. */
 const KNOWN_WORDS_MAX = 10_000;
 
@@ -69,6 +81,7 @@ export const estimateTokens: CountTokens = (text) => {
   const language = new Language();
   const known = new Map<string, Word>();
   let tokens = 0;
+  let afterWord = false;
   for (const [piece, word, number, signs] of text.matchAll(PIECE)) {
     if (word !== undefined) {
       let found = known.get(word);
@@ -76,11 +89,15 @@ export const estimateTokens: CountTokens = (text) => {
         found = readWord(word);
         if (known.size < KNOWN_WORDS_MAX) known.set(word, found);
       }
-      tokens += 1 + found.beyondOne * language.factor;
+      const isPart = afterWord && PART_OF_NAME.test(word);
+      tokens += 1 + found.beyondOne * (isPart ? PART_FACTOR : found.languages ? found.factor * language.factor : 1);
       if (found.languages) language.hear(found.languages);
     } else if (number !== undefined) tokens += number < '\x80' ? 1 : number.length;
-    else if (signs !== undefined) tokens += tokensOfSigns(signs);
-    else tokens += Math.ceil(piece.length / BLANKS_PER_TOKEN);
+    else if (signs !== undefined) {
+      tokens += tokensOfSigns(signs);
+      if (OF_CODE.test(signs)) language.hear(CODE);
+    } else tokens += Math.ceil(piece.length / BLANKS_PER_TOKEN);
+    afterWord = word !== undefined;
   }
   return Math.round(tokens);
 };
@@ -89,6 +106,7 @@ function readWord(piece: string): Word {
   const word = piece.replace(/^[^\p{L}\p{M}]/u, '').toLowerCase();
   return {
     beyondOne: Math.max(0, tokensOfWord(piece) - 1),
+    factor: AFTER_SIGN.test(piece) ? AFTER_SIGN_FACTOR : 1,
     languages: /[a-z]/.test(word) ? (votes.get(word) ?? []) : null,
   };
 }
@@ -126,10 +144,10 @@ function weightAfter(table: Table, before: string, letter: string): number | nul
 function tokensOfWord(piece: string): number {
   const letters = Array.from(piece);
   const first = letters[0] ?? '';
-  const after = /[\p{L}\p{M}]/u.test(first) ? 'nothing' : first === ' ' ? 'space' : 'sign';
-  let tokens = WORD_AFTER[after];
-  const start = after === 'nothing' ? 0 : 1;
-  let before = after === 'space' ? ' ' : NOTHING;
+  const after = /[\p{L}\p{M}]/u.test(first) ? '' : first;
+  let tokens = WORD_AFTER.get(after) ?? WORD_AFTER_OTHER;
+  const start = after === '' ? 0 : 1;
+  let before = after === ' ' ? ' ' : NOTHING;
   for (let at = start; at < letters.length; at += 1) {
     const letter = letters[at] ?? '';
     const code = letter.codePointAt(0) ?? 0;

@@ -79,7 +79,7 @@ function unexplained(before: string, after: string, rewrites: readonly Published
   const was = wordsOf(before);
   const is = wordsOf(after);
   /** The furthest that was understood, for the message. */
-  let furthest = [0, 0] as const;
+  let furthest: readonly [number, number] = [0, 0];
   const explains = (from: number, to: number): boolean => {
     if (from + to > furthest[0] + furthest[1]) furthest = [from, to];
     if (from >= was.length || to >= is.length) return from >= was.length && to >= is.length;

@@ -70,7 +70,8 @@ export interface Saved {
   tokens: number;
   /** At each level, by `o200k_base`. */
   after: number[];
-  /** The same by the estimate. */
+  /** The same by the estimate, before and at each level. */
+  estimatedTokens: number;
   estimatedAfter: number[];
   techniques: string[][];
 }
@@ -81,11 +82,13 @@ export function savedOf(name: string, prompt: string | readonly object[]): Saved
       ? compressText(prompt, profileOf(aggressiveness), count)
       : compressMessages(prompt, profileOf(aggressiveness), count);
   const exact = LEVELS.map(({ aggressiveness }) => at(aggressiveness, countTokens));
+  const estimated = LEVELS.map(({ aggressiveness }) => at(aggressiveness, estimateTokens));
   return {
     name,
     tokens: exact[0]?.originalTokens ?? 0,
     after: exact.map(({ compressedTokens }) => compressedTokens),
-    estimatedAfter: LEVELS.map(({ aggressiveness }) => at(aggressiveness, estimateTokens).compressedTokens),
+    estimatedTokens: estimated[0]?.originalTokens ?? 0,
+    estimatedAfter: estimated.map(({ compressedTokens }) => compressedTokens),
     techniques: exact.map(({ techniques }) => techniques.map(({ name: technique }) => technique)),
   };
 }

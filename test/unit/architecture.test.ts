@@ -30,7 +30,18 @@ const ROOMS: Record<string, string[]> = {
   storage: ['contract', 'domain', 'platform', 'catalog', 'readings', 'env'],
   // Closed days of history.
   archive: ['objects', 'storage', 'contract', 'domain', 'platform', 'env'],
-  metering: ['archive', 'vendors', 'compression', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
+  metering: [
+    'archive',
+    'vendors',
+    'compression',
+    'catalog',
+    'objects',
+    'storage',
+    'contract',
+    'domain',
+    'platform',
+    'env',
+  ],
   readings: ['metering', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   // Models in use that end: the catalog joined with recorded usage.
   radar: ['metering', 'catalog', 'storage', 'contract', 'domain', 'platform', 'env'],

@@ -30,7 +30,9 @@ export function mountCompressionEstimate(app: Hono<ConsoleEnv>): void {
     const caller = await callerOf(c);
     const answer = await readJob(caller, c.req.param('jobId'));
     if (!answer.ok) return refused(c, answer.refusal);
-    return jobPage(c, answer.data, await readExample(caller, answer.data));
+    // While it runs, the page reloads, and the example is not yet the final one.
+    const isDone = answer.data.status === 'COMPLETED';
+    return jobPage(c, answer.data, isDone ? await readExample(caller, answer.data) : null);
   });
 }
 
@@ -117,7 +119,7 @@ function jobPage(c: ConsoleContext, job: CompressionJob, example: CompressionExa
         <JobFacts job={job} nowMs={Date.now()} />
       </Card>
       <Estimate job={job} />
-      <CompressionDiff example={example} organizationId={organizationId} />
+      {!running && <CompressionDiff example={example} organizationId={organizationId} />}
     </>,
   );
 }
