@@ -24,7 +24,7 @@ const NOTHING: Allowed = { json: false, unlessAsked: false, prose: false };
  */
 const FREQUENT_WORDS: Readonly<Record<string, readonly [own: string, shared: string]>> = {
   english: [
-    'the and which who what with that you your from have has does they their there how when were it not each every only',
+    'the and which who what with that you your from have has does they their there how when were it not each every only them always never please answer concise keep avoid think',
     'an or of to in is are was be for on at by as do no my me we our all',
   ],
   german: [
@@ -47,6 +47,8 @@ const FREQUENT_WORDS: Readonly<Record<string, readonly [own: string, shared: str
     'qual quais quantos quantas não são uma dos das mais',
     'os as um de do da em no na para por com que quem todos todas ao se tem',
   ],
+  // Not understood; they share short words with English.
+  others: ['', 'de het een van en die dat is in was of at det er den på som be az nem és by my to'],
 };
 const LANGUAGES = Object.values(FREQUENT_WORDS).map(([own, shared]) => ({
   own: new Set(own.split(' ')),
@@ -54,6 +56,8 @@ const LANGUAGES = Object.values(FREQUENT_WORDS).map(([own, shared]) => ({
 }));
 /** The share of words that must be frequent ones of one language. Texts in that language have about twice as many. */
 const KNOWN_SHARE = 0.2;
+/** The share of frequent English words, more than those of any other language, that does without one of its own. */
+const CERTAIN_SHARE = 0.5;
 
 /** Words that ask for the notation, a copy or a change. `*` stands for any ending. */
 const NOTATION = [
@@ -64,7 +68,7 @@ const NOTATION = [
   'stringif* copy copie* copying clon* duplicat* repeat* reproduc* echo* mirror* print* quot* raw preserv* edit* fix fixe* fixing repair* correct*',
   'patch* updat* modif* replac* insert* append* delet* renam* convert* transform* translat* rewrit* paste* token* unicode utf* backslash* bracket',
   'brace comma colon punctuation commit yaml xml csv markdown html render* typo word file folder director* code program* repositor* script',
-  'same again back recit* dump* tidy* tidie* clean* readab* align* nice* long big wide mark* highlight* underlin* bold annotat* redact* mask*',
+  'same again back recit* dump* tidy* tidie* clean* readab* align* nice* long big wide looks wrote written aloud spell* mark* highlight* underlin* bold annotat* redact* mask*',
   'anonymi* obfuscat* encrypt* decrypt* improve* polish*',
   // German
   'genau* wörtlich* wortwörtlich* unverändert* gleich* zeichen buchstabe* leer* zeile* einzug einrück* einger* umbruch umbrüch* spalte* kopie*',
@@ -84,7 +88,7 @@ const NOTATION = [
 ].join(' ');
 /** A request for the document itself. */
 const HAND_OVER =
-  /(?<![\p{L}\p{M}])(?:return|output|show|display|write|send|give|hand|respond|reply|answer|keep|leave|store|save|post|put|make(?! sure)|create|generate|produce|add|change|set|sort|filter|drop|merge|split|swap|move|wrap|use)(?![\p{L}\p{M}])[^.!?\n]{0,60}(?<![\p{L}\p{M}])(?:it|its|this|that|these|those|same|json|objects?|arrays?|payload|body|documents?|files?|config\w*|below|following|above|input|back|data)(?![\p{L}\p{M}])/iu;
+  /(?<![\p{L}\p{M}])(?:return|output|show|display|write|send|give|hand|respond|reply|answer|keep|leave|store|save|post|put|make(?! sure)|create|generate|produce|add|change|set|sort|filter|drop|merge|split|swap|move|wrap|restate|relay|forward|transmit|deliver|pass|provide|supply|include|embed|inline|type|say|present|emit|draw|turn|get|do)(?![\p{L}\p{M}])[^.!?\n]{0,60}(?<![\p{L}\p{M}])(?:it|its|this|that|these|those|same|json|objects?|arrays?|payload|body|documents?|files?|config\w*|below|following|above|input|back|data)(?![\p{L}\p{M}])/iu;
 
 /** Words that speak of a text, work on one, or point to one: what follows may be that text. */
 const TEXTS = [
@@ -107,6 +111,9 @@ const oneOf = (words: string) =>
       .join('|')})`,
     'iu',
   );
+/** `as is`, `as it stands`, `how does it look`. */
+const AS_IT_IS =
+  /(?<![\p{L}\p{M}]|such time )as[ -](?:is|it (?:is|was|stands)|they (?:are|were|stand))(?![\p{L}\p{M}])|(?<![\p{L}\p{M}])how do(?:es)? [^.?!\n]{0,60}look/iu;
 const ASKS_FOR_NOTATION = oneOf(NOTATION);
 const SPEAKS_OF_TEXTS = oneOf(TEXTS);
 const WORDS = /[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*/gu;
@@ -117,25 +124,37 @@ const ADDRESSES = /^\s*You(?:r)? [a-z]/;
 /** What all texts of a prompt allow together: an instruction in one may be about another. */
 export function allowedBy(texts: readonly string[]): Allowed {
   const words = texts.map(withoutJson).join('\n');
-  if (ASKS_FOR_NOTATION.test(words) || HAND_OVER.test(words)) return NOTHING;
-  const [english = 0, ...others] = sharesOf(words);
-  const isEnglish = english >= KNOWN_SHARE;
+  if ([ASKS_FOR_NOTATION, HAND_OVER, AS_IT_IS].some((asks) => asks.test(words))) return NOTHING;
+  const languages = new Set(words.split('\n').map(languageOf));
+  languages.delete(null);
+  const isEnglish = languages.size === 1 && languages.has(ENGLISH);
   const isQuestion = words.includes('?');
   return {
-    // Other verbs than English ones are not known, but a question asks for none.
     unlessAsked: true,
-    json: isEnglish || (isQuestion && others.some((share) => share >= KNOWN_SHARE)),
+    // Other verbs than English ones are not known, but a question asks for none.
+    json: isEnglish || (isQuestion && languages.size > 0 && !languages.has(UNKNOWN)),
     // A question may be about the sentences beside it.
     prose: isEnglish && !isQuestion && ADDRESSES.test(texts[0] ?? '') && !SPEAKS_OF_TEXTS.test(words),
   };
 }
 
-/** For each language, the share of the words that are frequent in it; 0 where none is its own. */
-function sharesOf(text: string): number[] {
-  const words = Array.from(text.toLowerCase().matchAll(WORDS), ([word]) => word);
-  return LANGUAGES.map(({ own, all }) =>
-    words.some((word) => own.has(word)) ? words.filter((word) => all.has(word)).length / words.length : 0,
-  );
+/** Places in `LANGUAGES`. */
+const ENGLISH = 0;
+const UNKNOWN = -1;
+
+/** The language of a line; `null` where it has less than two words. */
+function languageOf(line: string): number | null {
+  const words = Array.from(line.toLowerCase().matchAll(WORDS), ([word]) => word);
+  if (words.length < 2) return null;
+  const shares = LANGUAGES.map(({ own, all }) => ({
+    all: words.filter((word) => all.has(word)).length / words.length,
+    hasOwn: words.some((word) => own.has(word)),
+  }));
+  const known = shares.map(({ all, hasOwn }) => (hasOwn && all >= KNOWN_SHARE ? all : 0));
+  const most = Math.max(...known);
+  if (most > 0) return known.indexOf(most);
+  const [english = 0, ...others] = shares.map(({ all }) => all);
+  return english >= CERTAIN_SHARE && others.every((share) => share < english) ? ENGLISH : UNKNOWN;
 }
 
 function withoutJson(text: string): string {

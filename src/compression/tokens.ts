@@ -111,74 +111,111 @@ function readWord(piece: string): Word {
   };
 }
 
-/** The place of each letter in the rows and columns of an alphabet. */
-interface Table {
-  rows: ReadonlyMap<string, number>;
-  columns: ReadonlyMap<string, number>;
-  weights: Float64Array;
+/** An alphabet by the codes of its letters. The first row is for a letter that has none of the alphabet before it. */
+class Table {
+  readonly #places: ReadonlyMap<number, number>;
+  readonly #weights: Float64Array;
+  readonly #size: number;
+  /** Rows before those of the letters. */
+  readonly rowsBefore: number;
+
+  constructor({ before, letters, weights }: Alphabet) {
+    this.rowsBefore = Array.from(before).length - Array.from(letters).length;
+    this.#places = new Map(Array.from(letters, (letter, index) => [codeOf(letter), index] as const));
+    this.#size = this.#places.size;
+    this.#weights = weightsOf(weights);
+  }
+
+  /** The place of a letter; -1 where the alphabet does not have it. */
+  place(code: number): number {
+    return this.#places.get(code) ?? -1;
+  }
+
+  weight(row: number, place: number): number {
+    return this.#weights[row * this.#size + place] ?? 0;
+  }
 }
 
-const places = (letters: string) => new Map(Array.from(letters, (letter, index) => [letter, index] as const));
+const codeOf = (letter: string) => letter.codePointAt(0) ?? 0;
 const weightsOf = (digits: string) => Float64Array.from(digits, (digit) => Number.parseInt(digit, 36) * STEP);
-const tableOf = ({ before, letters, weights }: Alphabet): Table => ({
-  rows: places(before),
-  columns: places(letters),
-  weights: weightsOf(weights),
-});
-const latin = tableOf(LATIN);
-const tables = [tableOf(CYRILLIC), tableOf(ARABIC)];
-const accents = new Map(Array.from(ACCENTED, (letter, index) => [letter, weightsOf(ACCENTS)[index] ?? 0] as const));
-const accentMean = weightsOf(ACCENTS).reduce((sum, weight) => sum + weight, 0) / ACCENTS.length;
-const traditional = new Set(TRADITIONAL);
-const NOTHING = '^';
+const latin = new Table(LATIN);
+const cyrillic = new Table(CYRILLIC);
+const arabic = new Table(ARABIC);
+const accentWeights = weightsOf(ACCENTS);
+const accents = new Map(Array.from(ACCENTED, (letter, index) => [codeOf(letter), accentWeights[index] ?? 0] as const));
+const accentMean = accentWeights.reduce((sum, weight) => sum + weight, 0) / accentWeights.length;
+const traditional = new Set(Array.from(TRADITIONAL, codeOf));
 
-/** The weight of a letter after another one, or `null` where the table has no such letter. */
-function weightAfter(table: Table, before: string, letter: string): number | null {
-  const column = table.columns.get(letter);
-  if (column === undefined) return null;
-  const row = table.rows.get(before) ?? 0;
-  return table.weights[row * table.columns.size + column] ?? 0;
-}
+/** Rows of the Latin table: nothing before, a space before. */
+const NOTHING = 0;
+const SPACE = 1;
+const LATIN_END = 0x250;
+const CYRILLIC_START = 0x400;
+const ARABIC_START = 0x600;
+const ARABIC_END = 0x700;
 
 /** Of a piece that is letters and marks, perhaps after one other character. */
 function tokensOfWord(piece: string): number {
-  const letters = Array.from(piece);
-  const first = letters[0] ?? '';
+  const first = String.fromCodePoint(codeOf(piece));
   const after = /[\p{L}\p{M}]/u.test(first) ? '' : first;
   let tokens = WORD_AFTER.get(after) ?? WORD_AFTER_OTHER;
-  const start = after === '' ? 0 : 1;
-  let before = after === ' ' ? ' ' : NOTHING;
-  for (let at = start; at < letters.length; at += 1) {
-    const letter = letters[at] ?? '';
-    const code = letter.codePointAt(0) ?? 0;
-    if (code < 0x250) {
-      const lower = letter.toLowerCase();
-      if (code < 0x80 && letter !== lower) tokens += at === start ? CAPITAL : CAPITAL_WITHIN;
-      const base = code < 0x80 ? lower : baseOf(lower);
-      if (code >= 0x80) tokens += accents.get(lower) ?? accentMean;
-      const weight = weightAfter(latin, before, base);
-      tokens += weight ?? 0;
-      before = weight === null ? NOTHING : base;
+  let row = after === ' ' ? SPACE : NOTHING;
+  let table = latin;
+  const start = after.length;
+  for (let at = start; at < piece.length; ) {
+    const code = piece.codePointAt(at) ?? 0;
+    const isFirst = at === start;
+    at += code > 0xffff ? 2 : 1;
+    const lower = lowerOf(code);
+    if (code < LATIN_END || isVietnamese(code)) {
+      if (code < 0x80) tokens += code === lower ? 0 : isFirst ? CAPITAL : CAPITAL_WITHIN;
+      else tokens += code < LATIN_END ? (accents.get(lower) ?? accentMean) : ofScript(code, isFirst);
+      const place = latin.place(code < 0x80 ? lower : baseOf(lower));
+      if (place >= 0) tokens += latin.weight(table === latin ? row : NOTHING, place);
+      table = latin;
+      row = place < 0 ? NOTHING : latin.rowsBefore + place;
+      continue;
+    }
+    tokens += ofScript(code, isFirst);
+    const own = code >= CYRILLIC_START && code < ARABIC_END ? (code < ARABIC_START ? cyrillic : arabic) : null;
+    const place = own ? own.place(lower) : -1;
+    if (own && place >= 0) {
+      tokens += own.weight(table === own ? row : NOTHING, place);
+      row = own.rowsBefore + place;
+      table = own;
     } else {
-      tokens += tokensOfOther(letter, code, before, at === start);
-      before = isVietnamese(code) ? baseOf(letter.toLowerCase()) : letter.toLowerCase();
+      if (traditional.has(code)) tokens += TRADITIONAL_MORE;
+      row = NOTHING;
+      table = latin;
     }
   }
   return tokens;
 }
 
-function tokensOfOther(letter: string, code: number, before: string, isFirst: boolean): number {
-  const [, , first, further] = SCRIPTS.find(([from, to]) => code >= from && code <= to) ?? [0, 0, ...OTHER_SCRIPT];
-  let tokens = isFirst ? first : further;
-  for (const table of tables) tokens += weightAfter(table, before, letter.toLowerCase()) ?? 0;
-  if (isVietnamese(code)) tokens += weightAfter(latin, NOTHING, baseOf(letter.toLowerCase())) ?? 0;
-  return traditional.has(letter) ? tokens + TRADITIONAL_MORE : tokens;
+function lowerOf(code: number): number {
+  if (code < 0x80) return code >= 0x41 && code <= 0x5a ? code + 0x20 : code;
+  // Scripts beyond these have no capitals that the tables know.
+  return code < ARABIC_START || isVietnamese(code) ? codeOf(String.fromCharCode(code).toLowerCase()) : code;
 }
 
 const isVietnamese = (code: number) => code >= 0x1e00 && code <= 0x1eff;
 
 /** The letter without its accents. */
-const baseOf = (letter: string) => letter.normalize('NFD').charAt(0);
+const baseOf = (code: number) => codeOf(String.fromCharCode(code).normalize('NFD'));
+
+/** What a letter of a script adds. The scripts are in order and do not overlap. */
+function ofScript(code: number, isFirst: boolean): number {
+  let low = 0;
+  let high = SCRIPTS.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((SCRIPTS[middle]?.[1] ?? 0) < code) low = middle + 1;
+    else high = middle;
+  }
+  const script = SCRIPTS[low];
+  if (!script || script[0] > code) return OTHER_SCRIPT[isFirst ? 0 : 1];
+  return script[isFirst ? 2 : 3];
+}
 
 function tokensOfSigns(piece: string): number {
   const signs = piece.trim();
