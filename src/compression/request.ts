@@ -68,17 +68,17 @@ const NOTATION = [
   'stringif* copy copie* copying clon* duplicat* repeat* reproduc* echo* mirror* print* quot* raw preserv* edit* fix fixe* fixing repair* correct*',
   'patch* updat* modif* replac* insert* append* delet* renam* convert* transform* translat* rewrit* paste* token* unicode utf* backslash* bracket',
   'brace comma colon punctuation commit yaml xml csv markdown html render* typo word file folder director* code program* repositor* script',
-  'same again back recit* dump* tidy* tidie* clean* readab* align* nice* long big wide looks wrote written aloud spell* mark* highlight* underlin* bold annotat* redact* mask*',
+  'same again back recit* dump* tidy* tidie* clean* readab* align* nice* long big wide looks wrote written typed typing author object array document visual* shape height width ascii screen swap* aloud spell* mark* highlight* underlin* bold annotat* redact* mask*',
   'anonymi* obfuscat* encrypt* decrypt* improve* polish*',
   // German
   'genau* wörtlich* wortwörtlich* unverändert* gleich* zeichen buchstabe* leer* zeile* einzug einrück* einger* umbruch umbrüch* spalte* kopie*',
   'wiederhol* zitier* zitat zurück* ausgeb* ausgabe gib gebe ergänz* änder* korrig* reparier* füg* ersetz* entfern* lösch* umbenenn* wandl*',
-  'umwandl* übersetz* beispiel* vorlage gültig* original* bewahr* behalt* beibehalt* lang* länge* breit* groß klammer* datei* quelltext*',
+  'darstell* schreibweise umwandl* übersetz* beispiel* vorlage gültig* original* bewahr* behalt* beibehalt* lang* länge* breit* groß klammer* datei* quelltext*',
   // French
-  'littéral* mot tel telle inchang* identique* caractère* lettre* espace* ligne* colonne* recopi* copi* répét* reprodui* renvo* retourn* affich*',
+  'présent* littéral* mot tel telle inchang* identique* caractère* lettre* espace* ligne* colonne* recopi* copi* répét* reprodui* renvo* retourn* affich*',
   'rend* corrig* répar* ajout* remplac* supprim* renomm* tradui* exemple* modèle* schéma* conserv* gard* longueur octet imprim*',
   // Spanish and Portuguese
-  'textual* tal sin igual* idéntic* carácter* caracter* caráter* letra espaci* espaç* línea* linea* linha* columna* coluna* sangr* recuo repit*',
+  'presentad* textual* tal sin igual* idéntic* carácter* caracter* caráter* letra espaci* espaç* línea* linea* linha* columna* coluna* sangr* recuo repit*',
   'repet* devuelv* devolv* retorn* muestr* mostr* exib* imprim* cambi* alter* mud* corrij* correg* arregl* consert* agreg* adicion* acresc* añad*',
   'reempla* sustitu* substitu* elimin* borr* apag* remov* renombr* renome* conviert* traduc* traduz* ejemplo* exemplo* plantilla modelo esquema',
   'válid* manten* mant longitud comprimento exat* inalter* sem',
@@ -90,7 +90,7 @@ const NOTATION = [
 const HAND_OVER =
   /(?<![\p{L}\p{M}])(?:return|output|show|display|write|send|give|hand|respond|reply|answer|keep|leave|store|save|post|put|make(?! sure)|create|generate|produce|add|change|set|sort|filter|drop|merge|split|swap|move|wrap|restate|relay|forward|transmit|deliver|pass|provide|supply|include|embed|inline|type|say|present|emit|draw|turn|get|do)(?![\p{L}\p{M}])[^.!?\n]{0,60}(?<![\p{L}\p{M}])(?:it|its|this|that|these|those|same|json|objects?|arrays?|payload|body|documents?|files?|config\w*|below|following|above|input|back|data)(?![\p{L}\p{M}])/iu;
 
-/** Words that speak of a text, work on one, or point to one: what follows may be that text. */
+/** Words that speak of a text, work on one, or point to one, and of whoever tells it: what follows may be that text. */
 const TEXTS = [
   'this these those following follow follows below above next previous preceding attached enclosed mine said say says saying wrote write',
   'writes writing written text passage paragraph sentence phras* rephras* paraphras* word worded wording spell* proofread* grammar* summar* shorten*',
@@ -99,8 +99,11 @@ const TEXTS = [
   'informal* tone sentiment classif* categor* label* grade grading score scoring detect* toxic* spam german french spanish italian portuguese english',
   'dutch polish russian chinese japanese korean arabic hindi turkish latin greek count counts counted counting how vowel consonant syllable rhyme* pronounc* synonym acronym',
   'abbreviat* plagiar* sarcas* iron* cite* citation mention* speak spoke spoken voice dictat* explain* continue* simplif* expand* interpret* analy* evaluat* assess* judge* discuss* describ*',
-  'clause statement claim argument quiz riddle puzzle',
+  'clause statement claim argument quiz riddle puzzle guess* rank* fact.check* pitch* compare* author speaker we us our me my he she his her him want*',
 ].join(' ');
+
+/** Who tells something tells it of himself. */
+const FIRST_PERSON = /(?<![\p{L}\p{M}'’])I(?![\p{L}\p{M}])/u;
 
 /** One of the words, also in the plural. */
 const oneOf = (words: string) =>
@@ -134,7 +137,11 @@ export function allowedBy(texts: readonly string[]): Allowed {
     // Other verbs than English ones are not known, but a question asks for none.
     json: isEnglish || (isQuestion && languages.size > 0 && !languages.has(UNKNOWN)),
     // A question may be about the sentences beside it.
-    prose: isEnglish && !isQuestion && ADDRESSES.test(texts[0] ?? '') && !SPEAKS_OF_TEXTS.test(words),
+    prose:
+      isEnglish &&
+      !isQuestion &&
+      ADDRESSES.test(texts[0] ?? '') &&
+      ![SPEAKS_OF_TEXTS, FIRST_PERSON].some((speaks) => speaks.test(words)),
   };
 }
 

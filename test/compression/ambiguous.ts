@@ -140,6 +140,12 @@ export const AMBIGUOUS: readonly string[] = [
   'Avoid due to the fact that and the like.',
   'The phrase in close proximity to is banned.',
   // about the sentence beside it
+  'You are Bob. Alice wants to know if the plan is good. In order to win, we attack at dawn.',
+  'You must guess the author. In order to be, one must not be.',
+  'You rank pitches. In order to win, we sell more.',
+  'Your job is to fact check. In order to fly, birds need air.',
+  'You get one story.  Once there was a king.  In order to rule, he lied.',
+  'You will hear a speech.  Ask not what is next.  In order to win, act.',
   'Is he serious? In order to win, we fire Bob.',
   'Continue. In order to win, we fire Bob.',
   'Simplify.  In order to win, we fire Bob.',
