@@ -4,11 +4,12 @@
  *
  * It walks the samples in D1 from the oldest to the newest, as many per alarm as fit into memory at once, and stores
  * its place with its totals, so that a restart continues there. Profile, period and own prices are fixed at the start.
- * Only counts are stored here, no text.
+ * Only counts and a sample's id are stored here, no text.
  */
 
 import { DurableObject } from 'cloudflare:workers';
 import { type OwnPrices, resolvePrice } from '../src/catalog/prices.ts';
+import { meaningMayChange } from '../src/compression/levels.ts';
 import type { CompressionJob as Progress } from '../src/contract/compression.ts';
 import { savingsRatio } from '../src/domain/compression.ts';
 import { usdFromNano } from '../src/domain/money.ts';
@@ -28,12 +29,16 @@ interface State extends EstimateCommand, JobState {
   done: number;
   unreadable: number;
   totals: Totals;
+  /** The sample that became shorter by most. Absent where an earlier version began the job. */
+  example?: { sampleId: string; savedTokens: number } | null;
   /** The last sample that was looked at; `null` before the first. */
   after: SamplePlace | null;
 }
 
 /** Samples of one alarm. The bytes of their payloads are bounded where they are read. */
 const SAMPLES_PER_STEP = 50;
+/** A sample whose payload has more characters is no example: nobody reads it. */
+const EXAMPLE_LENGTH_MAX = 6_000;
 /** Before the number of a part. */
 const PRICES_PREFIX = 'prices';
 /** Prices of one stored value: names of models may be long. */
@@ -55,7 +60,7 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
     const known = await this.#job.state();
     if (known)
       return known.fingerprint === job.fingerprint ? { status: presentJob(known).status, replayed: true } : null;
-    const counts = { total, done: 0, unreadable: 0, totals: NO_TOTALS };
+    const counts = { total, done: 0, unreadable: 0, totals: NO_TOTALS, example: null };
     const state = { ...job, ...newJob(startedAtMs), ...counts, after: null };
     await this.#savePrices(prices);
     await this.#job.save(state, startedAtMs);
@@ -107,7 +112,12 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
   }
 
   /** One sample. One that cannot be compressed is counted, and the job continues. */
-  async #look(state: State, { provider, model }: SampleRow, payload: string, prices: OwnPrices): Promise<State> {
+  async #look(
+    state: State,
+    { sampleId, provider, model }: SampleRow,
+    payload: string,
+    prices: OwnPrices,
+  ): Promise<State> {
     const { catalog } = await currentCatalog(this.env, (work) => this.ctx.waitUntil(work));
     const price = await resolvePrice(
       catalog,
@@ -120,7 +130,9 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
       const { input } = JSON.parse(payload) as { input: unknown };
       const inputRate = price.available ? standardRate(price.card, 'input') : null;
       const totals = addSample(state.totals, input, state.profile, inputRate);
-      return { ...state, done, totals };
+      const savedTokens = savedBy(totals) - savedBy(state.totals);
+      const isExample = payload.length <= EXAMPLE_LENGTH_MAX && savedTokens > (state.example?.savedTokens ?? 0);
+      return { ...state, done, totals, example: isExample ? { sampleId, savedTokens } : (state.example ?? null) };
     } catch (error) {
       log('warn', 'sample_not_compressed', { jobId: state.jobId }, error);
       return { ...state, done, unreadable: state.unreadable + 1 };
@@ -128,10 +140,13 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
   }
 }
 
+const savedBy = ({ originalTokens, compressedTokens }: Totals) => originalTokens - compressedTokens;
+
 function present(state: State): Progress {
-  const { total, done, unreadable, totals, profile } = state;
+  const { total, done, unreadable, totals, example, profile } = state;
   const { originalTokens, compressedTokens, costAvoidedNanoUsd, unpricedSamples } = totals;
-  const savedTokens = originalTokens - compressedTokens;
+  const savedTokens = savedBy(totals);
+  const techniques = techniquesOf(totals);
   return {
     ...presentJob(state),
     progress: { total, done },
@@ -143,11 +158,22 @@ function present(state: State): Progress {
     costAvoidedUsdNano: costAvoidedNanoUsd.toString(),
     unpricedSamples,
     unreadableSamples: unreadable,
-    byTechnique: techniquesOf(totals).map(({ costAvoidedNanoUsd: avoided, ...technique }) => ({
-      ...technique,
+    countedBy: 'ESTIMATE',
+    meaningMayChange: meaningMayChange(profile.aggressiveness),
+    techniques: techniques.map(({ technique: name, originalTokens: before, savedTokens: saved }) => ({
+      name,
+      originalTokens: before,
+      compressedTokens: before - saved,
+      savedTokens: saved,
+    })),
+    byTechnique: techniques.map(({ technique, samples, savedTokens: saved, costAvoidedNanoUsd: avoided }) => ({
+      technique,
+      samples,
+      savedTokens: saved,
       costAvoidedUSD: usdFromNano(avoided),
       costAvoidedUsdNano: avoided.toString(),
     })),
+    exampleSampleId: example?.sampleId ?? null,
     profile,
   };
 }

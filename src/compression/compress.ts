@@ -1,14 +1,17 @@
 /**
  * Compresses a prompt with the techniques of a profile. Pure: the same text and profile always give the same result.
  *
- * Three invariants hold for every text: the result is never longer, in characters or in estimated tokens; protected
- * spans stay byte for byte and in order; and compressing the result again changes nothing. A step that would break one
- * of them is skipped. A text that still changes after the last round is returned unchanged.
+ * Three invariants hold for every text: the result is never longer, in characters or in tokens; protected spans stay byte
+ * for byte and in order; and compressing the result again changes nothing. A step that would break one of them is skipped.
+ * A text that still changes after the last round is returned unchanged.
  */
 import { occurrencesOf } from './extents.ts';
+import { endOfInstructions, standsAlone } from './instructions.ts';
+import { FREE } from './levels.ts';
+import { type Allowed, allowedBy } from './request.ts';
 import { MASK, readsAsIntended, type Segment, segmentsOf, textOf } from './segments.ts';
 import { type CompressionProfile, TECHNIQUE, TECHNIQUES, type Technique, type TechniqueName } from './techniques.ts';
-import { estimateTokens } from './tokens.ts';
+import { type CountTokens, estimateTokens } from './tokens.ts';
 
 /** Longer texts are returned unchanged: at four characters per token, this is a context of a million tokens. */
 const TEXT_LENGTH_MAX = 4_000_000;
@@ -17,7 +20,10 @@ const ROUNDS_MAX = 8;
 
 export interface TechniqueSaving {
   name: TechniqueName;
-  /** Estimated, and never negative. They sum to the difference of the two totals. */
+  /** Tokens of the texts that it changed, before and after it. */
+  originalTokens: number;
+  compressedTokens: number;
+  /** Never negative. They sum to the difference of the two totals. */
   savedTokens: number;
 }
 
@@ -29,53 +35,123 @@ export interface CompressedText {
   techniques: TechniqueSaving[];
 }
 
+/** What a text is in its prompt. */
+export interface TextContext {
+  /** What the words of the whole prompt allow. */
+  allowed: Allowed;
+  /** Whether it may begin with instructions, and is no data as a whole. */
+  mayInstruct: boolean;
+}
+
 interface Draft {
   text: string;
   tokens: number;
   segments: Segment[];
 }
 
-export function compressText(text: string, profile: CompressionProfile): CompressedText {
-  const originalTokens = estimateTokens(text);
+type Split = (text: string) => Segment[];
+
+/** A text that is a whole prompt. Tokens are counted by `countTokens`, before and after. */
+export function compressText(
+  text: string,
+  profile: CompressionProfile,
+  countTokens: CountTokens = estimateTokens,
+): CompressedText {
+  return compressPart(text, profile, { allowed: allowedBy([text]), mayInstruct: true }, countTokens);
+}
+
+/** A text that is part of a prompt. */
+export function compressPart(
+  text: string,
+  profile: CompressionProfile,
+  context: TextContext,
+  countTokens: CountTokens,
+): CompressedText {
+  const originalTokens = countTokens(text);
   const unchanged: CompressedText = { text, originalTokens, compressedTokens: originalTokens, techniques: [] };
-  const names = TECHNIQUES.filter((name) => profile.techniques.includes(name));
+  const names = TECHNIQUES.filter(
+    (name) => profile.techniques.includes(name) && TECHNIQUE[name].from <= profile.aggressiveness,
+  );
   if (names.length === 0 || text.length > TEXT_LENGTH_MAX || originalTokens < profile.minInputTokens || isBlank(text))
     return unchanged;
 
-  let draft: Draft = { text, tokens: originalTokens, segments: segmentsOf(text, profile.protectedPhrases) };
-  const saved = new Map<TechniqueName, number>();
+  const split: Split = (part) => splitAt(part, profile, context);
+  let draft: Draft = { text, tokens: originalTokens, segments: split(text) };
+  const savings = new Map<TechniqueName, TechniqueSaving>();
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     const before = draft;
     for (const name of names) {
-      const next = improved(draft, TECHNIQUE[name], profile);
+      const next = improved(draft, TECHNIQUE[name], profile, split, countTokens);
       if (!next) continue;
-      saved.set(name, (saved.get(name) ?? 0) + draft.tokens - next.tokens);
+      const { originalTokens: from, savedTokens } = savings.get(name) ?? {
+        originalTokens: draft.tokens,
+        savedTokens: 0,
+      };
+      const saved = savedTokens + draft.tokens - next.tokens;
+      savings.set(name, { name, originalTokens: from, compressedTokens: from - saved, savedTokens: saved });
       draft = next;
     }
     if (draft === before) {
-      const techniques = names.flatMap((name) =>
-        saved.has(name) ? [{ name, savedTokens: saved.get(name) ?? 0 }] : [],
-      );
+      const techniques = names.flatMap((name) => savings.get(name) ?? []);
       return { text: draft.text, originalTokens, compressedTokens: draft.tokens, techniques };
     }
   }
   return unchanged;
 }
 
+/**
+ * The segments of a text, as far as they may change: below `FREE` only instructions are prose, and only JSON that stands
+ * alone is JSON.
+ */
+function splitAt(text: string, profile: CompressionProfile, { allowed, mayInstruct }: TextContext): Segment[] {
+  const segments = segmentsOf(text, profile.protectedPhrases);
+  const isFree = profile.aggressiveness >= FREE;
+  const proseEnd = isFree ? text.length : mayInstruct && allowed.prose ? endOfInstructions(text) : 0;
+  const result: Segment[] = [];
+  const add = (kind: Segment['kind'], part: string) => {
+    const last = result.at(-1);
+    if (part === '') return;
+    if (last?.kind === 'protected' && kind === 'protected') last.text += part;
+    else result.push({ kind, text: part });
+  };
+  let at = 0;
+  let json = null;
+  for (const { kind, text: part } of segments) {
+    const extent = { start: at, end: at + part.length };
+    at = extent.end;
+    if (kind === 'json') {
+      const mayChange = isFree ? allowed.unlessAsked : allowed.json && standsAlone(text, extent, json);
+      add(mayChange ? 'json' : 'protected', part);
+      json = extent;
+    } else if (kind === 'prose') {
+      const length = Math.max(0, proseEnd - extent.start);
+      add('prose', part.slice(0, length));
+      add('protected', part.slice(length));
+    } else add('protected', part);
+  }
+  return result;
+}
+
 /** The draft after one technique, or `null` where the technique changes nothing or may not be applied. */
-function improved(draft: Draft, technique: Technique, profile: CompressionProfile): Draft | null {
+function improved(
+  draft: Draft,
+  technique: Technique,
+  profile: CompressionProfile,
+  split: Split,
+  countTokens: CountTokens,
+): Draft | null {
   const { protectedPhrases: phrases, aggressiveness } = profile;
   const intended =
     technique.on === 'prose'
       ? rewriteProse(draft.segments, technique, aggressiveness)
-      : rewriteJson(draft.segments, technique, phrases);
+      : rewriteJson(draft.segments, technique, phrases, countTokens);
   if (!intended) return null;
   const text = textOf(intended);
   // No model takes an empty prompt.
   if (text === draft.text || text.length > draft.text.length || isBlank(text)) return null;
-  const tokens = estimateTokens(text);
+  const tokens = countTokens(text);
   if (tokens > draft.tokens) return null;
-  const segments = segmentsOf(text, phrases);
+  const segments = split(text);
   return readsAsIntended(intended, segments) ? { text, tokens, segments } : null;
 }
 
@@ -99,13 +175,14 @@ function rewriteJson(
   segments: readonly Segment[],
   technique: JsonTechnique,
   phrases: readonly string[],
+  countTokens: CountTokens,
 ): Segment[] | null {
   let changed = false;
   const rewritten = segments.flatMap((segment, index): Segment[] => {
     if (segment.kind !== 'json') return [segment];
     const parts = technique.block ? asBlock(segments, index, technique) : [rewrittenJson(segment, technique)];
     const text = textOf(parts);
-    if (!isShorter(text, segment.text) || !keepsPhrases(segment.text, text, phrases)) return [segment];
+    if (!isShorter(text, segment.text, countTokens) || !keepsPhrases(segment.text, text, phrases)) return [segment];
     changed = true;
     return parts;
   });
@@ -137,8 +214,8 @@ function asBlock(segments: readonly Segment[], index: number, technique: JsonTec
   ];
 }
 
-function isShorter(text: string, than: string): boolean {
-  return text.length < than.length && estimateTokens(text) <= estimateTokens(than);
+function isShorter(text: string, than: string, countTokens: CountTokens): boolean {
+  return text.length < than.length && countTokens(text) <= countTokens(than);
 }
 
 /** Whether both texts have the same protected phrases in the same order. */

@@ -1,29 +1,22 @@
 /**
- * Shortens wordy phrases: `in order to` becomes `to`, and `it is important to note that` is removed.
+ * Shortens wordy phrases wherever they stand: `in order to` becomes `to`, and `it is important to note that` is removed.
  *
- * Phrases with a technical meaning (`with respect to`, `at least`) and hedges, which change the meaning, are not
- * listed.
+ * The meaning may change: a phrase may be meant, or be part of what the prompt is about. `rewrites.ts` has those that keep
+ * the sense. Phrases with a technical meaning (`with respect to`, `at least`) and hedges are not listed.
  */
-import { MODERATE, STRONG } from './aggressiveness.ts';
 import { applyRules, compileRules } from './phrases.ts';
 
 const RULES = compileRules([
   {
-    from: MODERATE,
     place: 'anywhere',
     phrases: [
       ['in order to', 'to'],
-      ['so as to', 'to'],
       ['due to the fact that', 'because'],
       ['owing to the fact that', 'because'],
       ['on account of the fact that', 'because'],
-      ['for the reason that', 'because'],
-      ['in light of the fact that', 'because'],
-      ['in view of the fact that', 'because'],
       ['despite the fact that', 'although'],
       ['in spite of the fact that', 'although'],
       ['regardless of the fact that', 'although'],
-      ['in the event that', 'if'],
       ['under circumstances in which', 'when'],
       ['at this point in time', 'now'],
       ['at the present time', 'now'],
@@ -34,27 +27,15 @@ const RULES = compileRules([
       ['for the purposes of', 'for'],
       ['with the exception of', 'except'],
       ['in close proximity to', 'near'],
-      ['a large number of', 'many'],
       ['the vast majority of', 'most'],
       ['on a regular basis', 'regularly'],
       ['on a daily basis', 'daily'],
-      ['has the ability to', 'can'],
-      ['have the ability to', 'can'],
-      ['is able to', 'can'],
-      ['are able to', 'can'],
-      ['make a decision', 'decide'],
-      ['take into consideration', 'consider'],
-      ['take into account', 'consider'],
       ['each and every', 'every'],
       ['first and foremost', 'first'],
-      ['whether or not', 'whether'],
-      ['prior to', 'before'],
-      ['subsequent to', 'after'],
       ['make sure that you', 'be sure to'],
     ],
   },
   {
-    from: STRONG,
     place: 'sentence opening',
     phrases: [
       'it is important to note that',
@@ -85,9 +66,9 @@ const RULES = compileRules([
       'actually',
     ],
   },
-  { from: STRONG, place: 'adverb', phrases: ['very', 'really', 'basically', 'actually', 'essentially', 'extremely'] },
+  { place: 'adverb', phrases: ['very', 'really', 'basically', 'actually', 'essentially', 'extremely'] },
 ]);
 
-export function shortenFiller(prose: string, aggressiveness: number): string {
-  return applyRules(prose, RULES, aggressiveness);
+export function shortenFiller(prose: string): string {
+  return applyRules(prose, RULES);
 }

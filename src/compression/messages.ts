@@ -4,26 +4,32 @@
  *
  * | text                                                              | techniques                                     |
  * |-------------------------------------------------------------------|------------------------------------------------|
- * | `system`, `developer`, `user`: string contents and text parts     | all of the profile                             |
- * | `tool`, `function`, and `tool_result` parts: strings, text parts  | the lossless ones: a result is data            |
+ * | the first one, where it is of `system`, `developer` or `user`     | all of the profile                             |
+ * | others of these roles                                             | of JSON alone; from `FREE` on all              |
+ * | `tool`, `function`, and `tool_result` parts: strings, text parts  | of JSON alone                                  |
  * | `assistant` and any other role                                    | none: the model's own words stay unchanged     |
+ *
+ * Later texts may be what the first one speaks of. What the words of a request allow is read from all texts but those of
+ * tools and models.
  */
-import { type CompressedText, compressText, type TechniqueSaving } from './compress.ts';
-import { type CompressionProfile, LOSSLESS_TECHNIQUES, TECHNIQUES, type TechniqueName } from './techniques.ts';
-import { estimateTokens } from './tokens.ts';
+import { type CompressedText, compressPart, type TechniqueSaving } from './compress.ts';
+import { FREE } from './levels.ts';
+import { allowedBy } from './request.ts';
+import { type CompressionProfile, TECHNIQUE, TECHNIQUES, type TechniqueName } from './techniques.ts';
+import { type CountTokens, estimateTokens } from './tokens.ts';
 
 export interface CompressedMessages<M> {
   /** In the same order. An unchanged message is the same object. */
   messages: M[];
-  /** Estimated for all texts, also those that are never compressed; images and tool calls do not count. */
+  /** For all texts, also those that are never compressed; images and tool calls do not count. */
   originalTokens: number;
   compressedTokens: number;
   /** The techniques that changed a text, in the order of `TECHNIQUES`. */
   techniques: TechniqueSaving[];
 }
 
-type Treatment = 'all' | 'lossless' | 'none';
-/** Rewrites a text, or only measures it. */
+type Treatment = 'words' | 'data' | 'none';
+/** Rewrites a text, or only reads it. */
 type Visit = (text: string, treatment: Treatment) => string;
 
 /**
@@ -33,42 +39,72 @@ type Visit = (text: string, treatment: Treatment) => string;
 export function compressMessages<M extends object>(
   messages: readonly M[],
   profile: CompressionProfile,
+  countTokens: CountTokens = estimateTokens,
 ): CompressedMessages<M> {
   let originalTokens = 0;
+  const words: string[] = [];
   for (const message of messages) {
-    visitMessage(message, (text) => {
-      originalTokens += estimateTokens(text);
+    visitMessage(message, (text, treatment) => {
+      originalTokens += countTokens(text);
+      if (treatment === 'words') words.push(text);
       return text;
     });
   }
   const unchanged = { messages: [...messages], originalTokens, compressedTokens: originalTokens, techniques: [] };
   if (originalTokens < profile.minInputTokens) return unchanged;
 
-  const saved = new Map<TechniqueName, number>();
+  const allowed = allowedBy(words);
+  const savings = new Map<TechniqueName, TechniqueSaving>();
   let compressedTokens = originalTokens;
+  let isFirst = true;
   const visit: Visit = (text, treatment) => {
+    const mayInstruct = treatment === 'words' && (isFirst || profile.aggressiveness >= FREE);
+    isFirst = false;
     if (treatment === 'none') return text;
-    const result = compressText(text, profileFor(profile, treatment));
+    const result = compressPart(
+      text,
+      mayInstruct ? { ...profile, minInputTokens: 0 } : forData(profile),
+      { allowed, mayInstruct },
+      countTokens,
+    );
     compressedTokens -= result.originalTokens - result.compressedTokens;
-    addSavings(saved, result);
+    addSavings(savings, result);
     return result.text;
   };
   const compressed = messages.map((message) => visitMessage(message, visit));
-  const techniques = TECHNIQUES.flatMap((name) =>
-    saved.has(name) ? [{ name, savedTokens: saved.get(name) ?? 0 }] : [],
-  );
+  const techniques = TECHNIQUES.flatMap((name) => savings.get(name) ?? []);
   return { messages: compressed, originalTokens, compressedTokens, techniques };
 }
 
-function profileFor(profile: CompressionProfile, treatment: Treatment): CompressionProfile {
-  const lossless: readonly TechniqueName[] = LOSSLESS_TECHNIQUES;
-  const techniques =
-    treatment === 'all' ? profile.techniques : profile.techniques.filter((name) => lossless.includes(name));
+/** The texts of a conversation, in order, with the roles of their messages. */
+export function textsOf(messages: readonly object[]): { role: string; text: string }[] {
+  const texts: { role: string; text: string }[] = [];
+  for (const message of messages) {
+    const role = isRecord(message) && typeof message.role === 'string' ? message.role : '';
+    visitMessage(message, (text) => {
+      texts.push({ role, text });
+      return text;
+    });
+  }
+  return texts;
+}
+
+function forData(profile: CompressionProfile): CompressionProfile {
+  const techniques = profile.techniques.filter((name) => TECHNIQUE[name].on === 'json');
   return { ...profile, techniques, minInputTokens: 0 };
 }
 
-function addSavings(saved: Map<TechniqueName, number>, { techniques }: CompressedText): void {
-  for (const { name, savedTokens } of techniques) saved.set(name, (saved.get(name) ?? 0) + savedTokens);
+function addSavings(savings: Map<TechniqueName, TechniqueSaving>, { techniques }: CompressedText): void {
+  for (const saving of techniques) {
+    const { name } = saving;
+    const known = savings.get(name) ?? { originalTokens: 0, compressedTokens: 0, savedTokens: 0 };
+    savings.set(name, {
+      name,
+      originalTokens: known.originalTokens + saving.originalTokens,
+      compressedTokens: known.compressedTokens + saving.compressedTokens,
+      savedTokens: known.savedTokens + saving.savedTokens,
+    });
+  }
 }
 
 function visitMessage<M extends object>(message: M, visit: Visit): M {
@@ -81,10 +117,10 @@ function treatmentOf(role: unknown): Treatment {
     case 'system':
     case 'developer':
     case 'user':
-      return 'all';
+      return 'words';
     case 'tool':
     case 'function':
-      return 'lossless';
+      return 'data';
     default:
       return 'none';
   }
@@ -110,7 +146,7 @@ function visitPart(part: unknown, treatment: Treatment, visit: Visit): unknown {
       return typeof part.text === 'string' ? withContent(part, 'text', treatment, visit) : part;
     case 'tool_result':
       // Anthropic's API has tool results in the user's message.
-      return withContent(part, 'content', treatment === 'none' ? 'none' : 'lossless', visit);
+      return withContent(part, 'content', treatment === 'none' ? 'none' : 'data', visit);
     default:
       return part;
   }

@@ -8,8 +8,6 @@
 type Place = 'anywhere' | 'sentence opening' | 'clause opening' | 'whole sentence' | 'closing' | 'adverb';
 
 export interface PhraseRule {
-  /** The aggressiveness from which the rule applies. */
-  from: number;
   /**
    * `anywhere`: replaced everywhere. `sentence opening`, `clause opening`: removed at the start of a sentence or a
    * clause that continues. `whole sentence`: removed where it is the first or the last sentence of the text. `closing`:
@@ -21,7 +19,6 @@ export interface PhraseRule {
 }
 
 interface CompiledRule {
-  from: number;
   pattern: RegExp;
   replacements: Map<string, string>;
 }
@@ -56,18 +53,18 @@ const PATTERNS: Record<Place, (phrases: string) => string> = {
 };
 
 export function compileRules(rules: readonly PhraseRule[]): CompiledRule[] {
-  return rules.map(({ from, place, phrases }) => {
+  return rules.map(({ place, phrases }) => {
     const pairs = phrases.map((entry) => (typeof entry === 'string' ? ([entry, ''] as const) : entry));
     // The longer of two phrases with the same beginning comes first.
     const longestFirst = pairs.map(([phrase]) => phrase).sort((a, b) => b.length - a.length);
     const choice = longestFirst.map((phrase) => phrase.replaceAll("'", "['’]")).join('|');
-    return { from, pattern: new RegExp(PATTERNS[place](choice), 'giu'), replacements: new Map(pairs) };
+    return { pattern: new RegExp(PATTERNS[place](choice), 'giu'), replacements: new Map(pairs) };
   });
 }
 
-export function applyRules(prose: string, rules: readonly CompiledRule[], aggressiveness: number): string {
+export function applyRules(prose: string, rules: readonly CompiledRule[]): string {
   let text = prose;
-  for (const rule of rules) if (aggressiveness >= rule.from) text = applyRule(text, rule);
+  for (const rule of rules) text = applyRule(text, rule);
   return text;
 }
 

@@ -3,14 +3,12 @@
  *
  * Only at the start of a clause, at the end of a sentence, or as the first or last sentence: `Say please and thank you`
  * stays, and so does `Thank you.` within a text to translate. Plain questions (`Can you swim?`) stay, because they may
- * be meant.
+ * be meant. The meaning may change nevertheless: politeness may be what a prompt is about.
  */
-import { MODERATE, STRONG } from './aggressiveness.ts';
 import { applyRules, compileRules } from './phrases.ts';
 
 const RULES = compileRules([
   {
-    from: STRONG,
     place: 'clause opening',
     phrases: [
       'i would like you to',
@@ -32,7 +30,6 @@ const RULES = compileRules([
     ],
   },
   {
-    from: MODERATE,
     place: 'clause opening',
     phrases: [
       'please',
@@ -46,12 +43,10 @@ const RULES = compileRules([
     ],
   },
   {
-    from: MODERATE,
     place: 'closing',
     phrases: ['please', 'thank you', 'thanks', 'if you please', 'thank you very much', 'many thanks'],
   },
   {
-    from: MODERATE,
     place: 'whole sentence',
     phrases: [
       'thank you',
@@ -87,7 +82,6 @@ const RULES = compileRules([
     ],
   },
   {
-    from: STRONG,
     place: 'whole sentence',
     phrases: [
       'hello',
@@ -106,6 +100,6 @@ const RULES = compileRules([
   },
 ]);
 
-export function dropPoliteness(prose: string, aggressiveness: number): string {
-  return applyRules(prose, RULES, aggressiveness);
+export function dropPoliteness(prose: string): string {
+  return applyRules(prose, RULES);
 }

@@ -1,12 +1,10 @@
 /**
  * Removes redundant whitespace: carriage returns, trailing whitespace, repeated blank lines, blank lines around the
- * text and, from `MODERATE`, repeated spaces within a line.
+ * text, and repeated spaces within a line.
  *
  * Indentation stays, because it has a meaning in lists, YAML and code; so do tabs, because they separate columns.
  */
-import { MODERATE } from './aggressiveness.ts';
-
-export function trimWhitespace(prose: string, aggressiveness: number): string {
+export function trimWhitespace(prose: string): string {
   const kept: string[] = [];
   let blanks = 0;
   for (const raw of prose.replaceAll('\r\n', '\n').split('\n')) {
@@ -17,7 +15,7 @@ export function trimWhitespace(prose: string, aggressiveness: number): string {
     }
     if (blanks > 0 && kept.length > 0) kept.push('');
     blanks = 0;
-    kept.push(aggressiveness >= MODERATE ? singleSpaced(raw, end) : raw.slice(0, end));
+    kept.push(singleSpaced(raw, end));
   }
   return kept.join('\n');
 }

@@ -78,12 +78,23 @@ export const CompressionProfile = z.object({
     .min(0)
     .max(1)
     .default(0.3)
-    .describe('0 changes no wording, from 0.3 it is shortened, from 0.7 nuance goes'),
+    .describe(
+      'Below 0.3 nothing is lost; from 0.3 also the published rewrites, which keep the sense; from 0.7 the meaning may change',
+    ),
   protectedPhrases: z.array(phrase).max(PHRASES_MAX).default([]).describe('Kept byte for byte wherever they occur'),
   minInputTokens: tokens.default(0).describe('Prompts that are estimated below this are left as they are'),
 });
 
 export type CompressionProfile = z.infer<typeof CompressionProfile>;
+
+const meaningMayChange = z
+  .boolean()
+  .describe('Whether this aggressiveness may change the meaning of a prompt: from 0.7 on');
+
+/** As it is answered. */
+export const SavedCompressionProfile = CompressionProfile.extend({ meaningMayChange });
+
+export type SavedCompressionProfile = z.infer<typeof SavedCompressionProfile>;
 
 export const DEFAULT_COMPRESSION_PROFILE: CompressionProfile = CompressionProfile.parse({});
 
@@ -161,8 +172,19 @@ export const CompressionJob = Savings.extend(CostAvoided.shape).extend({
     })
     .describe('How far it is'),
   tokenSavingsRatio: ratio,
+  countedBy: z
+    .literal('ESTIMATE')
+    .describe(
+      'How tokens were counted, before and after alike: an estimate of o200k_base, within 10 % for English, code and JSON and within 15 % for other languages',
+    ),
+  meaningMayChange,
   unpricedSamples: z.number().int().describe('Samples whose model has no known price; the cost is without them'),
   unreadableSamples: z.number().int().describe('Samples that could not be compressed; they count nothing'),
+  techniques: z
+    .array(Savings.extend({ name: technique }))
+    .describe(
+      'Tokens of the texts that each technique changed, before and after it; in the order of their application',
+    ),
   byTechnique: z
     .array(
       CostAvoided.extend({
@@ -172,6 +194,10 @@ export const CompressionJob = Savings.extend(CostAvoided.shape).extend({
       }),
     )
     .describe('In the order in which they are applied'),
+  exampleSampleId: z
+    .string()
+    .nullable()
+    .describe('The sample that became shorter by most, of those of moderate length; null where none did'),
   profile: CompressionProfile.describe('What was estimated'),
   startedAt: instant.describe('When it began'),
   finishedAt: instant.nullable().describe('When it was done'),

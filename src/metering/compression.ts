@@ -2,6 +2,7 @@
  * Use cases of prompt compression: record savings, say who may be billed, the profile, the summary, and estimates.
  */
 
+import { meaningMayChange } from '../compression/levels.ts';
 import {
   type AuthorizeCompressionRequest,
   type CompressionAuthorization,
@@ -13,6 +14,7 @@ import {
   type CompressPromptRequest,
   type RecordedSavings,
   SAVINGS_GROUPS_MAX,
+  type SavedCompressionProfile,
   type StartCompressionJobRequest,
   type StartedCompressionJob,
 } from '../contract/compression.ts';
@@ -84,17 +86,26 @@ export async function authorizeCompression(
   return accept('COMPRESSION_AUTHORIZED', { authorized: true, organizationId, customerId }, Date.now());
 }
 
-export async function readProfile({ env, organization }: Caller): Promise<Answer<CompressionProfile>> {
-  return accept('COMPRESSION_PROFILE_READ', await findProfile(env, organization.organizationId), Date.now());
+export async function readProfile({ env, organization }: Caller): Promise<Answer<SavedCompressionProfile>> {
+  return accept(
+    'COMPRESSION_PROFILE_READ',
+    presentProfile(await findProfile(env, organization.organizationId)),
+    Date.now(),
+  );
 }
 
 export async function replaceProfile(
   { env, organization }: Caller,
   profile: CompressionProfile,
-): Promise<Answer<CompressionProfile>> {
+): Promise<Answer<SavedCompressionProfile>> {
   await saveProfile(env, organization.organizationId, profile);
-  return accept('COMPRESSION_PROFILE_SAVED', profile, Date.now());
+  return accept('COMPRESSION_PROFILE_SAVED', presentProfile(profile), Date.now());
 }
+
+const presentProfile = (profile: CompressionProfile): SavedCompressionProfile => ({
+  ...profile,
+  meaningMayChange: meaningMayChange(profile.aggressiveness),
+});
 
 export async function readSummary(
   { env, organization }: Caller,

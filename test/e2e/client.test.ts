@@ -59,7 +59,7 @@ describe('npm run example', () => {
     hono: /^This answer is made up: .* \(COMPLETED, \$0\.\d+\)$/m,
     express: /^\{"answer":"This answer is made up: /m,
     sampling: /^chat-1: (NOT_)?SELECTED/m,
-    compression: /^\d+ tokens became \d+, by .*toon/m,
+    compression: /^\d+ tokens became \d+, by json/m,
     'look-up': /^openai\/gpt-4o: (ACTIVE|DEPRECATED|RETIRED), (KEEP|REPLACE|REVIEW)/m,
     'with-call': /^the model's own error: the prompt is empty$/m,
   };

@@ -83,7 +83,29 @@ const anything = fc.oneof(
   fc.constantFrom(...PROTECTED),
   fc.string({ unit: 'binary', maxLength: 8 }),
 );
-const texts = fc.array(anything, { maxLength: 24 }).map((parts) => parts.join(''));
+/** What instructions below 0.7 consist of, and what ends them. */
+const instructions = fc
+  .array(
+    fc.constantFrom(
+      'In order to win, act.',
+      'Make sure that you act.',
+      'Due to the fact that it is a holiday, rest.',
+      'Be kind to all.',
+      ' ',
+      '  ',
+      '\n',
+      '\n\n\n\n',
+      '\r\n',
+      ' \n',
+      ...MARKS,
+    ),
+    { maxLength: 12 },
+  )
+  .map((parts) => `You are an agent of Acme. ${parts.join('')}`);
+const texts = fc.oneof(
+  { weight: 3, arbitrary: fc.array(anything, { maxLength: 24 }).map((parts) => parts.join('')) },
+  { weight: 1, arbitrary: instructions },
+);
 const profiles: fc.Arbitrary<CompressionProfile> = fc.record({
   techniques: fc.oneof(fc.constant([...TECHNIQUES]), fc.subarray([...TECHNIQUES])),
   aggressiveness: fc.constantFrom(0, 0.2, 0.3, 0.5, 0.7, 1),

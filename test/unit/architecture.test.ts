@@ -32,7 +32,18 @@ const ROOMS: Record<string, string[]> = {
   archive: ['objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   // Events on their way to the endpoints of organizations.
   webhooks: ['vendors', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
-  metering: ['archive', 'vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
+  metering: [
+    'archive',
+    'vendors',
+    'compression',
+    'catalog',
+    'objects',
+    'storage',
+    'contract',
+    'domain',
+    'platform',
+    'env',
+  ],
   readings: ['metering', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   // Models in use that end: the catalog joined with recorded usage.
   radar: ['metering', 'catalog', 'storage', 'contract', 'domain', 'platform', 'env'],

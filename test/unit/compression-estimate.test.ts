@@ -2,7 +2,8 @@
  * Estimates over samples: what of a sample counts as its prompt, and how savings and money add up.
  */
 import { describe, expect, test } from 'vitest';
-import { addSample, messagesOf, NO_TOTALS, techniquesOf } from '../../durable-objects/compression-job/estimate.ts';
+import { addSample, NO_TOTALS, techniquesOf } from '../../durable-objects/compression-job/estimate.ts';
+import { messagesOf } from '../../src/compression/conversation.ts';
 import { TECHNIQUES } from '../../src/compression/techniques.ts';
 import { estimateTokens } from '../../src/compression/tokens.ts';
 import {

@@ -25,8 +25,10 @@ describe('whitespace', () => {
     expect(by(['whitespace'], text)).toBe(expected);
   });
 
-  test('below 0.3 spaces within a line are unchanged', () => {
-    expect(by(['whitespace'], 'a    b  \n\n\nc', 0.29)).toBe('a    b\n\nc');
+  test.each([0, 0.69])('at %d only white space between instructions goes', (aggressiveness) => {
+    const instructions = 'You are an agent.  Be brief.  \n\n\nBe kind to all.';
+    expect(by(['whitespace'], instructions, aggressiveness)).toBe('You are an agent. Be brief.\n\nBe kind to all.');
+    expect(by(['whitespace'], 'a    b  \n\n\nc', aggressiveness)).toBe('a    b  \n\n\nc');
   });
 });
 
@@ -47,8 +49,8 @@ describe('decoration', () => {
   });
 
   test.each([
-    [0, 'Stop!!! **now** ==='],
-    [0.3, 'Stop! **now** ==='],
+    [0, 'Stop!!! **now** ====='],
+    [0.69, 'Stop!!! **now** ====='],
     [0.7, 'Stop! now ==='],
   ])('at %d', (aggressiveness, expected) => {
     expect(by(['decoration'], 'Stop!!! **now** =====', aggressiveness)).toBe(expected);
@@ -97,7 +99,7 @@ describe('politeness', () => {
 
   test.each([
     [0, 'Hi!\nI want you to act. Please answer.'],
-    [0.3, 'Hi!\nI want you to act. Answer.'],
+    [0.69, 'Hi!\nI want you to act. Please answer.'],
     [0.7, '\nAct. Answer.'],
   ])('at %d', (aggressiveness, expected) => {
     expect(by(['politeness'], 'Hi!\nI want you to act. Please answer.', aggressiveness)).toBe(expected);
@@ -124,12 +126,18 @@ describe('filler', () => {
   });
 
   test.each([
-    [0.29, 'It is worth noting that it runs in order to win.'],
-    [0.3, 'It is worth noting that it runs to win.'],
+    [0.69, 'It is worth noting that it runs in order to win.'],
     [0.7, 'It runs to win.'],
   ])('at %d', (aggressiveness, expected) => {
     expect(by(['filler'], 'It is worth noting that it runs in order to win.', aggressiveness)).toBe(expected);
   });
+});
+
+test('filler from 0.3 is the published list, in instructions alone', () => {
+  const text = 'You are a planner. In order to plan, use the tools.';
+  const short = 'You are a planner. To plan, use the tools.';
+  expect([0.29, 0.3, 0.69].map((aggressiveness) => by(['filler'], text, aggressiveness))).toEqual([text, short, short]);
+  expect(by(['filler'], `Data: ${text}`, 0.3)).toBe(`Data: ${text}`);
 });
 
 describe('duplicates', () => {
@@ -161,8 +169,8 @@ describe('duplicates', () => {
 
   test.each([
     [0, `${RULE}\nB.\n${RULE}`, `${RULE}\nB.\n${RULE}`],
-    [0.3, `${RULE}\nB.\n${RULE}`, `${RULE}\nB.`],
-    [0.3, `${RULE}\n\n${RULE.toUpperCase()}`, `${RULE}\n\n${RULE.toUpperCase()}`],
+    [0.69, `${RULE}\nB.\n${RULE}`, `${RULE}\nB.\n${RULE}`],
+    [0.7, `${RULE}\nB.\n${RULE}`, `${RULE}\nB.`],
     [0.7, `${RULE}\n\n${RULE.toUpperCase()}`, RULE],
   ])('at %d %j becomes %j', (aggressiveness, text, expected) => {
     expect(by(['duplicates'], text, aggressiveness)).toBe(expected);
@@ -240,7 +248,7 @@ test('only the requested techniques are applied and reported', () => {
   expect(result([])).toMatchObject({ text, techniques: [] });
   expect(result(['filler'])).toMatchObject({
     text: 'Please   act to win!!!',
-    techniques: [{ name: 'filler', savedTokens: 2 }],
+    techniques: [{ name: 'filler', originalTokens: 8, compressedTokens: 6, savedTokens: 2 }],
   });
   expect(result([...TECHNIQUES]).text).toBe('Act to win!');
   expect(result([...TECHNIQUES]).techniques.map(({ name }) => name)).toEqual([

@@ -4,6 +4,8 @@
  */
 import { describe, expect, test } from 'vitest';
 import { estimateTokens } from '../../src/compression/tokens.ts';
+import { estimateOf } from '../compression/figures.ts';
+import { corpora, ERROR_MAX } from '../compression/texts.ts';
 
 test.each([
   ['', 0],
@@ -19,6 +21,8 @@ test.each([
   ['--------', 1],
   ['Größe', 2],
   ['東京都', 3],
+  ['getElementById', 4],
+  ['Straßenbahn', 3],
   ['🙂', 1],
   ['\ud83d', 1],
 ])('%j is %d', (text, tokens) => {
@@ -30,6 +34,17 @@ test('English prose has about four characters per token', () => {
     'Callmeter meters calls at the edge: an application asks whether a customer may make a call, runs the model, and reports what it used.';
   expect(text.length / estimateTokens(text)).toBeGreaterThan(3.5);
   expect(text.length / estimateTokens(text)).toBeLessThan(6);
+});
+
+describe('beside o200k_base, on texts that it was not fitted to, the estimate is', () => {
+  test.each(corpora())('near for $name', ({ name, kind, texts }) => {
+    expect(Math.abs(estimateOf(name, texts).error)).toBeLessThanOrEqual(ERROR_MAX[kind]);
+  });
+
+  test('judged in more than 40 languages', () => {
+    const languages = corpora().filter(({ kind }) => kind === 'language');
+    expect(new Set(languages.map(({ name }) => name.split(':')[0])).size).toBeGreaterThan(40);
+  });
 });
 
 describe('a megabyte is estimated', () => {

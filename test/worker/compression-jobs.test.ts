@@ -96,6 +96,14 @@ describe('an estimate', () => {
     const names = job.byTechnique.map(({ technique }) => technique);
     expect(names).toEqual(TECHNIQUE_NAMES.filter((name) => names.includes(name)));
     expect(names).toEqual(expect.arrayContaining(['toon', 'politeness', 'filler']));
+    expect(job).toMatchObject({ countedBy: 'ESTIMATE', meaningMayChange: true, exampleSampleId: 'messages' });
+    expect(job.techniques.map(({ name, savedTokens }) => [name, savedTokens])).toEqual(
+      job.byTechnique.map(({ technique, savedTokens }) => [technique, savedTokens]),
+    );
+    for (const { originalTokens, compressedTokens, savedTokens } of job.techniques) {
+      expect(originalTokens - compressedTokens).toBe(savedTokens);
+      expect(compressedTokens).toBeGreaterThan(0);
+    }
     const toon = job.byTechnique.find(({ technique }) => technique === 'toon');
     expect(toon).toMatchObject({
       samples: 1,

@@ -301,6 +301,7 @@ describe('the profile', () => {
       aggressiveness: 0.3,
       protectedPhrases: [],
       minInputTokens: 0,
+      meaningMayChange: false,
     });
     const profile = {
       techniques: ['toon', 'json'],
@@ -309,14 +310,21 @@ describe('the profile', () => {
       minInputTokens: 250,
     };
     const saved = await own.api.send('saveCompressionProfile', { body: profile });
-    expect([saved.body.result.code, saved.data]).toEqual(['COMPRESSION_PROFILE_SAVED', profile]);
-    expect((await own.api.send('readCompressionProfile')).data).toEqual(profile);
-    expect((await tenant.api.send('readCompressionProfile')).data).toEqual(DEFAULT_COMPRESSION_PROFILE);
+    expect([saved.body.result.code, saved.data]).toEqual([
+      'COMPRESSION_PROFILE_SAVED',
+      { ...profile, meaningMayChange: true },
+    ]);
+    expect((await own.api.send('readCompressionProfile')).data).toEqual({ ...profile, meaningMayChange: true });
+    expect((await tenant.api.send('readCompressionProfile')).data).toEqual({
+      ...DEFAULT_COMPRESSION_PROFILE,
+      meaningMayChange: false,
+    });
     // What is left out goes back to its default.
     await own.api.send('saveCompressionProfile', { body: { aggressiveness: 0 } });
     expect((await own.api.send('readCompressionProfile')).data).toEqual({
       ...DEFAULT_COMPRESSION_PROFILE,
       aggressiveness: 0,
+      meaningMayChange: false,
     });
   });
 

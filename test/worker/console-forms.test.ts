@@ -404,6 +404,7 @@ describe('samples and compression', () => {
       aggressiveness: 0,
       protectedPhrases: ['Keep me'],
       minInputTokens: 50,
+      meaningMayChange: false,
     });
     expect(await lastEvent()).toMatchObject({
       actor: 'console',
@@ -445,6 +446,9 @@ describe('samples and compression', () => {
     const { text, html } = await visitor.read(location);
     expect(text).toContain('Samples 1 of 1');
     expect(text).toContain('Politeness 1');
+    expect(text).toContain('Meaning may change at this aggressiveness');
+    // What became of a sample, for people.
+    expect(html).toContain('<del>Thank you very much in advance!</del>');
     expect(html).not.toContain('http-equiv="refresh"');
 
     // Of another organization there is no such job.

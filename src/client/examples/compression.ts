@@ -13,7 +13,9 @@ const messages = [
 
 await callmeter.withCall({ customerId: 'alice', feature: 'chat' }, async (call) => {
   const { prompt, recorded, techniques } = await compressPrompt(callmeter, { callId: call.callId, prompt: messages });
-  console.log(`${recorded?.originalTokens} tokens became ${recorded?.compressedTokens}, by ${techniques.join(', ')}`);
+  console.log(
+    `${recorded?.originalTokens} tokens became ${recorded?.compressedTokens}, by ${techniques.map(({ name }) => name).join(', ')}`,
+  );
   // The application runs the model here, with `prompt`.
   call.setUsage({
     providerUsed: 'openai',

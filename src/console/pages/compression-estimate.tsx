@@ -7,6 +7,7 @@ import type { FC } from 'hono/jsx';
 import { type CompressionJob, StartCompressionJobRequest } from '../../contract/compression.ts';
 import { operations } from '../../contract/operations.ts';
 import { readJob, startJob } from '../../metering/compression.ts';
+import { type CompressionExample, readExample } from '../../metering/compression-example.ts';
 import { Progress } from '../../ui/charts.tsx';
 import { Form, type FormSecrets, type FormState, TextField } from '../../ui/form.tsx';
 import { compact, count, percent, plural, words } from '../../ui/format.ts';
@@ -14,6 +15,7 @@ import { Badge, Card, Code, Compact, Empty, Facts, Notice, Stat, Time, Usd } fro
 import { Table } from '../../ui/table.tsx';
 import { byOperator } from '../by-operator.ts';
 import { callerOf } from '../caller.ts';
+import { CompressionDiff } from '../compression-diff.tsx';
 import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
@@ -25,8 +27,12 @@ const REFRESH_SECONDS = 3;
 
 export function mountCompressionEstimate(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/compression/jobs/:jobId', async (c) => {
-    const answer = await readJob(await callerOf(c), c.req.param('jobId'));
-    return answer.ok ? jobPage(c, answer.data) : refused(c, answer.refusal);
+    const caller = await callerOf(c);
+    const answer = await readJob(caller, c.req.param('jobId'));
+    if (!answer.ok) return refused(c, answer.refusal);
+    // While it runs, the page reloads, and the example is not yet the final one.
+    const isDone = answer.data.status === 'COMPLETED';
+    return jobPage(c, answer.data, isDone ? await readExample(caller, answer.data) : null);
   });
 }
 
@@ -80,8 +86,9 @@ export const EstimateForm: FC<{ path: string; state: FormState; secrets: FormSec
   </Form>
 );
 
-function jobPage(c: ConsoleContext, job: CompressionJob) {
-  const path = organizationPath(c.get('organization').organizationId, 'compression');
+function jobPage(c: ConsoleContext, job: CompressionJob, example: CompressionExample | null) {
+  const { organizationId } = c.get('organization');
+  const path = organizationPath(organizationId, 'compression');
   const running = job.status === 'RUNNING';
   return page(
     c,
@@ -112,6 +119,7 @@ function jobPage(c: ConsoleContext, job: CompressionJob) {
         <JobFacts job={job} nowMs={Date.now()} />
       </Card>
       <Estimate job={job} />
+      {!running && <CompressionDiff example={example} organizationId={organizationId} />}
     </>,
   );
 }
@@ -125,6 +133,8 @@ const JobFacts: FC<{ job: CompressionJob; nowMs: number }> = ({ job, nowMs }) =>
         ['Could not be read', job.unreadableSamples > 0 ? count(job.unreadableSamples) : undefined],
         ['Techniques', techniques.map(words).join(', ') || 'none'],
         ['Aggressiveness', String(aggressiveness)],
+        ['Meaning', job.meaningMayChange ? 'may change at this aggressiveness' : 'stays'],
+        ['Tokens', 'estimated, before and after alike'],
         ['Minimum input tokens', count(minInputTokens)],
         ['Protected phrases', protectedPhrases.length > 0 ? count(protectedPhrases.length) : undefined],
         ['Began', <Time at={job.startedAt} nowMs={nowMs} />],
@@ -149,7 +159,14 @@ const Estimate: FC<{ job: CompressionJob }> = ({ job }) => (
       </Stat>
       <Stat label="Shorter by">{percent(job.tokenSavingsRatio)}</Stat>
     </dl>
-    <Card title="By technique">
+    <ByTechnique job={job} />
+  </>
+);
+
+const ByTechnique: FC<{ job: CompressionJob }> = ({ job }) => {
+  const tokens = new Map(job.techniques.map((saving) => [saving.name, saving]));
+  return (
+    <Card title="By technique" note="Tokens of the texts that the technique changed.">
       {job.byTechnique.length === 0 ? (
         <Empty title="Nothing to shorten">No technique of the profile changed any of the samples.</Empty>
       ) : (
@@ -159,6 +176,16 @@ const Estimate: FC<{ job: CompressionJob }> = ({ job }) => (
           columns={[
             { title: 'Technique', heading: true, cell: ({ technique }) => words(technique) },
             { title: 'Samples', figure: true, cell: ({ samples }) => count(samples) },
+            {
+              title: 'Tokens before',
+              figure: true,
+              cell: ({ technique }) => <Compact value={tokens.get(technique)?.originalTokens ?? 0} />,
+            },
+            {
+              title: 'Tokens after',
+              figure: true,
+              cell: ({ technique }) => <Compact value={tokens.get(technique)?.compressedTokens ?? 0} />,
+            },
             { title: 'Tokens saved', figure: true, cell: ({ savedTokens }) => <Compact value={savedTokens} /> },
             {
               title: 'Cost avoided',
@@ -169,5 +196,5 @@ const Estimate: FC<{ job: CompressionJob }> = ({ job }) => (
         />
       )}
     </Card>
-  </>
-);
+  );
+};

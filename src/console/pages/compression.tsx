@@ -190,7 +190,7 @@ const ProfileForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> 
         label="Aggressiveness"
         state={state}
         numeric
-        hint="0 keeps the wording, 0.3 shortens it, 0.7 also removes nuance."
+        hint="Below 0.3 nothing is lost, from 0.3 the sense stays, from 0.7 the meaning may change."
       />
       <TextField
         name="minInputTokens"

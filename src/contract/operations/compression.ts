@@ -11,6 +11,7 @@ import {
   CompressionSummaryQuery,
   CompressPromptData,
   CompressPromptRequest,
+  SavedCompressionProfile,
   StartCompressionJobRequest,
   StartedCompressionJob,
 } from '../compression.ts';
@@ -49,7 +50,7 @@ export const compression = {
     path: '/v1/compression/profile',
     security: invokeInBrowser,
     code: 'COMPRESSION_PROFILE_READ',
-    data: CompressionProfile,
+    data: SavedCompressionProfile,
   }),
   saveCompressionProfile: operation({
     operationId: 'saveCompressionProfile',
@@ -59,7 +60,7 @@ export const compression = {
     security: invoke,
     body: CompressionProfile,
     code: 'COMPRESSION_PROFILE_SAVED',
-    data: CompressionProfile,
+    data: SavedCompressionProfile,
   }),
   readCompressionSummary: operation({
     operationId: 'readCompressionSummary',

@@ -39,6 +39,8 @@ table + .facts { border-top: 1px solid var(--line); padding-top: 10px; margin-to
 .empty-title { font-weight: 600; }
 .empty .quiet { max-width: 56ch; }
 .json { background: var(--raised); border-radius: 8px; padding: 12px 14px; white-space: pre-wrap; }
+.diff del { background: var(--bad-soft); }
+.diff ins { background: var(--good-soft); }
 .secret { display: block; font-family: var(--mono); font-size: 14px; background: var(--raised); border: 1px dashed var(--line-strong); border-radius: 8px; padding: 12px 14px; user-select: all; }
 .tags { display: flex; flex-wrap: wrap; gap: 4px; }
 .tabs { display: flex; flex-wrap: wrap; gap: 2px; background: var(--raised); border-radius: 8px; padding: 3px; }

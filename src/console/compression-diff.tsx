@@ -1,0 +1,54 @@
+/**
+ * The difference between a prompt and what compression makes of it, for people: what was taken out is struck through, what
+ * came in is underlined.
+ */
+import { type ChangeObject, diffWordsWithSpace } from 'diff';
+import type { FC } from 'hono/jsx';
+import type { CompressionExample } from '../metering/compression-example.ts';
+import { Card, Empty, Notice } from '../ui/parts.tsx';
+import { organizationPath } from './context.ts';
+
+/** Differences beyond this many are not looked for: the texts are too unlike to be read beside each other. */
+const EDITS_MAX = 2_000;
+/** Of a stretch that stays the same, this many characters are shown at either end. */
+const SAME_LENGTH_MAX = 200;
+
+export const CompressionDiff: FC<{ example: CompressionExample | null; organizationId: string }> = ({
+  example,
+  organizationId,
+}) => (
+  <Card
+    title="Example"
+    note="The sample of moderate length that became shorter by most: struck through is what was taken out, underlined what came in."
+  >
+    {example === null || example.texts.length === 0 ? (
+      <Empty title="No example">No sample became shorter, or the one that did was deleted.</Empty>
+    ) : (
+      <>
+        <p>
+          <a href={organizationPath(organizationId, 'samples', example.sampleId)}>{`Sample ${example.sampleId}`}</a>
+        </p>
+        {example.texts.map(({ role, before, after }) => (
+          <figure>
+            <figcaption>{role}</figcaption>
+            <TextDiff before={before} after={after} />
+          </figure>
+        ))}
+      </>
+    )}
+  </Card>
+);
+
+const TextDiff: FC<{ before: string; after: string }> = ({ before, after }) => {
+  const changes = diffWordsWithSpace(before, after, { maxEditLength: EDITS_MAX });
+  if (!changes) return <Notice tone="info">The texts differ too much to be compared here.</Notice>;
+  return <pre class="json diff">{changes.map((change) => part(change))}</pre>;
+};
+
+function part({ value, added, removed }: ChangeObject<string>) {
+  if (added) return <ins>{value}</ins>;
+  if (removed) return <del>{value}</del>;
+  return value.length <= 2 * SAME_LENGTH_MAX
+    ? value
+    : `${value.slice(0, SAME_LENGTH_MAX)} ... ${value.slice(-SAME_LENGTH_MAX)}`;
+}

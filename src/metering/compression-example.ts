@@ -1,0 +1,35 @@
+/**
+ * Use case of the console: what an estimate's profile makes of one stored sample, text by text.
+ */
+import { messagesOf } from '../compression/conversation.ts';
+import { compressMessages, textsOf } from '../compression/messages.ts';
+import type { CompressionJob } from '../contract/compression.ts';
+import { findSample } from '../storage/samples.ts';
+import type { Caller } from './caller.ts';
+
+/** The texts of a sample that are shown. */
+const TEXTS_MAX = 10;
+
+export interface CompressionExample {
+  sampleId: string;
+  /** Texts that the profile changes, at most `TEXTS_MAX`. */
+  texts: { role: string; before: string; after: string }[];
+}
+
+/** `null` where no sample became shorter, or the sample is gone. */
+export async function readExample(
+  { env, organization }: Caller,
+  { exampleSampleId, profile }: Pick<CompressionJob, 'exampleSampleId' | 'profile'>,
+): Promise<CompressionExample | null> {
+  if (exampleSampleId === null) return null;
+  const sample = await findSample(env, organization.organizationId, exampleSampleId, Date.now());
+  if (!sample) return null;
+  const { input } = JSON.parse(sample.payload) as { input: unknown };
+  const messages = messagesOf(input);
+  const after = textsOf(compressMessages(messages, profile).messages);
+  const texts = textsOf(messages).flatMap(({ role, text: before }, index) => {
+    const shorter = after[index]?.text ?? before;
+    return shorter === before ? [] : [{ role, before, after: shorter }];
+  });
+  return { sampleId: exampleSampleId, texts: texts.slice(0, TEXTS_MAX) };
+}

@@ -1,0 +1,29 @@
+/**
+ * A prompt whose parts say what may become of them. Joined, the parts are the text of a message.
+ */
+export type Part =
+  /** An instruction: its wording may change as the published list says, and its white space. */
+  | { say: string }
+  /** Payload, or words that mean something else when they are shorter: stays byte for byte. */
+  | { keep: string }
+  /** JSON as data: may lose the white space between its tokens. */
+  | { json: string };
+
+export interface Message {
+  role: 'system' | 'user' | 'assistant' | 'tool';
+  parts: Part[];
+}
+
+export interface Prompt {
+  /** What it tries to break. */
+  kind: string;
+  /** A text, or a conversation. */
+  of: Part[] | Message[];
+}
+
+export const isConversation = (of: Prompt['of']): of is Message[] => of.some((item) => 'role' in item);
+
+export const textOf = (parts: readonly Part[]): string =>
+  parts.map((part) => ('say' in part ? part.say : 'keep' in part ? part.keep : part.json)).join('');
+
+export const messagesOf = (of: Message[]) => of.map(({ role, parts }) => ({ role, content: textOf(parts) }));
