@@ -227,7 +227,7 @@ export const AnomaliesData = z.object({
     .array(
       z.object({
         customerId: z.string().nullable().describe('The customer; null for the organization as a whole'),
-        kind: z.enum(['SPEND_SPIKE', 'SILENCE', 'ERROR_BURST', 'NEW_EXPENSIVE_MODEL']).describe('What happened'),
+        kind: z.enum(['SPEND_SPIKE', 'USAGE_DROP', 'SILENCE', 'ERROR_BURST', 'NEW_EXPENSIVE_MODEL']).describe('What happened'),
         startedAt: instant.describe('Start, inclusive'),
         endedAt: instant.describe('End, exclusive; the end of the period where it may still go on'),
         unit: z.enum(['USD', 'calls']).describe('Of expected and observed'),

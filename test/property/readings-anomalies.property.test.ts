@@ -74,7 +74,7 @@ test('at most 1 of 16 histories without anomalies raises an alarm', { timeout: 6
 });
 
 interface InjectedEpisode {
-  kind: 'SPEND_SPIKE' | 'SILENCE' | 'ERROR_BURST' | 'NEW_EXPENSIVE_MODEL';
+  kind: AnomalyKind;
   startMs: number;
   endMs: number;
 }
@@ -142,7 +142,8 @@ function inject(
   kind: InjectedEpisode['kind'],
   resolution: 'hour' | 'day',
 ): InjectedEpisode {
-  const byHours = resolution === 'hour' && c.uniform() < 0.5 && kind !== 'SILENCE' && kind !== 'NEW_EXPENSIVE_MODEL';
+  const byHours =
+    resolution === 'hour' && c.uniform() < 0.5 && (kind === 'SPEND_SPIKE' || kind === 'ERROR_BURST');
   const length = byHours
     ? Math.floor(c.between(3, 9))
     : 24 * Math.floor(c.between(kind === 'SILENCE' ? 3 : 1, kind === 'SILENCE' ? 10 : 4));
@@ -153,9 +154,11 @@ function inject(
   const factor = byHours ? c.between(6, 15) : c.between(3, 8);
   const failed = c.between(0.25, 0.8);
   const share = c.between(0.35, 0.8);
+  const fall = c.between(0.1, 0.3);
   for (let at = start; at < (kind === 'NEW_EXPENSIVE_MODEL' ? rates.length : end); at += 1) {
     const rate = rates[at] as HourRate;
     if (kind === 'SPEND_SPIKE') rate.calls *= factor;
+    else if (kind === 'USAGE_DROP') rate.calls *= fall;
     else if (kind === 'SILENCE') rate.calls = 0;
     else if (kind === 'ERROR_BURST') rate.failedShare = failed;
     else rate.newModelShare = share;

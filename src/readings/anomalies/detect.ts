@@ -6,6 +6,7 @@
  * series without anomalies raises one, and about 1 of 6 with intermittent use.
  */
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
+import { usageDrops } from './drops.ts';
 import { ANOMALY_DAYS_MIN, BUCKETS_MAX, type Episode, type UsageBucket } from './episode.ts';
 import { errorBursts } from './error-bursts.ts';
 import { newExpensiveModels } from './new-models.ts';
@@ -22,6 +23,7 @@ export function detectAnomalies(buckets: readonly UsageBucket[], resolution: 'ho
   const silent = silences(whole, perDay);
   const episodes = [
     ...spendSpikes(whole, perDay, silent),
+    ...usageDrops(whole, perDay, silent),
     ...silent,
     ...errorBursts(whole, perDay),
     ...newExpensiveModels(whole),

@@ -2,7 +2,7 @@
  * Input and output of every anomaly detector: buckets of usage, and episodes with their evidence.
  */
 
-export const ANOMALY_KINDS = ['SPEND_SPIKE', 'SILENCE', 'ERROR_BURST', 'NEW_EXPENSIVE_MODEL'] as const;
+export const ANOMALY_KINDS = ['SPEND_SPIKE', 'USAGE_DROP', 'SILENCE', 'ERROR_BURST', 'NEW_EXPENSIVE_MODEL'] as const;
 export type AnomalyKind = (typeof ANOMALY_KINDS)[number];
 
 export const SEVERITIES = ['LOW', 'MEDIUM', 'HIGH'] as const;
@@ -38,3 +38,13 @@ export interface Episode {
 export const BUCKETS_MAX = 2_500;
 /** Two weeks: the minimum to know what is usual. */
 export const ANOMALY_DAYS_MIN = 14;
+
+/** Which days lie inside one of the episodes. */
+export function idleDays(buckets: readonly UsageBucket[], perDay: number, episodes: readonly Episode[]): boolean[] {
+  const idle: boolean[] = [];
+  for (let at = 0; at < buckets.length; at += perDay) {
+    const dayMs = (buckets[at] as UsageBucket).startMs;
+    idle.push(episodes.some(({ startMs, endMs }) => startMs <= dayMs && dayMs < endMs));
+  }
+  return idle;
+}

@@ -1,0 +1,41 @@
+/**
+ * Usage drops: periods with far fewer calls than the level, the weekday and the hour predict, at most half of them.
+ *
+ * Days without calls that are a silence are not drops as well.
+ */
+import { rounded, sum } from '../statistics.ts';
+import { deviations } from './deviations.ts';
+import { type Episode, idleDays, type Severity, type UsageBucket } from './episode.ts';
+import { type Grain, grainsOf, unlessFoundBefore } from './grain.ts';
+
+/** Half of the usual calls. */
+const RATIO_MIN = 2;
+const SEVERE_SHARES = { MEDIUM: 0.35, HIGH: 0.15 } as const;
+
+export function usageDrops(buckets: readonly UsageBucket[], perDay: number, silent: readonly Episode[]): Episode[] {
+  // Of parts of a day, falls are too common: a quiet night, a holiday's morning.
+  const days = grainsOf(buckets, perDay).at(-1) as Grain;
+  const observed = days.buckets.map((bucket) => bucket.calls);
+  if (sum(observed) === 0) return [];
+  const skipped = idleDays(buckets, perDay, silent);
+  const drops = deviations(days, { observed, unit: 1, skipped, direction: 'less', ratioMin: RATIO_MIN }).map(
+    (found): Episode => {
+      const share = found.observed / found.expected;
+      return {
+        kind: 'USAGE_DROP',
+        startMs: found.startMs,
+        endMs: found.endMs,
+        expected: rounded(found.expected, 1),
+        observed: found.observed,
+        severity: severityOf(share),
+        evidence: { ratio: rounded(share, 2), ...found.evidence },
+      };
+    },
+  );
+  return unlessFoundBefore(silent, drops);
+}
+
+function severityOf(share: number): Severity {
+  if (share <= SEVERE_SHARES.HIGH) return 'HIGH';
+  return share <= SEVERE_SHARES.MEDIUM ? 'MEDIUM' : 'LOW';
+}
