@@ -62,7 +62,6 @@ export function bucketsOf(
     spend: value,
     calls: value,
     failedCalls: Math.min(value, c.poisson(value * FAILED_SHARE)),
-    models: {},
   }));
   const fill = resolution === 'hour' ? hourBuckets : dayBuckets;
   return fill(used, startMs, startMs + values.length * size);

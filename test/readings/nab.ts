@@ -4,7 +4,7 @@
  *
  * A series is read in parts of at most 100 days, as the service reads it.
  */
-import { detectAnomalies } from '../../src/readings/anomalies/detect.ts';
+import { detectAnomalies, hourBuckets } from '../../src/readings/anomalies/detect.ts';
 import { DAY_MS, HOUR_MS } from '../support/series.ts';
 import type { PublicSeries } from './series.ts';
 import { threeSigma } from './three-sigma.ts';
@@ -32,15 +32,8 @@ export function windowsFound(series: PublicSeries): { ours: WindowCounts; sigma:
     const from = Math.floor((days * part) / parts) * series.perDay;
     const values = series.values.slice(from, Math.floor((days * (part + 1)) / parts) * series.perDay);
     const startMs = series.startMs + from * size;
-    const buckets = values.map((value, at) => ({
-      startMs: startMs + at * size,
-      endMs: startMs + (at + 1) * size,
-      spend: value,
-      calls: value,
-      failedCalls: 0,
-      models: {},
-    }));
-    ours.push(...detectAnomalies(buckets, 'hour'));
+    const used = values.map((value, at) => ({ startMs: startMs + at * size, spend: value, calls: value }));
+    ours.push(...detectAnomalies(hourBuckets(used, startMs, startMs + values.length * size), 'hour'));
     sigma.push(...threeSigma(values, startMs, size));
   }
   const endMs = series.startMs + days * DAY_MS;

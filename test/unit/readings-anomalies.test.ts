@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { seasonalExpectation } from '../../src/readings/anomalies/baseline.ts';
 import { dayBuckets, detectAnomalies, hourBuckets } from '../../src/readings/anomalies/detect.ts';
 import { relativeNoise, scoreFor, scoreLimit } from '../../src/readings/anomalies/dispersion.ts';
-import type { UsageBucket } from '../../src/readings/anomalies/episode.ts';
+import { NO_USAGE, type UsageBucket } from '../../src/readings/anomalies/episode.ts';
 import { DAY_MS, HOUR_MS } from '../support/series.ts';
 
 const START = Date.UTC(2026, 0, 5);
@@ -317,14 +317,14 @@ test('2,500 buckets are read, and one more is rejected', () => {
 
 test('hours and days without usage are empty buckets, and incomplete ones are left out', () => {
   const used = { startMs: START, spend: 3, calls: 2, failedCalls: 1, models: { 'a/one': 3 } };
-  const empty = { spend: 0, calls: 0, failedCalls: 0, models: {} };
+  const empty = NO_USAGE;
   for (const [read, size] of [
     [hourBuckets, HOUR_MS],
     [dayBuckets, DAY_MS],
   ] as const)
     expect(read([used], START - size - 1, START + 2 * size + 1)).toEqual([
       { ...empty, startMs: START - size, endMs: START },
-      { ...used, endMs: START + size },
+      { ...NO_USAGE, ...used, endMs: START + size },
       { ...empty, startMs: START + size, endMs: START + 2 * size },
     ]);
 });

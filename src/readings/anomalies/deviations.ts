@@ -8,8 +8,8 @@ import { DAYS_PER_WEEK } from '../calendar.ts';
 import { rounded, sum } from '../statistics.ts';
 import { seasonalExpectation } from './baseline.ts';
 import { believedNoise, limitForFew, relativeNoise, scoreFor, scoreLimit } from './dispersion.ts';
-import type { UsageBucket } from './episode.ts';
-import { type Grain, runs } from './grain.ts';
+import { type Episode, idleDays, type UsageBucket } from './episode.ts';
+import { type Grain, oneADay, runs } from './grain.ts';
 
 /** A neighbour belongs to the run from this share of the limit on. */
 const NEIGHBOUR_SHARE = 0.5;
@@ -36,16 +36,16 @@ export interface Question {
   observed: readonly number[];
   /** The quantity of one count. */
   unit: number;
-  /** Days that do not count as usual. */
-  skipped: readonly boolean[];
+  /** Episodes whose days do not count as usual. */
+  silent: readonly Episode[];
   direction: 'more' | 'less';
   /** How many times more, or less, is the least that matters. */
   ratioMin: number;
 }
 
 export function deviations({ buckets, perDay }: Grain, asked: Question): Deviation[] {
-  const { observed, unit, skipped, direction, ratioMin } = asked;
-  const expected = seasonalExpectation(observed, perDay, skipped);
+  const { observed, unit, silent, direction, ratioMin } = asked;
+  const expected = seasonalExpectation(observed, perDay, idleDays(buckets, perDay, silent));
   // The first week has nothing before it: what was expected of it was often learned from itself.
   const first = DAYS_PER_WEEK * perDay;
   const measured = observed.length - first;
@@ -66,11 +66,14 @@ export function deviations({ buckets, perDay }: Grain, asked: Question): Deviati
   const limits = ratios.map((ratio) => (ratio >= large.ratio ? largeLimit : limit));
   const isBeyond = (at: number, least: number) => (ratios[at] ?? 0) >= ratioMin && (scores[at] ?? 0) > least;
   const neighbour = Math.min(largeLimit, NEIGHBOUR_SHARE * limit);
-  return runs(scores.map((_, at) => isBeyond(at, neighbour))).flatMap(([start, end]) => {
-    const places = Array.from({ length: end - start }, (_, index) => start + index);
-    const standing = places.filter((at) => isBeyond(at, limits[at] ?? limit));
-    if (standing.length === 0) return [];
-    const largest = standing.reduce((best, at) => ((scores[at] ?? 0) > (scores[best] ?? 0) ? at : best));
+  const standing = scores.map((_, at) => isBeyond(at, limits[at] ?? limit));
+  const found = runs(scores.map((_, at) => isBeyond(at, neighbour))).filter(([start, end]) =>
+    standing.slice(start, end).includes(true),
+  );
+  return oneADay(found, buckets).map(([start, end]) => {
+    let largest = start;
+    for (let at = start; at < end; at += 1)
+      if (standing[at] && (!standing[largest] || (scores[at] ?? 0) > (scores[largest] ?? 0))) largest = at;
     return {
       startMs: (buckets[start] as UsageBucket).startMs,
       endMs: (buckets[end - 1] as UsageBucket).endMs,

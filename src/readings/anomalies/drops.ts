@@ -5,8 +5,8 @@
  */
 import { rounded, sum } from '../statistics.ts';
 import { deviations } from './deviations.ts';
-import { type Episode, idleDays, type Severity, type UsageBucket } from './episode.ts';
-import { type Grain, grainsOf, unlessFoundBefore } from './grain.ts';
+import type { Episode, Severity, UsageBucket } from './episode.ts';
+import { daysOf, unlessFoundBefore } from './grain.ts';
 
 /** Half of the usual calls. */
 const RATIO_MIN = 2;
@@ -14,24 +14,22 @@ const SEVERE_SHARES = { MEDIUM: 0.35, HIGH: 0.15 } as const;
 
 export function usageDrops(buckets: readonly UsageBucket[], perDay: number, silent: readonly Episode[]): Episode[] {
   // Of parts of a day, falls are too common: a quiet night, a holiday's morning.
-  const days = grainsOf(buckets, perDay).at(-1) as Grain;
-  const observed = days.buckets.map((bucket) => bucket.calls);
+  const days = daysOf(buckets, perDay);
+  const observed = days.map((bucket) => bucket.calls);
   if (sum(observed) === 0) return [];
-  const skipped = idleDays(buckets, perDay, silent);
-  const drops = deviations(days, { observed, unit: 1, skipped, direction: 'less', ratioMin: RATIO_MIN }).map(
-    (found): Episode => {
-      const share = found.observed / found.expected;
-      return {
-        kind: 'USAGE_DROP',
-        startMs: found.startMs,
-        endMs: found.endMs,
-        expected: rounded(found.expected, 1),
-        observed: found.observed,
-        severity: severityOf(share),
-        evidence: { ratio: rounded(share, 2), ...found.evidence },
-      };
-    },
-  );
+  const asked = { observed, unit: 1, silent, direction: 'less', ratioMin: RATIO_MIN } as const;
+  const drops = deviations({ buckets: days, perDay: 1 }, asked).map((found): Episode => {
+    const share = found.observed / found.expected;
+    return {
+      kind: 'USAGE_DROP',
+      startMs: found.startMs,
+      endMs: found.endMs,
+      expected: rounded(found.expected, 1),
+      observed: found.observed,
+      severity: severityOf(share),
+      evidence: { ratio: rounded(share, 2), ...found.evidence },
+    };
+  });
   return unlessFoundBefore(silent, drops);
 }
 

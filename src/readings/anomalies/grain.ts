@@ -1,8 +1,11 @@
 /**
  * A series at several resolutions: an anomaly of one hour is invisible in its day, and one of a day too weak in each of
  * its hours.
+ *
+ * Quarters of a day and days are those of UTC, so that an episode begins at the same moment whenever it is read.
  */
-import type { Episode, UsageBucket } from './episode.ts';
+import { DAY_MS } from '../../platform/time.ts';
+import { ANOMALY_DAYS_MIN, dayOf, type Episode, NO_USAGE, type UsageBucket } from './episode.ts';
 
 /**
  * The probability that a detector raises a false alarm on a series without anomalies, over all its buckets, at each
@@ -18,30 +21,45 @@ export interface Grain {
   perDay: number;
 }
 
+/** The resolutions at which a series has enough whole days, the finest first. */
 export function grainsOf(buckets: readonly UsageBucket[], perDay: number): Grain[] {
-  return (GRAINS[perDay] ?? [1]).map((size) => ({ buckets: joined(buckets, size), perDay: perDay / size }));
+  const sizes = GRAINS[perDay] ?? [1];
+  return sizes
+    .map((size) => ({ buckets: size === 1 ? [...buckets] : joined(buckets, perDay, size), perDay: perDay / size }))
+    .filter((grain) => grain.buckets.length >= ANOMALY_DAYS_MIN * grain.perDay);
 }
 
-function joined(buckets: readonly UsageBucket[], size: number): UsageBucket[] {
+/** The series by the day. Empty where it has too few whole days. */
+export function daysOf(buckets: readonly UsageBucket[], perDay: number): UsageBucket[] {
+  return grainsOf(buckets, perDay).find((grain) => grain.perDay === 1)?.buckets ?? [];
+}
+
+function joined(buckets: readonly UsageBucket[], perDay: number, size: number): UsageBucket[] {
   const result: UsageBucket[] = [];
-  for (let at = 0; at + size <= buckets.length; at += size) {
-    const first = buckets[at] as UsageBucket;
-    const total = { startMs: first.startMs, endMs: first.endMs, spend: 0, calls: 0, failedCalls: 0, models: {} };
-    for (const bucket of buckets.slice(at, at + size)) {
+  const midnight = buckets.findIndex(({ startMs }) => startMs % DAY_MS === 0);
+  const end = buckets.length - ((buckets.length - midnight) % perDay);
+  for (let at = midnight; at >= 0 && at < end; at += size) {
+    const total = { ...NO_USAGE, ...(buckets[at] as UsageBucket) };
+    for (let next = at + 1; next < at + size; next += 1) {
+      const bucket = buckets[next] as UsageBucket;
       total.endMs = bucket.endMs;
       total.spend += bucket.spend;
       total.calls += bucket.calls;
       total.failedCalls += bucket.failedCalls;
+      total.deniedCalls += bucket.deniedCalls;
+      total.inputTokens += bucket.inputTokens;
+      total.cachedInputTokens += bucket.cachedInputTokens;
     }
-    result.push(total);
+    // Models and features are read from the finest buckets alone.
+    result.push({ ...total, models: {}, features: {} });
   }
   return result;
 }
 
 /** The runs of consecutive marked places, `[start, end)`; a single unmarked place does not end a run. */
-export function runs(marked: readonly boolean[], start = 0, end = marked.length): [number, number][] {
+export function runs(marked: readonly boolean[]): [number, number][] {
   const result: [number, number][] = [];
-  for (let at = start; at < end; at += 1) {
+  for (let at = 0; at < marked.length; at += 1) {
     if (!marked[at]) continue;
     const last = result[result.length - 1];
     if (last && at - last[1] <= 1) last[1] = at + 1;
@@ -50,9 +68,29 @@ export function runs(marked: readonly boolean[], start = 0, end = marked.length)
   return result;
 }
 
-/** The episodes of a coarser resolution that do not overlap with one already found. */
+/** The same runs, of which those that begin on one UTC day are one. */
+export function oneADay(
+  found: readonly [number, number][],
+  buckets: readonly { startMs: number }[],
+): [number, number][] {
+  const result: [number, number][] = [];
+  const dayAt = (at: number) => dayOf(buckets[at]?.startMs ?? 0);
+  for (const [start, end] of found) {
+    const last = result[result.length - 1];
+    if (last && dayAt(last[0]) === dayAt(start)) last[1] = end;
+    else result.push([start, end]);
+  }
+  return result;
+}
+
+/** The episodes of a coarser resolution that neither overlap with one already found nor begin on the same day. */
 export function unlessFoundBefore(found: readonly Episode[], coarser: readonly Episode[]): Episode[] {
   return coarser.filter(
-    (episode) => !found.some((finer) => finer.startMs < episode.endMs && episode.startMs < finer.endMs),
+    (episode) =>
+      !found.some(
+        (finer) =>
+          (finer.startMs < episode.endMs && episode.startMs < finer.endMs) ||
+          dayOf(finer.startMs) === dayOf(episode.startMs),
+      ),
   );
 }

@@ -4,7 +4,7 @@
  */
 import { rounded, sum } from '../statistics.ts';
 import { deviations } from './deviations.ts';
-import { type Episode, idleDays, type Severity, type UsageBucket } from './episode.ts';
+import type { Episode, Severity, UsageBucket } from './episode.ts';
 import { type Grain, grainsOf, unlessFoundBefore } from './grain.ts';
 
 const RATIO_MIN = 1.75;
@@ -15,16 +15,15 @@ export function spendSpikes(buckets: readonly UsageBucket[], perDay: number, sil
   const calls = sum(buckets.map((bucket) => bucket.calls));
   const spend = sum(buckets.map((bucket) => bucket.spend));
   if (calls === 0 || spend <= 0) return [];
-  const skipped = idleDays(buckets, perDay, silent);
   const found: Episode[] = [];
   for (const grain of grainsOf(buckets, perDay))
-    found.push(...unlessFoundBefore(found, spikesAt(grain, spend / calls, skipped)));
+    found.push(...unlessFoundBefore(found, spikesAt(grain, spend / calls, silent)));
   return found;
 }
 
-function spikesAt(grain: Grain, unit: number, skipped: readonly boolean[]): Episode[] {
+function spikesAt(grain: Grain, unit: number, silent: readonly Episode[]): Episode[] {
   const observed = grain.buckets.map((bucket) => bucket.spend);
-  return deviations(grain, { observed, unit, skipped, direction: 'more', ratioMin: RATIO_MIN }).map((found) => {
+  return deviations(grain, { observed, unit, silent, direction: 'more', ratioMin: RATIO_MIN }).map((found) => {
     const ratio = found.observed / Math.max(found.expected, unit);
     return {
       kind: 'SPEND_SPIKE',
