@@ -262,6 +262,7 @@ export const AnomaliesData = z.object({
               key: z.string().describe('The model, feature or customer'),
               change: z.number().describe('What it added, or took, in the unit of the episode'),
               share: z.number().describe('Its share of the whole change; above 1 where others changed the other way'),
+              among: z.number().int().describe('How many models, features or customers were compared'),
             }),
           )
           .describe(

@@ -69,7 +69,7 @@ function weekdayFactors(days: readonly (number | null)[], levels: readonly numbe
     const own = ratios.filter((ratio, at) => ratio !== null && at % DAYS_PER_WEEK === weekday) as number[];
     return { count: own.length, usual: median(own) };
   });
-  const typical = ratios.map((ratio, at) => usualOfOthers(ratios, at, DAYS_PER_WEEK) ?? ratio ?? 1);
+  const typical = usualOfOthers(ratios, DAYS_PER_WEEK).map((ratio) => ratio ?? 1);
   const strays = ratios.flatMap((ratio, at) => (ratio === null ? [] : [Math.abs(ratio - (typical[at] ?? 1))]));
   const within = (SD_PER_MAD * median(strays)) ** 2;
   return typical.map((factor, at) => {
@@ -89,20 +89,38 @@ function weekdayFactors(days: readonly (number | null)[], levels: readonly numbe
 }
 
 /**
- * What values at the same place of other periods say of `values[at]`; `null` where nothing is known. Of two others the
- * nearer one counts, and a single other one only if it is earlier: which of two values is unusual, only a third can tell.
+ * What the values at the same place of other periods say of each value; `null` where nothing is known. It is their mean
+ * without the largest and the smallest. Of two others the nearer one counts, and a single other one only if it is
+ * earlier: which of two values is unusual, only a third can tell.
  */
-function usualOfOthers(values: readonly (number | null)[], at: number, period: number): number | null {
-  const others: number[] = [];
-  for (let other = at % period; other < values.length; other += period) {
-    const value = values[other];
-    if (other !== at && value !== null && value !== undefined) others.push(value);
+function usualOfOthers(values: readonly (number | null)[], period: number): (number | null)[] {
+  const usual: (number | null)[] = [...values];
+  for (let place = 0; place < period; place += 1) {
+    const known: number[] = [];
+    for (let at = place; at < values.length; at += period) {
+      const value = values[at];
+      if (value !== null && value !== undefined) known.push(value);
+    }
+    const sorted = [...known].sort((a, b) => a - b);
+    const total = sum(known);
+    for (let at = place; at < values.length; at += period) {
+      const own = values[at] ?? null;
+      if (own === null) usual[at] = known.length === 0 ? null : trimmedMean(known);
+      else if (known.length > 1) usual[at] = withoutOwn(own, values[at - period] ?? null, sorted, total);
+    }
   }
-  const own = values[at] ?? null;
-  if (others.length === 0) return own;
-  if (own === null || others.length > 2) return trimmedMean(others);
-  if (others.length === 1) return (values[at - period] ?? null) === null ? own : (others[0] as number);
-  return clamp(own, Math.min(...others), Math.max(...others));
+  return usual;
+}
+
+/** `sorted` has the value itself too, and at least one other; `previous` is the value of the period before. */
+function withoutOwn(own: number, previous: number | null, sorted: readonly number[], total: number): number {
+  const [first = own, second = own] = sorted;
+  const [beforeLast = own, last = own] = sorted.slice(-2);
+  const low = own === first ? second : first;
+  const high = own === last ? beforeLast : last;
+  if (sorted.length === 2) return previous === null ? own : previous;
+  if (sorted.length === 3) return clamp(own, low, high);
+  return Math.max(0, (total - own - low - high) / (sorted.length - 3));
 }
 
 function runningMedian(values: readonly (number | null)[]): number[] {
@@ -146,27 +164,33 @@ function expectedParts(
     const expected = daily[day] ?? 0;
     return expected > 0 && !skipped[day] ? value / expected : null;
   });
-  const common = Array.from({ length: perDay }, (_, hour) =>
-    trimmedMean(shares.filter((share, at) => share !== null && at % perDay === hour) as number[]),
-  );
-  const perWeek = perDay * DAYS_PER_WEEK;
-  const profile = values.map((_, at) => {
-    const usual = common[at % perDay] ?? 0;
-    const own = usualOfOthers(shares, at, perWeek) ?? usual;
-    const weeks = Math.floor((values.length - 1 - (at % perWeek)) / perWeek);
-    return (own * weeks + PROFILE_PRIOR_WEEKS * usual) / (weeks + PROFILE_PRIOR_WEEKS);
+  const byHour: number[][] = Array.from({ length: perDay }, () => []);
+  shares.forEach((share, at) => {
+    if (share !== null) byHour[at % perDay]?.push(share);
   });
+  const common = byHour.map(trimmedMean);
+  const perWeek = perDay * DAYS_PER_WEEK;
+  const profile = usualOfOthers(shares, perWeek).map((own, at) => {
+    const usual = common[at % perDay] ?? 0;
+    const weeks = Math.floor((values.length - 1 - (at % perWeek)) / perWeek);
+    return ((own ?? usual) * weeks + PROFILE_PRIOR_WEEKS * usual) / (weeks + PROFILE_PRIOR_WEEKS);
+  });
+  const totals = daily.map((_, day) => sum(profile.slice(day * perDay, (day + 1) * perDay)));
   return profile.map((share, at) => {
-    const start = at - (at % perDay);
-    const day = sum(profile.slice(start, start + perDay));
-    return (daily[start / perDay] ?? 0) * (day > 0 ? share / day : 1 / perDay);
+    const day = Math.floor(at / perDay);
+    const total = totals[day] ?? 0;
+    return (daily[day] ?? 0) * (total > 0 ? share / total : 1 / perDay);
   });
 }
 
 function trimmedMean(values: readonly number[]): number {
   if (values.length < TRIM_FROM) return mean(values);
   const cut = Math.max(1, Math.floor(values.length / 20));
-  return mean([...values].sort((a, b) => a - b).slice(cut, -cut));
+  // A typed array sorts numerically without a comparison function.
+  const sorted = new Float64Array(values).sort();
+  let total = 0;
+  for (let at = cut; at < sorted.length - cut; at += 1) total += sorted[at] ?? 0;
+  return total / (sorted.length - 2 * cut);
 }
 
 function variance(values: readonly number[]): number {

@@ -8,6 +8,7 @@ import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { usageDrops } from './drops.ts';
 import { ANOMALY_DAYS_MIN, BUCKETS_MAX, type Episode, NO_USAGE, type UsageBucket } from './episode.ts';
 import { denialBursts, errorBursts } from './error-bursts.ts';
+import { daysOf, grainsOf } from './grain.ts';
 import { newcomers } from './newcomers.ts';
 import { cacheRateDrops, costPerCallShifts } from './shifts.ts';
 import { silences } from './silence.ts';
@@ -20,15 +21,17 @@ export function detectAnomalies(buckets: readonly UsageBucket[], resolution: 'ho
   // Whole days, aligned to the end of the series.
   const whole = buckets.slice(buckets.length % perDay);
   if (whole.length < ANOMALY_DAYS_MIN * perDay) return [];
-  const silent = silences(whole, perDay);
+  const grains = grainsOf(whole, perDay);
+  const days = daysOf(grains);
+  const silent = silences(days);
   const episodes = [
-    ...spendSpikes(whole, perDay, silent),
-    ...usageDrops(whole, perDay, silent),
+    ...spendSpikes(grains, silent),
+    ...usageDrops(days, silent),
     ...silent,
-    ...errorBursts(whole, perDay),
-    ...denialBursts(whole, perDay),
-    ...costPerCallShifts(whole, perDay),
-    ...cacheRateDrops(whole, perDay),
+    ...errorBursts(grains),
+    ...denialBursts(grains),
+    ...costPerCallShifts(days),
+    ...cacheRateDrops(days),
     ...newcomers(whole),
   ];
   return episodes.sort((a, b) => a.startMs - b.startMs || (a.kind < b.kind ? -1 : a.kind > b.kind ? 1 : 0));

@@ -6,15 +6,14 @@
 import { rounded, sum } from '../statistics.ts';
 import { deviations } from './deviations.ts';
 import type { Episode, Severity, UsageBucket } from './episode.ts';
-import { daysOf, unlessFoundBefore } from './grain.ts';
+import { unlessFoundBefore } from './grain.ts';
 
 /** Half of the usual calls. */
 const RATIO_MIN = 2;
 const SEVERE_SHARES = { MEDIUM: 0.35, HIGH: 0.15 } as const;
 
-export function usageDrops(buckets: readonly UsageBucket[], perDay: number, silent: readonly Episode[]): Episode[] {
-  // Of parts of a day, falls are too common: a quiet night, a holiday's morning.
-  const days = daysOf(buckets, perDay);
+/** Only of whole days: parts of one fall too often, on a quiet night or on a holiday's morning. */
+export function usageDrops(days: readonly UsageBucket[], silent: readonly Episode[]): Episode[] {
   const observed = days.map((bucket) => bucket.calls);
   if (sum(observed) === 0) return [];
   const asked = { observed, unit: 1, silent, direction: 'less', ratioMin: RATIO_MIN } as const;

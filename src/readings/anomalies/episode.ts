@@ -49,7 +49,7 @@ export const NO_USAGE = {
   cachedInputTokens: 0,
   models: {},
   features: {},
-} as const satisfies Omit<UsageBucket, 'startMs' | 'endMs'>;
+} satisfies Omit<UsageBucket, 'startMs' | 'endMs'>;
 
 export interface Episode {
   kind: AnomalyKind;

@@ -8,7 +8,7 @@
 
 import { median, rounded, SD_PER_MAD, sum } from '../statistics.ts';
 import type { Episode, Severity, UsageBucket } from './episode.ts';
-import { FALSE_ALARM_CHANCE, grainsOf, oneADay, runs, unlessFoundBefore } from './grain.ts';
+import { FALSE_ALARM_CHANCE, type Grain, oneADay, runs, unlessFoundBefore } from './grain.ts';
 
 const FAILURES_MIN = 3;
 /** A burst at least triples the odds of a failure, and adds five percentage points to the failed share. */
@@ -18,12 +18,12 @@ const SHARE_ADDED_MIN = 0.05;
 const ROUNDS = 2;
 const SEVERE_SHARES = { MEDIUM: 0.2, HIGH: 0.5 } as const;
 
-export function errorBursts(buckets: readonly UsageBucket[], perDay: number): Episode[] {
-  return bursts(buckets, perDay, 'ERROR_BURST', (bucket) => bucket);
+export function errorBursts(grains: readonly Grain[]): Episode[] {
+  return bursts(grains, 'ERROR_BURST', (bucket) => bucket);
 }
 
-export function denialBursts(buckets: readonly UsageBucket[], perDay: number): Episode[] {
-  return bursts(buckets, perDay, 'DENIAL_BURST', ({ startMs, endMs, calls, deniedCalls }) => ({
+export function denialBursts(grains: readonly Grain[]): Episode[] {
+  return bursts(grains, 'DENIAL_BURST', ({ startMs, endMs, calls, deniedCalls }) => ({
     startMs,
     endMs,
     calls: calls + deniedCalls,
@@ -35,16 +35,16 @@ export function denialBursts(buckets: readonly UsageBucket[], perDay: number): E
 type Attempts = Pick<UsageBucket, 'startMs' | 'endMs' | 'calls' | 'failedCalls'>;
 
 function bursts(
-  buckets: readonly UsageBucket[],
-  perDay: number,
+  grains: readonly Grain[],
   kind: 'ERROR_BURST' | 'DENIAL_BURST',
   attempts: (bucket: UsageBucket) => Attempts,
 ): Episode[] {
-  const grains = grainsOf(buckets, perDay).map((grain) => grain.buckets.map(attempts));
-  const days = grains.at(-1) ?? [];
+  const series = grains.map((grain) => grain.buckets.map(attempts));
+  const days = series.at(-1) ?? [];
   const found: Episode[] = [];
-  if (days.every(({ failedCalls }) => failedCalls === 0)) return found;
-  for (const grain of grains) found.push(...unlessFoundBefore(found, burstsAt(grain, days, kind)));
+  // A day that is not over is only among the finest buckets.
+  if (series[0]?.every(({ failedCalls }) => failedCalls === 0)) return found;
+  for (const buckets of series) found.push(...unlessFoundBefore(found, burstsAt(buckets, days, kind)));
   return found;
 }
 

@@ -24,6 +24,8 @@ export interface Contribution {
   change: number;
   /** Its share of the whole change; above 1 where others changed the other way. */
   share: number;
+  /** How many there are of its dimension: the only model explains nothing. */
+  among: number;
 }
 
 /** Usage of a model, feature or customer in an episode, or before it. */
@@ -71,6 +73,7 @@ export function contributions(kind: AnomalyKind, all: Compared, customers: Compa
         key,
         change: rounded(change, DECIMALS[UNITS[kind]]),
         share: rounded(change / total, 4),
+        among: changes.size,
       }))
       .filter(({ share }) => share >= SHARE_MIN)
       .sort((a, b) => b.share - a.share || (a.key < b.key ? -1 : 1))

@@ -17,7 +17,7 @@ export const FALSE_ALARM_CHANCE = 0.02;
 const GRAINS: Record<number, readonly number[]> = { 24: [1, 6, 24], 1: [1] };
 
 export interface Grain {
-  buckets: UsageBucket[];
+  buckets: readonly UsageBucket[];
   perDay: number;
 }
 
@@ -30,18 +30,20 @@ export function grainsOf(buckets: readonly UsageBucket[], perDay: number): Grain
 }
 
 /** The series by the day. Empty where it has too few whole days. */
-export function daysOf(buckets: readonly UsageBucket[], perDay: number): UsageBucket[] {
-  return grainsOf(buckets, perDay).find((grain) => grain.perDay === 1)?.buckets ?? [];
+export function daysOf(grains: readonly Grain[]): readonly UsageBucket[] {
+  return grains.find((grain) => grain.perDay === 1)?.buckets ?? [];
 }
 
 function joined(buckets: readonly UsageBucket[], perDay: number, size: number): UsageBucket[] {
   const result: UsageBucket[] = [];
   const midnight = buckets.findIndex(({ startMs }) => startMs % DAY_MS === 0);
   const end = buckets.length - ((buckets.length - midnight) % perDay);
-  for (let at = midnight; at >= 0 && at < end; at += size) {
-    const total = { ...NO_USAGE, ...(buckets[at] as UsageBucket) };
-    for (let next = at + 1; next < at + size; next += 1) {
-      const bucket = buckets[next] as UsageBucket;
+  for (let first = midnight; first >= 0 && first < end; first += size) {
+    const { startMs } = buckets[first] as UsageBucket;
+    // Models and features are read from the finest buckets alone.
+    const total = { ...NO_USAGE, startMs, endMs: startMs };
+    for (let at = first; at < first + size; at += 1) {
+      const bucket = buckets[at] as UsageBucket;
       total.endMs = bucket.endMs;
       total.spend += bucket.spend;
       total.calls += bucket.calls;
@@ -50,8 +52,7 @@ function joined(buckets: readonly UsageBucket[], perDay: number, size: number): 
       total.inputTokens += bucket.inputTokens;
       total.cachedInputTokens += bucket.cachedInputTokens;
     }
-    // Models and features are read from the finest buckets alone.
-    result.push({ ...total, models: {}, features: {} });
+    result.push(total);
   }
   return result;
 }

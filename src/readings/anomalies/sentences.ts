@@ -17,8 +17,9 @@ const dates = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short',
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', timeZone: 'UTC' });
 
 const usd = (amount: number) => `$${amount === 0 || amount >= 1 ? cents.format(amount) : small.format(amount)}`;
+const whole = (count: number) => numbers.format(count < 10 ? count : Math.round(count));
 const percent = (share: number) => `${numbers.format(100 * share)} %`;
-const calls = (count: number) => (count === 0 ? 'No calls' : count === 1 ? '1 call' : `${numbers.format(count)} calls`);
+const calls = (count: number) => (count === 0 ? 'No calls' : count === 1 ? '1 call' : `${whole(count)} calls`);
 const times = (ratio: number) => `${numbers.format(ratio)} times`;
 const figure = (value: unknown) => Number(value ?? 0);
 
@@ -33,13 +34,13 @@ function whatHappened({ kind, startMs, endMs, expected, observed, evidence }: Ep
     case 'SPEND_SPIKE':
       return `Spent ${usd(observed)} ${when}; usual is ${usd(expected)} (${times(figure(evidence.ratio))}).`;
     case 'USAGE_DROP':
-      return `${calls(observed)} ${when}; usual is ${numbers.format(expected)} (${percent(figure(evidence.ratio))} of it).`;
+      return `${calls(observed)} ${when}; usual is ${whole(expected)} (${percent(figure(evidence.ratio))} of it).`;
     case 'SILENCE':
-      return `${calls(observed)} ${when}; usual is ${numbers.format(expected)}.`;
+      return `${calls(observed)} ${when}; usual is ${whole(expected)}.`;
     case 'ERROR_BURST':
-      return `${numbers.format(observed)} of ${calls(figure(evidence.calls))} failed ${when} (${percent(figure(evidence.failedShare))}); usual is ${percent(figure(evidence.usualFailedShare))}.`;
+      return `${whole(observed)} of ${calls(figure(evidence.calls))} failed ${when} (${percent(figure(evidence.failedShare))}); usual is ${percent(figure(evidence.usualFailedShare))}.`;
     case 'DENIAL_BURST':
-      return `${numbers.format(observed)} of ${numbers.format(figure(evidence.calls))} requests were denied ${when} (${percent(figure(evidence.failedShare))}); usual is ${percent(figure(evidence.usualFailedShare))}.`;
+      return `${whole(observed)} of ${whole(figure(evidence.calls))} requests were denied ${when} (${percent(figure(evidence.failedShare))}); usual is ${percent(figure(evidence.usualFailedShare))}.`;
     case 'NEW_EXPENSIVE_MODEL':
       return `${subject}, a new model, cost ${usd(observed)} ${when}: ${percent(figure(evidence.shareOfSpend))} of the spend.`;
     case 'NEW_EXPENSIVE_FEATURE':
@@ -58,8 +59,8 @@ function mostly({ kind, evidence }: Episode, explainedBy: readonly Contribution[
   // All of a silence is silent.
   if (kind === 'SILENCE') return [];
   const named = new Map<string, string>();
-  for (const { dimension, key, share } of explainedBy)
-    if (share >= MOSTLY && !named.has(dimension) && key !== subjectOf(evidence)) named.set(dimension, key);
+  for (const { dimension, key, share, among } of explainedBy)
+    if (share >= MOSTLY && among > 1 && !named.has(dimension) && key !== subjectOf(evidence)) named.set(dimension, key);
   const parts = [...named].map(([dimension, key]) => `${dimension} ${key}`);
   return parts.length === 0 ? [] : [`Mostly ${parts.join(', ')}.`];
 }

@@ -7,7 +7,6 @@
  */
 import { mean, median, rounded, SD_PER_MAD } from '../statistics.ts';
 import type { Episode, Severity, UsageBucket } from './episode.ts';
-import { daysOf } from './grain.ts';
 
 const BEFORE_DAYS_MAX = 28;
 const BEFORE_DAYS_MIN = 10;
@@ -54,8 +53,7 @@ interface Shift {
 }
 
 /** A call became dearer or cheaper: another model, a longer prompt, a new price. */
-export function costPerCallShifts(buckets: readonly UsageBucket[], perDay: number): Episode[] {
-  const days = daysOf(buckets, perDay);
+export function costPerCallShifts(days: readonly UsageBucket[]): Episode[] {
   const failed = days.map(({ calls, failedCalls }) => (calls > 0 ? failedCalls / calls : 0));
   const usuallyFailed = median(failed);
   const parts = days.map(({ spend, calls }, at) => {
@@ -77,8 +75,7 @@ export function costPerCallShifts(buckets: readonly UsageBucket[], perDay: numbe
 }
 
 /** Less of the input came from the cache: the beginning of a prompt changed, or its lifetime did. */
-export function cacheRateDrops(buckets: readonly UsageBucket[], perDay: number): Episode[] {
-  const days = daysOf(buckets, perDay);
+export function cacheRateDrops(days: readonly UsageBucket[]): Episode[] {
   if (days.every(({ cachedInputTokens }) => cachedInputTokens === 0)) return [];
   const parts = days.map(({ inputTokens, cachedInputTokens }) =>
     inputTokens >= INPUT_TOKENS_MIN ? { part: cachedInputTokens, whole: inputTokens } : null,

@@ -9,7 +9,7 @@
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { mean, median, rounded, sum } from '../statistics.ts';
 import type { Episode, Severity, UsageBucket } from './episode.ts';
-import { daysOf, FALSE_ALARM_CHANCE } from './grain.ts';
+import { FALSE_ALARM_CHANCE } from './grain.ts';
 
 const BEFORE_DAYS_MAX = 28;
 const BEFORE_DAYS_MIN = 7;
@@ -23,8 +23,7 @@ const SEVERE_DAYS = { MEDIUM: 3, HIGH: 7 } as const;
 /** A day with fewer calls than this may be idle by chance; above it, silence is unlikely. */
 const BUSY_CALLS = 10;
 
-export function silences(buckets: readonly UsageBucket[], perDay: number): Episode[] {
-  const daily = daysOf(buckets, perDay);
+export function silences(daily: readonly UsageBucket[]): Episode[] {
   const calls = daily.map((bucket) => bucket.calls);
   const limit = Math.log(FALSE_ALARM_CHANCE / calls.length);
   const episodes: Episode[] = [];

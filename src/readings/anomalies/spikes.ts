@@ -4,20 +4,20 @@
  */
 import { rounded, sum } from '../statistics.ts';
 import { deviations } from './deviations.ts';
-import type { Episode, Severity, UsageBucket } from './episode.ts';
-import { type Grain, grainsOf, unlessFoundBefore } from './grain.ts';
+import type { Episode, Severity } from './episode.ts';
+import { type Grain, unlessFoundBefore } from './grain.ts';
 
 const RATIO_MIN = 1.75;
 const SEVERE_RATIOS = { MEDIUM: 2.5, HIGH: 5 } as const;
 
 /** Finds spend spikes. Days inside the episodes in `silent` do not count as usual. */
-export function spendSpikes(buckets: readonly UsageBucket[], perDay: number, silent: readonly Episode[]): Episode[] {
+export function spendSpikes(grains: readonly Grain[], silent: readonly Episode[]): Episode[] {
+  const buckets = grains[0]?.buckets ?? [];
   const calls = sum(buckets.map((bucket) => bucket.calls));
   const spend = sum(buckets.map((bucket) => bucket.spend));
   if (calls === 0 || spend <= 0) return [];
   const found: Episode[] = [];
-  for (const grain of grainsOf(buckets, perDay))
-    found.push(...unlessFoundBefore(found, spikesAt(grain, spend / calls, silent)));
+  for (const grain of grains) found.push(...unlessFoundBefore(found, spikesAt(grain, spend / calls, silent)));
   return found;
 }
 
