@@ -9,7 +9,7 @@ import { rounded, sum } from '../statistics.ts';
 import { seasonalExpectation } from './baseline.ts';
 import { believedNoise, limitForFew, relativeNoise, scoreFor, scoreLimit } from './dispersion.ts';
 import { type Episode, idleDays, type UsageBucket } from './episode.ts';
-import { type Grain, oneADay, runs } from './grain.ts';
+import { type Grain, isTaken, oneADay, runs } from './grain.ts';
 
 /** A neighbour belongs to the run from this share of the limit on. */
 const NEIGHBOUR_SHARE = 0.5;
@@ -38,13 +38,15 @@ export interface Question {
   unit: number;
   /** Episodes whose days do not count as usual. */
   silent: readonly Episode[];
+  /** Episodes of a finer resolution, whose time is not looked at again. */
+  found: readonly Episode[];
   direction: 'more' | 'less';
   /** How many times more, or less, is the least that matters. */
   ratioMin: number;
 }
 
 export function deviations({ buckets, perDay }: Grain, asked: Question): Deviation[] {
-  const { observed, unit, silent, direction, ratioMin } = asked;
+  const { observed, unit, silent, found, direction, ratioMin } = asked;
   const expected = seasonalExpectation(observed, perDay, idleDays(buckets, perDay, silent));
   // The first week has nothing before it: what was expected of it was often learned from itself.
   const first = DAYS_PER_WEEK * perDay;
@@ -64,13 +66,14 @@ export function deviations({ buckets, perDay }: Grain, asked: Question): Deviati
     return sign > 0 ? value / usual : usual / value;
   });
   const limits = ratios.map((ratio) => (ratio >= large.ratio ? largeLimit : limit));
-  const isBeyond = (at: number, least: number) => (ratios[at] ?? 0) >= ratioMin && (scores[at] ?? 0) > least;
+  const isBeyond = (at: number, least: number) =>
+    (ratios[at] ?? 0) >= ratioMin && (scores[at] ?? 0) > least && !isTaken(found, buckets[at] as UsageBucket);
   const neighbour = Math.min(largeLimit, NEIGHBOUR_SHARE * limit);
   const standing = scores.map((_, at) => isBeyond(at, limits[at] ?? limit));
-  const found = runs(scores.map((_, at) => isBeyond(at, neighbour))).filter(([start, end]) =>
+  const standingRuns = runs(scores.map((_, at) => isBeyond(at, neighbour))).filter(([start, end]) =>
     standing.slice(start, end).includes(true),
   );
-  return oneADay(found, buckets).map(([start, end]) => {
+  return oneADay(standingRuns, buckets).map(([start, end]) => {
     let largest = start;
     for (let at = start; at < end; at += 1)
       if (standing[at] && (!standing[largest] || (scores[at] ?? 0) > (scores[largest] ?? 0))) largest = at;

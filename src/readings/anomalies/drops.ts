@@ -16,7 +16,7 @@ const SEVERE_SHARES = { MEDIUM: 0.35, HIGH: 0.15 } as const;
 export function usageDrops(days: readonly UsageBucket[], silent: readonly Episode[]): Episode[] {
   const observed = days.map((bucket) => bucket.calls);
   if (sum(observed) === 0) return [];
-  const asked = { observed, unit: 1, silent, direction: 'less', ratioMin: RATIO_MIN } as const;
+  const asked = { observed, unit: 1, silent, found: silent, direction: 'less', ratioMin: RATIO_MIN } as const;
   const drops = deviations({ buckets: days, perDay: 1 }, asked).map((found): Episode => {
     const share = found.observed / found.expected;
     return {

@@ -2,7 +2,8 @@
  * A series at several resolutions: an anomaly of one hour is invisible in its day, and one of a day too weak in each of
  * its hours.
  *
- * Quarters of a day and days are those of UTC, so that an episode begins at the same moment whenever it is read.
+ * Quarters of a day and days are those of UTC, so that an episode begins at the same moment whenever it is read; only
+ * where there are not yet two weeks of these, days end with the series.
  */
 import { DAY_MS } from '../../platform/time.ts';
 import { ANOMALY_DAYS_MIN, dayOf, type Episode, NO_USAGE, type UsageBucket } from './episode.ts';
@@ -36,9 +37,14 @@ export function daysOf(grains: readonly Grain[]): readonly UsageBucket[] {
 
 function joined(buckets: readonly UsageBucket[], perDay: number, size: number): UsageBucket[] {
   const result: UsageBucket[] = [];
-  const midnight = buckets.findIndex(({ startMs }) => startMs % DAY_MS === 0);
-  const end = buckets.length - ((buckets.length - midnight) % perDay);
-  for (let first = midnight; first >= 0 && first < end; first += size) {
+  const midnight = Math.max(
+    0,
+    buckets.findIndex(({ startMs }) => startMs % DAY_MS === 0),
+  );
+  const isEnough = buckets.length - midnight >= ANOMALY_DAYS_MIN * perDay;
+  const start = isEnough ? midnight : buckets.length % perDay;
+  const end = buckets.length - ((buckets.length - start) % perDay);
+  for (let first = start; first < end; first += size) {
     const { startMs } = buckets[first] as UsageBucket;
     // Models and features are read from the finest buckets alone.
     const total = { ...NO_USAGE, startMs, endMs: startMs };
@@ -86,12 +92,12 @@ export function oneADay(
 
 /** The episodes of a coarser resolution that neither overlap with one already found nor begin on the same day. */
 export function unlessFoundBefore(found: readonly Episode[], coarser: readonly Episode[]): Episode[] {
-  return coarser.filter(
-    (episode) =>
-      !found.some(
-        (finer) =>
-          (finer.startMs < episode.endMs && episode.startMs < finer.endMs) ||
-          dayOf(finer.startMs) === dayOf(episode.startMs),
-      ),
+  return coarser.filter((episode) => !isTaken(found, episode));
+}
+
+/** Whether a period overlaps with an episode that was found, or begins on the same UTC day. */
+export function isTaken(found: readonly Episode[], { startMs, endMs }: { startMs: number; endMs: number }): boolean {
+  return found.some(
+    (finer) => (finer.startMs < endMs && startMs < finer.endMs) || dayOf(finer.startMs) === dayOf(startMs),
   );
 }

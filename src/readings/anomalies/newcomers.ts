@@ -65,7 +65,7 @@ function firstWeek(buckets: readonly UsageBucket[], first: number, key: string, 
     startMs,
     endMs,
     expected: 0,
-    observed: rounded(observed, 3),
+    observed: rounded(observed, 6),
     severity: severityOf(share),
     evidence,
   };

@@ -8,6 +8,8 @@ import type { Episode, Severity } from './episode.ts';
 import { type Grain, unlessFoundBefore } from './grain.ts';
 
 const RATIO_MIN = 1.75;
+/** Of an amount: a call may cost less than a thousandth of a cent. */
+const USD_DECIMALS = 6;
 const SEVERE_RATIOS = { MEDIUM: 2.5, HIGH: 5 } as const;
 
 /** Finds spend spikes. Days inside the episodes in `silent` do not count as usual. */
@@ -17,24 +19,26 @@ export function spendSpikes(grains: readonly Grain[], silent: readonly Episode[]
   const spend = sum(buckets.map((bucket) => bucket.spend));
   if (calls === 0 || spend <= 0) return [];
   const found: Episode[] = [];
-  for (const grain of grains) found.push(...unlessFoundBefore(found, spikesAt(grain, spend / calls, silent)));
+  for (const grain of grains) found.push(...unlessFoundBefore(found, spikesAt(grain, spend / calls, silent, found)));
   return found;
 }
 
-function spikesAt(grain: Grain, unit: number, silent: readonly Episode[]): Episode[] {
+function spikesAt(grain: Grain, unit: number, silent: readonly Episode[], before: readonly Episode[]): Episode[] {
   const observed = grain.buckets.map((bucket) => bucket.spend);
-  return deviations(grain, { observed, unit, silent, direction: 'more', ratioMin: RATIO_MIN }).map((found) => {
-    const ratio = found.observed / Math.max(found.expected, unit);
-    return {
-      kind: 'SPEND_SPIKE',
-      startMs: found.startMs,
-      endMs: found.endMs,
-      expected: rounded(found.expected, 3),
-      observed: rounded(found.observed, 3),
-      severity: severityOf(ratio),
-      evidence: { ratio: rounded(ratio, 2), ...found.evidence },
-    };
-  });
+  return deviations(grain, { observed, unit, silent, found: before, direction: 'more', ratioMin: RATIO_MIN }).map(
+    (spike) => {
+      const ratio = spike.observed / Math.max(spike.expected, unit);
+      return {
+        kind: 'SPEND_SPIKE',
+        startMs: spike.startMs,
+        endMs: spike.endMs,
+        expected: rounded(spike.expected, USD_DECIMALS),
+        observed: rounded(spike.observed, USD_DECIMALS),
+        severity: severityOf(ratio),
+        evidence: { ratio: rounded(ratio, 2), ...spike.evidence },
+      };
+    },
+  );
 }
 
 function severityOf(ratio: number): Severity {
