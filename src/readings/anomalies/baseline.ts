@@ -139,9 +139,9 @@ function medianOfOthers(values: readonly (number | null)[]): number[] {
       const value = values[other];
       if (other !== at && value !== null && value !== undefined) others.push(value);
     }
-    others.sort((a, b) => a - b);
-    const low = others[Math.floor((others.length - 1) / 2)] ?? 0;
-    const high = others[Math.floor(others.length / 2)] ?? 0;
+    const sorted = new Float64Array(others).sort();
+    const low = sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;
+    const high = sorted[Math.floor(sorted.length / 2)] ?? 0;
     return own === null || own === undefined ? (low + high) / 2 : clamp(own, low, high);
   });
 }

@@ -5,7 +5,7 @@
  * mean^2: Poisson for small counts, proportional for large ones. The transform (2 / s) asinh(s sqrt(count)) makes that
  * variance 1 everywhere; s is chosen so that the usual deviation of the series is 1.
  */
-import { quantiles, SD_PER_MAD } from '../statistics.ts';
+import { SD_PER_MAD } from '../statistics.ts';
 
 /** The smallest relative noise: five percent. */
 const RELATIVE_NOISE_MIN = 0.05;
@@ -21,8 +21,10 @@ const EXPECTED_MIN = 0.5;
 
 export type Score = (observed: number, expected: number) => number;
 
-/** The standard deviation of a normal distribution in its 95th percentile of absolute deviations: 1 / 1.96. */
-const SD_PER_95TH = 0.5102;
+/** Half of the deviations of a normal distribution are larger than the one, and a share of them than the other. */
+const MEDIAN_DEVIATION = 1 / SD_PER_MAD;
+const TAIL_DEVIATION = 1.96;
+const TAIL_SHARE = 0.05;
 
 /**
  * The relative noise s of a series around its expectation; `unit` is the quantity of one count. It is that of the median
@@ -38,18 +40,22 @@ export function relativeNoise(observed: readonly number[], expected: readonly nu
     means.push(rootOf(mean));
   });
   if (counts.length === 0) return RELATIVE_NOISE_MAX;
-  const scores = new Float64Array(counts.length);
-  const spread = (noise: number) => {
-    for (let at = 0; at < scores.length; at += 1)
-      scores[at] = Math.abs(stable(counts[at] as number, noise) - stable(means[at] as number, noise));
-    const [half = 0, most = 0] = quantiles(scores, [0.5, counts.length >= TAIL_FROM ? 0.95 : 0.5]);
-    return Math.max(SD_PER_MAD * half, SD_PER_95TH * most);
+  // Whether deviations are larger than those of a normal distribution: counted, because that takes no sorting.
+  const isTooSmall = (noise: number) => {
+    let overHalf = 0;
+    let overTail = 0;
+    for (let at = 0; at < counts.length; at += 1) {
+      const score = Math.abs(stable(counts[at] as number, noise) - stable(means[at] as number, noise));
+      if (score > MEDIAN_DEVIATION) overHalf += 1;
+      if (score > TAIL_DEVIATION) overTail += 1;
+    }
+    return overHalf > counts.length / 2 || (counts.length >= TAIL_FROM && overTail > TAIL_SHARE * counts.length);
   };
   let low = Math.log(RELATIVE_NOISE_MIN);
   let high = Math.log(RELATIVE_NOISE_MAX);
   for (let step = 0; step < BISECTIONS; step += 1) {
     const middle = (low + high) / 2;
-    if (spread(Math.exp(middle)) > 1) low = middle;
+    if (isTooSmall(Math.exp(middle))) low = middle;
     else high = middle;
   }
   return Math.exp(high);

@@ -54,11 +54,16 @@ export async function readAnomalies(
     : Promise.all([readHourlySpend(env, organizationId, period, customerId), []]));
   const daily = largest.length === 0 ? [] : await readDailySpend(env, organizationId, period, largest);
   const all = series(hourBuckets, hourly, toMs);
+  const spend = spendByDay(all);
+  const firstMs = all[0]?.startMs ?? toMs;
   const found = [
     ...detectAnomalies(all, 'hour').map((episode) => ({ customerId: customerId ?? null, episode })),
     ...largest.flatMap((id) => {
       const own = daily.filter((row) => row.customerId === id);
-      const episodes = [...detectAnomalies(series(dayBuckets, own, toMs), 'day'), ...sharesOf(own, all)];
+      // A share is one of the organization's days, also of those before the customer's first.
+      const days = dayBuckets(bucketsOf(own), firstMs, toMs);
+      const shared = days.map(({ startMs }) => spend.get(dayOf(startMs)) ?? 0);
+      const episodes = [...detectAnomalies(series(dayBuckets, own, toMs), 'day'), ...shareRises(days, shared)];
       return episodes.map((episode) => ({ customerId: id, episode }));
     }),
   ].sort((a, b) => b.episode.startMs - a.episode.startMs);
@@ -83,15 +88,14 @@ function series(fill: typeof hourBuckets, rows: readonly SpendRow[], toMs: numbe
   return fill(buckets, firstMs, toMs);
 }
 
-/** Rises of a customer's share of the spend, over the whole days of the organization. */
-function sharesOf(own: readonly SpendRow[], all: readonly UsageBucket[]): Episode[] {
+/** The spend of each UTC day. */
+function spendByDay(buckets: readonly UsageBucket[]): ReadonlyMap<number, number> {
   const spend = new Map<number, number>();
-  for (const bucket of all) spend.set(dayOf(bucket.startMs), (spend.get(dayOf(bucket.startMs)) ?? 0) + bucket.spend);
-  const days = dayBuckets(bucketsOf(own), all[0]?.startMs ?? 0, all.at(-1)?.endMs ?? 0);
-  return shareRises(
-    days,
-    days.map(({ startMs }) => spend.get(dayOf(startMs)) ?? 0),
-  );
+  for (const bucket of buckets) {
+    const day = dayOf(bucket.startMs);
+    spend.set(day, (spend.get(day) ?? 0) + bucket.spend);
+  }
+  return spend;
 }
 
 /** The customers with the highest cost in the days of the period whose usage is kept, highest first. */

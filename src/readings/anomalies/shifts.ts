@@ -5,7 +5,7 @@
  * What is usual is the median of up to four weeks before the shift, and stays so while the shift lasts, for at most four
  * weeks: then the new value is the usual one.
  */
-import { mean, median, rounded, SD_PER_MAD } from '../statistics.ts';
+import { mean, median, quantiles, rounded, SD_PER_MAD, Z_95 } from '../statistics.ts';
 import type { Episode, Severity, UsageBucket } from './episode.ts';
 
 const BEFORE_DAYS_MAX = 28;
@@ -140,7 +140,9 @@ function shiftAt(parts: readonly Parts[], ratios: readonly (number | null)[], st
   const known = parts.slice(start, end).filter((day) => day !== null);
   if (known.length < SHIFT_DAYS_MIN) return null;
   const strays = before.map((ratio) => Math.abs(scaled(ratio) - scaled(usual)));
-  const noise = Math.max(noiseMin, SD_PER_MAD * median(strays));
+  // Of a customer who comes and goes, the median says nothing: most days are alike, and the others are far.
+  const [half = 0, most = 0] = quantiles(strays, [0.5, 0.9]);
+  const noise = Math.max(noiseMin, SD_PER_MAD * half, most / Z_95);
   const distance = Math.abs(mean(known.map(({ part, whole }) => scaled(part / whole))) - scaled(usual)) / noise;
   if (!(distance >= DEVIATIONS_MIN)) return null;
   let part = 0;
