@@ -48,6 +48,14 @@ export interface Question {
 export function deviations({ buckets, perDay }: Grain, asked: Question): Deviation[] {
   const { observed, unit, silent, found, direction, ratioMin } = asked;
   const expected = seasonalExpectation(observed, perDay, idleDays(buckets, perDay, silent));
+  const sign = direction === 'more' ? 1 : -1;
+  // A ratio to nothing has no meaning: at least one count is expected.
+  const ratios = observed.map((value, at) => {
+    const usual = Math.max(expected[at] ?? 0, sign > 0 ? unit : 0);
+    return sign > 0 ? value / usual : usual / value;
+  });
+  if (!ratios.some((ratio) => ratio >= ratioMin)) return [];
+
   // The first week has nothing before it: what was expected of it was often learned from itself.
   const first = DAYS_PER_WEEK * perDay;
   const measured = observed.length - first;
@@ -58,13 +66,7 @@ export function deviations({ buckets, perDay }: Grain, asked: Question): Deviati
   const largeLimit = perDay === 1 ? limitOf(large.chance) : limit;
 
   const score = scoreFor(unit, noise);
-  const sign = direction === 'more' ? 1 : -1;
   const scores = observed.map((value, at) => sign * score(value, expected[at] ?? 0));
-  // A ratio to nothing has no meaning: at least one count is expected.
-  const ratios = observed.map((value, at) => {
-    const usual = Math.max(expected[at] ?? 0, sign > 0 ? unit : 0);
-    return sign > 0 ? value / usual : usual / value;
-  });
   const limits = ratios.map((ratio) => (ratio >= large.ratio ? largeLimit : limit));
   const isBeyond = (at: number, least: number) =>
     (ratios[at] ?? 0) >= ratioMin && (scores[at] ?? 0) > least && !isTaken(found, buckets[at] as UsageBucket);

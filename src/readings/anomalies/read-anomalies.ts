@@ -22,7 +22,7 @@ import {
 import { sumUsage } from '../../storage/usage.ts';
 import { readUsageOfSpans, type Span } from '../../storage/usage-of-spans.ts';
 import { dayBuckets, detectAnomalies, hourBuckets, type Used } from './detect.ts';
-import { dayOf, type Episode, episodeId, NO_USAGE, UNITS, type UsageBucket } from './episode.ts';
+import { dayOf, type Episode, episodeId, UNITS, type UsageBucket } from './episode.ts';
 import { contributions, spansOf, type Usage } from './explain.ts';
 import { sentenceOf } from './sentences.ts';
 import { shareRises } from './shifts.ts';
@@ -112,14 +112,19 @@ async function largestCustomers(
 
 /** Combines a row of all usage and the rows of new models and features into one bucket. */
 function bucketsOf(rows: readonly SpendRow[]): Used[] {
-  const buckets = new Map<number, Used & Pick<UsageBucket, 'models' | 'features'>>();
-  for (const { startMs, dimension, key, costUsd, calls, failedCalls, deniedCalls, ...tokens } of rows) {
-    const bucket = buckets.get(startMs) ?? { ...NO_USAGE, startMs };
-    const { inputTokens, cachedInputTokens } = tokens;
-    const counts = { calls, failedCalls, deniedCalls, inputTokens, cachedInputTokens };
-    if (dimension === 'all') buckets.set(startMs, { ...bucket, ...counts, spend: costUsd });
-    else if (dimension === 'model') buckets.set(startMs, { ...bucket, models: { ...bucket.models, [key]: costUsd } });
-    else buckets.set(startMs, { ...bucket, features: { ...bucket.features, [key]: costUsd } });
+  const buckets = new Map<number, Used>();
+  const newcomers: SpendRow[] = [];
+  for (const row of rows) {
+    if (row.dimension !== 'all') newcomers.push(row);
+    else {
+      const { startMs, costUsd: spend, calls, failedCalls, deniedCalls, inputTokens, cachedInputTokens } = row;
+      buckets.set(startMs, { startMs, spend, calls, failedCalls, deniedCalls, inputTokens, cachedInputTokens });
+    }
+  }
+  for (const { startMs, dimension, key, costUsd } of newcomers) {
+    const bucket = buckets.get(startMs) ?? { startMs };
+    const of = dimension === 'model' ? 'models' : 'features';
+    buckets.set(startMs, { ...bucket, [of]: { ...bucket[of], [key]: costUsd } });
   }
   return [...buckets.values()];
 }
