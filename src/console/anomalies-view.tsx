@@ -71,13 +71,11 @@ export const AnomaliesTable: FC<{ organizationId: string; items: readonly Item[]
           explainedBy.length === 0 ? (
             <span class="quiet">nothing known</span>
           ) : (
-            <ul class="plain">
-              {explainedBy.slice(0, EXPLAINED_MAX).map(({ dimension, key, change }) => (
-                <li>
-                  {dimension} {key} <span class="quiet">{changed(unit, change)}</span>
-                </li>
-              ))}
-            </ul>
+            explainedBy.slice(0, EXPLAINED_MAX).map(({ dimension, key, change }) => (
+              <span class="sub">
+                {dimension} {key} {changed(unit, change)}
+              </span>
+            ))
           ),
       },
     ]}

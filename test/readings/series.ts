@@ -133,7 +133,7 @@ function interpolated(values: readonly (number | null)[]): number[] {
     let end = at;
     while (end < values.length && values[end] === null) end += 1;
     const next = values[end] ?? last;
-    result.push(last + ((next - last) * 1) / (end - at + 1));
+    result.push(last + (next - last) / (end - at + 1));
     last = result[at] ?? last;
   }
   return result;
