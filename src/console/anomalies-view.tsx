@@ -1,10 +1,10 @@
 /**
- * Anomalies as a table: what happened, to whom, and the figures behind it.
+ * Anomalies as a table: what happened in a sentence, to whom, and what explains it.
  */
 import type { FC } from 'hono/jsx';
 import type { AnomaliesData } from '../contract/readings.ts';
 import { nanoFromUsd } from '../domain/money.ts';
-import { count, moment, usd, words } from '../ui/format.ts';
+import { moment, plural, usd, words } from '../ui/format.ts';
 import { Badge, Time } from '../ui/parts.tsx';
 import { Table } from '../ui/table.tsx';
 import { customerPath } from './context.ts';
@@ -12,8 +12,17 @@ import { STATUS_TONES } from './statuses.ts';
 
 type Item = AnomaliesData['items'][number];
 
-const shown = (unit: Item['unit'], value: number) =>
-  unit === 'USD' ? usd(nanoFromUsd(Math.max(0, value))) : count(Math.round(value * 10) / 10);
+/** Contributions that stand with an episode. */
+const EXPLAINED_MAX = 3;
+
+/** `+$6.10`, `-120 calls`, `+12 points`. */
+function changed(unit: Item['unit'], change: number): string {
+  const sign = change < 0 ? '-' : '+';
+  const size = Math.abs(change);
+  if (unit === 'USD') return `${sign}${usd(nanoFromUsd(size))}`;
+  if (unit === 'calls') return `${sign}${plural(Math.round(size), 'call')}`;
+  return `${sign}${plural(Math.round(100 * size), 'point')}`;
+}
 
 export const AnomaliesTable: FC<{ organizationId: string; items: readonly Item[]; nowMs: number }> = ({
   organizationId,
@@ -24,7 +33,16 @@ export const AnomaliesTable: FC<{ organizationId: string; items: readonly Item[]
     caption="Anomalies"
     rows={items}
     columns={[
-      { title: 'What', heading: true, cell: ({ kind }) => words(kind) },
+      {
+        title: 'What',
+        heading: true,
+        cell: ({ kind, summary }) => (
+          <span>
+            {words(kind)}
+            <span class="sub">{summary}</span>
+          </span>
+        ),
+      },
       {
         title: 'Severity',
         cell: ({ severity }) => <Badge tone={STATUS_TONES[severity] ?? 'plain'}>{words(severity)}</Badge>,
@@ -47,20 +65,18 @@ export const AnomaliesTable: FC<{ organizationId: string; items: readonly Item[]
           </span>
         ),
       },
-      { title: 'Expected', figure: true, cell: ({ unit, expected }) => shown(unit, expected) },
-      { title: 'Recorded', figure: true, cell: ({ unit, observed }) => <strong>{shown(unit, observed)}</strong> },
       {
-        title: 'Evidence',
-        cell: ({ evidence }) => (
-          <span class="quiet hint">
-            {Object.entries(evidence)
-              .map(
-                ([name, value]) =>
-                  `${words(name).toLowerCase()} ${typeof value === 'number' ? count(Math.round(value * 1000) / 1000) : value}`,
-              )
-              .join(', ')}
-          </span>
-        ),
+        title: 'Explained by',
+        cell: ({ unit, explainedBy }) =>
+          explainedBy.length === 0 ? (
+            <span class="quiet">nothing known</span>
+          ) : (
+            explainedBy.slice(0, EXPLAINED_MAX).map(({ dimension, key, change }) => (
+              <span class="sub">
+                {dimension} {key} {changed(unit, change)}
+              </span>
+            ))
+          ),
       },
     ]}
   />

@@ -187,11 +187,8 @@ const WatchedView: FC<{ event: Watched }> = ({ event }) => {
           <Time at={event.data.waitingSince} nowMs={Date.parse(event.timestamp)} />
         </>
       );
-    case 'anomaly.detected': {
-      const { kind, severity, unit, expected, observed } = event.data;
-      const shown = (value: number) => (unit === 'USD' ? `$${value.toFixed(2)}` : `${count(Math.round(value))} calls`);
-      return <>{`${words(kind)} (${words(severity)}): ${shown(observed)}, expected ${shown(expected)}`}</>;
-    }
+    case 'anomaly.detected':
+      return <>{event.data.summary}</>;
   }
 };
 

@@ -222,14 +222,48 @@ export type AnomaliesQuery = z.infer<typeof AnomaliesQuery>;
 
 /** An episode of unusual usage. */
 export const Anomaly = z.object({
+  id: z
+    .string()
+    .describe(
+      'Identity of the episode: kind, UTC day of the start, customer, and the new model or feature. It stays the same while the episode grows, for readings of the same days',
+    ),
   customerId: z.string().nullable().describe('The customer; null for the organization as a whole'),
-  kind: z.enum(['SPEND_SPIKE', 'SILENCE', 'ERROR_BURST', 'NEW_EXPENSIVE_MODEL']).describe('What happened'),
+  kind: z
+    .enum([
+      'SPEND_SPIKE',
+      'USAGE_DROP',
+      'SILENCE',
+      'ERROR_BURST',
+      'DENIAL_BURST',
+      'NEW_EXPENSIVE_MODEL',
+      'NEW_EXPENSIVE_FEATURE',
+      'COST_PER_CALL_SHIFT',
+      'CACHE_RATE_DROP',
+      'CUSTOMER_SHARE_RISE',
+    ])
+    .describe('What happened'),
+  summary: z.string().describe('What happened as a sentence for people, with figures and times in UTC'),
   startedAt: instant.describe('Start, inclusive'),
   endedAt: instant.describe('End, exclusive; the end of the period where it may still go on'),
-  unit: z.enum(['USD', 'calls']).describe('Of expected and observed'),
+  unit: z
+    .enum(['USD', 'calls', 'share'])
+    .describe('Of expected and observed; a share is 0 to 1. For COST_PER_CALL_SHIFT it is the USD of one call'),
   expected: z.number().describe('What was to be expected'),
   observed: z.number().describe('What was recorded'),
   severity: z.enum(['LOW', 'MEDIUM', 'HIGH']).describe('How much it matters'),
+  explainedBy: z
+    .array(
+      z.object({
+        dimension: z.enum(['model', 'feature', 'customer']).describe('What the key is of'),
+        key: z.string().describe('The model, feature or customer'),
+        change: z.number().describe('What it added, or took, in the unit of the episode'),
+        share: z.number().describe('Its share of the whole change; above 1 where others changed the other way'),
+        among: z.number().int().describe('How many models, features or customers were compared'),
+      }),
+    )
+    .describe(
+      'What contributed a fifth or more of the change against the same hours a week before, the largest of each dimension first. Customers by whole days, of those that were looked at',
+    ),
   evidence: z.record(z.string(), z.union([z.number(), z.string()])).describe('The figures behind it'),
 });
 

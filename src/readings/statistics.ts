@@ -6,6 +6,8 @@
 
 /** The 90th percentile of a normal distribution, in standard deviations. */
 export const Z_90 = 1.2815515655446004;
+/** The 95th percentile: nine in ten values are at most so many standard deviations away. */
+export const Z_95 = 1.6448536269514722;
 /** One standard deviation of a normal distribution in median absolute deviations: 1 / 0.6745. */
 export const SD_PER_MAD = 1.4826;
 

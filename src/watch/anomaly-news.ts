@@ -1,6 +1,6 @@
 /**
  * New episodes of unusual usage. The detectors look at the same days again and again, and an episode may grow at its ends:
- * one that touches what was told of the same kind and customer is the same.
+ * one that touches what was told of the same kind, customer and newcomer is the same.
  */
 import type { Anomaly } from '../contract/readings.ts';
 import type { Caller } from '../metering/caller.ts';
@@ -28,14 +28,19 @@ export function newEpisodes(items: readonly Anomaly[], memory: Memory, nowMs: nu
   const events: Found[] = [];
   const remembered = new Map<string, Remembered>();
   for (const data of items.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt))) {
-    const { customerId, kind } = data;
+    const { id, customerId, kind } = data;
     const [startMs, endMs] = [Date.parse(data.startedAt), Date.parse(data.endedAt)];
     if (endMs < nowMs - NEWS_MS) continue;
-    const key = keyOf('anomaly', customerId, kind);
+    const key = keyOf('anomaly', customerId, kind, newcomerOf(id));
     const toldToMs = Number(remembered.get(key)?.value ?? memory.get(key) ?? Number.NEGATIVE_INFINITY);
     if (startMs > toldToMs) events.push({ type: 'anomaly.detected', atMs: nowMs, data });
     if (endMs > toldToMs)
       remembered.set(key, { key, value: String(endMs), untilMs: endMs + DAYS * DAY_MS, customerId });
   }
   return { events, remember: [...remembered.values()] };
+}
+
+/** The new model or feature of an episode, which is the last part of its identity; empty where it is of none. */
+function newcomerOf(id: string): string {
+  return id.slice(id.lastIndexOf(':') + 1);
 }

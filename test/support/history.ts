@@ -51,6 +51,8 @@ export interface ReportHour {
   outcome?: 'COMPLETED' | 'FAILED' | 'TIMEOUT' | 'NOT_ALLOWED';
   calls: number;
   costNanoUsd?: number;
+  inputTokens?: number;
+  cachedInputTokens?: number;
 }
 
 /** Writes hours into the table that reports are made from. */
@@ -59,7 +61,8 @@ export async function writeReportHours(organizationId: string, hours: readonly R
     `INSERT INTO usage_changes (organization_id, customer_id, hour_ms, feature, provider, model, outcome, calls, unpriced_calls, input_tokens,
        cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_rest_nano_usd, paid_model)
      SELECT ?1, value ->> 'customerId', value ->> 'atMs', COALESCE(value ->> 'feature', ''), '', COALESCE(value ->> 'model', ''),
-       COALESCE(value ->> 'outcome', 'COMPLETED'), value ->> 'calls', 0, 0, 0, 0, 0, 0, COALESCE(value ->> 'costNanoUsd', 0),
+       COALESCE(value ->> 'outcome', 'COMPLETED'), value ->> 'calls', 0, COALESCE(value ->> 'inputTokens', 0),
+       COALESCE(value ->> 'cachedInputTokens', 0), 0, 0, 0, COALESCE(value ->> 'costNanoUsd', 0),
        CASE WHEN value ->> 'costNanoUsd' > 0 THEN COALESCE(value ->> 'model', '') ELSE '' END
      FROM json_each(?2)`,
   ).bind(organizationId, JSON.stringify(hours));

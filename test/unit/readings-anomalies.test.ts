@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { seasonalExpectation } from '../../src/readings/anomalies/baseline.ts';
 import { dayBuckets, detectAnomalies, hourBuckets } from '../../src/readings/anomalies/detect.ts';
 import { relativeNoise, scoreFor, scoreLimit } from '../../src/readings/anomalies/dispersion.ts';
-import type { UsageBucket } from '../../src/readings/anomalies/episode.ts';
+import { NO_USAGE, type UsageBucket } from '../../src/readings/anomalies/episode.ts';
 import { DAY_MS, HOUR_MS } from '../support/series.ts';
 
 const START = Date.UTC(2026, 0, 5);
@@ -151,10 +151,11 @@ describe('silence', () => {
   });
 
   test('has the share of active days before it in its evidence, to three decimals', () => {
-    const [episode] = detectAnomalies(
+    const [single, episode] = detectAnomalies(
       days(60, (day) => (day >= 44 || day === 20 ? nothing : {})),
       'day',
     );
+    expect(single?.evidence).toMatchObject({ days: 1, activeShareBefore: 1 });
     // 27 of the 28 days before it.
     expect(episode?.evidence).toMatchObject({ days: 16, activeShareBefore: 0.964 });
   });
@@ -246,7 +247,9 @@ describe('error bursts', () => {
   });
 
   test('are not two failures of three calls', () => {
-    expect(found(days(60, (day) => (day === 40 ? { calls: 3, spend: 3, failedCalls: 2 } : {})))).toEqual([]);
+    expect(found(days(60, (day) => (day === 40 ? { calls: 3, spend: 3, failedCalls: 2 } : {})))).toEqual([
+      ['USAGE_DROP', 40, 41],
+    ]);
   });
 
   test('are not the failures of a customer whose calls often fail', () => {
@@ -290,8 +293,11 @@ describe('new expensive models', () => {
     // On the last day the customer made one call, with a new model.
     const quiet = (spend: number) =>
       found(days(60, (day) => (day === 59 ? { calls: 9, spend, failedCalls: 0, models: { 'b/two': spend } } : {})));
-    expect(quiet(15)).toEqual([]);
-    expect(quiet(25)).toEqual([['NEW_EXPENSIVE_MODEL', 59, 60]]);
+    expect(quiet(15)).toEqual([['USAGE_DROP', 59, 60]]);
+    expect(quiet(25)).toEqual([
+      ['NEW_EXPENSIVE_MODEL', 59, 60],
+      ['USAGE_DROP', 59, 60],
+    ]);
   });
 
   test('are neither models used from the start nor cheap ones', () => {
@@ -311,14 +317,14 @@ test('2,500 buckets are read, and one more is rejected', () => {
 
 test('hours and days without usage are empty buckets, and incomplete ones are left out', () => {
   const used = { startMs: START, spend: 3, calls: 2, failedCalls: 1, models: { 'a/one': 3 } };
-  const empty = { spend: 0, calls: 0, failedCalls: 0, models: {} };
+  const empty = NO_USAGE;
   for (const [read, size] of [
     [hourBuckets, HOUR_MS],
     [dayBuckets, DAY_MS],
   ] as const)
     expect(read([used], START - size - 1, START + 2 * size + 1)).toEqual([
       { ...empty, startMs: START - size, endMs: START },
-      { ...used, endMs: START + size },
+      { ...NO_USAGE, ...used, endMs: START + size },
       { ...empty, startMs: START + size, endMs: START + 2 * size },
     ]);
 });
@@ -336,7 +342,7 @@ test('the score limit is the normal quantile of the chance for each bucket', () 
 test('a score counts deviations: zero at the expectation, smaller in a noisy series', () => {
   expect(scoreFor(1, 0.1)(100, 100)).toBe(0);
   // Both terms alike: ten percent of 100 calls is one deviation, as is the root of 100.
-  expect(scoreFor(1, 0.1)(120, 100)).toBeCloseTo(1.03, 1);
+  expect(scoreFor(1, 0.1)(120, 100)).toBeCloseTo(1.31, 2);
   expect(scoreFor(1, 0.1)(80, 100)).toBeLessThan(-1);
   expect(scoreFor(1, 1)(120, 100)).toBeLessThan(0.2);
   // A cost per call of two: 200 is 100 calls.

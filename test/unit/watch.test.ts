@@ -70,8 +70,11 @@ describe('steps of days', () => {
 describe('episodes', () => {
   const NOW = Date.UTC(2027, 0, 20);
   const episode = (startMs: number, endMs: number, more: Partial<Anomaly> = {}): Anomaly => ({
+    id: `SPEND_SPIKE:${iso(startMs).slice(0, 10)}::`,
     customerId: null,
     kind: 'SPEND_SPIKE',
+    summary: 'Spent $9.00; a usual day is $1.00 (9.0 times)',
+    explainedBy: [],
     startedAt: iso(startMs),
     endedAt: iso(endMs),
     unit: 'USD',
@@ -80,6 +83,16 @@ describe('episodes', () => {
     severity: 'HIGH',
     evidence: {},
     ...more,
+  });
+
+  test('of two new models at the same time are two', () => {
+    const ofModel = (model: string) =>
+      episode(NOW, NOW + HOUR, { kind: 'NEW_EXPENSIVE_MODEL', id: `NEW_EXPENSIVE_MODEL:2027-01-20::${model}` });
+    const memory = new Remembering();
+    const first = newEpisodes([ofModel('a'), ofModel('b')], memory, NOW + DAY);
+    memory.take(first);
+    expect(first.events).toHaveLength(2);
+    expect(newEpisodes([ofModel('a'), ofModel('b')], memory, NOW + DAY).events).toEqual([]);
   });
 
   test('that grow or shrink at their ends are told once, and each of their own is told', () => {

@@ -29,6 +29,10 @@ interface Bend {
   failed: number;
   costNanoUsd: number;
   model: string;
+  feature: string;
+  denied: number;
+  /** Of the input, the share that came from the cache. */
+  cached: number;
 }
 type Bent = (customerId: string, atMs: number, usual: Bend) => Partial<Bend>;
 
@@ -42,12 +46,18 @@ async function organization(bend: Bent = () => ({}), { days = 75, seed = 7 } = {
     for (const [n, customerId] of CUSTOMERS.entries()) {
       const size = (n + 1) * 400 * (OFFICE_WEEK[weekday] ?? 1) * waveProfile(weekday, new Date(atMs).getUTCHours());
       const calls = poisson(size);
-      const usual = { calls, failed: poisson(calls * 0.01), costNanoUsd: CALL_NANO_USD, model: 'openai/gpt-4o-mini' };
-      const hour = { ...usual, ...bend(customerId, atMs, usual) };
-      const of = { customerId, atMs, model: hour.model };
+      const failed = poisson(calls * 0.01);
+      const of = { model: 'openai/gpt-4o-mini', feature: 'chat' };
+      const usual = { ...of, calls, failed, costNanoUsd: CALL_NANO_USD, denied: 0, cached: 0.6 };
+      const { model, feature, cached, ...hour } = { ...usual, ...bend(customerId, atMs, usual) };
+      const key = { customerId, atMs, model, feature };
       const passed = hour.calls - hour.failed;
-      if (passed > 0) hours.push({ ...of, calls: passed, costNanoUsd: passed * hour.costNanoUsd });
-      if (hour.failed > 0) hours.push({ ...of, outcome: 'FAILED', calls: hour.failed });
+      const inputTokens = 1_000 * passed;
+      const cachedInputTokens = Math.round(cached * inputTokens);
+      if (passed > 0)
+        hours.push({ ...key, calls: passed, costNanoUsd: passed * hour.costNanoUsd, inputTokens, cachedInputTokens });
+      if (hour.failed > 0) hours.push({ ...key, outcome: 'FAILED', calls: hour.failed });
+      if (hour.denied > 0) hours.push({ ...key, model: '', outcome: 'NOT_ALLOWED', calls: hour.denied });
     }
   }
   await writeReportHours(tenant.organizationId, hours);
@@ -185,14 +195,20 @@ describe('silence', () => {
     );
     expect(items).toEqual([
       {
+        id: `SILENCE:${iso(sinceMs).slice(0, 10)}:beta:`,
         customerId: 'beta',
         kind: 'SILENCE',
+        summary: expect.stringMatching(/^No calls from 11 Jun to 15 Jun; usual is \d,\d{3}\.$/),
         startedAt: iso(sinceMs),
         endedAt: iso(TODAY),
         unit: 'calls',
         expected: expect.any(Number),
         observed: 0,
         severity: 'MEDIUM',
+        explainedBy: [
+          { dimension: 'model', key: 'openai/gpt-4o-mini', change: expect.any(Number), share: 1, among: 1 },
+          { dimension: 'feature', key: 'chat', change: expect.any(Number), share: 1, among: 1 },
+        ],
         evidence: { days: 5, activeShareBefore: 1, logChance: expect.any(Number), logChanceLimit: expect.any(Number) },
       },
     ]);
@@ -295,6 +311,91 @@ describe('a new expensive model', () => {
   });
 });
 
+describe('what changed, and who did it', () => {
+  const sinceMs = TODAY - 8 * DAY;
+  const named = (items: Awaited<ReturnType<typeof read>>['items'], kind: string) =>
+    items.filter((item) => item.kind === kind);
+
+  test('dearer calls are found with the model and the feature that made them so', async () => {
+    const { items } = await read(
+      await organization((customerId, atMs) =>
+        customerId === 'gamma' && atMs >= sinceMs
+          ? { model: 'openai/gpt-4o', feature: 'search', costNanoUsd: 2.2 * CALL_NANO_USD }
+          : {},
+      ),
+    );
+    const [ofAll, ...others] = named(items, 'COST_PER_CALL_SHIFT').filter(({ customerId }) => customerId === null);
+    expect(others).toEqual([]);
+    expect(ofAll).toMatchObject({ startedAt: iso(sinceMs), endedAt: iso(TODAY), unit: 'USD', severity: 'MEDIUM' });
+    // Half of the calls at 2.2 times the price.
+    expect(ofAll?.expected).toBeCloseTo(0.002, 3);
+    expect(ofAll?.observed).toBeCloseTo(0.003, 3);
+    expect(ofAll?.summary).toBe(
+      'A call cost $0.0032 from 8 Jun to 15 Jun; usual is $0.002 (1.6 times). Mostly model openai/gpt-4o, feature search, customer gamma.',
+    );
+    expect(ofAll?.explainedBy.map(({ dimension, key }) => [dimension, key])).toEqual([
+      ['model', 'openai/gpt-4o'],
+      ['feature', 'search'],
+      ['customer', 'gamma'],
+    ]);
+    expect(
+      named(items, 'NEW_EXPENSIVE_FEATURE').map(({ customerId, evidence }) => [customerId, evidence.feature]),
+    ).toEqual([[null, 'search']]);
+  });
+
+  test('denied requests, a cold cache and a larger share are found, each in its unit', async () => {
+    const denied = await organization((customerId, atMs, { calls }) =>
+      customerId === 'beta' && between(sinceMs, sinceMs + 6 * HOUR)(atMs)
+        ? { denied: 4 * calls, feature: 'agents' }
+        : {},
+    );
+    const cold = await organization((_, atMs) => (atMs >= sinceMs ? { cached: 0.1 } : {}));
+    const larger = await organization((customerId, atMs, { calls }) =>
+      customerId === 'alpha' && atMs >= sinceMs ? { calls: calls * 4 } : {},
+    );
+    const [denial] = named((await read(denied)).items, 'DENIAL_BURST');
+    expect(denial).toMatchObject({
+      customerId: null,
+      unit: 'calls',
+      startedAt: iso(sinceMs),
+      endedAt: iso(sinceMs + 6 * HOUR),
+      explainedBy: [{ dimension: 'feature', key: 'agents', share: 1 }],
+    });
+    expect(named((await read(denied, { customerId: 'beta' })).items, 'DENIAL_BURST')).toHaveLength(1);
+    const [drop] = named((await read(cold)).items, 'CACHE_RATE_DROP');
+    expect(drop).toMatchObject({
+      customerId: null,
+      unit: 'share',
+      startedAt: iso(sinceMs),
+      observed: 0.1,
+      expected: 0.6,
+    });
+    expect(drop?.summary).toBe('10 % of the input came from the cache from 8 Jun to 15 Jun; usual is 60 %.');
+    const rises = named((await read(larger)).items, 'CUSTOMER_SHARE_RISE');
+    expect(rises).toMatchObject([{ customerId: 'alpha', unit: 'share', startedAt: iso(sinceMs), endedAt: iso(TODAY) }]);
+    // A sixth of the calls before, four ninths now.
+    expect(rises[0]?.expected).toBeCloseTo(1 / 6, 1);
+    expect(rises[0]?.observed).toBeCloseTo(4 / 9, 1);
+  });
+
+  test('every episode keeps its identity while it grows, and shares it with none', async () => {
+    const tenant = await organization((customerId, atMs, { calls }) =>
+      customerId === 'alpha' && atMs >= TODAY - 3 * DAY ? { calls: calls * 12, denied: calls } : {},
+    );
+    const at = async (nowMs: number) => {
+      vi.setSystemTime(nowMs);
+      const { items } = await read(tenant);
+      vi.setSystemTime(NOW);
+      return items;
+    };
+    const [early, late] = [await at(NOW - DAY), await at(NOW)];
+    expect(early.length).toBeGreaterThan(0);
+    const ids = late.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids).toEqual(expect.arrayContaining(early.map(({ id }) => id)));
+  });
+});
+
 describe('the query', () => {
   test('covers fourteen whole days of every customer if requested, at any time of day', async () => {
     const sinceMs = TODAY - 2 * DAY;
@@ -303,10 +404,12 @@ describe('the query', () => {
     );
     const data = await read(tenant, { days: '14' });
     expect(data.period).toEqual({ startedAt: iso(TODAY - 14 * DAY), endedAt: iso(PRESENT_HOUR) });
-    expect(data.items).toMatchObject([
-      { customerId: 'gamma', kind: 'SILENCE', startedAt: iso(sinceMs), endedAt: iso(TODAY) },
-    ]);
-    expect((await read(tenant, { days: '100' })).items).toMatchObject([{ customerId: 'gamma', kind: 'SILENCE' }]);
+    const ofGamma = (items: typeof data.items) => items.filter(({ customerId }) => customerId === 'gamma');
+    expect(ofGamma(data.items)).toMatchObject([{ kind: 'SILENCE', startedAt: iso(sinceMs), endedAt: iso(TODAY) }]);
+    expect(ofGamma((await read(tenant, { days: '100' })).items)).toMatchObject([{ kind: 'SILENCE' }]);
+    // Half of the organization's calls are gamma's, and without them its own are a drop, or nearly one.
+    const others = data.items.filter(({ customerId }) => customerId !== 'gamma');
+    expect(others.every(({ customerId, kind }) => customerId === null && kind === 'USAGE_DROP')).toBe(true);
   });
 
   test.each([

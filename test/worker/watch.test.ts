@@ -511,7 +511,10 @@ test('the console says what each event is of', async () => {
     periodEndsAt: iso(NOW + 9 * DAY),
   };
   const counts = { added: 1, removed: 0, repriced: 2, lifecycle: 3 };
-  const spike = { kind: 'SPEND_SPIKE', unit: 'USD', expected: 1, observed: 9, severity: 'HIGH', evidence: {} } as const;
+  const spike = {
+    ...{ id: 'SPEND_SPIKE:2027-01-20::', customerId: null, kind: 'SPEND_SPIKE', unit: 'USD', expected: 1, observed: 9 },
+    ...{ severity: 'HIGH', summary: 'Spent $9.00; a usual day is $1.00 (9.0 times)', explainedBy: [], evidence: {} },
+  } as const;
   const events: [WatchEvent, string][] = [
     [
       {
@@ -547,8 +550,8 @@ test('the console says what each event is of', async () => {
       '7 changes wait, the oldest since',
     ],
     [
-      { type: 'anomaly.detected', data: { customerId: null, startedAt: iso(NOW), endedAt: iso(NOW), ...spike } },
-      'spend spike (high): $9.00, expected $1.00',
+      { type: 'anomaly.detected', data: { ...spike, startedAt: iso(NOW), endedAt: iso(NOW), explainedBy: [] } },
+      'spent $9.00; a usual day is $1.00 (9.0 times)',
     ],
   ];
   await inStore(org, (store) => store.commit({ events: events.map(([event]) => ({ ...event, atMs: NOW })) }));

@@ -52,7 +52,8 @@ export function mountAnomalies(app: Hono<ConsoleEnv>): void {
       <Card>
         {items.length === 0 ? (
           <Empty title="No anomalies">
-            Usage is as expected from its history. Spikes, silences, error bursts and expensive new models appear here.
+            Usage is as expected from its history. Spikes, drops, silences, errors, denials, dearer calls and expensive
+            newcomers appear here.
           </Empty>
         ) : (
           <AnomaliesTable organizationId={organizationId} items={items} nowMs={nowMs} />

@@ -1,12 +1,13 @@
 /**
- * The expected quantity of each bucket: a level that follows steps and trends, times the weekday factor, times the
- * hour's share.
+ * The expected quantity of each bucket, from the other days alone: a level that follows steps and trends, times the
+ * weekday factor, times the hour's share.
  *
- * Every part is a median or a trimmed mean, so that anomalies do not distort the expectation. The level is a running
- * median over two weeks, which keeps steps sharp; it uses the days before and after each bucket.
+ * A day is never part of its own expectation, so an anomaly cannot hide in it. Every part is a median or a trimmed mean,
+ * so that anomalies do not distort the expectation of other days either. Of two values that differ, the earlier one says
+ * what is usual.
  */
 import { DAYS_PER_WEEK } from '../calendar.ts';
-import { mean, median } from '../statistics.ts';
+import { clamp, mean, median, SD_PER_MAD, sum } from '../statistics.ts';
 
 /**
  * Days on each side of a running median over fifteen days, more than half of which must be unusual before the level
@@ -14,7 +15,7 @@ import { mean, median } from '../statistics.ts';
  */
 const LEVEL_DAYS_ASIDE = 7;
 /** From this many values on, the mean omits the largest and the smallest. */
-const TRIM_FROM = 4;
+const TRIM_FROM = 3;
 /** If more than this share of days is idle, the level is a mean, because the median would be misleading. */
 const IDLE_SHARE_MAX = 0.4;
 /** A weekday with less than this share of the mean counts as idle. */
@@ -32,15 +33,9 @@ export function seasonalExpectation(
   skipped: readonly boolean[] = [],
 ): number[] {
   const days: number[] = [];
-  for (let start = 0; start < values.length; start += perDay) {
-    let total = 0;
-    for (let at = start; at < start + perDay; at += 1) total += values[at] ?? 0;
-    days.push(total);
-  }
+  for (let start = 0; start < values.length; start += perDay) days.push(sum(values.slice(start, start + perDay)));
   const daily = expectedDays(days.map((day, at) => (skipped[at] ? null : day)));
-  if (perDay === 1) return daily;
-  const profile = weekProfile(values, daily, perDay, skipped);
-  return values.map((_, at) => (daily[Math.floor(at / perDay)] ?? 0) * (profile[at % profile.length] ?? 0));
+  return perDay === 1 ? daily : expectedParts(values, daily, perDay, skipped);
 }
 
 function expectedDays(days: readonly (number | null)[]): number[] {
@@ -48,74 +43,157 @@ function expectedDays(days: readonly (number | null)[]): number[] {
   const idle = known.filter((day) => day === 0).length;
   if (idle > IDLE_SHARE_MAX * known.length) {
     const level = trimmedMean(known);
-    const factors = weekdayFactors(
-      days,
-      days.map(() => level),
-    );
-    return days.map((_, at) => level * (factors[at % DAYS_PER_WEEK] ?? 1));
+    const factors = weekdayFactors(days, new Array<number>(days.length).fill(level));
+    return factors.map((factor) => level * factor);
   }
   const factors = weekdayFactors(days, runningMedian(days));
   const plain = days.map((day, at) => {
-    const factor = factors[at % DAYS_PER_WEEK] ?? 0;
+    const factor = factors[at] ?? 0;
     // An idle weekday carries no information about the level.
     return day !== null && factor > IDLE_FACTOR_MAX ? day / factor : null;
   });
-  const levels = runningMedian(plain);
-  return levels.map((level, at) => level * (factors[at % DAYS_PER_WEEK] ?? 1));
+  return medianOfOthers(plain).map((level, at) => level * (factors[at] ?? 1));
 }
 
-/** One per day of the week; their mean is 1. With less than two weeks of days all are 1. */
+/**
+ * The factor of each day's weekday, from the other days of that weekday. It is shrunk towards 1, depending on how much
+ * weekdays differ beyond the noise of single days (empirical Bayes).
+ */
 function weekdayFactors(days: readonly (number | null)[], levels: readonly number[]): number[] {
-  const flat = new Array<number>(DAYS_PER_WEEK).fill(1);
-  if (days.length < 2 * DAYS_PER_WEEK) return flat;
-  const ratios: number[][] = Array.from({ length: DAYS_PER_WEEK }, () => []);
-  days.forEach((day, at) => {
+  const ratios = days.map((day, at) => {
     const level = levels[at] ?? 0;
-    if (day !== null && level > 0) ratios[at % DAYS_PER_WEEK]?.push(day / level);
+    return day !== null && level > 0 ? day / level : null;
   });
-  const factors = ratios.map((some) => (some.length > 0 ? median(some) : 1));
-  const scale = mean(factors);
-  return scale > 0 ? factors.map((factor) => factor / scale) : flat;
+  if (days.length < 2 * DAYS_PER_WEEK) return ratios.map(() => 1);
+  const weekdays = Array.from({ length: DAYS_PER_WEEK }, (_, weekday) => {
+    const own = ratios.filter((ratio, at) => ratio !== null && at % DAYS_PER_WEEK === weekday) as number[];
+    return { count: own.length, usual: median(own) };
+  });
+  const typical = usualOfOthers(ratios, DAYS_PER_WEEK).map((ratio) => ratio ?? 1);
+  const strays = ratios.flatMap((ratio, at) => (ratio === null ? [] : [Math.abs(ratio - (typical[at] ?? 1))]));
+  const within = (SD_PER_MAD * median(strays)) ** 2;
+  return typical.map((factor, at) => {
+    const own = ratios[at] ?? null;
+    const others = (weekdays[at % DAYS_PER_WEEK]?.count ?? 0) - (own === null ? 0 : 1);
+    if (others < 1) return 1;
+    const error = within / others;
+    const rest = weekdays.filter(({ count }, weekday) => count > 0 && weekday !== at % DAYS_PER_WEEK);
+    // That this weekday differs, two days have to say.
+    const difference = (factor - 1) ** 2;
+    const agreed = others > 1 || own === null ? difference : Math.min(difference, (own - 1) ** 2);
+    const real = Math.max(0, variance(rest.map(({ usual }) => usual)) - error, agreed - error);
+    // Without noise and without a rhythm there is nothing to shrink.
+    const weight = real + error > 0 ? real / (real + error) : 1;
+    return 1 + weight * (factor - 1);
+  });
+}
+
+/**
+ * What the values at the same place of other periods say of each value; `null` where nothing is known. It is their mean
+ * without the largest and the smallest. Of two others the nearer one counts, and a single other one only if it is
+ * earlier: which of two values is unusual, only a third can tell.
+ */
+function usualOfOthers(values: readonly (number | null)[], period: number): (number | null)[] {
+  const usual: (number | null)[] = [...values];
+  for (let place = 0; place < period; place += 1) {
+    const known: number[] = [];
+    for (let at = place; at < values.length; at += period) {
+      const value = values[at];
+      if (value !== null && value !== undefined) known.push(value);
+    }
+    const sorted = [...known].sort((a, b) => a - b);
+    const total = sum(known);
+    for (let at = place; at < values.length; at += period) {
+      const own = values[at] ?? null;
+      if (own === null) usual[at] = known.length === 0 ? null : trimmedMean(known);
+      else if (known.length > 1) usual[at] = withoutOwn(own, values[at - period] ?? null, sorted, total);
+    }
+  }
+  return usual;
+}
+
+/** `sorted` has the value itself too, and at least one other; `previous` is the value of the period before. */
+function withoutOwn(own: number, previous: number | null, sorted: readonly number[], total: number): number {
+  const [first = own, second = own] = sorted;
+  const [beforeLast = own, last = own] = sorted.slice(-2);
+  const low = own === first ? second : first;
+  const high = own === last ? beforeLast : last;
+  if (sorted.length === 2) return previous === null ? own : previous;
+  if (sorted.length === 3) return clamp(own, low, high);
+  return Math.max(0, (total - own - low - high) / (sorted.length - 3));
 }
 
 function runningMedian(values: readonly (number | null)[]): number[] {
   return values.map((_, at) => {
-    const size = Math.min(values.length, 2 * LEVEL_DAYS_ASIDE + 1);
-    const start = Math.min(Math.max(0, at - LEVEL_DAYS_ASIDE), values.length - size);
-    return median(values.slice(start, start + size).filter((value) => value !== null));
+    const [start, end] = levelWindow(at, values.length);
+    return median(values.slice(start, end).filter((value) => value !== null));
   });
 }
 
-/** The share of a day's quantity in each bucket of the week. */
-function weekProfile(
+/** The same without the value itself; of two middle values, the nearer one: a step is no anomaly. */
+function medianOfOthers(values: readonly (number | null)[]): number[] {
+  return values.map((own, at) => {
+    const [start, end] = levelWindow(at, values.length);
+    const others: number[] = [];
+    for (let other = start; other < end; other += 1) {
+      const value = values[other];
+      if (other !== at && value !== null && value !== undefined) others.push(value);
+    }
+    const sorted = new Float64Array(others).sort();
+    const low = sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;
+    const high = sorted[Math.floor(sorted.length / 2)] ?? 0;
+    return own === null || own === undefined ? (low + high) / 2 : clamp(own, low, high);
+  });
+}
+
+function levelWindow(at: number, length: number): [number, number] {
+  const size = Math.min(length, 2 * LEVEL_DAYS_ASIDE + 1);
+  const start = Math.min(Math.max(0, at - LEVEL_DAYS_ASIDE), length - size);
+  return [start, start + size];
+}
+
+/** Each day's expectation, spread over its buckets as the other weeks were. */
+function expectedParts(
   values: readonly number[],
   daily: readonly number[],
   perDay: number,
   skipped: readonly boolean[],
 ): number[] {
-  const byPhase: number[][] = Array.from({ length: DAYS_PER_WEEK * perDay }, () => []);
+  const shares = values.map((value, at) => {
+    const day = Math.floor(at / perDay);
+    const expected = daily[day] ?? 0;
+    return expected > 0 && !skipped[day] ? value / expected : null;
+  });
   const byHour: number[][] = Array.from({ length: perDay }, () => []);
-  values.forEach((value, at) => {
-    const expected = daily[Math.floor(at / perDay)] ?? 0;
-    if (expected <= 0 || skipped[Math.floor(at / perDay)]) return;
-    byPhase[at % byPhase.length]?.push(value / expected);
-    byHour[at % perDay]?.push(value / expected);
+  shares.forEach((share, at) => {
+    if (share !== null) byHour[at % perDay]?.push(share);
   });
   const common = byHour.map(trimmedMean);
-  const profile = byPhase.map((shares, phase) => {
-    const hour = common[phase % perDay] ?? 0;
-    return (trimmedMean(shares) * shares.length + PROFILE_PRIOR_WEEKS * hour) / (shares.length + PROFILE_PRIOR_WEEKS);
+  const perWeek = perDay * DAYS_PER_WEEK;
+  const profile = usualOfOthers(shares, perWeek).map((own, at) => {
+    const usual = common[at % perDay] ?? 0;
+    const weeks = Math.floor((values.length - 1 - (at % perWeek)) / perWeek);
+    return ((own ?? usual) * weeks + PROFILE_PRIOR_WEEKS * usual) / (weeks + PROFILE_PRIOR_WEEKS);
   });
-  return profile.map((share, phase) => {
-    const start = phase - (phase % perDay);
-    let day = 0;
-    for (let at = start; at < start + perDay; at += 1) day += profile[at] ?? 0;
-    return day > 0 ? share / day : 1 / perDay;
+  const totals = daily.map((_, day) => sum(profile.slice(day * perDay, (day + 1) * perDay)));
+  return profile.map((share, at) => {
+    const day = Math.floor(at / perDay);
+    const total = totals[day] ?? 0;
+    return (daily[day] ?? 0) * (total > 0 ? share / total : 1 / perDay);
   });
 }
 
 function trimmedMean(values: readonly number[]): number {
   if (values.length < TRIM_FROM) return mean(values);
   const cut = Math.max(1, Math.floor(values.length / 20));
-  return mean([...values].sort((a, b) => a - b).slice(cut, -cut));
+  // A typed array sorts numerically without a comparison function.
+  const sorted = new Float64Array(values).sort();
+  let total = 0;
+  for (let at = cut; at < sorted.length - cut; at += 1) total += sorted[at] ?? 0;
+  return total / (sorted.length - 2 * cut);
+}
+
+function variance(values: readonly number[]): number {
+  const centre = mean(values);
+  return values.length < 2 ? 0 : sum(values.map((value) => (value - centre) ** 2)) / (values.length - 1);
 }

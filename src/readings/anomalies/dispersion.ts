@@ -5,7 +5,7 @@
  * mean^2: Poisson for small counts, proportional for large ones. The transform (2 / s) asinh(s sqrt(count)) makes that
  * variance 1 everywhere; s is chosen so that the usual deviation of the series is 1.
  */
-import { median, SD_PER_MAD } from '../statistics.ts';
+import { SD_PER_MAD } from '../statistics.ts';
 
 /** The smallest relative noise: five percent. */
 const RELATIVE_NOISE_MIN = 0.05;
@@ -14,12 +14,22 @@ const RELATIVE_NOISE_MAX = 4;
 const BISECTIONS = 10;
 /** Anscombe's shift, which stabilizes the variance of small counts. */
 const COUNT_SHIFT = 3 / 8;
+/** With fewer deviations than this, the largest may be the anomaly, and their 95th percentile says nothing. */
+const TAIL_FROM = 150;
 /** A bucket with a smaller expected count, such as an hour at night, is not used to measure noise. */
 const EXPECTED_MIN = 0.5;
 
 export type Score = (observed: number, expected: number) => number;
 
-/** The relative noise s of a series around its expectation; `unit` is the quantity of one count. */
+/** Half of the deviations of a normal distribution are larger than the one, and a share of them than the other. */
+const MEDIAN_DEVIATION = 1 / SD_PER_MAD;
+const TAIL_DEVIATION = 1.96;
+const TAIL_SHARE = 0.05;
+
+/**
+ * The relative noise s of a series around its expectation; `unit` is the quantity of one count. It is that of the median
+ * deviation, or of the 95th percentile if that is larger: a series whose quantities often jump is a noisy one.
+ */
 export function relativeNoise(observed: readonly number[], expected: readonly number[], unit: number): number {
   const counts: number[] = [];
   const means: number[] = [];
@@ -30,31 +40,46 @@ export function relativeNoise(observed: readonly number[], expected: readonly nu
     means.push(rootOf(mean));
   });
   if (counts.length === 0) return RELATIVE_NOISE_MAX;
-  const scores = new Float64Array(counts.length);
-  const spread = (noise: number) => {
-    for (let at = 0; at < scores.length; at += 1)
-      scores[at] = Math.abs(stable(counts[at] as number, noise) - stable(means[at] as number, noise));
-    return SD_PER_MAD * median(scores);
+  // Whether deviations are larger than those of a normal distribution: counted, because that takes no sorting.
+  const isTooSmall = (noise: number) => {
+    let overHalf = 0;
+    let overTail = 0;
+    for (let at = 0; at < counts.length; at += 1) {
+      const score = Math.abs(stable(counts[at] as number, noise) - stable(means[at] as number, noise));
+      if (score > MEDIAN_DEVIATION) overHalf += 1;
+      if (score > TAIL_DEVIATION) overTail += 1;
+    }
+    return overHalf > counts.length / 2 || (counts.length >= TAIL_FROM && overTail > TAIL_SHARE * counts.length);
   };
   let low = Math.log(RELATIVE_NOISE_MIN);
   let high = Math.log(RELATIVE_NOISE_MAX);
   for (let step = 0; step < BISECTIONS; step += 1) {
     const middle = (low + high) / 2;
-    if (spread(Math.exp(middle)) > 1) low = middle;
+    if (isTooSmall(Math.exp(middle))) low = middle;
     else high = middle;
   }
   return Math.exp(high);
 }
 
-/**
- * The expectation is fitted to the series itself, so residuals are too small, by a quarter as tests measure. Scores are
- * divided by this factor.
- */
-const ESTIMATION_WIDTH = 1.25;
+/** What the noise of days is like before any is known: its size, and how many days it weighs as much as. */
+const PRIOR_NOISE = 0.2;
+const PRIOR_DAYS = 32;
+
+/** The noise to reckon with where it was measured on few deviations. */
+export function believedNoise(measured: number, deviations: number): number {
+  return Math.sqrt((PRIOR_DAYS * PRIOR_NOISE ** 2 + deviations * measured ** 2) / (PRIOR_DAYS + deviations));
+}
+
+/** How much further usual scores go where the noise was measured on few deviations: Student's t by Cornish and Fisher. */
+export function limitForFew(limit: number, deviations: number): number {
+  // A median deviation is worth about as much as a standard deviation of half as many values.
+  const freedom = PRIOR_DAYS + deviations / 2;
+  return limit * (1 + (limit * limit + 1) / (4 * freedom));
+}
 
 /** The score in standard deviations: positive above the expectation, negative below. */
 export function scoreFor(unit: number, noise: number): Score {
-  return (observed, expected) => scoreOfCounts(observed / unit, expected / unit, noise) / ESTIMATION_WIDTH;
+  return (observed, expected) => scoreOfCounts(observed / unit, expected / unit, noise);
 }
 
 function scoreOfCounts(count: number, mean: number, noise: number): number {

@@ -1,8 +1,20 @@
 /**
  * Input and output of every anomaly detector: buckets of usage, and episodes with their evidence.
  */
+import { DAY_MS } from '../../platform/time.ts';
 
-export const ANOMALY_KINDS = ['SPEND_SPIKE', 'SILENCE', 'ERROR_BURST', 'NEW_EXPENSIVE_MODEL'] as const;
+export const ANOMALY_KINDS = [
+  'SPEND_SPIKE',
+  'USAGE_DROP',
+  'SILENCE',
+  'ERROR_BURST',
+  'DENIAL_BURST',
+  'NEW_EXPENSIVE_MODEL',
+  'NEW_EXPENSIVE_FEATURE',
+  'COST_PER_CALL_SHIFT',
+  'CACHE_RATE_DROP',
+  'CUSTOMER_SHARE_RISE',
+] as const;
 export type AnomalyKind = (typeof ANOMALY_KINDS)[number];
 
 export const SEVERITIES = ['LOW', 'MEDIUM', 'HIGH'] as const;
@@ -17,16 +29,34 @@ export interface UsageBucket {
   /** Ended calls, including failed ones. */
   calls: number;
   failedCalls: number;
-  /** Spend by model. */
+  /** Requests that were refused before they ran; they are none of the calls. */
+  deniedCalls: number;
+  /** Of all calls, where it is known. */
+  inputTokens: number;
+  cachedInputTokens: number;
+  /** Spend by model and by feature, of those that are new. */
   models: Readonly<Record<string, number>>;
+  features: Readonly<Record<string, number>>;
 }
+
+/** Usage of a bucket in which nothing happened. */
+export const NO_USAGE = {
+  spend: 0,
+  calls: 0,
+  failedCalls: 0,
+  deniedCalls: 0,
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  models: {},
+  features: {},
+} satisfies Omit<UsageBucket, 'startMs' | 'endMs'>;
 
 export interface Episode {
   kind: AnomalyKind;
   startMs: number;
   /** Exclusive. If it is the end of the series, the episode may be ongoing. */
   endMs: number;
-  /** The expected spend for SPEND_SPIKE and NEW_EXPENSIVE_MODEL, calls for SILENCE, failed calls for ERROR_BURST. */
+  /** In the unit that `UNITS` says. */
   expected: number;
   observed: number;
   severity: Severity;
@@ -34,7 +64,50 @@ export interface Episode {
   evidence: Record<string, number | string>;
 }
 
+/** What `expected` and `observed` of each kind are counted in. A share is 0 to 1. */
+export const UNITS = {
+  SPEND_SPIKE: 'USD',
+  USAGE_DROP: 'calls',
+  SILENCE: 'calls',
+  ERROR_BURST: 'calls',
+  DENIAL_BURST: 'calls',
+  NEW_EXPENSIVE_MODEL: 'USD',
+  NEW_EXPENSIVE_FEATURE: 'USD',
+  COST_PER_CALL_SHIFT: 'USD',
+  CACHE_RATE_DROP: 'share',
+  CUSTOMER_SHARE_RISE: 'share',
+} as const satisfies Record<AnomalyKind, string>;
+
 /** Maximum number of buckets, a little above a hundred days of hours. */
 export const BUCKETS_MAX = 2_500;
 /** Two weeks: the minimum to know what is usual. */
 export const ANOMALY_DAYS_MIN = 14;
+
+/**
+ * The identity of an episode of a customer, or of the organization where there is none: kind, UTC day of the start,
+ * customer, and the model or feature that it is about. It stays the same while an episode grows; no two episodes of one
+ * reading share it.
+ */
+export function episodeId({ kind, startMs, evidence }: Episode, customerId: string | null): string {
+  const day = new Date(startMs).toISOString().slice(0, 10);
+  const about = subjectOf(evidence) ?? '';
+  return [kind, day, customerId ?? '', about].map(encodeURIComponent).join(':');
+}
+
+/** The model or feature that an episode is about. */
+export function subjectOf({ modelKey, feature }: { modelKey?: unknown; feature?: unknown }): string | undefined {
+  const subject = modelKey ?? feature;
+  return subject === undefined ? undefined : String(subject);
+}
+
+export const dayOf = (atMs: number) => Math.floor(atMs / DAY_MS);
+
+/** Which days lie inside one of the episodes. */
+export function idleDays(buckets: readonly UsageBucket[], perDay: number, episodes: readonly Episode[]): boolean[] {
+  const idle: boolean[] = [];
+  for (let at = 0; at < buckets.length; at += perDay) {
+    const dayMs = (buckets[at] as UsageBucket).startMs;
+    idle.push(episodes.some(({ startMs, endMs }) => startMs <= dayMs && dayMs < endMs));
+  }
+  return idle;
+}

@@ -1,5 +1,5 @@
 /**
- * Error bursts: periods in which far more calls failed than usual.
+ * Error bursts: periods in which far more calls failed than usual. Denial bursts are the same of requests that were denied.
  *
  * The probability of so many failures is bounded from above (Chernoff), which is fair to small counts: two failures of
  * three calls are not a burst if ten percent usually fail. If the failed share itself varies, the bound widens
@@ -8,7 +8,7 @@
 
 import { median, rounded, SD_PER_MAD, sum } from '../statistics.ts';
 import type { Episode, Severity, UsageBucket } from './episode.ts';
-import { FALSE_ALARM_CHANCE, type Grain, grainsOf, runs, unlessFoundBefore } from './grain.ts';
+import { FALSE_ALARM_CHANCE, type Grain, oneADay, runs, unlessFoundBefore } from './grain.ts';
 
 const FAILURES_MIN = 3;
 /** A burst at least triples the odds of a failure, and adds five percentage points to the failed share. */
@@ -18,15 +18,37 @@ const SHARE_ADDED_MIN = 0.05;
 const ROUNDS = 2;
 const SEVERE_SHARES = { MEDIUM: 0.2, HIGH: 0.5 } as const;
 
-export function errorBursts(buckets: readonly UsageBucket[], perDay: number): Episode[] {
+export function errorBursts(grains: readonly Grain[]): Episode[] {
+  return bursts(grains, 'ERROR_BURST', (bucket) => bucket);
+}
+
+export function denialBursts(grains: readonly Grain[]): Episode[] {
+  return bursts(grains, 'DENIAL_BURST', ({ startMs, endMs, calls, deniedCalls }) => ({
+    startMs,
+    endMs,
+    calls: calls + deniedCalls,
+    failedCalls: deniedCalls,
+  }));
+}
+
+/** What a burst is found in: calls, and how many of them failed. */
+type Attempts = Pick<UsageBucket, 'startMs' | 'endMs' | 'calls' | 'failedCalls'>;
+
+function bursts(
+  grains: readonly Grain[],
+  kind: 'ERROR_BURST' | 'DENIAL_BURST',
+  attempts: (bucket: UsageBucket) => Attempts,
+): Episode[] {
+  const series = grains.map((grain) => grain.buckets.map(attempts));
+  const days = series.at(-1) ?? [];
   const found: Episode[] = [];
-  const grains = grainsOf(buckets, perDay);
-  const days = grains[grains.length - 1]?.buckets ?? [];
-  for (const grain of grains) found.push(...unlessFoundBefore(found, burstsAt(grain, days)));
+  // A day that is not over is only among the finest buckets.
+  if (series[0]?.every(({ failedCalls }) => failedCalls === 0)) return found;
+  for (const buckets of series) found.push(...unlessFoundBefore(found, burstsAt(buckets, days, kind)));
   return found;
 }
 
-function burstsAt({ buckets }: Grain, days: readonly UsageBucket[]): Episode[] {
+function burstsAt(buckets: readonly Attempts[], days: readonly Attempts[], kind: Episode['kind']): Episode[] {
   const limit = Math.log(FALSE_ALARM_CHANCE / buckets.length);
   let usual = typicalShare(days);
   let width = dispersion(buckets, usual);
@@ -37,14 +59,14 @@ function burstsAt({ buckets }: Grain, days: readonly UsageBucket[]): Episode[] {
     width = dispersion(calm, usual);
     marked = buckets.map((bucket) => isBurst(bucket, usual, width, limit));
   }
-  return runs(marked).map(([start, end]) => {
+  return oneADay(runs(marked), buckets).map(([start, end]) => {
     const part = buckets.slice(start, end);
     const calls = sum(part.map((bucket) => bucket.calls));
     const failed = sum(part.map((bucket) => bucket.failedCalls));
     return {
-      kind: 'ERROR_BURST',
-      startMs: (part[0] as UsageBucket).startMs,
-      endMs: (part[part.length - 1] as UsageBucket).endMs,
+      kind,
+      startMs: (part[0] as Attempts).startMs,
+      endMs: (part[part.length - 1] as Attempts).endMs,
       expected: rounded(calls * usual, 1),
       observed: failed,
       severity: severityOf(failed / calls),
@@ -63,20 +85,20 @@ function burstsAt({ buckets }: Grain, days: readonly UsageBucket[]): Episode[] {
  * The failed share of a typical day, robust against bad days: the median day, or all but the worst fifth if failures
  * are rare.
  */
-function typicalShare(days: readonly UsageBucket[]): number {
+function typicalShare(days: readonly Attempts[]): number {
   const used = days.filter(({ calls }) => calls > 0).sort((a, b) => a.failedCalls / a.calls - b.failedCalls / b.calls);
   const middle = median(used.map(({ calls, failedCalls }) => failedCalls / calls));
   return Math.max(middle, pooledShare(used.slice(0, Math.ceil(used.length * 0.8))));
 }
 
-function pooledShare(buckets: readonly UsageBucket[]): number {
+function pooledShare(buckets: readonly Attempts[]): number {
   const calls = sum(buckets.map((bucket) => bucket.calls));
   const failed = sum(buckets.map((bucket) => bucket.failedCalls));
   return (failed + 0.5) / (calls + 1);
 }
 
 /** The variance of the shares as a multiple of the binomial variance; at least 1. */
-function dispersion(buckets: readonly UsageBucket[], usual: number): number {
+function dispersion(buckets: readonly Attempts[], usual: number): number {
   const squares: number[] = [];
   for (const { calls, failedCalls } of buckets) {
     // A bucket with less than one expected failure cannot measure the variance.
@@ -86,7 +108,7 @@ function dispersion(buckets: readonly UsageBucket[], usual: number): number {
   return Math.max(1, (SD_PER_MAD * median(squares)) ** 2);
 }
 
-function isBurst(bucket: UsageBucket, usual: number, width: number, limit: number): boolean {
+function isBurst(bucket: Attempts, usual: number, width: number, limit: number): boolean {
   const { calls, failedCalls } = bucket;
   if (failedCalls < FAILURES_MIN) return false;
   const share = failedCalls / calls;
@@ -98,7 +120,7 @@ function isBurst(bucket: UsageBucket, usual: number, width: number, limit: numbe
  * The logarithm of a bound on the probability of at least this many failures: -n times the divergence of the observed
  * from the usual share.
  */
-function logChance({ calls, failedCalls }: UsageBucket, usual: number): number {
+function logChance({ calls, failedCalls }: Attempts, usual: number): number {
   if (failedCalls <= calls * usual) return 0;
   const share = failedCalls / calls;
   const passed = share < 1 ? (1 - share) * Math.log((1 - share) / (1 - usual)) : 0;

@@ -1,8 +1,12 @@
 /**
  * A series at several resolutions: an anomaly of one hour is invisible in its day, and one of a day too weak in each of
  * its hours.
+ *
+ * Quarters of a day and days are those of UTC, so that an episode begins at the same moment whenever it is read; only
+ * where there are not yet two weeks of these, days end with the series.
  */
-import type { Episode, UsageBucket } from './episode.ts';
+import { DAY_MS } from '../../platform/time.ts';
+import { ANOMALY_DAYS_MIN, dayOf, type Episode, NO_USAGE, type UsageBucket } from './episode.ts';
 
 /**
  * The probability that a detector raises a false alarm on a series without anomalies, over all its buckets, at each
@@ -14,24 +18,45 @@ export const FALSE_ALARM_CHANCE = 0.02;
 const GRAINS: Record<number, readonly number[]> = { 24: [1, 6, 24], 1: [1] };
 
 export interface Grain {
-  buckets: UsageBucket[];
+  buckets: readonly UsageBucket[];
   perDay: number;
 }
 
+/** The resolutions at which a series has enough whole days, the finest first. */
 export function grainsOf(buckets: readonly UsageBucket[], perDay: number): Grain[] {
-  return (GRAINS[perDay] ?? [1]).map((size) => ({ buckets: joined(buckets, size), perDay: perDay / size }));
+  const sizes = GRAINS[perDay] ?? [1];
+  return sizes
+    .map((size) => ({ buckets: size === 1 ? [...buckets] : joined(buckets, perDay, size), perDay: perDay / size }))
+    .filter((grain) => grain.buckets.length >= ANOMALY_DAYS_MIN * grain.perDay);
 }
 
-function joined(buckets: readonly UsageBucket[], size: number): UsageBucket[] {
+/** The series by the day. Empty where it has too few whole days. */
+export function daysOf(grains: readonly Grain[]): readonly UsageBucket[] {
+  return grains.find((grain) => grain.perDay === 1)?.buckets ?? [];
+}
+
+function joined(buckets: readonly UsageBucket[], perDay: number, size: number): UsageBucket[] {
   const result: UsageBucket[] = [];
-  for (let at = 0; at + size <= buckets.length; at += size) {
-    const first = buckets[at] as UsageBucket;
-    const total = { startMs: first.startMs, endMs: first.endMs, spend: 0, calls: 0, failedCalls: 0, models: {} };
-    for (const bucket of buckets.slice(at, at + size)) {
+  const midnight = Math.max(
+    0,
+    buckets.findIndex(({ startMs }) => startMs % DAY_MS === 0),
+  );
+  const isEnough = buckets.length - midnight >= ANOMALY_DAYS_MIN * perDay;
+  const start = isEnough ? midnight : buckets.length % perDay;
+  const end = buckets.length - ((buckets.length - start) % perDay);
+  for (let first = start; first < end; first += size) {
+    const { startMs } = buckets[first] as UsageBucket;
+    // Models and features are read from the finest buckets alone.
+    const total = { ...NO_USAGE, startMs, endMs: startMs };
+    for (let at = first; at < first + size; at += 1) {
+      const bucket = buckets[at] as UsageBucket;
       total.endMs = bucket.endMs;
       total.spend += bucket.spend;
       total.calls += bucket.calls;
       total.failedCalls += bucket.failedCalls;
+      total.deniedCalls += bucket.deniedCalls;
+      total.inputTokens += bucket.inputTokens;
+      total.cachedInputTokens += bucket.cachedInputTokens;
     }
     result.push(total);
   }
@@ -39,9 +64,9 @@ function joined(buckets: readonly UsageBucket[], size: number): UsageBucket[] {
 }
 
 /** The runs of consecutive marked places, `[start, end)`; a single unmarked place does not end a run. */
-export function runs(marked: readonly boolean[], start = 0, end = marked.length): [number, number][] {
+export function runs(marked: readonly boolean[]): [number, number][] {
   const result: [number, number][] = [];
-  for (let at = start; at < end; at += 1) {
+  for (let at = 0; at < marked.length; at += 1) {
     if (!marked[at]) continue;
     const last = result[result.length - 1];
     if (last && at - last[1] <= 1) last[1] = at + 1;
@@ -50,9 +75,29 @@ export function runs(marked: readonly boolean[], start = 0, end = marked.length)
   return result;
 }
 
-/** The episodes of a coarser resolution that do not overlap with one already found. */
+/** The same runs, of which those that begin on one UTC day are one. */
+export function oneADay(
+  found: readonly [number, number][],
+  buckets: readonly { startMs: number }[],
+): [number, number][] {
+  const result: [number, number][] = [];
+  const dayAt = (at: number) => dayOf(buckets[at]?.startMs ?? 0);
+  for (const [start, end] of found) {
+    const last = result[result.length - 1];
+    if (last && dayAt(last[0]) === dayAt(start)) last[1] = end;
+    else result.push([start, end]);
+  }
+  return result;
+}
+
+/** The episodes of a coarser resolution that neither overlap with one already found nor begin on the same day. */
 export function unlessFoundBefore(found: readonly Episode[], coarser: readonly Episode[]): Episode[] {
-  return coarser.filter(
-    (episode) => !found.some((finer) => finer.startMs < episode.endMs && episode.startMs < finer.endMs),
+  return coarser.filter((episode) => !isTaken(found, episode));
+}
+
+/** Whether a period overlaps with an episode that was found, or begins on the same UTC day. */
+export function isTaken(found: readonly Episode[], { startMs, endMs }: { startMs: number; endMs: number }): boolean {
+  return found.some(
+    (finer) => (finer.startMs < endMs && startMs < finer.endMs) || dayOf(finer.startMs) === dayOf(startMs),
   );
 }

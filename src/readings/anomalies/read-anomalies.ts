@@ -2,7 +2,7 @@
  * Use case: anomalies in the usage of an organization and its largest customers, from the roll-ups in D1.
  *
  * The organization, and a customer named in the query, are read by the hour; the largest customers by the day, so that
- * the amount of data is bounded.
+ * the amount of data is bounded. What explains an episode is read for those of the page alone.
  */
 
 import { type Answer, accept } from '../../contract/errors.ts';
@@ -20,12 +20,20 @@ import {
   type SpendRow,
 } from '../../storage/spend.ts';
 import { sumUsage } from '../../storage/usage.ts';
-import { dayBuckets, detectAnomalies, hourBuckets } from './detect.ts';
-import type { Episode, UsageBucket } from './episode.ts';
+import { readUsageOfSpans, type Span } from '../../storage/usage-of-spans.ts';
+import { dayBuckets, detectAnomalies, hourBuckets, type Used } from './detect.ts';
+import { dayOf, type Episode, episodeId, UNITS, type UsageBucket } from './episode.ts';
+import { contributions, spansOf, type Usage } from './explain.ts';
+import { sentenceOf } from './sentences.ts';
+import { shareRises } from './shifts.ts';
 
 const CUSTOMERS_MAX = 20;
 
-type Bucket = Omit<UsageBucket, 'endMs'>;
+/** An episode, and whose it is: `null` for the organization. */
+interface Found {
+  customerId: string | null;
+  episode: Episode;
+}
 
 export async function readAnomalies(
   { env, organization }: Caller,
@@ -45,31 +53,49 @@ export async function readAnomalies(
       ])
     : Promise.all([readHourlySpend(env, organizationId, period, customerId), []]));
   const daily = largest.length === 0 ? [] : await readDailySpend(env, organizationId, period, largest);
-  const items = [
-    ...present(customerId ?? null, detectAnomalies(series(hourBuckets, hourly, toMs), 'hour')),
+  const all = series(hourBuckets, hourly, toMs);
+  const spend = spendByDay(all);
+  const firstMs = all[0]?.startMs ?? toMs;
+  const found = [
+    ...detectAnomalies(all, 'hour').map((episode) => ({ customerId: customerId ?? null, episode })),
     ...largest.flatMap((id) => {
       const own = daily.filter((row) => row.customerId === id);
-      return present(id, detectAnomalies(series(dayBuckets, own, toMs), 'day'));
+      // A share is one of the organization's days, also of those before the customer's first.
+      const days = dayBuckets(bucketsOf(own), firstMs, toMs);
+      const shared = days.map(({ startMs }) => spend.get(dayOf(startMs)) ?? 0);
+      const episodes = [...detectAnomalies(series(dayBuckets, own, toMs), 'day'), ...shareRises(days, shared)];
+      return episodes.map((episode) => ({ customerId: id, episode }));
     }),
-  ].sort((a, b) => (a.startedAt === b.startedAt ? 0 : a.startedAt < b.startedAt ? 1 : -1));
+  ].sort((a, b) => b.episode.startMs - a.episode.startMs);
+  const first = after === null ? 0 : found.findIndex((item) => idOf(item) === after) + 1;
+  const { items, nextCursor } = pageOf(found.slice(first), limit, idOf);
   const data: AnomaliesData = {
     period: { startedAt: iso(fromMs), endedAt: iso(toMs) },
     asOf: iso(toMs),
-    ...pageOf(items.slice(after === null ? 0 : items.findIndex((item) => idOf(item) === after) + 1), limit, idOf),
+    items: await explained(env, organizationId, items, daily),
     customersLookedAt: customerId === undefined ? largest.length : 1,
+    nextCursor,
   };
   return accept('USAGE_ANOMALIES_READ', data, nowMs);
 }
 
-function idOf({ startedAt, kind, customerId }: AnomaliesData['items'][number]): string {
-  return `${startedAt} ${kind} ${customerId ?? ''}`;
-}
+const idOf = ({ customerId, episode }: Found) => episodeId(episode, customerId);
 
 /** Starts at the first use: days before it are not usual days, and the first model is not a new one. */
 function series(fill: typeof hourBuckets, rows: readonly SpendRow[], toMs: number): UsageBucket[] {
   const buckets = bucketsOf(rows);
   const firstMs = buckets.reduce((first, { startMs }) => Math.min(first, startMs), toMs);
   return fill(buckets, firstMs, toMs);
+}
+
+/** The spend of each UTC day. */
+function spendByDay(buckets: readonly UsageBucket[]): ReadonlyMap<number, number> {
+  const spend = new Map<number, number>();
+  for (const bucket of buckets) {
+    const day = dayOf(bucket.startMs);
+    spend.set(day, (spend.get(day) ?? 0) + bucket.spend);
+  }
+  return spend;
 }
 
 /** The customers with the highest cost in the days of the period whose usage is kept, highest first. */
@@ -84,29 +110,70 @@ async function largestCustomers(
   return customer.map(({ key }) => key);
 }
 
-/** Combines a row of totals and the rows of its models into one bucket. */
-function bucketsOf(rows: readonly SpendRow[]): Bucket[] {
-  const buckets = new Map<number, Bucket>();
-  for (const { startMs, model, calls, failedCalls, costUsd } of rows) {
-    const bucket = buckets.get(startMs) ?? { startMs, spend: 0, calls: 0, failedCalls: 0, models: {} };
-    if (model === null) buckets.set(startMs, { ...bucket, spend: costUsd, calls, failedCalls });
-    else buckets.set(startMs, { ...bucket, models: { ...bucket.models, [model]: costUsd } });
+/** Combines a row of all usage and the rows of new models and features into one bucket. */
+function bucketsOf(rows: readonly SpendRow[]): Used[] {
+  const buckets = new Map<number, Used>();
+  const newcomers: SpendRow[] = [];
+  for (const row of rows) {
+    if (row.dimension !== 'all') newcomers.push(row);
+    else {
+      const { startMs, costUsd: spend, calls, failedCalls, deniedCalls, inputTokens, cachedInputTokens } = row;
+      buckets.set(startMs, { startMs, spend, calls, failedCalls, deniedCalls, inputTokens, cachedInputTokens });
+    }
+  }
+  for (const { startMs, dimension, key, costUsd } of newcomers) {
+    const bucket = buckets.get(startMs) ?? { startMs };
+    const of = dimension === 'model' ? 'models' : 'features';
+    buckets.set(startMs, { ...bucket, [of]: { ...bucket[of], [key]: costUsd } });
   }
   return [...buckets.values()];
 }
 
-function present(customerId: string | null, episodes: readonly Episode[]): AnomaliesData['items'] {
-  return episodes.map(({ kind, startMs, endMs, expected, observed, severity, evidence }) => ({
-    customerId,
-    kind,
-    startedAt: iso(startMs),
-    endedAt: iso(endMs),
-    unit: kind === 'SILENCE' || kind === 'ERROR_BURST' ? 'calls' : 'USD',
-    expected,
-    observed,
-    severity,
-    evidence,
-  }));
+/** The items of the answer, with what explains them. `daily` has the days of the customers that are looked at. */
+async function explained(
+  env: Env,
+  organizationId: string,
+  found: readonly Found[],
+  daily: readonly SpendRow[],
+): Promise<AnomaliesData['items']> {
+  const spans = found.map(({ customerId, episode }) => spansOf(episode, customerId));
+  const usage = await readUsageOfSpans(env, organizationId, spans.flat());
+  return found.map(({ customerId, episode }, at) => {
+    const [now, before] = spans[at] as [Span, Span];
+    const explainedBy = contributions(
+      episode.kind,
+      {
+        now: usage.filter(({ place }) => place === 2 * at),
+        before: usage.filter(({ place }) => place === 2 * at + 1),
+      },
+      customerId === null ? { now: daysOf(daily, now), before: daysOf(daily, before) } : { now: [], before: [] },
+    );
+    return {
+      id: episodeId(episode, customerId),
+      customerId,
+      kind: episode.kind,
+      summary: sentenceOf(episode, explainedBy),
+      startedAt: iso(episode.startMs),
+      endedAt: iso(episode.endMs),
+      unit: UNITS[episode.kind],
+      expected: episode.expected,
+      observed: episode.observed,
+      severity: episode.severity,
+      explainedBy,
+      evidence: episode.evidence,
+    };
+  });
+}
+
+/** The usage of customers on the days of a span. */
+function daysOf(daily: readonly SpendRow[], { fromMs, toMs }: Span): Usage[] {
+  const none = { feature: '', model: '', inputTokens: 0, cachedInputTokens: 0 };
+  return daily
+    .filter(({ dimension, startMs }) => dimension === 'all' && startMs < toMs && startMs + DAY_MS > fromMs)
+    .flatMap(({ customerId, calls, failedCalls, costUsd }) => [
+      { ...none, customerId, outcome: 'COMPLETED', calls: calls - failedCalls, costUsd },
+      { ...none, customerId, outcome: 'FAILED', calls: failedCalls, costUsd: 0 },
+    ]);
 }
 
 function iso(atMs: number): string {

@@ -9,10 +9,10 @@
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { mean, median, rounded, sum } from '../statistics.ts';
 import type { Episode, Severity, UsageBucket } from './episode.ts';
-import { FALSE_ALARM_CHANCE, grainsOf } from './grain.ts';
+import { FALSE_ALARM_CHANCE } from './grain.ts';
 
 const BEFORE_DAYS_MAX = 28;
-const BEFORE_DAYS_MIN = 10;
+const BEFORE_DAYS_MIN = 7;
 /** With a smaller share of active days before the run, use was not regular. */
 const ACTIVE_SHARE_MIN = 0.4;
 /** A day is silent if it has at most this share of its weekday's calls. */
@@ -21,10 +21,9 @@ const SILENT_SHARE_MAX = 0.02;
 const IDLE_PRIOR_DAYS = 2;
 const SEVERE_DAYS = { MEDIUM: 3, HIGH: 7 } as const;
 /** A day with fewer calls than this may be idle by chance; above it, silence is unlikely. */
-const BUSY_CALLS = 50;
+const BUSY_CALLS = 10;
 
-export function silences(buckets: readonly UsageBucket[], perDay: number): Episode[] {
-  const daily = grainsOf(buckets, perDay).at(-1)?.buckets ?? [];
+export function silences(daily: readonly UsageBucket[]): Episode[] {
   const calls = daily.map((bucket) => bucket.calls);
   const limit = Math.log(FALSE_ALARM_CHANCE / calls.length);
   const episodes: Episode[] = [];
@@ -77,8 +76,8 @@ function usualDays(before: readonly number[]): (ahead: number) => { calls: numbe
     );
     const calls = same.length > 0 ? (median(same) + mean(same)) / 2 : mean(before);
     const idle = (same.filter(isIdle).length + IDLE_PRIOR_DAYS * common) / (same.length + IDLE_PRIOR_DAYS);
-    // A weekday whose smallest count is high is unlikely to be idle.
-    const busy = same.length > 1 ? Math.min(...same) / BUSY_CALLS : 0;
+    // A weekday whose smallest count is high is unlikely to be idle. Of one that is known once, all days say it.
+    const busy = Math.min(...(same.length > 1 ? same : before)) / BUSY_CALLS;
     return { calls, idle: idle * Math.exp(-busy) };
   };
   // Computed on demand, because most days are not followed by a silent one.

@@ -1,7 +1,7 @@
 /**
- * New expensive models: a model that was never used before and immediately takes a large share of the spend.
+ * New expensive models and features: one that was never used before and immediately takes a large share of the spend.
  *
- * Models used in the first two weeks of a series are known. A new model is judged by the week after its first use.
+ * What was used in the first two weeks of a series is known. What is new is judged by the week after its first use.
  */
 
 import { DAY_MS } from '../../platform/time.ts';
@@ -12,23 +12,34 @@ import { ANOMALY_DAYS_MIN, type Episode, type Severity, type UsageBucket } from 
 const SHARE_MIN = 0.2;
 const SEVERE_SHARES = { MEDIUM: 0.35, HIGH: 0.6 } as const;
 
-export function newExpensiveModels(buckets: readonly UsageBucket[]): Episode[] {
+/** What can be new: where its spend is, its kind of episode, and its name in the evidence. */
+const NEWCOMERS = [
+  { of: 'models', kind: 'NEW_EXPENSIVE_MODEL', name: 'modelKey' },
+  { of: 'features', kind: 'NEW_EXPENSIVE_FEATURE', name: 'feature' },
+] as const;
+type Newcomers = (typeof NEWCOMERS)[number];
+
+export function newcomers(buckets: readonly UsageBucket[]): Episode[] {
+  return NEWCOMERS.flatMap((newcomer) => newOf(buckets, newcomer));
+}
+
+function newOf(buckets: readonly UsageBucket[], newcomer: Newcomers): Episode[] {
   const startMs = buckets[0]?.startMs ?? 0;
   const known = new Set<string>();
   const episodes: Episode[] = [];
   buckets.forEach((bucket, at) => {
-    for (const [model, spend] of Object.entries(bucket.models)) {
-      if (spend <= 0 || known.has(model)) continue;
-      known.add(model);
+    for (const [key, spend] of Object.entries(bucket[newcomer.of])) {
+      if (spend <= 0 || known.has(key)) continue;
+      known.add(key);
       if (bucket.startMs < startMs + ANOMALY_DAYS_MIN * DAY_MS) continue;
-      const episode = firstWeek(buckets, at, model);
+      const episode = firstWeek(buckets, at, key, newcomer);
       if (episode) episodes.push(episode);
     }
   });
   return episodes;
 }
 
-function firstWeek(buckets: readonly UsageBucket[], first: number, model: string): Episode | null {
+function firstWeek(buckets: readonly UsageBucket[], first: number, key: string, newcomer: Newcomers): Episode | null {
   const { startMs } = buckets[first] as UsageBucket;
   let endMs = startMs;
   let observed = 0;
@@ -37,20 +48,24 @@ function firstWeek(buckets: readonly UsageBucket[], first: number, model: string
     const bucket = buckets[at] as UsageBucket;
     if (bucket.startMs >= startMs + DAYS_PER_WEEK * DAY_MS) break;
     endMs = bucket.endMs;
-    observed += bucket.models[model] ?? 0;
+    observed += bucket[newcomer.of][key] ?? 0;
     all += bucket.spend;
   }
   const share = observed / all;
   // The week so far may contain a single call, so the spend must also be large compared with a usual day.
   if (share < SHARE_MIN || observed < SHARE_MIN * usualDay(buckets, first)) return null;
-  const evidence = { modelKey: model, shareOfSpend: rounded(share, 4), days: rounded((endMs - startMs) / DAY_MS, 2) };
-  // The expected spend of a new model is zero.
+  const evidence = {
+    [newcomer.name]: key,
+    shareOfSpend: rounded(share, 4),
+    days: rounded((endMs - startMs) / DAY_MS, 2),
+  };
+  // What was never used is expected to cost nothing.
   return {
-    kind: 'NEW_EXPENSIVE_MODEL',
+    kind: newcomer.kind,
     startMs,
     endMs,
     expected: 0,
-    observed: rounded(observed, 3),
+    observed: rounded(observed, 6),
     severity: severityOf(share),
     evidence,
   };

@@ -1,0 +1,38 @@
+/**
+ * Usage drops: periods with far fewer calls than the level, the weekday and the hour predict, at most half of them.
+ *
+ * Days without calls that are a silence are not drops as well.
+ */
+import { rounded, sum } from '../statistics.ts';
+import { deviations } from './deviations.ts';
+import type { Episode, Severity, UsageBucket } from './episode.ts';
+import { unlessFoundBefore } from './grain.ts';
+
+/** Half of the usual calls. */
+const RATIO_MIN = 2;
+const SEVERE_SHARES = { MEDIUM: 0.35, HIGH: 0.15 } as const;
+
+/** Only of whole days: parts of one fall too often, on a quiet night or on a holiday's morning. */
+export function usageDrops(days: readonly UsageBucket[], silent: readonly Episode[]): Episode[] {
+  const observed = days.map((bucket) => bucket.calls);
+  if (sum(observed) === 0) return [];
+  const asked = { observed, unit: 1, silent, found: silent, direction: 'less', ratioMin: RATIO_MIN } as const;
+  const drops = deviations({ buckets: days, perDay: 1 }, asked).map((found): Episode => {
+    const share = found.observed / found.expected;
+    return {
+      kind: 'USAGE_DROP',
+      startMs: found.startMs,
+      endMs: found.endMs,
+      expected: rounded(found.expected, 1),
+      observed: found.observed,
+      severity: severityOf(share),
+      evidence: { ratio: rounded(share, 2), ...found.evidence },
+    };
+  });
+  return unlessFoundBefore(silent, drops);
+}
+
+function severityOf(share: number): Severity {
+  if (share <= SEVERE_SHARES.HIGH) return 'HIGH';
+  return share <= SEVERE_SHARES.MEDIUM ? 'MEDIUM' : 'LOW';
+}
