@@ -237,7 +237,7 @@ describe('exhaustion', () => {
 
 describe('a total', () => {
   const flat = { days: new Array<number>(28).fill(100), length: 28, factors: new Array<number>(7).fill(1) };
-  const past = { ...flat, levelStart: 0, levelEnd: 28, dayVariance: 0.01 };
+  const past = { ...flat, changes: [], end: 28, dayVariance: 0.01 };
 
   test('of a constant series is the same by every method', () => {
     for (const candidate of CANDIDATES) {
@@ -250,7 +250,7 @@ describe('a total', () => {
   });
 
   test('of a level that began on idle weekdays is zero by every method', () => {
-    const idle = { ...past, days: flat.days.map(() => 0), factors: [0, 0, 0, 0, 2, 2, 3], levelEnd: 4 };
+    const idle = { ...past, days: flat.days.map(() => 0), factors: [0, 0, 0, 0, 2, 2, 3], end: 4 };
     for (const candidate of CANDIDATES) expect(expectation(candidate, idle).day(0)).toBe(0);
   });
 
@@ -269,11 +269,11 @@ describe('a total', () => {
     expect(blend([one, one], [0.25, 0.75])).toEqual(one);
   });
 
-  test('blended is the weighted mean, with the whole uncertainty of a slope that only some methods have', () => {
+  test('blended is the weighted mean, and disagreement between methods adds to its uncertainty', () => {
     const sloping = { ...one, expected: 200, level: 100, slopeVariance: 4, slopeSteps: 3 };
     const blended = blend([one, sloping], [0.75, 0.25]);
-    expect(blended).toMatchObject({ expected: 125, level: 62.5, slopeVariance: 4, slopeSteps: 3 });
-    expect(blended.betweenVariance).toBeGreaterThan(0);
+    expect(blended).toMatchObject({ expected: 125, level: 62.5, slopeVariance: 1, slopeSteps: 3 });
+    expect(blended.betweenVariance).toBe(1875);
   });
 
   test('is led by the method with the largest weight over all of its candidates', () => {

@@ -19,10 +19,19 @@ import {
   weightedError,
 } from './backtest.ts';
 import { blend, blendWeights, leadingMethod } from './blend.ts';
-import { CANDIDATES, expectation, type ForecastMethod, SEASONAL } from './candidates.ts';
+import {
+  CANDIDATES,
+  type Candidate,
+  expectation,
+  type ForecastMethod,
+  type Past,
+  SEASONAL,
+  trendBelief,
+} from './candidates.ts';
 import { type AheadDay, daysAhead, type History, HORIZON_DAYS_MAX, readHistory, type UsageHour } from './history.ts';
 import { quantityAt, type Total, totalDeviation } from './interval.ts';
-import { calibratedWidth, straddles } from './width.ts';
+import type { LevelChange } from './regime.ts';
+import { calibratedWidth, steadyFactor } from './width.ts';
 
 export const FORECAST_STATUSES = [
   'available',
@@ -52,6 +61,10 @@ const SHARE_DECIMALS = 4;
  * weeks of all test series.
  */
 const WIDTH_OF_ONE_WEEK = 2.4;
+/** With this many horizons of history, the backtest alone decides. */
+const SEEN_HORIZONS = 1.5;
+/** Days after a change of level during which the new level is uncertain. */
+const SETTLING_DAYS = 7;
 /** Backtested windows in days, as far as history and horizon allow. */
 const WINDOW_DAYS = [1, 2, 3, 5, 7, 10, 14, 21, 28, 42] as const;
 
@@ -177,8 +190,9 @@ function estimate(history: History, ahead: readonly AheadDay[], horizonMs: numbe
   const backtested = history.days.length >= BACKTEST_DAYS_MIN;
   const windows = backtested ? windowsFor(history.days.length, horizonMs) : [];
   const trials = backtested ? backtest(history, windows) : [];
+  const calm = calmTrials(windows, trials, knowledge.changes);
   const weights = backtested
-    ? blendWeights(windows, calmTrials(windows, trials, knowledge.changes))
+    ? anchored(blendWeights(windows, calm), knowledge.past, ahead.length)
     : CANDIDATES.map(seasonalAlone);
   const shares = ahead.map(({ share }) => share);
   const total = blend(
@@ -186,17 +200,19 @@ function estimate(history: History, ahead: readonly AheadDay[], horizonMs: numbe
     weights,
   );
   const width = backtested
-    ? calibratedWidth(windows, trials, weights, spread, knowledge.changes, ahead.length)
+    ? calibratedWidth(windows, calm, weights, spread, ahead.length)
     : WIDTH_OF_ONE_WEEK;
+  // Stable days before a change of level do not make the forecast after it more certain.
+  const deviation = Math.hypot(
+    width * totalDeviation({ ...total, doubtVariance: 0 }, spread),
+    Math.max(1, width) * Math.sqrt(total.doubtVariance),
+  );
+  const steady = total.expected > 0 ? steadyFactor(deviation / total.expected, history.days.length / DAYS_PER_WEEK) : 1;
   return {
     knowledge,
     weights,
     total,
-    // Stable days before a change of level do not make the forecast after it more certain.
-    deviation: Math.hypot(
-      width * totalDeviation({ ...total, doubtVariance: 0 }, spread),
-      Math.max(1, width) * Math.sqrt(total.doubtVariance),
-    ),
+    deviation: steady * deviation,
     ownDeviation: totalDeviation(
       { ...total, levelVariance: 0, slopeVariance: 0, doubtVariance: 0, betweenVariance: 0 },
       spread,
@@ -206,7 +222,17 @@ function estimate(history: History, ahead: readonly AheadDay[], horizonMs: numbe
   };
 }
 
-function seasonalAlone(candidate: (typeof CANDIDATES)[number]): number {
+/**
+ * The backtest sees nothing of a horizon that is long against the history. There the mean of the whole level decides,
+ * because what moved lately may move back; less so where a trend is significant.
+ */
+function anchored(weights: readonly number[], past: Past, horizonDays: number): number[] {
+  const unseen = Math.max(0, 1 - past.length / (SEEN_HORIZONS * horizonDays));
+  const share = unseen * (1 - trendBelief(past));
+  return weights.map((weight, index) => (1 - share) * weight + share * seasonalAlone(CANDIDATES[index] as Candidate));
+}
+
+function seasonalAlone(candidate: Candidate): number {
   return candidate === SEASONAL ? 1 : 0;
 }
 
@@ -224,12 +250,26 @@ function windowsFor(historyDays: number, horizonMs: number): Window[] {
  * Trials that compare the candidates fairly: their windows contain no change of level, which no candidate could
  * predict. All trials if there are no such ones.
  */
-function calmTrials(windows: readonly Window[], trials: readonly Trial[][], changes: readonly number[]): Trial[][] {
+function calmTrials(windows: readonly Window[], trials: readonly Trial[][], changes: readonly LevelChange[]): Trial[][] {
   return windows.map((window, at) => {
     const all = trials[at] ?? [];
     const calm = all.filter((trial) => !straddles(trial, window, changes));
     return calm.length > 0 ? calm : all;
   });
+}
+
+/**
+ * Whether a trial's window contains the only change of level. If levels change often, changes are normal for the
+ * series.
+ */
+function straddles({ origin }: Trial, window: Window, changes: readonly LevelChange[]): boolean {
+  const [change] = changes;
+  return (
+    changes.length === 1 &&
+    change !== undefined &&
+    origin < change.day + SETTLING_DAYS &&
+    origin + window.days > change.day
+  );
 }
 
 function summarize(
