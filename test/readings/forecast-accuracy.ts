@@ -4,8 +4,9 @@
  *
  * Errors and scores are in mean days of the series for each day ahead, so that large series do not outweigh small ones.
  */
-import { type ForecastQuality, forecast } from '../../src/readings/forecast/forecast.ts';
+
 import { DAY_MS } from '../../src/platform/time.ts';
+import { type ForecastQuality, forecast } from '../../src/readings/forecast/forecast.ts';
 import { mean } from '../../src/readings/statistics.ts';
 import type { PublicSeries } from '../support/public-series.ts';
 import { type Interval, RIVALS, type RivalName } from './rival-forecasts.ts';
@@ -50,7 +51,13 @@ export function trialsOf(series: PublicSeries, origins: number): Trial[] {
   return trials;
 }
 
-function trialAt({ name, startMs, days }: PublicSeries, size: number, origin: number, history: number, horizon: number) {
+function trialAt(
+  { name, startMs, days }: PublicSeries,
+  size: number,
+  origin: number,
+  history: number,
+  horizon: number,
+) {
   const past = days.slice(origin - history, origin);
   let outcome = 0;
   for (let ahead = 0; ahead < horizon; ahead += 1) outcome += days[origin + ahead] ?? 0;
@@ -65,14 +72,17 @@ function trialAt({ name, startMs, days }: PublicSeries, size: number, origin: nu
     };
   };
   const by = { callmeter: judge(remaining) } as Record<Method, Judged>;
-  for (const [rival, rivalForecast] of Object.entries(RIVALS)) by[rival as RivalName] = judge(rivalForecast(past, horizon));
+  for (const [rival, rivalForecast] of Object.entries(RIVALS))
+    by[rival as RivalName] = judge(rivalForecast(past, horizon));
   return { series: name, history, horizon, quality, by };
 }
 
 function forecastOf(past: readonly number[], nowMs: number, horizon: number) {
   const firstDataMs = nowMs - past.length * DAY_MS;
   return forecast({
-    hours: past.map((quantity, day) => ({ startMs: firstDataMs + day * DAY_MS, quantity })).filter(({ quantity }) => quantity > 0),
+    hours: past
+      .map((quantity, day) => ({ startMs: firstDataMs + day * DAY_MS, quantity }))
+      .filter(({ quantity }) => quantity > 0),
     firstDataMs,
     nowMs,
     periodStartMs: nowMs,

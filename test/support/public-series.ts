@@ -30,7 +30,9 @@ export function isHeldOut(name: string): boolean {
 }
 
 export function readPublicSeries(name: string): PublicSeries {
-  const [first = '', ...lines] = readFileSync(join(FOLDER, `${name}.txt`), 'utf8').trimEnd().split('\n');
+  const [first = '', ...lines] = readFileSync(join(FOLDER, `${name}.txt`), 'utf8')
+    .trimEnd()
+    .split('\n');
   const [day = '', hours] = first.split(' ');
   if (hours !== '24') throw new Error(`${name}: one number a day is expected`);
   const days = lines.join(' ').split(' ').map(Number);

@@ -41,7 +41,10 @@ export function knowledgeAt(history: History, length: number): Knowledge {
   const first = weeklyRhythm(days, length, weekendShares, []);
   const changes = levelChanges(days, length, byDay(first, days.length));
   // An undetected change of level looks like noise, so the rhythm is computed again once the changes are known.
-  const rhythm = changes.length === 0 ? first : weeklyRhythm(
+  const rhythm =
+    changes.length === 0
+      ? first
+      : weeklyRhythm(
           days,
           length,
           weekendShares,
@@ -90,7 +93,12 @@ export function totalAhead(candidate: Candidate, past: Past, shares: readonly nu
 }
 
 /** The same for the first days only, for several ascending lengths. */
-function totalsAhead(candidate: Candidate, past: Past, shares: readonly number[], lengths: readonly number[]): Total[] {
+export function totalsAhead(
+  candidate: Candidate,
+  past: Past,
+  shares: readonly number[],
+  lengths: readonly number[],
+): Total[] {
   const { day, levelVariance, slopeVariance, doubt } = expectation(candidate, past);
   const totals: Total[] = [];
   let expected = 0;

@@ -9,25 +9,10 @@
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { mean, rounded, Z_90 } from '../statistics.ts';
-import {
-  backtest,
-  type Knowledge,
-  knowledgeAt,
-  type Trial,
-  totalAhead,
-  type Window,
-  weightedError,
-} from './backtest.ts';
+import { backtest, knowledgeAt, type Trial, totalsAhead, type Window, weightedError } from './backtest.ts';
 import { blend, blendWeights, leadingMethod } from './blend.ts';
-import {
-  CANDIDATES,
-  type Candidate,
-  expectation,
-  type ForecastMethod,
-  type Past,
-  SEASONAL,
-  trendBelief,
-} from './candidates.ts';
+import { CANDIDATES, type Candidate, type ForecastMethod, type Past, SEASONAL, trendBelief } from './candidates.ts';
+import { type ChartDay, chartDays, type Pace, type PaceDay, paceDays } from './course.ts';
 import { type AheadDay, daysAhead, type History, HORIZON_DAYS_MAX, readHistory, type UsageHour } from './history.ts';
 import { quantityAt, type Total, totalDeviation } from './interval.ts';
 import type { LevelChange } from './regime.ts';
@@ -105,13 +90,6 @@ export interface BacktestSummary {
   windows: number;
 }
 
-/** The expected quantity day by day from the current hour to the end of the period, used to project exhaustion. */
-export interface Pace {
-  days: { phase: number; expected: number; wholeDay: number }[];
-  /** By phase of the week: the share of a day's quantity in each of its hours. */
-  profiles: number[][];
-}
-
 export interface ForecastResult {
   status: ForecastStatus;
   reason: ForecastReason | null;
@@ -125,7 +103,9 @@ export interface ForecastResult {
   method: ForecastMethod | null;
   backtest: BacktestSummary | null;
   quality: ForecastQuality | null;
-  /** Input of `projectedAllowanceExhaustionAt`; not part of the response. */
+  /** `remaining` day by day; `null` above CHART_DAYS_MAX days. */
+  days: ChartDay[] | null;
+  /** Input of `exhaustionOf`; not part of the response. */
   pace: Pace | null;
 }
 
@@ -144,6 +124,7 @@ export function forecast(input: ForecastInput): ForecastResult {
       method: null,
       backtest: null,
       quality: null,
+      days: null,
       pace: null,
     };
   };
@@ -169,14 +150,14 @@ export function forecast(input: ForecastInput): ForecastResult {
     method: estimated.method,
     backtest: estimated.summary,
     quality,
-    pace: { days: course(estimated, ahead), profiles: history.profiles },
+    days: chartDays(estimated.days, remaining, { nowMs, horizonEndMs, timeZone: input.timeZone, decimals }),
+    pace: { days: estimated.days, profiles: history.profiles },
   };
 }
 
 interface Estimate {
-  knowledge: Knowledge;
-  weights: number[];
   total: Total;
+  days: PaceDay[];
   deviation: number;
   /** The deviation of the days alone, without the uncertainty of their level. */
   ownDeviation: number;
@@ -195,24 +176,27 @@ function estimate(history: History, ahead: readonly AheadDay[], horizonMs: numbe
     ? anchored(blendWeights(windows, calm), knowledge.past, ahead.length)
     : CANDIDATES.map(seasonalAlone);
   const shares = ahead.map(({ share }) => share);
-  const total = blend(
-    CANDIDATES.map((candidate) => totalAhead(candidate, knowledge.past, shares)),
-    weights,
-  );
-  const width = backtested
-    ? calibratedWidth(windows, calm, weights, spread, ahead.length)
-    : WIDTH_OF_ONE_WEEK;
-  // Stable days before a change of level do not make the forecast after it more certain.
-  const deviation = Math.hypot(
-    width * totalDeviation({ ...total, doubtVariance: 0 }, spread),
-    Math.max(1, width) * Math.sqrt(total.doubtVariance),
-  );
-  const steady = total.expected > 0 ? steadyFactor(deviation / total.expected, history.days.length / DAYS_PER_WEEK) : 1;
+  const lengths = ahead.map((_, index) => index + 1);
+  const byCandidate = CANDIDATES.map((candidate) => totalsAhead(candidate, knowledge.past, shares, lengths));
+  const totals = lengths.map((_, at) => {
+    const totalsOfLength = byCandidate.map((ofCandidate) => ofCandidate[at] as Total);
+    return blend(totalsOfLength, weights);
+  });
+  const total = totals[totals.length - 1] ?? blend([], weights);
+  const width = backtested ? calibratedWidth(windows, calm, weights, spread, ahead.length) : WIDTH_OF_ONE_WEEK;
+  const historyWeeks = history.days.length / DAYS_PER_WEEK;
+  const deviationOf = (of: Total): number => {
+    // Stable days before a change of level do not make the forecast after it more certain.
+    const deviation = Math.hypot(
+      width * totalDeviation({ ...of, doubtVariance: 0 }, spread),
+      Math.max(1, width) * Math.sqrt(of.doubtVariance),
+    );
+    return of.expected > 0 ? deviation * steadyFactor(deviation / of.expected, historyWeeks) : deviation;
+  };
   return {
-    knowledge,
-    weights,
     total,
-    deviation: steady * deviation,
+    days: paceDays(ahead, totals, deviationOf),
+    deviation: deviationOf(total),
     ownDeviation: totalDeviation(
       { ...total, levelVariance: 0, slopeVariance: 0, doubtVariance: 0, betweenVariance: 0 },
       spread,
@@ -250,7 +234,11 @@ function windowsFor(historyDays: number, horizonMs: number): Window[] {
  * Trials that compare the candidates fairly: their windows contain no change of level, which no candidate could
  * predict. All trials if there are no such ones.
  */
-function calmTrials(windows: readonly Window[], trials: readonly Trial[][], changes: readonly LevelChange[]): Trial[][] {
+function calmTrials(
+  windows: readonly Window[],
+  trials: readonly Trial[][],
+  changes: readonly LevelChange[],
+): Trial[][] {
   return windows.map((window, at) => {
     const all = trials[at] ?? [];
     const calm = all.filter((trial) => !straddles(trial, window, changes));
@@ -311,17 +299,6 @@ function addRecorded(remaining: Quantiles, recorded: number, decimals: number): 
     p50: add(remaining.p50),
     p90: add(remaining.p90),
   };
-}
-
-function course({ knowledge, weights }: Estimate, ahead: readonly AheadDay[]): Pace['days'] {
-  const expectations = CANDIDATES.map((candidate) => expectation(candidate, knowledge.past));
-  return ahead.map(({ phase, share }, index) => {
-    let wholeDay = 0;
-    expectations.forEach(({ day }, at) => {
-      wholeDay += (weights[at] ?? 0) * day(index);
-    });
-    return { phase, expected: share * wholeDay, wholeDay };
-  });
 }
 
 function recordedSince(hours: readonly UsageHour[], fromMs: number, toMs: number): number {

@@ -58,7 +58,12 @@ export function oddDaysBelief(days: number, formerDays: number): number {
   return ODD_DAYS_BELIEF * clamp((LASTING_DAYS - days) / (LASTING_DAYS - STRETCH_DAYS_MIN), 0, 1);
 }
 
-function bestSplit(days: readonly number[], start: number, end: number, factors: readonly number[]): LevelChange | null {
+function bestSplit(
+  days: readonly number[],
+  start: number,
+  end: number,
+  factors: readonly number[],
+): LevelChange | null {
   const count = end - start;
   if (count < 2 * STRETCH_DAYS_MIN) return null;
   const used = [0];
@@ -89,7 +94,9 @@ function bestSplit(days: readonly number[], start: number, end: number, factors:
       split = start + at;
     }
   }
-  return split === null ? null : { day: split, kept: Math.exp((SPLIT_EVIDENCE_MIN - evidence(best, count)) / EVIDENCE_DISCOUNT) };
+  return split === null
+    ? null
+    : { day: split, kept: Math.exp((SPLIT_EVIDENCE_MIN - evidence(best, count)) / EVIDENCE_DISCOUNT) };
 }
 
 /** The likelihood ratio of a statistic, as -2 log: the same t says less in a short series. */
