@@ -35,11 +35,11 @@ export const CANDIDATES: readonly Candidate[] = [
   { method: 'seasonal_naive', memory: 0, plausibility: 0.3 },
 ];
 
-/** Each day the slope shrinks to this share: two thirds after a month. */
+/** Each day the slope shrinks to this share: two fifths after a month. */
 const DAMPING = 0.97;
 /** A slope needs at least ten days, and is ignored if its square is below this multiple of its variance. */
 const LINE_DAYS_MIN = 10;
-const SLOPE_DOUBT = 3;
+const SLOPE_DOUBT = 2.5;
 
 /** A candidate's expectation at the end of `days[0, length)`. */
 export interface Expectation {

@@ -22,8 +22,8 @@ const SETTLED_DAYS = 14;
 const CHANGES_MAX = 4;
 /** The evidence that a change needs: four standard deviations in a long series. */
 const SPLIT_EVIDENCE_MIN = 16;
-/** Days are not independent, so evidence beyond that counts 2 / 5 of what a likelihood ratio would. */
-const EVIDENCE_DISCOUNT = 5;
+/** Days are not independent, so evidence beyond that counts half of what a likelihood ratio would. */
+const EVIDENCE_DISCOUNT = 4;
 /** A day on which a new level begins. */
 export interface LevelChange {
   day: number;

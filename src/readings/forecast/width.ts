@@ -12,7 +12,7 @@ import type { Spread } from './interval.ts';
 const PRIOR_WIDTH = 1.1;
 const PRIOR_WINDOWS = 3;
 /** The width grows with the horizon to this power: the level of most series drifts. */
-const GROWTH = 0.12;
+const GROWTH = 0.11;
 /** The minimum number of trials for a width. */
 const TRIALS_MIN = 3;
 /** A smaller width would be overconfident. */
