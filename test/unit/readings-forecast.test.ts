@@ -306,7 +306,7 @@ describe('the days of a forecast', () => {
 
 describe('a total', () => {
   const flat = { days: new Array<number>(28).fill(100), length: 28, factors: new Array<number>(7).fill(1) };
-  const past = { ...flat, changes: [], end: 28, dayVariance: 0.01 };
+  const past = { ...flat, kept: new Array<number>(28).fill(1), levelStart: 0, end: 28, dayVariance: 0.01 };
 
   test('of a constant series is the same by every method', () => {
     for (const candidate of CANDIDATES) {

@@ -189,6 +189,12 @@ describe('the forecast', () => {
         expect(total[quantile]).toBeCloseTo(recorded + remaining[quantile], 6);
       }
       expect('projectedAllowanceExhaustionAt' in data, metric).toBe(OWN_METERS.includes(metric));
+      expect(data.days?.[0]?.startedAt).toBe(data.horizon.startedAt);
+      expect(data.days?.[data.days.length - 1]?.endedAt).toBe(data.horizon.endedAt);
+      for (const figure of ['expected', 'p10', 'p50', 'p90'] as const) {
+        const sum = data.days?.reduce((all, day) => all + day[figure], 0);
+        expect(sum, `${metric} ${figure}`).toBeCloseTo(remaining[figure], 3);
+      }
     }
   });
 

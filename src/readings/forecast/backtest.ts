@@ -11,7 +11,7 @@ import { quantiles, Z_90 } from '../statistics.ts';
 import { CANDIDATES, type Candidate, dampedSteps, expectation, type Past } from './candidates.ts';
 import { type History, phaseOf } from './history.ts';
 import { ownSpread, type Spread, scoreOf, type Total, totalDeviation } from './interval.ts';
-import { type LevelChange, levelChanges, oddDaysBelief } from './regime.ts';
+import { keptWeights, type LevelChange, levelChanges, oddDaysBelief } from './regime.ts';
 import { type Rhythm, weeklyRhythm } from './rhythm.ts';
 
 /** A window to forecast from every origin: whole days, or the first hours of a day. */
@@ -51,11 +51,23 @@ export function knowledgeAt(history: History, length: number): Knowledge {
           changes.map(({ day }) => day),
         );
   const factors = byDay(rhythm, days.length);
-  const past: Past = { days, length, factors, changes, end: length, dayVariance: rhythm.dayVariance };
-  const last = changes[changes.length - 1];
-  if (last) {
-    const belief = oddDaysBelief(length - last.day, last.day - (changes[changes.length - 2]?.day ?? 0));
-    if (belief > 0) past.former = { past: { ...past, changes: changes.slice(0, -1), end: last.day }, belief };
+  const [last, before] = [...changes].reverse();
+  const levelStart = last?.day ?? 0;
+  const { dayVariance } = rhythm;
+  const past: Past = {
+    days,
+    length,
+    factors,
+    kept: keptWeights(changes, length),
+    levelStart,
+    end: length,
+    dayVariance,
+  };
+  const formerStart = before?.day ?? 0;
+  const belief = oddDaysBelief(length - levelStart, levelStart - formerStart);
+  if (belief > 0) {
+    const kept = keptWeights(changes.slice(0, -1), levelStart);
+    past.former = { past: { ...past, kept, levelStart: formerStart, end: levelStart }, belief };
   }
   return { rhythm, changes, past };
 }

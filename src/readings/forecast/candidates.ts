@@ -6,7 +6,6 @@
  */
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { HORIZON_DAYS_MAX } from './history.ts';
-import type { LevelChange } from './regime.ts';
 
 export const FORECAST_METHODS = ['weekday_seasonal', 'recent_level', 'damped_trend', 'seasonal_naive'] as const;
 export type ForecastMethod = (typeof FORECAST_METHODS)[number];
@@ -40,6 +39,8 @@ const DAMPING = 0.97;
 /** A slope needs at least ten days, and is ignored if its square is below this multiple of its variance. */
 const LINE_DAYS_MIN = 10;
 const SLOPE_DOUBT = 2.5;
+/** Days with less weight say nothing. */
+const WEIGHT_MIN = 1e-6;
 
 /** A candidate's expectation at the end of `days[0, length)`. */
 export interface Expectation {
@@ -62,8 +63,10 @@ export interface Past {
   length: number;
   /** The weekly rhythm: day `index` has the factor at `index % DAYS_PER_WEEK`. */
   factors: readonly number[];
-  /** The changes of level among them, oldest first. */
-  changes: readonly LevelChange[];
+  /** The share of its weight that each day keeps after the changes of level since. */
+  kept: readonly number[];
+  /** The first day of the current level. */
+  levelStart: number;
   /** The day after the last one that is used. */
   end: number;
   /** Variance of one day relative to the squared level. */
@@ -135,33 +138,24 @@ const NO_RHYTHM: readonly number[] = new Array<number>(DAYS_PER_WEEK).fill(1);
 /**
  * The level at the end: actual usage divided by the usage that the rhythm alone predicts, with older days discounted.
  */
-function discountedLevel(memory: number, past: Past, factors: readonly number[]) {
+function discountedLevel(memory: number, { days, kept, end }: Past, factors: readonly number[]) {
   let used = 0;
   let expected = 0;
   let squares = 0;
-  forEachDay(past, (index, kept, age) => {
-    const weight = kept * memory ** Math.floor(age / DAYS_PER_WEEK);
+  let discount = 1;
+  for (let age = 0; age < end; age += 1) {
+    if (age > 0 && age % DAYS_PER_WEEK === 0) discount *= memory;
+    const index = end - 1 - age;
+    const weight = discount * (kept[index] ?? 1);
+    if (weight < WEIGHT_MIN) break;
     const factor = factors[index % DAYS_PER_WEEK] ?? 1;
-    used += weight * (past.days[index] ?? 0);
+    used += weight * (days[index] ?? 0);
     expected += weight * factor;
     squares += weight * weight * factor;
-  });
+  }
   return expected > 0
     ? { level: used / expected, variance: squares / (expected * expected) }
     : { level: 0, variance: 1 };
-}
-
-/** The days, newest first, with what they keep of their weight after the changes of level since. */
-function forEachDay({ changes, end }: Past, visit: (index: number, kept: number, age: number) => void): void {
-  let kept = 1;
-  let next = changes.length - 1;
-  for (let index = end - 1; index >= 0; index -= 1) {
-    while (index < (changes[next]?.day ?? 0)) {
-      kept *= changes[next]?.kept ?? 1;
-      next -= 1;
-    }
-    visit(index, kept, end - 1 - index);
-  }
 }
 
 /**
@@ -169,11 +163,14 @@ function forEachDay({ changes, end }: Past, visit: (index: number, kept: number,
  * it is significant; otherwise this is the discounted level.
  */
 function discountedLine(memory: number, past: Past) {
-  const { days, length, factors, changes, end, dayVariance } = past;
+  const { days, length, factors, kept, levelStart, end, dayVariance } = past;
   const s = { w: 0, t: 0, tt: 0, y: 0, ty: 0, ww: 0, wwt: 0, wwtt: 0 };
-  forEachDay(past, (index, kept, age) => {
+  let discount = 1;
+  for (let index = end - 1; index >= 0; index -= 1) {
+    const weight = discount * (kept[index] ?? 1);
+    if (weight < WEIGHT_MIN) break;
+    discount *= memory;
     const t = index - (length - 1);
-    const weight = kept * memory ** age;
     const w = weight * (factors[index % DAYS_PER_WEEK] ?? 1);
     s.w += w;
     s.t += w * t;
@@ -183,13 +180,12 @@ function discountedLine(memory: number, past: Past) {
     s.ww += weight * w;
     s.wwt += weight * w * t;
     s.wwtt += weight * w * t * t;
-  });
+  }
   if (s.w <= 0) return { level: 0, slope: 0, levelVariance: 1, slopeVariance: 0, belief: 0 };
   const level = s.y / s.w;
   const flat = { level, slope: 0, levelVariance: s.ww / (s.w * s.w), slopeVariance: 0, belief: 0 };
   const determinant = s.w * s.tt - s.t * s.t;
-  const levelDays = end - (changes[changes.length - 1]?.day ?? 0);
-  if (levelDays < LINE_DAYS_MIN || determinant <= 1e-9 * s.w * s.tt) return flat;
+  if (end - levelStart < LINE_DAYS_MIN || determinant <= 1e-9 * s.w * s.tt) return flat;
   const squared = determinant * determinant;
   const slope = (s.w * s.ty - s.t * s.y) / determinant;
   const slopeVariance = (s.t * s.t * s.ww - 2 * s.t * s.w * s.wwt + s.w * s.w * s.wwtt) / squared;

@@ -4,8 +4,8 @@
  * These are two different questions. By which day a quantity is used up depends on the totals of the first days, each
  * with its own uncertainty. A chart shows how the total of the horizon is made up.
  */
-import { HOUR_MS } from '../../platform/time.ts';
-import { instantAtWall, zoneClock } from '../calendar.ts';
+import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
+import { instantOfClock, zoneClock } from '../calendar.ts';
 import { rounded, Z_90 } from '../statistics.ts';
 import type { AheadDay } from './history.ts';
 import { quantityAt, type Total } from './interval.ts';
@@ -83,8 +83,9 @@ export function chartDays(
 ): ChartDay[] | null {
   if (days.length > CHART_DAYS_MAX) return null;
   const presentMs = nowMs - (nowMs % HOUR_MS);
-  const wallMs = zoneClock(timeZone, presentMs, presentMs).wallAt(presentMs);
-  const startOf = (index: number) => (index === 0 ? presentMs : instantAtWall(wallMs + index * 24 * HOUR_MS, timeZone));
+  const clock = zoneClock(timeZone, presentMs - 2 * DAY_MS, horizonEndMs + 3 * DAY_MS);
+  const wallMs = clock.wallAt(presentMs);
+  const startOf = (index: number) => (index === 0 ? presentMs : instantOfClock(wallMs + index * DAY_MS, clock));
   const all = days.reduce((sum, { expected }) => sum + expected, 0);
   const last = days.length - 1;
   let before = 0;

@@ -49,6 +49,18 @@ export function levelChanges(days: readonly number[], length: number, factors: r
   return changes;
 }
 
+/** The share of its weight that each of the days up to `end` keeps after all changes. */
+export function keptWeights(changes: readonly LevelChange[], end: number): number[] {
+  const kept = new Array<number>(end).fill(1);
+  let after = 1;
+  for (let at = changes.length - 1; at >= 0; at -= 1) {
+    const change = changes[at] as LevelChange;
+    after *= change.kept;
+    kept.fill(after, changes[at - 1]?.day ?? 0, change.day);
+  }
+  return kept;
+}
+
 /**
  * The probability, 0 to 1, that `days` days on another level are outliers and the former level, which lasted
  * `formerDays`, returns.
