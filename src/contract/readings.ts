@@ -81,7 +81,7 @@ const ForecastFacts = z.object({
     .enum(['HIGH', 'MEDIUM', 'LOW'])
     .nullable()
     .describe(
-      'How small the error is. HIGH: four weeks and an error of at most 15 percent; MEDIUM: two weeks and 40. P10 to P90 holds 80 percent of outcomes in every grade',
+      'How small the error is. HIGH: four weeks and an error of at most 15 percent; MEDIUM: two weeks and 40. P10 to P90 is made to hold 80 percent of outcomes in every grade',
     ),
   historyDays: z.number().int().describe('Whole days of history'),
   runsOut: RunsOut.nullable().describe(
