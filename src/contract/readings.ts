@@ -44,6 +44,12 @@ const Quantiles = z.object({
   p90: z.number().describe('Nine in ten outcomes are below'),
 });
 
+const RunsOut = z.object({
+  earliestAt: instant.nullable().describe('One in ten outcomes is used up before; null where even P90 lasts'),
+  expectedAt: instant.nullable().describe('At the expected pace; null where it lasts'),
+  latestAt: instant.nullable().describe('Nine in ten outcomes are used up before; null where P10 lasts'),
+});
+
 const ForecastFacts = z.object({
   metric: ForecastMetric.describe('What is forecast'),
   unit: Unit,
@@ -74,8 +80,13 @@ const ForecastFacts = z.object({
   quality: z
     .enum(['HIGH', 'MEDIUM', 'LOW'])
     .nullable()
-    .describe('HIGH: four weeks and an error of at most 15 percent; MEDIUM: two weeks and 40'),
+    .describe(
+      'How small the error is. HIGH: four weeks and an error of at most 15 percent; MEDIUM: two weeks and 40. P10 to P90 is made to hold 80 percent of outcomes in every grade',
+    ),
   historyDays: z.number().int().describe('Whole days of history'),
+  runsOut: RunsOut.nullable().describe(
+    'When the quantity of which the metric takes is gone, with 80 percent between earliestAt and latestAt: the included units, for agenticApi, customMeter1 and customMeter2; the USD balance, for dollars of a customer whose calls were charged to it in the latest week. An instant that would come after the horizon is null. null for other metrics, without a limit, and without a forecast. It does not mean that service ends',
+  ),
   projectedAllowanceExhaustionAt: instant
     .nullable()
     .optional()
@@ -84,7 +95,22 @@ const ForecastFacts = z.object({
     ),
 });
 
-export const ForecastData = ForecastFacts.extend({ customerId: z.string().describe('The customer') });
+export const ForecastData = ForecastFacts.extend({
+  customerId: z.string().describe('The customer'),
+  days: z
+    .array(
+      Period.extend({
+        expected: z.number().describe("The day's share of the expected quantity"),
+        p10: z.number().describe('The same share of P10'),
+        p50: z.number().describe('The same share of P50'),
+        p90: z.number().describe('The same share of P90'),
+      }),
+    )
+    .nullable()
+    .describe(
+      'The horizon in days from the present hour, for a chart. The sum of each figure over the days is that of remaining. null without a forecast, and for a horizon of more than 400 days',
+    ),
+});
 export type ForecastData = z.infer<typeof ForecastData>;
 export type ForecastFacts = z.infer<typeof ForecastFacts>;
 

@@ -98,7 +98,11 @@ export function localDays(fromMs: number, toMs: number, timeZone: string): Local
  * later than the change.
  */
 export function instantAtWall(wallMs: number, timeZone: string): number {
-  const clock = zoneClock(timeZone, wallMs - 2 * DAY_MS, wallMs + 2 * DAY_MS);
+  return instantOfClock(wallMs, zoneClock(timeZone, wallMs - 2 * DAY_MS, wallMs + 2 * DAY_MS));
+}
+
+/** The same by a clock that reaches two days beyond. */
+export function instantOfClock(wallMs: number, clock: ZoneClock): number {
   const guessMs = wallMs - clock.offsetAt(wallMs);
   return wallMs - clock.offsetAt(guessMs);
 }

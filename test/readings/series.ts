@@ -4,12 +4,11 @@
  *
  * Constants are chosen on the development half alone. Which half a series belongs to follows from a hash of its name.
  */
-import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isHeldOut, SERIES_FILES } from '../support/public-series.ts';
 import { DAY_MS, HOUR_MS } from '../support/series.ts';
 
-const FIXTURES = join(import.meta.dirname, '../fixtures/series');
 /** Series of NAB that are counts; the others are rates, of which an hour is the mean. */
 const COUNTED = /^(realTweets\/|realKnownCause\/nyc_taxi|realAWSCloudwatch\/elb_request_count)/;
 /** Calls of a mean hour that a rate is scaled to. */
@@ -31,20 +30,7 @@ export interface PublicSeries {
 
 /** The series of the fixtures. */
 export function fixtureSeries(): PublicSeries[] {
-  return readdirSync(FIXTURES)
-    .filter((file) => file.endsWith('.txt'))
-    .sort()
-    .map((file) => {
-      const [first = '', ...lines] = readFileSync(join(FIXTURES, file), 'utf8').trimEnd().split('\n');
-      const [day = '', hours = ''] = first.split(' ');
-      const name = file.replace('.txt', '');
-      return {
-        ...facts(name, 'fixtures'),
-        startMs: Date.parse(`${day}T00:00:00Z`),
-        perDay: 24 / Number(hours),
-        values: lines.join(' ').split(' ').map(Number),
-      };
-    });
+  return SERIES_FILES.map((file) => ({ ...facts(file.name, 'fixtures'), ...file }));
 }
 
 /** The series of NAB, as cloned into `folder`. */
@@ -85,8 +71,7 @@ export function bikeSeries(file: string): PublicSeries {
 }
 
 function facts(name: string, group: string) {
-  const heldOut = ((createHash('sha256').update(name).digest()[0] ?? 0) & 1) === 1;
-  return { name, group, heldOut, counts: true, windows: [] as PublicSeries['windows'] };
+  return { name, group, heldOut: isHeldOut(name), counts: true, windows: [] as PublicSeries['windows'] };
 }
 
 const utc = (text: string) => Date.parse(`${text.replace(' ', 'T').slice(0, 19)}Z`);

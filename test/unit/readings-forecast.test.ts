@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { totalAhead } from '../../src/readings/forecast/backtest.ts';
 import { blend, leadingMethod } from '../../src/readings/forecast/blend.ts';
 import { CANDIDATES, expectation } from '../../src/readings/forecast/candidates.ts';
-import { projectedAllowanceExhaustionAt } from '../../src/readings/forecast/exhaustion.ts';
+import { exhaustionOf, projectedAllowanceExhaustionAt } from '../../src/readings/forecast/exhaustion.ts';
 import { type ForecastInput, forecast } from '../../src/readings/forecast/forecast.ts';
 import { quantityAt, scoreOf, totalDeviation } from '../../src/readings/forecast/interval.ts';
 import { DAY_MS, forecastCase, HOUR_MS, NAMED_FAMILIES } from '../support/series.ts';
@@ -235,9 +235,78 @@ describe('exhaustion', () => {
   });
 });
 
+describe('the interval of the exhaustion', () => {
+  /** Busy and quiet days in turns, so that a forecast has an interval. */
+  const uneven = steady(45, (hour) => (Math.floor(hour / 24) % 3 === 0 ? 20 : 8), {
+    horizonEndMs: START + 59 * DAY_MS,
+  });
+  const result = forecast(uneven);
+  const of = (remaining: number | null) => exhaustionOf({ forecast: result, remaining, ...uneven });
+
+  test('begins before the expected instant and ends after it', () => {
+    const { earliestMs, expectedMs, latestMs } = of(0.5 * (result.remaining?.expected ?? 0)) ?? {};
+    expect(uneven.nowMs).toBeLessThan(earliestMs ?? 0);
+    expect(earliestMs).toBeLessThan(expectedMs ?? 0);
+    expect(expectedMs).toBeLessThan(latestMs ?? 0);
+    expect(latestMs).toBeLessThan(uneven.horizonEndMs ?? 0);
+  });
+
+  test('is open where an allowance lasts at P10, at the expectation, at P90', () => {
+    const { expected = 0, p10 = 0, p90 = 0 } = result.remaining ?? {};
+    const open = (remaining: number) => Object.values(of(remaining) ?? {}).map((atMs) => atMs === null);
+    expect(open(0.99 * p10)).toEqual([false, false, false]);
+    expect(open((p10 + expected) / 2)).toEqual([false, false, true]);
+    expect(open((expected + p90) / 2)).toEqual([false, true, true]);
+    expect(open(1.01 * p90)).toEqual([true, true, true]);
+  });
+
+  test('is now where nothing remains, and absent without a limit', () => {
+    expect(of(0)).toEqual({ earliestMs: uneven.nowMs, expectedMs: uneven.nowMs, latestMs: uneven.nowMs });
+    expect(of(null)).toBeNull();
+  });
+});
+
+describe('the days of a forecast', () => {
+  const figures = ['expected', 'p10', 'p50', 'p90'] as const;
+
+  test('sum to the whole in every figure, follow each other, and end with the horizon', () => {
+    for (const [name, family] of Object.entries(NAMED_FAMILIES)) {
+      const { hours, firstDataMs, nowMs, horizonEndMs } = forecastCase(name, family, 7);
+      const input = { ...steady(1, ten), hours, firstDataMs, nowMs, horizonEndMs, periodStartMs: nowMs };
+      const { days, remaining } = forecast({ ...input, timeZone: 'Europe/Berlin' });
+      for (const figure of figures) {
+        const sum = days?.reduce((all, day) => all + day[figure], 0);
+        expect(sum, `${name} ${figure}`).toBeCloseTo(remaining?.[figure] ?? Number.NaN, 3);
+      }
+      expect(days?.[0]?.startedAtMs).toBe(nowMs - (nowMs % HOUR_MS));
+      days?.forEach(({ endedAtMs }, at) => {
+        expect(endedAtMs).toBe(days[at + 1]?.startedAtMs ?? horizonEndMs);
+      });
+    }
+  });
+
+  test('have the rhythm of the week, and their figures in order', () => {
+    const office = (hour: number) => ([5, 6].includes(Math.floor(hour / 24) % 7) ? 2 : 10 + (hour % 5));
+    const { days } = forecast(steady(42, office));
+    expect(days).toHaveLength(7);
+    days?.forEach(({ expected, p10, p50, p90 }, at) => {
+      if (at >= 5) expect(expected).toBeLessThan(0.3 * (days[0]?.expected ?? 0));
+      expect(p10).toBeLessThanOrEqual(p50 + 0.001);
+      expect(p50).toBeLessThanOrEqual(p90 + 0.001);
+    });
+  });
+
+  test('are absent for more than 400 days, and without a forecast', () => {
+    const until = (days: number) => forecast(steady(30, ten, { horizonEndMs: START + (30 + days) * DAY_MS })).days;
+    expect(until(400)).toHaveLength(400);
+    expect(until(401)).toBeNull();
+    expect(forecast(steady(3, ten)).days).toBeNull();
+  });
+});
+
 describe('a total', () => {
   const flat = { days: new Array<number>(28).fill(100), length: 28, factors: new Array<number>(7).fill(1) };
-  const past = { ...flat, levelStart: 0, levelEnd: 28, dayVariance: 0.01 };
+  const past = { ...flat, kept: new Array<number>(28).fill(1), levelStart: 0, end: 28, dayVariance: 0.01 };
 
   test('of a constant series is the same by every method', () => {
     for (const candidate of CANDIDATES) {
@@ -250,7 +319,7 @@ describe('a total', () => {
   });
 
   test('of a level that began on idle weekdays is zero by every method', () => {
-    const idle = { ...past, days: flat.days.map(() => 0), factors: [0, 0, 0, 0, 2, 2, 3], levelEnd: 4 };
+    const idle = { ...past, days: flat.days.map(() => 0), factors: [0, 0, 0, 0, 2, 2, 3], end: 4 };
     for (const candidate of CANDIDATES) expect(expectation(candidate, idle).day(0)).toBe(0);
   });
 
@@ -269,11 +338,11 @@ describe('a total', () => {
     expect(blend([one, one], [0.25, 0.75])).toEqual(one);
   });
 
-  test('blended is the weighted mean, with the whole uncertainty of a slope that only some methods have', () => {
+  test('blended is the weighted mean, and disagreement between methods adds to its uncertainty', () => {
     const sloping = { ...one, expected: 200, level: 100, slopeVariance: 4, slopeSteps: 3 };
     const blended = blend([one, sloping], [0.75, 0.25]);
-    expect(blended).toMatchObject({ expected: 125, level: 62.5, slopeVariance: 4, slopeSteps: 3 });
-    expect(blended.betweenVariance).toBeGreaterThan(0);
+    expect(blended).toMatchObject({ expected: 125, level: 62.5, slopeVariance: 1, slopeSteps: 3 });
+    expect(blended.betweenVariance).toBe(1875);
   });
 
   test('is led by the method with the largest weight over all of its candidates', () => {

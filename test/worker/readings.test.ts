@@ -2,6 +2,7 @@
  * Readings of a customer over HTTP: what usage context and forecast have in common, and the forecast, on hours with
  * known truth (contract 4.8).
  */
+import { runDurableObjectAlarm } from 'cloudflare:test';
 import { describe, expect, test, vi } from 'vitest';
 import { ForecastMetric } from '../../src/contract/readings.ts';
 import type { SCOPES } from '../../src/contract/scopes.ts';
@@ -189,6 +190,12 @@ describe('the forecast', () => {
         expect(total[quantile]).toBeCloseTo(recorded + remaining[quantile], 6);
       }
       expect('projectedAllowanceExhaustionAt' in data, metric).toBe(OWN_METERS.includes(metric));
+      expect(data.days?.[0]?.startedAt).toBe(data.horizon.startedAt);
+      expect(data.days?.[data.days.length - 1]?.endedAt).toBe(data.horizon.endedAt);
+      for (const figure of ['expected', 'p10', 'p50', 'p90'] as const) {
+        const sum = data.days?.reduce((all, day) => all + day[figure], 0);
+        expect(sum, `${metric} ${figure}`).toBeCloseTo(remaining[figure], 3);
+      }
     }
   });
 
@@ -283,8 +290,17 @@ describe('the forecast', () => {
     const at = async (metric: string) => (await forecast(metric)).projectedAllowanceExhaustionAt;
     // 45 are left, at ten an hour.
     expect(secondsTo(await at('customMeter1'), PRESENT_HOUR + 4.5 * HOUR)).toBeLessThan(60);
+    const { runsOut } = await forecast('customMeter1');
+    expect(runsOut?.expectedAt).toBe(await at('customMeter1'));
+    // Ten in every hour leave little doubt: a few hours more or less.
+    expect(secondsTo(runsOut?.earliestAt, PRESENT_HOUR + 4.5 * HOUR)).toBeLessThan(3 * 3_600);
+    expect(Date.parse(runsOut?.earliestAt ?? '')).toBeLessThanOrEqual(Date.parse(runsOut?.expectedAt ?? ''));
+    expect(Date.parse(runsOut?.latestAt ?? '')).toBeGreaterThanOrEqual(Date.parse(runsOut?.expectedAt ?? ''));
     // It lasts; and what was never included cannot run out.
     expect([await at('customMeter2'), await at('agenticApi')]).toEqual([null, null]);
+    const lasts = { earliestAt: null, expectedAt: null, latestAt: null };
+    expect((await forecast('customMeter2')).runsOut).toEqual(lasts);
+    expect((await forecast('agenticApi')).runsOut).toBeNull();
     await use('CUSTOM1', 45);
     expect(await at('customMeter1')).toBe(iso(PRESENT_HOUR));
     for (const metric of ForecastMetric.options.filter((name) => !OWN_METERS.includes(name))) {
@@ -293,6 +309,28 @@ describe('the forecast', () => {
     }
     const unlimited = await customer({ hours });
     expect((await unlimited.forecast('agenticApi')).projectedAllowanceExhaustionAt).toBeNull();
+  });
+
+  test('says when the balance runs out at the share of the cost that was charged in the latest week', async () => {
+    const of = await createTenant(operator, { ...PLAN, limits: { premiumCalls: 0 } });
+    // A cent in every hour, of which nothing was charged.
+    const hours = everyHour(40, { completedCalls: 1, costNanoUsd: 10_000_000 });
+    const { grant, call, stub, forecast } = await customer({ of, hours });
+    expect((await forecast('dollars')).runsOut).toBeNull();
+    vi.setSystemTime(NOW - 2 * DAY);
+    await grant({ kind: 'USD', amountUsd: '1.7' });
+    // 0.75 USD, charged with 0.9: 0.8 are left.
+    await call({ modelUsed: 'gpt-4o', inputTokens: 100_000, responseTokens: 50_000 });
+    vi.setSystemTime(NOW - 2 * DAY + 5_000);
+    await runDurableObjectAlarm(stub);
+    vi.setSystemTime(NOW);
+    const { runsOut } = await forecast('dollars');
+    // 0.9 of 0.01 x 168 + 0.75 was charged, so 0.8 last for a cost of 2.16: some nine days, less for the busy one.
+    const hoursLeft = (Date.parse(runsOut?.expectedAt ?? '') - PRESENT_HOUR) / HOUR;
+    expect(hoursLeft).toBeGreaterThan(150);
+    expect(hoursLeft).toBeLessThan(220);
+    expect(Date.parse(runsOut?.earliestAt ?? '')).toBeLessThan(Date.parse(runsOut?.expectedAt ?? ''));
+    expect((await forecast('calls')).runsOut).toBeNull();
   });
 
   test.each([

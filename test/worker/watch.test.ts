@@ -9,6 +9,7 @@ import { StoredWatch } from '../../durable-objects/organization-watch/store.ts';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import type { WatchEvent } from '../../src/contract/event-data.ts';
 import type { EventType, OrganizationEvent } from '../../src/contract/events.ts';
+import type { Anomaly } from '../../src/contract/readings.ts';
 import type { Env } from '../../src/env.ts';
 import { wakeAfterChange, wakeWatches } from '../../src/objects/watches.ts';
 import { CUSTOMERS_PER_STEP } from '../../src/watch/customer-news.ts';
@@ -511,10 +512,14 @@ test('the console says what each event is of', async () => {
     periodEndsAt: iso(NOW + 9 * DAY),
   };
   const counts = { added: 1, removed: 0, repriced: 2, lifecycle: 3 };
-  const spike = {
-    ...{ id: 'SPEND_SPIKE:2027-01-20::', customerId: null, kind: 'SPEND_SPIKE', unit: 'USD', expected: 1, observed: 9 },
-    ...{ severity: 'HIGH', summary: 'Spent $9.00; a usual day is $1.00 (9.0 times)', explainedBy: [], evidence: {} },
-  } as const;
+  const spike: Anomaly = {
+    ...{ id: 'SPEND_SPIKE:2027-01-20::', customerId: null, startedAt: iso(NOW), endedAt: iso(NOW) },
+    kind: 'SPEND_SPIKE',
+    unit: 'USD',
+    severity: 'HIGH',
+    ...{ expected: 1, observed: 9, explainedBy: [], evidence: {} },
+    summary: 'Spent $9.00; a usual day is $1.00 (9.0 times)',
+  };
   const events: [WatchEvent, string][] = [
     [
       {
@@ -549,10 +554,7 @@ test('the console says what each event is of', async () => {
       { type: 'projection.lagging', data: { waitingSince: iso(NOW - HOUR), changes: 7 } },
       '7 changes wait, the oldest since',
     ],
-    [
-      { type: 'anomaly.detected', data: { ...spike, startedAt: iso(NOW), endedAt: iso(NOW), explainedBy: [] } },
-      'spent $9.00; a usual day is $1.00 (9.0 times)',
-    ],
+    [{ type: 'anomaly.detected', data: spike }, 'spent $9.00; a usual day is $1.00 (9.0 times)'],
   ];
   await inStore(org, (store) => store.commit({ events: events.map(([event]) => ({ ...event, atMs: NOW })) }));
   await run(org, NOW);

@@ -7,11 +7,11 @@
  */
 
 import { DAYS_PER_WEEK } from '../calendar.ts';
-import { quantiles, SD_PER_MAD, Z_90 } from '../statistics.ts';
+import { quantiles, Z_90 } from '../statistics.ts';
 import { CANDIDATES, type Candidate, dampedSteps, expectation, type Past } from './candidates.ts';
 import { type History, phaseOf } from './history.ts';
 import { ownSpread, type Spread, scoreOf, type Total, totalDeviation } from './interval.ts';
-import { levelChanges, oddDaysBelief } from './regime.ts';
+import { keptWeights, type LevelChange, levelChanges, oddDaysBelief } from './regime.ts';
 import { type Rhythm, weeklyRhythm } from './rhythm.ts';
 
 /** A window to forecast from every origin: whole days, or the first hours of a day. */
@@ -32,8 +32,7 @@ export interface Trial {
 /** Everything that is known at the end of `days[0, length)`. */
 export interface Knowledge {
   rhythm: Rhythm;
-  /** The days on which a new level began. */
-  changes: number[];
+  changes: LevelChange[];
   past: Past;
 }
 
@@ -42,13 +41,34 @@ export function knowledgeAt(history: History, length: number): Knowledge {
   const first = weeklyRhythm(days, length, weekendShares, []);
   const changes = levelChanges(days, length, byDay(first, days.length));
   // An undetected change of level looks like noise, so the rhythm is computed again once the changes are known.
-  const rhythm = changes.length === 0 ? first : weeklyRhythm(days, length, weekendShares, changes);
+  const rhythm =
+    changes.length === 0
+      ? first
+      : weeklyRhythm(
+          days,
+          length,
+          weekendShares,
+          changes.map(({ day }) => day),
+        );
   const factors = byDay(rhythm, days.length);
+  const [last, before] = [...changes].reverse();
+  const levelStart = last?.day ?? 0;
   const { dayVariance } = rhythm;
-  const [levelStart = 0, before = 0] = [...changes].reverse();
-  const past: Past = { days, length, factors, levelStart, levelEnd: length, dayVariance };
-  const belief = oddDaysBelief(length - levelStart, levelStart - before);
-  if (belief > 0) past.former = { past: { ...past, levelStart: before, levelEnd: levelStart }, belief };
+  const past: Past = {
+    days,
+    length,
+    factors,
+    kept: keptWeights(changes, length),
+    levelStart,
+    end: length,
+    dayVariance,
+  };
+  const formerStart = before?.day ?? 0;
+  const belief = oddDaysBelief(length - levelStart, levelStart - formerStart);
+  if (belief > 0) {
+    const kept = keptWeights(changes.slice(0, -1), levelStart);
+    past.former = { past: { ...past, kept, levelStart: formerStart, end: levelStart }, belief };
+  }
   return { rhythm, changes, past };
 }
 
@@ -85,7 +105,12 @@ export function totalAhead(candidate: Candidate, past: Past, shares: readonly nu
 }
 
 /** The same for the first days only, for several ascending lengths. */
-function totalsAhead(candidate: Candidate, past: Past, shares: readonly number[], lengths: readonly number[]): Total[] {
+export function totalsAhead(
+  candidate: Candidate,
+  past: Past,
+  shares: readonly number[],
+  lengths: readonly number[],
+): Total[] {
   const { day, levelVariance, slopeVariance, doubt } = expectation(candidate, past);
   const totals: Total[] = [];
   let expected = 0;
@@ -130,15 +155,22 @@ export function weightedError(pairs: readonly { expected: number; outcome: numbe
   return outcomes > 0 ? errors / outcomes : null;
 }
 
-/** The spread of outcomes in standard deviations of the assumed spread: the mean of a robust and a direct estimate. */
+/**
+ * The spread of outcomes in standard deviations of the assumed spread: the mean of the deviation that holds 80 percent
+ * of them, and of the root mean square, which rare large errors raise.
+ */
 export function outcomeWidth(pairs: readonly { total: Total; outcome: number }[], spread: Spread): number | null {
   const scores: number[] = [];
+  let squares = 0;
   for (const { total, outcome } of pairs) {
     const deviation = totalDeviation(total, spread);
-    if (deviation > 0) scores.push(Math.abs(scoreOf(outcome, total.expected, deviation)));
+    if (deviation <= 0) continue;
+    const score = Math.abs(scoreOf(outcome, total.expected, deviation));
+    scores.push(score);
+    squares += score * score;
   }
   if (scores.length === 0) return null;
   // 80 percent of a normal distribution lie between its 10th and 90th percentile.
-  const [middle = 0, wide = 0] = quantiles(scores, [0.5, 0.8]);
-  return (SD_PER_MAD * middle + wide / Z_90) / 2;
+  const [wide = 0] = quantiles(scores, [0.8]);
+  return (wide / Z_90 + Math.sqrt(squares / scores.length)) / 2;
 }

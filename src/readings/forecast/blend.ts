@@ -15,8 +15,6 @@ const POWER_PER_WINDOW = 1;
 const POWER_MAX = 8;
 /** Errors below this count as equal. */
 const ERROR_FLOOR = 1e-3;
-/** With so few candidates their variance underestimates the uncertainty, so it counts three times. */
-const DISAGREEMENT = 3;
 
 /** Weights in the order of CANDIDATES; their sum is 1. */
 export function blendWeights(windows: readonly Window[], trials: readonly (readonly Trial[])[]): number[] {
@@ -55,26 +53,19 @@ export function blend(totals: readonly Total[], weights: readonly number[]): Tot
     doubtVariance: 0,
     betweenVariance: 0,
   };
-  let sloping = 0;
   totals.forEach((total, index) => {
     const weight = weights[index] ?? 0;
     result.expected += weight * total.expected;
     result.own += weight * total.own;
     result.level += weight * total.level;
     result.levelVariance += weight * total.levelVariance;
-    if (total.slopeVariance > 0) {
-      result.slopeVariance += weight * total.slopeVariance;
-      sloping += weight;
-    }
+    result.slopeVariance += weight * total.slopeVariance;
     result.doubtVariance += weight * total.doubtVariance;
     // Only the trend has slope steps.
     result.slopeSteps = Math.max(result.slopeSteps, total.slopeSteps);
   });
-  // A method without a slope is no evidence that there is none: the uncertainty of the trend's slope applies to the
-  // whole blend.
-  if (sloping > 0) result.slopeVariance /= sloping;
   totals.forEach((total, index) => {
-    result.betweenVariance += DISAGREEMENT * (weights[index] ?? 0) * (total.expected - result.expected) ** 2;
+    result.betweenVariance += (weights[index] ?? 0) * (total.expected - result.expected) ** 2;
   });
   return result;
 }

@@ -21,23 +21,26 @@ export interface Candidate {
   plausibility: number;
 }
 
-export const SEASONAL: Candidate = { method: 'weekday_seasonal', memory: 0.8, plausibility: 1 };
+export const SEASONAL: Candidate = { method: 'weekday_seasonal', memory: 1, plausibility: 1 };
+
+const TREND: Candidate = { method: 'damped_trend', memory: 0.97, plausibility: 0.8 };
 
 export const CANDIDATES: readonly Candidate[] = [
   SEASONAL,
+  { method: 'weekday_seasonal', memory: 0.7, plausibility: 1 },
   { method: 'weekday_seasonal', memory: 0.4, plausibility: 1 },
-  { method: 'recent_level', memory: 0.8, plausibility: 0.8 },
-  { method: 'recent_level', memory: 0.4, plausibility: 0.8 },
-  { method: 'damped_trend', memory: 0.95, plausibility: 0.8 },
-  { method: 'damped_trend', memory: 0.98, plausibility: 0.8 },
+  { method: 'recent_level', memory: 0.7, plausibility: 0.8 },
+  TREND,
   { method: 'seasonal_naive', memory: 0, plausibility: 0.3 },
 ];
 
-/** Each day the slope shrinks to this share: two thirds after a month. */
-const DAMPING = 0.985;
+/** Each day the slope shrinks to this share: two fifths after a month. */
+const DAMPING = 0.97;
 /** A slope needs at least ten days, and is ignored if its square is below this multiple of its variance. */
 const LINE_DAYS_MIN = 10;
-const SLOPE_DOUBT = 1;
+const SLOPE_DOUBT = 2.5;
+/** Days with less weight say nothing. */
+const WEIGHT_MIN = 1e-6;
 
 /** A candidate's expectation at the end of `days[0, length)`. */
 export interface Expectation {
@@ -60,9 +63,12 @@ export interface Past {
   length: number;
   /** The weekly rhythm: day `index` has the factor at `index % DAYS_PER_WEEK`. */
   factors: readonly number[];
-  /** The first day of the current level, and the day after its last one. */
+  /** The share of its weight that each day keeps after the changes of level since. */
+  kept: readonly number[];
+  /** The first day of the current level. */
   levelStart: number;
-  levelEnd: number;
+  /** The day after the last one that is used. */
+  end: number;
   /** Variance of one day relative to the squared level. */
   dayVariance: number;
   /**
@@ -132,14 +138,16 @@ const NO_RHYTHM: readonly number[] = new Array<number>(DAYS_PER_WEEK).fill(1);
 /**
  * The level at the end: actual usage divided by the usage that the rhythm alone predicts, with older days discounted.
  */
-function discountedLevel(memory: number, { days, levelStart, levelEnd }: Past, factors: readonly number[]) {
+function discountedLevel(memory: number, { days, kept, end }: Past, factors: readonly number[]) {
   let used = 0;
   let expected = 0;
   let squares = 0;
-  let weight = 1;
-  for (let age = 0; age < levelEnd - levelStart; age += 1) {
-    if (age > 0 && age % DAYS_PER_WEEK === 0) weight *= memory;
-    const index = levelEnd - 1 - age;
+  let discount = 1;
+  for (let age = 0; age < end; age += 1) {
+    if (age > 0 && age % DAYS_PER_WEEK === 0) discount *= memory;
+    const index = end - 1 - age;
+    const weight = discount * (kept[index] ?? 1);
+    if (weight < WEIGHT_MIN) break;
     const factor = factors[index % DAYS_PER_WEEK] ?? 1;
     used += weight * (days[index] ?? 0);
     expected += weight * factor;
@@ -154,10 +162,14 @@ function discountedLevel(memory: number, { days, levelStart, levelEnd }: Past, f
  * The discounted least-squares line through the days without their rhythm, at the last day. The slope counts as far as
  * it is significant; otherwise this is the discounted level.
  */
-function discountedLine(memory: number, { days, length, factors, levelStart, levelEnd, dayVariance }: Past) {
+function discountedLine(memory: number, past: Past) {
+  const { days, length, factors, kept, levelStart, end, dayVariance } = past;
   const s = { w: 0, t: 0, tt: 0, y: 0, ty: 0, ww: 0, wwt: 0, wwtt: 0 };
-  let weight = 1;
-  for (let index = levelEnd - 1; index >= levelStart; index -= 1) {
+  let discount = 1;
+  for (let index = end - 1; index >= 0; index -= 1) {
+    const weight = discount * (kept[index] ?? 1);
+    if (weight < WEIGHT_MIN) break;
+    discount *= memory;
     const t = index - (length - 1);
     const w = weight * (factors[index % DAYS_PER_WEEK] ?? 1);
     s.w += w;
@@ -168,26 +180,31 @@ function discountedLine(memory: number, { days, length, factors, levelStart, lev
     s.ww += weight * w;
     s.wwt += weight * w * t;
     s.wwtt += weight * w * t * t;
-    weight *= memory;
   }
-  if (s.w <= 0) return { level: 0, slope: 0, levelVariance: 1, slopeVariance: 0 };
+  if (s.w <= 0) return { level: 0, slope: 0, levelVariance: 1, slopeVariance: 0, belief: 0 };
   const level = s.y / s.w;
-  const flat = { level, slope: 0, levelVariance: s.ww / (s.w * s.w), slopeVariance: 0 };
+  const flat = { level, slope: 0, levelVariance: s.ww / (s.w * s.w), slopeVariance: 0, belief: 0 };
   const determinant = s.w * s.tt - s.t * s.t;
-  if (levelEnd - levelStart < LINE_DAYS_MIN || determinant <= 1e-9 * s.w * s.tt) return flat;
+  if (end - levelStart < LINE_DAYS_MIN || determinant <= 1e-9 * s.w * s.tt) return flat;
   const squared = determinant * determinant;
   const slope = (s.w * s.ty - s.t * s.y) / determinant;
   const slopeVariance = (s.t * s.t * s.ww - 2 * s.t * s.w * s.wwt + s.w * s.w * s.wwtt) / squared;
   if (slope === 0) return flat;
   const belief = Math.max(0, 1 - (SLOPE_DOUBT * slopeVariance * dayVariance * level * level) / (slope * slope));
-  const end = (s.tt * s.y - s.t * s.ty) / determinant;
+  const atEnd = (s.tt * s.y - s.t * s.ty) / determinant;
   return {
-    level: level + belief * (end - level),
+    level: level + belief * (atEnd - level),
     slope: belief * slope,
     levelVariance:
       flat.levelVariance +
       belief * ((s.tt * s.tt * s.ww - 2 * s.tt * s.t * s.wwt + s.t * s.t * s.wwtt) / squared - flat.levelVariance),
     // An insignificant slope is not proof of no slope, so its variance stays.
     slopeVariance,
+    belief,
   };
+}
+
+/** 0 to 1: how significant a slope is. */
+export function trendBelief(past: Past): number {
+  return discountedLine(TREND.memory, past).belief;
 }

@@ -1,43 +1,58 @@
 /**
- * When an allowance is used up at the forecast pace. Only for a metric that maps to exactly one meter: several meters
- * have no common allowance.
+ * When a quantity is used up: at the forecast pace, and between which instants with 80 percent probability. Only for a
+ * metric that draws on exactly one allowance or balance: several have no common end.
  *
  * Used up does not mean interrupted: credit, pay-as-you-go or the plan's policy may continue the service.
  */
 import { HOUR_MS } from '../../platform/time.ts';
 import { instantAtWall, zoneClock } from '../calendar.ts';
+import type { Pace } from './course.ts';
 import type { ForecastResult } from './forecast.ts';
 
 export interface ExhaustionInput {
   forecast: ForecastResult;
-  /** The remaining allowance; `null` if it is unlimited. */
+  /** What is left; `null` if it is unlimited. */
   remaining: number | null;
   nowMs: number;
   timeZone: string;
 }
 
-/**
- * The instant in milliseconds; `nowMs` if nothing remains; `null` if the allowance lasts until the end of the period,
- * is unlimited, or there is no forecast.
- */
-export function projectedAllowanceExhaustionAt({
-  forecast,
-  remaining,
-  nowMs,
-  timeZone,
-}: ExhaustionInput): number | null {
-  if (remaining === null || forecast.pace === null) return null;
-  if (remaining <= 0) return nowMs;
-  const { days, profiles } = forecast.pace;
+/** Instants in milliseconds; `null` if the quantity lasts until the end of the period. */
+export interface Exhaustion {
+  /** One of ten outcomes is used up before. */
+  earliestMs: number | null;
+  expectedMs: number | null;
+  /** Nine of ten outcomes are used up before. */
+  latestMs: number | null;
+}
+
+/** `null` if the quantity is unlimited or there is no forecast; at all three instants `nowMs` if nothing remains. */
+export function exhaustionOf({ forecast, remaining, nowMs, timeZone }: ExhaustionInput): Exhaustion | null {
+  const { pace } = forecast;
+  if (remaining === null || pace === null) return null;
+  const along = (path: Path) => (remaining <= 0 ? nowMs : instantAlong(pace, path, remaining, nowMs, timeZone));
+  return { earliestMs: along('p90'), expectedMs: along('expected'), latestMs: along('p10') };
+}
+
+/** The expected instant alone; `null` if the allowance lasts, is unlimited, or there is no forecast. */
+export function projectedAllowanceExhaustionAt(input: ExhaustionInput): number | null {
+  return exhaustionOf(input)?.expectedMs ?? null;
+}
+
+type Path = 'expected' | 'p10' | 'p90';
+
+function instantAlong({ days, profiles }: Pace, path: Path, remaining: number, nowMs: number, timeZone: string) {
   const presentMs = nowMs - (nowMs % HOUR_MS);
   let left = remaining;
-  for (const [index, { phase, expected, wholeDay }] of days.entries()) {
-    if (expected < left) {
-      left -= expected;
+  for (const [index, day] of days.entries()) {
+    if (day[path] < left) {
+      left -= day[path];
       continue;
     }
     const firstHour = index === 0 ? (nowMs - presentMs) / HOUR_MS : 0;
-    const hour = hourOf(left / wholeDay, profiles[phase] ?? [], firstHour);
+    // The day's hours share this path as they share the expectation.
+    const wholeDay = day.wholeDay * (day[path] / day.expected);
+    const hour = hourOf(left / wholeDay, profiles[day.phase] ?? [], firstHour);
     const wallMs = zoneClock(timeZone, presentMs, presentMs).wallAt(presentMs) + (index * 24 + hour) * HOUR_MS;
     return Math.max(nowMs, Math.floor(instantAtWall(wallMs, timeZone)));
   }

@@ -9,20 +9,14 @@
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { mean, rounded, Z_90 } from '../statistics.ts';
-import {
-  backtest,
-  type Knowledge,
-  knowledgeAt,
-  type Trial,
-  totalAhead,
-  type Window,
-  weightedError,
-} from './backtest.ts';
+import { backtest, knowledgeAt, type Trial, totalsAhead, type Window, weightedError } from './backtest.ts';
 import { blend, blendWeights, leadingMethod } from './blend.ts';
-import { CANDIDATES, expectation, type ForecastMethod, SEASONAL } from './candidates.ts';
+import { CANDIDATES, type Candidate, type ForecastMethod, type Past, SEASONAL, trendBelief } from './candidates.ts';
+import { type ChartDay, chartDays, type Pace, type PaceDay, paceDays } from './course.ts';
 import { type AheadDay, daysAhead, type History, HORIZON_DAYS_MAX, readHistory, type UsageHour } from './history.ts';
 import { quantityAt, type Total, totalDeviation } from './interval.ts';
-import { calibratedWidth, straddles } from './width.ts';
+import type { LevelChange } from './regime.ts';
+import { calibratedWidth, steadyFactor } from './width.ts';
 
 export const FORECAST_STATUSES = [
   'available',
@@ -52,6 +46,10 @@ const SHARE_DECIMALS = 4;
  * weeks of all test series.
  */
 const WIDTH_OF_ONE_WEEK = 2.4;
+/** With this many horizons of history, the backtest alone decides. */
+const SEEN_HORIZONS = 1.5;
+/** Days after a change of level during which the new level is uncertain. */
+const SETTLING_DAYS = 7;
 /** Backtested windows in days, as far as history and horizon allow. */
 const WINDOW_DAYS = [1, 2, 3, 5, 7, 10, 14, 21, 28, 42] as const;
 
@@ -92,13 +90,6 @@ export interface BacktestSummary {
   windows: number;
 }
 
-/** The expected quantity day by day from the current hour to the end of the period, used to project exhaustion. */
-export interface Pace {
-  days: { phase: number; expected: number; wholeDay: number }[];
-  /** By phase of the week: the share of a day's quantity in each of its hours. */
-  profiles: number[][];
-}
-
 export interface ForecastResult {
   status: ForecastStatus;
   reason: ForecastReason | null;
@@ -112,7 +103,9 @@ export interface ForecastResult {
   method: ForecastMethod | null;
   backtest: BacktestSummary | null;
   quality: ForecastQuality | null;
-  /** Input of `projectedAllowanceExhaustionAt`; not part of the response. */
+  /** `remaining` day by day; `null` above CHART_DAYS_MAX days. */
+  days: ChartDay[] | null;
+  /** Input of `exhaustionOf`; not part of the response. */
   pace: Pace | null;
 }
 
@@ -131,6 +124,7 @@ export function forecast(input: ForecastInput): ForecastResult {
       method: null,
       backtest: null,
       quality: null,
+      days: null,
       pace: null,
     };
   };
@@ -156,14 +150,14 @@ export function forecast(input: ForecastInput): ForecastResult {
     method: estimated.method,
     backtest: estimated.summary,
     quality,
-    pace: { days: course(estimated, ahead), profiles: history.profiles },
+    days: chartDays(estimated.days, remaining, { nowMs, horizonEndMs, timeZone: input.timeZone, decimals }),
+    pace: { days: estimated.days, profiles: history.profiles },
   };
 }
 
 interface Estimate {
-  knowledge: Knowledge;
-  weights: number[];
   total: Total;
+  days: PaceDay[];
   deviation: number;
   /** The deviation of the days alone, without the uncertainty of their level. */
   ownDeviation: number;
@@ -177,26 +171,32 @@ function estimate(history: History, ahead: readonly AheadDay[], horizonMs: numbe
   const backtested = history.days.length >= BACKTEST_DAYS_MIN;
   const windows = backtested ? windowsFor(history.days.length, horizonMs) : [];
   const trials = backtested ? backtest(history, windows) : [];
+  const calm = calmTrials(windows, trials, knowledge.changes);
   const weights = backtested
-    ? blendWeights(windows, calmTrials(windows, trials, knowledge.changes))
+    ? anchored(blendWeights(windows, calm), knowledge.past, ahead.length)
     : CANDIDATES.map(seasonalAlone);
   const shares = ahead.map(({ share }) => share);
-  const total = blend(
-    CANDIDATES.map((candidate) => totalAhead(candidate, knowledge.past, shares)),
-    weights,
-  );
-  const width = backtested
-    ? calibratedWidth(windows, trials, weights, spread, knowledge.changes, ahead.length)
-    : WIDTH_OF_ONE_WEEK;
-  return {
-    knowledge,
-    weights,
-    total,
+  const lengths = ahead.map((_, index) => index + 1);
+  const byCandidate = CANDIDATES.map((candidate) => totalsAhead(candidate, knowledge.past, shares, lengths));
+  const totals = lengths.map((_, at) => {
+    const totalsOfLength = byCandidate.map((ofCandidate) => ofCandidate[at] as Total);
+    return blend(totalsOfLength, weights);
+  });
+  const total = totals[totals.length - 1] ?? blend([], weights);
+  const width = backtested ? calibratedWidth(windows, calm, weights, spread, ahead.length) : WIDTH_OF_ONE_WEEK;
+  const historyWeeks = history.days.length / DAYS_PER_WEEK;
+  const deviationOf = (of: Total): number => {
     // Stable days before a change of level do not make the forecast after it more certain.
-    deviation: Math.hypot(
-      width * totalDeviation({ ...total, doubtVariance: 0 }, spread),
-      Math.max(1, width) * Math.sqrt(total.doubtVariance),
-    ),
+    const deviation = Math.hypot(
+      width * totalDeviation({ ...of, doubtVariance: 0 }, spread),
+      Math.max(1, width) * Math.sqrt(of.doubtVariance),
+    );
+    return of.expected > 0 ? deviation * steadyFactor(deviation / of.expected, historyWeeks) : deviation;
+  };
+  return {
+    total,
+    days: paceDays(ahead, totals, deviationOf),
+    deviation: deviationOf(total),
     ownDeviation: totalDeviation(
       { ...total, levelVariance: 0, slopeVariance: 0, doubtVariance: 0, betweenVariance: 0 },
       spread,
@@ -206,7 +206,17 @@ function estimate(history: History, ahead: readonly AheadDay[], horizonMs: numbe
   };
 }
 
-function seasonalAlone(candidate: (typeof CANDIDATES)[number]): number {
+/**
+ * The backtest sees nothing of a horizon that is long against the history. There the mean of the whole level decides,
+ * because what moved lately may move back; less so where a trend is significant.
+ */
+function anchored(weights: readonly number[], past: Past, horizonDays: number): number[] {
+  const unseen = Math.max(0, 1 - past.length / (SEEN_HORIZONS * horizonDays));
+  const share = unseen * (1 - trendBelief(past));
+  return weights.map((weight, index) => (1 - share) * weight + share * seasonalAlone(CANDIDATES[index] as Candidate));
+}
+
+function seasonalAlone(candidate: Candidate): number {
   return candidate === SEASONAL ? 1 : 0;
 }
 
@@ -224,12 +234,30 @@ function windowsFor(historyDays: number, horizonMs: number): Window[] {
  * Trials that compare the candidates fairly: their windows contain no change of level, which no candidate could
  * predict. All trials if there are no such ones.
  */
-function calmTrials(windows: readonly Window[], trials: readonly Trial[][], changes: readonly number[]): Trial[][] {
+function calmTrials(
+  windows: readonly Window[],
+  trials: readonly Trial[][],
+  changes: readonly LevelChange[],
+): Trial[][] {
   return windows.map((window, at) => {
     const all = trials[at] ?? [];
     const calm = all.filter((trial) => !straddles(trial, window, changes));
     return calm.length > 0 ? calm : all;
   });
+}
+
+/**
+ * Whether a trial's window contains the only change of level. If levels change often, changes are normal for the
+ * series.
+ */
+function straddles({ origin }: Trial, window: Window, changes: readonly LevelChange[]): boolean {
+  const [change] = changes;
+  return (
+    changes.length === 1 &&
+    change !== undefined &&
+    origin < change.day + SETTLING_DAYS &&
+    origin + window.days > change.day
+  );
 }
 
 function summarize(
@@ -271,17 +299,6 @@ function addRecorded(remaining: Quantiles, recorded: number, decimals: number): 
     p50: add(remaining.p50),
     p90: add(remaining.p90),
   };
-}
-
-function course({ knowledge, weights }: Estimate, ahead: readonly AheadDay[]): Pace['days'] {
-  const expectations = CANDIDATES.map((candidate) => expectation(candidate, knowledge.past));
-  return ahead.map(({ phase, share }, index) => {
-    let wholeDay = 0;
-    expectations.forEach(({ day }, at) => {
-      wholeDay += (weights[at] ?? 0) * day(index);
-    });
-    return { phase, expected: share * wholeDay, wholeDay };
-  });
 }
 
 function recordedSince(hours: readonly UsageHour[], fromMs: number, toMs: number): number {

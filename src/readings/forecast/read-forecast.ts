@@ -9,7 +9,9 @@ import { type Answer, accept, badRequest, refuse } from '../../contract/errors.t
 import type { ForecastData, ForecastFacts, ForecastMetric } from '../../contract/readings.ts';
 import { summarize } from '../../domain/allowances.ts';
 import type { MeterName, MeterSlot } from '../../domain/meters.ts';
+import { usdFromNano } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
+import { balanceOf } from '../../domain/wallet.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import type { CustomerHistory as SentHistory } from '../../objects/customer-commands.ts';
@@ -18,7 +20,9 @@ import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { isTimeZone } from '../calendar.ts';
 import { rounded } from '../statistics.ts';
 import { type HourColumn, parseHours, type SeriesHours, seriesOf, sumBetween } from '../usage/series-hours.ts';
-import { projectedAllowanceExhaustionAt } from './exhaustion.ts';
+import { compareWeeks } from '../usage/weeks.ts';
+import type { ChartDay } from './course.ts';
+import { exhaustionOf } from './exhaustion.ts';
 import { forecast, type Quantiles } from './forecast.ts';
 import { HISTORY_DAYS_MAX } from './history.ts';
 
@@ -67,7 +71,12 @@ export async function readForecast(
   const history = await customerHistory(caller, customerId, neededBy(metric), []);
   if (!history) return customerNotFound();
   const nowMs = Date.now();
-  return accept('FORECAST_READ', { customerId, ...forecastOf(history, metric, timezone, nowMs) }, nowMs);
+  const { facts, days } = forecastAndDays(history, metric, timezone, nowMs);
+  return accept('FORECAST_READ', { customerId, ...facts, days: days?.map(presentDay) ?? null }, nowMs);
+}
+
+function presentDay({ startedAtMs, endedAtMs, ...figures }: ChartDay) {
+  return { startedAt: iso(startedAtMs), endedAt: iso(endedAtMs), ...figures };
 }
 
 /** What the readings of a customer are computed from. */
@@ -104,12 +113,17 @@ export function unknownTimezone(path: string) {
   return badRequest({ path, message: 'must be the name of an IANA time zone, such as Europe/Berlin' });
 }
 
+/** The forecast without its days. */
 export function forecastOf(
   history: CustomerHistory,
   metric: ForecastMetric,
   timezone: string,
   nowMs: number,
 ): ForecastFacts {
+  return forecastAndDays(history, metric, timezone, nowMs).facts;
+}
+
+function forecastAndDays(history: CustomerHistory, metric: ForecastMetric, timezone: string, nowMs: number) {
   const { account, series } = history;
   const presentMs = nowMs - (nowMs % HOUR_MS);
   const { subscription } = account;
@@ -129,7 +143,15 @@ export function forecastOf(
   });
   const { status, reason, remaining, method, quality, historyDays } = result;
   const recorded = recordedSince(series, COLUMNS[metric], periodStartMs);
-  return {
+  const exhaustion = exhaustionOf({
+    forecast: result,
+    remaining:
+      metric === 'dollars' ? costUntilBalanceIsGone(history, presentMs) : allowanceLeft(account, ofMeter?.meter),
+    nowMs: presentMs,
+    timeZone: timezone,
+  });
+  const at = (ms: number | null) => (ms === null ? null : iso(ms));
+  const facts: ForecastFacts = {
     metric,
     unit: UNITS[metric],
     timezone,
@@ -144,10 +166,14 @@ export function forecastOf(
     backtest: result.backtest,
     quality,
     historyDays,
-    ...(ofMeter && {
-      projectedAllowanceExhaustionAt: exhaustionOf(account, ofMeter.meter, result, timezone, presentMs),
-    }),
+    runsOut: exhaustion && {
+      earliestAt: at(exhaustion.earliestMs),
+      expectedAt: at(exhaustion.expectedMs),
+      latestAt: at(exhaustion.latestMs),
+    },
+    ...(ofMeter && { projectedAllowanceExhaustionAt: at(exhaustion?.expectedMs ?? null) }),
   };
+  return { facts, days: result.days };
 }
 
 /** Usage in the current hour may already exceed its expectation, so no total is below what is recorded. */
@@ -174,22 +200,22 @@ export function recordedSince(series: SeriesHours, names: readonly HourColumn[],
   return rounded(sumBetween(series, names, periodStartMs - HOUR_MS + 1, NEVER_MS), DECIMALS);
 }
 
-function exhaustionOf(
-  { subscription, meters }: CustomerHistory['account'],
-  meter: MeterName,
-  result: ReturnType<typeof forecast>,
-  timeZone: string,
-  nowMs: number,
-): string | null {
+/** The included units that are left; `null` without a meter or a limit. */
+function allowanceLeft({ subscription, meters }: CustomerHistory['account'], meter: MeterName | undefined) {
+  if (!meter) return null;
   const { limit, remaining } = summarize(subscription.plan.plan, meters, meter);
   // An allowance of zero cannot run out.
-  const atMs = projectedAllowanceExhaustionAt({
-    forecast: result,
-    remaining: limit ? remaining : null,
-    nowMs,
-    timeZone,
-  });
-  return atMs === null ? null : iso(atMs);
+  return limit ? remaining : null;
+}
+
+/**
+ * The provider cost in USD after which the balance is gone, if the same share of the cost is charged to it as in the
+ * latest week. `null` if nothing was.
+ */
+function costUntilBalanceIsGone({ account, series, chargedLatestWeekUsd }: CustomerHistory, nowMs: number) {
+  const { latest } = compareWeeks(series, COLUMNS.dollars, nowMs);
+  if (!account.subscription.plan.plan.payg.enabled || chargedLatestWeekUsd <= 0 || latest <= 0) return null;
+  return usdFromNano(balanceOf(account.wallet, 'USD')) / (chargedLatestWeekUsd / latest);
 }
 
 function iso(atMs: number): string {

@@ -20,23 +20,45 @@ const ODD_DAYS_BELIEF = 0.5;
 const SETTLED_DAYS = 14;
 /** Maximum number of splits in the search for changes. */
 const CHANGES_MAX = 4;
-/** The statistic of the best split exceeds this in about 1 of 100 series without a change (measured by tests). */
-const SPLIT_STATISTIC_MIN = 4;
+/** The evidence that a change needs: four standard deviations in a long series. */
+const SPLIT_EVIDENCE_MIN = 16;
+/** Days are not independent, so evidence beyond that counts half of what a likelihood ratio would. */
+const EVIDENCE_DISCOUNT = 4;
+/** A day on which a new level begins. */
+export interface LevelChange {
+  day: number;
+  /**
+   * The share of their weight that the days before it keep, 0 to 1: near 1 where chance could just have made the change,
+   * near 0 where it is beyond doubt.
+   */
+  kept: number;
+}
 
 /**
- * The days of `days[0, length)` on which a new level begins, in order. Day `index` has the factor at `index %
- * DAYS_PER_WEEK`.
+ * The changes of level in `days[0, length)`, in order. Day `index` has the factor at `index % DAYS_PER_WEEK`.
  */
-export function levelChanges(days: readonly number[], length: number, factors: readonly number[]): number[] {
-  const changes: number[] = [];
+export function levelChanges(days: readonly number[], length: number, factors: readonly number[]): LevelChange[] {
+  const changes: LevelChange[] = [];
   let start = 0;
   for (let round = 0; round < CHANGES_MAX; round += 1) {
-    const split = bestSplit(days, start, length, factors);
-    if (split === null) break;
-    changes.push(split);
-    start = split;
+    const change = bestSplit(days, start, length, factors);
+    if (change === null) break;
+    changes.push(change);
+    start = change.day;
   }
   return changes;
+}
+
+/** The share of its weight that each of the days up to `end` keeps after all changes. */
+export function keptWeights(changes: readonly LevelChange[], end: number): number[] {
+  const kept = new Array<number>(end).fill(1);
+  let after = 1;
+  for (let at = changes.length - 1; at >= 0; at -= 1) {
+    const change = changes[at] as LevelChange;
+    after *= change.kept;
+    kept.fill(after, changes[at - 1]?.day ?? 0, change.day);
+  }
+  return kept;
 }
 
 /**
@@ -48,7 +70,12 @@ export function oddDaysBelief(days: number, formerDays: number): number {
   return ODD_DAYS_BELIEF * clamp((LASTING_DAYS - days) / (LASTING_DAYS - STRETCH_DAYS_MIN), 0, 1);
 }
 
-function bestSplit(days: readonly number[], start: number, end: number, factors: readonly number[]): number | null {
+function bestSplit(
+  days: readonly number[],
+  start: number,
+  end: number,
+  factors: readonly number[],
+): LevelChange | null {
   const count = end - start;
   if (count < 2 * STRETCH_DAYS_MIN) return null;
   const used = [0];
@@ -66,7 +93,7 @@ function bestSplit(days: readonly number[], start: number, end: number, factors:
     line.ty += at * day;
   }
   let best = Math.max(
-    SPLIT_STATISTIC_MIN ** 2,
+    (Math.exp(SPLIT_EVIDENCE_MIN / count) - 1) * (count - 2),
     lineStatistic(line, { used: used[count] ?? 0, expected: expected[count] ?? 0 }, squares, count),
   );
   let split: number | null = null;
@@ -79,7 +106,14 @@ function bestSplit(days: readonly number[], start: number, end: number, factors:
       split = start + at;
     }
   }
-  return split;
+  return split === null
+    ? null
+    : { day: split, kept: Math.exp((SPLIT_EVIDENCE_MIN - evidence(best, count)) / EVIDENCE_DISCOUNT) };
+}
+
+/** The likelihood ratio of a statistic, as -2 log: the same t says less in a short series. */
+function evidence(statistic: number, count: number): number {
+  return count * Math.log(1 + statistic / (count - 2));
 }
 
 /**

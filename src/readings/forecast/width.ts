@@ -1,99 +1,61 @@
 /**
- * The factor by which the interval at the horizon must widen, estimated from the backtest of shorter windows.
+ * The factor by which the interval at the horizon is wider than its days suggest, from the backtest of shorter windows:
+ * how far their outcomes lay from what was expected, in standard deviations of the assumed spread.
  *
- * The widths of all windows are smoothed together with a prior, so that few trials change little (the finite-sample
- * correction), and extrapolated to longer horizons by their growth.
+ * The widths of all windows are averaged with a prior, so that few trials change little, and grow with the horizon.
  */
 import { outcomeWidth, type Trial, type Window } from './backtest.ts';
 import { blend } from './blend.ts';
 import type { Spread } from './interval.ts';
 
-/** Weight of the assumed spread, in non-overlapping windows. */
+/** What outcomes of a day spread wider than assumed before any trial, and the weight of that in independent windows. */
+const PRIOR_WIDTH = 1.1;
 const PRIOR_WINDOWS = 3;
-/** Prior growth of the width with the horizon, and its weight: the level drifts in most series. */
-const GROWTH_PRIOR = 0.35;
-const GROWTH_PRIOR_WEIGHT = 10;
-const GROWTH_MAX = 1;
+/** The width grows with the horizon to this power: the level of most series drifts. */
+const GROWTH = 0.11;
 /** The minimum number of trials for a width. */
 const TRIALS_MIN = 3;
 /** A smaller width would be overconfident. */
 const WIDTH_MIN = 0.2;
-/** A single change of level in the history is probably an accident, so its trials get this small weight. */
-const CHANGE_SHARE = 0.1;
-/** Days after a change during which the new level is uncertain. */
-const SETTLING_DAYS = 7;
 
-interface Point {
-  logDays: number;
-  logWidth: number;
-  /** Number of non-overlapping windows. */
-  weight: number;
-}
+/**
+ * Usage that was very steady so far is less steady later (holidays, outages, launches), because a short history holds
+ * few of them. The weight of USUAL_DEVIATION is that of STEADY_WEEKS against the weeks of the history and two more; it
+ * never widens by more than STEADY_FACTOR_MAX.
+ */
+const USUAL_DEVIATION = 1;
+const STEADY_WEEKS = 0.9;
+const STEADY_WEEKS_MORE = 2;
+const STEADY_FACTOR_MAX = 1.25;
 
 export function calibratedWidth(
   windows: readonly Window[],
   trials: readonly (readonly Trial[])[],
   weights: readonly number[],
   spread: Spread,
-  changes: readonly number[],
   horizonDays: number,
 ): number {
-  const longest = Math.log(windows[windows.length - 1]?.days ?? 1);
-  const points: Point[] = [];
-  windows.forEach((window, at) => {
-    const blended = (trials[at] ?? []).map((trial) => ({ ...trial, total: blend(trial.totals, weights) }));
-    const calm = blended.filter((trial) => !straddles(trial, window, changes));
-    if (calm.length < TRIALS_MIN) return;
-    const quiet = outcomeWidth(calm, spread);
-    const all = calm.length === blended.length ? quiet : outcomeWidth(blended, spread);
-    if (quiet === null || all === null) return;
-    const width = Math.max(WIDTH_MIN, quiet ** (1 - CHANGE_SHARE) * all ** CHANGE_SHARE);
-    points.push({ logDays: Math.log(window.days), logWidth: Math.log(width), weight: calm.length / window.days });
-  });
-
+  const longest = windows[windows.length - 1]?.days ?? 1;
   let weight = PRIOR_WINDOWS;
-  let logWidth = 0;
+  let logWidth = PRIOR_WINDOWS * Math.log(PRIOR_WIDTH);
   let logDays = 0;
-  for (const point of points) {
-    // Windows nearer to the horizon weigh more.
-    const near = point.weight * Math.exp(point.logDays - longest);
+  windows.forEach((window, at) => {
+    const blended = (trials[at] ?? []).map(({ totals, outcome }) => ({ total: blend(totals, weights), outcome }));
+    const width = blended.length < TRIALS_MIN ? null : outcomeWidth(blended, spread);
+    if (width === null) return;
+    // As many independent windows as fit in the trials; windows nearer to the horizon weigh more.
+    const near = (blended.length / window.days) * (window.days / longest);
     weight += near;
-    logWidth += near * point.logWidth;
-    logDays += near * point.logDays;
-  }
+    logWidth += near * Math.log(Math.max(WIDTH_MIN, width));
+    logDays += near * Math.log(window.days);
+  });
   const beyond = Math.max(0, Math.log(Math.max(1, horizonDays)) - logDays / weight);
-  return Math.exp(logWidth / weight + growth(points) * beyond);
+  return Math.exp(logWidth / weight + GROWTH * beyond);
 }
 
-/**
- * Whether a trial's window contains the only change of level. If levels change often, changes are normal for the
- * series.
- */
-export function straddles({ origin }: Trial, window: Window, changes: readonly number[]): boolean {
-  const [change] = changes;
-  return (
-    changes.length === 1 && change !== undefined && origin < change + SETTLING_DAYS && origin + window.days > change
-  );
-}
-
-/** The slope of the widths over the logarithm of the days, shrunk towards the prior. */
-function growth(points: readonly Point[]): number {
-  let weight = 0;
-  let meanDays = 0;
-  let meanWidth = 0;
-  for (const point of points) {
-    weight += point.weight;
-    meanDays += point.weight * point.logDays;
-    meanWidth += point.weight * point.logWidth;
-  }
-  if (weight === 0) return GROWTH_PRIOR;
-  meanDays /= weight;
-  meanWidth /= weight;
-  let along = GROWTH_PRIOR_WEIGHT;
-  let across = GROWTH_PRIOR_WEIGHT * GROWTH_PRIOR;
-  for (const point of points) {
-    along += point.weight * (point.logDays - meanDays) ** 2;
-    across += point.weight * (point.logDays - meanDays) * (point.logWidth - meanWidth);
-  }
-  return Math.min(GROWTH_MAX, Math.max(0, across / along));
+/** The factor by which the relative deviation of a total is wider because the past was steadier than usual. */
+export function steadyFactor(relativeDeviation: number, historyWeeks: number): number {
+  if (relativeDeviation <= 0) return 1;
+  const weight = STEADY_WEEKS / (historyWeeks + STEADY_WEEKS_MORE);
+  return Math.min(STEADY_FACTOR_MAX, Math.max(1, (USUAL_DEVIATION / relativeDeviation) ** weight));
 }
