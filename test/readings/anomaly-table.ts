@@ -1,23 +1,12 @@
 /**
  * How well anomalies are found on public series, beside 3-sigma by hour of week: injected spikes, drops and silences,
  * false episodes in series as they are, and the labelled windows of the Numenta Anomaly Benchmark.
- *
- *     node src/cli/node.mjs test/readings/anomaly-table.ts [--nab FOLDER] [--bike FILE] [--json]
  */
-import { parseArgs } from 'node:util';
+import { setImmediate } from 'node:timers/promises';
 import { alarmsOf, type Injection, isMeasurable, type Resolution, recallOf } from './injected.ts';
 import { f1, type WindowCounts, windowsFound } from './nab.ts';
 import { bikeSeries, fixtureSeries, nabSeries, type PublicSeries } from './series.ts';
-
-const HELP = `node src/cli/node.mjs test/readings/anomaly-table.ts [--nab FOLDER] [--bike FILE] [--json]
-
-Prints how many injected episodes are found in windows of public series, how many false ones in the same windows, and,
-with --nab, how many labelled windows. Constants were chosen on the development half of the series alone.
-
-  --nab FOLDER   a clone of the Numenta Anomaly Benchmark (its data is AGPL-3.0, so it is not in this repository)
-  --bike FILE    hour.csv of the UCI bike sharing data
-  --json         the tables as JSON on standard output
-  --help         this text`;
+import type { Figure, Goal, Part, RunOptions, Table } from './table.ts';
 
 export const INJECTIONS: readonly Injection[] = [
   { name: 'spike x5', kinds: ['SPEND_SPIKE'], factor: 5, days: 1 },
@@ -29,7 +18,9 @@ export const INJECTIONS: readonly Injection[] = [
 ];
 
 export const LENGTHS = [14, 21, 28, 48] as const;
+/** Places of an injection in each series. */
 const CASES = 20;
+const CASES_SHORT = 5;
 
 export interface RecallRow {
   half: 'development' | 'held out';
@@ -113,74 +104,77 @@ export function windowTable(series: readonly PublicSeries[]): WindowRow[] {
   return [...rows.values()].filter(({ ours }) => ours.windows > 0).sort((a, b) => (a.group < b.group ? -1 : 1));
 }
 
-/** Computes the tables, and prints them; with `asJson` it prints nothing. */
-export function anomalyTables(
-  { nab, bike }: { nab?: string | undefined; bike?: string | undefined },
-  asJson = false,
-): { recall: RecallRow[]; windows: WindowRow[] } {
-  const labelled = nab === undefined ? [] : nabSeries(nab);
-  const series = [...fixtureSeries(), ...labelled, ...(bike === undefined ? [] : [bikeSeries(bike)])];
-  const tables = { recall: recallTable(series), windows: windowTable(labelled) };
-  if (!asJson) print(tables);
-  return tables;
-}
+/** What is to be found with 14 days of history, and how few false episodes there may be. */
+const GOALS: Readonly<Record<string, Goal>> = {
+  'spike x3': { atLeast: 0.9 },
+  'drop to 30 %': { atLeast: 0.8 },
+  silence: { atLeast: 0.95 },
+};
+const FALSE_GOAL: Goal = { atMost: 1 };
 
-const percent = (share: number) => `${Math.round(100 * share)} %`;
+export const anomalies: Part = {
+  name: 'anomalies',
+  about: 'injected spikes, drops and silences that are found, false episodes, and labelled windows with --nab',
+  async run({ short, nab, bike, onProgress, signal }: RunOptions): Promise<Table[]> {
+    const labelled = nab === undefined ? [] : nabSeries(nab);
+    const series = [...fixtureSeries(), ...labelled, ...(bike === undefined ? [] : [bikeSeries(bike)])];
+    const rows: RecallRow[] = [];
+    for (const days of LENGTHS) {
+      // A turn of the event loop lets Ctrl+C in.
+      await setImmediate();
+      if (signal.aborted) break;
+      onProgress(`${days} days of history`);
+      rows.push(...recallTable(series, short ? CASES_SHORT : CASES, [days]));
+    }
+    if (rows.length === 0) return [];
+    const windows = signal.aborted ? [] : windowTable(labelled);
+    return [...foundTables(rows), ...(windows.length === 0 ? [] : [windowsTable(windows)])];
+  },
+};
 
-function print({ recall, windows }: { recall: RecallRow[]; windows: WindowRow[] }): void {
-  console.log('Injected episodes that are found, and (by 3-sigma); false episodes in 30 days\n');
-  const headings = ['series', 'by', 'days', ...INJECTIONS.map(({ name }) => name), 'false in 30 days'];
-  printTable(
-    headings,
-    recall.map(({ half, resolution, days, found, foundBySigma, falseEpisodes, falseOfSigma }) => [
-      half,
-      resolution,
-      String(days),
-      ...found.map((share, at) => `${percent(share)} (${percent(foundBySigma[at] ?? 0)})`),
-      `${falseEpisodes.toFixed(2)} (${falseOfSigma.toFixed(2)})`,
-    ]),
-  );
-  if (windows.length === 0) return;
-  console.log('\nLabelled windows of the Numenta Anomaly Benchmark\n');
-  printTable(
-    ['group', 'series', 'windows', 'found', 'false', 'F1', '3-sigma: found', 'false', 'F1'],
-    windows.map(({ group, half, ours, sigma }) => [
-      group,
-      half,
-      String(ours.windows),
-      String(ours.found),
-      String(ours.falseEpisodes),
-      ours.f1.toFixed(2),
-      String(sigma.found),
-      String(sigma.falseEpisodes),
-      sigma.f1.toFixed(2),
-    ]),
-  );
-}
-
-function printTable(headings: readonly string[], rows: readonly (readonly string[])[]): void {
-  const widths = headings.map((heading, at) => Math.max(heading.length, ...rows.map((row) => (row[at] ?? '').length)));
-  for (const row of [headings, ...rows])
-    console.log(
-      row
-        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    );
-}
-
-if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      nab: { type: 'string' },
-      bike: { type: 'string' },
-      json: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
+/** Ours, then 3-sigma. */
+function foundTables(rows: readonly RecallRow[]): Table[] {
+  const columns = [...INJECTIONS.map(({ name }) => name), 'false in 30 d'];
+  const nameOf = ({ half, resolution, days }: RecallRow) => `${half}, ${days} d, ${resolution}`;
+  return [
+    {
+      title: 'found',
+      columns,
+      rows: rows.map((row) => ({
+        name: nameOf(row),
+        figures: [
+          ...row.found.map((value, at) =>
+            figureOf(value, row.days === 14 ? GOALS[INJECTIONS[at]?.name ?? ''] : undefined),
+          ),
+          figureOf(row.falseEpisodes, FALSE_GOAL),
+        ],
+      })),
     },
-  });
-  if (values.help) console.log(HELP);
-  else {
-    const tables = anomalyTables(values, values.json);
-    if (values.json) console.log(JSON.stringify(tables, null, 2));
-  }
+    {
+      title: 'found by 3-sigma',
+      columns,
+      rows: rows.map((row) => ({
+        name: nameOf(row),
+        figures: [...row.foundBySigma, row.falseOfSigma].map((value) => figureOf(value)),
+      })),
+    },
+  ];
 }
+
+/** F1 of a group is to be above that of 3-sigma. */
+function windowsTable(rows: readonly WindowRow[]): Table {
+  return {
+    title: 'labelled windows',
+    columns: ['windows', 'found', 'false', 'F1', '3-sigma found', 'false', 'F1'],
+    rows: rows.map(({ group, half, ours, sigma }) => ({
+      name: `${group}, ${half}`,
+      figures: [
+        ...[ours.windows, ours.found, ours.falseEpisodes].map((value) => figureOf(value)),
+        figureOf(ours.f1, half === 'all' ? { atLeast: sigma.f1 } : undefined),
+        ...[sigma.found, sigma.falseEpisodes, sigma.f1].map((value) => figureOf(value)),
+      ],
+    })),
+  };
+}
+
+const figureOf = (value: number, goal?: Goal): Figure => ({ value, ...(goal && { goal }) });

@@ -4,10 +4,11 @@
  * Another table is another entry of PARTS.
  */
 import { parseArgs } from 'node:util';
+import { anomalies } from './anomaly-table.ts';
 import { forecasts } from './forecast-table.ts';
 import { isMet, type Part, type Table, textOf } from './table.ts';
 
-const PARTS: readonly Part[] = [forecasts];
+const PARTS: readonly Part[] = [forecasts, anomalies];
 
 const HELP = `npm run test:readings [-- --short] [PART ...]
 
@@ -18,6 +19,8 @@ was measured until then.
 ${PARTS.map(({ name, about }) => `  ${name.padEnd(10)} ${about}`).join('\n')}
 
   --short        fewer moments of each series
+  --nab FOLDER   anomalies also on a clone of the Numenta Anomaly Benchmark, whose data is not in this repository
+  --bike FILE    anomalies also on hour.csv of the UCI bike sharing data
   --json         the tables as JSON on standard output
   --help         this text`;
 
@@ -26,6 +29,8 @@ async function main(): Promise<void> {
     allowPositionals: true,
     options: {
       short: { type: 'boolean', default: false },
+      nab: { type: 'string' },
+      bike: { type: 'string' },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean' },
     },
@@ -39,7 +44,15 @@ async function main(): Promise<void> {
   for (const part of PARTS) {
     if (abort.signal.aborted || (positionals.length > 0 && !positionals.includes(part.name))) continue;
     const onProgress = (line: string) => console.error(`${part.name}: ${line}`);
-    tables.push(...(await part.run({ short: values.short, onProgress, signal: abort.signal })));
+    tables.push(
+      ...(await part.run({
+        short: values.short,
+        nab: values.nab,
+        bike: values.bike,
+        onProgress,
+        signal: abort.signal,
+      })),
+    );
   }
   const figures = tables.flatMap(({ rows }) => rows.flatMap((row) => row.figures.filter((figure) => figure !== null)));
   const missed = figures.filter((figure) => !isMet(figure)).length;

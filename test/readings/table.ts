@@ -26,6 +26,9 @@ export interface Table {
 export interface RunOptions {
   /** Fewer moments of each series. */
   short: boolean;
+  /** A clone of the Numenta Anomaly Benchmark, and `hour.csv` of the UCI bike sharing data, where there are any. */
+  nab?: string | undefined;
+  bike?: string | undefined;
   onProgress(line: string): void;
   signal: AbortSignal;
 }
@@ -38,7 +41,7 @@ export interface Part {
 }
 
 const NAME_WIDTH = 26;
-const FIGURE_WIDTH = 15;
+const FIGURE_WIDTH = 17;
 
 export function isMet({ value, goal }: Figure): boolean {
   return value >= (goal?.atLeast ?? Number.NEGATIVE_INFINITY) && value <= (goal?.atMost ?? Number.POSITIVE_INFINITY);

@@ -193,7 +193,8 @@ describe('compressPrompt', () => {
     expect(prompt.length).toBeLessThan(text.length);
     expect([originalTokens, compressedTokens]).toEqual([estimateTokens(text), estimateTokens(prompt)]);
     expect([recorded, error]).toEqual([{ callId: 'c1', updated: true }, null]);
-    const promptCompression = { provider: 'heuristic', originalTokens, compressedTokens, techniques };
+    const names = techniques.map(({ name }) => name);
+    const promptCompression = { provider: 'heuristic', originalTokens, compressedTokens, techniques: names };
     expect(server.seen.map(({ body }) => body)).toEqual([{ callId: 'c1', promptCompression }]);
     expect(JSON.stringify(server.seen)).not.toMatch(/Ada|read this/);
   });
@@ -203,11 +204,11 @@ describe('compressPrompt', () => {
       { role: 'user' as const, content: text },
       { role: 'assistant' as const, content: 'Please   wait' },
     ];
-    const profile = { ...DEFAULT_PROFILE, techniques: ['toon' as const] };
+    const profile = { ...DEFAULT_PROFILE, techniques: ['toon' as const], aggressiveness: 0.7 };
     const { prompt, techniques } = await compressPrompt(client(), { callId: 'c1', prompt: messages, profile });
     expect(prompt[0]?.content).toContain('```toon');
     expect(prompt[1]).toBe(messages[1]);
-    expect(techniques).toEqual(['toon']);
+    expect(techniques.map(({ name }) => name)).toEqual(['toon']);
     expect(server.seen[0]?.body).toMatchObject({ promptCompression: { provider: 'toon' } });
   });
 
