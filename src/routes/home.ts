@@ -28,10 +28,13 @@ export function mountHome(app: Hono<AppEnv>): void {
   });
 }
 
-/** A path with a slash at its end leads to the one without. The name of a model that is looked up may end with one. */
+/**
+ * A path with a slash at its end leads to the one without. Below `/v1`, the name of a model that is looked up may end with
+ * one, and the gateway takes such a path as it is.
+ */
 export const withoutSlashAtEnd: MiddlewareHandler<AppEnv> = async (c, next) => {
   const { path } = c.req;
-  if (path.length === 1 || !path.endsWith('/') || path.startsWith(LOOKUP_PATH)) return next();
+  if (path.length === 1 || !path.endsWith('/') || path.startsWith('/v1')) return next();
   const url = new URL(c.req.url);
   url.pathname = url.pathname.replace(/\/+$/, '');
   // With its origin: a path that begins with two slashes is no address of another host.

@@ -297,7 +297,11 @@ describe('a path under /v1/', () => {
     expect((await get('/v1/models/', 'GET', tenant.key)).response.status).toBe(200);
     const wrong = await get('/v1/chat/completions/');
     expect([wrong.response.status, wrong.response.headers.get('allow')]).toEqual([405, 'POST']);
-    expect((await get('/call_begin/')).response.status).toBe(404);
+    const redirected = (await get('/call_begin/')).response;
+    expect([redirected.status, redirected.headers.get('location')]).toEqual([
+      308,
+      expect.stringMatching(/\/call_begin$/),
+    ]);
   });
 
   test('without a valid key is 401 in the words of OpenAI', async () => {
