@@ -385,7 +385,7 @@ describe.concurrent('npm run operator', () => {
   test.each([
     [[], 'a noun is missing'],
     [['nouns'], 'there is no noun nouns'],
-    [['keys'], 'create, list, update, revoke'],
+    [['keys'], 'create, list, show, rotate, update, revoke'],
     [['keys', 'revoke', 'x'], 'keys revoke <org> <keyId>'],
     [['organizations', 'create'], '--name is required'],
     [['organizations', 'update', 'x'], '--default-plan-id'],

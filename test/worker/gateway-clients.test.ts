@@ -297,7 +297,7 @@ describe('a path under /v1/', () => {
     expect((await get('/v1/models/', 'GET', tenant.key)).response.status).toBe(200);
     const wrong = await get('/v1/chat/completions/');
     expect([wrong.response.status, wrong.response.headers.get('allow')]).toEqual([405, 'POST']);
-    const redirected = (await get('/call_begin/')).response;
+    const redirected = await app.request('/call_begin/', {}, bindings, createExecutionContext());
     expect([redirected.status, redirected.headers.get('location')]).toEqual([
       308,
       expect.stringMatching(/\/call_begin$/),
