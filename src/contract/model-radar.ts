@@ -59,7 +59,7 @@ const RadarItem = z.object({
       calls: z.number().int().describe('Calls'),
       inputTokens: sum.describe('Prompt tokens, cache reads and writes included'),
       outputTokens: sum.describe('Completion tokens, reasoning included'),
-      costUSD: z.number().describe('Recorded provider cost'),
+      costUSD: z.number().nullable().describe('Recorded provider cost; null where no call has a known one'),
     })
     .describe('In the period'),
   replacementCostUSD: z
@@ -77,7 +77,7 @@ const RadarItem = z.object({
       z.object({
         customerId: z.string().describe('The customer'),
         calls: z.number().int().describe('Calls'),
-        costUSD: z.number().describe('Recorded provider cost'),
+        costUSD: z.number().nullable().describe('Recorded provider cost; null where no call has a known one'),
       }),
     )
     .describe(`The ${RADAR_CUSTOMERS_MAX} customers with the highest cost`),

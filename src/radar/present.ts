@@ -3,7 +3,7 @@
  */
 import { RADAR_CUSTOMERS_MAX, type RadarItem } from '../contract/model-radar.ts';
 import { modelsByName } from '../domain/model-mappings.ts';
-import { usdFromNano } from '../domain/money.ts';
+import { type NanoUsd, usdFromNano } from '../domain/money.ts';
 import { planIdOf } from '../domain/plan.ts';
 import type { RateCard } from '../domain/price.ts';
 import { costOfTraffic, type Traffic } from '../domain/traffic-cost.ts';
@@ -59,6 +59,8 @@ export function presentItem(
   mappings: string[],
 ): RadarItem {
   const { modelKey, status, shutdownAt, daysLeft, reasons, calls, inputTokens, outputTokens, costNanoUsd } = model;
+  // Where no call has a price, the recorded sums are of nothing.
+  const costUsd = (nano: NanoUsd) => (model.unpricedCalls >= calls ? null : usdFromNano(nano));
   const cost = card && costOfTraffic(card, traffic.traffic);
   const customers = byCost(traffic.customers);
   return {
@@ -67,7 +69,7 @@ export function presentItem(
       ...replacement,
       warnings: [...replacement.warnings, ...(cost?.assumptions ?? []).map((rule) => `replacementCostUSD: ${rule}`)],
     },
-    usage: { calls, inputTokens, outputTokens, costUSD: usdFromNano(costNanoUsd) },
+    usage: { calls, inputTokens, outputTokens, costUSD: costUsd(costNanoUsd) },
     replacementCostUSD: cost?.nanoUsd == null ? null : usdFromNano(cost.nanoUsd),
     notPriced: cost
       ? [...cost.notPriced, ...callsNotPriced(traffic, calls)]
@@ -77,7 +79,7 @@ export function presentItem(
     customerCount: customers.length,
     customers: customers
       .slice(0, RADAR_CUSTOMERS_MAX)
-      .map(([customerId, share]) => ({ customerId, calls: share.calls, costUSD: usdFromNano(share.costNanoUsd) })),
+      .map(([customerId, share]) => ({ customerId, calls: share.calls, costUSD: costUsd(share.costNanoUsd) })),
     features: byCost(traffic.features).map(([feature]) => feature),
     mappings,
     plans: [...new Set([...traffic.usagePlanVersionIds].map(planIdOf))].sort(),

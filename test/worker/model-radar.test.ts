@@ -145,7 +145,10 @@ describe('the radar has', () => {
       ['beta', 1],
       ['alpha', 3],
     ]);
-    expect(mini.customers.reduce((sum, { costUSD }) => sum + costUSD, 0)).toBeCloseTo(mini.usage.costUSD, 9);
+    expect(mini.customers.reduce((sum, { costUSD }) => sum + (costUSD ?? Number.NaN), 0)).toBeCloseTo(
+      mini.usage.costUSD ?? 0,
+      9,
+    );
   });
 
   test('the warnings of the public lookup', async () => {
@@ -161,7 +164,7 @@ describe('the radar has', () => {
     expect(await item('no-such-model')).toMatchObject({
       reasons: ['UNPRICED'],
       replacement: { modelKey: null, source: 'none' },
-      usage: { calls: 1, costUSD: 0 },
+      usage: { calls: 1, costUSD: null },
       replacementCostUSD: null,
     });
   });
