@@ -3,6 +3,7 @@
  * are half-open, and every quantity has a unit.
  */
 import { z } from 'zod';
+import { METER_NAMES } from '../domain/meters.ts';
 import { Subscription } from './entitlements.ts';
 import { customerId, flag, instant, ListQuery } from './fields.ts';
 import { Period, timezone } from './usage-summary.ts';
@@ -87,6 +88,20 @@ const ForecastFacts = z.object({
   runsOut: RunsOut.nullable().describe(
     'When the quantity of which the metric takes is gone, with 80 percent between earliestAt and latestAt: the included units, for agenticApi, customMeter1 and customMeter2; the USD balance, for dollars of a customer whose calls were charged to it in the latest week. An instant that would come after the horizon is null. null for other metrics, without a limit, and without a forecast. It does not mean that service ends',
   ),
+  meters: z
+    .array(
+      z.object({
+        meter: z.enum(METER_NAMES).describe('The meter'),
+        used: z.number().describe('What ended calls and increments consumed in the period'),
+        limit: z.number().describe('Its limit in the period'),
+        runsOut: RunsOut.nullable().describe(
+          'When it is used up; null without a forecast, and, for a meter of a tier, in the first three days of the period or before its first use in it',
+        ),
+      }),
+    )
+    .describe(
+      "The limited meters of which the metric takes: those of both tiers for calls and outputTokens, each with the tier's part of the period so far, and the custom meter of agenticApi, customMeter1 and customMeter2. Empty for other metrics",
+    ),
   projectedAllowanceExhaustionAt: instant
     .nullable()
     .optional()

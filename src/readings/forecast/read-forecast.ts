@@ -22,15 +22,25 @@ import { rounded } from '../statistics.ts';
 import { type HourColumn, parseHours, type SeriesHours, seriesOf, sumBetween } from '../usage/series-hours.ts';
 import { compareWeeks } from '../usage/weeks.ts';
 import type { ChartDay } from './course.ts';
-import { exhaustionOf } from './exhaustion.ts';
+import { type Exhaustion, exhaustionOf } from './exhaustion.ts';
 import { forecast, type Quantiles } from './forecast.ts';
 import { HISTORY_DAYS_MAX } from './history.ts';
+import { meterEnds } from './meters.ts';
 
 /** The metrics that map to exactly one meter. Only these have a projected exhaustion. */
 export const METER_METRICS: Partial<Record<ForecastMetric, { meter: MeterName; slot: MeterSlot }>> = {
   agenticApi: { meter: 'agenticApi', slot: 'AGENTIC_API' },
   customMeter1: { meter: 'customMeter1', slot: 'CUSTOM1' },
   customMeter2: { meter: 'customMeter2', slot: 'CUSTOM2' },
+};
+
+/** The meters of which each metric takes. */
+const METERS_OF: Partial<Record<ForecastMetric, readonly MeterName[]>> = {
+  calls: ['standardCalls', 'premiumCalls'],
+  outputTokens: ['standardTokens', 'premiumTokens'],
+  agenticApi: ['agenticApi'],
+  customMeter1: ['customMeter1'],
+  customMeter2: ['customMeter2'],
 };
 
 /** A metric is the sum of these columns. */
@@ -150,7 +160,8 @@ function forecastAndDays(history: CustomerHistory, metric: ForecastMetric, timez
     nowMs: presentMs,
     timeZone: timezone,
   });
-  const at = (ms: number | null) => (ms === null ? null : iso(ms));
+  const use = { forecast: result, recorded, nowMs: presentMs, timeZone: timezone };
+  const ends = meterEnds(METERS_OF[metric] ?? [], account, use);
   const facts: ForecastFacts = {
     metric,
     unit: UNITS[metric],
@@ -166,14 +177,22 @@ function forecastAndDays(history: CustomerHistory, metric: ForecastMetric, timez
     backtest: result.backtest,
     quality,
     historyDays,
-    runsOut: exhaustion && {
+    runsOut: presentEnd(exhaustion),
+    meters: ends.map((end) => ({ ...end, runsOut: presentEnd(end.runsOut) })),
+    ...(ofMeter && { projectedAllowanceExhaustionAt: presentEnd(exhaustion)?.expectedAt ?? null }),
+  };
+  return { facts, days: result.days };
+}
+
+function presentEnd(exhaustion: Exhaustion | null) {
+  const at = (ms: number | null) => (ms === null ? null : iso(ms));
+  return (
+    exhaustion && {
       earliestAt: at(exhaustion.earliestMs),
       expectedAt: at(exhaustion.expectedMs),
       latestAt: at(exhaustion.latestMs),
-    },
-    ...(ofMeter && { projectedAllowanceExhaustionAt: at(exhaustion?.expectedMs ?? null) }),
-  };
-  return { facts, days: result.days };
+    }
+  );
 }
 
 /** Usage in the current hour may already exceed its expectation, so no total is below what is recorded. */

@@ -1,0 +1,54 @@
+/**
+ * When the limited meters are used up of which a metric takes. A custom meter is the metric itself. Calls and output tokens
+ * are those of both tiers: each tier's meter gets the part of the metric that it took in the period so far.
+ */
+import type { Account } from '../../domain/account.ts';
+import { limitOf, summarize } from '../../domain/allowances.ts';
+import type { MeterName } from '../../domain/meters.ts';
+import { DAY_MS } from '../../platform/time.ts';
+import { type Exhaustion, exhaustionOf } from './exhaustion.ts';
+import type { ForecastResult } from './forecast.ts';
+
+/** A part of a period that is younger says little of the rest. */
+const PART_MS_MIN = 3 * DAY_MS;
+
+export interface MeterEnd {
+  meter: MeterName;
+  used: number;
+  limit: number;
+  /** `null` where there is no forecast, or too little is known of the meter's part. */
+  runsOut: Exhaustion | null;
+}
+
+export interface MetricUse {
+  forecast: ForecastResult;
+  /** The metric's quantity of the period so far. */
+  recorded: number;
+  nowMs: number;
+  timeZone: string;
+}
+
+/** The meters that have a limit above zero, which cannot run out otherwise. */
+export function meterEnds(
+  meters: readonly MeterName[],
+  { subscription, meters: state }: Account,
+  use: MetricUse,
+): MeterEnd[] {
+  const { plan } = subscription.plan;
+  return meters.flatMap((meter) => {
+    const limit = limitOf(plan, meter);
+    if (limit === null || limit === 0) return [];
+    const used = state.consumed[meter] ?? 0;
+    const part = meters.length === 1 ? 1 : partOf(used, use, subscription.lastReplenishedAtMs);
+    const { remaining } = summarize(plan, state, meter);
+    const { forecast, nowMs, timeZone } = use;
+    const runsOut = part === null ? null : exhaustionOf({ forecast, remaining: remaining / part, nowMs, timeZone });
+    return [{ meter, used, limit, runsOut }];
+  });
+}
+
+/** The part of the metric that the meter took in the period so far; `null` where little is known. */
+function partOf(used: number, { recorded, nowMs }: MetricUse, periodStartMs: number): number | null {
+  if (used <= 0 || recorded <= 0 || nowMs - periodStartMs < PART_MS_MIN) return null;
+  return Math.min(1, used / recorded);
+}
