@@ -261,6 +261,19 @@ export const AnomaliesQuery = ListQuery.extend({
 
 export type AnomaliesQuery = z.infer<typeof AnomaliesQuery>;
 
+export const ANOMALY_KINDS = [
+  'SPEND_SPIKE',
+  'USAGE_DROP',
+  'SILENCE',
+  'ERROR_BURST',
+  'DENIAL_BURST',
+  'NEW_EXPENSIVE_MODEL',
+  'NEW_EXPENSIVE_FEATURE',
+  'COST_PER_CALL_SHIFT',
+  'CACHE_RATE_DROP',
+  'CUSTOMER_SHARE_RISE',
+] as const;
+
 /** An episode of unusual usage. */
 export const Anomaly = z.object({
   id: z
@@ -269,20 +282,7 @@ export const Anomaly = z.object({
       'Identity of the episode: kind, UTC day of the start, customer, and the new model or feature. It stays the same while the episode grows, for readings of the same days',
     ),
   customerId: z.string().nullable().describe('The customer; null for the organization as a whole'),
-  kind: z
-    .enum([
-      'SPEND_SPIKE',
-      'USAGE_DROP',
-      'SILENCE',
-      'ERROR_BURST',
-      'DENIAL_BURST',
-      'NEW_EXPENSIVE_MODEL',
-      'NEW_EXPENSIVE_FEATURE',
-      'COST_PER_CALL_SHIFT',
-      'CACHE_RATE_DROP',
-      'CUSTOMER_SHARE_RISE',
-    ])
-    .describe('What happened'),
+  kind: z.enum(ANOMALY_KINDS).describe('What happened'),
   summary: z.string().describe('What happened as a sentence for people, with figures and times in UTC'),
   startedAt: instant.describe('Start, inclusive'),
   endedAt: instant.describe('End, exclusive; the end of the period where it may still go on'),

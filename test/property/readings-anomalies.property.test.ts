@@ -5,8 +5,9 @@
  * An episode that is found matches an injected one of the same kind when they share a moment. Every other one is false.
  */
 import { expect, test } from 'vitest';
+import { ANOMALY_KINDS } from '../../src/contract/readings.ts';
 import { detectAnomalies } from '../../src/readings/anomalies/detect.ts';
-import { ANOMALY_KINDS, type AnomalyKind, NO_USAGE, type UsageBucket } from '../../src/readings/anomalies/episode.ts';
+import { type AnomalyKind, NO_USAGE, type UsageBucket } from '../../src/readings/anomalies/episode.ts';
 import { shareRises } from '../../src/readings/anomalies/shifts.ts';
 import {
   type Chance,

@@ -2,8 +2,9 @@
  * What is told of an episode: its sentence, what explains it, and the identity by which it is known again.
  */
 import { describe, expect, test } from 'vitest';
+import { ANOMALY_KINDS } from '../../src/contract/readings.ts';
 import { detectAnomalies, hourBuckets } from '../../src/readings/anomalies/detect.ts';
-import { ANOMALY_KINDS, type Episode, episodeId, UNITS } from '../../src/readings/anomalies/episode.ts';
+import { type Episode, episodeId, UNITS } from '../../src/readings/anomalies/episode.ts';
 import { contributions, spansOf, type Usage } from '../../src/readings/anomalies/explain.ts';
 import { sentenceOf } from '../../src/readings/anomalies/sentences.ts';
 import { DAY_MS, HOUR_MS } from '../support/series.ts';

@@ -1,24 +1,11 @@
 /**
  * Input and output of every anomaly detector: buckets of usage, and episodes with their evidence.
  */
+import type { Anomaly } from '../../contract/readings.ts';
 import { DAY_MS } from '../../platform/time.ts';
 
-export const ANOMALY_KINDS = [
-  'SPEND_SPIKE',
-  'USAGE_DROP',
-  'SILENCE',
-  'ERROR_BURST',
-  'DENIAL_BURST',
-  'NEW_EXPENSIVE_MODEL',
-  'NEW_EXPENSIVE_FEATURE',
-  'COST_PER_CALL_SHIFT',
-  'CACHE_RATE_DROP',
-  'CUSTOMER_SHARE_RISE',
-] as const;
-export type AnomalyKind = (typeof ANOMALY_KINDS)[number];
-
-export const SEVERITIES = ['LOW', 'MEDIUM', 'HIGH'] as const;
-export type Severity = (typeof SEVERITIES)[number];
+export type AnomalyKind = Anomaly['kind'];
+export type Severity = Anomaly['severity'];
 
 /** Usage of one day or hour. Buckets are consecutive; one without usage is all zero. */
 export interface UsageBucket {
