@@ -35,10 +35,9 @@ export function mountHome(app: Hono<AppEnv>): void {
 export const withoutSlashAtEnd: MiddlewareHandler<AppEnv> = async (c, next) => {
   const { path } = c.req;
   if (path.length === 1 || !path.endsWith('/') || path.startsWith('/v1')) return next();
-  const url = new URL(c.req.url);
-  url.pathname = url.pathname.replace(/\/+$/, '');
-  // With its origin: a path that begins with two slashes is no address of another host.
-  return c.redirect(url.href, 308);
+  const { pathname, search } = new URL(c.req.url);
+  // One slash at the beginning: two would begin the address of another host.
+  return c.redirect(`/${pathname.replace(/^\/+|\/+$/g, '')}${search}`, 308);
 };
 
 /**

@@ -31,7 +31,17 @@ export function faultOf(request: FuzzRequest, answer: FuzzAnswer): string | null
     .find((found) => found && !sent.includes(found));
   if (leak) return `tells of its inside: ${leak}`;
   if (request.method === 'HEAD' || status === 204 || status === 304) return null;
+  if (status === 308) return redirectFault(request, answer);
   return envelopeFault(request, answer);
+}
+
+/** A path with a slash at its end leads to the one without, on this host, and says nothing. */
+function redirectFault({ path }: FuzzRequest, { headers, text }: FuzzAnswer): string | null {
+  const location = String(headers.location ?? '');
+  const { pathname, search } = new URL(`http://host${path}`);
+  const isOwn = /^\/(?!\/)/.test(location) && !location.includes('\\');
+  const leadsOn = location === `/${pathname.replace(/^\/+|\/+$/g, '')}${search}` && pathname.endsWith('/');
+  return isOwn && leadsOn && text === '' ? null : `redirects to ${location.slice(0, 200)}`;
 }
 
 /** Whether nothing may have changed. An error that names its call is a vendor's or a denial, and on record. */
