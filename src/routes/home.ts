@@ -49,10 +49,13 @@ export const errorsForBrowsers: MiddlewareHandler<AppEnv> = async (c, next) => {
   if (c.res.status < 400 || c.req.header('Sec-Fetch-Mode') !== 'navigate') return;
   const isJson = /\bjson\b/.test(c.res.headers.get('Content-Type') ?? '');
   if (!isJson || c.req.path.startsWith(LOOKUP_PATH)) return;
-  const { error } = (await c.res.json()) as { error: { code: string | null; message: string } };
+  const { error } = (await c.res.clone().json()) as { error?: { code?: unknown; message?: unknown } };
+  // A vendor's own error may have another form, and passes as it is.
+  if (typeof error?.message !== 'string') return;
+  const shown = { code: typeof error.code === 'string' ? error.code : null, message: error.message };
   const headers = new Headers(c.res.headers);
   headers.delete('Content-Length');
-  const page = sendPage(c, { html: await errorPage(error), status: 404, cacheControl: NO_STORE });
+  const page = sendPage(c, { html: await errorPage(shown), status: 404, cacheControl: NO_STORE });
   for (const [name, value] of page.headers) headers.set(name, value);
   const { status } = c.res;
   c.res = undefined;
