@@ -46,7 +46,8 @@ export async function findUsageCourse(
 ): Promise<CourseUsage[]> {
   const db = await database(env, organizationId);
   const { all, ofModels } = partsOf(organizationId, filter, step, models);
-  const place = sql`(at_ms - ${filter.fromMs}) / ${STEP_MS[step]}`;
+  // Literals, because D1 binds numbers as floating-point ones, and the place is a quotient of integers.
+  const place = sql.raw(`(at_ms - ${filter.fromMs}) / ${STEP_MS[step]}`);
   const queries = [
     sql`SELECT ${place} AS place, NULL AS model, ${FIGURES} FROM (${all}) GROUP BY 1`,
     ...(models.length > 0 ? [sql`SELECT ${place} AS place, model, ${FIGURES} FROM (${ofModels}) GROUP BY 1, 2`] : []),
