@@ -3,8 +3,10 @@
  */
 import type { Child, FC } from 'hono/jsx';
 import { formatUsd, NANO_PER_USD, type NanoUsd } from '../domain/money.ts';
+import type { Course, UsageCourse } from '../readings/usage/course.ts';
+import { STEP_MS } from '../storage/usage-course.ts';
 import { Ranking, type Series, TimeChart } from '../ui/charts.tsx';
-import { compact, count, dayMonth, percent, usd } from '../ui/format.ts';
+import { compact, compactPlural, count, dayMonth, hourOfDay, percent, plural, usd, usdColumn } from '../ui/format.ts';
 import { Card, Compact, Empty, Stat, Usd } from '../ui/parts.tsx';
 
 export interface DayUsage {
@@ -35,7 +37,7 @@ export const UsageTotals: FC<{ days: readonly DayUsage[] }> = ({ days }) => {
   const calls = sum((day) => day.calls);
   const unpriced = sum((day) => day.unpricedCalls);
   const notes = [
-    ...(unpriced > 0 ? [`without ${count(unpriced)} unpriced calls`] : []),
+    ...(unpriced > 0 ? [`without ${plural(unpriced, 'unpriced call')}`] : []),
     ...(provisional > 0n ? [`${usd(provisional)} of it provisional`] : []),
   ];
   return (
@@ -56,35 +58,61 @@ export const UsageTotals: FC<{ days: readonly DayUsage[] }> = ({ days }) => {
   );
 };
 
-export const UsageCharts: FC<{ days: readonly DayUsage[] }> = ({ days }) => {
-  const labels = days.map(({ startMs }) => dayMonth(startMs));
-  const one = (name: string, of: (day: DayUsage) => number): Series => ({ name, values: days.map(of) });
+/** What the charts show: one value for each hour or day. */
+export interface ChartedUsage extends Pick<UsageCourse, 'step' | 'startsMs' | 'isLastOpen' | 'all'> {
+  /** Parts that make up the whole, by name. */
+  parts?: readonly { name: string; course: Course }[];
+  before?: Course;
+  /** Where the mark of an hour or a day leads. */
+  linkOf?: (fromMs: number, toMs: number) => string;
+}
+
+export const UsageCharts: FC<{ usage: ChartedUsage }> = ({ usage }) => {
+  const { step, startsMs, isLastOpen, all, parts = [], before, linkOf } = usage;
+  const isHourly = step === 'hour';
+  const labelOf = (atMs: number) => (isHourly ? `${dayMonth(atMs)}, ${hourOfDay(atMs)}` : dayMonth(atMs));
+  const chart = {
+    step: isHourly ? 'Hour' : 'Day',
+    labels: startsMs.map(labelOf),
+    isLastOpen,
+    links: linkOf && startsMs.map((startMs) => linkOf(startMs, startMs + STEP_MS[step])),
+  };
+  const seriesOf = (name: string, of: (course: Course) => number[]): Series[] =>
+    parts.length > 1
+      ? parts.map(({ name: part, course }) => ({ name: part, values: of(course) }))
+      : [{ name, values: of(all) }];
+  const costOf = ({ costNanoUsd }: Course) => costNanoUsd.map(usdNumber);
+  const per = isHourly ? 'hour' : 'day';
   return (
     <div class="grid">
-      <Card title="Cost per day" wide>
+      <Card title={`Cost per ${per}`} wide>
         <TimeChart
-          title="Cost per day"
-          labels={labels}
-          series={[one('Cost', ({ costNanoUsd }) => usdNumber(costNanoUsd))]}
+          {...chart}
+          title={`Cost per ${per}`}
+          series={seriesOf('Cost', costOf)}
+          previous={before && costOf(before)}
           format={(value) => usd(nanoNumber(value))}
           tick={axisUsd}
-          kind="area"
         />
       </Card>
-      <Card title="Calls per day">
+      <Card title={`Calls per ${per}`}>
         <TimeChart
-          title="Calls per day"
-          labels={labels}
-          series={[one('Calls', (day) => day.calls)]}
+          {...chart}
+          title={`Calls per ${per}`}
+          series={seriesOf('Calls', ({ calls }) => calls)}
+          previous={before?.calls}
           format={count}
           tick={compact}
         />
       </Card>
-      <Card title="Tokens per day">
+      <Card title={`Tokens per ${per}`}>
         <TimeChart
-          title="Tokens per day"
-          labels={labels}
-          series={[one('Input', (day) => day.inputTokens), one('Output', (day) => day.outputTokens)]}
+          {...chart}
+          title={`Tokens per ${per}`}
+          series={[
+            { name: 'Input', values: all.inputTokens },
+            { name: 'Output', values: all.outputTokens },
+          ]}
           format={count}
           tick={compact}
         />
@@ -93,28 +121,53 @@ export const UsageCharts: FC<{ days: readonly DayUsage[] }> = ({ days }) => {
   );
 };
 
+/** Days as the charts take them; the last one is today. */
+export function chartedDays(days: readonly DayUsage[]): ChartedUsage {
+  return {
+    step: 'day',
+    startsMs: days.map(({ startMs }) => startMs),
+    isLastOpen: true,
+    all: {
+      calls: days.map(({ calls }) => calls),
+      inputTokens: days.map(({ inputTokens }) => inputTokens),
+      outputTokens: days.map(({ outputTokens }) => outputTokens),
+      costNanoUsd: days.map(({ costNanoUsd }) => costNanoUsd),
+    },
+  };
+}
+
 export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; total: NanoUsd }> = ({
   title,
   groups,
   total,
-}) => (
-  <Card title={title}>
-    {groups.length === 0 ? (
-      <Empty title="No calls">Calls of this period appear here as soon as they end.</Empty>
-    ) : (
-      <Ranking
-        label={title}
-        rows={groups.slice(0, RANKED_MAX).map(({ name, calls, costNanoUsd }) => ({
-          name,
-          size: usdNumber(costNanoUsd),
-          value: <Usd nano={costNanoUsd} />,
-          sub: `${total > 0n ? `${percent(Number((costNanoUsd * 1000n) / total) / 1000)} · ` : ''}${compact(calls)} calls`,
-        }))}
-      />
-    )}
-    {groups.length > RANKED_MAX && <p class="quiet hint">and {count(groups.length - RANKED_MAX)} more</p>}
-  </Card>
-);
+}) => {
+  const shown = groups.slice(0, RANKED_MAX);
+  // The highest decides: what is little beside it needs no digits of its own.
+  const show = usdColumn(shown.slice(0, 1).map(({ costNanoUsd }) => costNanoUsd));
+  return (
+    <Card title={title}>
+      {shown.length === 0 ? (
+        <Empty title="No calls">Calls of this period appear here as soon as they end.</Empty>
+      ) : (
+        <Ranking
+          label={title}
+          rows={shown.map(({ name, calls, costNanoUsd }) => ({
+            name,
+            share: shareOf(costNanoUsd, total),
+            value: <Usd nano={costNanoUsd} show={show} />,
+            sub: `${total > 0n ? `${percent(shareOf(costNanoUsd, total))} · ` : ''}${compactPlural(calls, 'call')}`,
+          }))}
+        />
+      )}
+      {groups.length > RANKED_MAX && <p class="quiet hint">and {count(groups.length - RANKED_MAX)} more</p>}
+    </Card>
+  );
+};
+
+/** In thousandths, as they are shown. */
+function shareOf(part: NanoUsd, total: NanoUsd): number {
+  return total > 0n ? Number((part * 1000n + total / 2n) / total) / 1000 : 0;
+}
 
 /** For charts only. */
 function usdNumber(nano: NanoUsd): number {

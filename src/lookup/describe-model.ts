@@ -6,13 +6,12 @@ import { type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import { pricingAt } from '../catalog/prices.ts';
 import type { FullResolution } from '../contract/model-lookup.ts';
 import type { Env } from '../env.ts';
-import { currentCatalog } from '../storage/catalog.ts';
-import { type ListedModel, listed, nearestModels } from './find-models.ts';
+import { type ListedModel, listed, listView, nearestModels } from './find-models.ts';
 import { lookUp } from './look-up-model.ts';
 
 export type DescribedModel =
   /** `model` has the rates in force at the time. */
-  | { known: true; model: CatalogModel; resolution: FullResolution }
+  | { known: true; model: CatalogModel; daysLeft: number | null; resolution: FullResolution }
   | { known: false; asked: string; near: ListedModel[] };
 
 /** `rawPath` is `/provider/model`, still encoded. A model that was matched by similarity alone is not known. */
@@ -23,17 +22,18 @@ export async function describeModel(
   defer: (work: Promise<unknown>) => void,
 ): Promise<DescribedModel> {
   const found = await lookUp(env, rawPath, {}, nowMs, defer);
-  const { catalog } = await currentCatalog(env, defer);
+  const view = await listView(env, nowMs, defer);
+  const { catalog } = view;
   const resolution = found.ok ? (JSON.parse(new TextDecoder().decode(found.answer.body)) as FullResolution) : null;
   const matched = resolution?.match?.strategy === 'fuzzy' ? undefined : resolution?.match?.matchedModelKey;
   const model =
     matched === undefined ? undefined : catalog.models.find((candidate) => modelKeyOf(candidate) === matched);
   if (resolution && model) {
     const priced = model.pricing ? { ...model, pricing: pricingAt(model.pricing, nowMs) } : model;
-    return { known: true, model: priced, resolution };
+    return { known: true, model: priced, daysLeft: listed(view, model).daysLeft, resolution };
   }
   const asked = resolution?.requested.modelKey ?? readable(rawPath.slice(1));
-  return { known: false, asked, near: nearestModels(catalog, asked).map((candidate) => listed(candidate, nowMs)) };
+  return { known: false, asked, near: nearestModels(catalog, asked).map((candidate) => listed(view, candidate)) };
 }
 
 function readable(path: string): string {

@@ -1,11 +1,13 @@
 /**
  * Search for models: those that match every word of the query, or else those with the most similar names.
  */
-import { statusOn } from '../catalog/lifecycle.ts';
+import { daysLeft, replacementOf, statusOn } from '../catalog/lifecycle.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import { pricingAt } from '../catalog/prices.ts';
+import { type Reviews, reviewedReplacementOf } from '../catalog/reviews.ts';
 import type { Env } from '../env.ts';
 import { currentCatalog } from '../storage/catalog.ts';
+import { currentReviews } from '../storage/reviews.ts';
 
 /** Models in one search result; the catalog has some hundreds. */
 export const FOUND_MAX = 500;
@@ -21,6 +23,13 @@ export interface ListedModel {
   status: 'ACTIVE' | 'DEPRECATED' | 'RETIRED';
   announcedAt: string | null;
   shutdownAt: string | null;
+  /** Whole days until the shutdown; `null` without one to come. */
+  daysLeft: number | null;
+  /**
+   * What replaces a model that ends, where somebody says so: its provider, else an operator's review. The best computed
+   * candidate is on the model's page alone.
+   */
+  replacementModelKey: string | null;
   releasedAt: string | null;
   inputUsdPerMillion: number | null;
   outputUsdPerMillion: number | null;
@@ -42,26 +51,38 @@ export interface ListedCatalog {
   newest: ListedModel[];
 }
 
+/** What a list is made from. */
+export interface ListView {
+  catalog: Catalog;
+  reviews: Reviews;
+  nowMs: number;
+}
+
 type Defer = (work: Promise<unknown>) => void;
 
+export async function listView(env: Env, nowMs: number, defer: Defer): Promise<ListView> {
+  const [{ catalog }, { reviews }] = await Promise.all([currentCatalog(env, defer), currentReviews(env, defer)]);
+  return { catalog, reviews, nowMs };
+}
+
 export async function findModels(env: Env, query: string, nowMs: number, defer: Defer): Promise<FoundModels> {
-  const { catalog } = await currentCatalog(env, defer);
+  const view = await listView(env, nowMs, defer);
+  const { catalog } = view;
   const found = withEveryWord(catalog, query);
   const models = found.length > 0 ? found : nearestModels(catalog, query);
   return {
     catalogVersion: catalog.version,
     nearOnly: found.length === 0,
-    models: models.map((model) => listed(model, nowMs)),
+    models: models.map((model) => listed(view, model)),
   };
 }
 
 export async function listCatalog(env: Env, nowMs: number, defer: Defer, rowsMax: number): Promise<ListedCatalog> {
-  const { catalog } = await currentCatalog(env, defer);
+  const view = await listView(env, nowMs, defer);
+  const { catalog } = view;
   const day = dayOf(nowMs);
-  const models = catalog.models.map((model) => listed(model, nowMs));
-  const ending = models.filter(
-    ({ status, shutdownAt }) => status !== 'RETIRED' && shutdownAt !== null && shutdownAt > day,
-  );
+  const models = catalog.models.map((model) => listed(view, model));
+  const ending = models.filter(({ daysLeft }) => daysLeft !== null);
   const live = models.filter(
     ({ status, releasedAt }) => status === 'ACTIVE' && releasedAt !== null && releasedAt <= day,
   );
@@ -87,19 +108,31 @@ export function nearestModels(catalog: Catalog, text: string): CatalogModel[] {
     .map(({ model }) => model);
 }
 
-export function listed(model: CatalogModel, nowMs: number): ListedModel {
+export function listed(view: ListView, model: CatalogModel): ListedModel {
   const { announcedAt = null, shutdownAt = null } = model.lifecycle;
-  const pricing = model.pricing && pricingAt(model.pricing, nowMs);
+  const pricing = model.pricing && pricingAt(model.pricing, view.nowMs);
+  const day = dayOf(view.nowMs);
+  const status = statusOn(model, day);
   return {
     modelKey: modelKeyOf(model),
     displayName: model.displayName,
-    status: statusOn(model, dayOf(nowMs)),
+    status,
     announcedAt,
     shutdownAt,
+    daysLeft: status === 'RETIRED' ? null : daysLeft(model, day),
+    replacementModelKey: status === 'ACTIVE' ? null : saidReplacement(view, model, day),
     releasedAt: model.releasedAt ?? null,
     inputUsdPerMillion: pricing?.inputUsdPerMillion ?? null,
     outputUsdPerMillion: pricing?.outputUsdPerMillion ?? null,
   };
+}
+
+/** Of the provider, else of a review. */
+function saidReplacement({ catalog, reviews }: ListView, model: CatalogModel, day: string): string | null {
+  const official = replacementOf(catalog, model, day)?.live?.modelKey;
+  if (official !== undefined) return official;
+  const reviewed = reviewedReplacementOf(catalog, reviews, model, day)?.model;
+  return reviewed ? modelKeyOf(reviewed) : null;
 }
 
 export function dayOf(nowMs: number): string {

@@ -40,6 +40,7 @@ pre.shell { background: var(--raised); border-radius: 8px; padding: 14px 16px; m
 .fields .kind { font-family: var(--mono); font-size: 12px; color: var(--quiet); }
 .fields .must { font-size: 12px; color: var(--bad); font-weight: 560; }
 .decision { display: grid; gap: 6px; }
+.decision .days-left { color: var(--quiet); }
 .decision .verdict { font-size: 19px; font-weight: 620; line-height: 1.35; letter-spacing: -0.01em; }
 .model-name { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; }
 .public > footer { color: var(--quiet); font-size: 12.5px; }

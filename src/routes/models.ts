@@ -43,8 +43,7 @@ async function sendModel(c: AppContext): Promise<Response> {
   const { pathname } = new URL(c.req.raw.url);
   const described = await describeModel(c.env, pathname.slice(MODELS_PATH.length), nowMs, deferrer(c));
   const cached = { cacheControl: cacheControl(nowMs) };
-  if (described.known)
-    return sendPage(c, { html: await modelPage(described.model, described.resolution, originOf(c)), ...cached });
+  if (described.known) return sendPage(c, { html: await modelPage(described, originOf(c)), ...cached });
   return sendPage(c, { html: await modelNotFoundPage(described.asked, described.near), status: 404, ...cached });
 }
 

@@ -1,9 +1,10 @@
 /**
  * Charts as SVG, rendered on the server. The drawing scales with its container; labels are HTML text around it, so that
- * they keep their size on any screen. Each mark has its value as a title, and every chart has its figures as a table.
+ * they keep their size on any screen. The values of a mark show under the pointer and with the focus, and every chart has
+ * its figures as a table.
  */
-import { scaleBand, scaleLinear, scalePoint } from 'd3-scale';
-import { area, curveMonotoneX, curveStepAfter, line, stack } from 'd3-shape';
+import { scaleBand, scaleLinear } from 'd3-scale';
+import { curveStepAfter, line, stack } from 'd3-shape';
 import type { Child, FC } from 'hono/jsx';
 import { percent } from './format.ts';
 
@@ -22,19 +23,27 @@ export interface Series {
 
 export interface TimeChartProps {
   title: string;
+  /** What a mark is of: `Day`, `Hour`. */
+  step: string;
   /** One for each value. */
   labels: readonly string[];
   series: readonly Series[];
   format: (value: number) => string;
   /** Short form for the axis. */
   tick: (value: number) => string;
-  kind?: 'bars' | 'area';
+  /** Totals of the period before, one for each value: a line behind the bars. */
+  previous?: readonly number[] | undefined;
+  /** The time of the last value is not over: its bar is hatched. */
+  isLastOpen?: boolean;
+  /** Where each mark leads. */
+  links?: readonly string[] | undefined;
 }
 
-/** Values over time: bars of one or more stacked series, or an area. */
-export const TimeChart: FC<TimeChartProps> = ({ title, labels, series, format, tick, kind = 'bars' }) => {
+/** Values over time as bars, of one or more stacked series. */
+export const TimeChart: FC<TimeChartProps> = (chart) => {
+  const { title, labels, series, tick, previous = [] } = chart;
   const totals = labels.map((_, index) => series.reduce((sum, { values }) => sum + (values[index] ?? 0), 0));
-  const y = scaleLinear([0, Math.max(...totals, 0) || 1], [HEIGHT, 0]).nice(TICKS);
+  const y = scaleLinear([0, Math.max(...totals, ...previous, 0) || 1], [HEIGHT, 0]).nice(TICKS);
   const top = y.domain()[1] ?? 1;
   const ticks = y.ticks(TICKS);
   const even = ticks.at(-1) === top ? ticks : [0, top];
@@ -46,18 +55,21 @@ export const TimeChart: FC<TimeChartProps> = ({ title, labels, series, format, t
             <li>{tick(value)}</li>
           ))}
         </ol>
-        <svg
-          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-          preserveAspectRatio="none"
-          role="img"
-          aria-label={`${title}, ${labels[0]} to ${labels.at(-1)}`}
-        >
-          {even.map((value) => (
-            <line class="rule" x1="0" x2={WIDTH} y1={y(value)} y2={y(value)} />
-          ))}
-          {kind === 'bars' ? <Bars labels={labels} series={series} y={y} /> : <Area values={totals} y={y} />}
-          <Hover labels={labels} series={series} totals={totals} format={format} />
-        </svg>
+        <div class="plot">
+          <svg
+            viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+            preserveAspectRatio="none"
+            role="img"
+            aria-label={`${title}, ${labels[0]} to ${labels.at(-1)}`}
+          >
+            {even.map((value) => (
+              <line class="rule" x1="0" x2={WIDTH} y1={y(value)} y2={y(value)} />
+            ))}
+            <Bars {...chart} y={y} />
+            {previous.length > 0 && <Previous values={previous} y={y} />}
+          </svg>
+          <Marks {...chart} totals={totals} />
+        </div>
         <span />
         <ol class="x-axis" aria-hidden="true">
           {spread(labels).map((label) => (
@@ -65,14 +77,8 @@ export const TimeChart: FC<TimeChartProps> = ({ title, labels, series, format, t
           ))}
         </ol>
       </div>
-      {series.length > 1 && (
-        <ul class="legend">
-          {series.map(({ name }, index) => (
-            <li class={`key s${index}`}>{name}</li>
-          ))}
-        </ul>
-      )}
-      <Figures title={title} labels={labels} series={series} format={format} />
+      <Legend {...chart} />
+      <Figures {...chart} totals={totals} />
     </figure>
   );
 };
@@ -86,7 +92,12 @@ function bands(length: number) {
     .paddingOuter(0.1);
 }
 
-const Bars: FC<{ labels: readonly string[]; series: readonly Series[]; y: Scale }> = ({ labels, series, y }) => {
+const Bars: FC<Pick<TimeChartProps, 'labels' | 'series' | 'isLastOpen'> & { y: Scale }> = ({
+  labels,
+  series,
+  isLastOpen,
+  y,
+}) => {
   const x = bands(labels.length);
   const rows = labels.map((_, index) =>
     Object.fromEntries(series.map(({ values }, order) => [String(order), values[index] ?? 0])),
@@ -100,6 +111,7 @@ const Bars: FC<{ labels: readonly string[]; series: readonly Series[]; y: Scale 
             ([from, to], index) =>
               to > from && (
                 <rect
+                  class={isLastOpen && index === labels.length - 1 ? 'open' : undefined}
                   x={fixed(x(String(index)) ?? 0)}
                   width={fixed(x.bandwidth())}
                   y={fixed(y(to))}
@@ -113,52 +125,83 @@ const Bars: FC<{ labels: readonly string[]; series: readonly Series[]; y: Scale 
   );
 };
 
-const Area: FC<{ values: readonly number[]; y: Scale }> = ({ values, y }) => {
-  const x = bands(values.length);
-  const centre = (index: number) => (x(String(index)) ?? 0) + x.bandwidth() / 2;
-  const points = values.map((value, index) => [centre(index), y(value)] as [number, number]);
-  const shape = area<[number, number]>()
-    .x(([at]) => at)
-    .y0(HEIGHT)
-    .y1(([, value]) => value)
-    .curve(curveMonotoneX);
-  const edge = line<[number, number]>().curve(curveMonotoneX);
+/** The period before: a level for each mark, because nothing is known between sums. */
+const Previous: FC<{ values: readonly number[]; y: Scale }> = ({ values, y }) => {
+  const width = WIDTH / values.length;
+  const levels = values.map((value, index) => `M${fixed(index * width)} ${fixed(y(value))}h${fixed(width)}`);
+  return <path class="previous" d={levels.join('')} />;
+};
+
+/**
+ * A strip over each mark, with its values as text while the pointer or the focus is on it. Where marks lead somewhere,
+ * each strip is a link.
+ */
+const Marks: FC<TimeChartProps & { totals: readonly number[] }> = (chart) => {
+  const { labels, links } = chart;
   return (
-    <>
-      <path class="area s0" d={shape.digits(1)(points) ?? ''} />
-      <path class="edge s0" d={edge.digits(1)(points) ?? ''} />
-    </>
+    <ol class="marks">
+      {labels.map((label, index) => {
+        const values = <Values {...chart} label={label} index={index} />;
+        const place = index < labels.length / 2 ? 'first' : 'second';
+        return (
+          <li class={place}>
+            {links?.[index] === undefined ? <span tabindex={-1}>{values}</span> : <a href={links[index]}>{values}</a>}
+          </li>
+        );
+      })}
+    </ol>
   );
 };
 
-/** An invisible strip over each mark, with its values as a title. */
-const Hover: FC<{
-  labels: readonly string[];
-  series: readonly Series[];
-  totals: readonly number[];
-  format: (value: number) => string;
-}> = ({ labels, series, totals, format }) => {
-  const width = WIDTH / Math.max(1, labels.length);
-  const words = (index: number) =>
-    series.length > 1
-      ? series.map(({ name, values }) => `${name}: ${format(values[index] ?? 0)}`).join('\n')
-      : format(totals[index] ?? 0);
+const Values: FC<TimeChartProps & { totals: readonly number[]; label: string; index: number }> = ({
+  series,
+  previous,
+  format,
+  totals,
+  label,
+  index,
+  labels,
+  isLastOpen,
+}) => (
+  <span class="values">
+    <strong>
+      {label}
+      {isLastOpen && index === labels.length - 1 && ', not over'}
+    </strong>
+    {series.length > 1 &&
+      series.map(
+        ({ name, values }, order) =>
+          (values[index] ?? 0) > 0 && (
+            <span class={`key s${order}`}>
+              {name}: {format(values[index] ?? 0)}
+            </span>
+          ),
+      )}
+    <span>{series.length > 1 ? `In all: ${format(totals[index] ?? 0)}` : format(totals[index] ?? 0)}</span>
+    {previous?.[index] !== undefined && <span class="quiet">Period before: {format(previous[index])}</span>}
+  </span>
+);
+
+const Legend: FC<TimeChartProps> = ({ series, previous, isLastOpen, step }) => {
+  if (series.length < 2 && !previous && !isLastOpen) return null;
   return (
-    <g class="hover">
-      {labels.map((label, index) => (
-        <rect x={fixed(index * width)} y="0" width={fixed(width)} height={HEIGHT}>
-          <title>{`${label}\n${words(index)}`}</title>
-        </rect>
-      ))}
-    </g>
+    <ul class="legend">
+      {series.length > 1 && series.map(({ name }, index) => <li class={`key s${index}`}>{name}</li>)}
+      {previous && <li class="key before">Period before</li>}
+      {isLastOpen && <li class="key open s0">{step === 'Hour' ? 'This hour' : 'Today'}, not over</li>}
+    </ul>
   );
 };
 
-const Figures: FC<Pick<TimeChartProps, 'title' | 'labels' | 'series' | 'format'>> = ({
+const Figures: FC<TimeChartProps & { totals: readonly number[] }> = ({
   title,
+  step,
   labels,
   series,
   format,
+  links,
+  totals,
+  previous,
 }) => (
   <details class="figures">
     <summary>Figures</summary>
@@ -166,21 +209,33 @@ const Figures: FC<Pick<TimeChartProps, 'title' | 'labels' | 'series' | 'format'>
       <caption class="unseen">{title}</caption>
       <thead>
         <tr>
-          <th scope="col">Day</th>
+          <th scope="col">{step}</th>
           {series.map(({ name }) => (
             <th scope="col" class="figure">
               {name}
             </th>
           ))}
+          {series.length > 1 && (
+            <th scope="col" class="figure">
+              In all
+            </th>
+          )}
+          {previous && (
+            <th scope="col" class="figure">
+              Period before
+            </th>
+          )}
         </tr>
       </thead>
       <tbody>
         {labels.map((label, index) => (
           <tr>
-            <th scope="row">{label}</th>
+            <th scope="row">{links?.[index] === undefined ? label : <a href={links[index]}>{label}</a>}</th>
             {series.map(({ values }) => (
               <td class="figure num">{format(values[index] ?? 0)}</td>
             ))}
+            {series.length > 1 && <td class="figure num">{format(totals[index] ?? 0)}</td>}
+            {previous && <td class="figure num">{format(previous[index] ?? 0)}</td>}
           </tr>
         ))}
       </tbody>
@@ -188,51 +243,50 @@ const Figures: FC<Pick<TimeChartProps, 'title' | 'labels' | 'series' | 'format'>
   </details>
 );
 
-/** A line without axes, beside a figure. */
+/** Values over time as bars without axes, beside a figure. */
 export const Sparkline: FC<{ values: readonly number[]; label: string }> = ({ values, label }) => {
-  const x = scalePoint(
-    values.map((_, index) => String(index)),
-    [0, 100],
-  );
-  const y = scaleLinear([0, Math.max(...values, 0) || 1], [23, 1]);
-  const path = line<number>()
-    .x((_, index) => x(String(index)) ?? 0)
-    .y((value) => y(value))
-    .curve(curveMonotoneX)
-    .digits(1)(values as number[]);
+  const y = scaleLinear([0, Math.max(...values, 0) || 1], [0, 24]);
+  const width = 100 / Math.max(1, values.length);
   return (
-    <svg class="spark" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label={label}>
-      <path class="edge s0" d={path ?? ''} />
+    <svg class="spark s0" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label={label}>
+      {values.map(
+        (value, index) =>
+          value > 0 && (
+            <rect
+              x={fixed(index * width)}
+              width={fixed(width * 0.8)}
+              y={fixed(24 - y(value))}
+              height={fixed(Math.max(1, y(value)))}
+            />
+          ),
+      )}
     </svg>
   );
 };
 
 export interface Ranked {
   name: Child;
-  /** The value of the bar. */
-  size: number;
+  /** The part of the whole, from 0 to 1, as a bar. */
+  share: number;
   value: Child;
   sub?: Child;
 }
 
-/** A ranking: names with their values, each with a bar. */
-export const Ranking: FC<{ rows: readonly Ranked[]; label: string }> = ({ rows, label }) => {
-  const largest = Math.max(...rows.map(({ size }) => size), 0) || 1;
-  return (
-    <ol class="ranking" aria-label={label}>
-      {rows.map(({ name, size, value, sub }) => (
-        <li>
-          <div class="ranking-row">
-            <span class="ranking-name">{name}</span>
-            <span class="ranking-value">{value}</span>
-          </div>
-          <Bar share={size / largest} />
-          {sub && <p class="ranking-sub">{sub}</p>}
-        </li>
-      ))}
-    </ol>
-  );
-};
+/** A ranking: names with their values, each with its share of the whole as a bar. */
+export const Ranking: FC<{ rows: readonly Ranked[]; label: string }> = ({ rows, label }) => (
+  <ol class="ranking" aria-label={label}>
+    {rows.map(({ name, share, value, sub }) => (
+      <li>
+        <div class="ranking-row">
+          <span class="ranking-name">{name}</span>
+          <span class="ranking-value">{value}</span>
+        </div>
+        <Bar share={share} />
+        {sub && <p class="ranking-sub">{sub}</p>}
+      </li>
+    ))}
+  </ol>
+);
 
 /** A share of a whole as a bar. Decorative: the figures are beside it. */
 export const Bar: FC<{ share: number; tone?: string }> = ({ share, tone = 's0' }) => (
@@ -244,7 +298,8 @@ export const Bar: FC<{ share: number; tone?: string }> = ({ share, tone = 's0' }
 
 /** How much of an allowance is used; the color warns from a high share on. */
 export const MeterBar: FC<{ used: number; limit: number }> = ({ used, limit }) => {
-  const share = limit === 0 ? 1 : used / limit;
+  // What is not included is no allowance that is used up.
+  const share = limit === 0 ? Math.min(1, used) : used / limit;
   return <Bar share={share} tone={share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : 'good'} />;
 };
 

@@ -4,11 +4,10 @@
  * Every function returns a short form; the exact value goes into a `title`. The current time is an argument.
  */
 
-import { formatUsd, type NanoUsd } from '../domain/money.ts';
+import { formatUsd, NANO_PER_USD, type NanoUsd } from '../domain/money.ts';
 import { NEVER_MS } from '../domain/period.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../platform/time.ts';
 
-const NANO_PER_CENT = 10_000_000n;
 const NANO_DIGITS = 9;
 /** Significant digits of an amount below a cent. */
 const SMALL_DIGITS = 3;
@@ -49,11 +48,18 @@ export function percent(ratio: number): string {
 export function usd(nano: NanoUsd): string {
   const sign = nano < 0n ? '-' : '';
   const size = nano < 0n ? -nano : nano;
-  if (size === 0n || size >= 100n * NANO_PER_CENT) return `${sign}$${grouped(round(size, 2))}`;
-  const significant = size.toString().length;
-  const decimals = Math.min(NANO_DIGITS, Math.max(2, NANO_DIGITS - significant + SMALL_DIGITS));
-  const text = round(size, decimals).replace(/(\.\d\d\d*?)0+$/, '$1');
+  if (size === 0n || size >= NANO_PER_USD) return `${sign}$${grouped(round(size, 2))}`;
+  const text = round(size, significantDecimals(size)).replace(/(\.\d\d\d*?)0+$/, '$1');
   return `${sign}$${text}`;
+}
+
+/**
+ * A format for amounts that stand in one column: all have the same decimals, enough for three significant digits of the
+ * smallest that is not zero, and so many that none of them is rounded where nine decimals of all are asked for.
+ */
+export function usdColumn(amounts: readonly NanoUsd[], exact = false): (nano: NanoUsd) => string {
+  const decimals = Math.max(2, ...amounts.map((nano) => (exact ? exactDecimals(nano) : significantDecimals(nano))));
+  return (nano) => `${nano < 0n ? '-' : ''}$${grouped(round(nano < 0n ? -nano : nano, decimals))}`;
 }
 
 /** Formats an exact decimal amount of USD. */
@@ -67,6 +73,19 @@ export function nanoOf(exactUsd: string): NanoUsd {
 export function rate(usdPerMillion: number): string {
   const text = usdPerMillion.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: NANO_DIGITS });
   return `$${text}`;
+}
+
+/** Decimals with which a small amount has three significant digits; two from a dollar up. */
+function significantDecimals(nano: NanoUsd): number {
+  const size = nano < 0n ? -nano : nano;
+  if (size === 0n || size >= NANO_PER_USD) return 2;
+  return Math.min(NANO_DIGITS, Math.max(2, NANO_DIGITS - size.toString().length + SMALL_DIGITS));
+}
+
+/** Decimals that the amount has. */
+function exactDecimals(nano: NanoUsd): number {
+  const [, fraction = ''] = formatUsd(nano).split('.');
+  return fraction.replace(/0+$/, '').length;
 }
 
 function round(nano: bigint, decimals: number): string {
@@ -95,26 +114,32 @@ export function calendarDay(atMs: number): string {
   return date.format(atMs);
 }
 
-const STEPS = [
-  { unit: 'year', ms: 365.25 * DAY_MS },
-  { unit: 'month', ms: 30.44 * DAY_MS },
-  { unit: 'day', ms: DAY_MS },
-  { unit: 'hour', ms: HOUR_MS },
-  { unit: 'minute', ms: MINUTE_MS },
-] as const;
+const DAYS_OF_MONTH = 30.44;
+const DAYS_OF_YEAR = 365.25;
+/** From here on a distance is in months, and in years. */
+const MONTHS_FROM_DAYS = 60;
+const YEARS_FROM_DAYS = 730;
 
-const relative = new Intl.RelativeTimeFormat('en-US', { numeric: 'auto' });
+/** `yesterday` and `tomorrow`; beyond days there is no such word, because "last month" is any day of it. */
+const named = new Intl.RelativeTimeFormat('en-US', { numeric: 'auto' });
+const numbered = new Intl.RelativeTimeFormat('en-US');
 
-/** `3 hours ago`, `in 12 days`, `just now`; empty for the end of time. */
+/**
+ * `3 hours ago`, `yesterday`, `in 12 days`, `just now`; empty for the end of time. From 24 hours on, days are those of the
+ * UTC calendar, so that `yesterday` is the day before.
+ */
 export function distance(atMs: number, nowMs: number): string {
   if (atMs >= NEVER_MS) return '';
   const difference = atMs - nowMs;
-  const step = STEPS.find(({ ms }) => Math.abs(difference) >= ms);
-  return step
-    ? relative.format(Math.trunc(difference / step.ms), step.unit)
-    : difference <= 0
-      ? 'just now'
-      : 'in a moment';
+  const size = Math.abs(difference);
+  if (size < MINUTE_MS) return difference <= 0 ? 'just now' : 'in a moment';
+  if (size < HOUR_MS) return numbered.format(Math.trunc(difference / MINUTE_MS), 'minute');
+  if (size < DAY_MS) return numbered.format(Math.trunc(difference / HOUR_MS), 'hour');
+  const days = Math.floor(atMs / DAY_MS) - Math.floor(nowMs / DAY_MS);
+  if (Math.abs(days) < MONTHS_FROM_DAYS) return named.format(days, 'day');
+  return Math.abs(days) < YEARS_FROM_DAYS
+    ? numbered.format(Math.round(days / DAYS_OF_MONTH), 'month')
+    : numbered.format(Math.round(days / DAYS_OF_YEAR), 'year');
 }
 
 /** `1.5 s`, `240 ms`, `3 min 5 s`. */
@@ -128,6 +153,16 @@ export function duration(ms: number): string {
 /** `1 customer`, `2,000 customers`. */
 export function plural(value: number, noun: string): string {
   return `${whole.format(value)} ${noun}${value === 1 ? '' : 's'}`;
+}
+
+/** `1 call`, `12.3K calls`. */
+export function compactPlural(value: number, noun: string): string {
+  return `${compact(value)} ${noun}${value === 1 ? '' : 's'}`;
+}
+
+/** `14:00`. */
+export function hourOfDay(atMs: number): string {
+  return clock.format(atMs);
 }
 
 /**

@@ -6,9 +6,10 @@ import { formatUsd, type NanoUsd } from '../domain/money.ts';
 import { NEVER_MS } from '../domain/period.ts';
 import { compact, count, distance, moment, usd } from './format.ts';
 
-export const Usd: FC<{ nano: NanoUsd }> = ({ nano }) => (
+/** In its own decimals, or in those that a column has in common. */
+export const Usd: FC<{ nano: NanoUsd; show?: (nano: NanoUsd) => string }> = ({ nano, show = usd }) => (
   <data value={formatUsd(nano)} title={`$${formatUsd(nano)}`} class="num">
-    {usd(nano)}
+    {show(nano)}
   </data>
 );
 

@@ -8,6 +8,7 @@ import { NEVER_MS } from '../../src/domain/period.ts';
 import {
   byteSize,
   compact,
+  compactPlural,
   count,
   distance,
   duration,
@@ -17,6 +18,7 @@ import {
   plural,
   rate,
   usd,
+  usdColumn,
   words,
 } from '../../src/ui/format.ts';
 
@@ -51,6 +53,21 @@ describe('money', () => {
         expect(decimals).toBeGreaterThanOrEqual(2);
       }),
     );
+  });
+
+  test('in a column has the same decimals, and rows that are shown exactly add up to their sum', () => {
+    fc.assert(
+      fc.property(fc.array(fc.bigInt({ min: 0n, max: 10n ** 13n }), { minLength: 1, maxLength: 8 }), (amounts) => {
+        const sum = amounts.reduce((total, nano) => total + nano, 0n);
+        const show = usdColumn([...amounts, sum], true);
+        const shown = amounts.map(show);
+        expect(new Set(shown.map((text) => text.split('.')[1]?.length)).size).toBe(1);
+        const read = (text: string) => nanoOf(text.replaceAll(/[$,]/g, ''));
+        expect(shown.reduce((total, text) => total + read(text), 0n)).toBe(read(show(sum)));
+      }),
+    );
+    expect([595_000n, 20_100_000n].map(usdColumn([595_000n, 20_100_000n]))).toEqual(['$0.000595', '$0.020100']);
+    expect([2_500_000_000n, 0n].map(usdColumn([2_500_000_000n, 0n]))).toEqual(['$2.50', '$0.00']);
   });
 
   test('as exact text is read back unchanged', () => {
@@ -91,6 +108,7 @@ describe('counts', () => {
 
   test('have their noun, and shares their percent', () => {
     expect([plural(1, 'call'), plural(2_000, 'call')]).toEqual(['1 call', '2,000 calls']);
+    expect([compactPlural(1, 'call'), compactPlural(12_345, 'call')]).toEqual(['1 call', '12.3K calls']);
     expect([percent(0), percent(0.995), percent(1 / 3)]).toEqual(['0%', '99.5%', '33.3%']);
   });
 });
@@ -108,9 +126,17 @@ describe('times', () => {
     [30_000, 'in a moment'],
     [-60_000, '1 minute ago'],
     [-2 * 3_600_000, '2 hours ago'],
+    [-23 * 3_600_000, '23 hours ago'],
     [-25 * 3_600_000, 'yesterday'],
+    [-35 * 3_600_000, 'yesterday'],
+    [-37 * 3_600_000, '2 days ago'],
+    [24 * 3_600_000, 'tomorrow'],
+    [37 * 3_600_000, 'in 2 days'],
     [30 * 86_400_000, 'in 30 days'],
-    [-400 * 86_400_000, 'last year'],
+    [-59 * 86_400_000, '59 days ago'],
+    [-60 * 86_400_000, '2 months ago'],
+    [-400 * 86_400_000, '13 months ago'],
+    [800 * 86_400_000, 'in 2 years'],
   ])('%s ms away are %s', (offset, shown) => {
     expect(distance(nowMs + offset, nowMs)).toBe(shown);
   });

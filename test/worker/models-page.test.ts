@@ -113,9 +113,9 @@ describe('an unknown model', () => {
 
 describe('a search', () => {
   const found = async (query: string) =>
-    [...(await text(`/models?q=${encodeURIComponent(query)}`)).matchAll(/<a href="\/models\/([^"]+)"/g)].map(
-      ([, key]) => key,
-    );
+    [
+      ...(await text(`/models?q=${encodeURIComponent(query)}`)).matchAll(/<th[^>]*><span><a href="\/models\/([^"]+)"/g),
+    ].map(([, key]) => key);
 
   test('finds models that contain every word, an exact name first', async () => {
     expect((await found('gpt-4o'))[0]).toContain('gpt-4o');

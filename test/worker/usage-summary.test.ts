@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { GROUPS_MAX } from '../../src/contract/usage-summary.ts';
 import type { Env } from '../../src/env.ts';
 import { projectorOf } from '../../src/objects/projectors.ts';
+import { type Course, readUsageCourse } from '../../src/readings/usage/course.ts';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
 import { projectionStatements } from '../../src/storage/projection.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
@@ -300,6 +301,66 @@ function sumOf(list: readonly Summed[]) {
   const cost = list.reduce((sum, { costUsdNano }) => sum + BigInt(costUsdNano), 0n);
   return [add('calls'), add('unpricedCalls'), ...COUNTED.map(add), cost];
 }
+
+describe('the course of a chart', () => {
+  const COURSES: { customerId?: string; feature?: string }[] = [
+    {},
+    { customerId: 'beta' },
+    { feature: 'chat' },
+    { customerId: 'alpha', feature: 'search' },
+  ];
+
+  test.each(COURSES)(
+    'of %o has the sums of its calls at every step, and its models and the others add up',
+    async (filter) => {
+      const asked = facts.filter((fact) =>
+        Object.entries(filter).every(([name, value]) => fact[name as keyof Fact] === value),
+      );
+      const models = [...new Set(asked.map(({ model }) => model ?? ''))].slice(0, 2);
+      // By day, by hour, and a period that is not over.
+      for (const [fromMs, toMs, step, nowMs] of [
+        [Date.UTC(2027, 9, 26), Date.UTC(2027, 10, 12), 'day', END + 9 * DAY],
+        [Date.UTC(2027, 10, 1), Date.UTC(2027, 10, 3), 'hour', END + 9 * DAY],
+        [Date.UTC(2027, 9, 26), Date.UTC(2027, 10, 30), 'day', END + 3 * DAY],
+      ] as const) {
+        const course = await readUsageCourse(
+          bindings,
+          tenant.organizationId,
+          { fromMs, toMs, ...filter },
+          models,
+          nowMs,
+        );
+        expect(course.step).toBe(step);
+        const size = step === 'day' ? DAY : HOUR;
+        expect(course.startsMs).toEqual(
+          Array.from(
+            { length: Math.ceil((Math.min(toMs, nowMs) - fromMs) / size) },
+            (_, place) => fromMs + place * size,
+          ),
+        );
+        expect(course.isLastOpen).toBe(nowMs < toMs);
+        const valuesOf = (calls: readonly Fact[], startMs: number) => {
+          const own = calls.filter(({ endMs }) => endMs - (endMs % size) === startMs);
+          const { calls: number, inputTokens, outputTokens, costUsdNano } = figuresOf(own) as Record<string, unknown>;
+          return [number, inputTokens, outputTokens, BigInt(costUsdNano as string)];
+        };
+        const shown = (one: Course, place: number) =>
+          [one.calls, one.inputTokens, one.outputTokens, one.costNanoUsd].map((values) => values[place]);
+        for (const [place, startMs] of course.startsMs.entries()) {
+          expect(shown(course.all, place)).toEqual(valuesOf(asked, startMs));
+          for (const { model, ...own } of course.models) {
+            const ofModel = asked.filter((fact) => (fact.model ?? '') === model);
+            expect(shown(own, place), model).toEqual(valuesOf(ofModel, startMs));
+          }
+          const rest = asked.filter(({ model }) => !models.includes(model ?? ''));
+          expect(shown(course.others, place)).toEqual(valuesOf(rest, startMs));
+          expect(shown(course.before, place)).toEqual(valuesOf(asked, startMs - (toMs - fromMs)));
+        }
+      }
+      expect(asked.length).toBeGreaterThan(5);
+    },
+  );
+});
 
 describe('the days', () => {
   const ZONES: [string, number][] = [

@@ -13,7 +13,7 @@ import { operations } from '../../contract/operations.ts';
 import { readProfile, readSummary, replaceProfile } from '../../metering/compression.ts';
 import { Ranking } from '../../ui/charts.tsx';
 import { CheckGroup, Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
-import { compact, count, percent, words } from '../../ui/format.ts';
+import { compact, compactPlural, percent, plural, words } from '../../ui/format.ts';
 import { Card, Compact, Empty, Stat, Usd } from '../../ui/parts.tsx';
 import { byOperator } from '../by-operator.ts';
 import { callerOf } from '../caller.ts';
@@ -119,7 +119,9 @@ const Savings: FC<{ summary: CompressionSummary }> = ({ summary }) => (
     <dl class="stats">
       <Stat
         label="Cost avoided"
-        sub={summary.unpricedCalls > 0 ? `without ${count(summary.unpricedCalls)} unpriced calls` : 'of input tokens'}
+        sub={
+          summary.unpricedCalls > 0 ? `without ${plural(summary.unpricedCalls, 'unpriced call')}` : 'of input tokens'
+        }
       >
         <Usd nano={BigInt(summary.costAvoidedUsdNano)} />
       </Stat>
@@ -142,10 +144,12 @@ const Savings: FC<{ summary: CompressionSummary }> = ({ summary }) => (
       <div class="grid">
         <SavingsRanking
           title="By feature"
+          total={summary.savedTokens}
           rows={summary.byFeature.map((group) => ({ ...group, name: group.feature ?? 'none' }))}
         />
         <SavingsRanking
           title="By technique"
+          total={summary.savedTokens}
           rows={summary.byTechnique.map((group) => ({ ...group, name: group.technique }))}
           note="A call with several techniques counts for each of them."
         />
@@ -154,21 +158,22 @@ const Savings: FC<{ summary: CompressionSummary }> = ({ summary }) => (
   </>
 );
 
-const SavingsRanking: FC<{ title: string; rows: (RecordedSavings & { name: string })[]; note?: string }> = ({
-  title,
-  rows,
-  note,
-}) => (
+const SavingsRanking: FC<{
+  title: string;
+  total: number;
+  rows: (RecordedSavings & { name: string })[];
+  note?: string;
+}> = ({ title, total, rows, note }) => (
   <Card title={title} note={note}>
     <Ranking
       label={title}
       rows={rows.map(({ name, savedTokens, calls, costAvoidedUsdNano }) => ({
         name,
-        size: savedTokens,
+        share: total > 0 ? savedTokens / total : 0,
         value: `${compact(savedTokens)} tokens`,
         sub: (
           <>
-            <Usd nano={BigInt(costAvoidedUsdNano)} /> · {compact(calls)} calls
+            <Usd nano={BigInt(costAvoidedUsdNano)} /> · {compactPlural(calls, 'call')}
           </>
         ),
       }))}

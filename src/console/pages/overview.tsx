@@ -26,7 +26,7 @@ import { ModelName } from '../model-name.tsx';
 import { type EndingModel, firstToEnd, ModelsThatEnd, readEndingModels } from '../models-that-end.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
-import { type DayUsage, type GroupUsage, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
+import { chartedDays, type DayUsage, type GroupUsage, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
 
 const DAYS = 30;
 /** What ends later is not shown. */
@@ -178,7 +178,7 @@ const Overview: FC<OverviewProps> = ({ usage, ending, nowMs, health, catalog }) 
   return (
     <>
       <UsageTotals days={days} />
-      <UsageCharts days={days} />
+      <UsageCharts usage={chartedDays(days)} />
       <div class="grid thirds">
         <UsageRanking
           title="By model"

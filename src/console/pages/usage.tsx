@@ -9,6 +9,7 @@ import { AnomaliesQuery } from '../../contract/readings.ts';
 import { type Figures, SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { readAnomalies } from '../../readings/anomalies/read-anomalies.ts';
+import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
 import { readUsageSummary } from '../../readings/usage/usage-summary.ts';
 import { ErrorSummary, type FormState, TextField } from '../../ui/form.tsx';
 import { plural, words } from '../../ui/format.ts';
@@ -19,10 +20,19 @@ import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } 
 import { ModelName } from '../model-name.tsx';
 import { page } from '../shell.tsx';
 import { check, detailsOf } from '../submitted.ts';
-import { type DayUsage, type GroupUsage, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
+import {
+  type ChartedUsage,
+  type DayUsage,
+  type GroupUsage,
+  UsageCharts,
+  UsageRanking,
+  UsageTotals,
+} from '../usage-view.tsx';
 
-const RANGES = [7, 30, 90] as const;
+const RANGES = [1, 7, 30, 90] as const;
 const RANGE_DEFAULT = 30;
+/** Models that the charts name, those with the highest cost. */
+const CHARTED_MODELS_MAX = 3;
 /** Anomalies of this time, of which the gravest stand with the usage. */
 const ANOMALY_DAYS = 30;
 const ANOMALIES_MAX = 50;
@@ -35,26 +45,35 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
     const asked = filled(c.req.query());
     const days = RANGES.find((range) => String(range) === asked.days) ?? RANGE_DEFAULT;
     const first = new Date(nowMs - (days - 1) * DAY_MS).toISOString().slice(0, 10);
-    const checked = check(SummaryQuery, {
+    const checked = check(UsageQuery, {
       ...(asked.from === undefined && asked.to === undefined && { from: first }),
       ...asked,
     });
     if (!checked.ok) return usagePage(c, asked, days, null, checked.details);
     const caller = await callerOf(c);
-    const narrowed = checked.value.customerId !== undefined || checked.value.feature !== undefined;
+    const { customerId, feature } = checked.value;
+    const narrowed = customerId !== undefined || feature !== undefined;
     const [answer, anomalies] = await Promise.all([
-      readUsageSummary(caller, checked.value),
+      readUsageSummary(caller, { ...checked.value, timezone: 'UTC' }),
       narrowed
         ? null
         : readAnomalies(caller, AnomaliesQuery.parse({ days: ANOMALY_DAYS }), { after: null, limit: ANOMALIES_MAX }),
     ]);
-    return answer.ok
-      ? usagePage(c, asked, days, { summary: answer.data, anomalies: anomalies?.ok ? anomalies.data.items : null }, [])
-      : usagePage(c, asked, days, null, detailsOf(answer.refusal));
+    if (!answer.ok) return usagePage(c, asked, days, null, detailsOf(answer.refusal));
+    const { period, byModel } = answer.data;
+    const filter = { fromMs: Date.parse(period.startedAt), toMs: Date.parse(period.endedAt), customerId, feature };
+    const models = byModel.slice(0, CHARTED_MODELS_MAX).map(({ model }) => model ?? '');
+    const { organizationId } = c.get('organization');
+    const course = await readUsageCourse(c.env, organizationId, filter, models, nowMs);
+    const found = anomalies?.ok ? anomalies.data.items : null;
+    return usagePage(c, asked, days, { summary: answer.data, course, anomalies: found }, []);
   });
 }
 
 type Asked = Record<string, string>;
+
+/** The charts are of whole UTC days. */
+const UsageQuery = SummaryQuery.omit({ timezone: true });
 
 /** A form sends its empty fields too. */
 function filled(query: Asked): Asked {
@@ -63,6 +82,7 @@ function filled(query: Asked): Asked {
 
 interface Read {
   summary: UsageSummaryData;
+  course: UsageCourse;
   /** `null` where they were not looked for. */
   anomalies: AnomaliesData['items'] | null;
 }
@@ -91,7 +111,7 @@ function usagePage(c: ConsoleContext, asked: Asked, days: number, read: Read | n
               href={`${path}?${new URLSearchParams({ ...kept(asked), days: String(range) })}`}
               aria-current={!ranged && range === days ? 'true' : undefined}
             >
-              {range} days
+              {range === 1 ? 'Today' : `${range} days`}
             </a>
           ))}
         </nav>
@@ -99,10 +119,11 @@ function usagePage(c: ConsoleContext, asked: Asked, days: number, read: Read | n
     },
     <>
       <Filters path={path} state={{ values: asked, details }} />
-      {data && (
+      {read && (
         <Summary
-          data={data}
-          anomalies={read?.anomalies ?? []}
+          data={read.summary}
+          course={read.course}
+          anomalies={read.anomalies ?? []}
           path={path}
           organizationId={organizationId}
           asked={asked}
@@ -157,13 +178,14 @@ function gravest(items: AnomaliesData['items']): AnomaliesData['items'] {
 
 interface SummaryProps {
   data: UsageSummaryData;
+  course: UsageCourse;
   anomalies: AnomaliesData['items'];
   path: string;
   organizationId: string;
   asked: Asked;
 }
 
-const Summary: FC<SummaryProps> = ({ data, anomalies, path, organizationId, asked }) => {
+const Summary: FC<SummaryProps> = ({ data, course, anomalies, path, organizationId, asked }) => {
   const days: DayUsage[] = data.byDay.map((day) => ({
     ...day,
     startMs: Date.parse(day.startedAt),
@@ -190,7 +212,7 @@ const Summary: FC<SummaryProps> = ({ data, anomalies, path, organizationId, aske
         </Card>
       )}
       <GravestAnomalies items={anomalies} path={path} organizationId={organizationId} />
-      <UsageCharts days={days} />
+      <UsageCharts usage={{ ...course, parts: partsOf(course) }} />
       <div class="grid thirds">
         <UsageRanking
           title="By model"
@@ -234,6 +256,13 @@ const Summary: FC<SummaryProps> = ({ data, anomalies, path, organizationId, aske
     </>
   );
 };
+
+/** The models that are named, and the others where they used anything. */
+function partsOf({ models, others }: UsageCourse): NonNullable<ChartedUsage['parts']> {
+  const named = models.map(({ model, ...course }) => ({ name: model === '' ? 'not reported' : model, course }));
+  const rest = others.calls.some((calls) => calls > 0) ? [{ name: 'others', course: others }] : [];
+  return [...named, ...rest];
+}
 
 function ranked({ calls, costUsdNano }: Figures, name: GroupUsage['name']): GroupUsage {
   return { name, calls, costNanoUsd: BigInt(costUsdNano) };

@@ -137,6 +137,8 @@ const Usage: FC<{ usage: WidgetUsage; variant: WidgetProps['variant']; nowMs: nu
           <h2>Calls by day</h2>
           <TimeChart
             title="Calls by day"
+            step="Day"
+            isLastOpen
             labels={days.map(({ startMs }) => dayMonth(startMs))}
             series={[{ name: 'Calls', values: days.map((day) => day.calls) }]}
             format={count}

@@ -3,7 +3,7 @@
  */
 import type { FC } from 'hono/jsx';
 import type { FoundModels, ListedCatalog, ListedModel } from '../../lookup/find-models.ts';
-import { rate } from '../../ui/format.ts';
+import { count, rate } from '../../ui/format.ts';
 import { Badge, Card, Nothing, type Tone } from '../../ui/parts.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { publicPage, SearchForm } from '../shell.tsx';
@@ -59,17 +59,13 @@ export function catalogPage({ catalogVersion, total, ending, newest }: ListedCat
         <Card title="Shutting down next">
           <Table
             caption="Models with a shutdown to come"
-            columns={columnsWith('Shutdown', ({ shutdownAt }) => shutdownAt)}
+            columns={[MODEL, STATUS, SHUTDOWN, DAYS_LEFT, REPLACEMENT, ...PRICES]}
             rows={ending}
           />
         </Card>
       )}
       <Card title="Newest">
-        <Table
-          caption="Models in use, newest first"
-          columns={columnsWith('Released', ({ releasedAt }) => releasedAt)}
-          rows={newest}
-        />
+        <Table caption="Models in use, newest first" columns={[MODEL, STATUS, RELEASED, ...PRICES]} rows={newest} />
       </Card>
     </>,
   );
@@ -139,24 +135,36 @@ const Search: FC<{ query: string }> = ({ query }) => (
 );
 
 const Models: FC<{ caption: string; models: readonly ListedModel[] }> = ({ caption, models }) => (
-  <Table caption={caption} columns={columnsWith('Shutdown', ({ shutdownAt }) => shutdownAt)} rows={models} />
+  <Table caption={caption} columns={[MODEL, STATUS, SHUTDOWN, DAYS_LEFT, REPLACEMENT, ...PRICES]} rows={models} />
 );
 
-function columnsWith(title: string, dayOf: (model: ListedModel) => string | null): Column<ListedModel>[] {
-  return [
-    {
-      title: 'Model',
-      heading: true,
-      cell: ({ modelKey, displayName }) => (
-        <span>
-          <ModelLink modelKey={modelKey} />
-          <span class="sub">{displayName}</span>
-        </span>
-      ),
-    },
-    { title: 'Status', cell: ({ status }) => <Status status={status} /> },
-    { title, cell: (model) => <Day day={dayOf(model)} /> },
-    { title: 'Input', figure: true, cell: ({ inputUsdPerMillion: usd }) => (usd === null ? <Nothing /> : rate(usd)) },
-    { title: 'Output', figure: true, cell: ({ outputUsdPerMillion: usd }) => (usd === null ? <Nothing /> : rate(usd)) },
-  ];
-}
+const MODEL: Column<ListedModel> = {
+  title: 'Model',
+  heading: true,
+  cell: ({ modelKey, displayName }) => (
+    <span>
+      <ModelLink modelKey={modelKey} />
+      <span class="sub">{displayName}</span>
+    </span>
+  ),
+};
+
+const STATUS: Column<ListedModel> = { title: 'Status', cell: ({ status }) => <Status status={status} /> };
+const SHUTDOWN: Column<ListedModel> = { title: 'Shutdown', cell: ({ shutdownAt }) => <Day day={shutdownAt} /> };
+const RELEASED: Column<ListedModel> = { title: 'Released', cell: ({ releasedAt }) => <Day day={releasedAt} /> };
+
+const DAYS_LEFT: Column<ListedModel> = {
+  title: 'Days left',
+  figure: true,
+  cell: ({ daysLeft }) => (daysLeft === null ? <Nothing /> : count(daysLeft)),
+};
+
+const REPLACEMENT: Column<ListedModel> = {
+  title: 'Replacement',
+  cell: ({ replacementModelKey: key }) => (key === null ? <Nothing /> : <ModelLink modelKey={key} />),
+};
+
+const PRICES: Column<ListedModel>[] = [
+  { title: 'Input', figure: true, cell: ({ inputUsdPerMillion: usd }) => (usd === null ? <Nothing /> : rate(usd)) },
+  { title: 'Output', figure: true, cell: ({ outputUsdPerMillion: usd }) => (usd === null ? <Nothing /> : rate(usd)) },
+];

@@ -4,13 +4,20 @@
 import type { FC } from 'hono/jsx';
 import type { CatalogModel } from '../../contract/catalog.ts';
 import { type Candidate, type FullResolution, LOOKUP_PATH } from '../../contract/model-lookup.ts';
-import { count, percent, rate } from '../../ui/format.ts';
+import { count, percent, plural, rate } from '../../ui/format.ts';
 import { Card, Code, Facts, Nothing, Notice } from '../../ui/parts.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { publicPage } from '../shell.tsx';
 import { Day, MODELS_PATH, ModelLink, modelPath, Status } from './list-pages.tsx';
 
-export function modelPage(model: CatalogModel, resolution: FullResolution, origin: string): Promise<string> {
+/** The decision, and how many whole days are left until the shutdown; `null` without one to come. */
+export interface ModelPage {
+  model: CatalogModel;
+  daysLeft: number | null;
+  resolution: FullResolution;
+}
+
+export function modelPage({ model, daysLeft, resolution }: ModelPage, origin: string): Promise<string> {
   const { requested, match, warnings = [], equivalents, alternatives, lifecycle } = resolution;
   const key = match?.matchedModelKey ?? requested.modelKey;
   const { provider, model: name } = model;
@@ -51,7 +58,7 @@ export function modelPage(model: CatalogModel, resolution: FullResolution, origi
         </div>
       </header>
       {resolution.degraded && <Notice tone="warn">The service cannot use its current catalog: {warnings[0]}</Notice>}
-      <Decision resolution={resolution} />
+      <Decision resolution={resolution} daysLeft={daysLeft} />
       <Dates model={model} resolution={resolution} />
       <Price model={model} resolution={resolution} />
       <Candidates title="What to move to, at the same provider" candidates={equivalents} />
@@ -81,9 +88,10 @@ function sentenceOf(key: string, { lifecycle, recommendedModelKey, pricing }: Fu
   return `${key} is ${state}.${move}${price}`;
 }
 
-const Decision: FC<{ resolution: FullResolution }> = ({ resolution }) => {
+const Decision: FC<Pick<ModelPage, 'resolution' | 'daysLeft'>> = ({ resolution, daysLeft }) => {
   const {
     action,
+    lifecycle,
     recommendedModelKey,
     recommendationSource,
     keyGuidance,
@@ -96,6 +104,12 @@ const Decision: FC<{ resolution: FullResolution }> = ({ resolution }) => {
   return (
     <Card title="What to do">
       <div class="decision">
+        {daysLeft !== null && (
+          <p class="days-left">
+            <strong class="num">{plural(daysLeft, 'day')} left</strong>, until the shutdown on{' '}
+            <Day day={lifecycle.shutdownAt ?? null} />
+          </p>
+        )}
         <p class="verdict">
           {action === 'KEEP' && 'Keep it.'}
           {action === 'REVIEW' && 'Look closer before you rely on it.'}
@@ -120,7 +134,7 @@ const Decision: FC<{ resolution: FullResolution }> = ({ resolution }) => {
           </p>
         )}
       </div>
-      {keyGuidance?.shouldUpdate && (
+      {keyGuidance?.shouldUpdate && action !== 'REPLACE' && (
         <Notice tone="info">
           Write <Code>{keyGuidance.preferredModelKey}</Code>: {keyGuidance.note}.
         </Notice>

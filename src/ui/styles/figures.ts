@@ -13,18 +13,28 @@ export const FIGURE_STYLES = `
 .x-axis li { white-space: nowrap; }
 line.rule { stroke: var(--line); stroke-width: 1; vector-effect: non-scaling-stroke; }
 .bars rect { fill: var(--ink); }
-.area { fill: var(--ink); opacity: 0.16; }
+.bars rect.open { fill: var(--ink); fill-opacity: 0.3; stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 4 3; vector-effect: non-scaling-stroke; }
+.previous { fill: none; stroke: var(--text); stroke-opacity: 0.55; stroke-width: 1.5; vector-effect: non-scaling-stroke; }
+.plot { position: relative; min-width: 0; }
+.marks { list-style: none; padding: 0; margin: 0; position: absolute; inset: 0; display: flex; }
+.marks li { flex: 1 1 0; min-width: 0; position: relative; }
+.marks a, .marks li > span { position: absolute; inset: 0; color: inherit; text-decoration: none; }
+.marks :is(a, li > span):is(:hover, :focus-visible) { background: color-mix(in srgb, var(--text) 9%, transparent); }
+.values { display: none; position: absolute; bottom: 100%; z-index: 2; gap: 2px; width: max-content; max-width: min(280px, 60vw); padding: 8px 11px; border-radius: 8px; background: var(--surface); border: 1px solid var(--line-strong); box-shadow: 0 6px 18px rgb(0 0 0 / 14%); font-size: 12.5px; pointer-events: none; }
+.first .values { left: 0; } .second .values { right: 0; }
+.marks :is(a, li > span):is(:hover, :focus) > .values { display: grid; }
 .edge { fill: none; stroke: var(--ink); stroke-width: 2; vector-effect: non-scaling-stroke; stroke-linejoin: round; }
-.hover rect { fill: transparent; }
-.hover rect:hover { fill: color-mix(in srgb, var(--text) 9%, transparent); }
 .legend { flex-wrap: wrap; gap: 4px 16px; }
 .key { display: flex; align-items: center; gap: 6px; }
 .key::before { content: ""; width: 10px; height: 10px; border-radius: 3px; background: var(--ink); }
+.key.before::before { height: 0; border-radius: 0; border-top: 2px solid var(--text); opacity: 0.55; background: none; }
+.key.open::before { background: color-mix(in srgb, var(--ink) 30%, transparent); border: 1px dashed var(--ink); box-sizing: border-box; }
 .figures { font-size: 13px; }
 .figures > summary { cursor: pointer; color: var(--quiet); width: fit-content; }
 .figures[open] > summary { margin-bottom: 8px; }
 .figures table { display: block; max-height: 260px; overflow-y: auto; }
 .figures th, .figures td { padding: 4px 14px 4px 0; }
+.spark rect { fill: var(--ink); }
 .spark { width: 100%; max-width: 140px; height: 26px; display: block; }
 .ranking { list-style: none; padding: 0; display: grid; gap: 12px; }
 .ranking-row { display: flex; justify-content: space-between; gap: 14px; margin-bottom: 4px; align-items: baseline; }

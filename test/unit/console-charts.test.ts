@@ -1,0 +1,72 @@
+/**
+ * Charts show what was, and no more: every value is a mark of its own, and a time that is not over does not look like a
+ * fall.
+ */
+import { describe, expect, test } from 'vitest';
+import { MeterBar, Ranking, TimeChart, type TimeChartProps } from '../../src/ui/charts.tsx';
+
+const chart = (props: Partial<TimeChartProps>): string =>
+  String(
+    TimeChart({
+      ...{ title: 'Calls per day', step: 'Day', labels: ['1 Nov'], series: [{ name: 'Calls', values: [3] }] },
+      ...{ format: String, tick: String },
+      ...props,
+    }),
+  );
+
+const rects = (html: string) => [...html.matchAll(/<rect([^>]*)>/g)].map(([, attributes = '']) => attributes);
+
+describe('a chart over time', () => {
+  test('of a single day is a bar', () => {
+    expect(rects(chart({}))).toHaveLength(1);
+  });
+
+  test('has one bar for each value above zero, and nothing between them', () => {
+    const html = chart({ labels: ['1 Nov', '2 Nov', '3 Nov'], series: [{ name: 'Calls', values: [3, 0, 7] }] });
+    expect(rects(html)).toHaveLength(2);
+    expect(html).not.toContain('<path');
+  });
+
+  test('hatches the last bar where its time is not over, and says so', () => {
+    const html = chart({ labels: ['1 Nov', '2 Nov'], series: [{ name: 'Calls', values: [3, 1] }], isLastOpen: true });
+    expect(rects(html).map((attributes) => attributes.includes('class="open"'))).toEqual([false, true]);
+    expect(html).toContain('2 Nov, not over');
+    expect(html).toContain('Today, not over');
+  });
+
+  test('of several series has the values of each, their sum, and the period before, as text', () => {
+    const html = chart({
+      series: [
+        { name: 'gpt', values: [3] },
+        { name: 'claude', values: [4] },
+      ],
+      previous: [5],
+    });
+    const words = html.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
+    for (const text of ['gpt: 3', 'claude: 4', 'In all: 7', 'Period before: 5']) expect(words).toContain(text);
+  });
+
+  test('leads from each mark, and from the figures, to what it counts', () => {
+    const html = chart({
+      labels: ['1 Nov', '2 Nov'],
+      series: [{ name: 'Calls', values: [1, 2] }],
+      links: ['/a', '/b'],
+    });
+    expect(html.match(/href="\/b"/g)).toHaveLength(2);
+  });
+});
+
+const frontOf = (html: string) => /class="bar-front" width="([^"]*)"/.exec(html)?.[1];
+
+test('the bar of a ranking is its share of the whole, also of the first', () => {
+  expect(frontOf(String(Ranking({ label: 'By model', rows: [{ name: 'a', share: 0.58, value: '$5.80' }] })))).toBe(
+    '58',
+  );
+});
+
+test('a meter that the plan does not include is no full bar until it is used', () => {
+  expect([frontOf(String(MeterBar({ used: 0, limit: 0 }))), frontOf(String(MeterBar({ used: 2, limit: 0 })))]).toEqual([
+    '0',
+    '100',
+  ]);
+});
