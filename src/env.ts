@@ -58,4 +58,8 @@ export interface Env {
   SESSION_SECRET?: string;
   /** Secret; absent or shorter than 32 characters: no operator API. */
   OPERATOR_TOKEN?: string;
+  /** Where Cloudflare Access signs operators in, `https://TEAM.cloudflareaccess.com`; absent: nobody is named. */
+  ACCESS_TEAM_DOMAIN?: string;
+  /** The audience tag of the Access application that is in front of the operator API and the console. */
+  ACCESS_AUD?: string;
 }

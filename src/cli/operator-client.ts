@@ -31,7 +31,8 @@ export interface Success<Id extends OperationId> {
 
 export interface Target {
   url: string;
-  credential: string;
+  /** `null`: whom the service token of Cloudflare Access stands for. */
+  credential: string | null;
 }
 
 export interface OperationInput {
@@ -57,6 +58,12 @@ export class Refused extends Error {
 }
 
 const TIMEOUT_MS = 60_000;
+
+/** The service token with which a command passes Cloudflare Access; none where the environment has none. */
+export function accessHeaders(): Record<string, string> {
+  const { CF_ACCESS_CLIENT_ID: id, CF_ACCESS_CLIENT_SECRET: secret } = process.env;
+  return id && secret ? { 'CF-Access-Client-Id': id, 'CF-Access-Client-Secret': secret } : {};
+}
 
 export async function exchange(
   target: Target,
@@ -88,7 +95,8 @@ function request(
   return fetch(target.url + path, {
     method,
     headers: {
-      Authorization: `Bearer ${target.credential}`,
+      ...(target.credential !== null && { Authorization: `Bearer ${target.credential}` }),
+      ...accessHeaders(),
       Accept: MEDIA_TYPE,
       ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
       ...(idempotencyKey === undefined ? {} : { [IDEMPOTENCY_HEADER]: idempotencyKey }),

@@ -228,6 +228,14 @@ export const COMMANDS: readonly Command[] = [
   }),
   command('reviews delete', 'deleteReview'),
 
+  command('operators put', 'putOperator', {
+    note: 'For people and service tokens that Cloudflare Access lets in: an e-mail address, or a client id.',
+  }),
+  command('operators list', 'listOperators', rows(columnsOf(['name', 'role', 'createdAt', 'updatedAt']))),
+  command('operators show', 'readOperator'),
+  command('operators delete', 'deleteOperator'),
+  command('operators me', 'readIdentity'),
+
   command('events list', 'listEvents', { view: ({ items }) => showEvents(items) }),
 
   command(

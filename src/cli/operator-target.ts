@@ -3,12 +3,14 @@
  * start` uses on this machine.
  */
 import { readDevVars } from './dev-vars.ts';
+import { accessHeaders } from './operator-client.ts';
 import { UsageError } from './operator-flags.ts';
 
 const PORT_DEFAULT = '8787';
 
 export const TARGET_HELP = `  --url      address of the server (CALLMETER_URL, else port PORT or ${PORT_DEFAULT} of this machine)
-  --token    operator token (OPERATOR_TOKEN, else the one in .dev.vars)`;
+  --token    operator token (OPERATOR_TOKEN, else the one in .dev.vars); without one, and with CF_ACCESS_CLIENT_ID
+             and CF_ACCESS_CLIENT_SECRET, the operator whom Cloudflare Access knows by that service token`;
 
 export function serverUrl(given: string | undefined): string {
   const url = given ?? process.env.CALLMETER_URL ?? `http://127.0.0.1:${process.env.PORT ?? PORT_DEFAULT}`;
@@ -17,7 +19,10 @@ export function serverUrl(given: string | undefined): string {
   return url.replace(/\/+$/, '');
 }
 
-export async function operatorToken(given: string | undefined): Promise<string> {
+/** `null` where a service token of Cloudflare Access says who asks: then the token of this machine is not sent. */
+export async function operatorToken(given: string | undefined): Promise<string | null> {
+  const named = Object.keys(accessHeaders()).length > 0;
+  if (named && given === undefined && process.env.OPERATOR_TOKEN === undefined) return null;
   const token = given ?? process.env.OPERATOR_TOKEN ?? (await readDevVars()).OPERATOR_TOKEN;
   if (!token)
     throw new UsageError(

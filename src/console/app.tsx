@@ -9,16 +9,19 @@ import { csrf } from 'hono/csrf';
 import { HTTPException } from 'hono/http-exception';
 import { secureHeaders } from 'hono/secure-headers';
 import { timingSafeEqual } from 'hono/utils/buffer';
+import { includesRole, type OperatorRole } from '../contract/roles.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import { onNotFound, pageStatus, refusalOf } from '../middleware/error-envelopes.ts';
 import { findOrganization } from '../operator/organizations.ts';
 import { currentCatalog } from '../storage/catalog.ts';
+import { Code } from '../ui/parts.tsx';
 import { ICON, ICON_PATH, STYLESHEET, STYLESHEET_PATH } from '../ui/stylesheet.ts';
 import { deferrer } from './caller.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from './context.ts';
 import { readForm, readFormWith } from './form-body.ts';
 import { CATALOG_FORM } from './pages/catalog-publication.tsx';
 import { mountPages } from './pages.ts';
+import { roleFor } from './roles.ts';
 import { isConsoleConfigured, readSession } from './session.ts';
 import { Problem, page, plainPage } from './shell.tsx';
 import { mountSignIn, mountSignOut, SIGN_IN_PATH } from './sign-in.tsx';
@@ -56,7 +59,7 @@ function createConsole(): Hono<ConsoleEnv> {
   pages.use(async (c, next) => (isConsoleConfigured(c.env) ? next() : onNotFound(c as never)));
   pages.use(HEADERS, csrf());
   mountSignIn(pages);
-  pages.use(requireSession, requireFormToken, loadCatalog);
+  pages.use(requireSession, requireRole, requireFormToken, loadCatalog);
   mountSignOut(pages);
   pages.use('/organizations/:org/*', loadOrganization);
   mountPages(pages);
@@ -73,8 +76,16 @@ const requireSession: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
       c.req.method === 'GET' && pathname !== CONSOLE_PATH ? `?${new URLSearchParams({ next: pathname + search })}` : '';
     return c.redirect(SIGN_IN_PATH + query, 303);
   }
+  if ('refused' in session) return noRole(c, session.name);
   c.set('session', session);
   return next();
+};
+
+/** Every role reads the console; forms and payloads need more. */
+const requireRole: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
+  const { operator } = c.get('session');
+  const required = roleFor(c.req.method, c.req.path);
+  return includesRole(operator.role, required) ? next() : roleRequired(c, required);
 };
 
 /** Runs after the session check: without a session no form is read. */
@@ -111,6 +122,37 @@ const loadOrganization: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
 export function notFound(c: ConsoleContext) {
   const text = 'It may have been erased, or the address is mistyped.';
   return page(c, { title: 'Not found', status: 404 }, <p class="quiet">{text}</p>);
+}
+
+function noRole(c: ConsoleContext, name: string) {
+  return plainPage(
+    c,
+    'No role',
+    403,
+    <Problem title="You have no role yet">
+      <p>
+        Cloudflare Access let you in as <Code>{name}</Code>. An admin gives you a role under Operators, or with{' '}
+        <Code>npm run operator -- operators put {name} --role viewer</Code>.
+      </p>
+    </Problem>,
+  );
+}
+
+function roleRequired(c: ConsoleContext, required: OperatorRole) {
+  const { name, role } = c.get('session').operator;
+  return plainPage(
+    c,
+    'Not permitted',
+    403,
+    <Problem title={`This needs the role ${required}`}>
+      <p>
+        You are signed in as <Code>{name}</Code>, {role}. Nothing was changed.
+      </p>
+      <p>
+        <a href={CONSOLE_PATH}>Back to the console</a>
+      </p>
+    </Problem>,
+  );
 }
 
 function foreignForm(c: ConsoleContext) {

@@ -4,9 +4,13 @@
 import type { Context } from 'hono';
 import type { Catalog } from '../catalog/model.ts';
 import type { Organization } from '../contract/operator.ts';
+import type { OperatorRole } from '../contract/roles.ts';
 import type { AppEnv } from '../middleware/context.ts';
 
 export interface ConsoleSession {
+  /** Who is signed in, and whether by the operator token or by Cloudflare Access. */
+  operator: { name: string; role: OperatorRole };
+  by: 'token' | 'access';
   id: string;
   expiresAtMs: number;
   /** The CSRF token of every form of the session. */

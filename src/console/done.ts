@@ -27,5 +27,7 @@ export const DONE: Readonly<Record<string, string>> = {
   sampling: 'The sampling policy is saved and in force.',
   sample: 'The sample is deleted.',
   profile: 'The compression profile is saved and in force.',
+  operator: 'The role is saved. It counts from the next request on.',
+  'operator-removed': 'The operator has no role any more.',
   published: 'The catalog is published.',
 };

@@ -18,6 +18,7 @@ import { mountEvents } from './pages/events.tsx';
 import { mountHealth } from './pages/health.tsx';
 import { mountKeys } from './pages/keys.tsx';
 import { mountModels } from './pages/models.tsx';
+import { mountOperators } from './pages/operators.tsx';
 import { mountOrganizations } from './pages/organizations.tsx';
 import { mountOverview } from './pages/overview.tsx';
 import { mountPlanChange } from './pages/plan-change.tsx';
@@ -57,6 +58,7 @@ export function mountPages(app: Hono<ConsoleEnv>): void {
   mountCompressionEstimate(app);
   mountCatalog(app);
   mountCatalogPublication(app);
+  mountOperators(app);
   mountEvents(app);
   mountHealth(app);
 }

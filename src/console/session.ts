@@ -1,5 +1,5 @@
 /**
- * The operator's session: a signed cookie in exchange for the operator's token.
+ * The operator's session: of whom Cloudflare Access let in, or a signed cookie in exchange for the operator's token.
  *
  * The signing key is derived from SESSION_SECRET and the token, so that changing either ends every session. A session
  * ends after eight hours. Signing out is recorded in KV until then, so that a copied cookie becomes invalid too, within
@@ -8,9 +8,13 @@
 import { deleteCookie, getSignedCookie, setSignedCookie } from 'hono/cookie';
 import { timingSafeEqual } from 'hono/utils/buffer';
 import type { Env } from '../env.ts';
+import { namedOperator, type Operator } from '../middleware/operators.ts';
+import { ACCESS_HEADER } from '../platform/access-token.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleSession } from './context.ts';
 
+/** Whoever signs in with the operator token, in the event log. */
+const CONSOLE_ACTOR = 'console';
 const COOKIE = 'callmeter_console';
 const SESSION_SECONDS = 8 * 3_600;
 const OPERATOR_TOKEN_LENGTH_MIN = 32;
@@ -34,16 +38,42 @@ export async function startSession(c: ConsoleContext, nowMs: number): Promise<vo
   await setSignedCookie(c, COOKIE, value, await signingKey(c.env), cookieOptions(c));
 }
 
-/** `null` without a valid session. */
-export async function readSession(c: ConsoleContext, nowMs: number): Promise<ConsoleSession | null> {
+/**
+ * `null` without a valid session. Access comes first, so that the event log has a name where there is one; `NO_ROLE`: it
+ * let somebody in who has no role.
+ */
+export async function readSession(
+  c: ConsoleContext,
+  nowMs: number,
+): Promise<ConsoleSession | { refused: 'NO_ROLE'; name: string } | null> {
   if (!c.env.SESSION_SECRET) return null;
   const key = await signingKey(c.env);
+  const named = await namedOperator(c.env, c.req.header(ACCESS_HEADER), nowMs);
+  return named ? sessionByAccess(key, named, nowMs) : sessionByToken(c, key, nowMs);
+}
+
+async function sessionByAccess(key: string, { name, role }: Operator, nowMs: number) {
+  if (role === null) return { refused: 'NO_ROLE', name } as const;
+  // Access decides anew with every request how long it lasts.
+  const expiresAtMs = nowMs + SESSION_SECONDS * 1_000;
+  return {
+    operator: { name, role },
+    by: 'access',
+    id: name,
+    expiresAtMs,
+    csrf: await csrfToken(key, `access ${name}`),
+  } as const;
+}
+
+async function sessionByToken(c: ConsoleContext, key: string, nowMs: number): Promise<ConsoleSession | null> {
   const value = await getSignedCookie(c, key, COOKIE);
   const [expires, id] = typeof value === 'string' ? value.split('.') : [];
   if (!id || Number(expires) <= nowMs) return null;
   // During an outage of KV the signed cookie alone is accepted.
   const ended = await c.env.KV.get(endedKey(id)).catch(() => null);
-  return ended === null ? { id, expiresAtMs: Number(expires), csrf: await csrfToken(key, id) } : null;
+  if (ended !== null) return null;
+  const operator = { name: CONSOLE_ACTOR, role: 'admin' } as const;
+  return { operator, by: 'token', id, expiresAtMs: Number(expires), csrf: await csrfToken(key, id) };
 }
 
 export async function endSession(c: ConsoleContext, { id, expiresAtMs }: ConsoleSession, nowMs: number): Promise<void> {

@@ -6,13 +6,15 @@ import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Catalog } from '../catalog/model.ts';
 import type { Organization } from '../contract/operator.ts';
+import { includesRole } from '../contract/roles.ts';
 import { Document } from '../ui/document.tsx';
 import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
 import { Notice } from '../ui/parts.tsx';
 import { ICON_PATH } from '../ui/stylesheet.ts';
-import { CONSOLE_PATH, type ConsoleContext, organizationPath } from './context.ts';
+import { CONSOLE_PATH, type ConsoleContext, type ConsoleSession, organizationPath } from './context.ts';
 import { DONE } from './done.ts';
 import { KnownModels } from './model-name.tsx';
+import { roleFor } from './roles.ts';
 
 export interface Crumb {
   text: string;
@@ -31,7 +33,12 @@ interface PageProps {
 
 /** The hidden fields of a form; each form has its own submission id. */
 export function secretsOf(c: ConsoleContext): FormSecrets {
-  return { csrf: c.get('session').csrf, nonce: crypto.randomUUID() };
+  const { csrf, operator } = c.get('session');
+  const needs = (action: string) => {
+    const required = roleFor('POST', action.split('?', 1)[0] ?? '');
+    return includesRole(operator.role, required) ? null : required;
+  };
+  return { csrf, nonce: crypto.randomUUID(), needs };
 }
 
 /** Renders a page of the console. */
@@ -55,7 +62,7 @@ export function page(
           Skip to the content
         </a>
         <div class="frame">
-          <Side path={c.req.path} organization={organization} secrets={secretsOf(c)} />
+          <Side path={c.req.path} organization={organization} secrets={secretsOf(c)} session={c.get('session')} />
           <main class="main" id="main">
             {crumbs.length > 0 && <Crumbs crumbs={crumbs} title={props.title} />}
             <header class="page-head">
@@ -92,17 +99,20 @@ const Crumbs: FC<{ crumbs: readonly Crumb[]; title: string }> = ({ crumbs, title
   </nav>
 );
 
-const Side: FC<{ path: string; organization: Organization | undefined; secrets: FormSecrets }> = ({
-  path,
-  organization,
-  secrets,
-}) => (
+interface SideProps {
+  path: string;
+  organization: Organization | undefined;
+  secrets: FormSecrets;
+  session: ConsoleSession;
+}
+
+const Side: FC<SideProps> = ({ path, organization, secrets, session }) => (
   <header class="side">
     <div class="side-rest">
       <Brand />
       <Navigation path={path} organization={organization} />
       <div class="sign-out">
-        <SignOut secrets={secrets} />
+        <SignOut secrets={secrets} session={session} />
       </div>
     </div>
     <details class="side-menu">
@@ -115,7 +125,7 @@ const Side: FC<{ path: string; organization: Organization | undefined; secrets: 
       </summary>
       <div>
         <Navigation path={path} organization={organization} />
-        <SignOut secrets={secrets} />
+        <SignOut secrets={secrets} session={session} />
       </div>
     </details>
   </header>
@@ -128,16 +138,24 @@ export const Brand: FC = () => (
   </a>
 );
 
-const SignOut: FC<{ secrets: FormSecrets }> = ({ secrets }) => (
-  <ButtonForm action={`${CONSOLE_PATH}/sign-out`} secrets={secrets}>
-    Sign out
-  </ButtonForm>
+const SignOut: FC<{ secrets: FormSecrets; session: ConsoleSession }> = ({ secrets, session: { operator, by } }) => (
+  <>
+    {by === 'access' && (
+      <p class="quiet hint">
+        {operator.name}, {operator.role}
+      </p>
+    )}
+    <ButtonForm action={`${CONSOLE_PATH}/sign-out`} secrets={secrets}>
+      Sign out
+    </ButtonForm>
+  </>
 );
 
 const SERVICE_PAGES: readonly (readonly [string, string])[] = [
   ['', 'Overview'],
   ['organizations', 'Organizations'],
   ['catalog', 'Model catalog'],
+  ['operators', 'Operators'],
   ['events', 'Operator events'],
   ['health', 'Health'],
 ];

@@ -1,5 +1,5 @@
 /**
- * Sign-in and sign-out: exchanges the operator's token for a session.
+ * Sign-in and sign-out: exchanges the operator's token for a session. Whom Cloudflare Access let in has one already.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -14,6 +14,8 @@ import { submittedIn, text } from './submitted.ts';
 
 export const SIGN_IN_PATH = `${CONSOLE_PATH}/sign-in`;
 
+/** Where Cloudflare Access ends its session, on every host that it protects. */
+const ACCESS_SIGN_OUT_PATH = '/cdn-cgi/access/logout';
 /** The delay before a wrong token is answered. */
 const WRONG_TOKEN_DELAY_MS = 400;
 /** Enough for a token and the other fields of the form. */
@@ -21,7 +23,8 @@ const SIGN_IN_BYTES_MAX = 4 * 1_024;
 
 export function mountSignIn(app: Hono<ConsoleEnv>): void {
   app.get('/sign-in', async (c) => {
-    if (await readSession(c, Date.now())) return c.redirect(CONSOLE_PATH, 303);
+    const session = await readSession(c, Date.now());
+    if (session && !('refused' in session)) return c.redirect(CONSOLE_PATH, 303);
     return signInPage(c, 200, null);
   });
 
@@ -50,6 +53,7 @@ async function refusedSignIn(c: ConsoleContext) {
 /** Requires a session, because it ends the caller's own session only. */
 export function mountSignOut(app: Hono<ConsoleEnv>): void {
   app.post('/sign-out', async (c) => {
+    if (c.get('session').by === 'access') return c.redirect(ACCESS_SIGN_OUT_PATH, 303);
     await endSession(c, c.get('session'), Date.now());
     return c.redirect(SIGN_IN_PATH, 303);
   });

@@ -8,13 +8,12 @@ import type { z } from 'zod';
 import { type Detail as Broken, brokenRules, type Refusal } from '../contract/errors.ts';
 import type { Operation } from '../contract/operations.ts';
 import { canonicalJson } from '../domain/canonical.ts';
+import { keySpaceOf } from '../middleware/operators.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import type { FormState } from '../ui/form.tsx';
 import type { ConsoleContext, Fields, Submitted } from './context.ts';
 
-/** The actor in the event log. */
-const ACTOR = 'console';
 const NONCE = /^[\w-]{8,64}$/;
 /** Digits of the content's hash in the idempotency key. */
 const HASH_DIGITS = 24;
@@ -81,12 +80,13 @@ export async function operatorRequest(
   input: unknown,
 ): Promise<OperatorRequest> {
   const repeatable = method === 'PUT' || method === 'PATCH';
+  const { operator, by } = c.get('session');
   return {
     env: c.env,
-    actor: ACTOR,
+    actor: operator.name,
     correlationId: c.get('correlationId'),
     idempotencyKey: repeatable ? null : await submissionKey(c.get('submitted'), input),
-    operationId,
+    operationId: by === 'access' ? keySpaceOf(operationId, operator) : operationId,
     input,
   };
 }

@@ -13,6 +13,7 @@ import { customers } from './operations/customers.ts';
 import { events } from './operations/events.ts';
 import type { Operation } from './operations/operation.ts';
 import { operatorCustomers } from './operations/operator-customers.ts';
+import { operators } from './operations/operators.ts';
 import { organizations } from './operations/organizations.ts';
 import { plans } from './operations/plans.ts';
 import { readings } from './operations/readings.ts';
@@ -36,6 +37,7 @@ export const operations = {
   ...plans,
   ...operatorCustomers,
   ...operatorCorrections,
+  ...operators,
   ...service,
   ...archive,
 } as const satisfies Record<string, Operation>;

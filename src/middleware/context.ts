@@ -5,6 +5,7 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { CORRELATION_HEADER } from '../contract/envelope.ts';
 import type { Env } from '../env.ts';
 import type { Credential } from '../storage/credentials.ts';
+import type { Operator } from './operators.ts';
 
 export interface AppEnv {
   Bindings: Env;
@@ -12,6 +13,8 @@ export interface AppEnv {
     correlationId: string;
     /** Set where the operation asks for an API key. */
     credential: Credential;
+    /** Set where the operation asks for an operator. */
+    operator: Operator;
     /** Of the answer, where the request may ask for one; else it is application/json. */
     mediaType?: string;
   };

@@ -1,10 +1,11 @@
 /**
- * Who asks: API keys with their scopes, browsers' session tokens, and the operator's token.
+ * Who asks: API keys with their scopes, browsers' session tokens, and operators.
  */
 import { type Result, refuse } from '../contract/errors.ts';
 import type { Security } from '../contract/operations.ts';
 import { API_KEY_PATTERN, type Scope } from '../contract/scopes.ts';
 import { CLIENT_SCOPES, type ClientScope } from '../contract/sessions.ts';
+import { ACCESS_HEADER } from '../platform/access-token.ts';
 import { hasChecksum } from '../platform/api-key.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { sha256Hex } from '../platform/hash.ts';
@@ -15,6 +16,7 @@ import { mayBeOldKey } from '../storage/old-keys.ts';
 import { type AppContext, deferrer } from './context.ts';
 import { NO_ROUTE } from './error-envelopes.ts';
 import { refuseAuthentication } from './failed-authentications.ts';
+import { namedOperator, requireRole, TOKEN_OPERATOR } from './operators.ts';
 
 const OPERATOR_TOKEN_LENGTH_MIN = 32;
 
@@ -29,9 +31,10 @@ export async function requireCredential(c: AppContext, security: Security): Prom
   return authenticated;
 }
 
-/** 403 unless the credential has every scope, or the part of one that a legacy prefix grants. */
+/** 403 unless the credential has every scope, or the part of one that a legacy prefix grants; of an operator, the role. */
 export function requireScopes(c: AppContext, security: Security): Result {
-  const requiredScope = security.kind === 'operator' ? null : missingScope(security, c.get('credential'));
+  if (security.kind === 'operator') return requireRole(c.get('operator'), security.role);
+  const requiredScope = missingScope(security, c.get('credential'));
   if (requiredScope === null) return { ok: true };
   const members = { reason: 'API_KEY_SCOPE_REQUIRED', requiredScope };
   return refuse('API_KEY_SCOPE_REQUIRED', `the credential lacks the scope ${requiredScope}`, { members });
@@ -96,13 +99,26 @@ function missingScope(security: ApiKeySecurity, { permissions, session }: Creden
   return scopes.find((scope) => !permissions.has(scope)) ?? null;
 }
 
-/** 404 where no operator token is configured, 401 unless the request carries it. */
+/**
+ * 404 where no operator token is configured. The operator token is an admin's; without an `Authorization` header, whom
+ * Cloudflare Access let in has the role that an admin gave.
+ */
 async function authenticateOperator(c: AppContext): Promise<Result> {
   const token = c.env.OPERATOR_TOKEN;
   if (token === undefined || token.length < OPERATOR_TOKEN_LENGTH_MIN) return NO_ROUTE;
-  const presented = bearer(c.req.header('Authorization'));
-  if (presented !== null && (await sameText(presented, token))) return { ok: true };
-  return { ok: false, refusal: await refuseAuthentication(c) };
+  const authorization = c.req.header('Authorization');
+  if (authorization === undefined) {
+    const named = await namedOperator(c.env, c.req.header(ACCESS_HEADER), Date.now());
+    if (named) {
+      c.set('operator', named);
+      return { ok: true };
+    }
+  }
+  const presented = bearer(authorization);
+  if (presented === null || !(await sameText(presented, token)))
+    return { ok: false, refusal: await refuseAuthentication(c) };
+  c.set('operator', TOKEN_OPERATOR);
+  return { ok: true };
 }
 
 function presentedKey(c: AppContext): string | null {

@@ -2,10 +2,11 @@
  * The operator API over HTTP: one line per operation, the work is in `src/operator`.
  */
 import type { Hono } from 'hono';
-import type { Answer } from '../contract/errors.ts';
+import { type Answer, accept } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
 import { callsCsv } from '../metering/list-calls.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
+import { keySpaceOf } from '../middleware/operators.ts';
 import { listArchive, verifyPage } from '../operator/archive.ts';
 import { switchBack } from '../operator/autopilot.ts';
 import { readOrganizationCalls } from '../operator/calls.ts';
@@ -19,6 +20,7 @@ import { exportHistory } from '../operator/export.ts';
 import { readHealth } from '../operator/health.ts';
 import { createKey, listKeys, readKey, revokeKey, rotateKey, updateKey } from '../operator/keys.ts';
 import { setModels } from '../operator/model-mappings.ts';
+import { deleteOperator, listOperators, putOperator, readOperator } from '../operator/operators.ts';
 import { readOrganizationEvents } from '../operator/organization-events.ts';
 import {
   createOrganization,
@@ -38,8 +40,6 @@ import { listOrganizationVendors, readVendor, removeVendor, setVendor } from '..
 import { radarCsv } from '../radar/csv.ts';
 import { headerKeyOf, type Input, mount, mountCsvList, mountList } from './mount.ts';
 
-/** The actor in the event log: there is one operator token. */
-const ACTOR = 'operator';
 /** One line of JSON per item. */
 const LINES_TYPE = 'application/jsonl; charset=utf-8';
 const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
@@ -162,6 +162,16 @@ export function mountOperator(app: Hono<AppEnv>): void {
   );
   change(app, operations.deleteReview, (request, { params }, c) => deleteReview(request, params.modelKey, deferrer(c)));
 
+  mount(app, operations.readIdentity, async (c) => {
+    const { name, role } = c.get('operator');
+    if (role === null) throw new Error('the route is open to roles alone');
+    return accept('IDENTITY_READ', { name, role }, Date.now());
+  });
+  mountList(app, operations.listOperators, (c, page) => listOperators(c.env, page));
+  mount(app, operations.readOperator, (c, { params }) => readOperator(c.env, params.name));
+  change(app, operations.putOperator, (request, { params, body }) => putOperator(request, params.name, body));
+  change(app, operations.deleteOperator, (request, { params }) => deleteOperator(request, params.name));
+
   mountList(app, operations.listEvents, (c, page, { query }) => listEvents(c.env, query.organizationId, page));
   mount(app, operations.listDatabases, (c) => listDatabases(c.env));
   mount(app, operations.readHealth, (c) => readHealth(c.env, deferrer(c)));
@@ -176,10 +186,10 @@ export function change<O extends Operation>(
   mount(app, operation, async (c, input) => {
     const request: OperatorRequest = {
       env: c.env,
-      actor: ACTOR,
+      actor: c.get('operator').name,
       correlationId: c.get('correlationId'),
       idempotencyKey: operation.method === 'POST' ? headerKeyOf(c) : null,
-      operationId: operation.operationId,
+      operationId: keySpaceOf(operation.operationId, c.get('operator')),
       input,
     };
     return answer(request, input, c);

@@ -22,10 +22,12 @@ export function typed({ values }: FormState, name: string): string {
   return typeof value === 'string' ? value : (value?.[0] ?? '');
 }
 
-/** The hidden fields of every form: the CSRF token and the id of the submission. */
+/** The hidden fields of every form: the CSRF token and the id of the submission; and who may send it. */
 export interface FormSecrets {
   csrf: string;
   nonce: string;
+  /** The role that sending a form to this address needs and the operator lacks; `null` where nothing is lacking. */
+  needs: (action: string) => string | null;
 }
 
 export const Hidden: FC<{ secrets: FormSecrets }> = ({ secrets }) => (
@@ -53,19 +55,33 @@ export const Form: FC<PropsWithChildren<FormProps>> = ({
   class: style = 'form',
   label,
   children,
-}) => (
-  <form
-    method="post"
-    action={action}
-    class={style}
-    enctype={upload ? 'multipart/form-data' : undefined}
-    aria-label={label}
-  >
-    <Hidden secrets={secrets} />
-    {state && <ErrorSummary details={state.details} />}
-    {children}
-  </form>
-);
+}) => {
+  const needed = secrets.needs(action);
+  return (
+    <form
+      method="post"
+      action={action}
+      class={style}
+      enctype={upload ? 'multipart/form-data' : undefined}
+      aria-label={label}
+    >
+      {needed === null ? (
+        <>
+          <Hidden secrets={secrets} />
+          {state && <ErrorSummary details={state.details} />}
+          {children}
+        </>
+      ) : (
+        <>
+          <p class="quiet hint">Only an operator with the role {needed} may send this.</p>
+          <fieldset disabled class="plain">
+            {children}
+          </fieldset>
+        </>
+      )}
+    </form>
+  );
+};
 
 /** The list of errors, each with a link to its field. */
 export const ErrorSummary: FC<{ details: readonly Detail[] }> = ({ details }) =>
@@ -271,11 +287,19 @@ export const ButtonForm: FC<PropsWithChildren<{ action: string; secrets: FormSec
   secrets,
   danger,
   children,
-}) => (
-  <form method="post" action={action} class="inline">
-    <Hidden secrets={secrets} />
-    <button type="submit" class={danger ? 'danger' : undefined}>
-      {children}
-    </button>
-  </form>
-);
+}) => {
+  const needed = secrets.needs(action);
+  return (
+    <form method="post" action={action} class="inline">
+      {needed === null && <Hidden secrets={secrets} />}
+      <button
+        type="submit"
+        class={danger ? 'danger' : undefined}
+        disabled={needed !== null}
+        title={needed === null ? undefined : `Needs the role ${needed}`}
+      >
+        {children}
+      </button>
+    </form>
+  );
+};

@@ -21,6 +21,7 @@ const TABLE: Record<Code, [number, 'true' | 'false', string?]> = {
   API_KEY_SCOPE_REQUIRED: [403, 'false'],
   MODEL_NOT_PRICED: [403, 'false'],
   CUSTOMER_FORBIDDEN: [403, 'false'],
+  OPERATOR_ROLE_REQUIRED: [403, 'false'],
   ENTITLEMENT_DENIED: [403, 'false'],
   MODEL_NOT_ALLOWED: [403, 'false'],
   NOT_FOUND: [404, 'false'],

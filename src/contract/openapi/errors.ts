@@ -44,7 +44,7 @@ export function errorResponses(schema: z.ZodType) {
 }
 
 /** Statuses that no route of the operator API has. */
-const OPERATOR_NEVER: ReadonlySet<string> = new Set(['402', '403', '406']);
+const OPERATOR_NEVER: ReadonlySet<string> = new Set(['402', '406']);
 
 interface OtherErrors {
   openAi: z.ZodType;
@@ -109,7 +109,8 @@ export function responsesOf({
     ...(input ? [400] : []),
     401,
     ...(id === 'authorizeCompression' ? [402] : []),
-    ...(isOperator ? [] : [403, 406]),
+    403,
+    ...(isOperator ? [] : [406]),
     ...(path.includes('{') || body !== undefined ? [404] : []),
     ...(method === 'GET' ? [] : [409]),
     ...(body === undefined ? [] : [413, 415]),

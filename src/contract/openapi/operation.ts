@@ -287,7 +287,7 @@ export const HEADERS: OpenApiDocument['components']['headers'] = {
 
 function securityOf(security: Security | null): Record<string, string[]>[] {
   if (security === null) return [];
-  if (security.kind === 'operator') return [{ operatorToken: [] }];
+  if (security.kind === 'operator') return [{ operatorToken: [] }, { accessToken: [] }];
   const { scopes, anyScope, clientScope } = security;
   const choices = anyScope ? scopes.map((scope) => [scope]) : [[...scopes]];
   return [
@@ -298,7 +298,7 @@ function securityOf(security: Security | null): Record<string, string[]>[] {
 
 function descriptionOf({ security, kind }: Entry): string {
   if (security === null) return 'Public: no credential is asked for, and any page may ask.';
-  if (security.kind === 'operator') return '';
+  if (security.kind === 'operator') return `A named operator needs the role \`${security.role}\`.`;
   const { scopes, anyScope, clientScope } = security;
   const needed = scopes.map((scope) => `\`${scope}\``).join(anyScope ? ' or ' : ' and ');
   const browser = clientScope ? ` A browser's session token needs \`${clientScope}\`.` : '';

@@ -20,6 +20,7 @@ import * as gatewayRequests from '../gateway/requests.ts';
 import * as lookup from '../model-lookup.ts';
 import * as operator from '../operator.ts';
 import * as operatorCustomers from '../operator-customers.ts';
+import * as operators from '../operators.ts';
 import * as plans from '../plans.ts';
 import * as prices from '../prices.ts';
 import * as readings from '../readings.ts';
@@ -54,7 +55,7 @@ const MODULES: readonly (readonly [Record<string, unknown>, Record<string, strin
   ),
   [lookup, LOOKUP_NAMES],
   [catalog, CATALOG_NAMES],
-  ...[operator, operatorCustomers, plans, prices, vendors].map((each) => [each] as const),
+  ...[operator, operatorCustomers, operators, plans, prices, vendors].map((each) => [each] as const),
 ];
 
 /** Schemas that are only pieces of others, or queries, which have no body. */

@@ -103,7 +103,14 @@ export const SECURITY_SCHEMES = {
   operatorToken: {
     type: 'http',
     scheme: 'bearer',
-    description: "The operator's token: `OPERATOR_TOKEN`, a secret of the Worker.",
+    description: "The operator's token: `OPERATOR_TOKEN`, a secret of the Worker. Whoever has it is an admin.",
+  },
+  accessToken: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'Cf-Access-Jwt-Assertion',
+    description:
+      'Set by Cloudflare Access for whom it let in: a named operator, with the role that an admin gave. `Authorization` wins over it.',
   },
 } as const;
 

@@ -3,7 +3,7 @@
  */
 import { ArchivedDay, ExportedRow, ExportHistoryQuery, VerifiedArchive } from '../archive.ts';
 import { ListQuery, listOf } from '../fields.ts';
-import { type Operation, operation, operator, organizationParam } from './operation.ts';
+import { admin, type Operation, operation, organizationParam, viewer } from './operation.ts';
 
 export const archive = {
   listArchive: operation({
@@ -11,7 +11,7 @@ export const archive = {
     summary: 'List the days that the archive has, by organization',
     method: 'GET',
     path: '/operator/archive',
-    security: operator,
+    security: viewer,
     query: ListQuery,
     code: 'ARCHIVE_LISTED',
     data: listOf(ArchivedDay),
@@ -21,7 +21,7 @@ export const archive = {
     summary: 'Compare the objects of the archive with their manifests, some at a time',
     method: 'GET',
     path: '/operator/archive/verify',
-    security: operator,
+    security: viewer,
     query: ListQuery.pick({ cursor: true }),
     code: 'ARCHIVE_VERIFIED',
     data: VerifiedArchive,
@@ -31,7 +31,7 @@ export const archive = {
     summary: 'Export calls, increments and ledger entries of an organization, from D1 and the archive',
     method: 'GET',
     path: '/operator/organizations/{org}/export',
-    security: operator,
+    security: admin,
     params: organizationParam,
     query: ExportHistoryQuery,
     code: 'HISTORY_EXPORTED',

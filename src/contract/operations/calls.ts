@@ -17,7 +17,7 @@ import {
 import { CustomMeterData, IncrementMeterRequest } from '../custom-meter.ts';
 import { idempotencyKey } from '../fields.ts';
 import { CallData, CallRequest } from '../unified-call.ts';
-import { apiKey, type Operation, operation, operator, organizationParam } from './operation.ts';
+import { apiKey, type Operation, operation, organizationParam, viewer } from './operation.ts';
 
 export const calls = {
   beginCall: operation({
@@ -77,7 +77,7 @@ export const calls = {
     summary: "List an organization's calls with what they used and cost",
     method: 'GET',
     path: '/operator/organizations/{org}/calls',
-    security: operator,
+    security: viewer,
     params: organizationParam,
     query: CallsQuery,
     code: 'CALLS_LISTED',

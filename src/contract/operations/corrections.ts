@@ -11,7 +11,7 @@ import {
   ReversedMeterEvent,
   ReverseMeterEventRequest,
 } from '../corrections.ts';
-import { type Operation, operation, operator, organizationParam } from './operation.ts';
+import { editor, type Operation, operation, organizationParam } from './operation.ts';
 
 export const operatorCorrections = {
   operatorReverseCall: operation({
@@ -19,7 +19,7 @@ export const operatorCorrections = {
     summary: "Take back an organization's finished call that was recorded by mistake",
     method: 'POST',
     path: '/operator/organizations/{org}/calls/{callId}/reverse',
-    security: operator,
+    security: editor,
     params: organizationParam.extend({ callId }),
     body: CorrectionRequest,
     code: 'CALL_REVERSED',
@@ -30,7 +30,7 @@ export const operatorCorrections = {
     summary: "Replace what the end of an organization's call reported by mistake",
     method: 'POST',
     path: '/operator/organizations/{org}/calls/{callId}/amend',
-    security: operator,
+    security: editor,
     params: organizationParam.extend({ callId }),
     body: AmendCallRequest,
     code: 'CALL_AMENDED',
@@ -41,7 +41,7 @@ export const operatorCorrections = {
     summary: "Take back an increment of an organization's custom meter that was recorded by mistake",
     method: 'POST',
     path: '/operator/organizations/{org}/meter_events/{eventId}/reverse',
-    security: operator,
+    security: editor,
     params: organizationParam.extend({ eventId }),
     body: ReverseMeterEventRequest,
     code: 'METER_EVENT_REVERSED',

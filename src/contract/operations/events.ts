@@ -3,7 +3,7 @@
  */
 import { EventsQuery, OrganizationEvent } from '../events.ts';
 import { listOf } from '../fields.ts';
-import { apiKey, type Operation, operation, operator, organizationParam } from './operation.ts';
+import { apiKey, type Operation, operation, organizationParam, viewer } from './operation.ts';
 
 export const events = {
   readEvents: operation({
@@ -21,7 +21,7 @@ export const events = {
     summary: 'List the events that an organization is told of, newest first',
     method: 'GET',
     path: '/operator/organizations/{org}/events',
-    security: operator,
+    security: viewer,
     params: organizationParam,
     query: EventsQuery,
     code: 'EVENTS_READ',

@@ -3,6 +3,7 @@
  */
 import { z } from 'zod';
 import { text } from '../fields.ts';
+import type { OperatorRole } from '../roles.ts';
 import type { LegacyGrant, Scope } from '../scopes.ts';
 import type { ClientScope } from '../sessions.ts';
 
@@ -16,7 +17,11 @@ export type Security =
       /** The scope that a session token needs; absent where session tokens are not accepted. */
       clientScope?: ClientScope;
     }
-  | { kind: 'operator' };
+  | {
+      kind: 'operator';
+      /** The least role of a named operator. */
+      role: OperatorRole;
+    };
 
 export interface Operation {
   operationId: string;
@@ -46,7 +51,9 @@ export function operation<const O extends Operation>(entry: O): O {
   return entry;
 }
 
-export const operator = { kind: 'operator' } as const;
+export const viewer = { kind: 'operator', role: 'viewer' } as const;
+export const editor = { kind: 'operator', role: 'editor' } as const;
+export const admin = { kind: 'operator', role: 'admin' } as const;
 export const apiKey = (...scopes: Scope[]) => ({ kind: 'apiKey', scopes }) as const;
 
 export const organizationParam = z.object({ org: text(64).toLowerCase().describe('Organization id') });

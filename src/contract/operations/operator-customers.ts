@@ -12,7 +12,7 @@ import {
   RevokedCredit,
 } from '../operator-customers.ts';
 import { ResentOutbox, SetAsideChange } from '../outbox.ts';
-import { type Operation, operation, operator, organizationParam } from './operation.ts';
+import { admin, editor, type Operation, operation, organizationParam, viewer } from './operation.ts';
 
 const customerParam = organizationParam.extend({ customerId });
 
@@ -22,7 +22,7 @@ export const operatorCustomers = {
     summary: 'Read a customer as the operator sees it',
     method: 'GET',
     path: '/operator/organizations/{org}/customers/{customerId}',
-    security: operator,
+    security: viewer,
     params: customerParam,
     code: 'CUSTOMER_READ',
     data: OperatorCustomer,
@@ -32,7 +32,7 @@ export const operatorCustomers = {
     summary: "Cancel a customer's subscription",
     method: 'POST',
     path: '/operator/organizations/{org}/customers/{customerId}/cancel',
-    security: operator,
+    security: editor,
     params: customerParam,
     code: 'CUSTOMER_CANCELED',
     data: CustomerUsageData,
@@ -42,7 +42,7 @@ export const operatorCustomers = {
     summary: 'Reactivate a canceled subscription',
     method: 'POST',
     path: '/operator/organizations/{org}/customers/{customerId}/reactivate',
-    security: operator,
+    security: editor,
     params: customerParam,
     code: 'CUSTOMER_REACTIVATED',
     data: CustomerUsageData,
@@ -52,7 +52,7 @@ export const operatorCustomers = {
     summary: 'Grant USD credit, or units of a custom meter',
     method: 'POST',
     path: '/operator/organizations/{org}/customers/{customerId}/credits',
-    security: operator,
+    security: editor,
     params: customerParam,
     body: GrantCreditRequest,
     code: 'CREDIT_GRANTED',
@@ -63,7 +63,7 @@ export const operatorCustomers = {
     summary: 'Take back what is left of a credit',
     method: 'POST',
     path: '/operator/organizations/{org}/customers/{customerId}/credits/{creditId}/revoke',
-    security: operator,
+    security: editor,
     params: customerParam.extend({ creditId: text(64).describe('The credit') }),
     body: CorrectionRequest,
     code: 'CREDIT_REVOKED',
@@ -74,7 +74,7 @@ export const operatorCustomers = {
     summary: 'Erase a customer everywhere',
     method: 'DELETE',
     path: '/operator/organizations/{org}/customers/{customerId}',
-    security: operator,
+    security: admin,
     params: customerParam,
     code: 'CUSTOMER_ERASED',
     data: ErasedCustomer,
@@ -84,7 +84,7 @@ export const operatorCustomers = {
     summary: "List customers' changes that D1 refused and that are set aside",
     method: 'GET',
     path: '/operator/organizations/{org}/outbox',
-    security: operator,
+    security: viewer,
     params: organizationParam,
     query: ListQuery,
     code: 'OUTBOX_LISTED',
@@ -95,7 +95,7 @@ export const operatorCustomers = {
     summary: 'Queue changes that are set aside for D1 again',
     method: 'POST',
     path: '/operator/organizations/{org}/outbox/resend',
-    security: operator,
+    security: editor,
     params: organizationParam,
     code: 'OUTBOX_RESENT',
     data: ResentOutbox,

@@ -4,7 +4,7 @@
 import { ListQuery, listOf, text } from '../fields.ts';
 import { MigratePlanRequest, PlanMigration, StartedMigration } from '../operator-customers.ts';
 import { Plan, PlanDetail, PlanVersion, planId } from '../plans.ts';
-import { type Operation, operation, operator, organizationParam } from './operation.ts';
+import { editor, type Operation, operation, organizationParam, viewer } from './operation.ts';
 
 const planParam = organizationParam.extend({ planId });
 
@@ -14,7 +14,7 @@ export const plans = {
     summary: 'Create a plan, or a new version of it; the same content keeps the version',
     method: 'PUT',
     path: '/operator/organizations/{org}/plans/{planId}',
-    security: operator,
+    security: editor,
     params: planParam,
     body: Plan,
     code: 'PLAN_SAVED',
@@ -25,7 +25,7 @@ export const plans = {
     summary: 'List the plans of an organization with their versions',
     method: 'GET',
     path: '/operator/organizations/{org}/plans',
-    security: operator,
+    security: viewer,
     params: organizationParam,
     query: ListQuery,
     code: 'PLANS_LISTED',
@@ -36,7 +36,7 @@ export const plans = {
     summary: 'Read a plan with its versions',
     method: 'GET',
     path: '/operator/organizations/{org}/plans/{planId}',
-    security: operator,
+    security: viewer,
     params: planParam,
     code: 'PLAN_READ',
     data: PlanDetail,
@@ -46,7 +46,7 @@ export const plans = {
     summary: 'Move every subscription of a plan to its newest version, in the background',
     method: 'POST',
     path: '/operator/organizations/{org}/plans/{planId}/migrate',
-    security: operator,
+    security: editor,
     params: planParam,
     body: MigratePlanRequest,
     code: 'MIGRATION_STARTED',
@@ -57,7 +57,7 @@ export const plans = {
     summary: 'Read how far a migration is',
     method: 'GET',
     path: '/operator/organizations/{org}/migrations/{jobId}',
-    security: operator,
+    security: viewer,
     params: organizationParam.extend({ jobId: text(64).describe('The job') }),
     code: 'MIGRATION_READ',
     data: PlanMigration,

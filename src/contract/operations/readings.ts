@@ -13,7 +13,7 @@ import {
   UsageContextQuery,
 } from '../readings.ts';
 import { SummaryQuery, UsageSummaryData } from '../usage-summary.ts';
-import { apiKey, type Operation, operation, operator, organizationParam } from './operation.ts';
+import { apiKey, type Operation, operation, organizationParam, viewer } from './operation.ts';
 
 const customerParam = z.object({ customerId });
 
@@ -76,7 +76,7 @@ export const readings = {
     summary: "Read an organization's model radar: models in use that end, have a successor or no price",
     method: 'GET',
     path: '/operator/organizations/{org}/model-radar',
-    security: operator,
+    security: viewer,
     params: organizationParam,
     query: ModelRadarQuery,
     code: 'MODEL_RADAR_READ',

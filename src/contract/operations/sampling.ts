@@ -19,7 +19,7 @@ import {
   SamplingSettings,
   SetSamplingRequest,
 } from '../sampling.ts';
-import { apiKey, type Operation, operation, operator, organizationParam } from './operation.ts';
+import { apiKey, editor, type Operation, operation, organizationParam, viewer } from './operation.ts';
 
 const sampleParam = organizationParam.extend({ sampleId: idempotencyKey.describe('The sample') });
 const invoke = apiKey('compression:invoke');
@@ -60,7 +60,7 @@ export const sampling = {
     summary: 'Set which calls an organization keeps for review, and for how long',
     method: 'PUT',
     path: '/operator/organizations/{org}/sampling',
-    security: operator,
+    security: editor,
     params: organizationParam,
     body: SetSamplingRequest,
     code: 'SAMPLING_SAVED',
@@ -71,7 +71,7 @@ export const sampling = {
     summary: 'List stored samples without their payloads, newest first',
     method: 'GET',
     path: '/operator/organizations/{org}/samples',
-    security: operator,
+    security: viewer,
     params: organizationParam,
     query: ListSamplesQuery,
     code: 'SAMPLES_LISTED',
@@ -82,7 +82,7 @@ export const sampling = {
     summary: 'Export stored samples with their payloads as JSON Lines, newest first',
     method: 'GET',
     path: '/operator/organizations/{org}/samples/export',
-    security: operator,
+    security: editor,
     params: organizationParam,
     query: ExportSamplesQuery,
     code: 'SAMPLES_EXPORTED',
@@ -94,7 +94,7 @@ export const sampling = {
     summary: 'Read a stored sample',
     method: 'GET',
     path: '/operator/organizations/{org}/samples/{sampleId}',
-    security: operator,
+    security: editor,
     params: sampleParam,
     code: 'SAMPLE_READ',
     data: Sample,
@@ -104,7 +104,7 @@ export const sampling = {
     summary: 'Delete a stored sample',
     method: 'DELETE',
     path: '/operator/organizations/{org}/samples/{sampleId}',
-    security: operator,
+    security: editor,
     params: sampleParam,
     code: 'SAMPLE_DELETED',
     data: DeletedSample,

@@ -6,7 +6,7 @@ import { CatalogDocument, CatalogInfo, PublishedCatalog } from '../catalog.ts';
 import { ListQuery, listOf, text } from '../fields.ts';
 import { Database, Health, OperatorEvent } from '../operator.ts';
 import { CatalogReview, DeletedReview, reviewedModelKey, SetReviewRequest } from '../reviews.ts';
-import { type Operation, operation, operator } from './operation.ts';
+import { admin, type Operation, operation, viewer } from './operation.ts';
 
 /** Enough for a catalog of 2,000 models with its transitions. */
 const CATALOG_BYTES_MAX = 8 * 1024 * 1024;
@@ -19,7 +19,7 @@ export const service = {
     summary: 'Read which model catalog is in use',
     method: 'GET',
     path: '/operator/catalog',
-    security: operator,
+    security: viewer,
     code: 'CATALOG_READ',
     data: CatalogInfo,
   }),
@@ -28,7 +28,7 @@ export const service = {
     summary: 'Validate a model catalog, record its prices, and make it the current one',
     method: 'POST',
     path: '/operator/catalog',
-    security: operator,
+    security: admin,
     body: CatalogDocument,
     bodyBytesMax: CATALOG_BYTES_MAX,
     code: 'CATALOG_PUBLISHED',
@@ -39,7 +39,7 @@ export const service = {
     summary: 'List the replacements of models that operators reviewed',
     method: 'GET',
     path: '/operator/catalog/reviews',
-    security: operator,
+    security: viewer,
     query: ListQuery,
     code: 'REVIEWS_LISTED',
     data: listOf(CatalogReview),
@@ -49,7 +49,7 @@ export const service = {
     summary: 'Read the reviewed replacement of a model',
     method: 'GET',
     path: '/operator/catalog/reviews/{modelKey}',
-    security: operator,
+    security: viewer,
     params: reviewParam,
     code: 'REVIEW_READ',
     data: CatalogReview,
@@ -59,7 +59,7 @@ export const service = {
     summary: 'Review a replacement of a model; the public lookup recommends it before computed ones',
     method: 'PUT',
     path: '/operator/catalog/reviews/{modelKey}',
-    security: operator,
+    security: admin,
     params: reviewParam,
     body: SetReviewRequest,
     code: 'REVIEW_SAVED',
@@ -70,7 +70,7 @@ export const service = {
     summary: 'Take back the review of a model',
     method: 'DELETE',
     path: '/operator/catalog/reviews/{modelKey}',
-    security: operator,
+    security: admin,
     params: reviewParam,
     code: 'REVIEW_DELETED',
     data: DeletedReview,
@@ -80,7 +80,7 @@ export const service = {
     summary: 'List operator events, newest first',
     method: 'GET',
     path: '/operator/events',
-    security: operator,
+    security: viewer,
     query: ListQuery.extend({ organizationId: text(64).optional().describe('Only of this organization') }),
     code: 'EVENTS_LISTED',
     data: listOf(OperatorEvent),
@@ -90,7 +90,7 @@ export const service = {
     summary: 'List the databases that have the history of organizations, and how full they are',
     method: 'GET',
     path: '/operator/databases',
-    security: operator,
+    security: viewer,
     code: 'DATABASES_LISTED',
     data: z.object({ items: z.array(Database).describe('In the order of their names') }),
   }),
@@ -99,7 +99,7 @@ export const service = {
     summary: 'Bindings, catalog, backlog, versions',
     method: 'GET',
     path: '/operator/health',
-    security: operator,
+    security: viewer,
     code: 'HEALTH_READ',
     data: Health,
   }),

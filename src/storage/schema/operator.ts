@@ -1,8 +1,9 @@
 /**
- * D1: what operators did, the stored answers of their requests, the replacements that they reviewed, and every price
+ * D1: who the operators are, what they did, the stored answers of their requests, the replacements that they reviewed, and every price
  * that was ever in force.
  */
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import type { OperatorRole } from '../../contract/roles.ts';
 
 export const operatorEvents = sqliteTable(
   'operator_events',
@@ -23,6 +24,15 @@ export const operatorEvents = sqliteTable(
     index('operator_events_by_organization').on(table.organizationId, table.eventId),
   ],
 );
+
+/** Named operators. */
+export const operators = sqliteTable('operators', {
+  /** In lower case. */
+  name: text('name').primaryKey(),
+  role: text('role').$type<OperatorRole>().notNull(),
+  createdAtMs: integer('created_at_ms').notNull(),
+  updatedAtMs: integer('updated_at_ms').notNull(),
+});
 
 export const operatorIdempotency = sqliteTable('operator_idempotency', {
   /** The operation and the key that the operator sent. */

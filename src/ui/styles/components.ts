@@ -96,6 +96,7 @@ label.check { flex-wrap: nowrap; }
 .checks legend { padding: 0; margin-bottom: 6px; }
 .wrong > input, .wrong > select, .wrong > textarea { border-color: var(--bad); }
 .error { color: var(--bad); font-size: 13px; }
+fieldset.plain { display: contents; }
 fieldset.box { border: 1px solid var(--line); border-radius: 8px; padding: 4px 14px 14px; margin: 0; display: grid; gap: 14px; min-width: 0; }
 fieldset.box > legend { font-weight: 600; padding: 0 6px; margin-left: -6px; }
 .submit { display: flex; flex-wrap: wrap; gap: 10px; align-items: center; }

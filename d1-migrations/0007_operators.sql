@@ -1,0 +1,6 @@
+CREATE TABLE `operators` (
+	`name` text PRIMARY KEY NOT NULL,
+	`role` text NOT NULL,
+	`created_at_ms` integer NOT NULL,
+	`updated_at_ms` integer NOT NULL
+);

@@ -1,0 +1,126 @@
+/**
+ * Named operators: who comes through Cloudflare Access, and in which role.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import { operations } from '../../contract/operations.ts';
+import { type NamedOperator, operatorName, PutOperatorRequest } from '../../contract/operators.ts';
+import { ROLE_MEANINGS, ROLES } from '../../contract/roles.ts';
+import { deleteOperator, listOperators, putOperator } from '../../operator/operators.ts';
+import { pageRequest } from '../../platform/page.ts';
+import { ButtonForm, Form, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { words } from '../../ui/format.ts';
+import { Badge, Card, Code, Empty, Time } from '../../ui/parts.tsx';
+import { Pager, Table } from '../../ui/table.tsx';
+import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from '../context.ts';
+import { refused } from '../refused.tsx';
+import { page, secretsOf } from '../shell.tsx';
+import { check, detailsOf, operatorRequest, text, wrong } from '../submitted.ts';
+
+const PATH = `${CONSOLE_PATH}/operators`;
+const PAGE_SIZE = 50;
+const BLANK: FormState = { values: { role: 'viewer' }, details: [] };
+
+const OperatorForm = PutOperatorRequest.extend({ name: operatorName });
+
+export function mountOperators(app: Hono<ConsoleEnv>): void {
+  app.get('/operators', (c) => operatorsPage(c, BLANK));
+
+  app.post('/operators', async (c) => {
+    const { fields } = c.get('submitted');
+    const checked = check(OperatorForm, { name: text(fields, 'name'), role: text(fields, 'role') });
+    if (!checked.ok) return operatorsPage(c, wrong(c, checked.details));
+    const { name, role } = checked.value;
+    const request = await operatorRequest(c, operations.putOperator, { params: { name }, body: { role } });
+    const answer = await putOperator(request, name, { role });
+    return answer.ok ? c.redirect(`${PATH}?done=operator`, 303) : operatorsPage(c, wrong(c, detailsOf(answer.refusal)));
+  });
+
+  app.post('/operators/:name/remove', async (c) => {
+    const name = c.req.param('name');
+    const request = await operatorRequest(c, operations.deleteOperator, { params: { name } });
+    const answer = await deleteOperator(request, name);
+    return answer.ok ? c.redirect(`${PATH}?done=operator-removed`, 303) : refused(c, answer.refusal);
+  });
+}
+
+async function operatorsPage(c: ConsoleContext, state: FormState) {
+  const cursor = c.req.query('cursor');
+  const asked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
+  const answer = await listOperators(c.env, asked);
+  if (!answer.ok) return refused(c, answer.refusal);
+  const { items, nextCursor } = answer.data;
+  const isConfigured = c.env.ACCESS_TEAM_DOMAIN && c.env.ACCESS_AUD;
+  const secrets = secretsOf(c);
+  return page(
+    c,
+    {
+      title: 'Operators',
+      status: state.details.length > 0 ? 400 : 200,
+      sub: 'People and service tokens that Cloudflare Access lets in. Whoever has the operator token is an admin.',
+    },
+    <>
+      <Card>
+        {items.length > 0 ? (
+          <Operators items={items} secrets={secrets} nowMs={Date.now()} />
+        ) : (
+          <Empty title="No named operators">
+            {isConfigured ? (
+              'Whom Access lets in has no role until you give one below.'
+            ) : (
+              <>
+                Access is not configured: set <Code>ACCESS_TEAM_DOMAIN</Code> and <Code>ACCESS_AUD</Code> in{' '}
+                <Code>wrangler.toml</Code>, and everybody who works here has a name in the event log.
+              </>
+            )}
+          </Empty>
+        )}
+        <Pager path={PATH} query={{}} next={nextCursor} first={asked.after === null} />
+      </Card>
+      <Card title="Give a role" note="A role counts from the next request on.">
+        <Form action={PATH} secrets={secrets} state={state}>
+          <TextField
+            name="name"
+            label="E-mail address, or client id of a service token"
+            state={state}
+            placeholder="ada@example.com"
+            required
+          />
+          <Select
+            name="role"
+            label="Role"
+            state={state}
+            options={ROLES.map((role) => [role, `${words(role)}: ${ROLE_MEANINGS[role]}`] as const)}
+          />
+          <button type="submit" class="primary">
+            Save
+          </button>
+        </Form>
+      </Card>
+    </>,
+  );
+}
+
+const Operators: FC<{ items: NamedOperator[]; secrets: ReturnType<typeof secretsOf>; nowMs: number }> = ({
+  items,
+  secrets,
+  nowMs,
+}) => (
+  <Table
+    caption="Operators"
+    rows={items}
+    columns={[
+      { title: 'Operator', heading: true, cell: ({ name }) => name },
+      { title: 'Role', cell: ({ role }) => <Badge>{role}</Badge> },
+      { title: 'Since', cell: ({ updatedAt }) => <Time at={updatedAt} nowMs={nowMs} /> },
+      {
+        title: '',
+        cell: ({ name }) => (
+          <ButtonForm action={`${PATH}/${encodeURIComponent(name)}/remove`} secrets={secrets} danger>
+            Remove
+          </ButtonForm>
+        ),
+      },
+    ]}
+  />
+);

@@ -1,0 +1,62 @@
+/**
+ * Operator: who the operators are.
+ */
+import { z } from 'zod';
+import { ListQuery, listOf } from '../fields.ts';
+import { NamedOperator, OperatorIdentity, operatorName, PutOperatorRequest, RemovedOperator } from '../operators.ts';
+import { admin, type Operation, operation, viewer } from './operation.ts';
+
+const nameParam = z.object({ name: operatorName });
+
+export const operators = {
+  readIdentity: operation({
+    operationId: 'readIdentity',
+    summary: 'Read who asks, and in which role',
+    method: 'GET',
+    path: '/operator/identity',
+    security: viewer,
+    code: 'IDENTITY_READ',
+    data: OperatorIdentity,
+  }),
+  listOperators: operation({
+    operationId: 'listOperators',
+    summary: 'List the named operators with their roles',
+    method: 'GET',
+    path: '/operator/operators',
+    security: viewer,
+    query: ListQuery,
+    code: 'OPERATORS_LISTED',
+    data: listOf(NamedOperator),
+  }),
+  readOperator: operation({
+    operationId: 'readOperator',
+    summary: 'Read the role of a named operator',
+    method: 'GET',
+    path: '/operator/operators/{name}',
+    security: viewer,
+    params: nameParam,
+    code: 'OPERATOR_READ',
+    data: NamedOperator,
+  }),
+  putOperator: operation({
+    operationId: 'putOperator',
+    summary: 'Give a person or a service token a role; it counts from the next request on',
+    method: 'PUT',
+    path: '/operator/operators/{name}',
+    security: admin,
+    params: nameParam,
+    body: PutOperatorRequest,
+    code: 'OPERATOR_SAVED',
+    data: NamedOperator,
+  }),
+  deleteOperator: operation({
+    operationId: 'deleteOperator',
+    summary: 'Take the role of a named operator back',
+    method: 'DELETE',
+    path: '/operator/operators/{name}',
+    security: admin,
+    params: nameParam,
+    code: 'OPERATOR_REMOVED',
+    data: RemovedOperator,
+  }),
+} as const satisfies Record<string, Operation>;

@@ -1,0 +1,48 @@
+/**
+ * Which operator asks: whoever has the operator token, or whom Cloudflare Access let in; and whether the role is enough.
+ */
+import { type Result, refuse } from '../contract/errors.ts';
+import { includesRole, type OperatorRole } from '../contract/roles.ts';
+import type { Env } from '../env.ts';
+import { accessApplication, verifyAccessToken } from '../platform/access-token.ts';
+import { unreadable } from '../platform/unavailable.ts';
+import { findOperator } from '../storage/operators.ts';
+
+export interface Operator {
+  /** For the event log. */
+  name: string;
+  /** `null`: Access let the person in, and no admin has given a role. */
+  role: OperatorRole | null;
+}
+
+/** Whoever has the operator token. */
+export const TOKEN_OPERATOR: Operator = { name: 'operator', role: 'admin' };
+
+/** The operator of a token of Access; `null` where Access is not configured, or the token does not count. */
+export async function namedOperator(env: Env, token: string | undefined, nowMs: number): Promise<Operator | null> {
+  const application = accessApplication(env.ACCESS_TEAM_DOMAIN, env.ACCESS_AUD);
+  if (!application || token === undefined) return null;
+  const name = await verifyAccessToken(application, token, nowMs);
+  if (name === null) return null;
+  try {
+    return { name, role: (await findOperator(env, name))?.role ?? null };
+  } catch (error) {
+    throw unreadable(error);
+  }
+}
+
+export function requireRole({ name, role }: Operator, requiredRole: OperatorRole): Result {
+  if (role !== null && includesRole(role, requiredRole)) return { ok: true };
+  const held = role === null ? 'has no role; an admin gives one' : `has the role ${role}`;
+  return refuse('OPERATOR_ROLE_REQUIRED', `this needs the role ${requiredRole}, and ${name} ${held}`, {
+    members: { reason: 'OPERATOR_ROLE_REQUIRED', requiredRole, role },
+  });
+}
+
+/**
+ * What an operator's idempotency keys of an operation are bound to: each named operator has keys of their own, so that
+ * nobody is given an answer of another's, such as a new API key.
+ */
+export function keySpaceOf(operationId: string, { name }: Operator): string {
+  return name === TOKEN_OPERATOR.name ? operationId : `${operationId} ${name}`;
+}

@@ -1,0 +1,131 @@
+/**
+ * Cloudflare Access as a team sees it, on a port of its own: its public keys, tokens that it signs, and a front door that
+ * lets a service token in and passes requests on with the token of an application.
+ */
+import { createSign, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export const AUDIENCE = '32eafc7626e737119b0d3ba0e2c9d4a6';
+
+export interface AccessServer {
+  /** The team's domain. */
+  url: string;
+  /** How often the keys were asked for. */
+  asked: number;
+  /** While set, the keys are answered with this status. */
+  failing: number | null;
+  /** A new key signs from now on; the one before stays valid. */
+  rotate(): void;
+  /** Takes away all keys but the newest. */
+  forget(): void;
+  /** A token as Access makes it; `claims` and `header` replace members, `undefined` leaves one out. */
+  token(name: string, claims?: Record<string, unknown>, header?: Record<string, unknown>): string;
+  /** A token whose signature is by somebody else's key. */
+  forged(name: string): string;
+  publicKeyPem(): string;
+  close(): Promise<void>;
+}
+
+interface Key {
+  kid: string;
+  privateKey: KeyObject;
+  publicKey: KeyObject;
+}
+
+export async function startAccess(): Promise<AccessServer> {
+  let keys: Key[] = [newKey()];
+  const server = createServer((request, response) => {
+    access.asked += 1;
+    if (request.url !== '/cdn-cgi/access/certs') return response.writeHead(404).end();
+    if (access.failing !== null) return response.writeHead(access.failing).end();
+    const listed = keys.map(({ kid, publicKey }) => ({
+      ...publicKey.export({ format: 'jwk' }),
+      kid,
+      alg: 'RS256',
+      use: 'sig',
+    }));
+    response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ keys: listed }));
+  });
+  const url = await listen(server);
+  const newest = () => keys.at(-1) as Key;
+  const access: AccessServer = {
+    url,
+    asked: 0,
+    failing: null,
+    rotate: () => void keys.push(newKey()),
+    forget: () => {
+      keys = keys.slice(-1);
+    },
+    token: (name, claims, header) => sign(newest(), claimsOf(url, name, claims), header),
+    forged: (name) => sign({ ...newKey(), kid: newest().kid }, claimsOf(url, name)),
+    publicKeyPem: () => newest().publicKey.export({ format: 'pem', type: 'spki' }).toString(),
+    close: () => close(server),
+  };
+  return access;
+}
+
+/** What is in front of a deployment: whoever sends the service token passes on with the application's token. */
+export async function startFrontDoor(
+  target: string,
+  access: AccessServer,
+  { id, secret }: { id: string; secret: string },
+): Promise<{ url: string; close: () => Promise<void> }> {
+  const server = createServer(async (request, response) => {
+    const { 'cf-access-client-id': sentId, 'cf-access-client-secret': sentSecret } = request.headers;
+    if (sentId !== id || sentSecret !== secret) return response.writeHead(403).end();
+    const kept = ['authorization', 'accept', 'content-type', 'idempotency-key'];
+    const headers = Object.fromEntries(
+      kept.flatMap((name) => (request.headers[name] ? [[name, String(request.headers[name])]] : [])),
+    );
+    const token = access.token('', { email: undefined, sub: '', common_name: id });
+    const body = await bodyOf(request);
+    const passed = await fetch(target + request.url, {
+      method: request.method ?? 'GET',
+      headers: { ...headers, 'Cf-Access-Jwt-Assertion': token },
+      ...(body.length > 0 && { body }),
+    });
+    response.writeHead(passed.status, { 'Content-Type': passed.headers.get('Content-Type') ?? 'application/json' });
+    response.end(Buffer.from(await passed.arrayBuffer()));
+  });
+  return { url: await listen(server), close: () => close(server) };
+}
+
+function claimsOf(issuer: string, name: string, claims: Record<string, unknown> = {}): Record<string, unknown> {
+  const now = Math.floor(Date.now() / 1_000);
+  return {
+    ...{ aud: [AUDIENCE], email: name, iss: issuer, type: 'app', identity_nonce: randomUUID().slice(0, 8) },
+    ...{ iat: now - 5, nbf: now - 5, exp: now + 3_600, sub: randomUUID(), country: 'NL' },
+    ...claims,
+  };
+}
+
+function sign(
+  { kid, privateKey }: Pick<Key, 'kid' | 'privateKey'>,
+  claims: Record<string, unknown>,
+  header: Record<string, unknown> = {},
+): string {
+  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const signed = `${part({ alg: 'RS256', kid, typ: 'JWT', ...header })}.${part(claims)}`;
+  return `${signed}.${createSign('RSA-SHA256').update(signed).sign(privateKey).toString('base64url')}`;
+}
+
+function newKey(): Key {
+  return { kid: randomUUID().replaceAll('-', ''), ...generateKeyPairSync('rsa', { modulusLength: 2048 }) };
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return new Uint8Array(Buffer.concat(chunks));
+}
+
+async function listen(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function close(server: Server): Promise<void> {
+  server.closeAllConnections();
+  return new Promise((resolve) => server.close(() => resolve()));
+}
