@@ -14,6 +14,9 @@ export const ERROR_STATUS = {
   UNAUTHORIZED: 401,
   CREDIT_REQUIRED: 402,
   API_KEY_SCOPE_REQUIRED: 403,
+  /** The API key, or the browser's session, is limited to others. */
+  FEATURE_NOT_ALLOWED: 403,
+  MODEL_NOT_ALLOWED: 403,
   MODEL_NOT_PRICED: 403,
   CUSTOMER_FORBIDDEN: 403,
   NOT_FOUND: 404,
