@@ -119,6 +119,8 @@ export const KEY_COLUMNS: Columns<Data<'listKeys'>['items'][number]> = {
   Expires: ({ expiresAt }) => expiresAt,
   Revoked: ({ revokedAt }) => revokedAt,
   Scopes: ({ scopes, prefix }) => scopes ?? `those of ${prefix}`,
+  Models: ({ models }) => models,
+  Features: ({ features }) => features,
 };
 
 export const EVENT_COLUMNS: Columns<Data<'readOrganizationEvents'>['items'][number]> = {

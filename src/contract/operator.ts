@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { instant, text } from './fields.ts';
+import { keyFeatures, keyModels } from './key-limits.ts';
 import { Mappings } from './model-mappings.ts';
 import { balanceBelowDays, balanceBelowUsd, planId, thresholdsPercent } from './plans.ts';
 import { KEY_PREFIXES, Scope } from './scopes.ts';
@@ -100,6 +101,8 @@ export const Organization = z.object({
 
 export type Organization = z.infer<typeof Organization>;
 
+const MODELS_NAMED = 'named as in a request: `provider/model`, a bare name, or a mapping such as `service/standard`';
+
 export const CreateKeyRequest = z.object({
   name: name.describe('What the key is for'),
   prefix: z.enum(KEY_PREFIXES).default('utk-').describe('`utk-`, or a legacy prefix'),
@@ -109,6 +112,10 @@ export const CreateKeyRequest = z.object({
     .max(20)
     .optional()
     .describe('Stored scopes; absent means all server scopes for `utk-`, the historical ones for a legacy prefix'),
+  models: keyModels.optional().describe(`The only models that the key may run, ${MODELS_NAMED}; absent is any`),
+  features: keyFeatures
+    .optional()
+    .describe('The only features that the key may be used for, each of which a request must name; absent is any'),
   expiresAt: instant.optional().describe('The key works before this instant; absent is for good'),
 });
 
@@ -129,11 +136,19 @@ export const UpdateKeyRequest = z
   .object({
     name: name.optional().describe('What the key is for'),
     scopes: z.array(Scope).min(1).max(20).optional().describe('New scopes; a legacy key is migrated to stored scopes'),
+    models: keyModels
+      .nullable()
+      .optional()
+      .describe(`The only models that the key may run, ${MODELS_NAMED}; null is any`),
+    features: keyFeatures
+      .nullable()
+      .optional()
+      .describe('The only features that the key may be used for, each of which a request must name; null is any'),
     expiresAt: instant.nullable().optional().describe('The key works before this instant; null is for good'),
   })
   .refine(
-    (body) => body.name !== undefined || body.scopes !== undefined || body.expiresAt !== undefined,
-    'name, scopes or expiresAt is required',
+    (body) => Object.values(body).some((value) => value !== undefined),
+    'name, scopes, models, features or expiresAt is required',
   );
 
 export const Key = z.object({
@@ -145,6 +160,8 @@ export const Key = z.object({
     .array(Scope)
     .nullable()
     .describe('Stored scopes; null where the historical permissions of the prefix apply'),
+  models: z.array(z.string()).nullable().describe('The only models that the key may run; null is any'),
+  features: z.array(z.string()).nullable().describe('The only features that the key may be used for; null is any'),
   createdAt: instant.describe('When it was created'),
   expiresAt: instant.nullable().describe('The key works before this instant; null is for good'),
   lastUsedAt: instant.nullable().describe('When it was used last, up to an hour behind; null is not yet'),
@@ -158,6 +175,8 @@ export const CreatedKey = z.object({
   key: z.string().describe('The key itself, shown this once'),
   prefix: z.enum(KEY_PREFIXES).describe('Prefix'),
   scopes: z.array(Scope).nullable().describe('Stored scopes'),
+  models: z.array(z.string()).optional().describe('The only models that it may run; absent is any'),
+  features: z.array(z.string()).optional().describe('The only features that it may be used for; absent is any'),
   expiresAt: instant.optional().describe('Until when it works; absent is for good'),
 });
 

@@ -8,6 +8,7 @@ import type { Catalog } from '../catalog/model.ts';
 import type { AnthropicModel, AnthropicModelList, ModelObject } from '../contract/gateway/answers.ts';
 import { MAPPED_PREFIX } from '../domain/model-mappings.ts';
 import type { Caller } from '../metering/caller.ts';
+import { candidatesFor, nameModel } from '../metering/model-names.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import type { GatewayAnswer } from './answer.ts';
@@ -15,11 +16,11 @@ import { anthropicError } from './dialects/anthropic.ts';
 import { messages } from './dialects/messages.ts';
 import { refusalAnswer } from './error-envelope.ts';
 import { findModel, found, modelsOf } from './list-models.ts';
-import { candidatesFor, modelNotFound, nameModel, resolveAttempts } from './models.ts';
+import { modelNotFound, resolveAttempts } from './models.ts';
 
-export async function listAnthropicModels({ env, organization, defer }: Caller): Promise<GatewayAnswer> {
-  const { catalog } = await currentCatalog(env, defer);
-  const data = anthropicModelsOf(organization, catalog, Date.now());
+export async function listAnthropicModels(caller: Caller): Promise<GatewayAnswer> {
+  const { catalog } = await currentCatalog(caller.env, caller.defer);
+  const data = anthropicModelsOf(caller, catalog, Date.now());
   const list: AnthropicModelList = {
     data,
     has_more: false,
@@ -29,13 +30,11 @@ export async function listAnthropicModels({ env, organization, defer }: Caller):
   return found(list);
 }
 
-export async function retrieveAnthropicModel(
-  { env, organization, defer }: Caller,
-  name: string,
-): Promise<GatewayAnswer> {
-  const { catalog } = await currentCatalog(env, defer);
+export async function retrieveAnthropicModel(caller: Caller, name: string): Promise<GatewayAnswer> {
+  const { organization } = caller;
+  const { catalog } = await currentCatalog(caller.env, caller.defer);
   const nowMs = Date.now();
-  const resolved = await resolveAttempts(organization, catalog, messages, [name], nowMs);
+  const resolved = await resolveAttempts(caller, catalog, messages, [name], nowMs);
   if (!resolved.ok) return refusalAnswer(resolved.refusal, anthropicError);
   const model = findModel(organization, catalog, name, nowMs);
   return model
@@ -44,8 +43,13 @@ export async function retrieveAnthropicModel(
 }
 
 /** The newest first, as Anthropic lists them. */
-export function anthropicModelsOf(organization: OrganizationConfig, catalog: Catalog, nowMs: number): AnthropicModel[] {
-  return modelsOf(organization, catalog, nowMs)
+export function anthropicModelsOf(
+  caller: Pick<Caller, 'organization' | 'limits'>,
+  catalog: Catalog,
+  nowMs: number,
+): AnthropicModel[] {
+  const { organization } = caller;
+  return modelsOf(caller, catalog, nowMs)
     .filter(({ id }) =>
       candidatesFor(organization, catalog, id, nowMs).some(
         ({ provider, onDowngrade }) =>

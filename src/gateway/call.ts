@@ -15,6 +15,7 @@ import type { BegunServiceCall } from '../metering/begin-service-call.ts';
 import { beginServiceCall } from '../metering/begin-service-call.ts';
 import type { Caller } from '../metering/caller.ts';
 import { fingerprintOf } from '../metering/idempotency.ts';
+import { closedName, modelsOfTools } from '../metering/key-limits.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
@@ -50,7 +51,7 @@ type Answered = { ok: true; answer: GatewayAnswer } | Refused;
 async function beginAndRun(caller: Caller, call: ModelCall): Promise<Answered> {
   const { dialect, request, session } = call;
   const { organization } = caller;
-  const identified = identify({ ...request, user: dialect.userOf(request) }, call.labels, session);
+  const identified = identify({ ...request, user: dialect.userOf(request) }, call.labels, session, caller.limits);
   if (!identified.ok) return identified;
   const { begin } = identified;
   const { catalog } = await currentCatalog(caller.env, caller.defer);
@@ -58,8 +59,10 @@ async function beginAndRun(caller: Caller, call: ModelCall): Promise<Answered> {
   const names = [request.model, ...(request.models ?? [])];
   const closed = session && closedModel(organization, catalog, names, session, nowMs);
   if (closed) return closed;
-  const resolved = await resolveAttempts(organization, catalog, dialect, names, nowMs);
+  const resolved = await resolveAttempts(caller, catalog, dialect, names, nowMs);
   if (!resolved.ok) return resolved;
+  const closedTool = closedName(caller, catalog, modelsOfTools(request.tools), 'tools');
+  if (closedTool) return closedTool;
   const unpriced = session && refuseUnpriced(organization, resolved.attempts);
   if (unpriced) return unpriced;
   return admitAndRun(caller, call, catalog, begin, resolved.attempts);

@@ -26,7 +26,7 @@ export async function countTokens(
   { toVendor, requestId }: Pick<ModelCall, 'toVendor' | 'requestId'>,
 ): Promise<GatewayAnswer> {
   const { catalog } = await currentCatalog(caller.env, caller.defer);
-  const resolved = await resolveAttempts(caller.organization, catalog, counting, [request.model], Date.now());
+  const resolved = await resolveAttempts(caller, catalog, counting, [request.model], Date.now());
   if (!resolved.ok) return refusalAnswer(resolved.refusal, counting.errorBody);
   const [attempt] = resolved.attempts;
   const vendorKey = attempt ? await vendorKeyOf(caller, attempt.provider) : null;

@@ -29,7 +29,6 @@ export const GATEWAY_ERRORS = {
   VENDOR_NOT_CONFIGURED: { status: 400 },
   /** The plan does not allow the call. This is not a rate limit: repeating the request does not help. */
   ENTITLEMENT_DENIED: { status: 403, type: 'insufficient_quota', retry: false },
-  MODEL_NOT_ALLOWED: { status: 403 },
   /** OpenAI's own code, which its SDKs know. */
   model_not_found: { status: 404 },
   /** By its provider, on a day that the catalog is certain of. */

@@ -13,6 +13,7 @@ import {
   LABEL_HEADERS,
 } from '../contract/gateway/labels.ts';
 import { OWN_FIELDS } from '../contract/gateway/requests.ts';
+import { closedFeature, type KeyLimits } from '../contract/key-limits.ts';
 import type { Session } from '../storage/credentials.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
 
@@ -36,11 +37,15 @@ export function headerLabels(read: (name: string) => string | undefined): Header
   return Object.fromEntries(pairs.filter(([, value]) => value !== undefined));
 }
 
-/** A session decides by itself; without one the body does, then the headers. */
+/**
+ * A session decides by itself; without one the body does, then the headers. Refused where the API key is not for the
+ * feature.
+ */
 export function identify(
   request: LabelledRequest,
   headers: HeaderLabels,
   session: Session | undefined,
+  limits: KeyLimits | undefined,
 ): { ok: true; begin: BeginFields } | Refused {
   const parsed = HeaderLabelsSchema.safeParse(headers);
   if (parsed.error) return brokenHeader(parsed.error);
@@ -59,6 +64,8 @@ export function identify(
     return refuseCall('FIELD_NOT_ALLOWED', `${param}: must not be sent with a session token`, { param });
   }
   const { feature = header.feature, tags = header.tags } = session ?? present(request);
+  const refused = closedFeature(limits, feature);
+  if (refused) return refused;
   const userId =
     session?.customerUserId ?? contact.customerUserId ?? (user?.trim() || undefined) ?? header.customerUserId;
   const begin = {

@@ -6,12 +6,7 @@ import { statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
 import { type Catalog, modelKeyOf } from '../catalog/model.ts';
 import { LOOKUP_PATH } from '../contract/model-lookup.ts';
-
-/** A model at a vendor. */
-export interface NamedModel {
-  provider: string;
-  model: string;
-}
+import type { NamedModel } from '../metering/model-names.ts';
 
 /** The names, which browsers may read too. */
 export const LIFECYCLE_HEADERS = ['Deprecation', 'Sunset', 'Link'];

@@ -8,44 +8,57 @@ import type { Catalog, CatalogModel } from '../catalog/model.ts';
 import type { ModelList, ModelObject } from '../contract/gateway/answers.ts';
 import { modelsByName } from '../domain/model-mappings.ts';
 import type { Caller } from '../metering/caller.ts';
+import { modelLimitOf } from '../metering/key-limits.ts';
+import { aliased, mappedTier, nameModel } from '../metering/model-names.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { refusalAnswer } from './error-envelope.ts';
-import { aliased, mappedTier, modelNotFound, nameModel } from './models.ts';
+import { modelNotFound } from './models.ts';
 
 /** The kinds of model that the gateway's routes can run. */
 const KINDS = new Set(['chat', 'completion', 'embedding']);
 
-export async function listModels({ env, organization, defer }: Caller): Promise<GatewayAnswer> {
-  const { catalog } = await currentCatalog(env, defer);
-  const list: ModelList = { object: 'list', data: modelsOf(organization, catalog, Date.now()) };
+export async function listModels(caller: Caller): Promise<GatewayAnswer> {
+  const { catalog } = await currentCatalog(caller.env, caller.defer);
+  const list: ModelList = { object: 'list', data: modelsOf(caller, catalog, Date.now()) };
   return found(list);
 }
 
-export async function retrieveModel({ env, organization, defer }: Caller, name: string): Promise<GatewayAnswer> {
-  const { catalog } = await currentCatalog(env, defer);
-  const model = findModel(organization, catalog, name, Date.now());
-  return model ? found(model) : refusalAnswer(modelNotFound(name).refusal);
+export async function retrieveModel(caller: Caller, name: string): Promise<GatewayAnswer> {
+  const { catalog } = await currentCatalog(caller.env, caller.defer);
+  const nowMs = Date.now();
+  const model = findModel(caller.organization, catalog, name, nowMs);
+  if (!model) return refusalAnswer(modelNotFound(name).refusal);
+  const limit = modelLimitOf(caller, catalog, nowMs);
+  return limit && !limit.open.allowsAny(name) ? refusalAnswer(limit.refuse(name, 'model').refusal) : found(model);
 }
 
 export function found(body: object): GatewayAnswer {
   return { status: 200, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-export function modelsOf(organization: OrganizationConfig, catalog: Catalog, nowMs: number): ModelObject[] {
+/** Those that the API key is not for are not listed. */
+export function modelsOf(
+  caller: Pick<Caller, 'organization' | 'limits'>,
+  catalog: Catalog,
+  nowMs: number,
+): ModelObject[] {
+  const { organization, limits } = caller;
   const { vendors, models, aliases, prices } = organization;
   const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
   const live = catalog.models.filter(
     (model) => vendors.has(model.provider) && KINDS.has(model.kind) && statusOn(model, day) !== 'RETIRED',
   );
   const mappings = modelsByName(models, aliases);
-  const named = [...mappings.flatMap(([, names]) => names), ...prices.keys()].flatMap((name) => {
-    const model = nameModel(organization, catalog, name, nowMs);
-    return model && vendors.has(model.provider)
-      ? [presentModel(catalog, `${model.provider}/${model.model}`, model.provider, nowMs)]
-      : [];
-  });
+  const named = [...mappings.flatMap(([, names]) => names), ...prices.keys(), ...(limits?.models ?? [])].flatMap(
+    (name) => {
+      const model = nameModel(organization, catalog, name, nowMs);
+      return model && vendors.has(model.provider)
+        ? [presentModel(catalog, `${model.provider}/${model.model}`, model.provider, nowMs)]
+        : [];
+    },
+  );
   const listed = [
     ...mappings.filter(([, names]) => names.length > 0).map(([id]) => presentMapped(id)),
     ...live.flatMap((model) =>
@@ -53,7 +66,9 @@ export function modelsOf(organization: OrganizationConfig, catalog: Catalog, now
     ),
     ...named,
   ];
-  return [...new Map(listed.map((model) => [model.id, model])).values()];
+  const unique = [...new Map(listed.map((model) => [model.id, model])).values()];
+  const limit = modelLimitOf(caller, catalog, nowMs);
+  return limit ? unique.filter(({ id }) => limit.open.allowsAny(id)) : unique;
 }
 
 /** The model that a name stands for; `null` where no vendor could be asked for it. */

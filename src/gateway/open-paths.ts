@@ -8,6 +8,7 @@ import type { z } from 'zod';
 import type { OpenPathRequest } from '../contract/gateway/requests.ts';
 import { openTarget } from '../domain/open-paths.ts';
 import type { Caller } from '../metering/caller.ts';
+import { closedVendorRequest } from '../metering/key-limits.ts';
 import { requestedModel } from '../metering/vendor-needs.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { VendorRequest } from '../vendors/request.ts';
@@ -50,8 +51,10 @@ async function findAndRun(caller: Caller, call: OpenPathCall): Promise<{ ok: tru
     model: typeof ofBody === 'string' ? ofBody : '',
     user: typeof user === 'string' ? user : undefined,
   };
-  const identified = identify(request, labels, session);
+  const identified = identify(request, labels, session, caller.limits);
   if (!identified.ok) return identified;
+  const closed = await closedVendorRequest(caller, { method: call.method, url: url.href, body, provider }, 'model');
+  if (closed) return closed;
   const { catalog } = await currentCatalog(caller.env, caller.defer);
   const named = requestedModel({ url: url.pathname, body });
   const model = named?.startsWith(`${provider}/`) ? named.slice(provider.length + 1) : (named ?? '');

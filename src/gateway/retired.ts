@@ -9,9 +9,10 @@ import { isCertainlyRetired, replacementOf } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { VENDOR_BASE_URLS } from '../contract/vendors.ts';
+import type { NamedModel } from '../metering/model-names.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
-import { lifecycleHeaders, type NamedModel } from './lifecycle-headers.ts';
+import { lifecycleHeaders } from './lifecycle-headers.ts';
 
 /** The refusal of a model that is certainly retired at the address that would be asked; `null` for any other. */
 export function retiredAt(

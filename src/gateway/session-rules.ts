@@ -6,11 +6,11 @@
  */
 import type { Catalog } from '../catalog/model.ts';
 import { isRecord } from '../contract/identity.ts';
+import { OpenModels } from '../metering/model-names.ts';
 import type { OrganizationConfig, Session } from '../storage/credentials.ts';
 import { DIALECTS } from './dialects/dialects.ts';
 import type { Members, Rule } from './dialects/session-fields.ts';
 import { type GatewayRefusal, type Refused, refuseCall } from './error-envelope.ts';
-import { candidatesFor } from './models.ts';
 
 /** The most models of one request, `model` included. */
 export const SESSION_MODELS_MAX = 3;
@@ -59,28 +59,11 @@ export function closedModel(
     return refuseCall('BAD_REQUEST', message, { param: 'models' });
   }
   if (!models) return null;
-  const open = new Set(models.flatMap((name) => modelKeys(organization, catalog, name, false, nowMs)));
-  const closed = names.findIndex((name) => {
-    const keys = modelKeys(organization, catalog, name, true, nowMs);
-    return !models.includes(name) && (keys.length === 0 || keys.some((key) => !open.has(key)));
-  });
+  const open = new OpenModels(organization, catalog, models, nowMs);
+  const closed = names.findIndex((name) => !open.allowsAll(name));
   if (closed < 0) return null;
   const message = `the session was not created for the model ${clipped(JSON.stringify(names[closed]))}`;
   return refuseCall('MODEL_NOT_ALLOWED', message, { param: closed === 0 ? 'model' : 'models' });
-}
-
-/** The models that a name stands for, as `provider/model`; on request with those that only a downgrade runs. */
-function modelKeys(
-  organization: OrganizationConfig,
-  catalog: Catalog,
-  name: string,
-  withDowngrade: boolean,
-  nowMs: number,
-): string[] {
-  const candidates = candidatesFor(organization, catalog, name, nowMs).filter(
-    ({ onDowngrade }) => withDowngrade || !onDowngrade,
-  );
-  return candidates.map(({ provider, model }) => `${provider}/${model}`);
 }
 
 function brokenMember(

@@ -11,6 +11,7 @@ import type { BeginCallRequest } from '../contract/calls.ts';
 import { DERIVED_PREFIX } from '../contract/calls.ts';
 import type { Refusal, SerializedAnswer } from '../contract/errors.ts';
 import { refuse } from '../contract/errors.ts';
+import { closedFeature } from '../contract/key-limits.ts';
 import { type CallBound, costBound } from '../domain/bound.ts';
 import type { PricingMode } from '../domain/pricing.ts';
 import { TIERS } from '../domain/tiers.ts';
@@ -22,6 +23,7 @@ import type { CustomerRpc } from '../objects/rpc.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { Caller } from './caller.ts';
 import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey } from './idempotency.ts';
+import { closedName, openMappings } from './key-limits.ts';
 
 type CallType = BeginCommand['callType'];
 
@@ -30,6 +32,8 @@ export async function beginCall(
   request: BeginCallRequest,
   headerKey: string | null,
 ): Promise<SerializedAnswer> {
+  const closed = closedFeature(caller.limits, request.feature) ?? (await closedEstimate(caller, request));
+  if (closed) return closed;
   const { batch: _batch, customerName, ...described } = request;
   const pricingMode = pricingModeOf(request) ?? 'standard';
   const friendlyName = request.customerFriendlyName ?? customerName;
@@ -43,6 +47,16 @@ export async function beginCall(
     'standard',
     (customer, key) => customer.begin(sendCommand<BeginCommand>({ ...command, key })) as Promise<SerializedAnswer>,
   );
+}
+
+/** The refusal of a begin that says which model will run, where the API key is not for that one. */
+async function closedEstimate(
+  caller: Caller,
+  { estimate }: BeginCallRequest,
+): Promise<{ ok: false; refusal: Refusal } | null> {
+  if (!estimate || !caller.limits?.models) return null;
+  const { catalog } = await currentCatalog(caller.env, caller.defer);
+  return closedName(caller, catalog, [estimate.model], 'estimate.model');
 }
 
 /** What a call that runs as it is estimated may cost; and that credit does not pay for it where its model has no price. */
@@ -70,13 +84,14 @@ async function expected(
 
 /** The command of a begin, without its key. */
 export async function beginCommand(
-  { env, organization, defer }: Caller,
+  caller: Caller,
   request: BeginCallRequest,
   fingerprint: string,
   callType: CallType,
 ): Promise<Omit<BeginCommand, 'key'>> {
-  const { catalog } = await currentCatalog(env, defer);
-  const { organizationId, models, defaultPlan, alerts } = organization;
+  const { catalog } = await currentCatalog(caller.env, caller.defer);
+  const { organizationId, defaultPlan, alerts } = caller.organization;
+  const models = openMappings(caller, catalog, Date.now());
   const {
     customerId,
     customerUserId,

@@ -1,13 +1,16 @@
 /**
- * On whose behalf a use case runs: the bindings and the organization's configuration. Given by a route, the gateway or
- * the console, and never by a request's body.
+ * On whose behalf a use case runs: the bindings, the organization's configuration, and what its API key is limited to.
+ * Given by a route, the gateway or the console, and never by a request's body.
  */
+import type { KeyLimits } from '../contract/key-limits.ts';
 import type { Env } from '../env.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 
 export interface Caller {
   env: Env;
   organization: OrganizationConfig;
+  /** Of the API key; absent where there is none, or it has no limits. */
+  limits?: KeyLimits | undefined;
   /** Keeps work alive beyond the request. */
   defer: (work: Promise<unknown>) => void;
 }

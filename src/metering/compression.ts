@@ -59,6 +59,7 @@ export async function compressPrompt(
       callId,
       customerId: session?.customerId ?? null,
       compression: promptCompression,
+      limits: caller.limits,
       idempotencyKey: explicitKey(headerKey, request),
       fingerprint,
     }),

@@ -13,6 +13,7 @@ import type {
   ReverseMeterEventRequest,
 } from '../contract/corrections.ts';
 import { type Answer, type Result, refuse } from '../contract/errors.ts';
+import type { KeyLimits } from '../contract/key-limits.ts';
 import type { Call } from '../domain/call.ts';
 import type { Env } from '../env.ts';
 import { ask, type CustomerAddress, customerByCall, customerByName, forgetOwner } from '../objects/addresses.ts';
@@ -28,6 +29,8 @@ export interface Corrector {
   env: Env;
   organizationId: string;
   by: string;
+  /** Of the API key; absent for the operator. */
+  limits?: KeyLimits | undefined;
 }
 
 /** The application of the organization itself. */
@@ -38,16 +41,16 @@ export async function reverseCall(
   callId: string,
   { reason }: CorrectionRequest,
 ): Promise<Answer<ReversedCall>> {
-  const { organizationId, by } = corrector;
+  const { organizationId, by, limits } = corrector;
   const found = await findForCorrection(corrector, callId);
   if (!found.ok) return found;
   const { address, old } = found;
-  return ask(address, (customer) => customer.reverseCall({ organizationId, callId, reason, by, old }));
+  return ask(address, (customer) => customer.reverseCall({ organizationId, callId, reason, by, limits, old }));
 }
 
 /** Replaces what the end of the call reported, at the prices of the day on which it ended. */
 export async function amendCall(
-  { env, organization, defer, by }: Omit<Corrector, 'organizationId'> & Caller,
+  { env, organization, defer, by, limits }: Omit<Corrector, 'organizationId'> & Caller,
   callId: string,
   request: AmendCallRequest,
   headerKey: string | null,
@@ -69,6 +72,7 @@ export async function amendCall(
     callId,
     reason,
     by,
+    limits,
     old,
     report,
     price,
@@ -98,7 +102,7 @@ async function findForCorrection(
 const callNotFound = () => refuse('CALL_NOT_FOUND', 'no such call');
 
 export async function reverseMeterEvent(
-  { env, organizationId, by }: Corrector,
+  { env, organizationId, by, limits }: Corrector,
   eventId: string,
   { reason, customerId }: ReverseMeterEventRequest,
 ): Promise<Answer<ReversedMeterEvent>> {
@@ -106,6 +110,6 @@ export async function reverseMeterEvent(
   const owner = customerId ?? old?.customerId;
   if (owner === undefined) return refuse('NOT_FOUND', 'no such meter event');
   return ask(customerByName(env, organizationId, owner), (customer) =>
-    customer.reverseMeterEvent({ organizationId, eventId, reason, by, old }),
+    customer.reverseMeterEvent({ organizationId, eventId, reason, by, limits, old }),
   );
 }

@@ -21,10 +21,11 @@ import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { vendorReportedOf } from './vendor-reported.ts';
 
 export async function endCall(
-  { env, organization, defer }: Caller,
+  caller: Caller,
   request: EndCallRequest,
   headerKey: string | null,
 ): Promise<SerializedAnswer> {
+  const { env, organization, defer, limits } = caller;
   const { callId } = request;
   const address = await customerByCall(env, organization.organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
@@ -45,14 +46,13 @@ export async function endCall(
         fingerprint,
         price,
         report,
+        limits,
       }),
     ),
   );
   // The cached owner may be outdated: try once more with the directory's.
   const notFound = !answer.ok && answer.refusal.code === 'CALL_NOT_FOUND';
-  return notFound && forgetOwner(organization.organizationId, callId)
-    ? endCall({ env, organization, defer }, request, headerKey)
-    : answer;
+  return notFound && forgetOwner(organization.organizationId, callId) ? endCall(caller, request, headerKey) : answer;
 }
 
 /**

@@ -4,6 +4,7 @@
 
 import type { IncrementMeterRequest } from '../contract/custom-meter.ts';
 import type { SerializedAnswer } from '../contract/errors.ts';
+import { closedFeature } from '../contract/key-limits.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { IncrementCommand } from '../objects/customer-commands.ts';
@@ -12,10 +13,12 @@ import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 
 export async function incrementMeter(
-  { env, organization }: Caller,
+  { env, organization, limits }: Caller,
   request: IncrementMeterRequest,
   headerKey: string | null,
 ): Promise<SerializedAnswer> {
+  const closed = closedFeature(limits, request.feature);
+  if (closed) return closed;
   const { organizationId } = organization;
   const {
     customerId,

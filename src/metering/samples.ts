@@ -3,6 +3,7 @@
  */
 
 import { type Answer, accept, refuse } from '../contract/errors.ts';
+import { closedFeature } from '../contract/key-limits.ts';
 import type { StoredSample, StoreSampleRequest } from '../contract/samples.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { insertSample, type SampleQuota } from '../storage/samples.ts';
@@ -16,10 +17,12 @@ const RESERVED_ID = 'export';
 const RETRY_AFTER_SECONDS = 3600;
 
 export async function storeSample(
-  { env, organization }: Caller,
+  { env, organization, limits }: Caller,
   request: StoreSampleRequest,
   headerKey: string | null,
 ): Promise<Answer<StoredSample>> {
+  const closed = closedFeature(limits, request.feature);
+  if (closed) return closed;
   const { sampleId: chosen, ...described } = request;
   const sampleId = chosen ?? explicitKey(headerKey, request) ?? crypto.randomUUID();
   if (sampleId === RESERVED_ID) {

@@ -1,8 +1,9 @@
 /**
  * Use cases: short-lived tokens for browsers. A token has a safe part of its key's permissions, and ends with the key.
  */
-import type { Answer } from '../contract/errors.ts';
+import type { Answer, Refusal } from '../contract/errors.ts';
 import { accept } from '../contract/errors.ts';
+import { closedFeature } from '../contract/key-limits.ts';
 import {
   CLIENT_SCOPES,
   type ClientScope,
@@ -14,8 +15,10 @@ import {
 } from '../contract/sessions.ts';
 import { type SessionClaims, signSession } from '../platform/session-token.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
+import { currentCatalog } from '../storage/catalog.ts';
 import type { Credential } from '../storage/credentials.ts';
 import type { Caller } from './caller.ts';
+import { modelLimitOf } from './key-limits.ts';
 
 interface Customer {
   customerId: string;
@@ -28,6 +31,8 @@ export async function createClientSession(
   request: ClientSessionRequest,
 ): Promise<Answer<ClientSessionData>> {
   const { feature, tags, models } = request;
+  const closed = closedFeature(caller.limits, feature) ?? (await closedModels(caller, models));
+  if (closed) return closed;
   const issued = await issue(caller, credential, request, {
     kind: 'client',
     scopes: clientScopesOf(credential),
@@ -36,6 +41,21 @@ export async function createClientSession(
     models,
   });
   return accept('CLIENT_SESSION_CREATED', issued, Date.now());
+}
+
+/**
+ * A session may do no more than its key whatever it names; a name of which the key opens nothing would be refused in each
+ * of its calls.
+ */
+async function closedModels(
+  caller: Caller,
+  models: readonly string[] = [],
+): Promise<{ ok: false; refusal: Refusal } | null> {
+  if (!caller.limits?.models || models.length === 0) return null;
+  const { catalog } = await currentCatalog(caller.env, caller.defer);
+  const limit = modelLimitOf(caller, catalog, Date.now());
+  const closed = models.findIndex((name) => limit && !limit.open.allowsAny(name));
+  return limit && closed >= 0 ? limit.refuse(models[closed] ?? '', `models.${closed}`) : null;
 }
 
 export async function createEmbedSession(

@@ -6,6 +6,7 @@
 import type { BeginCallData, EndCallData } from '../contract/calls.ts';
 import { type Accepted, type Answer, accept, refuse } from '../contract/errors.ts';
 import { isRecord } from '../contract/identity.ts';
+import { closedFeature } from '../contract/key-limits.ts';
 import type { CallData, CallRequest } from '../contract/unified-call.ts';
 import type { Nothing } from '../domain/call-report.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
@@ -35,6 +36,7 @@ import type { Caller } from './caller.ts';
 import type { Outcome, reportedUsage } from './end-service-call.ts';
 import { endWithRetries } from './end-with-retries.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
+import { closedVendorRequest } from './key-limits.ts';
 import { type Bounded, seenOutput, tokensPerAnswer, unseenOutput } from './output.ts';
 import { requestedModel, vendorBody, vendorNeeds } from './vendor-needs.ts';
 
@@ -67,6 +69,10 @@ export async function makeCall(
     const details = [{ path: 'vendor.url', message: address.reason }];
     return refuse('BAD_REQUEST', `vendor.url: ${address.reason}`, { members: { details } });
   }
+  const closed =
+    closedFeature(caller.limits, request.feature) ??
+    (vendor ? await closedVendorRequest(caller, vendor, 'vendor.body.model') : null);
+  if (closed) return closed;
   const { requested, tier, needs, unpriced, bound } = await vendorNeeds(caller, request);
   const { vendor: _vendor, usage: _usage, end: _end, ...begin } = request;
   const toMake = {

@@ -84,7 +84,12 @@ async function sessionCredential(c: AppContext, token: string): Promise<Credenti
   const scopes = (Object.entries(CLIENT_SCOPES) as [Scope, ClientScope][])
     .filter(([scope, clientScope]) => key.permissions.has(scope) && claims.scopes.includes(clientScope))
     .map(([, clientScope]) => clientScope);
-  return { ...key, permissions: new Set(), session: { customerId, customerUserId, scopes, feature, tags, models } };
+  return {
+    ...key,
+    ...(key.limits && { limits: { ...key.limits, ofSession: true } }),
+    permissions: new Set(),
+    session: { customerId, customerUserId, scopes, feature, tags, models },
+  };
 }
 
 /** The scope that the credential lacks; `null` where it lacks none. */

@@ -4,6 +4,7 @@
 
 import type { BeginCallRequest } from '../contract/calls.ts';
 import type { Refusal } from '../contract/errors.ts';
+import type { KeyLimits } from '../contract/key-limits.ts';
 import type { BatchDenial, BatchToHold, LinesByTier } from '../domain/batch-hold.ts';
 import type { Capability } from '../domain/plan.ts';
 import type { Tier } from '../domain/tiers.ts';
@@ -19,6 +20,8 @@ export interface BatchCommand {
   fingerprint: string;
   begin: BeginCallRequest;
   inputFileId: string;
+  /** What the API key is limited to, and all that the names of its models stand for; absent where that is nothing. */
+  limit?: { limits: KeyLimits; models: readonly string[] };
   /** The body of the vendor's request, as JSON. */
   body: string;
   /** Ours, where the vendor has none. */

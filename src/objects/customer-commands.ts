@@ -8,6 +8,7 @@ import type { BeginCallData, EndCallData } from '../contract/calls.ts';
 import type { CompressPromptRequest } from '../contract/compression.ts';
 import type { CustomerState } from '../contract/entitlements.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
+import type { KeyLimits } from '../contract/key-limits.ts';
 import type { Left } from '../contract/limit-headers.ts';
 import type { OperatorCustomer } from '../contract/operator-customers.ts';
 import type { Account, ChangeStrategy, Contact } from '../domain/account.ts';
@@ -123,6 +124,8 @@ export interface EndCommand {
   fingerprint: string;
   report: CallReport;
   price: ResolvedPrice;
+  /** Of the API key that reports the end. */
+  limits?: KeyLimits | undefined;
 }
 
 /** The end of a call that the service made itself. */
@@ -202,6 +205,8 @@ export interface CompressPromptCommand {
   /** The customer of a browser's session, whose call it has to be. `null` for a backend, which may name any call. */
   customerId: string | null;
   compression: CompressPromptRequest['promptCompression'];
+  /** Of the API key that reports it. */
+  limits: KeyLimits | undefined;
   idempotencyKey: string | null;
   fingerprint: string;
 }
@@ -230,6 +235,8 @@ interface CorrectCommand {
   organizationId: string;
   reason: string;
   by: string;
+  /** Of the API key that corrects; absent for the operator. */
+  limits?: KeyLimits | undefined;
 }
 
 export interface ReverseCallCommand extends CorrectCommand {

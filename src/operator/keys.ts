@@ -1,9 +1,9 @@
 /**
- * API keys: shown once when they are created, edited without rotation, rotated with an overlap, revoked for good. Only
- * their SHA-256 is stored.
+ * API keys: shown once when they are created, edited without rotation, rotated with an overlap, revoked for good. They
+ * may be limited to models and features. Only their SHA-256 is stored.
  */
 import type { z } from 'zod';
-import { type Answer, accept, refuse } from '../contract/errors.ts';
+import { type Answer, accept, badRequest, refuse } from '../contract/errors.ts';
 import type {
   CreatedKey,
   CreateKeyRequest,
@@ -41,7 +41,10 @@ export function createKey(
     const expiresAtMs = body.expiresAt === undefined ? null : Date.parse(body.expiresAt);
     if (expiresAtMs !== null && expiresAtMs <= nowMs) return isPast();
     const { prefix, name } = body;
-    const { key, row } = await newKey({ organizationId, prefix, name, scopes, expiresAtMs }, nowMs);
+    const limits = { models: listed(body.models), features: listed(body.features) };
+    const useless = uselessLimit(prefix, limits);
+    if (useless) return useless;
+    const { key, row } = await newKey({ organizationId, prefix, name, scopes, ...limits, expiresAtMs }, nowMs);
     return {
       action: 'key.create',
       organizationId,
@@ -68,8 +71,8 @@ export function rotateKey(
     if (!before) return noKey();
     if (before.revokedAtMs !== null) return refuse('CONFLICT', 'the key is revoked');
     if (before.expiresAtMs !== null && before.expiresAtMs <= nowMs) return refuse('CONFLICT', 'the key has expired');
-    const { prefix, name, scopes } = before;
-    const like = { organizationId, prefix: prefix as KeyPrefix, name, scopes, expiresAtMs: null };
+    const { prefix, name, scopes, models, features } = before;
+    const like = { organizationId, prefix: prefix as KeyPrefix, name, scopes, models, features, expiresAtMs: null };
     const { key, row } = await newKey(like, nowMs);
     const expiresAtMs = Math.min(before.expiresAtMs ?? Infinity, nowMs + overlapHours * HOUR_MS);
     const previous = { ...before, expiresAtMs };
@@ -87,7 +90,9 @@ export function rotateKey(
   });
 }
 
-type NewKey = Pick<KeyRow, 'organizationId' | 'name' | 'scopes' | 'expiresAtMs'> & { prefix: KeyPrefix };
+type NewKey = Pick<KeyRow, 'organizationId' | 'name' | 'scopes' | 'models' | 'features' | 'expiresAtMs'> & {
+  prefix: KeyPrefix;
+};
 
 async function newKey(of: NewKey, nowMs: number): Promise<{ key: string; row: KeyRow }> {
   const key = createApiKey(of.prefix);
@@ -134,9 +139,16 @@ export function updateKey(
     const scopes = body.scopes && unique(body.scopes);
     const broken = scopes && brokenScopeRule(before.prefix as KeyPrefix, scopes);
     if (broken) return badScopes(broken);
+    const limits = {
+      ...(body.models !== undefined && { models: listed(body.models) }),
+      ...(body.features !== undefined && { features: listed(body.features) }),
+    };
+    const useless = uselessLimit(before.prefix as KeyPrefix, limits);
+    if (useless) return useless;
     const change = {
       ...(body.name !== undefined && { name: body.name }),
       ...(scopes && { scopes }),
+      ...limits,
       ...(expiresAtMs !== undefined && { expiresAtMs }),
     };
     const after = { ...before, ...change };
@@ -181,6 +193,14 @@ function brokenScopeRule(prefix: KeyPrefix, scopes: readonly Scope[]): string | 
   return scopes.includes(EMBED_SCOPE) ? `${EMBED_SCOPE} is kept on a dedicated ek- key` : null;
 }
 
+/** A key that only opens the widget spends nothing: a limit would seem to restrict what the widget shows. */
+function uselessLimit(prefix: KeyPrefix, { models, features }: Partial<Pick<KeyRow, 'models' | 'features'>>) {
+  const path = models ? 'models' : features ? 'features' : null;
+  return prefix === 'ek-' && path !== null
+    ? badRequest({ path, message: 'an ek- key runs no models and begins no calls, so there is nothing to limit' })
+    : null;
+}
+
 function badScopes(message: string) {
   return refuse('BAD_REQUEST', `scopes: ${message}`, { members: { details: [{ path: 'scopes', message }] } });
 }
@@ -191,15 +211,17 @@ function isPast() {
   return refuse('BAD_REQUEST', `expiresAt: ${message}`, { members: { details: [{ path: 'expiresAt', message }] } });
 }
 
-function presentCreated(key: string, { keyId, prefix, scopes, expiresAtMs }: KeyRow): Created {
+function presentCreated(key: string, { keyId, prefix, scopes, models, features, expiresAtMs }: KeyRow): Created {
   return {
     ...{ keyId, key, prefix: prefix as KeyPrefix, scopes },
+    ...(models && { models }),
+    ...(features && { features }),
     ...(expiresAtMs !== null && { expiresAt: new Date(expiresAtMs).toISOString() }),
   };
 }
 
 function present(row: KeyRow): Key {
-  const { keyId, name, prefix, hint, scopes, createdAtMs } = row;
+  const { keyId, name, prefix, hint, scopes, models, features, createdAtMs } = row;
   const instantOf = (atMs: number | null) => (atMs === null ? null : new Date(atMs).toISOString());
   return {
     keyId,
@@ -207,6 +229,8 @@ function present(row: KeyRow): Key {
     prefix: prefix as KeyPrefix,
     hint,
     scopes,
+    models,
+    features,
     createdAt: new Date(createdAtMs).toISOString(),
     expiresAt: instantOf(row.expiresAtMs),
     lastUsedAt: instantOf(row.lastUsedAtMs),
@@ -214,6 +238,10 @@ function present(row: KeyRow): Key {
   };
 }
 
-function unique(scopes: Scope[]): Scope[] {
-  return [...new Set(scopes)];
+function listed(names: string[] | null | undefined): string[] | null {
+  return names ? unique(names) : null;
+}
+
+function unique<Name extends string>(names: Name[]): Name[] {
+  return [...new Set(names)];
 }

@@ -38,6 +38,6 @@ export function mountCalls(app: Hono<AppEnv>): void {
 }
 
 function correctorOf(c: AppContext): Corrector {
-  const { env, organization } = callerOf(c);
-  return { env, organizationId: organization.organizationId, by: BY_APPLICATION };
+  const { env, organization, limits } = callerOf(c);
+  return { env, organizationId: organization.organizationId, by: BY_APPLICATION, limits };
 }

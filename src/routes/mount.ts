@@ -119,7 +119,8 @@ export function honoPath({ path }: RouteSpec): string {
 
 /** The caller of a request with an API key. */
 export function callerOf(c: AppContext): Caller {
-  return { env: c.env, organization: c.get('credential').organization, defer: deferrer(c) };
+  const { organization, limits } = c.get('credential');
+  return { env: c.env, organization, defer: deferrer(c), limits };
 }
 
 /** The idempotency key of the header, which the route has checked. */

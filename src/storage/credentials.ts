@@ -3,6 +3,7 @@
  */
 import { and, desc, eq, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import { type OwnPrice, type OwnPrices, ratesOf } from '../catalog/prices.ts';
+import type { KeyLimits } from '../contract/key-limits.ts';
 import type { Retention } from '../contract/operator.ts';
 import { type KeyPrefix, LEGACY_PERMISSIONS, type LegacyGrant, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
 import type { ClientScope } from '../contract/sessions.ts';
@@ -62,6 +63,8 @@ export interface Credential {
   keyId: string;
   permissions: ReadonlySet<Scope | LegacyGrant>;
   organization: OrganizationConfig;
+  /** What the key may be spent on; absent where it has no limits. */
+  limits?: KeyLimits | undefined;
   /** The key works before this instant; `null` is for good. */
   expiresAtMs: number | null;
   /** Present where a session token was sent instead of the key: whose session it is. */
@@ -129,6 +132,7 @@ async function loadCredential(
   return {
     keyId: key.keyId,
     permissions: new Set(key.scopes ?? historicalPermissions(key.prefix as KeyPrefix)),
+    ...((key.models ?? key.features) && { limits: { models: key.models, features: key.features } }),
     expiresAtMs: key.expiresAtMs,
     organization: await configOf(env, organization, plan),
   };

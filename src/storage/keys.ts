@@ -35,7 +35,7 @@ export function insertKey(env: Env, row: KeyRow): Statement {
 export function updateKeyRow(
   env: Env,
   { organizationId, keyId }: KeyRow,
-  change: Partial<Pick<KeyRow, 'name' | 'scopes' | 'expiresAtMs' | 'revokedAtMs'>>,
+  change: Partial<Pick<KeyRow, 'name' | 'scopes' | 'models' | 'features' | 'expiresAtMs' | 'revokedAtMs'>>,
 ): Statement {
   return configDatabase(env).update(apiKeys).set(change).where(isKey(organizationId, keyId));
 }

@@ -180,6 +180,16 @@ describe.concurrent('npm run operator', () => {
       name: 'ci',
       scopes: ['usage:read', 'usage:write'],
     });
+    const limits = ['--models', 'gpt-4o,service/standard', '--features', 'chat', '--features', 'search'];
+    expect(await changed('keys', 'update', org, keyId, ...limits)).toMatchObject({
+      models: ['gpt-4o', 'service/standard'],
+      features: ['chat', 'search'],
+    });
+    expect((await operator('keys', 'list', org)).out).toContain('gpt-4o, service/standard');
+    expect(await changed('keys', 'update', org, keyId, '--models', 'null')).toMatchObject({
+      models: null,
+      features: ['chat', 'search'],
+    });
     const { text, json } = await both('keys', 'list', org);
     expect(json.items).toHaveLength(2);
     expect(text).not.toContain(key);

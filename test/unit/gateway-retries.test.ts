@@ -23,6 +23,7 @@ const TABLE: Record<Code, [number, 'true' | 'false', string?]> = {
   CUSTOMER_FORBIDDEN: [403, 'false'],
   OPERATOR_ROLE_REQUIRED: [403, 'false'],
   ENTITLEMENT_DENIED: [403, 'false'],
+  FEATURE_NOT_ALLOWED: [403, 'false'],
   MODEL_NOT_ALLOWED: [403, 'false'],
   NOT_FOUND: [404, 'false'],
   model_not_found: [404, 'false'],

@@ -11,8 +11,9 @@ import { callIdOf, isTerminal, readLine } from '../../src/gateway/batches/meteri
 import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';
 import { type Refused, refusalAnswer } from '../../src/gateway/error-envelope.ts';
 import { identify } from '../../src/gateway/identify.ts';
-import { type Attempt, nameModel, resolveAttempts } from '../../src/gateway/models.ts';
+import { type Attempt, resolveAttempts } from '../../src/gateway/models.ts';
 import { readResult, withoutKeys } from '../../src/gateway/vendor-result.ts';
+import { nameModel } from '../../src/metering/model-names.ts';
 import type { OrganizationConfig, Session } from '../../src/storage/credentials.ts';
 import { chooseEffort, EFFORTS } from '../../src/vendors/effort.ts';
 import { NO_USAGE } from './fixtures.ts';
@@ -66,7 +67,7 @@ describe('a name', () => {
 
 describe('attempts', () => {
   const resolve = async (...names: string[]) => {
-    const resolved = await resolveAttempts(organization, catalog, DIALECTS.createChatCompletion, names, NOW);
+    const resolved = await resolveAttempts({ organization }, catalog, DIALECTS.createChatCompletion, names, NOW);
     return resolved.ok ? resolved.attempts : refusalOf(resolved);
   };
   const brief = (attempts: unknown) =>
@@ -111,7 +112,7 @@ describe('attempts', () => {
       [DIALECTS.createEmbedding, 'the vendor anthropic does not offer /v1/embeddings'],
       [DIALECTS.createResponse, 'the vendor anthropic does not offer /v1/responses; use /v1/chat/completions'],
     ] as const) {
-      const resolved = await resolveAttempts(organization, catalog, dialect, names, NOW);
+      const resolved = await resolveAttempts({ organization }, catalog, dialect, names, NOW);
       expect(refusalOf(resolved)).toMatchObject({ status: 400, code: 'ENDPOINT_NOT_OFFERED', message });
     }
     expect(await resolve('gpt-5.2', 'gpt-unheard-of')).toMatchObject({ status: 404, code: 'model_not_found' });
@@ -120,8 +121,9 @@ describe('attempts', () => {
 
 describe('the customer', () => {
   const session = { customerId: 's', customerUserId: null, scopes: [] } as Session;
-  const begin = (...request: Parameters<typeof identify>) => {
-    const identified = identify(...request);
+  type Identified = Parameters<typeof identify>;
+  const begin = (request: Identified[0], headers: Identified[1], by: Identified[2]) => {
+    const identified = identify(request, headers, by, undefined);
     return identified.ok ? identified.begin : refusalOf(identified);
   };
 

@@ -62,7 +62,7 @@ const organization = (vendors: Record<string, string> = OWN) =>
   }) as unknown as OrganizationConfig;
 
 async function ask(names: string[], of = organization(), nowMs = NOW, catalog = CATALOG) {
-  const resolved = await resolveAttempts(of, catalog, DIALECTS.createChatCompletion, names, nowMs);
+  const resolved = await resolveAttempts({ organization: of }, catalog, DIALECTS.createChatCompletion, names, nowMs);
   return resolved.ok ? resolved.attempts.map(({ modelKey }) => modelKey) : resolved.refusal;
 }
 
@@ -127,7 +127,7 @@ describe('a retired model', () => {
   });
 
   test("cannot run in a batch's line; a mapping and an alias go on there too", () => {
-    const lines = new LineModels(organization(), CATALOG, NOW);
+    const lines = new LineModels({ organization: organization() }, CATALOG, NOW);
     expect(lines.of('gone')).toEqual({
       rule: `cannot run: the model openai/gone was retired by its provider on ${ENDED}; use openai/last`,
     });

@@ -285,6 +285,25 @@ describe('keys', () => {
     expect((await visitor.read(own)).text).toContain('was revoked');
   });
 
+  test('are limited to models and features, one per line, and an empty field takes a limit away', async () => {
+    await visitor.submit(`${base}/keys/new`, `${base}/keys`, { name: 'Chat', models: 'gpt-4o\r\n\r\n service/cheap ' });
+    const find = async () => {
+      const { items } = (await operator.send('listKeys', { params: { org } })).data;
+      const found = items.find(({ name }) => name === 'Chat');
+      if (!found) throw new Error('the key is not there');
+      return found;
+    };
+    const { keyId, ...created } = await find();
+    expect(created).toMatchObject({ models: ['gpt-4o', 'service/cheap'], features: null });
+    const own = `${base}/keys/${keyId}`;
+    await done(own, own, { features: 'chat' });
+    expect(await find()).toMatchObject({ models: ['gpt-4o', 'service/cheap'], features: ['chat'] });
+    expect((await visitor.read(`${base}/keys`)).text).toContain('models: gpt-4o, service/cheap; features: chat');
+    await done(own, own, { models: '' });
+    expect(await find()).toMatchObject({ models: null, features: ['chat'] });
+    await refused(own, own, { features: 'x'.repeat(201) }, 'features', 'must have at most 200');
+  });
+
   test('of another kind have the scopes of their kind; a wrong scope is named', async () => {
     const { html } = await visitor.submit(`${base}/keys/new`, `${base}/keys`, { name: 'Widget', prefix: 'ek-' });
     expect(html).toMatch(/ek-[\w-]{43}/);

@@ -277,6 +277,28 @@ describe('the model of a line', () => {
     expect(await upload(await formOf(text))).toEqual(broken(`line 1 of the file ${rule}`));
   });
 
+  test('is one that the API key is for: another is skipped in a mapping, and refused by its line', async () => {
+    const body = { name: 'limited', models: ['gpt-4o-mini', 'ft:own'] };
+    const { key } = (await operator.send('createKey', { params: { org: tenant.organizationId }, body })).data;
+    const limited = { ...tenant, key };
+    const file = ['service/standard', 'openai/gpt-4o-mini', 'ft:own'].map((model, n) =>
+      line(n.toString(), { body: { model } }),
+    );
+    expect(await upload(await formOf(file.join('\n')), [], true, limited)).toEqual({ status: 200 });
+    const text = new TextDecoder().decode(got?.bytes);
+    expect([...text.matchAll(/"model":"([^"]*)"/g)].map(([, model]) => model)).toEqual([
+      'gpt-4o-mini',
+      'gpt-4o-mini',
+      'ft:own',
+    ]);
+    for (const model of ['gpt-5.2', 'openai/gpt-4o', 'gpt-unheard-of', 'service/premium']) {
+      const rule = `the model "${model}" is not open: the API key is limited to the models gpt-4o-mini, ft:own`;
+      const form = await formOf([line('first', { body: { model: 'gpt-4o-mini' } }), asking({}, model)].join('\n'));
+      expect(await upload(form, [], true, limited)).toEqual(broken(`line 2 of the file cannot run: ${rule}`));
+      expect(got?.ended).toBe(false);
+    }
+  });
+
   test('is replaced in a batch alone: another file is refused that comes before its purpose', async () => {
     const file = [line('first'), asking({}, 'service/standard')].join('\n');
     const plain = await formOf(file, 'user_data');

@@ -13,6 +13,7 @@ import {
   refuse,
   unpricedOnCredit,
 } from '../../../src/contract/errors.ts';
+import { closedFeature } from '../../../src/contract/key-limits.ts';
 import type { Left } from '../../../src/contract/limit-headers.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
@@ -259,6 +260,8 @@ function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData>
   const keyed = command.idempotencyKey === null ? null : store.idempotencyKey('end', command.idempotencyKey);
   if (keyed && keyed.callId !== command.callId) return keyConflict();
   if (!stored) return callNotFound();
+  const closed = closedFeature(command.limits, stored.call.feature);
+  if (closed) return closed;
   // A mode that is spelled out is the same payload as the same mode carried over from begin.
   const fingerprint = `${command.fingerprint}:${command.report.pricingMode ?? stored.call.pricingMode}`;
   if (keyed && keyed.fingerprint !== fingerprint) return keyConflict();

@@ -4,6 +4,7 @@
  */
 import type { CompressPromptData } from '../../../src/contract/compression.ts';
 import { type Answer, accept, refuse } from '../../../src/contract/errors.ts';
+import { closedFeature } from '../../../src/contract/key-limits.ts';
 import { creditLeft } from '../../../src/domain/begin-call.ts';
 import { excessiveOfSession, recordCompression } from '../../../src/domain/call.ts';
 import { type ExcessiveCount, SESSION_TOKENS_MAX } from '../../../src/domain/compression.ts';
@@ -23,6 +24,8 @@ export function compressPrompt(context: Context, command: CompressPromptCommand)
     const account = catchUp(context, known);
     const call = store.call(callId)?.call;
     if (!call) return noSuchCall();
+    const closed = closedFeature(command.limits, call.feature);
+    if (closed) return closed;
     const excessive = bySession ? excessiveOfSession(call, counts) : null;
     if (excessive) return tooMany(excessive);
     const recorded = recordCompression(account, call, counts, nowMs, bySession);

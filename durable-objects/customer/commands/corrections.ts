@@ -4,6 +4,7 @@
  */
 import type { AmendedCall, ReversedCall, ReversedMeterEvent } from '../../../src/contract/corrections.ts';
 import { type Accepted, type Answer, accept, badRequest, type Result, refuse } from '../../../src/contract/errors.ts';
+import { closedFeature } from '../../../src/contract/key-limits.ts';
 import { type Account, periodOf } from '../../../src/domain/account.ts';
 import type { Call, CallCorrection, CallOutcome } from '../../../src/domain/call.ts';
 import type { CallReport } from '../../../src/domain/call-report.ts';
@@ -114,7 +115,7 @@ function wouldMoveCharge({ outcome }: Call, { stripeCustomerId }: CallReport): b
 /** The account and the call to correct: as the object has it, else as it came with the command. */
 function findCorrectable(
   context: Context,
-  { organizationId, callId, old }: Pick<ReverseCallCommand, 'organizationId' | 'callId' | 'old'>,
+  { organizationId, callId, old, limits }: Pick<ReverseCallCommand, 'organizationId' | 'callId' | 'old' | 'limits'>,
 ): Result<{ account: Account; call: Call }> {
   const { store, nowMs } = context;
   const known = store.account();
@@ -122,6 +123,8 @@ function findCorrectable(
   const account = catchUp(context, known);
   const call = store.call(callId)?.call ?? (old?.customerId === known.customerId ? old : null);
   if (!call) return callNotFound();
+  const closed = closedFeature(limits, call.feature);
+  if (closed) return closed;
   if (call.revision < store.corrections.revision(callId)) return historyBehind();
   if (call.reversedAtMs === undefined && isTooOld(call.startedAtMs, nowMs)) return tooOld();
   return { ok: true, account, call };
@@ -189,6 +192,8 @@ export function reverseMeterEvent(context: Context, command: ReverseMeterEventCo
     const old = command.old?.customerId === known.customerId ? command.old : null;
     const event = store.meterEvent(command.eventId) ?? old;
     if (!event) return noEvent();
+    const closed = closedFeature(command.limits, event.feature);
+    if (closed) return closed;
     if (event.revision < store.corrections.revision(event.eventId)) return historyBehind();
     if (event.reversal) return { ...reversed(event, event.reversal), replayed: true };
     if (isTooOld(event.atMs, nowMs)) return tooOld();

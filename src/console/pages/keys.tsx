@@ -1,5 +1,5 @@
 /**
- * API keys: made and shown once, renamed and rescoped without a new value, revoked for good.
+ * API keys: made and shown once; renamed, rescoped and limited without a new value; revoked for good.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -16,13 +16,13 @@ import { EMBED_SCOPE, SCOPES, SERVER_SCOPES } from '../../contract/scopes.ts';
 import { createKey, listKeys, readKey, revokeKey, rotateKey, updateKey } from '../../operator/keys.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { DAY_MS } from '../../platform/time.ts';
-import { CheckGroup, Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { CheckGroup, Form, type FormSecrets, type FormState, Select, TextArea, TextField } from '../../ui/form.tsx';
 import { Badge, Card, Code, Empty, Nothing, Notice, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
-import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
+import { type ConsoleContext, type ConsoleEnv, type Fields, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, operatorRequest, text, texts, wrong } from '../submitted.ts';
+import { check, detailsOf, lines, operatorRequest, text, texts, wrong } from '../submitted.ts';
 
 const PAGE_SIZE = 50;
 
@@ -94,6 +94,7 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
     const body = {
       ...{ name: text(fields, 'name'), prefix },
       ...(prefix === 'utk-' && { scopes: texts(fields, 'scopes') }),
+      ...limitsIn(fields, undefined),
       ...(expiresAt !== null && { expiresAt }),
     };
     const checked = check(CreateKeyRequest, body);
@@ -109,7 +110,13 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/keys/:keyId', async (c) => {
     const key = await findKey(c);
     if (!key) return refused(c, { code: 'NOT_FOUND', message: 'no such key' });
-    const values = { name: key.name, scopes: key.scopes ?? [], expiresAt: lastDayOf(key) };
+    const values = {
+      name: key.name,
+      scopes: key.scopes ?? [],
+      models: key.models?.join('\n'),
+      features: key.features?.join('\n'),
+      expiresAt: lastDayOf(key),
+    };
     return keyPage(c, key, { values, details: [] });
   });
 
@@ -124,6 +131,7 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
     const body = {
       name: text(fields, 'name'),
       ...((key.scopes !== null || scopes.length > 0) && { scopes }),
+      ...limitsIn(fields, null),
       ...(lastDay !== lastDayOf(key) && { expiresAt: endOf(lastDay) }),
     };
     const checked = check(UpdateKeyRequest, body);
@@ -166,6 +174,15 @@ async function findKey(c: ConsoleContext): Promise<Key | null> {
   return answer.ok ? answer.data : null;
 }
 
+/** The lists of the form; `none` where one is empty. */
+function limitsIn<None>(fields: Fields, none: None): Record<'models' | 'features', string[] | None> {
+  const listed = (name: string) => {
+    const names = lines(fields, name);
+    return names.length === 0 ? none : names;
+  };
+  return { models: listed('models'), features: listed('features') };
+}
+
 /** The end of a day, as the form has it, or none: a key works through that day. What is no day is refused by the check. */
 function endOf(day: string): string | null {
   const startMs = Date.parse(`${day}T00:00:00Z`);
@@ -197,6 +214,15 @@ const Scopes: FC<{ item: Key }> = ({ item: { scopes, prefix } }) =>
     <span>{scopes.join(', ')}</span>
   );
 
+const Limits: FC<{ item: Key }> = ({ item: { models, features } }) => {
+  const lists = [
+    ['models', models],
+    ['features', features],
+  ] as const;
+  const shown = lists.flatMap(([what, names]) => (names ? [`${what}: ${names.join(', ')}`] : []));
+  return shown.length === 0 ? <Nothing /> : <span>{shown.join('; ')}</span>;
+};
+
 const Keys: FC<{ path: string; items: Key[]; nowMs: number }> = ({ path, items, nowMs }) => (
   <Table
     caption="API keys"
@@ -213,6 +239,7 @@ const Keys: FC<{ path: string; items: Key[]; nowMs: number }> = ({ path, items, 
         cell: (item) => <State item={item} nowMs={nowMs} />,
       },
       { title: 'Scopes', cell: (item) => <Scopes item={item} /> },
+      { title: 'Limits', cell: (item) => <Limits item={item} /> },
       {
         title: 'Last used',
         cell: ({ lastUsedAt }) => (lastUsedAt === null ? <Nothing /> : <Time at={lastUsedAt} nowMs={nowMs} brief />),
@@ -239,6 +266,24 @@ const LastDay: FC<{ state: FormState }> = ({ state }) => (
   />
 );
 
+const LimitFields: FC<{ state: FormState }> = ({ state }) => (
+  <>
+    <TextArea
+      name="models"
+      label="Only these models"
+      state={state}
+      mono
+      hint="One per line, named as in a request: provider/model, a bare name, or a mapping such as service/standard. Other models are refused before they run. Empty: any model."
+    />
+    <TextArea
+      name="features"
+      label="Only these features"
+      state={state}
+      hint="One per line. Calls, increments and samples must name one of them. Empty: any feature, or none."
+    />
+  </>
+);
+
 const crumbsOf = (path: string) => [{ text: 'API keys', href: path }];
 
 function newPage(c: ConsoleContext, state: FormState) {
@@ -263,6 +308,7 @@ function newPage(c: ConsoleContext, state: FormState) {
           hint="For a utk- key. Grant only what it needs."
           options={SCOPE_OPTIONS.filter(([scope]) => scope !== EMBED_SCOPE)}
         />
+        <LimitFields state={state} />
         <LastDay state={state} />
         <div class="submit">
           <button type="submit" class="primary">
@@ -322,12 +368,12 @@ function keyPage(c: ConsoleContext, key: Key, state: FormState) {
       </Notice>
     ) : (
       <div class="grid">
-        <Card title="Name, scopes, end">
+        <Card title="Name, scopes, limits, end">
           <KeyForm own={own} item={key} state={state} secrets={secretsOf(c)} />
         </Card>
         <Card
           title="Rotate"
-          note="Makes a new key with the same name, prefix and scopes. This one works until the overlap is over, so that applications can change over."
+          note="Makes a new key with the same name, prefix, scopes and limits. This one works until the overlap is over, so that applications can change over."
         >
           <Form action={`${own}/rotate`} secrets={secretsOf(c)} label="Rotate">
             <Select
@@ -376,6 +422,7 @@ const KeyForm: FC<{ own: string; item: Key; state: FormState; secrets: FormSecre
       }
       options={SCOPE_OPTIONS.filter(([scope]) => (scope === EMBED_SCOPE) === (item.prefix === 'ek-'))}
     />
+    {item.prefix !== 'ek-' && <LimitFields state={state} />}
     <LastDay state={state} />
     <div class="submit">
       <button type="submit" class="primary">

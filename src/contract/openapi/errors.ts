@@ -14,7 +14,7 @@ const MEANING: Record<number, string> = {
   400: 'The input breaks a rule; `error.details` names each field',
   401: 'The credential is missing, malformed, unknown or revoked',
   402: 'The billed customer has no credit',
-  403: 'The credential lacks a scope, which `error.requiredScope` names, or a session is for another customer',
+  403: 'The credential lacks a scope, which `error.requiredScope` names, the API key is limited to other models or features, or a session is for another customer',
   404: 'Nothing has this id, or it belongs to another organization; both get the same answer',
   406: 'The Accept header does not admit the vendor media type',
   409: 'The current state does not allow it, or the idempotency key was used for another request',

@@ -234,7 +234,7 @@ export const organizations = {
   }),
   rotateKey: operation({
     operationId: 'rotateKey',
-    summary: 'Make a new API key with the same name, prefix and scopes; the old one works for a while longer',
+    summary: 'Make a new API key with the same name, prefix, scopes and limits; the old one works for a while longer',
     method: 'POST',
     path: '/operator/organizations/{org}/keys/{keyId}/rotate',
     security: admin,

@@ -10,6 +10,7 @@ import { limitsOf } from '../../catalog/limits.ts';
 import type { Catalog } from '../../catalog/model.ts';
 import { resolvePrice } from '../../catalog/prices.ts';
 import { HELD_RETRY_SECONDS } from '../../contract/errors.ts';
+import { type KeyLimits, modelNotAllowed } from '../../contract/key-limits.ts';
 import type { BatchDenial, LinesByTier } from '../../domain/batch-hold.ts';
 import { capabilityDenied } from '../../domain/entitlements.ts';
 import type { Capability } from '../../domain/plan.ts';
@@ -17,6 +18,8 @@ import type { Tier } from '../../domain/tiers.ts';
 import type { Env } from '../../env.ts';
 import { beginCommand } from '../../metering/begin-call.ts';
 import type { Caller } from '../../metering/caller.ts';
+import { modelsOfTools } from '../../metering/key-limits.ts';
+import { OpenModels } from '../../metering/model-names.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import type { BatchAdmission, BatchCommand, BatchInput, EndBatchCommand } from '../../objects/batch-commands.ts';
 import type { UnpricedTiers } from '../../objects/customer-commands.ts';
@@ -36,11 +39,11 @@ type ReadInput = { ok: true; input: BatchInput } | { ok: false; answer: WholeAns
 export async function readInput(
   caller: Caller,
   vendor: VendorAccess,
-  { inputFileId, requestId }: Pick<BatchCommand, 'inputFileId' | 'requestId'>,
+  { inputFileId, requestId, limit }: Pick<BatchCommand, 'inputFileId' | 'requestId' | 'limit'>,
 ): Promise<ReadInput> {
   const { catalog } = await currentCatalog(caller.env, caller.defer);
   const file = await vendor.stream({ method: 'GET', path: `files/${inputFileId}/content` });
-  if (file.kind === 'stream') return readLines(caller, catalog, file.body, Date.now());
+  if (file.kind === 'stream') return readLines(caller, catalog, file.body, limit, Date.now());
   const answer = passBack(file, vendor.key, requestId);
   // If the vendor does not have the file, the request named a wrong one.
   if (answer.status === 404) return badInput('there is no such input file');
@@ -52,6 +55,7 @@ async function readLines(
   { env, organization }: Caller,
   catalog: Catalog,
   file: ReadableStream<Uint8Array>,
+  limit: BatchCommand['limit'],
   nowMs: number,
 ): Promise<ReadInput> {
   let lines: LinesByTier = {};
@@ -59,6 +63,7 @@ async function readLines(
   const needs = new Set<Capability>();
   const unpriced: UnpricedTiers = {};
   const models = new Map<string, BatchModel>();
+  const open = limit && new OpenModels(organization, catalog, limit.models, nowMs);
   let count = 0;
   for await (const { number, text, cut } of linesOf(file, BATCH_LINE_BYTES_MAX, Number(env.GATEWAY_TIMEOUT_MS))) {
     count += 1;
@@ -68,6 +73,8 @@ async function readLines(
     const rule = 'rule' in line ? line.rule : unmeterable(line);
     if ('rule' in line || rule !== null) return badInput(`line ${number} of the input file ${rule}`);
     const { model } = line;
+    const closed = open && [model, ...modelsOfTools(line.body.tools)].find((name) => !isOpenInBatch(open, name));
+    if (limit && closed !== undefined) return notAllowed(limit.limits, closed, number);
     const known = models.get(model) ?? (await modelOf(organization, catalog, model, nowMs));
     models.set(model, known);
     const used = requestedCapabilities(line);
@@ -166,6 +173,19 @@ function exceeded({ kind, lines, left }: NonNullable<BatchDenial['exceeds']>): s
     return `${lines} lines of the batch can search, and the customer's plan allows ${left} further searches`;
   if (left === 0) return `the customer's plan allows no further call of a ${kind} model`;
   return `the batch has ${lines} lines for ${kind} models, and the customer's plan allows ${left} further calls`;
+}
+
+/** A bare name is the vendor's own, whether the catalog knows it or not. */
+function isOpenInBatch(open: OpenModels, name: unknown): boolean {
+  return typeof name === 'string' && open.allows(name, { provider: BATCH_VENDOR, model: name });
+}
+
+function notAllowed(limits: KeyLimits, name: unknown, number: number): { ok: false; answer: WholeAnswer } {
+  const { refusal } = modelNotAllowed(limits, String(name), 'input_file_id');
+  return {
+    ok: false,
+    answer: refusalAnswer({ ...refusal, message: `line ${number} of the input file: ${refusal.message}` }),
+  };
 }
 
 function badInput(message: string): { ok: false; answer: WholeAnswer } {

@@ -2,14 +2,17 @@
  * From the model that a line of a batch names to the vendor's own name of it. A batch runs at one vendor, so a line whose
  * model is at another cannot run.
  *
- * `service/<mapping>` is the first model of it that is at the vendor and not retired. A bare name that the catalog does not know
+ * `service/<mapping>` is the first model of it that is at the vendor, not retired, and open to the API key. A bare name that the catalog does not know
  * passes as it is, because the vendor may know it.
  */
 import type { Catalog } from '../../catalog/model.ts';
 import { MODEL_NAME_LENGTH_MAX } from '../../contract/gateway/requests.ts';
+import type { Caller } from '../../metering/caller.ts';
+import { type ModelLimit, modelLimitOf } from '../../metering/key-limits.ts';
+import { candidatesFor, type NamedModel } from '../../metering/model-names.ts';
 import { BoundedMap } from '../../platform/bounded-map.ts';
 import type { OrganizationConfig } from '../../storage/credentials.ts';
-import { candidatesFor, modelNotFound } from '../models.ts';
+import { modelNotFound } from '../models.ts';
 import { BATCH_VENDOR } from '../pass-through.ts';
 import { retiredAt } from '../retired.ts';
 
@@ -21,12 +24,14 @@ const NAMES_MAX = 1_000;
 
 export class LineModels {
   readonly #organization: OrganizationConfig;
+  readonly #limit: ModelLimit | null;
   readonly #catalog: Catalog;
   readonly #nowMs: number;
   readonly #known = new BoundedMap<string, LineModel>(NAMES_MAX);
 
-  constructor(organization: OrganizationConfig, catalog: Catalog, nowMs: number) {
-    this.#organization = organization;
+  constructor(caller: Pick<Caller, 'organization' | 'limits'>, catalog: Catalog, nowMs: number) {
+    this.#organization = caller.organization;
+    this.#limit = modelLimitOf(caller, catalog, nowMs);
     this.#catalog = catalog;
     this.#nowMs = nowMs;
   }
@@ -43,10 +48,13 @@ export class LineModels {
     const candidates = candidatesFor(this.#organization, this.#catalog, name, this.#nowMs);
     // A batch is not downgraded: its lines run as they are.
     const named = candidates.filter(({ onDowngrade }) => !onDowngrade);
-    const there = named.filter(({ provider }) => provider === BATCH_VENDOR);
+    const atVendor = named.filter(({ provider }) => provider === BATCH_VENDOR);
+    const closed = atVendor.map((one) => this.#closedRule(name, one));
+    const there = atVendor.filter((_, index) => closed[index] === null);
     const retired = there.map((one) => retiredAt(this.#organization, this.#catalog, one, this.#nowMs));
     const found = there.find((_, index) => retired[index] === null);
     if (found) return { model: found.model };
+    if (there.length === 0 && closed[0]) return closed[0];
     if (retired[0]) return { rule: `cannot run: ${retired[0].refusal.message}` };
     if (named.length > 0) {
       const elsewhere = [...new Set(named.map(({ provider }) => provider))].join(', ');
@@ -54,6 +62,13 @@ export class LineModels {
         rule: `cannot run: the model ${JSON.stringify(name)} is at ${elsewhere}, and batches run at ${BATCH_VENDOR}`,
       };
     }
-    return name.includes('/') ? { rule: `cannot run: ${modelNotFound(name).refusal.message}` } : { model: name };
+    if (name.includes('/')) return { rule: `cannot run: ${modelNotFound(name).refusal.message}` };
+    return this.#closedRule(name, { provider: BATCH_VENDOR, model: name }) ?? { model: name };
+  }
+
+  /** The rule that a line breaks whose model the API key is not for. */
+  #closedRule(name: string, model: NamedModel): { rule: string } | null {
+    if (!this.#limit || this.#limit.open.allows(name, model)) return null;
+    return { rule: `cannot run: ${this.#limit.refuse(name, 'file').refusal.message}` };
   }
 }

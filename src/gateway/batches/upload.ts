@@ -24,7 +24,7 @@ export function uploadFile(
 ): Promise<GatewayAnswer> {
   const checkOf = async (boundary: string) => {
     const { catalog } = await currentCatalog(caller.env, caller.defer);
-    return new FileCheck(boundary, new LineCheck(new LineModels(caller.organization, catalog, Date.now())));
+    return new FileCheck(boundary, new LineCheck(new LineModels(caller, catalog, Date.now())));
   };
   return passForm(caller, form, { path: 'files', headers, checkOf }, requestId);
 }

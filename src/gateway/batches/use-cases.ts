@@ -8,9 +8,11 @@ import type { z } from 'zod';
 import type { BatchRequest } from '../../contract/gateway/requests.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { fingerprintOf } from '../../metering/idempotency.ts';
+import { OpenModels } from '../../metering/model-names.ts';
 import { ask, batchByRequest } from '../../objects/addresses.ts';
 import type { BatchCommand } from '../../objects/batch-commands.ts';
 import { sha256Hex } from '../../platform/hash.ts';
+import { currentCatalog } from '../../storage/catalog.ts';
 import type { GatewayAnswer } from '../answer.ts';
 import { refusalAnswer } from '../error-envelope.ts';
 import { type HeaderLabels, identify, withoutOwnFields } from '../identify.ts';
@@ -29,10 +31,10 @@ export async function createBatch(
   caller: Caller,
   { request, labels, headerKey, requestId }: BatchCall,
 ): Promise<GatewayAnswer> {
-  const identified = identify(request, labels, undefined);
+  const identified = identify(request, labels, undefined, caller.limits);
   if (!identified.ok) return refusalAnswer(identified.refusal);
   const { begin } = identified;
-  const { env, organization } = caller;
+  const { env, organization, limits } = caller;
   if (!organization.vendors.has(BATCH_VENDOR)) return noVendor();
   // Requests with the same key are one request. Without a key, every request is one of its own.
   const keyed = headerKey !== null;
@@ -50,6 +52,7 @@ export async function createBatch(
     fingerprint: await fingerprintOf({ operation: 'createBatch', begin, fields }),
     begin: { ...begin, pricingMode: 'batch' },
     inputFileId: request.input_file_id,
+    ...(limits?.models && { limit: { limits, models: await meantBy(caller, limits.models) } }),
     body: text,
     requestId,
   };
@@ -57,6 +60,12 @@ export async function createBatch(
   // Continues after the caller has left.
   caller.defer(work.catch(() => undefined));
   return work;
+}
+
+/** The names with all that they stand for, for the object, which does not have the organization's mappings. */
+async function meantBy({ env, organization, defer }: Caller, names: readonly string[]): Promise<readonly string[]> {
+  const { catalog } = await currentCatalog(env, defer);
+  return new OpenModels(organization, catalog, names, Date.now()).meant;
 }
 
 /** The batch as the vendor has it. A finished batch is metered at once. */

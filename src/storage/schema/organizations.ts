@@ -169,6 +169,9 @@ export const apiKeys = sqliteTable(
     name: text('name').notNull(),
     /** NULL: the historical permissions of the prefix. */
     scopes: text('scopes', { mode: 'json' }).$type<Scope[]>(),
+    /** The models and the features that it is limited to; NULL: to none. */
+    models: text('models', { mode: 'json' }).$type<string[]>(),
+    features: text('features', { mode: 'json' }).$type<string[]>(),
     /** False for keys from before keys had one. */
     hasChecksum: integer('has_checksum', { mode: 'boolean' }).notNull().default(false),
     createdAtMs: integer('created_at_ms').notNull(),

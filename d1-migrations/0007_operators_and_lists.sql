@@ -4,3 +4,6 @@ CREATE TABLE `operators` (
 	`created_at_ms` integer NOT NULL,
 	`updated_at_ms` integer NOT NULL
 );
+--> statement-breakpoint
+ALTER TABLE `api_keys` ADD `models` text;--> statement-breakpoint
+ALTER TABLE `api_keys` ADD `features` text;
