@@ -104,6 +104,7 @@ export const CALL_COLUMNS: Columns<Data<'listOrganizationCalls'>['items'][number
   Customer: ({ customerId }) => customerId,
   Feature: ({ feature }) => feature,
   State: ({ status }) => status,
+  Reason: ({ denial, errorCode }) => denial?.code ?? errorCode,
   Model: ({ modelUsed }) => modelUsed,
   'Tokens in': ({ inputTokens }) => inputTokens,
   'Tokens out': ({ responseTokens }) => responseTokens,

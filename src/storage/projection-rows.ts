@@ -135,6 +135,7 @@ function projectCall(organizationId: string, record: string): Row<typeof calls> 
     searches: outcome?.usage.searches ?? null,
     usage_source: outcome?.usageSource ?? null,
     error_code: outcome?.error?.code ?? null,
+    denial_code: call.denial?.code ?? null,
     pricing_snapshot_id: price?.breakdown.snapshotId ?? null,
     standard_cost_nano_usd: price?.breakdown.standardCostUsdNano ?? null,
     cost_nano_usd: price?.costNanoUsd ?? null,

@@ -31,7 +31,7 @@ const TABLES: Record<ChangeKind, Table> = {
     name: 'calls',
     key: ['organization_id', 'call_id'],
     integers: ['standard_cost_nano_usd', 'cost_nano_usd', 'cost_avoided_nano_usd'],
-    fixed: ['customer_id', 'started_at_ms'],
+    fixed: ['customer_id', 'started_at_ms', 'denial_code'],
   },
   denied_hour: { name: 'denied_hours', key: ['organization_id', 'customer_id', 'hour_ms', 'feature'], integers: [] },
   meter_event: {
