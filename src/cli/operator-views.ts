@@ -111,6 +111,18 @@ export const CALL_COLUMNS: Columns<Data<'listOrganizationCalls'>['items'][number
   'Cost, USD': ({ costUSD }) => costUSD,
 };
 
+export const CUSTOMER_COLUMNS: Columns<Data<'listOrganizationCustomers'>['items'][number]> = {
+  Customer: ({ customerId }) => customerId,
+  Name: ({ customerFriendlyName }) => customerFriendlyName,
+  Plan: ({ usagePlanVersionId }) => usagePlanVersionId,
+  Canceled: ({ canceled }) => canceled,
+  'Worst meter': ({ worstMeter }) => worstMeter?.name,
+  Used: ({ worstMeter }) => worstMeter && `${Math.floor(worstMeter.share * 1_000) / 10} %`,
+  'Cost, USD': ({ costUSD }) => costUSD,
+  'Balance, USD': ({ balanceUsd }) => balanceUsd,
+  'Last call': ({ lastCallAt }) => lastCallAt,
+};
+
 export const KEY_COLUMNS: Columns<Data<'listKeys'>['items'][number]> = {
   'Key id': ({ keyId }) => keyId,
   Name: ({ name }) => name,

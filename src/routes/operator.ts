@@ -5,6 +5,7 @@ import type { Hono } from 'hono';
 import type { Answer } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
 import { callsCsv } from '../metering/list-calls.ts';
+import { customersCsv } from '../metering/list-customers.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { listArchive, verifyPage } from '../operator/archive.ts';
 import { switchBack } from '../operator/autopilot.ts';
@@ -12,7 +13,14 @@ import { readOrganizationCalls } from '../operator/calls.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../operator/corrections.ts';
-import { eraseCustomer, grantCredit, inspectCustomer, revokeCredit, setCanceled } from '../operator/customers.ts';
+import {
+  eraseCustomer,
+  grantCredit,
+  inspectCustomer,
+  listOrganizationCustomers,
+  revokeCredit,
+  setCanceled,
+} from '../operator/customers.ts';
 import { listDatabases } from '../operator/databases.ts';
 import { listEvents } from '../operator/events.ts';
 import { exportHistory } from '../operator/export.ts';
@@ -108,6 +116,12 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.updateKey, (request, { params, body }) => updateKey(request, params.org, params.keyId, body));
   change(app, operations.revokeKey, (request, { params }) => revokeKey(request, params.org, params.keyId));
 
+  mountCsvList(
+    app,
+    operations.listOrganizationCustomers,
+    (c, page, { params, query }) => listOrganizationCustomers(c.env, params.org, query, page),
+    customersCsv,
+  );
   mount(app, operations.readCustomer, (c, { params }) => inspectCustomer(c.env, params.org, params.customerId));
   change(app, operations.cancelCustomer, (request, { params }) =>
     setCanceled(request, params.org, params.customerId, true),

@@ -29,7 +29,12 @@ afterEach(() => {
 /** Delivers the calls. */
 function send(db: DatabaseSync, calls: readonly Call[]): void {
   const rows = calls.map((call) => ({ kind: 'call' as const, id: call.callId, record: JSON.stringify(call) }));
-  runBatch(db, projectionStatements(asD1(db), [projectPage(account(plan()), rows)]));
+  runBatch(
+    db,
+    projectionStatements(asD1(db), [
+      projectPage(account(plan()), rows, () => ({ periodCostNanoUsd: 0n, lastCallAtMs: null })),
+    ]),
+  );
 }
 
 const word = fc.oneof(
