@@ -8,7 +8,8 @@ import { formatUsd, nanoOfParts, usdFromNano } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { csvOf } from '../platform/csv.ts';
 import type { Page, PageRequest } from '../platform/page.ts';
-import { type CustomerRow, findCustomers } from '../storage/customers.ts';
+import type { CustomerRow } from '../storage/customer-order.ts';
+import { findCustomers } from '../storage/customers.ts';
 
 /** Lines of a CSV. */
 const CSV_ROWS_MAX = 10_000;

@@ -7,9 +7,10 @@
  */
 import { type SQL, sql } from 'drizzle-orm';
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core';
-import type { CustomerRow } from './customers.ts';
 import { CLOCK_MS } from './projection.ts';
 import { customers } from './schema/index.ts';
+
+export type CustomerRow = typeof customers.$inferSelect;
 
 export const CUSTOMER_SORTS = ['customerId', 'worstMeter', 'cost', 'lastCall'] as const;
 export type CustomerSort = (typeof CUSTOMER_SORTS)[number];

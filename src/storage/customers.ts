@@ -13,6 +13,7 @@ import type { Env } from '../env.ts';
 import { cursorOf, type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import {
   type CustomerPlace,
+  type CustomerRow,
   type CustomerSort,
   isAfter,
   isUpTo,
@@ -24,8 +25,6 @@ import {
 } from './customer-order.ts';
 import { type Database, database } from './database.ts';
 import { customers } from './schema/index.ts';
-
-export type CustomerRow = typeof customers.$inferSelect;
 
 /** Customers that one page looks at where something narrows the list that no index has. */
 export const CUSTOMERS_SEARCHED_MAX = 10_000;
