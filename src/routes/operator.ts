@@ -4,6 +4,7 @@
 import type { Hono } from 'hono';
 import type { Answer } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
+import { eventsCsv } from '../metering/events.ts';
 import { callsCsv } from '../metering/list-calls.ts';
 import { customersCsv } from '../metering/list-customers.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
@@ -152,8 +153,11 @@ export function mountOperator(app: Hono<AppEnv>): void {
     (c, page, { params, query }) => readOrganizationCalls(c.env, params.org, query, page),
     callsCsv,
   );
-  mountList(app, operations.readOrganizationEvents, (c, page, { params, query }) =>
-    readOrganizationEvents(c.env, params.org, query, page),
+  mountCsvList(
+    app,
+    operations.readOrganizationEvents,
+    (c, page, { params, query }) => readOrganizationEvents(c.env, params.org, query, page),
+    eventsCsv,
   );
   mountList(app, operations.listOutbox, (c, page, { params }) => listOutbox(c.env, params.org, page));
   change(app, operations.resendOutbox, (request, { params }) => resendOutbox(request, params.org));

@@ -173,6 +173,30 @@ describe('the list', () => {
   });
 });
 
+test('events and the usage summary are CSV too', async () => {
+  const params = { org: tenant.organizationId };
+  const { key } = (await operator.send('createKey', { params, body: { name: 'csv' } })).data;
+  const csvOf = async (path: string) => {
+    const headers = { Authorization: `Bearer ${key}`, Accept: 'text/csv' };
+    const response = await worker.fetch(`https://callmeter.test${path}`, { headers });
+    expect([response.status, response.headers.get('Content-Type')]).toEqual([
+      200,
+      'text/csv; charset=utf-8; header=present',
+    ]);
+    return (await response.text()).trimEnd().split('\r\n');
+  };
+  const [titles, denied = ''] = await csvOf('/events?type=call.denied');
+  expect(titles).toBe('eventId,type,timestamp,customerId,data');
+  expect(denied).toMatch(/^[^,]+,call\.denied,[^,]+,bob,"\{/);
+  const { totals, byCustomer } = (await tenant.api.send('readUsageSummary')).data;
+  const summary = await csvOf('/usage/summary');
+  expect(summary[0]).toMatch(/^dimension,key,calls,unpricedCalls,.*,costUSD,costUsdNano,/);
+  expect(summary[1]).toMatch(new RegExp(`^total,,${totals.calls},`));
+  expect(summary.filter((line) => line.startsWith('customer,')).map((line) => line.split(',')[1])).toEqual(
+    byCustomer.map(({ customerId }) => customerId),
+  );
+});
+
 describe('while customers change', () => {
   test('pages show nobody twice, and everybody whose figures did not fall', async () => {
     const busy = await createTenant(operator, { ...PLAN, limits: { standardCalls: 100 } });
