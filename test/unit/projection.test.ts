@@ -172,6 +172,29 @@ test("a customer's row is that of the newest account, its last call the latest, 
   );
 });
 
+test('a customer is found by its key, however many there are', () => {
+  const db = openD1();
+  open.push(db);
+  const sent: string[] = [];
+  const prepare = (text: string) => {
+    sent.push(text);
+    return { bind: () => null };
+  };
+  const rows = [{ kind: 'customer' as const, id: 'customer', record: null }];
+  const page = projectPage(account(plan()), rows, () => ({ periodCostNanoUsd: 0n, lastCallAtMs: null }));
+  projectionStatements({ prepare } as unknown as D1Database, [page]);
+  const plans = sent.flatMap((text) =>
+    db
+      .prepare(`EXPLAIN QUERY PLAN ${text}`)
+      .all('[]')
+      .map(({ detail }) => String(detail)),
+  );
+  const ofCustomers = plans.filter((detail) => /\bcustomers\b/.test(detail));
+  expect(ofCustomers).toEqual([
+    expect.stringMatching(/^SEARCH customers USING INDEX .*organization_id=\? AND customer_id=\?/),
+  ]);
+});
+
 test.each([
   ['the vendor of its price', 'openai/gpt-4o', 'Azure', 'openai'],
   ['the vendor of a price of two slashes', 'fireworks/models/llama', null, 'fireworks'],
