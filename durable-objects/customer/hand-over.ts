@@ -6,6 +6,7 @@
  * some seconds later. While the projector cannot be reached the changes wait, and the alarm hands them over again with a
  * capped backoff. A page that is handed over twice changes nothing the second time.
  */
+import type { Account } from '../../src/domain/account.ts';
 import type { Env } from '../../src/env.ts';
 import { projectorOf } from '../../src/objects/projectors.ts';
 import type { DatabaseName } from '../../src/platform/database-name.ts';
@@ -13,9 +14,9 @@ import { errorText, log } from '../../src/platform/log.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
 import { databaseNameOf } from '../../src/storage/database.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
-import { projectPage } from '../../src/storage/projection-rows.ts';
+import { projectPage, type RecordedChange } from '../../src/storage/projection-rows.ts';
 import type { CustomerStore } from './store.ts';
-import type { Delivery } from './tables/outbox.ts';
+import type { Delivery, OutboxPage } from './tables/outbox.ts';
 
 /**
  * Changes wait this long for others before they are handed over in one page: a page costs much more than another change
@@ -52,7 +53,7 @@ export async function handOver({ store, env, objectId, now }: HandOverContext): 
       const waiting = store.outboxPage(PAGE_CHANGES_MAX);
       const account = store.account();
       if (!account || waiting.rows.length === 0) return { more: false };
-      const page = projectPage(account, waiting.rows);
+      const page = projectPage(account, withCustomer(waiting, account), () => store.figures());
       if (page.changes.length > 0) await send(store, env, page, waiting.sinceMs);
       store.handedOver(waiting);
       if (store.delivery().failures > 0) store.transaction(now(), () => store.saveDelivery(NO_FAILURE));
@@ -68,6 +69,16 @@ export async function handOver({ store, env, objectId, now }: HandOverContext): 
     log('warn', 'hand_over_failed', { objectId, failures }, error);
     return { more: false };
   }
+}
+
+/**
+ * The customer's row goes with the last page of whatever changed, because it has the customer in short: it costs one row of
+ * D1 for as many changes as wait.
+ */
+function withCustomer({ rows, more }: OutboxPage, { customerId }: Account): readonly RecordedChange[] {
+  const others = rows.filter(({ kind }) => kind !== 'customer');
+  const isSent = !more || others.length < rows.length;
+  return isSent ? [...others, { kind: 'customer', id: customerId, record: null }] : rows;
 }
 
 async function send(store: CustomerStore, env: Env, page: ProjectionPage, sinceMs: number): Promise<void> {

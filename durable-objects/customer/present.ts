@@ -58,7 +58,7 @@ export function presentBegin(
     ...(call.tags !== undefined && { tags: call.tags }),
     newCustomer,
     ...presentState(account, decision, command.models),
-    ...(denial && { denial }),
+    ...(denial && { denial: { code: denial.code, ...(denial.meter && { meter: denial.meter }) } }),
     ...(rolling && {
       rateLimits: {
         rollingCalls: {

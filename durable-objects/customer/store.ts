@@ -18,6 +18,7 @@ import { balanceOf, EMPTY_WALLET, nextExpiryMs, type Wallet } from '../../src/do
 import type { DatabaseName } from '../../src/platform/database-name.ts';
 import { newEventId } from '../../src/platform/event-id.ts';
 import type { ChangeKind } from '../../src/storage/projection-page.ts';
+import type { CustomerFigures } from '../../src/storage/projection-rows.ts';
 import { type Due, nextAlarm } from './alarms.ts';
 import { Denials } from './denials.ts';
 import {
@@ -71,6 +72,8 @@ export class CustomerStore {
   #newSinceMs: number | null = null;
   /** The transaction under way recorded changes. */
   #hasNewChanges = false;
+  /** The transaction under way changed what meters have, of which lists show one. */
+  #metersChanged = false;
   readonly #changed: () => void;
   /** When the newest event was recorded, and how many were before it in that millisecond. */
   #newestEvent = { atMs: 0, place: 0 };
@@ -113,6 +116,9 @@ export class CustomerStore {
       const result = this.#storage.transactionSync(() => {
         const done = command();
         if (this.#accountChanged) this.#storeAccount();
+        // Whatever else is handed over brings the customer with it.
+        if (this.#metersChanged && !this.#hasNewChanges && this.#account)
+          this.#enqueue('customer', this.#account.customerId, nowMs);
         this.usageHours.flush();
         if (this.#exists) {
           this.#forgetHandedOver();
@@ -137,6 +143,7 @@ export class CustomerStore {
     } finally {
       this.#inTransaction = false;
       this.#hasNewChanges = false;
+      this.#metersChanged = false;
     }
   }
 
@@ -165,6 +172,7 @@ export class CustomerStore {
     due.replenishMs = replenishmentOf(account);
     // Another plan or period, or a reactivated subscription: what was denied may be allowed now.
     if (before?.subscription !== account.subscription) this.denials.reset();
+    if (before?.meters !== account.meters) this.#metersChanged = true;
     if (before?.subscription !== account.subscription || before.contact !== account.contact) {
       this.#enqueue('customer', account.customerId, nowMs);
     }
@@ -320,6 +328,15 @@ export class CustomerStore {
   /** What batches hold whose time has come, at most `rowsMax` of them. */
   batchHoldsPastExpiry(nowMs: number, rowsMax: number): { requestName: string; hold: BatchHold }[] {
     return (this.#dueNow().batchExpiryMs ?? NEVER_MS) > nowMs ? [] : this.#tables.batchHolds.pastExpiry(nowMs, rowsMax);
+  }
+
+  /** What lists show of the customer beside the account. */
+  figures(): CustomerFigures {
+    const { lastReplenishedAtMs } = this.account()?.subscription ?? { lastReplenishedAtMs: 0 };
+    return {
+      periodCostNanoUsd: this.usageHours.costSince(lastReplenishedAtMs),
+      lastCallAtMs: this.#tables.calls.newestStartMs(),
+    };
   }
 
   callsBegunSince(sinceMs: number): { count: number; oldestMs: number | null } {

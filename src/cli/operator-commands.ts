@@ -11,6 +11,7 @@ import type { Data, Target } from './operator-client.ts';
 import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
 import {
   CALL_COLUMNS,
+  CUSTOMER_COLUMNS,
   columnsOf,
   DELIVERY_COLUMNS,
   describe,
@@ -187,6 +188,7 @@ export const COMMANDS: readonly Command[] = [
   command('webhooks deliveries', 'listDeliveries', rows(DELIVERY_COLUMNS)),
   command('webhooks send-again', 'sendDelivery', { note: 'What waits before it is tried at once too.' }),
 
+  command('customers list', 'listOrganizationCustomers', rows(CUSTOMER_COLUMNS)),
   command('customers show', 'readCustomer', { view: inspectCustomer }),
   command('customers cancel', 'cancelCustomer', { view: showCustomer }),
   command('customers reactivate', 'reactivateCustomer', { view: showCustomer }),

@@ -104,10 +104,23 @@ export const CALL_COLUMNS: Columns<Data<'listOrganizationCalls'>['items'][number
   Customer: ({ customerId }) => customerId,
   Feature: ({ feature }) => feature,
   State: ({ status }) => status,
+  Reason: ({ denial, errorCode }) => denial?.code ?? errorCode,
   Model: ({ modelUsed }) => modelUsed,
   'Tokens in': ({ inputTokens }) => inputTokens,
   'Tokens out': ({ responseTokens }) => responseTokens,
   'Cost, USD': ({ costUSD }) => costUSD,
+};
+
+export const CUSTOMER_COLUMNS: Columns<Data<'listOrganizationCustomers'>['items'][number]> = {
+  Customer: ({ customerId }) => customerId,
+  Name: ({ customerFriendlyName }) => customerFriendlyName,
+  Plan: ({ usagePlanVersionId }) => usagePlanVersionId,
+  Canceled: ({ canceled }) => canceled,
+  'Worst meter': ({ worstMeter }) => worstMeter?.name,
+  Used: ({ worstMeter }) => worstMeter && `${Math.floor(worstMeter.share * 1_000) / 10} %`,
+  'Cost, USD': ({ costUSD }) => costUSD,
+  'Balance, USD': ({ balanceUsd }) => balanceUsd,
+  'Last call': ({ lastCallAt }) => lastCallAt,
 };
 
 export const KEY_COLUMNS: Columns<Data<'listKeys'>['items'][number]> = {

@@ -3,6 +3,8 @@
  */
 import { z } from 'zod';
 import { CALL_STATUSES } from '../domain/call.ts';
+import { DENIAL_CODES } from '../domain/denial.ts';
+import { METER_NAMES } from '../domain/meters.ts';
 import { USAGE_SOURCES } from '../domain/usage.ts';
 import { customerId, flag, instant, ListQuery, text, usd } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
@@ -23,6 +25,7 @@ export const CallsQuery = ListQuery.extend({
     .describe('Only of this model, as the call reported it or as `provider/model` of its price'),
   tag: filterText.optional().describe('Only with this tag'),
   status: z.enum(CALL_STATUSES).optional().describe('Only in this state'),
+  reason: z.enum(DENIAL_CODES).optional().describe('Only denied for this reason'),
   errorCode: filterText.optional().describe('Only failed with this error code'),
   priced: flag.optional().describe('`true`: only with a known cost; `false`: only ended ones without one'),
   costAboveUsd: z.coerce.number().pipe(usd).optional().describe('Only with a known cost above this'),
@@ -62,6 +65,15 @@ export const CallListItem = z.object({
     .enum(USAGE_SOURCES)
     .nullable()
     .describe('Whether the usage is reported, or provisional: partial or estimated; null before the end'),
+  denial: z
+    .object({
+      code: z.enum(DENIAL_CODES).describe('Why'),
+      meter: z.enum(METER_NAMES).nullable().describe('The meter of which nothing was left'),
+      limit: z.number().nullable().describe("The plan's limit of the meter; null without a meter"),
+      used: z.number().nullable().describe('What ended and open calls had taken of it; null without a meter'),
+    })
+    .nullable()
+    .describe('Why it was denied; null for other calls, and where the reason was not recorded'),
   errorCode: z.string().nullable().describe('The code of the error that it failed with'),
   reversedAt: instant.nullable().describe('Since when it counts no longer; null where it was not reversed'),
 });

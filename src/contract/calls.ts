@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { DENIAL_CODES } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
+import { CAPABILITIES } from '../domain/plan.ts';
 import { COMPONENTS } from '../domain/price.ts';
 import { excessiveParts, USAGE_SOURCES, type Counts as UsageCounts } from '../domain/usage.ts';
 import { Balances, CustomerState, PricingMode, RateLimits, Requested } from './entitlements.ts';
@@ -390,6 +391,23 @@ export const ReadCallData = PricingFields.extend({
       settlementFailureReason: z.string().nullable().describe('Why the settlement failed'),
     })
     .describe('Pay-as-you-go'),
+  denial: z
+    .object({
+      code: z.enum(DENIAL_CODES).describe('Why, as `call_begin` answered it'),
+      requested: z.array(z.string()).describe('The tiers and capabilities that were asked for'),
+      capability: z
+        .enum(CAPABILITIES)
+        .nullable()
+        .describe('The capability that was not allowed, where it is the reason'),
+      meter: z.enum(METER_NAMES).nullable().describe('The meter of which nothing was left'),
+      limit: z.number().nullable().describe("The plan's limit of the meter; null without a meter"),
+      used: z.number().nullable().describe('What ended and open calls had taken of the meter; null without a meter'),
+      usagePlanVersionId: z.string().describe('The plan version at that moment'),
+    })
+    .optional()
+    .describe(
+      'Why the call was denied, as it was at that moment; absent where it was not, or where that was not recorded',
+    ),
   reversedAt: instant.optional().describe('Since when the call counts no longer, where it was reversed as a mistake'),
   corrections: z
     .array(

@@ -2,9 +2,10 @@
  * Customers on the wire: provisioning, current usage, plan changes and lists (contract 4.5, 4.6, 4.9, 4.16).
  */
 import { z } from 'zod';
+import { METER_NAMES } from '../domain/meters.ts';
 import { BodyIdempotency } from './calls.ts';
 import { CustomerState, LimitPolicy, ReasoningLevel, Subscription } from './entitlements.ts';
-import { customerId, instant, ListQuery, TEXT_LENGTH_MAX, text } from './fields.ts';
+import { customerId, flag, instant, ListQuery, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { resolveIdentity } from './identity.ts';
 import { planId } from './plans.ts';
 
@@ -56,9 +57,32 @@ export const ChangePlanData = z.object({
 export type ChangePlanData = z.infer<typeof ChangePlanData>;
 
 export const ListCustomersQuery = ListQuery.extend({
-  search: text(255).optional().describe('Beginning of the customer id or of the display name'),
+  search: text(255)
+    .optional()
+    .describe('Beginning of the customer id, of the display name or of the e-mail address, whatever the case'),
   planId: planId.optional().describe('Only customers of this plan'),
+  canceled: flag.optional().describe('`true`: only canceled subscriptions; `false`: only others'),
+  nearLimit: z.coerce
+    .number()
+    .min(0)
+    .max(100)
+    .optional()
+    .describe('Only where at least this share of the worst meter is used: 0.8 is 80 %'),
+  onCredit: flag
+    .optional()
+    .describe(
+      '`true`: only where the USD balance pays for a tier, because its allowance is used up; `false`: only others',
+    ),
+  denied: flag.optional().describe('`true`: only where a call was denied in the usage period; `false`: only others'),
+  sort: z
+    .enum(['customerId', 'worstMeter', 'cost', 'lastCall'])
+    .default('customerId')
+    .describe(
+      '`customerId`: ascending, of a search those first whose id matches; `worstMeter`: the highest share first; `cost`: the highest cost of the usage period first; `lastCall`: the latest first',
+    ),
 });
+
+export type ListCustomersQuery = z.infer<typeof ListCustomersQuery>;
 
 export const CustomerListItem = z.object({
   customerId: z.string().describe('The customer'),
@@ -71,7 +95,29 @@ export const CustomerListItem = z.object({
   canceled: z.boolean().describe('The subscription is canceled'),
   createdAt: instant.describe('When the customer was provisioned'),
   nextReplenishAt: instant.describe('End of the usage period as of the last change'),
+  worstMeter: z
+    .object({
+      name: z.enum(METER_NAMES).describe('The meter'),
+      used: z.number().describe('What ended and open calls have taken in the usage period'),
+      limit: z.number().describe('What the plan includes'),
+      share: z.number().describe('used / limit; above 1 where credit pays or the plan only informs'),
+    })
+    .nullable()
+    .describe('The meter with the highest share used; null where the plan limits none, and where it is not known'),
+  costUSD: z
+    .number()
+    .nullable()
+    .describe(
+      'Cost of the calls that ended in the usage period, counted from the whole hour in which it began; null where it is not known',
+    ),
+  costUsdNano: z.string().nullable().describe('The same, exact, in nano-USD'),
+  balanceUsd: z.string().nullable().describe('USD balance, exact; null where it is not known'),
+  lastCallAt: instant
+    .nullable()
+    .describe('When the last call began, a denied one too; null where there was none, or where it is not known'),
 });
+
+export type CustomerListItem = z.infer<typeof CustomerListItem>;
 
 export const UsagePlan = z.object({
   planId: z.string().describe('Plan'),

@@ -8,7 +8,7 @@ import { summarize } from './allowances.ts';
 import { type CallBound, costAtMost } from './bound.ts';
 import type { BeginRequest, Call, CreditTerms, LostCall } from './call.ts';
 import { withMarkup } from './charge.ts';
-import { type Denial, denialOf } from './denial.ts';
+import { denialOf, type RecordedDenial } from './denial.ts';
 import { allowedTiers, decideEntitlements, type EntitlementDecision, type Entitlements } from './entitlements.ts';
 import {
   affordableTokens,
@@ -30,7 +30,7 @@ export interface CallDecision {
   call: Call;
   decision: EntitlementDecision;
   /** Why the call is not allowed; `null` where it is. */
-  denial: Denial | null;
+  denial: RecordedDenial | null;
 }
 
 /** What is known of the cost of a call that wants to begin. */
@@ -75,6 +75,11 @@ export function beginCall(
   const ifLost = admitted ? lostCall(bounds, tiers, decision, outputTokensOf({ reserved, credit })) : null;
   const revision = account.revision + 1;
   const meters = { ...account.meters, reserved: addQuantities(account.meters.reserved, reserved) };
+  const denial = admitted
+    ? null
+    : denialOf(plan, account.meters, request, decision, isCanceled(account), (tier) =>
+        heldByOthers(account, holdFor(tier).leastNanoUsd, nowMs),
+      );
   const call: Call = {
     ...request,
     callId,
@@ -88,15 +93,11 @@ export function beginCall(
     reserved,
     ...(credit && { credit }),
     ...(ifLost && { ifLost }),
+    ...(denial && { denial }),
     finishedAtMs: admitted ? null : nowMs,
     outcome: null,
     revision,
   };
-  const denial = admitted
-    ? null
-    : denialOf(plan, account.meters, request, decision, isCanceled(account), (tier) =>
-        heldByOthers(account, holdFor(tier).leastNanoUsd, nowMs),
-      );
   const wallet = credit ? hold(account.wallet, BigInt(credit.heldNanoUsd)) : account.wallet;
   return {
     account: { ...account, meters, wallet, revision },
@@ -241,5 +242,6 @@ function lostCall(
 
 /** Admits a call whatever is left: it has already run, and its usage must be recorded. */
 export function admitCall(decision: CallDecision): CallDecision {
-  return { ...decision, call: { ...decision.call, status: 'IN_PROGRESS', finishedAtMs: null } };
+  const { denial: _denial, ...call } = decision.call;
+  return { ...decision, call: { ...call, status: 'IN_PROGRESS', finishedAtMs: null }, denial: null };
 }

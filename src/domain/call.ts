@@ -23,6 +23,7 @@ import {
   type InputRate,
 } from './compression.ts';
 import type { Correction } from './correction.ts';
+import type { RecordedDenial } from './denial.ts';
 import type { Entitlements, Requested, SuggestedTier } from './entitlements.ts';
 import type { Steps } from './hold.ts';
 import { addQuantities, type Quantities, subtractQuantities } from './meters.ts';
@@ -141,6 +142,8 @@ export interface Call extends BeginRequest {
   credit?: CreditTerms;
   /** While the service makes the call: what is recorded where it never learns what the vendor did. */
   ifLost?: LostCall | undefined;
+  /** Why the call was denied. Absent in denied calls of before this was kept. */
+  denial?: RecordedDenial;
   /** When the call ended, timed out or was denied; `null` while it is in progress. */
   finishedAtMs: number | null;
   outcome: CallOutcome | null;

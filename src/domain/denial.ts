@@ -1,7 +1,7 @@
 /**
- * Why a call is denied, as a code with the meter that is used up.
+ * Why a call is denied: a code, the meter that is used up with its figures, the capability that is missing.
  */
-import { hasLeft, isTierLeft, type MeterState } from './allowances.ts';
+import { hasLeft, isTierLeft, type MeterState, summarize } from './allowances.ts';
 import { CAPABILITY_METERS, type EntitlementDecision, type Requested, withDefaultTier } from './entitlements.ts';
 import type { MeterName } from './meters.ts';
 import { CAPABILITIES, type Capability, type Plan } from './plan.ts';
@@ -23,6 +23,15 @@ export interface Denial {
   meter?: MeterName;
 }
 
+/** What is kept of a denial with its call, as it was at that moment. */
+export interface RecordedDenial extends Denial {
+  /** The capability that was asked for and is not allowed, where that is the reason. */
+  capability?: Capability;
+  /** Of the meter: the plan's limit for a usage period, and what ended and open calls had taken of it. */
+  limit?: number | null;
+  used?: number;
+}
+
 /** `wouldPass`: whether credit would pay for the tier if open calls held nothing. */
 export function denialOf(
   plan: Plan,
@@ -31,7 +40,11 @@ export function denialOf(
   { allowed }: EntitlementDecision,
   canceled: boolean,
   wouldPass: (tier: Tier) => boolean,
-): Denial {
+): RecordedDenial {
+  const figuresOf = (meter: MeterName) => {
+    const { limit, used } = summarize(plan, meters, meter);
+    return { meter, limit, used };
+  };
   if (canceled) return { code: 'SUBSCRIPTION_CANCELED' };
   const asked = withDefaultTier(request.requested);
   const mayRunOn = (tier: Tier) => request.runsOn?.includes(tier) ?? true;
@@ -41,16 +54,16 @@ export function denialOf(
   const lacking = needed.find((capability) => !allowed[capability]);
   if (lacking !== undefined) {
     const meter = CAPABILITY_METERS[lacking];
-    if (!plan.features[lacking] || meter === null) return { code: 'CAPABILITY_NOT_IN_PLAN' };
-    return { code: 'ALLOWANCE_EXHAUSTED', meter };
+    if (!plan.features[lacking] || meter === null) return { code: 'CAPABILITY_NOT_IN_PLAN', capability: lacking };
+    return { code: 'ALLOWANCE_EXHAUSTED', capability: lacking, ...figuresOf(meter) };
   }
   // Of several tiers the highest is the one that was wanted most.
   const exhausted = tiers.filter((tier) => !isTierLeft(plan, meters, tier)).at(-1);
   if (exhausted === undefined) return { code: 'TIER_NOT_REQUESTED' };
   const calls = `${exhausted}Calls` as const;
   const meter = hasLeft(plan, meters, calls) ? (`${exhausted}Tokens` as const) : calls;
-  if (!plan.payg.enabled) return { code: 'ALLOWANCE_EXHAUSTED', meter };
+  if (!plan.payg.enabled) return { code: 'ALLOWANCE_EXHAUSTED', ...figuresOf(meter) };
   const isOffered = (tier: Tier) => plan.limitType === 'DOWNGRADE' && TIERS.indexOf(tier) < TIERS.indexOf(exhausted);
   const offered = TIERS.filter((tier) => tiers.includes(tier) || (isOffered(tier) && mayRunOn(tier)));
-  return { code: offered.some(wouldPass) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED', meter };
+  return { code: offered.some(wouldPass) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED', ...figuresOf(meter) };
 }

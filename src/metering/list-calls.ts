@@ -3,6 +3,7 @@
  */
 import { CALLS_SEARCHED_MAX, type CallList, type CallListItem, type CallsQuery } from '../contract/call-list.ts';
 import { type Answer, accept } from '../contract/errors.ts';
+import type { RecordedDenial } from '../domain/denial.ts';
 import { nanoFromUsd, usdFromNano } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { csvOf } from '../platform/csv.ts';
@@ -34,12 +35,20 @@ export async function readCalls(
 
 /** A line for each call; its columns are the members of an item of the list. */
 export function callsCsv({ items }: Pick<CallList, 'items'>): string {
-  const column = (name: keyof CallListItem) => (item: CallListItem) => {
+  const column = (name: (typeof COLUMNS)[number]) => (item: CallListItem) => {
     const value = item[name];
     return Array.isArray(value) ? value.join('; ') : value;
   };
-  return csvOf(Object.fromEntries(COLUMNS.map((name) => [name, column(name)])), items);
+  const denial = (name: keyof typeof DENIAL_COLUMNS) => (item: CallListItem) =>
+    item.denial?.[DENIAL_COLUMNS[name]] ?? null;
+  const columns = {
+    ...Object.fromEntries(COLUMNS.map((name) => [name, column(name)])),
+    ...Object.fromEntries(namesOf(DENIAL_COLUMNS).map((name) => [name, denial(name)])),
+  };
+  return csvOf(columns, items);
 }
+
+const namesOf = <Names extends object>(names: Names) => Object.keys(names) as (keyof Names)[];
 
 const COLUMNS = [
   'callId',
@@ -61,7 +70,15 @@ const COLUMNS = [
   'usageSource',
   'errorCode',
   'reversedAt',
-] as const satisfies readonly (keyof CallListItem)[];
+] as const satisfies readonly Exclude<keyof CallListItem, 'denial'>[];
+
+/** Behind the others, which have been columns for longer. */
+const DENIAL_COLUMNS = {
+  denialCode: 'code',
+  denialMeter: 'meter',
+  denialLimit: 'limit',
+  denialUsed: 'used',
+} as const satisfies Record<string, keyof NonNullable<CallListItem['denial']>>;
 
 function present({
   startedAtMs,
@@ -69,6 +86,7 @@ function present({
   costNanoUsd,
   tags,
   usageSource,
+  denial,
   reversedAtMs,
   ...row
 }: CallRow): CallListItem {
@@ -80,8 +98,13 @@ function present({
     costUSD: costNanoUsd === null ? null : usdFromNano(costNanoUsd),
     costUsdNano: costNanoUsd === null ? null : costNanoUsd.toString(),
     usageSource: usageSource ?? (row.inputTokens === null ? null : 'reported'),
+    denial: denial && presentDenial(denial),
     reversedAt: instantOf(reversedAtMs),
   };
+}
+
+function presentDenial({ code, meter, limit, used }: RecordedDenial): CallListItem['denial'] {
+  return { code, meter: meter ?? null, limit: limit ?? null, used: used ?? null };
 }
 
 function instantOf(atMs: number | null): string | null {

@@ -7,8 +7,11 @@ import type { ReadCallData } from '../contract/calls.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import { type Call, usageSourceOf } from '../domain/call.ts';
 import { presentReported } from '../domain/call-report.ts';
+import { withDefaultTier } from '../domain/entitlements.ts';
 import { usdFromNano } from '../domain/money.ts';
+import { CAPABILITIES } from '../domain/plan.ts';
 import { type CostBreakdown, pricingMultiplier } from '../domain/pricing.ts';
+import { TIERS } from '../domain/tiers.ts';
 import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
 import { findOldCall } from '../storage/calls.ts';
 import type { Caller } from './caller.ts';
@@ -53,6 +56,7 @@ function presentCall(call: Call): ReadCallData {
     startTime: new Date(call.startedAtMs).toISOString(),
     endTime: call.finishedAtMs === null ? null : new Date(call.finishedAtMs).toISOString(),
     payg: presentPayg(call),
+    ...presentDenial(call),
     ...presentCorrections(call),
   };
 }
@@ -75,6 +79,14 @@ function presentPayg({ status, credit, suggestedTier, outcome }: Call): ReadCall
     settlementStatus: charge?.status ?? null,
     settlementFailureReason: charge?.failureReason ?? null,
   };
+}
+
+function presentDenial({ denial, requested, usagePlanVersionId }: Call): Pick<ReadCallData, 'denial'> {
+  if (!denial) return {};
+  const { code, capability = null, meter = null, limit = null, used = null } = denial;
+  const asked = withDefaultTier(requested);
+  const names = [...TIERS, ...CAPABILITIES].filter((name) => asked[name] === true);
+  return { denial: { code, requested: names, capability, meter, limit, used, usagePlanVersionId } };
 }
 
 function presentCorrections({ reversedAtMs, corrections }: Call): Pick<ReadCallData, 'reversedAt' | 'corrections'> {

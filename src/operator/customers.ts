@@ -1,10 +1,10 @@
 /**
- * What an operator reads of a customer and changes: cancel, grant credit and take it back, erase.
+ * What an operator reads of customers and changes: list, inspect, cancel, grant credit and take it back, erase.
  *
  * The object's own commands are idempotent, so a change is made there first and then logged.
  */
 import type { CorrectionRequest } from '../contract/corrections.ts';
-import type { CustomerUsageData } from '../contract/customers.ts';
+import type { CustomerListItem, CustomerUsageData, ListCustomersQuery } from '../contract/customers.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
 import type {
   ErasedCustomer,
@@ -18,12 +18,14 @@ import { tierModels } from '../domain/model-mappings.ts';
 import { parseUsd } from '../domain/money.ts';
 import type { LedgerEntry } from '../domain/wallet.ts';
 import type { Env } from '../env.ts';
+import { listCustomers } from '../metering/list-customers.ts';
 import { ask, customerByName, eraseObjects } from '../objects/addresses.ts';
 import type { InspectedCustomer } from '../objects/customer-commands.ts';
 import type { ProjectorState } from '../objects/projector-commands.ts';
 import { projectorState, projectorsOf } from '../objects/projectors.ts';
 import { watchOf } from '../objects/watches.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import type { Page, PageRequest } from '../platform/page.ts';
 import { markArchiveErased } from '../storage/archive.ts';
 import { findOldEntry } from '../storage/credits.ts';
 import { databaseNameOf } from '../storage/database.ts';
@@ -31,6 +33,16 @@ import { eraseProjection } from '../storage/erasure.ts';
 import { eraseFromWebhooks } from '../webhooks/endpoints.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
+
+export async function listOrganizationCustomers(
+  env: Env,
+  organizationId: string,
+  query: Omit<ListCustomersQuery, 'limit' | 'cursor'>,
+  page: PageRequest | null,
+): Promise<Answer<Page<CustomerListItem>>> {
+  if (!(await findOrganization(env, organizationId))) return noOrganization();
+  return listCustomers(env, organizationId, query, page);
+}
 
 export async function inspectCustomer(
   env: Env,

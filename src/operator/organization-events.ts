@@ -12,7 +12,7 @@ export async function readOrganizationEvents(
   env: Env,
   organizationId: string,
   query: Omit<EventsQuery, 'limit' | 'cursor'>,
-  page: PageRequest,
+  page: PageRequest | null,
 ): Promise<Answer<Page<OrganizationEvent>>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
   return readEvents(env, organizationId, query, page);

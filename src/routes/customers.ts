@@ -5,9 +5,10 @@ import type { Hono } from 'hono';
 import { operations } from '../contract/operations.ts';
 import { changePlan, replenishCustomer } from '../metering/change-plan.ts';
 import { provisionCustomer, readUsage } from '../metering/customers.ts';
-import { listCustomers, listUsagePlans } from '../metering/lists.ts';
+import { customersCsv, listCustomers } from '../metering/list-customers.ts';
+import { listUsagePlans } from '../metering/lists.ts';
 import type { AppEnv } from '../middleware/context.ts';
-import { callerOf, headerKeyOf, mount, mountList } from './mount.ts';
+import { callerOf, headerKeyOf, mount, mountCsvList, mountList } from './mount.ts';
 
 export function mountCustomers(app: Hono<AppEnv>): void {
   mount(app, operations.provisionCustomer, (c, { body }) => provisionCustomer(callerOf(c), body, headerKeyOf(c)));
@@ -18,6 +19,11 @@ export function mountCustomers(app: Hono<AppEnv>): void {
   mount(app, operations.replenishCustomer, (c, { params, body }) =>
     replenishCustomer(callerOf(c), params.customerId, body, headerKeyOf(c)),
   );
-  mountList(app, operations.listCustomers, (c, page, { query }) => listCustomers(callerOf(c), query, page));
+  mountCsvList(
+    app,
+    operations.listCustomers,
+    (c, page, { query }) => listCustomers(c.env, callerOf(c).organization.organizationId, query, page),
+    customersCsv,
+  );
   mountList(app, operations.listUsagePlans, (c, page) => listUsagePlans(callerOf(c), page));
 }

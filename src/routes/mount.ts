@@ -81,6 +81,20 @@ export function mountCsvList<O extends Operation & { csv: true }, Data>(
   });
 }
 
+/** An operation whose answer `csv` makes text where the request prefers that. */
+export function mountCsv<O extends Operation & { csv: true }, Data>(
+  app: Hono<AppEnv>,
+  operation: O,
+  answer: (c: AppContext, input: Input<O>) => Promise<Answer<Data>>,
+  csv: (data: Data) => string,
+): void {
+  mount<O>(app, operation, async (c, input) => {
+    const answered = await answer(c, input);
+    const isCsv = answered.ok && prefersCsv(c.req.header('Accept'));
+    return isCsv ? c.body(csv(answered.data), 200, { 'Content-Type': CSV_TYPE }) : answered;
+  });
+}
+
 export function mountRoute<O extends RouteSpec>(
   app: Hono<AppEnv>,
   style: ApiStyle,

@@ -4,7 +4,9 @@
 import type { Hono } from 'hono';
 import { type Answer, accept } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
+import { eventsCsv } from '../metering/events.ts';
 import { callsCsv } from '../metering/list-calls.ts';
+import { customersCsv } from '../metering/list-customers.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { keySpaceOf } from '../middleware/operators.ts';
 import { listArchive, verifyPage } from '../operator/archive.ts';
@@ -13,7 +15,14 @@ import { readOrganizationCalls } from '../operator/calls.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../operator/corrections.ts';
-import { eraseCustomer, grantCredit, inspectCustomer, revokeCredit, setCanceled } from '../operator/customers.ts';
+import {
+  eraseCustomer,
+  grantCredit,
+  inspectCustomer,
+  listOrganizationCustomers,
+  revokeCredit,
+  setCanceled,
+} from '../operator/customers.ts';
 import { listDatabases } from '../operator/databases.ts';
 import { listEvents } from '../operator/events.ts';
 import { exportHistory } from '../operator/export.ts';
@@ -108,6 +117,12 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.updateKey, (request, { params, body }) => updateKey(request, params.org, params.keyId, body));
   change(app, operations.revokeKey, (request, { params }) => revokeKey(request, params.org, params.keyId));
 
+  mountCsvList(
+    app,
+    operations.listOrganizationCustomers,
+    (c, page, { params, query }) => listOrganizationCustomers(c.env, params.org, query, page),
+    customersCsv,
+  );
   mount(app, operations.readCustomer, (c, { params }) => inspectCustomer(c.env, params.org, params.customerId));
   change(app, operations.cancelCustomer, (request, { params }) =>
     setCanceled(request, params.org, params.customerId, true),
@@ -138,8 +153,11 @@ export function mountOperator(app: Hono<AppEnv>): void {
     (c, page, { params, query }) => readOrganizationCalls(c.env, params.org, query, page),
     callsCsv,
   );
-  mountList(app, operations.readOrganizationEvents, (c, page, { params, query }) =>
-    readOrganizationEvents(c.env, params.org, query, page),
+  mountCsvList(
+    app,
+    operations.readOrganizationEvents,
+    (c, page, { params, query }) => readOrganizationEvents(c.env, params.org, query, page),
+    eventsCsv,
   );
   mountList(app, operations.listOutbox, (c, page, { params }) => listOutbox(c.env, params.org, page));
   change(app, operations.resendOutbox, (request, { params }) => resendOutbox(request, params.org));

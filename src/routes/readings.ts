@@ -3,15 +3,16 @@
  */
 import type { Hono } from 'hono';
 import { operations } from '../contract/operations.ts';
-import { readEvents } from '../metering/events.ts';
+import { eventsCsv, readEvents } from '../metering/events.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import { radarCsv } from '../radar/csv.ts';
 import { readModelRadar } from '../radar/read-radar.ts';
 import { readAnomalies } from '../readings/anomalies/read-anomalies.ts';
 import { readForecast } from '../readings/forecast/read-forecast.ts';
+import { summaryCsv } from '../readings/usage/summary-csv.ts';
 import { readUsageContext } from '../readings/usage/usage-context.ts';
 import { readUsageSummary } from '../readings/usage/usage-summary.ts';
-import { callerOf, mount, mountCsvList, mountList } from './mount.ts';
+import { callerOf, mount, mountCsv, mountCsvList, mountList } from './mount.ts';
 
 export function mountReadings(app: Hono<AppEnv>): void {
   mount(app, operations.readUsageContext, (c, { params, query }) =>
@@ -19,11 +20,16 @@ export function mountReadings(app: Hono<AppEnv>): void {
   );
   mount(app, operations.readForecast, (c, { params, query }) => readForecast(callerOf(c), params.customerId, query));
   mountList(app, operations.readUsageAnomalies, (c, page, { query }) => readAnomalies(callerOf(c), query, page));
-  mountList(app, operations.readEvents, (c, page, { query }) => {
-    const { env, organization } = callerOf(c);
-    return readEvents(env, organization.organizationId, query, page);
-  });
-  mount(app, operations.readUsageSummary, (c, { query }) => readUsageSummary(callerOf(c), query));
+  mountCsvList(
+    app,
+    operations.readEvents,
+    (c, page, { query }) => {
+      const { env, organization } = callerOf(c);
+      return readEvents(env, organization.organizationId, query, page);
+    },
+    eventsCsv,
+  );
+  mountCsv(app, operations.readUsageSummary, (c, { query }) => readUsageSummary(callerOf(c), query), summaryCsv);
   mountCsvList(
     app,
     operations.readModelRadar,

@@ -4,6 +4,7 @@
 import { and, asc, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
 import { CALLS_SEARCHED_MAX } from '../contract/call-list.ts';
 import type { Call, CallStatus } from '../domain/call.ts';
+import type { DenialCode, RecordedDenial } from '../domain/denial.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import type { ProvisionalSource } from '../domain/usage.ts';
 import type { Env } from '../env.ts';
@@ -45,6 +46,8 @@ export interface CallFilter {
   model?: string | undefined;
   tag?: string | undefined;
   status?: CallStatus | undefined;
+  /** Why it was denied. */
+  reason?: DenialCode | undefined;
   errorCode?: string | undefined;
   /** Whether the cost is known; calls that have not ended are neither. */
   priced?: boolean | undefined;
@@ -75,6 +78,8 @@ export interface CallRow {
   /** `null` where the usage is reported, and before the end. */
   usageSource: ProvisionalSource | null;
   errorCode: string | null;
+  /** `null` for calls that were not denied, and for those of before the reason was kept. */
+  denial: RecordedDenial | null;
   /** Since when it counts no longer; `null` where it was not reversed. */
   reversedAtMs: number | null;
 }
@@ -102,12 +107,16 @@ const COLUMNS = {
   costNanoUsd: nanoText(calls.costNanoUsd),
   usageSource: sql<ProvisionalSource | null>`${calls.usageSource}`,
   errorCode: calls.errorCode,
+  denial:
+    sql<RecordedDenial | null>`CASE WHEN ${calls.denialCode} IS NOT NULL THEN ${calls.record} -> '$.denial' END`.mapWith(
+      (text: string) => JSON.parse(text) as RecordedDenial,
+    ),
   reversedAtMs: calls.reversedAtMs,
 };
 
 /**
- * Calls of an organization. An index has the time and the customer; where anything else narrows or orders them, only the
- * newest of the period are searched.
+ * Calls of an organization. Indexes have the time with the customer or with the reason of a denial; where anything else narrows
+ * or orders them, only the newest of the period are searched.
  */
 export async function listCalls(
   env: Env,
@@ -138,17 +147,19 @@ export async function listCalls(
   return { ...pageOf(rows, limit, placeOf), searchedFromMs };
 }
 
-function indexedBy(organizationId: string, { fromMs, toMs, customerId }: CallFilter): SQL[] {
+function indexedBy(organizationId: string, { fromMs, toMs, customerId, reason }: CallFilter): SQL[] {
   return [
     eq(calls.organizationId, organizationId),
     ...given(customerId, (value) => eq(calls.customerId, value)),
+    ...given(customerId === undefined ? reason : undefined, (value) => eq(calls.denialCode, value)),
     ...given(fromMs, (value) => gte(calls.startedAtMs, value)),
     ...given(toMs, (value) => lt(calls.startedAtMs, value)),
   ];
 }
 
 function searchedBy(filter: CallFilter, sort: CallSort): SQL[] {
-  const { customerUserId, feature, model, tag, status, errorCode, priced, costAboveNanoUsd, usageSource } = filter;
+  const { customerId, customerUserId, feature, model, tag, status, reason } = filter;
+  const { errorCode, priced, costAboveNanoUsd, usageSource } = filter;
   const isKnown = sql`${calls.costNanoUsd} IS NOT NULL`;
   return [
     ...given(customerUserId, (value) => eq(calls.customerUserId, value)),
@@ -156,6 +167,8 @@ function searchedBy(filter: CallFilter, sort: CallSort): SQL[] {
     ...given(model, (value) => sql`(${calls.modelUsed} = ${value} OR ${calls.modelKey} = ${value})`),
     ...given(tag, (value) => sql`EXISTS (SELECT 1 FROM json_each(${calls.tags}) one WHERE one.value = ${value})`),
     ...given(status, (value) => eq(calls.status, value)),
+    // Of one customer, the index over customers has the calls.
+    ...given(customerId === undefined ? undefined : reason, (value) => eq(calls.denialCode, value)),
     ...given(errorCode, (value) => eq(calls.errorCode, value)),
     ...given(usageSource, (value) => eq(calls.usageSource, value)),
     ...given(priced, (value) =>

@@ -8,7 +8,9 @@ import type { Call } from '../domain/call.ts';
 import { lowerCase } from '../domain/case-search.ts';
 import type { MeterEvent } from '../domain/custom-meter.ts';
 import type { CustomerEvent } from '../domain/customer-events.ts';
-import type { LedgerEntry } from '../domain/wallet.ts';
+import { type NanoUsd, partsOfNano } from '../domain/money.ts';
+import { isOnCredit, wasDenied, worstMeterOf } from '../domain/summary.ts';
+import { balanceOf, type LedgerEntry } from '../domain/wallet.ts';
 import type { Change, ChangeKind, ProjectionPage } from './projection-page.ts';
 import type { calls, creditEntries, customers, deniedHours, meterEvents, organizationEvents } from './schema/index.ts';
 
@@ -17,12 +19,15 @@ type ColumnOf<T> = {
   [Name in keyof T]: T[Name] extends SQLiteColumn ? T[Name]['_']['name'] : never;
 }[keyof T];
 
+/** Columns that D1 fills in, and the record. */
+type FilledIn = 'record' | 'delivery' | 'place' | 'worst_meter_share' | 'lowered_at_ms';
+
 /**
  * A row in all its columns but those that D1 fills in; the record is JSON already. A column that is added to the schema has
  * to be added here.
  */
 interface Row<T> {
-  columns: Record<Exclude<ColumnOf<T>, 'record' | 'delivery' | 'place'>, unknown> & { revision: number };
+  columns: Record<Exclude<ColumnOf<T>, FilledIn>, unknown> & { revision: number };
   record?: string;
 }
 
@@ -34,13 +39,25 @@ export interface RecordedChange {
   record: string | null;
 }
 
+/** What the row of a customer has beside the account. */
+export interface CustomerFigures {
+  /** Of the usage period, by whole hours. */
+  periodCostNanoUsd: NanoUsd;
+  /** When the last call began that the object has; `null` where it has none. */
+  lastCallAtMs: number | null;
+}
+
 /** A page of changes, as the rows that D1 gets. */
-export function projectPage(account: Account, rows: readonly RecordedChange[]): ProjectionPage {
+export function projectPage(
+  account: Account,
+  rows: readonly RecordedChange[],
+  figures: () => CustomerFigures,
+): ProjectionPage {
   const { organizationId, customerId, subscription } = account;
   const columns: Partial<Record<ChangeKind, readonly string[]>> = {};
   const changes: Change[] = [];
   for (const { kind, id, record: stored } of rows) {
-    const row = projectRow(account, kind, id, stored);
+    const row = kind === 'customer' ? projectCustomer(account, figures()) : projectRow(account, kind, id, stored);
     if (!row) continue;
     const { revision } = row.columns;
     columns[kind] ??= [...Object.keys(row.columns), ...(row.record === undefined ? [] : ['record'])];
@@ -53,8 +70,7 @@ export function projectPage(account: Account, rows: readonly RecordedChange[]): 
 }
 
 /** `null` where the row is gone. */
-function projectRow(account: Account, kind: ChangeKind, id: string, record: string | null) {
-  if (kind === 'customer') return projectCustomer(account);
+function projectRow(account: Account, kind: Exclude<ChangeKind, 'customer'>, id: string, record: string | null) {
   if (record === null) return null;
   switch (kind) {
     case 'call':
@@ -80,8 +96,13 @@ export function usageProvider(modelKey: string | null, providerUsed: string | nu
   return (providerUsed ?? '').replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-function projectCustomer(account: Account): Row<typeof customers> {
+function projectCustomer(
+  account: Account,
+  { periodCostNanoUsd, lastCallAtMs }: CustomerFigures,
+): Row<typeof customers> {
   const { subscription, contact } = account;
+  const worst = worstMeterOf(account);
+  const cost = partsOfNano(periodCostNanoUsd);
   const columns = {
     organization_id: account.organizationId,
     customer_id: account.customerId,
@@ -89,6 +110,7 @@ function projectCustomer(account: Account): Row<typeof customers> {
     customer_id_lower: lowerCase(account.customerId),
     friendly_name_lower: contact.friendlyName === undefined ? null : lowerCase(contact.friendlyName),
     email: contact.email ?? null,
+    email_lower: contact.email === undefined ? null : lowerCase(contact.email),
     stripe_customer_id: contact.stripeCustomerId ?? null,
     subscription_id: subscription.id,
     subscription_version: subscription.version,
@@ -99,6 +121,15 @@ function projectCustomer(account: Account): Row<typeof customers> {
     last_replenished_at_ms: subscription.lastReplenishedAtMs,
     next_replenish_at_ms: subscription.nextReplenishAtMs,
     canceled_at_ms: subscription.canceledAtMs,
+    worst_meter: worst?.name ?? null,
+    worst_meter_used: worst?.used ?? null,
+    worst_meter_limit: worst?.limit ?? null,
+    period_cost_usd: cost.usd,
+    period_cost_rest_nano_usd: cost.restNanoUsd,
+    last_call_at_ms: lastCallAtMs ?? 0,
+    balance_nano_usd: balanceOf(account.wallet, 'USD').toString(),
+    on_credit: isOnCredit(account) ? 1 : 0,
+    denied: wasDenied(account) ? 1 : 0,
     revision: account.revision,
   };
   return { columns };
@@ -135,6 +166,7 @@ function projectCall(organizationId: string, record: string): Row<typeof calls> 
     searches: outcome?.usage.searches ?? null,
     usage_source: outcome?.usageSource ?? null,
     error_code: outcome?.error?.code ?? null,
+    denial_code: call.denial?.code ?? null,
     pricing_snapshot_id: price?.breakdown.snapshotId ?? null,
     standard_cost_nano_usd: price?.breakdown.standardCostUsdNano ?? null,
     cost_nano_usd: price?.costNanoUsd ?? null,

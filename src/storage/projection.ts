@@ -21,17 +21,55 @@ interface Table {
    * Columns that never change. An update leaves them out, because SQLite writes every index anew of which a column is set.
    */
   fixed?: readonly string[];
+  /**
+   * Columns that seldom change. A statement of its own sets them, in the rows in which one does, so that a change of the
+   * others leaves their indexes alone.
+   */
+  rare?: readonly string[];
+  /** What a column becomes in an update, where that is not what came. */
+  merged?: Readonly<Record<string, string>>;
   /** Rows never change, and one that another of its key or of a unique index came before is left out. */
   isOnce?: true;
 }
 
+/** D1's own clock, in milliseconds. */
+export const CLOCK_MS = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+
 const TABLES: Record<ChangeKind, Table> = {
-  customer: { name: 'customers', key: ['organization_id', 'customer_id'], integers: [] },
+  customer: {
+    name: 'customers',
+    key: ['organization_id', 'customer_id'],
+    integers: ['period_cost_usd', 'period_cost_rest_nano_usd'],
+    rare: [
+      'friendly_name',
+      'customer_id_lower',
+      'friendly_name_lower',
+      'email',
+      'email_lower',
+      'stripe_customer_id',
+      'subscription_id',
+      'subscription_version',
+      'plan_id',
+      'usage_plan_version_id',
+      'pending_usage_plan_version_id',
+      'created_at_ms',
+      'last_replenished_at_ms',
+      'next_replenish_at_ms',
+      'canceled_at_ms',
+    ],
+    merged: {
+      // The object no longer has old calls.
+      last_call_at_ms: 'MAX(excluded.last_call_at_ms, customers.last_call_at_ms)',
+      lowered_at_ms: `CASE WHEN COALESCE(excluded.worst_meter_used / excluded.worst_meter_limit, 0) < customers.worst_meter_share
+        OR (excluded.period_cost_usd, excluded.period_cost_rest_nano_usd) < (customers.period_cost_usd, customers.period_cost_rest_nano_usd)
+        THEN ${CLOCK_MS} ELSE customers.lowered_at_ms END`,
+    },
+  },
   call: {
     name: 'calls',
     key: ['organization_id', 'call_id'],
     integers: ['standard_cost_nano_usd', 'cost_nano_usd', 'cost_avoided_nano_usd'],
-    fixed: ['customer_id', 'started_at_ms'],
+    fixed: ['customer_id', 'started_at_ms', 'denial_code'],
   },
   denied_hour: { name: 'denied_hours', key: ['organization_id', 'customer_id', 'hour_ms', 'feature'], integers: [] },
   meter_event: {
@@ -66,6 +104,8 @@ export function projectionStatements(db: D1Database, pages: readonly ProjectionP
   const chunks = chunksOf(newest(pages));
   const statements = chunks.flatMap((chunk) => {
     if (chunk.kind === 'call') return upsertCalls(db, chunk);
+    const { rare } = TABLES[chunk.kind];
+    if (rare) return [updateRare(db, chunk), upsert(db, chunk)];
     return chunk.kind === 'denied_hour' ? [countDenied(db, chunk), upsert(db, chunk)] : [upsert(db, chunk)];
   });
   const isCounted = chunks.some(({ kind }) => kind === 'call' || kind === 'denied_hour');
@@ -78,12 +118,14 @@ const NOT_ERASED = (subscription: string) =>
 
 /** Inserts the rows, or updates older ones. `delivery` marks calls. */
 function upsert(db: D1Database, chunk: Chunk, delivery?: number): D1PreparedStatement {
-  const { name, key, integers, fixed = [], isOnce } = TABLES[chunk.kind];
+  const { name, key, integers, fixed = [], rare = [], merged = {}, isOnce } = TABLES[chunk.kind];
+  const kept = [...key, ...fixed, ...rare, ...Object.keys(merged)];
   const names = [...chunk.columns, ...(delivery === undefined ? [] : ['delivery'])];
   const values = [...valuesOf(chunk.columns, integers), ...(delivery === undefined ? [] : ['?2'])];
   const updates = names
-    .filter((column) => !key.includes(column) && !fixed.includes(column))
-    .map((column) => `${column} = excluded.${column}`);
+    .filter((column) => !kept.includes(column))
+    .map((column) => `${column} = excluded.${column}`)
+    .concat(Object.entries(merged).map(([column, value]) => `${column} = ${value}`));
   const sql = `WITH sent AS MATERIALIZED (SELECT jsonb(value) AS row FROM json_each(?1))
     INSERT INTO ${name} (${names.join(', ')}) SELECT ${values.join(', ')} FROM sent
     WHERE ${NOT_ERASED('row ->> 0')}
@@ -93,6 +135,19 @@ function upsert(db: D1Database, chunk: Chunk, delivery?: number): D1PreparedStat
         : `(${key.join(', ')}) DO UPDATE SET ${updates.join(', ')} WHERE excluded.revision > ${name}.revision`
     }`;
   return db.prepare(sql).bind(textOf(chunk.rows), ...(delivery === undefined ? [] : [delivery]));
+}
+
+/** Sets the columns that seldom change, in the rows in which one does. To be run before the upsert, which sets the revision. */
+function updateRare(db: D1Database, { kind, columns, rows }: Chunk): D1PreparedStatement {
+  const { name, key, rare = [] } = TABLES[kind];
+  // A page of before a column was added does not have it.
+  const set = rare.filter((column) => columns.includes(column));
+  const sent = (column: string) => `row ->> ${placeOf(column, columns)}`;
+  const sql = `WITH sent AS MATERIALIZED (SELECT jsonb(value) AS row FROM json_each(?1))
+    UPDATE ${name} SET ${set.map((column) => `${column} = ${sent(column)}`).join(', ')} FROM sent
+    WHERE ${key.map((column) => `${name}.${column} = ${sent(column)}`).join(' AND ')} AND ${sent('revision')} > ${name}.revision
+      AND ${NOT_ERASED('row ->> 0')} AND (${set.map((column) => `${name}.${column} IS NOT ${sent(column)}`).join(' OR ')})`;
+  return db.prepare(sql).bind(textOf(rows));
 }
 
 /**

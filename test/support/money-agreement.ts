@@ -170,6 +170,44 @@ function expectLedgerToSum(
   expect(UNITS.map((unit) => [unit, total(unit)])).toEqual(UNITS.map((unit) => [unit, model.balance(unit)]));
 }
 
+/** Lists have of the customer what its own readings say now. */
+export function expectListed(model: ReferenceModel, object: Clockwork, customer: ReadonlyMap<string, unknown>): void {
+  catchUp(model, object);
+  const limited = Object.entries(metersOf(model)).filter(([, { limit }]) => limit !== null && limit > 0);
+  const shareOf = ({ used, limit }: MeterSummary) => used / (limit ?? 1);
+  const highest = Math.max(...limited.map(([, meter]) => shareOf(meter)));
+  const [worst] = limited.filter(([, meter]) => shareOf(meter) === highest);
+  const { payg } = model.terms();
+  const isUsedUp = (tier: string) =>
+    [model.left(`${tier}Calls` as MeterName), model.left(`${tier}Tokens` as MeterName)].some((left) => left === 0n);
+  const hourMs = model.startMs - (model.startMs % 3_600_000);
+  const [spent] = object.query<{ usd: number; rest: number; lastCallAtMs: number }>(
+    `SELECT TOTAL(completed_cost_usd + failed_cost_usd) AS usd, TOTAL(completed_cost_rest_nano_usd + failed_cost_rest_nano_usd) AS rest,
+       (SELECT COALESCE(MAX(started_at_ms), 0) FROM calls) AS lastCallAtMs FROM usage_hours WHERE hour_ms >= ${hourMs}`,
+  );
+  const cost =
+    BigInt(customer.get('period_cost_usd') as string) * NANO +
+    BigInt(customer.get('period_cost_rest_nano_usd') as string);
+  expect({
+    plan: customer.get('usage_plan_version_id'),
+    endMs: customer.get('next_replenish_at_ms'),
+    worst: [customer.get('worst_meter'), customer.get('worst_meter_used'), customer.get('worst_meter_limit')],
+    balance: customer.get('balance_nano_usd'),
+    cost,
+    onCredit: customer.get('on_credit'),
+  }).toEqual({
+    plan: `${model.terms().name}:v1`,
+    endMs: model.endMs,
+    worst: [worst?.[0] ?? null, worst?.[1].used ?? null, worst?.[1].limit ?? null],
+    balance: model.balance('USD').toString(),
+    cost: BigInt(spent?.usd ?? 0) * NANO + BigInt(spent?.rest ?? 0),
+    onCredit:
+      !model.canceled && payg.enabled && model.balance('USD') > 0n && ['standard', 'premium'].some(isUsedUp) ? 1 : 0,
+  });
+  // A call of which the object knows may be gone since.
+  expect(customer.get('last_call_at_ms')).toBeGreaterThanOrEqual(spent?.lastCallAtMs ?? 0);
+}
+
 type CallRow = {
   callId: string;
   status: string;

@@ -11,7 +11,7 @@ import type { ChangeStrategy } from '../../src/domain/account.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
 import type { MeterSlot } from '../../src/domain/meters.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
-import { catchUp, metersOf, subscriptionOf, withoutId } from './money-agreement.ts';
+import { catchUp, expectListed, metersOf, subscriptionOf, withoutId } from './money-agreement.ts';
 import { begin, end, extend, takeBack } from './money-call-commands.ts';
 import {
   command,
@@ -284,8 +284,15 @@ const housekeep = command('housekeep', fc.constant(null), (model, { object, arch
 });
 const restart = command('restart', fc.constant(null), (_, { object }) => object.restart());
 
-/** A D1 that writes down the ledger entries it gets. */
-async function deliverTo(archive: System['archive'], object: Clockwork, nowMs: number): Promise<void> {
+/** A D1 that writes down the ledger entries that it gets, and the customer's row, of which the newest revision counts. */
+async function deliverTo({ archive, customer, object }: System, nowMs: number): Promise<void> {
+  const takeCustomer = (columns: string[], rows: string) => {
+    for (const [, ...values] of JSON.parse(rows) as unknown[][]) {
+      const row = new Map(columns.map((name, index) => [name, values[index]]));
+      if (Number(row.get('revision')) <= Number(customer.get('revision') ?? 0)) continue;
+      for (const [name, value] of row) customer.set(name, value);
+    }
+  };
   const take = (columns: string[], entries: string) => {
     for (const row of JSON.parse(entries) as unknown[][]) {
       // The first value is the subscription.
@@ -297,8 +304,13 @@ async function deliverTo(archive: System['archive'], object: Clockwork, nowMs: n
     }
   };
   const prepare = (sql: string) => {
-    const columns = /INTO credit_entries \(([^)]*)\)/.exec(sql)?.[1]?.split(', ');
-    return { commit: () => null, bind: (rows: string) => ({ commit: () => (columns ? take(columns, rows) : null) }) };
+    const [, table = '', names = ''] = /INTO (credit_entries|customers) \(([^)]*)\)/.exec(sql) ?? [];
+    const columns = names.split(', ');
+    const commit = (rows: string) => {
+      if (table === 'credit_entries') take(columns, rows);
+      if (table === 'customers') takeCustomer(columns, rows);
+    };
+    return { commit: () => null, bind: (rows: string) => ({ commit: () => commit(rows) }) };
   };
   const batch = async (statements: { commit: () => void }[]) => {
     for (const statement of statements) statement.commit();
@@ -307,15 +319,18 @@ async function deliverTo(archive: System['archive'], object: Clockwork, nowMs: n
   await object.deliver({ prepare, batch } as unknown as D1Database, nowMs);
 }
 
-const deliver = command('deliver', fc.constant(null), (model, { object, archive }) =>
-  deliverTo(archive, object, model.nowMs),
-);
+const deliver = command('deliver', fc.constant(null), (model, system) => deliverTo(system, model.nowMs));
 
-/** All that an alarm does. Afterwards nothing is due any more: the next alarm is for what the future brings. */
-const wake = command('wake', fc.constant(null), async (model, { object, archive }) => {
+/**
+ * All that an alarm does. Afterwards nothing is due any more: the next alarm is for what the future brings, and lists say what
+ * the customer has now.
+ */
+const wake = command('wake', fc.constant(null), async (model, system) => {
+  const { object } = system;
   object.wake(model.nowMs);
   model.debit(false, returnsIn(object));
-  await deliverTo(archive, object, model.nowMs);
+  await deliverTo(system, model.nowMs);
+  expectListed(model, object, system.customer);
   const alarmMs = await object.alarm();
   expect(alarmMs === null || alarmMs > model.nowMs).toBe(true);
 });

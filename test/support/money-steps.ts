@@ -27,6 +27,8 @@ export interface System {
   object: Clockwork;
   writes: Map<string, Write>;
   archive: Map<number, ArchivedEntry>;
+  /** The customer's row as D1 has it, by column. */
+  customer: Map<string, unknown>;
   /** The calls that the service makes itself. */
   ours: Set<string>;
   serial: number;

@@ -1,9 +1,11 @@
 /**
- * Small rules of the console: what differs between two documents, where a sign-in leads.
+ * Small rules of the console: what differs between two documents, where a sign-in leads, why a call was denied.
  */
 import { describe, expect, test } from 'vitest';
 import { allFields, changedFields, shownValue } from '../../src/console/changed-fields.ts';
 import { customerPath, ownPath } from '../../src/console/context.ts';
+import { denialSentence } from '../../src/console/denial-sentence.ts';
+import { DENIAL_CODES } from '../../src/domain/denial.ts';
 
 describe('changes', () => {
   test('are named by their path, whatever the order of members', () => {
@@ -62,4 +64,48 @@ test('an id with any character is one segment of a path', () => {
   expect(customerPath('org', 'a/b?c#d ü', 'plan')).toBe(
     '/console/organizations/org/customers/a%2Fb%3Fc%23d%20%C3%BC/plan',
   );
+});
+
+describe('the sentence of a denial', () => {
+  const denial = {
+    requested: ['premium'],
+    capability: null,
+    meter: 'premiumCalls',
+    limit: 0,
+    used: 0,
+    usagePlanVersionId: 'free:v1',
+  } as const;
+  const sentence = (more: Partial<Parameters<typeof denialSentence>[0]>) =>
+    denialSentence({ code: 'ALLOWANCE_EXHAUSTED', ...denial, requested: [...denial.requested], ...more }, 'Free');
+
+  test('says what was asked for, and which figure stood in the way', () => {
+    expect(sentence({})).toBe('Asked for premium. Denied: Free includes 0 premium calls.');
+    expect(sentence({ limit: 1_500, used: 1_502, meter: 'standardTokens', requested: ['standard'] })).toBe(
+      'Asked for standard. Denied: 1,502 of the 1,500 standard tokens of Free were used.',
+    );
+    expect(sentence({ requested: ['standard', 'premium', 'search'], meter: 'searches', capability: 'search' })).toBe(
+      'Asked for standard, premium and search. Denied: Free includes 0 searches.',
+    );
+  });
+
+  test('is one of its own for each reason', () => {
+    const none = { meter: null, limit: null, used: null };
+    expect(sentence({ code: 'SUBSCRIPTION_CANCELED', ...none })).toBe(
+      'Asked for premium. Denied: the subscription was canceled.',
+    );
+    expect(sentence({ code: 'CAPABILITY_NOT_IN_PLAN', ...none, requested: ['search'], capability: 'search' })).toBe(
+      'Asked for search. Denied: Free does not include search.',
+    );
+    expect(sentence({ code: 'CREDIT_REQUIRED' })).toBe(
+      'Asked for premium. Denied: Free includes 0 premium calls, and the balance did not cover the call.',
+    );
+    expect(sentence({ code: 'BALANCE_HELD' })).toBe(
+      'Asked for premium. Denied: Free includes 0 premium calls, and open calls and batches held the balance that the call needed.',
+    );
+    expect(sentence({ code: 'TIER_NOT_REQUESTED', ...none })).toBe(
+      'Asked for premium. Denied: the model is of a tier that was not asked for.',
+    );
+    const all = DENIAL_CODES.map((code) => sentence({ code, ...none }));
+    expect(new Set(all).size).toBe(DENIAL_CODES.length);
+  });
 });

@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
-import { beginCall, extendSteps, outputTokensOf } from '../../src/domain/begin-call.ts';
+import { admitCall, beginCall, extendSteps, outputTokensOf } from '../../src/domain/begin-call.ts';
 import { type CallBound, costAtMost, costBound, type Demand } from '../../src/domain/bound.ts';
 import { type BeginRequest, type Call, endCall, timeOutCall } from '../../src/domain/call.ts';
 import {
@@ -209,7 +209,12 @@ describe('the begin of a call on credit', () => {
     const small = begin(onCredit(2_005n), stream).call.credit;
     expect(small).toMatchObject({ heldNanoUsd: '2005', outputTokens: 4_000, steps: { heldTokens: 100 } });
     expect(begin(onCredit(1_640n), stream).call.credit).toMatchObject({ steps: { heldTokens: 64 } });
-    expect(begin(onCredit(1_639n), stream).denial).toEqual({ code: 'CREDIT_REQUIRED', meter: 'standardCalls' });
+    expect(begin(onCredit(1_639n), stream).denial).toEqual({
+      code: 'CREDIT_REQUIRED',
+      meter: 'standardCalls',
+      limit: 0,
+      used: 0,
+    });
   });
 
   test('holds what the dearest of its models may cost, of the tiers that credit pays', () => {
@@ -322,27 +327,53 @@ describe('a denial', () => {
     expect(denial(used({ limits: { standardCalls: 0 } }))).toEqual({
       code: 'ALLOWANCE_EXHAUSTED',
       meter: 'standardCalls',
+      limit: 0,
+      used: 0,
     });
     expect(denial(used({ limits: { standardTokens: 0 } }))).toEqual({
       code: 'ALLOWANCE_EXHAUSTED',
       meter: 'standardTokens',
+      limit: 0,
+      used: 0,
     });
     const both = { requested: { standard: true, premium: true } };
     expect(denial(used({ limits: { standardCalls: 0, premiumTokens: 0 } }), both)).toEqual({
       code: 'ALLOWANCE_EXHAUSTED',
       meter: 'premiumTokens',
+      limit: 0,
+      used: 0,
     });
   });
 
   test('tells a capability that the plan lacks from one that is used up', () => {
     const search = { requested: { search: true } };
-    expect(denial(used({ features: { search: false } }), search)).toEqual({ code: 'CAPABILITY_NOT_IN_PLAN' });
+    expect(denial(used({ features: { search: false } }), search)).toEqual({
+      code: 'CAPABILITY_NOT_IN_PLAN',
+      capability: 'search',
+    });
     expect(denial(used({ limits: { searches: 0 } }), search)).toEqual({
       code: 'ALLOWANCE_EXHAUSTED',
       meter: 'searches',
+      capability: 'search',
+      limit: 0,
+      used: 0,
     });
     const needed = { requested: { standard: true, image: true }, needs: ['image' as const] };
-    expect(denial(used({ features: { image: false } }), needed)).toEqual({ code: 'CAPABILITY_NOT_IN_PLAN' });
+    expect(denial(used({ features: { image: false } }), needed)).toEqual({
+      code: 'CAPABILITY_NOT_IN_PLAN',
+      capability: 'image',
+    });
+  });
+
+  test('has the figures of the meter at that moment, with what open calls hold of it', () => {
+    const used = {
+      ...account(plan({ limits: { standardCalls: 5 } })),
+      meters: { consumed: { standardCalls: 3 }, reserved: { standardCalls: 2 } },
+    };
+    const { call, denial } = begin(used, []);
+    expect(denial).toEqual({ code: 'ALLOWANCE_EXHAUSTED', meter: 'standardCalls', limit: 5, used: 5 });
+    expect(call.denial).toEqual(denial);
+    expect(admitCall(begin(used, [])).call).not.toHaveProperty('denial');
   });
 
   test('says that the subscription is canceled before anything else', () => {
@@ -352,17 +383,27 @@ describe('a denial', () => {
   });
 
   test('asks for credit where there is too little of it, and to wait where open calls hold what is needed', () => {
-    expect(denial(onCredit(0n))).toEqual({ code: 'CREDIT_REQUIRED', meter: 'standardCalls' });
-    expect(denial(onCredit(5_999n))).toEqual({ code: 'CREDIT_REQUIRED', meter: 'standardCalls' });
+    expect(denial(onCredit(0n))).toEqual({ code: 'CREDIT_REQUIRED', meter: 'standardCalls', limit: 0, used: 0 });
+    expect(denial(onCredit(5_999n))).toEqual({ code: 'CREDIT_REQUIRED', meter: 'standardCalls', limit: 0, used: 0 });
     const busy = begin(onCredit(7_000n), [bound(1_000)]).account;
-    expect(denial(busy)).toEqual({ code: 'BALANCE_HELD', meter: 'standardCalls' });
-    expect(denial(busy, {}, [bound(2_001)])).toEqual({ code: 'CREDIT_REQUIRED', meter: 'standardCalls' });
+    expect(denial(busy)).toEqual({ code: 'BALANCE_HELD', meter: 'standardCalls', limit: 0, used: 0 });
+    expect(denial(busy, {}, [bound(2_001)])).toEqual({
+      code: 'CREDIT_REQUIRED',
+      meter: 'standardCalls',
+      limit: 0,
+      used: 0,
+    });
   });
 
   test('does not ask to wait for a balance that is not above zero without the holds either', () => {
     const busy = begin(onCredit(7_000n), [bound(1_000)]).account;
     const broke = { ...busy, wallet: { ...busy.wallet, unsettled: '7000' } };
-    expect(denial(broke, { holdUsd: 0 }, [])).toEqual({ code: 'CREDIT_REQUIRED', meter: 'standardCalls' });
+    expect(denial(broke, { holdUsd: 0 }, [])).toEqual({
+      code: 'CREDIT_REQUIRED',
+      meter: 'standardCalls',
+      limit: 0,
+      used: 0,
+    });
   });
 
   test('of a model of another tier than was requested says so', () => {

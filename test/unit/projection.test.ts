@@ -1,11 +1,13 @@
 /**
- * Promise: D1 keeps of a call what its object recorded, byte for byte, and its columns say the same.
+ * Promise: D1 keeps of a call what its object recorded, byte for byte, and its columns say the same; of a customer it has the
+ * newest account.
  *
  * The statements run on SQLite itself, as D1 runs them.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
+import type { Account } from '../../src/domain/account.ts';
 import { beginCall } from '../../src/domain/begin-call.ts';
 import { type Call, endCall } from '../../src/domain/call.ts';
 import { projectionStatements } from '../../src/storage/projection.ts';
@@ -29,7 +31,12 @@ afterEach(() => {
 /** Delivers the calls. */
 function send(db: DatabaseSync, calls: readonly Call[]): void {
   const rows = calls.map((call) => ({ kind: 'call' as const, id: call.callId, record: JSON.stringify(call) }));
-  runBatch(db, projectionStatements(asD1(db), [projectPage(account(plan()), rows)]));
+  runBatch(
+    db,
+    projectionStatements(asD1(db), [
+      projectPage(account(plan()), rows, () => ({ periodCostNanoUsd: 0n, lastCallAtMs: null })),
+    ]),
+  );
 }
 
 const word = fc.oneof(
@@ -96,6 +103,96 @@ test('a repeated delivery of a call changes nothing, nor does an older revision'
   send(db, [{ ...call, revision: 5 }]);
   send(db, [{ ...call, revision: 4, status: 'TIMEOUT' }]);
   expect(db.prepare('SELECT total_changes() AS n').get()?.n).toBe(before);
+});
+
+/** A customer's row as D1 has it after these accounts, with the cost of their period, in the order in which they came. */
+function rowAfter(
+  db: DatabaseSync,
+  accounts: readonly { account: Account; costNanoUsd: bigint; lastCallAtMs: number | null }[],
+) {
+  for (const { account, costNanoUsd, lastCallAtMs } of accounts) {
+    const rows = [{ kind: 'customer' as const, id: account.customerId, record: null }];
+    const page = projectPage(account, rows, () => ({ periodCostNanoUsd: costNanoUsd, lastCallAtMs }));
+    runBatch(db, projectionStatements(asD1(db), [page]));
+  }
+  return db.prepare('SELECT * FROM customers').get();
+}
+
+const described: fc.Arbitrary<{ account: Account; costNanoUsd: bigint; lastCallAtMs: number | null }> = fc
+  .record({
+    revision: fc.integer({ min: 1, max: 9 }),
+    name: fc.option(fc.string({ unit: 'binary', maxLength: 12 }), { nil: undefined }),
+    email: fc.option(fc.string({ unit: 'binary', maxLength: 12 }), { nil: undefined }),
+    calls: fc.nat(20),
+    canceledAtMs: fc.option(fc.nat(5), { nil: null }),
+    costNanoUsd: fc.bigInt({ min: 0n, max: 10n ** 22n }),
+    lastCallAtMs: fc.option(fc.nat(99), { nil: null }),
+  })
+  .map(({ revision, name, email, calls, canceledAtMs, costNanoUsd, lastCallAtMs }) => {
+    const from = account(plan({ limits: { standardCalls: 10 } }));
+    const contact = { friendlyName: name, email };
+    const meters = { consumed: { standardCalls: calls }, reserved: {} };
+    const subscription = { ...from.subscription, canceledAtMs };
+    return { account: { ...from, revision, contact, meters, subscription }, costNanoUsd, lastCallAtMs };
+  });
+
+test("a customer's row is that of the newest account, its last call the latest, and says when its figures fell", () => {
+  fc.assert(
+    fc.property(fc.array(described, { minLength: 1, maxLength: 6 }), (accounts) => {
+      const db = openD1();
+      open.push(db);
+      const taken = accounts.filter(({ account }, index) =>
+        accounts.slice(0, index).every((earlier) => earlier.account.revision < account.revision),
+      );
+      const newest = taken.at(-1);
+      if (!newest) throw new Error('the first is taken');
+      const share = (of: Account) => (of.meters.consumed.standardCalls ?? 0) / 10;
+      const fell = taken.some(({ account, costNanoUsd }, index) => {
+        const before = taken[index - 1];
+        return before && (share(account) < share(before.account) || costNanoUsd < before.costNanoUsd);
+      });
+      const row = rowAfter(db, accounts);
+      expect(row).toMatchObject({
+        friendly_name: newest.account.contact.friendlyName ?? null,
+        email: newest.account.contact.email ?? null,
+        canceled_at_ms: newest.account.subscription.canceledAtMs,
+        worst_meter: 'standardCalls',
+        worst_meter_used: newest.account.meters.consumed.standardCalls,
+        worst_meter_limit: 10,
+        worst_meter_share: share(newest.account),
+        last_call_at_ms: Math.max(0, ...taken.map(({ lastCallAtMs }) => lastCallAtMs ?? 0)),
+        revision: newest.account.revision,
+      });
+      expect(
+        BigInt(Number(row?.period_cost_usd)) * 1_000_000_000n + BigInt(Number(row?.period_cost_rest_nano_usd)),
+      ).toBe(newest.costNanoUsd);
+      expect(Number(row?.lowered_at_ms) > 0).toBe(fell);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('a customer is found by its key, however many there are', () => {
+  const db = openD1();
+  open.push(db);
+  const sent: string[] = [];
+  const prepare = (text: string) => {
+    sent.push(text);
+    return { bind: () => null };
+  };
+  const rows = [{ kind: 'customer' as const, id: 'customer', record: null }];
+  const page = projectPage(account(plan()), rows, () => ({ periodCostNanoUsd: 0n, lastCallAtMs: null }));
+  projectionStatements({ prepare } as unknown as D1Database, [page]);
+  const plans = sent.flatMap((text) =>
+    db
+      .prepare(`EXPLAIN QUERY PLAN ${text}`)
+      .all('[]')
+      .map(({ detail }) => String(detail)),
+  );
+  const ofCustomers = plans.filter((detail) => /\bcustomers\b/.test(detail));
+  expect(ofCustomers).toEqual([
+    expect.stringMatching(/^SEARCH customers USING INDEX .*organization_id=\? AND customer_id=\?/),
+  ]);
 });
 
 test.each([

@@ -1,5 +1,5 @@
 /**
- * The search for customers: by the beginning of the id or of the display name in whatever case, in pages, each of which
+ * The search for customers: by the beginning of the id, of the display name or of the e-mail address in whatever case, in pages, each of which
  * reads its own part of the indexes alone.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -20,13 +20,23 @@ const CUSTOMERS: Record<string, string | undefined> = {
   yan: 'anna',
 };
 
+/** Who is found by the id or the name is not found by it again. */
+const EMAILS: Record<string, string | undefined> = {
+  dora: 'Sales@Example.com',
+  ann: 'ann@example.com',
+  zoe: 'anna@example.com',
+};
+
 let tenant: Tenant;
 beforeAll(async () => {
   tenant = await createTenant(operator);
   const other = await createTenant(operator);
   for (const [customerId, customerName] of Object.entries(CUSTOMERS)) {
     for (const { api, organizationId } of [tenant, other]) {
-      await api.send('provisionCustomer', { body: { customerId, ...(customerName && { customerName }) } });
+      const customerEmail = EMAILS[customerId];
+      await api.send('provisionCustomer', {
+        body: { customerId, ...(customerName && { customerName }), ...(customerEmail && { customerEmail }) },
+      });
       await deliverToD1(organizationId, customerId);
     }
   }
@@ -41,6 +51,7 @@ test.each([
   ['a name with a letter that has two lower cases', 'ΟΔΟΣ', ['carl']],
   ['a character beyond 16 bits, and not the next one', '😀', ['😀-smile']],
   ['the same of a name', '😁', ['😀-smile']],
+  ['the e-mail address, in another case', 'SALES@', ['dora']],
   ['nothing that is there', 'zzz', []],
   ['the middle of an id', 'nn', []],
 ])('finds by %s', async (_, search, found) => {
@@ -117,11 +128,11 @@ describe('reads only matching customers', () => {
     expect(ofCustomers.filter((detail) => !/^SEARCH customers USING .*INDEX/.test(detail))).toEqual([]);
     if (filter.search === undefined) return;
     const ranges = plan.filter((detail) =>
-      /customers_by_(id|name)_search \(organization_id=\? AND (\w+_lower>\?|\(\w+_lower,customer_id\)>\(\?,\?\)) AND \w+_lower<\?\)/.test(
+      /customers_by_(id|name|email)_search \(organization_id=\? AND (\w+_lower>\?|\(\w+_lower,customer_id\)>\(\?,\?\)) AND \w+_lower<\?\)/.test(
         detail,
       ),
     );
-    expect(ranges).toHaveLength((filter.search === 'x' ? 2 : 4) - (after?.startsWith('1') ? 1 : 0));
+    expect(ranges).toHaveLength((filter.search === 'x' ? 3 : 6) - (after?.startsWith('1') ? 1 : 0));
     // The page itself is found by its ids.
     expect(plan.some((detail) => /\(organization_id=\? AND customer_id=\?\)/.test(detail))).toBe(true);
   });

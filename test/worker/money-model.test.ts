@@ -117,7 +117,14 @@ describe(`a customer's object, with the seed ${seed}`, () => {
             const run = async (object: Clockwork) => {
               const model = new ReferenceModel(contents, stripeCustomerId, START);
               model.isKept = (callId) => object.seen(callId) !== null;
-              const system: System = { object, writes: new Map(), archive: new Map(), ours: new Set(), serial: 0 };
+              const system: System = {
+                object,
+                writes: new Map(),
+                archive: new Map(),
+                customer: new Map(),
+                ours: new Set(),
+                serial: 0,
+              };
               model.begin('first', {});
               object.begin('first', START);
               await fc.asyncModelRun(() => ({ model, real: system }), commands);

@@ -119,6 +119,11 @@ export class CallTable {
     return this.#sql.exec<{ count: number; oldestMs: number | null }>(sql, sinceMs).one();
   }
 
+  /** When the newest call began, a denied one too; `null` where there is none. */
+  newestStartMs(): number | null {
+    return this.#sql.exec<{ at: number | null }>('SELECT MAX(started_at_ms) AS at FROM calls').one().at;
+  }
+
   countOpen(): number {
     return this.#sql.exec<{ count: number }>(`SELECT COUNT(*) AS count FROM calls WHERE status = 'IN_PROGRESS'`).one()
       .count;

@@ -67,6 +67,8 @@ export class UsageHourTable {
   readonly #sql: SqlStorage;
   /** What the transaction under way adds, by hour: calls that share a transaction share a row. */
   readonly #added = new Map<number, UsageHour>();
+  /** What the hours from one on cost, once it was asked for; kept up to date. */
+  #costFrom: { hourMs: number; nanoUsd: NanoUsd } | undefined;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
@@ -88,11 +90,14 @@ export class UsageHourTable {
   /** To be called when a transaction failed. */
   rolledBack(): void {
     this.#added.clear();
+    this.#costFrom = undefined;
   }
 
   #write(hourMs: number, usage: UsageHour): void {
     const [completed, failed] = [partsOfNano(usage.completedCostNanoUsd), partsOfNano(usage.failedCostNanoUsd)];
     const provisional = partsOfNano(usage.provisionalCostNanoUsd);
+    if (this.#costFrom && hourMs >= this.#costFrom.hourMs)
+      this.#costFrom.nanoUsd += usage.completedCostNanoUsd + usage.failedCostNanoUsd;
     this.#sql.exec(
       ADD,
       hourMs,
@@ -159,6 +164,25 @@ export class UsageHourTable {
     };
   }
 
+  /** What was recorded cost from the hour of that time on. */
+  costSince(atMs: number): NanoUsd {
+    this.flush();
+    const hourMs = atMs - (atMs % HOUR_MS);
+    if (this.#costFrom?.hourMs !== hourMs) {
+      const sum = (columns: string) => `CAST(COALESCE(SUM(${columns}), 0) AS TEXT)`;
+      const { usd, rest } = this.#sql
+        .exec<{ usd: string; rest: string }>(
+          `SELECT ${sum('completed_cost_usd + failed_cost_usd')} AS usd,
+             ${sum('completed_cost_rest_nano_usd + failed_cost_rest_nano_usd')} AS rest
+           FROM usage_hours WHERE hour_ms >= ?`,
+          hourMs,
+        )
+        .one();
+      this.#costFrom = { hourMs, nanoUsd: nanoOfParts(usd, rest) };
+    }
+    return this.#costFrom.nanoUsd;
+  }
+
   /**
    * The hours from then on, as JSON: an object of these columns, which `parseHours`
    * (src/readings/usage/series-hours.ts) reads. It is one text, because thousands of objects would cost more to
@@ -173,6 +197,7 @@ export class UsageHourTable {
 
   /** Drops hours before then. Returns the rows written. */
   drop(beforeMs: number, rowsMax: number): number {
+    this.#costFrom = undefined;
     const sql = 'DELETE FROM usage_hours WHERE hour_ms IN (SELECT hour_ms FROM usage_hours WHERE hour_ms < ? LIMIT ?)';
     return this.#sql.exec(sql, beforeMs, rowsMax).rowsWritten;
   }

@@ -7,10 +7,12 @@ import { z } from 'zod';
 import type { CostBreakdown, ReadCallData } from '../../contract/calls.ts';
 import { customerId as customerIdField, idempotencyKey } from '../../contract/fields.ts';
 import type { Call } from '../../domain/call.ts';
+import { planIdOf } from '../../domain/plan.ts';
 import { isProvisional, USAGE_SOURCES } from '../../domain/usage.ts';
 import { readCall } from '../../metering/read-call.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { type CallRow, findOldCall, listCalls } from '../../storage/calls.ts';
+import { findPlanVersion } from '../../storage/plans.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { count, duration, nanoOf, percent, rate, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Count, Empty, Facts, Nothing, Stat, Time, Usd } from '../../ui/parts.tsx';
@@ -18,6 +20,7 @@ import { Pager, Table } from '../../ui/table.tsx';
 import { callerOf } from '../caller.ts';
 import { CallState, Correct, Corrections } from '../calls-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, customerPath, organizationPath } from '../context.ts';
+import { denialSentence, REASON_NOT_RECORDED } from '../denial-sentence.ts';
 import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
@@ -78,7 +81,11 @@ export function mountCalls(app: Hono<ConsoleEnv>): void {
       readCall(await callerOf(c), callId),
       findOldCall(c.env, organizationId, callId),
     ]);
-    return answer.ok ? callPage(c, answer.data, recorded) : refused(c, answer.refusal);
+    if (!answer.ok) return refused(c, answer.refusal);
+    const { denial } = answer.data;
+    const plan = denial && (await findPlanVersion(c.env, organizationId, denial.usagePlanVersionId));
+    const planName = plan?.plan.name ?? planIdOf(denial?.usagePlanVersionId ?? '');
+    return callPage(c, answer.data, recorded, planName);
   });
 }
 
@@ -170,10 +177,11 @@ const Calls: FC<{ organizationId: string; items: CallRow[]; nowMs: number }> = (
   />
 );
 
-function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null) {
+function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null, planName: string) {
   const { organizationId } = c.get('organization');
   const nowMs = Date.now();
-  const { costBreakdown } = call;
+  const { costBreakdown, denial } = call;
+  const isDenied = call.status === 'NOT_ALLOWED';
   return page(
     c,
     {
@@ -196,8 +204,10 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null) 
         <Stat label="Cost" sub={costNote(call)}>
           {call.costUsdNano === null ? '–' : <Usd nano={BigInt(call.costUsdNano)} />}
         </Stat>
-        <Stat label="Took" sub={call.endTime ? 'from begin to end' : 'has not ended'}>
-          {call.startTime && call.endTime ? duration(Date.parse(call.endTime) - Date.parse(call.startTime)) : '–'}
+        <Stat label="Took" sub={tookNote(call)}>
+          {!isDenied && call.startTime && call.endTime
+            ? duration(Date.parse(call.endTime) - Date.parse(call.startTime))
+            : '–'}
         </Stat>
         <Stat
           label="Tokens in"
@@ -212,16 +222,26 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null) 
           {recorded?.outcome ? <Count value={recorded.outcome.usage.responseTokens} /> : '–'}
         </Stat>
       </dl>
-      <Card title="Cost breakdown">
-        {costBreakdown ? <Breakdown breakdown={costBreakdown} call={call} /> : <NoPrice call={call} />}
-      </Card>
+      {isDenied ? (
+        <Card title="Why it was denied">
+          <p>{denial ? denialSentence(denial, planName) : REASON_NOT_RECORDED}</p>
+        </Card>
+      ) : (
+        <Card title="Cost breakdown">
+          {costBreakdown ? <Breakdown breakdown={costBreakdown} call={call} /> : <NoPrice call={call} />}
+        </Card>
+      )}
       <div class="grid">
         <Card title="Call">
           <CallFacts call={call} recorded={recorded} nowMs={nowMs} />
         </Card>
         <div class="stack">
           <Card title="Who pays">
-            <Payment payg={call.payg} />
+            {isDenied ? (
+              <p class="quiet">Nobody: the call was denied, so it used nothing.</p>
+            ) : (
+              <Payment payg={call.payg} />
+            )}
           </Card>
           {call.corrections && (
             <Card title="Corrections">
@@ -255,7 +275,17 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null) 
   );
 }
 
-function costNote({ pricingStatus, pricingUnavailableReason, pricingMultiplier, usageSource }: ReadCallData): string {
+const tookNote = ({ status, endTime }: ReadCallData) =>
+  status === 'NOT_ALLOWED' ? 'denied at once' : endTime ? 'from begin to end' : 'has not ended';
+
+function costNote({
+  status,
+  pricingStatus,
+  pricingUnavailableReason,
+  pricingMultiplier,
+  usageSource,
+}: ReadCallData): string {
+  if (status === 'NOT_ALLOWED') return 'denied, so nothing was used';
   if (pricingStatus === 'PENDING') return 'when the call has ended';
   if (pricingStatus === 'UNAVAILABLE') return words(pricingUnavailableReason ?? 'UNAVAILABLE').toLowerCase();
   if (isProvisional(usageSource)) return `provisional, by ${usageSource} usage`;

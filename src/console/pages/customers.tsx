@@ -1,17 +1,16 @@
 /**
- * The customers of an organization: found by the beginning of id or name, and by plan.
+ * The customers of an organization: found by the beginning of id, name or e-mail address, and by plan.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import type { z } from 'zod';
 import { type CustomerListItem, ListCustomersQuery } from '../../contract/customers.ts';
-import { listCustomers } from '../../metering/lists.ts';
+import { listCustomers } from '../../metering/list-customers.ts';
 import { listPlans } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
-import { Badge, Card, Code, Empty, Nothing, Time } from '../../ui/parts.tsx';
+import { count, percent, words } from '../../ui/format.ts';
+import { Badge, Card, Code, Empty, Nothing, Time, Usd } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
-import { callerOf } from '../caller.ts';
 import { type ConsoleEnv, customerPath, organizationPath, planPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
@@ -32,7 +31,7 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
     const { search, planId, cursor } = checked.ok ? checked.value : {};
     const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
     const [answer, plans] = await Promise.all([
-      listCustomers(await callerOf(c), { search, planId }, pageAsked),
+      listCustomers(c.env, organizationId, { search, planId, sort: 'customerId' }, pageAsked),
       listPlans(c.env, organizationId, { limit: PLANS_MAX, after: null }),
     ]);
     if (!answer.ok) return refused(c, answer.refusal);
@@ -54,7 +53,8 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
           <Customers organizationId={organizationId} items={items} nowMs={Date.now()} />
         ) : narrowed ? (
           <Empty title="No customers match">
-            The search matches the beginning of the id or the display name. <a href={path}>Show all customers</a>.
+            The search matches the beginning of the id, the display name or the e-mail address.{' '}
+            <a href={path}>Show all customers</a>.
           </Empty>
         ) : (
           <NoCustomers organizationId={organizationId} hasDefault={defaultPlanId !== null} />
@@ -74,7 +74,13 @@ const Filters: FC<{ path: string; state: FormState; plans: readonly (readonly [s
     <form method="get" action={path}>
       <ErrorSummary details={state.details} />
       <div class="filters">
-        <TextField name="search" label="Search" type="search" state={state} placeholder="Beginning of id or name" />
+        <TextField
+          name="search"
+          label="Search"
+          type="search"
+          state={state}
+          placeholder="Beginning of id, name or e-mail"
+        />
         <Select name="planId" label="Plan" state={state} options={[['', 'All plans'], ...plans]} />
         <button type="submit">Search</button>
       </div>
@@ -97,9 +103,16 @@ const NoCustomers: FC<{ organizationId: string; hasDefault: boolean }> = ({ orga
   </Empty>
 );
 
+const WorstMeter: FC<NonNullable<CustomerListItem['worstMeter']>> = ({ name, used, limit, share }) => (
+  <span>
+    {percent(share)}
+    <span class="sub">{`${words(name)}: ${count(used)} of ${count(limit)}`}</span>
+  </span>
+);
+
 interface CustomersProps {
   organizationId: string;
-  items: z.infer<typeof CustomerListItem>[];
+  items: CustomerListItem[];
   nowMs: number;
 }
 
@@ -132,6 +145,16 @@ const Customers: FC<CustomersProps> = ({ organizationId, items, nowMs }) => (
         cell: ({ canceled }) => <Badge tone={canceled ? 'bad' : 'good'}>{canceled ? 'canceled' : 'active'}</Badge>,
       },
       { title: 'E-mail', cell: ({ customerEmail }) => customerEmail ?? <Nothing /> },
+      { title: 'Worst meter', cell: ({ worstMeter }) => (worstMeter ? <WorstMeter {...worstMeter} /> : <Nothing />) },
+      {
+        title: 'Cost',
+        figure: true,
+        cell: ({ costUsdNano }) => (costUsdNano === null ? <Nothing /> : <Usd nano={BigInt(costUsdNano)} />),
+      },
+      {
+        title: 'Last call',
+        cell: ({ lastCallAt }) => (lastCallAt === null ? <Nothing /> : <Time at={lastCallAt} nowMs={nowMs} brief />),
+      },
       { title: 'Renews', cell: ({ nextReplenishAt }) => <Time at={nextReplenishAt} nowMs={nowMs} /> },
       { title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} brief /> },
     ]}

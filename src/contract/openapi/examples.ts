@@ -211,7 +211,7 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   rotateOwnWebhook: { params: OWN_WEBHOOK, needs: ['putOwnWebhook'] },
   listOwnDeliveries: { params: WEBHOOK, query: { limit: '10' }, needs: ['putWebhook'] },
   sendOwnDelivery: { params: { ...WEBHOOK, eventId: '$SENT_EVENT_ID' } },
-  listCustomers: { query: { limit: '10' } },
+  listCustomers: { query: { sort: 'worstMeter', limit: '10' } },
   listUsagePlans: {},
   readSamplingSettings: {},
   decideSampling: { body: { samplingKey: 'example-request', customerId, feature: 'chat', inputTokens: 1200 } },
@@ -312,6 +312,7 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   rotateKey: { params: { ...org, keyId: '$KEY_ID' }, body: { overlapHours: 48 } },
   updateKey: { params: { ...org, keyId: '$KEY_ID' }, body: { scopes: ['usage:read'] } },
   revokeKey: { params: { ...org, keyId: '$KEY_ID' } },
+  listOrganizationCustomers: { params: org, query: { nearLimit: '0.8', sort: 'worstMeter', limit: '10' } },
   readCustomer: { params: { ...org, ...alice }, needs: ['provisionCustomer'] },
   cancelCustomer: {
     params: { ...org, customerId: 'carol' },

@@ -63,13 +63,14 @@ export const customers = {
   }),
   listCustomers: operation({
     operationId: 'listCustomers',
-    summary: 'List customers, as of the last projection',
+    summary: 'List customers with what they have used and cost, as of the last projection',
     method: 'GET',
     path: '/customers',
     security: apiKey('customers:read'),
     query: ListCustomersQuery,
     code: 'CUSTOMERS_LISTED',
     data: listOf(CustomerListItem),
+    csv: true,
   }),
   listUsagePlans: operation({
     operationId: 'listUsagePlans',

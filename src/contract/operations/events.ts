@@ -15,6 +15,7 @@ export const events = {
     query: EventsQuery,
     code: 'EVENTS_READ',
     data: listOf(OrganizationEvent),
+    csv: true,
   }),
   readOrganizationEvents: operation({
     operationId: 'readOrganizationEvents',
@@ -26,5 +27,6 @@ export const events = {
     query: EventsQuery,
     code: 'EVENTS_READ',
     data: listOf(OrganizationEvent),
+    csv: true,
   }),
 } as const satisfies Record<string, Operation>;

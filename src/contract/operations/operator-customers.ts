@@ -2,7 +2,7 @@
  * Operator: a customer as the operator sees it, credits, cancellation, erasure, refused changes.
  */
 import { CorrectionRequest } from '../corrections.ts';
-import { CustomerUsageData } from '../customers.ts';
+import { CustomerListItem, CustomerUsageData, ListCustomersQuery } from '../customers.ts';
 import { customerId, ListQuery, listOf, text } from '../fields.ts';
 import {
   ErasedCustomer,
@@ -17,6 +17,18 @@ import { admin, editor, type Operation, operation, organizationParam, viewer } f
 const customerParam = organizationParam.extend({ customerId });
 
 export const operatorCustomers = {
+  listOrganizationCustomers: operation({
+    operationId: 'listOrganizationCustomers',
+    summary: "List an organization's customers with what they have used and cost",
+    method: 'GET',
+    path: '/operator/organizations/{org}/customers',
+    security: viewer,
+    params: organizationParam,
+    query: ListCustomersQuery,
+    code: 'CUSTOMERS_LISTED',
+    data: listOf(CustomerListItem),
+    csv: true,
+  }),
   readCustomer: operation({
     operationId: 'readCustomer',
     summary: 'Read a customer as the operator sees it',

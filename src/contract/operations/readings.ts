@@ -27,6 +27,7 @@ export const readings = {
     query: SummaryQuery,
     code: 'USAGE_SUMMARY_READ',
     data: UsageSummaryData,
+    csv: true,
   }),
   readUsageAnomalies: operation({
     operationId: 'readUsageAnomalies',

@@ -33,6 +33,8 @@ export const calls = sqliteTable(
     /** `partial` or `estimated` where the usage is provisional, else NULL. */
     usageSource: text('usage_source'),
     errorCode: text('error_code'),
+    /** Why the call was denied; NULL where it was not, and in rows of before this was kept. The record has the figures. */
+    denialCode: text('denial_code'),
     pricingSnapshotId: text('pricing_snapshot_id'),
     /** Nano-USD; read through `nanoText`. */
     standardCostNanoUsd: integer('standard_cost_nano_usd'),
@@ -59,6 +61,10 @@ export const calls = sqliteTable(
     index('calls_by_time').on(table.organizationId, table.startedAtMs),
     // Lists of one customer's calls, and its erasure.
     index('calls_by_customer').on(table.organizationId, table.customerId, table.startedAtMs),
+    // Calls that were denied for a reason; no others are in it.
+    index('calls_denied')
+      .on(table.organizationId, table.denialCode, table.startedAtMs)
+      .where(sql`denial_code IS NOT NULL`),
     // Savings of a period; only calls with recorded savings are in it.
     index('calls_with_compression').on(table.organizationId, table.startedAtMs).where(sql`original_tokens IS NOT NULL`),
   ],

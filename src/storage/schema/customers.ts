@@ -2,7 +2,8 @@
  * D1: customers, their ledger and their custom meters, as their objects project them; and which subscriptions were
  * erased.
  */
-import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { sql } from 'drizzle-orm';
+import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 
 export const customers = sqliteTable(
   'customers',
@@ -17,6 +18,8 @@ export const customers = sqliteTable(
     customerIdLower: text('customer_id_lower'),
     friendlyNameLower: text('friendly_name_lower'),
     email: text('email'),
+    /** In lower case, for the search; NULL in rows of before it was searched, until they change. */
+    emailLower: text('email_lower'),
     stripeCustomerId: text('stripe_customer_id'),
     subscriptionId: text('subscription_id').notNull(),
     subscriptionVersion: integer('subscription_version').notNull(),
@@ -27,6 +30,31 @@ export const customers = sqliteTable(
     lastReplenishedAtMs: integer('last_replenished_at_ms').notNull(),
     nextReplenishAtMs: integer('next_replenish_at_ms').notNull(),
     canceledAtMs: integer('canceled_at_ms'),
+    /**
+     * The customer in short (src/domain/summary.ts), as of the last change. Figures of a usage period are void once
+     * `next_replenish_at_ms` has passed.
+     */
+    worstMeter: text('worst_meter'),
+    worstMeterUsed: real('worst_meter_used'),
+    worstMeterLimit: real('worst_meter_limit'),
+    /** Computed by D1; 0 where there is no meter. */
+    worstMeterShare: real('worst_meter_share').generatedAlwaysAs(
+      sql`COALESCE(worst_meter_used / worst_meter_limit, 0)`,
+      { mode: 'virtual' },
+    ),
+    /** The cost of the usage period, counted by whole hours: whole dollars, and the rest in nano-USD. */
+    periodCostUsd: integer('period_cost_usd').notNull().default(0),
+    periodCostRestNanoUsd: integer('period_cost_rest_nano_usd').notNull().default(0),
+    /** When the last call began, denied ones included; 0 where none is known. */
+    lastCallAtMs: integer('last_call_at_ms').notNull().default(0),
+    /** The USD balance, exact decimal nano-USD; NULL in rows of before there was a summary: none of its figures is known. */
+    balanceNanoUsd: text('balance_nano_usd'),
+    /** Whether credit pays for a tier. */
+    onCredit: integer('on_credit', { mode: 'boolean' }).notNull().default(false),
+    /** Whether a call was denied in the usage period. */
+    denied: integer('denied', { mode: 'boolean' }).notNull().default(false),
+    /** When D1 last took a lower share or cost: pages of a list that began before leave the customer out. */
+    loweredAtMs: integer('lowered_at_ms').notNull().default(0),
     revision: integer('revision').notNull(),
   },
   (table) => [
@@ -35,6 +63,16 @@ export const customers = sqliteTable(
     // The id as it is makes them all that a search reads before it knows its page.
     index('customers_by_id_search').on(table.organizationId, table.customerIdLower, table.customerId),
     index('customers_by_name_search').on(table.organizationId, table.friendlyNameLower, table.customerId),
+    index('customers_by_email_search').on(table.organizationId, table.emailLower, table.customerId),
+    // The orders of the list.
+    index('customers_by_worst_meter').on(table.organizationId, table.worstMeterShare, table.customerId),
+    index('customers_by_cost').on(
+      table.organizationId,
+      table.periodCostUsd,
+      table.periodCostRestNanoUsd,
+      table.customerId,
+    ),
+    index('customers_by_last_call').on(table.organizationId, table.lastCallAtMs, table.customerId),
   ],
 );
 

@@ -1,0 +1,44 @@
+/**
+ * Why a call was denied, as sentences for people, from what was recorded with the call at that moment.
+ */
+import type { ReadCallData } from '../contract/calls.ts';
+import { count, words } from '../ui/format.ts';
+
+export const REASON_NOT_RECORDED = 'The reason was not recorded.';
+
+/** "Asked for premium. Denied: Free includes 0 premium calls." `planName` is that of the plan version of that moment. */
+export function denialSentence(denial: NonNullable<ReadCallData['denial']>, planName: string): string {
+  return `Asked for ${listed(denial.requested)}. Denied: ${reasonOf(denial, planName)}.`;
+}
+
+function reasonOf(denial: NonNullable<ReadCallData['denial']>, planName: string): string {
+  const { code, capability } = denial;
+  switch (code) {
+    case 'SUBSCRIPTION_CANCELED':
+      return 'the subscription was canceled';
+    case 'CAPABILITY_NOT_IN_PLAN':
+      return `${planName} does not include ${capability ?? 'what was asked for'}`;
+    case 'ALLOWANCE_EXHAUSTED':
+      return allowanceOf(denial, planName);
+    case 'CREDIT_REQUIRED':
+      return `${allowanceOf(denial, planName)}, and the balance did not cover the call`;
+    case 'BALANCE_HELD':
+      return `${allowanceOf(denial, planName)}, and open calls and batches held the balance that the call needed`;
+    case 'TIER_NOT_REQUESTED':
+      return 'the model is of a tier that was not asked for';
+  }
+}
+
+/** What is said of the meter: that the plan includes nothing of it, or that all of it was used. */
+function allowanceOf({ meter, limit, used }: NonNullable<ReadCallData['denial']>, planName: string): string {
+  const what = meter === null ? 'the allowance' : words(meter).toLowerCase();
+  if (limit === null || used === null) return `nothing was left of ${what}`;
+  if (limit === 0) return `${planName} includes 0 ${what}`;
+  return `${count(used)} of the ${count(limit)} ${what} of ${planName} were used`;
+}
+
+/** `premium`; `premium and search`; `standard, premium and search`. */
+function listed(names: readonly string[]): string {
+  const last = names.at(-1) ?? '';
+  return names.length < 2 ? last : `${names.slice(0, -1).join(', ')} and ${last}`;
+}

@@ -1,0 +1,45 @@
+/**
+ * The usage summary as CSV: a line for each group of each dimension, in one table, so that a spreadsheet filters by dimension.
+ */
+import type { UsageSummaryData } from '../../contract/usage-summary.ts';
+import { type Cell, csvOf } from '../../platform/csv.ts';
+
+type Figures = UsageSummaryData['totals'];
+
+const FIGURES = [
+  'calls',
+  'unpricedCalls',
+  'inputTokens',
+  'cachedInputTokens',
+  'outputTokens',
+  'reasoningTokens',
+  'searches',
+  'costUSD',
+  'costUsdNano',
+  'provisionalCalls',
+  'provisionalCostUSD',
+  'provisionalCostUsdNano',
+] as const satisfies readonly (keyof Figures)[];
+
+interface Line extends Figures {
+  dimension: string;
+  key: string | null;
+}
+
+export function summaryCsv(data: UsageSummaryData): string {
+  const lines: Line[] = [
+    { ...data.totals, dimension: 'total', key: null },
+    ...data.byDay.map((group) => ({ ...group, dimension: 'day', key: group.date })),
+    ...data.byCustomer.map((group) => ({ ...group, dimension: 'customer', key: group.customerId })),
+    ...data.byFeature.map((group) => ({ ...group, dimension: 'feature', key: group.feature })),
+    ...data.byModel.map((group) => ({ ...group, dimension: 'model', key: group.model })),
+    ...data.byProvider.map((group) => ({ ...group, dimension: 'provider', key: group.provider })),
+    ...data.byOutcome.map((group) => ({ ...group, dimension: 'outcome', key: group.outcome })),
+  ];
+  const columns: Record<string, (line: Line) => Cell> = {
+    dimension: ({ dimension }) => dimension,
+    key: ({ key }) => key,
+    ...Object.fromEntries(FIGURES.map((name) => [name, (line: Line) => line[name]])),
+  };
+  return csvOf(columns, lines);
+}
