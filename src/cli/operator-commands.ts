@@ -9,6 +9,7 @@ import { type Operation, type OperationId, operations } from '../contract/operat
 import { showVerified, type Verified, verifyAll } from './operator-archive.ts';
 import type { Data, Target } from './operator-client.ts';
 import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
+import { showAnomalies, showCall, showForecast, showUsage } from './operator-readings.ts';
 import {
   CALL_COLUMNS,
   columnsOf,
@@ -29,6 +30,7 @@ import {
   showRevocation,
   showSecret,
   showStartedMigration,
+  showSubscription,
   WEBHOOK_COLUMNS,
 } from './operator-views.ts';
 import { waitForMigration } from './operator-wait.ts';
@@ -116,6 +118,8 @@ export const COMMANDS: readonly Command[] = [
     note: 'Replaces all mappings: what is omitted becomes empty. `models put-mappings` sets aliases and autopilots too.',
   }),
   command('models put-mappings', 'setModels', { document: true }),
+  command('models show', 'readModels'),
+  command('models delete', 'deleteModels', { confirm: 'org' }),
   command('models switch-back', 'switchModelBack', {
     positional: ['mapping', 'model'],
   }),
@@ -130,6 +134,14 @@ export const COMMANDS: readonly Command[] = [
     note: 'Calls that ended at most three seconds ago may not be found yet.',
   }),
   command('reprice show', 'readRepricing'),
+
+  command('usage summary', 'readOrganizationUsage', {
+    note: 'The last 30 days, unless --from and --to say otherwise. --json also has every day.',
+    view: showUsage,
+  }),
+  command('usage anomalies', 'readOrganizationAnomalies', { view: showAnomalies }),
+  command('usage context', 'readOrganizationUsageContext'),
+  command('usage forecast', 'readOrganizationForecast', { view: showForecast }),
 
   command('radar', 'readOrganizationModelRadar', {
     note: 'Models of the last 30 days that end, have a successor or no price. What ends first is first.',
@@ -146,6 +158,9 @@ export const COMMANDS: readonly Command[] = [
     document: true,
     note: 'Replaces the whole policy; only `rate` is required.',
   }),
+
+  command('sampling show', 'readSampling'),
+  command('sampling delete', 'deleteSampling', { confirm: 'org' }),
 
   command(
     'samples list',
@@ -187,6 +202,13 @@ export const COMMANDS: readonly Command[] = [
   command('webhooks deliveries', 'listDeliveries', rows(DELIVERY_COLUMNS)),
   command('webhooks send-again', 'sendDelivery', { note: 'What waits before it is tried at once too.' }),
 
+  command('customers create', 'operatorCreateCustomer', {
+    positional: ['customerId'],
+    note: 'The customer gets the default plan. One that exists is shown as it is.',
+    view: showCustomer,
+  }),
+  command('customers change-plan', 'operatorChangePlan', { positional: ['planId'], view: showSubscription }),
+  command('customers replenish', 'operatorReplenish', { view: showSubscription }),
   command('customers show', 'readCustomer', { view: inspectCustomer }),
   command('customers cancel', 'cancelCustomer', { view: showCustomer }),
   command('customers reactivate', 'reactivateCustomer', { view: showCustomer }),
@@ -203,6 +225,7 @@ export const COMMANDS: readonly Command[] = [
   }),
 
   command('calls list', 'listOrganizationCalls', rows(CALL_COLUMNS)),
+  command('calls show', 'readOrganizationCall', { view: showCall }),
   command('calls reverse', 'operatorReverseCall', {
     note: 'Gives back what the call took. Sent again, it changes nothing.',
   }),

@@ -170,13 +170,24 @@ export function showCustomer(data: CustomerState): string {
       Name: subscription.customerFriendlyName,
       'E-mail': subscription.customerEmail,
       Subscription: `${subscription.id}${data.canceled ? ', canceled' : ''}`,
-      Plan: `${subscription.planName}, version ${subscription.planVersion}, ${subscription.limitType}`,
-      Period: `${subscription.lastReplenishedAt} to ${subscription.nextReplenishAt}`,
-      'Scheduled plan':
-        subscription.pending && `${subscription.pending.usagePlanVersionId} at ${subscription.pending.effectiveAt}`,
+      ...subscriptionPairs(subscription),
     }),
     section('Meters', metersTable(data.meters)),
   ].join('\n');
+}
+
+function subscriptionPairs(subscription: CustomerState['subscription']): Record<string, unknown> {
+  return {
+    Plan: `${subscription.planName}, version ${subscription.planVersion}, ${subscription.limitType}`,
+    Period: `${subscription.lastReplenishedAt} to ${subscription.nextReplenishAt}`,
+    'Scheduled plan':
+      subscription.pending && `${subscription.pending.usagePlanVersionId} at ${subscription.pending.effectiveAt}`,
+  };
+}
+
+/** A subscription after a change. */
+export function showSubscription({ subscription }: Data<'operatorChangePlan'>): string {
+  return pairs(subscriptionPairs(subscription));
 }
 
 type Inspected = Data<'readCustomer'>;

@@ -2,7 +2,13 @@
  * Operator: a customer as the operator sees it, credits, cancellation, erasure, refused changes.
  */
 import { CorrectionRequest } from '../corrections.ts';
-import { CustomerUsageData } from '../customers.ts';
+import {
+  ChangePlanBody,
+  ChangePlanData,
+  CustomerUsageData,
+  ProvisionCustomerBody,
+  ProvisionCustomerData,
+} from '../customers.ts';
 import { customerId, ListQuery, listOf, text } from '../fields.ts';
 import {
   ErasedCustomer,
@@ -16,7 +22,42 @@ import { type Operation, operation, operator, organizationParam } from './operat
 
 const customerParam = organizationParam.extend({ customerId });
 
+/** The operator's key stands in the header. */
+const KEYS = { idempotencyKey: true, idempotency: true } as const;
+
 export const operatorCustomers = {
+  operatorCreateCustomer: operation({
+    operationId: 'operatorCreateCustomer',
+    summary: 'Create a customer, or get the one that exists, as the operator',
+    method: 'POST',
+    path: '/operator/organizations/{org}/customers',
+    security: operator,
+    params: organizationParam,
+    body: ProvisionCustomerBody.omit({ ...KEYS, customerName: true }),
+    code: 'CUSTOMER_READY',
+    data: ProvisionCustomerData,
+  }),
+  operatorChangePlan: operation({
+    operationId: 'operatorChangePlan',
+    summary: "Change a customer's plan, as the operator",
+    method: 'POST',
+    path: '/operator/organizations/{org}/customers/{customerId}/change_plan',
+    security: operator,
+    params: customerParam,
+    body: ChangePlanBody.omit(KEYS),
+    code: 'PLAN_CHANGED',
+    data: ChangePlanData,
+  }),
+  operatorReplenish: operation({
+    operationId: 'operatorReplenish',
+    summary: 'Start a new usage cycle of a customer now, with a pending plan change applied, as the operator',
+    method: 'POST',
+    path: '/operator/organizations/{org}/customers/{customerId}/replenish',
+    security: operator,
+    params: customerParam,
+    code: 'CUSTOMER_REPLENISHED',
+    data: ChangePlanData,
+  }),
   readCustomer: operation({
     operationId: 'readCustomer',
     summary: 'Read a customer as the operator sees it',
