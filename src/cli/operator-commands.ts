@@ -107,6 +107,8 @@ export const COMMANDS: readonly Command[] = [
   command('plans put', 'putPlan', { document: true }),
   command('plans list', 'listPlans', rows(PLAN_COLUMNS)),
   command('plans show', 'readPlan', { view: showPlan }),
+  command('plans archive', 'archivePlan', { view: showPlan }),
+  command('plans restore', 'restorePlan', { view: showPlan }),
   command('plans migrate', 'migratePlan', {
     view: showStartedMigration,
     wait: { until: waitForMigration, view: showMigration },

@@ -7,7 +7,7 @@ import { type Account, type ChangeStrategy, changePlan, replenishDue } from '../
 import type { PlanVersion } from '../domain/plan.ts';
 import type { Caller } from '../metering/caller.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
-import { findNewestPlan } from '../storage/plans.ts';
+import { findOfferedPlan } from '../storage/plans.ts';
 
 export interface PlanChangePreview {
   target: PlanVersion;
@@ -27,14 +27,15 @@ export async function previewPlanChange(
   nowMs: number,
 ): Promise<Answer<PlanChangePreview>> {
   const { organizationId } = organization;
-  const [target, history] = await Promise.all([
-    findNewestPlan(env, organizationId, planId),
+  const [offered, history] = await Promise.all([
+    findOfferedPlan(env, organizationId, planId, 'planId'),
     ask(customerByName(env, organizationId, customerId), (customer) =>
       customer.readHistory({ organizationId, columns: [], recentColumns: [] }),
     ),
   ]);
-  if (!target) return refuse('PLAN_NOT_FOUND', 'planId: no such plan');
+  if (!offered.ok) return offered;
   if (!history) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
+  const target = offered.plan;
   const before = history.account;
   const after = changePlan(before, target, strategy, nowMs);
   const { pending, nextReplenishAtMs } = after.subscription;

@@ -29,7 +29,7 @@ import {
   updateOrganization,
 } from '../operator/organizations.ts';
 import { listOutbox, resendOutbox } from '../operator/outbox.ts';
-import { listPlans, migratePlan, putPlan, readMigration, readPlan } from '../operator/plans.ts';
+import { listPlans, migratePlan, putPlan, readMigration, readPlan, setArchived } from '../operator/plans.ts';
 import { deletePrices, listPrices, readPrices, setPrice } from '../operator/prices.ts';
 import { readOrganizationRadar } from '../operator/radar.ts';
 import { readRepricing, startRepricing } from '../operator/repricing.ts';
@@ -69,6 +69,8 @@ export function mountOperator(app: Hono<AppEnv>): void {
 
   change(app, operations.putPlan, (request, { params, body }) => putPlan(request, params.org, params.planId, body));
   mountList(app, operations.listPlans, (c, page, { params }) => listPlans(c.env, params.org, page));
+  change(app, operations.archivePlan, (request, { params }) => setArchived(request, params.org, params.planId, true));
+  change(app, operations.restorePlan, (request, { params }) => setArchived(request, params.org, params.planId, false));
   change(app, operations.migratePlan, (request, { params, body }) =>
     migratePlan(request, params.org, params.planId, body),
   );

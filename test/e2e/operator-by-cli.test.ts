@@ -122,7 +122,7 @@ test('from nothing to an erased customer', async () => {
 test('mappings and a sampling policy are put, read and taken away', async () => {
   const org: string = (await json('organizations', 'create', '--name', 'Put and read')).organizationId;
   await shown(['models', 'put', org, '--standard', 'openai/gpt-6-luna']);
-  expect(await json('models', 'show', org)).toMatchObject({ standard: [{ model: 'openai/gpt-6-luna' }], premium: [] });
+  expect(await json('models', 'show', org)).toMatchObject({ standard: ['openai/gpt-6-luna'], premium: [] });
   expect(await run(['models', 'delete', org])).toMatchObject({ code: 2 });
   await shown(['models', 'delete', org, '--yes']);
   expect(await json('models', 'show', org)).toEqual({ standard: [], premium: [] });

@@ -72,7 +72,8 @@ async function changePage(c: ConsoleContext, state: FormState, preview: PlanChan
   if (!plans.ok) return refused(c, plans.refusal);
   const path = customerPath(organizationId, customerId);
   const { subscription } = known.data;
-  const options = plans.data.items.map(
+  const offered = plans.data.items.filter(({ archivedAt }) => archivedAt === null);
+  const options = offered.map(
     ({ planId, version, plan }) => [planId, `${plan.name} (${planId}, version ${version})`] as const,
   );
   return page(

@@ -276,6 +276,14 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   putPlan: { params: { ...org, planId: 'example' }, body: PLAN },
   listPlans: { params: org },
   readPlan: { params: { ...org, planId: 'pro' } },
+  archivePlan: {
+    params: { ...org, planId: 'seasonal' },
+    needs: [{ id: 'putPlan', params: { ...org, planId: 'seasonal' }, body: PLAN }],
+  },
+  restorePlan: {
+    params: { ...org, planId: 'seasonal' },
+    needs: [{ id: 'putPlan', params: { ...org, planId: 'seasonal' }, body: PLAN }],
+  },
   migratePlan: { params: { ...org, planId: 'example' }, body: { when: 'AT_NEXT_REPLENISH' }, needs: ['putPlan'] },
   readMigration: { params: { ...org, jobId: '$MIGRATION_ID' } },
   setModels: {
