@@ -119,7 +119,7 @@ test('from nothing to an erased customer', async () => {
   );
 });
 
-test('mappings and a sampling policy are put, read and taken away', async () => {
+test('mappings, a sampling policy and a plan are put, read and taken away', async () => {
   const org: string = (await json('organizations', 'create', '--name', 'Put and read')).organizationId;
   await shown(['models', 'put', org, '--standard', 'openai/gpt-6-luna']);
   expect(await json('models', 'show', org)).toMatchObject({ standard: ['openai/gpt-6-luna'], premium: [] });
@@ -134,4 +134,12 @@ test('mappings and a sampling policy are put, read and taken away', async () => 
   await shown(['sampling', 'delete', org, '--yes']);
   expect(await json('sampling', 'show', org)).toEqual(off);
   expect(await run(['sampling', 'show', 'nowhere'])).toMatchObject({ code: 1 });
+
+  await shown(['plans', 'put', org, 'old', '-'], plan('Old', 1, 1));
+  expect(await shown(['plans', 'archive', org, 'old'])).toMatch(/^Archived +\d{4}-/m);
+  expect(await run(['organizations', 'update', org, '--default-plan-id', 'old'])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('defaultPlanId: the plan is archived'),
+  });
+  expect(await shown(['plans', 'restore', org, 'old'])).not.toContain('Archived');
 });
