@@ -5,6 +5,14 @@ CREATE TABLE `operators` (
 	`updated_at_ms` integer NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE `archived_plans` (
+	`organization_id` text NOT NULL,
+	`plan_id` text NOT NULL,
+	`archived_at_ms` integer NOT NULL,
+	PRIMARY KEY(`organization_id`, `plan_id`),
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`organization_id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
 ALTER TABLE `calls` ADD `denial_code` text;--> statement-breakpoint
 CREATE INDEX `calls_denied` ON `calls` (`organization_id`,`denial_code`,`started_at_ms`) WHERE denial_code IS NOT NULL;--> statement-breakpoint
 ALTER TABLE `customers` ADD `email_lower` text;--> statement-breakpoint

@@ -9,6 +9,7 @@ import { type Operation, type OperationId, operations } from '../contract/operat
 import { showVerified, type Verified, verifyAll } from './operator-archive.ts';
 import type { Data, Target } from './operator-client.ts';
 import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
+import { showAnomalies, showCall, showForecast, showUsage } from './operator-readings.ts';
 import {
   CALL_COLUMNS,
   CUSTOMER_COLUMNS,
@@ -30,6 +31,7 @@ import {
   showRevocation,
   showSecret,
   showStartedMigration,
+  showSubscription,
   WEBHOOK_COLUMNS,
 } from './operator-views.ts';
 import { waitForMigration } from './operator-wait.ts';
@@ -106,6 +108,8 @@ export const COMMANDS: readonly Command[] = [
   command('plans put', 'putPlan', { document: true }),
   command('plans list', 'listPlans', rows(PLAN_COLUMNS)),
   command('plans show', 'readPlan', { view: showPlan }),
+  command('plans archive', 'archivePlan', { view: showPlan }),
+  command('plans restore', 'restorePlan', { view: showPlan }),
   command('plans migrate', 'migratePlan', {
     view: showStartedMigration,
     wait: { until: waitForMigration, view: showMigration },
@@ -117,6 +121,8 @@ export const COMMANDS: readonly Command[] = [
     note: 'Replaces all mappings: what is omitted becomes empty. `models put-mappings` sets aliases and autopilots too.',
   }),
   command('models put-mappings', 'setModels', { document: true }),
+  command('models show', 'readModels'),
+  command('models delete', 'deleteModels', { confirm: 'org' }),
   command('models switch-back', 'switchModelBack', {
     positional: ['mapping', 'model'],
   }),
@@ -131,6 +137,14 @@ export const COMMANDS: readonly Command[] = [
     note: 'Calls that ended at most three seconds ago may not be found yet.',
   }),
   command('reprice show', 'readRepricing'),
+
+  command('usage summary', 'readOrganizationUsage', {
+    note: 'The last 30 days, unless --from and --to say otherwise. --json also has every day.',
+    view: showUsage,
+  }),
+  command('usage anomalies', 'readOrganizationAnomalies', { view: showAnomalies }),
+  command('usage context', 'readOrganizationUsageContext'),
+  command('usage forecast', 'readOrganizationForecast', { view: showForecast }),
 
   command('radar', 'readOrganizationModelRadar', {
     note: 'Models of the last 30 days that end, have a successor or no price. What ends first is first.',
@@ -147,6 +161,9 @@ export const COMMANDS: readonly Command[] = [
     document: true,
     note: 'Replaces the whole policy; only `rate` is required.',
   }),
+
+  command('sampling show', 'readSampling'),
+  command('sampling delete', 'deleteSampling', { confirm: 'org' }),
 
   command(
     'samples list',
@@ -189,6 +206,13 @@ export const COMMANDS: readonly Command[] = [
   command('webhooks send-again', 'sendDelivery', { note: 'What waits before it is tried at once too.' }),
 
   command('customers list', 'listOrganizationCustomers', rows(CUSTOMER_COLUMNS)),
+  command('customers create', 'operatorCreateCustomer', {
+    positional: ['customerId'],
+    note: 'The customer gets the default plan. One that exists is shown as it is.',
+    view: showCustomer,
+  }),
+  command('customers change-plan', 'operatorChangePlan', { positional: ['planId'], view: showSubscription }),
+  command('customers replenish', 'operatorReplenish', { view: showSubscription }),
   command('customers show', 'readCustomer', { view: inspectCustomer }),
   command('customers cancel', 'cancelCustomer', { view: showCustomer }),
   command('customers reactivate', 'reactivateCustomer', { view: showCustomer }),
@@ -205,6 +229,7 @@ export const COMMANDS: readonly Command[] = [
   }),
 
   command('calls list', 'listOrganizationCalls', rows(CALL_COLUMNS)),
+  command('calls show', 'readOrganizationCall', { view: showCall }),
   command('calls reverse', 'operatorReverseCall', {
     note: 'Gives back what the call took. Sent again, it changes nothing.',
   }),

@@ -41,6 +41,7 @@ export function showPlan(data: Data<'readPlan'>): string {
       Plan: data.planId,
       Name: plan.name,
       Version: `${data.version} (${data.usagePlanVersionId})`,
+      Archived: data.archivedAt ?? undefined,
       'Limit type': plan.limitType,
       'Reasoning level': plan.reasoningLevel,
       Replenished: period(replenish),
@@ -72,6 +73,7 @@ export const PLAN_COLUMNS: Columns<PlanRow> = {
   'Plan id': ({ planId }) => planId,
   Name: ({ plan }) => plan.name,
   Version: ({ version }) => version,
+  Archived: ({ archivedAt }) => archivedAt,
   'Limit type': ({ plan }) => plan.limitType,
   Replenished: ({ plan }) => period(plan.replenish),
   'Standard calls': ({ plan }) => plan.limits.standardCalls ?? 'unlimited',
@@ -185,13 +187,24 @@ export function showCustomer(data: CustomerState): string {
       Name: subscription.customerFriendlyName,
       'E-mail': subscription.customerEmail,
       Subscription: `${subscription.id}${data.canceled ? ', canceled' : ''}`,
-      Plan: `${subscription.planName}, version ${subscription.planVersion}, ${subscription.limitType}`,
-      Period: `${subscription.lastReplenishedAt} to ${subscription.nextReplenishAt}`,
-      'Scheduled plan':
-        subscription.pending && `${subscription.pending.usagePlanVersionId} at ${subscription.pending.effectiveAt}`,
+      ...subscriptionPairs(subscription),
     }),
     section('Meters', metersTable(data.meters)),
   ].join('\n');
+}
+
+function subscriptionPairs(subscription: CustomerState['subscription']): Record<string, unknown> {
+  return {
+    Plan: `${subscription.planName}, version ${subscription.planVersion}, ${subscription.limitType}`,
+    Period: `${subscription.lastReplenishedAt} to ${subscription.nextReplenishAt}`,
+    'Scheduled plan':
+      subscription.pending && `${subscription.pending.usagePlanVersionId} at ${subscription.pending.effectiveAt}`,
+  };
+}
+
+/** A subscription after a change. */
+export function showSubscription({ subscription }: Data<'operatorChangePlan'>): string {
+  return pairs(subscriptionPairs(subscription));
 }
 
 type Inspected = Data<'readCustomer'>;

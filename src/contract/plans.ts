@@ -191,6 +191,10 @@ export const PlanVersion = z.object({
 });
 
 export const PlanDetail = PlanVersion.extend({
+  archivedAt: z
+    .string()
+    .nullable()
+    .describe('Since when the plan takes no new subscriptions; null where it does. Those who have it keep it'),
   plan: Plan.describe('Content of the newest version'),
   versions: z.array(
     PlanVersion.omit({ planId: true }).extend({

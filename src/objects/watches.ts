@@ -13,7 +13,7 @@ export const TOLD_ACTIONS = ['key.create', 'key.rotate', 'key.revoke', 'price.pu
 export type ToldAction = (typeof TOLD_ACTIONS)[number];
 
 /** Changes after which there may be more to look for. */
-const WAKING_ACTIONS: readonly string[] = [...TOLD_ACTIONS, 'models.put'];
+const WAKING_ACTIONS: readonly string[] = [...TOLD_ACTIONS, 'models.put', 'models.delete'];
 
 /** Organizations whose watch an isolate remembers to have woken. */
 const REMEMBERED_MAX = 20_000;

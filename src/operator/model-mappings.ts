@@ -2,7 +2,7 @@
  * An organization's model mappings: set as a whole, with warnings.
  */
 import { warned } from '../catalog/named-models.ts';
-import type { Answer } from '../contract/errors.ts';
+import { type Answer, accept } from '../contract/errors.ts';
 import type { SavedModels, SetModelsRequest } from '../contract/model-mappings.ts';
 import { type ModelMappings, mappedModels } from '../domain/model-mappings.ts';
 import type { Env } from '../env.ts';
@@ -14,27 +14,52 @@ import { noOrganization } from './organizations.ts';
 
 type Defer = (work: Promise<unknown>) => void;
 
+const NO_MAPPINGS: ModelMappings = { standard: [], premium: [] };
+
 export function setModels(
   request: OperatorRequest,
   organizationId: string,
   requested: SetModelsRequest,
   defer: Defer,
 ): Promise<Answer<SavedModels>> {
+  return replaceModels(request, organizationId, mappingsOf(requested), defer);
+}
+
+export function deleteModels(
+  request: OperatorRequest,
+  organizationId: string,
+  defer: Defer,
+): Promise<Answer<SavedModels>> {
+  return replaceModels(request, organizationId, null, defer);
+}
+
+export async function readModels(env: Env, organizationId: string, defer: Defer): Promise<Answer<SavedModels>> {
+  const row = await findOrganizationRow(env, organizationId);
+  if (!row) return noOrganization();
+  const nowMs = Date.now();
+  return accept('MODELS_READ', await savedModels(env, organizationId, row.models ?? NO_MAPPINGS, nowMs, defer), nowMs);
+}
+
+function replaceModels(
+  request: OperatorRequest,
+  organizationId: string,
+  models: ModelMappings | null,
+  defer: Defer,
+): Promise<Answer<SavedModels>> {
   return commitChange(request, async (nowMs) => {
     const { env } = request;
     const row = await findOrganizationRow(env, organizationId);
     if (!row) return noOrganization();
-    const models = mappingsOf(requested);
     return {
-      action: 'models.put',
+      action: models ? 'models.put' : 'models.delete',
       organizationId,
       subject: organizationId,
       before: row.models,
       after: models,
       statements: [updateOrganizationRow(env, organizationId, { models })],
       replaces: true,
-      code: 'MODELS_SAVED',
-      data: await savedModels(env, organizationId, models, nowMs, defer),
+      code: models ? 'MODELS_SAVED' : 'MODELS_DELETED',
+      data: await savedModels(env, organizationId, models ?? NO_MAPPINGS, nowMs, defer),
     };
   });
 }

@@ -21,7 +21,7 @@ import {
   type OrganizationRow,
   updateOrganizationRow,
 } from '../storage/organizations.ts';
-import { findNewestPlan } from '../storage/plans.ts';
+import { findOfferedPlan } from '../storage/plans.ts';
 import { retentionOf } from '../storage/retention.ts';
 import { roomiestDatabase } from '../storage/sizes.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
@@ -91,8 +91,9 @@ export function updateOrganization(
   return commitChange(request, async () => {
     const before = await findOrganization(request.env, organizationId);
     if (!before) return noOrganization();
-    if (body.defaultPlanId != null && !(await findNewestPlan(request.env, organizationId, body.defaultPlanId))) {
-      return refuse('PLAN_NOT_FOUND', 'defaultPlanId: no such plan');
+    if (body.defaultPlanId != null) {
+      const offered = await findOfferedPlan(request.env, organizationId, body.defaultPlanId, 'defaultPlanId');
+      if (!offered.ok) return offered;
     }
     const change = {
       ...(body.name !== undefined && { name: body.name }),

@@ -13,9 +13,12 @@ import { ask } from '../objects/addresses.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import {
+  deleteArchivedPlan,
+  findArchivedPlans,
   findNewestPlan,
   findPlanIds,
   findPlanVersions,
+  insertArchivedPlan,
   insertPlanVersion,
   type PlanVersionRow,
 } from '../storage/plans.ts';
@@ -67,7 +70,13 @@ export async function listPlans(env: Env, organizationId: string, page: PageRequ
   if (!(await findOrganization(env, organizationId))) return noOrganization();
   const ids = await findPlanIds(env, organizationId, page.after, page.limit);
   const rows = await findPlanVersions(env, organizationId, ids, VERSIONS_SHOWN_MAX);
-  const details = ids.map((planId) => presentDetail(rows.filter((row) => row.planId === planId)));
+  const archived = await findArchivedPlans(env, organizationId, ids);
+  const details = ids.map((planId) =>
+    presentDetail(
+      rows.filter((row) => row.planId === planId),
+      archived.get(planId),
+    ),
+  );
   return accept(
     'PLANS_LISTED',
     pageOf(details, page.limit, (item) => item.planId),
@@ -76,10 +85,53 @@ export async function listPlans(env: Env, organizationId: string, page: PageRequ
 }
 
 export async function readPlan(env: Env, organizationId: string, planId: string): Promise<Answer<Detail>> {
-  const rows = await findPlanVersions(env, organizationId, [planId], VERSIONS_SHOWN_MAX);
+  const [rows, archived] = await Promise.all([
+    findPlanVersions(env, organizationId, [planId], VERSIONS_SHOWN_MAX),
+    findArchivedPlans(env, organizationId, [planId]),
+  ]);
   return rows.length > 0
-    ? accept('PLAN_READ', presentDetail(rows), Date.now())
+    ? accept('PLAN_READ', presentDetail(rows, archived.get(planId)), Date.now())
     : refuse('PLAN_NOT_FOUND', 'no such plan');
+}
+
+/**
+ * Archives a plan, or takes it back. Subscriptions, scheduled changes and migrations to a newer version go on. Isolates
+ * keep only the default plan in memory, which cannot be archived. A plan that is as requested is answered as it is.
+ */
+export function setArchived(
+  request: OperatorRequest,
+  organizationId: string,
+  planId: string,
+  archive: boolean,
+): Promise<Answer<Detail>> {
+  return commitChange<Detail>(request, async (nowMs) => {
+    const { env } = request;
+    const organization = await findOrganization(env, organizationId);
+    if (!organization) return noOrganization();
+    const read = await readPlan(env, organizationId, planId);
+    if (!read.ok) return read;
+    const code = archive ? 'PLAN_ARCHIVED' : 'PLAN_RESTORED';
+    if ((read.data.archivedAt !== null) === archive) return accept(code, read.data, nowMs);
+    if (archive && organization.defaultPlanId === planId) {
+      return refuse('CONFLICT', 'the plan is the default plan: choose another default before it is archived');
+    }
+    const archivedAt = archive ? new Date(nowMs).toISOString() : null;
+    return {
+      action: archive ? 'plan.archive' : 'plan.restore',
+      organizationId,
+      subject: planId,
+      before: { archivedAt: read.data.archivedAt },
+      after: { archivedAt },
+      statements: [
+        archive
+          ? insertArchivedPlan(env, { organizationId, planId, archivedAtMs: nowMs })
+          : deleteArchivedPlan(env, organizationId, planId),
+      ],
+      replaces: false,
+      code,
+      data: { ...read.data, archivedAt },
+    };
+  });
 }
 
 /**
@@ -135,11 +187,12 @@ function presentVersion({ planId, usagePlanVersionId, version }: PlanVersionRow)
   return { planId, usagePlanVersionId, version };
 }
 
-function presentDetail(rows: PlanVersionRow[]): Detail {
+function presentDetail(rows: PlanVersionRow[], archivedAtMs: number | undefined): Detail {
   const [newest] = rows;
   if (!newest) throw new Error('a plan has at least one version');
   return {
     ...presentVersion(newest),
+    archivedAt: archivedAtMs === undefined ? null : new Date(archivedAtMs).toISOString(),
     plan: newest.content,
     versions: rows.map(({ usagePlanVersionId, version, content, createdAtMs }) => ({
       usagePlanVersionId,

@@ -7,10 +7,12 @@ import { type Operation, operations } from '../contract/operations.ts';
 import { eventsCsv } from '../metering/events.ts';
 import { callsCsv } from '../metering/list-calls.ts';
 import { customersCsv } from '../metering/list-customers.ts';
+import { readCall } from '../metering/read-call.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { keySpaceOf } from '../middleware/operators.ts';
 import { listArchive, verifyPage } from '../operator/archive.ts';
 import { switchBack } from '../operator/autopilot.ts';
+import { asOrganization } from '../operator/caller.ts';
 import { readOrganizationCalls } from '../operator/calls.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
@@ -28,7 +30,7 @@ import { listEvents } from '../operator/events.ts';
 import { exportHistory } from '../operator/export.ts';
 import { readHealth } from '../operator/health.ts';
 import { createKey, listKeys, readKey, revokeKey, rotateKey, updateKey } from '../operator/keys.ts';
-import { setModels } from '../operator/model-mappings.ts';
+import { deleteModels, readModels, setModels } from '../operator/model-mappings.ts';
 import { deleteOperator, listOperators, putOperator, readOperator } from '../operator/operators.ts';
 import { readOrganizationEvents } from '../operator/organization-events.ts';
 import {
@@ -38,15 +40,20 @@ import {
   updateOrganization,
 } from '../operator/organizations.ts';
 import { listOutbox, resendOutbox } from '../operator/outbox.ts';
-import { listPlans, migratePlan, putPlan, readMigration, readPlan } from '../operator/plans.ts';
+import { listPlans, migratePlan, putPlan, readMigration, readPlan, setArchived } from '../operator/plans.ts';
 import { deletePrices, listPrices, readPrices, setPrice } from '../operator/prices.ts';
 import { readOrganizationRadar } from '../operator/radar.ts';
 import { readRepricing, startRepricing } from '../operator/repricing.ts';
 import { deleteReview, listReviews, putReview, readReview } from '../operator/reviews.ts';
 import { deleteSample, exportSamples, listSamples, readSample } from '../operator/samples.ts';
-import { setSampling } from '../operator/sampling.ts';
+import { deleteSampling, readSampling, setSampling } from '../operator/sampling.ts';
+import { operatorChangePlan, operatorCreateCustomer, operatorReplenish } from '../operator/subscriptions.ts';
 import { listOrganizationVendors, readVendor, removeVendor, setVendor } from '../operator/vendors.ts';
 import { radarCsv } from '../radar/csv.ts';
+import { readAnomalies } from '../readings/anomalies/read-anomalies.ts';
+import { readForecast } from '../readings/forecast/read-forecast.ts';
+import { readUsageContext } from '../readings/usage/usage-context.ts';
+import { readUsageSummary } from '../readings/usage/usage-summary.ts';
 import { headerKeyOf, type Input, mount, mountCsvList, mountList } from './mount.ts';
 
 /** One line of JSON per item. */
@@ -63,12 +70,16 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.setModels, (request, { params, body }, c) =>
     setModels(request, params.org, body, deferrer(c)),
   );
+  mount(app, operations.readModels, (c, { params }) => readModels(c.env, params.org, deferrer(c)));
+  change(app, operations.deleteModels, (request, { params }, c) => deleteModels(request, params.org, deferrer(c)));
   change(app, operations.switchModelBack, (request, { params, body }, c) =>
     switchBack(request, params.org, body, deferrer(c)),
   );
 
   change(app, operations.putPlan, (request, { params, body }) => putPlan(request, params.org, params.planId, body));
   mountList(app, operations.listPlans, (c, page, { params }) => listPlans(c.env, params.org, page));
+  change(app, operations.archivePlan, (request, { params }) => setArchived(request, params.org, params.planId, true));
+  change(app, operations.restorePlan, (request, { params }) => setArchived(request, params.org, params.planId, false));
   change(app, operations.migratePlan, (request, { params, body }) =>
     migratePlan(request, params.org, params.planId, body),
   );
@@ -94,6 +105,18 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mount(app, operations.readVendor, (c, { params }) => readVendor(c.env, params.org, params.provider));
   change(app, operations.deleteVendor, (request, { params }) => removeVendor(request, params.org, params.provider));
 
+  mount(app, operations.readOrganizationUsage, (c, { params, query }) =>
+    asOrganization(c.env, params.org, deferrer(c), (caller) => readUsageSummary(caller, query)),
+  );
+  mountList(app, operations.readOrganizationAnomalies, (c, page, { params, query }) =>
+    asOrganization(c.env, params.org, deferrer(c), (caller) => readAnomalies(caller, query, page)),
+  );
+  mount(app, operations.readOrganizationUsageContext, (c, { params, query }) =>
+    asOrganization(c.env, params.org, deferrer(c), (caller) => readUsageContext(caller, params.customerId, query)),
+  );
+  mount(app, operations.readOrganizationForecast, (c, { params, query }) =>
+    asOrganization(c.env, params.org, deferrer(c), (caller) => readForecast(caller, params.customerId, query)),
+  );
   mountCsvList(
     app,
     operations.readOrganizationModelRadar,
@@ -102,6 +125,8 @@ export function mountOperator(app: Hono<AppEnv>): void {
   );
 
   change(app, operations.setSampling, (request, { params, body }) => setSampling(request, params.org, body));
+  mount(app, operations.readSampling, (c, { params }) => readSampling(c.env, params.org));
+  change(app, operations.deleteSampling, (request, { params }) => deleteSampling(request, params.org));
   mountList(app, operations.listSamples, (c, page, { params, query }) => listSamples(c.env, params.org, query, page));
   mount(app, operations.exportSamples, async (c, { params, query }) => {
     const answer = await exportSamples(c.env, params.org, query);
@@ -124,6 +149,15 @@ export function mountOperator(app: Hono<AppEnv>): void {
     customersCsv,
   );
   mount(app, operations.readCustomer, (c, { params }) => inspectCustomer(c.env, params.org, params.customerId));
+  change(app, operations.operatorCreateCustomer, (request, { params, body }, c) =>
+    operatorCreateCustomer(request, params.org, body, deferrer(c)),
+  );
+  change(app, operations.operatorChangePlan, (request, { params, body }, c) =>
+    operatorChangePlan(request, params.org, params.customerId, body, deferrer(c)),
+  );
+  change(app, operations.operatorReplenish, (request, { params }, c) =>
+    operatorReplenish(request, params.org, params.customerId, deferrer(c)),
+  );
   change(app, operations.cancelCustomer, (request, { params }) =>
     setCanceled(request, params.org, params.customerId, true),
   );
@@ -152,6 +186,9 @@ export function mountOperator(app: Hono<AppEnv>): void {
     operations.listOrganizationCalls,
     (c, page, { params, query }) => readOrganizationCalls(c.env, params.org, query, page),
     callsCsv,
+  );
+  mount(app, operations.readOrganizationCall, (c, { params }) =>
+    asOrganization(c.env, params.org, deferrer(c), (caller) => readCall(caller, params.callId)),
   );
   mountCsvList(
     app,

@@ -1,11 +1,12 @@
 /**
  * Plan versions in D1.
  */
-import { and, asc, desc, eq, gt, inArray, lt, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, inArray, lt, notExists, sql } from 'drizzle-orm';
+import { type Result, refuse } from '../contract/errors.ts';
 import type { PlanVersion } from '../domain/plan.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, type Statement } from './database.ts';
-import { planVersions } from './schema/index.ts';
+import { archivedPlans, planVersions } from './schema/index.ts';
 
 export type PlanVersionRow = typeof planVersions.$inferSelect;
 
@@ -21,6 +22,23 @@ export async function findNewestPlan(env: Env, organizationId: string, planId: s
     .orderBy(desc(planVersions.version))
     .limit(1);
   return row ? toPlanVersion(row) : null;
+}
+
+/** The newest version of the plan that `field` of a request names, for a new subscription; an archived plan takes none. */
+export async function findOfferedPlan(
+  env: Env,
+  organizationId: string,
+  planId: string,
+  field: string,
+): Promise<Result<{ plan: PlanVersion }>> {
+  const [plan, archived] = await Promise.all([
+    findNewestPlan(env, organizationId, planId),
+    findArchivedPlans(env, organizationId, [planId]),
+  ]);
+  if (!plan) return refuse('PLAN_NOT_FOUND', `${field}: no such plan`);
+  return archived.has(planId)
+    ? refuse('CONFLICT', `${field}: the plan is archived and takes no new subscriptions`)
+    : { ok: true, plan };
 }
 
 export async function findPlanVersion(
@@ -57,7 +75,7 @@ export async function findOlderVersions(
   return rows.map(({ id }) => id);
 }
 
-/** Plans in their newest version, by id; one more than asked for tells whether there are more. */
+/** Plans that take new subscriptions, in their newest version, by id; one more than asked for tells whether there are more. */
 export async function listNewestPlans(
   env: Env,
   organizationId: string,
@@ -71,6 +89,17 @@ export async function listNewestPlans(
       and(
         eq(planVersions.organizationId, organizationId),
         eq(planVersions.version, NEWEST),
+        notExists(
+          configDatabase(env)
+            .select({ one: sql`1` })
+            .from(archivedPlans)
+            .where(
+              and(
+                eq(archivedPlans.organizationId, planVersions.organizationId),
+                eq(archivedPlans.planId, planVersions.planId),
+              ),
+            ),
+        ),
         after === null ? undefined : gt(planVersions.planId, after),
       ),
     )
@@ -116,6 +145,30 @@ export async function findPlanVersions(
       ),
     )
     .orderBy(asc(planVersions.planId), desc(planVersions.version));
+}
+
+/** When each archived one of the plans was archived. */
+export async function findArchivedPlans(
+  env: Env,
+  organizationId: string,
+  planIds: string[],
+): Promise<ReadonlyMap<string, number>> {
+  if (planIds.length === 0) return new Map();
+  const rows = await configDatabase(env)
+    .select()
+    .from(archivedPlans)
+    .where(and(eq(archivedPlans.organizationId, organizationId), inArray(archivedPlans.planId, planIds)));
+  return new Map(rows.map(({ planId, archivedAtMs }) => [planId, archivedAtMs]));
+}
+
+export function insertArchivedPlan(env: Env, row: typeof archivedPlans.$inferSelect): Statement {
+  return configDatabase(env).insert(archivedPlans).values(row);
+}
+
+export function deleteArchivedPlan(env: Env, organizationId: string, planId: string): Statement {
+  return configDatabase(env)
+    .delete(archivedPlans)
+    .where(and(eq(archivedPlans.organizationId, organizationId), eq(archivedPlans.planId, planId)));
 }
 
 export function insertPlanVersion(env: Env, row: PlanVersionRow): Statement {

@@ -250,6 +250,25 @@ describe('plans', () => {
     expect((await tenant.api.send('readUsage', { params: { customerId: 'mover' } })).data.policy).toBe('BLOCK');
     expect((await visitor.post(`${base}/plans/json/migrate`, { ...values, when: 'SOON' })).status).toBe(400);
   });
+
+  test('that are archived have a badge, are not offered, and come back', async () => {
+    const params = { org, planId: 'autumn' };
+    await operator.send('putPlan', { params, body: { name: 'Autumn', limitType: 'BLOCK' } });
+    await tenant.api.send('provisionCustomer', { body: { customerId: 'gardener' } });
+    const archivedAt = async () => (await operator.send('readPlan', { params })).data.archivedAt;
+    const offers = async () => (await visitor.read(`${base}/customers/gardener/plan`)).html.includes('value="autumn"');
+    const plan = `${base}/plans/autumn`;
+    expect(await offers()).toBe(true);
+
+    await done(plan, `${plan}/archive`, {});
+    expect(await archivedAt()).toEqual(expect.any(String));
+    expect((await visitor.read(`${base}/plans`)).text).toContain('archived');
+    expect(await offers()).toBe(false);
+
+    await done(plan, `${plan}/restore`, {});
+    expect(await archivedAt()).toBeNull();
+    expect(await offers()).toBe(true);
+  });
 });
 
 describe('keys', () => {

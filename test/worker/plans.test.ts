@@ -196,3 +196,52 @@ test('versions of a plan that are saved concurrently get consecutive numbers', a
   const { versions } = (await operator.send('readPlan', { params })).data;
   expect(versions.map(({ version }: { version: number }) => version)).toEqual([4, 3, 2, 1]);
 });
+
+describe('an archived plan', () => {
+  const set = (id: 'archivePlan' | 'restorePlan', planId: string) =>
+    operator.send(id, { params: { org: tenant.organizationId, planId } });
+  const offered = async () => (await tenant.api.send('listUsagePlans')).data.items.map(({ planId }) => planId);
+
+  test('takes no new subscription until it is restored; those who have it, or wait for it, keep it', async () => {
+    const params = { org: tenant.organizationId, planId: 'seasonal' };
+    const body = { name: 'Seasonal', limitType: 'BLOCK' as const, limits: { standardCalls: 30 } };
+    await operator.send('putPlan', { params, body });
+    await use('has-it', 1);
+    await use('waits-for-it', 1);
+    await use('wants-it', 1);
+    await change('has-it', { planId: 'seasonal' });
+    await change('waits-for-it', { planId: 'seasonal', strategy: 'AT_NEXT_REPLENISH' });
+    expect(await offered()).toContain('seasonal');
+
+    const archived = await set('archivePlan', 'seasonal');
+    expect(archived.data.archivedAt).toEqual(expect.any(String));
+    expect((await set('archivePlan', 'seasonal')).data.archivedAt).toBe(archived.data.archivedAt);
+    expect((await operator.send('readPlan', { params })).data.archivedAt).toBe(archived.data.archivedAt);
+    expect(await offered()).not.toContain('seasonal');
+    expect((await change('wants-it', { planId: 'seasonal' })).status).toBe(409);
+    const update = { params: { org: tenant.organizationId }, body: { defaultPlanId: 'seasonal' } };
+    expect((await operator.send('updateOrganization', update)).status).toBe(409);
+
+    await use('has-it', 1);
+    expect((await usage('has-it')).meters.standardCalls?.used).toBe(1);
+    const replenished = await tenant.api.send('replenishCustomer', {
+      params: { customerId: 'waits-for-it' },
+      body: {},
+    });
+    expect(replenished.data.subscription.usagePlanVersionId).toBe('seasonal:v1');
+
+    expect((await set('restorePlan', 'seasonal')).data.archivedAt).toBeNull();
+    expect(await offered()).toContain('seasonal');
+    expect((await change('wants-it', { planId: 'seasonal' })).status).toBe(200);
+    const { items } = (await operator.send('listEvents', { query: { organizationId: tenant.organizationId } })).data;
+    const told = items.map(({ action }) => action).filter((action) => /^plan\.(archive|restore)$/.test(action));
+    expect(told).toEqual(['plan.restore', 'plan.archive']);
+  });
+
+  test('is not the default plan, which is refused; nor is one that does not exist', async () => {
+    const { defaultPlanId } = (await operator.send('readOrganization', { params: { org: tenant.organizationId } }))
+      .data;
+    expect((await set('archivePlan', defaultPlanId ?? '')).status).toBe(409);
+    expect((await set('archivePlan', 'nowhere')).status).toBe(404);
+  });
+});

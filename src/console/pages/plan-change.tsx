@@ -11,12 +11,13 @@ import { type MeterSummary, summarizeAll } from '../../domain/allowances.ts';
 import { METER_NAMES, type MeterName } from '../../domain/meters.ts';
 import { inspectCustomer } from '../../operator/customers.ts';
 import { listPlans } from '../../operator/plans.ts';
+import { operatorChangePlan } from '../../operator/subscriptions.ts';
 import { Choice, ErrorSummary, Form, type FormSecrets, type FormState, Select } from '../../ui/form.tsx';
 import { count, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Facts, Notice, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
-import { callerOf } from '../caller.ts';
-import { changePlanByOperator, type PlanChangePreview, previewPlanChange } from '../change-plan.ts';
+import { callerOf, deferrer } from '../caller.ts';
+import { type PlanChangePreview, previewPlanChange } from '../change-plan.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
@@ -50,11 +51,11 @@ export function mountPlanChange(app: Hono<ConsoleEnv>): void {
     const values = { planId: text(fields, 'planId'), strategy: text(fields, 'strategy') };
     const checked = check(ChangePlanBody, values);
     if (!checked.ok) return changePage(c, { values, details: checked.details }, null);
-    const request = await operatorRequest(c, operations.changePlan, {
+    const request = await operatorRequest(c, operations.operatorChangePlan, {
       params: { org: organizationId, customerId },
       body: checked.value,
     });
-    const answer = await changePlanByOperator(request, await callerOf(c), customerId, checked.value);
+    const answer = await operatorChangePlan(request, organizationId, customerId, checked.value, deferrer(c));
     if (!answer.ok) return changePage(c, { values, details: detailsOf(answer.refusal) }, null);
     return c.redirect(`${customerPath(organizationId, customerId)}?done=plan-changed`, 303);
   });
@@ -71,7 +72,8 @@ async function changePage(c: ConsoleContext, state: FormState, preview: PlanChan
   if (!plans.ok) return refused(c, plans.refusal);
   const path = customerPath(organizationId, customerId);
   const { subscription } = known.data;
-  const options = plans.data.items.map(
+  const offered = plans.data.items.filter(({ archivedAt }) => archivedAt === null);
+  const options = offered.map(
     ({ planId, version, plan }) => [planId, `${plan.name} (${planId}, version ${version})`] as const,
   );
   return page(

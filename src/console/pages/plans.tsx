@@ -8,7 +8,7 @@ import { operations } from '../../contract/operations.ts';
 import { MigratePlanRequest, type PlanMigration } from '../../contract/operator-customers.ts';
 import type { Plan, PlanDetail } from '../../contract/plans.ts';
 import { thresholdsOf } from '../../domain/alerts.ts';
-import { listPlans, migratePlan, readMigration, readPlan } from '../../operator/plans.ts';
+import { listPlans, migratePlan, readMigration, readPlan, setArchived } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { Progress } from '../../ui/charts.tsx';
 import { Choice, Form, type FormSecrets, type FormState, Select } from '../../ui/form.tsx';
@@ -78,6 +78,19 @@ export function mountPlans(app: Hono<ConsoleEnv>): void {
     return c.redirect(planPath(organizationId, planId, 'migrations', answer.data.jobId), 303);
   });
 
+  for (const [verb, operation] of [
+    ['archive', operations.archivePlan],
+    ['restore', operations.restorePlan],
+  ] as const) {
+    app.post(`/organizations/:org/plans/:planId/${verb}`, async (c) => {
+      const { organizationId } = c.get('organization');
+      const planId = c.req.param('planId') ?? '';
+      const request = await operatorRequest(c, operation, { params: { org: organizationId, planId } });
+      const answer = await setArchived(request, organizationId, planId, verb === 'archive');
+      return answer.ok ? c.redirect(planPath(organizationId, planId), 303) : refused(c, answer.refusal);
+    });
+  }
+
   app.get('/organizations/:org/plans/:planId/migrations/:jobId', async (c) => {
     const { organizationId } = c.get('organization');
     const answer = await readMigration(c.env, organizationId, c.req.param('jobId'));
@@ -105,10 +118,11 @@ const PlanTable: FC<{ organizationId: string; items: Detail[]; defaultPlanId: st
       {
         title: 'Plan',
         heading: true,
-        cell: ({ planId, plan }) => (
+        cell: ({ planId, plan, archivedAt }) => (
           <span>
             <a href={planPath(organizationId, planId)}>{plan.name}</a>{' '}
             {planId === defaultPlanId && <Badge tone="info">default</Badge>}
+            {archivedAt !== null && <Badge>archived</Badge>}
             <span class="sub">{planId}</span>
           </span>
         ),
@@ -143,6 +157,7 @@ async function planPage(c: ConsoleContext, state: FormState = { values: { when: 
       sub: (
         <>
           <Code>{planId}</Code> · version {version} {planId === defaultPlanId && <Badge tone="info">default</Badge>}
+          {answer.data.archivedAt !== null && <Badge>archived</Badge>}
         </>
       ),
       crumbs: [{ text: 'Plans', href: organizationPath(organizationId, 'plans') }],
@@ -160,6 +175,11 @@ async function planPage(c: ConsoleContext, state: FormState = { values: { when: 
         <Card title="Versions" note="A version never changes. Subscriptions keep their version until you move them.">
           <Versions detail={answer.data} path={path} nowMs={nowMs} />
         </Card>
+        {planId !== defaultPlanId && (
+          <Card title="New subscriptions">
+            <ArchiveForm path={path} archived={answer.data.archivedAt !== null} secrets={secretsOf(c)} />
+          </Card>
+        )}
         {versions.length > 1 && (
           <Card title="Move customers to the newest version">
             <MigrateForm path={path} state={state} secrets={secretsOf(c)} version={version} />
@@ -242,6 +262,19 @@ const Versions: FC<{ detail: Detail; path: string; nowMs: number }> = ({ detail:
       ]}
     />
   </>
+);
+
+const ArchiveForm: FC<{ path: string; archived: boolean; secrets: FormSecrets }> = ({ path, archived, secrets }) => (
+  <Form action={`${path}/${archived ? 'restore' : 'archive'}`} secrets={secrets} state={{ values: {}, details: [] }}>
+    <p class="quiet">
+      {archived
+        ? 'The plan takes no new subscriptions. Customers who have it keep it.'
+        : 'An archived plan takes no new subscriptions. Customers who have it, or wait for it, keep it.'}
+    </p>
+    <div class="submit">
+      <button type="submit">{archived ? 'Restore plan' : 'Archive plan'}</button>
+    </div>
+  </Form>
 );
 
 const MigrateForm: FC<{ path: string; state: FormState; secrets: FormSecrets; version: number }> = ({

@@ -84,6 +84,16 @@ export const calls = {
     data: CallList,
     csv: true,
   }),
+  readOrganizationCall: operation({
+    operationId: 'readOrganizationCall',
+    summary: 'Read a call: its state, its cost and how it came about, what was corrected',
+    method: 'GET',
+    path: '/operator/organizations/{org}/calls/{callId}',
+    security: viewer,
+    params: organizationParam.extend({ callId: idempotencyKey.describe('The call') }),
+    code: 'CALL_PRICING_RETRIEVED',
+    data: ReadCallData,
+  }),
   reverseCall: operation({
     operationId: 'reverseCall',
     summary: 'Take back a finished call that was recorded by mistake',

@@ -2,7 +2,15 @@
  * Operator: a customer as the operator sees it, credits, cancellation, erasure, refused changes.
  */
 import { CorrectionRequest } from '../corrections.ts';
-import { CustomerListItem, CustomerUsageData, ListCustomersQuery } from '../customers.ts';
+import {
+  ChangePlanBody,
+  ChangePlanData,
+  CustomerListItem,
+  CustomerUsageData,
+  ListCustomersQuery,
+  ProvisionCustomerBody,
+  ProvisionCustomerData,
+} from '../customers.ts';
 import { customerId, ListQuery, listOf, text } from '../fields.ts';
 import {
   ErasedCustomer,
@@ -16,6 +24,9 @@ import { admin, editor, type Operation, operation, organizationParam, viewer } f
 
 const customerParam = organizationParam.extend({ customerId });
 
+/** The operator's key stands in the header. */
+const KEYS = { idempotencyKey: true, idempotency: true } as const;
+
 export const operatorCustomers = {
   listOrganizationCustomers: operation({
     operationId: 'listOrganizationCustomers',
@@ -28,6 +39,38 @@ export const operatorCustomers = {
     code: 'CUSTOMERS_LISTED',
     data: listOf(CustomerListItem),
     csv: true,
+  }),
+  operatorCreateCustomer: operation({
+    operationId: 'operatorCreateCustomer',
+    summary: 'Create a customer, or get the one that exists, as the operator',
+    method: 'POST',
+    path: '/operator/organizations/{org}/customers',
+    security: editor,
+    params: organizationParam,
+    body: ProvisionCustomerBody.omit({ ...KEYS, customerName: true }),
+    code: 'CUSTOMER_READY',
+    data: ProvisionCustomerData,
+  }),
+  operatorChangePlan: operation({
+    operationId: 'operatorChangePlan',
+    summary: "Change a customer's plan, as the operator",
+    method: 'POST',
+    path: '/operator/organizations/{org}/customers/{customerId}/change_plan',
+    security: editor,
+    params: customerParam,
+    body: ChangePlanBody.omit(KEYS),
+    code: 'PLAN_CHANGED',
+    data: ChangePlanData,
+  }),
+  operatorReplenish: operation({
+    operationId: 'operatorReplenish',
+    summary: 'Start a new usage cycle of a customer now, with a pending plan change applied, as the operator',
+    method: 'POST',
+    path: '/operator/organizations/{org}/customers/{customerId}/replenish',
+    security: editor,
+    params: customerParam,
+    code: 'CUSTOMER_REPLENISHED',
+    data: ChangePlanData,
   }),
   readCustomer: operation({
     operationId: 'readCustomer',

@@ -16,6 +16,7 @@ import { SummaryQuery, UsageSummaryData } from '../usage-summary.ts';
 import { apiKey, type Operation, operation, organizationParam, viewer } from './operation.ts';
 
 const customerParam = z.object({ customerId });
+const organizationCustomerParam = organizationParam.extend({ customerId });
 
 export const readings = {
   readUsageSummary: operation({
@@ -71,6 +72,50 @@ export const readings = {
     code: 'MODEL_RADAR_READ',
     data: ModelRadarData,
     csv: true,
+  }),
+  readOrganizationUsage: operation({
+    operationId: 'readOrganizationUsage',
+    summary: "Read an organization's calls, tokens and cost over a period, as the operator",
+    method: 'GET',
+    path: '/operator/organizations/{org}/usage/summary',
+    security: viewer,
+    params: organizationParam,
+    query: SummaryQuery,
+    code: 'USAGE_SUMMARY_READ',
+    data: UsageSummaryData,
+  }),
+  readOrganizationAnomalies: operation({
+    operationId: 'readOrganizationAnomalies',
+    summary: "Read what stands out in an organization's usage, as the operator",
+    method: 'GET',
+    path: '/operator/organizations/{org}/usage/anomalies',
+    security: viewer,
+    params: organizationParam,
+    query: AnomaliesQuery,
+    code: 'USAGE_ANOMALIES_READ',
+    data: AnomaliesData,
+  }),
+  readOrganizationUsageContext: operation({
+    operationId: 'readOrganizationUsageContext',
+    summary: "Read a compact brief of a customer's usage, funding, signals and forecast, as the operator",
+    method: 'GET',
+    path: '/operator/organizations/{org}/customers/{customerId}/usage-context',
+    security: viewer,
+    params: organizationCustomerParam,
+    query: UsageContextQuery,
+    code: 'USAGE_CONTEXT_READ',
+    data: UsageContextData,
+  }),
+  readOrganizationForecast: operation({
+    operationId: 'readOrganizationForecast',
+    summary: 'Forecast a metric of a customer until the next replenishment, as the operator',
+    method: 'GET',
+    path: '/operator/organizations/{org}/customers/{customerId}/forecast',
+    security: viewer,
+    params: organizationCustomerParam,
+    query: ForecastQuery,
+    code: 'FORECAST_READ',
+    data: ForecastData,
   }),
   readOrganizationModelRadar: operation({
     operationId: 'readOrganizationModelRadar',

@@ -67,6 +67,19 @@ export const planVersions = sqliteTable(
   ],
 );
 
+/** Plans that take no new subscriptions. */
+export const archivedPlans = sqliteTable(
+  'archived_plans',
+  {
+    organizationId: text('organization_id')
+      .notNull()
+      .references(() => organizations.organizationId),
+    planId: text('plan_id').notNull(),
+    archivedAtMs: integer('archived_at_ms').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.planId] })],
+);
+
 /** Prices that an organization set itself; they win over the catalog. */
 export const organizationPrices = sqliteTable(
   'organization_prices',

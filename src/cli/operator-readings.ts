@@ -1,0 +1,165 @@
+/**
+ * Readings of usage and of one call on the command line.
+ */
+import { formatUsd } from '../domain/money.ts';
+import type { Data } from './operator-client.ts';
+import { type Columns, pairs, section, show, showField, table } from './table.ts';
+
+type Usage = Data<'readOrganizationUsage'>;
+type Figures = Usage['totals'];
+
+/** Groups of one dimension; `--json` has all of them. */
+const GROUPS_SHOWN_MAX = 10;
+
+export function showUsage(data: Usage): string {
+  const { period, totals, backlog } = data;
+  return [
+    pairs({
+      Period: `${period.startedAt} to ${period.endedAt} (${data.timezone})`,
+      'As of': data.asOf,
+      'Not yet in it': backlog.customers > 0 ? `changes of ${show(backlog.customers)} customers` : undefined,
+      Calls: totals.calls,
+      'Calls without a price': totals.unpricedCalls,
+      'Input tokens': totals.inputTokens,
+      'Output tokens': totals.outputTokens,
+      Searches: totals.searches,
+      Cost: cost(totals),
+      'Provisional cost': totals.provisionalCalls > 0 ? showField('costUSD', totals.provisionalCostUSD) : undefined,
+    }),
+    section(
+      'Customers',
+      groups(data.byCustomer, 'Customer', ({ customerId }) => customerId),
+    ),
+    section(
+      'Features',
+      groups(data.byFeature, 'Feature', ({ feature }) => feature),
+    ),
+    section(
+      'Models',
+      groups(data.byModel, 'Model', ({ model }) => model),
+    ),
+    section(
+      'Outcomes',
+      groups(data.byOutcome, 'Outcome', ({ outcome }) => outcome),
+    ),
+  ].join('\n');
+}
+
+function groups<Group extends Figures>(all: Group[], title: string, name: (group: Group) => unknown): string {
+  const columns: Columns<Group> = {
+    [title]: name,
+    Calls: ({ calls }) => calls,
+    'Input tokens': ({ inputTokens }) => inputTokens,
+    'Output tokens': ({ outputTokens }) => outputTokens,
+    Cost: cost,
+  };
+  const more = all.length - GROUPS_SHOWN_MAX;
+  return `${table(all.slice(0, GROUPS_SHOWN_MAX), columns)}${more > 0 ? `\n${show(more)} more in --json` : ''}`;
+}
+
+function cost({ costUSD }: Figures): string {
+  return showField('costUSD', costUSD);
+}
+
+export function showAnomalies({ period, items, customersLookedAt }: Data<'readOrganizationAnomalies'>): string {
+  const shown = table(items, {
+    Began: ({ startedAt }) => startedAt,
+    Severity: ({ severity }) => severity,
+    Customer: ({ customerId }) => customerId ?? 'all',
+    'What happened': ({ summary }) => summary,
+  });
+  return `${shown}\n\n${period.startedAt} to ${period.endedAt}, ${show(customersLookedAt)} customers looked at.`;
+}
+
+export function showForecast(data: Data<'readOrganizationForecast'>): string {
+  const { remaining, total, runsOut, unit } = data;
+  return [
+    pairs({
+      Customer: data.customerId,
+      Metric: `${data.metric}, in ${unit}`,
+      Status: data.status,
+      Reason: data.reason ?? undefined,
+      'Usage period': `${data.period.startedAt} to ${data.period.endedAt}`,
+      'Recorded so far': data.recorded,
+      'Still to come': remaining?.expected,
+      'Whole period': total?.expected,
+      '8 of 10 outcomes': total ? `${show(total.p10)} to ${show(total.p90)}` : undefined,
+      Quality: data.quality ?? undefined,
+      'Used up': runsOut ? (runsOut.expectedAt ?? 'not in this period') : undefined,
+    }),
+    section(
+      'Limited meters',
+      table(data.meters, {
+        Meter: ({ meter }) => meter,
+        Used: ({ used }) => used,
+        Limit: ({ limit }) => limit,
+        'Used up': (one) => (one.runsOut ? (one.runsOut.expectedAt ?? 'not in this period') : null),
+      }),
+    ),
+  ].join('\n');
+}
+
+type Call = Data<'readOrganizationCall'>;
+
+/** What became of a call that has no cost. */
+const STATES: Readonly<Record<Call['status'], string>> = {
+  IN_PROGRESS: 'in progress: it has begun and not ended',
+  COMPLETED: 'completed',
+  FAILED: 'failed: it consumed what it reported',
+  TIMEOUT: 'timed out: its end was not reported in time',
+  NOT_ALLOWED: 'not allowed: the plan, a limit or the balance did not admit it, and nothing was consumed',
+};
+
+export function showCall(call: Call): string {
+  const { costBreakdown, payg, corrections = [] } = call;
+  return [
+    pairs({
+      Call: call.callId,
+      Customer: call.customerId,
+      User: call.customerUserId ?? undefined,
+      State: `${call.status}, ${STATES[call.status]}`,
+      Began: call.startTime,
+      Ended: call.endTime,
+      Model: call.modelUsed,
+      Provider: call.providerUsed,
+      Usage: call.usageSource,
+      Cost: call.costUsdNano === null ? (call.pricingUnavailableReason ?? 'not known yet') : usd(call.costUsdNano),
+      'Pricing mode': call.pricingMode,
+      'Paid by credit': payg.chargeNanoUsd === null ? undefined : usd(payg.chargeNanoUsd),
+      Settlement: payg.settlementFailureReason ?? payg.settlementStatus ?? undefined,
+      Reversed: call.reversedAt,
+    }),
+    ...(costBreakdown
+      ? [
+          section(
+            `Cost lines, at standard prices of ${costBreakdown.modelKey}`,
+            table(costBreakdown.lines, {
+              Component: ({ component }) => component,
+              Quantity: ({ quantity }) => quantity,
+              'USD per million': ({ usdPerMillion }) => usdPerMillion,
+              Cost: ({ costUsdNano }) => usd(costUsdNano),
+            }),
+          ),
+          ...costBreakdown.assumptions.map((assumption) => `  ${show(assumption)}`),
+        ]
+      : []),
+    ...(corrections.length > 0
+      ? [
+          section(
+            'Corrections',
+            table(corrections, {
+              At: ({ at }) => at,
+              Kind: ({ kind }) => kind,
+              By: ({ by }) => by,
+              Reason: ({ reason }) => reason,
+            }),
+          ),
+        ]
+      : []),
+  ].join('\n');
+}
+
+/** Exact: an amount of nano-USD in dollars. */
+function usd(nanoUsd: string): string {
+  return `$${formatUsd(BigInt(nanoUsd))}`;
+}
