@@ -9,6 +9,7 @@ import { type Operation, type OperationId, operations } from '../contract/operat
 import { showVerified, type Verified, verifyAll } from './operator-archive.ts';
 import type { Data, Target } from './operator-client.ts';
 import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
+import { showSetup } from './operator-setup.ts';
 import {
   CALL_COLUMNS,
   columnsOf,
@@ -100,6 +101,7 @@ export const COMMANDS: readonly Command[] = [
     rows(columnsOf(['organizationId', 'name', 'defaultPlanId', 'createdAt'])),
   ),
   command('organizations show', 'readOrganization'),
+  command('organizations setup', 'readOrganizationSetup', { view: showSetup }),
   command('organizations update', 'updateOrganization'),
 
   command('plans put', 'putPlan', { document: true }),

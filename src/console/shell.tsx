@@ -13,6 +13,7 @@ import { ICON_PATH } from '../ui/stylesheet.ts';
 import { CONSOLE_PATH, type ConsoleContext, organizationPath } from './context.ts';
 import { DONE } from './done.ts';
 import { KnownModels } from './model-name.tsx';
+import { CONSOLE_SCRIPT_PATH } from './script.ts';
 
 export interface Crumb {
   text: string;
@@ -24,7 +25,7 @@ interface PageProps {
   sub?: Child;
   crumbs?: readonly Crumb[];
   actions?: Child;
-  /** Seconds after which the page reloads. */
+  /** Seconds after which the page reloads where no script runs. */
   refreshSeconds?: number;
   status?: ContentfulStatusCode;
 }
@@ -50,7 +51,7 @@ export function page(
   ];
   return c.html(
     html`<!doctype html>${(
-      <Document title={`${props.title} · Callmeter`} refreshSeconds={props.refreshSeconds}>
+      <Document title={`${props.title} · Callmeter`} refreshSeconds={props.refreshSeconds} script={CONSOLE_SCRIPT_PATH}>
         <a class="skip" href="#main">
           Skip to the content
         </a>
@@ -144,6 +145,7 @@ const SERVICE_PAGES: readonly (readonly [string, string])[] = [
 
 const ORGANIZATION_PAGES: readonly (readonly [string, string])[] = [
   ['', 'Usage'],
+  ['setup', 'Setup'],
   ['anomalies', 'Anomalies'],
   ['alerts', 'Alerts'],
   ['webhooks', 'Webhooks'],

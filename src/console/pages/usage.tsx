@@ -4,9 +4,11 @@
 
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
+import type { OrganizationSetup } from '../../contract/operator.ts';
 import type { AnomaliesData } from '../../contract/readings.ts';
 import { AnomaliesQuery } from '../../contract/readings.ts';
 import { type Figures, SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
+import { findSetup } from '../../operator/organization-setup.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { readAnomalies } from '../../readings/anomalies/read-anomalies.ts';
 import { readUsageSummary } from '../../readings/usage/usage-summary.ts';
@@ -16,7 +18,9 @@ import { Card, Empty, Notice, Time } from '../../ui/parts.tsx';
 import { AnomaliesTable } from '../anomalies-view.tsx';
 import { callerOf } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { hiddenSetups } from '../hidden-setups.ts';
 import { ModelName } from '../model-name.tsx';
+import { Checklist } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
 import { check, detailsOf } from '../submitted.ts';
 import { type DayUsage, type GroupUsage, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
@@ -42,15 +46,20 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
     if (!checked.ok) return usagePage(c, asked, days, null, checked.details);
     const caller = await callerOf(c);
     const narrowed = checked.value.customerId !== undefined || checked.value.feature !== undefined;
+    const organization = c.get('organization');
     const [answer, anomalies] = await Promise.all([
       readUsageSummary(caller, checked.value),
       narrowed
         ? null
         : readAnomalies(caller, AnomaliesQuery.parse({ days: ANOMALY_DAYS }), { after: null, limit: ANOMALIES_MAX }),
     ]);
-    return answer.ok
-      ? usagePage(c, asked, days, { summary: answer.data, anomalies: anomalies?.ok ? anomalies.data.items : null }, [])
-      : usagePage(c, asked, days, null, detailsOf(answer.refusal));
+    if (!answer.ok) return usagePage(c, asked, days, null, detailsOf(answer.refusal));
+    // Where something has a cost, the setup was complete.
+    const looksNew = !narrowed && answer.data.totals.costUsdNano === '0';
+    const isHidden = hiddenSetups(c).includes(organization.organizationId);
+    const setup = looksNew && !isHidden ? await findSetup(c.env, organization, nowMs) : null;
+    const read = { summary: answer.data, anomalies: anomalies?.ok ? anomalies.data.items : null };
+    return usagePage(c, asked, days, { ...read, setup: setup?.complete === false ? setup : null }, []);
   });
 }
 
@@ -65,6 +74,8 @@ interface Read {
   summary: UsageSummaryData;
   /** `null` where they were not looked for. */
   anomalies: AnomaliesData['items'] | null;
+  /** `null` where it is complete or hidden. */
+  setup: OrganizationSetup | null;
 }
 
 function usagePage(c: ConsoleContext, asked: Asked, days: number, read: Read | null, details: FormState['details']) {
@@ -98,6 +109,9 @@ function usagePage(c: ConsoleContext, asked: Asked, days: number, read: Read | n
       ),
     },
     <>
+      {read?.setup && (
+        <Checklist organizationId={organizationId} setup={read.setup} origin={new URL(c.req.url).origin} />
+      )}
       <Filters path={path} state={{ values: asked, details }} />
       {data && (
         <Summary
@@ -184,8 +198,8 @@ const Summary: FC<SummaryProps> = ({ data, anomalies, path, organizationId, aske
       {data.totals.calls === 0 && (
         <Card>
           <Empty title="No calls in this period">
-            Calls appear here within seconds of their end. Make a <a href={`${path}/keys`}>key</a> and a{' '}
-            <a href={`${path}/plans`}>plan</a>, then begin the first call.
+            Calls appear here within seconds of their end. The <a href={`${path}/setup#step-call`}>setup</a> has what
+            the first call needs, and commands that make it.
           </Empty>
         </Card>
       )}
