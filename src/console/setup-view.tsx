@@ -2,8 +2,8 @@
  * The checklist of a new organization: each step, what it is for, and where it is done; and the commands of the first call.
  */
 import type { FC } from 'hono/jsx';
-import type { OrganizationSetup } from '../contract/operator.ts';
 import { firstCallCommands, KEY_PLACEHOLDER } from '../contract/first-call.ts';
+import type { OrganizationSetup } from '../contract/operator.ts';
 import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
 import { Badge, Card, Code, Notice } from '../ui/parts.tsx';
 import { callPath, organizationPath } from './context.ts';

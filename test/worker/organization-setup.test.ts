@@ -3,8 +3,8 @@
  * before it changes many customers, or shows a secret.
  */
 import { beforeAll, expect, test } from 'vitest';
-import { Api, createTenant } from '../support/api.ts';
-import { deliverToD1, operator, worker } from '../support/worker.ts';
+import { createTenant } from '../support/api.ts';
+import { deliverToD1, operator } from '../support/worker.ts';
 import { Visitor } from './console-visitor.ts';
 
 let visitor: Visitor;
@@ -19,9 +19,8 @@ const doneOf = async (org: string) =>
 
 async function createOrganization(name: string): Promise<string> {
   const created = await visitor.submit('/console/organizations/new', '/console/organizations', { name });
-  const [, org = ''] = /^\/console\/organizations\/([^/]+)\/setup\?done=organization$/.exec(
-    created.headers.get('Location') ?? '',
-  ) ?? [];
+  const [, org = ''] =
+    /^\/console\/organizations\/([^/]+)\/setup\?done=organization$/.exec(created.headers.get('Location') ?? '') ?? [];
   expect(org).not.toBe('');
   return org;
 }
@@ -47,7 +46,7 @@ test('each step is done when its object is there, and the setup is complete with
   expect(made.text).toContain('curl -s "https://callmeter.test/call_begin"');
   expect(await doneOf(org)).toEqual(['plan', 'defaultPlan', 'key']);
 
-  const api = new Api(worker.fetch as never, 'https://callmeter.test', key);
+  const api = operator.with(key);
   const { callId } = (await api.send('beginCall', { body: { customerId: 'first-customer' } })).data;
   await deliverToD1(org, 'first-customer');
   expect(await doneOf(org)).toEqual(['plan', 'defaultPlan', 'key', 'call']);
@@ -57,7 +56,9 @@ test('each step is done when its object is there, and the setup is complete with
   expect(waiting.text).toContain('is in progress: end it with');
   expect((await visitor.read(path)).html).toContain('id="setup"');
 
-  await api.send('endCall', { body: { callId, modelUsed: 'openai/gpt-6-luna', inputTokens: 1_200, responseTokens: 350 } });
+  await api.send('endCall', {
+    body: { callId, modelUsed: 'openai/gpt-6-luna', inputTokens: 1_200, responseTokens: 350 },
+  });
   await deliverToD1(org, 'first-customer');
   const { complete, steps } = await setupOf(org);
   expect([complete, steps.filter(({ done }) => !done).every(({ optional }) => optional)]).toEqual([true, true]);
