@@ -63,7 +63,7 @@ test('the setup notices the first call by itself, says so, and keeps the focus',
   await makeCall(api);
   await page.getByText('The setup is complete.', { exact: true }).waitFor({ timeout: 20_000 });
   await page.locator('.unseen[role=status]', { hasText: 'The setup is complete' }).waitFor({ state: 'attached' });
-  expect(await link.evaluate<boolean>('(element) => element === document.activeElement')).toBe(true);
+  expect(await page.evaluate<string>('document.activeElement.textContent')).toBe('Create an API key');
   expect(await violations(page)).toEqual([]);
   // A complete setup is not read any more.
   let reads = 0;
@@ -102,10 +102,12 @@ test('a form is sent once, however often its button is pressed', async () => {
   });
   await page.goto('/console/organizations/new');
   await page.getByRole('textbox', { name: 'Name' }).fill('Twice Ltd');
-  const button = page.getByRole('button', { name: 'Create organization' });
-  await button.dblclick();
-  await button.click({ force: true, noWaitAfter: true });
-  expect(await button.getAttribute('aria-disabled')).toBe('true');
+  const state = await page.evaluate<string>(`(() => {
+    const button = document.querySelector('main form button');
+    for (let times = 0; times < 3; times += 1) button.click();
+    return button.getAttribute('aria-disabled');
+  })()`);
+  expect(state).toBe('true');
   await page.waitForURL(/\/setup/);
   expect(sent).toEqual(['/console/organizations']);
   expect(complaints).toEqual([]);

@@ -27,7 +27,9 @@ afterEach(() => {
 
 const heading = () => page.getByRole('heading', { level: 1 }).textContent();
 const field = (name: string) => page.getByRole('textbox', { name, exact: true });
-const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
+/** Every button here sends a form, whose answer is another page. */
+const press = (name: string) =>
+  Promise.all([page.waitForEvent('load'), page.getByRole('button', { name, exact: true }).click()]);
 const follow = (name: string) => page.getByRole('link', { name, exact: true }).first().click();
 
 /** Tabs until the element with this accessible name has the focus. */
