@@ -27,8 +27,8 @@ let keyId: string;
 /** What the page's own backend asks for, and how often it was asked. */
 let request: Record<string, unknown>;
 let sessions: number;
-/** How the session route fails before it answers; the last one stays. */
-let failures: ((response: ServerResponse) => void)[];
+/** How the session route fails, once each, before it answers. */
+let failures: Send[];
 
 beforeAll(async () => {
   [server, browser] = await Promise.all([startBrowserServer(), launch()]);
@@ -196,8 +196,10 @@ test('renews its token through the page before it expires, and shows new usage',
   await close();
 });
 
-const failsWith = (status: number, type: string, body: string) => (response: ServerResponse) =>
-  response.writeHead(status, { 'Content-Type': type }).end(body);
+const failsWith =
+  (status: number, type: string, body: string): Send =>
+  (response) =>
+    response.writeHead(status, { 'Content-Type': type }).end(body);
 
 test.each([
   ['answers 500', failsWith(500, 'text/plain', 'broken'), 'answered with status 500'],
@@ -205,7 +207,7 @@ test.each([
   ['answers HTML', failsWith(200, 'text/html', '<!doctype html>'), 'must answer with an embed session as JSON'],
   ['answers without a session', failsWith(200, 'application/json', '{"embedUrl":null}'), 'has no token'],
   ['answers null', failsWith(200, 'application/json', 'null'), 'has no token'],
-  ['breaks the connection', (response: ServerResponse) => void response.destroy(), 'fetch'],
+  ['breaks the connection', ((response) => response.destroy()) as Send, 'fetch'],
 ] as const)('says it in its place where the session route %s, and recovers', async (_, failure, reason) => {
   failures = [failure, failure];
   const { page, complaints, close } = await openHost();
