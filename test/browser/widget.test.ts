@@ -202,11 +202,11 @@ const failsWith =
     response.writeHead(status, { 'Content-Type': type }).end(body);
 
 test.each([
-  ['answers 500', failsWith(500, 'text/plain', 'broken'), 'answered with status 500'],
-  ['answers 401', failsWith(401, 'application/json', '{}'), 'answered with status 401'],
-  ['answers HTML', failsWith(200, 'text/html', '<!doctype html>'), 'must answer with an embed session as JSON'],
-  ['answers without a session', failsWith(200, 'application/json', '{"embedUrl":null}'), 'has no token'],
-  ['answers null', failsWith(200, 'application/json', 'null'), 'has no token'],
+  ['answers 500', failsWith(500, 'text/plain', 'broken'), '/usage-session: status 500'],
+  ['answers 401', failsWith(401, 'application/json', '{}'), '/usage-session: status 401'],
+  ['answers HTML', failsWith(200, 'text/html', '<!doctype html>'), '/usage-session: no JSON'],
+  ['answers without a session', failsWith(200, 'application/json', '{"embedUrl":null}'), 'no token'],
+  ['answers null', failsWith(200, 'application/json', 'null'), 'no token'],
   ['breaks the connection', ((response) => response.destroy()) as Send, 'fetch'],
 ] as const)('says it in its place where the session route %s, and recovers', async (_, failure, reason) => {
   failures = [failure, failure];
@@ -216,7 +216,9 @@ test.each([
   await expect
     .poll(() => complaints.filter((text) => text.includes('Callmeter usage widget')).join())
     .toContain(reason);
-  await expect.poll(async () => page.clock.fastForward('00:05').then(() => sessions)).toBe(3);
+  await expect
+    .poll(async () => page.clock.fastForward('00:01').then(() => sessions), { timeout: 20_000, interval: 400 })
+    .toBe(3);
   await inside(page).getByText('in this period').waitFor();
   expect(await word.count()).toBe(0);
   // One line of the script's own; the browser's lines are about the answers.
@@ -228,7 +230,7 @@ test.each([
 test.each([
   ['throws', "() => { throw new Error('signed out') }", 'signed out'],
   ['rejects', "() => Promise.reject('no session')", 'no session'],
-  ['is none', 'undefined', 'must name a global function'],
+  ['is none', 'undefined', 'usageSession: window[callback] is not a function'],
 ])('says it in its place where the callback %s', async (_, callback, reason) => {
   const { page, complaints, close } = await openHost(`/failing-callback?${new URLSearchParams({ callback })}`);
   await page.getByText('Your usage cannot be shown at the moment.').waitFor();
@@ -248,7 +250,9 @@ test('asks a bounded number of times, and not while the page is hidden', async (
   const asked = sessions;
   expect(asked).toBe(1);
   await setHidden(false);
-  await expect.poll(async () => page.clock.fastForward('00:31').then(() => sessions)).toBe(8);
+  await expect
+    .poll(async () => page.clock.fastForward('00:31').then(() => sessions), { timeout: 20_000, interval: 200 })
+    .toBe(8);
   await page.getByText('Your usage cannot be shown. Reload the page to try again.').waitFor();
   for (let times = 0; times < 5; times += 1) await page.clock.fastForward('01:00');
   expect(sessions).toBe(8);

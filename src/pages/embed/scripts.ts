@@ -4,7 +4,7 @@
  * `OPENING_SCRIPT` runs first in the frame: it submits the token from the fragment of the address, and the response
  * replaces the page. `WIDGET_SCRIPT` runs in that page: it asks the embedding page for a new token before the current
  * one expires, accepts it from an allowed origin only, and shows the usage that the service returns for it.
- * `EMBED_SCRIPT` runs in the embedding page: it creates the frame, and answers requests for a new token. If the page's
+ * `EMBED_SCRIPT` runs in the embedding page and stays below 2 KB there: it creates the frame, and answers requests for a new token. If the page's
  * session route fails, it says so in the frame's place and in one line of the browser's console, and asks again.
  */
 import { contentHash } from '../../platform/content-hash.ts';
@@ -20,6 +20,8 @@ const ATTEMPTS_MAX = 8;
 const ATTEMPT_MS_MAX = 15_000;
 const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 30_000;
+/** How often a hidden page looks whether it is visible, before it asks again. */
+const VISIBLE_MS = 999;
 
 /** A form that is submitted before the page has loaded replaces the page and leaves no history entry. */
 export const OPENING_SCRIPT = `(() => {
@@ -79,94 +81,58 @@ export const WIDGET_SCRIPT = `(() => {
 })();
 `;
 
-export const EMBED_SCRIPT = `/* Callmeter usage widget: <script src=".../embed.js" data-session-url="/usage-session"></script> */
+export const EMBED_SCRIPT = `/* Callmeter usage widget */
 (() => {
-  const script = document.currentScript;
-  const { sessionUrl, callback, target, title } = script.dataset;
-  const home = new URL(script.src).origin;
-  const say = (reason) => console.error('Callmeter usage widget: ' + reason);
-  const askSession = async (signal) => {
-    if (callback) {
-      if (typeof window[callback] !== 'function') throw new Error('data-callback must name a global function, and ' + callback + ' is none');
-      return window[callback]();
-    }
-    if (!sessionUrl) throw new Error('the script needs data-session-url or data-callback');
-    const answer = await fetch(sessionUrl, { method: 'POST', signal });
-    if (!answer.ok) throw new Error(sessionUrl + ' answered with status ' + answer.status + ' instead of an embed session');
-    return answer.json().catch(() => { throw new Error(sessionUrl + ' must answer with an embed session as JSON'); });
-  };
-  const newToken = async () => {
-    const abort = new AbortController();
-    let timer;
-    const late = new Promise((_, reject) => {
-      timer = setTimeout(() => {
-        reject(new Error((callback || sessionUrl) + ' did not answer within ${ATTEMPT_MS_MAX / 1_000} seconds'));
-        abort.abort();
-      }, ${ATTEMPT_MS_MAX});
-    });
-    try {
-      const session = await Promise.race([askSession(abort.signal), late]);
-      const token = session && (session.data || session).token;
-      if (typeof token !== 'string' || token === '') throw new Error('the embed session has no token: ' + (callback || sessionUrl) + ' must pass on what createEmbedSession returned');
-      return token;
-    } finally { clearTimeout(timer); }
-  };
-  const visible = () => document.hidden
-    ? new Promise((resolve) => {
-        const look = () => {
-          if (document.hidden) return;
-          document.removeEventListener('visibilitychange', look);
-          resolve();
-        };
-        document.addEventListener('visibilitychange', look);
-      })
-    : Promise.resolve();
-  let asking = false;
-  const renew = async (use, failed) => {
-    if (asking) return;
-    asking = true;
-    for (let attempt = 1; attempt <= ${ATTEMPTS_MAX}; attempt += 1) {
-      if (attempt > 1) await visible();
-      try {
-        use(await newToken());
-        break;
-      } catch (error) {
-        if (attempt === 1) say((error && error.message || String(error)) + '. It is asked again up to ${ATTEMPTS_MAX - 1} times.');
-        failed(attempt === ${ATTEMPTS_MAX});
-      }
-      if (attempt < ${ATTEMPTS_MAX}) await new Promise((resolve) => setTimeout(resolve, Math.min(${RETRY_MS_MAX}, ${RETRY_MS_MIN} * 2 ** (attempt - 1))));
-    }
-    asking = false;
-  };
-  const place = (element) => {
-    let holder = null;
-    try { holder = target ? document.querySelector(target) : null; } catch {}
-    if (holder) return holder.append(element);
-    if (target) say('no element matches data-target ' + target + ', so the widget stands after its script');
-    script.after(element);
-  };
-  const frame = document.createElement('iframe');
-  frame.title = title || 'Usage';
-  frame.style.cssText = 'border:0;width:100%;display:block;color-scheme:light';
-  const word = document.createElement('p');
-  word.setAttribute('role', 'status');
-  addEventListener('message', ({ source, origin, data }) => {
-    if (!source || source !== frame.contentWindow || origin !== home || !data) return;
-    if (data.type === 'callmeter:height') frame.style.height = data.height + 'px';
-    if (data.type === 'callmeter:token-request')
-      renew((token) => frame.contentWindow && frame.contentWindow.postMessage({ type: 'callmeter:token', token }, home), () => {});
-  });
-  renew(
-    (token) => {
-      frame.src = home + '/embed#token=' + encodeURIComponent(token);
-      if (word.isConnected) word.replaceWith(frame);
-      else place(frame);
-    },
-    (isLast) => {
-      word.textContent = isLast ? 'Your usage cannot be shown. Reload the page to try again.' : 'Your usage cannot be shown at the moment.';
-      if (!word.isConnected) place(word);
-    },
-  );
+const page = document, script = page.currentScript, { sessionUrl, callback, target, title } = script.dataset;
+const home = new URL(script.src).origin, from = callback || sessionUrl;
+const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+const fail = (why) => { throw Error(why) };
+const ask = async () => {
+if (callback) return window[callback]();
+const got = await fetch(sessionUrl, { method: 'POST' });
+return got.ok ? got.json().catch(() => fail('no JSON')) : fail('status ' + got.status);
+};
+let busy, shown;
+const renew = async (use, failed) => {
+if (busy) return;
+busy = 1;
+for (let n = 0; n < ${ATTEMPTS_MAX}; n++) {
+if (n) await wait(Math.min(${RETRY_MS_MAX}, ${RETRY_MS_MIN / 2} * 2 ** n));
+while (n && page.hidden) await wait(${VISIBLE_MS});
+try {
+const got = await Promise.race([ask(), wait(${ATTEMPT_MS_MAX}).then(() => fail('no answer'))]);
+use((got && (got.data || got).token) || fail('no token'));
+break;
+} catch (error) {
+n || console.error('Callmeter usage widget: ' + from + ': ' + (error?.message || error));
+failed?.(n);
+}
+}
+busy = 0;
+};
+const show = (item) => {
+let place;
+try { place = page.querySelector(target) } catch {}
+shown ? shown.replaceWith(item) : place ? place.append(item) : script.after(item);
+shown = item;
+};
+const frame = page.createElement('iframe'), word = page.createElement('p');
+frame.title = title || 'Usage';
+frame.style.cssText = 'border:0;width:100%;display:block;color-scheme:light';
+word.role = 'status';
+addEventListener('message', ({ source, origin, data }) => {
+if (source !== frame.contentWindow || origin !== home || !data) return;
+const { type, height } = data;
+if (type === 'callmeter:height') frame.style.height = height + 'px';
+if (type === 'callmeter:token-request') renew((token) => source.postMessage({ type: 'callmeter:token', token }, home));
+});
+renew((token) => {
+frame.src = home + '/embed#token=' + encodeURIComponent(token);
+show(frame);
+}, (n) => {
+word.textContent = 'Your usage cannot be shown' + (n < ${ATTEMPTS_MAX - 1} ? ' at the moment.' : '. Reload the page to try again.');
+show(word);
+});
 })();
 `;
 
