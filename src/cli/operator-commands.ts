@@ -10,6 +10,7 @@ import { showVerified, type Verified, verifyAll } from './operator-archive.ts';
 import type { Data, Target } from './operator-client.ts';
 import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
 import { showAnomalies, showCall, showForecast, showUsage } from './operator-readings.ts';
+import { showSetup } from './operator-setup.ts';
 import {
   CALL_COLUMNS,
   CUSTOMER_COLUMNS,
@@ -103,6 +104,7 @@ export const COMMANDS: readonly Command[] = [
     rows(columnsOf(['organizationId', 'name', 'defaultPlanId', 'createdAt'])),
   ),
   command('organizations show', 'readOrganization'),
+  command('organizations setup', 'readOrganizationSetup', { view: showSetup }),
   command('organizations update', 'updateOrganization'),
 
   command('plans put', 'putPlan', { document: true }),

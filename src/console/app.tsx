@@ -1,8 +1,8 @@
 /**
  * The operator's console at `/console`: its protection and its pages.
  *
- * No script runs in the browser: the pages are forms and links, and the content security policy forbids scripts. A form
- * is accepted only from this origin and with the CSRF token of its session.
+ * The pages are forms and links, and work without script. The content security policy admits one script of the service's
+ * own. A form is accepted only from this origin and with the CSRF token of its session.
  */
 import { Hono, type MiddlewareHandler } from 'hono';
 import { csrf } from 'hono/csrf';
@@ -22,6 +22,7 @@ import { readForm, readFormWith } from './form-body.ts';
 import { CATALOG_FORM } from './pages/catalog-publication.tsx';
 import { mountPages } from './pages.ts';
 import { roleFor } from './roles.ts';
+import { CONSOLE_SCRIPT, CONSOLE_SCRIPT_PATH, SESSION_PATH } from './script.ts';
 import { isConsoleConfigured, readSession } from './session.ts';
 import { Problem, page, plainPage } from './shell.tsx';
 import { mountSignIn, mountSignOut, SIGN_IN_PATH } from './sign-in.tsx';
@@ -33,6 +34,8 @@ const FORM_BYTES_MAX = 64 * 1_024;
 const HEADERS = secureHeaders({
   contentSecurityPolicy: {
     defaultSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    connectSrc: ["'self'"],
     styleSrc: ["'self'"],
     imgSrc: ["'self'"],
     formAction: ["'self'"],
@@ -47,6 +50,9 @@ const HEADERS = secureHeaders({
 export function mountConsole(app: Hono<AppEnv>): void {
   const kept = { 'Cache-Control': 'public, max-age=31536000, immutable', 'X-Content-Type-Options': 'nosniff' };
   app.get(STYLESHEET_PATH, (c) => c.body(STYLESHEET, 200, { ...kept, 'Content-Type': 'text/css; charset=utf-8' }));
+  app.get(CONSOLE_SCRIPT_PATH, (c) =>
+    c.body(CONSOLE_SCRIPT, 200, { ...kept, 'Content-Type': 'text/javascript; charset=utf-8' }),
+  );
   app.on('GET', [ICON_PATH, '/favicon.ico'], (c) =>
     c.body(ICON, 200, { ...kept, 'Content-Type': 'image/svg+xml', 'Cache-Control': 'public, max-age=86400' }),
   );
@@ -61,6 +67,7 @@ function createConsole(): Hono<ConsoleEnv> {
   mountSignIn(pages);
   pages.use(requireSession, requireRole, requireFormToken, loadCatalog);
   mountSignOut(pages);
+  pages.get(SESSION_PATH.slice(CONSOLE_PATH.length), (c) => c.json({ csrf: c.get('session').csrf }));
   pages.use('/organizations/:org/*', loadOrganization);
   mountPages(pages);
   pages.all('*', (c) => notFound(c));

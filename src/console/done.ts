@@ -3,6 +3,8 @@
  */
 export const DONE: Readonly<Record<string, string>> = {
   organization: 'The organization is created.',
+  'setup-hide': 'The setup is hidden on the overview in this browser. It stays here.',
+  'setup-show': 'The setup is on the overview again until it is complete.',
   settings: 'The settings are saved and in force.',
   models: 'The model mappings are saved and in force.',
   price: 'The price is saved and in force.',

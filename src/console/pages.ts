@@ -23,9 +23,11 @@ import { mountOrganizations } from './pages/organizations.tsx';
 import { mountOverview } from './pages/overview.tsx';
 import { mountPlanChange } from './pages/plan-change.tsx';
 import { mountPlanEditor } from './pages/plan-editor.tsx';
+import { mountPlanMigration } from './pages/plan-migration.tsx';
 import { mountPlans } from './pages/plans.tsx';
 import { mountSamples } from './pages/samples.tsx';
 import { mountSampling } from './pages/sampling.tsx';
+import { mountSetup } from './pages/setup.tsx';
 import { mountUsage } from './pages/usage.tsx';
 import { mountVendors } from './pages/vendors.tsx';
 import { mountWebhook } from './pages/webhook.tsx';
@@ -36,6 +38,7 @@ export function mountPages(app: Hono<ConsoleEnv>): void {
   mountOverview(app);
   mountOrganizations(app);
   mountUsage(app);
+  mountSetup(app);
   mountAnomalies(app);
   mountAlerts(app);
   mountWebhooks(app);
@@ -48,6 +51,7 @@ export function mountPages(app: Hono<ConsoleEnv>): void {
   mountCalls(app);
   mountCorrections(app);
   mountPlans(app);
+  mountPlanMigration(app);
   mountPlanEditor(app);
   mountKeys(app);
   mountModels(app);

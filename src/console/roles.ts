@@ -14,7 +14,7 @@ const FOR_EDITORS: readonly RegExp[] = [
   `${ORGANIZATION}/settings`,
   `${ORGANIZATION}/(models|models/switch-back|prices|sampling)`,
   `${ORGANIZATION}/(compression|compression/jobs)`,
-  `${ORGANIZATION}/plans(/[^/]+(/migrate)?)?`,
+  `${ORGANIZATION}/plans(/[^/]+(/(migrate|archive|restore))?)?`,
   `${ORGANIZATION}/samples/[^/]+/delete`,
   `${ORGANIZATION}/calls/[^/]+/(reverse|amend)`,
   `${CUSTOMER}/(credit|credits/[^/]+/revoke|cancel|reactivate|replenish|plan)`,
@@ -24,14 +24,15 @@ const FOR_EDITORS: readonly RegExp[] = [
 
 /** Pages that show what customers sent. */
 const READ_BY_EDITORS = whole(`${ORGANIZATION}/samples/[^/]+`);
-const SIGN_OUT = whole(`${CONSOLE_PATH}/sign-out`);
+/** Forms that change nothing but the operator's own browser. */
+const FOR_ALL = whole(`${CONSOLE_PATH}/sign-out|${ORGANIZATION}/setup/(hide|show)`);
 
 export function roleFor(method: string, path: string): OperatorRole {
   if (method === 'GET' || method === 'HEAD') return READ_BY_EDITORS.test(path) ? 'editor' : 'viewer';
-  if (SIGN_OUT.test(path)) return 'viewer';
+  if (FOR_ALL.test(path)) return 'viewer';
   return FOR_EDITORS.some((form) => form.test(path)) ? 'editor' : 'admin';
 }
 
 function whole(pattern: string): RegExp {
-  return new RegExp(`^${pattern}$`);
+  return new RegExp(`^(${pattern})$`);
 }

@@ -15,6 +15,7 @@ import { CONSOLE_PATH, type ConsoleContext, type ConsoleSession, organizationPat
 import { DONE } from './done.ts';
 import { KnownModels } from './model-name.tsx';
 import { roleFor } from './roles.ts';
+import { CONSOLE_SCRIPT_PATH } from './script.ts';
 
 export interface Crumb {
   text: string;
@@ -26,7 +27,7 @@ interface PageProps {
   sub?: Child;
   crumbs?: readonly Crumb[];
   actions?: Child;
-  /** Seconds after which the page reloads. */
+  /** Seconds after which the page reloads where no script runs. */
   refreshSeconds?: number;
   status?: ContentfulStatusCode;
 }
@@ -57,7 +58,7 @@ export function page(
   ];
   return c.html(
     html`<!doctype html>${(
-      <Document title={`${props.title} · Callmeter`} refreshSeconds={props.refreshSeconds}>
+      <Document title={`${props.title} · Callmeter`} refreshSeconds={props.refreshSeconds} script={CONSOLE_SCRIPT_PATH}>
         <a class="skip" href="#main">
           Skip to the content
         </a>
@@ -162,6 +163,7 @@ const SERVICE_PAGES: readonly (readonly [string, string])[] = [
 
 const ORGANIZATION_PAGES: readonly (readonly [string, string])[] = [
   ['', 'Usage'],
+  ['setup', 'Setup'],
   ['anomalies', 'Anomalies'],
   ['alerts', 'Alerts'],
   ['webhooks', 'Webhooks'],

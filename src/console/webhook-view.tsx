@@ -6,7 +6,9 @@ import type { Webhook, WebhookDetail, WebhookFormat } from '../contract/webhooks
 import { words } from '../ui/format.ts';
 import { Badge, Card, Code, Notice } from '../ui/parts.tsx';
 import { type ConsoleContext, organizationPath, webhookPath } from './context.ts';
+import { CopyButton } from './live.tsx';
 import { page } from './shell.tsx';
+import { ShownBefore } from './shown-once.tsx';
 
 export const WebhookState: FC<{ webhook: WebhookDetail }> = ({ webhook: { enabled, disabled, failingSince } }) =>
   enabled ? (
@@ -41,6 +43,7 @@ export function secretPage(
   title: string,
   { webhookId, format }: { webhookId: string; format: WebhookFormat },
   secret: string,
+  wasShownBefore: boolean,
   note: Child,
 ) {
   const { organizationId } = c.get('organization');
@@ -51,39 +54,43 @@ export function secretPage(
       title,
       crumbs: webhookCrumbs(organizationId, webhookId),
     },
-    <>
-      <Card>
-        <Notice tone="warn" title="Copy it now.">
-          The secret is shown only once. If you lose it, rotate it.
-        </Notice>
-        <code class="secret" id="secret">
-          {secret}
-        </code>
-        <p class="quiet">{note}</p>
-        <div class="submit">
-          <a class="button primary" href={path}>
-            I have copied it
-          </a>
-        </div>
-      </Card>
-      <Card title="Check the signature">
-        {format === 'slack' ? (
-          <p>Slack does not check signatures. You need the secret only if you change the format.</p>
-        ) : (
-          <>
-            <p>
-              Use a library of Standard Webhooks, and give it the body as it came, before it is parsed. In JavaScript:
-            </p>
-            <pre class="json">{VERIFY}</pre>
-            <p class="quiet">
-              Without a library: compute the HMAC-SHA-256 of <Code>webhook-id.webhook-timestamp.body</Code> with the
-              part of the secret after <Code>whsec_</Code>, decoded from base64, as the key. Its base64 after{' '}
-              <Code>v1,</Code> must be one of the signatures in <Code>webhook-signature</Code>, which spaces separate.
-              Refuse a timestamp that is more than five minutes off.
-            </p>
-          </>
-        )}
-      </Card>
-    </>,
+    wasShownBefore ? (
+      <ShownBefore thing="secret" own={`${path}/rotate`} />
+    ) : (
+      <>
+        <Card actions={<CopyButton of="secret">Copy the secret</CopyButton>}>
+          <Notice tone="warn" title="Copy it now.">
+            The secret is shown only once. If you lose it, rotate it.
+          </Notice>
+          <code class="secret" id="secret">
+            {secret}
+          </code>
+          <p class="quiet">{note}</p>
+          <div class="submit">
+            <a class="button primary" href={path}>
+              I have copied it
+            </a>
+          </div>
+        </Card>
+        <Card title="Check the signature">
+          {format === 'slack' ? (
+            <p>Slack does not check signatures. You need the secret only if you change the format.</p>
+          ) : (
+            <>
+              <p>
+                Use a library of Standard Webhooks, and give it the body as it came, before it is parsed. In JavaScript:
+              </p>
+              <pre class="json">{VERIFY}</pre>
+              <p class="quiet">
+                Without a library: compute the HMAC-SHA-256 of <Code>webhook-id.webhook-timestamp.body</Code> with the
+                part of the secret after <Code>whsec_</Code>, decoded from base64, as the key. Its base64 after{' '}
+                <Code>v1,</Code> must be one of the signatures in <Code>webhook-signature</Code>, which spaces separate.
+                Refuse a timestamp that is more than five minutes off.
+              </p>
+            </>
+          )}
+        </Card>
+      </>
+    ),
   );
 }

@@ -3,6 +3,7 @@
  * `operator-customers.ts`, model mappings in `model-mappings.ts`.
  */
 import { z } from 'zod';
+import { CALL_STATUSES } from '../domain/call.ts';
 import { instant, text } from './fields.ts';
 import { keyFeatures, keyModels } from './key-limits.ts';
 import { Mappings } from './model-mappings.ts';
@@ -100,6 +101,33 @@ export const Organization = z.object({
 });
 
 export type Organization = z.infer<typeof Organization>;
+
+/** The steps from a new organization to its first priced call, in the order in which they are done. */
+export const SETUP_STEPS = ['plan', 'defaultPlan', 'key', 'vendor', 'models', 'webhook', 'call', 'cost'] as const;
+
+export const OrganizationSetup = z.object({
+  organizationId: z.string().describe('Organization id'),
+  complete: z.boolean().describe('Every step that is not optional is done'),
+  steps: z
+    .array(
+      z.object({
+        step: z.enum(SETUP_STEPS).describe('The step'),
+        purpose: z.string().describe('What it is for'),
+        optional: z.boolean().describe('Calls can be metered without it'),
+        done: z.boolean().describe('Whether it is done'),
+      }),
+    )
+    .describe('In the order in which they are done'),
+  lastCall: z
+    .object({
+      callId: z.string().describe('The call'),
+      status: z.enum(CALL_STATUSES).describe('Its status'),
+    })
+    .nullable()
+    .describe('The newest call that lists have; they follow calls by about a second'),
+});
+
+export type OrganizationSetup = z.infer<typeof OrganizationSetup>;
 
 const MODELS_NAMED = 'named as in a request: `provider/model`, a bare name, or a mapping such as `service/standard`';
 

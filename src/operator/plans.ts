@@ -12,6 +12,7 @@ import type { Env } from '../env.ts';
 import { ask } from '../objects/addresses.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { countOlderSubscriptions } from '../storage/plan-migration.ts';
 import {
   deleteArchivedPlan,
   findArchivedPlans,
@@ -169,6 +170,16 @@ export function migratePlan(
       data: { jobId },
     };
   });
+}
+
+/** How many customers a migration to the plan's newest version would look at now. */
+export function countMigration(
+  env: Env,
+  organizationId: string,
+  target: Pick<Detail, 'planId' | 'version'>,
+  when: MigratePlanRequest['when'],
+): Promise<number> {
+  return countOlderSubscriptions(env, { organizationId, target, when });
 }
 
 export async function readMigration(env: Env, organizationId: string, jobId: string): Promise<Answer<PlanMigration>> {

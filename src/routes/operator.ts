@@ -33,6 +33,7 @@ import { createKey, listKeys, readKey, revokeKey, rotateKey, updateKey } from '.
 import { deleteModels, readModels, setModels } from '../operator/model-mappings.ts';
 import { deleteOperator, listOperators, putOperator, readOperator } from '../operator/operators.ts';
 import { readOrganizationEvents } from '../operator/organization-events.ts';
+import { readOrganizationSetup } from '../operator/organization-setup.ts';
 import {
   createOrganization,
   listOrganizations,
@@ -64,6 +65,7 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.createOrganization, (request, { body }) => createOrganization(request, body));
   mountList(app, operations.listOrganizations, (c, page) => listOrganizations(c.env, page));
   mount(app, operations.readOrganization, (c, { params }) => readOrganization(c.env, params.org));
+  mount(app, operations.readOrganizationSetup, (c, { params }) => readOrganizationSetup(c.env, params.org));
   change(app, operations.updateOrganization, (request, { params, body }) =>
     updateOrganization(request, params.org, body),
   );

@@ -8,19 +8,27 @@ interface DocumentProps {
   title: string;
   /** Default: the reader's own setting. */
   theme?: 'light' | 'dark';
+  /** Where no script runs. */
   refreshSeconds?: number | undefined;
+  /** The address of the page's script. */
+  script?: string;
 }
 
-export const Document: FC<PropsWithChildren<DocumentProps>> = ({ title, theme, refreshSeconds, children }) => (
+export const Document: FC<PropsWithChildren<DocumentProps>> = ({ title, theme, refreshSeconds, script, children }) => (
   <html lang="en" data-theme={theme}>
     <head>
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width, initial-scale=1" />
       <meta name="color-scheme" content="light dark" />
-      {refreshSeconds !== undefined && <meta http-equiv="refresh" content={String(refreshSeconds)} />}
+      {refreshSeconds !== undefined && (
+        <noscript>
+          <meta http-equiv="refresh" content={String(refreshSeconds)} />
+        </noscript>
+      )}
       <title>{title}</title>
       <link rel="icon" href={ICON_PATH} type="image/svg+xml" />
       <link rel="stylesheet" href={STYLESHEET_PATH} />
+      {script !== undefined && <script src={script} defer />}
     </head>
     <body>{children}</body>
   </html>

@@ -27,7 +27,9 @@ afterEach(() => {
 
 const heading = () => page.getByRole('heading', { level: 1 }).textContent();
 const field = (name: string) => page.getByRole('textbox', { name, exact: true });
-const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
+/** Every button here sends a form, whose answer is another page. */
+const press = (name: string) =>
+  Promise.all([page.waitForEvent('load'), page.getByRole('button', { name, exact: true }).click()]);
 const follow = (name: string) => page.getByRole('link', { name, exact: true }).first().click();
 
 /** Tabs until the element with this accessible name has the focus. */
@@ -78,7 +80,8 @@ describe('the console', () => {
     await follow('New organization');
     await field('Name').fill('Browser Ltd');
     await press('Create organization');
-    expect(await page.getByRole('status').textContent()).toContain('organization is created');
+    await page.waitForURL(/\/setup\?done=organization$/);
+    expect(await page.locator('.notice.good').textContent()).toContain('organization is created');
 
     await follow('Plans');
     await follow('New plan');
@@ -145,15 +148,19 @@ describe('the console', () => {
     const table = page.getByRole('table', { name: 'Remaining before and after' });
     expect(await table.getByRole('row', { name: /Premium calls/ }).textContent()).toContain('999 of 1,000');
     await press('Change the plan now');
-    expect(await page.getByRole('status').textContent()).toContain('plan change stands');
+    await page.locator('.notice.good').waitFor();
+    expect(await page.locator('.notice.good').textContent()).toContain('plan change stands');
     expect(await page.getByText('999 left, 99.9%').count()).toBe(1);
   });
 
   test('revokes the key, which then stops working, and signs out', async () => {
     await follow('API keys');
     await follow('Web shop');
+    await follow('Revoke key');
+    expect(await page.getByRole('main').textContent()).toContain('stops working at once');
     await press('Revoke key');
-    expect(await page.getByRole('status').textContent()).toContain('no longer works');
+    await page.locator('.notice.good').waitFor();
+    expect(await page.locator('.notice.good').textContent()).toContain('no longer works');
     expect((await server.demo.with(key).send('beginCall', { body: { customerId: 'ada' } })).status).toBe(401);
 
     await follow('Events');

@@ -27,6 +27,8 @@ let keyId: string;
 /** What the page's own backend asks for, and how often it was asked. */
 let request: Record<string, unknown>;
 let sessions: number;
+/** How the session route fails, once each, before it answers. */
+let failures: Send[];
 
 beforeAll(async () => {
   [server, browser] = await Promise.all([startBrowserServer(), launch()]);
@@ -65,6 +67,7 @@ beforeEach(async () => {
   embeds = server.operator.with(created.key);
   request = { customerId: 'ours', origins: [hostOrigin], variant: 'detailed' };
   sessions = 0;
+  failures = [];
 });
 
 type Send = (response: ServerResponse) => void;
@@ -81,6 +84,8 @@ async function answer(url: string): Promise<Send> {
         );
   if (url === '/usage-session') {
     sessions += 1;
+    const failure = failures.shift();
+    if (failure) return failure;
     const { body } = await embeds.send('createEmbedSession', { body: request });
     return (response) => response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
   }
@@ -88,6 +93,11 @@ async function answer(url: string): Promise<Send> {
     return html(`<h1>Account</h1><div id="place"></div>
       <script>window.usageSession = () => fetch('/usage-session', { method: 'POST' }).then((answer) => answer.json());</script>
       <script src="${server.url}/embed.js" data-callback="usageSession" data-target="#place" data-title="Your usage"></script>`);
+  }
+  if (url.startsWith('/failing-callback')) {
+    const callback = new URL(url, hostOrigin).searchParams.get('callback');
+    return html(`<h1>Account</h1><script>window.usageSession = ${callback};</script>
+      <script src="${server.url}/embed.js" data-callback="usageSession"></script>`);
   }
   if (url === '/without-script') {
     const { embedUrl } = (await embeds.send('createEmbedSession', { body: request })).data;
@@ -183,6 +193,70 @@ test('renews its token through the page before it expires, and shows new usage',
     requested.filter((url) => url.includes('/embed/data')).every((url) => url === `${server.url}/embed/data`),
   ).toBe(true);
   expect(complaints).toEqual([]);
+  await close();
+});
+
+const failsWith =
+  (status: number, type: string, body: string): Send =>
+  (response) =>
+    response.writeHead(status, { 'Content-Type': type }).end(body);
+
+test.each([
+  ['answers 500', failsWith(500, 'text/plain', 'broken'), '/usage-session: status 500'],
+  ['answers 401', failsWith(401, 'application/json', '{}'), '/usage-session: status 401'],
+  ['answers HTML', failsWith(200, 'text/html', '<!doctype html>'), '/usage-session: no JSON'],
+  ['answers without a session', failsWith(200, 'application/json', '{"embedUrl":null}'), 'no token'],
+  ['answers null', failsWith(200, 'application/json', 'null'), 'no token'],
+  ['breaks the connection', ((response) => response.destroy()) as Send, 'fetch'],
+] as const)('says it in its place where the session route %s, and recovers', async (_, failure, reason) => {
+  failures = [failure, failure];
+  const { page, complaints, close } = await openHost();
+  const word = page.getByRole('status').filter({ hasText: 'Your usage cannot be shown at the moment.' });
+  await word.waitFor();
+  await expect
+    .poll(() => complaints.filter((text) => text.includes('Callmeter usage widget')).join())
+    .toContain(reason);
+  await expect
+    .poll(async () => page.clock.fastForward('00:01').then(() => sessions), { timeout: 20_000, interval: 400 })
+    .toBe(3);
+  await inside(page).getByText('in this period').waitFor();
+  expect(await word.count()).toBe(0);
+  // One line of the script's own; the browser's lines are about the answers.
+  const own = complaints.filter((text) => !/^Failed to load resource/.test(text));
+  expect(own).toHaveLength(1);
+  await close();
+});
+
+test.each([
+  ['throws', "() => { throw new Error('signed out') }", 'signed out'],
+  ['rejects', "() => Promise.reject('no session')", 'no session'],
+  ['is none', 'undefined', 'usageSession: window[callback] is not a function'],
+])('says it in its place where the callback %s', async (_, callback, reason) => {
+  const { page, complaints, close } = await openHost(`/failing-callback?${new URLSearchParams({ callback })}`);
+  await page.getByText('Your usage cannot be shown at the moment.').waitFor();
+  expect(complaints).toEqual([expect.stringContaining(reason)]);
+  await close();
+});
+
+test('asks a bounded number of times, and not while the page is hidden', async () => {
+  failures = Array(20).fill(failsWith(500, 'text/plain', 'broken'));
+  const { page, complaints, close } = await openHost();
+  await page.getByText('Your usage cannot be shown at the moment.').waitFor();
+  const setHidden = (hidden: boolean) =>
+    page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'))`);
+  await setHidden(true);
+  for (let times = 0; times < 5; times += 1) await page.clock.fastForward('01:00');
+  const asked = sessions;
+  expect(asked).toBe(1);
+  await setHidden(false);
+  await expect
+    .poll(async () => page.clock.fastForward('00:31').then(() => sessions), { timeout: 20_000, interval: 200 })
+    .toBe(8);
+  await page.getByText('Your usage cannot be shown. Reload the page to try again.').waitFor();
+  for (let times = 0; times < 5; times += 1) await page.clock.fastForward('01:00');
+  expect(sessions).toBe(8);
+  expect(complaints.filter((text) => text.includes('Callmeter usage widget'))).toHaveLength(1);
   await close();
 });
 

@@ -240,7 +240,7 @@ describe('plans', () => {
     await done(`${base}/plans/json/edit?as=json`, `${base}/plans/json`, {
       document: '{"name":"By hand","limitType":"BLOCK"}',
     });
-    const values = await visitor.form(`${base}/plans/json`, `${base}/plans/json/migrate`, { when: 'NOW' });
+    const values = await visitor.form(`${base}/plans/json/migrate?when=NOW`, `${base}/plans/json/migrate`);
     const [first, second] = await Promise.all([1, 2].map(() => visitor.post(`${base}/plans/json/migrate`, values)));
     const job = first?.headers.get('Location') ?? '';
     expect(second?.headers.get('Location')).toBe(job);
@@ -299,7 +299,7 @@ describe('keys', () => {
     const { scopes: _scopes, ...none } = values;
     expect((await visitor.post(own, none)).text).toContain('at least 1');
 
-    await done(own, `${own}/revoke`, {});
+    await done(`${own}/revoke`, `${own}/revoke`, {});
     expect((await operator.with(key).send('readUsage', { params: { customerId: 'x' } })).status).toBe(401);
     expect((await visitor.read(own)).text).toContain('was revoked');
   });

@@ -5,6 +5,7 @@
 import { createExecutionContext } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createApp } from '../../src/app.ts';
+import { CONSOLE_SCRIPT_PATH } from '../../src/console/script.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
 import { ORIGIN, Visitor } from './console-visitor.ts';
@@ -196,6 +197,20 @@ describe('the session', () => {
   });
 });
 
+describe('the address that a script asks whether the session lives', () => {
+  test('answers the CSRF token of the forms to a signed-in operator alone', async () => {
+    const visitor = await signedIn();
+    const { csrf } = await visitor.form('/console/organizations/new', '/console/organizations');
+    const { headers, html } = await visitor.read('/console/session');
+    expect(JSON.parse(html)).toEqual({ csrf });
+    expect([headers.get('Cache-Control'), headers.get('Access-Control-Allow-Origin')]).toEqual([
+      'private, no-store',
+      null,
+    ]);
+    expect((await new Visitor().send('/console/session')).status).toBe(303);
+  });
+});
+
 describe('a form', () => {
   test('is refused from another origin, without its CSRF token, and with the CSRF token of another session', async () => {
     const visitor = await signedIn();
@@ -306,6 +321,7 @@ const COMMON = [
 ];
 const OF_ORGANIZATION = [
   '',
+  '/setup',
   '/anomalies',
   '/alerts',
   '/webhooks',
@@ -371,8 +387,10 @@ describe('every page', () => {
       '/plans/test/edit',
       '/plans/test/edit?as=json',
       '/plans/test/compare',
+      '/plans/test/migrate?when=NOW',
       `/plans/test/migrations/${job.data.jobId}`,
       `/keys/${keyId}`,
+      `/keys/${keyId}/revoke`,
       ...['', '/edit', '/rotate', '/replay', '/delete'].map((name) => `/webhooks/new${name}`),
       `/alerts/${items[0]?.eventId}`,
       '/samples/s-1',
@@ -385,13 +403,18 @@ describe('every page', () => {
   const check = async (path: string) => {
     const { headers, html } = await visitor.read(path);
     expect(headers.get('Content-Security-Policy')).toBe(
-      "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     );
     expect(headers.get('Cache-Control')).toBe('private, no-store');
     expect([headers.get('X-Frame-Options'), headers.get('X-Content-Type-Options')]).toEqual(['DENY', 'nosniff']);
     expect(html).toMatch(/^<!doctype html><html lang="en">/);
-    // Nothing that the policy would have to allow, and nothing that a name of ours could bring in.
-    expect([path, /<script|<style|<img>|<b>|<i>| style="| on[a-z]+="/i.exec(html)?.[0] ?? null]).toEqual([path, null]);
+    // One script, by its address; nothing that the policy forbids, and nothing that a name of ours could bring in.
+    expect([path, html.match(/<script[^>]*>[^<]*<\/script>/g)]).toEqual([
+      path,
+      [`<script src="${CONSOLE_SCRIPT_PATH}" defer=""></script>`],
+    ]);
+    const rest = html.replace(`<script src="${CONSOLE_SCRIPT_PATH}" defer=""></script>`, '');
+    expect([path, /<script|<style|<img>|<b>|<i>| style="| on[a-z]+="/i.exec(rest)?.[0] ?? null]).toEqual([path, null]);
     expect(html.match(/<h1>/g)).toHaveLength(1);
     const forms = html.match(/<form method="post"/g)?.length ?? 0;
     expect(html.match(/name="csrf"/g) ?? []).toHaveLength(forms);
@@ -433,6 +456,8 @@ describe('every page', () => {
       'plans/none/edit',
       'plans/test/migrations/none',
       'keys/none',
+      'keys/none/revoke',
+      'plans/none/migrate?when=NOW',
       ...['', '/edit', '/rotate', '/replay', '/delete'].map((name) => `webhooks/none${name}`),
       'alerts/none',
       'samples/none',
@@ -465,5 +490,15 @@ describe('every page', () => {
       'public, max-age=31536000, immutable',
     ]);
     expect(css).toContain('light-dark(');
+  });
+
+  test('uses one script under 10 KB, which may be cached forever', async () => {
+    const { headers, html: script } = await visitor.read(CONSOLE_SCRIPT_PATH);
+    expect([headers.get('Content-Type'), headers.get('Cache-Control')]).toEqual([
+      'text/javascript; charset=utf-8',
+      'public, max-age=31536000, immutable',
+    ]);
+    const zipped = new Response(new Blob([script]).stream().pipeThrough(new CompressionStream('gzip')));
+    expect((await zipped.arrayBuffer()).byteLength).toBeLessThan(10_000);
   });
 });

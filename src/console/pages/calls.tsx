@@ -23,6 +23,7 @@ import { type ConsoleContext, type ConsoleEnv, callPath, customerPath, organizat
 import { denialSentence, REASON_NOT_RECORDED } from '../denial-sentence.ts';
 import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
+import { setupPath } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
 import { check } from '../submitted.ts';
@@ -62,7 +63,7 @@ export function mountCalls(app: Hono<ConsoleEnv>): void {
         {items.length > 0 ? (
           <Calls organizationId={organizationId} items={items} nowMs={Date.now()} />
         ) : (
-          <NoCalls path={path} narrowed={!!(customerId ?? status ?? usageSource)} />
+          <NoCalls path={path} narrowed={!!(customerId ?? status ?? usageSource)} setup={setupPath(organizationId)} />
         )}
         <Pager
           path={path}
@@ -123,7 +124,7 @@ const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
   </search>
 );
 
-const NoCalls: FC<{ path: string; narrowed: boolean }> = ({ path, narrowed }) =>
+const NoCalls: FC<{ path: string; narrowed: boolean; setup: string }> = ({ path, narrowed, setup }) =>
   narrowed ? (
     <Empty title="No calls match">
       A search by state or usage covers the newest 10,000 calls. <a href={path}>Show all calls</a>.
@@ -131,7 +132,7 @@ const NoCalls: FC<{ path: string; narrowed: boolean }> = ({ path, narrowed }) =>
   ) : (
     <Empty title="No calls yet">
       An application begins a call with <Code>POST /call_begin</Code> and its key, and reports the usage with{' '}
-      <Code>POST /call_end</Code>.
+      <Code>POST /call_end</Code>. The <a href={setup}>setup</a> has the commands.
     </Empty>
   );
 

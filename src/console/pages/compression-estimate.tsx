@@ -18,6 +18,7 @@ import { callerOf } from '../caller.ts';
 import { CompressionDiff } from '../compression-diff.tsx';
 import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
+import { Live } from '../live.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
@@ -94,19 +95,17 @@ function jobPage(c: ConsoleContext, job: CompressionJob, example: CompressionExa
     c,
     {
       title: 'Compression estimate',
-      sub: (
-        <>
-          What the profile would have saved{' '}
-          <Badge tone={STATUS_TONES[job.status] ?? 'plain'}>{words(job.status)}</Badge>
-        </>
-      ),
+      sub: <>What the profile would have saved</>,
       crumbs: [{ text: 'Compression', href: path }],
       ...(running && { refreshSeconds: REFRESH_SECONDS }),
     },
-    <>
+    <Live id="estimate" on={running} says={`Estimate: ${words(job.status)}`}>
       <Card
         title="Progress"
-        note={running ? 'This page reloads by itself. The estimate continues when you leave it.' : undefined}
+        actions={<Badge tone={STATUS_TONES[job.status] ?? 'plain'}>{words(job.status)}</Badge>}
+        note={
+          running ? 'This page follows the estimate by itself. The estimate continues when you leave it.' : undefined
+        }
       >
         <Progress
           done={running ? Math.min(job.progress.done, job.progress.total) : 1}
@@ -120,7 +119,7 @@ function jobPage(c: ConsoleContext, job: CompressionJob, example: CompressionExa
       </Card>
       <Estimate job={job} />
       {!running && <CompressionDiff example={example} organizationId={organizationId} />}
-    </>,
+    </Live>,
   );
 }
 

@@ -13,6 +13,7 @@ import { Badge, Card, Code, Empty, Nothing, Time, Usd } from '../../ui/parts.tsx
 import { Pager, Table } from '../../ui/table.tsx';
 import { type ConsoleEnv, customerPath, organizationPath, planPath } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { setupPath } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
 import { check } from '../submitted.ts';
 
@@ -92,12 +93,14 @@ const NoCustomers: FC<{ organizationId: string; hasDefault: boolean }> = ({ orga
   <Empty title="No customers yet">
     {hasDefault ? (
       <>
-        A customer is created by the first <Code>call_begin</Code> that names it, on the default plan.
+        A customer is created by the first <Code>call_begin</Code> that names it, on the default plan. The{' '}
+        <a href={setupPath(organizationId)}>setup</a> has commands that make one.
       </>
     ) : (
       <>
         Customers come into being with their first call, on the default plan, and there is none yet.{' '}
-        <a href={organizationPath(organizationId, 'settings')}>Choose the default plan</a>.
+        <a href={organizationPath(organizationId, 'settings')}>Choose the default plan</a>, or follow the{' '}
+        <a href={setupPath(organizationId)}>setup</a>.
       </>
     )}
   </Empty>

@@ -8,6 +8,7 @@ import { Badge, Card, Facts, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { deferrer } from '../caller.ts';
 import { type ConsoleEnv, organizationPath } from '../context.ts';
+import { Live } from '../live.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 
@@ -27,128 +28,135 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
     const nowMs = Date.now();
     return page(
       c,
-      { title: 'Health', sub: <Badge tone={status === 'ok' ? 'good' : 'bad'}>{status}</Badge> },
-      <div class="grid">
-        <Card title="Bindings" wide>
-          <Table
-            caption="Bindings"
-            rows={checks}
-            columns={[
-              { title: 'Binding', heading: true, cell: ({ name }) => BINDINGS[name] ?? name },
-              {
-                title: 'State',
-                cell: ({ ok, message }) => (
-                  <span>
-                    <Badge tone={ok ? 'good' : 'bad'}>{ok ? 'answers' : 'does not answer'}</Badge> {message}
-                  </span>
-                ),
-              },
-              { title: 'Answered in', figure: true, cell: ({ latencyMs }) => duration(latencyMs) },
-            ]}
-          />
-        </Card>
-        <Card title="Backlog" note="Changes that have not reached the reports yet. Metering does not depend on them.">
-          <Facts
-            items={[
-              ['Customers waiting', backlog.customers === 0 ? 'none' : plural(backlog.customers, 'customer')],
-              ['Changes', backlog.changes === 0 ? 'none' : plural(backlog.changes, 'change')],
-              ['Since', backlog.oldestAt === null ? undefined : <Time at={backlog.oldestAt} nowMs={nowMs} />],
-            ]}
-          />
-        </Card>
-        <Card title="Model catalog">
-          <Facts
-            items={[
-              [
-                'State',
-                <Badge tone={catalog.warnings.length > 0 ? 'bad' : 'good'}>
-                  {catalog.warnings.join('; ') || 'in order'}
-                </Badge>,
-              ],
-              ['Release', `${catalog.version}, ${catalog.source}`],
-              ['Age', plural(catalog.ageDays, 'day')],
-              ['Models', `${count(catalog.models)}, ${count(catalog.prices)} of them with a price`],
-            ]}
-          />
-        </Card>
-        <Card
-          title="Set aside"
-          note="Changes that the reports' database refused for what is in them. The others go on."
-        >
-          <Facts
-            items={[
-              ['Changes', setAside.rows === 0 ? 'none' : plural(setAside.rows, 'change')],
-              ['Since', setAside.oldestAt === null ? undefined : <Time at={setAside.oldestAt} nowMs={nowMs} />],
-            ]}
-          />
-        </Card>
-        <Card
-          title="Databases"
-          wide
-          note={d1 ? 'Organizations stay in the database that they were created in.' : 'Not available.'}
-        >
-          {d1 && (
+      { title: 'Health' },
+      <Live id="health" says={`Health: ${status}`}>
+        <p>
+          <Badge tone={status === 'ok' ? 'good' : 'bad'}>{status}</Badge>
+        </p>
+        <div class="grid">
+          <Card title="Bindings" wide>
             <Table
-              caption="Databases"
-              rows={d1.databases}
+              caption="Bindings"
+              rows={checks}
               columns={[
-                { title: 'Database', heading: true, cell: ({ name }) => name },
+                { title: 'Binding', heading: true, cell: ({ name }) => BINDINGS[name] ?? name },
                 {
-                  title: 'Size',
-                  figure: true,
-                  cell: ({ bytes, bytesMax, isNearlyFull }) => (
+                  title: 'State',
+                  cell: ({ ok, message }) => (
                     <span>
-                      {isNearlyFull && <Badge tone="bad">nearly full</Badge>} {byteSize(bytes)} of {byteSize(bytesMax)}
+                      <Badge tone={ok ? 'good' : 'bad'}>{ok ? 'answers' : 'does not answer'}</Badge> {message}
                     </span>
                   ),
                 },
-                {
-                  title: 'Growth a day',
-                  figure: true,
-                  cell: ({ growthBytesPerDay }) =>
-                    growthBytesPerDay === null ? undefined : byteSize(growthBytesPerDay),
-                },
-                {
-                  title: 'Full',
-                  cell: ({ fullAt }) => (fullAt === null ? undefined : <Time at={fullAt} nowMs={nowMs} />),
-                },
+                { title: 'Answered in', figure: true, cell: ({ latencyMs }) => duration(latencyMs) },
               ]}
             />
-          )}
-        </Card>
-        <Card title="Largest organizations" wide>
-          {d1 && (
-            <Table
-              caption="Largest organizations"
-              rows={d1.organizations}
-              columns={[
-                {
-                  title: 'Organization',
-                  heading: true,
-                  cell: ({ organizationId, name }) => <a href={organizationPath(organizationId)}>{name}</a>,
-                },
-                { title: 'Customers', figure: true, cell: ({ customers }) => count(customers) },
-                { title: 'Calls in 7 days', figure: true, cell: ({ callsLastWeek }) => count(callsLastWeek) },
-                { title: 'Samples', figure: true, cell: ({ samples }) => count(samples) },
-                {
-                  title: 'Sample storage',
-                  figure: true,
-                  cell: ({ sampleBytes, sampleBytesMax }) => `${byteSize(sampleBytes)} of ${byteSize(sampleBytesMax)}`,
-                },
+          </Card>
+          <Card title="Backlog" note="Changes that have not reached the reports yet. Metering does not depend on them.">
+            <Facts
+              items={[
+                ['Customers waiting', backlog.customers === 0 ? 'none' : plural(backlog.customers, 'customer')],
+                ['Changes', backlog.changes === 0 ? 'none' : plural(backlog.changes, 'change')],
+                ['Since', backlog.oldestAt === null ? undefined : <Time at={backlog.oldestAt} nowMs={nowMs} />],
               ]}
             />
-          )}
-        </Card>
-        <Card title="Versions">
-          <Facts
-            items={[
-              ['Callmeter', versions.service],
-              ['Contract', versions.contract],
-              ['Newest migration', versions.schema],
-            ]}
-          />
-        </Card>
-      </div>,
+          </Card>
+          <Card title="Model catalog">
+            <Facts
+              items={[
+                [
+                  'State',
+                  <Badge tone={catalog.warnings.length > 0 ? 'bad' : 'good'}>
+                    {catalog.warnings.join('; ') || 'in order'}
+                  </Badge>,
+                ],
+                ['Release', `${catalog.version}, ${catalog.source}`],
+                ['Age', plural(catalog.ageDays, 'day')],
+                ['Models', `${count(catalog.models)}, ${count(catalog.prices)} of them with a price`],
+              ]}
+            />
+          </Card>
+          <Card
+            title="Set aside"
+            note="Changes that the reports' database refused for what is in them. The others go on."
+          >
+            <Facts
+              items={[
+                ['Changes', setAside.rows === 0 ? 'none' : plural(setAside.rows, 'change')],
+                ['Since', setAside.oldestAt === null ? undefined : <Time at={setAside.oldestAt} nowMs={nowMs} />],
+              ]}
+            />
+          </Card>
+          <Card
+            title="Databases"
+            wide
+            note={d1 ? 'Organizations stay in the database that they were created in.' : 'Not available.'}
+          >
+            {d1 && (
+              <Table
+                caption="Databases"
+                rows={d1.databases}
+                columns={[
+                  { title: 'Database', heading: true, cell: ({ name }) => name },
+                  {
+                    title: 'Size',
+                    figure: true,
+                    cell: ({ bytes, bytesMax, isNearlyFull }) => (
+                      <span>
+                        {isNearlyFull && <Badge tone="bad">nearly full</Badge>} {byteSize(bytes)} of{' '}
+                        {byteSize(bytesMax)}
+                      </span>
+                    ),
+                  },
+                  {
+                    title: 'Growth a day',
+                    figure: true,
+                    cell: ({ growthBytesPerDay }) =>
+                      growthBytesPerDay === null ? undefined : byteSize(growthBytesPerDay),
+                  },
+                  {
+                    title: 'Full',
+                    cell: ({ fullAt }) => (fullAt === null ? undefined : <Time at={fullAt} nowMs={nowMs} />),
+                  },
+                ]}
+              />
+            )}
+          </Card>
+          <Card title="Largest organizations" wide>
+            {d1 && (
+              <Table
+                caption="Largest organizations"
+                rows={d1.organizations}
+                columns={[
+                  {
+                    title: 'Organization',
+                    heading: true,
+                    cell: ({ organizationId, name }) => <a href={organizationPath(organizationId)}>{name}</a>,
+                  },
+                  { title: 'Customers', figure: true, cell: ({ customers }) => count(customers) },
+                  { title: 'Calls in 7 days', figure: true, cell: ({ callsLastWeek }) => count(callsLastWeek) },
+                  { title: 'Samples', figure: true, cell: ({ samples }) => count(samples) },
+                  {
+                    title: 'Sample storage',
+                    figure: true,
+                    cell: ({ sampleBytes, sampleBytesMax }) =>
+                      `${byteSize(sampleBytes)} of ${byteSize(sampleBytesMax)}`,
+                  },
+                ]}
+              />
+            )}
+          </Card>
+          <Card title="Versions">
+            <Facts
+              items={[
+                ['Callmeter', versions.service],
+                ['Contract', versions.contract],
+                ['Newest migration', versions.schema],
+              ]}
+            />
+          </Card>
+        </div>
+      </Live>,
     );
   });
 }

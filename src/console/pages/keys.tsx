@@ -3,15 +3,8 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import type { z } from 'zod';
 import { operations } from '../../contract/operations.ts';
-import {
-  type CreatedKey,
-  CreateKeyRequest,
-  type Key,
-  RotateKeyRequest,
-  UpdateKeyRequest,
-} from '../../contract/operator.ts';
+import { CreateKeyRequest, type Key, RotateKeyRequest, UpdateKeyRequest } from '../../contract/operator.ts';
 import { EMBED_SCOPE, SCOPES, SERVER_SCOPES } from '../../contract/scopes.ts';
 import { createKey, listKeys, readKey, revokeKey, rotateKey, updateKey } from '../../operator/keys.ts';
 import { pageRequest } from '../../platform/page.ts';
@@ -20,6 +13,7 @@ import { CheckGroup, Form, type FormSecrets, type FormState, Select, TextArea, T
 import { Badge, Card, Code, Empty, Nothing, Notice, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, type Fields, organizationPath } from '../context.ts';
+import { createdPage, crumbsOf, revokePage } from '../key-pages.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, lines, operatorRequest, text, texts, wrong } from '../submitted.ts';
@@ -104,7 +98,7 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
       body: checked.value,
     });
     const answer = await createKey(request, organizationId, checked.value);
-    return answer.ok ? createdPage(c, answer.data) : newPage(c, wrong(c, detailsOf(answer.refusal)));
+    return answer.ok ? createdPage(c, answer) : newPage(c, wrong(c, detailsOf(answer.refusal)));
   });
 
   app.get('/organizations/:org/keys/:keyId', async (c) => {
@@ -155,7 +149,12 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
       body: checked.value,
     });
     const answer = await rotateKey(request, organizationId, keyId, checked.value);
-    return answer.ok ? createdPage(c, answer.data) : refused(c, answer.refusal);
+    return answer.ok ? createdPage(c, answer) : refused(c, answer.refusal);
+  });
+
+  app.get('/organizations/:org/keys/:keyId/revoke', async (c) => {
+    const key = await findKey(c);
+    return key ? revokePage(c, key) : refused(c, { code: 'NOT_FOUND', message: 'no such key' });
   });
 
   app.post('/organizations/:org/keys/:keyId/revoke', async (c) => {
@@ -284,8 +283,6 @@ const LimitFields: FC<{ state: FormState }> = ({ state }) => (
   </>
 );
 
-const crumbsOf = (path: string) => [{ text: 'API keys', href: path }];
-
 function newPage(c: ConsoleContext, state: FormState) {
   const path = organizationPath(c.get('organization').organizationId, 'keys');
   return page(
@@ -317,30 +314,6 @@ function newPage(c: ConsoleContext, state: FormState) {
           <a href={path}>Not now</a>
         </div>
       </Form>
-    </Card>,
-  );
-}
-
-function createdPage(c: ConsoleContext, { key, scopes }: z.infer<typeof CreatedKey>) {
-  const path = organizationPath(c.get('organization').organizationId, 'keys');
-  return page(
-    c,
-    { title: 'Your new key', crumbs: crumbsOf(path) },
-    <Card>
-      <Notice tone="warn" title="Copy it now.">
-        It is shown only once and not stored.
-      </Notice>
-      <code class="secret" id="key">
-        {key}
-      </code>
-      <p class="quiet">
-        {scopes ? `It may: ${scopes.join(', ')}.` : 'Its prefix defines what it may do.'} It works at once.
-      </p>
-      <div class="submit">
-        <a class="button primary" href={path}>
-          I have copied it
-        </a>
-      </div>
     </Card>,
   );
 }
@@ -392,13 +365,11 @@ function keyPage(c: ConsoleContext, key: Key, state: FormState) {
           <p class="quiet">
             The key stops working at once, and so do the browser sessions that it issued. This cannot be undone.
           </p>
-          <Form action={`${own}/revoke`} secrets={secretsOf(c)} label="Revoke">
-            <div class="submit">
-              <button type="submit" class="danger">
-                Revoke key
-              </button>
-            </div>
-          </Form>
+          <div class="submit">
+            <a class="button" href={`${own}/revoke`}>
+              Revoke key
+            </a>
+          </div>
         </section>
       </div>
     ),

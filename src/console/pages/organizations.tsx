@@ -14,6 +14,7 @@ import { Badge, Card, Code, Empty, Facts, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { setupPath } from '../setup-view.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, isChecked, operatorRequest, optionalText, text, typedNumber, wrong } from '../submitted.ts';
 
@@ -60,7 +61,7 @@ export function mountOrganizations(app: Hono<ConsoleEnv>): void {
     const request = await operatorRequest(c, operations.createOrganization, { body: checked.value });
     const answer = await createOrganization(request, checked.value);
     if (!answer.ok) return newPage(c, wrong(c, detailsOf(answer.refusal)), 400);
-    return c.redirect(`${organizationPath(answer.data.organizationId, 'settings')}?done=organization`, 303);
+    return c.redirect(`${setupPath(answer.data.organizationId)}?done=organization`, 303);
   });
 
   app.get('/organizations/:org/settings', (c) => settingsPage(c, null));
@@ -140,17 +141,14 @@ async function settingsPage(c: ConsoleContext, state: FormState | null) {
           state={state ?? settingsOf(organization)}
         />
       </Card>
-      <div class="stack">
-        <Card title="Facts">
-          <Facts
-            items={[
-              ['Id', <Code>{organization.organizationId}</Code>],
-              ['Created', <Time at={organization.createdAt} nowMs={Date.now()} />],
-            ]}
-          />
-        </Card>
-        <NextSteps organization={organization} plans={planOptions.length} />
-      </div>
+      <Card title="Facts">
+        <Facts
+          items={[
+            ['Id', <Code>{organization.organizationId}</Code>],
+            ['Created', <Time at={organization.createdAt} nowMs={Date.now()} />],
+          ]}
+        />
+      </Card>
     </div>,
   );
 }
@@ -202,28 +200,3 @@ const Settings: FC<SettingsProps> = ({ organization, planOptions, secrets, state
     </div>
   </Form>
 );
-
-/** What a new organization still lacks. */
-const NextSteps: FC<{ organization: Organization; plans: number }> = ({ organization, plans }) => {
-  const path = (name: string) => organizationPath(organization.organizationId, name);
-  return organization.defaultPlanId !== null && organization.models ? null : (
-    <Card title="Next steps">
-      <ol>
-        {plans === 0 && (
-          <li>
-            <a href={path('new-plan')}>Make a plan</a>: what customers may use in a period.
-          </li>
-        )}
-        {organization.defaultPlanId === null && <li>Choose the default plan on this page.</li>}
-        {organization.models === null && (
-          <li>
-            <a href={path('models')}>Map models</a> to the standard and premium tiers.
-          </li>
-        )}
-        <li>
-          <a href={`${path('keys')}/new`}>Create an API key</a> for your application.
-        </li>
-      </ol>
-    </Card>
-  );
-};

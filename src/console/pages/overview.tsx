@@ -6,10 +6,11 @@ import type { Hono } from 'hono';
 import type { Child, FC } from 'hono/jsx';
 import type { z } from 'zod';
 import type { CatalogInfo } from '../../contract/catalog.ts';
-import type { Health, Organization } from '../../contract/operator.ts';
+import type { Health, Organization, OrganizationSetup } from '../../contract/operator.ts';
 import type { Env } from '../../env.ts';
 import { readCatalog } from '../../operator/catalog.ts';
 import { readHealth } from '../../operator/health.ts';
+import { findSetup } from '../../operator/organization-setup.ts';
 import { listOrganizations } from '../../operator/organizations.ts';
 import { log } from '../../platform/log.ts';
 import { DAY_MS } from '../../platform/time.ts';
@@ -21,10 +22,12 @@ import { byteSize, count, plural } from '../../ui/format.ts';
 import { Badge, Card, Compact, Empty, Facts, Time, Usd } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { deferrer } from '../caller.ts';
-import { CONSOLE_PATH, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { hiddenSetups } from '../hidden-setups.ts';
 import { ModelName } from '../model-name.tsx';
 import { type EndingModel, firstToEnd, ModelsThatEnd, readEndingModels } from '../models-that-end.tsx';
 import { refused } from '../refused.tsx';
+import { SetupLine } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
 import { chartedDays, type DayUsage, type GroupUsage, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
 
@@ -33,6 +36,8 @@ const DAYS = 30;
 const HORIZON_DAYS = 180;
 /** Organizations that the totals cover; the list of organizations has them all. */
 const ORGANIZATIONS_MAX = 20;
+/** New organizations whose setup is looked at. */
+const SETUPS_MAX = 3;
 /** Groups of one dimension and organization that count in the rankings. */
 const GROUPS_MAX = 12;
 
@@ -60,6 +65,7 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
     const usage = await Promise.all(
       organizations.data.items.map((organization) => readUsage(c.env, organization, view)),
     );
+    const setups = await readSetups(c, usage, nowMs);
     const ending = usage.flatMap((one) => one.ending);
     const first = await firstToEnd(view, ending);
     const more = organizations.data.nextCursor !== null;
@@ -76,6 +82,7 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
       },
       <Overview
         usage={usage}
+        setups={setups}
         ending={<ModelsThatEnd models={first} more={ending.length - first.length} />}
         nowMs={nowMs}
         health={health.ok ? health.data : null}
@@ -83,6 +90,26 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
       />,
     );
   });
+}
+
+interface Setup {
+  organization: Organization;
+  setup: OrganizationSetup;
+}
+
+/** Those that are not complete, of organizations without a cost; a hidden one is left out. */
+async function readSetups(c: ConsoleContext, usage: readonly OrganizationUsage[], nowMs: number): Promise<Setup[]> {
+  const hidden = hiddenSetups(c);
+  const looksNew = (one: OrganizationUsage) =>
+    !one.unread && sumOf(one) === 0n && !hidden.includes(one.organization.organizationId);
+  const organizations = usage.filter(looksNew).slice(0, SETUPS_MAX);
+  const setups = await Promise.all(
+    organizations.map(async ({ organization }) => ({
+      organization,
+      setup: await findSetup(c.env, organization, nowMs),
+    })),
+  );
+  return setups.filter(({ setup }) => !setup.complete);
 }
 
 /** Where the figures of one organization cannot be read, the others are shown all the same. */
@@ -152,13 +179,14 @@ function addTo(day: DayUsage | undefined, usage: Omit<DayUsage, 'startMs'>): voi
 
 interface OverviewProps {
   usage: OrganizationUsage[];
+  setups: Setup[];
   ending: Child;
   nowMs: number;
   health: Health | null;
   catalog: z.infer<typeof CatalogInfo> | null;
 }
 
-const Overview: FC<OverviewProps> = ({ usage, ending, nowMs, health, catalog }) => {
+const Overview: FC<OverviewProps> = ({ usage, setups, ending, nowMs, health, catalog }) => {
   if (usage.length === 0) {
     return (
       <>
@@ -177,6 +205,7 @@ const Overview: FC<OverviewProps> = ({ usage, ending, nowMs, health, catalog }) 
   const total = days.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n);
   return (
     <>
+      <Setups setups={setups} />
       <UsageTotals days={days} />
       <UsageCharts usage={chartedDays(days)} />
       <div class="grid thirds">
@@ -207,6 +236,17 @@ const Overview: FC<OverviewProps> = ({ usage, ending, nowMs, health, catalog }) 
     </>
   );
 };
+
+const Setups: FC<{ setups: Setup[] }> = ({ setups }) =>
+  setups.length === 0 ? null : (
+    <Card title="Setup to complete">
+      <ul>
+        {setups.map(({ organization: { organizationId, name }, setup }) => (
+          <SetupLine organizationId={organizationId} name={name} setup={setup} />
+        ))}
+      </ul>
+    </Card>
+  );
 
 const sumOf = ({ days }: OrganizationUsage) => days.reduce((sum, day) => sum + day.costNanoUsd, 0n);
 const callsOf = ({ days }: OrganizationUsage) => days.reduce((sum, day) => sum + day.calls, 0);

@@ -5,27 +5,23 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { z } from 'zod';
 import { operations } from '../../contract/operations.ts';
-import { MigratePlanRequest, type PlanMigration } from '../../contract/operator-customers.ts';
 import type { Plan, PlanDetail } from '../../contract/plans.ts';
 import { thresholdsOf } from '../../domain/alerts.ts';
-import { listPlans, migratePlan, readMigration, readPlan, setArchived } from '../../operator/plans.ts';
+import { listPlans, readPlan, setArchived } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { Progress } from '../../ui/charts.tsx';
 import { Choice, Form, type FormSecrets, type FormState, Select } from '../../ui/form.tsx';
 import { compact, count, plural, words } from '../../ui/format.ts';
-import { Badge, Card, Code, Empty, Facts, Json, Nothing, Notice, Time } from '../../ui/parts.tsx';
+import { Badge, Card, Code, Empty, Facts, Json, Nothing, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
 import { allFields, shownValue } from '../changed-fields.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
-import { STATUS_TONES } from '../statuses.ts';
-import { check, operatorRequest, text } from '../submitted.ts';
+import { operatorRequest } from '../submitted.ts';
 
 type Detail = z.infer<typeof PlanDetail>;
 
 const PAGE_SIZE = 50;
-const REFRESH_SECONDS = 2;
 
 export function mountPlans(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/plans', async (c) => {
@@ -64,20 +60,6 @@ export function mountPlans(app: Hono<ConsoleEnv>): void {
     return answer.ok ? comparePage(c, answer.data) : refused(c, answer.refusal);
   });
 
-  app.post('/organizations/:org/plans/:planId/migrate', async (c) => {
-    const { organizationId } = c.get('organization');
-    const planId = c.req.param('planId');
-    const checked = check(MigratePlanRequest, { when: text(c.get('submitted').fields, 'when') });
-    if (!checked.ok) return planPage(c, { values: {}, details: checked.details });
-    const request = await operatorRequest(c, operations.migratePlan, {
-      params: { org: organizationId, planId },
-      body: checked.value,
-    });
-    const answer = await migratePlan(request, organizationId, planId, checked.value);
-    if (!answer.ok) return refused(c, answer.refusal);
-    return c.redirect(planPath(organizationId, planId, 'migrations', answer.data.jobId), 303);
-  });
-
   for (const [verb, operation] of [
     ['archive', operations.archivePlan],
     ['restore', operations.restorePlan],
@@ -90,12 +72,6 @@ export function mountPlans(app: Hono<ConsoleEnv>): void {
       return answer.ok ? c.redirect(planPath(organizationId, planId), 303) : refused(c, answer.refusal);
     });
   }
-
-  app.get('/organizations/:org/plans/:planId/migrations/:jobId', async (c) => {
-    const { organizationId } = c.get('organization');
-    const answer = await readMigration(c.env, organizationId, c.req.param('jobId'));
-    return answer.ok ? migrationPage(c, answer.data) : refused(c, answer.refusal);
-  });
 }
 
 export function periodOf(replenish: Plan['replenish']): string {
@@ -141,7 +117,7 @@ const PlanTable: FC<{ organizationId: string; items: Detail[]; defaultPlanId: st
   />
 );
 
-async function planPage(c: ConsoleContext, state: FormState = { values: { when: 'NOW' }, details: [] }) {
+async function planPage(c: ConsoleContext) {
   const { organizationId, defaultPlanId } = c.get('organization');
   const planId = c.req.param('planId') ?? '';
   const answer = await readPlan(c.env, organizationId, planId);
@@ -153,7 +129,6 @@ async function planPage(c: ConsoleContext, state: FormState = { values: { when: 
     c,
     {
       title: plan.name,
-      status: state.details.length > 0 ? 400 : 200,
       sub: (
         <>
           <Code>{planId}</Code> · version {version} {planId === defaultPlanId && <Badge tone="info">default</Badge>}
@@ -182,7 +157,7 @@ async function planPage(c: ConsoleContext, state: FormState = { values: { when: 
         )}
         {versions.length > 1 && (
           <Card title="Move customers to the newest version">
-            <MigrateForm path={path} state={state} secrets={secretsOf(c)} version={version} />
+            <MigrateForm path={path} version={version} />
           </Card>
         )}
       </div>
@@ -277,13 +252,8 @@ const ArchiveForm: FC<{ path: string; archived: boolean; secrets: FormSecrets }>
   </Form>
 );
 
-const MigrateForm: FC<{ path: string; state: FormState; secrets: FormSecrets; version: number }> = ({
-  path,
-  state,
-  secrets,
-  version,
-}) => (
-  <Form action={`${path}/migrate`} secrets={secrets} state={state}>
+const MigrateForm: FC<{ path: string; version: number }> = ({ path, version }) => (
+  <form method="get" action={`${path}/migrate`} class="form">
     <p class="quiet">
       Every subscription of an older version goes to version {version}, in the background. Changes to another plan that
       are scheduled stay.
@@ -291,7 +261,7 @@ const MigrateForm: FC<{ path: string; state: FormState; secrets: FormSecrets; ve
     <Choice
       name="when"
       label="When"
-      state={state}
+      state={{ values: { when: 'NOW' }, details: [] }}
       options={[
         ['NOW', 'Now', 'usage and renewal date are kept'],
         ['AT_NEXT_REPLENISH', 'At each next renewal', 'nothing changes until then'],
@@ -300,7 +270,7 @@ const MigrateForm: FC<{ path: string; state: FormState; secrets: FormSecrets; ve
     <div class="submit">
       <button type="submit">Move customers</button>
     </div>
-  </Form>
+  </form>
 );
 
 function comparePage(c: ConsoleContext, detail: Detail) {
@@ -367,51 +337,3 @@ const SideBySide: FC<{ before: Plan; after: Plan; names: readonly [string, strin
     </>
   );
 };
-
-function migrationPage(c: ConsoleContext, job: PlanMigration) {
-  const { organizationId } = c.get('organization');
-  const nowMs = Date.now();
-  const running = job.status === 'RUNNING';
-  const done = job.migrated + job.unchanged;
-  return page(
-    c,
-    {
-      title: 'Migration',
-      sub: (
-        <>
-          to <Code>{job.usagePlanVersionId}</Code>{' '}
-          <Badge tone={STATUS_TONES[job.status] ?? 'plain'}>{words(job.status)}</Badge>
-        </>
-      ),
-      crumbs: [
-        { text: 'Plans', href: organizationPath(organizationId, 'plans') },
-        { text: job.planId, href: planPath(organizationId, job.planId) },
-      ],
-      ...(running && { refreshSeconds: REFRESH_SECONDS }),
-    },
-    <Card
-      title="Progress"
-      note={running ? 'This page reloads by itself. The migration continues when you leave it.' : undefined}
-    >
-      <Progress
-        done={running ? Math.min(done, job.total) : 1}
-        total={running ? job.total : 1}
-        label="Subscriptions moved"
-      />
-      {job.lastError && (
-        <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be made again: ${job.lastError}`}</Notice>
-      )}
-      <Facts
-        items={[
-          // New customers may have come to the plan since they were counted.
-          ['Moved', `${count(job.migrated)} of ${count(Math.max(job.total, done))}`],
-          ['Needed no change', count(job.unchanged)],
-          ['When', job.when === 'NOW' ? 'at once' : 'at each next renewal'],
-          ['Began', <Time at={job.startedAt} nowMs={nowMs} />],
-          ['Done', job.finishedAt === null ? undefined : <Time at={job.finishedAt} nowMs={nowMs} />],
-          ['Job', <Code>{job.jobId}</Code>],
-        ]}
-      />
-    </Card>,
-  );
-}

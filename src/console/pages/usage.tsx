@@ -4,9 +4,11 @@
 
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
+import type { OrganizationSetup } from '../../contract/operator.ts';
 import type { AnomaliesData } from '../../contract/readings.ts';
 import { AnomaliesQuery } from '../../contract/readings.ts';
 import { type Figures, SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
+import { findSetup } from '../../operator/organization-setup.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { readAnomalies } from '../../readings/anomalies/read-anomalies.ts';
 import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
@@ -17,7 +19,9 @@ import { Card, Empty, Notice, Time } from '../../ui/parts.tsx';
 import { AnomaliesTable } from '../anomalies-view.tsx';
 import { callerOf } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { hiddenSetups } from '../hidden-setups.ts';
 import { ModelName } from '../model-name.tsx';
+import { Checklist } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
 import { check, detailsOf } from '../submitted.ts';
 import {
@@ -53,6 +57,7 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
     const caller = await callerOf(c);
     const { customerId, feature } = checked.value;
     const narrowed = customerId !== undefined || feature !== undefined;
+    const organization = c.get('organization');
     const [answer, anomalies] = await Promise.all([
       readUsageSummary(caller, { ...checked.value, timezone: 'UTC' }),
       narrowed
@@ -60,13 +65,18 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
         : readAnomalies(caller, AnomaliesQuery.parse({ days: ANOMALY_DAYS }), { after: null, limit: ANOMALIES_MAX }),
     ]);
     if (!answer.ok) return usagePage(c, asked, days, null, detailsOf(answer.refusal));
-    const { period, byModel } = answer.data;
+    const { period, byModel, totals } = answer.data;
     const filter = { fromMs: Date.parse(period.startedAt), toMs: Date.parse(period.endedAt), customerId, feature };
     const models = byModel.slice(0, CHARTED_MODELS_MAX).map(({ model }) => model ?? '');
-    const { organizationId } = c.get('organization');
-    const course = await readUsageCourse(c.env, organizationId, filter, models, nowMs);
-    const found = anomalies?.ok ? anomalies.data.items : null;
-    return usagePage(c, asked, days, { summary: answer.data, course, anomalies: found }, []);
+    // Where something has a cost, the setup was complete.
+    const looksNew = !narrowed && totals.costUsdNano === '0';
+    const isHidden = hiddenSetups(c).includes(organization.organizationId);
+    const [course, setup] = await Promise.all([
+      readUsageCourse(c.env, organization.organizationId, filter, models, nowMs),
+      looksNew && !isHidden ? findSetup(c.env, organization, nowMs) : null,
+    ]);
+    const read = { summary: answer.data, course, anomalies: anomalies?.ok ? anomalies.data.items : null };
+    return usagePage(c, asked, days, { ...read, setup: setup?.complete === false ? setup : null }, []);
   });
 }
 
@@ -85,6 +95,8 @@ interface Read {
   course: UsageCourse;
   /** `null` where they were not looked for. */
   anomalies: AnomaliesData['items'] | null;
+  /** `null` where it is complete or hidden. */
+  setup: OrganizationSetup | null;
 }
 
 function usagePage(c: ConsoleContext, asked: Asked, days: number, read: Read | null, details: FormState['details']) {
@@ -118,6 +130,9 @@ function usagePage(c: ConsoleContext, asked: Asked, days: number, read: Read | n
       ),
     },
     <>
+      {read?.setup && (
+        <Checklist organizationId={organizationId} setup={read.setup} origin={new URL(c.req.url).origin} />
+      )}
       <Filters path={path} state={{ values: asked, details }} />
       {read && (
         <Summary
@@ -206,8 +221,8 @@ const Summary: FC<SummaryProps> = ({ data, course, anomalies, path, organization
       {data.totals.calls === 0 && (
         <Card>
           <Empty title="No calls in this period">
-            Calls appear here within seconds of their end. Make a <a href={`${path}/keys`}>key</a> and a{' '}
-            <a href={`${path}/plans`}>plan</a>, then begin the first call.
+            Calls appear here within seconds of their end. The <a href={`${path}/setup#step-call`}>setup</a> has what
+            the first call needs, and commands that make it.
           </Empty>
         </Card>
       )}

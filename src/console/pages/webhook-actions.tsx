@@ -22,6 +22,7 @@ import {
 } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
+import { wasShown } from '../shown-once.tsx';
 import { check, detailsOf, operatorRequest, text, wrong } from '../submitted.ts';
 import { secretPage, typesInWords, webhookCrumbs } from '../webhook-view.tsx';
 
@@ -45,6 +46,7 @@ export function mountWebhookActions(app: Hono<ConsoleEnv>): void {
       'The new secret',
       webhook.data,
       secret,
+      wasShown(answer),
       <>
         Requests are signed with it from now on. The previous secret signs as well until{' '}
         <Time at={previousSecretUntil} nowMs={Date.now()} />: give the endpoint the new one before that.

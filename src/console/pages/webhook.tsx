@@ -13,6 +13,7 @@ import { Card, Code, Facts, Nothing, Notice, Stat, Time } from '../../ui/parts.t
 import { Pager } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webhookPath } from '../context.ts';
 import { Deliveries } from '../deliveries-view.tsx';
+import { Live } from '../live.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { operatorRequest } from '../submitted.ts';
@@ -85,31 +86,33 @@ function webhookPage(c: ConsoleContext, webhook: WebhookDetail, deliveries: Page
           <a href={to('edit')}>you switch it on again</a>.
         </Notice>
       )}
-      <dl class="stats">
-        <Stat label="State" sub={disabled && whyDisabled(disabled)}>
-          <WebhookState webhook={webhook} />
-        </Stat>
-        <Stat label="Event types">{types === null ? 'all' : count(types.length)}</Stat>
-        <Stat label="Events waiting" sub="of those read for it so far">
-          {count(webhook.pending)}
-        </Stat>
-        <Stat label="Failing since">
-          {webhook.failingSince === null ? <Nothing /> : <Time at={webhook.failingSince} nowMs={nowMs} brief />}
-        </Stat>
-      </dl>
-      <Card
-        title="Deliveries"
-        note="The latest first. Those of a customer are sent in order; those that ended are kept for 30 days."
-      >
-        <Deliveries
-          organizationId={organizationId}
-          webhook={webhook}
-          items={deliveries.items}
-          secrets={() => secretsOf(c)}
-          nowMs={nowMs}
-        />
-        <Pager path={to()} query={{}} next={deliveries.nextCursor} first={isFirst} />
-      </Card>
+      <Live id="webhook">
+        <dl class="stats">
+          <Stat label="State" sub={disabled && whyDisabled(disabled)}>
+            <WebhookState webhook={webhook} />
+          </Stat>
+          <Stat label="Event types">{types === null ? 'all' : count(types.length)}</Stat>
+          <Stat label="Events waiting" sub="of those read for it so far">
+            {count(webhook.pending)}
+          </Stat>
+          <Stat label="Failing since">
+            {webhook.failingSince === null ? <Nothing /> : <Time at={webhook.failingSince} nowMs={nowMs} brief />}
+          </Stat>
+        </dl>
+        <Card
+          title="Deliveries"
+          note="The latest first. Those of a customer are sent in order; those that ended are kept for 30 days."
+        >
+          <Deliveries
+            organizationId={organizationId}
+            webhook={webhook}
+            items={deliveries.items}
+            secrets={() => secretsOf(c)}
+            nowMs={nowMs}
+          />
+          <Pager path={to()} query={{}} next={deliveries.nextCursor} first={isFirst} />
+        </Card>
+      </Live>
       <div class="grid">
         <Card title="Configuration">
           <Configuration webhook={webhook} nowMs={nowMs} />

@@ -18,6 +18,7 @@ import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webhookPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
+import { wasShown } from '../shown-once.tsx';
 import { check, detailsOf, operatorRequest, text, wrong } from '../submitted.ts';
 import {
   brokenInForm,
@@ -64,7 +65,14 @@ export function mountWebhooks(app: Hono<ConsoleEnv>): void {
     const answer = await putWebhook(request, webhook, checked.value, registrarOf(c), { onlyNew: true });
     if (!answer.ok) return newPage(c, wrong(c, detailsOf(answer.refusal)));
     const { secret = '' } = answer.data;
-    return secretPage(c, 'Your new webhook', answer.data, secret, 'Every request to the endpoint is signed with it.');
+    return secretPage(
+      c,
+      'Your new webhook',
+      answer.data,
+      secret,
+      wasShown(answer),
+      'Every request to the endpoint is signed with it.',
+    );
   });
 
   app.get('/organizations/:org/webhooks/:webhookId/edit', async (c) => {

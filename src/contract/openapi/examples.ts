@@ -277,6 +277,7 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   createOrganization: { body: { name: 'Example' } },
   listOrganizations: { query: { limit: '10' } },
   readOrganization: { params: org },
+  readOrganizationSetup: { params: org },
   updateOrganization: { params: org, body: { name: 'Demo' } },
   putPlan: { params: { ...org, planId: 'example' }, body: PLAN },
   listPlans: { params: org },

@@ -4,7 +4,8 @@
  * `OPENING_SCRIPT` runs first in the frame: it submits the token from the fragment of the address, and the response
  * replaces the page. `WIDGET_SCRIPT` runs in that page: it asks the embedding page for a new token before the current
  * one expires, accepts it from an allowed origin only, and shows the usage that the service returns for it.
- * `EMBED_SCRIPT` runs in the embedding page: it creates the frame, and answers requests for a new token.
+ * `EMBED_SCRIPT` runs in the embedding page and stays below 2 KB there: it creates the frame, and answers requests for a new token. If the page's
+ * session route fails, it says so in the frame's place and in one line of the browser's console, and asks again.
  */
 import { contentHash } from '../../platform/content-hash.ts';
 
@@ -13,6 +14,14 @@ const RENEW_BEFORE_MS = 60_000;
 const REFRESH_MS = 60_000;
 /** An embedding page that does not answer is asked again after this. */
 const ASK_AGAIN_MS = 10_000;
+
+/** How often a page's session route or callback is asked in a row, how long each answer may take, and the waits between. */
+const ATTEMPTS_MAX = 8;
+const ATTEMPT_MS_MAX = 15_000;
+const RETRY_MS_MIN = 1_000;
+const RETRY_MS_MAX = 30_000;
+/** How often a hidden page looks whether it is visible, before it asks again. */
+const VISIBLE_MS = 999;
 
 /** A form that is submitted before the page has loaded replaces the page and leaves no history entry. */
 export const OPENING_SCRIPT = `(() => {
@@ -72,31 +81,58 @@ export const WIDGET_SCRIPT = `(() => {
 })();
 `;
 
-export const EMBED_SCRIPT = `/* Callmeter usage widget: <script src=".../embed.js" data-session-url="/usage-session"></script> */
+export const EMBED_SCRIPT = `/* Callmeter usage widget */
 (() => {
-  const script = document.currentScript;
-  const { sessionUrl, callback, target, title } = script.dataset;
-  const home = new URL(script.src).origin;
-  const newToken = async () => {
-    const answer = callback ? await window[callback]() : await (await fetch(sessionUrl, { method: 'POST' })).json();
-    return (answer.data || answer).token;
-  };
-  const frame = document.createElement('iframe');
-  frame.title = title || 'Usage';
-  frame.style.cssText = 'border:0;width:100%;display:block;color-scheme:light';
-  addEventListener('message', async ({ source, origin, data }) => {
-    if (source !== frame.contentWindow || origin !== home || !data) return;
-    if (data.type === 'callmeter:height') frame.style.height = data.height + 'px';
-    if (data.type === 'callmeter:token-request') {
-      const token = await newToken();
-      frame.contentWindow.postMessage({ type: 'callmeter:token', token }, home);
-    }
-  });
-  newToken().then((token) => {
-    frame.src = home + '/embed#token=' + encodeURIComponent(token);
-    if (target) document.querySelector(target).append(frame);
-    else script.after(frame);
-  });
+const page = document, script = page.currentScript, { sessionUrl, callback, target, title } = script.dataset;
+const home = new URL(script.src).origin, from = callback || sessionUrl;
+const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+const fail = (why) => { throw Error(why) };
+const ask = async () => {
+if (callback) return window[callback]();
+const got = await fetch(sessionUrl, { method: 'POST' });
+return got.ok ? got.json().catch(() => fail('no JSON')) : fail('status ' + got.status);
+};
+let busy, shown;
+const renew = async (use, failed) => {
+if (busy) return;
+busy = 1;
+for (let n = 0; n < ${ATTEMPTS_MAX}; n++) {
+if (n) await wait(Math.min(${RETRY_MS_MAX}, ${RETRY_MS_MIN / 2} * 2 ** n));
+while (n && page.hidden) await wait(${VISIBLE_MS});
+try {
+const got = await Promise.race([ask(), wait(${ATTEMPT_MS_MAX}).then(() => fail('no answer'))]);
+use((got && (got.data || got).token) || fail('no token'));
+break;
+} catch (error) {
+n || console.error('Callmeter usage widget: ' + from + ': ' + (error?.message || error));
+failed?.(n);
+}
+}
+busy = 0;
+};
+const show = (item) => {
+let place;
+try { place = page.querySelector(target) } catch {}
+shown ? shown.replaceWith(item) : place ? place.append(item) : script.after(item);
+shown = item;
+};
+const frame = page.createElement('iframe'), word = page.createElement('p');
+frame.title = title || 'Usage';
+frame.style.cssText = 'border:0;width:100%;display:block;color-scheme:light';
+word.role = 'status';
+addEventListener('message', ({ source, origin, data }) => {
+if (source !== frame.contentWindow || origin !== home || !data) return;
+const { type, height } = data;
+if (type === 'callmeter:height') frame.style.height = height + 'px';
+if (type === 'callmeter:token-request') renew((token) => source.postMessage({ type: 'callmeter:token', token }, home));
+});
+renew((token) => {
+frame.src = home + '/embed#token=' + encodeURIComponent(token);
+show(frame);
+}, (n) => {
+word.textContent = 'Your usage cannot be shown' + (n < ${ATTEMPTS_MAX - 1} ? ' at the moment.' : '. Reload the page to try again.');
+show(word);
+});
 })();
 `;
 

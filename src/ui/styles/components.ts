@@ -38,6 +38,8 @@ table + .facts { border-top: 1px solid var(--line); padding-top: 10px; margin-to
 .empty { text-align: center; padding: 26px 16px; display: grid; gap: 4px; justify-items: center; }
 .empty-title { font-weight: 600; }
 .empty .quiet { max-width: 56ch; }
+.steps { list-style: none; padding: 0; display: grid; gap: 10px; }
+.steps li { display: grid; grid-template-columns: 76px minmax(0, 1fr); gap: 10px; align-items: baseline; justify-items: start; }
 .json { background: var(--raised); border-radius: 8px; padding: 12px 14px; white-space: pre-wrap; }
 .diff del { background: var(--bad-soft); }
 .diff ins { background: var(--good-soft); }
@@ -71,6 +73,7 @@ button.primary, .button.primary { background: var(--accent-solid); border-color:
 button.primary:hover, .button.primary:hover { background: color-mix(in srgb, var(--accent-solid) 86%, #000); }
 button.danger { color: var(--bad); border-color: color-mix(in srgb, var(--bad) 45%, transparent); }
 button.danger:hover { background: var(--bad-soft); }
+button[aria-disabled="true"] { opacity: 0.65; cursor: progress; }
 form.inline { display: inline; }
 form.inline button { white-space: nowrap; }
 .form { display: grid; gap: 16px; grid-template-columns: minmax(0, 1fr); }

@@ -44,6 +44,7 @@ code { background: var(--raised); border-radius: 4px; padding: 1px 5px; }
 .num { font-variant-numeric: tabular-nums; }
 .quiet { color: var(--quiet); }
 .hint { font-size: 12.5px; font-weight: 400; }
+[hidden] { display: none !important; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 4px; }
 .skip { position: absolute; left: 12px; top: -60px; background: var(--surface); padding: 8px 14px; border-radius: 6px; z-index: 3; }

@@ -1,0 +1,28 @@
+/**
+ * Organizations whose checklist this browser no longer shows on overviews; it stays reachable on its own page.
+ */
+import { getCookie, setCookie } from 'hono/cookie';
+import { DAY_MS } from '../platform/time.ts';
+import { CONSOLE_PATH, type ConsoleContext } from './context.ts';
+
+const COOKIE = 'callmeter_setup_hidden';
+/** The oldest is shown again when there are more. */
+const HIDDEN_MAX = 20;
+const KEPT_SECONDS = (365 * DAY_MS) / 1_000;
+
+export function hiddenSetups(c: ConsoleContext): string[] {
+  return (getCookie(c, COOKIE) ?? '').split('.').filter(Boolean).slice(-HIDDEN_MAX);
+}
+
+export function hideSetup(c: ConsoleContext, organizationId: string, isHidden: boolean): void {
+  const others = hiddenSetups(c).filter((id) => id !== organizationId);
+  const ids = isHidden ? [...others, organizationId].slice(-HIDDEN_MAX) : others;
+  const secure = new URL(c.req.url).protocol === 'https:';
+  setCookie(c, COOKIE, ids.join('.'), {
+    path: CONSOLE_PATH,
+    httpOnly: true,
+    sameSite: 'Strict',
+    secure,
+    maxAge: KEPT_SECONDS,
+  });
+}

@@ -1,0 +1,143 @@
+/**
+ * Moving the customers of a plan to its newest version: how many it concerns, then the button, then how far it is.
+ */
+import type { Hono } from 'hono';
+import type { z } from 'zod';
+import { operations } from '../../contract/operations.ts';
+import { MigratePlanRequest, type PlanMigration } from '../../contract/operator-customers.ts';
+import type { PlanDetail } from '../../contract/plans.ts';
+import { countMigration, migratePlan, readMigration, readPlan } from '../../operator/plans.ts';
+import { Progress } from '../../ui/charts.tsx';
+import { Form } from '../../ui/form.tsx';
+import { count, plural, words } from '../../ui/format.ts';
+import { Badge, Card, Code, Facts, Notice, Time } from '../../ui/parts.tsx';
+import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
+import { Live } from '../live.tsx';
+import { refused } from '../refused.tsx';
+import { page, secretsOf } from '../shell.tsx';
+import { STATUS_TONES } from '../statuses.ts';
+import { check, operatorRequest, text } from '../submitted.ts';
+
+/** Where no script runs. */
+const REFRESH_SECONDS = 2;
+const BAD_WHEN = { code: 'BAD_REQUEST', message: 'when must be NOW or AT_NEXT_REPLENISH' } as const;
+
+export function mountPlanMigration(app: Hono<ConsoleEnv>): void {
+  app.get('/organizations/:org/plans/:planId/migrate', async (c) => {
+    const { organizationId } = c.get('organization');
+    const checked = check(MigratePlanRequest, { when: c.req.query('when') });
+    if (!checked.ok) return refused(c, BAD_WHEN);
+    const plan = await readPlan(c.env, organizationId, c.req.param('planId'));
+    if (!plan.ok) return refused(c, plan.refusal);
+    const { when } = checked.value;
+    return migratePage(c, plan.data, when, await countMigration(c.env, organizationId, plan.data, when));
+  });
+
+  app.post('/organizations/:org/plans/:planId/migrate', async (c) => {
+    const { organizationId } = c.get('organization');
+    const planId = c.req.param('planId');
+    const checked = check(MigratePlanRequest, { when: text(c.get('submitted').fields, 'when') });
+    if (!checked.ok) return refused(c, BAD_WHEN);
+    const request = await operatorRequest(c, operations.migratePlan, {
+      params: { org: organizationId, planId },
+      body: checked.value,
+    });
+    const answer = await migratePlan(request, organizationId, planId, checked.value);
+    if (!answer.ok) return refused(c, answer.refusal);
+    return c.redirect(planPath(organizationId, planId, 'migrations', answer.data.jobId), 303);
+  });
+
+  app.get('/organizations/:org/plans/:planId/migrations/:jobId', async (c) => {
+    const { organizationId } = c.get('organization');
+    const answer = await readMigration(c.env, organizationId, c.req.param('jobId'));
+    return answer.ok ? migrationPage(c, answer.data) : refused(c, answer.refusal);
+  });
+}
+
+function migratePage(
+  c: ConsoleContext,
+  { planId, version, plan }: z.infer<typeof PlanDetail>,
+  when: MigratePlanRequest['when'],
+  customers: number,
+) {
+  const { organizationId } = c.get('organization');
+  const path = planPath(organizationId, planId);
+  return page(
+    c,
+    {
+      title: 'Move customers',
+      crumbs: [
+        { text: 'Plans', href: organizationPath(organizationId, 'plans') },
+        { text: plan.name, href: path },
+      ],
+    },
+    <Card>
+      <Form action={`${path}/migrate`} secrets={secretsOf(c)}>
+        <input type="hidden" name="when" value={when} />
+        <p>
+          <strong>{plural(customers, 'customer')}</strong> of {plan.name} will be on version {version},{' '}
+          {when === 'NOW' ? 'at once' : 'each at its next renewal'}. To move them back, save a version with the old
+          content and move them again.
+        </p>
+        <div class="submit">
+          <button type="submit" class="danger">
+            Move {plural(customers, 'customer')}
+          </button>
+          <a href={path}>Not now</a>
+        </div>
+      </Form>
+    </Card>,
+  );
+}
+
+function migrationPage(c: ConsoleContext, job: PlanMigration) {
+  const { organizationId } = c.get('organization');
+  const nowMs = Date.now();
+  const running = job.status === 'RUNNING';
+  const done = job.migrated + job.unchanged;
+  return page(
+    c,
+    {
+      title: 'Migration',
+      sub: (
+        <>
+          to <Code>{job.usagePlanVersionId}</Code>
+        </>
+      ),
+      crumbs: [
+        { text: 'Plans', href: organizationPath(organizationId, 'plans') },
+        { text: job.planId, href: planPath(organizationId, job.planId) },
+      ],
+      ...(running && { refreshSeconds: REFRESH_SECONDS }),
+    },
+    <Live id="migration" on={running} says={`Migration: ${words(job.status)}`}>
+      <Card
+        title="Progress"
+        actions={<Badge tone={STATUS_TONES[job.status] ?? 'plain'}>{words(job.status)}</Badge>}
+        note={
+          running ? 'This page follows the migration by itself. The migration continues when you leave it.' : undefined
+        }
+      >
+        <Progress
+          done={running ? Math.min(done, job.total) : 1}
+          total={running ? job.total : 1}
+          label="Subscriptions moved"
+        />
+        {job.lastError && (
+          <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be made again: ${job.lastError}`}</Notice>
+        )}
+        <Facts
+          items={[
+            // New customers may have come to the plan since they were counted.
+            ['Moved', `${count(job.migrated)} of ${count(Math.max(job.total, done))}`],
+            ['Needed no change', count(job.unchanged)],
+            ['When', job.when === 'NOW' ? 'at once' : 'at each next renewal'],
+            ['Began', <Time at={job.startedAt} nowMs={nowMs} />],
+            ['Done', job.finishedAt === null ? undefined : <Time at={job.finishedAt} nowMs={nowMs} />],
+            ['Job', <Code>{job.jobId}</Code>],
+          ]}
+        />
+      </Card>
+    </Live>,
+  );
+}

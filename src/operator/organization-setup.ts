@@ -1,0 +1,43 @@
+/**
+ * What an organization has done on the way to its first priced call, step by step, each with what it is for. What a whole
+ * deployment still lacks is in `setup.ts`.
+ */
+import { type Answer, accept } from '../contract/errors.ts';
+import type { Organization, OrganizationSetup, SETUP_STEPS } from '../contract/operator.ts';
+import type { Env } from '../env.ts';
+import { findCalled, findConfigured } from '../storage/setup.ts';
+import { findOrganization, noOrganization } from './organizations.ts';
+
+type Step = (typeof SETUP_STEPS)[number];
+
+export async function readOrganizationSetup(env: Env, organizationId: string): Promise<Answer<OrganizationSetup>> {
+  const organization = await findOrganization(env, organizationId);
+  if (!organization) return noOrganization();
+  const nowMs = Date.now();
+  return accept('ORGANIZATION_SETUP_READ', await findSetup(env, organization, nowMs), nowMs);
+}
+
+export async function findSetup(env: Env, organization: Organization, nowMs: number): Promise<OrganizationSetup> {
+  const { organizationId, defaultPlanId, models } = organization;
+  const [configured, { last, called, priced }] = await Promise.all([
+    findConfigured(env, organizationId, nowMs),
+    findCalled(env, organizationId),
+  ]);
+  const step = (name: Step, purpose: string, done: boolean, optional = false) => ({
+    step: name,
+    purpose,
+    optional,
+    done,
+  });
+  const steps = [
+    step('plan', 'A plan says what a customer may use in a period.', configured.plan),
+    step('defaultPlan', 'New customers get it with their first call.', defaultPlanId !== null),
+    step('key', 'Your application presents it with every call.', configured.key),
+    step('vendor', 'With the key of a model vendor, the gateway calls models for you.', configured.vendor, true),
+    step('models', 'A mapping says which models stand for standard and premium.', models !== null, true),
+    step('webhook', 'A webhook gets events such as a limit that is nearly used up.', configured.webhook, true),
+    step('call', 'The first call_begin shows that your application reaches Callmeter.', called),
+    step('cost', 'The first call_end with usage shows that calls are priced.', priced),
+  ];
+  return { organizationId, complete: steps.every(({ done, optional }) => done || optional), steps, lastCall: last };
+}
