@@ -42,16 +42,15 @@ export interface OperationInput {
   idempotencyKey?: string;
 }
 
-/** The service rejected a request. The message lists each invalid field and the violated rule. */
+/** The service rejected a request. The message lists each invalid field and the violated rule, and names the server. */
 export class Refused extends Error {
   readonly reply: Reply;
 
-  constructor(reply: Reply) {
+  constructor(reply: Reply, { url }: Pick<Target, 'url'>) {
     const { result, error } = reply.body;
     const details = error?.details?.map(({ path, message }) => `\n  ${path}: ${message}`);
-    super(
-      `${result?.code ?? reply.status}${details?.length ? details.join('') : `: ${result?.message ?? 'no reason'}`}`,
-    );
+    const reason = details?.length ? details.join('') : `: ${result?.message ?? 'no reason'}`;
+    super(`${result?.code ?? reply.status}${reason}\nrefused by ${url}`);
     this.reply = reply;
   }
 }
@@ -70,7 +69,7 @@ export async function exchange(
     idempotencyKey,
     signal: AbortSignal.timeout(TIMEOUT_MS),
   });
-  return readReply(response, `${method} ${path}`);
+  return readReply(response, `${method} ${target.url}${path}`);
 }
 
 interface Sent {
@@ -118,7 +117,7 @@ export async function callOperation<Id extends OperationId>(
 ): Promise<Success<Id>> {
   const operation: Operation = operations[id];
   const reply = await exchange(target, operation.method, addressOf(operation, input), input.body, input.idempotencyKey);
-  if (reply.status !== 200) throw new Refused(reply);
+  if (reply.status !== 200) throw new Refused(reply, target);
   return { data: reply.body.data as Data<Id>, replayed: reply.headers.get(REPLAY_HEADER) === 'true' };
 }
 
@@ -129,7 +128,7 @@ export async function openLines(
   input: OperationInput,
 ): Promise<AsyncIterable<Uint8Array>> {
   const response = await request(target, method, addressOf({ path }, input), {});
-  if (response.status !== 200) throw new Refused(await readReply(response, `${method} ${path}`));
+  if (response.status !== 200) throw new Refused(await readReply(response, `${method} ${target.url}${path}`), target);
   return (response.body ?? []) as unknown as AsyncIterable<Uint8Array>;
 }
 
@@ -155,7 +154,9 @@ export class OperatorClient {
   async demand(method: string, path: string, body?: unknown): Promise<unknown> {
     const reply = await this.send(method, path, body);
     if (reply.status !== 200)
-      throw new Error(`${method} ${path}: ${reply.body.result?.code} ${reply.body.result?.message ?? ''}`);
+      throw new Error(
+        `${method} ${this.#target.url}${path}: ${reply.body.result?.code} ${reply.body.result?.message ?? ''}`,
+      );
     return reply.body.data;
   }
 }

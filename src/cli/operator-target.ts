@@ -17,6 +17,11 @@ export function serverUrl(given: string | undefined): string {
   return url.replace(/\/+$/, '');
 }
 
+/** Whether the address is of this machine. */
+export function isLocal(url: string): boolean {
+  return ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(url).hostname);
+}
+
 export async function operatorToken(given: string | undefined): Promise<string> {
   const token = given ?? process.env.OPERATOR_TOKEN ?? (await readDevVars()).OPERATOR_TOKEN;
   if (!token)
