@@ -91,7 +91,8 @@ async function main(): Promise<void> {
   if (!flags) return console.log(HELP);
   const configuration = readConfiguration(flags.config);
   const wrangler = new Wrangler(flags.config, signal);
-  const isCi = Boolean(process.env.CI);
+  // Workers Builds, which the button uses, sets both.
+  const isCi = Boolean(process.env.CI || process.env.WORKERS_CI);
   const file = secretsFileOf(flags, configuration);
 
   const { plan, found } = await step('check', async (tell) => {

@@ -27,7 +27,7 @@ interface Read {
   secrets?: { required?: string[] };
 }
 
-/** Throws where the file cannot be read, or names no Worker or no database. */
+/** Throws where the file cannot be read, or lacks the name of the Worker or of a database. */
 export function readConfiguration(file: string): Configuration {
   const { name: worker, d1_databases, kv_namespaces, secrets } = unstable_readConfig({ config: file }) as Read;
   if (!worker) throw new Error(`${file} has no name of a Worker`);
@@ -35,17 +35,17 @@ export function readConfiguration(file: string): Configuration {
   return {
     file,
     worker,
-    databases: d1_databases.map(({ binding, database_name, database_id }) => ({
-      binding,
-      name: database_name ?? ownName(worker, binding),
-      id: database_id,
-    })),
+    databases: d1_databases.map(({ binding, database_name: name, database_id: id }) => {
+      // wrangler would make another one with each deployment that did not get as far as the Worker.
+      if (!name && !id) throw new Error(`${binding} in ${file} needs a database_name`);
+      return { binding, name: name ?? binding, id };
+    }),
     namespaces: kv_namespaces.map(({ binding, id }) => ({ binding, id })),
     secrets: secrets?.required ?? [],
   };
 }
 
-/** The name that wrangler gives to what it makes for a binding. */
+/** The name that wrangler gives to a namespace that it makes for a binding. */
 export function ownName(worker: string, binding: string): string {
   return `${worker}-${binding.toLowerCase().replaceAll('_', '-')}`;
 }

@@ -8,9 +8,10 @@ import { experimental_readRawConfig } from 'wrangler';
 import { type Configuration, ownName } from './configuration.ts';
 import { type Wrangler, WranglerFailed } from './wrangler.ts';
 
-/** Cloudflare's codes: a namespace of that name exists; R2 is not enabled in the account. */
+/** Cloudflare's codes: a namespace of that name exists; R2 is not enabled in the account, or a bucket is not there. */
 const NAMESPACE_EXISTS = 10014;
 const R2_NOT_ENABLED = 10042;
+const NO_BUCKET = 10085;
 
 type Tell = (line: string) => void;
 
@@ -68,9 +69,9 @@ async function deploy(
     return await wrangler.deploy(flags);
   } catch (error) {
     if (!(error instanceof WranglerFailed)) throw error;
-    if (error.has(R2_NOT_ENABLED))
+    if (error.has(R2_NOT_ENABLED) || error.has(NO_BUCKET))
       throw new Error(
-        `${error.message}\nR2 is not enabled in this account: enable it in Cloudflare's dashboard, or remove [[r2_buckets]] from ${configuration.file}; the archive is optional`,
+        `${error.message}\nR2 is not enabled in this account, or the token may not use it. Enable it in Cloudflare's dashboard, or remove [[r2_buckets]] from ${configuration.file}; the archive is optional`,
       );
     if (error.has(NAMESPACE_EXISTS)) return deployWithFound(wrangler, configuration, flags, tell);
     throw error;
@@ -94,7 +95,7 @@ async function deployWithFound(
   const { rawConfig } = experimental_readRawConfig({ config: file });
   const bound = namespaces.map((one) => ({ binding: one.binding, id: idOf(one) }));
   // Beside the original, because paths in it are relative to its folder.
-  const copy = join(dirname(file), '.wrangler-deploy.json');
+  const copy = join(dirname(file), `.wrangler-deploy.${process.pid}.json`);
   try {
     await writeFile(copy, JSON.stringify({ ...rawConfig, kv_namespaces: bound }));
     return await wrangler.with(copy).deploy(flags);

@@ -7,6 +7,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { stripVTControlCharacters } from 'node:util';
 
 const PROJECT_DIR = join(import.meta.dirname, '..', '..', '..');
 const SCRIPT = join(PROJECT_DIR, 'node_modules', 'wrangler', 'bin', 'wrangler.js');
@@ -61,7 +62,8 @@ export class Wrangler {
       },
     );
     this.#signal.throwIfAborted();
-    if (code !== 0) throw new WranglerFailed(args, `${out}\n${err}`.replace(/\n{2,}/g, '\n'));
+    if (code !== 0)
+      throw new WranglerFailed(args, stripVTControlCharacters(`${out}\n${err}`).replace(/\n\s*\n/g, '\n'));
     return out;
   }
 
