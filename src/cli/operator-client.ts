@@ -9,6 +9,7 @@ import type { z } from 'zod';
 import { IDEMPOTENCY_HEADER, MEDIA_TYPE, REPLAY_HEADER } from '../contract/envelope.ts';
 import { type Operation, type OperationId, operations } from '../contract/operations.ts';
 import { parseJson } from '../platform/json.ts';
+import { isLocal } from './operator-target.ts';
 
 export interface Reply {
   status: number;
@@ -96,9 +97,8 @@ function request(
     ...(signal && { signal }),
   }).catch((error: Error) => {
     const reason = error.cause instanceof Error ? error.cause.message || error.cause.name : error.message;
-    throw new Error(`nothing answers at ${target.url} (${reason}); \`npm start\` starts a server on this machine`, {
-      cause: error,
-    });
+    const hint = isLocal(target.url) ? '; `npm start` starts a server on this machine' : '';
+    throw new Error(`nothing answers at ${target.url} (${reason})${hint}`, { cause: error });
   });
 }
 
