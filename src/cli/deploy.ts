@@ -73,6 +73,10 @@ const { signal } = interruption;
 const done: string[] = [];
 let current = '';
 
+function interrupt(): void {
+  interruption.abort(new Error('it was interrupted'));
+}
+
 /** Runs a step, and tells it with its time. */
 async function step<Result>(name: string, run: (tell: (line: string) => void) => Promise<Result>): Promise<Result> {
   signal.throwIfAborted();
@@ -213,6 +217,7 @@ async function confirm({ worker }: Configuration, { account }: Plan): Promise<vo
   const asked = `Deploy ${worker} to account ${account}?`;
   if (!process.stdin.isTTY) throw new UsageError(`${asked} --yes is required without a terminal`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  terminal.once('SIGINT', interrupt);
   const answer = await terminal.question(`${asked} (y/n) `, { signal }).finally(() => terminal.close());
   if (!/^y(es)?$/i.test(answer.trim())) throw new Error('nothing was changed');
 }
@@ -240,8 +245,7 @@ function textOf({ url, secretsFile, organizationId, key, call }: Outcome): strin
   return lines.join('\n');
 }
 
-for (const name of ['SIGINT', 'SIGTERM'] as const)
-  process.on(name, () => interruption.abort(new Error('it was interrupted')));
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, interrupt);
 
 main().catch((error: Error & { code?: string }) => {
   if (error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS')) {
@@ -249,8 +253,8 @@ main().catch((error: Error & { code?: string }) => {
     process.exitCode = 2;
     return;
   }
-  const before = done.length > 0 ? `\nDone before: ${done.join(', ')}. Run the command again: it continues.` : '';
-  const reason = signal.aborted ? 'it was interrupted' : error.message;
+  const before = done.length > 1 ? `\nDone before: ${done.join(', ')}. Run the command again: it continues.` : '';
+  const reason = signal.aborted ? signal.reason.message : error.message;
   console.error(`\nThe deployment stopped${current && ` at "${current}"`}: ${reason}${before}`);
   process.exitCode = signal.aborted ? 130 : 1;
 });

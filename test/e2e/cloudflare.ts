@@ -125,15 +125,13 @@ export class Cloudflare {
     try {
       if (request.headers.authorization !== `Bearer ${API_TOKEN}`)
         throw new Refusal(401, 10000, 'Authentication error');
-      const result = await this.#answer(asked);
-      const count = Array.isArray(result) ? result.length : 1;
-      answer = {
-        success: true,
-        errors: [],
-        messages: [],
-        result,
-        result_info: { page: 1, per_page: 1000, count, total_count: count },
-      };
+      const found = await this.#answer(asked);
+      const page = Number(url.searchParams.get('page') ?? 1);
+      // All of a list is on its first page.
+      const result = Array.isArray(found) && page > 1 ? [] : found;
+      const count = Array.isArray(found) ? found.length : 1;
+      const info = { page, per_page: Math.max(count, 20), count, total_count: count };
+      answer = { success: true, errors: [], messages: [], result, result_info: info };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       status = error.status;

@@ -56,6 +56,7 @@ export async function uploadWorker(
     return await deploy(wrangler, configuration, flags, tell);
   } finally {
     await rm(folder, { recursive: true, force: true });
+    await rm(copyOf(configuration), { force: true });
   }
 }
 
@@ -84,24 +85,25 @@ async function deploy(
  */
 async function deployWithFound(
   wrangler: Wrangler,
-  { file, worker, namespaces }: Configuration,
+  configuration: Configuration,
   flags: readonly string[],
   tell: Tell,
 ): Promise<string[]> {
+  const { file, worker, namespaces } = configuration;
   const found = await wrangler.json<{ id: string; title: string }[]>(['kv', 'namespace', 'list']);
   const idOf = ({ binding, id }: Configuration['namespaces'][number]) =>
     id ?? found.find(({ title }) => title === ownName(worker, binding))?.id;
   for (const one of namespaces) tell(`${one.binding}: the namespace of an earlier attempt, ${idOf(one)}`);
   const { rawConfig } = experimental_readRawConfig({ config: file });
   const bound = namespaces.map((one) => ({ binding: one.binding, id: idOf(one) }));
-  // Beside the original, because paths in it are relative to its folder.
-  const copy = join(dirname(file), `.wrangler-deploy.${process.pid}.json`);
-  try {
-    await writeFile(copy, JSON.stringify({ ...rawConfig, kv_namespaces: bound }));
-    return await wrangler.with(copy).deploy(flags);
-  } finally {
-    await rm(copy, { force: true });
-  }
+  const copy = copyOf(configuration);
+  await writeFile(copy, JSON.stringify({ ...rawConfig, kv_namespaces: bound }));
+  return wrangler.with(copy).deploy(flags);
+}
+
+/** Beside the original, because paths in it are relative to its folder. Removed after the upload, also one of an earlier run. */
+function copyOf({ file }: Configuration): string {
+  return join(dirname(file), '.wrangler-deploy.json');
 }
 
 /** The address of the Worker, by wrangler's targets: workers.dev before a domain of one's own, whose certificate takes longer. */
