@@ -12,7 +12,7 @@ import { afterEach, expect, inject, test, vi } from 'vitest';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
 import { Api } from '../support/api.ts';
 import { Cloudflare } from './cloudflare.ts';
-import { type LocalServer, newState, startPrepared } from './local-server.ts';
+import { type LocalServer, newState, startPrepared, until } from './local-server.ts';
 
 interface Run {
   code: number | null;
@@ -30,6 +30,8 @@ interface World {
   /** Ends the command that runs, and wrangler, when this request has been done and before it is answered. */
   killAt: RegExp | null;
   interrupt(): void;
+  /** What the command that runs has said so far. */
+  progress(): string;
   deploy(args?: string[], env?: Record<string, string>): Promise<Run>;
   secrets(): Promise<Record<string, string | undefined>>;
   operator(): Promise<Api>;
@@ -48,6 +50,7 @@ async function newWorld(): Promise<World> {
   stops.push(() => cloudflare.stop());
   const secretsFile = join(await mkdtemp(join(tmpdir(), 'callmeter-secrets-')), '.secrets');
   let child: ChildProcess | undefined;
+  let printed = { out: '', err: '' };
   let server: LocalServer | undefined;
   const kill = (request: string) => {
     if (!world.killAt?.test(request) || !child?.pid) return false;
@@ -74,12 +77,13 @@ async function newWorld(): Promise<World> {
           ...{ cwd: PROJECT_DIR, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
           env: { ...inherited, ...cloudflare.environment, SECRETS_FILE: secretsFile, ...env },
         });
-        const printed = { out: '', err: '' };
+        printed = { out: '', err: '' };
         child.stdout?.on('data', (chunk: Buffer) => (printed.out += chunk));
         child.stderr?.on('data', (chunk: Buffer) => (printed.err += chunk));
         child.once('close', (code) => resolve({ code, ...printed }));
       }),
     interrupt: () => child?.kill('SIGINT'),
+    progress: () => printed.err,
     secrets: async () => parseEnv(await readFile(secretsFile, 'utf8')),
     operator: async () => new Api(fetch, url, (await world.secrets()).OPERATOR_TOKEN ?? ''),
   };
@@ -289,14 +293,21 @@ test('a failure says what happened and what is done; asked wrongly, nothing is d
   expect(err).toContain('Done before: check, secrets, databases, tables. Run the command again: it continues.');
 });
 
-test('an interruption ends wrangler, says so, and exits with 130', async () => {
+test('an interruption ends wrangler, or the wait for the address that wrangler named, and exits with 130', async () => {
   const world = await newWorld();
-  world.cloudflare.after = (request) => {
+  const { cloudflare } = world;
+  cloudflare.after = (request) => {
     if (request === 'POST /d1/database') world.interrupt();
     return false;
   };
-  const { code, err } = await world.deploy();
-  expect([code, err]).toEqual([130, expect.stringContaining('stopped at "databases": it was interrupted')]);
+  const early = await world.deploy();
+  expect([early.code, early.err]).toEqual([130, expect.stringContaining('stopped at "databases": it was interrupted')]);
+
+  cloudflare.after = () => false;
+  const late = world.deploy(['--yes', '--config', world.config]);
+  await until(() => world.progress().includes('waiting for https://staging.somebody.workers.dev: '));
+  world.interrupt();
+  expect(await late).toMatchObject({ code: 130, err: expect.stringContaining('stopped at "service"') });
 });
 
 test('--help names every step and flag', async () => {

@@ -93,7 +93,8 @@ async function deployWithFound(
   const found = await wrangler.json<{ id: string; title: string }[]>(['kv', 'namespace', 'list']);
   const idOf = ({ binding, id }: Configuration['namespaces'][number]) =>
     id ?? found.find(({ title }) => title === ownName(worker, binding))?.id;
-  for (const one of namespaces) tell(`${one.binding}: the namespace of an earlier attempt, ${idOf(one)}`);
+  for (const one of namespaces)
+    tell(`${one.binding}: the namespace of an earlier attempt, ${idOf(one) ?? 'or a new one'}`);
   const { rawConfig } = experimental_readRawConfig({ config: file });
   const bound = namespaces.map((one) => ({ binding: one.binding, id: idOf(one) }));
   const copy = copyOf(configuration);
