@@ -179,7 +179,7 @@ async function publishFile([file = '']: string[], { url, token }: Flags): Promis
   const catalog = await readCatalog(file);
   if ('problems' in catalog) return withProblems(catalog.problems);
   const reply = await exchange(target, 'POST', '/operator/catalog', catalog.document, randomUUID());
-  if (reply.status !== 200) throw new Refused(reply);
+  if (reply.status !== 200) throw new Refused(reply, target);
   const published = reply.body.data as PublishedCatalog;
   return { json: published, text: showPublished(published), ok: true };
 }

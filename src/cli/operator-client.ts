@@ -9,6 +9,7 @@ import type { z } from 'zod';
 import { IDEMPOTENCY_HEADER, MEDIA_TYPE, REPLAY_HEADER } from '../contract/envelope.ts';
 import { type Operation, type OperationId, operations } from '../contract/operations.ts';
 import { parseJson } from '../platform/json.ts';
+import { accessHeaders, isLocal } from './operator-target.ts';
 
 export interface Reply {
   status: number;
@@ -43,27 +44,20 @@ export interface OperationInput {
   idempotencyKey?: string;
 }
 
-/** The service rejected a request. The message lists each invalid field and the violated rule. */
+/** The service rejected a request. The message lists each invalid field and the violated rule, and names the server. */
 export class Refused extends Error {
   readonly reply: Reply;
 
-  constructor(reply: Reply) {
+  constructor(reply: Reply, { url }: Pick<Target, 'url'>) {
     const { result, error } = reply.body;
     const details = error?.details?.map(({ path, message }) => `\n  ${path}: ${message}`);
-    super(
-      `${result?.code ?? reply.status}${details?.length ? details.join('') : `: ${result?.message ?? 'no reason'}`}`,
-    );
+    const reason = details?.length ? details.join('') : `: ${result?.message ?? 'no reason'}`;
+    super(`${result?.code ?? reply.status}${reason}\nrefused by ${url}`);
     this.reply = reply;
   }
 }
 
 const TIMEOUT_MS = 60_000;
-
-/** The service token with which a command passes Cloudflare Access; none where the environment has none. */
-export function accessHeaders(): Record<string, string> {
-  const { CF_ACCESS_CLIENT_ID: id, CF_ACCESS_CLIENT_SECRET: secret } = process.env;
-  return id && secret ? { 'CF-Access-Client-Id': id, 'CF-Access-Client-Secret': secret } : {};
-}
 
 export async function exchange(
   target: Target,
@@ -77,7 +71,7 @@ export async function exchange(
     idempotencyKey,
     signal: AbortSignal.timeout(TIMEOUT_MS),
   });
-  return readReply(response, `${method} ${path}`);
+  return readReply(response, `${method} ${target.url}${path}`);
 }
 
 interface Sent {
@@ -105,9 +99,8 @@ function request(
     ...(signal && { signal }),
   }).catch((error: Error) => {
     const reason = error.cause instanceof Error ? error.cause.message || error.cause.name : error.message;
-    throw new Error(`nothing answers at ${target.url} (${reason}); \`npm start\` starts a server on this machine`, {
-      cause: error,
-    });
+    const hint = isLocal(target.url) ? '; `npm start` starts a server on this machine' : '';
+    throw new Error(`nothing answers at ${target.url} (${reason})${hint}`, { cause: error });
   });
 }
 
@@ -126,7 +119,7 @@ export async function callOperation<Id extends OperationId>(
 ): Promise<Success<Id>> {
   const operation: Operation = operations[id];
   const reply = await exchange(target, operation.method, addressOf(operation, input), input.body, input.idempotencyKey);
-  if (reply.status !== 200) throw new Refused(reply);
+  if (reply.status !== 200) throw new Refused(reply, target);
   return { data: reply.body.data as Data<Id>, replayed: reply.headers.get(REPLAY_HEADER) === 'true' };
 }
 
@@ -137,7 +130,7 @@ export async function openLines(
   input: OperationInput,
 ): Promise<AsyncIterable<Uint8Array>> {
   const response = await request(target, method, addressOf({ path }, input), {});
-  if (response.status !== 200) throw new Refused(await readReply(response, `${method} ${path}`));
+  if (response.status !== 200) throw new Refused(await readReply(response, `${method} ${target.url}${path}`), target);
   return (response.body ?? []) as unknown as AsyncIterable<Uint8Array>;
 }
 
@@ -163,7 +156,9 @@ export class OperatorClient {
   async demand(method: string, path: string, body?: unknown): Promise<unknown> {
     const reply = await this.send(method, path, body);
     if (reply.status !== 200)
-      throw new Error(`${method} ${path}: ${reply.body.result?.code} ${reply.body.result?.message ?? ''}`);
+      throw new Error(
+        `${method} ${this.#target.url}${path}: ${reply.body.result?.code} ${reply.body.result?.message ?? ''}`,
+      );
     return reply.body.data;
   }
 }

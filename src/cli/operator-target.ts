@@ -3,7 +3,6 @@
  * start` uses on this machine.
  */
 import { readDevVars } from './dev-vars.ts';
-import { accessHeaders } from './operator-client.ts';
 import { UsageError } from './operator-flags.ts';
 
 const PORT_DEFAULT = '8787';
@@ -17,6 +16,17 @@ export function serverUrl(given: string | undefined): string {
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
     throw new UsageError(`--url must be an http or https address, not ${url}`);
   return url.replace(/\/+$/, '');
+}
+
+/** Whether the address is of this machine. */
+export function isLocal(url: string): boolean {
+  return ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(url).hostname);
+}
+
+/** The service token with which a command passes Cloudflare Access; none where the environment has none. */
+export function accessHeaders(): Record<string, string> {
+  const { CF_ACCESS_CLIENT_ID: id, CF_ACCESS_CLIENT_SECRET: secret } = process.env;
+  return id && secret ? { 'CF-Access-Client-Id': id, 'CF-Access-Client-Secret': secret } : {};
 }
 
 /** `null` where a service token of Cloudflare Access says who asks: then the token of this machine is not sent. */

@@ -17,7 +17,7 @@ import { callOperation, type OperationInput, openLines, Refused, type Target } f
 import { COMMANDS, type Command } from './operator-commands.ts';
 import { parseOptions, readFlags, UsageError } from './operator-flags.ts';
 import { argumentsOf, bodyFlags, commandHelp, nameOf, overview, queryFlags } from './operator-help.ts';
-import { operatorToken, serverUrl } from './operator-target.ts';
+import { isLocal, operatorToken, serverUrl } from './operator-target.ts';
 import { Interrupted } from './operator-wait.ts';
 
 const COMMON_OPTIONS = {
@@ -51,7 +51,8 @@ async function main(args: string[]): Promise<void> {
   if (!command) throw new UsageError(whatExists(noun, ofNoun));
 
   const { input, limit, failAt, json, yes, wait, target } = await readCommand(command, args);
-  if (command.confirm && !yes) await confirm(nameOf(command), command.confirm, input.params?.[command.confirm] ?? '');
+  if (command.confirm && !yes) await confirm(command, input.params ?? {}, target);
+  if (command.operation.method !== 'GET' && !isLocal(target.url)) console.error(`at ${target.url}`);
   if (command.operation.lines) return printLines(await openLines(target, command.operation, input));
   if (command.run) {
     const found = await command.run.all(target);
@@ -120,14 +121,16 @@ function readArguments(command: Command, given: string[]): Record<string, string
   return Object.fromEntries(names.map((name, index) => [name, given[index] ?? '']));
 }
 
-/** Asks to type the value again on a terminal; a script passes `--yes`. */
-async function confirm(name: string, argument: string, value: string): Promise<void> {
-  if (!process.stdin.isTTY) throw new UsageError(`${name} cannot be undone: --yes is required without a terminal`);
+/** Asks to type the value again on a terminal; a script passes `--yes`. Says what would be done, and at which server. */
+async function confirm(command: Command, params: Record<string, string>, { url }: Target): Promise<void> {
+  const { confirm: argument = '' } = command;
+  const asked = `${nameOf(command)} ${Object.values(params).join(' ')} at ${url} cannot be undone`;
+  if (!process.stdin.isTTY) throw new UsageError(`${asked}: --yes is required without a terminal`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const typed = await terminal
-    .question(`${name} cannot be undone. Type the ${argument} again to go on: `)
+    .question(`${asked}. Type the ${argument} again to go on: `)
     .finally(() => terminal.close());
-  if (typed !== value) throw new Error('the values differ; nothing was done');
+  if (typed !== params[argument]) throw new Error(`the values differ; nothing was done at ${url}`);
 }
 
 async function readDocument(file: string): Promise<unknown> {

@@ -35,6 +35,13 @@ export interface ServerOptions {
   beside?: { script: string; port: number };
 }
 
+/**
+ * Under which ids the state has the storage that has none in wrangler.toml: wrangler.toml once had these, and what is on
+ * disk is found by them. Whoever put in ids of their own has the state under those.
+ */
+const LOCAL_DATABASE_ID = '00000000-0000-0000-0000-000000000000';
+const LOCAL_NAMESPACE_ID = '00000000000000000000000000000000';
+
 /** The options for Miniflare that wrangler derives from wrangler.toml; passed on unchanged except for the bindings. */
 interface WorkerConfiguration {
   [option: string]: unknown;
@@ -42,6 +49,7 @@ interface WorkerConfiguration {
   compatibilityFlags: string[];
   bindings: Record<string, string | number>;
   d1Databases: Record<string, { id: string }>;
+  kvNamespaces: Record<string, { id: string }>;
 }
 
 export interface Server {
@@ -93,7 +101,8 @@ export async function startServer({
   await mkdir(stateDir, { recursive: true });
   const configured = unstable_getMiniflareWorkerOptions(join(PROJECT_DIR, 'wrangler.toml'))
     .workerOptions as WorkerConfiguration;
-  const d1Databases = { ...configured.d1Databases };
+  const d1Databases = withLocalId(configured.d1Databases, 'DB', LOCAL_DATABASE_ID);
+  const kvNamespaces = withLocalId(configured.kvNamespaces, 'KV', LOCAL_NAMESPACE_ID);
   for (let number = 2; number <= count; number += 1) d1Databases[`DB_${number}`] ??= { id: `DB_${number}` };
   const bundleDir = join(stateDir, bundled.folder);
   const guard = startGuard();
@@ -112,6 +121,7 @@ export async function startServer({
           name: 'callmeter',
           bindings: { ...configured.bindings, ...vars },
           d1Databases,
+          kvNamespaces,
           modules: [{ type: 'ESModule', path: join(bundleDir, `${basename(bundled.script, '.ts')}.js`) }],
           modulesRoot: bundleDir,
           unsafeDirectSockets: [{ host: HOST, port }],
@@ -152,6 +162,11 @@ export async function startServer({
       guard.stop();
     },
   };
+}
+
+/** wrangler gives a binding without an id its own name as one. */
+function withLocalId(bindings: Record<string, { id: string }>, binding: string, id: string) {
+  return bindings[binding]?.id === binding ? { ...bindings, [binding]: { id } } : { ...bindings };
 }
 
 /**

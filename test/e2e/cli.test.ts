@@ -279,7 +279,9 @@ describe.concurrent('npm run operator', () => {
       await server.demo.send('provisionCustomer', { body: { customerId } });
     expect(await operator('customers', 'erase', DEMO, 'erased-1')).toMatchObject({
       code: 2,
-      err: expect.stringContaining('--yes'),
+      err: expect.stringContaining(
+        `customers erase ${DEMO} erased-1 at ${server.url} cannot be undone: --yes is required`,
+      ),
     });
     expect((await server.demo.send('readUsage', { params: { customerId: 'erased-1' } })).status).toBe(200);
     const erased = await operator('customers', 'erase', DEMO, 'erased-1', '--yes');
@@ -378,18 +380,37 @@ describe.concurrent('npm run operator', () => {
     expect(json.checks).toHaveLength(6);
   });
 
-  test('a rejected request names field and rule, with exit code 1', async () => {
+  test('a rejected request names field, rule and server, with exit code 1', async () => {
     const { code, out, err } = await run(
       'operator',
       ['plans', 'put', org, 'bad', '-'],
       '{"name":"Bad","limitType":"BLOCK","limits":{"searches":-1}}',
     );
     expect([code, out]).toEqual([1, '']);
-    expect(err).toContain('limits.searches: must be at least 0');
+    expect(err).toContain(`limits.searches: must be at least 0\nrefused by ${server.url}`);
     expect(await operator('organizations', 'show', 'nope')).toMatchObject({
       code: 1,
-      err: expect.stringContaining('no such organization'),
+      err: expect.stringMatching(new RegExp(`no such organization\\nrefused by ${server.url}`)),
     });
+  });
+
+  test('a change at a server other than this machine says which one; a look does not', async () => {
+    // Nothing answers there.
+    const target = ['--url', 'http://127.0.0.2:9'];
+    for (const args of [
+      ['keys', 'revoke', org, 'key'],
+      ['plans', 'migrate', org, 'free', '--when', 'NOW'],
+      ['webhooks', 'delete', org, 'hook', '--yes'],
+      ['credits', 'revoke', org, 'alice', 'credit', '--reason', 'mistake'],
+    ]) {
+      const { code, err } = await operator(...args, ...target);
+      expect([args.join(' '), code, err]).toEqual([
+        args.join(' '),
+        1,
+        expect.stringMatching(/^at http:\/\/127\.0\.0\.2:9\n/),
+      ]);
+    }
+    expect((await operator('keys', 'list', org, ...target)).err).toMatch(/^nothing answers at http:\/\/127\.0\.0\.2:9/);
   });
 
   test.each([

@@ -2,7 +2,7 @@
  * `npm start` as a new user runs it.
  */
 import { exec, spawn } from 'node:child_process';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import OpenAI, { toFile } from 'openai';
@@ -31,6 +31,17 @@ test('the printed curl commands work, and a model answers without a key of its v
     { choices: [{ message: { content: expect.stringContaining('This answer is made up') } }] },
   ]);
   expect(server.output()).toContain('answers for openai, anthropic, google: its answers are made up');
+});
+
+test('D1 and KV are where they were when wrangler.toml still had ids, so that no state is lost', async () => {
+  const filesOf = (folder: string, kind: string) => readdir(join(state.stateDir, folder, `miniflare-${kind}Object`));
+  // Miniflare names a file by a hash of the id.
+  expect(await filesOf('d1', 'D1Database')).toContain(
+    '9ba2b04bf514d9facfd57ed57d849e77241a7adc99d1c1545d06688b43d84248.sqlite',
+  );
+  expect(await filesOf('kv', 'KVNamespace')).toContain(
+    '1ce34801eb0d7520faecc9eb9d9dc1bb8372940b1d8312d25ac599f06bdb8780.sqlite',
+  );
 });
 
 test("OpenAI's SDK reaches the models of three vendors through the gateway, plain, streamed and in a batch", async () => {

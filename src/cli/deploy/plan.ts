@@ -1,0 +1,127 @@
+/**
+ * What a deployment finds and will do: decided from what Cloudflare and this machine have, before anything is changed.
+ */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Configuration } from './configuration.ts';
+import type { SecretsFile } from './secrets-file.ts';
+import { type Wrangler, WranglerFailed } from './wrangler.ts';
+
+const PROJECT_DIR = join(import.meta.dirname, '..', '..', '..');
+
+/** The API key for the served request, in the file of the secrets. It is no secret of the Worker. */
+export const KEY_NAME = 'CALLMETER_KEY';
+
+export interface Plan {
+  account: string;
+  isFirst: boolean;
+  /** Databases that are to be made, by name. */
+  databases: string[];
+  secrets: SecretsPlan;
+  warnings: string[];
+}
+
+export interface SecretsPlan {
+  /** Names for which a value is to be made. */
+  make: string[];
+  /** Names that the Worker lacks. */
+  send: string[];
+  /** Required names that the Worker has and the file does not. */
+  unknown: string[];
+}
+
+interface Account {
+  id: string;
+  name: string;
+}
+
+export async function makePlan(
+  wrangler: Wrangler,
+  configuration: Configuration,
+  { values, path }: Pick<SecretsFile, 'values' | 'path'>,
+  isCi: boolean,
+): Promise<Plan> {
+  const [account, deployed, names, uncommitted] = await Promise.all([
+    findAccount(wrangler),
+    findSecrets(wrangler),
+    wrangler.json<{ name: string }[]>(['d1', 'list', '--json']).then((all) => new Set(all.map(({ name }) => name))),
+    findUncommitted(),
+  ]);
+  const withoutId = configuration.databases.filter(({ id }) => id === undefined).map(({ name }) => name);
+  const secrets = planSecrets(configuration.secrets, deployed, values);
+  if (isCi && secrets.make.length > 0)
+    throw new Error(
+      `the Worker lacks ${secrets.make.join(', ')}, and where CI is set no secret is made, because nobody would keep it. Set them as secrets of the Worker, or in the environment of this command`,
+    );
+  const warnings = [];
+  if (secrets.unknown.length > 0)
+    warnings.push(`the Worker has ${secrets.unknown.join(', ')}, and ${path} does not: what it has stays as it is`);
+  if (deployed === null && secrets.make.includes('VENDOR_KEY_SECRET') && withoutId.some((name) => names.has(name)))
+    warnings.push(
+      `the database is there already. If it is of an earlier deployment, put the secrets of that one in ${path} first: keys of vendors and secrets of webhooks cannot be read with new ones`,
+    );
+  if (uncommitted.length > 0)
+    warnings.push(`migrations that are not committed would be applied for good: ${uncommitted.join(', ')}`);
+  return {
+    account: `${account.name} (${account.id})`,
+    isFirst: deployed === null,
+    databases: withoutId.filter((name) => !names.has(name)),
+    secrets,
+    warnings,
+  };
+}
+
+/** What a Worker has is never sent again: its value may be another one, and what is stored is encrypted under it. */
+export function planSecrets(
+  required: readonly string[],
+  deployed: ReadonlySet<string> | null,
+  values: Readonly<Record<string, string>>,
+): SecretsPlan {
+  const make = required.filter((name) => !deployed?.has(name) && !values[name]);
+  const own = Object.keys(values).filter((name) => name !== KEY_NAME && values[name]);
+  return {
+    make,
+    send: [...make, ...own.filter((name) => !deployed?.has(name))],
+    unknown: required.filter((name) => deployed?.has(name) && !values[name]),
+  };
+}
+
+async function findAccount(wrangler: Wrangler): Promise<Account> {
+  const { loggedIn, accounts = [] } = await wrangler.json<{ loggedIn: boolean; accounts?: Account[] }>([
+    'whoami',
+    '--json',
+  ]);
+  if (!loggedIn)
+    throw new Error(
+      'wrangler is not logged in: run `npm run -s wrangler -- login`, or set CLOUDFLARE_API_TOKEN and CLOUDFLARE_ACCOUNT_ID',
+    );
+  const { CLOUDFLARE_ACCOUNT_ID: id } = process.env;
+  const [first, second] = accounts;
+  const account = id === undefined ? first : (accounts.find((one) => one.id === id) ?? { id, name: 'account' });
+  if (!account) throw new Error('wrangler found no account: set CLOUDFLARE_ACCOUNT_ID');
+  if (id === undefined && second)
+    throw new Error(
+      `there are ${accounts.length} accounts; set CLOUDFLARE_ACCOUNT_ID to one of: ${accounts.map((one) => `${one.id} (${one.name})`).join(', ')}`,
+    );
+  return account;
+}
+
+/** The names of the Worker's secrets; `null` where there is no Worker. */
+async function findSecrets(wrangler: Wrangler): Promise<Set<string> | null> {
+  try {
+    const found = await wrangler.json<{ name: string }[]>(['secret', 'list', '--format', 'json']);
+    return new Set(found.map(({ name }) => name));
+  } catch (error) {
+    if (error instanceof WranglerFailed && /^.*Worker ".*" not found/m.test(error.output)) return null;
+    throw error;
+  }
+}
+
+/** Files of migrations that git does not have as they are; none where there is no git. */
+async function findUncommitted(): Promise<string[]> {
+  const asked = promisify(execFile)('git', ['status', '--porcelain', '--', 'd1-migrations'], { cwd: PROJECT_DIR });
+  const { stdout } = await asked.catch(() => ({ stdout: '' }));
+  const files = stdout.split('\n').map((line) => line.slice(3));
+  return files.filter((file) => file.endsWith('.sql'));
+}
