@@ -25,7 +25,7 @@ export interface Walk {
 export interface Step {
   name: string;
   /** Resolves with what a reader of the report wants to know. Throws where it went wrong. */
-  take(walk: Walk): Promise<string | void>;
+  take(walk: Walk): Promise<string | undefined>;
 }
 
 const CLONE_MS_MAX = 60_000;
@@ -127,6 +127,7 @@ export const STEPS: readonly Step[] = [
       const printed = await run(walk, 'bash', ['-euo', 'pipefail', '-c', await readmeCommands(walk)], COMMAND_MS_MAX);
       if (/"status":"ERROR"|"error":\{/.test(printed)) throw new Error(`a request was refused:\n${printed}`);
       if (!printed.includes('"costUSD"')) throw new Error(`no call has a price:\n${printed}`);
+      return undefined;
     },
   },
   {
@@ -146,6 +147,7 @@ export const STEPS: readonly Step[] = [
     async take(walk) {
       const printed = await run(walk, 'npm', ['run', 'operator', '--', 'organizations', 'list'], COMMAND_MS_MAX);
       if (!/demo/i.test(printed)) throw new Error(`the demo organization is not listed:\n${printed}`);
+      return undefined;
     },
   },
   {
@@ -161,6 +163,7 @@ export const STEPS: readonly Step[] = [
     async take(walk) {
       const meters = await metersOf(walk);
       if (meters !== walk.meters) throw new Error(`alice had ${walk.meters}, and has ${meters}`);
+      return undefined;
     },
   },
   { name: 'npm is told to stop', take: (walk) => stopServer(walk, 'SIGTERM', 'command') },
@@ -193,7 +196,10 @@ export const STEPS: readonly Step[] = [
 export const CONTRIBUTOR_STEPS: readonly Step[] = [
   {
     name: 'npm run check',
-    take: async (walk) => void (await run(walk, 'npm', ['run', 'check'], CHECK_MS_MAX)),
+    async take(walk) {
+      await run(walk, 'npm', ['run', 'check'], CHECK_MS_MAX);
+      return undefined;
+    },
   },
   {
     name: 'npm test, one file',
