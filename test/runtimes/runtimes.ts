@@ -11,10 +11,10 @@ import { startWorld } from './world.ts';
 
 const HELP = `npm run test:runtimes [-- RUNTIME ...] [--json]
 
-Installs runtimes from the npm registry into a temporary folder, and runs one program with all of them at once: calls, retries over a
-connection that loses answers, idempotency, the wrapped SDKs of three vendors with streams and aborts, sampling,
-compression, the model lookup, errors, and the middlewares. It uses the built package of the client, a local service,
-and the vendor for trying out (npm run vendor). Exits with 1 where a check failed.
+Installs runtimes from the npm registry into a temporary folder, and runs one program with all of them at once: calls,
+retries over a connection that loses answers, idempotency, the wrapped SDKs of three vendors with streams and aborts,
+sampling, compression, the model lookup, errors, and the middlewares. It uses the built package of the client, a local
+service, and the vendor for trying out (npm run vendor). Exits with 1 where a check failed.
 
 ${RUNTIMES.map(({ id, title }) => `  ${id.padEnd(8)} ${title}`).join('\n')}
 

@@ -85,7 +85,7 @@ describe('code blocks', () => {
 
   test('every npm script that a block names exists, and every program is a common one', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
-    const own = new Set(['ci', 'start', 'test', 'pack', 'exec', 'install']);
+    const own = new Set(['ci', 'start', 'test', 'pack', 'publish', 'exec', 'install']);
     for (const block of BLOCKS.filter(({ language }) => language === 'sh')) {
       const commands = block.text.replace(/(^|\s)#.*$/gm, '');
       for (const [, verb = '', script] of commands.matchAll(/\bnpm (\w+)(?: (?:-s )?([\w:]+))?/g)) {
