@@ -120,24 +120,32 @@ export function start(
     ended = { error };
     change();
   });
-  child.once('close', (code) => {
-    ended ??= { code };
-    change();
-  });
-  const toGroup = (name: NodeJS.Signals) => {
+  /** Says whether a process of the group was there to get it; signal 0 asks only that. */
+  const toGroup = (name: NodeJS.Signals | 0): boolean => {
     try {
-      if (child.pid !== undefined) process.kill(-child.pid, name);
+      return child.pid !== undefined && process.kill(-child.pid, name);
     } catch {
-      // Nothing of it is left.
+      return false;
     }
   };
-  const kill = () => toGroup('SIGKILL');
+  let isOurs = true;
+  const kill = () => void toGroup('SIGKILL');
+  const forget = () => {
+    abort.removeEventListener('abort', kill);
+    process.off('exit', kill);
+  };
+  child.once('close', (code) => {
+    ended ??= { code };
+    // What outlives the command keeps the number of its group; otherwise another program may get it.
+    isOurs = toGroup(0);
+    if (!isOurs) forget();
+    change();
+  });
   abort.addEventListener('abort', kill);
   process.once('exit', kill);
   scope.defer(() => {
-    abort.removeEventListener('abort', kill);
-    process.off('exit', kill);
-    kill();
+    if (isOurs) kill();
+    forget();
   });
   const until = async (isSo: () => boolean, msMax: number) => {
     const limit = AbortSignal.timeout(msMax);
@@ -145,8 +153,13 @@ export function start(
       abort.throwIfAborted();
       if (limit.aborted) throw new Error(`it took longer than ${msMax / 1_000} s:\n${printed.slice(-2_000)}`);
       await new Promise<void>((resolve) => {
-        changed.addEventListener('change', () => resolve(), { once: true });
-        limit.addEventListener('abort', () => resolve(), { once: true });
+        const wake = () => {
+          changed.removeEventListener('change', wake);
+          limit.removeEventListener('abort', wake);
+          resolve();
+        };
+        changed.addEventListener('change', wake);
+        limit.addEventListener('abort', wake);
       });
     }
   };
@@ -162,6 +175,6 @@ export function start(
       if (ended !== null && 'error' in ended) throw (ended as { error: Error }).error;
       return (ended as unknown as { code: number | null }).code;
     },
-    signal: (name, to) => (to === 'group' ? toGroup(name) : void child.kill(name)),
+    signal: (name, to) => void (to === 'group' ? toGroup(name) : child.kill(name)),
   };
 }

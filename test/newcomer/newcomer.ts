@@ -19,7 +19,7 @@ out then.
 
 ${KINDS.map(({ id, node, npm }) => `  ${id.padEnd(14)} Node ${node}, npm ${npm}`).join('\n')}
 
-  --contributor   also npm run check, and one file of npm test
+  --contributor   also npm run check, and one test file
   --json          the report as JSON on standard output
   --help          this text`;
 
