@@ -1,50 +1,84 @@
 /**
  * `npm run build:client`: builds the client library as a package for `npm publish ./dist/client`.
  *
- * `src/client/package.json` is its manifest and lists the entry points; `docs/client.md` is its README. Each entry
- * point is one ES module, with shared code in chunks. Declarations come from the compiler, except the types of requests
- * and responses, which `client-types.ts` writes. An import of another package or of a file outside the folder fails the
- * build.
+ * `src/client/package/` has what the package takes over: its manifest, which lists the entry points, README and
+ * changelog. `docs/client.md` becomes its GUIDE.md, and its version is the root's. Each entry point is one ES module,
+ * with shared code in chunks. Declarations come from the compiler, except the types of requests and responses, which
+ * `client-types.ts` writes. An import of another package or of a file outside the folder fails the build.
  */
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, posix } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
-import { build } from 'esbuild';
-import manifest from '../client/package.json' with { type: 'json' };
+import { build, type Plugin } from 'esbuild';
+import manifest from '../client/package/manifest.json' with { type: 'json' };
+import { SERVICE_VERSION } from '../platform/version.ts';
 import { clientTypes } from './client-types.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const SOURCE = join(ROOT, 'src', 'client');
-const GUIDE = join(ROOT, 'docs', 'client.md');
+/** What else the package has, and where it is from. */
+const DOCUMENTS = {
+  'README.md': join(SOURCE, 'package', 'README.md'),
+  'CHANGELOG.md': join(SOURCE, 'package', 'CHANGELOG.md'),
+  'GUIDE.md': join(ROOT, 'docs', 'client.md'),
+  LICENSE: join(ROOT, 'LICENSE'),
+};
+/** A repository as a browser shows it, such as https://host/owner/name. */
+const REPOSITORY = /^https:\/\/[\w.-]+(\/[\w.-]+)+(?<!\.git|\/)$/;
 const ENTRIES = Object.values(manifest.exports).flatMap((entry) =>
   typeof entry === 'string' ? [] : [posix.basename(entry.default, '.js')],
 );
 
-const HELP = `npm run build:client [-- --out dist/client]
+const HELP = `npm run build:client [-- --out dist/client] [--repository https://...]
 
-Builds the client library as a package: ES modules, their types, package.json, README and license.
-"npm publish ./dist/client" publishes it.`;
+Builds the client library as a package: ES modules, their types, package.json, README, guide, changelog and license.
+"npm publish ./dist/client" publishes it.
+
+  --out FOLDER         where to; what is there is replaced (dist/client)
+  --repository URL     address of the repository, for the manifest's repository, homepage and bugs; none without it`;
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { out: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
+  const { values } = parseArgs({
+    options: { out: { type: 'string' }, repository: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+  });
   if (values.help) return console.log(HELP);
+  const { repository } = values;
+  if (repository !== undefined && !REPOSITORY.test(repository))
+    throw new Error(`--repository must be like https://host/owner/name, without .git and slash at its end`);
   const out = values.out ?? join(ROOT, 'dist', 'client');
   await rm(out, { recursive: true, force: true });
   await mkdir(out, { recursive: true });
-  await Promise.all([buildModules(out), buildTypes(out), copyDocuments(out)]);
+  await Promise.all([buildModules(out), buildTypes(out), writeManifest(out, repository), copyDocuments(out)]);
 }
 
-/** The manifest in src/client is private, so that nobody publishes the sources; the copy is not. */
-async function copyDocuments(out: string): Promise<void> {
-  const { private: _private, ...published } = manifest;
-  await Promise.all([
-    writeFile(join(out, 'package.json'), `${JSON.stringify(published, null, 2)}\n`),
-    cp(GUIDE, join(out, 'README.md')),
-    cp(join(ROOT, 'LICENSE'), join(out, 'LICENSE')),
-  ]);
+/** Among the sources it has another name and no version, so that nobody publishes them. */
+async function writeManifest(out: string, repository: string | undefined): Promise<void> {
+  const { name, description, keywords, ...members } = manifest;
+  const addresses = repository && {
+    homepage: `${repository}/blob/HEAD/docs/client.md`,
+    bugs: `${repository}/issues`,
+    repository: { type: 'git', url: `git+${repository}.git`, directory: 'src/client' },
+  };
+  const published = { name, version: SERVICE_VERSION, description, keywords, ...addresses, ...members };
+  await writeFile(join(out, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);
 }
+
+async function copyDocuments(out: string): Promise<void> {
+  await Promise.all(Object.entries(DOCUMENTS).map(([name, path]) => cp(path, join(out, name))));
+}
+
+/** Of the root's manifest, the client has its version and nothing else. */
+const versionAlone: Plugin = {
+  name: 'version-alone',
+  setup({ onLoad }) {
+    onLoad({ filter: /[/\\]package\.json$/ }, () => ({
+      contents: JSON.stringify({ version: SERVICE_VERSION }),
+      loader: 'json',
+    }));
+  },
+};
 
 async function buildModules(out: string): Promise<void> {
   const { metafile } = await build({
@@ -56,6 +90,7 @@ async function buildModules(out: string): Promise<void> {
     format: 'esm',
     platform: 'neutral',
     target: 'es2022',
+    plugins: [versionAlone],
     metafile: true,
     logLevel: 'warning',
   });
@@ -74,7 +109,7 @@ async function buildTypes(out: string): Promise<void> {
       noEmit: false,
       declaration: true,
       emitDeclarationOnly: true,
-      rootDir: join(ROOT, 'src'),
+      rootDir: ROOT,
       outDir: join(work, 'types'),
       types: ['@cloudflare/workers-types', '@types/node'].map((types) => join(ROOT, 'node_modules', types)),
     },
@@ -84,7 +119,7 @@ async function buildTypes(out: string): Promise<void> {
   try {
     await writeFile(join(work, 'tsconfig.json'), JSON.stringify(config));
     await promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '--project', work]);
-    await writeDeclarations(join(work, 'types', 'client'), out);
+    await writeDeclarations(join(work, 'types', 'src', 'client'), out);
   } finally {
     await rm(work, { recursive: true });
   }

@@ -50,7 +50,7 @@ function refusal(answer: RawAnswer, said: Json | null): CallmeterError {
   const hint = typeof said?.hint === 'string' ? `; ${said.hint}` : '';
   const message =
     typeof said?.message === 'string' ? `${said.code}: ${said.message}${hint}` : `answered with ${status}`;
-  return new CallmeterError(code, `${operation}: ${message}`, { status, correlationId, details });
+  return new CallmeterError(code, `${operation}: ${message}`, { responseStatus: status, correlationId, details });
 }
 
 /** `null` for a response that the service would not send. */
@@ -64,7 +64,7 @@ function codeOf(status: number, said: Json | null): CallmeterErrorCode | null {
 
 function invalid({ operation, status, correlationId }: RawAnswer, what: string): CallmeterError {
   const message = `${operation}: answered with ${status}, ${what}; baseUrl may not be the address of the service`;
-  return new CallmeterError('SERVICE_INVALID_RESPONSE', message, { status, correlationId });
+  return new CallmeterError('SERVICE_INVALID_RESPONSE', message, { responseStatus: status, correlationId });
 }
 
 function isSuccess({ status }: RawAnswer): boolean {

@@ -146,8 +146,8 @@ class OpenCall implements CallScope {
     try {
       return await this.#methods.endCall(report, { idempotencyKey: this.#endKey, timeoutMs: this.#timeoutMs });
     } catch (cause) {
-      const { message, status, correlationId, details } = cause as CallmeterError;
-      const context = { status, correlationId, details, cause };
+      const { message, responseStatus, correlationId, details } = cause as CallmeterError;
+      const context = { responseStatus, correlationId, details, cause };
       const error = new CallmeterError('SERVICE_END_CALL_ERROR', `call ${callId} was not ended: ${message}`, context);
       this.#observer({ type: 'endFailed', callId, report, error });
       throw error;

@@ -2,6 +2,7 @@
  * `createClient`: one method per operation in `METHODS`, the model lookup, and `withCall` and `startCall`, which begin
  * and end a call for you.
  */
+import { SERVICE_VERSION } from '../platform/version.ts';
 import { addressOf, baseAddress, queryOf } from './address.ts';
 import { type RawAnswer, readEnvelope } from './answer.ts';
 import { type CallOutcome, type CallScope, openCall, runCall } from './call.ts';
@@ -54,8 +55,8 @@ export interface Client extends Methods, ModelLookup {
 /** The same as the default of `vendor.timeoutMs` in `POST /call` (contract section 8). */
 const TIMEOUT_MS = 30_000;
 const MEDIA_TYPE = 'application/vnd.service.v1+json';
-/** Value of the header `x-usage-sdk`. A test compares its version with the package's. */
-export const SDK = 'callmeter-js/0.1.0';
+/** Value of the header `x-usage-sdk`. */
+const SDK = `callmeter-js/${SERVICE_VERSION}`;
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
 

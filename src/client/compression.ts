@@ -3,11 +3,15 @@
  * prompt.
  *
  * ```ts
+ * import { createClient } from 'callmeter/client';
  * import { compressPrompt } from 'callmeter/client/compression';
  *
+ * const callmeter = createClient({ apiKey: process.env.CALLMETER_KEY, baseUrl: 'http://127.0.0.1:8787' });
+ * const messages = [{ role: 'user', content: `You are a clerk. Sum up:\n\n${JSON.stringify([{ id: 1 }], null, 2)}` }];
  * await callmeter.withCall({ customerId: 'alice' }, async (call) => {
  *   const { prompt } = await compressPrompt(callmeter, { callId: call.callId, prompt: messages });
  *   // ... run the model with the shorter messages ...
+ *   call.setUsage({ providerUsed: 'openai', modelUsed: 'gpt-6-luna', inputTokens: prompt.length, responseTokens: 40 });
  * });
  * ```
  */

@@ -3,6 +3,9 @@
  *
  * The code alone decides whether a retry may help. `details` is the service's error, unchanged. A body that is not from
  * the service is never quoted, because it may contain anything.
+ *
+ * The error has no member `status` or `statusCode`: web frameworks answer with the status of the error that a handler
+ * throws, and a wrong key of the application is no 401 of its user.
  */
 
 /** Each code, and whether a retry may help. */
@@ -36,8 +39,8 @@ export interface ErrorDetails {
 }
 
 export interface ErrorContext {
-  /** The HTTP status, if there was a response. */
-  status?: number | undefined;
+  /** The HTTP status of the service's response, if there was one. */
+  responseStatus?: number | undefined;
   correlationId?: string | undefined;
   details?: ErrorDetails | undefined;
   cause?: unknown;
@@ -48,16 +51,18 @@ export class CallmeterError extends Error {
   readonly code: CallmeterErrorCode;
   /** Whether a retry with the same idempotency key may help. */
   readonly retryable: boolean;
-  readonly status: number | undefined;
+  /** The HTTP status of the service's response, if there was one. */
+  readonly responseStatus: number | undefined;
   /** Identifies the request in the service's records. */
   readonly correlationId: string | undefined;
   readonly details: ErrorDetails | undefined;
 
-  constructor(code: CallmeterErrorCode, message: string, { status, correlationId, details, cause }: ErrorContext = {}) {
+  constructor(code: CallmeterErrorCode, message: string, context: ErrorContext = {}) {
+    const { responseStatus, correlationId, details, cause } = context;
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.retryable = RETRYABLE[code];
-    this.status = status;
+    this.responseStatus = responseStatus;
     this.correlationId = correlationId;
     this.details = details;
   }

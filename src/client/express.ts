@@ -2,12 +2,19 @@
  * Middleware for Express: one call per request.
  *
  * ```ts
+ * import express, { type Request } from 'express';
+ * import OpenAI from 'openai';
+ * import { createClient } from 'callmeter/client';
  * import { callOf, callPerRequest } from 'callmeter/client/express';
+ * import { wrapOpenAI } from 'callmeter/client/vendors';
  *
- * app.use('/chat', callPerRequest({ callmeter, begin: (req) => ({ customerId: req.get('x-customer') ?? '' }) }));
- * app.post('/chat', async (req, res) => {
+ * const callmeter = createClient({ apiKey: process.env.CALLMETER_KEY, baseUrl: 'http://127.0.0.1:8787' });
+ * const app = express();
+ * app.use('/chat', callPerRequest({ callmeter, begin: (req: Request) => ({ customerId: req.get('x-customer') ?? '' }) }));
+ * app.post('/chat', express.text(), async (req, res) => {
  *   const openai = wrapOpenAI(new OpenAI(), { call: callOf(res) });
- *   // ...
+ *   const response = await openai.responses.create({ model: 'gpt-6-luna', input: req.body });
+ *   res.send(response.output_text);
  * });
  * ```
  *

@@ -2,13 +2,19 @@
  * Middleware for Hono: one call per request.
  *
  * ```ts
+ * import { Hono } from 'hono';
+ * import OpenAI from 'openai';
+ * import { createClient } from 'callmeter/client';
  * import { type CallVariables, callPerRequest } from 'callmeter/client/hono';
+ * import { wrapOpenAI } from 'callmeter/client/vendors';
  *
+ * const callmeter = createClient({ apiKey: process.env.CALLMETER_KEY, baseUrl: 'http://127.0.0.1:8787' });
  * const app = new Hono<{ Variables: CallVariables }>();
  * app.use('/chat', callPerRequest({ callmeter, begin: (c) => ({ customerId: c.req.header('x-customer') ?? '' }) }));
  * app.post('/chat', async (c) => {
  *   const openai = wrapOpenAI(new OpenAI(), { call: c.get('call') });
- *   // ...
+ *   const response = await openai.responses.create({ model: 'gpt-6-luna', input: await c.req.text() });
+ *   return c.text(response.output_text);
  * });
  * ```
  *

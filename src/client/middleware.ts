@@ -1,6 +1,8 @@
 /**
  * What the middlewares for Express and Hono share: their options, which responses count as failed, and the response to
  * a denied call.
+ *
+ * If the call cannot be begun, the handler does not run: the framework's error handler gets the `CallmeterError`.
  */
 import type { CallFailure } from './call.ts';
 import type { Client } from './client.ts';

@@ -2,10 +2,20 @@
  * Samples calls for review by the organization's policy. The decision is made in the application.
  *
  * ```ts
+ * import { createClient } from 'callmeter/client';
  * import { createSampler } from 'callmeter/client/sampling';
  *
- * const sampler = createSampler(callmeter); await sampler.offer({ customerId: 'alice', feature: 'chat', provider:
- * 'openai', model, input, output, inputTokens: 1200 });
+ * const callmeter = createClient({ apiKey: process.env.CALLMETER_KEY, baseUrl: 'http://127.0.0.1:8787' });
+ * const sampler = createSampler(callmeter);
+ * await sampler.offer({
+ *   customerId: 'alice',
+ *   feature: 'chat',
+ *   provider: 'openai',
+ *   model: 'gpt-6-luna',
+ *   input: 'What is the capital of France?',
+ *   output: 'Paris',
+ *   inputTokens: 9,
+ * });
  * ```
  *
  * The policy is cached as long as its `Cache-Control` says and revalidated by ETag. Only selected calls leave the

@@ -1,5 +1,5 @@
 /**
- * The version of Callmeter that runs: the package's own.
+ * The version of Callmeter, of the service and of its client library: the one in the root's `package.json`.
  */
 import manifest from '../../package.json' with { type: 'json' };
 

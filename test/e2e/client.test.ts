@@ -293,13 +293,13 @@ describe('through a connection that breaks after the service has answered', () =
     const callmeter = createClient({ apiKey, baseUrl: url() });
     await expect(callmeter.readCall({ callId: 'nowhere' })).rejects.toMatchObject({
       code: 'SERVICE_BAD_REQUEST',
-      status: 404,
+      responseStatus: 404,
       details: { code: 'CALL_NOT_FOUND' },
     });
     await expect(callmeter.beginCall({ customerId: 'x'.repeat(256) })).rejects.toMatchObject({
       details: { details: [{ path: 'customerId' }] },
     });
     const stranger = createClient({ apiKey: `utk-${'x'.repeat(43)}`, baseUrl: url() });
-    await expect(stranger.listCustomers()).rejects.toMatchObject({ code: 'SERVICE_AUTH_ERROR', status: 401 });
+    await expect(stranger.listCustomers()).rejects.toMatchObject({ code: 'SERVICE_AUTH_ERROR', responseStatus: 401 });
   });
 });

@@ -1,5 +1,6 @@
 /**
- * The README and the pages of `docs/`, with their code blocks.
+ * The README, the client package's README and the pages of `docs/`, with their code blocks; and the examples in the
+ * comments of the client's sources.
  *
  * The first word after a fence is the language, the others say how the block is checked:
  *
@@ -31,7 +32,17 @@ export interface Document {
   blocks: Block[];
 }
 
-export const DOCUMENTS: readonly Document[] = ['README.md', ...markdownIn('docs')].map(readDocument);
+/** What npm shows of the client. */
+export const PACKAGE_README = 'src/client/package/README.md';
+
+export const DOCUMENTS: readonly Document[] = ['README.md', PACKAGE_README, ...filesIn('docs', '.md')].map((path) =>
+  documentOf(path, readFileSync(join(ROOT, path), 'utf8')),
+);
+
+/** The sources of the client whose comments have `ts` blocks, each read as a document of its comments. */
+export const COMMENTED_SOURCES: readonly Document[] = filesIn('src/client', '.ts')
+  .map((path) => documentOf(path, commentsOf(readFileSync(join(ROOT, path), 'utf8'))))
+  .filter(({ blocks }) => blocks.length > 0);
 
 export const BLOCKS: readonly Block[] = DOCUMENTS.flatMap(({ blocks }) => blocks);
 
@@ -54,16 +65,23 @@ export const PROGRAMS: readonly Document[] = DOCUMENTS.filter(({ blocks }) =>
 
 export const placeOf = ({ document, line }: Block) => `${document}:${line}`;
 
-function markdownIn(folder: string): string[] {
+function filesIn(folder: string, extension: string): string[] {
   const names = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
   return names
-    .filter((name) => name.endsWith('.md'))
+    .filter((name) => name.endsWith(extension))
     .map((name) => `${folder}/${name}`)
     .toSorted();
 }
 
-function readDocument(path: string): Document {
-  const text = readFileSync(join(ROOT, path), 'utf8');
+/** The text of the comments of a source, on the lines of the source. */
+function commentsOf(source: string): string {
+  return source
+    .split('\n')
+    .map((line) => /^ *\* ?(?!\/)(.*)$/.exec(line)?.[1] ?? '')
+    .join('\n');
+}
+
+function documentOf(path: string, text: string): Document {
   const blocks: Block[] = [];
   let open: { fence: string; block: Block; lines: string[] } | null = null;
   for (const [index, line] of text.split('\n').entries()) {

@@ -123,8 +123,8 @@ const ROOMS: Record<string, string[]> = {
     'index',
   ],
   // The rules of sampling are the service's own.
-  client: ['vendors', 'compression', 'domain', 'src/platform/json.ts', 'types:contract'],
-  cli: ['catalog', 'contract', 'domain', 'platform', 'vendors', 'src/client/package.json'],
+  client: ['vendors', 'compression', 'domain', 'src/platform/json.ts', 'src/platform/version.ts', 'types:contract'],
+  cli: ['catalog', 'contract', 'domain', 'platform', 'vendors', 'src/client/package/manifest.json'],
   // The classes of the objects. Nobody but index.ts and the demo imports them.
   'durable-objects': [
     'domain',

@@ -121,7 +121,7 @@ describe('withCall', () => {
     expect(outcome).toMatchObject({
       value: 'the answer',
       ended: null,
-      endError: { code: 'SERVICE_END_CALL_ERROR', retryable: false, status: 502 },
+      endError: { code: 'SERVICE_END_CALL_ERROR', retryable: false, responseStatus: 502 },
     });
     expect(sent()).toEqual(['beginCall', 'endCall', 'endCall', 'endCall']);
     expect(new Set(server.seen.slice(1).map(({ key }) => key)).size).toBe(1);

@@ -7,6 +7,7 @@ import { type Client, type ClientOptions, createClientIn } from '../../src/clien
 import { CallmeterError, isCallmeterError } from '../../src/client/errors.ts';
 import type { ClientEvent } from '../../src/client/events.ts';
 import { systemRuntime } from '../../src/client/runtime.ts';
+import { SERVICE_VERSION } from '../../src/platform/version.ts';
 import * as fail from '../support/failing-server.ts';
 
 const ALLOWED = { standard: true, premium: false, audio: false, image: false, search: false, reasoningLevel: 'HIGH' };
@@ -157,17 +158,21 @@ const LASTING: [string, fail.Step, string, number, number | undefined][] = [
   ['a redirect', fail.answers(307, '', { Location: 'http://127.0.0.1:9/' }), 'SERVICE_INVALID_RESPONSE', 1, 307],
 ];
 
+/** What Express, Fastify, Koa, Nest, h3 and Hono read of a thrown error, to answer their own client with it. */
+const READ_BY_FRAMEWORKS = ['status', 'statusCode', 'statusMessage', 'expose', 'headers', 'getStatus', 'getResponse'];
+
 describe('permanent failures', () => {
   test.each(LASTING)('%s', async (_what, step, code, tries, status) => {
     server.script(step, step, step, step);
     const error = await errorOf(begin(clientOf({ timeoutMs: timeoutFor(step) })));
-    expect(error).toMatchObject({ code, status, retryable: /RATE|SERVER|NETWORK/.test(code) });
+    expect(error).toMatchObject({ code, responseStatus: status, retryable: /RATE|SERVER|NETWORK/.test(code) });
     expect(server.seen).toHaveLength(tries);
     expect(new Set(keys()).size).toBe(1);
     expect(keys()[0]).toMatch(/^[0-9a-f-]{36}$/);
     expect(server.applied).toBeLessThanOrEqual(1);
     expect(error.correlationId).toBeTruthy();
     expect(error.message).not.toContain('secret of a proxy');
+    expect(READ_BY_FRAMEWORKS.filter((member) => member in error)).toEqual([]);
   });
 
   test('an error contains the error of the service', async () => {
@@ -199,7 +204,7 @@ describe('permanent failures', () => {
 
   test('an address without a server', async () => {
     const error = await errorOf(begin(clientOf({ baseUrl: 'http://127.0.0.1:9' })));
-    expect(error).toMatchObject({ code: 'SERVICE_NETWORK_ERROR', retryable: true, status: undefined });
+    expect(error).toMatchObject({ code: 'SERVICE_NETWORK_ERROR', retryable: true, responseStatus: undefined });
     expect(error.cause).toBeInstanceOf(Error);
     expect(slept).toEqual([250, 500]);
   });
@@ -380,7 +385,7 @@ describe('what is sent', () => {
     expect(server.seen[0]?.headers).toMatchObject({
       authorization: 'Bearer utk-test',
       'x-usage-correlation-id': 'trace-1',
-      'x-usage-sdk': expect.stringMatching(/^callmeter-js\/\d/),
+      'x-usage-sdk': `callmeter-js/${SERVICE_VERSION}`,
     });
   });
 

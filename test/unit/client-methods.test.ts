@@ -3,11 +3,9 @@
  */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { SDK } from '../../src/client/client.ts';
 import { createClient } from '../../src/client/index.ts';
 import { METHODS, type Method } from '../../src/client/methods.ts';
 import { type Operation, operations } from '../../src/contract/operations.ts';
-import { SERVICE_VERSION } from '../../src/platform/version.ts';
 
 /** Operations that OpenAI's own SDK calls, with the gateway as its base address. */
 const PASSED_THROUGH: string[] = [];
@@ -51,5 +49,3 @@ test('a client has every method, the model lookup, withCall and startCall, and n
     [...table.map(([name]) => name), 'discoverModels', 'lookUpModel', 'startCall', 'withCall'].toSorted(),
   );
 });
-
-test('the client sends the version of the package', () => expect(SDK).toBe(`callmeter-js/${SERVICE_VERSION}`));

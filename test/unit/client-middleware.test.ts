@@ -13,6 +13,9 @@ import { callOf, callPerRequest as expressCalls } from '../../src/client/express
 import { type CallVariables, callPerRequest as honoCalls } from '../../src/client/hono.ts';
 import * as fail from '../support/failing-server.ts';
 
+/** What the service may answer, and what an application's own user must not be answered for it. */
+const REFUSALS = [400, 401, 403, 404, 409, 429, 503];
+
 const NOTHING = { standard: false, premium: false, audio: false, image: false, search: false, reasoningLevel: 'NONE' };
 const USAGE = { modelUsed: 'gpt-5.2', inputTokens: 12, responseTokens: 3 };
 
@@ -156,6 +159,14 @@ describe('Hono', () => {
     expect((await honoApp().request('/answer', { headers })).status).toBe(500);
   });
 
+  test.each(REFUSALS)("the service's %i is none of the application", async (status) => {
+    server.script(fail.refuses(status, 'REFUSED'));
+    expect((await honoApp().request('/answer', { headers })).status).toBe(500);
+    const app = new Hono().get('/', async (c) => c.json(await callmeter.readUsage({ customerId: 'alice' })));
+    server.script(fail.refuses(status, 'REFUSED'));
+    expect((await app.request('/')).status).toBe(500);
+  });
+
   test('on Workers waitUntil keeps the report alive after the response', async () => {
     const kept: Promise<unknown>[] = [];
     const context = {
@@ -251,5 +262,42 @@ describe('Express', () => {
     expect(server.seen).toEqual([]);
     server.script(fail.refuses(401, 'UNAUTHORIZED'));
     expect((await get('/answer')).status).toBe(500);
+  });
+
+  describe("with Express's own error handler", () => {
+    let plain: Server;
+    const thrown: unknown[] = [];
+    const statusOf = async (path: string) =>
+      (await fetch(`http://127.0.0.1:${(plain.address() as AddressInfo).port}${path}`)).status;
+    beforeAll(async () => {
+      const app = express();
+      app.set('env', 'test');
+      app.use('/metered', expressCalls({ callmeter, begin: () => ({ customerId: 'alice' }) }));
+      app.get('/usage', async (_req, res) => void res.json(await callmeter.readUsage({ customerId: 'alice' })));
+      app.use((error: Error, _req: express.Request, _res: express.Response, next: express.NextFunction) => {
+        thrown.push(error);
+        next(error);
+      });
+      plain = createServer(app);
+      await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
+    });
+    afterAll(() => plain.close());
+    beforeEach(() => thrown.splice(0));
+
+    test.each(REFUSALS)("the service's %i is none of the application, and the error tells it", async (status) => {
+      for (const path of ['/metered', '/usage']) {
+        server.script(fail.refuses(status, 'REFUSED'));
+        expect([path, await statusOf(path)]).toEqual([path, 500]);
+      }
+      for (const error of thrown) {
+        expect(error).toMatchObject({
+          code: expect.stringMatching(/^SERVICE_/),
+          message: expect.stringContaining('because of REFUSED'),
+          responseStatus: status,
+          details: { code: 'REFUSED' },
+        });
+      }
+      expect(thrown).toHaveLength(2);
+    });
   });
 });
