@@ -4,6 +4,7 @@
  *
  * Files that have not changed are left alone, and others replaced at once: a server that runs reads them meanwhile.
  */
+import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -15,6 +16,8 @@ const PAGES = join(ROOT, 'src', 'pages', 'docs');
 const DOCUMENTS = join(ROOT, 'docs');
 /** As in wrangler.toml. */
 const SITE = join(ROOT, 'dist', 'site');
+/** Where files are written before they take their place. */
+const UNFINISHED = join(ROOT, 'dist', 'site-unfinished');
 
 const PICTURE = /\.(?:png|svg)$/;
 
@@ -84,17 +87,17 @@ async function readPictures(): Promise<[string, Buffer][]> {
 async function replaceFile(path: string, content: Buffer): Promise<void> {
   const known = await readFile(path).catch(() => null);
   if (known?.equals(content)) return;
-  await mkdir(dirname(path), { recursive: true });
-  const made = `${path}.${process.pid}.new`;
+  await Promise.all([dirname(path), UNFINISHED].map((folder) => mkdir(folder, { recursive: true })));
+  const made = join(UNFINISHED, randomUUID());
   await writeFile(made, content);
   await rename(made, path);
 }
 
-/** Files of an earlier version; those that another process is just making are its own. */
+/** Removes files of an earlier version. */
 async function removeOthers(own: ReadonlySet<string>): Promise<void> {
   const entries = await readdir(SITE, { recursive: true, withFileTypes: true });
   const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
-  const others = paths.filter((path) => !own.has(path) && !path.endsWith('.new'));
+  const others = paths.filter((path) => !own.has(path));
   await Promise.all(others.map((path) => rm(path, { force: true })));
 }
 

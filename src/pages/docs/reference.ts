@@ -56,7 +56,8 @@ const SESSION_CODES: ReadonlySet<string> = new Set(['FIELD_NOT_ALLOWED', 'CUSTOM
 /** The codes that an operation may answer with a status. */
 export function codesOf(document: OpenApiDocument, operation: OpenApiOperation, status: string): string[] {
   const answer = operation.responses[status];
-  if (!answer) return [];
+  // A success has codes too.
+  if (!answer || status === '200') return [];
   const { description } = resolved(answer, document.components.responses);
   const codes = [...description.matchAll(/`([A-Z_]+)`/g)].map(([, code = '']) => code);
   const fields = inputFields(document, operation);

@@ -7,9 +7,17 @@ import { sampleTabs } from './tabs.ts';
 import { tryForms } from './try.ts';
 
 function start(): void {
+  showCurrentEntry();
   sampleTabs();
   copyButtons();
   tryForms();
+}
+
+/** The list beside the page begins where the page stands in it. */
+function showCurrentEntry(): void {
+  const list = document.querySelector<HTMLElement>('.docs-side');
+  const entry = list?.querySelector<HTMLElement>('[aria-current]');
+  if (list && entry) list.scrollTop = entry.offsetTop - list.clientHeight / 2;
 }
 
 if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', start);
