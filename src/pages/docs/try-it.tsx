@@ -11,16 +11,12 @@ import { type Step, stepsBefore } from '../../contract/openapi/steps.ts';
 import type { Parameter } from '../../contract/openapi/types.ts';
 import { Card } from '../../ui/parts.tsx';
 import { operationPath } from './paths.ts';
+import { fileText } from './samples/request.ts';
 import type { TryStep } from './try-step.ts';
 
 export function canBeTried({ id }: Entry): boolean {
-  const { credential } = routeOf(id);
-  return credential !== 'OPERATOR_TOKEN' && isSendable(EXAMPLES[id]);
-}
-
-/** The page sends JSON, with the one key that it was given. */
-function isSendable({ upload, bodyFile, credential }: Example): boolean {
-  return upload === undefined && bodyFile === undefined && credential === undefined;
+  const { upload, credential } = EXAMPLES[id];
+  return routeOf(id).credential !== 'OPERATOR_TOKEN' && upload === undefined && credential === undefined;
 }
 
 export const TryIt: FC<{ entry: Entry; parameters: readonly Parameter[] }> = ({ entry, parameters }) => {
@@ -124,7 +120,7 @@ export const TryIt: FC<{ entry: Entry; parameters: readonly Parameter[] }> = ({ 
 };
 
 function isOwn({ id, example }: Step): boolean {
-  return routeOf(id).credential === 'DEMO_API_KEY' && isSendable(example);
+  return routeOf(id).credential === 'DEMO_API_KEY' && example.credential === undefined;
 }
 
 function toSend({ id, example, value }: Step): TryStep {
@@ -133,8 +129,14 @@ function toSend({ id, example, value }: Step): TryStep {
     method,
     path: addressOf({ path }, example),
     ...(example.body !== undefined && { body: example.body }),
+    ...(example.upload && { upload: toUpload(example.upload) }),
     ...(value && { value }),
   };
+}
+
+function toUpload(upload: NonNullable<Example['upload']>): NonNullable<TryStep['upload']> {
+  const { fields, file } = upload;
+  return { fields, file: { field: file.field, name: file.name, text: fileText(upload) } };
 }
 
 function rowsOf(body: unknown): number {

@@ -58,13 +58,8 @@ async function run(form: HTMLFormElement): Promise<Node[]> {
   for (const step of JSON.parse(steps) as TryStep[]) {
     // A value that the reader has replaced need not be made.
     if (step.value && !isUsed(step.value.name, wanted, steps)) continue;
-    const answer = await request(
-      form,
-      step.method,
-      step.path,
-      step.body === undefined ? undefined : JSON.stringify(step.body),
-      values,
-    );
+    const content = step.upload ? formOf(step.upload) : step.body === undefined ? undefined : JSON.stringify(step.body);
+    const answer = await request(form, step.method, step.path, content, values);
     if (!answer.ok)
       return [line(`${step.method} ${step.path}, which must run first, was refused:`), ...(await show(answer))];
     if (!step.value) continue;
@@ -83,7 +78,7 @@ function request(
   form: HTMLFormElement,
   method: string,
   path: string,
-  body: string | undefined,
+  body: string | FormData | undefined,
   values: ReadonlyMap<string, string>,
 ): Promise<Response> {
   const filled = (text: string) => text.replaceAll(/\$([A-Z_]+)/g, (whole, name: string) => values.get(name) ?? whole);
@@ -93,13 +88,20 @@ function request(
     headers: {
       Accept: form.dataset.accept ?? '*/*',
       ...(key && { Authorization: `Bearer ${key}` }),
-      ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      ...(typeof body === 'string' && { 'Content-Type': 'application/json' }),
     },
-    ...(body !== undefined && { body: filled(body) }),
+    ...(body !== undefined && { body: typeof body === 'string' ? filled(body) : body }),
     credentials: 'omit',
     redirect: 'error',
     cache: 'no-store',
   });
+}
+
+function formOf({ fields, file }: NonNullable<TryStep['upload']>): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  form.append(file.field, new Blob([file.text]), file.name);
+  return form;
 }
 
 /** The path with the fields of the form in it, and the query of those that are filled in. */
