@@ -22,6 +22,8 @@ export interface Env {
   /** `DB_2` to `DB_50`: the history of other organizations. */
   [more: `DB_${number}`]: D1Database | undefined;
   KV: KVNamespace;
+  /** The files of the API reference. */
+  ASSETS: Fetcher;
   CUSTOMERS: DurableObjectNamespace<CustomerRpc>;
   PROJECTORS: DurableObjectNamespace<ProjectorRpc>;
   CALL_DIRECTORY: DurableObjectNamespace<CallDirectoryRpc>;
@@ -56,6 +58,8 @@ export interface Env {
   VENDOR_KEY_SECRET?: string;
   /** Secret; what session tokens are signed with. Absent means that there are none. */
   SESSION_SECRET?: string;
+  /** The key of the demo organization; `npm start` alone sets it, and it is told on the server's own machine alone. */
+  DEMO_API_KEY?: string;
   /** Secret; absent or shorter than 32 characters: no operator API. */
   OPERATOR_TOKEN?: string;
   /** Where Cloudflare Access signs operators in, `https://TEAM.cloudflareaccess.com`; absent: nobody is named. */

@@ -6,11 +6,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-plugin';
 import { defineConfig } from 'vitest/config';
+import { buildSite } from '../src/cli/build-site.ts';
 
 // wrangler reports which secrets it reads; the tests bring their own.
 process.env.WRANGLER_LOG ??= 'error';
 
 const root = join(import.meta.dirname, '..');
+
+// The Worker under test is bundled without wrangler's own command for its files.
+await buildSite();
 
 export default defineConfig(async () => ({
   root,

@@ -60,7 +60,8 @@ async function main(): Promise<void> {
   const vendor = await startTrialVendor({ port: vendorPort });
   const standsInFor = await prepare({ stateDir, vars, secrets, withHistory, vendorUrl: vendor.url });
   if (withHistory) await tellHistory(stateDir, vars, secrets.OPERATOR_TOKEN);
-  const server = await startServer({ port, stateDir, vars });
+  // The API reference fills in the key on this machine.
+  const server = await startServer({ port, stateDir, vars: { ...vars, DEMO_API_KEY } });
 
   console.log(`Callmeter runs at ${server.url}
 

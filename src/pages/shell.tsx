@@ -14,6 +14,8 @@ export interface PublicPageProps {
   canonical?: string;
   section: 'home' | 'models' | 'docs';
   narrow?: boolean;
+  /** Stands beside the content, and before it on a narrow screen. */
+  beside?: Child;
 }
 
 const SECTIONS = [
@@ -23,9 +25,14 @@ const SECTIONS = [
 
 /** Renders a page as HTML. */
 export async function publicPage(
-  { title, description, canonical, section, narrow }: PublicPageProps,
+  { title, description, canonical, section, narrow, beside }: PublicPageProps,
   content: Child,
 ): Promise<string> {
+  const main = (
+    <main class={narrow ? 'public narrow' : 'public'} id="main">
+      {content}
+    </main>
+  );
   const page = html`<!doctype html>${(
     <Document title={`${title} · Callmeter`}>
       <Head title={title} description={description} canonical={canonical} />
@@ -47,9 +54,14 @@ export async function publicPage(
           </nav>
         </div>
       </header>
-      <main class={narrow ? 'public narrow' : 'public'} id="main">
-        {content}
-      </main>
+      {beside ? (
+        <div class="with-side">
+          {beside}
+          {main}
+        </div>
+      ) : (
+        main
+      )}
     </Document>
   )}`;
   return String(await page);

@@ -1,52 +1,35 @@
 /**
- * The API reference over HTTP: the OpenAPI document, and its pages.
+ * The API reference over HTTP: the OpenAPI document, the pages, their search, and what the pages load.
  *
- * Both are generated at the first request, for the request's origin, which the examples contain.
+ * They are files beside the Worker (src/pages/docs/site.ts). Here the origin of the request takes its place in them, which
+ * examples contain, and the answer gets its headers.
  */
-
 import type { Hono } from 'hono';
-import { openApiDocument } from '../contract/openapi/document.ts';
-import type { OpenApiDocument } from '../contract/openapi/types.ts';
 import type { AppContext, AppEnv } from '../middleware/context.ts';
-import { docsNotFoundPage, operationPage, overviewPage, schemaPage } from '../pages/docs/pages.tsx';
+import { searchResults } from '../pages/docs/results.tsx';
+import { findEntries, type SearchEntry } from '../pages/docs/search.ts';
+import { INDEX_FILE, NOT_FOUND_FILE, ORIGIN, QUERY, RESULTS, SEARCH_FILE } from '../pages/docs/template.ts';
 import { PAGES_STYLESHEET, PAGES_STYLESHEET_PATH } from '../pages/stylesheet.ts';
-import { BoundedMap } from '../platform/bounded-map.ts';
 import { contentHash } from '../platform/content-hash.ts';
 import { isMatching } from '../platform/etag.ts';
-import { SERVICE_VERSION } from '../platform/version.ts';
 import { CACHED_FOREVER, publicRoutes, sendPage } from './public-page.ts';
 
 export const DOCS_PATH = '/docs';
 const DOCUMENT_PATH = '/openapi.json';
-/** Origins whose document an isolate keeps in memory. */
-const ORIGINS_MAX = 4;
+const DEMO_KEY_PATH = '/demo-key';
 const QUERY_LENGTH_MAX = 300;
 const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600';
-
-interface Served {
-  document: OpenApiDocument;
-  text: string;
-  etag: string;
-}
-
-const served = new BoundedMap<string, Served>(ORIGINS_MAX);
-
-/** The document for the origin of the request. */
-function servedTo(c: AppContext): Served {
-  const { origin } = new URL(c.req.url);
-  const known = served.get(origin);
-  if (known) return known;
-  const document = openApiDocument(SERVICE_VERSION, origin);
-  const text = JSON.stringify(document);
-  const made = { document, text, etag: `"${contentHash(text)}"` };
-  served.set(origin, made);
-  return made;
-}
+/** A page's path, which is also a file's. */
+const PAGE = /^\/docs(?:\/[\w-]+){0,2}$/;
+const PICTURE = /^\/docs\/[\w/-]+\.(?:png|svg)$/;
+/** An address that only programs on the server's own machine reach. */
+const LOOPBACK: readonly string[] = ['127.0.0.1', 'localhost', '[::1]'];
 
 export function mountDocs(app: Hono<AppEnv>): void {
   app.get(PAGES_STYLESHEET_PATH, (c) =>
     c.body(PAGES_STYLESHEET, 200, { ...CACHED_FOREVER, 'Content-Type': 'text/css; charset=utf-8' }),
   );
+  app.get('/assets/:name{docs-[0-9a-f]+\\.(?:css|js)}', (c) => sendFile(c, CACHED_FOREVER['Cache-Control']));
   app.route(
     DOCUMENT_PATH,
     publicRoutes('openapi', (document) => void document.get('/', sendDocument)),
@@ -55,8 +38,10 @@ export function mountDocs(app: Hono<AppEnv>): void {
 }
 
 /** Readable from any origin, for tools in browsers. */
-function sendDocument(c: AppContext): Response {
-  const { text, etag } = servedTo(c);
+async function sendDocument(c: AppContext): Promise<Response> {
+  const text = await readFile(c, DOCUMENT_PATH);
+  if (text === null) throw new Error('the OpenAPI document is missing beside the Worker');
+  const etag = `"${contentHash(text)}"`;
   const headers = {
     'Cache-Control': CACHE_CONTROL,
     ETag: etag,
@@ -68,16 +53,69 @@ function sendDocument(c: AppContext): Response {
 }
 
 function mountPages(pages: Hono<AppEnv>): void {
-  pages.get('/', async (c) => {
+  pages.get('/', (c) => {
     const query = (c.req.query('q') ?? '').trim().slice(0, QUERY_LENGTH_MAX);
-    return sendPage(c, { html: await overviewPage(servedTo(c).document, query), cacheControl: CACHE_CONTROL });
+    return query === '' ? sendDocsPage(c, `${DOCS_PATH}.html`) : sendSearch(c, query);
   });
-  pages.get('/schemas/:name', (c) => sendOrNotFound(c, schemaPage(servedTo(c).document, c.req.param('name'))));
-  pages.get('/:operationId', (c) => sendOrNotFound(c, operationPage(servedTo(c).document, c.req.param('operationId'))));
-  pages.get('/*', (c) => sendOrNotFound(c, null));
+  pages.get(DEMO_KEY_PATH, sendDemoKey);
+  pages.get('/*', (c) => {
+    const { path } = c.req;
+    if (PICTURE.test(path)) return sendFile(c, CACHE_CONTROL);
+    return PAGE.test(path) ? sendDocsPage(c, `${path}.html`) : sendNotFound(c);
+  });
 }
 
-async function sendOrNotFound(c: AppContext, page: Promise<string> | null): Promise<Response> {
-  if (page) return sendPage(c, { html: await page, cacheControl: CACHE_CONTROL });
-  return sendPage(c, { html: await docsNotFoundPage(), status: 404, cacheControl: CACHE_CONTROL });
+async function sendDocsPage(c: AppContext, file: string): Promise<Response> {
+  const html = file === SEARCH_FILE || file === NOT_FOUND_FILE ? null : await readFile(c, file);
+  return html === null ? sendNotFound(c) : sendPage(c, { html, cacheControl: CACHE_CONTROL, scripted: true });
+}
+
+async function sendNotFound(c: AppContext): Promise<Response> {
+  const html = (await readFile(c, NOT_FOUND_FILE)) ?? '';
+  return sendPage(c, { html, status: 404, cacheControl: CACHE_CONTROL, scripted: true });
+}
+
+async function sendSearch(c: AppContext, query: string): Promise<Response> {
+  const [page, index] = await Promise.all([readFile(c, SEARCH_FILE), readFile(c, INDEX_FILE)]);
+  const found = findEntries(JSON.parse(index ?? '[]') as SearchEntry[], query);
+  const results = await searchResults(found, query);
+  // A function, because a replacement that is text has signs of its own.
+  const html = (page ?? '').replaceAll(QUERY, () => escaped(query)).replace(RESULTS, () => results);
+  return sendPage(c, { html, cacheControl: CACHE_CONTROL, scripted: true });
+}
+
+/**
+ * The key of the demo organization, for the page's form. No other page may read it, and no address but that of the machine
+ * itself leads to it, so that neither a site in the reader's browser nor another machine learns it.
+ */
+function sendDemoKey(c: AppContext): Response {
+  const { DEMO_API_KEY: key } = c.env;
+  const isOwnPage = c.req.header('Sec-Fetch-Site') === 'same-origin';
+  const isLocal = LOOPBACK.includes(new URL(c.req.url).hostname);
+  c.header('Cache-Control', 'no-store');
+  if (key === undefined || !isOwnPage || !isLocal) return c.json({ error: 'there is no demo key here' }, 404);
+  return c.json({ key });
+}
+
+/** A file as it is. */
+async function sendFile(c: AppContext, cacheControl: string): Promise<Response> {
+  const answer = await c.env.ASSETS.fetch(ORIGIN + c.req.path);
+  if (!answer.ok) return sendNotFound(c);
+  const headers = {
+    'Content-Type': answer.headers.get('Content-Type') ?? 'application/octet-stream',
+    'Cache-Control': cacheControl,
+    'X-Content-Type-Options': 'nosniff',
+  };
+  return new Response(answer.body, { headers });
+}
+
+/** A file of text, for the origin of the request; `null` where there is none. */
+async function readFile(c: AppContext, path: string): Promise<string | null> {
+  const answer = await c.env.ASSETS.fetch(ORIGIN + path);
+  if (!answer.ok) return null;
+  return (await answer.text()).replaceAll(ORIGIN, new URL(c.req.url).origin);
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -11,6 +11,8 @@ import { isMatching } from '../platform/etag.ts';
 
 const CONTENT_POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/** For pages that have a script of their own. */
+const SCRIPTED_POLICY = `${CONTENT_POLICY}; script-src 'self'; connect-src 'self'`;
 const ALLOW = 'GET, HEAD';
 
 /** For files whose address contains a hash of their content. */
@@ -28,14 +30,16 @@ export interface PageAnswer {
   html: string;
   status?: 200 | 404;
   cacheControl: string;
+  /** The page has a script of this origin, which may ask this origin. */
+  scripted?: boolean;
 }
 
-export function sendPage(c: AppContext, { html, status = 200, cacheControl }: PageAnswer): Response {
+export function sendPage(c: AppContext, { html, status = 200, cacheControl, scripted = false }: PageAnswer): Response {
   const etag = `W/"${contentHash(html)}-${html.length.toString(36)}"`;
   const headers = new Headers({
     'Content-Type': 'text/html; charset=utf-8',
     'Cache-Control': cacheControl,
-    'Content-Security-Policy': CONTENT_POLICY,
+    'Content-Security-Policy': scripted ? SCRIPTED_POLICY : CONTENT_POLICY,
     'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'DENY',
     'Referrer-Policy': 'strict-origin-when-cross-origin',

@@ -28,6 +28,8 @@ export async function startBrowserServer(): Promise<BrowserServer> {
     SESSION_SECRET: secret(),
     VENDOR_KEY_SECRET: secret(),
     CONFIG_TTL_MS: 300,
+    // As `npm start` sets it.
+    DEMO_API_KEY: demoKey,
   };
   const server = await startServer({ port: await freePort(0), stateDir, vars });
   await ensureDemoOrganization(server, operatorToken, demoKey);

@@ -3,6 +3,8 @@
  * and its response matches the OpenAPI document.
  */
 import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
@@ -11,8 +13,19 @@ import { startTrialVendor, type TrialVendor } from '../../src/cli/vendor/server.
 import { gatewayOperations } from '../../src/contract/gateway/operations.ts';
 import { openApiDocument } from '../../src/contract/openapi/document.ts';
 import type { AnswerObject, OpenApiDocument, OpenApiOperation } from '../../src/contract/openapi/types.ts';
+import ANSWERS from '../../src/pages/docs/answers.json' with { type: 'json' };
+import { ORIGIN } from '../../src/pages/docs/template.ts';
+import { exampleOf, shapeOf } from '../support/answer-examples.ts';
 import { brokenRules } from '../support/json-schema.ts';
 import { type LocalServer, newState, startLocal } from './local-server.ts';
+
+/** Of the vendor for trying out, in the examples. */
+const VENDOR_URL = 'http://127.0.0.1:8788';
+
+/** With RECORD_ANSWERS set, the answers become those of the API reference. */
+const isRecording = process.env.RECORD_ANSWERS !== undefined;
+const ANSWERS_FILE = join(PROJECT_DIR, 'src/pages/docs/answers.json');
+const recorded: Record<string, unknown> = {};
 
 const OPERATOR_TOKEN = 'examples-operator-token-of-32-characters-or-more';
 const DEMO_API_KEY = `utk-${'E'.repeat(43)}`;
@@ -29,6 +42,9 @@ beforeAll(async () => {
 afterAll(async () => {
   await server?.stop();
   await vendor?.stop();
+  if (!isRecording) return;
+  const inOrder = all.map((id) => [id, recorded[id]] as const);
+  await writeFile(ANSWERS_FILE, `${JSON.stringify(Object.fromEntries(inOrder), null, 2)}\n`);
 });
 
 function operationOf(id: string): OpenApiOperation {
@@ -55,7 +71,7 @@ function closed(schema: unknown): unknown {
 /** Runs the example as it stands, and adds the status of its last request to what it prints. */
 async function paste(source: string): Promise<{ status: number; text: string }> {
   const env = { ...process.env, OPERATOR_TOKEN, DEMO_API_KEY, OPENAI_API_KEY: 'sk-example-of-no-vendor' };
-  const local = source.replaceAll('http://127.0.0.1:8788', vendor.url);
+  const local = source.replaceAll(VENDOR_URL, vendor.url);
   const { stdout, stderr } = await promisify(execFile)('bash', ['-c', `${local} -w '\\n%{http_code}'`], {
     cwd: PROJECT_DIR,
     env,
@@ -63,7 +79,8 @@ async function paste(source: string): Promise<{ status: number; text: string }> 
   });
   expect(stderr).toBe('');
   const end = stdout.lastIndexOf('\n');
-  return { status: Number(stdout.slice(end + 1)), text: stdout.slice(0, end) };
+  const text = stdout.slice(0, end).replaceAll(server.url, ORIGIN);
+  return { status: Number(stdout.slice(end + 1)), text };
 }
 
 async function holds(id: string): Promise<void> {
@@ -77,6 +94,8 @@ async function holds(id: string): Promise<void> {
     const values = type.endsWith('ndjson') ? text.split('\n').filter(Boolean) : isJson ? [text] : [];
     for (const value of values)
       expect(brokenRules(closed(schema), JSON.parse(value), pointed), text.slice(0, 500)).toEqual([]);
+    if (isRecording) recorded[id] = exampleOf(type, text);
+    else expect(shapeOf(exampleOf(type, text))).toEqual(shapeOf((ANSWERS as Record<string, unknown>)[id]));
   }
 }
 

@@ -3,6 +3,7 @@
  */
 import { exec, spawn } from 'node:child_process';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { get } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import OpenAI, { toFile } from 'openai';
@@ -42,6 +43,33 @@ test('D1 and KV are where they were when wrangler.toml still had ids, so that no
   expect(await filesOf('kv', 'KVNamespace')).toContain(
     '1ce34801eb0d7520faecc9eb9d9dc1bb8372940b1d8312d25ac599f06bdb8780.sqlite',
   );
+});
+
+test('the demo key is told to the pages of this machine alone', async () => {
+  const { DEMO_API_KEY = '' } = await readDevVars();
+  const { port } = new URL(server.url);
+  const ask = (host: string, site: string | undefined) =>
+    new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
+      const headers = { Host: host, ...(site && { 'Sec-Fetch-Site': site }) };
+      get(`${server.url}/docs/demo-key`, { headers }, (answer) => {
+        let text = '';
+        answer
+          .on('data', (chunk: Buffer) => (text += chunk))
+          .on('end', () => resolve({ status: answer.statusCode, text }));
+      }).on('error', reject);
+    });
+  for (const host of [`127.0.0.1:${port}`, `localhost:${port}`])
+    expect(await ask(host, 'same-origin')).toEqual({ status: 200, text: JSON.stringify({ key: DEMO_API_KEY }) });
+  for (const [host, site] of [
+    [`127.0.0.1:${port}`, 'cross-site'],
+    [`127.0.0.1:${port}`, 'same-site'],
+    [`127.0.0.1:${port}`, undefined],
+    ['rebound.example', 'same-origin'],
+    ['127.0.0.1.rebound.example', 'same-origin'],
+  ] as const) {
+    const answer = await ask(host, site);
+    expect([host, site, answer.status, answer.text.includes(DEMO_API_KEY)]).toEqual([host, site, 404, false]);
+  }
 });
 
 test("OpenAI's SDK reaches the models of three vendors through the gateway, plain, streamed and in a batch", async () => {

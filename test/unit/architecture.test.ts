@@ -107,7 +107,8 @@ const ROOMS: Record<string, string[]> = {
     'middleware',
     'env',
   ],
-  pages: ['ui', 'console', 'lookup', 'metering', 'readings', 'contract', 'domain', 'platform'],
+  // The samples of the API reference use the client's methods by name.
+  pages: ['ui', 'console', 'lookup', 'metering', 'readings', 'contract', 'domain', 'platform', 'src/client/methods.ts'],
   // Runs on a developer's machine alone: history is told to the real objects with a given clock.
   demo: [
     'archive',
@@ -124,7 +125,7 @@ const ROOMS: Record<string, string[]> = {
   ],
   // The rules of sampling are the service's own.
   client: ['vendors', 'compression', 'domain', 'src/platform/json.ts', 'src/platform/version.ts', 'types:contract'],
-  cli: ['catalog', 'contract', 'domain', 'platform', 'vendors', 'src/client/package/manifest.json'],
+  cli: ['catalog', 'contract', 'domain', 'platform', 'vendors', 'pages', 'src/client/package/manifest.json'],
   // The classes of the objects. Nobody but index.ts and the demo imports them.
   'durable-objects': [
     'domain',

@@ -13,6 +13,7 @@ import { responsesOf } from './errors.ts';
 import { EXAMPLES, type Example, type ExampleId, VALUES, type Value } from './examples.ts';
 import { pathParameters, queryParameters } from './schemas.ts';
 import { shellOf } from './shell.ts';
+import { concrete } from './steps.ts';
 import { tagOf, WORDS } from './text.ts';
 import type { AnswerObject, JsonSchema, OpenApiDocument, Parameter, Reference } from './types.ts';
 
@@ -303,14 +304,4 @@ function descriptionOf({ security, kind }: Entry): string {
   const needed = scopes.map((scope) => `\`${scope}\``).join(anyScope ? ' or ' : ' and ');
   const browser = clientScope ? ` A browser's session token needs \`${clientScope}\`.` : '';
   return `Needs the scope ${needed}.${browser}${kind === 'gateway' ? " The answer is the vendor's, and errors are in OpenAI's envelope." : ''}`;
-}
-
-/** Replaces the variables of an example with plausible values. */
-function concrete(value: unknown): unknown {
-  if (value === undefined) return undefined;
-  const text = JSON.stringify(value).replace(
-    /\$([A-Z_]+)/g,
-    (_, name: string) => (VALUES as Record<string, Value>)[name]?.sample ?? 'sk-example',
-  );
-  return JSON.parse(text);
 }

@@ -4,7 +4,8 @@
  * `.dev.vars`.
  */
 import { MEDIA_TYPE } from '../envelope.ts';
-import { EXAMPLES, type Example, type ExampleId, VALUES, type Value } from './examples.ts';
+import { EXAMPLES, type Example, type ExampleId } from './examples.ts';
+import { stepsBefore } from './steps.ts';
 
 /** What a request for an operation needs. */
 export interface Route {
@@ -22,36 +23,14 @@ const VARIABLE = /\$([A-Z_]+)/g;
 
 /** The example of an operation with all requests that it needs, one command per line. */
 export function shellOf(id: ExampleId, origin: string, routeOf: RouteOf): string {
-  const lines: string[] = [];
-  const known = new Set<string>();
-  const prepare = (example: Example) => {
-    for (const need of example.needs ?? []) {
-      const { id: needed, ...input } = typeof need === 'string' ? { ...EXAMPLES[need], id: need } : need;
-      const merged: Example = { ...EXAMPLES[needed], needs: [], ...input };
-      const command = `${curl(routeOf(needed), merged, origin)} -o /dev/null`;
-      if (known.has(command)) continue;
-      known.add(command);
-      prepare(merged);
-      lines.push(command);
-    }
-    for (const name of variablesOf(example)) {
-      const value = (VALUES as Record<string, Value>)[name];
-      if (!value || known.has(name)) continue;
-      known.add(name);
-      const source: Example = { ...EXAMPLES[value.from], ...(value.body !== undefined && { body: value.body }) };
-      prepare(source);
-      // The first: what the answer holds may have the same field.
-      const pick = `grep -o '"${value.field}": *"[^"]*"' | head -n 1 | cut -d '"' -f 4`;
-      lines.push(`${name}=$(${curl(routeOf(value.from), source, origin)} | ${pick})`);
-    }
-  };
-  prepare(EXAMPLES[id]);
+  const lines = stepsBefore(id).map(({ id: needed, example, value }) => {
+    const command = curl(routeOf(needed), example, origin);
+    if (!value) return `${command} -o /dev/null`;
+    // The first: what the answer holds may have the same field.
+    const pick = `grep -o '"${value.field}": *"[^"]*"' | head -n 1 | cut -d '"' -f 4`;
+    return `${value.name}=$(${command} | ${pick})`;
+  });
   return [...lines, curl(routeOf(id), EXAMPLES[id], origin, ' \\\n  ')].join('\n');
-}
-
-/** The variables that an example uses, the credential's among them. */
-function variablesOf({ params, query, body, credential }: Example): string[] {
-  return [...JSON.stringify([params, query, body, credential]).matchAll(VARIABLE)].map(([, name]) => name ?? '');
 }
 
 function curl(route: Route, example: Example, origin: string, separator = ' '): string {

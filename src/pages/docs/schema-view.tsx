@@ -5,14 +5,11 @@ import type { Child, FC } from 'hono/jsx';
 import type { JsonSchema } from '../../contract/openapi/types.ts';
 import { count } from '../../ui/format.ts';
 import { Inline } from '../shell.tsx';
-import { nameOf } from './find.ts';
+import { schemaPath } from './paths.ts';
+import { nameOf } from './reference.ts';
 
 /** Nameless objects inside of each other; the contract has no more than a few. */
 const DEPTH_MAX = 6;
-
-export function schemaPath(name: string): string {
-  return `/docs/schemas/${name}`;
-}
 
 export const Fields: FC<{ schema: JsonSchema; label: string; depth?: number }> = ({ schema, label, depth = 0 }) => {
   const { properties, required = [] } = schema;

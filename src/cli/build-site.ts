@@ -1,0 +1,104 @@
+/**
+ * Makes the files of the API reference (src/pages/docs), which the Worker serves beside its bundle. wrangler runs this
+ * whenever it bundles the Worker: by `npm start`, `npm run deploy:check` and a deployment.
+ *
+ * Files that have not changed are left alone, and others replaced at once: a server that runs reads them meanwhile.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const PAGES = join(ROOT, 'src', 'pages', 'docs');
+const DOCUMENTS = join(ROOT, 'docs');
+/** As in wrangler.toml. */
+const SITE = join(ROOT, 'dist', 'site');
+/** Where files are written before they take their place. */
+const UNFINISHED = join(ROOT, 'dist', 'site-unfinished');
+
+const PICTURE = /\.(?:png|svg)$/;
+
+type Site = typeof import('../pages/docs/site.ts');
+
+export async function buildSite(): Promise<void> {
+  const [site, documents, script, pictures] = await Promise.all([
+    loadSite(),
+    readDocuments(),
+    bundleScript(),
+    readPictures(),
+  ]);
+  const pages = await site.siteFiles({ documents, script });
+  const files = [...pages, ...pictures].map(([path, content]) => [join(SITE, path), Buffer.from(content)] as const);
+  await Promise.all(files.map(([path, content]) => replaceFile(path, content)));
+  await removeOthers(new Set(files.map(([path]) => path)));
+}
+
+/** Node reads no JSX, so that the pages are bundled first. */
+async function loadSite(): Promise<Site> {
+  const folder = await mkdtemp(join(tmpdir(), 'callmeter-site-'));
+  try {
+    const outfile = join(folder, 'site.mjs');
+    const entry = join(PAGES, 'site.ts');
+    await build({ entryPoints: [entry], outfile, bundle: true, format: 'esm', platform: 'node', logLevel: 'warning' });
+    return (await import(pathToFileURL(outfile).href)) as Site;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function bundleScript(): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [join(PAGES, 'browser', 'docs.ts')],
+    bundle: true,
+    minify: true,
+    format: 'iife',
+    target: 'es2022',
+    write: false,
+    logLevel: 'warning',
+  });
+  return outputFiles[0]?.text ?? '';
+}
+
+/** By their names without an ending. */
+async function readDocuments(): Promise<Map<string, string>> {
+  const names = (await readdir(DOCUMENTS)).filter((name) => name.endsWith('.md'));
+  const paths = [join(ROOT, 'README.md'), ...names.map((name) => join(DOCUMENTS, name))];
+  const texts = paths.map(async (path) => [basename(path, '.md'), await readFile(path, 'utf8')] as const);
+  return new Map(await Promise.all(texts));
+}
+
+/** Of the documents, at their paths below `/docs`. */
+async function readPictures(): Promise<[string, Buffer][]> {
+  const names = await readdir(DOCUMENTS, { recursive: true });
+  const pictures = names.filter((name) => PICTURE.test(name));
+  return Promise.all(
+    pictures.map(
+      async (name): Promise<[string, Buffer]> => [
+        `/docs/${name.replaceAll('\\', '/')}`,
+        await readFile(join(DOCUMENTS, name)),
+      ],
+    ),
+  );
+}
+
+async function replaceFile(path: string, content: Buffer): Promise<void> {
+  const known = await readFile(path).catch(() => null);
+  if (known?.equals(content)) return;
+  await Promise.all([dirname(path), UNFINISHED].map((folder) => mkdir(folder, { recursive: true })));
+  const made = join(UNFINISHED, randomUUID());
+  await writeFile(made, content);
+  await rename(made, path);
+}
+
+/** Removes files of an earlier version. */
+async function removeOthers(own: ReadonlySet<string>): Promise<void> {
+  const entries = await readdir(SITE, { recursive: true, withFileTypes: true });
+  const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  const others = paths.filter((path) => !own.has(path));
+  await Promise.all(others.map((path) => rm(path, { force: true })));
+}
+
+if (import.meta.main) await buildSite();

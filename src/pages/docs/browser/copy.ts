@@ -1,0 +1,40 @@
+/**
+ * A button for each block of code, which copies its text.
+ */
+
+/** How long the button says that it has copied. */
+const SAID_MS = 2_000;
+
+export function copyButtons(): void {
+  for (const block of document.querySelectorAll<HTMLPreElement>('pre.code')) {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'copy';
+    button.textContent = 'Copy';
+    button.addEventListener('click', () => void copy(block, button));
+    frameOf(block).append(button);
+  }
+}
+
+/** The button stands in a frame, so that it stays where it is when the text is scrolled. */
+function frameOf(block: HTMLPreElement): HTMLElement {
+  if (block.parentElement?.classList.contains('copied')) return block.parentElement;
+  const frame = document.createElement('div');
+  frame.className = 'copy-frame';
+  block.replaceWith(frame);
+  frame.append(block);
+  return frame;
+}
+
+async function copy(block: HTMLPreElement, button: HTMLButtonElement): Promise<void> {
+  const copied = await navigator.clipboard.writeText(block.textContent).then(
+    () => true,
+    () => false,
+  );
+  // Without the permission, the reader copies what is selected.
+  if (!copied) getSelection()?.selectAllChildren(block);
+  button.textContent = copied ? 'Copied' : 'Selected';
+  setTimeout(() => {
+    button.textContent = 'Copy';
+  }, SAID_MS);
+}

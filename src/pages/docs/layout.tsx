@@ -1,0 +1,119 @@
+/**
+ * The frame of a page of the API reference: what there is beside it, with the page that is shown marked, and the content.
+ *
+ * On a narrow screen the list is closed, and opens without a script.
+ */
+import { raw } from 'hono/html';
+import type { Child, FC } from 'hono/jsx';
+import { publicPage, SearchForm } from '../shell.tsx';
+import { anchorOf, DOCS_PATH, ERRORS_PATH, operationPath, SCHEMAS_PATH } from './paths.ts';
+import { type Group, titleOf } from './reference.ts';
+import { ORIGIN } from './template.ts';
+
+/** The group of the documents, in the list. */
+export const GUIDES = 'Guides';
+
+export interface Guide {
+  path: string;
+  title: string;
+}
+
+/** Files that every page loads. */
+export interface Assets {
+  stylesheetPath: string;
+  scriptPath: string;
+}
+
+export interface Contents {
+  guides: readonly Guide[];
+  groups: readonly Group[];
+  assets: Assets;
+}
+
+export interface DocsPage {
+  title: string;
+  description: string;
+  /** Absent on pages that search engines should leave out. */
+  path?: string;
+  /** The group whose operations are listed open. */
+  group?: string | undefined;
+  /** In place of the page's own path: the entry of the list that is marked. */
+  entry?: string;
+  /** In the search form. */
+  query?: string;
+  content: Child;
+}
+
+/** Renders pages with the same list beside them, which is rendered once. */
+export async function docsPages(contents: Contents): Promise<(page: DocsPage) => Promise<string>> {
+  const list = String(await (<List {...contents} />));
+  const { stylesheetPath, scriptPath } = contents.assets;
+  return ({ title, description, path, group, entry = path, query = '', content }) =>
+    publicPage(
+      {
+        title,
+        description,
+        ...(path !== undefined && { canonical: ORIGIN + path }),
+        section: 'docs',
+        beside: (
+          <aside class="docs-side">
+            <SearchForm action={DOCS_PATH} label="Search" value={query} placeholder="call_end, credit …" />
+            {raw(marked(list, entry, group))}
+          </aside>
+        ),
+      },
+      <>
+        <link rel="stylesheet" href={stylesheetPath} precedence="pages" />
+        <script src={scriptPath} async />
+        {content}
+      </>,
+    );
+}
+
+function marked(list: string, path: string | undefined, group: string | undefined): string {
+  const withPage = path === undefined ? list : list.replace(`href="${path}"`, `href="${path}" aria-current="page"`);
+  return group === undefined ? withPage : withPage.replace(`id="list-${anchorOf(group)}"`, '$& open');
+}
+
+const List: FC<Contents> = ({ guides, groups }) => (
+  <details class="docs-list">
+    <summary>All pages</summary>
+    <nav aria-label="Documentation">
+      <details id={`list-${anchorOf(GUIDES)}`}>
+        <summary>{GUIDES}</summary>
+        <ul>
+          {guides.map(({ path, title }) => (
+            <li>
+              <a href={path}>{title}</a>
+            </li>
+          ))}
+        </ul>
+      </details>
+      <ul>
+        <li>
+          <a href={DOCS_PATH}>All operations</a>
+        </li>
+        <li>
+          <a href={ERRORS_PATH}>Error codes</a>
+        </li>
+        <li>
+          <a href={SCHEMAS_PATH}>Schemas</a>
+        </li>
+      </ul>
+      {groups.map(({ name, routes }) => (
+        <details id={`list-${anchorOf(name)}`}>
+          <summary>{name}</summary>
+          <ul>
+            {routes.map(({ method, operation }) => (
+              <li>
+                <a href={operationPath(operation.operationId)}>
+                  <span>{titleOf(operation)}</span> <span class={`method ${method}`}>{method}</span>
+                </a>
+              </li>
+            ))}
+          </ul>
+        </details>
+      ))}
+    </nav>
+  </details>
+);
