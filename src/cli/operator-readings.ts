@@ -118,6 +118,7 @@ export function showCall(call: Call): string {
       Customer: call.customerId,
       User: call.customerUserId ?? undefined,
       State: `${call.status}, ${STATES[call.status]}`,
+      Denied: call.denial && denied(call.denial),
       Began: call.startTime,
       Ended: call.endTime,
       Model: call.modelUsed,
@@ -157,6 +158,15 @@ export function showCall(call: Call): string {
         ]
       : []),
   ].join('\n');
+}
+
+/** `ALLOWANCE_EXHAUSTED: 0 of 0 premiumCalls were used; asked for premium`. */
+function denied({ code, meter, limit, used, requested }: NonNullable<Call['denial']>): string {
+  const figures =
+    meter === null
+      ? ''
+      : `: ${used === null || limit === null ? meter : `${show(used)} of ${show(limit)} ${meter} were used`}`;
+  return `${code}${figures}; asked for ${requested.join(', ')}`;
 }
 
 /** Exact: an amount of nano-USD in dollars. */

@@ -69,6 +69,7 @@ test('from nothing to an erased customer', async () => {
   await until(async () => (await shown(['calls', 'list', org])).includes(denied));
   const call = await shown(['calls', 'show', org, denied]);
   expect(call).toMatch(/^State +NOT_ALLOWED, not allowed: /m);
+  expect(call).toMatch(/^Denied +ALLOWANCE_EXHAUSTED: 0 of 0 premiumCalls were used; asked for premium$/m);
   expect(call).toMatch(/^Cost +NOT_ALLOWED$/m);
 
   const change = ['customers', 'change-plan', org, 'alice', 'pro', '--idempotency-key', 'alice-to-pro'];

@@ -106,5 +106,7 @@ test('nothing else in the service writes to the log', () => {
       .some((line) => isCode(line) && /\bconsole\s*(?:\.|\[|\?\.)/.test(line)),
   );
   expect(ours.length).toBeGreaterThan(200);
-  expect(writers).toEqual(['src/platform/log.ts']);
+  // A customer's page is told in its browser what fails; a sample for readers prints what it got.
+  const elsewhere = ['src/pages/embed/scripts.ts', 'src/pages/docs/samples/typescript.ts'];
+  expect(writers.filter((file) => !elsewhere.includes(file))).toEqual(['src/platform/log.ts']);
 });
