@@ -11,7 +11,7 @@ type Step = Setup['steps'][number];
 
 const OPERATOR = 'npm run -s operator --';
 /** The address that the shell's commands talk to, as the command line finds it. */
-const ADDRESS = `\${CALLMETER_URL:-http://127.0.0.1:8787}`;
+const ADDRESS = `\${CALLMETER_URL:-http://127.0.0.1:\${PORT:-8787}}`;
 
 const commandsFor = (organizationId: string): Readonly<Record<Step['step'], string>> => ({
   plan: `${OPERATOR} plans put ${organizationId} free free.json`,

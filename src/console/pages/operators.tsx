@@ -92,9 +92,11 @@ async function operatorsPage(c: ConsoleContext, state: FormState) {
             state={state}
             options={ROLES.map((role) => [role, `${words(role)}: ${ROLE_MEANINGS[role]}`] as const)}
           />
-          <button type="submit" class="primary">
-            Save
-          </button>
+          <div class="submit">
+            <button type="submit" class="primary">
+              Save
+            </button>
+          </div>
         </Form>
       </Card>
     </>,
