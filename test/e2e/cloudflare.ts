@@ -11,6 +11,8 @@ import type { AddressInfo } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 
 export const ACCOUNT_ID = 'a'.repeat(32);
+/** Files that wrangler is to send at once. */
+const FILES_OF_A_REQUEST = 100;
 export const API_TOKEN = 'token-of-the-account';
 
 interface Binding {
@@ -21,6 +23,8 @@ interface Binding {
 
 interface Metadata {
   bindings: Binding[];
+  /** The token of a session whose files are all there. */
+  assets?: { jwt: string };
   keep_bindings?: string[];
   migrations?: { new_tag: string; old_tag?: string; steps: unknown[] };
 }
@@ -52,12 +56,18 @@ interface Asked {
   path: string;
   query: URLSearchParams;
   json: () => Record<string, unknown>;
+  /** The token of the upload of files that it belongs to. */
+  upload?: string;
   form: () => Promise<FormData>;
 }
 
 export class Cloudflare {
   readonly databases = new Map<string, { name: string; sqlite: DatabaseSync }>();
   readonly namespaces = new Map<string, string>();
+  /** Files of Workers by their hash. */
+  readonly files = new Map<string, Buffer>();
+  /** Uploads of files: which hashes each one lacks still, by its token. */
+  readonly #uploads = new Map<string, Set<string>>();
   readonly buckets = new Set<string>();
   readonly workers = new Map<string, Worker>();
   /** Every request, as `METHOD path` below the account. */
@@ -123,8 +133,10 @@ export class Cloudflare {
     let status = 200;
     let answer: object;
     try {
-      if (request.headers.authorization !== `Bearer ${API_TOKEN}`)
-        throw new Refusal(401, 10000, 'Authentication error');
+      const [, bearer = ''] = /^Bearer (.+)$/.exec(request.headers.authorization ?? '') ?? [];
+      const isFile = path === '/workers/assets/upload' && this.#uploads.has(bearer);
+      if (isFile) asked.upload = bearer;
+      else if (bearer !== API_TOKEN) throw new Refusal(401, 10000, 'Authentication error');
       const found = await this.#answer(asked);
       const page = Number(url.searchParams.get('page') ?? 1);
       // All of a list is on its first page.
@@ -159,6 +171,8 @@ export class Cloudflare {
         return this.#answerService(rest[0] ?? '');
       case 'workers/scripts':
         return this.#answerScript(asked, rest);
+      case 'workers/assets':
+        return this.#takeFiles(asked.upload ?? '', await asked.form());
       case 'workers/workers':
         return { subdomain: { enabled: this.#worker(rest[0] ?? '').isOnWorkersDev, previews_enabled: false } };
     }
@@ -235,6 +249,8 @@ export class Cloudflare {
     if (name === undefined)
       return [...this.workers].map(([id, { migrationTag }]) => ({ id, migration_tag: migrationTag }));
     switch (`${asked.method} ${action ?? ''}`) {
+      case 'POST assets-upload-session':
+        return this.#beginFiles(asked.json().manifest as Record<string, { hash: string }>);
       case 'PUT ':
       case 'POST versions':
         return this.#upload(name, await asked.form());
@@ -264,9 +280,38 @@ export class Cloudflare {
     return this.#unknown(asked);
   }
 
+  /** Asks for the files that nobody has uploaded before. */
+  #beginFiles(manifest: Record<string, { hash: string }>): unknown {
+    const lacking = new Set(
+      Object.values(manifest)
+        .map(({ hash }) => hash)
+        .filter((hash) => !this.files.has(hash)),
+    );
+    const jwt = `files.${randomUUID()}.0`;
+    this.#uploads.set(jwt, lacking);
+    const hashes = [...lacking];
+    const buckets = Array.from({ length: Math.ceil(hashes.length / FILES_OF_A_REQUEST) }, (_, index) =>
+      hashes.slice(index * FILES_OF_A_REQUEST, (index + 1) * FILES_OF_A_REQUEST),
+    );
+    return { jwt, buckets };
+  }
+
+  /** The token that a deployment presents comes with the last of the files. */
+  async #takeFiles(upload: string, form: FormData): Promise<unknown> {
+    const lacking = this.#uploads.get(upload);
+    if (!lacking) throw new Refusal(401, 10000, 'Authentication error');
+    for (const [hash, file] of form) {
+      if (!lacking.delete(hash)) throw new Refusal(400, 10100, `the file ${hash} was not asked for`);
+      this.files.set(hash, Buffer.from(await (file as File).text(), 'base64'));
+    }
+    return lacking.size === 0 ? { jwt: upload } : {};
+  }
+
   /** Inherited bindings must be there, ids must be of what exists, and object migrations begin where the last one ended. */
   async #upload(name: string, form: FormData): Promise<unknown> {
     const metadata = JSON.parse(String(form.get('metadata'))) as Metadata;
+    const upload = metadata.assets && this.#uploads.get(metadata.assets.jwt);
+    if (upload?.size !== 0) throw new Refusal(400, 10101, 'the files of the Worker are not all there');
     const before = this.workers.get(name);
     const secrets = { ...before?.secrets };
     const bindings: Binding[] = [];

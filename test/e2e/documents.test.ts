@@ -134,7 +134,7 @@ test("html blocks name the widget's script, and attributes that it reads", async
   for (const block of blocksOf('html')) {
     const [, source = ''] = /^<script src="https:\/\/[^/"]+(\/[^"]*)"/.exec(block.text) ?? [];
     const script = await (await fetch(server.url + source)).text();
-    const [, read = ''] = /const \{ ([\w, ]+) \} = script\.dataset/.exec(script) ?? [];
+    const [, read = ''] = /\{ ([\w, ]+) \} = script\.dataset/.exec(script) ?? [];
     const attributes = [...block.text.matchAll(/ data-([\w-]+)=/g)].map(([, name = '']) =>
       name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
     );
@@ -155,7 +155,7 @@ describe('commands that are not run', () => {
     );
     expect(commands.length).toBeGreaterThan(3);
     for (const [place, words] of commands) {
-      const [verbs = ''] = /^[a-z][a-z\d]*(?: [a-z][a-z\d]*)*/.exec(words) ?? [];
+      const [verbs = ''] = /^[a-z][a-z\d-]*(?: [a-z][a-z\d-]*)*/.exec(words) ?? [];
       const help = await helpOf(process.execPath, WRANGLER, ...verbs.split(' '));
       expect(help).toContain(`wrangler ${verbs.split(' ', 2).join(' ')}`);
       const flags = words.match(/--[a-z-]+/g) ?? [];

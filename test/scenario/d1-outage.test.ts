@@ -47,8 +47,8 @@ describe('an outage of D1', () => {
         expected.push(`${id} ${['IN_PROGRESS', 'COMPLETED', 'FAILED'][n % 3]}`);
       }
       expect(await idsInD1(organizationId)).toEqual([]);
-      // 50 calls, the customer, and the event that it is new.
-      expect(object.outbox()).toMatchObject({ pending: 52, oldestMs: START, lastError: 'Error: D1 is away' });
+      // 50 calls, the event that the customer is new, and the customer with each of 30 pages.
+      expect(object.outbox()).toMatchObject({ pending: 81, oldestMs: START, lastError: 'Error: D1 is away' });
       await object.restart();
       await object.deliver(bindings.DB, START + 120_000);
       expect(await idsInD1(organizationId)).toEqual(expected);
@@ -184,6 +184,8 @@ describe('the projection', () => {
         'standard_cost_nano_usd',
         'cost_nano_usd',
         'cost_avoided_nano_usd',
+        // Of denied calls alone.
+        'denial_code',
       ]);
       expect(row).toMatchObject({ tags: '["t"]', error_code: 'E', provider_used: 'openai', status: 'FAILED' });
     });

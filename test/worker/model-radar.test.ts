@@ -331,7 +331,7 @@ describe('as CSV', () => {
     expect(await typeOf('*/*')).toEqual([200, MEDIA_TYPE]);
     expect(await typeOf('text/html')).toEqual([406, MEDIA_TYPE]);
     expect(await typeOf('text/csv', '/v1/model-radar?horizonDays=x')).toEqual([400, MEDIA_TYPE]);
-    expect(await typeOf('text/csv', '/usage/summary')).toEqual([406, MEDIA_TYPE]);
+    expect(await typeOf('text/csv', '/usage/anomalies')).toEqual([406, MEDIA_TYPE]);
   });
 });
 

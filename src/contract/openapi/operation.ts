@@ -106,17 +106,19 @@ function success(entry: Entry) {
   const streams = STREAMS.has(id);
   const content = Object.fromEntries(types.map((type) => [type, { schema }]));
   const links = linksOf(entry);
+  const what = lines
+    ? 'A line of JSON for each'
+    : codes.length > 0
+      ? codes.map((code) => `\`${code}\``).join(' or ')
+      : 'Success';
+  // Beside JSON in `content`, generated clients would give every caller a union with a text.
+  const asCsv = csv ? '. With `Accept: text/csv` all items as CSV, one line each' : '';
   return {
-    description: lines
-      ? 'A line of JSON for each'
-      : codes.length > 0
-        ? codes.map((code) => `\`${code}\``).join(' or ')
-        : 'Success',
+    description: what + asCsv,
     headers: headersOf(kind, id),
     content: {
       ...content,
       ...(streams && { [EVENT_STREAM]: { schema: { type: 'string', description: 'Server-sent events' } } }),
-      ...(csv && { 'text/csv': { schema: { type: 'string', description: 'All items, one line each' } } }),
       ...(id === 'exportHistory' && { 'text/csv': { schema: { type: 'string', description: 'With `format=focus`' } } }),
     },
     ...(Object.keys(links).length > 0 && { links }),
