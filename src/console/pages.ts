@@ -5,6 +5,7 @@ import type { Hono } from 'hono';
 import type { ConsoleEnv } from './context.ts';
 import { mountAlerts } from './pages/alerts.tsx';
 import { mountAnomalies } from './pages/anomalies.tsx';
+import { mountCall } from './pages/call.tsx';
 import { mountCalls } from './pages/calls.tsx';
 import { mountCatalog } from './pages/catalog.tsx';
 import { mountCatalogPublication } from './pages/catalog-publication.tsx';
@@ -49,6 +50,7 @@ export function mountPages(app: Hono<ConsoleEnv>): void {
   mountCustomerActions(app);
   mountPlanChange(app);
   mountCalls(app);
+  mountCall(app);
   mountCorrections(app);
   mountPlans(app);
   mountPlanMigration(app);

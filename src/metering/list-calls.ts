@@ -8,23 +8,30 @@ import { nanoFromUsd, usdFromNano } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { csvOf } from '../platform/csv.ts';
 import type { PageRequest } from '../platform/page.ts';
-import { type CallRow, listCalls } from '../storage/calls.ts';
+import { type CallFilter, type CallRow, listCalls } from '../storage/calls.ts';
+
+type Asked = Omit<CallsQuery, 'limit' | 'cursor'>;
+
+/** What a list is narrowed by, as the storage takes it. */
+export function callFilterOf({ from, to, costAboveUsd, sort: _, ...filter }: Asked): CallFilter {
+  const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
+  const costAboveNanoUsd = costAboveUsd === undefined ? undefined : nanoFromUsd(costAboveUsd);
+  return { ...filter, fromMs: msOf(from), toMs: msOf(to), costAboveNanoUsd };
+}
 
 /** A page of calls; as many as a search looks at where `page` is `null`. */
 export async function readCalls(
   env: Env,
   organizationId: string,
-  { from, to, costAboveUsd, sort, ...filter }: Omit<CallsQuery, 'limit' | 'cursor'>,
+  asked: Asked,
   page: PageRequest | null,
 ): Promise<Answer<CallList>> {
-  const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
-  const costAboveNanoUsd = costAboveUsd === undefined ? undefined : nanoFromUsd(costAboveUsd);
   const { items, nextCursor, searchedFromMs } = await listCalls(
     env,
     organizationId,
-    { ...filter, fromMs: msOf(from), toMs: msOf(to), costAboveNanoUsd },
+    callFilterOf(asked),
     page ?? { limit: CALLS_SEARCHED_MAX, after: null },
-    sort,
+    asked.sort,
   );
   return accept(
     'CALLS_LISTED',

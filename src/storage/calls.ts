@@ -5,7 +5,7 @@ import { and, asc, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
 import { CALLS_SEARCHED_MAX } from '../contract/call-list.ts';
 import type { Call, CallStatus } from '../domain/call.ts';
 import type { DenialCode, RecordedDenial } from '../domain/denial.ts';
-import type { NanoUsd } from '../domain/money.ts';
+import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { ProvisionalSource } from '../domain/usage.ts';
 import type { Env } from '../env.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
@@ -147,6 +147,47 @@ export async function listCalls(
   return { ...pageOf(rows, limit, placeOf), searchedFromMs };
 }
 
+export interface CallTotals {
+  calls: number;
+  /** Ended calls without a known cost, which the cost is without. */
+  unpricedCalls: number;
+  denied: number;
+  costNanoUsd: NanoUsd;
+  /** Since when the calls began that are summed; `null` where all of them are. */
+  searchedFromMs: number | null;
+}
+
+/** Sums of the calls that a filter finds, of the newest that a search looks at. */
+export async function sumCalls(env: Env, organizationId: string, filter: CallFilter): Promise<CallTotals> {
+  const db = await database(env, organizationId);
+  const indexed = indexedBy(organizationId, filter);
+  const searchedFromMs = await searchedFrom(db, indexed);
+  const count = (condition: SQL) => sql<number>`COUNT(*) FILTER (WHERE ${condition})`;
+  // In parts, because a sum of costs may exceed 64 bits.
+  const sum = (part: SQL) => sql<string>`CAST(COALESCE(SUM(${part}), 0) AS TEXT)`;
+  const [totals] = await db
+    .select({
+      calls: sql<number>`COUNT(*)`,
+      unpricedCalls: count(UNPRICED),
+      denied: count(eq(calls.status, 'NOT_ALLOWED')),
+      usd: sum(sql`${calls.costNanoUsd} / 1000000000`),
+      rest: sum(sql`${calls.costNanoUsd} % 1000000000`),
+    })
+    .from(calls)
+    .where(
+      and(
+        ...indexed,
+        ...searchedBy(filter, 'startedAt'),
+        searchedFromMs === null ? undefined : gte(calls.startedAtMs, searchedFromMs),
+      ),
+    );
+  const { usd = '0', rest = '0', ...counts } = totals ?? { calls: 0, unpricedCalls: 0, denied: 0 };
+  return { ...counts, costNanoUsd: nanoOfParts(usd, rest), searchedFromMs };
+}
+
+/** Ended, without a known cost. */
+const UNPRICED = sql`(${calls.costNanoUsd} IS NULL AND ${calls.status} IN ('COMPLETED', 'FAILED'))`;
+
 function indexedBy(organizationId: string, { fromMs, toMs, customerId, reason }: CallFilter): SQL[] {
   return [
     eq(calls.organizationId, organizationId),
@@ -171,9 +212,7 @@ function searchedBy(filter: CallFilter, sort: CallSort): SQL[] {
     ...given(customerId === undefined ? undefined : reason, (value) => eq(calls.denialCode, value)),
     ...given(errorCode, (value) => eq(calls.errorCode, value)),
     ...given(usageSource, (value) => eq(calls.usageSource, value)),
-    ...given(priced, (value) =>
-      value ? isKnown : sql`(${calls.costNanoUsd} IS NULL AND ${calls.status} IN ('COMPLETED', 'FAILED'))`,
-    ),
+    ...given(priced, (value) => (value ? isKnown : UNPRICED)),
     ...given(costAboveNanoUsd, (value) => sql`${calls.costNanoUsd} > CAST(${value.toString()} AS INTEGER)`),
     ...(sort === 'cost' ? [isKnown] : []),
   ];

@@ -17,14 +17,17 @@ export function Table<Row>({
   caption,
   columns,
   rows,
+  dense = false,
 }: {
   caption: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
+  /** Low rows, for long lists. */
+  dense?: boolean;
 }) {
   return (
     // biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles
-    <table role="table">
+    <table role="table" class={dense ? 'dense' : undefined}>
       <caption class="unseen">{caption}</caption>
       {/* biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles */}
       <thead role="rowgroup">

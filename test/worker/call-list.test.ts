@@ -5,8 +5,10 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CALLS_SEARCHED_MAX, type CallListItem } from '../../src/contract/call-list.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
+import { formatUsd } from '../../src/domain/money.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, deliverToD1, operator, worker } from '../support/worker.ts';
+import { Visitor } from './console-visitor.ts';
 
 const PLAN = { name: 'P', limitType: 'BLOCK', limits: { premiumCalls: 0 } };
 const START_MS = Date.parse('2026-11-01T00:00:00Z');
@@ -155,6 +157,85 @@ describe('the list', () => {
     expect(lines).toHaveLength(1 + all.length);
     expect(lines[0]).toMatch(/^callId,customerId,customerUserId,feature,tags,status,/);
     expect(lines.some((line) => line.includes(",'=1+1,"))).toBe(true);
+  });
+});
+
+describe("the console's list", () => {
+  const visitor = new Visitor();
+  const pathOf = (query: Record<string, string>) =>
+    `/console/organizations/${tenant.organizationId}/calls?${new URLSearchParams(query)}`;
+  const FILTERS: Record<string, string>[] = [
+    {},
+    { customerId: 'bob' },
+    { customerUserId: 'u1' },
+    { feature: 'chat' },
+    { model: 'gpt-4o-mini' },
+    { tag: 'b' },
+    { status: 'NOT_ALLOWED' },
+    { reason: 'ALLOWANCE_EXHAUSTED' },
+    { errorCode: 'VENDOR_TIMEOUT' },
+    { priced: 'false' },
+    { costAboveUsd: '0.001', sort: 'cost' },
+    { from: '2000-01-01T00:00', to: '2100-01-01T00:00' },
+  ];
+  const asApi = ({ from, to, ...rest }: Record<string, string>) => ({
+    ...rest,
+    ...(from && { from: `${from}:00Z` }),
+    ...(to && { to: `${to}:00Z` }),
+  });
+
+  beforeAll(async () => {
+    await visitor.signIn();
+  });
+
+  test.each(FILTERS)(
+    'narrowed by %o has the calls of the API, their number and the sum of their costs',
+    async (filter) => {
+      const { items } = await list(tenant, asApi(filter));
+      expect(items.length).toBeGreaterThan(0);
+      const { html, text } = await visitor.read(pathOf(filter));
+      const links = [...html.matchAll(/<th[^>]*><a href="[^"]*\/calls\/([^"]+)"/g)].map(([, id = '']) =>
+        decodeURIComponent(id),
+      );
+      expect(links).toEqual(idsOf(items));
+      const cost = items.reduce((sum, { costUsdNano }) => sum + BigInt(costUsdNano ?? 0), 0n);
+      expect(/<dt>Calls<\/dt><dd><span class="stat-value"><span class="num">(\d+)</.exec(html)?.[1]).toBe(
+        String(items.length),
+      );
+      expect(/<dt>Cost<\/dt><dd><span class="stat-value"><data value="([^"]+)"/.exec(html)?.[1]).toBe(formatUsd(cost));
+      const unpriced = items.filter(
+        ({ costUsdNano, status }) => costUsdNano === null && ['COMPLETED', 'FAILED'].includes(status),
+      );
+      expect(text.includes('have no price')).toBe(unpriced.length > 0);
+    },
+  );
+
+  test('is a file of what is filtered, as CSV and as JSON', async () => {
+    const { items } = await list(tenant, { feature: 'chat' });
+    const json = await visitor.read(pathOf({ feature: 'chat', format: 'json' }));
+    expect([json.headers.get('Content-Disposition'), JSON.parse(json.html)]).toEqual([
+      'attachment; filename="calls.json"',
+      items,
+    ]);
+    const csv = await visitor.read(pathOf({ feature: 'chat', format: 'csv' }));
+    expect(csv.html.trim().split(/\r?\n/)).toHaveLength(items.length + 1);
+  });
+
+  test('leads from every value to the calls that have it, and takes each filter away again', async () => {
+    const { html } = await visitor.read(pathOf({ customerId: 'ann', feature: 'chat' }));
+    const links = [...html.matchAll(/href="([^"]*\/calls\?[^"]*)"/g)].map(([, href = '']) =>
+      Object.fromEntries(new URLSearchParams(href.replaceAll('&amp;', '&').split('?')[1])),
+    );
+    for (const narrowed of [{ customerUserId: 'u1' }, { tag: 'a' }, { model: 'gpt-4o-mini' }, { status: 'COMPLETED' }])
+      expect(links).toContainEqual({ customerId: 'ann', feature: 'chat', ...narrowed });
+    for (const rest of [{ customerId: 'ann' }, { feature: 'chat' }]) expect(links).toContainEqual(rest);
+  });
+
+  test('names a filter that it cannot take, and keeps what was typed', async () => {
+    const { status, html } = await visitor.send(pathOf({ costAboveUsd: 'much', feature: 'chat' }));
+    expect(status).toBe(400);
+    expect(html).toContain('costAboveUsd: ');
+    expect(html).toContain('value="much"');
   });
 });
 

@@ -1,133 +1,318 @@
 /**
- * Calls: the history of an organization, and one call with how its cost came about.
+ * Calls: the history of an organization, narrowed by everything that a call has, with totals, and as a file.
  */
 import type { Hono } from 'hono';
-import type { FC } from 'hono/jsx';
-import { z } from 'zod';
-import type { CostBreakdown, ReadCallData } from '../../contract/calls.ts';
-import { customerId as customerIdField, idempotencyKey } from '../../contract/fields.ts';
-import type { Call } from '../../domain/call.ts';
-import { planIdOf } from '../../domain/plan.ts';
-import { isProvisional, USAGE_SOURCES } from '../../domain/usage.ts';
-import { readCall } from '../../metering/read-call.ts';
+import type { Child, FC } from 'hono/jsx';
+import { CALLS_SEARCHED_MAX, type CallListItem, CallsQuery } from '../../contract/call-list.ts';
+import { idempotencyKey } from '../../contract/fields.ts';
+import { CALL_STATUSES } from '../../domain/call.ts';
+import { DENIAL_CODES } from '../../domain/denial.ts';
+import { callFilterOf, callsCsv, readCalls } from '../../metering/list-calls.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { type CallRow, findOldCall, listCalls } from '../../storage/calls.ts';
-import { findPlanVersion } from '../../storage/plans.ts';
+import { DAY_MS } from '../../platform/time.ts';
+import { type CallTotals, sumCalls } from '../../storage/calls.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
-import { count, duration, nanoOf, percent, rate, words } from '../../ui/format.ts';
-import { Badge, Card, Code, Count, Empty, Facts, Nothing, Stat, Time, Usd } from '../../ui/parts.tsx';
+import { count, moment, plural, usdColumn, words } from '../../ui/format.ts';
+import { Card, Code, Empty, Nothing, Stat, Time, Usd } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
-import { callerOf } from '../caller.ts';
-import { CallState, Correct, Corrections } from '../calls-view.tsx';
+import { CallState } from '../calls-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, customerPath, organizationPath } from '../context.ts';
-import { denialSentence, REASON_NOT_RECORDED } from '../denial-sentence.ts';
 import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { setupPath } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
-import { STATUS_TONES } from '../statuses.ts';
 import { check } from '../submitted.ts';
 import { shortened } from './customer.tsx';
 
 const PAGE_SIZE = 50;
+const TAGS_SHOWN_MAX = 3;
 
-const CallsQuery = z.object({
-  customerId: customerIdField.optional(),
-  status: z.enum(['IN_PROGRESS', 'COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED']).optional(),
-  usageSource: z.enum(USAGE_SOURCES).exclude(['reported']).optional(),
-  callId: idempotencyKey.optional(),
-  cursor: z.string().max(600).optional(),
-});
+/** The filters, with their names for people. */
+const FILTERS = {
+  customerId: 'Customer',
+  customerUserId: 'User',
+  feature: 'Feature',
+  model: 'Model',
+  tag: 'Tag',
+  status: 'State',
+  reason: 'Denied because',
+  errorCode: 'Error',
+  priced: 'Price',
+  costAboveUsd: 'Cost above',
+  usageSource: 'Usage',
+  from: 'From',
+  to: 'Before',
+} as const satisfies Partial<Record<keyof CallsQuery, string>>;
+
+type Asked = Record<string, string>;
 
 export function mountCalls(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/calls', async (c) => {
     const { organizationId } = c.get('organization');
-    const asked = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ''));
-    const checked = check(CallsQuery, asked);
-    const { customerId, status, usageSource, callId, cursor } = checked.ok ? checked.value : {};
-    if (callId !== undefined) return c.redirect(callPath(organizationId, callId), 303);
-    const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
-    const filter = { customerId, status, usageSource };
-    const { items, nextCursor } = await listCalls(c.env, organizationId, filter, pageAsked);
-    const path = organizationPath(organizationId, 'calls');
-    const state = { values: asked, details: checked.ok ? [] : checked.details };
-    return page(
-      c,
-      {
-        title: 'Calls',
-        sub: 'Newest first. Changes appear here after about a second.',
-        status: checked.ok ? 200 : 400,
-      },
-      <Card>
-        <Filters path={path} state={state} />
-        {items.length > 0 ? (
-          <Calls organizationId={organizationId} items={items} nowMs={Date.now()} />
-        ) : (
-          <NoCalls path={path} narrowed={!!(customerId ?? status ?? usageSource)} setup={setupPath(organizationId)} />
-        )}
-        <Pager
-          path={path}
-          query={{ ...(customerId && { customerId }), ...(status && { status }), ...(usageSource && { usageSource }) }}
-          next={nextCursor}
-          first={pageAsked.after === null}
-        />
-      </Card>,
+    const { callId, format, cursor, ...asked } = Object.fromEntries(
+      Object.entries(c.req.query()).filter(([, value]) => value !== ''),
     );
-  });
-
-  app.get('/organizations/:org/calls/:callId', async (c) => {
-    const { organizationId } = c.get('organization');
-    const callId = c.req.param('callId');
-    const [answer, recorded] = await Promise.all([
-      readCall(await callerOf(c), callId),
-      findOldCall(c.env, organizationId, callId),
+    if (callId !== undefined && idempotencyKey.safeParse(callId).success)
+      return c.redirect(callPath(organizationId, callId), 303);
+    const checked = check(CallsQuery, { ...asked, ...instantsOf(asked) });
+    const query = checked.ok ? checked.value : CallsQuery.parse({});
+    const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
+    const isFile = format === 'csv' || format === 'json';
+    const [found, totals] = await Promise.all([
+      readCalls(c.env, organizationId, query, isFile ? null : pageAsked),
+      isFile ? null : sumCalls(c.env, organizationId, callFilterOf(query)),
     ]);
-    if (!answer.ok) return refused(c, answer.refusal);
-    const { denial } = answer.data;
-    const plan = denial && (await findPlanVersion(c.env, organizationId, denial.usagePlanVersionId));
-    const planName = plan?.plan.name ?? planIdOf(denial?.usagePlanVersionId ?? '');
-    return callPage(c, answer.data, recorded, planName);
+    if (!found.ok) return refused(c, found.refusal);
+    if (isFile && checked.ok) return sendFile(c, format, found.data.items);
+    const state = { values: { ...asked, ...fieldsOf(asked) }, details: checked.ok ? [] : checked.details };
+    return callsPage(c, { asked, state, totals, first: pageAsked.after === null, ...found.data });
   });
 }
 
+interface Found {
+  asked: Asked;
+  state: FormState;
+  totals: CallTotals | null;
+  items: CallListItem[];
+  nextCursor: string | null;
+  first: boolean;
+}
+
+/** A time of a form has no zone and no seconds: it is UTC. */
+function instantsOf(asked: Asked): Asked {
+  const instants = (['from', 'to'] as const).flatMap((name) => {
+    const value = asked[name] ?? '';
+    return /^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(value) ? [[name, `${value}:00Z`] as const] : [];
+  });
+  return Object.fromEntries(instants);
+}
+
+/** An instant as a form's field shows it. */
+function fieldsOf(asked: Asked): Asked {
+  const fields = (['from', 'to'] as const).flatMap((name) => {
+    const atMs = Date.parse(instantsOf(asked)[name] ?? asked[name] ?? '');
+    return Number.isNaN(atMs)
+      ? []
+      : [[name, new Date(atMs).toISOString().slice(0, 'yyyy-mm-ddThh:mm'.length)] as const];
+  });
+  return Object.fromEntries(fields);
+}
+
+function sendFile(c: ConsoleContext, format: 'csv' | 'json', items: CallListItem[]) {
+  const isCsv = format === 'csv';
+  return c.body(isCsv ? callsCsv({ items }) : JSON.stringify(items, null, 2), 200, {
+    'Content-Type': isCsv ? 'text/csv; charset=utf-8; header=present' : 'application/json',
+    'Content-Disposition': `attachment; filename="calls.${format}"`,
+  });
+}
+
+function callsPage(c: ConsoleContext, { asked, state, totals, items, nextCursor, first }: Found) {
+  const { organizationId } = c.get('organization');
+  const path = organizationPath(organizationId, 'calls');
+  const nowMs = Date.now();
+  const file = (format: string) => `${path}?${new URLSearchParams({ ...asked, format })}`;
+  const isNarrowed = Object.keys(asked).some((name) => Object.hasOwn(FILTERS, name));
+  return page(
+    c,
+    {
+      title: 'Calls',
+      sub:
+        asked.sort === 'cost' ? 'The highest cost first.' : 'Newest first. Changes appear here after about a second.',
+      status: state.details.length > 0 ? 400 : 200,
+      actions: (
+        <>
+          <a class="button" href={file('csv')}>
+            CSV
+          </a>
+          <a class="button" href={file('json')}>
+            JSON
+          </a>
+        </>
+      ),
+    },
+    <>
+      <Card>
+        <Presets path={path} asked={asked} nowMs={nowMs} />
+        <Filters path={path} state={state} />
+        <Chosen path={path} asked={asked} />
+      </Card>
+      {totals && items.length > 0 && <Totals totals={totals} path={path} asked={asked} />}
+      <Card>
+        {items.length > 0 ? (
+          <Calls organizationId={organizationId} path={path} asked={asked} items={items} nowMs={nowMs} />
+        ) : (
+          <NoCalls path={path} narrowed={isNarrowed} setup={setupPath(organizationId)} />
+        )}
+        <Pager path={path} query={asked} next={nextCursor} first={first} />
+      </Card>
+    </>,
+  );
+}
+
+const Presets: FC<{ path: string; asked: Asked; nowMs: number }> = ({ path, asked, nowMs }) => {
+  const todayMs = nowMs - (nowMs % DAY_MS);
+  const { from: _from, to: _to, ...rest } = asked;
+  const iso = (atMs: number) => new Date(atMs).toISOString();
+  const presets: [string, Asked][] = [
+    ['Today', { from: iso(todayMs) }],
+    ['Yesterday', { from: iso(todayMs - DAY_MS), to: iso(todayMs) }],
+    ['7 days', { from: iso(todayMs - 6 * DAY_MS) }],
+    ['30 days', { from: iso(todayMs - 29 * DAY_MS) }],
+    ['All', {}],
+  ];
+  const isChosen = (period: Asked) => period.from === asked.from && period.to === asked.to;
+  return (
+    <nav class="tabs" aria-label="Period">
+      {presets.map(([name, period]) => (
+        <a href={linkTo(path, { ...rest, ...period })} aria-current={isChosen(period) ? 'true' : undefined}>
+          {name}
+        </a>
+      ))}
+    </nav>
+  );
+};
+
 const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
   <search aria-label="Calls">
-    <form method="get" action={path}>
+    <form method="get" action={path} class="form">
       <ErrorSummary details={state.details} />
       <div class="filters">
         <TextField name="customerId" label="Customer id" state={state} />
+        <Select name="status" label="State" state={state} options={[['', 'All'], ...CALL_STATUSES.map(named)]} />
         <Select
-          name="status"
-          label="State"
+          name="reason"
+          label="Denied because"
           state={state}
-          options={[
-            ['', 'All'],
-            ...(['COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED', 'IN_PROGRESS'] as const).map(
-              (name) => [name, words(name)] as const,
-            ),
-          ]}
+          options={[['', 'Any'], ...DENIAL_CODES.map(named)]}
         />
-        <Select
-          name="usageSource"
-          label="Usage"
-          state={state}
-          options={[
-            ['', 'All'],
-            ['partial', 'Partial'],
-            ['estimated', 'Estimated'],
-          ]}
-        />
+        <TextField name="model" label="Model" state={state} />
+        <TextField name="feature" label="Feature" state={state} />
         <TextField name="callId" label="Call id" state={state} placeholder="Go to one call" />
+      </div>
+      <details class="fold" open={isOpen(state)}>
+        <summary>More filters</summary>
+        <div class="filters">
+          <TextField name="from" label="From (UTC)" type="datetime-local" state={state} />
+          <TextField name="to" label="End (UTC, exclusive)" type="datetime-local" state={state} />
+          <TextField name="customerUserId" label="User" state={state} />
+          <TextField name="tag" label="Tag" state={state} />
+          <TextField name="errorCode" label="Error code" state={state} />
+          <Select
+            name="priced"
+            label="Price"
+            state={state}
+            options={[
+              ['', 'All'],
+              ['true', 'Known'],
+              ['false', 'Not known'],
+            ]}
+          />
+          <TextField name="costAboveUsd" label="Cost above, USD" state={state} numeric />
+          <Select
+            name="usageSource"
+            label="Usage"
+            state={state}
+            options={[
+              ['', 'All'],
+              ['partial', 'Partial'],
+              ['estimated', 'Estimated'],
+            ]}
+          />
+          <Select
+            name="sort"
+            label="Order"
+            state={state}
+            options={[
+              ['', 'Newest first'],
+              ['cost', 'Highest cost first'],
+            ]}
+          />
+        </div>
+      </details>
+      <div class="submit">
         <button type="submit">Search</button>
       </div>
     </form>
   </search>
 );
 
+const named = (name: string) => [name, words(name)] as const;
+
+const MORE = ['from', 'to', 'customerUserId', 'tag', 'errorCode', 'priced', 'costAboveUsd', 'usageSource', 'sort'];
+
+function isOpen({ values, details }: FormState): boolean {
+  return MORE.some((name) => values[name] !== undefined || details.some(({ path }) => path === name));
+}
+
+/** What narrows the list, each with a link that takes it away. */
+const Chosen: FC<{ path: string; asked: Asked }> = ({ path, asked }) => {
+  const chosen = Object.entries(FILTERS).filter(([name]) => asked[name] !== undefined);
+  if (chosen.length === 0) return null;
+  return (
+    <p class="tags">
+      {chosen.map(([name, label]) => {
+        const { [name]: value = '', ...rest } = asked;
+        return (
+          <a class="badge" href={linkTo(path, rest)} title="Take this filter away">
+            {label}: {shownFilter(name, value)} ×
+          </a>
+        );
+      })}
+      {chosen.length > 1 && <a href={path}>Clear all</a>}
+    </p>
+  );
+};
+
+function shownFilter(name: string, value: string): string {
+  if (name === 'from' || name === 'to')
+    return `${moment(Date.parse(instantsOf({ [name]: value })[name] ?? value))} UTC`;
+  if (name === 'priced') return value === 'true' ? 'known' : 'not known';
+  return name === 'status' || name === 'reason' ? words(value) : value;
+}
+
+const Totals: FC<{ totals: CallTotals; path: string; asked: Asked }> = ({ totals, path, asked }) => {
+  const { calls, unpricedCalls, denied, costNanoUsd, searchedFromMs } = totals;
+  const among =
+    searchedFromMs === null
+      ? 'all that are found'
+      : `of the newest ${count(CALLS_SEARCHED_MAX)}, since ${moment(searchedFromMs)} UTC`;
+  return (
+    <dl class="stats">
+      <Stat label="Calls" sub={among}>
+        <span class="num">{count(calls)}</span>
+      </Stat>
+      <Stat
+        label="Cost"
+        sub={
+          unpricedCalls > 0 ? (
+            <a
+              href={linkTo(path, { ...asked, priced: 'false' })}
+            >{`without ${plural(unpricedCalls, 'call')} that have no price`}</a>
+          ) : (
+            'every ended call is priced'
+          )
+        }
+      >
+        <Usd nano={costNanoUsd} />
+      </Stat>
+      <Stat label="Denied">
+        {denied > 0 ? (
+          <a class="num" href={linkTo(path, { ...asked, status: 'NOT_ALLOWED' })}>
+            {count(denied)}
+          </a>
+        ) : (
+          <span class="num">0</span>
+        )}
+      </Stat>
+    </dl>
+  );
+};
+
 const NoCalls: FC<{ path: string; narrowed: boolean; setup: string }> = ({ path, narrowed, setup }) =>
   narrowed ? (
     <Empty title="No calls match">
-      A search by state or usage covers the newest 10,000 calls. <a href={path}>Show all calls</a>.
+      Where no index helps, a search covers the newest {count(CALLS_SEARCHED_MAX)} calls of the period.{' '}
+      <a href={path}>Show all calls</a>.
     </Empty>
   ) : (
     <Empty title="No calls yet">
@@ -136,258 +321,98 @@ const NoCalls: FC<{ path: string; narrowed: boolean; setup: string }> = ({ path,
     </Empty>
   );
 
-const Calls: FC<{ organizationId: string; items: CallRow[]; nowMs: number }> = ({ organizationId, items, nowMs }) => (
-  <Table
-    caption="Calls"
-    rows={items}
-    columns={[
-      {
-        title: 'Call',
-        heading: true,
-        cell: ({ callId }) => <a href={callPath(organizationId, callId)}>{shortened(callId)}</a>,
-      },
-      {
-        title: 'Customer',
-        cell: ({ customerId }) => <a href={customerPath(organizationId, customerId)}>{customerId}</a>,
-      },
-      {
-        title: 'State',
-        cell: ({ status, reversedAtMs, usageSource }) => (
-          <CallState status={status} isReversed={reversedAtMs !== null} usageSource={usageSource} />
-        ),
-      },
-      { title: 'Feature', cell: ({ feature }) => feature || <Nothing /> },
-      { title: 'Model', cell: ({ modelUsed }) => (modelUsed === null ? <Nothing /> : <ModelName name={modelUsed} />) },
-      { title: 'Began', cell: ({ startedAtMs }) => <Time at={startedAtMs} nowMs={nowMs} /> },
-      {
-        title: 'Tokens',
-        figure: true,
-        cell: ({ inputTokens, responseTokens }) =>
-          inputTokens === null ? (
-            <Nothing />
-          ) : (
-            <span class="num">{`${count(inputTokens)} → ${count(responseTokens ?? 0)}`}</span>
-          ),
-      },
-      {
-        title: 'Cost',
-        figure: true,
-        cell: ({ costNanoUsd }) => (costNanoUsd === null ? <Nothing /> : <Usd nano={costNanoUsd} />),
-      },
-    ]}
-  />
-);
-
-function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null, planName: string) {
-  const { organizationId } = c.get('organization');
-  const nowMs = Date.now();
-  const { costBreakdown, denial } = call;
-  const isDenied = call.status === 'NOT_ALLOWED';
-  return page(
-    c,
-    {
-      title: shortened(call.callId),
-      sub: (
-        <>
-          <CallState status={call.status} isReversed={call.reversedAt !== undefined} usageSource={call.usageSource} />{' '}
-          {call.customerId && (
-            <>
-              of <a href={customerPath(organizationId, call.customerId)}>{call.customerId}</a>
-            </>
-          )}
-        </>
-      ),
-      crumbs: [{ text: 'Calls', href: organizationPath(organizationId, 'calls') }],
-      actions: <Correct organizationId={organizationId} call={call} />,
-    },
-    <>
-      <dl class="stats">
-        <Stat label="Cost" sub={costNote(call)}>
-          {call.costUsdNano === null ? '–' : <Usd nano={BigInt(call.costUsdNano)} />}
-        </Stat>
-        <Stat label="Took" sub={tookNote(call)}>
-          {!isDenied && call.startTime && call.endTime
-            ? duration(Date.parse(call.endTime) - Date.parse(call.startTime))
-            : '–'}
-        </Stat>
-        <Stat
-          label="Tokens in"
-          sub={recorded?.outcome ? `${count(recorded.outcome.usage.cachedInputTokens)} from the cache` : ''}
-        >
-          {recorded?.outcome ? <Count value={recorded.outcome.usage.inputTokens} /> : '–'}
-        </Stat>
-        <Stat
-          label="Tokens out"
-          sub={recorded?.outcome ? `${count(recorded.outcome.usage.reasoningTokens)} of reasoning` : ''}
-        >
-          {recorded?.outcome ? <Count value={recorded.outcome.usage.responseTokens} /> : '–'}
-        </Stat>
-      </dl>
-      {isDenied ? (
-        <Card title="Why it was denied">
-          <p>{denial ? denialSentence(denial, planName) : REASON_NOT_RECORDED}</p>
-        </Card>
-      ) : (
-        <Card title="Cost breakdown">
-          {costBreakdown ? <Breakdown breakdown={costBreakdown} call={call} /> : <NoPrice call={call} />}
-        </Card>
-      )}
-      <div class="grid">
-        <Card title="Call">
-          <CallFacts call={call} recorded={recorded} nowMs={nowMs} />
-        </Card>
-        <div class="stack">
-          <Card title="Who pays">
-            {isDenied ? (
-              <p class="quiet">Nobody: the call was denied, so it used nothing.</p>
-            ) : (
-              <Payment payg={call.payg} />
-            )}
-          </Card>
-          {call.corrections && (
-            <Card title="Corrections">
-              <Corrections corrections={call.corrections} nowMs={nowMs} />
-            </Card>
-          )}
-          {recorded?.compression && (
-            <Card title="Prompt compression">
-              <Facts
-                items={[
-                  [
-                    'Tokens',
-                    `${count(recorded.compression.originalTokens)} → ${count(recorded.compression.compressedTokens)}`,
-                  ],
-                  ['Saved', `${count(recorded.compression.savedTokens)} tokens`],
-                  [
-                    'Input cost avoided',
-                    recorded.compression.inputCostAvoidedNanoUsd === null ? (
-                      'price not known'
-                    ) : (
-                      <Usd nano={BigInt(recorded.compression.inputCostAvoidedNanoUsd)} />
-                    ),
-                  ],
-                ]}
-              />
-            </Card>
-          )}
-        </div>
-      </div>
-    </>,
-  );
+interface CallsProps {
+  organizationId: string;
+  path: string;
+  asked: Asked;
+  items: CallListItem[];
+  nowMs: number;
 }
 
-const tookNote = ({ status, endTime }: ReadCallData) =>
-  status === 'NOT_ALLOWED' ? 'denied at once' : endTime ? 'from begin to end' : 'has not ended';
-
-function costNote({
-  status,
-  pricingStatus,
-  pricingUnavailableReason,
-  pricingMultiplier,
-  usageSource,
-}: ReadCallData): string {
-  if (status === 'NOT_ALLOWED') return 'denied, so nothing was used';
-  if (pricingStatus === 'PENDING') return 'when the call has ended';
-  if (pricingStatus === 'UNAVAILABLE') return words(pricingUnavailableReason ?? 'UNAVAILABLE').toLowerCase();
-  if (isProvisional(usageSource)) return `provisional, by ${usageSource} usage`;
-  return pricingMultiplier === 1 ? 'standard price' : `batch, ${percent(pricingMultiplier)} of the standard price`;
-}
-
-const NoPrice: FC<{ call: ReadCallData }> = ({ call: { pricingStatus, pricingUnavailableReason, modelUsed } }) =>
-  pricingStatus === 'PENDING' ? (
-    <Empty title="The call is in progress">The cost is known once the call has ended.</Empty>
-  ) : (
-    <Empty title="This call has no known price">
-      {words(pricingUnavailableReason ?? 'UNAVAILABLE')}. An unknown price is never counted as zero
-      {modelUsed ? `; give ${modelUsed} a price under Models and prices for the calls to come.` : '.'}
-    </Empty>
-  );
-
-const Breakdown: FC<{ breakdown: CostBreakdown; call: ReadCallData }> = ({ breakdown, call }) => (
-  <>
+/** Every value leads to the calls that have it too. */
+const Calls: FC<CallsProps> = ({ organizationId, path, asked, items, nowMs }) => {
+  const { cursor: _, ...kept } = asked;
+  const only = (name: keyof typeof FILTERS, value: string | null, text?: Child) =>
+    value === null || value === '' ? (
+      <Nothing />
+    ) : (
+      <a href={linkTo(path, { ...kept, [name]: value })}>{text ?? value}</a>
+    );
+  const costs = items.flatMap(({ costUsdNano }) => (costUsdNano === null ? [] : [BigInt(costUsdNano)]));
+  const show = usdColumn(costs);
+  return (
     <Table
-      caption="Cost lines"
-      rows={breakdown.lines}
+      caption="Calls"
+      rows={items}
+      dense
       columns={[
-        { title: 'Line', heading: true, cell: ({ component }) => words(component) },
-        { title: 'Quantity', figure: true, cell: ({ quantity }) => <Count value={quantity} /> },
-        { title: 'USD per million', figure: true, cell: ({ usdPerMillion }) => rate(usdPerMillion) },
-        { title: 'Cost', figure: true, cell: ({ costUsdNano }) => <Usd nano={BigInt(costUsdNano)} /> },
         {
-          title: 'Share',
+          title: 'Call',
+          heading: true,
+          cell: ({ callId }) => <a href={callPath(organizationId, callId)}>{shortened(callId)}</a>,
+        },
+        { title: 'Began', cell: ({ startedAt }) => <Time at={startedAt} nowMs={nowMs} brief /> },
+        {
+          title: 'Customer',
+          cell: ({ customerId }) => (
+            <>
+              {only('customerId', customerId)} <a href={customerPath(organizationId, customerId)}>→</a>
+            </>
+          ),
+        },
+        { title: 'User', cell: ({ customerUserId }) => only('customerUserId', customerUserId) },
+        {
+          title: 'State',
+          cell: ({ status, reversedAt, usageSource, denial, errorCode }) => (
+            <>
+              {only(
+                'status',
+                status,
+                <CallState status={status} isReversed={reversedAt !== null} usageSource={usageSource} />,
+              )}{' '}
+              {denial && only('reason', denial.code, words(denial.code))}
+              {errorCode !== null && only('errorCode', errorCode)}
+            </>
+          ),
+        },
+        { title: 'Feature', cell: ({ feature }) => only('feature', feature) },
+        {
+          title: 'Tags',
+          cell: ({ tags }) =>
+            tags.length === 0 ? <Nothing /> : tags.slice(0, TAGS_SHOWN_MAX).map((tag) => [only('tag', tag), ' ']),
+        },
+        {
+          title: 'Model',
+          cell: ({ modelUsed }) => only('model', modelUsed, modelUsed !== null && <ModelName name={modelUsed} />),
+        },
+        {
+          title: 'Tokens',
           figure: true,
-          cell: ({ costUsdNano }) =>
-            breakdown.standardCostUsdNano === '0' ? (
+          cell: ({ inputTokens, responseTokens }) =>
+            inputTokens === null ? (
               <Nothing />
             ) : (
-              percent(Number(costUsdNano) / Number(breakdown.standardCostUsdNano))
+              <span class="num">{`${count(inputTokens)} → ${count(responseTokens ?? 0)}`}</span>
+            ),
+        },
+        {
+          title: 'Cost',
+          figure: true,
+          cell: ({ costUsdNano, status }) =>
+            costUsdNano !== null ? (
+              <Usd nano={BigInt(costUsdNano)} show={show} />
+            ) : status === 'COMPLETED' || status === 'FAILED' ? (
+              only('priced', 'false', 'no price')
+            ) : (
+              <Nothing />
             ),
         },
       ]}
     />
-    <Facts
-      items={[
-        ['Sum of the lines', <Usd nano={BigInt(breakdown.standardCostUsdNano)} />],
-        ...(call.pricingMultiplier === 1 ? [] : [['Batch price', `× ${call.pricingMultiplier}`] as const]),
-        ['Cost', <strong>{<Usd nano={nanoOf((call.costUSD ?? 0).toFixed(9))} />}</strong>],
-        ['Exactly', <span class="num">{`${count(BigInt(call.costUsdNano ?? 0))} nano-USD`}</span>],
-        ['Price tier', `${words(breakdown.pricingTier)}, ${words(breakdown.pricingTierReason).toLowerCase()}`],
-        ['Recorded price', <Code>{breakdown.snapshotId}</Code>],
-        ...(breakdown.assumptions.length > 0 ? [['Assumed', breakdown.assumptions.join('; ')] as const] : []),
-      ]}
-    />
-  </>
-);
-
-const CallFacts: FC<{ call: ReadCallData; recorded: Call | null; nowMs: number }> = ({ call, recorded, nowMs }) => (
-  <Facts
-    items={[
-      ['Call id', <Code>{call.callId}</Code>],
-      ['Customer', call.customerId],
-      ['User', call.customerUserId ?? undefined],
-      ['Feature', recorded?.feature],
-      [
-        'Tags',
-        recorded?.tags?.length ? (
-          <span class="tags">
-            {recorded.tags.map((tag) => (
-              <Badge>{tag}</Badge>
-            ))}
-          </span>
-        ) : undefined,
-      ],
-      ['Vendor', call.providerUsed],
-      ['Model', call.modelUsed && <ModelName name={call.modelUsed} />],
-      ['Tier', recorded?.outcome ? words(recorded.outcome.tier) : undefined],
-      ['Plan version', recorded ? <Code>{recorded.usagePlanVersionId}</Code> : undefined],
-      ['Reasoning effort', recorded?.outcome?.reasoningEffort],
-      ['Searches', recorded?.outcome?.usage.searches ? count(recorded.outcome.usage.searches) : undefined],
-      [
-        'Error',
-        recorded?.outcome?.error ? `${recorded.outcome.error.code}: ${recorded.outcome.error.message}` : undefined,
-      ],
-      ['Began', call.startTime && <Time at={call.startTime} nowMs={nowMs} />],
-      ['Ended', call.endTime && <Time at={call.endTime} nowMs={nowMs} />],
-    ]}
-  />
-);
-
-const Payment: FC<{ payg: ReadCallData['payg'] }> = ({ payg }) =>
-  payg.usingCredit ? (
-    <Facts
-      items={[
-        ['Paid by', "the customer's credit"],
-        ['Charge', payg.chargeNanoUsd === null ? 'known at the end' : <Usd nano={BigInt(payg.chargeNanoUsd)} />],
-        ['Markup', payg.markupPercent === null ? undefined : `${payg.markupPercent}%`],
-        [
-          'Settlement',
-          payg.settlementStatus && (
-            <Badge tone={STATUS_TONES[payg.settlementStatus] ?? 'plain'}>{words(payg.settlementStatus)}</Badge>
-          ),
-        ],
-        ['Why it failed', payg.settlementFailureReason ?? undefined],
-      ]}
-    />
-  ) : (
-    <p class="quiet">The plan's allowance, without a charge.</p>
   );
+};
+
+function linkTo(path: string, query: Asked): string {
+  const search = new URLSearchParams(query).toString();
+  return search === '' ? path : `${path}?${search}`;
+}

@@ -227,7 +227,7 @@ const Summary: FC<SummaryProps> = ({ data, course, anomalies, path, organization
         </Card>
       )}
       <GravestAnomalies items={anomalies} path={path} organizationId={organizationId} />
-      <UsageCharts usage={{ ...course, parts: partsOf(course) }} />
+      <UsageCharts usage={{ ...course, parts: partsOf(course), linkOf: callsOf(path, asked) }} />
       <div class="grid thirds">
         <UsageRanking
           title="By model"
@@ -271,6 +271,14 @@ const Summary: FC<SummaryProps> = ({ data, course, anomalies, path, organization
     </>
   );
 };
+
+/** The calls that began in an hour or on a day of the chart, narrowed as the page is. */
+function callsOf(path: string, asked: Asked) {
+  return (fromMs: number, toMs: number) => {
+    const [from, to] = [fromMs, toMs].map((atMs) => new Date(atMs).toISOString()) as [string, string];
+    return `${path}/calls?${new URLSearchParams({ ...kept(asked), from, to })}`;
+  };
+}
 
 /** The models that are named, and the others where they used anything. */
 function partsOf({ models, others }: UsageCourse): NonNullable<ChartedUsage['parts']> {

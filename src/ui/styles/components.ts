@@ -62,6 +62,8 @@ tbody th { font-weight: 560; min-width: 150px; }
 tbody td { min-width: 72px; }
 tbody td time .hint { display: block; }
 .figure + td:not(.figure), .figure + th:not(.figure) { padding-left: 20px; }
+table.dense :is(th, td) { padding-top: 5px; padding-bottom: 5px; font-size: 13px; }
+@media (min-width: 1400px) { table.dense :is(th, td) { white-space: nowrap; } }
 td .sub, th .sub { display: block; color: var(--quiet); font-size: 12.5px; font-weight: 400; }
 tr.total > * { font-weight: 620; }
 tr.changed > * { background: var(--warn-soft); }

@@ -1,0 +1,259 @@
+/**
+ * One call: what it used, how its cost came about, who pays, or why it was denied.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import type { CostBreakdown, ReadCallData } from '../../contract/calls.ts';
+import type { Call } from '../../domain/call.ts';
+import { planIdOf } from '../../domain/plan.ts';
+import { isProvisional } from '../../domain/usage.ts';
+import { readCall } from '../../metering/read-call.ts';
+import { findOldCall } from '../../storage/calls.ts';
+import { findPlanVersion } from '../../storage/plans.ts';
+import { count, duration, nanoOf, percent, rate, usdColumn, words } from '../../ui/format.ts';
+import { Badge, Card, Code, Count, Empty, Facts, Nothing, Stat, Time, Usd } from '../../ui/parts.tsx';
+import { Table } from '../../ui/table.tsx';
+import { callerOf } from '../caller.ts';
+import { CallState, Correct, Corrections } from '../calls-view.tsx';
+import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { denialSentence, REASON_NOT_RECORDED } from '../denial-sentence.ts';
+import { ModelName } from '../model-name.tsx';
+import { refused } from '../refused.tsx';
+import { page } from '../shell.tsx';
+import { STATUS_TONES } from '../statuses.ts';
+import { shortened } from './customer.tsx';
+
+export function mountCall(app: Hono<ConsoleEnv>): void {
+  app.get('/organizations/:org/calls/:callId', async (c) => {
+    const { organizationId } = c.get('organization');
+    const callId = c.req.param('callId');
+    const [answer, recorded] = await Promise.all([
+      readCall(await callerOf(c), callId),
+      findOldCall(c.env, organizationId, callId),
+    ]);
+    if (!answer.ok) return refused(c, answer.refusal);
+    const { denial } = answer.data;
+    const plan = denial && (await findPlanVersion(c.env, organizationId, denial.usagePlanVersionId));
+    const planName = plan?.plan.name ?? planIdOf(denial?.usagePlanVersionId ?? '');
+    return callPage(c, answer.data, recorded, planName);
+  });
+}
+
+function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null, planName: string) {
+  const { organizationId } = c.get('organization');
+  const nowMs = Date.now();
+  const { costBreakdown, denial } = call;
+  const isDenied = call.status === 'NOT_ALLOWED';
+  return page(
+    c,
+    {
+      title: shortened(call.callId),
+      sub: (
+        <>
+          <CallState status={call.status} isReversed={call.reversedAt !== undefined} usageSource={call.usageSource} />{' '}
+          {call.customerId && (
+            <>
+              of <a href={customerPath(organizationId, call.customerId)}>{call.customerId}</a>
+            </>
+          )}
+        </>
+      ),
+      crumbs: [{ text: 'Calls', href: organizationPath(organizationId, 'calls') }],
+      actions: <Correct organizationId={organizationId} call={call} />,
+    },
+    <>
+      <dl class="stats">
+        <Stat label="Cost" sub={costNote(call)}>
+          {call.costUsdNano === null ? '–' : <Usd nano={BigInt(call.costUsdNano)} />}
+        </Stat>
+        <Stat label="Took" sub={tookNote(call)}>
+          {!isDenied && call.startTime && call.endTime
+            ? duration(Date.parse(call.endTime) - Date.parse(call.startTime))
+            : '–'}
+        </Stat>
+        <Stat
+          label="Tokens in"
+          sub={recorded?.outcome ? `${count(recorded.outcome.usage.cachedInputTokens)} from the cache` : ''}
+        >
+          {recorded?.outcome ? <Count value={recorded.outcome.usage.inputTokens} /> : '–'}
+        </Stat>
+        <Stat
+          label="Tokens out"
+          sub={recorded?.outcome ? `${count(recorded.outcome.usage.reasoningTokens)} of reasoning` : ''}
+        >
+          {recorded?.outcome ? <Count value={recorded.outcome.usage.responseTokens} /> : '–'}
+        </Stat>
+      </dl>
+      {isDenied ? (
+        <Card title="Why it was denied">
+          <p>{denial ? denialSentence(denial, planName) : REASON_NOT_RECORDED}</p>
+        </Card>
+      ) : (
+        <Card title="Cost breakdown">
+          {costBreakdown ? <Breakdown breakdown={costBreakdown} call={call} /> : <NoPrice call={call} />}
+        </Card>
+      )}
+      <div class="grid">
+        <Card title="Call">
+          <CallFacts call={call} recorded={recorded} nowMs={nowMs} />
+        </Card>
+        <div class="stack">
+          <Card title="Who pays">
+            {isDenied ? (
+              <p class="quiet">Nobody: the call was denied, so it used nothing.</p>
+            ) : (
+              <Payment payg={call.payg} />
+            )}
+          </Card>
+          {call.corrections && (
+            <Card title="Corrections">
+              <Corrections corrections={call.corrections} nowMs={nowMs} />
+            </Card>
+          )}
+          {recorded?.compression && (
+            <Card title="Prompt compression">
+              <Facts
+                items={[
+                  [
+                    'Tokens',
+                    `${count(recorded.compression.originalTokens)} → ${count(recorded.compression.compressedTokens)}`,
+                  ],
+                  ['Saved', `${count(recorded.compression.savedTokens)} tokens`],
+                  [
+                    'Input cost avoided',
+                    recorded.compression.inputCostAvoidedNanoUsd === null ? (
+                      'price not known'
+                    ) : (
+                      <Usd nano={BigInt(recorded.compression.inputCostAvoidedNanoUsd)} />
+                    ),
+                  ],
+                ]}
+              />
+            </Card>
+          )}
+        </div>
+      </div>
+    </>,
+  );
+}
+
+const tookNote = ({ status, endTime }: ReadCallData) =>
+  status === 'NOT_ALLOWED' ? 'denied at once' : endTime ? 'from begin to end' : 'has not ended';
+
+function costNote({
+  status,
+  pricingStatus,
+  pricingUnavailableReason,
+  pricingMultiplier,
+  usageSource,
+}: ReadCallData): string {
+  if (status === 'NOT_ALLOWED') return 'denied, so nothing was used';
+  if (pricingStatus === 'PENDING') return 'when the call has ended';
+  if (pricingStatus === 'UNAVAILABLE') return words(pricingUnavailableReason ?? 'UNAVAILABLE').toLowerCase();
+  if (isProvisional(usageSource)) return `provisional, by ${usageSource} usage`;
+  return pricingMultiplier === 1 ? 'standard price' : `batch, ${percent(pricingMultiplier)} of the standard price`;
+}
+
+const NoPrice: FC<{ call: ReadCallData }> = ({ call: { pricingStatus, pricingUnavailableReason, modelUsed } }) =>
+  pricingStatus === 'PENDING' ? (
+    <Empty title="The call is in progress">The cost is known once the call has ended.</Empty>
+  ) : (
+    <Empty title="This call has no known price">
+      {words(pricingUnavailableReason ?? 'UNAVAILABLE')}. An unknown price is never counted as zero
+      {modelUsed ? `; give ${modelUsed} a price under Models and prices for the calls to come.` : '.'}
+    </Empty>
+  );
+
+const Breakdown: FC<{ breakdown: CostBreakdown; call: ReadCallData }> = ({ breakdown, call }) => {
+  const sum = BigInt(breakdown.standardCostUsdNano);
+  // Exact, so that the lines add up to their sum as they are shown.
+  const show = usdColumn([...breakdown.lines.map(({ costUsdNano }) => BigInt(costUsdNano)), sum], true);
+  return (
+    <>
+      <Table
+        caption="Cost lines"
+        rows={breakdown.lines}
+        columns={[
+          { title: 'Line', heading: true, cell: ({ component }) => words(component) },
+          { title: 'Quantity', figure: true, cell: ({ quantity }) => <Count value={quantity} /> },
+          { title: 'USD per million', figure: true, cell: ({ usdPerMillion }) => rate(usdPerMillion) },
+          { title: 'Cost', figure: true, cell: ({ costUsdNano }) => <Usd nano={BigInt(costUsdNano)} show={show} /> },
+          {
+            title: 'Share',
+            figure: true,
+            cell: ({ costUsdNano }) =>
+              breakdown.standardCostUsdNano === '0' ? (
+                <Nothing />
+              ) : (
+                percent(Number(costUsdNano) / Number(breakdown.standardCostUsdNano))
+              ),
+          },
+        ]}
+      />
+      <Facts
+        items={[
+          ['Sum of the lines', <Usd nano={sum} show={show} />],
+          ...(call.pricingMultiplier === 1 ? [] : [['Batch price', `× ${call.pricingMultiplier}`] as const]),
+          ['Cost', <strong>{<Usd nano={nanoOf((call.costUSD ?? 0).toFixed(9))} />}</strong>],
+          ['Exactly', <span class="num">{`${count(BigInt(call.costUsdNano ?? 0))} nano-USD`}</span>],
+          ['Price tier', `${words(breakdown.pricingTier)}, ${words(breakdown.pricingTierReason).toLowerCase()}`],
+          ['Recorded price', <Code>{breakdown.snapshotId}</Code>],
+          ...(breakdown.assumptions.length > 0 ? [['Assumed', breakdown.assumptions.join('; ')] as const] : []),
+        ]}
+      />
+    </>
+  );
+};
+
+const CallFacts: FC<{ call: ReadCallData; recorded: Call | null; nowMs: number }> = ({ call, recorded, nowMs }) => (
+  <Facts
+    items={[
+      ['Call id', <Code>{call.callId}</Code>],
+      ['Customer', call.customerId],
+      ['User', call.customerUserId ?? undefined],
+      ['Feature', recorded?.feature],
+      [
+        'Tags',
+        recorded?.tags?.length ? (
+          <span class="tags">
+            {recorded.tags.map((tag) => (
+              <Badge>{tag}</Badge>
+            ))}
+          </span>
+        ) : undefined,
+      ],
+      ['Vendor', call.providerUsed],
+      ['Model', call.modelUsed && <ModelName name={call.modelUsed} />],
+      ['Tier', recorded?.outcome ? words(recorded.outcome.tier) : undefined],
+      ['Plan version', recorded ? <Code>{recorded.usagePlanVersionId}</Code> : undefined],
+      ['Reasoning effort', recorded?.outcome?.reasoningEffort],
+      ['Searches', recorded?.outcome?.usage.searches ? count(recorded.outcome.usage.searches) : undefined],
+      [
+        'Error',
+        recorded?.outcome?.error ? `${recorded.outcome.error.code}: ${recorded.outcome.error.message}` : undefined,
+      ],
+      ['Began', call.startTime && <Time at={call.startTime} nowMs={nowMs} />],
+      ['Ended', call.endTime && <Time at={call.endTime} nowMs={nowMs} />],
+    ]}
+  />
+);
+
+const Payment: FC<{ payg: ReadCallData['payg'] }> = ({ payg }) =>
+  payg.usingCredit ? (
+    <Facts
+      items={[
+        ['Paid by', "the customer's credit"],
+        ['Charge', payg.chargeNanoUsd === null ? 'known at the end' : <Usd nano={BigInt(payg.chargeNanoUsd)} />],
+        ['Markup', payg.markupPercent === null ? undefined : `${payg.markupPercent}%`],
+        [
+          'Settlement',
+          payg.settlementStatus && (
+            <Badge tone={STATUS_TONES[payg.settlementStatus] ?? 'plain'}>{words(payg.settlementStatus)}</Badge>
+          ),
+        ],
+        ['Why it failed', payg.settlementFailureReason ?? undefined],
+      ]}
+    />
+  ) : (
+    <p class="quiet">The plan's allowance, without a charge.</p>
+  );
