@@ -52,7 +52,16 @@ export function isRefusal({ status, headers }: FuzzAnswer): boolean {
 /** What is no route below these is answered in the form of a vendor's client. */
 const GATEWAY_PATH = /^\/v1(?:beta)?(?:[/?]|$)/;
 
-function envelopeFault({ operationId, kind, method, path }: FuzzRequest, answer: FuzzAnswer): string | null {
+/** A segment of one or two dots, encoded or not. */
+const HAS_DOTS = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
+
+function envelopeFault(request: FuzzRequest, answer: FuzzAnswer): string | null {
+  const { method, path } = request;
+  // The server reads a path as a URL: one with `..` in it is a request for another route, or for the start page.
+  const { pathname } = new URL(`http://host${path}`);
+  const isOther = HAS_DOTS.test(path.split('?', 1)[0] ?? '');
+  if (isOther && pathname === '/' && answer.status === 200) return null;
+  const { operationId, kind } = isOther ? { operationId: 'none', kind: 'none' } : request;
   const operation = (operations as Record<string, Operation>)[operationId];
   if (operation?.lines && answer.status === 200)
     return answer.text.split('\n').filter(Boolean).every(isJson) ? null : 'is not one JSON value per line';
@@ -69,11 +78,13 @@ function envelopeFault({ operationId, kind, method, path }: FuzzRequest, answer:
     const parsed = responseSchema(operation).safeParse(body);
     return parsed.success ? null : `does not follow the contract: ${JSON.stringify(parsed.error.issues[0])}`;
   }
-  const schemas =
-    kind === 'lookup'
+  const ofGateway = [GatewayError, AnthropicError, GoogleError, ErrorEnvelope];
+  const schemas = isOther
+    ? [...ofGateway, LookupError]
+    : kind === 'lookup'
       ? [LookupError, ErrorEnvelope]
-      : kind === 'gateway' || (kind === 'none' && GATEWAY_PATH.test(path))
-        ? [GatewayError, AnthropicError, GoogleError, ErrorEnvelope]
+      : kind === 'gateway' || (kind === 'none' && GATEWAY_PATH.test(pathname))
+        ? ofGateway
         : [ErrorEnvelope];
   return schemas.some((schema) => schema.safeParse(body).success)
     ? null

@@ -53,7 +53,7 @@ table + .facts { border-top: 1px solid var(--line); padding-top: 10px; margin-to
 table { width: 100%; border-collapse: collapse; }
 th, td { text-align: left; vertical-align: baseline; padding: 8px 12px 8px 0; border-bottom: 1px solid var(--line); font-weight: 400; }
 th:last-child, td:last-child { padding-right: 0; }
-table { overflow-wrap: break-word; }
+@media (min-width: 1000px) { table { overflow-wrap: break-word; } }
 thead th { color: var(--quiet); font-size: 12.5px; font-weight: 550; white-space: nowrap; padding-top: 0; }
 tbody tr:last-child > * { border-bottom: 0; padding-bottom: 0; }
 tbody th { font-weight: 560; min-width: 150px; }
