@@ -310,8 +310,9 @@ export class Cloudflare {
   /** Inherited bindings must be there, ids must be of what exists, and object migrations begin where the last one ended. */
   async #upload(name: string, form: FormData): Promise<unknown> {
     const metadata = JSON.parse(String(form.get('metadata'))) as Metadata;
-    const upload = metadata.assets && this.#uploads.get(metadata.assets.jwt);
-    if (upload?.size !== 0) throw new Refusal(400, 10101, 'the files of the Worker are not all there');
+    const { assets } = metadata;
+    if (assets && this.#uploads.get(assets.jwt)?.size !== 0)
+      throw new Refusal(400, 10101, 'the files of the Worker are not all there');
     const before = this.workers.get(name);
     const secrets = { ...before?.secrets };
     const bindings: Binding[] = [];

@@ -273,6 +273,9 @@ test('a failure says what happened and what is done; asked wrongly, nothing is d
   const wrong = await world.deploy(['--yes'], { CLOUDFLARE_API_TOKEN: 'wrong' });
   expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining('stopped at "check": wrangler')]);
   expect(wrong.err).toContain('[code: 10000]');
+  const home = await mkdtemp(join(tmpdir(), 'callmeter-home-'));
+  const nobody = await world.deploy(['--yes'], { CLOUDFLARE_API_TOKEN: '', HOME: home, XDG_CONFIG_HOME: home });
+  expect([nobody.code, nobody.err]).toEqual([1, expect.stringContaining('npm run -s wrangler -- login')]);
   cloudflare.requests.length = 0;
   const [dry, asked, unknown] = [
     await world.deploy(['--dry-run', '--json']),

@@ -182,7 +182,8 @@ export const STEPS: readonly Step[] = [
       const before = new Set(atHome);
       const added = (await namesAtHome()).filter((path) => !before.has(path));
       if (added.length > 0) throw new Error(`it wrote to the real home: ${added.join(' ')}`);
-      const temporary = await readdir(machine.temporary);
+      // npm on Node 24 keeps compiled code of its own there.
+      const temporary = (await readdir(machine.temporary)).filter((name) => name !== 'node-compile-cache');
       if (temporary.length > 0) throw new Error(`temporary files are left: ${temporary.join(' ')}`);
       const own = new Set(['tools', 'bin', 'home', 'tmp', 'callmeter']);
       const beside = (await readdir(machine.folder)).filter((name) => !own.has(name));

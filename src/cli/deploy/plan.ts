@@ -42,8 +42,9 @@ export async function makePlan(
   { values, path }: Pick<SecretsFile, 'values' | 'path'>,
   isCi: boolean,
 ): Promise<Plan> {
-  const [account, deployed, names, uncommitted] = await Promise.all([
-    findAccount(wrangler),
+  // First alone: what else is asked fails in wrangler's words where nobody is logged in.
+  const account = await findAccount(wrangler);
+  const [deployed, names, uncommitted] = await Promise.all([
     findSecrets(wrangler),
     wrangler.json<{ name: string }[]>(['d1', 'list', '--json']).then((all) => new Set(all.map(({ name }) => name))),
     findUncommitted(),
@@ -88,10 +89,13 @@ export function planSecrets(
 }
 
 async function findAccount(wrangler: Wrangler): Promise<Account> {
-  const { loggedIn, accounts = [] } = await wrangler.json<{ loggedIn: boolean; accounts?: Account[] }>([
-    'whoami',
-    '--json',
-  ]);
+  const { loggedIn, accounts = [] } = await wrangler
+    .json<{ loggedIn: boolean; accounts?: Account[] }>(['whoami', '--json'])
+    .catch((error: unknown): { loggedIn: boolean; accounts?: Account[] } => {
+      // It answers, and fails, where nobody is logged in.
+      if (error instanceof WranglerFailed && /"loggedIn": *false/.test(error.output)) return { loggedIn: false };
+      throw error;
+    });
   if (!loggedIn)
     throw new Error(
       'wrangler is not logged in: run `npm run -s wrangler -- login`, or set CLOUDFLARE_API_TOKEN and CLOUDFLARE_ACCOUNT_ID',
