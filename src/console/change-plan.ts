@@ -2,12 +2,12 @@
  * The preview of a plan change, computed by the rule that makes the change.
  */
 import type { ChangePlanRequest } from '../contract/customers.ts';
-import { type Answer, accept, refuse } from '../contract/errors.ts';
-import { type Account, type ChangeStrategy, changePlan, replenishDue } from '../domain/account.ts';
+import { type Answer, accept, planIsArchived, refuse } from '../contract/errors.ts';
+import { type Account, type ChangeStrategy, changePlan, mayMoveTo, replenishDue } from '../domain/account.ts';
 import type { PlanVersion } from '../domain/plan.ts';
 import type { Caller } from '../metering/caller.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
-import { findOfferedPlan } from '../storage/plans.ts';
+import { findPlan } from '../storage/plans.ts';
 
 export interface PlanChangePreview {
   target: PlanVersion;
@@ -27,16 +27,17 @@ export async function previewPlanChange(
   nowMs: number,
 ): Promise<Answer<PlanChangePreview>> {
   const { organizationId } = organization;
-  const [offered, history] = await Promise.all([
-    findOfferedPlan(env, organizationId, planId, 'planId'),
+  const [found, history] = await Promise.all([
+    findPlan(env, organizationId, planId),
     ask(customerByName(env, organizationId, customerId), (customer) =>
       customer.readHistory({ organizationId, columns: [], recentColumns: [] }),
     ),
   ]);
-  if (!offered.ok) return offered;
+  if (!found) return refuse('PLAN_NOT_FOUND', 'planId: no such plan');
   if (!history) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
-  const target = offered.plan;
+  const { newest: target, isArchived } = found;
   const before = history.account;
+  if (!mayMoveTo(before, target, isArchived)) return planIsArchived('planId');
   const after = changePlan(before, target, strategy, nowMs);
   const { pending, nextReplenishAtMs } = after.subscription;
   const replenished = pending ? replenishDue(after, nextReplenishAtMs) : null;

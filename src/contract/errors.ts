@@ -158,6 +158,10 @@ function innerIssues(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   return meant?.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })) ?? [issue];
 }
 
+/** The refusal of a new subscription to an archived plan, which `field` of the request names. */
+export const planIsArchived = (field: string) =>
+  refuse('CONFLICT', `${field}: the plan is archived and takes no new subscriptions`);
+
 /** A request that waits for what others hold of the balance is to be repeated after this. */
 export const HELD_RETRY_SECONDS = 1;
 

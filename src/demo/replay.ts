@@ -109,6 +109,7 @@ function tell(stage: Stage, customer: DemoCustomer, event: DemoEvent): void {
         subscription.switchPlan(context, {
           ...unkeyed,
           target: planOf(stage, event.planId),
+          isArchived: false,
           strategy: 'IMMEDIATE_PRORATED',
         }),
       );

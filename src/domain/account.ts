@@ -147,6 +147,11 @@ export function replenishNow(account: Account, nowMs: number): Account {
   return startPeriod(account, plan, { anchorMs: nowMs, replenish: plan.plan.replenish }, nowMs);
 }
 
+/** Whether the subscription may move to a version of the plan: to an archived one only where it has that plan. */
+export function mayMoveTo(account: Account, { planId }: PlanVersion, isArchived: boolean): boolean {
+  return !isArchived || account.subscription.plan.planId === planId;
+}
+
 /**
  * Moves the subscription to another plan version. The latest change wins: an immediate change cancels a pending one,
  * and a new pending change replaces it. Returns the same object when nothing changes.

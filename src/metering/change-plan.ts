@@ -2,9 +2,9 @@
  * Use cases: change a customer's plan, and start a new usage cycle now.
  */
 import type { ChangePlanData, ChangePlanRequest } from '../contract/customers.ts';
-import type { Answer } from '../contract/errors.ts';
+import { type Answer, refuse } from '../contract/errors.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
-import { findOfferedPlan } from '../storage/plans.ts';
+import { findPlan } from '../storage/plans.ts';
 import type { Caller } from './caller.ts';
 import { type BodyKeys, fingerprintOf, requestKey } from './idempotency.ts';
 
@@ -15,14 +15,15 @@ export async function changePlan(
   headerKey: string | null,
 ): Promise<Answer<ChangePlanData>> {
   const { organizationId, models } = organization;
-  const found = await findOfferedPlan(env, organizationId, request.planId, 'planId');
-  if (!found.ok) return found;
+  const found = await findPlan(env, organizationId, request.planId);
+  if (!found) return refuse('PLAN_NOT_FOUND', 'planId: no such plan');
   const fingerprint = await fingerprintOf(request);
   const idempotencyKey = requestKey(headerKey, request);
   return ask(customerByName(env, organizationId, customerId), (customer) =>
     customer.switchPlan({
       organizationId,
-      target: found.plan,
+      target: found.newest,
+      isArchived: found.isArchived,
       strategy: request.strategy,
       idempotencyKey,
       fingerprint,

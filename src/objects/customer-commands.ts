@@ -180,6 +180,8 @@ export interface SetCanceledCommand extends ReadUsageCommand {
 
 export interface ChangePlanCommand extends ReadUsageCommand {
   target: PlanVersion;
+  /** The plan takes no new subscriptions: only those who have it may ask for it. */
+  isArchived: boolean;
   strategy: ChangeStrategy;
   idempotencyKey: string | null;
   fingerprint: string;

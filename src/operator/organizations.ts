@@ -2,7 +2,7 @@
  * Organizations: create, read, change.
  */
 import type { z } from 'zod';
-import { type Answer, accept, refuse } from '../contract/errors.ts';
+import { type Answer, accept, planIsArchived, refuse } from '../contract/errors.ts';
 import {
   type CreateOrganizationRequest,
   type Organization,
@@ -21,7 +21,7 @@ import {
   type OrganizationRow,
   updateOrganizationRow,
 } from '../storage/organizations.ts';
-import { findOfferedPlan } from '../storage/plans.ts';
+import { failIfArchived, findPlan } from '../storage/plans.ts';
 import { retentionOf } from '../storage/retention.ts';
 import { roomiestDatabase } from '../storage/sizes.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
@@ -91,9 +91,11 @@ export function updateOrganization(
   return commitChange(request, async () => {
     const before = await findOrganization(request.env, organizationId);
     if (!before) return noOrganization();
-    if (body.defaultPlanId != null) {
-      const offered = await findOfferedPlan(request.env, organizationId, body.defaultPlanId, 'defaultPlanId');
-      if (!offered.ok) return offered;
+    const { defaultPlanId } = body;
+    if (defaultPlanId != null) {
+      const found = await findPlan(request.env, organizationId, defaultPlanId);
+      if (!found) return refuse('PLAN_NOT_FOUND', 'defaultPlanId: no such plan');
+      if (found.isArchived) return planIsArchived('defaultPlanId');
     }
     const change = {
       ...(body.name !== undefined && { name: body.name }),
@@ -126,6 +128,7 @@ export function updateOrganization(
       before,
       after,
       statements: [
+        ...(defaultPlanId == null ? [] : [failIfArchived(request.env, organizationId, defaultPlanId)]),
         updateOrganizationRow(request.env, organizationId, {
           ...change,
           ...(Object.keys(told).length > 0 && { alerts }),

@@ -123,11 +123,9 @@ export function setArchived(
       subject: planId,
       before: { archivedAt: read.data.archivedAt },
       after: { archivedAt },
-      statements: [
-        archive
-          ? insertArchivedPlan(env, { organizationId, planId, archivedAtMs: nowMs })
-          : deleteArchivedPlan(env, organizationId, planId),
-      ],
+      statements: archive
+        ? insertArchivedPlan(env, { organizationId, planId, archivedAtMs: nowMs })
+        : [deleteArchivedPlan(env, organizationId, planId)],
       replaces: false,
       code,
       data: { ...read.data, archivedAt },

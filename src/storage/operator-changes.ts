@@ -37,7 +37,7 @@ export async function commitStatements(
 
 /**
  * Whether a commit failed because another request has taken a unique key, or changed what this one was to replace
- * (`replaceMappings`). D1 says so in words alone, and drizzle wraps them.
+ * or relied on (`replaceMappings`, `failIfArchived`). D1 says so in words alone, and drizzle wraps them.
  */
 export function isTaken(error: unknown): boolean {
   const { message, cause } = error as Error;

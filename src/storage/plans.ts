@@ -1,12 +1,11 @@
 /**
  * Plan versions in D1.
  */
-import { and, asc, desc, eq, gt, inArray, lt, notExists, sql } from 'drizzle-orm';
-import { type Result, refuse } from '../contract/errors.ts';
+import { and, asc, desc, eq, gt, inArray, lt, notExists, type SQL, sql } from 'drizzle-orm';
 import type { PlanVersion } from '../domain/plan.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, type Statement } from './database.ts';
-import { archivedPlans, planVersions } from './schema/index.ts';
+import { archivedPlans, organizations, planVersions } from './schema/index.ts';
 
 export type PlanVersionRow = typeof planVersions.$inferSelect;
 
@@ -24,21 +23,17 @@ export async function findNewestPlan(env: Env, organizationId: string, planId: s
   return row ? toPlanVersion(row) : null;
 }
 
-/** The newest version of the plan that `field` of a request names, for a new subscription; an archived plan takes none. */
-export async function findOfferedPlan(
+/** The newest version of a plan, and whether it is archived; `null` where there is no such plan. */
+export async function findPlan(
   env: Env,
   organizationId: string,
   planId: string,
-  field: string,
-): Promise<Result<{ plan: PlanVersion }>> {
-  const [plan, archived] = await Promise.all([
+): Promise<{ newest: PlanVersion; isArchived: boolean } | null> {
+  const [newest, archived] = await Promise.all([
     findNewestPlan(env, organizationId, planId),
     findArchivedPlans(env, organizationId, [planId]),
   ]);
-  if (!plan) return refuse('PLAN_NOT_FOUND', `${field}: no such plan`);
-  return archived.has(planId)
-    ? refuse('CONFLICT', `${field}: the plan is archived and takes no new subscriptions`)
-    : { ok: true, plan };
+  return newest && { newest, isArchived: archived.has(planId) };
 }
 
 export async function findPlanVersion(
@@ -161,8 +156,25 @@ export async function findArchivedPlans(
   return new Map(rows.map(({ planId, archivedAtMs }) => [planId, archivedAtMs]));
 }
 
-export function insertArchivedPlan(env: Env, row: typeof archivedPlans.$inferSelect): Statement {
-  return configDatabase(env).insert(archivedPlans).values(row);
+/** Archives a plan. The commit fails where it has become the default plan meanwhile. */
+export function insertArchivedPlan(env: Env, row: typeof archivedPlans.$inferSelect): Statement[] {
+  const { organizationId, planId } = row;
+  const isDefault = sql`SELECT 1 FROM ${organizations} WHERE organization_id = ${organizationId} AND default_plan_id = ${planId}`;
+  return [failIf(env, organizationId, isDefault), configDatabase(env).insert(archivedPlans).values(row)];
+}
+
+/** Makes a commit fail where the plan that is to be the default has been archived meanwhile. */
+export function failIfArchived(env: Env, organizationId: string, planId: string): Statement {
+  const found = sql`SELECT 1 FROM ${archivedPlans} WHERE organization_id = ${organizationId} AND plan_id = ${planId}`;
+  return failIf(env, organizationId, found);
+}
+
+/** As `isTaken` recognizes it. The row is written as it is. */
+function failIf(env: Env, organizationId: string, found: SQL): Statement {
+  return configDatabase(env)
+    .update(organizations)
+    .set({ name: sql`CASE WHEN EXISTS (${found}) THEN json('changed') ELSE ${organizations.name} END` })
+    .where(eq(organizations.organizationId, organizationId));
 }
 
 export function deleteArchivedPlan(env: Env, organizationId: string, planId: string): Statement {

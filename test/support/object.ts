@@ -308,6 +308,7 @@ export async function withObject(
         return subscription.switchPlan(at(atMs), {
           organizationId,
           target,
+          isArchived: false,
           strategy,
           idempotencyKey: key ?? null,
           fingerprint,

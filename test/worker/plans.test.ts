@@ -238,6 +238,40 @@ describe('an archived plan', () => {
     expect(told).toEqual(['plan.restore', 'plan.archive']);
   });
 
+  test('may be asked for by who has it, and by who repeats a request from before', async () => {
+    const params = { org: tenant.organizationId, planId: 'retired' };
+    await operator.send('putPlan', { params, body: { name: 'Retired', limitType: 'BLOCK' } });
+    await use('stays', 1);
+    await use('repeats', 1);
+    await change('stays', { planId: 'retired' });
+    await change('stays', { planId: 'pro', strategy: 'AT_NEXT_REPLENISH' });
+    const request = { planId: 'retired', idempotencyKey: 'asked-before-it-was-archived' };
+    const first = await change('repeats', request);
+    await set('archivePlan', 'retired');
+    expect((await change('stays', { planId: 'retired' })).data.subscription.pending).toBeUndefined();
+    const again = await change('repeats', request);
+    expect([again.status, again.headers.get('Idempotency-Replayed')]).toEqual([200, 'true']);
+    expect(again.data).toEqual(first.data);
+  });
+
+  test('is never the default plan, whichever of two requests of the same moment comes first', async () => {
+    for (let n = 0; n < 12; n += 1) {
+      const params = { org: tenant.organizationId, planId: `contested-${n}` };
+      await operator.send('putPlan', { params, body: { name: 'Contested', limitType: 'BLOCK' } });
+      const body = { defaultPlanId: params.planId };
+      const answers = await Promise.all([
+        operator.send('archivePlan', { params }),
+        operator.send('updateOrganization', { params, body }),
+      ]);
+      expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+      const [plan, organization] = await Promise.all([
+        operator.send('readPlan', { params }),
+        operator.send('readOrganization', { params }),
+      ]);
+      expect(plan.data.archivedAt !== null).toBe(organization.data.defaultPlanId !== params.planId);
+    }
+  });
+
   test('is not the default plan, which is refused; nor is one that does not exist', async () => {
     const { defaultPlanId } = (await operator.send('readOrganization', { params: { org: tenant.organizationId } }))
       .data;

@@ -3,10 +3,11 @@
  */
 
 import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../../../src/contract/customers.ts';
-import { type Answer, accept } from '../../../src/contract/errors.ts';
+import { type Answer, accept, planIsArchived, type Result } from '../../../src/contract/errors.ts';
 import {
   type Account,
   changePlan,
+  mayMoveTo,
   migratePlan,
   replenishNow,
   setCanceled,
@@ -58,15 +59,19 @@ export function provision(context: Context, command: ProvisionCommand): Answer<P
 }
 
 export function switchPlan(context: Context, command: ChangePlanCommand): Answer<ChangePlanData> {
+  const { target, isArchived, strategy } = command;
   return changeSubscription(context, command, 'change_plan', 'PLAN_CHANGED', (account) =>
-    changePlan(account, command.target, command.strategy, context.nowMs),
+    mayMoveTo(account, target, isArchived)
+      ? { ok: true, account: changePlan(account, target, strategy, context.nowMs) }
+      : planIsArchived('planId'),
   );
 }
 
 export function replenish(context: Context, command: ReplenishCommand): Answer<ChangePlanData> {
-  return changeSubscription(context, command, 'replenish', 'CUSTOMER_REPLENISHED', (account) =>
-    replenishNow(account, context.nowMs),
-  );
+  return changeSubscription(context, command, 'replenish', 'CUSTOMER_REPLENISHED', (account) => ({
+    ok: true,
+    account: replenishNow(account, context.nowMs),
+  }));
 }
 
 /** A keyed change of a live subscription. A canceled one is refused as one that does not exist. */
@@ -75,15 +80,16 @@ function changeSubscription(
   command: ReplenishCommand,
   operation: string,
   code: string,
-  change: (account: Account) => Account,
+  change: (account: Account) => Result<{ account: Account }>,
 ): Answer<ChangePlanData> {
   const { store, nowMs } = context;
   return keyed(context, operation, command, () => {
     const account = liveAccount(context, command.organizationId);
     if (!account) return noSubscription();
     const changed = change(account);
-    if (changed !== account) store.saveAccount(changed, nowMs);
-    const { subscription } = presentCustomer(changed, command.models);
+    if (!changed.ok) return changed;
+    if (changed.account !== account) store.saveAccount(changed.account, nowMs);
+    const { subscription } = presentCustomer(changed.account, command.models);
     return accept(code, { success: true as const, subscription }, nowMs);
   });
 }
