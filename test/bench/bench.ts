@@ -3,6 +3,7 @@
  * interrupted.
  */
 import { parseArgs } from 'node:util';
+import { parsedOrExit } from '../support/command-line.ts';
 import { calls } from './calls.ts';
 import { costs } from './costs.ts';
 import { credit } from './credit.ts';
@@ -122,18 +123,8 @@ function parseCommand(): Command | 'help' {
   };
 }
 
-/** Exits with what is wrong where the arguments say nothing that can be done. */
-function commandOf(): Command | 'help' {
-  try {
-    return parseCommand();
-  } catch (error) {
-    console.error((error as Error).message);
-    process.exit(2);
-  }
-}
-
 async function main(): Promise<void> {
-  const command = commandOf();
+  const command = parsedOrExit(parseCommand);
   if (command === 'help') return console.log(HELP);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => giveUp(130, 'interrupted'));
   for (const name of command.suites) {

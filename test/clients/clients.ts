@@ -2,6 +2,7 @@
  * `npm run test:clients`: runs clients that people use at the gateway, and prints what each did.
  */
 import { parseArgs } from 'node:util';
+import { parsedOrExit } from '../support/command-line.ts';
 import { CLIENTS, type Program } from './programs.ts';
 import { type ProgramReport, runProgram, type TurnReport } from './run.ts';
 import { startWorld } from './world.ts';
@@ -49,7 +50,7 @@ function parseCommand(): Command | 'help' {
 }
 
 async function main(): Promise<void> {
-  const command = commandOf();
+  const command = parsedOrExit(parseCommand);
   if (command === 'help') return console.log(HELP);
   const abort = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => abort.abort());
@@ -66,16 +67,6 @@ async function main(): Promise<void> {
   if (command.json) console.log(JSON.stringify({ clients: reports }, null, 2));
   const failed = reports.some(({ turns }) => turns.some(({ wrong }) => wrong.length > 0));
   process.exitCode = abort.signal.aborted ? 130 : failed ? 1 : 0;
-}
-
-/** Exits with what is wrong where the arguments say nothing that can be done. */
-function commandOf(): Command | 'help' {
-  try {
-    return parseCommand();
-  } catch (error) {
-    console.error((error as Error).message);
-    process.exit(2);
-  }
 }
 
 function print({ title, packageName, version, turns }: ProgramReport): void {

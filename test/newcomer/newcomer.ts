@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { parsedOrExit } from '../support/command-line.ts';
 import { KINDS, type Kind, type Machine, setUpMachine } from './machine.ts';
 import { CONTRIBUTOR_STEPS, STEPS, type Step, type Walk } from './steps.ts';
 
@@ -63,7 +64,7 @@ function parseCommand(): Command | 'help' {
 }
 
 async function main(): Promise<void> {
-  const command = commandOf();
+  const command = parsedOrExit(parseCommand);
   if (command === 'help') return console.log(HELP);
   const abort = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => abort.abort());
@@ -77,16 +78,6 @@ async function main(): Promise<void> {
   if (command.json) console.log(JSON.stringify({ machines: reports }, null, 2));
   const isGood = reports.every(({ steps }) => steps.every(({ problem }) => problem === null));
   process.exitCode = abort.signal.aborted ? 130 : isGood ? 0 : 1;
-}
-
-/** Exits with what is wrong where the arguments say nothing that can be done. */
-function commandOf(): Command | 'help' {
-  try {
-    return parseCommand();
-  } catch (error) {
-    console.error((error as Error).message);
-    process.exit(2);
-  }
 }
 
 /** One machine, from its set-up to its removal. */

@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { parsedOrExit } from '../support/command-line.ts';
 import { buildProgram, RUNTIMES, type Runtime, type RuntimeReport, runRuntime } from './run.ts';
 import { startWorld } from './world.ts';
 
@@ -41,7 +42,7 @@ function parseCommand(): Command | 'help' {
 }
 
 async function main(): Promise<void> {
-  const command = commandOf();
+  const command = parsedOrExit(parseCommand);
   if (command === 'help') return console.log(HELP);
   const abort = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => abort.abort());
@@ -58,16 +59,6 @@ async function main(): Promise<void> {
   if (command.json) console.log(JSON.stringify({ runtimes: reports }, null, 2));
   else for (const report of reports) print(report);
   process.exitCode = abort.signal.aborted ? 130 : reports.every(isGood) ? 0 : 1;
-}
-
-/** Exits with what is wrong where the arguments say nothing that can be done. */
-function commandOf(): Command | 'help' {
-  try {
-    return parseCommand();
-  } catch (error) {
-    console.error((error as Error).message);
-    process.exit(2);
-  }
 }
 
 const failuresOf = ({ checks }: RuntimeReport) => checks.filter(({ problem }) => problem !== null);
