@@ -141,6 +141,9 @@ function noRole(c: ConsoleContext, name: string) {
         Cloudflare Access let you in as <Code>{name}</Code>. An admin gives you a role under Operators, or with{' '}
         <Code>npm run operator -- operators put {name} --role viewer</Code>.
       </p>
+      <p>
+        <a href={SIGN_IN_PATH}>Sign in with the operator token</a>
+      </p>
     </Problem>,
   );
 }

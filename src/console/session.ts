@@ -8,7 +8,7 @@
 import { deleteCookie, getSignedCookie, setSignedCookie } from 'hono/cookie';
 import { timingSafeEqual } from 'hono/utils/buffer';
 import type { Env } from '../env.ts';
-import { namedOperator, type Operator } from '../middleware/operators.ts';
+import { namedOperator } from '../middleware/operators.ts';
 import { ACCESS_HEADER } from '../platform/access-token.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleSession } from './context.ts';
@@ -39,8 +39,8 @@ export async function startSession(c: ConsoleContext, nowMs: number): Promise<vo
 }
 
 /**
- * `null` without a valid session. Access comes first, so that the event log has a name where there is one; `NO_ROLE`: it
- * let somebody in who has no role.
+ * `null` without a valid session. Access comes first, so that the event log has a name where there is one. `NO_ROLE`: it
+ * let somebody in who has no role, and who has not signed in with the operator token.
  */
 export async function readSession(
   c: ConsoleContext,
@@ -49,11 +49,13 @@ export async function readSession(
   if (!c.env.SESSION_SECRET) return null;
   const key = await signingKey(c.env);
   const named = await namedOperator(c.env, c.req.header(ACCESS_HEADER), nowMs);
-  return named ? sessionByAccess(key, named, nowMs) : sessionByToken(c, key, nowMs);
+  if (named?.role) return sessionByAccess(key, { ...named, role: named.role }, nowMs);
+  // Who has no role yet may still hold the operator token, and give one.
+  const byToken = await sessionByToken(c, key, nowMs);
+  return byToken ?? (named && { refused: 'NO_ROLE', name: named.name });
 }
 
-async function sessionByAccess(key: string, { name, role }: Operator, nowMs: number) {
-  if (role === null) return { refused: 'NO_ROLE', name } as const;
+async function sessionByAccess(key: string, { name, role }: ConsoleSession['operator'], nowMs: number) {
   // Access decides anew with every request how long it lasts.
   const expiresAtMs = nowMs + SESSION_SECONDS * 1_000;
   return {

@@ -14,9 +14,10 @@ import { type LocalServer, preparedState, startPrepared } from './local-server.t
 
 let access: AccessServer;
 let server: LocalServer;
+const OPERATOR_TOKEN = 'operators-test-token-of-32-characters-or-more';
 beforeAll(async () => {
   access = await startAccess();
-  const state = await preparedState({ ACCESS_TEAM_DOMAIN: access.url, ACCESS_AUD: AUDIENCE });
+  const state = await preparedState({ OPERATOR_TOKEN, ACCESS_TEAM_DOMAIN: access.url, ACCESS_AUD: AUDIENCE });
   server = await startPrepared(state);
   for (const role of ROLES)
     expect((await server.operator.send('putOperator', { params: { name: named(role) }, body: { role } })).status).toBe(
@@ -148,6 +149,21 @@ describe('the console', () => {
     expect(await response.text()).toContain(`${named('viewer')}, viewer`);
     expect((await visit(named('nobody'), '')).status).toBe(403);
     expect((await fetch(`${server.url}/console`, { redirect: 'manual' })).status).toBe(303);
+  });
+
+  test('lets who has no role sign in with the operator token, and give one; then the name counts', async () => {
+    const name = 'first@example.com';
+    const refused = await visit(name, '');
+    expect(refused.status).toBe(403);
+    expect(await refused.text()).toContain('href="/console/sign-in"');
+    const signedIn = await visit(name, '/sign-in', { token: OPERATOR_TOKEN });
+    const cookie = signedIn.headers.get('Set-Cookie')?.split(';')[0] ?? '';
+    const read = async () =>
+      (await fetch(`${server.url}/console/operators`, { headers: { ...assertion(name), Cookie: cookie } })).text();
+    expect(csrfIn(await read())).not.toBe('');
+    expect(await read()).not.toContain(`${name}, `);
+    await server.operator.send('putOperator', { params: { name }, body: { role: 'viewer' } });
+    expect(await read()).toContain(`${name}, viewer`);
   });
 
   test('refuses a form that the role may not send, although its token is right, and changes nothing', async () => {
