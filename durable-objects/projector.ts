@@ -14,6 +14,7 @@ import type {
   Whose,
 } from '../src/objects/projector-commands.ts';
 import type { ProjectorRpc } from '../src/objects/rpc.ts';
+import type { CronRun, RequestFigures, ServiceFigures } from '../src/objects/service-figures.ts';
 import { log } from '../src/platform/log.ts';
 import { withTimeout } from '../src/platform/timeout.ts';
 import { wakeWebhooks } from '../src/webhooks/endpoints.ts';
@@ -52,6 +53,18 @@ export class Projector extends DurableObject<Env> implements ProjectorRpc {
 
   resendSetAside(organizationId: string): ResentChanges {
     return this.#store.resend(organizationId, Date.now());
+  }
+
+  recordRequests(figures: RequestFigures[]): void {
+    this.ctx.storage.transactionSync(() => this.#store.log.addRequests(figures));
+  }
+
+  recordRun(run: CronRun): void {
+    this.#store.log.addRun(run);
+  }
+
+  figures(sinceMs: number): ServiceFigures {
+    return this.#store.log.figures(sinceMs);
   }
 
   /** A delivery that is under way, or was given up, finds the customer's subscription marked in D1. */

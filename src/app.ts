@@ -8,6 +8,7 @@ import { useContractMessages } from './contract/messages.ts';
 import { LOOKUP_PATH } from './contract/model-lookup.ts';
 import { type AppEnv, requestContext } from './middleware/context.ts';
 import { onError, onNotFound } from './middleware/error-envelopes.ts';
+import { requestFigures } from './middleware/request-figures.ts';
 import { mountBrowserAccess } from './routes/browsers.ts';
 import { mountCalls } from './routes/calls.ts';
 import { mountCompression } from './routes/compression.ts';
@@ -41,6 +42,7 @@ export function createApp(): Hono<AppEnv> {
   mountModels(app);
   mountEmbed(app);
   app.use(requestContext);
+  app.use(requestFigures);
   app.notFound((c) => (GATEWAY_PATH.test(c.req.path) ? gatewayNotFound(c) : onNotFound(c)));
   app.onError(onError);
   app.route('/', gateway());

@@ -5,6 +5,7 @@ import { createApp } from './app.ts';
 import { runArchive } from './archive/run.ts';
 import { priceSnapshots } from './catalog/prices.ts';
 import type { Env } from './env.ts';
+import { type CronOutcome, recordRun } from './objects/service-figures.ts';
 import { importUpstream } from './operator/upstream.ts';
 import { errorText, log } from './platform/log.ts';
 import { cachedLookup } from './routes/model-lookup.ts';
@@ -37,16 +38,26 @@ export default {
   async scheduled({ cron }, env, context) {
     const nowMs = Date.now();
     const defer = (work: Promise<unknown>) => context.waitUntil(work);
+    const name = cron === IMPORT_CRON ? 'import' : 'housekeeping';
+    const recorded = async (outcome: CronOutcome) => {
+      const run = { name, startedMs: nowMs, tookMs: Date.now() - nowMs, ...outcome } as const;
+      await recordRun(env, run).catch((error: unknown) => log('warn', 'cron_not_recorded', { cron }, error));
+    };
     try {
-      if (cron === IMPORT_CRON) return await importUpstream(env, nowMs, defer);
-      const { catalog } = await currentCatalog(env, defer);
-      await recordPriceSnapshots(env, await priceSnapshots(catalog), nowMs);
-      // Only what the archive has is deleted.
-      await runArchive(env, nowMs).finally(() => deleteExpired(env, nowMs));
+      await recorded(name === 'import' ? await importUpstream(env, nowMs, defer) : await keepHouse(env, nowMs, defer));
     } catch (error) {
       log('error', 'cron_failed', { cron }, error);
+      await recorded({ ok: false, message: errorText(error) });
       // The runtime marks the run as failed and logs this message.
       throw new Error(errorText(error));
     }
   },
 } satisfies ExportedHandler<Env>;
+
+async function keepHouse(env: Env, nowMs: number, defer: (work: Promise<unknown>) => void): Promise<CronOutcome> {
+  const { catalog } = await currentCatalog(env, defer);
+  await recordPriceSnapshots(env, await priceSnapshots(catalog), nowMs);
+  // Only what the archive has is deleted.
+  await runArchive(env, nowMs).finally(() => deleteExpired(env, nowMs));
+  return { ok: true, message: null };
+}

@@ -54,6 +54,7 @@ export async function deliver(context: DeliveryContext): Promise<void> {
   } catch (error) {
     const failures = store.delivery.failures + 1;
     store.delivery = { failures, lastError: errorText(error) };
+    store.log.deliveryFailed(now());
     store.wakeAt(now() + Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** (failures - 1)));
     log('warn', 'delivery_failed', { objectId, failures }, error);
   }
@@ -80,7 +81,7 @@ async function deliverParts(
     const sent = statements.length === 0 ? Promise.resolve() : db.batch(statements);
     const reason = await refusalOf(withTimeout<unknown>(sent, D1_TIMEOUT_MS, 'D1'));
     if (reason === null) {
-      store.taken(part);
+      store.taken(part, now());
       for (const { organizationId } of part.pages) organizationIds.add(organizationId);
       changesMax = Math.min(CHANGES_MAX, changesMax * 2);
     } else if (part.changes > 1) changesMax = Math.ceil(part.changes / 2);

@@ -6,6 +6,7 @@
 import type { HandOver, ProjectorState, ResentChanges, Whose } from '../../src/objects/projector-commands.ts';
 import type { DatabaseName } from '../../src/platform/database-name.ts';
 import { PageTable, type Part } from './pages.ts';
+import { ServiceLog } from './service-log.ts';
 import { SetAsideTable } from './set-aside.ts';
 
 /** A page waits this long for others, which then share its transaction in D1. */
@@ -67,6 +68,7 @@ interface Delivery {
 export class ProjectorStore {
   readonly pages: PageTable;
   readonly setAside: SetAsideTable;
+  readonly log: ServiceLog;
   delivery: Delivery = { failures: 0, lastError: null };
   readonly #storage: DurableObjectStorage;
   #alarmMs: number | null = null;
@@ -76,6 +78,7 @@ export class ProjectorStore {
     storage.sql.exec(SCHEMA);
     this.pages = new PageTable(storage.sql);
     this.setAside = new SetAsideTable(storage.sql);
+    this.log = new ServiceLog(storage.sql);
   }
 
   async load(): Promise<void> {
@@ -112,8 +115,9 @@ export class ProjectorStore {
   }
 
   /** D1 has taken a part. What webhooks are to be told is remembered with it. */
-  taken(part: Part): void {
+  taken(part: Part, nowMs: number): void {
     this.#storage.transactionSync(() => {
+      this.log.delivered(part.changes, Math.max(0, nowMs - (this.pages.oldestMs() ?? nowMs)), nowMs);
       this.pages.drop(part);
       this.setAside.drop(part.pages);
       const told = part.pages.filter(({ changes }) => changes.some(({ kind }) => kind === 'event'));

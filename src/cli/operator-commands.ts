@@ -286,4 +286,5 @@ export const COMMANDS: readonly Command[] = [
   command('export', 'exportHistory', { note: 'Writes to standard output, with or without --json.' }),
 
   command('health', 'readHealth'),
+  command('health history', 'readHealthHistory'),
 ];

@@ -46,7 +46,7 @@ async function main(args: string[]): Promise<void> {
   const [noun, verb] = positionals;
   if (noun === undefined && asked.help) return console.log(overview());
   const ofNoun = COMMANDS.filter((command) => command.noun === noun);
-  const command = ofNoun.find((one) => one.verb === undefined || one.verb === verb);
+  const command = ofNoun.find((one) => one.verb === verb) ?? ofNoun.find((one) => one.verb === undefined);
   if (ofNoun.length > 0 && asked.help) return console.log(commandHelp(command ? [command] : ofNoun));
   if (!command) throw new UsageError(whatExists(noun, ofNoun));
 

@@ -53,6 +53,7 @@ import type {
 } from './customer-commands.ts';
 import type { Claim, EstimateCommand, MigrationCommand, RepricingCommand } from './job-commands.ts';
 import type { HandOver, ProjectorState, ResentChanges, SetAsideChange, Whose } from './projector-commands.ts';
+import type { CronRun, RequestFigures, ServiceFigures } from './service-figures.ts';
 import type { DeliveryRow, EndpointState, SentAgain, TestResult } from './webhook-commands.ts';
 
 type Awaitable<Value> = Value | Promise<Value>;
@@ -114,6 +115,11 @@ export interface ProjectorRpc extends Rpc.DurableObjectBranded {
   state(whose: Whose): ProjectorState;
   listSetAside(organizationId: string, afterPlace: number, rowsMax: number): SetAsideChange[];
   resendSetAside(organizationId: string): ResentChanges;
+  /** Adds what an isolate counted. */
+  recordRequests(figures: RequestFigures[]): void;
+  recordRun(run: CronRun): void;
+  /** How the service ran since an hour, as far as this projector knows. */
+  figures(sinceMs: number): ServiceFigures;
   /** Forgets all changes of a customer. */
   erase(organizationId: string, customerId: string): void;
 }

@@ -10,6 +10,7 @@ import { readLiteLlm } from '../catalog/importers/litellm.ts';
 import { mergeImport } from '../catalog/importers/merge.ts';
 import { readModelsDev } from '../catalog/importers/models-dev.ts';
 import type { Env } from '../env.ts';
+import type { CronOutcome } from '../objects/service-figures.ts';
 import { errorText, log } from '../platform/log.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { publishCatalog } from './catalog.ts';
@@ -28,38 +29,43 @@ const ACTOR = 'upstream import';
 
 type Defer = (work: Promise<unknown>) => void;
 
-/** Imports from `CATALOG_UPSTREAM_URL`. Never throws: what went wrong is in the event log. */
-export async function importUpstream(env: Env, nowMs: number, defer: Defer): Promise<void> {
-  if (!env.CATALOG_UPSTREAM_URL) return;
+/** Imports from `CATALOG_UPSTREAM_URL`. What went wrong is in the event log too; it throws only where that cannot be written. */
+export async function importUpstream(env: Env, nowMs: number, defer: Defer): Promise<CronOutcome> {
+  if (!env.CATALOG_UPSTREAM_URL) return { ok: true, message: 'switched off: CATALOG_UPSTREAM_URL is not set' };
   const request = requestOf(env, `upstream-${new Date(nowMs).toISOString()}`);
   try {
-    const refused = await importFrom(env, env.CATALOG_UPSTREAM_URL, request, nowMs, defer);
-    if (refused !== null) await leaveEvent(request, 'catalog.upstream_held', refused);
+    const imported = await importFrom(env, env.CATALOG_UPSTREAM_URL, request, nowMs, defer);
+    if (!imported.ok) await leaveEvent(request, 'catalog.upstream_held', imported.message);
+    return imported;
   } catch (error) {
     log('error', 'upstream_import_failed', {}, error);
     await leaveEvent(request, 'catalog.upstream_failed', errorText(error));
+    return { ok: false, message: errorText(error) };
   }
 }
 
-/** Why the import was not published; `null` where it was, or where nothing is new. */
+/** Whether the import was published, or had nothing new; else why not. */
 async function importFrom(
   env: Env,
   url: string,
   request: OperatorRequest,
   nowMs: number,
   defer: Defer,
-): Promise<string | null> {
+): Promise<CronOutcome & { message: string }> {
   const format = FORMATS[env.CATALOG_UPSTREAM_FORMAT ?? 'models.dev'];
   const upstream = format.read(JSON.parse(await download(url)));
   const { catalog } = await currentCatalog(env, defer);
   const date = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
   const { models, report } = mergeImport(catalog.models, upstream, { sourceLabel: format.label, date });
   const { added, repriced, limits, capabilities } = report;
-  if (added.length + repriced.length + limits.length + capabilities.length === 0) return null;
+  if (added.length + repriced.length + limits.length + capabilities.length === 0)
+    return { ok: true, message: 'nothing new' };
   const tooMuch = changeBound(report, catalog.models);
-  if (tooMuch !== null) return tooMuch;
+  if (tooMuch !== null) return { ok: false, message: tooMuch };
   const published = await publishCatalog(request, { models, transitions: [...catalog.transitions] }, defer);
-  return published.ok ? null : published.refusal.message;
+  return published.ok
+    ? { ok: true, message: `published ${published.data.version}` }
+    : { ok: false, message: published.refusal.message };
 }
 
 async function download(url: string): Promise<string> {

@@ -29,6 +29,7 @@ import { listDatabases } from '../operator/databases.ts';
 import { listEvents } from '../operator/events.ts';
 import { exportHistory } from '../operator/export.ts';
 import { readHealth } from '../operator/health.ts';
+import { readHealthHistory } from '../operator/health-history.ts';
 import { createKey, listKeys, readKey, revokeKey, rotateKey, updateKey } from '../operator/keys.ts';
 import { deleteModels, readModels, setModels } from '../operator/model-mappings.ts';
 import { deleteOperator, listOperators, putOperator, readOperator } from '../operator/operators.ts';
@@ -232,6 +233,7 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountList(app, operations.listEvents, (c, page, { query }) => listEvents(c.env, query.organizationId, page));
   mount(app, operations.listDatabases, (c) => listDatabases(c.env));
   mount(app, operations.readHealth, (c) => readHealth(c.env, deferrer(c)));
+  mount(app, operations.readHealthHistory, (c) => readHealthHistory(c.env, Date.now()));
 }
 
 /** A change by the operator, with what its event and its idempotency record need. */

@@ -275,7 +275,7 @@ test('a projector remembers whom to wake until they were, also through a kill an
       changes: [{ kind, id: 'x', revision: 1, values: '[]' }],
     });
     const taken = (store: ProjectorStore, ...pages: ProjectionPage[]) =>
-      store.taken({ pages, changes: pages.length, lastWhole: 0, rest: null });
+      store.taken({ pages, changes: pages.length, lastWhole: 0, rest: null }, Date.now());
     let store = new ProjectorStore(storage);
     taken(store, pageOf('a', 'event'), pageOf('a', 'event'), pageOf('b', 'call'), pageOf('c', 'event'));
     store = new ProjectorStore(storage);

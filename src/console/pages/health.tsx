@@ -1,13 +1,18 @@
 /**
- * Health: whether every binding answers, which catalog is in use, and what waits.
+ * Health: whether every binding answers, which catalog is in use, what waits, and how the last 24 hours were.
  */
 import type { Hono } from 'hono';
+import type { HealthHistory } from '../../contract/health-history.ts';
+import type { Env } from '../../env.ts';
 import { readHealth } from '../../operator/health.ts';
+import { readHealthHistory } from '../../operator/health-history.ts';
+import { log } from '../../platform/log.ts';
 import { byteSize, count, duration, plural } from '../../ui/format.ts';
-import { Badge, Card, Facts, Time } from '../../ui/parts.tsx';
+import { Badge, Card, Facts, Notice, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { deferrer } from '../caller.ts';
 import { type ConsoleEnv, organizationPath } from '../context.ts';
+import { HealthHistoryView } from '../health-history-view.tsx';
 import { Live } from '../live.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
@@ -22,7 +27,7 @@ const BINDINGS: Readonly<Record<string, string>> = {
 
 export function mountHealth(app: Hono<ConsoleEnv>): void {
   app.get('/health', async (c) => {
-    const answer = await readHealth(c.env, deferrer(c));
+    const [answer, history] = await Promise.all([readHealth(c.env, deferrer(c)), historyOf(c.env, Date.now())]);
     if (!answer.ok) return refused(c, answer.refusal);
     const { status, checks, catalog, backlog, setAside, d1, versions } = answer.data;
     const nowMs = Date.now();
@@ -156,7 +161,23 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
             />
           </Card>
         </div>
+        {history === null ? (
+          <Notice tone="warn">The figures of the last 24 hours cannot be read for the moment.</Notice>
+        ) : (
+          <HealthHistoryView history={history} nowMs={nowMs} />
+        )}
       </Live>,
     );
   });
+}
+
+/** `null` where D1 or a projector is away: the page above says which. */
+async function historyOf(env: Env, nowMs: number): Promise<HealthHistory | null> {
+  try {
+    const history = await readHealthHistory(env, nowMs);
+    return history.ok ? history.data : null;
+  } catch (error) {
+    log('warn', 'health_history_not_read', {}, error);
+    return null;
+  }
 }

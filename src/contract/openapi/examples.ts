@@ -413,6 +413,7 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   verifyArchive: {},
   exportHistory: { params: org, query: { from: '2026-11-01', to: '2026-12-01' } },
   readHealth: {},
+  readHealthHistory: {},
   createChatCompletion: { body: { model: MODEL, messages: MESSAGES, customer: customerId, feature: 'chat' } },
   createResponse: { body: { model: MODEL, input: 'Say hello.', customer: customerId } },
   createEmbedding: { body: { model: 'openai/text-embedding-3-small', input: 'Say hello.', customer: customerId } },

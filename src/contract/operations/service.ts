@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { CatalogDocument, CatalogInfo, PublishedCatalog } from '../catalog.ts';
 import { ListQuery, listOf, text } from '../fields.ts';
+import { HealthHistory } from '../health-history.ts';
 import { Database, Health, OperatorEvent } from '../operator.ts';
 import { CatalogReview, DeletedReview, reviewedModelKey, SetReviewRequest } from '../reviews.ts';
 import { admin, type Operation, operation, viewer } from './operation.ts';
@@ -102,5 +103,14 @@ export const service = {
     security: viewer,
     code: 'HEALTH_READ',
     data: Health,
+  }),
+  readHealthHistory: operation({
+    operationId: 'readHealthHistory',
+    summary: 'The last 24 hours: calls, denials, requests and their latency, deliveries, cron',
+    method: 'GET',
+    path: '/operator/health/history',
+    security: viewer,
+    code: 'HEALTH_HISTORY_READ',
+    data: HealthHistory,
   }),
 } as const satisfies Record<string, Operation>;

@@ -1,0 +1,88 @@
+/**
+ * How the service ran in the last 24 hours: calls and denials from the reports, requests, deliveries and the cron from what
+ * the projectors keep.
+ */
+import { type Answer, accept } from '../contract/errors.ts';
+import { CRON_NAMES, type HealthHistory, REQUEST_KINDS } from '../contract/health-history.ts';
+import type { Env } from '../env.ts';
+import { type RequestFigures, serviceFigures } from '../objects/service-figures.ts';
+import { addLatencies, latencyWithin, noLatencies } from '../platform/latency.ts';
+import { HOUR_MS } from '../platform/time.ts';
+import { databaseNames } from '../storage/database.ts';
+import { findOutcomeHours } from '../storage/outcome-hours.ts';
+
+/** Whole hours; the one that runs comes after them. */
+const HOURS = 24;
+
+export async function readHealthHistory(env: Env, nowMs: number): Promise<Answer<HealthHistory>> {
+  const lastMs = nowMs - (nowMs % HOUR_MS);
+  const firstMs = lastMs - HOURS * HOUR_MS;
+  const names = databaseNames(env);
+  const [calls, { deliveries, requests, runs }] = await Promise.all([
+    Promise.all(names.map((name) => findOutcomeHours(env, name, firstMs))),
+    serviceFigures(env, names, firstMs),
+  ]);
+  const outcomes = calls.flatMap(({ hours }) => hours);
+  const hours = Array.from({ length: HOURS + 1 }, (_, place) => {
+    const hourMs = firstMs + place * HOUR_MS;
+    const ended = outcomes.filter((one) => one.hourMs === hourMs);
+    const callsOf = (...kinds: string[]) =>
+      sum(ended.filter(({ outcome }) => kinds.length === 0 || kinds.includes(outcome)).map((one) => one.calls));
+    const delivered = deliveries.filter((one) => one.hourMs === hourMs);
+    return {
+      startedAt: new Date(hourMs).toISOString(),
+      calls: callsOf(),
+      failedCalls: callsOf('FAILED'),
+      timedOutCalls: callsOf('TIMEOUT'),
+      deniedCalls: callsOf('NOT_ALLOWED'),
+      ...summed(requests.filter((one) => one.hourMs === hourMs)),
+      deliveries: sum(delivered.map((one) => one.deliveries)),
+      deliveredChanges: sum(delivered.map(({ changes }) => changes)),
+      failedDeliveries: sum(delivered.map(({ failures }) => failures)),
+      longestWaitMs: longest(delivered.filter((one) => one.deliveries > 0).map((one) => one.longestWaitMs)),
+    };
+  });
+  const all = sum(hours.map((hour) => hour.calls));
+  const denied = sum(hours.map(({ deniedCalls }) => deniedCalls));
+  const failed = sum(hours.map(({ failedCalls }) => failedCalls));
+  const newestOf = new Set(CRON_NAMES.map((name) => runs.find((run) => run.name === name)));
+  const data: HealthHistory = {
+    period: { startedAt: new Date(firstMs).toISOString(), endedAt: new Date(nowMs).toISOString() },
+    hours,
+    totals: {
+      calls: all,
+      failedShare: shareOf(failed, all - denied),
+      deniedShare: shareOf(denied, all),
+      failedDeliveries: sum(hours.map(({ failedDeliveries }) => failedDeliveries)),
+      longestWaitMs: longest(hours.flatMap(({ longestWaitMs }) => longestWaitMs ?? [])),
+    },
+    requests: REQUEST_KINDS.map((kind) => ({ kind, ...summed(requests.filter((one) => one.kind === kind)) })),
+    cron: runs
+      .filter((run) => newestOf.has(run) || (!run.ok && run.startedMs >= firstMs))
+      .map(({ startedMs, ...run }) => ({ ...run, startedAt: new Date(startedMs).toISOString() })),
+    truncated: calls.some(({ isTruncated }) => isTruncated),
+  };
+  return accept('HEALTH_HISTORY_READ', data, nowMs);
+}
+
+function summed(figures: readonly RequestFigures[]): Omit<HealthHistory['requests'][number], 'kind'> {
+  const latencies = figures.reduce((all, one) => addLatencies(all, one.latencies), noLatencies());
+  return {
+    requests: sum(figures.map(({ requests }) => requests)),
+    serverErrors: sum(figures.map(({ serverErrors }) => serverErrors)),
+    medianMs: latencyWithin(latencies, 0.5),
+    p95Ms: latencyWithin(latencies, 0.95),
+  };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+function longest(values: readonly number[]): number | null {
+  return values.length === 0 ? null : Math.max(...values);
+}
+
+function shareOf(part: number, all: number): number | null {
+  return all === 0 ? null : part / all;
+}
