@@ -12,6 +12,7 @@ import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } fro
 import { findOldCall } from '../../storage/calls.ts';
 import { Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { Card, Code } from '../../ui/parts.tsx';
+import { shortened } from '../calls-table.tsx';
 import {
   type ConsoleContext,
   type ConsoleEnv,
@@ -22,7 +23,6 @@ import {
 } from '../context.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, operatorRequest, optionalText, text, typedNumber, wrong } from '../submitted.ts';
-import { shortened } from './customer.tsx';
 
 const CALL = '/organizations/:org/calls/:callId';
 const INCREMENT = '/organizations/:org/customers/:customerId/reverse-increment';

@@ -10,6 +10,7 @@ import { inspectCustomer } from '../../operator/customers.ts';
 import { nanoOf, plural, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Nothing, Notice, Time, Usd } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
+import { shortened } from '../calls-table.tsx';
 import { CallState } from '../calls-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, customerPath, organizationPath } from '../context.ts';
 import { Meters } from '../meters-view.tsx';
@@ -286,8 +287,3 @@ const RecentCalls: FC<RecentCallsProps> = ({ organizationId, calls, nowMs }) =>
       ]}
     />
   );
-
-/** Derived ids are long; the link leads to the whole one. */
-export function shortened(id: string): string {
-  return id.length > 28 ? `${id.slice(0, 12)}…${id.slice(-10)}` : id;
-}

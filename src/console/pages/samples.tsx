@@ -11,12 +11,12 @@ import { ErrorSummary, Form, type FormState, TextField } from '../../ui/form.tsx
 import { count, duration } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Json, Nothing, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
+import { shortened } from '../calls-table.tsx';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, operatorRequest } from '../submitted.ts';
-import { shortened } from './customer.tsx';
 
 const PAGE_SIZE = 50;
 
