@@ -112,8 +112,11 @@ export function incrementMeter(
   const slots = { ...account.slots, [slot]: { ...after, ...(before.reversed && { reversed: before.reversed }) } };
 
   const revision = account.revision + 1;
+  const subject = { kind: 'meter_event', id: ids.eventId } as const;
   const paid =
-    funding.credits > 0 ? spend(account.wallet, slot, BigInt(funding.credits), ids.eventId, nowMs) : account.wallet;
+    funding.credits > 0
+      ? spend(account.wallet, slot, BigInt(funding.credits), ids.eventId, nowMs, subject)
+      : account.wallet;
   return {
     account: {
       ...account,
