@@ -9,6 +9,7 @@ import { changeBound } from '../catalog/importers/bound.ts';
 import { readLiteLlm } from '../catalog/importers/litellm.ts';
 import { mergeImport } from '../catalog/importers/merge.ts';
 import { readModelsDev } from '../catalog/importers/models-dev.ts';
+import type { OperatorAction } from '../contract/operator-actions.ts';
 import type { Env } from '../env.ts';
 import { errorText, log } from '../platform/log.ts';
 import { currentCatalog } from '../storage/catalog.ts';
@@ -79,7 +80,7 @@ function requestOf(env: Env, correlationId: string): OperatorRequest {
   return { env, actor: ACTOR, correlationId, idempotencyKey: null, operationId: 'importUpstream', input: null };
 }
 
-async function leaveEvent(request: OperatorRequest, action: string, reason: string): Promise<void> {
+async function leaveEvent(request: OperatorRequest, action: OperatorAction, reason: string): Promise<void> {
   await commitChange(request, async () => ({
     action,
     organizationId: null,

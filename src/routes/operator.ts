@@ -229,7 +229,7 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.putOperator, (request, { params, body }) => putOperator(request, params.name, body));
   change(app, operations.deleteOperator, (request, { params }) => deleteOperator(request, params.name));
 
-  mountList(app, operations.listEvents, (c, page, { query }) => listEvents(c.env, query.organizationId, page));
+  mountList(app, operations.listEvents, (c, page, { query }) => listEvents(c.env, query, page));
   mount(app, operations.listDatabases, (c) => listDatabases(c.env));
   mount(app, operations.readHealth, (c) => readHealth(c.env, deferrer(c)));
 }

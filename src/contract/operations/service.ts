@@ -3,9 +3,10 @@
  */
 import { z } from 'zod';
 import { CatalogDocument, CatalogInfo, PublishedCatalog } from '../catalog.ts';
-import { ListQuery, listOf, text } from '../fields.ts';
-import { Database, Health, OperatorEvent } from '../operator.ts';
+import { ListQuery, listOf } from '../fields.ts';
+import { Database, EventLogFilter, Health, OperatorEvent } from '../operator.ts';
 import { CatalogReview, DeletedReview, reviewedModelKey, SetReviewRequest } from '../reviews.ts';
+import { ENDS_AFTER_START, endsAfterStart } from '../samples.ts';
 import { admin, type Operation, operation, viewer } from './operation.ts';
 
 /** Enough for a catalog of 2,000 models with its transitions. */
@@ -81,7 +82,7 @@ export const service = {
     method: 'GET',
     path: '/operator/events',
     security: viewer,
-    query: ListQuery.extend({ organizationId: text(64).optional().describe('Only of this organization') }),
+    query: ListQuery.extend(EventLogFilter.shape).refine(endsAfterStart, ENDS_AFTER_START),
     code: 'EVENTS_LISTED',
     data: listOf(OperatorEvent),
   }),
