@@ -4,7 +4,7 @@
  * browsers drop them where CSS changes the display.
  */
 import type { Child } from 'hono/jsx';
-import { count } from './format.ts';
+import { count, plural } from './format.ts';
 import { nextOf, previousOf, type Trail } from './trail.ts';
 
 /** Where a column stands on a card. */
@@ -116,6 +116,11 @@ function cellOf<Row>({ title, cell, figure, heading }: Column<Row>, row: Row, pl
       {cell(row)}
     </td>
   );
+}
+
+/** The count above a table: `12 keys`; of a part of a list only that part is known. */
+export function totalOf(shown: number, noun: string, isWhole: boolean): string {
+  return isWhole ? plural(shown, noun) : `${plural(shown, noun)} on this page`;
 }
 
 interface PagerProps {
