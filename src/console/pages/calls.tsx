@@ -12,11 +12,12 @@ import { pageRequest } from '../../platform/page.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { type CallTotals, sumCalls } from '../../storage/calls.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
-import { count, moment, plural, usdColumn, words } from '../../ui/format.ts';
+import { count, moment, usdColumn, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Nothing, Stat, Time, Usd } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
 import { CallState } from '../calls-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, customerPath, organizationPath } from '../context.ts';
+import { KnownCost, withoutPrice } from '../cost.tsx';
 import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { setupPath } from '../setup-view.tsx';
@@ -287,13 +288,13 @@ const Totals: FC<{ totals: CallTotals; path: string; asked: Asked }> = ({ totals
           unpricedCalls > 0 ? (
             <a
               href={linkTo(path, { ...asked, priced: 'false' })}
-            >{`without ${plural(unpricedCalls, 'call')} that have no price`}</a>
+            >{`${costNanoUsd > 0n ? '+ ' : ''}${withoutPrice(unpricedCalls)}`}</a>
           ) : (
             'every ended call is priced'
           )
         }
       >
-        <Usd nano={costNanoUsd} />
+        <KnownCost costNanoUsd={costNanoUsd} unpricedCalls={unpricedCalls} />
       </Stat>
       <Stat label="Denied">
         {denied > 0 ? (
