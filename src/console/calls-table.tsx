@@ -6,11 +6,12 @@ import type { Child, FC } from 'hono/jsx';
 import { CALLS_SEARCHED_MAX, type CallListItem, type CallsQuery } from '../contract/call-list.ts';
 import { DAY_MS } from '../platform/time.ts';
 import type { CallTotals } from '../storage/calls.ts';
-import { count, moment, plural, usdColumn, words } from '../ui/format.ts';
+import { count, moment, usdColumn, words } from '../ui/format.ts';
 import { Nothing, Stat, Time, Usd } from '../ui/parts.tsx';
 import { Table } from '../ui/table.tsx';
 import { CallState } from './calls-view.tsx';
 import { callPath, customerPath, organizationPath } from './context.ts';
+import { KnownCost, withoutPrice } from './cost.tsx';
 import { ModelName } from './model-name.tsx';
 
 const TAGS_SHOWN_MAX = 3;
@@ -59,13 +60,13 @@ export const CallSums: FC<{ totals: CallTotals; path: string; asked: Asked }> = 
           unpricedCalls > 0 ? (
             <a
               href={linkTo(path, { ...asked, priced: 'false' })}
-            >{`without ${plural(unpricedCalls, 'call')} that have no price`}</a>
+            >{`${costNanoUsd > 0n ? '+ ' : ''}${withoutPrice(unpricedCalls)}`}</a>
           ) : (
             'every ended call is priced'
           )
         }
       >
-        <Usd nano={costNanoUsd} />
+        <KnownCost costNanoUsd={costNanoUsd} unpricedCalls={unpricedCalls} />
       </Stat>
       <Stat label="Denied">
         {denied > 0 ? (

@@ -9,13 +9,14 @@ import { METER_NAMES, type MeterName } from '../../domain/meters.ts';
 import { planIdOf } from '../../domain/plan.ts';
 import { HOUR_MS } from '../../platform/time.ts';
 import { type Outlook, readOutlook } from '../../readings/forecast/outlook.ts';
-import { type CustomerEarnings, readCustomerEarnings } from '../../readings/margin/read-customers.ts';
+import { type CustomerEarnings, readCustomerEarnings } from '../../readings/margin/customer-earnings.ts';
 import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
 import { readUsageSummary } from '../../readings/usage/usage-summary.ts';
 import { calendarDay, plural, usd, words } from '../../ui/format.ts';
 import { Badge, Card, Empty, Notice, Stat, Time, Usd } from '../../ui/parts.tsx';
 import { callerOf } from '../caller.ts';
 import { customerPath, organizationPath, planPath } from '../context.ts';
+import { KnownCost, withoutPrice } from '../cost.tsx';
 import { Meters } from '../meters-view.tsx';
 import { ModelName } from '../model-name.tsx';
 import { type GroupUsage, partsOf, UsageCharts, UsageRanking } from '../usage-view.tsx';
@@ -121,12 +122,12 @@ const Headline: FC<Shown> = (shown) => {
   return (
     <dl class="stats">
       <Stat label="Cost" sub={total && <CostNote {...shown} />}>
-        {!total || (total.unpricedCalls > 0 && total.costNanoUsd === 0n) ? (
-          '–'
-        ) : (
+        {total ? (
           <a href={calls({}, period)}>
-            <Usd nano={total.costNanoUsd} />
+            <KnownCost {...total} />
           </a>
+        ) : (
+          '–'
         )}
       </Stat>
       <Stat label="Charged" sub={outlook.plan.payg.enabled ? 'to the balance' : 'the plan has no pay-as-you-go'}>
@@ -147,15 +148,10 @@ const Headline: FC<Shown> = (shown) => {
 };
 
 const CostNote: FC<Shown> = ({ organizationId, customer, period, earnings }) => {
-  const { calls = 0, unpricedCalls = 0 } = earnings?.total ?? {};
-  if (unpricedCalls === 0) return <>{plural(calls, 'call')}</>;
+  const { calls = 0, unpricedCalls = 0, costNanoUsd = 0n } = earnings?.total ?? {};
+  if (unpricedCalls === 0) return <>{`of ${plural(calls, 'call')}`}</>;
   const unpriced = callsOf(organizationId, customer.customerId)({ priced: 'false' }, period);
-  return (
-    <>
-      {`of ${plural(calls, 'call')}, without `}
-      <a href={unpriced}>{`${plural(unpricedCalls, 'call')} without a price`}</a>
-    </>
-  );
+  return <a href={unpriced}>{`${costNanoUsd > 0n ? '+ ' : ''}${withoutPrice(unpricedCalls)}`}</a>;
 };
 
 /** Without a price of the plan only charges are revenue, and without those there is no margin to show. */
@@ -251,6 +247,7 @@ const UsageOf: FC<Shown & { summary: UsageSummaryData; course: UsageCourse }> = 
   const ranked = (figures: Figures, name: GroupUsage['name']): GroupUsage => ({
     name,
     calls: figures.calls,
+    unpricedCalls: figures.unpricedCalls,
     costNanoUsd: BigInt(figures.costUsdNano),
   });
   return (

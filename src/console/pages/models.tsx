@@ -37,7 +37,11 @@ const RATES = [
 const BLANK: FormState = { values: {}, details: [] };
 
 export function mountModels(app: Hono<ConsoleEnv>): void {
-  app.get('/organizations/:org/models', (c) => modelsPage(c, null, BLANK));
+  app.get('/organizations/:org/models', (c) => {
+    // Where calls of a model lack a price, a link brings its name.
+    const { modelKey = '' } = c.req.query();
+    return modelsPage(c, null, { values: { modelKey }, details: [] });
+  });
 
   app.post('/organizations/:org/models', async (c) => {
     const { organizationId } = c.get('organization');
@@ -144,7 +148,7 @@ async function modelsPage(c: ConsoleContext, mapping: FormState | null, price: F
           nowMs={nowMs}
         />
       </Card>
-      <Card title="Set a price">
+      <Card title="Set a price" id="set-price">
         <PriceForm path={organizationPath(organizationId, 'prices')} state={price} secrets={secretsOf(c)} />
       </Card>
     </>,

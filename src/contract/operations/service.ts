@@ -1,7 +1,8 @@
 /**
- * Operator: the model catalog with reviews, events and health of the service.
+ * Operator: the model catalog with reviews, events, health and what needs attention.
  */
 import { z } from 'zod';
+import { Attention, AttentionQuery } from '../attention.ts';
 import { CatalogDocument, CatalogInfo, PublishedCatalog } from '../catalog.ts';
 import { ListQuery, listOf } from '../fields.ts';
 import { Database, EventLogFilter, Health, OperatorEvent } from '../operator.ts';
@@ -94,6 +95,16 @@ export const service = {
     security: viewer,
     code: 'DATABASES_LISTED',
     data: z.object({ items: z.array(Database).describe('In the order of their names') }),
+  }),
+  readAttention: operation({
+    operationId: 'readAttention',
+    summary: 'Read what needs a person: how many there are of each kind, and where they are listed',
+    method: 'GET',
+    path: '/operator/attention',
+    security: viewer,
+    query: AttentionQuery,
+    code: 'ATTENTION_READ',
+    data: Attention,
   }),
   readHealth: operation({
     operationId: 'readHealth',

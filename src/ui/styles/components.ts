@@ -38,6 +38,12 @@ table + .facts, .list + .facts { border-top: 1px solid var(--line); padding-top:
 .empty { text-align: center; padding: 26px 16px; display: grid; gap: 4px; justify-items: center; }
 .empty-title { font-weight: 600; }
 .empty .quiet { max-width: 56ch; }
+.attention { list-style: none; padding: 0; }
+.attention li { display: flex; flex-wrap: wrap; gap: 2px 14px; align-items: baseline; padding: 8px 0; border-top: 1px solid var(--line); }
+.attention li:first-child { border-top: 0; padding-top: 0; } .attention li:last-child { padding-bottom: 0; }
+.attention strong { font-weight: 600; min-width: min(240px, 100%); font-variant-numeric: tabular-nums; }
+.attention-of, .named { display: inline-flex; flex-wrap: wrap; gap: 2px 12px; font-size: 12.5px; }
+.attention-of { margin-left: auto; } .named { display: flex; }
 .steps { list-style: none; padding: 0; display: grid; gap: 10px; }
 .steps li { display: grid; grid-template-columns: 76px minmax(0, 1fr); gap: 10px; align-items: baseline; justify-items: start; }
 .json { background: var(--raised); border-radius: 8px; padding: 12px 14px; white-space: pre-wrap; }
