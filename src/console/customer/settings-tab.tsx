@@ -32,7 +32,10 @@ export const settingsTab: Tab = async ({ organizationId, customerId, customer: r
           ]}
         />
       </Card>
-      <Card title="Contact" note="The application sets name, e-mail and Stripe customer when it provisions the customer.">
+      <Card
+        title="Contact"
+        note="The application sets name, e-mail and Stripe customer when it provisions the customer."
+      >
         <Facts
           items={[
             ['Customer id', <Code>{customerId}</Code>],
@@ -40,7 +43,9 @@ export const settingsTab: Tab = async ({ organizationId, customerId, customer: r
             [
               'E-mail',
               subscription.customerEmail === undefined ? null : (
-                <a href={`mailto:${encodeURIComponent(subscription.customerEmail)}`}>{subscription.customerEmail}</a>
+                <a href={`mailto:${encodeURIComponent(subscription.customerEmail).replace('%40', '@')}`}>
+                  {subscription.customerEmail}
+                </a>
               ),
             ],
             ['Stripe customer', stripeCustomerId === undefined ? null : <Code>{stripeCustomerId}</Code>],
