@@ -113,6 +113,8 @@ const Periods: FC<{ name: PeriodName; period: Period; path: string }> = ({ name,
   );
 };
 
+const UNREPORTED = 'not in the reports yet';
+
 const Headline: FC<Shown> = (shown) => {
   const { organizationId, customer, period, earnings, outlook, nowMs } = shown;
   const path = customerPath(organizationId, customer.customerId);
@@ -121,7 +123,7 @@ const Headline: FC<Shown> = (shown) => {
   const total = earnings?.total;
   return (
     <dl class="stats">
-      <Stat label="Cost" sub={total && <CostNote {...shown} />}>
+      <Stat label="Cost" sub={total ? <CostNote {...shown} /> : UNREPORTED}>
         {total ? (
           <a href={calls({}, period)}>
             <KnownCost {...total} />
@@ -130,7 +132,10 @@ const Headline: FC<Shown> = (shown) => {
           '–'
         )}
       </Stat>
-      <Stat label="Charged" sub={outlook.plan.payg.enabled ? 'to the balance' : 'the plan has no pay-as-you-go'}>
+      <Stat
+        label="Charged"
+        sub={total ? (outlook.plan.payg.enabled ? 'to the balance' : 'the plan has no pay-as-you-go') : UNREPORTED}
+      >
         {total ? (
           <a href={`${path}?tab=wallet`}>
             <Usd nano={total.chargedNanoUsd} />
@@ -157,7 +162,12 @@ const CostNote: FC<Shown> = ({ organizationId, customer, period, earnings }) => 
 /** Without a price of the plan only charges are revenue, and without those there is no margin to show. */
 const Margin: FC<Shown> = ({ organizationId, customer, earnings }) => {
   const plan = planPath(organizationId, planIdOf(customer.subscription.usagePlanVersionId));
-  if (!earnings) return <Stat label="Margin">–</Stat>;
+  if (!earnings)
+    return (
+      <Stat label="Margin" sub={UNREPORTED}>
+        –
+      </Stat>
+    );
   const { total, isPlanPriced } = earnings;
   const { marginNanoUsd, revenueNanoUsd, chargedNanoUsd } = total;
   const isKnown = isPlanPriced || chargedNanoUsd !== 0n;
