@@ -89,6 +89,7 @@ function presentEntry({
   balance,
   creditId,
   reference,
+  subject,
 }: StoredEntry): OperatorCustomer['ledger'][number] {
   return {
     entryId,
@@ -99,6 +100,7 @@ function presentEntry({
     balance: amountOf(unit, balance),
     creditId,
     reference,
+    subject: subject ?? null,
   };
 }
 

@@ -12,7 +12,7 @@ import { wakeWatches } from '../../src/objects/watches.ts';
 import { errorText, log } from '../../src/platform/log.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
 import { namedDatabase } from '../../src/storage/database.ts';
-import { recordServiceEvents } from '../../src/storage/events.ts';
+import { recordServiceEvent } from '../../src/storage/events.ts';
 import { projectionStatements } from '../../src/storage/projection.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { refusalReason } from './refusal.ts';
@@ -113,8 +113,14 @@ async function logRefused({ env, objectId, now }: DeliveryContext, refused: read
     for (const { page, reason } of refused) {
       const { organizationId, customerId, changes } = page;
       const after = { kind: changes[0]?.kind, id: changes[0]?.id, reason };
-      const event = { action: 'outbox.set_aside', subject: customerId, correlationId: objectId, after };
-      await withTimeout(recordServiceEvents(env, organizationId, [event], now()), D1_TIMEOUT_MS, 'D1');
+      const event = {
+        action: 'outbox.set_aside' as const,
+        organizationId,
+        subject: customerId,
+        correlationId: objectId,
+        after,
+      };
+      await withTimeout(recordServiceEvent(env, event, now()), D1_TIMEOUT_MS, 'D1');
     }
   } catch (error) {
     log('warn', 'set_aside_not_logged', { objectId }, error);

@@ -7,6 +7,7 @@
  */
 import { type Operation, type OperationId, operations } from '../contract/operations.ts';
 import { showVerified, type Verified, verifyAll } from './operator-archive.ts';
+import { showAttention } from './operator-attention.ts';
 import type { Data, Target } from './operator-client.ts';
 import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
 import { showAnomalies, showCall, showForecast, showUsage } from './operator-readings.ts';
@@ -285,6 +286,10 @@ export const COMMANDS: readonly Command[] = [
 
   command('export', 'exportHistory', { note: 'Writes to standard output, with or without --json.' }),
 
+  command('attention', 'readAttention', {
+    note: 'Of the first organizations, or of one. What lists each count is in --json.',
+    view: showAttention,
+  }),
   command('health', 'readHealth'),
   command('health history', 'readHealthHistory'),
 ];

@@ -2,10 +2,11 @@
  * Runs a use case of the API on behalf of the operator, and records an operator event.
  */
 import type { Answer } from '../contract/errors.ts';
+import type { OperatorAction } from '../contract/operator-actions.ts';
 import { commitChange, type OperatorRequest } from '../operator/change.ts';
 
 export interface Logged {
-  action: string;
+  action: OperatorAction;
   organizationId: string;
   subject: string;
   before: unknown;

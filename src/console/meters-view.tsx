@@ -1,41 +1,55 @@
 /**
- * Meters as bars: how much of each allowance is used.
+ * Meters as bars: how much of each allowance is used, and when it is used up. What a plan does not include is no bar.
  */
 
 import type { FC } from 'hono/jsx';
 import type { MeterSummary } from '../domain/allowances.ts';
 import { MeterBar } from '../ui/charts.tsx';
-import { compact, count, percent } from '../ui/format.ts';
+import { compact, count, dayMonth, percent } from '../ui/format.ts';
 
 export interface MeterRow {
   name: string;
   meter: MeterSummary;
+  /** By a forecast; absent where it lasts until the renewal, or where that is not known. */
+  runsOutAtMs?: number | null;
 }
 
-export const Meters: FC<{ rows: readonly MeterRow[] }> = ({ rows }) => (
-  <div class="meters">
-    {rows.map(({ name, meter }) => (
-      <MeterView name={name} meter={meter} />
-    ))}
-  </div>
-);
+export const Meters: FC<{ rows: readonly MeterRow[] }> = ({ rows }) => {
+  const included = rows.filter(({ meter: { limit, used } }) => limit !== 0 || used > 0);
+  const missing = rows.filter((row) => !included.includes(row));
+  return (
+    <>
+      <div class="meters">
+        {included.map((row) => (
+          <MeterView {...row} />
+        ))}
+      </div>
+      {missing.length > 0 && (
+        <p class="quiet hint">{`Not in the plan: ${missing.map(({ name }) => name.toLowerCase()).join(', ')}.`}</p>
+      )}
+    </>
+  );
+};
 
-const MeterView: FC<MeterRow> = ({ name, meter: { used, limit, unlimited, remaining } }) => (
+const MeterView: FC<MeterRow> = ({ name, meter: { used, limit, unlimited, remaining }, runsOutAtMs }) => (
   <div>
     <div class="meter-head">
       <span class="meter-name">{name}</span>
       <span class="num" title={limit === null ? count(used) : `${count(used)} of ${count(limit)}`}>
         {compact(used)}
-        <span class="quiet"> / {limit === null ? '∞' : compact(limit)}</span>
+        {limit !== null && limit > 0 && <span class="quiet"> / {compact(limit)}</span>}
       </span>
     </div>
-    {limit === null ? <div class="unlimited" /> : <MeterBar used={used} limit={limit} />}
+    {limit === null && <div class="unlimited" />}
+    {limit !== null && limit > 0 && <MeterBar used={used} limit={limit} />}
     <p class="meter-foot">
       {unlimited
         ? 'unlimited'
         : limit === 0
-          ? 'not included'
-          : `${count(remaining)} left, ${percent(remaining / (limit ?? 1))}`}
+          ? 'not in the plan, counted'
+          : remaining <= 0
+            ? 'used up'
+            : `${count(remaining)} left, ${percent(remaining / (limit ?? 1))}${runsOutAtMs ? `; used up about ${dayMonth(runsOutAtMs)}` : ''}`}
     </p>
   </div>
 );

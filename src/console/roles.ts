@@ -12,7 +12,7 @@ const WEBHOOK = `${ORGANIZATION}/webhooks/[^/]+`;
 /** Forms that an editor may send; previews are among them. */
 const FOR_EDITORS: readonly RegExp[] = [
   `${ORGANIZATION}/settings`,
-  `${ORGANIZATION}/(models|models/switch-back|prices|sampling)`,
+  `${ORGANIZATION}/(models|models/switch-back|prices|reprice|sampling)`,
   `${ORGANIZATION}/(compression|compression/jobs)`,
   `${ORGANIZATION}/plans(/[^/]+(/(migrate|archive|restore))?)?`,
   `${ORGANIZATION}/samples/[^/]+/delete`,

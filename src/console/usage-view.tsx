@@ -6,8 +6,9 @@ import { formatUsd, NANO_PER_USD, type NanoUsd } from '../domain/money.ts';
 import type { Course, UsageCourse } from '../readings/usage/course.ts';
 import { STEP_MS } from '../storage/usage-course.ts';
 import { Ranking, type Series, TimeChart } from '../ui/charts.tsx';
-import { compact, compactPlural, count, dayMonth, hourOfDay, percent, plural, usd, usdColumn } from '../ui/format.ts';
-import { Card, Compact, Empty, Stat, Usd } from '../ui/parts.tsx';
+import { compact, compactPlural, count, dayMonth, hourOfDay, percent, usd, usdColumn } from '../ui/format.ts';
+import { Card, Compact, Empty, Stat } from '../ui/parts.tsx';
+import { costText, isCostUnknown, KnownCost, withoutPrice } from './cost.tsx';
 
 export interface DayUsage {
   startMs: number;
@@ -23,27 +24,44 @@ export interface DayUsage {
 export interface GroupUsage {
   name: Child;
   calls: number;
+  unpricedCalls: number;
   costNanoUsd: NanoUsd;
 }
 
 /** Rows of a ranking. */
 const RANKED_MAX = 8;
+/** Rows below them: groups with calls without a price, which have no place by their cost. */
+const UNPRICED_MAX = 4;
 
-export const UsageTotals: FC<{ days: readonly DayUsage[] }> = ({ days }) => {
+export const UsageTotals: FC<{
+  days: readonly DayUsage[];
+  /** Where the calls without a price are listed. */
+  unpricedHref?: string | undefined;
+}> = ({ days, unpricedHref }) => {
   const sum = (of: (day: DayUsage) => number) => days.reduce((total, day) => total + of(day), 0);
   const nano = (of: (day: DayUsage) => NanoUsd) => days.reduce((total, day) => total + of(day), 0n);
   const cost = nano((day) => day.costNanoUsd);
   const provisional = nano((day) => day.provisionalCostNanoUsd);
   const calls = sum((day) => day.calls);
   const unpriced = sum((day) => day.unpricedCalls);
-  const notes = [
-    ...(unpriced > 0 ? [`without ${plural(unpriced, 'unpriced call')}`] : []),
-    ...(provisional > 0n ? [`${usd(provisional)} of it provisional`] : []),
-  ];
+  const lacks = `${cost > 0n ? '+ ' : ''}${withoutPrice(unpriced)}`;
   return (
     <dl class="stats">
-      <Stat label="Cost" sub={notes.join(', ') || 'every call is priced'}>
-        <Usd nano={cost} />
+      <Stat
+        label="Cost"
+        sub={
+          unpriced === 0 && provisional === 0n ? (
+            'every call is priced'
+          ) : (
+            <>
+              {unpriced > 0 && (unpricedHref === undefined ? lacks : <a href={unpricedHref}>{lacks}</a>)}
+              {unpriced > 0 && provisional > 0n && ', '}
+              {provisional > 0n && `${usd(provisional)} of it provisional`}
+            </>
+          )
+        }
+      >
+        <KnownCost costNanoUsd={cost} unpricedCalls={unpriced} />
       </Stat>
       <Stat label="Calls" sub={`${compact(calls / Math.max(1, days.length))} a day`}>
         <Compact value={calls} />
@@ -77,10 +95,17 @@ export const UsageCharts: FC<{ usage: ChartedUsage }> = ({ usage }) => {
     isLastOpen,
     links: linkOf && startsMs.map((startMs) => linkOf(startMs, startMs + STEP_MS[step])),
   };
-  const seriesOf = (name: string, of: (course: Course) => number[]): Series[] =>
-    parts.length > 1
-      ? parts.map(({ name: part, course }) => ({ name: part, values: of(course) }))
-      : [{ name, values: of(all) }];
+  const seriesOf = (
+    name: string,
+    of: (course: Course) => number[],
+    lackingOf?: (course: Course) => number[],
+  ): Series[] =>
+    (parts.length > 1 ? parts : [{ name, course: all }]).map(({ name: part, course }) => ({
+      name: part,
+      values: of(course),
+      lacking: lackingOf?.(course),
+    }));
+  const unpricedOf = ({ unpricedCalls }: Course) => unpricedCalls;
   const costOf = ({ costNanoUsd }: Course) => costNanoUsd.map(usdNumber);
   const per = isHourly ? 'hour' : 'day';
   return (
@@ -89,10 +114,12 @@ export const UsageCharts: FC<{ usage: ChartedUsage }> = ({ usage }) => {
         <TimeChart
           {...chart}
           title={`Cost per ${per}`}
-          series={seriesOf('Cost', costOf)}
+          series={seriesOf('Cost', costOf, unpricedOf)}
           previous={before && costOf(before)}
-          format={(value) => usd(nanoNumber(value))}
+          previousLacking={before?.unpricedCalls}
+          format={(value, unpricedCalls) => costText({ costNanoUsd: nanoNumber(value), unpricedCalls })}
           tick={axisUsd}
+          lackingName="Calls without a price"
         />
       </Card>
       <Card title={`Calls per ${per}`}>
@@ -121,19 +148,11 @@ export const UsageCharts: FC<{ usage: ChartedUsage }> = ({ usage }) => {
   );
 };
 
-/** Days as the charts take them; the last one is today. */
-export function chartedDays(days: readonly DayUsage[]): ChartedUsage {
-  return {
-    step: 'day',
-    startsMs: days.map(({ startMs }) => startMs),
-    isLastOpen: true,
-    all: {
-      calls: days.map(({ calls }) => calls),
-      inputTokens: days.map(({ inputTokens }) => inputTokens),
-      outputTokens: days.map(({ outputTokens }) => outputTokens),
-      costNanoUsd: days.map(({ costNanoUsd }) => costNanoUsd),
-    },
-  };
+/** The models that are named, and the others where they used anything. */
+export function partsOf({ models, others }: UsageCourse): NonNullable<ChartedUsage['parts']> {
+  const named = models.map(({ model, ...course }) => ({ name: model === '' ? 'not reported' : model, course }));
+  const rest = others.calls.some((calls) => calls > 0) ? [{ name: 'others', course: others }] : [];
+  return [...named, ...rest];
 }
 
 export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; total: NanoUsd }> = ({
@@ -141,7 +160,12 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
   groups,
   total,
 }) => {
-  const shown = groups.slice(0, RANKED_MAX);
+  const ranked = groups.slice(0, RANKED_MAX);
+  const rest = groups.slice(RANKED_MAX);
+  const unpriced = rest.filter(({ unpricedCalls }) => unpricedCalls > 0);
+  const shown = [...ranked, ...unpriced.slice(0, UNPRICED_MAX)];
+  const more = groups.length - shown.length;
+  const moreUnpriced = unpriced.length - (shown.length - ranked.length);
   // The highest decides: what is little beside it needs no digits of its own.
   const show = usdColumn(shown.slice(0, 1).map(({ costNanoUsd }) => costNanoUsd));
   return (
@@ -151,15 +175,25 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
       ) : (
         <Ranking
           label={title}
-          rows={shown.map(({ name, calls, costNanoUsd }) => ({
+          rows={shown.map(({ name, calls, unpricedCalls, costNanoUsd }) => ({
             name,
             share: shareOf(costNanoUsd, total),
-            value: <Usd nano={costNanoUsd} show={show} />,
-            sub: `${total > 0n ? `${percent(shareOf(costNanoUsd, total))} · ` : ''}${compactPlural(calls, 'call')}`,
+            value: <KnownCost costNanoUsd={costNanoUsd} unpricedCalls={unpricedCalls} show={show} />,
+            sub: [
+              ...(total > 0n && !isCostUnknown({ costNanoUsd, unpricedCalls })
+                ? [percent(shareOf(costNanoUsd, total))]
+                : []),
+              compactPlural(calls, 'call'),
+              ...(unpricedCalls > 0 ? [`${count(unpricedCalls)} without a price`] : []),
+            ].join(' · '),
           }))}
         />
       )}
-      {groups.length > RANKED_MAX && <p class="quiet hint">and {count(groups.length - RANKED_MAX)} more</p>}
+      {more > 0 && (
+        <p class="quiet hint">
+          and {count(more)} more{moreUnpriced > 0 && `, ${count(moreUnpriced)} of them with calls without a price`}
+        </p>
+      )}
     </Card>
   );
 };

@@ -27,7 +27,9 @@ export const CallsQuery = ListQuery.extend({
   status: z.enum(CALL_STATUSES).optional().describe('Only in this state'),
   reason: z.enum(DENIAL_CODES).optional().describe('Only denied for this reason'),
   errorCode: filterText.optional().describe('Only failed with this error code'),
-  priced: flag.optional().describe('`true`: only with a known cost; `false`: only ended ones without one'),
+  priced: flag
+    .optional()
+    .describe('`true`: only with a known cost; `false`: only ended ones without one, reversed ones left out'),
   costAboveUsd: z.coerce.number().pipe(usd).optional().describe('Only with a known cost above this'),
   usageSource: z
     .enum(USAGE_SOURCES)

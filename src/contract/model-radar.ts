@@ -2,7 +2,7 @@
  * The model radar on the wire: models in use that end, have a successor or have no price.
  */
 import { z } from 'zod';
-import { instant, ListQuery } from './fields.ts';
+import { flag, instant, ListQuery } from './fields.ts';
 import { LIFECYCLE_STATUSES } from './model-lookup.ts';
 import { Period } from './usage-summary.ts';
 
@@ -10,7 +10,7 @@ import { Period } from './usage-summary.ts';
 export const RADAR_DAYS = 30;
 /** Customers that an item names. */
 export const RADAR_CUSTOMERS_MAX = 10;
-const HORIZON_DAYS_DEFAULT = 180;
+export const HORIZON_DAYS_DEFAULT = 180;
 const HORIZON_DAYS_MAX = 3_650;
 
 export const RADAR_REASONS = [
@@ -30,6 +30,7 @@ export const ModelRadarQuery = ListQuery.extend({
     .max(HORIZON_DAYS_MAX)
     .default(HORIZON_DAYS_DEFAULT)
     .describe(`Leaves out what ends later than in so many days, 0 to ${HORIZON_DAYS_MAX}`),
+  ending: flag.optional().describe('`true`: only models with a shutdown to come, and retired ones'),
 });
 
 export type ModelRadarQuery = z.infer<typeof ModelRadarQuery>;

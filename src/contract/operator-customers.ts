@@ -82,6 +82,13 @@ const LedgerEntry = z.object({
     .string()
     .nullable()
     .describe('The charge, the meter event, the reference of the grant, or the reason of the revocation'),
+  subject: z
+    .object({
+      kind: z.enum(['call', 'meter_event']).describe('A call, or an increment of a custom meter'),
+      id: z.string().describe('Its id'),
+    })
+    .nullable()
+    .describe('What was paid, or given back; null for other causes, and for entries of before it was recorded'),
 });
 
 const RecentCall = z.object({

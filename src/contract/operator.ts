@@ -4,9 +4,10 @@
  */
 import { z } from 'zod';
 import { CALL_STATUSES } from '../domain/call.ts';
-import { instant, text } from './fields.ts';
+import { CUSTOMER_ID_LENGTH_MAX, instant, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { keyFeatures, keyModels } from './key-limits.ts';
 import { Mappings } from './model-mappings.ts';
+import { OPERATOR_ACTIONS, SUBJECT_KINDS } from './operator-actions.ts';
 import { balanceBelowDays, balanceBelowUsd, planId, thresholdsPercent } from './plans.ts';
 import { KEY_PREFIXES, Scope } from './scopes.ts';
 
@@ -221,13 +222,28 @@ export const OperatorEvent = z.object({
   eventId: z.string().describe('Event id, ascending in time'),
   at: instant.describe('When'),
   actor: z.string().describe('Who'),
-  action: z.string().describe('What, for example `plan.put`'),
+  action: z.string().describe('What, for example `plan.put`; a log may have actions of earlier releases'),
   organizationId: z.string().nullable().describe('Of which organization'),
   subject: z.string().describe('Of what'),
   before: z.unknown().describe('State before; never a secret'),
   after: z.unknown().describe('State after; never a secret'),
   correlationId: z.string().describe('Correlation id of the request'),
 });
+
+/** What narrows the event log; what is absent narrows nothing. */
+export const EventLogFilter = z.object({
+  organizationId: text(64).optional().describe('Only of this organization'),
+  actor: text(TEXT_LENGTH_MAX).optional().describe('Only by this operator, API key or part of the service'),
+  kind: z.enum(SUBJECT_KINDS).optional().describe('Only changes of this kind of thing'),
+  action: z.enum(OPERATOR_ACTIONS).optional().describe('Only this action'),
+  subject: text(CUSTOMER_ID_LENGTH_MAX)
+    .optional()
+    .describe('Only of what has this id; of several kinds of things unless `kind` says of which'),
+  from: instant.optional().describe('At this instant or later'),
+  to: instant.optional().describe('Before this instant'),
+});
+
+export type EventLogFilter = z.infer<typeof EventLogFilter>;
 
 const DATABASE = {
   name: z.string().describe('Binding: `DB`, `DB_2`, ...'),

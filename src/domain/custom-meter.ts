@@ -112,8 +112,11 @@ export function incrementMeter(
   const slots = { ...account.slots, [slot]: { ...after, ...(before.reversed && { reversed: before.reversed }) } };
 
   const revision = account.revision + 1;
+  const subject = { kind: 'meter_event', id: ids.eventId } as const;
   const paid =
-    funding.credits > 0 ? spend(account.wallet, slot, BigInt(funding.credits), ids.eventId, nowMs) : account.wallet;
+    funding.credits > 0
+      ? spend(account.wallet, slot, BigInt(funding.credits), ids.eventId, nowMs, subject)
+      : account.wallet;
   return {
     account: {
       ...account,
@@ -154,12 +157,21 @@ function fund(account: Account, meter: CustomMeter, slot: MeterSlot, amount: num
   const { plan } = account.subscription.plan;
   const { remaining } = summarize(plan, account.meters, SLOT_METERS[slot]);
   const included = Math.min(amount, remaining);
-  const purchased = meter.funding.credits ? Number(balanceOf(account.wallet, slot)) : 0;
-  const credits = Math.min(amount - included, purchased);
+  const credits = Math.min(amount - included, Number(purchasedUnits(account, meter, slot)));
   const left = amount - included - credits;
-  const onBalance =
-    meter.funding.payg && plan.payg.enabled && meter.overage !== undefined && availableUsd(account.wallet) > 0n;
+  const onBalance = paysOverage(account, meter);
   return { included, credits, overage: onBalance ? left : 0, unfunded: onBalance ? 0 : left };
+}
+
+/** Purchased units that the meter may take. */
+export function purchasedUnits(account: Account, meter: CustomMeter, slot: MeterSlot): bigint {
+  return meter.funding.credits ? balanceOf(account.wallet, slot) : 0n;
+}
+
+/** Whether the USD balance pays for units beyond the allowance and the purchased ones. */
+export function paysOverage({ subscription, wallet }: Account, { funding, overage }: CustomMeter): boolean {
+  const { payg } = subscription.plan.plan;
+  return funding.payg && payg.enabled && overage !== undefined && availableUsd(wallet) > 0n;
 }
 
 /** A single price is one tier without an upper bound. */

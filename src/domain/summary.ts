@@ -1,11 +1,10 @@
 /**
- * A customer in short, for lists: the meter of which the least is left, whether credit pays, whether calls were denied.
+ * A customer in short, for lists: the meter of which the least is left, and whether calls were denied. Whether credit pays is
+ * told by next-payer.ts.
  */
 import type { Account } from './account.ts';
-import { isTierLeft, summarize } from './allowances.ts';
+import { summarize } from './allowances.ts';
 import { METER_NAMES, type MeterName } from './meters.ts';
-import { TIERS } from './tiers.ts';
-import { balanceOf } from './wallet.ts';
 
 export interface WorstMeter {
   name: MeterName;
@@ -24,17 +23,6 @@ export function worstMeterOf({ subscription, meters }: Pick<Account, 'subscripti
     if (worst === null || used / limit > worst.used / worst.limit) worst = { name, used, limit };
   }
   return worst;
-}
-
-/** Whether credit pays for a tier now: its allowance is used up or was none, and the USD balance is above zero. */
-export function isOnCredit({ subscription, meters, wallet }: Account): boolean {
-  const { plan } = subscription.plan;
-  return (
-    subscription.canceledAtMs === null &&
-    plan.payg.enabled &&
-    balanceOf(wallet, 'USD') > 0n &&
-    TIERS.some((tier) => !isTierLeft(plan, meters, tier))
-  );
 }
 
 /** Whether a call was denied in the usage period. */

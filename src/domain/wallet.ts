@@ -23,6 +23,12 @@ export interface Credit {
   reference: string | null;
 }
 
+/** What a balance paid, or got back. */
+export interface EntrySubject {
+  kind: 'call' | 'meter_event';
+  id: string;
+}
+
 export type EntryCause = 'GRANT' | 'SPEND' | 'EXPIRY' | 'REVOKE' | 'RETURN';
 
 export interface LedgerEntry {
@@ -37,6 +43,8 @@ export interface LedgerEntry {
   creditId: string | null;
   /** The id of the charge or the meter event, the operator's reference of a grant, or the reason of a revocation. What is returned names the charge or the meter event that returns it. */
   reference: string | null;
+  /** Of what was spent and returned. Known in the customer's object alone, and not of old entries. */
+  subject?: EntrySubject | undefined;
   /** Of what is returned: what had taken it. Known in the customer's object alone. */
   corrects?: Recorded;
 }
@@ -98,11 +106,18 @@ export function grantCredit(wallet: Wallet, credit: Credit): Wallet {
 }
 
 /** Spends `amount` of a unit. USD can be overdrawn. Throws a RangeError where another unit has less than `amount`. */
-export function spend(wallet: Wallet, unit: CreditUnit, amount: bigint, reference: string, nowMs: number): Wallet {
+export function spend(
+  wallet: Wallet,
+  unit: CreditUnit,
+  amount: bigint,
+  reference: string,
+  nowMs: number,
+  subject?: EntrySubject,
+): Wallet {
   let left = amount;
   const credits: Credit[] = [];
   const changes: Change[] = [];
-  const change = { atMs: nowMs, unit, cause: 'SPEND', reference } as const;
+  const change = { atMs: nowMs, unit, cause: 'SPEND', reference, ...(subject && { subject }) } as const;
   for (const credit of wallet.credits) {
     const remaining = BigInt(credit.remaining);
     const taken = credit.unit !== unit ? 0n : least(left, remaining);
@@ -152,10 +167,10 @@ export interface Payer {
  */
 export function giveBack(
   wallet: Wallet,
-  { unit, amount, payers, reference, corrects, creditId }: GivenBack,
+  { unit, amount, payers, reference, subject, corrects, creditId }: GivenBack,
   nowMs: number,
 ): Wallet {
-  const change = { atMs: nowMs, unit, cause: 'RETURN', reference, corrects } as const;
+  const change = { atMs: nowMs, unit, cause: 'RETURN', reference, subject, corrects } as const;
   const changes: Change[] = [];
   const overdraft = BigInt(wallet.overdraft);
   const repaid = unit !== 'USD' ? 0n : least(overdraft, amount);
@@ -190,6 +205,7 @@ export interface GivenBack {
   /** The first ones before the next. */
   payers: readonly (readonly Payer[])[];
   reference: string;
+  subject?: EntrySubject;
   corrects: Recorded;
   /** The id of the credit that takes what no other does. */
   creditId: string;
@@ -236,9 +252,15 @@ export function addUnsettled(wallet: Wallet, amount: NanoUsd): Wallet {
 }
 
 /** Settles a pending charge: its amount leaves the balance. */
-export function settle(wallet: Wallet, amount: NanoUsd, chargeId: string, nowMs: number): Wallet {
+export function settle(
+  wallet: Wallet,
+  amount: NanoUsd,
+  chargeId: string,
+  nowMs: number,
+  subject?: EntrySubject,
+): Wallet {
   const settled = { ...wallet, unsettled: (BigInt(wallet.unsettled) - amount).toString() };
-  return spend(settled, 'USD', amount, chargeId, nowMs);
+  return spend(settled, 'USD', amount, chargeId, nowMs, subject);
 }
 
 type Change = Omit<LedgerEntry, 'amount' | 'balance'> & { amount: bigint };

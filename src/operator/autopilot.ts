@@ -14,7 +14,7 @@ import { type AutopilotEntry, entriesByMapping, type MappingEntry, withEntry } f
 import type { RateCard } from '../domain/price.ts';
 import { promptThresholds } from '../domain/traffic-cost.ts';
 import type { Env } from '../env.ts';
-import { newEventId } from '../platform/event-id.ts';
+import { eventIdsFrom, newEventId } from '../platform/event-id.ts';
 import { DAY_MS } from '../platform/time.ts';
 import {
   type DueSwitch,
@@ -29,7 +29,7 @@ import type { RadarView } from '../radar/models.ts';
 import { readTrafficOf } from '../radar/read-radar.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { loadOrganization, type OrganizationConfig } from '../storage/credentials.ts';
-import { findEventsSince } from '../storage/events.ts';
+import { findEvents } from '../storage/events.ts';
 import { findOrganizationEvents, type NewOrganizationEvent } from '../storage/organization-events.ts';
 import { findOrganizationRow, replaceMappings } from '../storage/organizations.ts';
 import { currentReviews } from '../storage/reviews.ts';
@@ -205,8 +205,8 @@ const isSame = (one: MappingEntry, other: MappingEntry) => JSON.stringify(one) =
 
 /** The switches of the last days. The event has the id that the log gave to the change. */
 async function switchesToTell({ env, organizationId, nowMs }: AutopilotRun): Promise<AutopilotEvent[]> {
-  const sinceMs = nowMs - TOLD_DAYS * DAY_MS;
-  const rows = await findEventsSince(env, organizationId, SWITCH_ACTION, sinceMs, TOLD_MAX);
+  const fromId = eventIdsFrom(nowMs - TOLD_DAYS * DAY_MS);
+  const rows = await findEvents(env, { organizationId, actions: [SWITCH_ACTION], fromId }, 'newest', TOLD_MAX);
   return rows.map(({ eventId, atMs, after }) => {
     const { switched } = after as { switched: SwitchedData };
     return { key: eventId, eventId, type: 'model.switched', atMs, customerId: null, data: switched };

@@ -4,6 +4,7 @@
  */
 
 import { type Answer, accept, refuse } from '../contract/errors.ts';
+import type { OperatorAction } from '../contract/operator-actions.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
 import { wakeAfterChange } from '../objects/watches.ts';
@@ -27,7 +28,7 @@ export interface OperatorRequest {
 }
 
 export interface Change<Data> {
-  action: string;
+  action: OperatorAction;
   organizationId: string | null;
   subject: string;
   before: unknown;

@@ -2,6 +2,7 @@
  * An operator takes back or replaces what an organization recorded by mistake. The objects' commands take effect once, so a change is
  * made there first and then logged.
  */
+
 import type {
   AmendCallRequest,
   AmendedCall,
@@ -11,6 +12,7 @@ import type {
   ReverseMeterEventRequest,
 } from '../contract/corrections.ts';
 import type { Answer } from '../contract/errors.ts';
+import type { OperatorAction } from '../contract/operator-actions.ts';
 import type { Caller } from '../metering/caller.ts';
 import { amendCall, type Corrector, reverseCall, reverseMeterEvent } from '../metering/correct.ts';
 import { loadOrganization } from '../storage/credentials.ts';
@@ -56,7 +58,7 @@ export function operatorReverseMeterEvent(
 function correct<Data extends { customerId: string }>(
   request: OperatorRequest,
   organizationId: string,
-  action: string,
+  action: OperatorAction,
   correction: (corrector: Corrector) => Promise<Answer<Data>>,
 ): Promise<Answer<Data>> {
   return commitChange<Data>(request, async () => {

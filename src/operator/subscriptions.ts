@@ -2,10 +2,12 @@
  * The operator creates a customer, changes its plan, and starts a new usage cycle. The use cases are those of the
  * organization; their commands to the object are idempotent, so a change is made there first and then logged.
  */
+
 import type { z } from 'zod';
 import type { ChangePlanData, ProvisionCustomerData } from '../contract/customers.ts';
 import type { Answer } from '../contract/errors.ts';
 import type { operations } from '../contract/operations.ts';
+import type { OperatorAction } from '../contract/operator-actions.ts';
 import type { Caller } from '../metering/caller.ts';
 import { changePlan, replenishCustomer } from '../metering/change-plan.ts';
 import { provisionCustomer, readUsage } from '../metering/customers.ts';
@@ -87,7 +89,7 @@ function planOf({ usagePlanVersionId, pending }: Subscription) {
 }
 
 function logged<Data>(
-  action: string,
+  action: OperatorAction,
   organizationId: string,
   subject: string,
   before: unknown,

@@ -9,6 +9,7 @@ import { changeBound } from '../catalog/importers/bound.ts';
 import { readLiteLlm } from '../catalog/importers/litellm.ts';
 import { mergeImport } from '../catalog/importers/merge.ts';
 import { readModelsDev } from '../catalog/importers/models-dev.ts';
+import type { OperatorAction } from '../contract/operator-actions.ts';
 import type { Env } from '../env.ts';
 import type { CronOutcome } from '../objects/service-figures.ts';
 import { errorText, log } from '../platform/log.ts';
@@ -85,7 +86,7 @@ function requestOf(env: Env, correlationId: string): OperatorRequest {
   return { env, actor: ACTOR, correlationId, idempotencyKey: null, operationId: 'importUpstream', input: null };
 }
 
-async function leaveEvent(request: OperatorRequest, action: string, reason: string): Promise<void> {
+async function leaveEvent(request: OperatorRequest, action: OperatorAction, reason: string): Promise<void> {
   await commitChange(request, async () => ({
     action,
     organizationId: null,

@@ -30,13 +30,13 @@ export const RADAR_NAMES_MAX = 1_000;
 /** A page of the radar, whose costs are of that page alone; every item where `page` is `null`. */
 export async function readModelRadar(
   { env, organization, defer }: Caller,
-  { horizonDays }: Pick<ModelRadarQuery, 'horizonDays'>,
+  { horizonDays, ending }: Pick<ModelRadarQuery, 'horizonDays' | 'ending'>,
   page: PageRequest | null,
 ): Promise<Answer<ModelRadarData>> {
   const nowMs = Date.now();
   const period = periodOf(organization.retention, nowMs);
   const { view, problem } = await radarView(env, defer, horizonDays, nowMs);
-  const models = await readModelsOnRadar(env, organization, view);
+  const models = await (ending ? readEndingModels : readModelsOnRadar)(env, organization, view);
   const { items: shown, nextCursor } = pageAfter(models, page ?? { limit: models.length, after: null });
   const replaced: Replaced[] = [];
   for (const model of shown) {
@@ -82,6 +82,17 @@ export async function readModelsOnRadar(
   view: RadarView,
 ): Promise<RadarModel[]> {
   return modelsOnRadar(view, await readModelUses(env, { organizationId, retention }, view.nowMs));
+}
+
+/** The models in use that end, or that have ended, the first to end first. */
+export async function readEndingModels(
+  env: Env,
+  organization: Pick<Caller['organization'], 'organizationId' | 'retention'>,
+  view: RadarView,
+): Promise<RadarModel[]> {
+  return (await readModelsOnRadar(env, organization, view)).filter(({ reasons }) =>
+    reasons.some((reason) => reason === 'ENDING' || reason === 'RETIRED'),
+  );
 }
 
 /** The usage of the last 30 days by the name of the model; calls that ended without one have an empty name. */

@@ -11,6 +11,7 @@ import { readCall } from '../metering/read-call.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { keySpaceOf } from '../middleware/operators.ts';
 import { listArchive, verifyPage } from '../operator/archive.ts';
+import { readAttention } from '../operator/attention.ts';
 import { switchBack } from '../operator/autopilot.ts';
 import { asOrganization } from '../operator/caller.ts';
 import { readOrganizationCalls } from '../operator/calls.ts';
@@ -230,8 +231,9 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.putOperator, (request, { params, body }) => putOperator(request, params.name, body));
   change(app, operations.deleteOperator, (request, { params }) => deleteOperator(request, params.name));
 
-  mountList(app, operations.listEvents, (c, page, { query }) => listEvents(c.env, query.organizationId, page));
+  mountList(app, operations.listEvents, (c, page, { query }) => listEvents(c.env, query, page));
   mount(app, operations.listDatabases, (c) => listDatabases(c.env));
+  mount(app, operations.readAttention, (c, { query }) => readAttention(c.env, deferrer(c), query.organizationId));
   mount(app, operations.readHealth, (c) => readHealth(c.env, deferrer(c)));
   mount(app, operations.readHealthHistory, (c) => readHealthHistory(c.env, Date.now()));
 }

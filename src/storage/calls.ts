@@ -10,7 +10,7 @@ import type { ProvisionalSource } from '../domain/usage.ts';
 import type { Env } from '../env.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { type Database, database, nanoText } from './database.ts';
-import { calls } from './schema/index.ts';
+import { calls, DENIED, UNPRICED } from './schema/index.ts';
 
 export async function findOldCall(env: Env, organizationId: string, callId: string): Promise<Call | null> {
   const [row] = await (await database(env, organizationId))
@@ -49,7 +49,7 @@ export interface CallFilter {
   /** Why it was denied. */
   reason?: DenialCode | undefined;
   errorCode?: string | undefined;
-  /** Whether the cost is known; calls that have not ended are neither. */
+  /** Whether the cost is known; calls that have not ended, and reversed ones without a cost, are neither. */
   priced?: boolean | undefined;
   costAboveNanoUsd?: NanoUsd | undefined;
   /** Only calls with provisional usage of this kind. */
@@ -115,8 +115,8 @@ const COLUMNS = {
 };
 
 /**
- * Calls of an organization. Indexes have the time with the customer or with the reason of a denial; where anything else narrows
- * or orders them, only the newest of the period are searched.
+ * Calls of an organization. Indexes have the time with the customer, with the reason of a denial, of denied calls and of calls
+ * without a price; where anything else narrows or orders them, only the newest of those are searched.
  */
 export async function listCalls(
   env: Env,
@@ -168,7 +168,7 @@ export async function sumCalls(env: Env, organizationId: string, filter: CallFil
   const [totals] = await db
     .select({
       calls: sql<number>`COUNT(*)`,
-      unpricedCalls: count(UNPRICED),
+      unpricedCalls: count(sql`(${UNPRICED})`),
       denied: count(eq(calls.status, 'NOT_ALLOWED')),
       usd: sum(sql`${calls.costNanoUsd} / 1000000000`),
       rest: sum(sql`${calls.costNanoUsd} % 1000000000`),
@@ -185,34 +185,47 @@ export async function sumCalls(env: Env, organizationId: string, filter: CallFil
   return { ...counts, costNanoUsd: nanoOfParts(usd, rest), searchedFromMs };
 }
 
-/** Ended, without a known cost. */
-const UNPRICED = sql`(${calls.costNanoUsd} IS NULL AND ${calls.status} IN ('COMPLETED', 'FAILED'))`;
-
-function indexedBy(organizationId: string, { fromMs, toMs, customerId, reason }: CallFilter): SQL[] {
+function indexedBy(organizationId: string, filter: CallFilter): SQL[] {
+  const { fromMs, toMs, customerId, reason } = filter;
+  const index = indexOf(filter);
   return [
     eq(calls.organizationId, organizationId),
     ...given(customerId, (value) => eq(calls.customerId, value)),
-    ...given(customerId === undefined ? reason : undefined, (value) => eq(calls.denialCode, value)),
+    ...given(index === 'reason' ? reason : undefined, (value) => eq(calls.denialCode, value)),
+    ...(index === 'unpriced' ? [UNPRICED] : index === 'denied' ? [DENIED] : []),
     ...given(fromMs, (value) => gte(calls.startedAtMs, value)),
     ...given(toMs, (value) => lt(calls.startedAtMs, value)),
   ];
 }
 
+/** Which index has the calls: of one customer it is the one over customers. */
+function indexOf({
+  customerId,
+  reason,
+  priced,
+  status,
+}: CallFilter): 'customer' | 'reason' | 'unpriced' | 'denied' | 'time' {
+  if (customerId !== undefined) return 'customer';
+  if (reason !== undefined) return 'reason';
+  if (priced === false) return 'unpriced';
+  return status === 'NOT_ALLOWED' ? 'denied' : 'time';
+}
+
 function searchedBy(filter: CallFilter, sort: CallSort): SQL[] {
-  const { customerId, customerUserId, feature, model, tag, status, reason } = filter;
+  const { customerUserId, feature, model, tag, status, reason } = filter;
   const { errorCode, priced, costAboveNanoUsd, usageSource } = filter;
+  const index = indexOf(filter);
   const isKnown = sql`${calls.costNanoUsd} IS NOT NULL`;
   return [
     ...given(customerUserId, (value) => eq(calls.customerUserId, value)),
     ...given(feature, (value) => eq(calls.feature, value)),
     ...given(model, (value) => sql`(${calls.modelUsed} = ${value} OR ${calls.modelKey} = ${value})`),
     ...given(tag, (value) => sql`EXISTS (SELECT 1 FROM json_each(${calls.tags}) one WHERE one.value = ${value})`),
-    ...given(status, (value) => eq(calls.status, value)),
-    // Of one customer, the index over customers has the calls.
-    ...given(customerId === undefined ? undefined : reason, (value) => eq(calls.denialCode, value)),
+    ...given(index === 'denied' ? undefined : status, (value) => eq(calls.status, value)),
+    ...given(index === 'reason' ? undefined : reason, (value) => eq(calls.denialCode, value)),
     ...given(errorCode, (value) => eq(calls.errorCode, value)),
     ...given(usageSource, (value) => eq(calls.usageSource, value)),
-    ...given(priced, (value) => (value ? isKnown : UNPRICED)),
+    ...given(index === 'unpriced' ? undefined : priced, (value) => (value ? isKnown : sql`(${UNPRICED})`)),
     ...given(costAboveNanoUsd, (value) => sql`${calls.costNanoUsd} > CAST(${value.toString()} AS INTEGER)`),
     ...(sort === 'cost' ? [isKnown] : []),
   ];

@@ -1,12 +1,13 @@
 /**
  * Calls without a price, as D1 knows them: those that ended in a period and count.
  */
-import { and, asc, eq, gte, inArray, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, gte, isNotNull, lt, type SQL, sql } from 'drizzle-orm';
+import { CALLS_SEARCHED_MAX } from '../contract/call-list.ts';
 import type { Call } from '../domain/call.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { database } from './database.ts';
-import { calls } from './schema/index.ts';
+import { calls, UNPRICED } from './schema/index.ts';
 
 export interface UnpricedCalls {
   organizationId: string;
@@ -21,7 +22,7 @@ export const NAMES_MAX = 1_000;
 /** No call ends longer after its begin: its end is accepted for seven days, and a batch may run for one. */
 export const CALL_LENGTH_MAX_MS = 9 * DAY_MS;
 
-/** By an index: calls have one by their begin. */
+/** By an index, which has the calls without a price by their begin. */
 function isUnpriced({ organizationId, fromMs, toMs, names }: UnpricedCalls): SQL | undefined {
   return and(
     eq(calls.organizationId, organizationId),
@@ -29,9 +30,7 @@ function isUnpriced({ organizationId, fromMs, toMs, names }: UnpricedCalls): SQL
     lt(calls.startedAtMs, toMs),
     gte(calls.finishedAtMs, fromMs),
     lt(calls.finishedAtMs, toMs),
-    inArray(calls.status, ['COMPLETED', 'FAILED']),
-    isNull(calls.costNanoUsd),
-    isNull(calls.reversedAtMs),
+    UNPRICED,
     isNotNull(calls.modelUsed),
     names === null ? undefined : sql`${calls.modelUsed} IN (SELECT value FROM json_each(${JSON.stringify(names)}))`,
   );
@@ -72,4 +71,39 @@ export async function findUnpricedCalls(
     .orderBy(asc(calls.startedAtMs), asc(calls.callId))
     .limit(limit);
   return rows.map(({ record }) => record as Call);
+}
+
+export interface UnpricedModel {
+  /** As the calls reported it; empty where they reported none. */
+  name: string;
+  calls: number;
+  inputTokens: number;
+  outputTokens: number;
+  customers: number;
+  /** When the first and the last of the calls began. */
+  firstMs: number;
+  lastMs: number;
+  /** The last of the calls. */
+  lastCallId: string;
+}
+
+/** The calls without a price that began since then, by model, the most calls first: of the newest, as lists of calls have them. */
+export async function sumUnpricedByModel(
+  env: Env,
+  organizationId: string,
+  fromMs: number,
+): Promise<{ models: UnpricedModel[]; isAll: boolean }> {
+  const db = await database(env, organizationId);
+  const rows = await db.all<UnpricedModel & { lastCall: string }>(sql`
+    SELECT COALESCE(model_used, '') AS name, COUNT(*) AS calls, COALESCE(SUM(input_tokens), 0) AS inputTokens,
+      COALESCE(SUM(response_tokens), 0) AS outputTokens, COUNT(DISTINCT customer_id) AS customers,
+      MIN(started_at_ms) AS firstMs, MAX(started_at_ms) AS lastMs, MAX(started_at_ms || ' ' || call_id) AS lastCall
+    FROM (SELECT * FROM ${calls} WHERE organization_id = ${organizationId} AND started_at_ms >= ${fromMs} AND ${UNPRICED}
+      ORDER BY started_at_ms DESC LIMIT ${CALLS_SEARCHED_MAX})
+    GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${NAMES_MAX}`);
+  const models = rows.map(({ lastCall, ...row }) => ({
+    ...row,
+    lastCallId: lastCall.slice(lastCall.indexOf(' ') + 1),
+  }));
+  return { models, isAll: models.reduce((sum, { calls: some }) => sum + some, 0) < CALLS_SEARCHED_MAX };
 }

@@ -22,17 +22,19 @@ export interface CourseUsage {
   /** `null`: of all models. */
   model: string | null;
   calls: number;
+  unpricedCalls: number;
   inputTokens: number;
   outputTokens: number;
   costNanoUsd: NanoUsd;
 }
 
-type Row = Record<'calls' | 'inputTokens' | 'outputTokens' | 'costUsd' | 'costRest', string> & {
+type Row = Record<'calls' | 'unpricedCalls' | 'inputTokens' | 'outputTokens' | 'costUsd' | 'costRest', string> & {
   place: number;
   model: string | null;
 };
 
-const FIGURES = sql.raw(`CAST(SUM(calls) AS TEXT) AS calls, CAST(SUM(input_tokens) AS TEXT) AS inputTokens,
+const FIGURES = sql.raw(`CAST(SUM(calls) AS TEXT) AS calls,
+  CAST(SUM(unpriced_calls) AS TEXT) AS unpricedCalls, CAST(SUM(input_tokens) AS TEXT) AS inputTokens,
   CAST(SUM(output_tokens) AS TEXT) AS outputTokens, CAST(SUM(cost_usd) AS TEXT) AS costUsd,
   CAST(SUM(cost_rest_nano_usd) AS TEXT) AS costRest`);
 
@@ -63,7 +65,7 @@ function partsOf(
   step: Step,
   models: readonly string[],
 ): { all: SQL; ofModels: SQL } {
-  const figures = sql.raw('calls, input_tokens, output_tokens, cost_usd, cost_rest_nano_usd');
+  const figures = sql.raw('calls, unpriced_calls, input_tokens, output_tokens, cost_usd, cost_rest_nano_usd');
   const named = sql.raw(step === 'day' ? 'day_ms' : 'hour_ms');
   if (customerId !== undefined) {
     const ofFeature = feature === undefined ? sql`` : sql`AND feature = ${feature}`;
@@ -87,11 +89,13 @@ function partsOf(
   };
 }
 
-function usageOf({ place, model, calls, inputTokens, outputTokens, costUsd, costRest }: Row): CourseUsage {
+function usageOf({ costUsd, costRest, ...row }: Row): CourseUsage {
+  const { place, model, calls, unpricedCalls, inputTokens, outputTokens } = row;
   return {
     place,
     model,
     calls: Number(calls),
+    unpricedCalls: Number(unpricedCalls),
     inputTokens: Number(inputTokens),
     outputTokens: Number(outputTokens),
     costNanoUsd: nanoOfParts(costUsd, costRest),

@@ -49,6 +49,28 @@ export function findEnabledWebhooks(env: Env, organizationIds: readonly string[]
     );
 }
 
+/** The webhooks of some organizations that are switched on, or that the service switched off. */
+export function findWatchedWebhooks(
+  env: Env,
+  organizationIds: readonly string[],
+  limit: number,
+): Promise<Pick<WebhookRow, 'organizationId' | 'webhookId' | 'enabled'>[]> {
+  return configDatabase(env)
+    .select({
+      organizationId: webhooks.organizationId,
+      webhookId: webhooks.webhookId,
+      enabled: webhooks.enabled,
+    })
+    .from(webhooks)
+    .where(
+      and(
+        sql`${webhooks.organizationId} IN (SELECT value FROM json_each(${JSON.stringify(organizationIds)}))`,
+        sql`(${webhooks.enabled} OR ${webhooks.disabledReason} IS NOT NULL)`,
+      ),
+    )
+    .limit(limit);
+}
+
 /** Fails where there is one of that id: each gets a secret of its own. */
 export function insertWebhook(env: Env, row: WebhookRow): Statement {
   return configDatabase(env).insert(webhooks).values(row);

@@ -19,6 +19,8 @@ const BARS_MAX = 45;
 export interface Series {
   name: string;
   values: readonly number[];
+  /** What each value lacks, because it is not known, as a count. */
+  lacking?: readonly number[] | undefined;
 }
 
 export interface TimeChartProps {
@@ -28,11 +30,15 @@ export interface TimeChartProps {
   /** One for each value. */
   labels: readonly string[];
   series: readonly Series[];
-  format: (value: number) => string;
+  /** `lacking` is how much of the value is not known. */
+  format: (value: number, lacking: number) => string;
   /** Short form for the axis. */
   tick: (value: number) => string;
   /** Totals of the period before, one for each value: a line behind the bars. */
   previous?: readonly number[] | undefined;
+  previousLacking?: readonly number[] | undefined;
+  /** What is said of a mark of which something is not known. */
+  lackingName?: string;
   /** The time of the last value is not over: its bar is hatched. */
   isLastOpen?: boolean;
   /** Where each mark leads. */
@@ -43,6 +49,7 @@ export interface TimeChartProps {
 export const TimeChart: FC<TimeChartProps> = (chart) => {
   const { title, labels, series, tick, previous = [] } = chart;
   const totals = labels.map((_, index) => series.reduce((sum, { values }) => sum + (values[index] ?? 0), 0));
+  const lacking = labels.map((_, index) => series.reduce((sum, one) => sum + (one.lacking?.[index] ?? 0), 0));
   const y = scaleLinear([0, Math.max(...totals, ...previous, 0) || 1], [HEIGHT, 0]).nice(TICKS);
   const top = y.domain()[1] ?? 1;
   const ticks = y.ticks(TICKS);
@@ -67,8 +74,9 @@ export const TimeChart: FC<TimeChartProps> = (chart) => {
             ))}
             <Bars {...chart} y={y} />
             {previous.length > 0 && <Previous values={previous} y={y} />}
+            <Lacking lacking={lacking} totals={totals} y={y} />
           </svg>
-          <Marks {...chart} totals={totals} />
+          <Marks {...chart} totals={totals} lacking={lacking} />
         </div>
         <span />
         <ol class="x-axis" aria-hidden="true">
@@ -77,8 +85,8 @@ export const TimeChart: FC<TimeChartProps> = (chart) => {
           ))}
         </ol>
       </div>
-      <Legend {...chart} />
-      <Figures {...chart} totals={totals} />
+      <Legend {...chart} lacking={lacking} />
+      <Figures {...chart} totals={totals} lacking={lacking} />
     </figure>
   );
 };
@@ -125,6 +133,29 @@ const Bars: FC<Pick<TimeChartProps, 'labels' | 'series' | 'isLastOpen'> & { y: S
   );
 };
 
+/** How high the sign of something unknown is. */
+const LACKING_HEIGHT = 5;
+
+/** A sign on top of each bar of which something is not known; without a bar it stands on the axis. */
+const Lacking: FC<{ lacking: readonly number[]; totals: readonly number[]; y: Scale }> = ({ lacking, totals, y }) => {
+  const x = bands(lacking.length);
+  return (
+    <g class="lacking">
+      {lacking.map(
+        (value, index) =>
+          value > 0 && (
+            <rect
+              x={fixed(x(String(index)) ?? 0)}
+              width={fixed(x.bandwidth())}
+              y={fixed(Math.max(0, y(totals[index] ?? 0) - LACKING_HEIGHT))}
+              height={String(LACKING_HEIGHT)}
+            />
+          ),
+      )}
+    </g>
+  );
+};
+
 /** The period before: a level for each mark, because nothing is known between sums. */
 const Previous: FC<{ values: readonly number[]; y: Scale }> = ({ values, y }) => {
   const width = WIDTH / values.length;
@@ -136,8 +167,8 @@ const Previous: FC<{ values: readonly number[]; y: Scale }> = ({ values, y }) =>
  * A strip over each mark, with its values as text while the pointer or a finger is on it. Where marks lead somewhere, each
  * strip is a link. The tab key passes them by: the figures below have the same values and links, one row each.
  */
-const Marks: FC<TimeChartProps & { totals: readonly number[] }> = (chart) => {
-  const { labels, links, format, totals } = chart;
+const Marks: FC<TimeChartProps & Totals> = (chart) => {
+  const { labels, links, format, totals, lacking } = chart;
   return (
     <ol class="marks">
       {labels.map((label, index) => {
@@ -148,7 +179,11 @@ const Marks: FC<TimeChartProps & { totals: readonly number[] }> = (chart) => {
             {links?.[index] === undefined ? (
               <span tabindex={-1}>{values}</span>
             ) : (
-              <a href={links[index]} tabindex={-1} aria-label={`${label}: ${format(totals[index] ?? 0)}`}>
+              <a
+                href={links[index]}
+                tabindex={-1}
+                aria-label={`${label}: ${format(totals[index] ?? 0, lacking[index] ?? 0)}`}
+              >
                 {values}
               </a>
             )}
@@ -159,11 +194,22 @@ const Marks: FC<TimeChartProps & { totals: readonly number[] }> = (chart) => {
   );
 };
 
-const Values: FC<TimeChartProps & { totals: readonly number[]; label: string; index: number }> = ({
+interface Totals {
+  totals: readonly number[];
+  lacking: readonly number[];
+}
+
+function textOf({ values, lacking }: Series, index: number, format: TimeChartProps['format']): string {
+  return format(values[index] ?? 0, lacking?.[index] ?? 0);
+}
+
+const Values: FC<TimeChartProps & Totals & { label: string; index: number }> = ({
   series,
   previous,
+  previousLacking,
   format,
   totals,
+  lacking,
   label,
   index,
   labels,
@@ -176,30 +222,38 @@ const Values: FC<TimeChartProps & { totals: readonly number[]; label: string; in
     </strong>
     {series.length > 1 &&
       series.map(
-        ({ name, values }, order) =>
-          (values[index] ?? 0) > 0 && (
+        (one, order) =>
+          ((one.values[index] ?? 0) > 0 || (one.lacking?.[index] ?? 0) > 0) && (
             <span class={`key s${order}`}>
-              {name}: {format(values[index] ?? 0)}
+              {one.name}: {textOf(one, index, format)}
             </span>
           ),
       )}
-    <span>{series.length > 1 ? `In all: ${format(totals[index] ?? 0)}` : format(totals[index] ?? 0)}</span>
-    {previous?.[index] !== undefined && <span class="quiet">Period before: {format(previous[index])}</span>}
+    <span>
+      {series.length > 1 && 'In all: '}
+      {format(totals[index] ?? 0, lacking[index] ?? 0)}
+    </span>
+    {previous?.[index] !== undefined && (
+      <span class="quiet">Period before: {format(previous[index], previousLacking?.[index] ?? 0)}</span>
+    )}
   </span>
 );
 
-const Legend: FC<TimeChartProps> = ({ series, previous, isLastOpen, step }) => {
-  if (series.length < 2 && !previous && !isLastOpen) return null;
+const Legend: FC<TimeChartProps & Pick<Totals, 'lacking'>> = (chart) => {
+  const { series, previous, isLastOpen, step, lacking, lackingName } = chart;
+  const isLacking = lacking.some((value) => value > 0);
+  if (series.length < 2 && !previous && !isLastOpen && !isLacking) return null;
   return (
     <ul class="legend">
       {series.length > 1 && series.map(({ name }, index) => <li class={`key s${index}`}>{name}</li>)}
       {previous && <li class="key before">Period before</li>}
       {isLastOpen && <li class="key open s0">{step === 'Hour' ? 'This hour' : 'Today'}, not over</li>}
+      {isLacking && <li class="key lacking">{lackingName ?? 'Not known'}</li>}
     </ul>
   );
 };
 
-const Figures: FC<TimeChartProps & { totals: readonly number[] }> = ({
+const Figures: FC<TimeChartProps & Totals> = ({
   title,
   step,
   labels,
@@ -207,7 +261,9 @@ const Figures: FC<TimeChartProps & { totals: readonly number[] }> = ({
   format,
   links,
   totals,
+  lacking,
   previous,
+  previousLacking,
 }) => (
   <details class="figures">
     <summary>Figures</summary>
@@ -237,11 +293,11 @@ const Figures: FC<TimeChartProps & { totals: readonly number[] }> = ({
         {labels.map((label, index) => (
           <tr>
             <th scope="row">{links?.[index] === undefined ? label : <a href={links[index]}>{label}</a>}</th>
-            {series.map(({ values }) => (
-              <td class="figure num">{format(values[index] ?? 0)}</td>
+            {series.map((one) => (
+              <td class="figure num">{textOf(one, index, format)}</td>
             ))}
-            {series.length > 1 && <td class="figure num">{format(totals[index] ?? 0)}</td>}
-            {previous && <td class="figure num">{format(previous[index] ?? 0)}</td>}
+            {series.length > 1 && <td class="figure num">{format(totals[index] ?? 0, lacking[index] ?? 0)}</td>}
+            {previous && <td class="figure num">{format(previous[index] ?? 0, previousLacking?.[index] ?? 0)}</td>}
           </tr>
         ))}
       </tbody>

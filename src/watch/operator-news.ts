@@ -9,7 +9,7 @@ import type { OwnRates } from '../contract/prices.ts';
 import { TOLD_ACTIONS, type ToldAction } from '../objects/watches.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
 import { DAY_MS, MINUTE_MS } from '../platform/time.ts';
-import { type EventRow, findEventsFrom } from '../storage/events.ts';
+import { type EventRow, findEvents } from '../storage/events.ts';
 import { type Found, keyOf, type Look, type News } from './look.ts';
 
 /** A change commits within this time of the one that its id says. */
@@ -33,7 +33,7 @@ export async function operatorNews({ env, organizationId, nowMs, memory }: Look)
   let fromId = eventIdsFrom(fromMs);
   let isAll = false;
   for (let page = 0; page < PAGES_MAX && !isAll; page += 1) {
-    const found = await findEventsFrom(env, organizationId, TOLD_ACTIONS, fromId, ROWS_PER_PAGE);
+    const found = await findEvents(env, { organizationId, actions: TOLD_ACTIONS, fromId }, 'oldest', ROWS_PER_PAGE);
     rows.push(...found);
     // The least id that comes after the last one.
     fromId = `${found.at(-1)?.eventId}\0`;

@@ -62,7 +62,7 @@ describe('credit', () => {
     const { wallet, credits } = await stateOf('wallet/ü');
     expect(wallet.units.CUSTOM2).toBe(1_000);
     expect(credits.find(({ unit }) => unit === 'CUSTOM2')?.expiresAt).toBe('2999-01-01T00:00:00.000Z');
-    const { text } = await visitor.read(path);
+    const { text } = await visitor.read(`${path}?tab=wallet`);
     expect(text).toContain('$25.50');
     expect(text).toContain('invoice 7');
     expect((await events('wallet/ü')).map(({ actor, action }) => [actor, action])).toEqual([
@@ -77,11 +77,11 @@ describe('credit', () => {
     await operator.send('grantCredit', { params: { org, customerId }, body: { kind: 'USD', amountUsd: '250' } });
     const { creditId } = (await stateOf(customerId)).credits[0] ?? {};
     const revoke = `${path}/credits/${creditId}/revoke`;
-    expect((await visitor.read(path)).html).toContain(`href="${revoke}"`);
+    expect((await visitor.read(`${path}?tab=wallet`)).html).toContain(`href="${revoke}"`);
     expect((await visitor.submit(revoke, revoke, { reason: '' })).status).toBe(400);
     expect((await visitor.submit(revoke, revoke, { reason: 'a zero too many' })).status).toBe(303);
     expect((await stateOf(customerId)).wallet.balanceUsd).toBe('0');
-    expect((await visitor.read(path)).text).toContain('a zero too many');
+    expect((await visitor.read(`${path}?tab=wallet`)).text).toContain('a zero too many');
     expect((await events(customerId)).map(({ actor, action }) => [actor, action])).toContainEqual([
       'console',
       'credit.revoke',
@@ -166,7 +166,7 @@ describe('a subscription', () => {
     const customerId = await customerWith(0);
     const path = pathOf(customerId);
     expect((await visitor.submit(`${path}/cancel`, `${path}/cancel`)).headers.get('Location')).toBe(
-      `${path}?done=canceled`,
+      `${path}?tab=settings&done=canceled`,
     );
     expect((await stateOf(customerId)).canceled).toBe(true);
     expect((await visitor.read(path)).text).toContain('canceled');

@@ -216,7 +216,9 @@ function reverse(
   const charge = refundNanoUsd > 0n ? newCharge(newId(), -refundNanoUsd, null) : null;
   const reversal: MeterReversal = { atMs: nowMs, reason, by, returned: funding, charge };
 
-  const returned = { unit: slot, amount: BigInt(funding.credits), reference: eventId, creditId: `returned-${eventId}` };
+  const subject = { kind: 'meter_event', id: eventId } as const;
+  const creditId = `returned-${eventId}`;
+  const returned = { unit: slot, amount: BigInt(funding.credits), reference: eventId, subject, creditId };
   const wallet =
     funding.credits > 0 ? giveBackTo(store, account.wallet, returned, () => mistake, nowMs) : account.wallet;
   const revision = account.revision + 1;

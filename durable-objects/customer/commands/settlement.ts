@@ -100,13 +100,15 @@ export function debit(store: CustomerStore, reports: boolean, nowMs: number): vo
 
 /** The wallet after the charge was taken from it, or was given back to the credits that paid. */
 function settledWallet(store: CustomerStore, wallet: Wallet, charge: OpenCharge, nowMs: number): Wallet {
-  const { chargeId, amountNanoUsd, correction } = charge;
-  if (amountNanoUsd >= 0n) return settle(wallet, amountNanoUsd, chargeId, nowMs);
+  const { chargeId, kind, subjectId, amountNanoUsd, correction } = charge;
+  const subject = { kind, id: subjectId };
+  if (amountNanoUsd >= 0n) return settle(wallet, amountNanoUsd, chargeId, nowMs, subject);
   const corrects = { reference: correction?.corrects ?? null, atMs: correction?.subjectAtMs ?? charge.atMs };
   const returned = {
     unit: 'USD',
     amount: -amountNanoUsd,
     reference: chargeId,
+    subject,
     creditId: `returned-${chargeId}`,
   } as const;
   return giveBackTo(store, wallet, returned, (entries) => mistakenCharge(entries, corrects), nowMs);

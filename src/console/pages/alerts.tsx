@@ -13,7 +13,7 @@ import {
 import { readEvent, readEvents } from '../../metering/events.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
-import { words } from '../../ui/format.ts';
+import { moment, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Facts, Json, Nothing, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, customerPath, eventPath, organizationPath } from '../context.ts';
@@ -29,9 +29,9 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
     const { organizationId } = c.get('organization');
     const asked = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ''));
     const checked = check(EventsQuery, asked);
-    const { type, customerId, cursor } = checked.ok ? checked.value : {};
+    const { type, customerId, from, to, cursor } = checked.ok ? checked.value : {};
     const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
-    const answer = await readEvents(c.env, organizationId, { type, customerId }, pageAsked);
+    const answer = await readEvents(c.env, organizationId, { type, customerId, from, to }, pageAsked);
     if (!answer.ok) return refused(c, answer.refusal);
     const { items, nextCursor } = answer.data;
     const path = organizationPath(organizationId, 'alerts');
@@ -50,7 +50,12 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
       },
       <Card>
         <Filters path={path} state={state} />
-        {items.length === 0 ? (
+        <Since path={path} from={from} to={to} kept={{ ...(type && { type }), ...(customerId && { customerId }) }} />
+        {items.length === 0 && Object.keys(asked).length > 0 ? (
+          <Empty title="No events match">
+            <a href={path}>Show all events</a>.
+          </Empty>
+        ) : items.length === 0 ? (
           <Empty title="No events">
             A limit that fills up, a balance that runs low, a denied call, a change of a customer, a model that ends and
             unusual usage appear here.
@@ -60,7 +65,7 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
         )}
         <Pager
           path={path}
-          query={{ ...(type && { type }), ...(customerId && { customerId }) }}
+          query={{ ...(type && { type }), ...(customerId && { customerId }), ...(from && { from }), ...(to && { to }) }}
           next={nextCursor}
           first={pageAsked.after === null}
         />
@@ -114,6 +119,27 @@ const CustomerLink: FC<{ organizationId: string; event: OrganizationEvent }> = (
   ) : (
     <Nothing />
   );
+
+/** The period, where a link asked for one, with the way to all. */
+const Since: FC<{ path: string; from: string | undefined; to: string | undefined; kept: Record<string, string> }> = ({
+  path,
+  from,
+  to,
+  kept,
+}) => {
+  const period = [
+    ...(from ? [`from ${moment(Date.parse(from))}`] : []),
+    ...(to ? [`before ${moment(Date.parse(to))}`] : []),
+  ];
+  if (period.length === 0) return null;
+  return (
+    <p class="tags">
+      <a class="badge" href={`${path}?${new URLSearchParams(kept)}`} title="Take this filter away">
+        {period.join(', ')} UTC ×
+      </a>
+    </p>
+  );
+};
 
 const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
   <search aria-label="Events">

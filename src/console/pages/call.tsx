@@ -14,6 +14,7 @@ import { count, duration, nanoOf, percent, rate, usdColumn, words } from '../../
 import { Badge, Card, Code, Count, Empty, Facts, Nothing, Stat, Time, Usd } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { callerOf } from '../caller.ts';
+import { shortened } from '../calls-table.tsx';
 import { CallState, Correct, Corrections } from '../calls-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { denialSentence, REASON_NOT_RECORDED } from '../denial-sentence.ts';
@@ -21,7 +22,6 @@ import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
-import { shortened } from './customer.tsx';
 
 export function mountCall(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/calls/:callId', async (c) => {

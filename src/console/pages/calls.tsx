@@ -2,30 +2,26 @@
  * Calls: the history of an organization, narrowed by everything that a call has, with totals, and as a file.
  */
 import type { Hono } from 'hono';
-import type { Child, FC } from 'hono/jsx';
+import type { FC } from 'hono/jsx';
 import { CALLS_SEARCHED_MAX, type CallListItem, CallsQuery } from '../../contract/call-list.ts';
 import { idempotencyKey } from '../../contract/fields.ts';
 import { CALL_STATUSES } from '../../domain/call.ts';
 import { DENIAL_CODES } from '../../domain/denial.ts';
 import { callFilterOf, callsCsv, readCalls } from '../../metering/list-calls.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { DAY_MS } from '../../platform/time.ts';
 import { type CallTotals, sumCalls } from '../../storage/calls.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
-import { count, moment, plural, usdColumn, words } from '../../ui/format.ts';
-import { Card, Code, Empty, Nothing, Stat, Time, Usd } from '../../ui/parts.tsx';
-import { Pager, Table } from '../../ui/table.tsx';
-import { CallState } from '../calls-view.tsx';
-import { type ConsoleContext, type ConsoleEnv, callPath, customerPath, organizationPath } from '../context.ts';
-import { ModelName } from '../model-name.tsx';
+import { count, moment, words } from '../../ui/format.ts';
+import { Card, Code, Empty } from '../../ui/parts.tsx';
+import { Pager } from '../../ui/table.tsx';
+import { type Asked, CallPeriods, CallSums, CallsTable, linkTo } from '../calls-table.tsx';
+import { type ConsoleContext, type ConsoleEnv, callPath, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { setupPath } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
 import { check } from '../submitted.ts';
-import { shortened } from './customer.tsx';
 
 const PAGE_SIZE = 50;
-const TAGS_SHOWN_MAX = 3;
 
 /** The filters, with their names for people. */
 const FILTERS = {
@@ -43,8 +39,6 @@ const FILTERS = {
   from: 'From',
   to: 'Before',
 } as const satisfies Partial<Record<keyof CallsQuery, string>>;
-
-type Asked = Record<string, string>;
 
 export function mountCalls(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/calls', async (c) => {
@@ -132,14 +126,14 @@ function callsPage(c: ConsoleContext, { asked, state, totals, items, nextCursor,
     },
     <>
       <Card>
-        <Presets path={path} asked={asked} nowMs={nowMs} />
+        <CallPeriods path={path} asked={asked} nowMs={nowMs} />
         <Filters path={path} state={state} />
         <Chosen path={path} asked={asked} />
       </Card>
-      {totals && items.length > 0 && <Totals totals={totals} path={path} asked={asked} />}
+      {totals && items.length > 0 && <CallSums totals={totals} path={path} asked={asked} />}
       <Card>
         {items.length > 0 ? (
-          <Calls organizationId={organizationId} path={path} asked={asked} items={items} nowMs={nowMs} />
+          <CallsTable organizationId={organizationId} asked={asked} items={items} nowMs={nowMs} />
         ) : (
           <NoCalls path={path} narrowed={isNarrowed} setup={setupPath(organizationId)} />
         )}
@@ -148,29 +142,6 @@ function callsPage(c: ConsoleContext, { asked, state, totals, items, nextCursor,
     </>,
   );
 }
-
-const Presets: FC<{ path: string; asked: Asked; nowMs: number }> = ({ path, asked, nowMs }) => {
-  const todayMs = nowMs - (nowMs % DAY_MS);
-  const { from: _from, to: _to, ...rest } = asked;
-  const iso = (atMs: number) => new Date(atMs).toISOString();
-  const presets: [string, Asked][] = [
-    ['Today', { from: iso(todayMs) }],
-    ['Yesterday', { from: iso(todayMs - DAY_MS), to: iso(todayMs) }],
-    ['7 days', { from: iso(todayMs - 6 * DAY_MS) }],
-    ['30 days', { from: iso(todayMs - 29 * DAY_MS) }],
-    ['All', {}],
-  ];
-  const isChosen = (period: Asked) => period.from === asked.from && period.to === asked.to;
-  return (
-    <nav class="tabs" aria-label="Period">
-      {presets.map(([name, period]) => (
-        <a href={linkTo(path, { ...rest, ...period })} aria-current={isChosen(period) ? 'true' : undefined}>
-          {name}
-        </a>
-      ))}
-    </nav>
-  );
-};
 
 const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
   <search aria-label="Calls">
@@ -270,44 +241,6 @@ function shownFilter(name: string, value: string): string {
   return name === 'status' || name === 'reason' ? words(value) : value;
 }
 
-const Totals: FC<{ totals: CallTotals; path: string; asked: Asked }> = ({ totals, path, asked }) => {
-  const { calls, unpricedCalls, denied, costNanoUsd, searchedFromMs } = totals;
-  const among =
-    searchedFromMs === null
-      ? 'all that are found'
-      : `of the newest ${count(CALLS_SEARCHED_MAX)}, since ${moment(searchedFromMs)} UTC`;
-  return (
-    <dl class="stats">
-      <Stat label="Calls" sub={among}>
-        <span class="num">{count(calls)}</span>
-      </Stat>
-      <Stat
-        label="Cost"
-        sub={
-          unpricedCalls > 0 ? (
-            <a
-              href={linkTo(path, { ...asked, priced: 'false' })}
-            >{`without ${plural(unpricedCalls, 'call')} that have no price`}</a>
-          ) : (
-            'every ended call is priced'
-          )
-        }
-      >
-        <Usd nano={costNanoUsd} />
-      </Stat>
-      <Stat label="Denied">
-        {denied > 0 ? (
-          <a class="num" href={linkTo(path, { ...asked, status: 'NOT_ALLOWED' })}>
-            {count(denied)}
-          </a>
-        ) : (
-          <span class="num">0</span>
-        )}
-      </Stat>
-    </dl>
-  );
-};
-
 const NoCalls: FC<{ path: string; narrowed: boolean; setup: string }> = ({ path, narrowed, setup }) =>
   narrowed ? (
     <Empty title="No calls match">
@@ -320,99 +253,3 @@ const NoCalls: FC<{ path: string; narrowed: boolean; setup: string }> = ({ path,
       <Code>POST /call_end</Code>. The <a href={setup}>setup</a> has the commands.
     </Empty>
   );
-
-interface CallsProps {
-  organizationId: string;
-  path: string;
-  asked: Asked;
-  items: CallListItem[];
-  nowMs: number;
-}
-
-/** Every value leads to the calls that have it too. */
-const Calls: FC<CallsProps> = ({ organizationId, path, asked, items, nowMs }) => {
-  const { cursor: _, ...kept } = asked;
-  const only = (name: keyof typeof FILTERS, value: string | null, text?: Child) =>
-    value === null || value === '' ? (
-      <Nothing />
-    ) : (
-      <a href={linkTo(path, { ...kept, [name]: value })}>{text ?? value}</a>
-    );
-  const costs = items.flatMap(({ costUsdNano }) => (costUsdNano === null ? [] : [BigInt(costUsdNano)]));
-  const show = usdColumn(costs);
-  return (
-    <Table
-      caption="Calls"
-      rows={items}
-      dense
-      columns={[
-        {
-          title: 'Call',
-          heading: true,
-          cell: ({ callId }) => <a href={callPath(organizationId, callId)}>{shortened(callId)}</a>,
-        },
-        { title: 'Began', cell: ({ startedAt }) => <Time at={startedAt} nowMs={nowMs} brief /> },
-        {
-          title: 'Customer',
-          cell: ({ customerId }) => (
-            <>
-              {only('customerId', customerId)} <a href={customerPath(organizationId, customerId)}>→</a>
-            </>
-          ),
-        },
-        { title: 'User', cell: ({ customerUserId }) => only('customerUserId', customerUserId) },
-        {
-          title: 'State',
-          cell: ({ status, reversedAt, usageSource, denial, errorCode }) => (
-            <>
-              {only(
-                'status',
-                status,
-                <CallState status={status} isReversed={reversedAt !== null} usageSource={usageSource} />,
-              )}{' '}
-              {denial && only('reason', denial.code, words(denial.code))}
-              {errorCode !== null && only('errorCode', errorCode)}
-            </>
-          ),
-        },
-        { title: 'Feature', cell: ({ feature }) => only('feature', feature) },
-        {
-          title: 'Tags',
-          cell: ({ tags }) =>
-            tags.length === 0 ? <Nothing /> : tags.slice(0, TAGS_SHOWN_MAX).map((tag) => [only('tag', tag), ' ']),
-        },
-        {
-          title: 'Model',
-          cell: ({ modelUsed }) => only('model', modelUsed, modelUsed !== null && <ModelName name={modelUsed} />),
-        },
-        {
-          title: 'Tokens',
-          figure: true,
-          cell: ({ inputTokens, responseTokens }) =>
-            inputTokens === null ? (
-              <Nothing />
-            ) : (
-              <span class="num">{`${count(inputTokens)} → ${count(responseTokens ?? 0)}`}</span>
-            ),
-        },
-        {
-          title: 'Cost',
-          figure: true,
-          cell: ({ costUsdNano, status }) =>
-            costUsdNano !== null ? (
-              <Usd nano={BigInt(costUsdNano)} show={show} />
-            ) : status === 'COMPLETED' || status === 'FAILED' ? (
-              only('priced', 'false', 'no price')
-            ) : (
-              <Nothing />
-            ),
-        },
-      ]}
-    />
-  );
-};
-
-function linkTo(path: string, query: Asked): string {
-  const search = new URLSearchParams(query).toString();
-  return search === '' ? path : `${path}?${search}`;
-}

@@ -12,6 +12,7 @@ import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } fro
 import { findOldCall } from '../../storage/calls.ts';
 import { Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { Card, Code } from '../../ui/parts.tsx';
+import { shortened } from '../calls-table.tsx';
 import {
   type ConsoleContext,
   type ConsoleEnv,
@@ -22,7 +23,6 @@ import {
 } from '../context.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, operatorRequest, optionalText, text, typedNumber, wrong } from '../submitted.ts';
-import { shortened } from './customer.tsx';
 
 const CALL = '/organizations/:org/calls/:callId';
 const INCREMENT = '/organizations/:org/customers/:customerId/reverse-increment';
@@ -68,7 +68,7 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
     return c.redirect(`${callPath(organizationId, callId)}?done=amended`, 303);
   });
 
-  app.get(INCREMENT, (c) => incrementPage(c, BLANK));
+  app.get(INCREMENT, (c) => incrementPage(c, { values: { eventId: c.req.query('eventId') ?? '' }, details: [] }));
 
   app.post(INCREMENT, async (c) => {
     const { organizationId } = c.get('organization');
@@ -84,7 +84,7 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
     const request = await operatorRequest(c, operations.operatorReverseMeterEvent, input);
     const answer = await operatorReverseMeterEvent(request, organizationId, eventId, input.body);
     if (!answer.ok) return incrementPage(c, wrong(c, detailsOf(answer.refusal)));
-    return c.redirect(`${customerPath(organizationId, customerId)}?done=increment-reversed`, 303);
+    return c.redirect(`${customerPath(organizationId, customerId)}?tab=changes&done=increment-reversed`, 303);
   });
 }
 

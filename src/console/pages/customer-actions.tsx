@@ -30,7 +30,7 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
     const request = await operatorRequest(c, operations.grantCredit, { params, body: checked.value });
     const answer = await grantCredit(request, organizationId, customerId, checked.value);
     if (!answer.ok) return creditPage(c, wrong(c, detailsOf(answer.refusal)));
-    return c.redirect(`${customerPath(organizationId, customerId)}?done=credit`, 303);
+    return c.redirect(`${customerPath(organizationId, customerId)}?tab=wallet&done=credit`, 303);
   });
 
   app.get(`${BASE}/credits/:creditId/revoke`, (c) => revokePage(c, { values: {}, details: [] }));
@@ -44,7 +44,7 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
     const request = await operatorRequest(c, operations.revokeCredit, input);
     const answer = await revokeCredit(request, organizationId, customerId, creditId, checked.value);
     if (!answer.ok) return refused(c, answer.refusal);
-    return c.redirect(`${customerPath(organizationId, customerId)}?done=credit-revoked`, 303);
+    return c.redirect(`${customerPath(organizationId, customerId)}?tab=wallet&done=credit-revoked`, 303);
   });
 
   for (const action of ['cancel', 'reactivate'] as const) {
@@ -56,7 +56,7 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
       const answer = await setCanceled(request, organizationId, customerId, action === 'cancel');
       if (!answer.ok) return refused(c, answer.refusal);
       return c.redirect(
-        `${customerPath(organizationId, customerId)}?done=${action === 'cancel' ? 'canceled' : 'reactivated'}`,
+        `${customerPath(organizationId, customerId)}?tab=settings&done=${action === 'cancel' ? 'canceled' : 'reactivated'}`,
         303,
       );
     });

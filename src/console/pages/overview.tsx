@@ -5,75 +5,62 @@
 import type { Hono } from 'hono';
 import type { Child, FC } from 'hono/jsx';
 import type { z } from 'zod';
+import { ATTENTION_ORGANIZATIONS_MAX, type Attention } from '../../contract/attention.ts';
 import type { CatalogInfo } from '../../contract/catalog.ts';
 import type { Health, Organization, OrganizationSetup } from '../../contract/operator.ts';
-import type { Env } from '../../env.ts';
+import { gatherAttention } from '../../operator/attention.ts';
 import { readCatalog } from '../../operator/catalog.ts';
 import { readHealth } from '../../operator/health.ts';
 import { findSetup } from '../../operator/organization-setup.ts';
 import { listOrganizations } from '../../operator/organizations.ts';
-import { log } from '../../platform/log.ts';
-import { DAY_MS } from '../../platform/time.ts';
-import type { RadarView } from '../../radar/models.ts';
-import { radarView } from '../../radar/read-radar.ts';
-import { sumUsage, type UsageGroup } from '../../storage/usage.ts';
 import { Sparkline } from '../../ui/charts.tsx';
 import { byteSize, count, plural } from '../../ui/format.ts';
-import { Badge, Card, Compact, Empty, Facts, Time, Usd } from '../../ui/parts.tsx';
+import { Badge, Card, Compact, Empty, Facts, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
+import { NeedsAttention } from '../attention-view.tsx';
 import { deferrer } from '../caller.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { Cost } from '../cost.tsx';
 import { hiddenSetups } from '../hidden-setups.ts';
 import { ModelName } from '../model-name.tsx';
-import { type EndingModel, firstToEnd, ModelsThatEnd, readEndingModels } from '../models-that-end.tsx';
 import { refused } from '../refused.tsx';
+import {
+  type OrganizationUsage,
+  OVERVIEW_DAYS,
+  readServiceUsage,
+  type ServiceUsage,
+  sumOfDays,
+} from '../service-usage.ts';
 import { SetupLine } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
-import { chartedDays, type DayUsage, type GroupUsage, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
+import { type GroupUsage, partsOf, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
 
-const DAYS = 30;
-/** What ends later is not shown. */
-const HORIZON_DAYS = 180;
-/** Organizations that the totals cover; the list of organizations has them all. */
-const ORGANIZATIONS_MAX = 20;
 /** New organizations whose setup is looked at. */
 const SETUPS_MAX = 3;
-/** Groups of one dimension and organization that count in the rankings. */
-const GROUPS_MAX = 12;
-
-interface OrganizationUsage {
-  organization: Organization;
-  /** Its figures could not be read: there are none here. */
-  unread: boolean;
-  days: DayUsage[];
-  models: UsageGroup[];
-  features: UsageGroup[];
-  customers: UsageGroup[];
-  ending: EndingModel[];
-}
+/** Organizations that a name of several stands with. */
+const NAMED_MAX = 3;
 
 export function mountOverview(app: Hono<ConsoleEnv>): void {
   app.get('/', async (c) => {
     const nowMs = Date.now();
-    const [organizations, health, catalog] = await Promise.all([
-      listOrganizations(c.env, { limit: ORGANIZATIONS_MAX, after: null }),
-      readHealth(c.env, deferrer(c)),
-      readCatalog(c.env, deferrer(c)),
+    const defer = deferrer(c);
+    const health = readHealth(c.env, defer);
+    const listed = await listOrganizations(c.env, { limit: ATTENTION_ORGANIZATIONS_MAX, after: null });
+    if (!listed.ok) return refused(c, listed.refusal);
+    const { items: organizations, nextCursor } = listed.data;
+    const isMore = nextCursor !== null;
+    const [usage, attention, catalog, service] = await Promise.all([
+      readServiceUsage(c.env, organizations, nowMs),
+      gatherAttention(c.env, defer, { organizations, isMore, health, nowMs }),
+      readCatalog(c.env, defer),
+      health,
     ]);
-    if (!organizations.ok) return refused(c, organizations.refusal);
-    const { view } = await radarView(c.env, deferrer(c), HORIZON_DAYS, nowMs);
-    const usage = await Promise.all(
-      organizations.data.items.map((organization) => readUsage(c.env, organization, view)),
-    );
-    const setups = await readSetups(c, usage, nowMs);
-    const ending = usage.flatMap((one) => one.ending);
-    const first = await firstToEnd(view, ending);
-    const more = organizations.data.nextCursor !== null;
+    const setups = await readSetups(c, usage.organizations, nowMs);
     return page(
       c,
       {
         title: 'Overview',
-        sub: `The last ${DAYS} days, UTC${more ? `, of the first ${ORGANIZATIONS_MAX} organizations` : ''}`,
+        sub: `The last ${OVERVIEW_DAYS} days, UTC${isMore ? `, of the first ${ATTENTION_ORGANIZATIONS_MAX} organizations` : ''}`,
         actions: (
           <a class="button primary" href={`${CONSOLE_PATH}/organizations/new`}>
             New organization
@@ -82,10 +69,10 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
       },
       <Overview
         usage={usage}
+        attention={attention}
         setups={setups}
-        ending={<ModelsThatEnd models={first} more={ending.length - first.length} />}
         nowMs={nowMs}
-        health={health.ok ? health.data : null}
+        health={service.ok ? service.data : null}
         catalog={catalog.ok ? catalog.data : null}
       />,
     );
@@ -112,82 +99,26 @@ async function readSetups(c: ConsoleContext, usage: readonly OrganizationUsage[]
   return setups.filter(({ setup }) => !setup.complete);
 }
 
-/** Where the figures of one organization cannot be read, the others are shown all the same. */
-async function readUsage(env: Env, organization: Organization, view: RadarView): Promise<OrganizationUsage> {
-  const days = lastDays(view.nowMs);
-  try {
-    const [sums, ending] = await Promise.all([
-      sumDays(env, organization, days),
-      readEndingModels(env, organization, view),
-    ]);
-    return { organization, unread: false, ...sums, ending };
-  } catch (error) {
-    const { organizationId } = organization;
-    log('warn', 'organization_usage_not_read', { organizationId }, error);
-    const nothing = { models: [], features: [], customers: [], ending: [] };
-    return { organization, unread: true, days: lastDays(view.nowMs), ...nothing };
-  }
-}
-
-function lastDays(nowMs: number): DayUsage[] {
-  const firstMs = nowMs - (nowMs % DAY_MS) - (DAYS - 1) * DAY_MS;
-  return Array.from({ length: DAYS }, (_, index) => emptyDay(firstMs + index * DAY_MS));
-}
-
-async function sumDays(
-  env: Env,
-  { organizationId }: Organization,
-  days: DayUsage[],
-): Promise<Omit<OrganizationUsage, 'organization' | 'unread' | 'ending'>> {
-  const firstMs = days[0]?.startMs ?? 0;
-  const filter = { fromMs: firstMs, toMs: firstMs + DAYS * DAY_MS };
-  const borders = days.map(({ startMs }) => ({ startMs, endMs: startMs + DAY_MS }));
-  const dimensions = ['day', 'model', 'feature', 'customer'] as const;
-  const { day, model, feature, customer } = await sumUsage(
-    env,
-    organizationId,
-    filter,
-    dimensions,
-    GROUPS_MAX,
-    borders,
-  );
-  for (const group of day) addTo(days[Number(group.key)], group);
-  return { days, models: model, features: feature, customers: customer };
-}
-
-function emptyDay(startMs: number): DayUsage {
-  return {
-    startMs,
-    calls: 0,
-    unpricedCalls: 0,
-    inputTokens: 0,
-    outputTokens: 0,
-    costNanoUsd: 0n,
-    provisionalCostNanoUsd: 0n,
-  };
-}
-
-function addTo(day: DayUsage | undefined, usage: Omit<DayUsage, 'startMs'>): void {
-  if (!day) return;
-  day.calls += usage.calls;
-  day.unpricedCalls += usage.unpricedCalls;
-  day.inputTokens += usage.inputTokens;
-  day.outputTokens += usage.outputTokens;
-  day.costNanoUsd += usage.costNanoUsd;
-  day.provisionalCostNanoUsd += usage.provisionalCostNanoUsd;
-}
-
 interface OverviewProps {
-  usage: OrganizationUsage[];
+  usage: ServiceUsage;
+  attention: Attention;
   setups: Setup[];
-  ending: Child;
   nowMs: number;
   health: Health | null;
   catalog: z.infer<typeof CatalogInfo> | null;
 }
 
-const Overview: FC<OverviewProps> = ({ usage, setups, ending, nowMs, health, catalog }) => {
-  if (usage.length === 0) {
+/** In the order in which an operator reads: what there is to do, how much it is, what it is of, and whether all runs. */
+const Overview: FC<OverviewProps> = ({
+  usage: { organizations, course },
+  attention,
+  setups,
+  nowMs,
+  health,
+  catalog,
+}) => {
+  const running = <Running nowMs={nowMs} health={health} catalog={catalog} />;
+  if (organizations.length === 0) {
     return (
       <>
         <Card>
@@ -196,46 +127,71 @@ const Overview: FC<OverviewProps> = ({ usage, setups, ending, nowMs, health, cat
             <a href={`${CONSOLE_PATH}/organizations/new`}>Create the first one</a>.
           </Empty>
         </Card>
-        <Running nowMs={nowMs} health={health} catalog={catalog} />
+        {running}
       </>
     );
   }
-  const days = usage[0]?.days.map((day) => emptyDay(day.startMs)) ?? [];
-  for (const one of usage) for (const [index, day] of one.days.entries()) addTo(days[index], day);
+  const days = sumOfDays(organizations);
+  const fromMs = days[0]?.startMs ?? nowMs;
   const total = days.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n);
+  const [only, ...others] = organizations;
+  const single = others.length === 0 ? only : undefined;
   return (
     <>
+      <NeedsAttention attention={attention} />
       <Setups setups={setups} />
-      <UsageTotals days={days} />
-      <UsageCharts usage={chartedDays(days)} />
+      <UsageTotals
+        days={days}
+        unpricedHref={single ? organizationPath(single.organization.organizationId, 'unpriced') : '#attention'}
+      />
+      {course && (
+        <UsageCharts
+          usage={{
+            ...course,
+            parts: partsOf(course),
+            ...(single && { linkOf: callsOn(single.organization.organizationId) }),
+          }}
+        />
+      )}
       <div class="grid thirds">
         <UsageRanking
           title="By model"
           total={total}
-          groups={merged(
-            usage.flatMap(({ models }) => models),
-            'not reported',
-            (key) => <ModelName name={key} />,
-          )}
+          groups={merged(organizations, ({ models }) => models, {
+            absent: 'not reported',
+            name: (key) => <ModelName name={key} />,
+            href: (organizationId, key) =>
+              `${organizationPath(organizationId, 'calls')}?${new URLSearchParams({ model: key, from: iso(fromMs) })}`,
+          })}
         />
         <UsageRanking
           title="By feature"
           total={total}
-          groups={merged(
-            usage.flatMap(({ features }) => features),
-            'none',
-          )}
+          groups={merged(organizations, ({ features }) => features, {
+            absent: 'none',
+            name: (key) => key,
+            href: (organizationId, feature) =>
+              `${organizationPath(organizationId)}?${new URLSearchParams({ feature })}`,
+          })}
         />
-        <UsageRanking title="By customer" total={total} groups={customersOf(usage)} />
+        <UsageRanking title="By customer" total={total} groups={customersOf(organizations)} />
       </div>
-      {ending}
-      <Card title="Organizations">
-        <Table caption="Organizations" rows={usage} columns={ORGANIZATION_COLUMNS} />
-      </Card>
-      <Running nowMs={nowMs} health={health} catalog={catalog} />
+      {single && !single.unread ? null : (
+        <Card title="Organizations">
+          <Table caption="Organizations" rows={organizations} columns={ORGANIZATION_COLUMNS} />
+        </Card>
+      )}
+      {running}
     </>
   );
 };
+
+const iso = (atMs: number) => new Date(atMs).toISOString();
+
+function callsOn(organizationId: string) {
+  return (fromMs: number, toMs: number) =>
+    `${organizationPath(organizationId, 'calls')}?${new URLSearchParams({ from: iso(fromMs), to: iso(toMs) })}`;
+}
 
 const Setups: FC<{ setups: Setup[] }> = ({ setups }) =>
   setups.length === 0 ? null : (
@@ -249,6 +205,7 @@ const Setups: FC<{ setups: Setup[] }> = ({ setups }) =>
   );
 
 const sumOf = ({ days }: OrganizationUsage) => days.reduce((sum, day) => sum + day.costNanoUsd, 0n);
+const unpricedOf = ({ days }: OrganizationUsage) => days.reduce((sum, day) => sum + day.unpricedCalls, 0);
 const callsOf = ({ days }: OrganizationUsage) => days.reduce((sum, day) => sum + day.calls, 0);
 
 const ORGANIZATION_COLUMNS = [
@@ -277,20 +234,50 @@ const ORGANIZATION_COLUMNS = [
     figure: true,
     cell: (usage: OrganizationUsage) => !usage.unread && <Compact value={callsOf(usage)} />,
   },
-  { title: 'Cost', figure: true, cell: (usage: OrganizationUsage) => !usage.unread && <Usd nano={sumOf(usage)} /> },
+  {
+    title: 'Cost',
+    figure: true,
+    cell: (usage: OrganizationUsage) =>
+      !usage.unread && <Cost costNanoUsd={sumOf(usage)} unpricedCalls={unpricedOf(usage)} />,
+  },
 ];
 
-/** Groups of the same name as one, the dearest first. */
+interface Naming {
+  /** What calls without a name are called. */
+  absent: string;
+  name: (key: string) => Child;
+  href: (organizationId: string, key: string) => string;
+}
+
+type Group = Pick<GroupUsage, 'calls' | 'unpricedCalls' | 'costNanoUsd'> & { key: string };
+
+/** Groups of the same name as one, the highest cost first. Of one organization the name leads there, else each organization. */
 function merged(
-  groups: readonly UsageGroup[],
-  absent: string,
-  named: (key: string) => GroupUsage['name'] = (key) => key,
+  usage: readonly OrganizationUsage[],
+  groupsOf: (one: OrganizationUsage) => readonly Group[],
+  { absent, name, href }: Naming,
 ): GroupUsage[] {
-  const byName = Map.groupBy(groups, ({ key }) => key);
-  return [...byName]
+  const groups = usage.flatMap((one) => groupsOf(one).map((group) => ({ ...group, organization: one.organization })));
+  return [...Map.groupBy(groups, ({ key }) => key)]
     .map(([key, same]) => ({
-      name: key === '' ? <span class="quiet">{absent}</span> : named(key),
+      name:
+        key === '' ? (
+          <span class="quiet">{absent}</span>
+        ) : same.length === 1 && same[0] ? (
+          <a href={href(same[0].organization.organizationId, key)}>{name(key)}</a>
+        ) : (
+          <>
+            {name(key)}
+            <span class="quiet named">
+              {same.slice(0, NAMED_MAX).map(({ organization }) => (
+                <a href={href(organization.organizationId, key)}>{organization.name}</a>
+              ))}
+              {same.length > NAMED_MAX && `and ${count(same.length - NAMED_MAX)} more`}
+            </span>
+          </>
+        ),
       calls: same.reduce((sum, { calls }) => sum + calls, 0),
+      unpricedCalls: same.reduce((sum, { unpricedCalls }) => sum + unpricedCalls, 0),
       costNanoUsd: same.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n),
     }))
     .sort(byCost);
@@ -299,7 +286,7 @@ function merged(
 function customersOf(usage: readonly OrganizationUsage[]): GroupUsage[] {
   return usage
     .flatMap(({ organization, customers }) =>
-      customers.map(({ key, calls, costNanoUsd }) => ({
+      customers.map(({ key, calls, unpricedCalls, costNanoUsd }) => ({
         name: (
           <>
             <a href={customerPath(organization.organizationId, key)}>{key}</a>
@@ -307,6 +294,7 @@ function customersOf(usage: readonly OrganizationUsage[]): GroupUsage[] {
           </>
         ),
         calls,
+        unpricedCalls,
         costNanoUsd,
       })),
     )

@@ -4,10 +4,13 @@
 
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
+import type { Attention } from '../../contract/attention.ts';
 import type { OrganizationSetup } from '../../contract/operator.ts';
 import type { AnomaliesData } from '../../contract/readings.ts';
 import { AnomaliesQuery } from '../../contract/readings.ts';
 import { type Figures, SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
+import { gatherAttention } from '../../operator/attention.ts';
+import { readHealth } from '../../operator/health.ts';
 import { findSetup } from '../../operator/organization-setup.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { readAnomalies } from '../../readings/anomalies/read-anomalies.ts';
@@ -17,21 +20,15 @@ import { ErrorSummary, type FormState, TextField } from '../../ui/form.tsx';
 import { plural, words } from '../../ui/format.ts';
 import { Card, Empty, Notice, Time } from '../../ui/parts.tsx';
 import { AnomaliesTable } from '../anomalies-view.tsx';
-import { callerOf } from '../caller.ts';
+import { NeedsAttention } from '../attention-view.tsx';
+import { callerOf, deferrer } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { hiddenSetups } from '../hidden-setups.ts';
 import { ModelName } from '../model-name.tsx';
 import { Checklist } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
 import { check, detailsOf } from '../submitted.ts';
-import {
-  type ChartedUsage,
-  type DayUsage,
-  type GroupUsage,
-  UsageCharts,
-  UsageRanking,
-  UsageTotals,
-} from '../usage-view.tsx';
+import { type DayUsage, type GroupUsage, partsOf, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
 
 const RANGES = [1, 7, 30, 90] as const;
 const RANGE_DEFAULT = 30;
@@ -71,12 +68,22 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
     // Where something has a cost, the setup was complete.
     const looksNew = !narrowed && totals.costUsdNano === '0';
     const isHidden = hiddenSetups(c).includes(organization.organizationId);
-    const [course, setup] = await Promise.all([
+    const [course, setup, attention] = await Promise.all([
       readUsageCourse(c.env, organization.organizationId, filter, models, nowMs),
       looksNew && !isHidden ? findSetup(c.env, organization, nowMs) : null,
+      narrowed ? null : readOwnAttention(c, nowMs),
     ]);
-    const read = { summary: answer.data, course, anomalies: anomalies?.ok ? anomalies.data.items : null };
+    const read = { summary: answer.data, course, attention, anomalies: anomalies?.ok ? anomalies.data.items : null };
     return usagePage(c, asked, days, { ...read, setup: setup?.complete === false ? setup : null }, []);
+  });
+}
+
+function readOwnAttention(c: ConsoleContext, nowMs: number): Promise<Attention> {
+  const defer = deferrer(c);
+  return gatherAttention(c.env, defer, {
+    organizations: [c.get('organization')],
+    health: readHealth(c.env, defer),
+    nowMs,
   });
 }
 
@@ -93,6 +100,8 @@ function filled(query: Asked): Asked {
 interface Read {
   summary: UsageSummaryData;
   course: UsageCourse;
+  /** `null` where the page is narrowed. */
+  attention: Attention | null;
   /** `null` where they were not looked for. */
   anomalies: AnomaliesData['items'] | null;
   /** `null` where it is complete or hidden. */
@@ -130,6 +139,7 @@ function usagePage(c: ConsoleContext, asked: Asked, days: number, read: Read | n
       ),
     },
     <>
+      {read?.attention && <NeedsAttention attention={read.attention} />}
       {read?.setup && (
         <Checklist organizationId={organizationId} setup={read.setup} origin={new URL(c.req.url).origin} />
       )}
@@ -208,6 +218,9 @@ const Summary: FC<SummaryProps> = ({ data, course, anomalies, path, organization
     provisionalCostNanoUsd: BigInt(day.provisionalCostUsdNano),
   }));
   const total = BigInt(data.totals.costUsdNano);
+  const { startedAt, endedAt } = data.period;
+  const callsOfModel = (model: string) =>
+    `${path}/calls?${new URLSearchParams({ ...kept(asked), model, from: startedAt, to: endedAt })}`;
   const narrowed = (name: string, value: string) => `${path}?${new URLSearchParams({ ...asked, [name]: value })}`;
   return (
     <>
@@ -217,7 +230,7 @@ const Summary: FC<SummaryProps> = ({ data, course, anomalies, path, organization
           figures follow.
         </Notice>
       )}
-      <UsageTotals days={days} />
+      <UsageTotals days={days} unpricedHref={`${path}/unpriced`} />
       {data.totals.calls === 0 && (
         <Card>
           <Empty title="No calls in this period">
@@ -233,7 +246,16 @@ const Summary: FC<SummaryProps> = ({ data, course, anomalies, path, organization
           title="By model"
           total={total}
           groups={data.byModel.map((group) =>
-            ranked(group, group.model === null ? 'not reported' : <ModelName name={group.model} />),
+            ranked(
+              group,
+              group.model === null ? (
+                'not reported'
+              ) : (
+                <a href={callsOfModel(group.model)}>
+                  <ModelName name={group.model} />
+                </a>
+              ),
+            ),
           )}
         />
         <UsageRanking
@@ -280,13 +302,6 @@ function callsOf(path: string, asked: Asked) {
   };
 }
 
-/** The models that are named, and the others where they used anything. */
-function partsOf({ models, others }: UsageCourse): NonNullable<ChartedUsage['parts']> {
-  const named = models.map(({ model, ...course }) => ({ name: model === '' ? 'not reported' : model, course }));
-  const rest = others.calls.some((calls) => calls > 0) ? [{ name: 'others', course: others }] : [];
-  return [...named, ...rest];
-}
-
-function ranked({ calls, costUsdNano }: Figures, name: GroupUsage['name']): GroupUsage {
-  return { name, calls, costNanoUsd: BigInt(costUsdNano) };
+function ranked({ calls, unpricedCalls, costUsdNano }: Figures, name: GroupUsage['name']): GroupUsage {
+  return { name, calls, unpricedCalls, costNanoUsd: BigInt(costUsdNano) };
 }

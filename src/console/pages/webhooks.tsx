@@ -13,6 +13,7 @@ import {
 } from '../../contract/webhooks.ts';
 import { listWebhooks, putWebhook, type Registrar, readWebhook } from '../../operator/webhooks.ts';
 import { Form, type FormState } from '../../ui/form.tsx';
+import { plural } from '../../ui/format.ts';
 import { Card, Code, Empty, Nothing, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webhookPath } from '../context.ts';
@@ -39,9 +40,12 @@ export function mountWebhooks(app: Hono<ConsoleEnv>): void {
       answer.data.items.map(({ webhookId }) => readWebhook(c.env, { organizationId, webhookId })),
     );
     // One that was deleted meanwhile is not shown.
+    const found = items.flatMap((item) => (item.ok ? [item.data] : []));
+    const isFailing = c.req.query('failing') === 'true';
     return listPage(
       c,
-      items.flatMap((item) => (item.ok ? [item.data] : [])),
+      isFailing ? found.filter(({ disabled, failingSince }) => disabled !== null || failingSince !== null) : found,
+      isFailing,
     );
   });
 
@@ -99,7 +103,7 @@ function registrarOf(c: ConsoleContext): Registrar {
   return { by: 'operator', consoleOrigin: new URL(c.req.url).origin };
 }
 
-function listPage(c: ConsoleContext, items: WebhookDetail[]) {
+function listPage(c: ConsoleContext, items: WebhookDetail[], isFailing: boolean) {
   const { organizationId } = c.get('organization');
   const create = organizationPath(organizationId, 'new-webhook');
   return page(
@@ -119,7 +123,16 @@ function listPage(c: ConsoleContext, items: WebhookDetail[]) {
       ),
     },
     <Card>
-      {items.length === 0 ? (
+      {isFailing && (
+        <p class="tags">
+          <a class="badge" href={organizationPath(organizationId, 'webhooks')} title="Take this filter away">
+            Failing ×
+          </a>
+        </p>
+      )}
+      {items.length === 0 && isFailing ? (
+        <Empty title="No webhook fails">Every endpoint takes what it is sent.</Empty>
+      ) : items.length === 0 ? (
         <Empty title="No webhook yet">
           A webhook tells an application, or a channel in Slack, what happens to customers: a limit that fills up, a
           balance that runs low, a denied call. Callmeter sends each event there as it happens.{' '}
@@ -140,6 +153,7 @@ const Webhooks: FC<{ organizationId: string; items: WebhookDetail[]; nowMs: numb
   <Table
     caption="Webhooks"
     rows={items}
+    total={plural(items.length, 'webhook')}
     columns={[
       {
         title: 'Webhook',

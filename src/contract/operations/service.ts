@@ -1,12 +1,14 @@
 /**
- * Operator: the model catalog with reviews, events and health of the service.
+ * Operator: the model catalog with reviews, events, health and what needs attention.
  */
 import { z } from 'zod';
+import { Attention, AttentionQuery } from '../attention.ts';
 import { CatalogDocument, CatalogInfo, PublishedCatalog } from '../catalog.ts';
-import { ListQuery, listOf, text } from '../fields.ts';
+import { ListQuery, listOf } from '../fields.ts';
 import { HealthHistory } from '../health-history.ts';
-import { Database, Health, OperatorEvent } from '../operator.ts';
+import { Database, EventLogFilter, Health, OperatorEvent } from '../operator.ts';
 import { CatalogReview, DeletedReview, reviewedModelKey, SetReviewRequest } from '../reviews.ts';
+import { ENDS_AFTER_START, endsAfterStart } from '../samples.ts';
 import { admin, type Operation, operation, viewer } from './operation.ts';
 
 /** Enough for a catalog of 2,000 models with its transitions. */
@@ -82,7 +84,7 @@ export const service = {
     method: 'GET',
     path: '/operator/events',
     security: viewer,
-    query: ListQuery.extend({ organizationId: text(64).optional().describe('Only of this organization') }),
+    query: ListQuery.extend(EventLogFilter.shape).refine(endsAfterStart, ENDS_AFTER_START),
     code: 'EVENTS_LISTED',
     data: listOf(OperatorEvent),
   }),
@@ -94,6 +96,16 @@ export const service = {
     security: viewer,
     code: 'DATABASES_LISTED',
     data: z.object({ items: z.array(Database).describe('In the order of their names') }),
+  }),
+  readAttention: operation({
+    operationId: 'readAttention',
+    summary: 'Read what needs a person: how many there are of each kind, and where they are listed',
+    method: 'GET',
+    path: '/operator/attention',
+    security: viewer,
+    query: AttentionQuery,
+    code: 'ATTENTION_READ',
+    data: Attention,
   }),
   readHealth: operation({
     operationId: 'readHealth',

@@ -14,6 +14,8 @@ const DAYS_BY_HOUR_BELOW = 3;
 /** One value for each step. */
 export interface Course {
   calls: number[];
+  /** Ended calls without a price, which the cost lacks. */
+  unpricedCalls: number[];
   inputTokens: number[];
   outputTokens: number[];
   costNanoUsd: NanoUsd[];
@@ -72,9 +74,38 @@ function courseOf(usage: readonly CourseUsage[], model: string | null, length: n
     });
   return {
     calls: values(({ calls }) => calls, 0),
+    unpricedCalls: values(({ unpricedCalls }) => unpricedCalls, 0),
     inputTokens: values(({ inputTokens }) => inputTokens, 0),
     outputTokens: values(({ outputTokens }) => outputTokens, 0),
     costNanoUsd: values(({ costNanoUsd }) => costNanoUsd, 0n),
+  };
+}
+
+/** The courses of several organizations as one: of the same period and the same models. */
+export function sumCourses(courses: readonly [UsageCourse, ...UsageCourse[]]): UsageCourse {
+  const [first] = courses;
+  const sum = (of: (course: UsageCourse) => Course | undefined) =>
+    courses
+      .map(of)
+      .filter((course) => course !== undefined)
+      .reduce(plus);
+  return {
+    ...first,
+    all: sum(({ all }) => all),
+    models: first.models.map(({ model }, place) => ({ model, ...sum(({ models }) => models[place]) })),
+    others: sum(({ others }) => others),
+    before: sum(({ before }) => before),
+  };
+}
+
+function plus(course: Course, more: Course): Course {
+  const numbers = (values: number[], of: number[]) => values.map((value, place) => value + (of[place] ?? 0));
+  return {
+    calls: numbers(course.calls, more.calls),
+    unpricedCalls: numbers(course.unpricedCalls, more.unpricedCalls),
+    inputTokens: numbers(course.inputTokens, more.inputTokens),
+    outputTokens: numbers(course.outputTokens, more.outputTokens),
+    costNanoUsd: course.costNanoUsd.map((value, place) => value + (more.costNanoUsd[place] ?? 0n)),
   };
 }
 
@@ -82,6 +113,7 @@ function less(course: Course, part: Course): Course {
   const numbers = (values: number[], of: number[]) => values.map((value, place) => value - (of[place] ?? 0));
   return {
     calls: numbers(course.calls, part.calls),
+    unpricedCalls: numbers(course.unpricedCalls, part.unpricedCalls),
     inputTokens: numbers(course.inputTokens, part.inputTokens),
     outputTokens: numbers(course.outputTokens, part.outputTokens),
     costNanoUsd: course.costNanoUsd.map((value, place) => value - (part.costNanoUsd[place] ?? 0n)),

@@ -4,6 +4,16 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 
+/**
+ * Calls that ended and count, and whose cost is not known. Queries take these words, because an index of some rows is used
+ * only where its condition is in the query.
+ */
+export const UNPRICED = sql.raw(
+  "cost_nano_usd IS NULL AND status IN ('COMPLETED', 'FAILED') AND reversed_at_ms IS NULL",
+);
+/** Calls that were denied, in the words of their index. */
+export const DENIED = sql.raw("status = 'NOT_ALLOWED'");
+
 export const calls = sqliteTable(
   'calls',
   {
@@ -39,6 +49,8 @@ export const calls = sqliteTable(
     /** Nano-USD; read through `nanoText`. */
     standardCostNanoUsd: integer('standard_cost_nano_usd'),
     costNanoUsd: integer('cost_nano_usd'),
+    /** What the customer's balance pays, or has paid; NULL where nothing, or where the charge failed. */
+    chargeNanoUsd: integer('charge_nano_usd'),
     /** What compressing the prompt saved; NULL where nothing was recorded. */
     originalTokens: integer('original_tokens'),
     compressedTokens: integer('compressed_tokens'),
@@ -65,6 +77,9 @@ export const calls = sqliteTable(
     index('calls_denied')
       .on(table.organizationId, table.denialCode, table.startedAtMs)
       .where(sql`denial_code IS NOT NULL`),
+    // Calls without a price, and denied calls for any reason: lists, and what needs attention. No others are in them.
+    index('calls_unpriced').on(table.organizationId, table.startedAtMs).where(UNPRICED),
+    index('calls_not_allowed').on(table.organizationId, table.startedAtMs).where(DENIED),
     // Savings of a period; only calls with recorded savings are in it.
     index('calls_with_compression').on(table.organizationId, table.startedAtMs).where(sql`original_tokens IS NOT NULL`),
   ],

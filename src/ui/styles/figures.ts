@@ -14,6 +14,7 @@ export const FIGURE_STYLES = `
 line.rule { stroke: var(--line); stroke-width: 1; vector-effect: non-scaling-stroke; }
 .bars rect { fill: var(--ink); }
 .bars rect.open { fill: var(--ink); fill-opacity: 0.3; stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 4 3; vector-effect: non-scaling-stroke; }
+.lacking rect { fill: var(--bad); }
 .previous { fill: none; stroke: var(--text); stroke-opacity: 0.55; stroke-width: 1.5; vector-effect: non-scaling-stroke; }
 .plot { position: relative; min-width: 0; }
 .marks { list-style: none; padding: 0; margin: 0; position: absolute; inset: 0; display: flex; }
@@ -28,6 +29,7 @@ line.rule { stroke: var(--line); stroke-width: 1; vector-effect: non-scaling-str
 .key { display: flex; align-items: center; gap: 6px; }
 .key::before { content: ""; width: 10px; height: 10px; border-radius: 3px; background: var(--ink); }
 .key.before::before { height: 0; border-radius: 0; border-top: 2px solid var(--text); opacity: 0.55; background: none; }
+.key.lacking::before { height: 4px; border-radius: 1px; background: var(--bad); }
 .key.open::before { background: color-mix(in srgb, var(--ink) 30%, transparent); border: 1px dashed var(--ink); box-sizing: border-box; }
 .figures { font-size: 13px; }
 .figures > summary { cursor: pointer; color: var(--quiet); width: fit-content; }

@@ -71,6 +71,12 @@ code { background: var(--raised); border-radius: 4px; padding: 1px 5px; }
 .crumbs a { color: var(--quiet); }
 .page-head { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: end; gap: 10px 20px; }
 .page-head .sub { color: var(--quiet); margin-top: 3px; }
+.page-tabs { display: flex; flex-wrap: wrap; gap: 0 22px; border-bottom: 1px solid var(--line); }
+.page-tabs a { padding: 8px 0 10px; color: var(--quiet); text-decoration: none; font-weight: 550; }
+.page-tabs a:hover { color: var(--text); }
+.page-tabs a[aria-current] { color: var(--text); padding-bottom: 8px; border-bottom: 2px solid var(--accent); margin-bottom: -1px; }
+.toolbar { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: 8px 16px; }
+.sentences { list-style: none; padding: 0; display: grid; gap: 6px; }
 .actions { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
 
 .alone { min-height: 100vh; display: grid; place-items: center; padding: 20px; }

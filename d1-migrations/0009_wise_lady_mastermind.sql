@@ -1,0 +1,2 @@
+CREATE INDEX `calls_unpriced` ON `calls` (`organization_id`,`started_at_ms`) WHERE cost_nano_usd IS NULL AND status IN ('COMPLETED', 'FAILED') AND reversed_at_ms IS NULL;--> statement-breakpoint
+CREATE INDEX `calls_not_allowed` ON `calls` (`organization_id`,`started_at_ms`) WHERE status = 'NOT_ALLOWED';

@@ -1,0 +1,189 @@
+/**
+ * Calls as a list, with their totals and the presets of their period: in the explorer, and of one customer. Every value of
+ * a call leads to the calls in the explorer that have it too.
+ */
+import type { Child, FC } from 'hono/jsx';
+import { CALLS_SEARCHED_MAX, type CallListItem, type CallsQuery } from '../contract/call-list.ts';
+import { DAY_MS } from '../platform/time.ts';
+import type { CallTotals } from '../storage/calls.ts';
+import { count, moment, usdColumn, words } from '../ui/format.ts';
+import { Nothing, Stat, Time, Usd } from '../ui/parts.tsx';
+import { Table } from '../ui/table.tsx';
+import { CallState } from './calls-view.tsx';
+import { callPath, customerPath, organizationPath } from './context.ts';
+import { KnownCost, withoutPrice } from './cost.tsx';
+import { ModelName } from './model-name.tsx';
+
+const TAGS_SHOWN_MAX = 3;
+
+/** What narrows a list, by the names of the query. */
+export type Asked = Record<string, string>;
+
+export const CallPeriods: FC<{ path: string; asked: Asked; nowMs: number }> = ({ path, asked, nowMs }) => {
+  const todayMs = nowMs - (nowMs % DAY_MS);
+  const { from: _from, to: _to, ...rest } = asked;
+  const iso = (atMs: number) => new Date(atMs).toISOString();
+  const presets: [string, Asked][] = [
+    ['Today', { from: iso(todayMs) }],
+    ['Yesterday', { from: iso(todayMs - DAY_MS), to: iso(todayMs) }],
+    ['7 days', { from: iso(todayMs - 6 * DAY_MS) }],
+    ['30 days', { from: iso(todayMs - 29 * DAY_MS) }],
+    ['All', {}],
+  ];
+  const isChosen = (period: Asked) => period.from === asked.from && period.to === asked.to;
+  return (
+    <nav class="tabs" aria-label="Period">
+      {presets.map(([name, period]) => (
+        <a href={linkTo(path, { ...rest, ...period })} aria-current={isChosen(period) ? 'true' : undefined}>
+          {name}
+        </a>
+      ))}
+    </nav>
+  );
+};
+
+/** Sums of the calls that `asked` finds in the explorer. */
+export const CallSums: FC<{ totals: CallTotals; path: string; asked: Asked }> = ({ totals, path, asked }) => {
+  const { calls, unpricedCalls, denied, costNanoUsd, searchedFromMs } = totals;
+  const among =
+    searchedFromMs === null
+      ? 'all that are found'
+      : `of the newest ${count(CALLS_SEARCHED_MAX)}, since ${moment(searchedFromMs)} UTC`;
+  return (
+    <dl class="stats">
+      <Stat label="Calls" sub={among}>
+        <span class="num">{count(calls)}</span>
+      </Stat>
+      <Stat
+        label="Cost"
+        sub={
+          unpricedCalls > 0 ? (
+            <a
+              href={linkTo(path, { ...asked, priced: 'false' })}
+            >{`${costNanoUsd > 0n ? '+ ' : ''}${withoutPrice(unpricedCalls)}`}</a>
+          ) : (
+            'every ended call is priced'
+          )
+        }
+      >
+        <KnownCost costNanoUsd={costNanoUsd} unpricedCalls={unpricedCalls} />
+      </Stat>
+      <Stat label="Denied">
+        {denied > 0 ? (
+          <a class="num" href={linkTo(path, { ...asked, status: 'NOT_ALLOWED' })}>
+            {count(denied)}
+          </a>
+        ) : (
+          <span class="num">0</span>
+        )}
+      </Stat>
+    </dl>
+  );
+};
+
+interface CallsProps {
+  organizationId: string;
+  asked: Asked;
+  items: CallListItem[];
+  nowMs: number;
+  /** All are of one customer, whose page this is. */
+  ofCustomer?: boolean;
+}
+
+/** Every value leads to the calls that have it too. */
+export const CallsTable: FC<CallsProps> = ({ organizationId, asked, items, nowMs, ofCustomer = false }) => {
+  const path = organizationPath(organizationId, 'calls');
+  const { cursor: _, ...kept } = asked;
+  const only = (name: keyof CallsQuery, value: string | null, text?: Child) =>
+    value === null || value === '' ? (
+      <Nothing />
+    ) : (
+      <a href={linkTo(path, { ...kept, [name]: value })}>{text ?? value}</a>
+    );
+  const costs = items.flatMap(({ costUsdNano }) => (costUsdNano === null ? [] : [BigInt(costUsdNano)]));
+  const show = usdColumn(costs);
+  return (
+    <Table
+      caption="Calls"
+      rows={items}
+      dense
+      columns={[
+        {
+          title: 'Call',
+          heading: true,
+          cell: ({ callId }) => <a href={callPath(organizationId, callId)}>{shortened(callId)}</a>,
+        },
+        { title: 'Began', cell: ({ startedAt }) => <Time at={startedAt} nowMs={nowMs} brief /> },
+        ...(ofCustomer
+          ? []
+          : [
+              {
+                title: 'Customer',
+                cell: ({ customerId }: CallListItem) => (
+                  <>
+                    {only('customerId', customerId)} <a href={customerPath(organizationId, customerId)}>→</a>
+                  </>
+                ),
+              },
+            ]),
+        { title: 'User', cell: ({ customerUserId }) => only('customerUserId', customerUserId) },
+        {
+          title: 'State',
+          cell: ({ status, reversedAt, usageSource, denial, errorCode }) => (
+            <>
+              {only(
+                'status',
+                status,
+                <CallState status={status} isReversed={reversedAt !== null} usageSource={usageSource} />,
+              )}{' '}
+              {denial && only('reason', denial.code, words(denial.code))}
+              {errorCode !== null && only('errorCode', errorCode)}
+            </>
+          ),
+        },
+        { title: 'Feature', cell: ({ feature }) => only('feature', feature) },
+        {
+          title: 'Tags',
+          cell: ({ tags }) =>
+            tags.length === 0 ? <Nothing /> : tags.slice(0, TAGS_SHOWN_MAX).map((tag) => [only('tag', tag), ' ']),
+        },
+        {
+          title: 'Model',
+          cell: ({ modelUsed }) => only('model', modelUsed, modelUsed !== null && <ModelName name={modelUsed} />),
+        },
+        {
+          title: 'Tokens',
+          figure: true,
+          cell: ({ inputTokens, responseTokens }) =>
+            inputTokens === null ? (
+              <Nothing />
+            ) : (
+              <span class="num">{`${count(inputTokens)} → ${count(responseTokens ?? 0)}`}</span>
+            ),
+        },
+        {
+          title: 'Cost',
+          figure: true,
+          cell: ({ costUsdNano, status }) =>
+            costUsdNano !== null ? (
+              <Usd nano={BigInt(costUsdNano)} show={show} />
+            ) : status === 'COMPLETED' || status === 'FAILED' ? (
+              only('priced', 'false', 'no price')
+            ) : (
+              <Nothing />
+            ),
+        },
+      ]}
+    />
+  );
+};
+
+export function linkTo(path: string, query: Asked): string {
+  const search = new URLSearchParams(query).toString();
+  return search === '' ? path : `${path}?${search}`;
+}
+
+/** Derived ids are long; the link leads to the whole one. */
+export function shortened(id: string): string {
+  return id.length > 28 ? `${id.slice(0, 12)}…${id.slice(-10)}` : id;
+}

@@ -1,0 +1,59 @@
+/**
+ * Calls of a customer, as the explorer shows them; what narrows them further is the explorer's.
+ */
+import { CallsQuery } from '../../contract/call-list.ts';
+import { callFilterOf, readCalls } from '../../metering/list-calls.ts';
+import { pageRequest } from '../../platform/page.ts';
+import { sumCalls } from '../../storage/calls.ts';
+import { Card, Empty } from '../../ui/parts.tsx';
+import { Pager } from '../../ui/table.tsx';
+import { trailOf } from '../../ui/trail.ts';
+import { CallPeriods, CallSums, CallsTable } from '../calls-table.tsx';
+import { customerPath, organizationPath } from '../context.ts';
+import { check } from '../submitted.ts';
+import type { Tab } from './tab.ts';
+
+const PAGE_SIZE = 50;
+
+export const callsTab: Tab = async ({ c, organizationId, customerId, nowMs }) => {
+  const { from, to, cursor } = c.req.query();
+  const period = { ...(from && { from }), ...(to && { to }) };
+  const checked = check(CallsQuery, { ...period, customerId });
+  const query = checked.ok ? checked.value : CallsQuery.parse({ customerId });
+  const asked = checked.ok ? period : {};
+  const page = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
+  const [found, totals] = await Promise.all([
+    readCalls(c.env, organizationId, query, page),
+    sumCalls(c.env, organizationId, callFilterOf(query)),
+  ]);
+  if (!found.ok) return null;
+  const { items, nextCursor } = found.data;
+  const path = customerPath(organizationId, customerId);
+  const explorer = organizationPath(organizationId, 'calls');
+  const ofCustomer = { ...asked, customerId };
+  return (
+    <>
+      <div class="toolbar">
+        <a href={`${explorer}?${new URLSearchParams(ofCustomer)}`}>Filter, sort and download in the calls explorer</a>
+        <CallPeriods path={path} asked={{ tab: 'calls', ...asked }} nowMs={nowMs} />
+      </div>
+      {items.length > 0 && <CallSums totals={totals} path={explorer} asked={ofCustomer} />}
+      <Card>
+        {items.length === 0 ? (
+          <Empty title={from || to ? 'No calls in this period' : 'No calls yet'}>
+            Calls of this customer appear here about a second after they begin.
+          </Empty>
+        ) : (
+          <CallsTable organizationId={organizationId} asked={ofCustomer} items={items} nowMs={nowMs} ofCustomer />
+        )}
+        <Pager
+          path={path}
+          query={{ tab: 'calls', ...asked }}
+          next={nextCursor}
+          first={page.after === null}
+          previous={trailOf(c.req.query(), items.length)}
+        />
+      </Card>
+    </>
+  );
+};

@@ -1,0 +1,337 @@
+/**
+ * Usage of a customer in a chosen period: what it cost and earned, what runs out, its course by model, and the meters of
+ * the usage period with what pays next.
+ */
+import type { FC } from 'hono/jsx';
+import type { OperatorCustomer } from '../../contract/operator-customers.ts';
+import { type Figures, SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
+import { METER_NAMES, type MeterName } from '../../domain/meters.ts';
+import { planIdOf } from '../../domain/plan.ts';
+import { HOUR_MS } from '../../platform/time.ts';
+import { type Outlook, readOutlook } from '../../readings/forecast/outlook.ts';
+import { type CustomerEarnings, readCustomerEarnings } from '../../readings/margin/customer-earnings.ts';
+import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
+import { readUsageSummary } from '../../readings/usage/usage-summary.ts';
+import { calendarDay, plural, usd, words } from '../../ui/format.ts';
+import { Badge, Card, Empty, Notice, Stat, Time, Usd } from '../../ui/parts.tsx';
+import { callerOf } from '../caller.ts';
+import { customerPath, organizationPath, planPath } from '../context.ts';
+import { KnownCost, withoutPrice } from '../cost.tsx';
+import { Meters } from '../meters-view.tsx';
+import { ModelName } from '../model-name.tsx';
+import { type GroupUsage, partsOf, UsageCharts, UsageRanking } from '../usage-view.tsx';
+import { isPaidByBalance, payerSentences, runsOutFirst } from './outlook-words.ts';
+import { PERIODS, type Period, type PeriodName, periodNamed, periodOf } from './period.ts';
+import type { Tab } from './tab.ts';
+
+/** Models that the charts name, those with the highest cost. */
+const CHARTED_MODELS_MAX = 3;
+
+export const usageTab: Tab = async ({ c, organizationId, customerId, customer: reading, nowMs }) => {
+  const name = periodNamed(c.req.query('period'));
+  // Only the usage period has to be known of the customer before anything is read.
+  const known = name === 'usage' ? await reading : null;
+  const period = periodOf(name, known ? replenishedAtMs(known) : nowMs, nowMs);
+  const caller = await callerOf(c);
+  const query = SummaryQuery.parse({ customerId, from: dateOf(period.fromMs), to: dateOf(period.toMs) });
+  const [customer, summary, earnings, outlook] = await Promise.all([
+    reading,
+    readUsageSummary(caller, query),
+    readCustomerEarnings(c.env, organizationId, customerId, period, nowMs),
+    readOutlook(caller, customerId, nowMs),
+  ]);
+  if (!customer || !outlook || !summary.ok) return null;
+  const models = summary.data.byModel.slice(0, CHARTED_MODELS_MAX).map(({ model }) => model ?? '');
+  const beganMs = replenishedAtMs(customer);
+  const [course, spent] = await Promise.all([
+    readUsageCourse(c.env, organizationId, { ...period, customerId }, models, nowMs),
+    outlook.balance
+      ? readCustomerEarnings(
+          c.env,
+          organizationId,
+          customerId,
+          { fromMs: beganMs - (beganMs % HOUR_MS), toMs: nowMs - (nowMs % HOUR_MS) + HOUR_MS },
+          nowMs,
+        )
+      : null,
+  ]);
+  const shown: Shown = { organizationId, customer, period, earnings, outlook, nowMs };
+  return (
+    <>
+      <Periods name={name} period={period} path={customerPath(organizationId, customerId)} />
+      {summary.data.backlog.customers > 0 && (
+        <Notice tone="warn" title="Reports are behind.">
+          The changes of {plural(summary.data.backlog.customers, 'customer')} could not be sent yet. The figures follow.
+        </Notice>
+      )}
+      <Headline {...shown} />
+      <PaysNext {...shown} spent={spent} />
+      <UsageOf {...shown} summary={summary.data} course={course} />
+      <Card
+        title="Meters of the usage period"
+        id="meters"
+        wide
+        note={<UsagePeriod customer={customer} nowMs={nowMs} />}
+      >
+        <Meters rows={METER_NAMES.flatMap((meter) => rowOf(meter, shown))} />
+      </Card>
+    </>
+  );
+};
+
+function replenishedAtMs({ subscription }: OperatorCustomer): number {
+  return Date.parse(subscription.lastReplenishedAt);
+}
+
+function dateOf(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+}
+
+interface Shown {
+  organizationId: string;
+  customer: OperatorCustomer;
+  period: Period;
+  /** `null` where the reports do not have the customer yet. */
+  earnings: CustomerEarnings | null;
+  outlook: Outlook;
+  nowMs: number;
+}
+
+const Periods: FC<{ name: PeriodName; period: Period; path: string }> = ({ name, period, path }) => {
+  const [first, last] = [calendarDay(period.fromMs), calendarDay(period.toMs - 1)];
+  return (
+    <div class="toolbar">
+      <p class="quiet">{first === last ? `${first} (UTC)` : `${first} to ${last} (UTC)`}</p>
+      <nav class="tabs" aria-label="Period">
+        {Object.entries(PERIODS).map(([of, text]) => (
+          <a href={`${path}?${new URLSearchParams({ period: of })}`} aria-current={of === name ? 'true' : undefined}>
+            {text}
+          </a>
+        ))}
+      </nav>
+    </div>
+  );
+};
+
+const UNREPORTED = 'not in the reports yet';
+
+const Headline: FC<Shown> = (shown) => {
+  const { organizationId, customer, period, earnings, outlook, nowMs } = shown;
+  const path = customerPath(organizationId, customer.customerId);
+  const calls = callsOf(organizationId, customer.customerId);
+  const runsOut = runsOutFirst(outlook, nowMs);
+  const total = earnings?.total;
+  return (
+    <dl class="stats">
+      <Stat label="Cost" sub={total ? <CostNote {...shown} /> : UNREPORTED}>
+        {total ? (
+          <a href={calls({}, period)}>
+            <KnownCost {...total} />
+          </a>
+        ) : (
+          '–'
+        )}
+      </Stat>
+      <Stat
+        label="Charged"
+        sub={total ? (outlook.plan.payg.enabled ? 'to the balance' : 'the plan has no pay-as-you-go') : UNREPORTED}
+      >
+        {total ? (
+          <a href={`${path}?tab=wallet`}>
+            <Usd nano={total.chargedNanoUsd} />
+          </a>
+        ) : (
+          '–'
+        )}
+      </Stat>
+      <Margin {...shown} />
+      <Stat label="Runs out" sub={runsOut.note}>
+        <a href={runsOut.of === 'balance' ? `${path}?tab=wallet` : '#meters'}>{runsOut.value}</a>
+      </Stat>
+    </dl>
+  );
+};
+
+const CostNote: FC<Shown> = ({ organizationId, customer, period, earnings }) => {
+  const { calls = 0, unpricedCalls = 0, costNanoUsd = 0n } = earnings?.total ?? {};
+  if (unpricedCalls === 0) return <>{`of ${plural(calls, 'call')}`}</>;
+  const unpriced = callsOf(organizationId, customer.customerId)({ priced: 'false' }, period);
+  return <a href={unpriced}>{`${costNanoUsd > 0n ? '+ ' : ''}${withoutPrice(unpricedCalls)}`}</a>;
+};
+
+/** Without a price of the plan only charges are revenue, and without those there is no margin to show. */
+const Margin: FC<Shown> = ({ organizationId, customer, earnings }) => {
+  const plan = planPath(organizationId, planIdOf(customer.subscription.usagePlanVersionId));
+  if (!earnings)
+    return (
+      <Stat label="Margin" sub={UNREPORTED}>
+        –
+      </Stat>
+    );
+  const { total, isPlanPriced } = earnings;
+  const { marginNanoUsd, revenueNanoUsd, chargedNanoUsd } = total;
+  const isKnown = isPlanPriced || chargedNanoUsd !== 0n;
+  const revenue = `${marginNanoUsd < 0n ? 'a loss: ' : ''}revenue ${usd(revenueNanoUsd)} less cost`;
+  return (
+    <Stat
+      label="Margin"
+      sub={
+        isPlanPriced ? (
+          <a href={plan}>{revenue}</a>
+        ) : (
+          <>
+            {isKnown && `${revenue}; `}
+            <a href={plan}>no price set</a>
+            {` for ${customer.subscription.planName}`}
+          </>
+        )
+      }
+    >
+      {isKnown ? <Usd nano={marginNanoUsd} /> : '–'}
+    </Stat>
+  );
+};
+
+/** What pays for the next calls, and what the balance did and will do. */
+const PaysNext: FC<Shown & { spent: CustomerEarnings | null }> = ({
+  organizationId,
+  customer: { customerId },
+  outlook,
+  spent,
+  nowMs,
+}) => {
+  const { balance } = outlook;
+  const sentences = payerSentences(outlook, nowMs);
+  return (
+    <Card
+      title="What pays next"
+      actions={balance && <a href={customerPath(organizationId, customerId, 'credit')}>Grant credit</a>}
+    >
+      <ul class="sentences">
+        {sentences.map(({ text, tone }) => (
+          <li>
+            {tone !== 'plain' && <Badge tone={tone}>{BADGES[tone]}</Badge>} {text}
+          </li>
+        ))}
+      </ul>
+      {balance && (
+        <p class="quiet">
+          Balance <Usd nano={balance.balanceNanoUsd} />
+          {balance.availableNanoUsd !== balance.balanceNanoUsd && (
+            <>
+              , <Usd nano={balance.availableNanoUsd} /> of it free
+            </>
+          )}
+          {spent && (
+            <>
+              {' · '}
+              <Usd nano={spent.total.chargedNanoUsd} /> spent in this usage period
+            </>
+          )}
+          {!isPaidByBalance(outlook) && balance.balanceNanoUsd > 0n && ' · pays once an allowance is used up'}
+        </p>
+      )}
+    </Card>
+  );
+};
+
+const BADGES = { good: 'Allowance', info: 'Paid', warn: 'Limited', bad: 'Denied' } as const;
+
+const UsageOf: FC<Shown & { summary: UsageSummaryData; course: UsageCourse }> = ({
+  organizationId,
+  customer: { customerId },
+  period,
+  summary,
+  course,
+}) => {
+  const calls = callsOf(organizationId, customerId);
+  if (summary.totals.calls === 0)
+    return (
+      <Card>
+        <Empty title="No calls in this period">
+          Calls appear here within seconds of their end. <a href={calls({})}>All calls of this customer</a>.
+        </Empty>
+      </Card>
+    );
+  const total = BigInt(summary.totals.costUsdNano);
+  const ranked = (figures: Figures, name: GroupUsage['name']): GroupUsage => ({
+    name,
+    calls: figures.calls,
+    unpricedCalls: figures.unpricedCalls,
+    costNanoUsd: BigInt(figures.costUsdNano),
+  });
+  return (
+    <>
+      <UsageCharts
+        usage={{
+          ...course,
+          parts: partsOf(course),
+          linkOf: (fromMs, toMs) => calls({}, { fromMs, toMs }),
+        }}
+      />
+      <div class="grid">
+        <UsageRanking
+          title="By model"
+          total={total}
+          groups={summary.byModel.map((group) =>
+            ranked(
+              group,
+              group.model === null ? (
+                'not reported'
+              ) : (
+                <a href={calls({ model: group.model }, period)}>
+                  <ModelName name={group.model} />
+                </a>
+              ),
+            ),
+          )}
+        />
+        <UsageRanking
+          title="By feature"
+          total={total}
+          groups={summary.byFeature.map((group) =>
+            ranked(
+              group,
+              group.feature === null ? (
+                <span class="quiet">none</span>
+              ) : (
+                <a href={calls({ feature: group.feature }, period)}>{group.feature}</a>
+              ),
+            ),
+          )}
+        />
+      </div>
+    </>
+  );
+};
+
+/** The customer's calls in the explorer. */
+function callsOf(organizationId: string, customerId: string) {
+  return (narrowed: Record<string, string>, period?: Period) => {
+    const times = period && {
+      from: new Date(period.fromMs).toISOString(),
+      to: new Date(period.toMs).toISOString(),
+    };
+    return `${organizationPath(organizationId, 'calls')}?${new URLSearchParams({ customerId, ...narrowed, ...times })}`;
+  };
+}
+
+/** A custom slot that the plan does not have is left out. */
+function rowOf(name: MeterName, { customer: { meters }, outlook }: Shown) {
+  const meter = meters[name];
+  const isSlot = name === 'agenticApi' || name.startsWith('custom');
+  if (!meter || (isSlot && meter.limit === 0 && meter.used === 0)) return [];
+  const runsOutAtMs = outlook.meters.find((one) => one.meter === name)?.runsOutAtMs ?? null;
+  return [{ name: words(name), meter, runsOutAtMs }];
+}
+
+const UsagePeriod: FC<{ customer: OperatorCustomer; nowMs: number }> = ({
+  customer: { subscription, openCalls },
+  nowMs,
+}) => (
+  <>
+    Since <Time at={subscription.lastReplenishedAt} nowMs={nowMs} /> · renews{' '}
+    <Time at={subscription.nextReplenishAt} nowMs={nowMs} />
+    {openCalls > 0 && ` · ${plural(openCalls, 'call')} in progress, with what they reserve`}
+  </>
+);

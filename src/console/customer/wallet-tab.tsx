@@ -1,0 +1,213 @@
+/**
+ * Wallet of a customer: balance, credits, and the ledger, whose entries lead to what they paid.
+ */
+import type { FC } from 'hono/jsx';
+import type { OperatorCustomer } from '../../contract/operator-customers.ts';
+import { count, nanoOf, plural, usdColumn, words } from '../../ui/format.ts';
+import { Badge, Card, Code, Empty, Nothing, Stat, Time, type Tone, Usd } from '../../ui/parts.tsx';
+import { Table } from '../../ui/table.tsx';
+import { shortened } from '../calls-table.tsx';
+import { callPath, customerPath } from '../context.ts';
+import type { Tab } from './tab.ts';
+
+type Entry = OperatorCustomer['ledger'][number];
+
+export const walletTab: Tab = async ({ customer: reading, nowMs }) => {
+  const customer = await reading;
+  if (!customer) return null;
+  const { organizationId, customerId, wallet, ledger } = customer;
+  return (
+    <>
+      <Balances wallet={wallet} />
+      <Card
+        title="Credits"
+        wide
+        note="In the order in which they are spent."
+        actions={<a href={customerPath(organizationId, customerId, 'credit')}>Grant credit</a>}
+      >
+        <Credits customer={customer} nowMs={nowMs} />
+      </Card>
+      <Card
+        title="Ledger"
+        wide
+        note={`The latest balance changes, newest first${ledger.length > 0 ? `: ${count(ledger.length)}` : ''}.`}
+      >
+        <Ledger customer={customer} nowMs={nowMs} />
+      </Card>
+    </>
+  );
+};
+
+const Balances: FC<{ wallet: OperatorCustomer['wallet'] }> = ({ wallet }) => (
+  <dl class="stats">
+    <Stat label="Available" sub="what new usage may spend">
+      <Usd nano={nanoOf(wallet.availableUsd)} />
+    </Stat>
+    <Stat label="Balance">
+      <Usd nano={nanoOf(wallet.balanceUsd)} />
+    </Stat>
+    <Stat label="Held" sub="by open calls">
+      <Usd nano={nanoOf(wallet.heldUsd)} />
+    </Stat>
+    <Stat label="Not settled yet" sub={plural(wallet.openCharges, 'charge')}>
+      <Usd nano={nanoOf(wallet.unsettledUsd)} />
+    </Stat>
+    {Object.entries(wallet.units)
+      .filter(([, units]) => units > 0)
+      .map(([slot, units]) => (
+        <Stat label={words(slot)} sub="purchased units left">
+          <span class="num">{count(units)}</span>
+        </Stat>
+      ))}
+  </dl>
+);
+
+/** In the unit that it is of; dollars in the decimals of their column. */
+const Amount: FC<{ unit: string; exact: string; show: (nano: bigint) => string }> = ({ unit, exact, show }) =>
+  unit === 'USD' ? (
+    <Usd nano={nanoOf(exact)} show={show} />
+  ) : (
+    <span class="num">{`${count(BigInt(exact))} ${words(unit)}`}</span>
+  );
+
+/** Dollars of a column in common decimals. */
+function columnOf(amounts: readonly { unit: string; exact: string }[]): (nano: bigint) => string {
+  return usdColumn(amounts.flatMap(({ unit, exact }) => (unit === 'USD' ? [nanoOf(exact)] : [])));
+}
+
+/** Where the credit stands in the list of credits. */
+const creditAnchor = (creditId: string) => `credit-${creditId}`;
+
+const Credits: FC<{ customer: OperatorCustomer; nowMs: number }> = ({
+  customer: { organizationId, customerId, credits },
+  nowMs,
+}) => {
+  if (credits.length === 0)
+    return (
+      <Empty title="No credit">
+        Credit pays for what the plan's allowance does not cover, where the plan is pay-as-you-go.
+      </Empty>
+    );
+  const show = columnOf(
+    credits.flatMap(({ unit, granted, remaining }) => [granted, remaining].map((exact) => ({ unit, exact }))),
+  );
+  return (
+    <Table
+      caption="Credits"
+      rows={credits}
+      columns={[
+        {
+          title: 'Credit',
+          heading: true,
+          cell: ({ creditId }) => (
+            <span id={creditAnchor(creditId)} title={creditId}>
+              <Code>{shortened(creditId)}</Code>
+            </span>
+          ),
+        },
+        { title: 'Reference', cell: ({ reference }) => reference ?? <Nothing /> },
+        { title: 'Granted', cell: ({ grantedAt }) => <Time at={grantedAt} nowMs={nowMs} brief /> },
+        {
+          title: 'Expires',
+          cell: ({ expiresAt }) => (expiresAt === null ? 'never' : <Time at={expiresAt} nowMs={nowMs} />),
+        },
+        {
+          title: 'Amount',
+          figure: true,
+          phone: 'detail',
+          cell: ({ unit, granted }) => <Amount unit={unit} exact={granted} show={show} />,
+        },
+        {
+          title: 'Left',
+          figure: true,
+          phone: 'figure',
+          cell: ({ unit, remaining }) => <Amount unit={unit} exact={remaining} show={show} />,
+        },
+        {
+          title: 'Correction',
+          cell: ({ creditId }) => (
+            <a href={customerPath(organizationId, customerId, 'credits', creditId, 'revoke')}>Revoke</a>
+          ),
+        },
+      ]}
+    />
+  );
+};
+
+const CAUSES: Record<Entry['cause'], { name: string; tone: Tone }> = {
+  GRANT: { name: 'Granted', tone: 'good' },
+  SPEND: { name: 'Spent', tone: 'plain' },
+  EXPIRY: { name: 'Expired', tone: 'warn' },
+  REVOKE: { name: 'Revoked', tone: 'warn' },
+  RETURN: { name: 'Returned', tone: 'good' },
+};
+
+const Ledger: FC<{ customer: OperatorCustomer; nowMs: number }> = ({ customer, nowMs }) => {
+  const { ledger } = customer;
+  if (ledger.length === 0)
+    return <Empty title="No entries yet">Grants, charges, expiries and revocations appear here.</Empty>;
+  const changes = columnOf(ledger.map(({ unit, amount }) => ({ unit, exact: amount })));
+  const balances = columnOf(ledger.map(({ unit, balance }) => ({ unit, exact: balance })));
+  return (
+    <Table
+      caption="Ledger"
+      rows={ledger}
+      dense
+      columns={[
+        { title: 'When', heading: true, cell: ({ at }) => <Time at={at} nowMs={nowMs} /> },
+        {
+          title: 'Cause',
+          cell: ({ cause }) => <Badge tone={CAUSES[cause].tone}>{CAUSES[cause].name}</Badge>,
+        },
+        { title: 'For', cell: (entry) => <Reference customer={customer} entry={entry} /> },
+        { title: 'Credit', cell: (entry) => <CreditOf customer={customer} entry={entry} /> },
+        {
+          title: 'Change',
+          figure: true,
+          cell: ({ unit, amount }) => <Amount unit={unit} exact={amount} show={changes} />,
+        },
+        {
+          title: 'Balance',
+          figure: true,
+          cell: ({ unit, balance }) => <Amount unit={unit} exact={balance} show={balances} />,
+        },
+      ]}
+    />
+  );
+};
+
+/** The call or the increment that an entry paid or gave back; of other entries, and of old ones, what was written down. */
+const Reference: FC<{ customer: OperatorCustomer; entry: Entry }> = ({
+  customer: { organizationId, customerId },
+  entry: { cause, subject, reference },
+}) => {
+  if (subject?.kind === 'call')
+    return (
+      <>
+        call <a href={callPath(organizationId, subject.id)}>{shortened(subject.id)}</a>
+      </>
+    );
+  if (subject?.kind === 'meter_event') {
+    const reverse = customerPath(organizationId, customerId, 'reverse-increment');
+    return (
+      <>
+        increment <a href={`${reverse}?${new URLSearchParams({ eventId: subject.id })}`}>{shortened(subject.id)}</a>
+      </>
+    );
+  }
+  if (reference === null) return <Nothing />;
+  const isId = cause === 'SPEND' || cause === 'RETURN';
+  return isId ? <span title={reference}>charge {shortened(reference)}</span> : <span>{reference}</span>;
+};
+
+const CreditOf: FC<{ customer: OperatorCustomer; entry: Entry }> = ({ customer: { credits }, entry: { creditId } }) => {
+  if (creditId === null) return <span class="quiet">overdraft</span>;
+  const isLeft = credits.some((credit) => credit.creditId === creditId);
+  return isLeft ? (
+    <a href={`#${creditAnchor(creditId)}`}>{shortened(creditId)}</a>
+  ) : (
+    <span class="quiet" title={`${creditId}: nothing is left of it`}>
+      {shortened(creditId)}
+    </span>
+  );
+};

@@ -1,0 +1,80 @@
+/**
+ * The models in use that end: which day, what replaces each, and who uses it.
+ */
+import type { Hono } from 'hono';
+import { HORIZON_DAYS_DEFAULT, ModelRadarQuery, RADAR_DAYS } from '../../contract/model-radar.ts';
+import { readModelRadar } from '../../radar/read-radar.ts';
+import { plural } from '../../ui/format.ts';
+import { Card, Compact, Empty, Nothing } from '../../ui/parts.tsx';
+import { Table } from '../../ui/table.tsx';
+import { callerOf } from '../caller.ts';
+import { type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { ModelName } from '../model-name.tsx';
+import { refused } from '../refused.tsx';
+import { page } from '../shell.tsx';
+
+/** Customers that stand with a model. */
+const CUSTOMERS_MAX = 3;
+
+export function mountEndingModels(app: Hono<ConsoleEnv>): void {
+  app.get('/organizations/:org/ending-models', async (c) => {
+    const { organizationId } = c.get('organization');
+    const answer = await readModelRadar(await callerOf(c), { ...ModelRadarQuery.parse({}), ending: true }, null);
+    if (!answer.ok) return refused(c, answer.refusal);
+    const { items, period } = answer.data;
+    const own = (path: string, query: Record<string, string>) =>
+      `${organizationPath(organizationId, path)}?${new URLSearchParams(query)}`;
+    return page(
+      c,
+      {
+        title: 'Models that end',
+        sub: `Models of the calls of the last ${RADAR_DAYS} days with a shutdown within ${HORIZON_DAYS_DEFAULT} days, and retired ones. What ends first is first.`,
+        actions: (
+          <a class="button" href={organizationPath(organizationId, 'models')}>
+            Models and prices
+          </a>
+        ),
+      },
+      <Card>
+        {items.length === 0 ? (
+          <Empty title="No model in use ends">A model whose vendor announces its shutdown appears here.</Empty>
+        ) : (
+          <Table
+            caption="Models in use that end"
+            rows={items}
+            columns={[
+              { title: 'Model', heading: true, cell: ({ modelKey }) => <ModelName name={modelKey} /> },
+              { title: 'Days left', figure: true, cell: ({ daysLeft }) => daysLeft ?? <Nothing /> },
+              { title: 'Shutdown', cell: ({ shutdownAt }) => shutdownAt ?? <Nothing /> },
+              { title: 'Replacement', cell: ({ replacement }) => replacement.modelKey ?? <Nothing /> },
+              {
+                title: 'Calls',
+                figure: true,
+                cell: ({ modelKey, usage }) => (
+                  <a href={own('calls', { model: modelKey, from: period.startedAt })}>
+                    <Compact value={usage.calls} />
+                  </a>
+                ),
+              },
+              {
+                title: 'Used by',
+                cell: ({ modelKey, customers, customerCount }) => (
+                  <span>
+                    <a href={own('customers', { endingModel: modelKey })}>{plural(customerCount, 'customer')}</a>
+                    <span class="sub">
+                      {customers.slice(0, CUSTOMERS_MAX).map(({ customerId }) => (
+                        <>
+                          <a href={customerPath(organizationId, customerId)}>{customerId}</a>{' '}
+                        </>
+                      ))}
+                    </span>
+                  </span>
+                ),
+              },
+            ]}
+          />
+        )}
+      </Card>,
+    );
+  });
+}

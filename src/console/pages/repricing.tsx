@@ -1,0 +1,124 @@
+/**
+ * Repricing: a preview says how many calls would get a price and what they would cost, then the button, then how far it is.
+ */
+import type { Hono } from 'hono';
+import { RepriceRequest, type Repricing } from '../../contract/corrections.ts';
+import { operations } from '../../contract/operations.ts';
+import { readRepricing, startRepricing } from '../../operator/repricing.ts';
+import { Progress } from '../../ui/charts.tsx';
+import { ButtonForm } from '../../ui/form.tsx';
+import { calendarDay, count, plural, words } from '../../ui/format.ts';
+import { Badge, Card, Code, Facts, Notice, Time, Usd } from '../../ui/parts.tsx';
+import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
+import { Live } from '../live.tsx';
+import { refused } from '../refused.tsx';
+import { page, secretsOf } from '../shell.tsx';
+import { STATUS_TONES } from '../statuses.ts';
+import { check, operatorRequest } from '../submitted.ts';
+
+/** Where no script runs. */
+const REFRESH_SECONDS = 2;
+
+export function mountRepricing(app: Hono<ConsoleEnv>): void {
+  app.post('/organizations/:org/reprice', async (c) => {
+    const { organizationId } = c.get('organization');
+    const { modelKey, from, to, dryRun } = c.req.query();
+    const checked = check(RepriceRequest, {
+      ...(modelKey && { modelKey }),
+      from,
+      to: to ?? new Date().toISOString(),
+      dryRun: dryRun === 'true',
+    });
+    if (!checked.ok) {
+      const [broken] = checked.details;
+      return refused(c, { code: 'BAD_REQUEST', message: `${broken?.path}: ${broken?.message}` });
+    }
+    const request = await operatorRequest(c, operations.startRepricing, {
+      params: { org: organizationId },
+      body: checked.value,
+    });
+    const answer = await startRepricing(request, organizationId, checked.value);
+    if (!answer.ok) return refused(c, answer.refusal);
+    return c.redirect(organizationPath(organizationId, 'reprice', answer.data.jobId), 303);
+  });
+
+  app.get('/organizations/:org/reprice/:jobId', async (c) => {
+    const answer = await readRepricing(c.env, c.get('organization').organizationId, c.req.param('jobId'));
+    return answer.ok ? repricingPage(c, answer.data) : refused(c, answer.refusal);
+  });
+}
+
+function repricingPage(c: ConsoleContext, job: Repricing) {
+  const { organizationId } = c.get('organization');
+  const isRunning = job.status === 'RUNNING';
+  const nowMs = Date.now();
+  const { modelKey, dryRun, repriced, total } = job;
+  return page(
+    c,
+    {
+      title: dryRun ? 'Preview of a repricing' : 'Repricing',
+      sub: modelKey === null ? 'of all models' : <Code>{modelKey}</Code>,
+      crumbs: [{ text: 'Calls without a price', href: organizationPath(organizationId, 'unpriced') }],
+      ...(isRunning && { refreshSeconds: REFRESH_SECONDS }),
+    },
+    <Live id="repricing" on={isRunning} says={`Repricing: ${words(job.status)}`}>
+      <Card
+        title={dryRun ? 'What would change' : 'Progress'}
+        actions={<Badge tone={STATUS_TONES[job.status] ?? 'plain'}>{words(job.status)}</Badge>}
+        note={isRunning ? 'This page follows it by itself.' : undefined}
+      >
+        <Progress done={isRunning ? job.done : 1} total={isRunning ? total : 1} label="Calls looked at" />
+        {job.lastError && (
+          <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be made again: ${job.lastError}`}</Notice>
+        )}
+        {!isRunning && <Outcome c={c} job={job} />}
+        <Facts
+          items={[
+            ['Calls without a price', count(total)],
+            [dryRun ? 'Would get a price' : 'Have a price now', count(repriced)],
+            [
+              dryRun ? 'Would cost' : 'They cost',
+              repriced === 0 ? undefined : <Usd nano={BigInt(job.differenceNanoUsd)} />,
+            ],
+            ['Ended', `from ${calendarDay(Date.parse(job.from))} to ${calendarDay(Date.parse(job.to))}`],
+            ['Began', <Time at={job.startedAt} nowMs={nowMs} />],
+            ['Done', job.finishedAt === null ? undefined : <Time at={job.finishedAt} nowMs={nowMs} />],
+          ]}
+        />
+      </Card>
+    </Live>,
+  );
+}
+
+/** What a job that is over leads to. */
+const Outcome = ({ c, job }: { c: ConsoleContext; job: Repricing }) => {
+  const { organizationId } = c.get('organization');
+  const { modelKey, from, to, dryRun, repriced } = job;
+  const unpriced = organizationPath(organizationId, 'unpriced');
+  if (!dryRun) {
+    return (
+      <p>
+        {repriced === 0 ? 'No call got a price.' : 'The calls have their price. Reports follow after about a second.'}{' '}
+        <a href={unpriced}>Calls without a price</a>
+      </p>
+    );
+  }
+  if (repriced === 0) {
+    const query = modelKey === null ? '' : `?${new URLSearchParams({ modelKey })}`;
+    return (
+      <p>
+        No call would get a price, because none was in force when they ended.{' '}
+        <a href={`${organizationPath(organizationId, 'models')}${query}#set-price`}>Set a price</a>, then preview again.
+      </p>
+    );
+  }
+  const query = new URLSearchParams({ ...(modelKey !== null && { modelKey }), from, to });
+  return (
+    <div class="submit">
+      <ButtonForm action={`${organizationPath(organizationId, 'reprice')}?${query}`} secrets={secretsOf(c)} danger>
+        Reprice {plural(repriced, 'call')}
+      </ButtonForm>
+      <a href={unpriced}>Not now</a>
+    </div>
+  );
+};

@@ -1,0 +1,197 @@
+/**
+ * Calls without a price: by model, why, and what to do about it. A price is set on the page of prices; a repricing gives
+ * the calls that have been made theirs.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import { UNPRICED_DAYS } from '../../contract/attention.ts';
+import { CALLS_SEARCHED_MAX } from '../../contract/call-list.ts';
+import { DAY_MS } from '../../platform/time.ts';
+import { findOldCalls } from '../../storage/calls.ts';
+import { sumUnpricedByModel, type UnpricedModel } from '../../storage/unpriced-calls.ts';
+import { ButtonForm, type FormSecrets } from '../../ui/form.tsx';
+import { count, words } from '../../ui/format.ts';
+import { Card, Code, Count, Empty, Time } from '../../ui/parts.tsx';
+import { Table } from '../../ui/table.tsx';
+import { type ConsoleContext, type ConsoleEnv, callPath, organizationPath } from '../context.ts';
+import { withoutPrice } from '../cost.tsx';
+import { ModelName } from '../model-name.tsx';
+import { page, secretsOf } from '../shell.tsx';
+
+const RANGES = [7, UNPRICED_DAYS, 90, 400] as const;
+/** Models that are shown, those with the most calls. */
+const SHOWN_MAX = 100;
+
+/** What a reason means for whoever has to do something about it. */
+const REASONS: Readonly<Record<string, string>> = {
+  MODEL_NOT_REPORTED: 'The end of the call named no model: amend the call.',
+  MODEL_NOT_IN_CATALOG: 'The catalog does not have the model: set a price.',
+  PRICE_NOT_IN_CATALOG: 'The catalog has the model without a price: set one.',
+  RATE_NOT_IN_CATALOG: 'The price lacks a rate for what the call used: set a price that has it.',
+  USAGE_NOT_REPORTED: 'The end of the call reported no usage: amend the call.',
+  USAGE_IMPLAUSIBLE: 'The vendor reported figures that no call has: amend the call.',
+};
+
+interface Row extends UnpricedModel {
+  /** Of the last of its calls. */
+  reason: string | null;
+}
+
+export function mountUnpriced(app: Hono<ConsoleEnv>): void {
+  app.get('/organizations/:org/unpriced', async (c) => {
+    const { organizationId } = c.get('organization');
+    const nowMs = Date.now();
+    const days = RANGES.find((range) => String(range) === c.req.query('days')) ?? UNPRICED_DAYS;
+    // From midnight, as what needs attention counts them.
+    const fromMs = nowMs - (nowMs % DAY_MS) - (days - 1) * DAY_MS;
+    const { models, isAll } = await sumUnpricedByModel(c.env, organizationId, fromMs);
+    const shown = models.slice(0, SHOWN_MAX);
+    const last = await findOldCalls(
+      c.env,
+      organizationId,
+      shown.map(({ lastCallId }) => lastCallId),
+    );
+    const reasons = new Map(
+      last.map(({ callId, outcome }) => [
+        callId,
+        outcome?.price.status === 'UNAVAILABLE' ? outcome.price.reason : null,
+      ]),
+    );
+    const rows = shown.map((model) => ({ ...model, reason: reasons.get(model.lastCallId) ?? null }));
+    return unpricedPage(c, { days, fromMs, nowMs, rows, models, isAll });
+  });
+}
+
+interface Shown {
+  days: number;
+  fromMs: number;
+  nowMs: number;
+  rows: Row[];
+  models: UnpricedModel[];
+  isAll: boolean;
+}
+
+function unpricedPage(c: ConsoleContext, { days, fromMs, nowMs, rows, models, isAll }: Shown) {
+  const { organizationId } = c.get('organization');
+  const path = organizationPath(organizationId, 'unpriced');
+  const calls = models.reduce((sum, model) => sum + model.calls, 0);
+  const from = new Date(fromMs).toISOString();
+  return page(
+    c,
+    {
+      title: 'Calls without a price',
+      sub:
+        calls === 0
+          ? `The last ${days} days, UTC`
+          : `${isAll ? '' : `The newest ${count(CALLS_SEARCHED_MAX)}: `}${withoutPrice(calls)} in the last ${days} days, UTC. Their cost is in no sum.`,
+      actions: (
+        <nav class="tabs" aria-label="Period">
+          {RANGES.map((range) => (
+            <a href={`${path}?days=${range}`} aria-current={range === days ? 'true' : undefined}>
+              {range} days
+            </a>
+          ))}
+        </nav>
+      ),
+    },
+    <Card
+      note={
+        calls === 0
+          ? undefined
+          : 'Set a price first: it is in force for calls to come. Then reprice: the calls that have been made get the price in force when they ended. A preview comes first.'
+      }
+    >
+      {rows.length === 0 ? (
+        <Empty title="Every call has a price">
+          A call whose model has no price in the catalog, nor one of your own, appears here.
+        </Empty>
+      ) : (
+        <Models organizationId={organizationId} rows={rows} from={from} nowMs={nowMs} secrets={secretsOf(c)} />
+      )}
+      {models.length > SHOWN_MAX && <p class="quiet hint">and {count(models.length - SHOWN_MAX)} more models</p>}
+    </Card>,
+  );
+}
+
+interface ModelsProps {
+  organizationId: string;
+  rows: Row[];
+  from: string;
+  nowMs: number;
+  secrets: FormSecrets;
+}
+
+const Models: FC<ModelsProps> = ({ organizationId, rows, from, nowMs, secrets }) => {
+  const own = (page: string, query: Record<string, string>) =>
+    `${organizationPath(organizationId, page)}?${new URLSearchParams(query)}`;
+  return (
+    <Table
+      caption="Models with calls without a price"
+      rows={rows}
+      columns={[
+        {
+          title: 'Model',
+          heading: true,
+          cell: ({ name }) => (name === '' ? <span class="quiet">not reported</span> : <ModelName name={name} />),
+        },
+        {
+          title: 'Calls',
+          figure: true,
+          cell: ({ name, calls }) => (
+            <a
+              href={own('calls', { priced: 'false', from, ...(name !== '' && { model: name }) })}
+              aria-label={`${withoutPrice(calls)} of ${name || 'no model'}`}
+            >
+              <Count value={calls} />
+            </a>
+          ),
+        },
+        { title: 'Tokens in', figure: true, cell: ({ inputTokens }) => <Count value={inputTokens} /> },
+        { title: 'Tokens out', figure: true, cell: ({ outputTokens }) => <Count value={outputTokens} /> },
+        { title: 'Customers', figure: true, cell: ({ customers }) => <Count value={customers} /> },
+        { title: 'First', cell: ({ firstMs }) => <Time at={firstMs} nowMs={nowMs} brief /> },
+        {
+          title: 'Last',
+          cell: ({ lastMs, lastCallId }) => (
+            <a href={callPath(organizationId, lastCallId)}>
+              <Time at={lastMs} nowMs={nowMs} brief />
+            </a>
+          ),
+        },
+        { title: 'Why', cell: ({ reason }) => <Why reason={reason} /> },
+        {
+          title: 'What to do',
+          cell: ({ name, reason }) =>
+            isOfPrice(name, reason) && (
+              <span class="actions">
+                <a class="button" href={`${own('models', { modelKey: name })}#set-price`}>
+                  Set price
+                </a>
+                <ButtonForm action={own('reprice', { modelKey: name, from, dryRun: 'true' })} secrets={secrets}>
+                  Reprice
+                </ButtonForm>
+              </span>
+            ),
+        },
+      ]}
+    />
+  );
+};
+
+const Why: FC<{ reason: string | null }> = ({ reason }) => {
+  if (reason === null) return <span class="quiet">not recorded</span>;
+  const [code = '', rate] = reason.split(': ', 2);
+  return (
+    <span>
+      <Code>{code}</Code>
+      <span class="sub">
+        {REASONS[code] ?? words(code)} {rate !== undefined && `No rate for ${rate}.`}
+      </span>
+    </span>
+  );
+};
+
+/** Whether a price would help: not where the model or the usage was not reported. */
+function isOfPrice(name: string, reason: string | null): boolean {
+  return name !== '' && !reason?.startsWith('USAGE_');
+}

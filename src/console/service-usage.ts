@@ -1,0 +1,136 @@
+/**
+ * The usage of the first organizations for the overview: each by itself, and the course of all together by model.
+ */
+import type { Organization } from '../contract/operator.ts';
+import type { Env } from '../env.ts';
+import { log } from '../platform/log.ts';
+import { DAY_MS } from '../platform/time.ts';
+import { readModelUses } from '../radar/read-radar.ts';
+import { readUsageCourse, sumCourses, type UsageCourse } from '../readings/usage/course.ts';
+import { sumUsage, type UsageGroup } from '../storage/usage.ts';
+import type { DayUsage } from './usage-view.tsx';
+
+export const OVERVIEW_DAYS = 30;
+/** Groups of a feature or customer and organization that count in the rankings. */
+const GROUPS_MAX = 12;
+/** Models that the charts name, those with the highest cost. */
+const CHARTED_MODELS_MAX = 3;
+
+/** Usage of a model; of all of them, so that none without a price is left out. */
+export type ModelUsage = Pick<UsageGroup, 'key' | 'calls' | 'unpricedCalls' | 'costNanoUsd'>;
+
+export interface OrganizationUsage {
+  organization: Organization;
+  /** Its figures could not be read: there are none here. */
+  unread: boolean;
+  days: DayUsage[];
+  models: ModelUsage[];
+  features: UsageGroup[];
+  customers: UsageGroup[];
+}
+
+export interface ServiceUsage {
+  organizations: OrganizationUsage[];
+  /** Of the organizations that could be read; `null` where none could. */
+  course: UsageCourse | null;
+}
+
+export async function readServiceUsage(
+  env: Env,
+  organizations: readonly Organization[],
+  nowMs: number,
+): Promise<ServiceUsage> {
+  const usage = await Promise.all(organizations.map((organization) => readUsage(env, organization, nowMs)));
+  const models = highestCost(usage.flatMap((one) => one.models));
+  const courses = await Promise.all(
+    usage.filter(({ unread }) => !unread).map(({ organization }) => readCourse(env, organization, models, nowMs)),
+  );
+  const [first, ...others] = courses.filter((course) => course !== null);
+  return { organizations: usage, course: first ? sumCourses([first, ...others]) : null };
+}
+
+/** Where the figures of one organization cannot be read, the others are shown all the same. */
+async function readUsage(env: Env, organization: Organization, nowMs: number): Promise<OrganizationUsage> {
+  const { organizationId } = organization;
+  const days = lastDays(nowMs);
+  try {
+    const [sums, models] = await Promise.all([
+      sumDays(env, organizationId, days),
+      readModelUses(env, { organizationId, retention: organization }, nowMs),
+    ]);
+    return { organization, unread: false, days, models, ...sums };
+  } catch (error) {
+    log('warn', 'organization_usage_not_read', { organizationId }, error);
+    return { organization, unread: true, days: lastDays(nowMs), models: [], features: [], customers: [] };
+  }
+}
+
+async function sumDays(env: Env, organizationId: string, days: DayUsage[]) {
+  const borders = days.map(({ startMs }) => ({ startMs, endMs: startMs + DAY_MS }));
+  const dimensions = ['day', 'feature', 'customer'] as const;
+  const period = periodOf(days);
+  const { day, feature, customer } = await sumUsage(env, organizationId, period, dimensions, GROUPS_MAX, borders);
+  for (const group of day) addTo(days[Number(group.key)], group);
+  return { features: feature, customers: customer };
+}
+
+async function readCourse(
+  env: Env,
+  { organizationId }: Organization,
+  models: readonly string[],
+  nowMs: number,
+): Promise<UsageCourse | null> {
+  try {
+    return await readUsageCourse(env, organizationId, periodOf(lastDays(nowMs)), models, nowMs);
+  } catch (error) {
+    log('warn', 'organization_course_not_read', { organizationId }, error);
+    return null;
+  }
+}
+
+function highestCost(models: readonly ModelUsage[]): string[] {
+  return [...Map.groupBy(models, ({ key }) => key)]
+    .map(([key, same]) => ({ key, costNanoUsd: same.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n) }))
+    .sort((a, b) => (a.costNanoUsd < b.costNanoUsd ? 1 : a.costNanoUsd > b.costNanoUsd ? -1 : 0))
+    .slice(0, CHARTED_MODELS_MAX)
+    .map(({ key }) => key);
+}
+
+function lastDays(nowMs: number): DayUsage[] {
+  const firstMs = nowMs - (nowMs % DAY_MS) - (OVERVIEW_DAYS - 1) * DAY_MS;
+  return Array.from({ length: OVERVIEW_DAYS }, (_, index) => emptyDay(firstMs + index * DAY_MS));
+}
+
+function periodOf([first]: readonly DayUsage[]): { fromMs: number; toMs: number } {
+  const fromMs = first?.startMs ?? 0;
+  return { fromMs, toMs: fromMs + OVERVIEW_DAYS * DAY_MS };
+}
+
+/** The days of all organizations as one. */
+export function sumOfDays(usage: readonly OrganizationUsage[]): DayUsage[] {
+  const days = usage[0]?.days.map(({ startMs }) => emptyDay(startMs)) ?? [];
+  for (const one of usage) for (const [index, day] of one.days.entries()) addTo(days[index], day);
+  return days;
+}
+
+function emptyDay(startMs: number): DayUsage {
+  return {
+    startMs,
+    calls: 0,
+    unpricedCalls: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    costNanoUsd: 0n,
+    provisionalCostNanoUsd: 0n,
+  };
+}
+
+function addTo(day: DayUsage | undefined, usage: Omit<DayUsage, 'startMs'>): void {
+  if (!day) return;
+  day.calls += usage.calls;
+  day.unpricedCalls += usage.unpricedCalls;
+  day.inputTokens += usage.inputTokens;
+  day.outputTokens += usage.outputTokens;
+  day.costNanoUsd += usage.costNanoUsd;
+  day.provisionalCostNanoUsd += usage.provisionalCostNanoUsd;
+}

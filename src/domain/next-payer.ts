@@ -1,0 +1,86 @@
+/**
+ * What pays for the next call of a tier, the next use of a capability and the next unit of a custom meter, now.
+ *
+ * These are the decisions of begin and of an increment, asked without making one. What a call needs of the balance is an
+ * argument, because only the call itself tells it: 0 asks whether there is any balance left.
+ */
+import { type Account, isCanceled } from './account.ts';
+import { hasLeft, isTierLeft } from './allowances.ts';
+import { creditLeft, heldByOthers } from './begin-call.ts';
+import { paysOverage, purchasedUnits } from './custom-meter.ts';
+import { type DenialCode, denialOf } from './denial.ts';
+import { CAPABILITY_METERS, decideEntitlements, type Requested } from './entitlements.ts';
+import { type MeterSlot, SLOT_METERS } from './meters.ts';
+import type { NanoUsd } from './money.ts';
+import type { Capability } from './plan.ts';
+import { TIERS, type Tier } from './tiers.ts';
+import { availableUsd, release } from './wallet.ts';
+
+/** `units` are purchased ones of a custom meter. `counted`: nobody pays, and the plan's policy NONE does not deny. */
+export type Payer = { by: 'allowance' | 'units' | 'balance' | 'counted' } | Unpaid;
+
+export interface Unpaid {
+  by: 'nobody';
+  /** What a call is denied for; `METER_NOT_ENABLED` where the plan does not have the custom meter. */
+  reason: DenialCode | 'METER_NOT_ENABLED';
+}
+
+/** Of a tier that nobody pays for: the tier that runs in its place, and what pays for that. */
+export type TierPayer = Exclude<Payer, Unpaid> | (Unpaid & { instead: { tier: Tier; payer: Payer } | null });
+
+export function tierPayer(account: Account, tier: Tier, neededNanoUsd: NanoUsd, nowMs: number): TierPayer {
+  const decision = decisionOf(account, { [tier]: true }, neededNanoUsd);
+  const payerOf = (of: Tier): Exclude<Payer, Unpaid> => {
+    if (decision.onCredit.includes(of)) return { by: 'balance' };
+    const { plan } = account.subscription.plan;
+    return { by: isTierLeft(plan, account.meters, of) ? 'allowance' : 'counted' };
+  };
+  if (decision.allowed[tier]) return payerOf(tier);
+  const instead = TIERS.findLast((other) => decision.allowed[other]);
+  const reason = reasonOf(account, { [tier]: true }, neededNanoUsd, nowMs);
+  return { by: 'nobody', reason, instead: instead === undefined ? null : { tier: instead, payer: payerOf(instead) } };
+}
+
+/** Only an allowance pays for a capability. */
+export function capabilityPayer(account: Account, capability: Capability, nowMs: number): Payer {
+  const { plan } = account.subscription.plan;
+  if (!decisionOf(account, { [capability]: true }, 0n).allowed[capability])
+    return { by: 'nobody', reason: reasonOf(account, { [capability]: true }, 0n, nowMs) };
+  const meter = CAPABILITY_METERS[capability];
+  return { by: meter === null || hasLeft(plan, account.meters, meter) ? 'allowance' : 'counted' };
+}
+
+export function slotPayer(account: Account, slot: MeterSlot, nowMs: number): Payer {
+  const { plan } = account.subscription.plan;
+  const meter = plan.customMeters[slot];
+  if (isCanceled(account)) return { by: 'nobody', reason: 'SUBSCRIPTION_CANCELED' };
+  if (!meter?.enabled) return { by: 'nobody', reason: 'METER_NOT_ENABLED' };
+  if (hasLeft(plan, account.meters, SLOT_METERS[slot])) return { by: 'allowance' };
+  if (purchasedUnits(account, meter, slot) > 0n) return { by: 'units' };
+  if (paysOverage(account, meter)) return { by: 'balance' };
+  const isPayable = meter.funding.payg && plan.payg.enabled && meter.overage !== undefined;
+  if (!isPayable) return { by: 'nobody', reason: 'ALLOWANCE_EXHAUSTED' };
+  return { by: 'nobody', reason: heldByOthers(account, 0n, nowMs) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED' };
+}
+
+/** Whether the balance pays for calls of a tier now. What open calls hold of it is the balance's still. */
+export function isOnCredit(account: Account): boolean {
+  const { wallet } = account;
+  const free = { ...account, wallet: release(wallet, BigInt(wallet.held)) };
+  if (isCanceled(account) || availableUsd(free.wallet) <= 0n) return false;
+  return TIERS.some((tier) => decisionOf(free, { [tier]: true }, 0n).onCredit.includes(tier));
+}
+
+function decisionOf(account: Account, requested: Requested, neededNanoUsd: NanoUsd) {
+  const { plan } = account.subscription.plan;
+  return decideEntitlements(plan, account.meters, requested, isCanceled(account), () =>
+    creditLeft(account, neededNanoUsd),
+  );
+}
+
+function reasonOf(account: Account, requested: Requested, neededNanoUsd: NanoUsd, nowMs: number): DenialCode {
+  const { plan } = account.subscription.plan;
+  const decision = decisionOf(account, requested, neededNanoUsd);
+  const wouldPass = () => heldByOthers(account, neededNanoUsd, nowMs);
+  return denialOf(plan, account.meters, { requested }, decision, isCanceled(account), wouldPass).code;
+}

@@ -1,0 +1,126 @@
+/**
+ * Use case: what pays for a customer's next calls and units, which limited meters are used up before the renewal, and how
+ * long the USD balance lasts. What pays is of now; what runs out is as the forecasts of the API say.
+ */
+import type { ForecastMetric } from '../../contract/readings.ts';
+import { limitOf, summarize } from '../../domain/allowances.ts';
+import { METER_NAMES, METER_SLOTS, type MeterName, type MeterSlot } from '../../domain/meters.ts';
+import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
+import { type Payer, slotPayer, type TierPayer, tierPayer } from '../../domain/next-payer.ts';
+import { NEVER_MS } from '../../domain/period.ts';
+import type { Plan } from '../../domain/plan.ts';
+import { TIERS, type Tier } from '../../domain/tiers.ts';
+import { availableUsd, balanceOf } from '../../domain/wallet.ts';
+import type { Caller } from '../../metering/caller.ts';
+import { DAY_MS } from '../../platform/time.ts';
+import { DAYS_PER_WEEK } from '../calendar.ts';
+import { type CustomerHistory, customerHistory, forecastOf, METERS_OF, neededBy } from './read-forecast.ts';
+
+/** The metrics of which meters take. */
+const METRICS = Object.keys(METERS_OF) as ForecastMetric[];
+const TIME_ZONE = 'UTC';
+
+/** A limited meter that the plan includes. */
+export interface MeterOutlook {
+  meter: MeterName;
+  used: number;
+  limit: number;
+  isUsedUp: boolean;
+  /** At the forecast pace; `null` where it lasts until the renewal, where it is used up, and without a forecast. */
+  runsOutAtMs: number | null;
+}
+
+export interface BalanceOutlook {
+  balanceNanoUsd: NanoUsd;
+  /** Less what open calls hold and charges under way. */
+  availableNanoUsd: NanoUsd;
+  /** What was taken from it in the latest seven completed UTC days. */
+  chargedLatestWeekUsd: number;
+  /** At the forecast pace; `null` where it lasts until the renewal, and without a forecast. */
+  runsOutAtMs: number | null;
+  /** At the rate of the latest week; `null` where nothing was charged in it, and where nothing is left. */
+  lastsUntilMs: number | null;
+}
+
+export interface Outlook {
+  plan: Plan;
+  isCanceled: boolean;
+  /** `null` where no usage period follows. */
+  renewsAtMs: number | null;
+  tiers: { tier: Tier; payer: TierPayer }[];
+  /** The custom meters that the plan has. */
+  slots: { slot: MeterSlot; payer: Payer; units: bigint }[];
+  meters: MeterOutlook[];
+  /** `null` where the plan lets no balance pay. */
+  balance: BalanceOutlook | null;
+  /** There was enough history for each forecast that was needed. */
+  isForecast: boolean;
+}
+
+/** `null` for an unknown customer. */
+export async function readOutlook(caller: Caller, customerId: string, nowMs: number): Promise<Outlook | null> {
+  const columns = [...new Set([...METRICS, 'dollars' as const].flatMap(neededBy))];
+  const history = await customerHistory(caller, customerId, columns, []);
+  return history && outlookOf(history, nowMs);
+}
+
+export function outlookOf(history: CustomerHistory, nowMs: number): Outlook {
+  const { account } = history;
+  const { canceledAtMs, nextReplenishAtMs, plan: version } = account.subscription;
+  const { plan } = version;
+  const meters = METER_NAMES.flatMap((meter) => {
+    const limit = limitOf(plan, meter);
+    if (limit === null || limit === 0) return [];
+    const { used, remaining } = summarize(plan, account.meters, meter);
+    return [{ meter, used, limit, isUsedUp: remaining <= 0 }];
+  });
+  const open = new Set(meters.filter(({ isUsedUp }) => !isUsedUp).map(({ meter }) => meter));
+  const forecasts = METRICS.filter((metric) => METERS_OF[metric]?.some((meter) => open.has(meter))).map((metric) =>
+    forecastOf(history, metric, TIME_ZONE, nowMs),
+  );
+  const ends = new Map(
+    forecasts.flatMap((forecast) => forecast.meters.map(({ meter, runsOut }) => [meter, msOf(runsOut?.expectedAt)])),
+  );
+  const dollars = isCharged(history) ? forecastOf(history, 'dollars', TIME_ZONE, nowMs) : null;
+  return {
+    plan,
+    isCanceled: canceledAtMs !== null,
+    renewsAtMs: nextReplenishAtMs >= NEVER_MS ? null : nextReplenishAtMs,
+    tiers: TIERS.map((tier) => ({ tier, payer: tierPayer(account, tier, 0n, nowMs) })),
+    slots: METER_SLOTS.filter((slot) => plan.customMeters[slot]?.enabled).map((slot) => ({
+      slot,
+      payer: slotPayer(account, slot, nowMs),
+      units: balanceOf(account.wallet, slot),
+    })),
+    meters: meters.map((one) => ({ ...one, runsOutAtMs: open.has(one.meter) ? (ends.get(one.meter) ?? null) : null })),
+    balance: plan.payg.enabled ? balanceOutlook(history, msOf(dollars?.runsOut?.expectedAt), nowMs) : null,
+    isForecast: [...forecasts, ...(dollars ? [dollars] : [])].every(({ remaining }) => remaining !== null),
+  };
+}
+
+/** Whether usage of the latest week was charged to the balance. */
+function isCharged({ account, chargedLatestWeekUsd }: CustomerHistory): boolean {
+  return account.subscription.plan.plan.payg.enabled && chargedLatestWeekUsd > 0;
+}
+
+function balanceOutlook(
+  { account: { wallet }, chargedLatestWeekUsd }: CustomerHistory,
+  runsOutAtMs: number | null,
+  nowMs: number,
+): BalanceOutlook {
+  const balanceNanoUsd = balanceOf(wallet, 'USD');
+  const perDayUsd = chargedLatestWeekUsd / DAYS_PER_WEEK;
+  const daysLeft = usdFromNano(balanceNanoUsd) / perDayUsd;
+  const lasts = balanceNanoUsd > 0n && perDayUsd > 0;
+  return {
+    balanceNanoUsd,
+    availableNanoUsd: availableUsd(wallet),
+    chargedLatestWeekUsd,
+    runsOutAtMs: balanceNanoUsd > 0n ? runsOutAtMs : null,
+    lastsUntilMs: lasts ? Math.min(NEVER_MS, Math.floor(nowMs + daysLeft * DAY_MS)) : null,
+  };
+}
+
+function msOf(at: string | null | undefined): number | null {
+  return at ? Date.parse(at) : null;
+}
