@@ -83,7 +83,7 @@ export const ListCustomersQuery = ListQuery.extend({
   endingModel: flag
     .optional()
     .describe(
-      '`true`: only where a model that has ended, or ends within 90 days, cost something in the last 30 UTC days; `false`: only others',
+      '`true`: only where a model that has ended, or ends within 180 days, cost something in the last 30 UTC days; `false`: only others',
     ),
   unprofitable: flag
     .optional()
@@ -128,6 +128,10 @@ export const CustomerListItem = z.object({
     ),
   costUsdNano: z.string().nullable().describe('The same, exact, in nano-USD'),
   balanceUsd: z.string().nullable().describe('USD balance, exact; null where it is not known'),
+  onCredit: z
+    .boolean()
+    .describe('The USD balance pays for a tier, because its allowance is used up in the usage period'),
+  denied: z.boolean().describe('A call was denied in the usage period'),
   lastCallAt: instant
     .nullable()
     .describe('When the last call began, a denied one too; null where there was none, or where it is not known'),

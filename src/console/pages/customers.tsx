@@ -4,7 +4,7 @@
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { type CustomerListItem, ListCustomersQuery } from '../../contract/customers.ts';
-import { listCustomers } from '../../metering/list-customers.ts';
+import { listCustomers } from '../../customer-list/list-customers.ts';
 import { listPlans } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
