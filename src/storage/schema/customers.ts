@@ -60,6 +60,13 @@ export const customers = sqliteTable(
   (table) => [
     primaryKey({ columns: [table.organizationId, table.customerId] }),
     index('customers_by_plan').on(table.organizationId, table.planId, table.customerId),
+    // Who had which version of a plan for how long.
+    index('customers_by_plan_version').on(
+      table.organizationId,
+      table.usagePlanVersionId,
+      table.createdAtMs,
+      table.canceledAtMs,
+    ),
     // All that a search reads of a customer that it does not find.
     index('customers_by_search').on(
       table.organizationId,
@@ -114,6 +121,9 @@ export const meterEvents = sqliteTable(
     unfunded: integer('unfunded').notNull(),
     chargeNanoUsd: text('charge_nano_usd'),
     settlementStatus: text('settlement_status'),
+    /** What the customer's balance pays for it, less what a reversal gave back: whole dollars, and the rest in nano-USD. */
+    chargedUsd: integer('charged_usd').notNull().default(0),
+    chargedRestNanoUsd: integer('charged_rest_nano_usd').notNull().default(0),
     /** Since when it counts no longer, where it was a mistake. */
     reversedAtMs: integer('reversed_at_ms'),
     record: text('record', { mode: 'json' }).$type<unknown>().notNull(),
@@ -124,6 +134,13 @@ export const meterEvents = sqliteTable(
     primaryKey({ columns: [table.organizationId, table.customerId, table.eventId] }),
     // The retention.
     index('meter_events_by_time').on(table.organizationId, table.atMs),
+    // What was charged in a period, of all customers and of one; only events with a charge are in them.
+    index('meter_events_charged')
+      .on(table.organizationId, table.atMs, table.feature, table.chargedUsd, table.chargedRestNanoUsd)
+      .where(sql`charge_nano_usd IS NOT NULL`),
+    index('meter_events_charged_of_customer')
+      .on(table.organizationId, table.customerId, table.atMs, table.chargedUsd, table.chargedRestNanoUsd)
+      .where(sql`charge_nano_usd IS NOT NULL`),
   ],
 );
 

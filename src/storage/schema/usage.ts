@@ -30,6 +30,9 @@ const usageFigures = () => ({
   provisionalCostUsd: integer('provisional_cost_usd').notNull().default(0),
   provisionalCostRestNanoUsd: integer('provisional_cost_rest_nano_usd').notNull().default(0),
   ...sumOfCost(),
+  /** What the customers' balances pay for them: a sum like that of the cost. */
+  chargeUsd: integer('charge_usd').notNull().default(0),
+  chargeRestNanoUsd: integer('charge_rest_nano_usd').notNull().default(0),
 });
 
 /** The same of one hour, in every dimension that reports ask for. */
