@@ -4,6 +4,7 @@
  */
 import type { FC } from 'hono/jsx';
 import { UNPROFITABLE_AMONG_MAX } from '../customer-list/filters.ts';
+import { NEAR_LIMIT } from '../storage/customers.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../ui/form.tsx';
 import { count, percent } from '../ui/format.ts';
 
@@ -11,7 +12,7 @@ export type Asked = Readonly<Record<string, string>>;
 
 /** What makes a customer worth a look, as the query of the list. */
 const QUESTIONS = {
-  nearLimit: { label: 'Near a limit', value: '0.8' },
+  nearLimit: { label: 'Near a limit', value: String(NEAR_LIMIT) },
   onCredit: { label: 'On credit', value: 'true' },
   denied: { label: 'Denied', value: 'true' },
   failing: { label: 'Failing', value: '0.1' },
@@ -56,7 +57,10 @@ export const Questions: FC<{ path: string; asked: Asked; counts: Counts }> = ({ 
       const isChosen = asked[name] === value;
       const others = without(asked, name);
       return (
-        <a href={linkTo(path, isChosen ? others : { ...others, [name]: value })} aria-current={isChosen ? 'true' : undefined}>
+        <a
+          href={linkTo(path, isChosen ? others : { ...others, [name]: value })}
+          aria-current={isChosen ? 'true' : undefined}
+        >
           {label}
           {counts[name] !== undefined && <span class="quiet num">{` ${counts[name]}`}</span>}
         </a>
@@ -65,12 +69,12 @@ export const Questions: FC<{ path: string; asked: Asked; counts: Counts }> = ({ 
   </nav>
 );
 
-export const Search: FC<{ path: string; asked: Asked; state: FormState; plans: readonly (readonly [string, string])[] }> = ({
-  path,
-  asked,
-  state,
-  plans,
-}) => (
+export const Search: FC<{
+  path: string;
+  asked: Asked;
+  state: FormState;
+  plans: readonly (readonly [string, string])[];
+}> = ({ path, asked, state, plans }) => (
   <search aria-label="Customers">
     <form method="get" action={path}>
       <ErrorSummary details={state.details} />
@@ -96,7 +100,7 @@ export const Chosen: FC<{ path: string; asked: Asked }> = ({ path, asked }) => {
       {chosen.map(([name, label]) => (
         <a class="badge" href={linkTo(path, without(asked, name))} title="Take this filter away">
           {label}
-          {valueOf(name, asked[name] ?? '')} ×
+          {shownValue(name, asked[name] ?? '')} ×
         </a>
       ))}
       {chosen.length > 1 && <a href={path}>Clear all</a>}
@@ -104,7 +108,7 @@ export const Chosen: FC<{ path: string; asked: Asked }> = ({ path, asked }) => {
   );
 };
 
-function valueOf(name: string, value: string): string {
+function shownValue(name: string, value: string): string {
   if (name === 'nearLimit') return `: ${percent(Number(value))} or more used`;
   if (name === 'failing') return `: ${percent(Number(value))} or more of the calls of 7 days`;
   return value === 'true' ? '' : value === 'false' ? ': no' : `: ${value}`;

@@ -36,11 +36,16 @@ export const Customers: FC<CustomersProps> = ({ organizationId, lines, total, so
   });
   const column = (of: (line: CustomerLine) => NanoUsd | null | undefined) =>
     usdColumn(lines.flatMap((line) => of(line) ?? []));
-  const periodUsd = column(({ costUsdNano }) => costUsdNano === null ? null : BigInt(costUsdNano));
+  const periodUsd = column(({ costUsdNano }) => (costUsdNano === null ? null : BigInt(costUsdNano)));
   const costUsd = column(({ figures }) => figures?.costNanoUsd);
   const marginUsd = column(({ figures }) => figures?.earnings?.marginNanoUsd);
   const columns: Column<CustomerLine>[] = [
-    { title: 'Customer', heading: true, sort: by('customerId'), cell: (line) => <Name organizationId={organizationId} line={line} /> },
+    {
+      title: 'Customer',
+      heading: true,
+      sort: by('customerId'),
+      cell: (line) => <Name organizationId={organizationId} line={line} />,
+    },
     {
       title: 'Plan',
       cell: ({ planId, usagePlanVersionId }) => (
@@ -60,7 +65,8 @@ export const Customers: FC<CustomersProps> = ({ organizationId, lines, total, so
       figure: true,
       sort: by('cost'),
       phone: 'detail',
-      cell: ({ costUsdNano }) => costUsdNano === null ? <Nothing /> : <Usd nano={BigInt(costUsdNano)} show={periodUsd} />,
+      cell: ({ costUsdNano }) =>
+        costUsdNano === null ? <Nothing /> : <Usd nano={BigInt(costUsdNano)} show={periodUsd} />,
     },
     {
       title: 'Cost, 30 days',
@@ -120,7 +126,10 @@ const Cost: FC<{ figures: CustomerFigures; show: (nano: NanoUsd) => string }> = 
     <span>
       {isUnknown ? <span class="quiet">not known</span> : <Usd nano={costNanoUsd} show={show} />}
       {change !== null && (
-        <span class="sub" title={`$${usd(costBeforeNanoUsd ?? 0n).slice(1)} in the 30 days before, up to the same hour`}>
+        <span
+          class="sub"
+          title={`$${usd(costBeforeNanoUsd ?? 0n).slice(1)} in the 30 days before, up to the same hour`}
+        >
           {change}
         </span>
       )}

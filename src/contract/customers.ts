@@ -79,7 +79,9 @@ export const ListCustomersQuery = ListQuery.extend({
     .min(0)
     .max(1)
     .optional()
-    .describe('Only where at least this share of the calls of the last seven UTC days failed, today included: 0.1 is 10 %'),
+    .describe(
+      'Only where at least this share of the calls of the last seven UTC days failed, today included: 0.1 is 10 %',
+    ),
   endingModel: flag
     .optional()
     .describe(

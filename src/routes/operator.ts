@@ -4,9 +4,9 @@
 import type { Hono } from 'hono';
 import { type Answer, accept } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
+import { customersCsv } from '../customer-list/list-customers.ts';
 import { eventsCsv } from '../metering/events.ts';
 import { callsCsv } from '../metering/list-calls.ts';
-import { customersCsv } from '../customer-list/list-customers.ts';
 import { readCall } from '../metering/read-call.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { keySpaceOf } from '../middleware/operators.ts';

@@ -79,7 +79,8 @@ export async function readCustomerCourses(
     const [calls, failed] = JSON.parse(value) as [number, number];
     Object.assign(courses.get(customerId) ?? {}, { recentCalls: calls, recentlyFailed: failed });
   }
-  for (const { customerId, value } of ofUsed) Object.assign(courses.get(customerId) ?? {}, { models: JSON.parse(value) });
+  for (const { customerId, value } of ofUsed)
+    Object.assign(courses.get(customerId) ?? {}, { models: JSON.parse(value) });
   return courses;
 }
 

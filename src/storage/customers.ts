@@ -22,13 +22,16 @@ import {
   placeOfRow,
   placeText,
 } from './customer-order.ts';
-import { type Database, database } from './database.ts';
+import { type Database, database, prepare } from './database.ts';
 import { customerDays, customers } from './schema/index.ts';
 
 /** Customers that one page looks at where something narrows the list that no index has. */
 export const CUSTOMERS_SEARCHED_MAX = 10_000;
 /** The same where an index has all that narrows it, the search included. */
 export const CUSTOMERS_INDEXED_MAX = 100_000;
+
+/** The share of a limit from which on a customer is near it. */
+export const NEAR_LIMIT = 0.8;
 
 export interface CustomerFilter {
   /** A part of the id, of the display name or of the e-mail address, whatever the case. */
@@ -71,7 +74,7 @@ export async function countCustomers(
   organizationId: string,
   filter: CustomerFilter,
   nowMs: number,
-): Promise<{ count: number; isAll: boolean }> {
+): Promise<Counted> {
   const db = await database(env, organizationId);
   const { from, indexed, searched, looksMax } = listingOf(organizationId, filter, 'customerId', nowMs);
   const inOrder = db
@@ -88,6 +91,39 @@ export async function countCustomers(
     .from(from)
     .where(and(...indexed, ...searched, end));
   return { count: row?.count ?? 0, isAll: last === undefined };
+}
+
+/** Customers of one filter that are counted. */
+const MARKED_MAX = 1_000;
+
+interface Counted {
+  count: number;
+  /** False where there may be more. */
+  isAll: boolean;
+}
+
+/** How many customers each filter finds that an index has: what their usage periods say, if those are not over. */
+export async function countMarked(
+  env: Env,
+  organizationId: string,
+  nowMs: number,
+): Promise<Record<'nearLimit' | 'onCredit' | 'denied', Counted>> {
+  const db = await database(env, organizationId);
+  const counted = (condition: SQL) => sql`SELECT TOTAL(next_replenish_at_ms > ${nowMs}) AS count, COUNT(*) AS looked
+    FROM (SELECT next_replenish_at_ms FROM ${customers} WHERE organization_id = ${organizationId} AND ${condition} LIMIT ${MARKED_MAX})`;
+  const conditions = [
+    sql`${customers.worstMeterShare} >= ${NEAR_LIMIT} AND worst_meter IS NOT NULL`,
+    sql`on_credit = 1`,
+    sql`denied = 1`,
+  ];
+  const results = await db.$client.batch<{ count: number; looked: number }>(
+    conditions.map((condition) => prepare(db, counted(condition))),
+  );
+  const [nearLimit, onCredit, denied] = conditions.map((_, index) => {
+    const { count = 0, looked = 0 } = results[index]?.results[0] ?? {};
+    return { count, isAll: looked < MARKED_MAX };
+  }) as [Counted, Counted, Counted];
+  return { nearLimit, onCredit, denied };
 }
 
 /** As expressions, because drizzle knows no columns of a table whose index is named. */
