@@ -38,7 +38,7 @@ export const Customers: FC<CustomersProps> = ({ organizationId, lines, total, so
     usdColumn(lines.flatMap((line) => of(line) ?? []));
   const periodUsd = column(({ costUsdNano }) => (costUsdNano === null ? null : BigInt(costUsdNano)));
   const costUsd = column(({ figures }) => figures?.costNanoUsd);
-  const marginUsd = column(({ figures }) => figures?.earnings?.marginNanoUsd);
+  const marginUsd = column(({ figures }) => (figures?.earnings?.isPlanPriced ? figures.earnings.marginNanoUsd : null));
   const columns: Column<CustomerLine>[] = [
     {
       title: 'Customer',
@@ -155,7 +155,13 @@ export function changeOf(nano: NanoUsd, before: NanoUsd): string | null {
 const Margin: FC<{ figures: CustomerFigures | undefined; show: (nano: NanoUsd) => string }> = ({ figures, show }) => {
   const earnings = figures?.earnings;
   if (!earnings) return <Nothing />;
-  const { marginNanoUsd, revenueNanoUsd, unpricedCalls } = earnings;
+  const { marginNanoUsd, revenueNanoUsd, chargedNanoUsd, unpricedCalls, isPlanPriced } = earnings;
+  if (!isPlanPriced)
+    return (
+      <span class="quiet">
+        not known<span class="sub">{`plan without a price; charged ${usd(chargedNanoUsd)}`}</span>
+      </span>
+    );
   return (
     <span class={marginNanoUsd < 0n ? 'loss' : undefined}>
       <Usd nano={marginNanoUsd} show={show} />

@@ -90,7 +90,7 @@ export const ListCustomersQuery = ListQuery.extend({
   unprofitable: flag
     .optional()
     .describe(
-      '`true`: only where the revenue of the last 30 UTC days is below the cost, among the 200 customers with the highest cost; `false`: only others',
+      '`true`: only where the revenue of the last 30 UTC days is below the cost, among the 200 customers with the highest cost and without those whose plan has no price; `false`: only others',
     ),
   sort: z
     .enum(['customerId', 'worstMeter', 'cost', 'lastCall'])

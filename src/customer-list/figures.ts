@@ -5,8 +5,7 @@
 import type { NanoUsd } from '../domain/money.ts';
 import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 import type { RadarModel } from '../radar/models.ts';
-import { readCustomersEarnings } from '../readings/margin/customer-earnings.ts';
-import type { Earnings } from '../readings/margin/earnings.ts';
+import { type PageEarnings, readCustomersEarnings } from '../readings/margin/customer-earnings.ts';
 import { type CustomerCourse, readCustomerCourses } from '../storage/customer-course.ts';
 import { usageKeptSinceMs } from '../storage/retention.ts';
 import { COST_DAYS, failedSince, type ListScope, readEndingNames, sinceDays } from './filters.ts';
@@ -20,7 +19,7 @@ export interface CustomerFigures {
   /** The same days, up to the same hour, 30 days earlier; `null` where they are no longer kept. */
   costBeforeNanoUsd: NanoUsd | null;
   /** Absent for a customer that D1 does not know yet. */
-  earnings: Earnings | undefined;
+  earnings: PageEarnings | undefined;
   /** Of the completed and failed calls of the last seven UTC days. */
   recentCalls: number;
   recentlyFailed: number;

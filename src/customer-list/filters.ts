@@ -68,6 +68,7 @@ export async function readEndingNames(
   return new Map(names.slice(0, ENDING_NAMES_MAX));
 }
 
+/** Where the price of the plan is not known, nor is the margin. */
 async function findUnprofitable(
   { env, organization: { organizationId } }: ListScope,
   nowMs: number,
@@ -76,5 +77,8 @@ async function findUnprofitable(
   const { customer } = await sumUsage(env, organizationId, window, ['customer'], UNPROFITABLE_AMONG_MAX);
   const customerIds = customer.map(({ key }) => key);
   const earnings = await readCustomersEarnings(env, organizationId, customerIds, window, nowMs);
-  return customerIds.filter((customerId) => (earnings.get(customerId)?.marginNanoUsd ?? 0n) < 0n);
+  return customerIds.filter((customerId) => {
+    const own = earnings.get(customerId);
+    return own?.isPlanPriced && own.marginNanoUsd < 0n;
+  });
 }

@@ -132,6 +132,7 @@ describe('the list', () => {
     [{ search: 'or', sort: 'lastCall' }, ['dora']],
     [{ search: 'b', denied: 'true' }, ['bob']],
     [{ search: 'b', canceled: 'true' }, []],
+    [{ search: 'EXAMPLE', sort: 'worstMeter' }, ['ann', 'bob', 'dora', 'eve']],
   ])('narrowed by %o has who it should', async (query, found) => {
     expect((await pages(tenant, { ...query, limit: '1' })).flat()).toEqual(found);
   });
