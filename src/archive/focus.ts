@@ -3,9 +3,9 @@
  * one for each charge of a custom meter. `docs/decisions.md`, "Archive and export", says what the costs mean.
  */
 import type { Call } from '../domain/call.ts';
-import type { Charge } from '../domain/charge.ts';
+import { earnedNanoUsd } from '../domain/charge.ts';
 import type { MeterEvent } from '../domain/custom-meter.ts';
-import { formatUsd, type NanoUsd } from '../domain/money.ts';
+import { formatUsd, share } from '../domain/money.ts';
 import type { LineComponent } from '../domain/pricing.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import type { HistoryRow } from '../storage/archive.ts';
@@ -100,7 +100,7 @@ function rowsOfCall(call: Call, payer: Payer, period: Period): FocusRow[] {
   const { lines, modelKey, provider, pricingTier, snapshotId } = breakdown;
   const listed = lines.map((line) => BigInt(line.costUsdNano));
   const costs = share(BigInt(costNanoUsd), listed);
-  const charges = share(chargedNanoUsd(outcome.charge), listed);
+  const charges = share(earnedNanoUsd(outcome.charge), listed);
   const seller = outcome.providerUsed ?? provider;
   return lines.map(({ component, quantity }, index) => {
     const cost = formatUsd(costs[index] ?? 0n);
@@ -138,7 +138,7 @@ function rowsOfCall(call: Call, payer: Payer, period: Period): FocusRow[] {
 function rowsOfEvent(event: MeterEvent, payer: Payer, period: Period): FocusRow[] {
   const { charge, slot, funding, atMs, reversal } = event;
   // What a reversal gave back may be of later events of the same meter.
-  const charged = chargedNanoUsd(charge) + chargedNanoUsd(reversal?.charge ?? null);
+  const charged = earnedNanoUsd(charge) + earnedNanoUsd(reversal?.charge ?? null);
   const overage = String(funding.overage - (reversal?.returned.overage ?? 0));
   if ((!charge && charged === 0n) || (reversal && charged === 0n) || !isWithin(atMs, period)) return [];
   return [
@@ -187,24 +187,6 @@ function common({ organizationId, name }: Payer, atMs: number) {
     ChargePeriodStart: instant(hourMs),
     ChargePeriodEnd: instant(hourMs + HOUR_MS),
   };
-}
-
-/** What the customer's balance pays; a charge that failed is paid by nobody. */
-function chargedNanoUsd(charge: Charge | null): NanoUsd {
-  return charge && charge.status !== 'FAILED' ? BigInt(charge.amountNanoUsd ?? 0) : 0n;
-}
-
-/** Parts of an amount in proportion to the weights, which sum to it exactly. */
-export function share(amount: bigint, weights: readonly bigint[]): bigint[] {
-  const sum = weights.reduce((all, weight) => all + weight, 0n);
-  if (sum === 0n) return weights.map((_, index) => (index === 0 ? amount : 0n));
-  let [weighed, given] = [0n, 0n];
-  return weights.map((weight) => {
-    weighed += weight;
-    const part = (amount * weighed) / sum - given;
-    given += part;
-    return part;
-  });
 }
 
 const isWithin = (atMs: number, { fromMs, toMs }: Period) => atMs >= fromMs && atMs < toMs;

@@ -175,6 +175,12 @@ export const Plan = z.strictObject({
   alerts: Alerts.exactOptional().describe(
     'When events tell of the usage and the balance of its customers; what is absent is as the default',
   ),
+  priceUsd: decimal
+    .nullable()
+    .exactOptional()
+    .describe(
+      'What a customer pays for a usage period, in USD, for margins alone: it allows and charges nothing. Null or absent is not known',
+    ),
 });
 
 export type Plan = z.infer<typeof Plan>;

@@ -40,6 +40,11 @@ export function pendingAmount(charge: Charge | null | undefined): NanoUsd {
   return charge?.status === 'PENDING' ? BigInt(charge.amountNanoUsd ?? 0) : 0n;
 }
 
+/** What a charge earns: nothing where it failed, or where its amount is not known. It earns from the start, not once it is settled. */
+export function earnedNanoUsd(charge: Charge | null | undefined): NanoUsd {
+  return charge && charge.status !== 'FAILED' ? BigInt(charge.amountNanoUsd ?? 0) : 0n;
+}
+
 export function settled(charge: Charge, failureReason: string | null): Charge {
   return { ...charge, status: failureReason === null ? 'POSTED' : 'FAILED', failureReason };
 }

@@ -60,3 +60,16 @@ export function nanoOfParts(usd: string, restNanoUsd: string): NanoUsd {
 export function divideHalfUp(numerator: bigint, denominator: bigint): bigint {
   return (numerator * 2n + denominator) / (denominator * 2n);
 }
+
+/** Parts of an amount in proportion to the weights, which sum to it exactly. */
+export function share(amount: bigint, weights: readonly bigint[]): bigint[] {
+  const sum = weights.reduce((all, weight) => all + weight, 0n);
+  if (sum === 0n) return weights.map((_, index) => (index === 0 ? amount : 0n));
+  let [weighed, given] = [0n, 0n];
+  return weights.map((weight) => {
+    weighed += weight;
+    const part = (amount * weighed) / sum - given;
+    given += part;
+    return part;
+  });
+}

@@ -54,6 +54,8 @@ export interface Plan {
   payg: { enabled: boolean; markupPercent: number; maxOutputTokens?: number | null | undefined };
   customMeters: Partial<Record<MeterSlot, CustomMeter>>;
   alerts?: Alerts | undefined;
+  /** What a customer pays for a usage period, as a decimal; `null` or absent is not known. It allows nothing. */
+  priceUsd?: string | null | undefined;
 }
 
 /** One immutable version of a plan. A subscription pins one and carries its content. */

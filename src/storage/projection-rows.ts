@@ -6,6 +6,7 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core';
 import type { Account } from '../domain/account.ts';
 import type { Call } from '../domain/call.ts';
 import { lowerCase } from '../domain/case-search.ts';
+import { earnedNanoUsd } from '../domain/charge.ts';
 import type { MeterEvent } from '../domain/custom-meter.ts';
 import type { CustomerEvent } from '../domain/customer-events.ts';
 import { type NanoUsd, partsOfNano } from '../domain/money.ts';
@@ -141,6 +142,7 @@ function projectCall(organizationId: string, record: string): Row<typeof calls> 
   const price = outcome?.price.status === 'FINAL' ? outcome.price : null;
   const modelKey = price?.breakdown.modelKey ?? null;
   const providerUsed = outcome?.providerUsed ?? null;
+  const charge = earnedNanoUsd(outcome?.charge);
   const columns = {
     organization_id: organizationId,
     call_id: call.callId,
@@ -170,6 +172,7 @@ function projectCall(organizationId: string, record: string): Row<typeof calls> 
     pricing_snapshot_id: price?.breakdown.snapshotId ?? null,
     standard_cost_nano_usd: price?.breakdown.standardCostUsdNano ?? null,
     cost_nano_usd: price?.costNanoUsd ?? null,
+    charge_nano_usd: charge === 0n ? null : charge.toString(),
     original_tokens: compression?.originalTokens ?? null,
     compressed_tokens: compression?.compressedTokens ?? null,
     saved_tokens: compression?.savedTokens ?? null,
@@ -198,7 +201,8 @@ function projectDeniedHour({ organizationId, customerId }: Account, record: stri
 
 function projectMeterEvent(organizationId: string, record: string): Row<typeof meterEvents> {
   const event = JSON.parse(record) as MeterEvent;
-  const { funding, charge } = event;
+  const { funding, charge, reversal } = event;
+  const charged = partsOfNano(earnedNanoUsd(charge) + earnedNanoUsd(reversal?.charge));
   const columns = {
     organization_id: organizationId,
     event_id: event.eventId,
@@ -215,7 +219,9 @@ function projectMeterEvent(organizationId: string, record: string): Row<typeof m
     unfunded: funding.unfunded,
     charge_nano_usd: charge?.amountNanoUsd ?? null,
     settlement_status: charge?.status ?? null,
-    reversed_at_ms: event.reversal?.atMs ?? null,
+    charged_usd: charged.usd,
+    charged_rest_nano_usd: charged.restNanoUsd,
+    reversed_at_ms: reversal?.atMs ?? null,
     revision: event.revision,
   };
   return { columns, record };

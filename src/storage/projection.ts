@@ -68,14 +68,14 @@ const TABLES: Record<ChangeKind, Table> = {
   call: {
     name: 'calls',
     key: ['organization_id', 'call_id'],
-    integers: ['standard_cost_nano_usd', 'cost_nano_usd', 'cost_avoided_nano_usd'],
+    integers: ['standard_cost_nano_usd', 'cost_nano_usd', 'charge_nano_usd', 'cost_avoided_nano_usd'],
     fixed: ['customer_id', 'started_at_ms', 'denial_code'],
   },
   denied_hour: { name: 'denied_hours', key: ['organization_id', 'customer_id', 'hour_ms', 'feature'], integers: [] },
   meter_event: {
     name: 'meter_events',
     key: ['organization_id', 'customer_id', 'event_id'],
-    integers: [],
+    integers: ['charged_usd', 'charged_rest_nano_usd'],
     fixed: ['at_ms'],
   },
   credit_entry: { name: 'credit_entries', key: ['organization_id', 'customer_id', 'entry_id'], integers: [] },

@@ -24,6 +24,8 @@ export const USAGE_FIGURES = [
   'provisional_cost_rest_nano_usd',
   'cost_usd',
   'cost_rest_nano_usd',
+  'charge_usd',
+  'charge_rest_nano_usd',
 ] as const;
 
 type Figure = (typeof USAGE_FIGURES)[number];
@@ -173,6 +175,8 @@ const FIGURES_OF_CALL: Readonly<Record<Figure, string>> = {
   provisional_cost_rest_nano_usd: provisional(COST_REST_NANO_USD),
   cost_usd: COST_USD,
   cost_rest_nano_usd: COST_REST_NANO_USD,
+  charge_usd: `${ended('charge_nano_usd')} / 1000000000`,
+  charge_rest_nano_usd: `${ended('charge_nano_usd')} % 1000000000`,
 };
 
 /**

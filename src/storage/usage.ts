@@ -45,6 +45,8 @@ export interface UsageSums {
   provisionalCalls: number;
   provisionalCostNanoUsd: NanoUsd;
   costNanoUsd: NanoUsd;
+  /** What the customers' balances pay for the calls. */
+  chargeNanoUsd: NanoUsd;
 }
 
 /** Dimensions whose groups are listed, with the column of `usage_hours` that has their key. */
@@ -75,6 +77,8 @@ const SUMMED = {
   provisionalCostRestNanoUsd: usageHours.provisionalCostRestNanoUsd,
   costUsd: usageHours.costUsd,
   costRestNanoUsd: usageHours.costRestNanoUsd,
+  chargeUsd: usageHours.chargeUsd,
+  chargeRestNanoUsd: usageHours.chargeRestNanoUsd,
 } as const;
 
 const COLUMNS = Object.values(SUMMED).map(({ name }) => name);
@@ -147,6 +151,7 @@ function groupOf(row: GroupRow): UsageGroup {
     provisionalCalls: Number(row.provisionalCalls),
     provisionalCostNanoUsd: nanoOfParts(row.provisionalCostUsd, row.provisionalCostRestNanoUsd),
     costNanoUsd: nanoOfParts(row.costUsd, row.costRestNanoUsd),
+    chargeNanoUsd: nanoOfParts(row.chargeUsd, row.chargeRestNanoUsd),
   };
 }
 

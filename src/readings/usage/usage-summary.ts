@@ -35,6 +35,7 @@ const ZERO: UsageSums = {
   provisionalCalls: 0,
   provisionalCostNanoUsd: 0n,
   costNanoUsd: 0n,
+  chargeNanoUsd: 0n,
 };
 
 export async function readUsageSummary(
@@ -128,6 +129,7 @@ function add(a: UsageSums, b: UsageSums): UsageSums {
     provisionalCalls: a.provisionalCalls + b.provisionalCalls,
     provisionalCostNanoUsd: a.provisionalCostNanoUsd + b.provisionalCostNanoUsd,
     costNanoUsd: a.costNanoUsd + b.costNanoUsd,
+    chargeNanoUsd: a.chargeNanoUsd + b.chargeNanoUsd,
   };
 }
 

@@ -49,6 +49,8 @@ export const calls = sqliteTable(
     /** Nano-USD; read through `nanoText`. */
     standardCostNanoUsd: integer('standard_cost_nano_usd'),
     costNanoUsd: integer('cost_nano_usd'),
+    /** What the customer's balance pays, or has paid; NULL where nothing, or where the charge failed. */
+    chargeNanoUsd: integer('charge_nano_usd'),
     /** What compressing the prompt saved; NULL where nothing was recorded. */
     originalTokens: integer('original_tokens'),
     compressedTokens: integer('compressed_tokens'),

@@ -60,10 +60,25 @@ export const customers = sqliteTable(
   (table) => [
     primaryKey({ columns: [table.organizationId, table.customerId] }),
     index('customers_by_plan').on(table.organizationId, table.planId, table.customerId),
-    // The id as it is makes them all that a search reads before it knows its page.
-    index('customers_by_id_search').on(table.organizationId, table.customerIdLower, table.customerId),
-    index('customers_by_name_search').on(table.organizationId, table.friendlyNameLower, table.customerId),
-    index('customers_by_email_search').on(table.organizationId, table.emailLower, table.customerId),
+    // Who had which version of a plan for how long.
+    index('customers_by_plan_version').on(
+      table.organizationId,
+      table.usagePlanVersionId,
+      table.createdAtMs,
+      table.canceledAtMs,
+    ),
+    // All that a search reads of a customer that it does not find.
+    index('customers_by_search').on(
+      table.organizationId,
+      table.customerId,
+      table.customerIdLower,
+      table.friendlyNameLower,
+      table.emailLower,
+      table.planId,
+    ),
+    // Few customers are in either, so the filters find them at once.
+    index('customers_on_credit').on(table.organizationId, table.customerId).where(sql`on_credit = 1`),
+    index('customers_denied').on(table.organizationId, table.customerId).where(sql`denied = 1`),
     // The orders of the list.
     index('customers_by_worst_meter').on(table.organizationId, table.worstMeterShare, table.customerId),
     index('customers_by_cost').on(
@@ -106,6 +121,9 @@ export const meterEvents = sqliteTable(
     unfunded: integer('unfunded').notNull(),
     chargeNanoUsd: text('charge_nano_usd'),
     settlementStatus: text('settlement_status'),
+    /** What the customer's balance pays for it, less what a reversal gave back: whole dollars, and the rest in nano-USD. */
+    chargedUsd: integer('charged_usd').notNull().default(0),
+    chargedRestNanoUsd: integer('charged_rest_nano_usd').notNull().default(0),
     /** Since when it counts no longer, where it was a mistake. */
     reversedAtMs: integer('reversed_at_ms'),
     record: text('record', { mode: 'json' }).$type<unknown>().notNull(),
@@ -116,6 +134,13 @@ export const meterEvents = sqliteTable(
     primaryKey({ columns: [table.organizationId, table.customerId, table.eventId] }),
     // The retention.
     index('meter_events_by_time').on(table.organizationId, table.atMs),
+    // What was charged in a period, of all customers and of one; only events with a charge are in them.
+    index('meter_events_charged')
+      .on(table.organizationId, table.atMs, table.feature, table.chargedUsd, table.chargedRestNanoUsd)
+      .where(sql`charge_nano_usd IS NOT NULL`),
+    index('meter_events_charged_of_customer')
+      .on(table.organizationId, table.customerId, table.atMs, table.chargedUsd, table.chargedRestNanoUsd)
+      .where(sql`charge_nano_usd IS NOT NULL`),
   ],
 );
 

@@ -30,6 +30,9 @@ const usageFigures = () => ({
   provisionalCostUsd: integer('provisional_cost_usd').notNull().default(0),
   provisionalCostRestNanoUsd: integer('provisional_cost_rest_nano_usd').notNull().default(0),
   ...sumOfCost(),
+  /** What the customers' balances pay for them: a sum like that of the cost. */
+  chargeUsd: integer('charge_usd').notNull().default(0),
+  chargeRestNanoUsd: integer('charge_rest_nano_usd').notNull().default(0),
 });
 
 /** The same of one hour, in every dimension that reports ask for. */
@@ -156,7 +159,11 @@ export const customerDays = sqliteTable(
     failedCalls: integer('failed_calls').notNull(),
     ...sumOfCost(),
   },
-  (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.dayMs, table.paidModel] })],
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.customerId, table.dayMs, table.paidModel] }),
+    // Whether a customer uses a model; written once for each row, because its columns never change.
+    index('customer_days_by_model').on(table.organizationId, table.paidModel, table.customerId, table.dayMs),
+  ],
 );
 
 /** Usage of a feature, in the dimensions that are listed of it, customers aside. */

@@ -1,0 +1,142 @@
+/**
+ * What customers cost and earned in a period of whole hours, from D1. It does not reach back further than usage is kept, and
+ * earns nothing by time that has not passed.
+ */
+import { RETENTION_DEFAULTS } from '../../contract/operator.ts';
+import { accruedNanoUsd, pricePerPeriod } from '../../domain/accrual.ts';
+import type { NanoUsd } from '../../domain/money.ts';
+import type { Env } from '../../env.ts';
+import { DAY_MS } from '../../platform/time.ts';
+import { type Part, sumCustomerEarnings } from '../../storage/earnings.ts';
+import { findOrganizationRow } from '../../storage/organizations.ts';
+import { findPlanSpans, findVersionPrices, type PlanSpan, type VersionPrice } from '../../storage/plan-time.ts';
+import { usageKeptSinceMs } from '../../storage/retention.ts';
+import { type Earnings, earningsOf, sumEarnings } from './earnings.ts';
+
+export interface Window {
+  fromMs: number;
+  toMs: number;
+}
+
+export interface CustomerEarnings {
+  total: Earnings;
+  /** Every part of the period, in order. */
+  days: (Earnings & { startMs: number })[];
+  /** Whether the price of every plan that the customer had in the period is known. */
+  isPlanPriced: boolean;
+}
+
+/** By UTC day. `null` where there is no such customer. */
+export async function readCustomerEarnings(
+  env: Env,
+  organizationId: string,
+  customerId: string,
+  { fromMs, toMs }: Window,
+  nowMs: number,
+): Promise<CustomerEarnings | null> {
+  const days: Part[] = [];
+  for (let startMs = fromMs; startMs < toMs; startMs = days.at(-1)?.endMs ?? toMs)
+    days.push({ startMs, endMs: Math.min(toMs, (Math.floor(startMs / DAY_MS) + 1) * DAY_MS) });
+  return readCustomerDays(env, organizationId, customerId, days, nowMs);
+}
+
+/** By days without gaps between them. `null` where there is no such customer. */
+export async function readCustomerDays(
+  env: Env,
+  organizationId: string,
+  customerId: string,
+  days: readonly Part[],
+  nowMs: number,
+): Promise<CustomerEarnings | null> {
+  const keptFromMs = await keptSinceMs(env, organizationId, nowMs);
+  const kept = days.map(({ startMs, endMs }) => clipped({ startMs, endMs }, keptFromMs));
+  const [measured, plans] = await Promise.all([
+    sumCustomerEarnings(env, organizationId, [customerId], kept),
+    readPlans(env, organizationId, [customerId], kept[0]?.startMs ?? nowMs),
+  ]);
+  const plan = plans.of(customerId);
+  if (plan === null) return null;
+  const earnings = kept.map(({ startMs, endMs }, place) => ({
+    startMs: days[place]?.startMs ?? startMs,
+    ...earningsOf(measured.get(customerId)?.get(place), plan.accrued(startMs, Math.min(endMs, nowMs))),
+  }));
+  const [fromMs, toMs] = [kept[0]?.startMs ?? nowMs, Math.min(kept.at(-1)?.endMs ?? nowMs, nowMs)];
+  return { total: sumEarnings(earnings), days: earnings, isPlanPriced: plan.isPriced(fromMs, toMs) };
+}
+
+/** With whether the price of every plan that the customer had in the period is known. */
+export type PageEarnings = Earnings & Pick<CustomerEarnings, 'isPlanPriced'>;
+
+/** Of the customers of a page. Whoever D1 does not know is left out. */
+export async function readCustomersEarnings(
+  env: Env,
+  organizationId: string,
+  customerIds: readonly string[],
+  window: Window,
+  nowMs: number,
+): Promise<Map<string, PageEarnings>> {
+  if (customerIds.length === 0) return new Map();
+  const keptFromMs = await keptSinceMs(env, organizationId, nowMs);
+  const { startMs, endMs } = clipped({ startMs: window.fromMs, endMs: window.toMs }, keptFromMs);
+  const [measured, plans] = await Promise.all([
+    sumCustomerEarnings(env, organizationId, customerIds, [{ startMs, endMs }]),
+    readPlans(env, organizationId, customerIds, startMs),
+  ]);
+  return new Map(
+    customerIds.flatMap((customerId) => {
+      const plan = plans.of(customerId);
+      if (!plan) return [];
+      const untilMs = Math.min(endMs, nowMs);
+      const earnings = earningsOf(measured.get(customerId)?.get(0), plan.accrued(startMs, untilMs));
+      return [[customerId, { ...earnings, isPlanPriced: plan.isPriced(startMs, untilMs) }]];
+    }),
+  );
+}
+
+async function keptSinceMs(env: Env, organizationId: string, nowMs: number): Promise<number> {
+  const row = await findOrganizationRow(env, organizationId);
+  return usageKeptSinceMs({ ...RETENTION_DEFAULTS, ...row?.retention }, nowMs);
+}
+
+function clipped({ startMs, endMs }: Part, keptFromMs: number): Part {
+  return { startMs: Math.min(Math.max(startMs, keptFromMs), endMs), endMs };
+}
+
+interface CustomerPlans {
+  accrued(fromMs: number, toMs: number): NanoUsd;
+  isPriced(fromMs: number, toMs: number): boolean;
+}
+
+async function readPlans(
+  env: Env,
+  organizationId: string,
+  customerIds: readonly string[],
+  fromMs: number,
+): Promise<{ of(customerId: string): CustomerPlans | null }> {
+  const spans = await findPlanSpans(env, organizationId, customerIds, fromMs);
+  const versions = new Set([...spans.values()].flat().map(({ usagePlanVersionId }) => usagePlanVersionId));
+  const prices = await findVersionPrices(env, organizationId, [...versions]);
+  return {
+    of(customerId) {
+      const own = spans.get(customerId);
+      return own === undefined ? null : plansOf(own, prices);
+    },
+  };
+}
+
+function plansOf(spans: readonly PlanSpan[], prices: ReadonlyMap<string, VersionPrice>): CustomerPlans {
+  const within = (fromMs: number, toMs: number) =>
+    spans.flatMap(({ usagePlanVersionId, startMs, endMs }) => {
+      const [start, end] = [Math.max(startMs, fromMs), Math.min(endMs, toMs)];
+      const found = prices.get(usagePlanVersionId);
+      return start < end ? [{ start, end, price: found ? pricePerPeriod(found) : null }] : [];
+    });
+  return {
+    accrued: (fromMs, toMs) =>
+      within(fromMs, toMs).reduce(
+        (sum, { start, end, price }) => sum + (price ? accruedNanoUsd(price, start, end) : 0n),
+        0n,
+      ),
+    isPriced: (fromMs, toMs) => within(fromMs, toMs).every(({ price }) => price !== null),
+  };
+}

@@ -1,0 +1,50 @@
+/**
+ * What usage cost and what it earned. Pure.
+ *
+ * Revenue is what calls and custom meters charged to the balance, and the price of the plan for the time; margin is
+ * revenue less cost. Calls whose price is not known have no cost, so with them the margin is lower than it looks.
+ */
+import type { NanoUsd } from '../../domain/money.ts';
+import type { CostAndCharge } from '../../storage/earnings.ts';
+
+export interface Earnings {
+  costNanoUsd: NanoUsd;
+  /** What calls and custom meters charged to the balance. */
+  chargedNanoUsd: NanoUsd;
+  /** The price of the plan for the time. */
+  planNanoUsd: NanoUsd;
+  /** Both. */
+  revenueNanoUsd: NanoUsd;
+  /** Revenue less cost. */
+  marginNanoUsd: NanoUsd;
+  calls: number;
+  /** Of the calls, those whose cost is not known. */
+  unpricedCalls: number;
+}
+
+/** What is measured, and what the plan earns beside it. */
+export function earningsOf(measured: CostAndCharge | undefined, planNanoUsd: NanoUsd): Earnings {
+  const { calls, unpricedCalls, costNanoUsd, chargedNanoUsd } = measured ?? NOTHING;
+  const revenueNanoUsd = chargedNanoUsd + planNanoUsd;
+  return {
+    ...{ costNanoUsd, chargedNanoUsd, planNanoUsd, revenueNanoUsd },
+    marginNanoUsd: revenueNanoUsd - costNanoUsd,
+    ...{ calls, unpricedCalls },
+  };
+}
+
+const NOTHING: CostAndCharge = { calls: 0, unpricedCalls: 0, costNanoUsd: 0n, chargedNanoUsd: 0n };
+
+export function sumEarnings(parts: readonly Earnings[]): Earnings {
+  const sum = (of: (part: Earnings) => bigint) => parts.reduce((all, part) => all + of(part), 0n);
+  const number = (of: (part: Earnings) => number) => parts.reduce((all, part) => all + of(part), 0);
+  return earningsOf(
+    {
+      calls: number(({ calls }) => calls),
+      unpricedCalls: number(({ unpricedCalls }) => unpricedCalls),
+      costNanoUsd: sum(({ costNanoUsd }) => costNanoUsd),
+      chargedNanoUsd: sum(({ chargedNanoUsd }) => chargedNanoUsd),
+    },
+    sum(({ planNanoUsd }) => planNanoUsd),
+  );
+}
