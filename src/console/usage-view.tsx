@@ -167,7 +167,9 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
   const more = groups.length - shown.length;
   const moreUnpriced = unpriced.length - (shown.length - ranked.length);
   // The highest decides: what is little beside it needs no digits of its own.
-  const show = usdColumn(shown.slice(0, 1).map(({ costNanoUsd }) => costNanoUsd));
+  const inColumn = usdColumn(shown.slice(0, 1).map(({ costNanoUsd }) => costNanoUsd));
+  // What would read as nothing keeps its digits.
+  const show = (nano: NanoUsd) => (nano > 0n && inColumn(nano) === inColumn(0n) ? usd(nano) : inColumn(nano));
   return (
     <Card title={title}>
       {shown.length === 0 ? (

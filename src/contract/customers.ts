@@ -59,7 +59,7 @@ export type ChangePlanData = z.infer<typeof ChangePlanData>;
 export const ListCustomersQuery = ListQuery.extend({
   search: text(255)
     .optional()
-    .describe('Beginning of the customer id, of the display name or of the e-mail address, whatever the case'),
+    .describe('Part of the customer id, of the display name or of the e-mail address, whatever the case'),
   planId: planId.optional().describe('Only customers of this plan'),
   canceled: flag.optional().describe('`true`: only canceled subscriptions; `false`: only others'),
   nearLimit: z.coerce
@@ -74,11 +74,29 @@ export const ListCustomersQuery = ListQuery.extend({
       '`true`: only where the USD balance pays for a tier, because its allowance is used up; `false`: only others',
     ),
   denied: flag.optional().describe('`true`: only where a call was denied in the usage period; `false`: only others'),
+  failing: z.coerce
+    .number()
+    .min(0)
+    .max(1)
+    .optional()
+    .describe(
+      'Only where at least this share of the calls of the last seven UTC days failed, today included: 0.1 is 10 %',
+    ),
+  endingModel: flag
+    .optional()
+    .describe(
+      '`true`: only where a model that has ended, or ends within 180 days, cost something in the last 30 UTC days; `false`: only others',
+    ),
+  unprofitable: flag
+    .optional()
+    .describe(
+      '`true`: only where the revenue of the last 30 UTC days is below the cost, among the 200 customers with the highest cost and without those whose plan has no price; `false`: only others',
+    ),
   sort: z
     .enum(['customerId', 'worstMeter', 'cost', 'lastCall'])
     .default('customerId')
     .describe(
-      '`customerId`: ascending, of a search those first whose id matches; `worstMeter`: the highest share first; `cost`: the highest cost of the usage period first; `lastCall`: the latest first',
+      '`customerId`: ascending, of a search first the customer whose id it is; `worstMeter`: the highest share first; `cost`: the highest cost of the usage period first; `lastCall`: the latest first',
     ),
 });
 
@@ -112,6 +130,10 @@ export const CustomerListItem = z.object({
     ),
   costUsdNano: z.string().nullable().describe('The same, exact, in nano-USD'),
   balanceUsd: z.string().nullable().describe('USD balance, exact; null where it is not known'),
+  onCredit: z
+    .boolean()
+    .describe('The USD balance pays for a tier, because its allowance is used up in the usage period'),
+  denied: z.boolean().describe('A call was denied in the usage period'),
   lastCallAt: instant
     .nullable()
     .describe('When the last call began, a denied one too; null where there was none, or where it is not known'),

@@ -10,7 +10,8 @@ import { Period } from './usage-summary.ts';
 export const RADAR_DAYS = 30;
 /** Customers that an item names. */
 export const RADAR_CUSTOMERS_MAX = 10;
-export const HORIZON_DAYS_DEFAULT = 180;
+/** Days within which the end of a model is worth telling. */
+export const RADAR_HORIZON_DAYS = 180;
 const HORIZON_DAYS_MAX = 3_650;
 
 export const RADAR_REASONS = [
@@ -28,7 +29,7 @@ export const ModelRadarQuery = ListQuery.extend({
     .int()
     .min(0)
     .max(HORIZON_DAYS_MAX)
-    .default(HORIZON_DAYS_DEFAULT)
+    .default(RADAR_HORIZON_DAYS)
     .describe(`Leaves out what ends later than in so many days, 0 to ${HORIZON_DAYS_MAX}`),
   ending: flag.optional().describe('`true`: only models with a shutdown to come, and retired ones'),
 });

@@ -19,7 +19,7 @@ import {
 } from '../contract/attention.ts';
 import { type Answer, accept } from '../contract/errors.ts';
 import type { EventType } from '../contract/events.ts';
-import { HORIZON_DAYS_DEFAULT } from '../contract/model-radar.ts';
+import { RADAR_HORIZON_DAYS } from '../contract/model-radar.ts';
 import type { Health, Organization } from '../contract/operator.ts';
 import { WEBHOOKS_MAX } from '../contract/webhooks.ts';
 import type { Env } from '../env.ts';
@@ -170,7 +170,7 @@ async function organizationReadings(
       read: async () => [...(await count(of))].map(([organizationId, found]) => bounded(organizationId, found)),
     }));
   const events = (type: EventType, fromMs: number) => (of: Counting) => countEventsSince(env, of, type, fromMs);
-  const view = radarView(env, defer, HORIZON_DAYS_DEFAULT, nowMs);
+  const view = radarView(env, defer, RADAR_HORIZON_DAYS, nowMs);
   return [
     ...counted('UNPRICED_CALLS', (of) => countUnpricedSince(env, of, since.unpricedMs)),
     ...organizations.map(

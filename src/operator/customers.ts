@@ -13,12 +13,12 @@ import type {
   OperatorCustomer,
   RevokedCredit,
 } from '../contract/operator-customers.ts';
+import { listCustomers } from '../customer-list/list-customers.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import { tierModels } from '../domain/model-mappings.ts';
 import { parseUsd } from '../domain/money.ts';
 import type { LedgerEntry } from '../domain/wallet.ts';
 import type { Env } from '../env.ts';
-import { listCustomers } from '../metering/list-customers.ts';
 import { ask, customerByName, eraseObjects } from '../objects/addresses.ts';
 import type { InspectedCustomer } from '../objects/customer-commands.ts';
 import type { ProjectorState } from '../objects/projector-commands.ts';
@@ -39,9 +39,11 @@ export async function listOrganizationCustomers(
   organizationId: string,
   query: Omit<ListCustomersQuery, 'limit' | 'cursor'>,
   page: PageRequest | null,
+  defer: (work: Promise<unknown>) => void,
 ): Promise<Answer<Page<CustomerListItem>>> {
-  if (!(await findOrganization(env, organizationId))) return noOrganization();
-  return listCustomers(env, organizationId, query, page);
+  const organization = await findOrganization(env, organizationId);
+  if (!organization) return noOrganization();
+  return listCustomers({ env, organization: { organizationId, retention: organization }, defer }, query, page);
 }
 
 export async function inspectCustomer(

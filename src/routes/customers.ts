@@ -3,9 +3,9 @@
  */
 import type { Hono } from 'hono';
 import { operations } from '../contract/operations.ts';
+import { customersCsv, listCustomers } from '../customer-list/list-customers.ts';
 import { changePlan, replenishCustomer } from '../metering/change-plan.ts';
 import { provisionCustomer, readUsage } from '../metering/customers.ts';
-import { customersCsv, listCustomers } from '../metering/list-customers.ts';
 import { listUsagePlans } from '../metering/lists.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import { callerOf, headerKeyOf, mount, mountCsvList, mountList } from './mount.ts';
@@ -22,7 +22,7 @@ export function mountCustomers(app: Hono<AppEnv>): void {
   mountCsvList(
     app,
     operations.listCustomers,
-    (c, page, { query }) => listCustomers(c.env, callerOf(c).organization.organizationId, query, page),
+    (c, page, { query }) => listCustomers(callerOf(c), query, page),
     customersCsv,
   );
   mountList(app, operations.listUsagePlans, (c, page) => listUsagePlans(callerOf(c), page));

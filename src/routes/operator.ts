@@ -4,9 +4,9 @@
 import type { Hono } from 'hono';
 import { type Answer, accept } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
+import { customersCsv } from '../customer-list/list-customers.ts';
 import { eventsCsv } from '../metering/events.ts';
 import { callsCsv } from '../metering/list-calls.ts';
-import { customersCsv } from '../metering/list-customers.ts';
 import { readCall } from '../metering/read-call.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { keySpaceOf } from '../middleware/operators.ts';
@@ -149,7 +149,7 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountCsvList(
     app,
     operations.listOrganizationCustomers,
-    (c, page, { params, query }) => listOrganizationCustomers(c.env, params.org, query, page),
+    (c, page, { params, query }) => listOrganizationCustomers(c.env, params.org, query, page, deferrer(c)),
     customersCsv,
   );
   mount(app, operations.readCustomer, (c, { params }) => inspectCustomer(c.env, params.org, params.customerId));

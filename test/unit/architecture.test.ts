@@ -47,6 +47,8 @@ const ROOMS: Record<string, string[]> = {
   readings: ['metering', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   // Models in use that end: the catalog joined with recorded usage.
   radar: ['metering', 'catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
+  // The list of customers: rows of D1, narrowed by what radar and readings say.
+  'customer-list': ['radar', 'readings', 'metering', 'storage', 'contract', 'domain', 'platform', 'env'],
   // What no single customer's transaction finds, for the object that tells organizations of it.
   watch: [
     'operator',
@@ -64,6 +66,7 @@ const ROOMS: Record<string, string[]> = {
   ],
   operator: [
     'archive',
+    'customer-list',
     'radar',
     'metering',
     'webhooks',
@@ -80,6 +83,7 @@ const ROOMS: Record<string, string[]> = {
   gateway: ['metering', 'vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   routes: [
     'middleware',
+    'customer-list',
     'metering',
     'readings',
     'radar',
@@ -94,6 +98,7 @@ const ROOMS: Record<string, string[]> = {
   ui: ['contract', 'domain', 'platform'],
   console: [
     'ui',
+    'customer-list',
     'operator',
     'metering',
     'readings',

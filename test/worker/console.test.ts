@@ -340,6 +340,8 @@ const OF_ORGANIZATION = [
   '/compression',
   '/events',
   '/settings',
+  '/unpriced',
+  '/ending-models',
 ];
 
 describe('every page', () => {

@@ -129,9 +129,10 @@ describe('the list', () => {
     [{ canceled: 'false', planId: 'test' }, ['ann', 'bob', 'carl']],
     [{ planId: 'credit', sort: 'cost' }, ['dora']],
     [{ search: 'ANN@' }, ['ann']],
-    [{ search: 'd', sort: 'lastCall' }, ['dora']],
+    [{ search: 'or', sort: 'lastCall' }, ['dora']],
     [{ search: 'b', denied: 'true' }, ['bob']],
     [{ search: 'b', canceled: 'true' }, []],
+    [{ search: 'EXAMPLE', sort: 'worstMeter' }, ['ann', 'bob', 'dora', 'eve']],
   ])('narrowed by %o has who it should', async (query, found) => {
     expect((await pages(tenant, { ...query, limit: '1' })).flat()).toEqual(found);
   });

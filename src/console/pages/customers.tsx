@@ -1,17 +1,23 @@
 /**
- * The customers of an organization: found by the beginning of id, name or e-mail address, and by plan.
+ * The customers of an organization: searched, narrowed and sorted, with what each costs and earns, and as a file.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import { type CustomerListItem, ListCustomersQuery } from '../../contract/customers.ts';
-import { listCustomers } from '../../metering/list-customers.ts';
+import { ListCustomersQuery } from '../../contract/customers.ts';
+import { readCustomerFigures } from '../../customer-list/figures.ts';
+import { filterOf, type ListScope } from '../../customer-list/filters.ts';
+import { customersCsv, listCustomers } from '../../customer-list/list-customers.ts';
 import { listPlans } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
-import { count, percent, words } from '../../ui/format.ts';
-import { Badge, Card, Code, Empty, Nothing, Time, Usd } from '../../ui/parts.tsx';
-import { Pager, Table } from '../../ui/table.tsx';
-import { type ConsoleEnv, customerPath, organizationPath, planPath } from '../context.ts';
+import { countCustomers, countMarked } from '../../storage/customers.ts';
+import { count, plural } from '../../ui/format.ts';
+import { Card, Code, Empty } from '../../ui/parts.tsx';
+import { Pager } from '../../ui/table.tsx';
+import { trailOf } from '../../ui/trail.ts';
+import { deferrer } from '../caller.ts';
+import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
+import { type Asked, Chosen, isNarrowed, linkTo, Meaning, Questions, Search } from '../customer-filters.tsx';
+import { Customers, type Sort } from '../customers-view.tsx';
 import { refused } from '../refused.tsx';
 import { setupPath } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
@@ -21,145 +27,157 @@ const PAGE_SIZE = 50;
 /** Plans that the filter lists. */
 const PLANS_MAX = 200;
 
+type Query = Omit<ListCustomersQuery, 'limit' | 'cursor'>;
+
 export function mountCustomers(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/customers', async (c) => {
-    const { organizationId, defaultPlanId } = c.get('organization');
-    const path = organizationPath(organizationId, 'customers');
-    const asked = Object.fromEntries(
-      Object.entries(c.req.query()).filter(([name, value]) => value !== '' && name !== 'done'),
-    );
+    const nowMs = Date.now();
+    const organization = c.get('organization');
+    const { organizationId } = organization;
+    const scope = { env: c.env, organization: { organizationId, retention: organization }, defer: deferrer(c) };
+    const {
+      format,
+      cursor,
+      trail: _trail,
+      done: _done,
+      ...asked
+    } = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ''));
     const checked = check(ListCustomersQuery, { ...asked, limit: PAGE_SIZE });
-    const { search, planId, cursor } = checked.ok ? checked.value : {};
+    const { limit: _limit, ...valid } = checked.ok ? checked.value : ListCustomersQuery.parse({});
+    const query = { ...valid, sort: sortOf(asked, valid) };
     const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
-    const [answer, plans] = await Promise.all([
-      listCustomers(c.env, organizationId, { search, planId, sort: 'customerId' }, pageAsked),
+    const isFile = format === 'csv' && checked.ok;
+    const answer = await listCustomers(scope, query, isFile ? null : pageAsked);
+    if (!answer.ok) return refused(c, answer.refusal);
+    if (isFile) return sendFile(c, customersCsv(answer.data));
+    const { items, nextCursor } = answer.data;
+    const isWhole = pageAsked.after === null && nextCursor === null;
+    const [figures, total, marked, plans] = await Promise.all([
+      readCustomerFigures(
+        scope,
+        items.map(({ customerId }) => customerId),
+        nowMs,
+      ),
+      isWhole ? plural(items.length, 'customer') : totalOf(scope, query, nowMs),
+      countMarked(c.env, organizationId, nowMs),
       listPlans(c.env, organizationId, { limit: PLANS_MAX, after: null }),
     ]);
-    if (!answer.ok) return refused(c, answer.refusal);
     if (!plans.ok) return refused(c, plans.refusal);
-    const { items, nextCursor } = answer.data;
-    const narrowed = search !== undefined || planId !== undefined;
-    const query = { ...(search && { search }), ...(planId && { planId }) };
-    const state = { values: asked, details: checked.ok ? [] : checked.details };
+    const path = organizationPath(organizationId, 'customers');
+    const lines = items.map((item) => ({ ...item, figures: figures.get(item.customerId) }));
+    const counts = Object.fromEntries(Object.entries(marked).map(([name, found]) => [name, countText(found)]));
     return page(
       c,
-      { title: 'Customers', status: checked.ok ? 200 : 400 },
-      <Card>
-        <Filters
-          path={path}
-          state={state}
-          plans={plans.data.items.map((plan) => [plan.planId, `${plan.plan.name} (${plan.planId})`] as const)}
-        />
-        {items.length > 0 ? (
-          <Customers organizationId={organizationId} items={items} nowMs={Date.now()} />
-        ) : narrowed ? (
-          <Empty title="No customers match">
-            The search matches the beginning of the id, the display name or the e-mail address.{' '}
-            <a href={path}>Show all customers</a>.
-          </Empty>
-        ) : (
-          <NoCustomers organizationId={organizationId} hasDefault={defaultPlanId !== null} />
-        )}
-        <Pager path={path} query={query} next={nextCursor} first={pageAsked.after === null} />
-      </Card>,
+      {
+        title: 'Customers',
+        sub: 'Changes appear here after about a second.',
+        status: checked.ok ? 200 : 400,
+        actions: items.length > 0 && (
+          <a class="button" href={linkTo(path, { ...asked, sort: query.sort, format: 'csv' })}>
+            CSV
+          </a>
+        ),
+      },
+      <>
+        <Card>
+          <Questions path={path} asked={asked} counts={counts} />
+          <Search
+            path={path}
+            asked={asked}
+            state={{ values: asked, details: checked.ok ? [] : checked.details }}
+            plans={plans.data.items.map((plan) => [plan.planId, `${plan.plan.name} (${plan.planId})`] as const)}
+          />
+          <Chosen path={path} asked={asked} />
+          <Meaning asked={asked} />
+        </Card>
+        <Card>
+          {items.length > 0 ? (
+            <Customers
+              organizationId={organizationId}
+              lines={lines}
+              total={total}
+              sort={query.sort}
+              sortedBy={(sort) => linkTo(path, { ...asked, sort })}
+              nowMs={nowMs}
+            />
+          ) : (
+            <NoCustomers path={path} asked={asked} goesOn={nextCursor !== null} organization={organization} />
+          )}
+          <Pager
+            path={path}
+            query={asked}
+            next={nextCursor}
+            first={pageAsked.after === null}
+            previous={trailOf(c.req.query(), items.length)}
+          />
+        </Card>
+      </>,
     );
   });
 }
 
-const Filters: FC<{ path: string; state: FormState; plans: readonly (readonly [string, string])[] }> = ({
-  path,
-  state,
-  plans,
-}) => (
-  <search aria-label="Customers">
-    <form method="get" action={path}>
-      <ErrorSummary details={state.details} />
-      <div class="filters">
-        <TextField
-          name="search"
-          label="Search"
-          type="search"
-          state={state}
-          placeholder="Beginning of id, name or e-mail"
-        />
-        <Select name="planId" label="Plan" state={state} options={[['', 'All plans'], ...plans]} />
-        <button type="submit">Search</button>
-      </div>
-    </form>
-  </search>
-);
-
-const NoCustomers: FC<{ organizationId: string; hasDefault: boolean }> = ({ organizationId, hasDefault }) => (
-  <Empty title="No customers yet">
-    {hasDefault ? (
-      <>
-        A customer is created by the first <Code>call_begin</Code> that names it, on the default plan. The{' '}
-        <a href={setupPath(organizationId)}>setup</a> has commands that make one.
-      </>
-    ) : (
-      <>
-        Customers come into being with their first call, on the default plan, and there is none yet.{' '}
-        <a href={organizationPath(organizationId, 'settings')}>Choose the default plan</a>, or follow the{' '}
-        <a href={setupPath(organizationId)}>setup</a>.
-      </>
-    )}
-  </Empty>
-);
-
-const WorstMeter: FC<NonNullable<CustomerListItem['worstMeter']>> = ({ name, used, limit, share }) => (
-  <span>
-    {percent(share)}
-    <span class="sub">{`${words(name)}: ${count(used)} of ${count(limit)}`}</span>
-  </span>
-);
-
-interface CustomersProps {
-  organizationId: string;
-  items: CustomerListItem[];
-  nowMs: number;
+/** The order of a list that asks for none: one that an index has together with what narrows the list. */
+function sortOf(asked: Asked, { sort, nearLimit }: Query): Sort {
+  if (asked.sort !== undefined) return sort;
+  if (nearLimit !== undefined) return 'worstMeter';
+  return isNarrowed(asked) ? 'customerId' : 'cost';
 }
 
-const Customers: FC<CustomersProps> = ({ organizationId, items, nowMs }) => (
-  <Table
-    caption="Customers"
-    rows={items}
-    columns={[
-      {
-        title: 'Customer',
-        heading: true,
-        cell: ({ customerId, customerFriendlyName }) => (
-          <span>
-            <a href={customerPath(organizationId, customerId)}>{customerId}</a>
-            {customerFriendlyName && <span class="sub">{customerFriendlyName}</span>}
-          </span>
-        ),
-      },
-      {
-        title: 'Plan',
-        cell: ({ planId, usagePlanVersionId }) => (
-          <span>
-            <a href={planPath(organizationId, planId)}>{planId}</a>{' '}
-            <span class="quiet">{usagePlanVersionId.slice(planId.length + 1)}</span>
-          </span>
-        ),
-      },
-      {
-        title: 'State',
-        cell: ({ canceled }) => <Badge tone={canceled ? 'bad' : 'good'}>{canceled ? 'canceled' : 'active'}</Badge>,
-      },
-      { title: 'E-mail', cell: ({ customerEmail }) => customerEmail ?? <Nothing /> },
-      { title: 'Worst meter', cell: ({ worstMeter }) => (worstMeter ? <WorstMeter {...worstMeter} /> : <Nothing />) },
-      {
-        title: 'Cost',
-        figure: true,
-        cell: ({ costUsdNano }) => (costUsdNano === null ? <Nothing /> : <Usd nano={BigInt(costUsdNano)} />),
-      },
-      {
-        title: 'Last call',
-        cell: ({ lastCallAt }) => (lastCallAt === null ? <Nothing /> : <Time at={lastCallAt} nowMs={nowMs} brief />),
-      },
-      { title: 'Renews', cell: ({ nextReplenishAt }) => <Time at={nextReplenishAt} nowMs={nowMs} /> },
-      { title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} brief /> },
-    ]}
-  />
-);
+async function totalOf(scope: ListScope, query: Query, nowMs: number): Promise<string> {
+  const { sort: _sort, ...narrowing } = query;
+  const filter = await filterOf(scope, narrowing, nowMs);
+  const found = await countCustomers(scope.env, scope.organization.organizationId, filter, nowMs);
+  return found.isAll ? plural(found.count, 'customer') : `At least ${plural(found.count, 'customer')}`;
+}
+
+function countText({ count: found, isAll }: { count: number; isAll: boolean }): string {
+  return isAll ? count(found) : `${count(found)}+`;
+}
+
+function sendFile(c: ConsoleContext, csv: string) {
+  return c.body(csv, 200, {
+    'Content-Type': 'text/csv; charset=utf-8; header=present',
+    'Content-Disposition': 'attachment; filename="customers.csv"',
+  });
+}
+
+interface NoCustomersProps {
+  path: string;
+  asked: Asked;
+  /** Not all of them were looked at. */
+  goesOn: boolean;
+  organization: ConsoleEnv['Variables']['organization'];
+}
+
+const NoCustomers: FC<NoCustomersProps> = ({
+  path,
+  asked,
+  goesOn,
+  organization: { organizationId, defaultPlanId },
+}) => {
+  if (isNarrowed(asked))
+    return goesOn ? (
+      <Empty title="None of those looked at so far">The next page looks at more customers.</Empty>
+    ) : (
+      <Empty title="No customers match">
+        The search looks anywhere in the id, the display name and the e-mail address.{' '}
+        <a href={path}>Show all customers</a>.
+      </Empty>
+    );
+  return (
+    <Empty title="No customers yet">
+      {defaultPlanId !== null ? (
+        <>
+          A customer is created by the first <Code>call_begin</Code> that names it, on the default plan. The{' '}
+          <a href={setupPath(organizationId)}>setup</a> has commands that make one.
+        </>
+      ) : (
+        <>
+          Customers come into being with their first call, on the default plan, and there is none yet.{' '}
+          <a href={organizationPath(organizationId, 'settings')}>Choose the default plan</a>, or follow the{' '}
+          <a href={setupPath(organizationId)}>setup</a>.
+        </>
+      )}
+    </Empty>
+  );
+};

@@ -2,9 +2,9 @@
  * The models in use that end: which day, what replaces each, and who uses it.
  */
 import type { Hono } from 'hono';
-import { HORIZON_DAYS_DEFAULT, ModelRadarQuery, RADAR_DAYS } from '../../contract/model-radar.ts';
+import { ModelRadarQuery, RADAR_DAYS, RADAR_HORIZON_DAYS } from '../../contract/model-radar.ts';
 import { readModelRadar } from '../../radar/read-radar.ts';
-import { plural } from '../../ui/format.ts';
+import { count, plural } from '../../ui/format.ts';
 import { Card, Compact, Empty, Nothing } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { callerOf } from '../caller.ts';
@@ -12,9 +12,6 @@ import { type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
-
-/** Customers that stand with a model. */
-const CUSTOMERS_MAX = 3;
 
 export function mountEndingModels(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/ending-models', async (c) => {
@@ -28,11 +25,16 @@ export function mountEndingModels(app: Hono<ConsoleEnv>): void {
       c,
       {
         title: 'Models that end',
-        sub: `Models of the calls of the last ${RADAR_DAYS} days with a shutdown within ${HORIZON_DAYS_DEFAULT} days, and retired ones. What ends first is first.`,
+        sub: `Models of the calls of the last ${RADAR_DAYS} days with a shutdown within ${RADAR_HORIZON_DAYS} days, and retired ones. What ends first is first.`,
         actions: (
-          <a class="button" href={organizationPath(organizationId, 'models')}>
-            Models and prices
-          </a>
+          <>
+            <a class="button" href={own('customers', { endingModel: 'true' })}>
+              Customers that use them
+            </a>
+            <a class="button" href={organizationPath(organizationId, 'models')}>
+              Models and prices
+            </a>
+          </>
         ),
       },
       <Card>
@@ -58,15 +60,16 @@ export function mountEndingModels(app: Hono<ConsoleEnv>): void {
               },
               {
                 title: 'Used by',
-                cell: ({ modelKey, customers, customerCount }) => (
+                cell: ({ customers, customerCount }) => (
                   <span>
-                    <a href={own('customers', { endingModel: modelKey })}>{plural(customerCount, 'customer')}</a>
+                    {plural(customerCount, 'customer')}
                     <span class="sub">
-                      {customers.slice(0, CUSTOMERS_MAX).map(({ customerId }) => (
+                      {customers.map(({ customerId }) => (
                         <>
                           <a href={customerPath(organizationId, customerId)}>{customerId}</a>{' '}
                         </>
                       ))}
+                      {customerCount > customers.length && `and ${count(customerCount - customers.length)} more`}
                     </span>
                   </span>
                 ),

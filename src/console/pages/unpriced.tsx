@@ -98,7 +98,7 @@ function unpricedPage(c: ConsoleContext, { days, fromMs, nowMs, rows, models, is
       note={
         calls === 0
           ? undefined
-          : 'Set a price first: it is in force for calls to come. Then reprice: the calls that have been made get the price in force when they ended. A preview comes first.'
+          : 'Set a price, then reprice: the calls that were made get the price in force when they ended. A preview comes first.'
       }
     >
       {rows.length === 0 ? (

@@ -64,6 +64,9 @@ export async function readCustomerDays(
   return { total: sumEarnings(earnings), days: earnings, isPlanPriced: plan.isPriced(fromMs, toMs) };
 }
 
+/** With whether the price of every plan that the customer had in the period is known. */
+export type PageEarnings = Earnings & Pick<CustomerEarnings, 'isPlanPriced'>;
+
 /** Of the customers of a page. Whoever D1 does not know is left out. */
 export async function readCustomersEarnings(
   env: Env,
@@ -71,7 +74,7 @@ export async function readCustomersEarnings(
   customerIds: readonly string[],
   window: Window,
   nowMs: number,
-): Promise<Map<string, Earnings>> {
+): Promise<Map<string, PageEarnings>> {
   if (customerIds.length === 0) return new Map();
   const keptFromMs = await keptSinceMs(env, organizationId, nowMs);
   const { startMs, endMs } = clipped({ startMs: window.fromMs, endMs: window.toMs }, keptFromMs);
@@ -82,8 +85,10 @@ export async function readCustomersEarnings(
   return new Map(
     customerIds.flatMap((customerId) => {
       const plan = plans.of(customerId);
-      const planNanoUsd = plan?.accrued(startMs, Math.min(endMs, nowMs)) ?? 0n;
-      return plan ? [[customerId, earningsOf(measured.get(customerId)?.get(0), planNanoUsd)]] : [];
+      if (!plan) return [];
+      const untilMs = Math.min(endMs, nowMs);
+      const earnings = earningsOf(measured.get(customerId)?.get(0), plan.accrued(startMs, untilMs));
+      return [[customerId, { ...earnings, isPlanPriced: plan.isPriced(startMs, untilMs) }]];
     }),
   );
 }

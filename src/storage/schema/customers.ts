@@ -67,10 +67,18 @@ export const customers = sqliteTable(
       table.createdAtMs,
       table.canceledAtMs,
     ),
-    // The id as it is makes them all that a search reads before it knows its page.
-    index('customers_by_id_search').on(table.organizationId, table.customerIdLower, table.customerId),
-    index('customers_by_name_search').on(table.organizationId, table.friendlyNameLower, table.customerId),
-    index('customers_by_email_search').on(table.organizationId, table.emailLower, table.customerId),
+    // All that a search reads of a customer that it does not find.
+    index('customers_by_search').on(
+      table.organizationId,
+      table.customerId,
+      table.customerIdLower,
+      table.friendlyNameLower,
+      table.emailLower,
+      table.planId,
+    ),
+    // Few customers are in either, so the filters find them at once.
+    index('customers_on_credit').on(table.organizationId, table.customerId).where(sql`on_credit = 1`),
+    index('customers_denied').on(table.organizationId, table.customerId).where(sql`denied = 1`),
     // The orders of the list.
     index('customers_by_worst_meter').on(table.organizationId, table.worstMeterShare, table.customerId),
     index('customers_by_cost').on(

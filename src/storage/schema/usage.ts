@@ -159,7 +159,11 @@ export const customerDays = sqliteTable(
     failedCalls: integer('failed_calls').notNull(),
     ...sumOfCost(),
   },
-  (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.dayMs, table.paidModel] })],
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.customerId, table.dayMs, table.paidModel] }),
+    // Whether a customer uses a model; written once for each row, because its columns never change.
+    index('customer_days_by_model').on(table.organizationId, table.paidModel, table.customerId, table.dayMs),
+  ],
 );
 
 /** Usage of a feature, in the dimensions that are listed of it, customers aside. */

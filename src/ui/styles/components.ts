@@ -102,6 +102,7 @@ details.fold[open] > summary { margin-bottom: 12px; }
 @media (max-width: 760px) {
   .grid > *, .grid.thirds > * { grid-column: 1 / -1; }
   .stats { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+  .attention-of { margin-left: 0; }
   .stat { padding: 12px 14px; }
   .stat-value { font-size: 20px; }
   .filters .field { max-width: none; }

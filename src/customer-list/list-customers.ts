@@ -5,25 +5,26 @@ import type { CustomerListItem, ListCustomersQuery } from '../contract/customers
 import { type Answer, accept } from '../contract/errors.ts';
 import type { MeterName } from '../domain/meters.ts';
 import { formatUsd, nanoOfParts, usdFromNano } from '../domain/money.ts';
-import type { Env } from '../env.ts';
 import { csvOf } from '../platform/csv.ts';
 import type { Page, PageRequest } from '../platform/page.ts';
 import type { CustomerRow } from '../storage/customer-order.ts';
 import { findCustomers } from '../storage/customers.ts';
+import { filterOf, type ListScope } from './filters.ts';
 
 /** Lines of a CSV. */
 const CSV_ROWS_MAX = 10_000;
 
 /** A page of customers; as many as a CSV has where `page` is `null`. */
 export async function listCustomers(
-  env: Env,
-  organizationId: string,
-  { sort, ...filter }: Omit<ListCustomersQuery, 'limit' | 'cursor'>,
+  scope: ListScope,
+  { sort, ...query }: Omit<ListCustomersQuery, 'limit' | 'cursor'>,
   page: PageRequest | null,
 ): Promise<Answer<Page<CustomerListItem>>> {
   const nowMs = Date.now();
   const asked = page ?? { limit: CSV_ROWS_MAX, after: null };
-  const { items, nextCursor } = await findCustomers(env, organizationId, filter, asked, { sort, nowMs });
+  const filter = await filterOf(scope, query, nowMs);
+  const { organizationId } = scope.organization;
+  const { items, nextCursor } = await findCustomers(scope.env, organizationId, filter, asked, { sort, nowMs });
   return accept('CUSTOMERS_LISTED', { items: items.map((row) => present(row, nowMs)), nextCursor }, nowMs);
 }
 
@@ -47,6 +48,8 @@ function present(row: CustomerRow, nowMs: number): CustomerListItem {
     costUSD: isKnown ? usdFromNano(costNanoUsd) : null,
     costUsdNano: isKnown ? costNanoUsd.toString() : null,
     balanceUsd: row.balanceNanoUsd === null ? null : formatUsd(BigInt(row.balanceNanoUsd)),
+    onCredit: row.onCredit && !isOver,
+    denied: row.denied && !isOver,
     lastCallAt: row.lastCallAtMs === 0 ? null : new Date(row.lastCallAtMs).toISOString(),
   };
 }
@@ -82,6 +85,8 @@ export function customersCsv({ items }: Pick<Page<CustomerListItem>, 'items'>): 
       costUSD: ({ costUSD }) => costUSD,
       costUsdNano: ({ costUsdNano }) => costUsdNano,
       balanceUsd: ({ balanceUsd }) => balanceUsd,
+      onCredit: ({ onCredit }) => String(onCredit),
+      denied: ({ denied }) => String(denied),
       lastCallAt: ({ lastCallAt }) => lastCallAt,
     },
     items,

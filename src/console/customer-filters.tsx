@@ -1,0 +1,126 @@
+/**
+ * The filters of the list of customers: links for the questions that are asked most, a search, and what narrows the list,
+ * each with a link that takes it away.
+ */
+import type { FC } from 'hono/jsx';
+import { UNPROFITABLE_AMONG_MAX } from '../customer-list/filters.ts';
+import { NEAR_LIMIT } from '../storage/customers.ts';
+import { ErrorSummary, type FormState, Select, TextField } from '../ui/form.tsx';
+import { count, percent } from '../ui/format.ts';
+
+export type Asked = Readonly<Record<string, string>>;
+
+/** What makes a customer worth a look, as the query of the list. */
+const QUESTIONS = {
+  nearLimit: { label: 'Near a limit', value: String(NEAR_LIMIT) },
+  onCredit: { label: 'On credit', value: 'true' },
+  denied: { label: 'Denied', value: 'true' },
+  failing: { label: 'Failing', value: '0.1' },
+  unprofitable: { label: 'Unprofitable', value: 'true' },
+  endingModel: { label: 'Use a model that ends', value: 'true' },
+} as const;
+
+type Question = keyof typeof QUESTIONS;
+
+/** What narrows the list, with its name for people. */
+const NAMES = {
+  search: 'Search',
+  planId: 'Plan',
+  canceled: 'Canceled',
+  ...Object.fromEntries(Object.entries(QUESTIONS).map(([name, { label }]) => [name, label])),
+};
+
+/** How many customers there are, and at least so many where not all were looked at. */
+export type Counts = Partial<Record<Question, string>>;
+
+export function isNarrowed(asked: Asked): boolean {
+  return Object.keys(asked).some((name) => Object.hasOwn(NAMES, name));
+}
+
+export function linkTo(path: string, query: Asked): string {
+  const search = new URLSearchParams(query).toString();
+  return search === '' ? path : `${path}?${search}`;
+}
+
+function without(asked: Asked, name: string): Asked {
+  const { [name]: _, ...rest } = asked;
+  return rest;
+}
+
+export const Questions: FC<{ path: string; asked: Asked; counts: Counts }> = ({ path, asked, counts }) => (
+  <nav class="tabs" aria-label="Customers that">
+    <a href={path} aria-current={isNarrowed(asked) ? undefined : 'true'}>
+      All
+    </a>
+    {(Object.keys(QUESTIONS) as Question[]).map((name) => {
+      const { label, value } = QUESTIONS[name];
+      const isChosen = asked[name] === value;
+      const others = without(asked, name);
+      return (
+        <a
+          href={linkTo(path, isChosen ? others : { ...others, [name]: value })}
+          aria-current={isChosen ? 'true' : undefined}
+        >
+          {label}
+          {counts[name] !== undefined && <span class="quiet num">{` ${counts[name]}`}</span>}
+        </a>
+      );
+    })}
+  </nav>
+);
+
+export const Search: FC<{
+  path: string;
+  asked: Asked;
+  state: FormState;
+  plans: readonly (readonly [string, string])[];
+}> = ({ path, asked, state, plans }) => (
+  <search aria-label="Customers">
+    <form method="get" action={path}>
+      <ErrorSummary details={state.details} />
+      {Object.entries(asked)
+        .filter(([name]) => name !== 'search' && name !== 'planId')
+        .map(([name, value]) => (
+          <input type="hidden" name={name} value={value} />
+        ))}
+      <div class="filters">
+        <TextField name="search" label="Search" type="search" state={state} placeholder="Id, name or e-mail" />
+        <Select name="planId" label="Plan" state={state} options={[['', 'All plans'], ...plans]} />
+        <button type="submit">Search</button>
+      </div>
+    </form>
+  </search>
+);
+
+export const Chosen: FC<{ path: string; asked: Asked }> = ({ path, asked }) => {
+  const chosen = Object.entries(NAMES).filter(([name]) => asked[name] !== undefined);
+  if (chosen.length === 0) return null;
+  return (
+    <p class="tags">
+      {chosen.map(([name, label]) => (
+        <a class="badge" href={linkTo(path, without(asked, name))} title="Take this filter away">
+          {label}
+          {shownValue(name, asked[name] ?? '')} ×
+        </a>
+      ))}
+      {chosen.length > 1 && <a href={path}>Clear all</a>}
+    </p>
+  );
+};
+
+function shownValue(name: string, value: string): string {
+  if (name === 'nearLimit') return `: ${percent(Number(value))} or more used`;
+  if (name === 'failing') return `: ${percent(Number(value))} or more of the calls of 7 days`;
+  return value === 'true' ? '' : value === 'false' ? ': no' : `: ${value}`;
+}
+
+/** What the filters that are chosen mean. */
+export const Meaning: FC<{ asked: Asked }> = ({ asked }) => {
+  const meanings = [
+    asked.unprofitable === 'true' &&
+      `Among the ${count(UNPROFITABLE_AMONG_MAX)} customers with the highest cost of 30 days, those whose revenue is below it. Whose plan has no price is left out.`,
+    asked.endingModel === 'true' &&
+      'Whoever paid for calls, in the last 30 days, of a model that has ended or ends within 180 days.',
+  ].filter((meaning) => meaning !== false);
+  return meanings.length === 0 ? null : <p class="quiet hint">{meanings.join(' ')}</p>;
+};

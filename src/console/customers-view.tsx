@@ -1,0 +1,206 @@
+/**
+ * The table of the list of customers: who is near a limit, what each costs and earns, and what is wrong.
+ */
+import type { FC } from 'hono/jsx';
+import type { CustomerListItem } from '../contract/customers.ts';
+import type { CustomerFigures } from '../customer-list/figures.ts';
+import type { NanoUsd } from '../domain/money.ts';
+import { MeterBar, Sparkline } from '../ui/charts.tsx';
+import { calendarDay, count, percent, plural, usd, usdColumn, words } from '../ui/format.ts';
+import { Badge, Nothing, Time, Usd } from '../ui/parts.tsx';
+import { type Column, Table } from '../ui/table.tsx';
+import { customerPath, organizationPath, planPath } from './context.ts';
+
+/** From this share of failed calls on, the list says it. */
+const FAILING_SHARE = 0.1;
+
+export interface CustomerLine extends CustomerListItem {
+  figures: CustomerFigures | undefined;
+}
+
+export type Sort = 'customerId' | 'worstMeter' | 'cost' | 'lastCall';
+
+interface CustomersProps {
+  organizationId: string;
+  lines: readonly CustomerLine[];
+  total: string;
+  sort: Sort;
+  sortedBy: (sort: Sort) => string;
+  nowMs: number;
+}
+
+export const Customers: FC<CustomersProps> = ({ organizationId, lines, total, sort, sortedBy, nowMs }) => {
+  const by = (name: Sort) => ({
+    href: sortedBy(name),
+    order: name !== sort ? null : name === 'customerId' ? ('ascending' as const) : ('descending' as const),
+  });
+  const column = (of: (line: CustomerLine) => NanoUsd | null | undefined) =>
+    usdColumn(lines.flatMap((line) => of(line) ?? []));
+  const periodUsd = column(({ costUsdNano }) => (costUsdNano === null ? null : BigInt(costUsdNano)));
+  const costUsd = column(({ figures }) => figures?.costNanoUsd);
+  const marginUsd = column(({ figures }) => (figures?.earnings?.isPlanPriced ? figures.earnings.marginNanoUsd : null));
+  const columns: Column<CustomerLine>[] = [
+    {
+      title: 'Customer',
+      heading: true,
+      sort: by('customerId'),
+      cell: (line) => <Name organizationId={organizationId} line={line} />,
+    },
+    {
+      title: 'Plan',
+      cell: ({ planId, usagePlanVersionId }) => (
+        <span>
+          <a href={planPath(organizationId, planId)}>{planId}</a>{' '}
+          <span class="quiet">{usagePlanVersionId.slice(planId.length + 1)}</span>
+        </span>
+      ),
+    },
+    {
+      title: 'Worst meter',
+      sort: by('worstMeter'),
+      cell: ({ worstMeter }) => (worstMeter ? <WorstMeter {...worstMeter} /> : <Nothing />),
+    },
+    {
+      title: 'Cost, this period',
+      figure: true,
+      sort: by('cost'),
+      phone: 'detail',
+      cell: ({ costUsdNano }) =>
+        costUsdNano === null ? <Nothing /> : <Usd nano={BigInt(costUsdNano)} show={periodUsd} />,
+    },
+    {
+      title: 'Cost, 30 days',
+      figure: true,
+      phone: 'figure',
+      cell: ({ figures }) => (figures ? <Cost figures={figures} show={costUsd} /> : <Nothing />),
+    },
+    {
+      title: 'Trend',
+      phone: 'hidden',
+      cell: ({ customerId, figures }) =>
+        figures && figures.costNanoUsd > 0n ? (
+          <Sparkline values={figures.dayCosts.map(Number)} label={`Cost a day of ${customerId}, 30 days`} />
+        ) : (
+          <Nothing />
+        ),
+    },
+    {
+      title: 'Margin, 30 days',
+      figure: true,
+      cell: ({ figures }) => <Margin figures={figures} show={marginUsd} />,
+    },
+    {
+      title: 'Last call',
+      sort: by('lastCall'),
+      cell: ({ lastCallAt }) => (lastCallAt === null ? <Nothing /> : <Time at={lastCallAt} nowMs={nowMs} brief />),
+    },
+    { title: 'State', cell: (line) => <States organizationId={organizationId} line={line} /> },
+  ];
+  return <Table caption="Customers" rows={lines} total={total} columns={columns} />;
+};
+
+const Name: FC<{ organizationId: string; line: CustomerListItem }> = ({
+  organizationId,
+  line: { customerId, customerFriendlyName, customerEmail },
+}) => (
+  <span>
+    <a href={customerPath(organizationId, customerId)}>{customerFriendlyName ?? customerId}</a>
+    {customerFriendlyName !== null && <span class="sub">{customerId}</span>}
+    {customerEmail !== null && <span class="sub">{customerEmail}</span>}
+  </span>
+);
+
+const WorstMeter: FC<NonNullable<CustomerListItem['worstMeter']>> = ({ name, used, limit, share }) => (
+  <div>
+    <MeterBar used={used} limit={limit} />
+    <span class="num">{percent(share)}</span>
+    <span class="sub">{`${words(name)}: ${count(used)} of ${count(limit)}`}</span>
+  </div>
+);
+
+const Cost: FC<{ figures: CustomerFigures; show: (nano: NanoUsd) => string }> = ({ figures, show }) => {
+  const { costNanoUsd, costBeforeNanoUsd, calls, unpricedCalls } = figures;
+  const isUnknown = calls > 0 && calls === unpricedCalls;
+  const change = costBeforeNanoUsd === null || isUnknown ? null : changeOf(costNanoUsd, costBeforeNanoUsd);
+  return (
+    <span>
+      {isUnknown ? <span class="quiet">not known</span> : <Usd nano={costNanoUsd} show={show} />}
+      {change !== null && (
+        <span
+          class="sub"
+          title={`$${usd(costBeforeNanoUsd ?? 0n).slice(1)} in the 30 days before, up to the same hour`}
+        >
+          {change}
+        </span>
+      )}
+      {unpricedCalls > 0 && <span class="sub">{`${plural(unpricedCalls, 'call')} without a price`}</span>}
+    </span>
+  );
+};
+
+/** From twice as much on, times are easier to grasp than percent. */
+const TIMES_FROM = 2;
+/** Less is no change. */
+const SAME_BELOW = 0.01;
+
+/** A cost against the one before, in words; `null` where there is neither. */
+export function changeOf(nano: NanoUsd, before: NanoUsd): string | null {
+  if (before <= 0n) return nano > 0n ? 'new' : null;
+  const ratio = Number(nano) / Number(before);
+  if (Math.abs(ratio - 1) < SAME_BELOW) return 'as before';
+  if (ratio >= TIMES_FROM) return `${count(Math.round(ratio * 10) / 10)} times as much`;
+  return ratio > 1 ? `up ${percent(ratio - 1)}` : `down ${percent(1 - ratio)}`;
+}
+
+const Margin: FC<{ figures: CustomerFigures | undefined; show: (nano: NanoUsd) => string }> = ({ figures, show }) => {
+  const earnings = figures?.earnings;
+  if (!earnings) return <Nothing />;
+  const { marginNanoUsd, revenueNanoUsd, chargedNanoUsd, unpricedCalls, isPlanPriced } = earnings;
+  if (!isPlanPriced)
+    return (
+      <span class="quiet">
+        not known<span class="sub">{`plan without a price; charged ${usd(chargedNanoUsd)}`}</span>
+      </span>
+    );
+  return (
+    <span class={marginNanoUsd < 0n ? 'loss' : undefined}>
+      <Usd nano={marginNanoUsd} show={show} />
+      <span class="sub">
+        {`of ${usd(revenueNanoUsd)}`}
+        {unpricedCalls > 0 && ', at most'}
+      </span>
+    </span>
+  );
+};
+
+const States: FC<{ organizationId: string; line: CustomerLine }> = ({ organizationId, line }) => {
+  const { customerId, canceled, onCredit, balanceUsd, denied, figures } = line;
+  const calls = (query: Record<string, string>) =>
+    `${organizationPath(organizationId, 'calls')}?${new URLSearchParams({ customerId, ...query })}`;
+  const failed = figures && figures.recentCalls > 0 ? figures.recentlyFailed / figures.recentCalls : 0;
+  const ending = figures?.endingModels ?? [];
+  const states = [
+    canceled && <Badge tone="bad">canceled</Badge>,
+    onCredit && <Badge tone="info">{balanceUsd === null ? 'on credit' : `on credit, $${balanceUsd} left`}</Badge>,
+    denied && (
+      <Badge tone="warn">
+        <a href={calls({ status: 'NOT_ALLOWED' })}>denied</a>
+      </Badge>
+    ),
+    failed >= FAILING_SHARE && (
+      <Badge tone="bad" title="Of the completed and failed calls of the last seven days">
+        <a href={calls({ status: 'FAILED' })}>{`${percent(failed)} failed`}</a>
+      </Badge>
+    ),
+    ...ending.map(({ modelKey, names, shutdownAt, status }) => (
+      <Badge tone="warn">
+        <a href={calls({ model: names[0] ?? modelKey })}>
+          {status === 'RETIRED'
+            ? `${modelKey} has ended`
+            : `${modelKey} ends${shutdownAt === null ? '' : ` ${calendarDay(Date.parse(shutdownAt))}`}`}
+        </a>
+      </Badge>
+    )),
+  ].filter((state) => state !== false);
+  return states.length === 0 ? <span class="quiet">active</span> : <span class="tags">{states}</span>;
+};
