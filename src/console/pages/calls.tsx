@@ -14,7 +14,8 @@ import { type CallTotals, sumCalls } from '../../storage/calls.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { count, moment, plural, usdColumn, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Nothing, Stat, Time, Usd } from '../../ui/parts.tsx';
-import { Pager, Table } from '../../ui/table.tsx';
+import { Pager, type Sort, Table } from '../../ui/table.tsx';
+import { trailOf } from '../../ui/trail.ts';
 import { CallState } from '../calls-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, customerPath, organizationPath } from '../context.ts';
 import { ModelName } from '../model-name.tsx';
@@ -49,9 +50,13 @@ type Asked = Record<string, string>;
 export function mountCalls(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/calls', async (c) => {
     const { organizationId } = c.get('organization');
-    const { callId, format, cursor, ...asked } = Object.fromEntries(
-      Object.entries(c.req.query()).filter(([, value]) => value !== ''),
-    );
+    const {
+      callId,
+      format,
+      cursor,
+      trail: _trail,
+      ...asked
+    } = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ''));
     if (callId !== undefined && idempotencyKey.safeParse(callId).success)
       return c.redirect(callPath(organizationId, callId), 303);
     const checked = check(CallsQuery, { ...asked, ...instantsOf(asked) });
@@ -143,7 +148,13 @@ function callsPage(c: ConsoleContext, { asked, state, totals, items, nextCursor,
         ) : (
           <NoCalls path={path} narrowed={isNarrowed} setup={setupPath(organizationId)} />
         )}
-        <Pager path={path} query={asked} next={nextCursor} first={first} />
+        <Pager
+          path={path}
+          query={asked}
+          next={nextCursor}
+          first={first}
+          previous={trailOf(c.req.query(), items.length)}
+        />
       </Card>
     </>,
   );
@@ -340,6 +351,11 @@ const Calls: FC<CallsProps> = ({ organizationId, path, asked, items, nowMs }) =>
     );
   const costs = items.flatMap(({ costUsdNano }) => (costUsdNano === null ? [] : [BigInt(costUsdNano)]));
   const show = usdColumn(costs);
+  const { sort, ...unsorted } = kept;
+  const sortBy = (order: 'cost' | undefined): Sort => ({
+    href: linkTo(path, order === undefined ? unsorted : { ...unsorted, sort: order }),
+    order: sort === order ? 'descending' : null,
+  });
   return (
     <Table
       caption="Calls"
@@ -351,7 +367,11 @@ const Calls: FC<CallsProps> = ({ organizationId, path, asked, items, nowMs }) =>
           heading: true,
           cell: ({ callId }) => <a href={callPath(organizationId, callId)}>{shortened(callId)}</a>,
         },
-        { title: 'Began', cell: ({ startedAt }) => <Time at={startedAt} nowMs={nowMs} brief /> },
+        {
+          title: 'Began',
+          sort: sortBy(undefined),
+          cell: ({ startedAt }) => <Time at={startedAt} nowMs={nowMs} brief />,
+        },
         {
           title: 'Customer',
           cell: ({ customerId }) => (
@@ -398,6 +418,8 @@ const Calls: FC<CallsProps> = ({ organizationId, path, asked, items, nowMs }) =>
         {
           title: 'Cost',
           figure: true,
+          sort: sortBy('cost'),
+          phone: 'figure',
           cell: ({ costUsdNano, status }) =>
             costUsdNano !== null ? (
               <Usd nano={BigInt(costUsdNano)} show={show} />
