@@ -1,5 +1,5 @@
 /**
- * Makes the files of the API reference (src/pages/docs), which the Worker serves beside its bundle. wrangler runs this
+ * Makes the files that the Worker serves beside its bundle: the API reference (src/pages/docs) and the font. wrangler runs this
  * whenever it bundles the Worker: by `npm start`, `npm run deploy:check` and a deployment.
  *
  * Files that have not changed are left alone, and others replaced at once: a server that runs reads them meanwhile.
@@ -10,10 +10,12 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
+import { FONT_LICENCE_PATH, FONT_PATH } from '../ui/font.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const PAGES = join(ROOT, 'src', 'pages', 'docs');
 const DOCUMENTS = join(ROOT, 'docs');
+const FONT = join(ROOT, 'node_modules', '@fontsource-variable', 'inter');
 /** As in wrangler.toml. */
 const SITE = join(ROOT, 'dist', 'site');
 /** Where files are written before they take their place. */
@@ -24,14 +26,17 @@ const PICTURE = /\.(?:png|svg)$/;
 type Site = typeof import('../pages/docs/site.ts');
 
 export async function buildSite(): Promise<void> {
-  const [site, documents, script, pictures] = await Promise.all([
+  const [site, documents, script, pictures, font] = await Promise.all([
     loadSite(),
     readDocuments(),
     bundleScript(),
     readPictures(),
+    readFont(),
   ]);
   const pages = await site.siteFiles({ documents, script });
-  const files = [...pages, ...pictures].map(([path, content]) => [join(SITE, path), Buffer.from(content)] as const);
+  const files = [...pages, ...pictures, ...font].map(
+    ([path, content]) => [join(SITE, path), Buffer.from(content)] as const,
+  );
   await Promise.all(files.map(([path, content]) => replaceFile(path, content)));
   await removeOthers(new Set(files.map(([path]) => path)));
 }
@@ -82,6 +87,14 @@ async function readPictures(): Promise<[string, Buffer][]> {
       ],
     ),
   );
+}
+
+/** With its licence. */
+async function readFont(): Promise<[string, Buffer][]> {
+  return Promise.all([
+    readFile(join(FONT, 'files', 'inter-latin-wght-normal.woff2')).then((file): [string, Buffer] => [FONT_PATH, file]),
+    readFile(join(FONT, 'LICENSE')).then((file): [string, Buffer] => [FONT_LICENCE_PATH, file]),
+  ]);
 }
 
 async function replaceFile(path: string, content: Buffer): Promise<void> {

@@ -1,5 +1,6 @@
 /**
- * The API reference over HTTP: the OpenAPI document, the pages, their search, and what the pages load.
+ * The API reference over HTTP: the OpenAPI document, the pages, their search, and what the pages load; and the
+ * font of all pages.
  *
  * They are files beside the Worker (src/pages/docs/site.ts). Here the origin of the request takes its place in them, which
  * examples contain, and the answer gets its headers.
@@ -12,6 +13,7 @@ import { INDEX_FILE, NOT_FOUND_FILE, ORIGIN, QUERY, RESULTS, SEARCH_FILE } from 
 import { PAGES_STYLESHEET, PAGES_STYLESHEET_PATH } from '../pages/stylesheet.ts';
 import { contentHash } from '../platform/content-hash.ts';
 import { isMatching } from '../platform/etag.ts';
+import { FONT_LICENCE_PATH, FONT_PATH } from '../ui/font.ts';
 import { CACHED_FOREVER, publicRoutes, sendPage } from './public-page.ts';
 
 export const DOCS_PATH = '/docs';
@@ -30,6 +32,7 @@ export function mountDocs(app: Hono<AppEnv>): void {
     c.body(PAGES_STYLESHEET, 200, { ...CACHED_FOREVER, 'Content-Type': 'text/css; charset=utf-8' }),
   );
   app.get('/assets/:name{docs-[0-9a-f]+\\.(?:css|js)}', (c) => sendFile(c, CACHED_FOREVER['Cache-Control']));
+  app.on('GET', [FONT_PATH, FONT_LICENCE_PATH], (c) => sendFile(c, CACHED_FOREVER['Cache-Control']));
   app.route(
     DOCUMENT_PATH,
     publicRoutes('openapi', (document) => void document.get('/', sendDocument)),
