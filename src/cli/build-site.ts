@@ -1,6 +1,6 @@
 /**
- * Makes the files that the Worker serves beside its bundle: the API reference (src/pages/docs) and the font. wrangler runs this
- * whenever it bundles the Worker: by `npm start`, `npm run deploy:check` and a deployment.
+ * Makes the files that the Worker serves beside its bundle: the API reference (src/pages/docs), the console's script and the
+ * font. wrangler runs this whenever it bundles the Worker: by `npm start`, `npm run deploy:check` and a deployment.
  *
  * Files that have not changed are left alone, and others replaced at once: a server that runs reads them meanwhile.
  */
@@ -9,7 +9,8 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { build } from 'esbuild';
+import { build, transform } from 'esbuild';
+import { CONSOLE_SCRIPT, CONSOLE_SCRIPT_PATH } from '../console/script.ts';
 import { FONT_LICENCE_PATH, FONT_PATH } from '../ui/font.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -26,15 +27,15 @@ const PICTURE = /\.(?:png|svg)$/;
 type Site = typeof import('../pages/docs/site.ts');
 
 export async function buildSite(): Promise<void> {
-  const [site, documents, script, pictures, font] = await Promise.all([
+  const [site, documents, script, pictures, loaded] = await Promise.all([
     loadSite(),
     readDocuments(),
     bundleScript(),
     readPictures(),
-    readFont(),
+    readLoaded(),
   ]);
   const pages = await site.siteFiles({ documents, script });
-  const files = [...pages, ...pictures, ...font].map(
+  const files = [...pages, ...pictures, ...loaded].map(
     ([path, content]) => [join(SITE, path), Buffer.from(content)] as const,
   );
   await Promise.all(files.map(([path, content]) => replaceFile(path, content)));
@@ -89,12 +90,18 @@ async function readPictures(): Promise<[string, Buffer][]> {
   );
 }
 
-/** With its licence. */
-async function readFont(): Promise<[string, Buffer][]> {
-  return Promise.all([
-    readFile(join(FONT, 'files', 'inter-latin-wght-normal.woff2')).then((file): [string, Buffer] => [FONT_PATH, file]),
-    readFile(join(FONT, 'LICENSE')).then((file): [string, Buffer] => [FONT_LICENCE_PATH, file]),
+/** What pages of the console load: their script, and the font with its licence. */
+async function readLoaded(): Promise<[string, string | Buffer][]> {
+  const [script, font, licence] = await Promise.all([
+    transform(CONSOLE_SCRIPT, { minify: true, target: 'es2022' }),
+    readFile(join(FONT, 'files', 'inter-latin-wght-normal.woff2')),
+    readFile(join(FONT, 'LICENSE')),
   ]);
+  return [
+    [CONSOLE_SCRIPT_PATH, script.code],
+    [FONT_PATH, font],
+    [FONT_LICENCE_PATH, licence],
+  ];
 }
 
 async function replaceFile(path: string, content: Buffer): Promise<void> {

@@ -25,7 +25,7 @@ import { SWITCHED_MAX } from './navigation.tsx';
 import { CATALOG_FORM } from './pages/catalog-publication.tsx';
 import { mountPages } from './pages.ts';
 import { roleFor } from './roles.ts';
-import { CONSOLE_SCRIPT, CONSOLE_SCRIPT_PATH, SESSION_PATH } from './script.ts';
+import { SESSION_PATH } from './script.ts';
 import { isConsoleConfigured, readSession } from './session.ts';
 import { Problem, page, plainPage } from './shell.tsx';
 import { mountSignIn, mountSignOut, SIGN_IN_PATH } from './sign-in.tsx';
@@ -54,9 +54,6 @@ const HEADERS = secureHeaders({
 export function mountConsole(app: Hono<AppEnv>): void {
   const kept = { 'Cache-Control': 'public, max-age=31536000, immutable', 'X-Content-Type-Options': 'nosniff' };
   app.get(STYLESHEET_PATH, (c) => c.body(STYLESHEET, 200, { ...kept, 'Content-Type': 'text/css; charset=utf-8' }));
-  app.get(CONSOLE_SCRIPT_PATH, (c) =>
-    c.body(CONSOLE_SCRIPT, 200, { ...kept, 'Content-Type': 'text/javascript; charset=utf-8' }),
-  );
   app.on('GET', [ICON_PATH, '/favicon.ico'], (c) =>
     c.body(ICON, 200, { ...kept, 'Content-Type': 'image/svg+xml', 'Cache-Control': 'public, max-age=86400' }),
   );

@@ -7,6 +7,7 @@ import type { Organization } from '../contract/operator.ts';
 import type { OperatorRole } from '../contract/roles.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import type { OrganizationName } from '../storage/organizations.ts';
+import { CONSOLE_PATH } from './paths.ts';
 
 export interface ConsoleSession {
   /** Who is signed in, and whether by the operator token or by Cloudflare Access. */
@@ -51,7 +52,7 @@ export interface ConsoleEnv {
 
 export type ConsoleContext = Context<ConsoleEnv>;
 
-export const CONSOLE_PATH = '/console';
+export { CONSOLE_PATH, SEARCH_PATH } from './paths.ts';
 
 export function organizationPath(organizationId: string, ...rest: string[]): string {
   return [`${CONSOLE_PATH}/organizations/${encodeURIComponent(organizationId)}`, ...rest.map(encodeURIComponent)].join(

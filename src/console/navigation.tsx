@@ -6,12 +6,11 @@ import type { FC } from 'hono/jsx';
 import type { OrganizationName } from '../storage/organizations.ts';
 import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
 import { ICON_PATH } from '../ui/stylesheet.ts';
-import { CONSOLE_PATH, type ConsoleSession, organizationPath } from './context.ts';
+import { CONSOLE_PATH, type ConsoleSession, organizationPath, SEARCH_PATH } from './context.ts';
 
 /** Organizations that the switch lists; the page of organizations lists all. */
 export const SWITCHED_MAX = 20;
 
-export const SEARCH_PATH = `${CONSOLE_PATH}/search`;
 /** Characters of a search that are read. */
 export const SEARCH_LENGTH_MAX = 200;
 
@@ -110,6 +109,26 @@ export const Side: FC<SideProps> = (props) => (
       </div>
     </details>
   </header>
+);
+
+/** The list of results over the page, which the script opens. */
+export const Palette: FC<{ organization: OrganizationName | undefined }> = ({ organization }) => (
+  <dialog class="palette" id="palette" aria-label="Search" data-org={organization?.organizationId}>
+    <input
+      type="text"
+      role="combobox"
+      aria-label="Search"
+      aria-expanded="true"
+      aria-controls="found"
+      aria-autocomplete="list"
+      placeholder="Customer, call ID, plan, key, model, page"
+      autocomplete="off"
+      spellcheck={false}
+      maxlength={SEARCH_LENGTH_MAX}
+    />
+    <div id="found" role="listbox" aria-label="Results" />
+    <p class="quiet hint" role="status" />
+  </dialog>
 );
 
 export const Brand: FC = () => (

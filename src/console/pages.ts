@@ -28,6 +28,7 @@ import { mountPlanMigration } from './pages/plan-migration.tsx';
 import { mountPlans } from './pages/plans.tsx';
 import { mountSamples } from './pages/samples.tsx';
 import { mountSampling } from './pages/sampling.tsx';
+import { mountSearch } from './pages/search.tsx';
 import { mountSetup } from './pages/setup.tsx';
 import { mountUsage } from './pages/usage.tsx';
 import { mountVendors } from './pages/vendors.tsx';
@@ -37,6 +38,7 @@ import { mountWebhooks } from './pages/webhooks.tsx';
 
 export function mountPages(app: Hono<ConsoleEnv>): void {
   mountOverview(app);
+  mountSearch(app);
   mountOrganizations(app);
   mountUsage(app);
   mountSetup(app);

@@ -13,7 +13,7 @@ import { Notice } from '../ui/parts.tsx';
 import { type ConsoleContext, type KnownOrganizations, organizationPath } from './context.ts';
 import { DONE } from './done.ts';
 import { KnownModels } from './model-name.tsx';
-import { Brand, Side } from './navigation.tsx';
+import { Brand, Palette, Side } from './navigation.tsx';
 import { roleFor } from './roles.ts';
 import { CONSOLE_SCRIPT_PATH } from './script.ts';
 
@@ -52,6 +52,8 @@ export function page(
   const done = Object.hasOwn(DONE, what) ? DONE[what] : undefined;
   const organization = c.get('organization') as Organization | undefined;
   const known = c.get('organizations') as KnownOrganizations | undefined;
+  // The only organization stands beside the pages of the service too.
+  const shownOrganization = organization ?? (known?.items.length === 1 ? known.items[0] : undefined);
   const catalog = c.get('catalog') as Catalog | undefined;
   const crumbs = [
     ...(organization ? [{ text: organization.name, href: organizationPath(organization.organizationId) }] : []),
@@ -66,7 +68,7 @@ export function page(
         <div class="frame">
           <Side
             path={c.req.path}
-            organization={organization ?? (known?.items.length === 1 ? known.items[0] : undefined)}
+            organization={shownOrganization}
             isOfOrganization={organization !== undefined}
             organizations={known?.items ?? []}
             hasMore={known?.hasMore ?? false}
@@ -88,6 +90,7 @@ export function page(
             </KnownModels.Provider>
           </main>
         </div>
+        <Palette organization={shownOrganization} />
       </Document>
     )}`,
     status,

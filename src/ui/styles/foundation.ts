@@ -75,6 +75,22 @@ code { background: var(--raised); border-radius: 4px; padding: 1px 5px; }
 .side .sign-out { margin-top: auto; padding: 4px 0 0; }
 .side .sign-out button { width: 100%; }
 .side-menu { display: none; }
+.palette { width: min(620px, calc(100vw - 32px)); margin: 12vh auto auto; max-height: 70vh; padding: 10px; border: 1px solid var(--line-strong); border-radius: 12px; background: var(--surface); color: var(--text); box-shadow: 0 18px 60px rgb(0 0 0 / 30%); }
+.palette[open] { display: flex; flex-direction: column; gap: 8px; }
+.palette::backdrop { background: rgb(10 14 20 / 45%); }
+.palette > input { flex: none; min-height: 42px; font-size: 16px; }
+.palette [role="listbox"] { overflow-y: auto; min-height: 0; }
+.palette > .hint { padding: 0 8px 2px; }
+.palette > .hint:empty { display: none; }
+.found-title { padding: 8px 8px 3px; font-size: 12px; font-weight: 600; color: var(--quiet); }
+[role="option"] { display: flex; flex-wrap: wrap; gap: 0 12px; justify-content: space-between; padding: 6px 8px; border-radius: 6px; color: var(--text); text-decoration: none; }
+[role="option"] .quiet { font-size: 12.5px; }
+[role="option"]:hover { background: var(--raised); }
+[role="option"][aria-selected="true"] { background: var(--accent-soft); box-shadow: inset 2px 0 var(--accent); }
+.hits { list-style: none; padding: 0; display: grid; gap: 6px; }
+#tip { position: fixed; z-index: 9; max-width: min(360px, calc(100vw - 16px)); padding: 5px 9px; border-radius: 6px; background: var(--text); color: var(--surface); border: 1px solid var(--text); font-size: 12.5px; line-height: 1.4; font-variant-numeric: tabular-nums; }
+[data-tip] { cursor: help; }
+:is(a, button, summary) [data-tip] { cursor: inherit; }
 .main { padding: 26px 32px 60px; max-width: 1320px; width: 100%; display: grid; gap: 18px; align-content: start; grid-template-columns: minmax(0, 1fr); }
 .crumbs { font-size: 13px; color: var(--quiet); }
 .crumbs ol { list-style: none; display: flex; flex-wrap: wrap; gap: 2px 8px; padding: 0; }
