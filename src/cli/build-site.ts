@@ -1,6 +1,6 @@
 /**
- * Makes the files of the API reference (src/pages/docs), which the Worker serves beside its bundle. wrangler runs this
- * whenever it bundles the Worker: by `npm start`, `npm run deploy:check` and a deployment.
+ * Makes the files that the Worker serves beside its bundle: the API reference (src/pages/docs), the console's script and the
+ * font. wrangler runs this whenever it bundles the Worker: by `npm start`, `npm run deploy:check` and a deployment.
  *
  * Files that have not changed are left alone, and others replaced at once: a server that runs reads them meanwhile.
  */
@@ -9,11 +9,14 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { build } from 'esbuild';
+import { build, transform } from 'esbuild';
+import { CONSOLE_SCRIPT, CONSOLE_SCRIPT_PATH } from '../console/script.ts';
+import { FONT_LICENCE_PATH, FONT_PATH } from '../ui/font.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const PAGES = join(ROOT, 'src', 'pages', 'docs');
 const DOCUMENTS = join(ROOT, 'docs');
+const FONT = join(ROOT, 'node_modules', '@fontsource-variable', 'inter');
 /** As in wrangler.toml. */
 const SITE = join(ROOT, 'dist', 'site');
 /** Where files are written before they take their place. */
@@ -24,14 +27,17 @@ const PICTURE = /\.(?:png|svg)$/;
 type Site = typeof import('../pages/docs/site.ts');
 
 export async function buildSite(): Promise<void> {
-  const [site, documents, script, pictures] = await Promise.all([
+  const [site, documents, script, pictures, loaded] = await Promise.all([
     loadSite(),
     readDocuments(),
     bundleScript(),
     readPictures(),
+    readLoaded(),
   ]);
   const pages = await site.siteFiles({ documents, script });
-  const files = [...pages, ...pictures].map(([path, content]) => [join(SITE, path), Buffer.from(content)] as const);
+  const files = [...pages, ...pictures, ...loaded].map(
+    ([path, content]) => [join(SITE, path), Buffer.from(content)] as const,
+  );
   await Promise.all(files.map(([path, content]) => replaceFile(path, content)));
   await removeOthers(new Set(files.map(([path]) => path)));
 }
@@ -82,6 +88,20 @@ async function readPictures(): Promise<[string, Buffer][]> {
       ],
     ),
   );
+}
+
+/** What pages of the console load: their script, and the font with its licence. */
+async function readLoaded(): Promise<[string, string | Buffer][]> {
+  const [script, font, licence] = await Promise.all([
+    transform(CONSOLE_SCRIPT, { minify: true, target: 'es2022' }),
+    readFile(join(FONT, 'files', 'inter-latin-wght-normal.woff2')),
+    readFile(join(FONT, 'LICENSE')),
+  ]);
+  return [
+    [CONSOLE_SCRIPT_PATH, script.code],
+    [FONT_PATH, font],
+    [FONT_LICENCE_PATH, licence],
+  ];
 }
 
 async function replaceFile(path: string, content: Buffer): Promise<void> {

@@ -13,16 +13,19 @@ import { includesRole, type OperatorRole } from '../contract/roles.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import { onNotFound, pageStatus, refusalOf } from '../middleware/error-envelopes.ts';
 import { findOrganization } from '../operator/organizations.ts';
+import { log } from '../platform/log.ts';
 import { currentCatalog } from '../storage/catalog.ts';
+import { findOrganizationNames } from '../storage/organizations.ts';
 import { Code } from '../ui/parts.tsx';
 import { ICON, ICON_PATH, STYLESHEET, STYLESHEET_PATH } from '../ui/stylesheet.ts';
 import { deferrer } from './caller.ts';
-import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from './context.ts';
+import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, type KnownOrganizations } from './context.ts';
 import { readForm, readFormWith } from './form-body.ts';
+import { SWITCHED_MAX } from './navigation.tsx';
 import { CATALOG_FORM } from './pages/catalog-publication.tsx';
 import { mountPages } from './pages.ts';
 import { roleFor } from './roles.ts';
-import { CONSOLE_SCRIPT, CONSOLE_SCRIPT_PATH, SESSION_PATH } from './script.ts';
+import { SESSION_PATH } from './script.ts';
 import { isConsoleConfigured, readSession } from './session.ts';
 import { Problem, page, plainPage } from './shell.tsx';
 import { mountSignIn, mountSignOut, SIGN_IN_PATH } from './sign-in.tsx';
@@ -38,6 +41,7 @@ const HEADERS = secureHeaders({
     connectSrc: ["'self'"],
     styleSrc: ["'self'"],
     imgSrc: ["'self'"],
+    fontSrc: ["'self'"],
     formAction: ["'self'"],
     baseUri: ["'none'"],
     frameAncestors: ["'none'"],
@@ -50,9 +54,6 @@ const HEADERS = secureHeaders({
 export function mountConsole(app: Hono<AppEnv>): void {
   const kept = { 'Cache-Control': 'public, max-age=31536000, immutable', 'X-Content-Type-Options': 'nosniff' };
   app.get(STYLESHEET_PATH, (c) => c.body(STYLESHEET, 200, { ...kept, 'Content-Type': 'text/css; charset=utf-8' }));
-  app.get(CONSOLE_SCRIPT_PATH, (c) =>
-    c.body(CONSOLE_SCRIPT, 200, { ...kept, 'Content-Type': 'text/javascript; charset=utf-8' }),
-  );
   app.on('GET', [ICON_PATH, '/favicon.ico'], (c) =>
     c.body(ICON, 200, { ...kept, 'Content-Type': 'image/svg+xml', 'Cache-Control': 'public, max-age=86400' }),
   );
@@ -65,7 +66,7 @@ function createConsole(): Hono<ConsoleEnv> {
   pages.use(async (c, next) => (isConsoleConfigured(c.env) ? next() : onNotFound(c as never)));
   pages.use(HEADERS, csrf());
   mountSignIn(pages);
-  pages.use(requireSession, requireRole, requireFormToken, loadCatalog);
+  pages.use(requireSession, requireRole, requireFormToken, loadKnown);
   mountSignOut(pages);
   pages.get(SESSION_PATH.slice(CONSOLE_PATH.length), (c) => c.json({ csrf: c.get('session').csrf }));
   pages.use('/organizations/:org/*', loadOrganization);
@@ -111,11 +112,25 @@ const requireFormToken: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   return next();
 };
 
-/** Pages name models, and say which of them end. */
-const loadCatalog: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
-  c.set('catalog', (await currentCatalog(c.env, deferrer(c))).catalog);
+/** Pages name models, and say which of them end; their side lists organizations. */
+const loadKnown: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
+  const [{ catalog }, organizations] = await Promise.all([currentCatalog(c.env, deferrer(c)), readNames(c)]);
+  c.set('catalog', catalog);
+  c.set('organizations', organizations);
   return next();
 };
+
+/** A page is shown without them where they cannot be read: the page of the service's health above all. */
+async function readNames(c: ConsoleContext): Promise<KnownOrganizations> {
+  try {
+    const names = await findOrganizationNames(c.env, SWITCHED_MAX);
+    const items = names.slice(0, SWITCHED_MAX).sort((a, b) => a.name.localeCompare(b.name, 'en'));
+    return { items, hasMore: names.length > SWITCHED_MAX };
+  } catch (error) {
+    log('warn', 'organization_names_not_read', {}, error);
+    return { items: [], hasMore: false };
+  }
+}
 
 const loadOrganization: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   const organizationId = c.req.param('org') ?? '';

@@ -6,6 +6,8 @@ import type { Catalog } from '../catalog/model.ts';
 import type { Organization } from '../contract/operator.ts';
 import type { OperatorRole } from '../contract/roles.ts';
 import type { AppEnv } from '../middleware/context.ts';
+import type { OrganizationName } from '../storage/organizations.ts';
+import { CONSOLE_PATH } from './paths.ts';
 
 export interface ConsoleSession {
   /** Who is signed in, and whether by the operator token or by Cloudflare Access. */
@@ -27,12 +29,20 @@ export interface Submitted {
   nonce: string;
 }
 
+/** The first organizations, by name, and whether there are more. */
+export interface KnownOrganizations {
+  items: readonly OrganizationName[];
+  hasMore: boolean;
+}
+
 export interface ConsoleEnv {
   Bindings: AppEnv['Bindings'];
   Variables: AppEnv['Variables'] & {
     session: ConsoleSession;
     /** Set on the pages of an organization. */
     organization: Organization;
+    /** Set behind the sign-in: those of the navigation. */
+    organizations: KnownOrganizations;
     /** Set behind the sign-in: what models are looked up in. */
     catalog: Catalog;
     /** Set on every POST behind the sign-in. */
@@ -42,7 +52,7 @@ export interface ConsoleEnv {
 
 export type ConsoleContext = Context<ConsoleEnv>;
 
-export const CONSOLE_PATH = '/console';
+export { CONSOLE_PATH, SEARCH_PATH } from './paths.ts';
 
 export function organizationPath(organizationId: string, ...rest: string[]): string {
   return [`${CONSOLE_PATH}/organizations/${encodeURIComponent(organizationId)}`, ...rest.map(encodeURIComponent)].join(

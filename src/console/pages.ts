@@ -30,6 +30,7 @@ import { mountPlans } from './pages/plans.tsx';
 import { mountRepricing } from './pages/repricing.tsx';
 import { mountSamples } from './pages/samples.tsx';
 import { mountSampling } from './pages/sampling.tsx';
+import { mountSearch } from './pages/search.tsx';
 import { mountSetup } from './pages/setup.tsx';
 import { mountUnpriced } from './pages/unpriced.tsx';
 import { mountUsage } from './pages/usage.tsx';
@@ -40,6 +41,7 @@ import { mountWebhooks } from './pages/webhooks.tsx';
 
 export function mountPages(app: Hono<ConsoleEnv>): void {
   mountOverview(app);
+  mountSearch(app);
   mountOrganizations(app);
   mountUsage(app);
   mountSetup(app);

@@ -6,13 +6,16 @@
  * - `data-copy="ID"` copies the text of the element with this id;
  * - a region with `data-live` follows the page: it is fetched again every few seconds while the tab is visible;
  * - the marks of a chart are one stop of the tab key, and the arrow keys lead from one to the next; a first tap on a mark
- *   shows its values, the second one follows its link.
+ *   shows its values, the second one follows its link;
+ * - the search over everything, and tooltips (palette-script.ts, tooltip-script.ts).
  *
  * Each is a function of its own in `STARTED`, which runs on the page once; a region that is replaced runs through
  * `PREPARED` again.
  */
 import { contentHash } from '../platform/content-hash.ts';
-import { CONSOLE_PATH } from './context.ts';
+import { PALETTE_SCRIPT } from './palette-script.ts';
+import { CONSOLE_PATH } from './paths.ts';
+import { TOOLTIP_SCRIPT } from './tooltip-script.ts';
 
 /** Answers a script whether its session still lives, with the CSRF token of its forms. */
 export const SESSION_PATH = `${CONSOLE_PATH}/session`;
@@ -214,13 +217,16 @@ export const CONSOLE_SCRIPT = `(() => {
     next();
   };
 
-  const PREPARED = [showCopyButtons, reachMarks];
-  const STARTED = [forms, copying, living];
+${PALETTE_SCRIPT}
+${TOOLTIP_SCRIPT}
+
+  const PREPARED = [showCopyButtons, reachMarks, prepareTips];
+  const STARTED = [forms, copying, living, palette, tooltips];
   document.body.append(announcer);
   for (const start of STARTED) start();
   for (const prepare of PREPARED) prepare(document);
 })();
 `;
 
-/** The address contains a hash of the content, so that it can be cached forever. */
+/** The minified file beside the Worker (src/cli/build-site.ts). The address contains a hash of the text, so that it can be cached forever. */
 export const CONSOLE_SCRIPT_PATH = `/assets/console-${contentHash(CONSOLE_SCRIPT)}.js`;

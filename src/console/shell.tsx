@@ -1,5 +1,5 @@
 /**
- * The layout of the console's pages: document, navigation, heading, and confirmations.
+ * The layout of the console's pages: document, heading, and confirmations; the side is in `navigation.tsx`.
  */
 import { html } from 'hono/html';
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
@@ -8,12 +8,12 @@ import type { Catalog } from '../catalog/model.ts';
 import type { Organization } from '../contract/operator.ts';
 import { includesRole } from '../contract/roles.ts';
 import { Document } from '../ui/document.tsx';
-import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
+import type { FormSecrets } from '../ui/form.tsx';
 import { Notice } from '../ui/parts.tsx';
-import { ICON_PATH } from '../ui/stylesheet.ts';
-import { CONSOLE_PATH, type ConsoleContext, type ConsoleSession, organizationPath } from './context.ts';
+import { type ConsoleContext, type KnownOrganizations, organizationPath } from './context.ts';
 import { DONE } from './done.ts';
 import { KnownModels } from './model-name.tsx';
+import { Brand, Palette, Side } from './navigation.tsx';
 import { roleFor } from './roles.ts';
 import { CONSOLE_SCRIPT_PATH } from './script.ts';
 
@@ -51,6 +51,9 @@ export function page(
   const what = c.req.query('done') ?? '';
   const done = Object.hasOwn(DONE, what) ? DONE[what] : undefined;
   const organization = c.get('organization') as Organization | undefined;
+  const known = c.get('organizations') as KnownOrganizations | undefined;
+  // The only organization stands beside the pages of the service too.
+  const shownOrganization = organization ?? (known?.items.length === 1 ? known.items[0] : undefined);
   const catalog = c.get('catalog') as Catalog | undefined;
   const crumbs = [
     ...(organization ? [{ text: organization.name, href: organizationPath(organization.organizationId) }] : []),
@@ -63,7 +66,15 @@ export function page(
           Skip to the content
         </a>
         <div class="frame">
-          <Side path={c.req.path} organization={organization} secrets={secretsOf(c)} session={c.get('session')} />
+          <Side
+            path={c.req.path}
+            organization={shownOrganization}
+            isOfOrganization={organization !== undefined}
+            organizations={known?.items ?? []}
+            hasMore={known?.hasMore ?? false}
+            secrets={secretsOf(c)}
+            session={c.get('session')}
+          />
           <main class="main" id="main">
             {crumbs.length > 0 && <Crumbs crumbs={crumbs} title={props.title} />}
             <header class="page-head">
@@ -79,6 +90,7 @@ export function page(
             </KnownModels.Provider>
           </main>
         </div>
+        <Palette organization={shownOrganization} />
       </Document>
     )}`,
     status,
@@ -98,125 +110,6 @@ const Crumbs: FC<{ crumbs: readonly Crumb[]; title: string }> = ({ crumbs, title
       <li aria-current="page">{title}</li>
     </ol>
   </nav>
-);
-
-interface SideProps {
-  path: string;
-  organization: Organization | undefined;
-  secrets: FormSecrets;
-  session: ConsoleSession;
-}
-
-const Side: FC<SideProps> = ({ path, organization, secrets, session }) => (
-  <header class="side">
-    <div class="side-rest">
-      <Brand />
-      <Navigation path={path} organization={organization} />
-      <div class="sign-out">
-        <SignOut secrets={secrets} session={session} />
-      </div>
-    </div>
-    <details class="side-menu">
-      <summary>
-        <span class="brand">
-          <img src={ICON_PATH} alt="" width="26" height="26" />
-          Callmeter
-        </span>
-        <span class="menu-word">Menu</span>
-      </summary>
-      <div>
-        <Navigation path={path} organization={organization} />
-        <SignOut secrets={secrets} session={session} />
-      </div>
-    </details>
-  </header>
-);
-
-export const Brand: FC = () => (
-  <a class="brand" href={CONSOLE_PATH}>
-    <img src={ICON_PATH} alt="" width="26" height="26" />
-    Callmeter
-  </a>
-);
-
-const SignOut: FC<{ secrets: FormSecrets; session: ConsoleSession }> = ({ secrets, session: { operator, by } }) => (
-  <>
-    {by === 'access' && (
-      <p class="quiet hint">
-        {operator.name}, {operator.role}
-      </p>
-    )}
-    <ButtonForm action={`${CONSOLE_PATH}/sign-out`} secrets={secrets}>
-      Sign out
-    </ButtonForm>
-  </>
-);
-
-const SERVICE_PAGES: readonly (readonly [string, string])[] = [
-  ['', 'Overview'],
-  ['organizations', 'Organizations'],
-  ['catalog', 'Model catalog'],
-  ['operators', 'Operators'],
-  ['events', 'Operator events'],
-  ['health', 'Health'],
-];
-
-const ORGANIZATION_PAGES: readonly (readonly [string, string])[] = [
-  ['', 'Usage'],
-  ['setup', 'Setup'],
-  ['anomalies', 'Anomalies'],
-  ['alerts', 'Alerts'],
-  ['webhooks', 'Webhooks'],
-  ['customers', 'Customers'],
-  ['calls', 'Calls'],
-  ['plans', 'Plans'],
-  ['keys', 'API keys'],
-  ['models', 'Models and prices'],
-  ['vendors', 'Vendors'],
-  ['sampling', 'Sampling'],
-  ['compression', 'Compression'],
-  ['events', 'Events'],
-  ['settings', 'Settings'],
-];
-
-const Navigation: FC<{ path: string; organization: Organization | undefined }> = ({ path, organization }) => (
-  <nav aria-label="Console">
-    {organization && (
-      <Links
-        title={organization.name}
-        base={organizationPath(organization.organizationId)}
-        pages={ORGANIZATION_PAGES}
-        path={path}
-      />
-    )}
-    <Links title="Service" base={CONSOLE_PATH} pages={SERVICE_PAGES} path={organization ? '' : path} />
-  </nav>
-);
-
-interface LinksProps {
-  title: string;
-  base: string;
-  pages: readonly (readonly [string, string])[];
-  path: string;
-}
-
-const Links: FC<LinksProps> = ({ title, base, pages, path }) => (
-  <div>
-    <h2>{title}</h2>
-    <ul>
-      {pages.map(([name, text]) => {
-        const href = name === '' ? base : `${base}/${name}`;
-        const here = path === href || (name !== '' && path.startsWith(`${href}/`));
-        return (
-          <li>
-            <a href={href} aria-current={here ? 'page' : undefined}>
-              {text}
-            </a>
-          </li>
-        );
-      })}
-    </ul>
-  </div>
 );
 
 /** A page without navigation: the sign-in and error pages. */

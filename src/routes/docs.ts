@@ -1,5 +1,6 @@
 /**
- * The API reference over HTTP: the OpenAPI document, the pages, their search, and what the pages load.
+ * The API reference over HTTP: the OpenAPI document, the pages, their search, and the files that pages load, those
+ * of the console among them.
  *
  * They are files beside the Worker (src/pages/docs/site.ts). Here the origin of the request takes its place in them, which
  * examples contain, and the answer gets its headers.
@@ -21,6 +22,8 @@ const QUERY_LENGTH_MAX = 300;
 const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600';
 /** A page's path, which is also a file's. */
 const PAGE = /^\/docs(?:\/[\w-]+){0,2}$/;
+/** What pages load: the scripts, a style, and the font with its licence. Their names say which content they have. */
+const ASSET = '(?:docs|console)-[0-9a-f]+\\.(?:css|js)|inter-[\\d.]+\\.(?:woff2|txt)';
 const PICTURE = /^\/docs\/[\w/-]+\.(?:png|svg)$/;
 /** An address that only programs on the server's own machine reach. */
 const LOOPBACK: readonly string[] = ['127.0.0.1', 'localhost', '[::1]'];
@@ -29,7 +32,7 @@ export function mountDocs(app: Hono<AppEnv>): void {
   app.get(PAGES_STYLESHEET_PATH, (c) =>
     c.body(PAGES_STYLESHEET, 200, { ...CACHED_FOREVER, 'Content-Type': 'text/css; charset=utf-8' }),
   );
-  app.get('/assets/:name{docs-[0-9a-f]+\\.(?:css|js)}', (c) => sendFile(c, CACHED_FOREVER['Cache-Control']));
+  app.get(`/assets/:name{${ASSET}}`, (c) => sendFile(c, CACHED_FOREVER['Cache-Control']));
   app.route(
     DOCUMENT_PATH,
     publicRoutes('openapi', (document) => void document.get('/', sendDocument)),

@@ -10,7 +10,7 @@ import { contentHash } from '../platform/content-hash.ts';
 import { isMatching } from '../platform/etag.ts';
 
 const CONTENT_POLICY =
-  "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+  "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /** For pages that have a script of their own. */
 const SCRIPTED_POLICY = `${CONTENT_POLICY}; script-src 'self'; connect-src 'self'`;
 const ALLOW = 'GET, HEAD';

@@ -28,6 +28,17 @@ export function findOrganizations(env: Env, after: string | null, limit: number)
     .limit(limit + 1);
 }
 
+export type OrganizationName = Pick<OrganizationRow, 'organizationId' | 'name'>;
+
+/** The same, by their names alone. */
+export function findOrganizationNames(env: Env, limit: number): Promise<OrganizationName[]> {
+  return configDatabase(env)
+    .select({ organizationId: organizations.organizationId, name: organizations.name })
+    .from(organizations)
+    .orderBy(asc(organizations.organizationId))
+    .limit(limit + 1);
+}
+
 export function insertOrganization(env: Env, row: NewOrganization): Statement {
   return configDatabase(env).insert(organizations).values(row);
 }

@@ -405,7 +405,7 @@ describe('every page', () => {
   const check = async (path: string) => {
     const { headers, html } = await visitor.read(path);
     expect(headers.get('Content-Security-Policy')).toBe(
-      "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     );
     expect(headers.get('Cache-Control')).toBe('private, no-store');
     expect([headers.get('X-Frame-Options'), headers.get('X-Content-Type-Options')]).toEqual(['DENY', 'nosniff']);

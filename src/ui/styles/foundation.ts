@@ -25,7 +25,7 @@ export const FOUNDATION_STYLES = `
   --s2: light-dark(#e08a00, #f0a939);
   --s3: light-dark(#c2417f, #ec77ad);
   --radius: 10px;
-  --font: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Liberation Sans", Arial, sans-serif;
+  --font: "Inter Variable", system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Liberation Sans", Arial, sans-serif;
   --mono: ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace;
 }
 :root[data-theme="light"] { color-scheme: light; }
@@ -52,18 +52,45 @@ code { background: var(--raised); border-radius: 4px; padding: 1px 5px; }
 
 .frame { display: grid; grid-template-columns: 236px minmax(0, 1fr); min-height: 100vh; }
 .side { border-right: 1px solid var(--line); background: var(--surface); }
-.side-rest { padding: 18px 14px; position: sticky; top: 0; height: 100vh; overflow-y: auto; display: flex; flex-direction: column; gap: 18px; }
+.side-rest { padding: 16px 12px; position: sticky; top: 0; height: 100vh; overflow-y: auto; display: flex; flex-direction: column; gap: 12px; }
 .brand { display: flex; align-items: center; gap: 10px; font-weight: 650; font-size: 15px; letter-spacing: -0.01em; color: var(--text); text-decoration: none; padding: 0 6px; }
 .brand img { width: 26px; height: 26px; }
-.side nav { display: flex; flex-direction: column; gap: 18px; }
-.side h2 { font-size: 11px; letter-spacing: 0.06em; text-transform: uppercase; color: var(--quiet); font-weight: 600; padding: 0 8px 4px; }
+.side nav { display: flex; flex-direction: column; gap: 12px; padding-top: 2px; }
+.side h2 { font-size: 12px; letter-spacing: 0; color: var(--quiet); font-weight: 600; padding: 0 8px 3px; }
 .side ul { list-style: none; padding: 0; display: grid; gap: 1px; }
-.side li a { display: block; padding: 6px 8px; border-radius: 6px; color: var(--text); text-decoration: none; }
+.side li a { display: block; padding: 4px 8px; border-radius: 6px; color: var(--text); text-decoration: none; }
 .side li a:hover { background: var(--raised); }
 .side li a[aria-current] { background: var(--accent-soft); color: var(--accent); font-weight: 600; }
-.side .sign-out { margin-top: auto; padding: 0 2px; }
+.side search { margin: 0; }
+.side-search input { min-height: 34px; background: var(--raised); border-color: transparent; }
+.side-search input:hover { border-color: var(--line-strong); }
+.switcher { position: relative; }
+.switcher > summary { display: flex; align-items: center; gap: 8px; list-style: none; cursor: pointer; border: 1px solid var(--line); border-radius: 7px; padding: 5px 10px; font-weight: 600; min-height: 36px; }
+.switcher > summary::-webkit-details-marker { display: none; }
+.switcher > summary:hover { background: var(--raised); }
+.switcher > summary::after { content: ""; flex: none; width: 7px; height: 7px; border: solid var(--quiet); border-width: 0 1.5px 1.5px 0; transform: translateY(-2px) rotate(45deg); margin-right: 3px; }
+.switcher-name { flex: 1; min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.switcher > ul { position: absolute; z-index: 4; inset: calc(100% + 4px) 0 auto; max-height: 60vh; overflow-y: auto; padding: 5px; background: var(--surface); border: 1px solid var(--line-strong); border-radius: 8px; box-shadow: 0 8px 24px rgb(0 0 0 / 16%); }
+.switcher .apart { border-top: 1px solid var(--line); margin-top: 4px; padding-top: 4px; }
+.side .sign-out { margin-top: auto; padding: 4px 0 0; }
 .side .sign-out button { width: 100%; }
 .side-menu { display: none; }
+.palette { width: min(620px, calc(100vw - 32px)); margin: 12vh auto auto; max-height: 70vh; padding: 10px; border: 1px solid var(--line-strong); border-radius: 12px; background: var(--surface); color: var(--text); box-shadow: 0 18px 60px rgb(0 0 0 / 30%); }
+.palette[open] { display: flex; flex-direction: column; gap: 8px; }
+.palette::backdrop { background: rgb(10 14 20 / 45%); }
+.palette > input { flex: none; min-height: 42px; font-size: 16px; }
+.palette [role="listbox"] { overflow-y: auto; min-height: 0; }
+.palette > .hint { padding: 0 8px 2px; }
+.palette > .hint:empty { display: none; }
+.found-title { padding: 8px 8px 3px; font-size: 12px; font-weight: 600; color: var(--quiet); }
+[role="option"] { display: flex; flex-wrap: wrap; gap: 0 12px; justify-content: space-between; padding: 6px 8px; border-radius: 6px; color: var(--text); text-decoration: none; }
+[role="option"] .quiet { font-size: 12.5px; }
+[role="option"]:hover { background: var(--raised); }
+[role="option"][aria-selected="true"] { background: var(--accent-soft); box-shadow: inset 2px 0 var(--accent); }
+.hits { list-style: none; padding: 0; display: grid; gap: 6px; }
+#tip { position: fixed; z-index: 9; max-width: min(360px, calc(100vw - 16px)); padding: 5px 9px; border-radius: 6px; background: var(--text); color: var(--surface); border: 1px solid var(--text); font-size: 12.5px; line-height: 1.4; font-variant-numeric: tabular-nums; }
+[data-tip] { cursor: help; }
+:is(a, button, summary) [data-tip] { cursor: inherit; }
 .main { padding: 26px 32px 60px; max-width: 1320px; width: 100%; display: grid; gap: 18px; align-content: start; grid-template-columns: minmax(0, 1fr); }
 .crumbs { font-size: 13px; color: var(--quiet); }
 .crumbs ol { list-style: none; display: flex; flex-wrap: wrap; gap: 2px 8px; padding: 0; }

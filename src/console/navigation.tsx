@@ -1,0 +1,258 @@
+/**
+ * The side of the console's pages: the search, the switch between organizations, and links to all pages in groups. The names
+ * and places of the pages are here alone; the search finds pages by them.
+ */
+import type { FC } from 'hono/jsx';
+import type { OrganizationName } from '../storage/organizations.ts';
+import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
+import { ICON_PATH } from '../ui/stylesheet.ts';
+import { CONSOLE_PATH, type ConsoleSession, organizationPath, SEARCH_PATH } from './context.ts';
+
+/** Organizations that the switch lists; the page of organizations lists all. */
+export const SWITCHED_MAX = 20;
+
+/** Characters of a search that are read. */
+export const SEARCH_LENGTH_MAX = 200;
+
+export interface NavigationPage {
+  /** Below the console, or below the organization; the first page of either has none. */
+  path: string;
+  title: string;
+  /** Other paths that belong to it. */
+  also?: readonly string[];
+}
+
+export interface NavigationGroup {
+  title: string;
+  pages: readonly NavigationPage[];
+}
+
+export const ORGANIZATION_GROUPS: readonly NavigationGroup[] = [
+  {
+    title: 'Monitor',
+    pages: [
+      { path: '', title: 'Usage' },
+      { path: 'calls', title: 'Calls' },
+      { path: 'anomalies', title: 'Anomalies' },
+      { path: 'alerts', title: 'Alerts' },
+      { path: 'events', title: 'Events' },
+    ],
+  },
+  {
+    title: 'Customers',
+    pages: [
+      { path: 'customers', title: 'Customers' },
+      { path: 'plans', title: 'Plans' },
+    ],
+  },
+  {
+    title: 'Models',
+    pages: [
+      { path: 'models', title: 'Models and prices', also: ['prices'] },
+      { path: 'vendors', title: 'Vendors' },
+      { path: 'compression', title: 'Compression' },
+      { path: 'sampling', title: 'Sampling', also: ['samples'] },
+    ],
+  },
+  {
+    title: 'Settings',
+    pages: [
+      { path: 'keys', title: 'API keys' },
+      { path: 'webhooks', title: 'Webhooks', also: ['new-webhook'] },
+      { path: 'setup', title: 'Setup' },
+      { path: 'settings', title: 'Settings' },
+    ],
+  },
+];
+
+export const SERVICE_GROUP: NavigationGroup = {
+  title: 'Service',
+  pages: [
+    { path: '', title: 'Overview' },
+    { path: 'organizations', title: 'Organizations' },
+    { path: 'catalog', title: 'Model catalog' },
+    { path: 'health', title: 'Health' },
+    { path: 'operators', title: 'Operators' },
+    { path: 'events', title: 'Operator events' },
+  ],
+};
+
+export interface SideProps {
+  path: string;
+  /** Whose pages are listed: the organization of the page, or the only one. */
+  organization: OrganizationName | undefined;
+  /** Whether the page is one of that organization. */
+  isOfOrganization: boolean;
+  /** Those of the switch, and whether there are more. */
+  organizations: readonly OrganizationName[];
+  hasMore: boolean;
+  secrets: FormSecrets;
+  session: ConsoleSession;
+}
+
+export const Side: FC<SideProps> = (props) => (
+  <header class="side">
+    <div class="side-rest">
+      <Brand />
+      <Menu {...props} />
+    </div>
+    <details class="side-menu">
+      <summary>
+        <span class="brand">
+          <img src={ICON_PATH} alt="" width="26" height="26" />
+          Callmeter
+        </span>
+        <span class="menu-word">Menu</span>
+      </summary>
+      <div>
+        <Menu {...props} />
+      </div>
+    </details>
+  </header>
+);
+
+/** The list of results over the page, which the script opens. */
+export const Palette: FC<{ organization: OrganizationName | undefined }> = ({ organization }) => (
+  <dialog class="palette" id="palette" aria-label="Search" data-org={organization?.organizationId}>
+    <input
+      type="text"
+      role="combobox"
+      aria-label="Search"
+      aria-expanded="true"
+      aria-controls="found"
+      aria-autocomplete="list"
+      placeholder="Customer, call ID, plan, key, model, page"
+      autocomplete="off"
+      spellcheck={false}
+      maxlength={SEARCH_LENGTH_MAX}
+    />
+    <div id="found" role="listbox" aria-label="Results" />
+    <p class="quiet hint" role="status" />
+  </dialog>
+);
+
+export const Brand: FC = () => (
+  <a class="brand" href={CONSOLE_PATH}>
+    <img src={ICON_PATH} alt="" width="26" height="26" />
+    Callmeter
+  </a>
+);
+
+const Menu: FC<SideProps> = (props) => {
+  const { path, organization, isOfOrganization, secrets, session } = props;
+  return (
+    <>
+      {(organization || props.organizations.length > 0) && <Switcher {...props} />}
+      <SearchField organizationId={organization?.organizationId} />
+      <nav aria-label="Console">
+        {organization &&
+          ORGANIZATION_GROUPS.map((group) => (
+            <Group
+              group={group}
+              base={organizationPath(organization.organizationId)}
+              path={isOfOrganization ? path : ''}
+            />
+          ))}
+        <Group group={SERVICE_GROUP} base={CONSOLE_PATH} path={isOfOrganization ? '' : path} />
+      </nav>
+      <div class="sign-out">
+        <SignOut secrets={secrets} session={session} />
+      </div>
+    </>
+  );
+};
+
+/** Without script it leads to the page of the search; with it, to the list that opens over the page. */
+const SearchField: FC<{ organizationId: string | undefined }> = ({ organizationId }) => (
+  <search aria-label="Console">
+    <form method="get" action={SEARCH_PATH} class="side-search">
+      {organizationId !== undefined && <input type="hidden" name="org" value={organizationId} />}
+      <input
+        type="search"
+        name="q"
+        aria-label="Search"
+        placeholder="Search"
+        autocomplete="off"
+        spellcheck={false}
+        maxlength={SEARCH_LENGTH_MAX}
+        data-search
+      />
+    </form>
+  </search>
+);
+
+/** To the same page of another organization, where it has that page. */
+const Switcher: FC<SideProps> = ({ path, organization, isOfOrganization, organizations, hasMore }) => {
+  const here = organization?.organizationId;
+  const known = organizations.some(({ organizationId }) => organizationId === here);
+  const listed = organization && !known ? [organization, ...organizations] : organizations;
+  const section = isOfOrganization && here !== undefined ? sectionOf(path, organizationPath(here)) : '';
+  return (
+    <details class="switcher">
+      <summary>
+        <span class="unseen">Organization: </span>
+        <span class="switcher-name">{organization?.name ?? 'All organizations'}</span>
+      </summary>
+      <ul>
+        {listed.map(({ organizationId, name }) => (
+          <li>
+            <a
+              href={section === '' ? organizationPath(organizationId) : organizationPath(organizationId, section)}
+              aria-current={organizationId === here ? 'true' : undefined}
+            >
+              {name}
+            </a>
+          </li>
+        ))}
+        <li class="apart">
+          <a href={`${CONSOLE_PATH}/organizations`}>{hasMore ? 'All organizations' : 'Manage organizations'}</a>
+        </li>
+        <li>
+          <a href={`${CONSOLE_PATH}/organizations/new`}>New organization</a>
+        </li>
+      </ul>
+    </details>
+  );
+};
+
+/** The page of the navigation that a path belongs to; the first one where there is none. */
+function sectionOf(path: string, base: string): string {
+  const pages = ORGANIZATION_GROUPS.flatMap((group) => group.pages);
+  return pages.find((page) => isHere(page, base, path))?.path ?? '';
+}
+
+function isHere({ path: name, also = [] }: NavigationPage, base: string, path: string): boolean {
+  if (name === '') return path === base;
+  return [name, ...also].some((one) => path === `${base}/${one}` || path.startsWith(`${base}/${one}/`));
+}
+
+const Group: FC<{ group: NavigationGroup; base: string; path: string }> = ({ group, base, path }) => (
+  <div>
+    <h2>{group.title}</h2>
+    <ul>
+      {group.pages.map((page) => (
+        <li>
+          <a
+            href={page.path === '' ? base : `${base}/${page.path}`}
+            aria-current={isHere(page, base, path) ? 'page' : undefined}
+          >
+            {page.title}
+          </a>
+        </li>
+      ))}
+    </ul>
+  </div>
+);
+
+const SignOut: FC<{ secrets: FormSecrets; session: ConsoleSession }> = ({ secrets, session: { operator, by } }) => (
+  <>
+    {by === 'access' && (
+      <p class="quiet hint">
+        {operator.name}, {operator.role}
+      </p>
+    )}
+    <ButtonForm action={`${CONSOLE_PATH}/sign-out`} secrets={secrets}>
+      Sign out
+    </ButtonForm>
+  </>
+);

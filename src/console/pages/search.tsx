@@ -1,0 +1,132 @@
+/**
+ * The search over everything as a page, and as the list that the console's script shows over other pages.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import type { Organization } from '../../contract/operator.ts';
+import { findOrganization } from '../../operator/organizations.ts';
+import { plural } from '../../ui/format.ts';
+import { Card, Empty } from '../../ui/parts.tsx';
+import { type ConsoleContext, type ConsoleEnv, SEARCH_PATH } from '../context.ts';
+import { SEARCH_LENGTH_MAX } from '../navigation.tsx';
+import { type Found, ORGANIZATIONS_SEARCHED_MAX, searchConsole } from '../search.ts';
+import { page } from '../shell.tsx';
+
+export function mountSearch(app: Hono<ConsoleEnv>): void {
+  app.get('/search', async (c) => {
+    const { query, organization } = await askedOf(c);
+    const found = await searchConsole(c.env, c.get('catalog'), organization, query);
+    if (organization) c.set('organization', organization);
+    return page(
+      c,
+      { title: 'Search', sub: query === '' ? undefined : countOf(found) },
+      <>
+        <SearchForm query={query} organization={organization} />
+        <Results query={query} found={found} />
+      </>,
+    );
+  });
+
+  app.get('/search/list', async (c) => {
+    const { query, organization } = await askedOf(c);
+    const found = await searchConsole(c.env, c.get('catalog'), organization, query);
+    return c.html(<Options query={query} found={found} />);
+  });
+}
+
+interface Asked {
+  query: string;
+  /** Whose things are searched; `null` for those of the first organizations. */
+  organization: Organization | null;
+}
+
+async function askedOf(c: ConsoleContext): Promise<Asked> {
+  const query = (c.req.query('q') ?? '').trim().slice(0, SEARCH_LENGTH_MAX);
+  const organizationId = c.req.query('org') ?? '';
+  return { query, organization: organizationId === '' ? null : await findOrganization(c.env, organizationId) };
+}
+
+const countOf = ({ groups }: Found) =>
+  plural(
+    groups.reduce((sum, { hits }) => sum + hits.length, 0),
+    'result',
+  );
+
+const SearchForm: FC<Asked> = ({ query, organization }) => (
+  <search aria-label="Everything">
+    <form method="get" action={SEARCH_PATH} class="filters">
+      {organization && <input type="hidden" name="org" value={organization.organizationId} />}
+      <div class="field">
+        <label for="q">Search</label>
+        <input
+          id="q"
+          name="q"
+          type="search"
+          value={query}
+          placeholder="Customer, call ID, plan, key, model, page"
+          autocomplete="off"
+          spellcheck={false}
+          maxlength={SEARCH_LENGTH_MAX}
+        />
+      </div>
+      <button type="submit">Search</button>
+    </form>
+  </search>
+);
+
+const Results: FC<{ query: string; found: Found }> = ({ query, found: { groups, isPartial } }) => (
+  <>
+    {groups.length === 0 && (
+      <Card>
+        <Empty title={`No results for “${query}”`}>
+          The search covers customers (ID, name, e-mail), call IDs, plans, API keys (name, ID, last four characters),
+          models, organizations and pages.
+        </Empty>
+      </Card>
+    )}
+    {groups.map(({ title, hits }) => (
+      <Card title={title}>
+        <ul class="hits">
+          {hits.map(({ href, text, sub }) => (
+            <li>
+              <a href={href}>{text}</a> {sub && <span class="quiet">{sub}</span>}
+            </li>
+          ))}
+        </ul>
+      </Card>
+    ))}
+    {isPartial && (
+      <p class="quiet">
+        Customers, calls, plans and keys of the first {ORGANIZATIONS_SEARCHED_MAX} organizations were searched. Open an
+        organization to search it.
+      </p>
+    )}
+  </>
+);
+
+/** The options of a listbox. */
+const Options: FC<{ query: string; found: Found }> = ({ query, found }) => {
+  const says = found.groups.length === 0 ? `No results for “${query}”` : query === '' ? '' : countOf(found);
+  let place = 0;
+  return (
+    <div id="found" role="listbox" aria-label="Results" data-says={says}>
+      {found.groups.map(({ title, hits }) => (
+        // biome-ignore lint/a11y/useSemanticElements: a group of a listbox
+        <div role="group" aria-label={title}>
+          <div class="found-title" aria-hidden="true">
+            {title}
+          </div>
+          {hits.map(({ href, text, sub }) => {
+            place += 1;
+            return (
+              <a role="option" aria-selected="false" tabindex={-1} id={`found-${place}`} href={href}>
+                <span>{text}</span>
+                {sub && <span class="quiet">{sub}</span>}
+              </a>
+            );
+          })}
+        </div>
+      ))}
+    </div>
+  );
+};
