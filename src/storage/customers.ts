@@ -6,7 +6,7 @@
  * lower-case columns in their own order. Both stop at the end of their page. Where something narrows a list that the index
  * does not have, a page looks at a bounded number of customers.
  */
-import { and, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core';
 import { endOfPrefix, soughtForms } from '../domain/case-search.ts';
 import type { Env } from '../env.ts';
@@ -209,4 +209,18 @@ function placeOf(after: string | null): Place | null {
   const [, range, length, rest] = /^(\d) (\d+) (.*)$/s.exec(after ?? '') ?? [];
   if (rest === undefined) return null;
   return { range: Number(range), text: rest.slice(0, Number(length)), customerId: rest.slice(Number(length)) };
+}
+
+/** The display names of those of these customers that have one. */
+export async function findCustomerNames(
+  env: Env,
+  organizationId: string,
+  customerIds: readonly string[],
+): Promise<Map<string, string>> {
+  if (customerIds.length === 0) return new Map();
+  const rows = await (await database(env, organizationId))
+    .select({ customerId: customers.customerId, name: customers.friendlyName })
+    .from(customers)
+    .where(and(eq(customers.organizationId, organizationId), inArray(customers.customerId, [...customerIds])));
+  return new Map(rows.flatMap(({ customerId, name }) => (name === null ? [] : [[customerId, name] as const])));
 }
