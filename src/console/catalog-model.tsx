@@ -17,7 +17,7 @@ import { usdFromNano } from '../domain/money.ts';
 import type { RateConditions } from '../domain/price.ts';
 import { beginOf, type PriceSnapshotRow } from '../storage/prices.ts';
 import { StepChart } from '../ui/charts.tsx';
-import { calendarDay, count, rate, words } from '../ui/format.ts';
+import { calendarDay, count, rate, rateColumn, words } from '../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Nothing, Time } from '../ui/parts.tsx';
 import { Table } from '../ui/table.tsx';
 import { CONSOLE_PATH, type ConsoleContext } from './context.ts';
@@ -199,6 +199,8 @@ const Prices: FC<{ model: CatalogModel; pricing: CatalogPricing; nowMs: number }
       .filter(({ from }) => Date.parse(from) > nowMs)
       .map((change) => ({ name: `From ${change.from}`, rates: change })),
   ];
+  const format = rateColumn(rows.flatMap(({ rates }) => RATE_NAMES.map((name) => rates[name])));
+  const shown = (value: number | undefined) => (value === undefined ? <Nothing /> : format(value));
   return (
     <>
       <Table
@@ -240,13 +242,23 @@ function conditionsOf(when: RateConditions) {
   return words.length === 0 ? <Nothing /> : words.join(', ');
 }
 
-const shown = (value: number | undefined) => (value === undefined ? <Nothing /> : rate(value));
+/** The rates that are columns. */
+const RATE_NAMES = [
+  'inputUsdPerMillion',
+  'cachedInputUsdPerMillion',
+  'cacheWriteUsdPerMillion',
+  'outputUsdPerMillion',
+] as const;
 
 const History: FC<{ snapshots: readonly PriceSnapshotRow[]; nowMs: number }> = ({ snapshots, nowMs }) => {
   if (snapshots.length === 0)
     return <Empty title="Nothing is recorded yet">Prices are recorded each hour and with each publication.</Empty>;
   const begun = snapshots.filter((snapshot) => beginOf(snapshot) <= nowMs);
   const textOf = ({ rates }: PriceSnapshotRow) => rates as CatalogRates;
+  const format = rateColumn(
+    snapshots.flatMap((snapshot) => [textOf(snapshot).inputUsdPerMillion, textOf(snapshot).outputUsdPerMillion]),
+  );
+  const shown = (value: number | undefined) => (value === undefined ? <Nothing /> : format(value));
   return (
     <>
       {begun.length > 1 && (

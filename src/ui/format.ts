@@ -75,6 +75,15 @@ export function rate(usdPerMillion: number): string {
   return `$${text}`;
 }
 
+/** A format for rates that stand in one column: all have the decimals of the one with the most. */
+export function rateColumn(rates: readonly (number | undefined)[]): (usdPerMillion: number) => string {
+  const decimals = Math.max(2, ...rates.map((one) => (one === undefined ? 0 : decimalsOf(rate(one)))));
+  const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+  return (usdPerMillion) => `$${usdPerMillion.toLocaleString('en-US', digits)}`;
+}
+
+const decimalsOf = (text: string) => text.split('.')[1]?.length ?? 0;
+
 /** Decimals with which a small amount has three significant digits; two from a dollar up. */
 function significantDecimals(nano: NanoUsd): number {
   const size = nano < 0n ? -nano : nano;

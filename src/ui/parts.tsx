@@ -31,7 +31,7 @@ export const Time: FC<{ at: string | number; nowMs: number; brief?: boolean }> =
   const text = `${moment(atMs)} UTC`;
   return (
     <time datetime={iso} title={brief ? `${text} (${iso})` : iso} class="num">
-      {brief ? distance(atMs, nowMs) : text}
+      <span class="at">{brief ? distance(atMs, nowMs) : text}</span>
       {!brief && <span class="quiet hint"> {distance(atMs, nowMs)}</span>}
     </time>
   );
@@ -44,6 +44,21 @@ export const Badge: FC<PropsWithChildren<{ tone?: Tone; title?: string }>> = ({ 
     {children}
   </span>
 );
+
+/** Beyond so many characters an identifier is shown with its middle cut out, before its last ones. */
+const ID_CHARS_MAX = 22;
+const ID_END = 6;
+
+/** An identifier. A long one is shown without its middle; what is copied or read aloud is the whole. */
+export const Id: FC<{ id: string }> = ({ id }) =>
+  id.length <= ID_CHARS_MAX ? (
+    <span class="id mono">{id}</span>
+  ) : (
+    <span class="id mono" title={id}>
+      <span class="id-start">{id.slice(0, -ID_END)}</span>
+      {id.slice(-ID_END)}
+    </span>
+  );
 
 export const Code: FC<PropsWithChildren> = ({ children }) => <code>{children}</code>;
 
@@ -88,7 +103,7 @@ export const Facts: FC<{ items: readonly (readonly [string, Child | undefined])[
   </dl>
 );
 
-export const Nothing: FC = () => <span class="quiet">–</span>;
+export const Nothing: FC = () => <span class="quiet nothing">–</span>;
 
 /** An empty state: what would be here, and what to do next. */
 export const Empty: FC<PropsWithChildren<{ title: string }>> = ({ title, children }) => (

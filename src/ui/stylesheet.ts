@@ -6,8 +6,9 @@ import { contentHash } from '../platform/content-hash.ts';
 import { COMPONENT_STYLES } from './styles/components.ts';
 import { FIGURE_STYLES } from './styles/figures.ts';
 import { FOUNDATION_STYLES } from './styles/foundation.ts';
+import { TABLE_STYLES } from './styles/tables.ts';
 
-export const STYLESHEET = [FOUNDATION_STYLES, COMPONENT_STYLES, FIGURE_STYLES].join('\n');
+export const STYLESHEET = [FOUNDATION_STYLES, COMPONENT_STYLES, TABLE_STYLES, FIGURE_STYLES].join('\n');
 
 /** The address contains a hash of the content, so that it can be cached forever. */
 export const STYLESHEET_PATH = `/assets/page-${contentHash(STYLESHEET)}.css`;

@@ -1,8 +1,21 @@
 /**
- * Tables. On a narrow screen each row becomes a block with the column names beside the values, so that nothing scrolls
- * horizontally. Roles are explicit, because browsers drop them where CSS changes the display.
+ * Tables. The head stays in view while the rows scroll. Where a table lacks width, each row becomes a card: its name and
+ * its main figure on one line, the rest below it, so that nothing scrolls horizontally. Roles are explicit, because
+ * browsers drop them where CSS changes the display.
  */
 import type { Child } from 'hono/jsx';
+import { count, plural } from './format.ts';
+import { nextOf, previousOf, type Trail } from './trail.ts';
+
+/** Where a column stands on a card. */
+export type CardPlace = 'title' | 'figure' | 'detail' | 'hidden';
+
+export interface Sort {
+  /** The list in the order that the head asks for. */
+  href: string;
+  /** The order that it has by this column. */
+  order: 'ascending' | 'descending' | null;
+}
 
 export interface Column<Row> {
   title: string;
@@ -11,81 +24,139 @@ export interface Column<Row> {
   figure?: boolean;
   /** The heading of the row. */
   heading?: boolean;
+  /** The head is a link that sorts. */
+  sort?: Sort | undefined;
+  /** By default the heading is the title of the card, the first figure its figure, and the rest are details. */
+  phone?: CardPlace;
 }
 
-export function Table<Row>({
-  caption,
-  columns,
-  rows,
-  dense = false,
-}: {
+/** Tables of at most so many columns stay tables in little width; from so many on, they are cards on a tablet too. */
+const FEW_MAX = 3;
+const WIDE_FROM = 7;
+
+interface TableProps<Row> {
   caption: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   /** Low rows, for long lists. */
   dense?: boolean;
-}) {
+  /** How many there are in all, above the table: `1,204 customers`. */
+  total?: string | undefined;
+}
+
+export function Table<Row>({ caption, columns, rows, dense = false, total }: TableProps<Row>) {
+  const places = placesOf(columns);
+  const style = [
+    dense && 'dense',
+    columns.length <= FEW_MAX && 'few',
+    columns.length >= WIDE_FROM && 'wide',
+    columns.some(({ sort }) => sort) && 'sorts',
+  ];
   return (
-    // biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles
-    <table role="table" class={dense ? 'dense' : undefined}>
-      <caption class="unseen">{caption}</caption>
-      {/* biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles */}
-      <thead role="rowgroup">
-        {/* biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles */}
-        <tr role="row">
-          {columns.map(({ title, figure }) => (
-            // biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles
-            <th role="columnheader" scope="col" class={figure ? 'figure' : undefined}>
-              {title}
-            </th>
+    <div class="list">
+      {/* biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles */}
+      <table role="table" class={style.filter(Boolean).join(' ') || undefined}>
+        <caption class={total === undefined ? 'unseen' : 'total'}>
+          {total === undefined ? (
+            caption
+          ) : (
+            <>
+              <span class="unseen">{caption}: </span>
+              {total}
+            </>
+          )}
+        </caption>
+        {/* biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles */}
+        <thead role="rowgroup">
+          {/* biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles */}
+          <tr role="row">{columns.map(headOf)}</tr>
+        </thead>
+        {/* biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles */}
+        <tbody role="rowgroup">
+          {rows.map((row) => (
+            // biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles
+            <tr role="row">{columns.map((column, index) => cellOf(column, row, places[index] ?? 'detail'))}</tr>
           ))}
-        </tr>
-      </thead>
-      {/* biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles */}
-      <tbody role="rowgroup">
-        {rows.map((row) => (
-          // biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles
-          <tr role="row">{columns.map((column) => cellOf(column, row))}</tr>
-        ))}
-      </tbody>
-    </table>
+        </tbody>
+      </table>
+    </div>
   );
 }
 
-function cellOf<Row>({ title, cell, figure, heading }: Column<Row>, row: Row) {
-  const style = figure ? 'figure' : undefined;
+/** One title, and at most one figure. */
+function placesOf<Row>(columns: readonly Column<Row>[]): CardPlace[] {
+  const places = columns.map(({ phone, heading }) => phone ?? (heading ? 'title' : 'detail'));
+  if (!places.includes('figure')) {
+    const first = columns.findIndex(({ figure, phone, heading }) => figure && !heading && phone === undefined);
+    if (first >= 0) places[first] = 'figure';
+  }
+  return places;
+}
+
+function headOf<Row>({ title, figure, sort }: Column<Row>) {
+  const style = [figure && 'figure', sort && 'sort'].filter(Boolean).join(' ') || undefined;
+  return (
+    // biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles
+    <th role="columnheader" scope="col" class={style} aria-sort={sort?.order ?? undefined}>
+      {sort ? <a href={sort.href}>{title}</a> : title}
+    </th>
+  );
+}
+
+function cellOf<Row>({ title, cell, figure, heading }: Column<Row>, row: Row, place: CardPlace) {
+  const style = figure ? `figure in-${place}` : `in-${place}`;
   return heading ? (
-    // biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles
+    // biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles
     <th role="rowheader" scope="row" data-label={title} class={style}>
       {cell(row)}
     </th>
   ) : (
-    // biome-ignore lint/a11y/noRedundantRoles: the narrow layout removes the implicit roles
+    // biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles
     <td role="cell" data-label={title} class={style}>
       {cell(row)}
     </td>
   );
 }
 
-/** The link to the next page of a list. `query` is the query of the current page. */
-export function Pager({
-  path,
-  query,
-  next,
-  first,
-}: {
+/** The count above a table: `12 keys`; of a part of a list only that part is known. */
+export function totalOf(shown: number, noun: string, isWhole: boolean): string {
+  return isWhole ? plural(shown, noun) : `${plural(shown, noun)} on this page`;
+}
+
+interface PagerProps {
   path: string;
+  /** The query of the current page, without its cursor. */
   query: Record<string, string>;
   next: string | null;
   first: boolean;
-}) {
+  /** The way back: `trailOf(c.req.query(), items.length)`. Without it, the way back is to the first page. */
+  previous?: Trail;
+}
+
+/** The links to the pages around one of a list, and which rows it shows. */
+export function Pager({ path, query, next, first, previous }: PagerProps) {
   if (next === null && first) return null;
-  const start = new URLSearchParams(query).toString();
+  const { cursor: _cursor, trail: _trail, ...asked } = query;
+  const to = (added: Record<string, string>) => {
+    const text = new URLSearchParams({ ...asked, ...added }).toString();
+    return text === '' ? path : `${path}?${text}`;
+  };
+  const trail = first && previous ? { ...previous, steps: [], cursor: '', before: 0 } : previous;
+  const onward = next === null ? null : trail ? nextOf(trail, next) : { cursor: next };
+  const back = trail && trail.steps.length > 0 ? previousOf(trail) : null;
   return (
     <nav class="pager" aria-label="Pages">
-      {!first && <a href={start ? `${path}?${start}` : path}>First page</a>}
-      {next !== null && (
-        <a rel="next" href={`${path}?${new URLSearchParams({ ...query, cursor: next })}`}>
+      {trail && trail.before !== null && trail.shown > 0 && (
+        <span class="quiet num">{`${count(trail.before + 1)} to ${count(trail.before + trail.shown)}`}</span>
+      )}
+      {!first && !(back && Object.keys(back).length === 0) && <a href={to({})}>First page</a>}
+      {!first && back && (
+        <a rel="prev" href={to(back)}>
+          Previous page
+        </a>
+      )}
+      {onward && (
+        <a rel="next" href={to(onward)}>
           Next page
         </a>
       )}

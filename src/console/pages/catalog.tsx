@@ -14,9 +14,11 @@ import { currentCatalog } from '../../storage/catalog.ts';
 import { listPriceSnapshots } from '../../storage/prices.ts';
 import { findReview } from '../../storage/reviews.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
-import { compact, count, rate, words } from '../../ui/format.ts';
+import { compact, count, plural, rateColumn, words } from '../../ui/format.ts';
 import { Badge, Card, Empty, Nothing, Notice, Stat, Time } from '../../ui/parts.tsx';
+import { type Orders, type Sorted, sorted } from '../../ui/sorting.ts';
 import { Pager, Table } from '../../ui/table.tsx';
+import { trailOf } from '../../ui/trail.ts';
 import { deferrer } from '../caller.ts';
 import { modelPage } from '../catalog-model.tsx';
 import { CONSOLE_PATH, type ConsoleEnv } from '../context.ts';
@@ -33,6 +35,7 @@ const CatalogQuery = z.object({
   provider: z.enum(['openai', 'anthropic', 'google']).optional(),
   status: z.enum(['ACTIVE', 'DEPRECATED', 'RETIRED']).optional(),
   cursor: z.string().max(600).optional(),
+  sort: z.string().max(40).optional(),
 });
 
 type Asked = z.infer<typeof CatalogQuery>;
@@ -49,18 +52,18 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
       readCatalog(c.env, deferrer(c)),
     ]);
     if (!info.ok) return refused(c, info.refusal);
-    const values = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ''));
+    const values = Object.fromEntries(
+      Object.entries(c.req.query()).filter(([name, value]) => value !== '' && name !== 'trail'),
+    );
     const checked = check(CatalogQuery, values);
     const asked: Asked = checked.ok ? checked.value : { search: '' };
     const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor: asked.cursor }) ?? { limit: PAGE_SIZE, after: null };
     const day = new Date(nowMs).toISOString().slice(0, 10);
-    const found = findModels(catalog, asked, day);
-    const { items, nextCursor } = pageOf(
-      found.filter((model) => pageAsked.after === null || modelKeyOf(model) > pageAsked.after).slice(0, PAGE_SIZE + 1),
-      PAGE_SIZE,
-      modelKeyOf,
-    );
     const { search, provider, status } = asked;
+    const query = { ...(search && { search }), ...(provider && { provider }), ...(status && { status }) };
+    const found = sorted(findModels(catalog, asked, day), ordersAt(nowMs), { path: PATH, query, sort: asked.sort });
+    const start = found.rows.findIndex((model) => modelKeyOf(model) === pageAsked.after) + 1;
+    const { items, nextCursor } = pageOf(found.rows.slice(start, start + PAGE_SIZE + 1), PAGE_SIZE, modelKeyOf);
     return page(
       c,
       {
@@ -86,13 +89,14 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
               The search covers names, display names and aliases. <a href={PATH}>Show all models</a>.
             </Empty>
           ) : (
-            <Models items={items} day={day} nowMs={nowMs} />
+            <Models items={items} total={found.rows.length} by={found.by} day={day} nowMs={nowMs} />
           )}
           <Pager
             path={PATH}
-            query={{ ...(search && { search }), ...(provider && { provider }), ...(status && { status }) }}
+            query={{ ...query, ...found.query }}
             next={nextCursor}
-            first={pageAsked.after === null}
+            first={start === 0}
+            previous={trailOf(c.req.query(), items.length)}
           />
         </Card>
       </>,
@@ -188,16 +192,45 @@ export const Status: FC<{ status: ModelStatus }> = ({ status }) => (
   <Badge tone={STATUS_TONES[status] ?? 'plain'}>{words(status)}</Badge>
 );
 
-const Models: FC<{ items: CatalogModel[]; day: string; nowMs: number }> = ({ items, day, nowMs }) => {
-  const priceOf = ({ pricing }: CatalogModel) => pricing && pricingAt(pricing, nowMs);
+/** What the list sorts by. */
+function ordersAt(nowMs: number) {
+  return {
+    model: modelKeyOf,
+    shutdown: ({ lifecycle }) => lifecycle.shutdownAt ?? null,
+    context: ({ contextTokens }) => contextTokens ?? null,
+    input: (model) => priceAt(model, nowMs)?.inputUsdPerMillion ?? null,
+    output: (model) => priceAt(model, nowMs)?.outputUsdPerMillion ?? null,
+  } satisfies Orders<CatalogModel, string>;
+}
+
+const priceAt = ({ pricing }: CatalogModel, nowMs: number) => pricing && pricingAt(pricing, nowMs);
+
+interface ModelsProps {
+  items: CatalogModel[];
+  total: number;
+  by: Sorted<CatalogModel, keyof ReturnType<typeof ordersAt>>['by'];
+  day: string;
+  nowMs: number;
+}
+
+const Models: FC<ModelsProps> = ({ items, total, by, day, nowMs }) => {
+  const priceOf = (model: CatalogModel) => priceAt(model, nowMs);
+  const show = rateColumn(
+    items.flatMap((model) => {
+      const price = priceOf(model);
+      return price ? [price.inputUsdPerMillion, price.outputUsdPerMillion] : [];
+    }),
+  );
   return (
     <Table
       caption="Models"
       rows={items}
+      total={plural(total, 'model')}
       columns={[
         {
           title: 'Model',
           heading: true,
+          sort: by('model'),
           cell: (model) => (
             <span>
               <a href={modelPath(modelKeyOf(model))}>{modelKeyOf(model)}</a>
@@ -206,19 +239,31 @@ const Models: FC<{ items: CatalogModel[]; day: string; nowMs: number }> = ({ ite
           ),
         },
         { title: 'Status', cell: (model) => <Status status={statusOn(model, day)} /> },
-        { title: 'Shutdown', cell: ({ lifecycle }) => lifecycle.shutdownAt ?? <Nothing /> },
+        { title: 'Shutdown', sort: by('shutdown'), cell: ({ lifecycle }) => lifecycle.shutdownAt ?? <Nothing /> },
         { title: 'Replacement', cell: ({ lifecycle }) => lifecycle.replacement ?? <Nothing /> },
         {
           title: 'Context',
           figure: true,
+          sort: by('context'),
+          phone: 'detail',
           cell: ({ contextTokens }) => (contextTokens ? compact(contextTokens) : <Nothing />),
         },
-        { title: 'Input', figure: true, cell: (model) => priced(priceOf(model)?.inputUsdPerMillion) },
-        { title: 'Output', figure: true, cell: (model) => priced(priceOf(model)?.outputUsdPerMillion) },
+        {
+          title: 'Input',
+          figure: true,
+          sort: by('input'),
+          cell: (model) => <Rate of={priceOf(model)?.inputUsdPerMillion} show={show} />,
+        },
+        {
+          title: 'Output',
+          figure: true,
+          sort: by('output'),
+          cell: (model) => <Rate of={priceOf(model)?.outputUsdPerMillion} show={show} />,
+        },
       ]}
     />
   );
 };
 
-const priced = (usdPerMillion: number | undefined) =>
-  usdPerMillion === undefined ? <Nothing /> : <span title="USD per million tokens">{rate(usdPerMillion)}</span>;
+const Rate: FC<{ of: number | undefined; show: (usdPerMillion: number) => string }> = ({ of, show }) =>
+  of === undefined ? <Nothing /> : <span title="USD per million tokens">{show(of)}</span>;

@@ -11,7 +11,9 @@ import { pageRequest } from '../../platform/page.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { CheckGroup, Form, type FormSecrets, type FormState, Select, TextArea, TextField } from '../../ui/form.tsx';
 import { Badge, Card, Code, Empty, Nothing, Notice, Time } from '../../ui/parts.tsx';
-import { Pager, Table } from '../../ui/table.tsx';
+import { type Orders, sorted } from '../../ui/sorting.ts';
+import { Pager, Table, totalOf } from '../../ui/table.tsx';
+import { trailOf } from '../../ui/trail.ts';
 import { type ConsoleContext, type ConsoleEnv, type Fields, organizationPath } from '../context.ts';
 import { createdPage, crumbsOf, revokePage } from '../key-pages.tsx';
 import { refused } from '../refused.tsx';
@@ -50,6 +52,7 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
     const asked = pageRequest({ limit: PAGE_SIZE, cursor: c.req.query('cursor') }) ?? { limit: PAGE_SIZE, after: null };
     const answer = await listKeys(c.env, organizationId, asked);
     if (!answer.ok) return refused(c, answer.refusal);
+    const { items, nextCursor } = answer.data;
     const actions = (
       <a class="button primary" href={`${path}/new`}>
         New key
@@ -63,14 +66,26 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
         actions,
       },
       <Card>
-        {answer.data.items.length === 0 ? (
+        {items.length === 0 ? (
           <Empty title="No key yet">
             An application needs one to begin calls. <a href={`${path}/new`}>Create the first key</a>.
           </Empty>
         ) : (
-          <Keys path={path} items={answer.data.items} nowMs={Date.now()} />
+          <Keys
+            path={path}
+            items={items}
+            isWhole={asked.after === null && nextCursor === null}
+            sort={c.req.query('sort')}
+            nowMs={Date.now()}
+          />
         )}
-        <Pager path={path} query={{}} next={answer.data.nextCursor} first={asked.after === null} />
+        <Pager
+          path={path}
+          query={{}}
+          next={nextCursor}
+          first={asked.after === null}
+          previous={trailOf(c.req.query(), items.length)}
+        />
       </Card>,
     );
   });
@@ -222,31 +237,51 @@ const Limits: FC<{ item: Key }> = ({ item: { models, features } }) => {
   return shown.length === 0 ? <Nothing /> : <span>{shown.join('; ')}</span>;
 };
 
-const Keys: FC<{ path: string; items: Key[]; nowMs: number }> = ({ path, items, nowMs }) => (
-  <Table
-    caption="API keys"
-    rows={items}
-    columns={[
-      {
-        title: 'Name',
-        heading: true,
-        cell: ({ keyId, name }) => <a href={`${path}/${encodeURIComponent(keyId)}`}>{name}</a>,
-      },
-      { title: 'Key', cell: ({ prefix, hint }) => <Code>{`${prefix}…${hint}`}</Code> },
-      {
-        title: 'State',
-        cell: (item) => <State item={item} nowMs={nowMs} />,
-      },
-      { title: 'Scopes', cell: (item) => <Scopes item={item} /> },
-      { title: 'Limits', cell: (item) => <Limits item={item} /> },
-      {
-        title: 'Last used',
-        cell: ({ lastUsedAt }) => (lastUsedAt === null ? <Nothing /> : <Time at={lastUsedAt} nowMs={nowMs} brief />),
-      },
-      { title: 'Made', cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
-    ]}
-  />
-);
+interface KeysProps {
+  path: string;
+  items: Key[];
+  isWhole: boolean;
+  sort: string | undefined;
+  nowMs: number;
+}
+
+const ORDERS: Orders<Key, 'name' | 'lastUsed' | 'made'> = {
+  name: ({ name }) => name,
+  lastUsed: ({ lastUsedAt }) => (lastUsedAt === null ? null : Date.parse(lastUsedAt)),
+  made: ({ createdAt }) => Date.parse(createdAt),
+};
+
+const Keys: FC<KeysProps> = ({ path, items, isWhole, sort, nowMs }) => {
+  const { rows, by } = sorted(items, ORDERS, { path, sort }, isWhole);
+  return (
+    <Table
+      caption="API keys"
+      rows={rows}
+      total={totalOf(items.length, 'key', isWhole)}
+      columns={[
+        {
+          title: 'Name',
+          heading: true,
+          sort: by('name'),
+          cell: ({ keyId, name }) => <a href={`${path}/${encodeURIComponent(keyId)}`}>{name}</a>,
+        },
+        { title: 'Key', cell: ({ prefix, hint }) => <Code>{`${prefix}…${hint}`}</Code> },
+        {
+          title: 'State',
+          cell: (item) => <State item={item} nowMs={nowMs} />,
+        },
+        { title: 'Scopes', cell: (item) => <Scopes item={item} /> },
+        { title: 'Limits', cell: (item) => <Limits item={item} /> },
+        {
+          title: 'Last used',
+          sort: by('lastUsed'),
+          cell: ({ lastUsedAt }) => (lastUsedAt === null ? <Nothing /> : <Time at={lastUsedAt} nowMs={nowMs} brief />),
+        },
+        { title: 'Made', sort: by('made'), cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
+      ]}
+    />
+  );
+};
 
 const OVERLAPS = [
   ['24', 'a day'],

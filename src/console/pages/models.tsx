@@ -15,8 +15,9 @@ import { setModels } from '../../operator/model-mappings.ts';
 import { setPrice } from '../../operator/prices.ts';
 import { listOwnPrices, type OwnPriceRow } from '../../storage/prices.ts';
 import { Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
-import { rate } from '../../ui/format.ts';
+import { plural, rateColumn } from '../../ui/format.ts';
 import { Card, Empty, Nothing, Notice, Time } from '../../ui/parts.tsx';
+import { type Orders, sorted } from '../../ui/sorting.ts';
 import { Table } from '../../ui/table.tsx';
 import { deferrer } from '../caller.ts';
 import type { Fields } from '../context.ts';
@@ -136,7 +137,12 @@ async function modelsPage(c: ConsoleContext, mapping: FormState | null, price: F
         note="They override the catalog: a negotiated rate, or a model that the catalog does not have."
       >
         <Warnings names={prices.map(({ modelKey }) => modelKey)} catalog={catalog} nowMs={nowMs} />
-        <Prices prices={prices} nowMs={nowMs} />
+        <Prices
+          prices={prices}
+          path={organizationPath(organizationId, 'models')}
+          sort={c.req.query('sort')}
+          nowMs={nowMs}
+        />
       </Card>
       <Card title="Set a price">
         <PriceForm path={organizationPath(organizationId, 'prices')} state={price} secrets={secretsOf(c)} />
@@ -230,22 +236,38 @@ const Switched: FC<{ models: ModelMappings | null; path: string; secrets: FormSe
   );
 };
 
-const perMillion = (value: number | undefined) =>
-  value === undefined ? <Nothing /> : <span class="num">{rate(value)}</span>;
+const ORDERS: Orders<OwnPriceRow, 'model' | 'input' | 'output' | 'set'> = {
+  model: ({ modelKey }) => modelKey,
+  input: ({ rates }) => rates.inputUsdPerMillion ?? null,
+  output: ({ rates }) => rates.outputUsdPerMillion ?? null,
+  set: ({ updatedAtMs }) => updatedAtMs,
+};
 
-const Prices: FC<{ prices: OwnPriceRow[]; nowMs: number }> = ({ prices, nowMs }) =>
-  prices.length === 0 ? (
-    <Empty title="No own prices">Calls are priced by the catalog. Set a price below to override it.</Empty>
-  ) : (
+interface PricesProps {
+  prices: OwnPriceRow[];
+  path: string;
+  sort: string | undefined;
+  nowMs: number;
+}
+
+const Prices: FC<PricesProps> = ({ prices, path, sort, nowMs }) => {
+  if (prices.length === 0)
+    return <Empty title="No own prices">Calls are priced by the catalog. Set a price below to override it.</Empty>;
+  const { rows, by } = sorted(prices, ORDERS, { path, sort });
+  const format = rateColumn(prices.flatMap(({ rates }) => RATES.map((name) => rates[name])));
+  const show = (value: number | undefined) =>
+    value === undefined ? <Nothing /> : <span class="num">{format(value)}</span>;
+  return (
     <Table
       caption="Own prices in USD per million tokens"
-      rows={prices}
+      rows={rows}
+      total={plural(prices.length, 'price')}
       columns={[
-        { title: 'Model', heading: true, cell: ({ modelKey }) => <ModelName name={modelKey} /> },
-        { title: 'Input', figure: true, cell: ({ rates }) => perMillion(rates.inputUsdPerMillion) },
-        { title: 'Output', figure: true, cell: ({ rates }) => perMillion(rates.outputUsdPerMillion) },
-        { title: 'Cache read', figure: true, cell: ({ rates }) => perMillion(rates.cachedInputUsdPerMillion) },
-        { title: 'Cache write', figure: true, cell: ({ rates }) => perMillion(rates.cacheWriteUsdPerMillion) },
+        { title: 'Model', heading: true, sort: by('model'), cell: ({ modelKey }) => <ModelName name={modelKey} /> },
+        { title: 'Input', figure: true, sort: by('input'), cell: ({ rates }) => show(rates.inputUsdPerMillion) },
+        { title: 'Output', figure: true, sort: by('output'), cell: ({ rates }) => show(rates.outputUsdPerMillion) },
+        { title: 'Cache read', figure: true, cell: ({ rates }) => show(rates.cachedInputUsdPerMillion) },
+        { title: 'Cache write', figure: true, cell: ({ rates }) => show(rates.cacheWriteUsdPerMillion) },
         {
           title: 'Components',
           figure: true,
@@ -256,10 +278,11 @@ const Prices: FC<{ prices: OwnPriceRow[]; nowMs: number }> = ({ prices, nowMs })
           cell: ({ effectiveFromMs }) =>
             effectiveFromMs === 0 ? 'always' : <Time at={effectiveFromMs} nowMs={nowMs} />,
         },
-        { title: 'Set', cell: ({ updatedAtMs }) => <Time at={updatedAtMs} nowMs={nowMs} /> },
+        { title: 'Set', sort: by('set'), cell: ({ updatedAtMs }) => <Time at={updatedAtMs} nowMs={nowMs} /> },
       ]}
     />
   );
+};
 
 const PriceForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({ path, state, secrets }) => (
   <Form action={path} secrets={secrets} state={state}>

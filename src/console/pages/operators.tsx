@@ -11,7 +11,8 @@ import { pageRequest } from '../../platform/page.ts';
 import { ButtonForm, Form, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Time } from '../../ui/parts.tsx';
-import { Pager, Table } from '../../ui/table.tsx';
+import { Pager, Table, totalOf } from '../../ui/table.tsx';
+import { trailOf } from '../../ui/trail.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
@@ -62,7 +63,12 @@ async function operatorsPage(c: ConsoleContext, state: FormState) {
     <>
       <Card>
         {items.length > 0 ? (
-          <Operators items={items} secrets={secrets} nowMs={Date.now()} />
+          <Operators
+            items={items}
+            isWhole={asked.after === null && nextCursor === null}
+            secrets={secrets}
+            nowMs={Date.now()}
+          />
         ) : (
           <Empty title="No named operators">
             {isConfigured ? (
@@ -75,7 +81,13 @@ async function operatorsPage(c: ConsoleContext, state: FormState) {
             )}
           </Empty>
         )}
-        <Pager path={PATH} query={{}} next={nextCursor} first={asked.after === null} />
+        <Pager
+          path={PATH}
+          query={{}}
+          next={nextCursor}
+          first={asked.after === null}
+          previous={trailOf(c.req.query(), items.length)}
+        />
       </Card>
       <Card title="Give a role" note="A role counts from the next request on.">
         <Form action={PATH} secrets={secrets} state={state}>
@@ -103,14 +115,16 @@ async function operatorsPage(c: ConsoleContext, state: FormState) {
   );
 }
 
-const Operators: FC<{ items: NamedOperator[]; secrets: ReturnType<typeof secretsOf>; nowMs: number }> = ({
-  items,
-  secrets,
-  nowMs,
-}) => (
+const Operators: FC<{
+  items: NamedOperator[];
+  isWhole: boolean;
+  secrets: ReturnType<typeof secretsOf>;
+  nowMs: number;
+}> = ({ items, isWhole, secrets, nowMs }) => (
   <Table
     caption="Operators"
     rows={items}
+    total={totalOf(items.length, 'operator', isWhole)}
     columns={[
       { title: 'Operator', heading: true, cell: ({ name }) => name },
       { title: 'Role', cell: ({ role }) => <Badge>{role}</Badge> },

@@ -10,8 +10,10 @@ import { listPlans } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { Checkbox, Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { count } from '../../ui/format.ts';
-import { Badge, Card, Code, Empty, Facts, Time } from '../../ui/parts.tsx';
-import { Pager, Table } from '../../ui/table.tsx';
+import { Badge, Card, Code, Empty, Facts, Id, Time } from '../../ui/parts.tsx';
+import { type Orders, sorted } from '../../ui/sorting.ts';
+import { Pager, Table, totalOf } from '../../ui/table.tsx';
+import { trailOf } from '../../ui/trail.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { setupPath } from '../setup-view.tsx';
@@ -44,9 +46,20 @@ export function mountOrganizations(app: Hono<ConsoleEnv>): void {
             <a href={`${PATH}/new`}>Create the first one</a>: it gets plans, keys and customers of its own.
           </Empty>
         ) : (
-          <Organizations items={items} nowMs={Date.now()} />
+          <Organizations
+            items={items}
+            isWhole={!asked?.after && nextCursor === null}
+            sort={c.req.query('sort')}
+            nowMs={Date.now()}
+          />
         )}
-        <Pager path={PATH} query={{}} next={nextCursor} first={!asked?.after} />
+        <Pager
+          path={PATH}
+          query={{}}
+          next={nextCursor}
+          first={!asked?.after}
+          previous={trailOf(c.req.query(), items.length)}
+        />
       </Card>,
     );
   });
@@ -88,22 +101,39 @@ export function mountOrganizations(app: Hono<ConsoleEnv>): void {
   });
 }
 
-const Organizations: FC<{ items: Organization[]; nowMs: number }> = ({ items, nowMs }) => (
-  <Table
-    caption="Organizations"
-    rows={items}
-    columns={[
-      {
-        title: 'Name',
-        heading: true,
-        cell: ({ organizationId, name }) => <a href={organizationPath(organizationId)}>{name}</a>,
-      },
-      { title: 'Id', cell: ({ organizationId }) => <Code>{organizationId}</Code> },
-      { title: 'Default plan', cell: ({ defaultPlanId }) => defaultPlanId ?? <Badge tone="warn">none</Badge> },
-      { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
-    ]}
-  />
-);
+interface OrganizationsProps {
+  items: Organization[];
+  isWhole: boolean;
+  sort: string | undefined;
+  nowMs: number;
+}
+
+const ORDERS: Orders<Organization, 'name' | 'created'> = {
+  name: ({ name }) => name,
+  created: ({ createdAt }) => Date.parse(createdAt),
+};
+
+const Organizations: FC<OrganizationsProps> = ({ items, isWhole, sort, nowMs }) => {
+  const { rows, by } = sorted(items, ORDERS, { path: PATH, sort }, isWhole);
+  return (
+    <Table
+      caption="Organizations"
+      rows={rows}
+      total={totalOf(items.length, 'organization', isWhole)}
+      columns={[
+        {
+          title: 'Name',
+          heading: true,
+          sort: by('name'),
+          cell: ({ organizationId, name }) => <a href={organizationPath(organizationId)}>{name}</a>,
+        },
+        { title: 'Id', cell: ({ organizationId }) => <Id id={organizationId} /> },
+        { title: 'Default plan', cell: ({ defaultPlanId }) => defaultPlanId ?? <Badge tone="warn">none</Badge> },
+        { title: 'Created', sort: by('created'), cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
+      ]}
+    />
+  );
+};
 
 function newPage(c: ConsoleContext, state: FormState, status: 200 | 400) {
   return page(

@@ -12,7 +12,9 @@ import { pageRequest } from '../../platform/page.ts';
 import { Choice, Form, type FormSecrets, type FormState, Select } from '../../ui/form.tsx';
 import { compact, count, plural, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Json, Nothing, Time } from '../../ui/parts.tsx';
-import { Pager, Table } from '../../ui/table.tsx';
+import { type Orders, sorted } from '../../ui/sorting.ts';
+import { Pager, Table, totalOf } from '../../ui/table.tsx';
+import { trailOf } from '../../ui/trail.ts';
 import { allFields } from '../changed-fields.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
 import { fieldLabel, fieldValue } from '../field-words.ts';
@@ -30,6 +32,8 @@ export function mountPlans(app: Hono<ConsoleEnv>): void {
     const asked = pageRequest({ limit: PAGE_SIZE, cursor: c.req.query('cursor') }) ?? { limit: PAGE_SIZE, after: null };
     const answer = await listPlans(c.env, organizationId, asked);
     if (!answer.ok) return refused(c, answer.refusal);
+    const { items, nextCursor } = answer.data;
+    const isWhole = asked.after === null && nextCursor === null;
     const path = organizationPath(organizationId, 'plans');
     const actions = (
       <a class="button primary" href={organizationPath(organizationId, 'new-plan')}>
@@ -40,15 +44,27 @@ export function mountPlans(app: Hono<ConsoleEnv>): void {
       c,
       { title: 'Plans', sub: 'What customers may use in a period.', actions },
       <Card>
-        {answer.data.items.length === 0 ? (
+        {items.length === 0 ? (
           <Empty title="No plan yet">
             A plan says what a customer may use in a period, and what happens when that is used up.{' '}
             <a href={organizationPath(organizationId, 'new-plan')}>Create the first one</a>.
           </Empty>
         ) : (
-          <PlanTable organizationId={organizationId} items={answer.data.items} defaultPlanId={defaultPlanId} />
+          <PlanTable
+            organizationId={organizationId}
+            items={items}
+            defaultPlanId={defaultPlanId}
+            isWhole={isWhole}
+            sort={c.req.query('sort')}
+          />
         )}
-        <Pager path={path} query={{}} next={answer.data.nextCursor} first={asked.after === null} />
+        <Pager
+          path={path}
+          query={{}}
+          next={nextCursor}
+          first={asked.after === null}
+          previous={trailOf(c.req.query(), items.length)}
+        />
       </Card>,
     );
   });
@@ -83,40 +99,81 @@ export function periodOf(replenish: Plan['replenish']): string {
 
 const limitOf = (value: number | null) => (value === null ? '∞' : compact(value));
 
-const PlanTable: FC<{ organizationId: string; items: Detail[]; defaultPlanId: string | null }> = ({
-  organizationId,
-  items,
-  defaultPlanId,
-}) => (
-  <Table
-    caption="Plans"
-    rows={items}
-    columns={[
-      {
-        title: 'Plan',
-        heading: true,
-        cell: ({ planId, plan, archivedAt }) => (
-          <span>
-            <a href={planPath(organizationId, planId)}>{plan.name}</a>{' '}
-            {planId === defaultPlanId && <Badge tone="info">default</Badge>}
-            {archivedAt !== null && <Badge>archived</Badge>}
-            <span class="sub">{planId}</span>
-          </span>
-        ),
-      },
-      { title: 'Version', figure: true, cell: ({ version }) => String(version) },
-      { title: 'When used up', cell: ({ plan }) => words(plan.limitType) },
-      { title: 'Renews', cell: ({ plan }) => periodOf(plan.replenish) },
-      { title: 'Standard calls', figure: true, cell: ({ plan }) => limitOf(plan.limits.standardCalls) },
-      { title: 'Premium calls', figure: true, cell: ({ plan }) => limitOf(plan.limits.premiumCalls) },
-      { title: 'Premium tokens', figure: true, cell: ({ plan }) => limitOf(plan.limits.premiumTokens) },
-      {
-        title: 'Pay as you go',
-        cell: ({ plan }) => (plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : <Nothing />),
-      },
-    ]}
-  />
-);
+interface PlanTableProps {
+  organizationId: string;
+  items: Detail[];
+  defaultPlanId: string | null;
+  isWhole: boolean;
+  sort: string | undefined;
+}
+
+/** Nothing is more than without a limit. */
+const sortedLimit = (value: number | null) => value ?? Number.POSITIVE_INFINITY;
+
+const ORDERS: Orders<Detail, 'plan' | 'version' | 'standardCalls' | 'premiumCalls' | 'premiumTokens'> = {
+  plan: ({ plan }) => plan.name,
+  version: ({ version }) => version,
+  standardCalls: ({ plan }) => sortedLimit(plan.limits.standardCalls),
+  premiumCalls: ({ plan }) => sortedLimit(plan.limits.premiumCalls),
+  premiumTokens: ({ plan }) => sortedLimit(plan.limits.premiumTokens),
+};
+
+const PlanTable: FC<PlanTableProps> = ({ organizationId, items, defaultPlanId, isWhole, sort }) => {
+  const { rows, by } = sorted(items, ORDERS, { path: organizationPath(organizationId, 'plans'), sort }, isWhole);
+  return (
+    <Table
+      caption="Plans"
+      rows={rows}
+      total={totalOf(items.length, 'plan', isWhole)}
+      columns={[
+        {
+          title: 'Plan',
+          heading: true,
+          sort: by('plan'),
+          cell: ({ planId, plan, archivedAt }) => (
+            <span>
+              <a href={planPath(organizationId, planId)}>{plan.name}</a>{' '}
+              {planId === defaultPlanId && <Badge tone="info">default</Badge>}
+              {archivedAt !== null && <Badge>archived</Badge>}
+              <span class="sub">{planId}</span>
+            </span>
+          ),
+        },
+        {
+          title: 'Version',
+          figure: true,
+          sort: by('version'),
+          phone: 'detail',
+          cell: ({ version }) => String(version),
+        },
+        { title: 'When used up', cell: ({ plan }) => words(plan.limitType) },
+        { title: 'Renews', cell: ({ plan }) => periodOf(plan.replenish) },
+        {
+          title: 'Standard calls',
+          figure: true,
+          sort: by('standardCalls'),
+          cell: ({ plan }) => limitOf(plan.limits.standardCalls),
+        },
+        {
+          title: 'Premium calls',
+          figure: true,
+          sort: by('premiumCalls'),
+          cell: ({ plan }) => limitOf(plan.limits.premiumCalls),
+        },
+        {
+          title: 'Premium tokens',
+          figure: true,
+          sort: by('premiumTokens'),
+          cell: ({ plan }) => limitOf(plan.limits.premiumTokens),
+        },
+        {
+          title: 'Pay as you go',
+          cell: ({ plan }) => (plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : <Nothing />),
+        },
+      ]}
+    />
+  );
+};
 
 async function planPage(c: ConsoleContext) {
   const { organizationId, defaultPlanId } = c.get('organization');

@@ -10,7 +10,8 @@ import { pageRequest } from '../../platform/page.ts';
 import { ErrorSummary, Form, type FormState, TextField } from '../../ui/form.tsx';
 import { count, duration } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Json, Nothing, Time } from '../../ui/parts.tsx';
-import { Pager, Table } from '../../ui/table.tsx';
+import { Pager, Table, totalOf } from '../../ui/table.tsx';
+import { trailOf } from '../../ui/trail.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
@@ -25,7 +26,7 @@ export function mountSamples(app: Hono<ConsoleEnv>): void {
     const { organizationId } = c.get('organization');
     const path = organizationPath(organizationId, 'samples');
     const values = Object.fromEntries(
-      Object.entries(c.req.query()).filter(([name, value]) => value !== '' && name !== 'done'),
+      Object.entries(c.req.query()).filter(([name, value]) => value !== '' && name !== 'done' && name !== 'trail'),
     );
     const checked = check(ListSamplesQuery, { ...values, limit: PAGE_SIZE });
     const { limit: _limit, cursor, ...filter } = checked.ok ? checked.value : { limit: PAGE_SIZE, cursor: undefined };
@@ -50,9 +51,21 @@ export function mountSamples(app: Hono<ConsoleEnv>): void {
             applications, and gone when they expire.
           </Empty>
         ) : (
-          <Samples path={path} organizationId={organizationId} items={items} nowMs={Date.now()} />
+          <Samples
+            path={path}
+            organizationId={organizationId}
+            items={items}
+            isWhole={asked.after === null && nextCursor === null}
+            nowMs={Date.now()}
+          />
         )}
-        <Pager path={path} query={query} next={nextCursor} first={asked.after === null} />
+        <Pager
+          path={path}
+          query={query}
+          next={nextCursor}
+          first={asked.after === null}
+          previous={trailOf(c.req.query(), items.length)}
+        />
       </Card>,
     );
   });
@@ -88,15 +101,20 @@ const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
   </search>
 );
 
-const Samples: FC<{ path: string; organizationId: string; items: SampleListItem[]; nowMs: number }> = ({
-  path,
-  organizationId,
-  items,
-  nowMs,
-}) => (
+interface SamplesProps {
+  path: string;
+  organizationId: string;
+  items: SampleListItem[];
+  isWhole: boolean;
+  nowMs: number;
+}
+
+const Samples: FC<SamplesProps> = ({ path, organizationId, items, isWhole, nowMs }) => (
   <Table
     caption="Samples"
+    dense
     rows={items}
+    total={totalOf(items.length, 'sample', isWhole)}
     columns={[
       {
         title: 'Sample',

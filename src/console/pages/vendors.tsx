@@ -8,6 +8,7 @@ import { SetVendorRequest, VENDOR_BASE_URLS, vendorProvider } from '../../contra
 import { setVendor } from '../../operator/vendors.ts';
 import { findVendor, listVendors, type VendorRow } from '../../storage/vendors.ts';
 import { Form, type FormSecrets, type FormState, TextField } from '../../ui/form.tsx';
+import { plural } from '../../ui/format.ts';
 import { Card, Code, Empty, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
@@ -81,6 +82,7 @@ const Vendors: FC<{ path: string; vendors: VendorRow[]; nowMs: number }> = ({ pa
     <Table
       caption="Vendors"
       rows={vendors}
+      total={plural(vendors.length, 'vendor')}
       columns={[
         { title: 'Vendor', heading: true, cell: ({ provider }) => provider },
         { title: 'Address', cell: ({ baseUrl }) => <Code>{baseUrl}</Code> },

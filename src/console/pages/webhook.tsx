@@ -11,6 +11,7 @@ import { ButtonForm } from '../../ui/form.tsx';
 import { count } from '../../ui/format.ts';
 import { Card, Code, Facts, Nothing, Notice, Stat, Time } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
+import { trailOf } from '../../ui/trail.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webhookPath } from '../context.ts';
 import { Deliveries } from '../deliveries-view.tsx';
 import { Live } from '../live.tsx';
@@ -110,7 +111,13 @@ function webhookPage(c: ConsoleContext, webhook: WebhookDetail, deliveries: Page
             secrets={() => secretsOf(c)}
             nowMs={nowMs}
           />
-          <Pager path={to()} query={{}} next={deliveries.nextCursor} first={isFirst} />
+          <Pager
+            path={to()}
+            query={{}}
+            next={deliveries.nextCursor}
+            first={isFirst}
+            previous={trailOf(c.req.query(), deliveries.items.length)}
+          />
         </Card>
       </Live>
       <div class="grid">

@@ -13,6 +13,7 @@ import {
 } from '../../contract/webhooks.ts';
 import { listWebhooks, putWebhook, type Registrar, readWebhook } from '../../operator/webhooks.ts';
 import { Form, type FormState } from '../../ui/form.tsx';
+import { plural } from '../../ui/format.ts';
 import { Card, Code, Empty, Nothing, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webhookPath } from '../context.ts';
@@ -140,6 +141,7 @@ const Webhooks: FC<{ organizationId: string; items: WebhookDetail[]; nowMs: numb
   <Table
     caption="Webhooks"
     rows={items}
+    total={plural(items.length, 'webhook')}
     columns={[
       {
         title: 'Webhook',

@@ -1,5 +1,5 @@
 /**
- * Cards, figures, tables, forms, notices.
+ * Cards, figures, forms, notices.
  */
 export const COMPONENT_STYLES = `
 .grid { display: grid; gap: 18px; grid-template-columns: repeat(12, minmax(0, 1fr)); }
@@ -21,8 +21,8 @@ export const COMPONENT_STYLES = `
 .facts > div:first-child { border-top: 0; padding-top: 0; }
 .facts > div:last-child { padding-bottom: 0; }
 .facts dt { color: var(--quiet); }
-table + .facts { border-top: 1px solid var(--line); padding-top: 10px; margin-top: -6px; }
-.facts + table { margin-top: 8px; }
+table + .facts, .list + .facts { border-top: 1px solid var(--line); padding-top: 10px; margin-top: -6px; }
+.facts + :is(table, .list) { margin-top: 8px; }
 .badge { display: inline-block; padding: 1px 8px; border-radius: 999px; font-size: 12px; line-height: 1.6; font-weight: 560; background: var(--raised); color: var(--quiet); white-space: nowrap; }
 .badge a { color: inherit; }
 .badge.good { background: var(--good-soft); color: var(--good); }
@@ -49,25 +49,6 @@ table + .facts { border-top: 1px solid var(--line); padding-top: 10px; margin-to
 .tabs a { padding: 4px 12px; border-radius: 6px; color: var(--quiet); text-decoration: none; font-weight: 550; }
 .tabs a:hover { color: var(--text); }
 .tabs a[aria-current] { background: var(--surface); color: var(--text); box-shadow: 0 1px 2px rgb(0 0 0 / 0.12); }
-
-table { width: 100%; border-collapse: collapse; }
-th, td { text-align: left; vertical-align: baseline; padding: 8px 12px 8px 0; border-bottom: 1px solid var(--line); font-weight: 400; }
-th:last-child, td:last-child { padding-right: 0; }
-@media (min-width: 1000px) { table { overflow-wrap: break-word; } }
-thead th { color: var(--quiet); font-size: 12.5px; font-weight: 550; white-space: nowrap; padding-top: 0; }
-tbody tr:last-child > * { border-bottom: 0; padding-bottom: 0; }
-tbody th { font-weight: 560; min-width: 150px; }
-.figures tbody th { min-width: 0; }
-.figure { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-tbody td { min-width: 72px; }
-tbody td time .hint { display: block; }
-.figure + td:not(.figure), .figure + th:not(.figure) { padding-left: 20px; }
-table.dense :is(th, td) { padding-top: 5px; padding-bottom: 5px; font-size: 13px; }
-@media (min-width: 1400px) { table.dense :is(th, td) { white-space: nowrap; } }
-td .sub, th .sub { display: block; color: var(--quiet); font-size: 12.5px; font-weight: 400; }
-tr.total > * { font-weight: 620; }
-tr.changed > * { background: var(--warn-soft); }
-.pager { display: flex; gap: 16px; justify-content: flex-end; }
 
 button, .button { font: inherit; font-weight: 560; border: 1px solid color-mix(in srgb, var(--line-strong) 60%, transparent); background: var(--surface); color: var(--text); border-radius: 7px; padding: 6px 14px; cursor: pointer; text-decoration: none; display: inline-block; line-height: 1.45; text-align: center; min-height: 36px; }
 button:hover, .button:hover { background: var(--raised); }
@@ -118,17 +99,6 @@ details.fold[open] > summary { margin-bottom: 12px; }
   .stat { padding: 12px 14px; }
   .stat-value { font-size: 20px; }
   .filters .field { max-width: none; }
-  table[role="table"], table[role="table"] > tbody, table[role="table"] tr { display: block; width: 100%; }
-  table[role="table"] > thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-  table[role="table"] tr { padding: 10px 0; border-bottom: 1px solid var(--line); }
-  table[role="table"] tr:last-child { border-bottom: 0; padding-bottom: 0; }
-  table[role="table"] tr:first-child { padding-top: 0; }
-  table[role="table"] tbody > tr > * { display: grid; grid-template-columns: minmax(92px, 34%) minmax(0, 1fr); gap: 12px; border: 0; padding: 3px 0; text-align: left; min-width: 0; justify-items: start; }
-  table[role="table"] tbody > tr > *::before { content: attr(data-label); color: var(--quiet); font-weight: 400; }
-  tbody td { min-width: 0; }
-  .figure + td:not(.figure), .figure + th:not(.figure) { padding-left: 0; }
-  table[role="table"] tbody > tr > td:empty { display: none; }
-  table[role="table"] .figure { white-space: normal; }
   .card { padding: 14px; }
 }
 `;

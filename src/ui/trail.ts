@@ -1,0 +1,66 @@
+/**
+ * The way back through a list that only knows the way on: the cursors of the pages before, in the query of each page.
+ *
+ * `trail=0-.50-abc.100` stands at a page that begins after 100 rows; the page before it begins after 50 at the cursor
+ * `abc`, the first after none at no cursor. A trail of other text is no trail: its page leads back to the first one.
+ */
+
+/** The pages that a trail remembers, and the characters that it may take in an address. The oldest go first. */
+const STEPS_MAX = 40;
+const CHARS_MAX = 1_500;
+
+const STEP = /^(\d{1,9})-([\w-]*)$/;
+const PLACE = /^\d{1,9}$/;
+
+interface Step {
+  /** Rows before the page. */
+  before: number;
+  /** The cursor that it begins at; empty for the first page. */
+  cursor: string;
+}
+
+export interface Trail {
+  /** The pages before this one, the nearest last. */
+  steps: readonly Step[];
+  /** The cursor of this page; empty for the first one. */
+  cursor: string;
+  /** Rows before this page; `null` where the address does not say. */
+  before: number | null;
+  /** Rows on this page. */
+  shown: number;
+}
+
+type Query = Record<string, string>;
+
+/** The trail of a page with `shown` rows, from its query. */
+export function trailOf(query: Readonly<Record<string, string | undefined>>, shown: number): Trail {
+  const cursor = query.cursor ?? '';
+  if (cursor === '') return { steps: [], cursor, before: 0, shown };
+  const parts = (query.trail ?? '').slice(0, CHARS_MAX).split('.');
+  const place = parts.pop() ?? '';
+  const steps = parts.slice(-STEPS_MAX).flatMap((part) => {
+    const [, before, at] = STEP.exec(part) ?? [];
+    return before === undefined || at === undefined ? [] : [{ before: Number(before), cursor: at }];
+  });
+  const isWhole = PLACE.test(place) && steps.length === Math.min(parts.length, STEPS_MAX);
+  return isWhole ? { steps, cursor, before: Number(place), shown } : { steps: [], cursor, before: null, shown };
+}
+
+/** What the query of the next page adds. */
+export function nextOf({ steps, cursor, before, shown }: Trail, next: string): Query {
+  if (before === null) return { cursor: next };
+  return queryOf([...steps, { before, cursor }], next, before + shown);
+}
+
+/** What the query of the page before adds; nothing for the first page, which is also where a lost trail leads. */
+export function previousOf({ steps }: Trail): Query {
+  const last = steps.at(-1);
+  if (!last || last.cursor === '') return {};
+  return queryOf(steps.slice(0, -1), last.cursor, last.before);
+}
+
+function queryOf(steps: readonly Step[], cursor: string, before: number): Query {
+  const kept = steps.slice(-STEPS_MAX).map((step) => `${step.before}-${step.cursor}`);
+  while (kept.length > 0 && [...kept, before].join('.').length > CHARS_MAX) kept.shift();
+  return { cursor, trail: [...kept, before].join('.') };
+}
