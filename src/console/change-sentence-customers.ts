@@ -36,15 +36,15 @@ export function customerSentence(action: Customers, { subject, before, after }: 
     case 'credit.grant':
       return sentence`Granted ${granted(after)} to ${customer}${terms(after)}`;
     case 'credit.revoke':
-      return sentence`Revoked a credit of ${customer}: took back ${amountOf(after, 'unit', 'revoked')}${because(after)}`;
+      return sentence`Revoked a credit of ${customer}: took back ${amountOf(after, 'unit', 'revoked')}`;
     case 'call.reverse':
-      return sentence`Reversed ${call(after)} of ${customer}${refund(after)}${because(after)}`;
+      return sentence`Reversed ${call(after)} of ${customer}${refund(after)}`;
     case 'call.amend':
-      return sentence`Amended ${call(after)} of ${customer}: cost ${cost(after, 'previousCostUsdNano')} → ${cost(after, 'costUsdNano')}${because(after)}`;
+      return sentence`Amended ${call(after)} of ${customer}: cost ${cost(after, 'previousCostUsdNano')} → ${cost(after, 'costUsdNano')}`;
     case 'meter_event.reverse':
-      return sentence`Reversed an increment of ${plural(numberAt(after, 'amount') ?? 0, 'unit')} of ${words(textAt(after, 'meterSlot') ?? '')} of ${customer}${refund(after)}${because(after)}`;
+      return sentence`Reversed an increment of ${plural(numberAt(after, 'amount') ?? 0, 'unit')} of ${words(textAt(after, 'meterSlot') ?? '')} of ${customer}${refund(after)}`;
     case 'outbox.set_aside':
-      return sentence`Set aside a change of ${customer} that the database refused: ${textAt(after, 'reason') ?? ''}`;
+      return sentence`Set aside a change of ${customer} that the database refused`;
   }
 }
 
@@ -114,9 +114,4 @@ function cost(after: State, member: string): string {
 function refund(after: State): string {
   const nano = textAt(after, 'refundNanoUsd') ?? '0';
   return nano === '0' ? '' : `, which gives back ${fieldValue('refundNanoUsd', nano)}`;
-}
-
-function because(after: State): string {
-  const reason = textAt(after, 'reason');
-  return reason === undefined ? '' : `. Reason: ${reason}`;
 }

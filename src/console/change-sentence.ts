@@ -116,11 +116,11 @@ function sentenceFor(event: LoggedEvent, action: OperatorAction): Part[] {
     case 'catalog.publish':
       return sentence`Published the catalog ${subject}${catalogChanges(after)}`;
     case 'catalog.upstream_held':
-      return sentence`Did not publish an imported catalog: ${textAt(after, 'reason') ?? ''}`;
+      return sentence`Did not publish an imported catalog`;
     case 'catalog.upstream_failed':
-      return sentence`The import of a catalog failed: ${textAt(after, 'reason') ?? ''}`;
+      return sentence`Could not import a catalog`;
     case 'review.put':
-      return sentence`Reviewed ${model(subject)}: replaced by ${model(textAt(after, 'replacementModelKey') ?? '')}. ${textAt(after, 'reason') ?? ''}`;
+      return sentence`Reviewed ${model(subject)}: replaced by ${model(textAt(after, 'replacementModelKey') ?? '')}`;
     case 'review.delete':
       return sentence`Took back the review of ${model(subject)}`;
 
@@ -273,6 +273,11 @@ function catalogChanges(after: State): string {
     return models.length === 0 ? [] : [`${count(models.length)} ${text}`];
   });
   return counted.length === 0 ? '' : `: ${counted.join(', ')}`;
+}
+
+/** Why, in the words of whoever did it; the service's own reasons are codes, which its sentences say. */
+export function reasonOf({ action, after }: LoggedEvent): string | undefined {
+  return action === 'webhook.disable' ? undefined : textAt(stateOf(after), 'reason');
 }
 
 /** The fields of an event that differ, in words, for who wants all of them. */
