@@ -2,6 +2,7 @@
  * What differs between two JSON values, field by field: `limits.premiumCalls` from this to that.
  */
 import { canonicalJson } from '../domain/canonical.ts';
+import { isRecord } from './field-words.ts';
 
 export interface FieldChange {
   field: string;
@@ -10,6 +11,8 @@ export interface FieldChange {
   after: unknown;
 }
 
+/** Fields that are one thing to people: a period, a window, a price. */
+const WHOLE = /(^|\.)(replenish|rollingCalls|overage)$/;
 /** Fields that one answer lists, and levels that it looks into. */
 const FIELDS_MAX = 200;
 const DEPTH_MAX = 4;
@@ -33,23 +36,11 @@ function fieldsOf(path: string, before: unknown, after: unknown, depth: number):
   const [old, now] = [isRecord(before) ? before : {}, isRecord(after) ? after : {}];
   const open =
     (isRecord(before) || before == null) && (isRecord(after) || after == null) && (isRecord(before) || isRecord(after));
-  if (!open || depth === 0) return [{ field: path, before, after }];
+  if (!open || depth === 0 || WHOLE.test(path)) return [{ field: path, before, after }];
   const names = [...new Set([...Object.keys(old), ...Object.keys(now)])];
   return names.flatMap((name) => fieldsOf(path === '' ? name : `${path}.${name}`, old[name], now[name], depth - 1));
 }
 
 function same(a: unknown, b: unknown): boolean {
   return canonicalJson(a ?? null) === canonicalJson(b ?? null);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** A value in one line. */
-export function shownValue(value: unknown): string {
-  if (value === undefined || value === null || value === '') return '–';
-  if (typeof value === 'number') return value.toLocaleString('en-US', { maximumFractionDigits: 9 });
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }

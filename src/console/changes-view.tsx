@@ -1,25 +1,26 @@
 /**
- * Changes: who changed what, when, from what to what, newest first. `changesOf` is the card for the page of one thing.
+ * Changes as sentences: who changed what, when, and field by field for who wants it. `changesOf` is the card for the page of
+ * one thing.
  */
 import type { Child, FC } from 'hono/jsx';
-import type { z } from 'zod';
-import type { OperatorEvent } from '../contract/operator.ts';
+import type { EventLogFilter, LoggedEvent } from '../contract/operator.ts';
 import type { SubjectKind } from '../contract/operator-actions.ts';
 import { listEvents } from '../operator/events.ts';
 import { pageRequest } from '../platform/page.ts';
-import { words } from '../ui/format.ts';
-import { Badge, Card, Code, Time } from '../ui/parts.tsx';
+import { plural } from '../ui/format.ts';
+import { Card, Time } from '../ui/parts.tsx';
 import { Pager } from '../ui/table.tsx';
-import { changedFields, shownValue } from './changed-fields.ts';
-import { type ConsoleContext, organizationPath } from './context.ts';
-
-export type LoggedEvent = z.infer<typeof OperatorEvent>;
+import { trailOf } from '../ui/trail.ts';
+import { fieldsOf, reasonOf, sentenceOf } from './change-sentence.ts';
+import { CONSOLE_PATH, type ConsoleContext, organizationPath } from './context.ts';
+import type { Mention } from './mention.ts';
+import { Mentioned, type Names, readNames, Sentence } from './mentions.tsx';
 
 const PAGE_SIZE = 20;
 
 export interface ChangesAsked {
   organizationId: string;
-  /** Of mappings and of what an organization has one of, the id is that of the organization. */
+  /** Of a mapping and of a sampling policy the id is that of the organization; of a price it is the model. */
   subject: { kind: SubjectKind; id: string };
   /** Of the page of changes; absent is the newest. */
   cursor?: string | undefined;
@@ -28,70 +29,138 @@ export interface ChangesAsked {
 /** A card with the changes of one thing. Its pages are in the query of the page that shows it, as `cursor`. */
 export async function changesOf(c: ConsoleContext, { organizationId, subject, cursor }: ChangesAsked): Promise<Child> {
   const asked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
-  const answer = await listEvents(c.env, { organizationId, kind: subject.kind, subject: subject.id }, asked);
+  const filter = { kind: subject.kind, subject: subject.id };
+  const answer = await listEvents(c.env, { organizationId, ...filter }, asked);
   if (!answer.ok) return null;
   const { items, nextCursor } = answer.data;
-  const { cursor: _, done: __, ...query } = c.req.query();
+  const { done: _, ...query } = c.req.query();
   return (
-    <Card title="Changes" id="changes">
+    <Card title="Changes" id="changes" wide actions={<a href={eventsPath(organizationId, filter)}>Filter</a>}>
       {items.length === 0 ? (
         <p class="quiet">No changes yet.</p>
       ) : (
-        <Changes items={items} names={new Map()} nowMs={Date.now()} />
+        <Changes
+          events={items}
+          names={await readNamesOf(c, organizationId, items)}
+          nowMs={Date.now()}
+          here={organizationId}
+        />
       )}
-      <Pager path={c.req.path} query={query} next={nextCursor} first={asked.after === null} />
+      <Pager
+        path={c.req.path}
+        query={query}
+        next={nextCursor}
+        first={asked.after === null}
+        previous={trailOf(c.req.query(), items.length)}
+      />
     </Card>
   );
 }
 
-export const Changes: FC<{ items: readonly LoggedEvent[]; names: ReadonlyMap<string, string>; nowMs: number }> = ({
-  items,
-  names,
-  nowMs,
-}) => (
+/** The event log of an organization, or of the service, narrowed. */
+export function eventsPath(organizationId: string | null, filter: Partial<EventLogFilter> = {}): string {
+  const path = organizationId === null ? `${CONSOLE_PATH}/events` : organizationPath(organizationId, 'events');
+  const query = new URLSearchParams(filter as Record<string, string>).toString();
+  return query === '' ? path : `${path}?${query}`;
+}
+
+/** The names that these events need and do not have. */
+export function readNamesOf(c: ConsoleContext, organizationId: string, events: readonly LoggedEvent[]): Promise<Names> {
+  const mentions = events.flatMap((event) => [
+    ...sentenceOf(event).filter((part) => typeof part !== 'string'),
+    ...mentionOfActor(event.actor),
+  ]);
+  return readNames(c.env, organizationId, mentions);
+}
+
+/** Changes made with an API key have the key's id. */
+function mentionOfActor(actor: string): Mention[] {
+  return actor.startsWith('key_') ? [{ kind: 'key', id: actor }] : [];
+}
+
+interface ChangesProps {
+  events: readonly LoggedEvent[];
+  names: Names;
+  nowMs: number;
+  /** The organization whose page this is; `null` on a page of the service, where each event says of which it is. */
+  here: string | null;
+}
+
+export const Changes: FC<ChangesProps> = ({ events, names, nowMs, here }) => (
   <ol class="timeline">
-    {items.map((event) => (
+    {events.map((event) => (
       <li>
-        <Change event={event} name={names.get(event.organizationId ?? '')} nowMs={nowMs} />
+        <Change event={event} names={names} nowMs={nowMs} here={here} />
       </li>
     ))}
   </ol>
 );
 
-const Change: FC<{ event: LoggedEvent; name: string | undefined; nowMs: number }> = ({ event, name, nowMs }) => {
-  const changes = changedFields(event.before, event.after);
+const Change: FC<Omit<ChangesProps, 'events'> & { event: LoggedEvent }> = ({ event, names, nowMs, here }) => {
+  const { organizationId, actor, at } = event;
+  const reason = reasonOf(event);
   return (
     <div>
       <p>
-        <strong>{words(event.action)}</strong> <Code>{event.subject}</Code> <Badge>{event.actor}</Badge>
+        <Sentence parts={sentenceOf(event)} organizationId={organizationId} names={names} />, by{' '}
+        <Actor actor={actor} organizationId={organizationId} here={here} names={names} />
       </p>
+      {reason !== undefined && <p class="quiet">“{reason}”</p>}
       <p class="quiet hint">
-        <Time at={event.at} nowMs={nowMs} />
-        {event.organizationId && name !== undefined && (
+        <Time at={at} nowMs={nowMs} />
+        {here === null && organizationId !== null && (
           <>
             {' · '}
-            <a href={organizationPath(event.organizationId)}>{name}</a>
+            <Mentioned mention={{ kind: 'organization', id: organizationId }} organizationId={null} names={names} />
           </>
         )}
       </p>
-      {changes.length > 0 && (
-        <details class="figures">
-          <summary>
-            {changes.length} {changes.length === 1 ? 'field' : 'fields'}
-          </summary>
-          <dl class="facts">
-            {changes.map(({ field, before, after }) => (
-              <div>
-                <dt>{field}</dt>
-                <dd>
-                  {event.before !== null && <span class="quiet">{shownValue(before)} → </span>}
-                  {shownValue(after)}
-                </dd>
-              </div>
-            ))}
-          </dl>
-        </details>
-      )}
+      <Fields event={event} />
     </div>
+  );
+};
+
+/** Who is no person or key, in words. */
+const ACTORS: Readonly<Record<string, string>> = {
+  operator: 'the operator token',
+  service: 'the service',
+  autopilot: 'the autopilot',
+  'upstream import': 'the catalog import',
+};
+
+export function actorName(actor: string): string {
+  return ACTORS[actor] ?? actor;
+}
+
+/** A key leads to its page, others to what they changed. */
+const Actor: FC<{ actor: string; organizationId: string | null; here: string | null; names: Names }> = ({
+  actor,
+  organizationId,
+  here,
+  names,
+}) => {
+  const [key] = mentionOfActor(actor);
+  if (key) return <Mentioned mention={key} organizationId={organizationId} names={names} />;
+  return <a href={eventsPath(here, { actor })}>{actorName(actor)}</a>;
+};
+
+const Fields: FC<{ event: LoggedEvent }> = ({ event }) => {
+  const fields = fieldsOf(event);
+  if (fields.length === 0) return null;
+  return (
+    <details class="figures">
+      <summary>{plural(fields.length, 'field')}</summary>
+      <dl class="facts">
+        {fields.map(({ label, before, after }) => (
+          <div>
+            <dt>{label}</dt>
+            <dd>
+              {event.before !== null && <span class="quiet">{before} → </span>}
+              {event.after === null ? 'removed' : after}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </details>
   );
 };

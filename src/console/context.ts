@@ -68,6 +68,18 @@ export function planPath(organizationId: string, planId: string, ...rest: string
   return organizationPath(organizationId, 'plans', planId, ...rest);
 }
 
+/** The plan's page with one of its versions. */
+export function versionPath(organizationId: string, usagePlanVersionId: string): string {
+  const [, planId = usagePlanVersionId, version] = /^(.*):v(\d+)$/.exec(usagePlanVersionId) ?? [];
+  const path = planPath(organizationId, planId);
+  return version === undefined ? path : `${path}?version=${version}`;
+}
+
+/** A model of the catalog. */
+export function modelPath(modelKey: string): string {
+  return `${CONSOLE_PATH}/catalog/models/${modelKey.split('/').map(encodeURIComponent).join('/')}`;
+}
+
 export function callPath(organizationId: string, callId: string): string {
   return organizationPath(organizationId, 'calls', callId);
 }

@@ -4,15 +4,33 @@
 import { createContext, type FC, useContext } from 'hono/jsx';
 import { daysLeft, statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
-import type { Catalog, CatalogModel } from '../catalog/model.ts';
+import { type Catalog, type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import { plural } from '../ui/format.ts';
 import { Badge } from '../ui/parts.tsx';
+import { modelPath, organizationPath } from './context.ts';
 
 /** At so many days left or fewer the badge is red. */
 const SOON_DAYS = 30;
 
 /** What the names on a page are looked up in, and when; `null` on pages before the sign-in. */
 export const KnownModels = createContext<{ catalog: Catalog; nowMs: number } | null>(null);
+
+/**
+ * A name as calls report it, as a link: to the model in the catalog, and where the catalog does not have it, to the calls
+ * that it ran. Inside another link use `ModelName`.
+ */
+export const ModelLink: FC<{ name: string; organizationId: string | null }> = ({ name, organizationId }) => {
+  const known = useContext(KnownModels);
+  const model = known && matchModel(known.catalog, name, known.nowMs)?.model;
+  if (model)
+    return (
+      <>
+        <a href={modelPath(modelKeyOf(model))}>{name}</a> <ModelEnd model={model} nowMs={known.nowMs} />
+      </>
+    );
+  if (organizationId === null) return <>{name}</>;
+  return <a href={`${organizationPath(organizationId, 'calls')}?${new URLSearchParams({ model: name })}`}>{name}</a>;
+};
 
 /** A name as calls report it. */
 export const ModelName: FC<{ name: string }> = ({ name }) => {

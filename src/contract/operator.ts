@@ -230,6 +230,8 @@ export const OperatorEvent = z.object({
   correlationId: z.string().describe('Correlation id of the request'),
 });
 
+export type LoggedEvent = z.infer<typeof OperatorEvent>;
+
 /** What narrows the event log; what is absent narrows nothing. */
 export const EventLogFilter = z.object({
   organizationId: text(64).optional().describe('Only of this organization'),

@@ -6,7 +6,7 @@
  * search looks anywhere in the id, the display name and the e-mail address, all of which one index has in lower case: it
  * reads that index alone, and so can look at many more.
  */
-import { and, eq, getTableColumns, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { soughtForms } from '../domain/case-search.ts';
 import type { Env } from '../env.ts';
 import { cursorOf, type Page, type PageRequest } from '../platform/page.ts';
@@ -281,4 +281,18 @@ function isFound(search: string): SQL {
     SEARCHED_COLUMNS.map((column) => sql`INSTR(${column}, ${form}) > 0`),
   );
   return sql`(${sql.join(contains, sql` OR `)})`;
+}
+
+/** The display names of those of these customers that have one. */
+export async function findCustomerNames(
+  env: Env,
+  organizationId: string,
+  customerIds: readonly string[],
+): Promise<Map<string, string>> {
+  if (customerIds.length === 0) return new Map();
+  const rows = await (await database(env, organizationId))
+    .select({ customerId: customers.customerId, name: customers.friendlyName })
+    .from(customers)
+    .where(and(eq(customers.organizationId, organizationId), inArray(customers.customerId, [...customerIds])));
+  return new Map(rows.flatMap(({ customerId, name }) => (name === null ? [] : [[customerId, name] as const])));
 }

@@ -1,7 +1,7 @@
 /**
  * API keys in D1, as operators list and change them. How requests find their key is in `credentials.ts`.
  */
-import { and, desc, eq, sql } from 'drizzle-orm';
+import { and, desc, eq, inArray, sql } from 'drizzle-orm';
 import type { Env } from '../env.ts';
 import { configDatabase, type Statement } from './database.ts';
 import { apiKeys } from './schema/index.ts';
@@ -42,3 +42,17 @@ export function updateKeyRow(
 
 const isKey = (organizationId: string, keyId: string) =>
   and(eq(apiKeys.organizationId, organizationId), eq(apiKeys.keyId, keyId));
+
+/** The names of the organization's keys with these ids. */
+export async function findKeyNames(
+  env: Env,
+  organizationId: string,
+  keyIds: readonly string[],
+): Promise<Map<string, string>> {
+  if (keyIds.length === 0) return new Map();
+  const rows = await configDatabase(env)
+    .select({ keyId: apiKeys.keyId, name: apiKeys.name })
+    .from(apiKeys)
+    .where(and(eq(apiKeys.organizationId, organizationId), inArray(apiKeys.keyId, [...keyIds])));
+  return new Map(rows.map(({ keyId, name }) => [keyId, name]));
+}

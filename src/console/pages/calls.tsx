@@ -17,6 +17,7 @@ import { Pager } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
 import { type Asked, CallPeriods, CallSums, CallsTable, linkTo } from '../calls-table.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, organizationPath } from '../context.ts';
+import { instantFields, instantsOf } from '../form-instants.ts';
 import { refused } from '../refused.tsx';
 import { setupPath } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
@@ -63,7 +64,7 @@ export function mountCalls(app: Hono<ConsoleEnv>): void {
     ]);
     if (!found.ok) return refused(c, found.refusal);
     if (isFile && checked.ok) return sendFile(c, format, found.data.items);
-    const state = { values: { ...asked, ...fieldsOf(asked) }, details: checked.ok ? [] : checked.details };
+    const state = { values: { ...asked, ...instantFields(asked) }, details: checked.ok ? [] : checked.details };
     return callsPage(c, { asked, state, totals, first: pageAsked.after === null, ...found.data });
   });
 }
@@ -75,26 +76,6 @@ interface Found {
   items: CallListItem[];
   nextCursor: string | null;
   first: boolean;
-}
-
-/** A time of a form has no zone and no seconds: it is UTC. */
-function instantsOf(asked: Asked): Asked {
-  const instants = (['from', 'to'] as const).flatMap((name) => {
-    const value = asked[name] ?? '';
-    return /^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(value) ? [[name, `${value}:00Z`] as const] : [];
-  });
-  return Object.fromEntries(instants);
-}
-
-/** An instant as a form's field shows it. */
-function fieldsOf(asked: Asked): Asked {
-  const fields = (['from', 'to'] as const).flatMap((name) => {
-    const atMs = Date.parse(instantsOf(asked)[name] ?? asked[name] ?? '');
-    return Number.isNaN(atMs)
-      ? []
-      : [[name, new Date(atMs).toISOString().slice(0, 'yyyy-mm-ddThh:mm'.length)] as const];
-  });
-  return Object.fromEntries(fields);
 }
 
 function sendFile(c: ConsoleContext, format: 'csv' | 'json', items: CallListItem[]) {

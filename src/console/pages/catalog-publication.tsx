@@ -15,8 +15,9 @@ import { count, plural, rate } from '../../ui/format.ts';
 import { Badge, Card, Empty, Facts } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { deferrer } from '../caller.ts';
-import { changedFields, shownValue } from '../changed-fields.ts';
+import { changedFields } from '../changed-fields.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from '../context.ts';
+import { fieldLabel, fieldValue } from '../field-words.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { detailsOf, operatorRequest, text } from '../submitted.ts';
 
@@ -228,7 +229,7 @@ const Redated: FC<{ rows: { modelKey: string; before: Lifecycle | null; after: L
             {changedFields(before, after)
               .filter(({ field }) => !field.startsWith('source'))
               .map(({ field, before: was, after: will }) => (
-                <span class="sub">{`${field}: ${shownValue(was)} → ${shownValue(will)}`}</span>
+                <span class="sub">{`${fieldLabel(field)}: ${fieldValue(field, was)} → ${fieldValue(field, will)}`}</span>
               ))}
           </span>
         ),

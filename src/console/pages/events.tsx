@@ -1,21 +1,47 @@
 /**
- * Operator events: who changed what, when, from what to what.
+ * Operator events: who changed what, of one organization or of all, narrowed by who, what and when. The address holds the
+ * filters.
  */
 import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import type { z } from 'zod';
+import { EventLogFilter, type Organization } from '../../contract/operator.ts';
+import { ACTION_KINDS, OPERATOR_ACTIONS, SUBJECT_KINDS, type SubjectKind } from '../../contract/operator-actions.ts';
+import { ENDS_AFTER_START, endsAfterStart } from '../../contract/samples.ts';
 import { listEvents } from '../../operator/events.ts';
 import { listOrganizations } from '../../operator/organizations.ts';
 import { pageRequest } from '../../platform/page.ts';
+import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { moment, words } from '../../ui/format.ts';
 import { Card, Empty } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
-import { Changes } from '../changes-view.tsx';
-import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
+import { trailOf } from '../../ui/trail.ts';
+import { actorName, Changes, eventsPath, readNamesOf } from '../changes-view.tsx';
+import type { ConsoleContext, ConsoleEnv } from '../context.ts';
+import { instantFields, instantsOf } from '../form-instants.ts';
+import { namesOf } from '../mentions.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
+import { check } from '../submitted.ts';
 
 const PAGE_SIZE = 40;
+/** Organizations whose names are shown, and that can be chosen. */
+const ORGANIZATIONS_MAX = 200;
 
-/** Organizations whose names are shown instead of their ids. */
-const NAMES_MAX = 200;
+const Filter = EventLogFilter.refine(endsAfterStart, ENDS_AFTER_START);
+
+/** The filters, with their names for people. */
+const FILTERS = {
+  organizationId: 'Organization',
+  actor: 'By',
+  kind: 'Of',
+  action: 'Change',
+  subject: 'Id',
+  from: 'From',
+  to: 'Before',
+} as const satisfies Record<keyof EventLogFilter, string>;
+
+type Asked = Partial<Record<keyof EventLogFilter, string>>;
 
 export function mountEvents(app: Hono<ConsoleEnv>): void {
   app.get('/events', (c) => eventsPage(c, null));
@@ -23,37 +49,180 @@ export function mountEvents(app: Hono<ConsoleEnv>): void {
 }
 
 /** Of one organization, or of all. */
-async function eventsPage(c: ConsoleContext, organizationId: string | null) {
-  const asked = pageRequest({ limit: PAGE_SIZE, cursor: c.req.query('cursor') }) ?? { limit: PAGE_SIZE, after: null };
-  const [answer, organizations] = await Promise.all([
-    listEvents(c.env, { ...(organizationId !== null && { organizationId }) }, asked),
-    listOrganizations(c.env, { limit: NAMES_MAX, after: null }),
+async function eventsPage(c: ConsoleContext, here: string | null) {
+  const asked = askedIn(c, here);
+  const checked = check(Filter, { ...asked, ...instantsOf(asked), ...(here !== null && { organizationId: here }) });
+  const filter: z.infer<typeof Filter> = checked.ok ? checked.value : here === null ? {} : { organizationId: here };
+  const cursor = c.req.query('cursor');
+  const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
+  const [answer, listed] = await Promise.all([
+    listEvents(c.env, filter, pageAsked),
+    here === null ? listOrganizations(c.env, { limit: ORGANIZATIONS_MAX, after: null }) : null,
   ]);
   if (!answer.ok) return refused(c, answer.refusal);
   const { items, nextCursor } = answer.data;
-  const names = new Map(
-    (organizations.ok ? organizations.data.items : []).map((one) => [one.organizationId, one.name]),
-  );
+  const organizations = listed?.ok ? listed.data.items : [];
+  const names =
+    here === null
+      ? namesOf(
+          'organization',
+          organizations.map(({ organizationId, name }) => [organizationId, name]),
+        )
+      : await readNamesOf(c, here, items);
+  const path = eventsPath(here);
+  const state = { values: { ...asked, ...instantFields(asked) }, details: checked.ok ? [] : checked.details };
   return page(
     c,
     {
-      title: organizationId === null ? 'Operator events' : 'Events',
+      title: here === null ? 'Operator events' : 'Events',
       sub: 'Every change by API, command line and console, newest first.',
+      status: checked.ok ? 200 : 400,
     },
-    <Card>
-      {items.length === 0 ? (
-        <Empty title="No changes yet">
-          Every change by an operator appears here, with the state before and after it.
-        </Empty>
-      ) : (
-        <Changes items={items} names={organizationId === null ? names : new Map()} nowMs={Date.now()} />
-      )}
-      <Pager
-        path={organizationId === null ? `${CONSOLE_PATH}/events` : organizationPath(organizationId, 'events')}
-        query={{}}
-        next={nextCursor}
-        first={asked.after === null}
-      />
-    </Card>,
+    <>
+      <Card>
+        <Filters path={path} state={state} organizations={here === null ? organizations : null} />
+        <Chosen path={path} asked={asked} organizations={organizations} />
+      </Card>
+      <Card>
+        {items.length > 0 ? (
+          <Changes events={items} names={names} nowMs={Date.now()} here={here} />
+        ) : (
+          <NoChanges path={path} isNarrowed={Object.keys(asked).length > 0} />
+        )}
+        <Pager
+          path={path}
+          query={asked as Record<string, string>}
+          next={nextCursor}
+          first={pageAsked.after === null}
+          previous={trailOf(c.req.query(), items.length)}
+        />
+      </Card>
+    </>,
   );
+}
+
+/** What the address asks for. The page of an organization is of no other. */
+function askedIn(c: ConsoleContext, here: string | null): Asked {
+  const names = Object.keys(FILTERS) as (keyof Asked)[];
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = (c.req.query(name) ?? '').trim();
+      return value === '' || (name === 'organizationId' && here !== null) ? [] : [[name, value]];
+    }),
+  );
+}
+
+const NoChanges: FC<{ path: string; isNarrowed: boolean }> = ({ path, isNarrowed }) =>
+  isNarrowed ? (
+    <Empty title="No changes match">
+      <a href={path}>Show all changes</a>
+    </Empty>
+  ) : (
+    <Empty title="No changes yet">Every change by an operator appears here, with the state before and after it.</Empty>
+  );
+
+const KIND_WORDS: Partial<Record<SubjectKind, string>> = {
+  key: 'API keys',
+  mapping: 'Model mappings',
+  price: 'Own prices',
+  sampling: 'Sampling policies',
+  compression: 'Compression',
+  catalog: 'Model catalog',
+};
+
+const kindWords = (kind: SubjectKind) => KIND_WORDS[kind] ?? `${words(kind)}s`;
+
+/** `Credit: revoke`, `Plan: put` say little: the kind stands beside, and the verb is what operators call it. */
+const VERBS: Readonly<Record<string, string>> = { put: 'save', set_aside: 'set aside', send_again: 'send again' };
+
+function actionWords(action: string): string {
+  const [noun = '', verb = ''] = action.split('.');
+  return `${words(noun)}: ${VERBS[verb] ?? words(verb).toLowerCase()}`;
+}
+
+const Filters: FC<{ path: string; state: FormState; organizations: Organization[] | null }> = ({
+  path,
+  state,
+  organizations,
+}) => (
+  <search aria-label="Changes">
+    <form method="get" action={path} class="form">
+      <ErrorSummary details={state.details} />
+      <div class="filters">
+        {organizations && (
+          <Select
+            name="organizationId"
+            label="Organization"
+            state={state}
+            options={[['', 'All'], ...organizations.map(({ organizationId, name }) => [organizationId, name] as const)]}
+          />
+        )}
+        <TextField name="actor" label="By" state={state} placeholder="E-mail address or key id" />
+        <Select
+          name="kind"
+          label="Of"
+          state={state}
+          options={[['', 'Everything'], ...SUBJECT_KINDS.map((kind) => [kind, kindWords(kind)] as const)]}
+        />
+        <Select
+          name="action"
+          label="Change"
+          state={state}
+          options={[['', 'Any'], ...ACTIONS_BY_KIND.map((action) => [action, actionWords(action)] as const)]}
+        />
+        <TextField name="subject" label="Id" state={state} placeholder="Plan, customer, key, model" />
+        <TextField name="from" label="From (UTC)" type="datetime-local" state={state} />
+        <TextField name="to" label="End (UTC, exclusive)" type="datetime-local" state={state} />
+      </div>
+      <div class="submit">
+        <button type="submit">Search</button>
+      </div>
+    </form>
+  </search>
+);
+
+const ACTIONS_BY_KIND = OPERATOR_ACTIONS.toSorted(
+  (one, other) => SUBJECT_KINDS.indexOf(ACTION_KINDS[one]) - SUBJECT_KINDS.indexOf(ACTION_KINDS[other]),
+);
+
+/** What narrows the list, each with a link that takes it away. */
+const Chosen: FC<{ path: string; asked: Asked; organizations: Organization[] }> = ({ path, asked, organizations }) => {
+  const chosen = (Object.keys(FILTERS) as (keyof Asked)[]).filter((name) => asked[name] !== undefined);
+  if (chosen.length === 0) return null;
+  return (
+    <p class="tags">
+      {chosen.map((name) => {
+        const { [name]: value = '', ...rest } = asked;
+        const query = new URLSearchParams(rest as Record<string, string>).toString();
+        return (
+          <a class="badge" href={query === '' ? path : `${path}?${query}`} title="Remove this filter">
+            {FILTERS[name]}: {shownFilter(name, value, organizations)} ×
+          </a>
+        );
+      })}
+      {chosen.length > 1 && <a href={path}>Clear all</a>}
+    </p>
+  );
+};
+
+function shownFilter(name: keyof Asked, value: string, organizations: Organization[]): string {
+  switch (name) {
+    case 'from':
+    case 'to': {
+      const atMs = Date.parse(instantsOf({ [name]: value })[name] ?? value);
+      return Number.isNaN(atMs) ? value : `${moment(atMs)} UTC`;
+    }
+    case 'organizationId':
+      return organizations.find(({ organizationId }) => organizationId === value)?.name ?? value;
+    case 'actor':
+      return actorName(value);
+    case 'kind':
+      return Object.hasOwn(KIND_WORDS, value) || (SUBJECT_KINDS as readonly string[]).includes(value)
+        ? kindWords(value as SubjectKind)
+        : value;
+    case 'action':
+      return actionWords(value);
+    case 'subject':
+      return value;
+  }
 }

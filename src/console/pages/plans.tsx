@@ -15,8 +15,9 @@ import { Badge, Card, Code, Empty, Facts, Json, Nothing, Time } from '../../ui/p
 import { type Orders, sorted } from '../../ui/sorting.ts';
 import { Pager, Table, totalOf } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
-import { allFields, shownValue } from '../changed-fields.ts';
+import { allFields } from '../changed-fields.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
+import { fieldLabel, fieldValue } from '../field-words.ts';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { operatorRequest } from '../submitted.ts';
@@ -366,10 +367,6 @@ function comparePage(c: ConsoleContext, detail: Detail) {
   );
 }
 
-/** A limit that is absent is unlimited. */
-const shownField = (field: string, value: unknown) =>
-  value === null && field.startsWith('limits.') ? 'unlimited' : shownValue(value);
-
 /** Every field of two versions; what differs comes first. */
 const SideBySide: FC<{ before: Plan; after: Plan; names: readonly [string, string] }> = ({ before, after, names }) => {
   const rows = allFields(before, after);
@@ -381,12 +378,12 @@ const SideBySide: FC<{ before: Plan; after: Plan; names: readonly [string, strin
         caption="Fields of both versions"
         rows={rows.toSorted((one, other) => Number(other.changed) - Number(one.changed))}
         columns={[
-          { title: 'Field', heading: true, cell: ({ field }) => field.split('.').map(words).join(' › ') },
-          { title: names[0], cell: ({ field, before: was }) => shownField(field, was) },
+          { title: 'Field', heading: true, cell: ({ field }) => fieldLabel(field) },
+          { title: names[0], cell: ({ field, before: was }) => fieldValue(field, was) },
           {
             title: names[1],
             cell: ({ field, after: will, changed: other }) =>
-              other ? <strong>{shownField(field, will)}</strong> : shownField(field, will),
+              other ? <strong>{fieldValue(field, will)}</strong> : fieldValue(field, will),
           },
           { title: 'Changed', cell: ({ changed: other }) => (other ? <Badge tone="warn">changed</Badge> : '') },
         ]}

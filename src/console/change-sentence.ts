@@ -1,0 +1,293 @@
+/**
+ * An event of the log as a sentence: "Premium calls 500 → 600 on Pro (version 3)". Pure, and exhaustive over the actions
+ * that are written. Who did it and when is for the view.
+ *
+ * `before` and `after` are as they were stored, by this release or an earlier one, so nothing in them is relied on.
+ */
+import type { LoggedEvent } from '../contract/operator.ts';
+import { isOperatorAction, type OperatorAction } from '../contract/operator-actions.ts';
+import { planVersionIdOf } from '../domain/plan.ts';
+import { count, plural, words } from '../ui/format.ts';
+import { type Customers, customerSentence } from './change-sentence-customers.ts';
+import { changedFields } from './changed-fields.ts';
+import { fieldLabel, fieldValue, isRecord, itemOf, lowerFirst } from './field-words.ts';
+import { enumerated, type Mention, type MentionKind, type Part, sentence } from './mention.ts';
+import { instantOf, list, numberAt, type State, stateOf, textAt } from './stored-state.ts';
+
+/** Changed fields, and names of a list, that a sentence has room for. */
+const FIELDS_SHOWN_MAX = 3;
+const NAMES_SHOWN_MAX = 4;
+/** Fields that identify a thing, or repeat when it was changed. */
+const SILENT = /^(keyId|webhookId|prefix|hint|createdAt|updatedAt|lastUsedAt|rotatedTo|registeredBy|disabled(\..*)?)$/;
+
+export function sentenceOf(event: LoggedEvent): Part[] {
+  return isOperatorAction(event.action)
+    ? sentenceFor(event, event.action)
+    : sentence`${words(event.action)}: ${event.subject}`;
+}
+
+function sentenceFor(event: LoggedEvent, action: OperatorAction): Part[] {
+  const { subject } = event;
+  const [before, after] = [stateOf(event.before), stateOf(event.after)];
+  const isNew = event.before === null;
+  const own = (kind: MentionKind, state: State = after, member = 'name'): Mention => ({
+    kind,
+    id: subject,
+    name: textAt(state, member),
+  });
+  switch (action) {
+    case 'organization.create':
+      return sentence`Created the organization ${own('organization')}`;
+    case 'organization.update':
+      return updated(before, after, own('organization'));
+    case 'outbox.resend':
+      return sentence`Sent ${plural(numberAt(after, 'rows') ?? 0, 'refused change')} of ${plural(numberAt(after, 'customers') ?? 0, 'customer')} to the database again`;
+
+    case 'plan.put':
+      return planSaved(subject, before, after, isNew);
+    case 'plan.archive':
+      return sentence`Archived the plan ${own('plan')}`;
+    case 'plan.restore':
+      return sentence`Restored the plan ${own('plan')}`;
+    case 'plan.migrate':
+      return migrationStarted(subject, after);
+
+    case 'key.create':
+      return sentence`Created the API key ${own('key')} ${scopesOf(after)}`;
+    case 'key.rotate':
+      return sentence`Rotated the API key ${own('key')}: the old one works until ${instantOf(after, 'expiresAt')}, ${{ kind: 'key', id: textAt(after, 'rotatedTo') ?? subject, name: 'the new one' }} replaces it`;
+    case 'key.update':
+      return updated(before, after, own('key'), 'the API key ');
+    case 'key.revoke':
+      return sentence`Revoked the API key ${own('key')}`;
+
+    case 'webhook.put':
+      return isNew
+        ? sentence`Added the webhook ${own('webhook', after, 'host')} for ${after.types === null ? 'all events' : fieldValue('types', after.types)}`
+        : updated(before, after, own('webhook', after, 'host'), 'the webhook ');
+    case 'webhook.delete':
+      return sentence`Deleted the webhook ${textAt(before, 'host') ?? subject}`;
+    case 'webhook.rotate':
+      return sentence`Rotated the secret of the webhook ${own('webhook', after, 'host')}: the old one works until ${instantOf(after, 'previousSecretUntil')}`;
+    case 'webhook.test':
+      return sentence`Tested the webhook ${own('webhook')}: ${after.delivered === true ? 'delivered' : 'not delivered'}${answered(after)}`;
+    case 'webhook.replay':
+      return sentence`Sent the events from ${instantOf(after, 'from')} to ${instantOf(after, 'to')} again to the webhook ${own('webhook')}`;
+    case 'webhook.send_again':
+      return sentence`Sent ${{ kind: 'alert', id: textAt(after, 'eventId') ?? '', name: 'an event' }} again to the webhook ${own('webhook')}`;
+    case 'webhook.disable':
+      return sentence`Switched the webhook ${own('webhook')} off: ${after.reason === 'GONE' ? 'it answered 410' : 'it failed for five days'}`;
+
+    case 'models.put':
+      return mapped(before, after);
+    case 'models.delete':
+      return sentence`Removed all model mappings`;
+    case 'models.switch':
+    case 'models.switch_back':
+      return switched(before, after);
+
+    case 'price.put':
+      return isNew
+        ? sentence`Set the own price of ${model(subject)}: ${ratesOf(after)}`
+        : sentence`${differences(before, after)} in the own price of ${model(subject)}`;
+    case 'price.delete':
+      return sentence`Removed the own price of ${model(subject)}`;
+    case 'calls.reprice':
+      return repriced(after);
+
+    case 'vendor.put':
+      return isNew
+        ? sentence`Added the vendor ${own('vendor')} at ${textAt(after, 'baseUrl') ?? ''}`
+        : vendorChanged(before, after, own('vendor'));
+    case 'vendor.delete':
+      return sentence`Removed the vendor ${subject}`;
+
+    case 'sampling.put':
+      return updated(before, after, 'the sampling policy');
+    case 'sampling.delete':
+      return sentence`Removed the sampling policy: no calls are kept`;
+    case 'sample.delete':
+      return sentence`Deleted a stored sample of ${instantOf(before, 'receivedAt')}`;
+    case 'compression_profile.put':
+      return updated(before, after, 'the compression profile');
+    case 'compression_job.start':
+      return sentence`Started ${{ kind: 'estimate', id: textAt(after, 'jobId') ?? '', name: 'an estimate' }} of what compression saves`;
+
+    case 'catalog.publish':
+      return sentence`Published the catalog ${subject}${catalogChanges(after)}`;
+    case 'catalog.upstream_held':
+      return sentence`Did not publish an imported catalog`;
+    case 'catalog.upstream_failed':
+      return sentence`Could not import a catalog`;
+    case 'review.put':
+      return sentence`Reviewed ${model(subject)}: replaced by ${model(textAt(after, 'replacementModelKey') ?? '')}`;
+    case 'review.delete':
+      return sentence`Took back the review of ${model(subject)}`;
+
+    case 'operator.put':
+      return isNew
+        ? sentence`Gave ${own('operator')} the role ${textAt(after, 'role') ?? ''}`
+        : sentence`Changed the role of ${own('operator')} from ${textAt(before, 'role') ?? ''} to ${textAt(after, 'role') ?? ''}`;
+    case 'operator.delete':
+      return sentence`Removed the operator ${subject}`;
+    default:
+      return customerSentence(action satisfies Customers, { subject, before, after });
+  }
+}
+
+/** "Call retention 400 days → 30 days on Acme". */
+function updated(before: State, after: State, thing: Part, article = ''): Part[] {
+  const changes = differences(before, after);
+  return changes.length === 0
+    ? sentence`Saved ${article}${thing} without a change`
+    : sentence`${changes} on ${article}${thing}`;
+}
+
+/** "Premium calls 500 → 600, price $20.00 → $25.00 and 2 more fields". */
+function differences(before: State, after: State): Part[] {
+  const changed = changedFields(before, after).filter(({ field }) => !SILENT.test(field));
+  const shown = changed.slice(0, FIELDS_SHOWN_MAX).map((change, index) => {
+    const label = fieldLabel(change.field);
+    return difference(index === 0 ? label : lowerFirst(label), change);
+  });
+  const more = changed.length - shown.length;
+  return enumerated([...shown, ...(more > 0 ? [[plural(more, 'more field')]] : [])]);
+}
+
+type Changed = ReturnType<typeof changedFields>[number];
+
+function difference(label: string, { field, before, after }: Changed): Part[] {
+  if (field === 'defaultPlanId') return sentence`${label} ${planOrNone(before)} → ${planOrNone(after)}`;
+  if (!Array.isArray(before) || !Array.isArray(after))
+    return [`${label} ${fieldValue(field, before)} → ${fieldValue(field, after)}`];
+  const [old, now] = [before, after].map((values) => values.map((value) => itemOf(field, value))) as [
+    string[],
+    string[],
+  ];
+  const added = now.filter((name) => !old.includes(name));
+  const removed = old.filter((name) => !now.includes(name));
+  const changes = [
+    ...(added.length > 0 ? [`added ${shortList(added)}`] : []),
+    ...(removed.length > 0 ? [`removed ${shortList(removed)}`] : []),
+  ];
+  return [`${label}: ${changes.join(', ') || 'in another order'}`];
+}
+
+const planOrNone = (id: unknown): Part => (typeof id === 'string' ? { kind: 'plan', id } : 'none');
+
+function shortList(names: readonly string[]): string {
+  const more = names.length - NAMES_SHOWN_MAX;
+  return more > 0 ? `${names.slice(0, NAMES_SHOWN_MAX).join(', ')} and ${count(more)} more` : names.join(', ');
+}
+
+const model = (id: string): Mention => ({ kind: 'model', id, name: id });
+
+function planSaved(planId: string, before: State, after: State, isNew: boolean): Part[] {
+  const [old, now] = [stateOf(before.plan), stateOf(after.plan)];
+  const version = numberAt(after, 'version') ?? 1;
+  const plan: Mention = { kind: 'plan', id: planId, name: textAt(now, 'name') };
+  const named: Mention = { kind: 'version', id: planVersionIdOf(planId, version), name: `version ${version}` };
+  if (isNew) return sentence`Created the plan ${plan} (${named})`;
+  return sentence`${updated(old, now, plan)} (${named})`;
+}
+
+function migrationStarted(planId: string, after: State): Part[] {
+  const version = textAt(after, 'usagePlanVersionId') ?? '';
+  const job: Mention = { kind: 'migration', id: textAt(after, 'jobId') ?? '', of: planId, name: 'Began to move' };
+  const when = after.when === 'AT_NEXT_REPLENISH' ? 'at the next renewal of each' : 'at once';
+  return sentence`${job} the customers of ${{ kind: 'plan', id: planId }} to ${{ kind: 'version', id: version }}, ${when}`;
+}
+
+function scopesOf(key: State): string {
+  if (!Array.isArray(key.scopes)) return 'with the scopes of its prefix';
+  return key.scopes.length === 0 ? 'without scopes' : `with ${shortList(key.scopes.map(String))}`;
+}
+
+function answered(after: State): string {
+  const status = numberAt(after, 'answerStatus');
+  return status === undefined ? '' : `, answered ${status}`;
+}
+
+/** Mappings by name: the tiers, then the aliases. */
+function mappingsOf(state: State): State {
+  const { aliases, ...tiers } = state;
+  return { ...tiers, ...stateOf(aliases) };
+}
+
+function mapped(before: State, after: State): Part[] {
+  const [old, now] = [mappingsOf(before), mappingsOf(after)];
+  const changed = changedFields(old, now);
+  if (changed.length === 0) return sentence`Saved the model mappings without a change`;
+  const named = (value: unknown): Part[] => enumerated(list(value).map((entry) => [model(itemOf('', entry))]));
+  const shown = changed
+    .slice(0, FIELDS_SHOWN_MAX)
+    .map(({ field, after: value }) =>
+      list(value).length === 0 ? sentence`${field} to nothing` : sentence`${field} to ${named(value)}`,
+    );
+  const more = changed.length - shown.length;
+  return sentence`Mapped ${enumerated([...shown, ...(more > 0 ? [[plural(more, 'more name')]] : [])])}`;
+}
+
+function switched(before: State, after: State): Part[] {
+  const [from, to] = [before, after].map(({ entry }) => model(itemOf('', entry ?? ''))) as [Mention, Mention];
+  return sentence`Replaced ${from} by ${to} in the mapping ${textAt(after, 'mapping') ?? ''}`;
+}
+
+function ratesOf(rates: State): string {
+  return Object.entries(rates)
+    .filter(([name]) => name !== 'components')
+    .map(([name, value]) => `${lowerFirst(fieldLabel(name))} ${fieldValue(name, value)}`)
+    .concat(Array.isArray(rates.components) ? [plural(rates.components.length, 'component')] : [])
+    .join(', ');
+}
+
+function repriced(after: State): Part[] {
+  const of = textAt(after, 'modelKey');
+  const calls = of === undefined ? ['all calls without a price'] : sentence`the calls of ${model(of)} without a price`;
+  const span = `from ${instantOf(after, 'from')} to ${instantOf(after, 'to')}`;
+  return after.dryRun === true
+    ? sentence`Counted what pricing ${calls} would change, ${span}`
+    : sentence`Began to price ${calls}, ${span}`;
+}
+
+/** The key is not in the log, so a vendor that is saved as it was may have a new one. */
+function vendorChanged(before: State, after: State, vendor: Mention): Part[] {
+  const changes = differences(before, after);
+  return changes.length === 0
+    ? sentence`Saved the key of the vendor ${vendor} again`
+    : sentence`${changes} on the vendor ${vendor}`;
+}
+
+const CATALOG_CHANGES = [
+  ['added', 'added'],
+  ['removed', 'removed'],
+  ['repriced', 'with another price'],
+  ['lifecycle', 'with other dates or replacements'],
+  ['other', 'with other facts'],
+] as const;
+
+function catalogChanges(after: State): string {
+  const differs = stateOf(after.differences);
+  const counted = CATALOG_CHANGES.flatMap(([member, text]) => {
+    const models = list(differs[member]);
+    return models.length === 0 ? [] : [`${count(models.length)} ${text}`];
+  });
+  return counted.length === 0 ? '' : `: ${counted.join(', ')}`;
+}
+
+/** Why, in the words of whoever did it; the service's own reasons are codes, which its sentences say. */
+export function reasonOf({ action, after }: LoggedEvent): string | undefined {
+  return action === 'webhook.disable' ? undefined : textAt(stateOf(after), 'reason');
+}
+
+/** The fields of an event that differ, in words, for who wants all of them. */
+export function fieldsOf({ action, before, after }: LoggedEvent): { label: string; before: string; after: string }[] {
+  const inner = (state: unknown) => (action === 'plan.put' && isRecord(state) ? state.plan : state);
+  return changedFields(inner(before), inner(after))
+    .filter(({ field }) => !SILENT.test(field))
+    .map(({ field, ...values }) => ({
+      label: field === '' ? 'All' : fieldLabel(field),
+      before: fieldValue(field, values.before),
+      after: fieldValue(field, values.after),
+    }));
+}

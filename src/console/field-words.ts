@@ -1,0 +1,195 @@
+/**
+ * Fields of plans, keys, settings and other things in the words of their pages: what a field is called, and its value.
+ * Fields that are not listed here are named and shown by what their names end with.
+ */
+import { byteSize, calendarDay, count, moment, nanoOf, percent, plural, rate, usd, words } from '../ui/format.ts';
+
+/** By path. */
+const LABELS: Readonly<Record<string, string>> = {
+  limitType: 'When used up',
+  reasoningLevel: 'Reasoning ceiling',
+  replenish: 'Renews',
+  rollingCalls: 'Rolling limit',
+  reserveOutputTokens: 'Reserved per call',
+  priceUsd: 'Price',
+  'payg.enabled': 'Pay as you go',
+  'payg.markupPercent': 'Markup',
+  'payg.maxOutputTokens': 'Output tokens of an answer on credit',
+  'alerts.thresholdsPercent': 'Alerts at percent of a limit',
+  'alerts.balanceBelowUsd': 'Alert below a balance of',
+  'alerts.balanceBelowDays': 'Alert below a balance for',
+  alertThresholdsPercent: 'Alerts at percent of a limit',
+  alertBalanceBelowUsd: 'Alert below a balance of',
+  alertBalanceBelowDays: 'Alert below a balance for',
+  defaultPlanId: 'Default plan',
+  allowUnpricedModels: 'Models without a price',
+  sampleBytesMax: 'Sample storage',
+  callRetentionDays: 'Calls kept for',
+  meterEventRetentionDays: 'Increments kept for',
+  ledgerRetentionDays: 'Ledger kept for',
+  usageRetentionDays: 'Usage kept for',
+  retentionDays: 'Kept for',
+  models: 'Only these models',
+  features: 'Only these features',
+  'features.include': 'Only these features',
+  'features.exclude': 'Never these features',
+  'customers.exclude': 'Never these customers',
+  rate: 'Share of calls',
+  minInputTokens: 'Minimum input tokens',
+  expiresAt: 'Works until',
+  types: 'Event types',
+  enabled: 'Send events',
+  host: 'Address',
+  baseUrl: 'Address',
+  keyHint: 'Key',
+  passthrough: 'Open paths',
+  useReportedCost: 'Use the reported cost',
+  cachedInputUsdPerMillion: 'Cache read',
+  cacheWriteUsdPerMillion: 'Cache write',
+  inputUsdPerMillion: 'Input',
+  outputUsdPerMillion: 'Output',
+  effectiveFrom: 'In force from',
+};
+
+/** Of the slots of a plan's custom meters. */
+const METER_LABELS: Readonly<Record<string, string>> = {
+  label: 'name of the unit',
+  included: 'included per period',
+  enabled: 'may be used',
+  unlimited: 'unlimited',
+  'funding.credits': 'purchased units may pay',
+  'funding.payg': 'the USD balance may pay',
+  overage: 'price',
+};
+
+/** What the absence of a value means. */
+const ABSENT: Readonly<Record<string, string>> = {
+  replenish: 'never',
+  rollingCalls: 'none',
+  reserveOutputTokens: 'nothing',
+  'payg.maxOutputTokens': 'no limit',
+  models: 'any',
+  features: 'any',
+  'features.include': 'all',
+  expiresAt: 'for good',
+  types: 'all',
+  scopes: 'those of the prefix',
+  effectiveFrom: 'always',
+};
+
+const NONE = 'none';
+/** Things of a list that are named. */
+const ITEMS_SHOWN_MAX = 30;
+
+/** `Premium calls`, `Custom 1: included per period`. */
+export function fieldLabel(path: string): string {
+  const known = LABELS[path];
+  if (known !== undefined) return known;
+  const [, slot = '', field = ''] = /^customMeters\.([^.]+)\.?(.*)$/.exec(path) ?? [];
+  if (slot !== '') return field === '' ? words(slot) : `${words(slot)}: ${METER_LABELS[field] ?? inWords(field)}`;
+  return inWords(path.replace(/^(limits|features)\./, ''));
+}
+
+function inWords(path: string): string {
+  const [first = '', ...rest] = path.split('.').map((name) => words(name.replace(/(NanoUsd|UsdNano|Usd|USD)$/, '')));
+  return [first, ...rest.map(lowerFirst)].join(', ');
+}
+
+/** `Premium calls` inside a sentence; `USD` stays. */
+export function lowerFirst(text: string): string {
+  return /^[A-Z]([a-z ]|$)/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
+}
+
+/** A value in one line, without JSON. */
+export function fieldValue(path: string, value: unknown): string {
+  if (value === undefined || value === null || value === '') return absent(path);
+  if (typeof value === 'boolean')
+    return path === 'allowUnpricedModels' ? (value ? 'allowed' : 'denied') : value ? 'yes' : 'no';
+  if (typeof value === 'number') return numberOf(path, value);
+  if (typeof value === 'string') return textOf(path, value);
+  if (Array.isArray(value)) return listOf(path, value);
+  return recordOf(path, value as Record<string, unknown>);
+}
+
+function absent(path: string): string {
+  if (path.startsWith('limits.')) return 'unlimited';
+  return ABSENT[path] ?? NONE;
+}
+
+function numberOf(path: string, value: number): string {
+  if (path === 'rate') return percent(value);
+  if (/UsdPerMillion$/.test(path)) return `${rate(value)} per million`;
+  if (/(Usd|USD)$/.test(path))
+    return `$${value.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 9 })}`;
+  if (/Percent$/.test(path)) return `${count(value)}%`;
+  if (/Days$/.test(path)) return plural(value, 'day');
+  if (/Hours$/.test(path)) return plural(value, 'hour');
+  if (/BytesMax$|Bytes$/.test(path)) return byteSize(value);
+  return count(value);
+}
+
+function textOf(path: string, value: string): string {
+  if (/(NanoUsd|UsdNano)$/.test(path) && /^-?\d+$/.test(value)) return usd(BigInt(value));
+  if (/Usd$/.test(path) && /^-?\d+(\.\d+)?$/.test(value)) return usdText(value);
+  if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)) return `${moment(Date.parse(value))} UTC`;
+  if (/^\d{4}-\d\d-\d\d$/.test(value)) return calendarDay(Date.parse(value));
+  if (path === 'keyHint') return `…${value}`;
+  if (path === 'types') return words(value);
+  return /^[A-Z][A-Z\d_]*[A-Z\d]$/.test(value) ? lowerFirst(words(value)) : value;
+}
+
+/** An amount of USD as decimal text. */
+export function usdText(amount: string): string {
+  return usd(nanoOf(amount));
+}
+
+function listOf(path: string, values: readonly unknown[]): string {
+  if (values.length === 0) return ABSENT[path] ?? NONE;
+  const more = values.length - ITEMS_SHOWN_MAX;
+  const shown = values.slice(0, ITEMS_SHOWN_MAX).map((value) => itemOf(path, value));
+  return `${shown.join(', ')}${more > 0 ? ` and ${count(more)} more` : ''}`;
+}
+
+/** A thing of a list is shown by its name. */
+export function itemOf(path: string, value: unknown): string {
+  if (!isRecord(value)) return fieldValue(path, value);
+  const name = ['model', 'modelKey', 'name', 'component'].map((member) => value[member]).find(isText);
+  return name ?? 'one more';
+}
+
+function recordOf(path: string, value: Record<string, unknown>): string {
+  if (path === 'replenish') return every(Number(value.every), String(value.unit).toLowerCase());
+  if (path === 'rollingCalls')
+    return `${plural(Number(value.limit), 'call')} in ${count(Number(value.windowSeconds))} s`;
+  if (path.endsWith('.overage')) return overageOf(value);
+  return Object.entries(value)
+    .map(([name, member]) => `${lowerFirst(inWords(name))} ${fieldValue(`${path}.${name}`, member)}`)
+    .join(', ');
+}
+
+function every(number: number, unit: string): string {
+  return number === 1 ? `every ${unit}` : `every ${number} ${unit}s`;
+}
+
+function overageOf(value: Record<string, unknown>): string {
+  const tiers = Array.isArray(value.tiers) ? value.tiers.filter(isRecord) : [];
+  if (tiers.length === 0) return priceOf(value);
+  const last = tiers.length - 1;
+  return tiers
+    .map((tier, index) =>
+      index === last ? `then ${priceOf(tier)}` : `${priceOf(tier)} up to ${count(Number(tier.upTo))}`,
+    )
+    .join(', ')
+    .replace(/^then /, '');
+}
+
+function priceOf({ priceUsd, per }: Record<string, unknown>): string {
+  const units = per === undefined || per === '1' ? 'unit' : `${count(Number(per))} units`;
+  return `${usdText(String(priceUsd))} per ${units}`;
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';

@@ -1,0 +1,129 @@
+/**
+ * What sentences mention, shown: each thing by its name, as a link to its page.
+ */
+import type { Child, FC } from 'hono/jsx';
+import { WEBHOOKS_MAX } from '../contract/webhooks.ts';
+import { planIdOf } from '../domain/plan.ts';
+import type { Env } from '../env.ts';
+import { findCustomerNames } from '../storage/customers.ts';
+import { findKeyNames } from '../storage/keys.ts';
+import { findPlanVersions } from '../storage/plans.ts';
+import { findWebhooks } from '../storage/webhooks.ts';
+import {
+  CONSOLE_PATH,
+  callPath,
+  customerPath,
+  eventPath,
+  organizationPath,
+  planPath,
+  versionPath,
+  webhookPath,
+} from './context.ts';
+import type { Mention, MentionKind, Part } from './mention.ts';
+import { ModelLink } from './model-name.tsx';
+
+/** Names by the kind of thing and its id. */
+export type Names = ReadonlyMap<string, string>;
+
+const keyOf = (kind: MentionKind, id: string) => `${kind} ${id}`;
+
+export function namesOf(kind: MentionKind, names: Iterable<readonly [id: string, name: string]>): Map<string, string> {
+  return new Map([...names].map(([id, name]) => [keyOf(kind, id), name]));
+}
+
+/** The names of the things of one organization that sentences mention without them. A list of mentions has a page's length. */
+export async function readNames(env: Env, organizationId: string, mentions: readonly Mention[]): Promise<Names> {
+  const nameless = mentions.filter(({ name }) => name === undefined);
+  const idsOf = (kind: MentionKind) => [...new Set(nameless.flatMap((one) => (one.kind === kind ? [one.id] : [])))];
+  const planIds = [...new Set([...idsOf('plan'), ...idsOf('version').map(planIdOf)])];
+  const [customers, keys, plans, webhooks] = await Promise.all([
+    findCustomerNames(env, organizationId, idsOf('customer')),
+    findKeyNames(env, organizationId, idsOf('key')),
+    findPlanVersions(env, organizationId, planIds, 1),
+    idsOf('webhook').length === 0 ? [] : findWebhooks(env, organizationId, null, WEBHOOKS_MAX),
+  ]);
+  return new Map([
+    ...namesOf('customer', customers),
+    ...namesOf('key', keys),
+    ...namesOf(
+      'plan',
+      plans.map(({ planId, content }) => [planId, content.name]),
+    ),
+    ...namesOf(
+      'webhook',
+      webhooks.map(({ webhookId, url }) => [webhookId, new URL(url).origin]),
+    ),
+  ]);
+}
+
+/** `organizationId` is where things are that belong to one; `null` for what is of the service. */
+export const Sentence: FC<{ parts: readonly Part[]; organizationId: string | null; names: Names }> = ({
+  parts,
+  organizationId,
+  names,
+}) => (
+  <>
+    {parts.map((part) =>
+      typeof part === 'string' ? part : <Mentioned mention={part} organizationId={organizationId} names={names} />,
+    )}
+  </>
+);
+
+export const Mentioned: FC<{ mention: Mention; organizationId: string | null; names: Names }> = ({
+  mention,
+  organizationId,
+  names,
+}) => {
+  const { kind, id } = mention;
+  if (kind === 'model') return <ModelLink name={id} organizationId={organizationId} />;
+  const text = mention.name ?? names.get(keyOf(kind, id)) ?? unnamed(mention, names);
+  const href = hrefOf(mention, organizationId);
+  if (href === null || id === '') return <>{text}</>;
+  return (
+    <a href={href} title={text === id ? undefined : id}>
+      {text}
+    </a>
+  );
+};
+
+function unnamed({ kind, id }: Mention, names: Names): Child {
+  if (kind === 'key') return 'an API key';
+  if (kind !== 'version') return id;
+  const planId = planIdOf(id);
+  return `${names.get(keyOf('plan', planId)) ?? planId} version ${versionOf(id)}`;
+}
+
+/** The number of a version, from its id. */
+function versionOf(usagePlanVersionId: string): string {
+  return usagePlanVersionId.slice(usagePlanVersionId.lastIndexOf(':v') + ':v'.length);
+}
+
+function hrefOf({ kind, id, of = '' }: Mention, organizationId: string | null): string | null {
+  if (kind === 'operator') return `${CONSOLE_PATH}/operators`;
+  if (kind === 'organization') return organizationPath(id);
+  if (organizationId === null) return null;
+  switch (kind) {
+    case 'customer':
+      return customerPath(organizationId, id);
+    case 'plan':
+      return planPath(organizationId, id);
+    case 'version':
+      return versionPath(organizationId, id);
+    case 'migration':
+      return planPath(organizationId, of, 'migrations', id);
+    case 'key':
+      return organizationPath(organizationId, 'keys', id);
+    case 'webhook':
+      return webhookPath(organizationId, id);
+    case 'vendor':
+      return organizationPath(organizationId, 'vendors');
+    case 'call':
+      return callPath(organizationId, id);
+    case 'alert':
+      return eventPath(organizationId, id);
+    case 'estimate':
+      return organizationPath(organizationId, 'compression', 'jobs', id);
+    case 'model':
+      return null;
+  }
+}

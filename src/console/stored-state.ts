@@ -1,0 +1,31 @@
+/**
+ * Reading what an event stored: JSON of any release, so every member may be absent or another type.
+ */
+import { moment } from '../ui/format.ts';
+import { isRecord } from './field-words.ts';
+
+export type State = Readonly<Record<string, unknown>>;
+
+export function stateOf(value: unknown): State {
+  return isRecord(value) ? value : {};
+}
+
+export function textAt(state: State, member: string): string | undefined {
+  const value = state[member];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+export function numberAt(state: State, member: string): number | undefined {
+  const value = state[member];
+  return typeof value === 'number' ? value : undefined;
+}
+
+export function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** `20 Nov 2026, 14:03 UTC`. */
+export function instantOf(state: State, member: string): string {
+  const atMs = Date.parse(textAt(state, member) ?? '');
+  return Number.isNaN(atMs) ? 'an unknown time' : `${moment(atMs)} UTC`;
+}
