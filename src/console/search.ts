@@ -6,9 +6,10 @@
  */
 import { type Catalog, modelKeyOf } from '../catalog/model.ts';
 import type { Key, Organization } from '../contract/operator.ts';
+import type { ListScope } from '../customer-list/filters.ts';
+import { listCustomers } from '../customer-list/list-customers.ts';
 import { mappedModels } from '../domain/model-mappings.ts';
 import type { Env } from '../env.ts';
-import { listCustomers } from '../metering/list-customers.ts';
 import { customerByCall } from '../objects/addresses.ts';
 import { listKeys } from '../operator/keys.ts';
 import { listOrganizations } from '../operator/organizations.ts';
@@ -60,7 +61,7 @@ type Rank = 0 | 1 | 2;
 type Ranked = Hit & { rank: Rank };
 
 export async function searchConsole(
-  env: Env,
+  { env, defer }: Pick<ListScope, 'env' | 'defer'>,
   catalog: Catalog,
   own: Organization | null,
   query: string,
@@ -69,7 +70,7 @@ export async function searchConsole(
   const { organizations, isPartial } = own ? { organizations: [own], isPartial: false } : await firstOrganizations(env);
   const isSeveral = organizations.length > 1;
   const [ofEach, names] = await Promise.all([
-    Promise.all(organizations.map((organization) => searchOrganization(env, organization, query, isSeveral))),
+    Promise.all(organizations.map((organization) => searchOrganization({ env, defer }, organization, query, isSeveral))),
     findOrganizationNames(env, ORGANIZATION_NAMES_MAX),
   ]);
   const all = (kind: keyof OrganizationHits) => ofEach.flatMap((hits) => hits[kind]);
@@ -101,7 +102,7 @@ interface OrganizationHits {
 }
 
 async function searchOrganization(
-  env: Env,
+  { env, defer }: Pick<ListScope, 'env' | 'defer'>,
   organization: Organization,
   query: string,
   isSeveral: boolean,
@@ -110,7 +111,11 @@ async function searchOrganization(
   // Where several organizations are searched, each result says whose it is.
   const of = isSeveral ? organization.name : '';
   const [customers, isCall, plans, keys, prices] = await Promise.all([
-    listCustomers(env, organizationId, { search: query, sort: 'customerId' }, { limit: HITS_MAX, after: null }),
+    listCustomers(
+      { env, organization: { organizationId, retention: organization }, defer },
+      { search: query, sort: 'customerId' },
+      { limit: HITS_MAX, after: null },
+    ),
     hasCall(env, organizationId, query),
     listPlans(env, organizationId, { limit: PLANS_MAX, after: null }),
     listKeys(env, organizationId, { limit: KEYS_MAX, after: null }),

@@ -19,6 +19,23 @@ export const SAMPLE_BYTES_MAX_DEFAULT = 256 * 1024 * 1024;
 /** The minimum, so that a few of the largest samples always fit. */
 const SAMPLE_BYTES_MAX_MIN = 1024 * 1024;
 
+const UPGRADE_URL_LENGTH_MAX = 1_000;
+const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]'];
+
+const upgradeUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an https address, or an http address of localhost' })
+  .max(UPGRADE_URL_LENGTH_MAX)
+  .refine((value) => {
+    const url = URL.parse(value);
+    // Invalid addresses break the rule above. A browser reads `https:host` against the page that it stands in.
+    if (url === null) return true;
+    return /^https?:\/\/\S+$/i.test(value) && (url.protocol === 'https:' || LOCAL_HOSTS.includes(url.hostname));
+  }, 'must be an https address, or an http address of localhost')
+  .refine((value) => {
+    const url = URL.parse(value);
+    return url === null || (url.username === '' && url.password === '');
+  }, 'must have no user');
+
 /** Days for which history is kept, at most; call ids are known for as long. */
 export const RETENTION_DAYS_MAX = 3_650;
 const retentionDays = z.number().int().min(1).max(RETENTION_DAYS_MAX);
@@ -55,6 +72,12 @@ export const UpdateOrganizationRequest = z
       .boolean()
       .optional()
       .describe('Sessions, and calls that credit pays, may use models without a price; what they cost is not known'),
+    upgradeUrl: upgradeUrl
+      .nullable()
+      .optional()
+      .describe(
+        'Where a customer buys more; the usage widget links to it. An https address, or an http address of localhost; null for none',
+      ),
     sampleBytesMax: z
       .number()
       .int()
@@ -75,7 +98,7 @@ export const UpdateOrganizationRequest = z
   })
   .refine(
     (body) => Object.values(body).some((value) => value !== undefined),
-    'name, defaultPlanId, allowUnpricedModels, sampleBytesMax, an alert or a retention is required',
+    'name, defaultPlanId, allowUnpricedModels, upgradeUrl, sampleBytesMax, an alert or a retention is required',
   );
 
 export const Organization = z.object({
@@ -84,6 +107,7 @@ export const Organization = z.object({
   defaultPlanId: z.string().nullable().describe('Plan that new customers get'),
   allowUnpricedModels: z.boolean().describe('Sessions, and calls that credit pays, may use models without a price'),
   models: Mappings.nullable().describe('Model mappings'),
+  upgradeUrl: z.string().nullable().describe('Where a customer buys more; null for none'),
   sampleBytesMax: z.number().int().describe('Bytes that stored samples may take in all'),
   alertThresholdsPercent: z
     .array(z.number().int())

@@ -3,7 +3,9 @@
  * are half-open, and every quantity has a unit.
  */
 import { z } from 'zod';
+import { DENIAL_CODES } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
+import { TIERS } from '../domain/tiers.ts';
 import { Subscription } from './entitlements.ts';
 import { customerId, flag, instant, ListQuery } from './fields.ts';
 import { Period, timezone } from './usage-summary.ts';
@@ -189,6 +191,34 @@ export const UsageContextData = z.object({
         .object({ agenticApi: z.number(), customMeter1: z.number(), customMeter2: z.number() })
         .describe('Purchased units left, by meter'),
       continuesBeyondAllowance: z.boolean().describe('Service goes on when the included allowance is gone'),
+      chargedUsd: z
+        .number()
+        .optional()
+        .describe(
+          'What calls and custom meters were charged in the period; absent where the period began before it was counted',
+        ),
+      upgradeUrl: z
+        .string()
+        .optional()
+        .describe('Where the customer buys more; absent where the organization names none'),
+      next: z
+        .array(
+          z.object({
+            of: z
+              .enum([...TIERS, 'agenticApi', 'customMeter1', 'customMeter2'])
+              .describe("A call of the tier, or a unit of the plan's custom meter"),
+            payer: z
+              .enum(['ALLOWANCE', 'PURCHASED_UNITS', 'BALANCE', 'COUNTED', 'NOBODY'])
+              .describe('COUNTED: nobody pays, and the policy NONE does not deny. NOBODY: it is denied, or blocked'),
+            reason: z
+              .enum(DENIAL_CODES)
+              .optional()
+              .describe('Why nobody pays; absent where somebody does, or it is counted'),
+            instead: z.enum(TIERS).optional().describe('Under DOWNGRADE, the tier that runs in its place'),
+          }),
+        )
+        .optional()
+        .describe('What pays for the next one, now; a call that needs more than what is left of the balance is denied'),
     })
     .describe('What pays when the allowance is gone'),
   weeks: z

@@ -8,6 +8,7 @@
 import type { MeterState } from './allowances.ts';
 import type { DenialCode } from './denial.ts';
 import type { MeterName, MeterSlot } from './meters.ts';
+import type { NanoUsd } from './money.ts';
 import { periodAt, type Replenish } from './period.ts';
 import type { Alerts, PlanVersion } from './plan.ts';
 import { EMPTY_WALLET, expireCredits, type Wallet } from './wallet.ts';
@@ -63,6 +64,14 @@ export interface ReversedIncrement {
   before: Pick<SlotUsage, 'usage' | 'overage' | 'credits' | 'unfunded'>;
 }
 
+/** What the balance pays: calls, and their charges in decimal nano-USD. */
+export interface OnBalance {
+  calls: number;
+  nanoUsd: string;
+}
+
+const NOTHING_ON_BALANCE: OnBalance = { calls: 0, nanoUsd: '0' };
+
 export interface Account {
   organizationId: string;
   customerId: string;
@@ -74,6 +83,11 @@ export interface Account {
   meters: MeterState;
   /** Usage of the custom meters in the current period; an absent slot has none. */
   slots?: Partial<Record<MeterSlot, SlotUsage>>;
+  /**
+   * Calls of the current period that the balance pays for, and what they are charged, less what corrections gave back.
+   * Absent where it is not known: the period began before it was counted.
+   */
+  onBalance?: OnBalance;
   /** What the organization wants to be told of where the plan says nothing. Absent is nothing of its own. */
   alerts?: Alerts | undefined;
   /** Why calls were denied in the current period, each once: by a meter, else by a code. Absent is never. */
@@ -111,6 +125,7 @@ export function openAccount(input: NewAccount, nowMs: number): Account {
       pending: null,
     },
     meters: { consumed: {}, reserved: {} },
+    onBalance: NOTHING_ON_BALANCE,
     wallet: EMPTY_WALLET,
     revision: 1,
   };
@@ -221,8 +236,24 @@ function startPeriod(account: Account, plan: PlanVersion, cycle: Subscription['c
     period: periodOf(account) + 1,
     meters: { consumed: {}, reserved: account.meters.reserved },
     slots: {},
+    onBalance: NOTHING_ON_BALANCE,
     denied: [],
   };
+}
+
+/** Counts what the balance pays for a call of the current period, in place of what it paid for it before. */
+export function countOnBalance(account: Account, after: OnBalance, before = NOTHING_ON_BALANCE): Account {
+  const { onBalance } = account;
+  if (onBalance === undefined || (after.calls === before.calls && after.nanoUsd === before.nanoUsd)) return account;
+  const nanoUsd = BigInt(onBalance.nanoUsd) + BigInt(after.nanoUsd) - BigInt(before.nanoUsd);
+  const calls = onBalance.calls + after.calls - before.calls;
+  return { ...account, onBalance: { calls, nanoUsd: nanoUsd.toString() } };
+}
+
+/** What calls and custom meters are charged in the current period; `null` where that is not known. */
+export function periodCharge({ onBalance, slots = {} }: Account): NanoUsd | null {
+  if (onBalance === undefined) return null;
+  return Object.values(slots).reduce((sum, { charged = 0 }) => sum + BigInt(charged), BigInt(onBalance.nanoUsd));
 }
 
 /** Which usage period the account is in. */

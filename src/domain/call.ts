@@ -8,7 +8,7 @@
  */
 
 import { DAY_MS } from '../platform/time.ts';
-import { type Account, periodOf } from './account.ts';
+import { type Account, countOnBalance, type OnBalance, periodOf } from './account.ts';
 import { isTierLeft } from './allowances.ts';
 import type { IfLost } from './bound.ts';
 import type { CallError, CallReport, Reasoning, RecordedField, VendorReportedCost } from './call-report.ts';
@@ -192,9 +192,18 @@ export function endCall(
   const revision = account.revision + 1;
   const meters = { ...free.meters, consumed: addQuantities(free.meters.consumed, outcome.consumed) };
   return {
-    account: { ...free, meters, wallet: addUnsettled(free.wallet, pendingAmount(outcome.charge)), revision },
+    account: countOnBalance(
+      { ...free, meters, wallet: addUnsettled(free.wallet, pendingAmount(outcome.charge)), revision },
+      onBalanceOf(outcome),
+    ),
     call: { ...call, ...more, ...released(call, outcome.charge), finishedAtMs: nowMs, revision, outcome },
   };
+}
+
+/** What the balance pays for the call. A charge without a known price takes nothing of it. */
+export function onBalanceOf(outcome: Pick<CallOutcome, 'calls' | 'charge'> | null): OnBalance {
+  const { calls = 0, charge = null } = outcome ?? {};
+  return charge === null ? { calls: 0, nanoUsd: '0' } : { calls, nanoUsd: charge.amountNanoUsd ?? '0' };
 }
 
 /** What the call came to by the report, in an account in which it holds and counts nothing. */

@@ -4,8 +4,8 @@
  * A reversed call has no outcome any more that counts; the one that it had stays in the record. An allowance gets back
  * only what it gave in the present period: what it gave before has lapsed.
  */
-import { type Account, periodOf } from './account.ts';
-import { type Call, type CallCorrection, type CallOutcome, creditTerms, outcomeOf } from './call.ts';
+import { type Account, countOnBalance, periodOf } from './account.ts';
+import { type Call, type CallCorrection, type CallOutcome, creditTerms, onBalanceOf, outcomeOf } from './call.ts';
 import type { CallReport } from './call-report.ts';
 import { type Charge, newCharge, pendingAmount } from './charge.ts';
 import type { Correction } from './correction.ts';
@@ -197,17 +197,14 @@ export function replaceOutcome(
     ...account.meters,
     consumed: addQuantities(subtractQuantities(account.meters.consumed, returned), taken),
   };
-  const difference = chargedAmount(after) - chargedAmount(before);
+  const [paid, paidBefore] = [onBalanceOf(after), onBalanceOf(before)];
+  const difference = BigInt(paid.nanoUsd) - BigInt(paidBefore.nanoUsd);
   const charge = difference === 0n ? null : newCharge(chargeId, difference, null);
   const wallet = addUnsettled(account.wallet, pendingAmount(charge));
-  return { account: { ...account, meters, wallet }, charge, returned, taken };
+  const corrected = { ...account, meters, wallet };
+  return { account: isCurrent ? countOnBalance(corrected, paid, paidBefore) : corrected, charge, returned, taken };
 }
 
 function isOfPresentPeriod(account: Account, { period, endedAtMs }: CallOutcome): boolean {
   return period === undefined ? endedAtMs > account.subscription.lastReplenishedAtMs : period === periodOf(account);
-}
-
-/** What the balance pays or has paid for it. */
-function chargedAmount(outcome: CallOutcome | null): NanoUsd {
-  return BigInt(outcome?.charge?.amountNanoUsd ?? 0);
 }

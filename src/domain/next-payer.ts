@@ -17,7 +17,7 @@ import { TIERS, type Tier } from './tiers.ts';
 import { availableUsd, release } from './wallet.ts';
 
 /** `units` are purchased ones of a custom meter. `counted`: nobody pays, and the plan's policy NONE does not deny. */
-export type Payer = { by: 'allowance' | 'units' | 'balance' | 'counted' } | Unpaid;
+export type NextPayer = { by: 'allowance' | 'units' | 'balance' | 'counted' } | Unpaid;
 
 export interface Unpaid {
   by: 'nobody';
@@ -26,11 +26,11 @@ export interface Unpaid {
 }
 
 /** Of a tier that nobody pays for: the tier that runs in its place, and what pays for that. */
-export type TierPayer = Exclude<Payer, Unpaid> | (Unpaid & { instead: { tier: Tier; payer: Payer } | null });
+export type TierPayer = Exclude<NextPayer, Unpaid> | (Unpaid & { instead: { tier: Tier; payer: NextPayer } | null });
 
 export function tierPayer(account: Account, tier: Tier, neededNanoUsd: NanoUsd, nowMs: number): TierPayer {
   const decision = decisionOf(account, { [tier]: true }, neededNanoUsd);
-  const payerOf = (of: Tier): Exclude<Payer, Unpaid> => {
+  const payerOf = (of: Tier): Exclude<NextPayer, Unpaid> => {
     if (decision.onCredit.includes(of)) return { by: 'balance' };
     const { plan } = account.subscription.plan;
     return { by: isTierLeft(plan, account.meters, of) ? 'allowance' : 'counted' };
@@ -42,7 +42,7 @@ export function tierPayer(account: Account, tier: Tier, neededNanoUsd: NanoUsd, 
 }
 
 /** Only an allowance pays for a capability. */
-export function capabilityPayer(account: Account, capability: Capability, nowMs: number): Payer {
+export function capabilityPayer(account: Account, capability: Capability, nowMs: number): NextPayer {
   const { plan } = account.subscription.plan;
   if (!decisionOf(account, { [capability]: true }, 0n).allowed[capability])
     return { by: 'nobody', reason: reasonOf(account, { [capability]: true }, 0n, nowMs) };
@@ -50,7 +50,7 @@ export function capabilityPayer(account: Account, capability: Capability, nowMs:
   return { by: meter === null || hasLeft(plan, account.meters, meter) ? 'allowance' : 'counted' };
 }
 
-export function slotPayer(account: Account, slot: MeterSlot, nowMs: number): Payer {
+export function slotPayer(account: Account, slot: MeterSlot, nowMs: number): NextPayer {
   const { plan } = account.subscription.plan;
   const meter = plan.customMeters[slot];
   if (isCanceled(account)) return { by: 'nobody', reason: 'SUBSCRIPTION_CANCELED' };

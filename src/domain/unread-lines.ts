@@ -5,9 +5,9 @@
  * on credit. They count as the calls that were reserved for them, or are charged what was held for them. That is
  * provisional.
  */
-import type { Account } from './account.ts';
+import { type Account, countOnBalance } from './account.ts';
 import { type BatchHold, costOfLines, tokensOf } from './batch-hold.ts';
-import { type Call, type CallOutcome, outcomeOf } from './call.ts';
+import { type Call, type CallOutcome, onBalanceOf, outcomeOf } from './call.ts';
 import { newCharge, pendingAmount, withMarkup } from './charge.ts';
 import { addQuantities, type Quantities } from './meters.ts';
 import type { NanoUsd } from './money.ts';
@@ -89,7 +89,7 @@ export function endUnread(
   const meters = { ...account.meters, consumed: addQuantities(account.meters.consumed, consumed) };
   const wallet = addUnsettled(account.wallet, pendingAmount(counted.charge));
   return {
-    account: { ...account, meters, wallet, revision },
+    account: countOnBalance({ ...account, meters, wallet, revision }, onBalanceOf(counted)),
     call: { ...call, status, finishedAtMs: nowMs, revision, outcome: counted },
   };
 }

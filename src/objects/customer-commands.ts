@@ -310,4 +310,6 @@ export interface CustomerHistory {
   recentHoursJson: string;
   /** USD that was taken from the balance in the latest seven completed UTC days. */
   chargedLatestWeekUsd: number;
+  /** Decimal nano-USD that a call on credit usually needs; `0` where the plan is not pay-as-you-go. */
+  usualChargeNanoUsd: string;
 }

@@ -50,6 +50,7 @@ export function createOrganization(
       compressionProfile: null,
       sampleBytesMax: SAMPLE_BYTES_MAX_DEFAULT,
       allowUnpricedModels: false,
+      upgradeUrl: null,
       retention: null,
       alerts: null,
       createdAtMs: nowMs,
@@ -102,6 +103,7 @@ export function updateOrganization(
       ...(body.defaultPlanId !== undefined && { defaultPlanId: body.defaultPlanId }),
       ...(body.sampleBytesMax !== undefined && { sampleBytesMax: body.sampleBytesMax }),
       ...(body.allowUnpricedModels !== undefined && { allowUnpricedModels: body.allowUnpricedModels }),
+      ...(body.upgradeUrl !== undefined && { upgradeUrl: body.upgradeUrl }),
     };
     const days = Object.fromEntries(
       RETENTIONS.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])),
@@ -149,13 +151,14 @@ export async function findOrganization(env: Env, organizationId: string): Promis
 
 function present(row: OrganizationRow): Organization {
   const { organizationId, name, defaultPlanId, allowUnpricedModels, models, sampleBytesMax } = row;
-  const { retention, alerts, createdAtMs } = row;
+  const { upgradeUrl, retention, alerts, createdAtMs } = row;
   return {
     organizationId,
     name,
     defaultPlanId,
     allowUnpricedModels,
     models,
+    upgradeUrl,
     sampleBytesMax,
     alertThresholdsPercent: [...thresholdsOf({}, alerts ?? {})],
     alertBalanceBelowUsd: alerts?.balanceBelowUsd ?? null,

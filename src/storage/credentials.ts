@@ -37,6 +37,8 @@ export interface OrganizationConfig {
   vendorOrigins: readonly string[];
   /** Sessions, and calls that credit pays, may use models whose price is not known. */
   allowUnpricedModels: boolean;
+  /** Where its customers buy more; `null` for nowhere. */
+  upgradeUrl: string | null;
   /** How many bytes its samples may take. */
   sampleBytesMax: number;
   /** Days for which its history is kept. */
@@ -178,6 +180,7 @@ async function configOf(
     models,
     sampling,
     allowUnpricedModels,
+    upgradeUrl,
     sampleBytesMax,
     retention,
     alerts,
@@ -213,6 +216,7 @@ async function configOf(
     ),
     vendorOrigins: vendors.map(({ baseUrl }) => new URL(baseUrl).origin),
     allowUnpricedModels,
+    upgradeUrl,
     sampleBytesMax,
     retention: retentionOf(retention),
     alerts,

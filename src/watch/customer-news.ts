@@ -7,9 +7,9 @@ import type { Caller } from '../metering/caller.ts';
 import { log } from '../platform/log.ts';
 import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 import { type CustomerHistory, customerHistory } from '../readings/forecast/read-forecast.ts';
+import { balanceDays, COLUMNS_NEEDED, metersRunningOut } from '../readings/forecast/running-out.ts';
 import { sumUsage } from '../storage/usage.ts';
 import { type Found, keyOf, type Look, type Memory, type News, type Remembered } from './look.ts';
-import { balanceDays, COLUMNS_NEEDED, metersRunningOut } from './running-out.ts';
 
 /** Customers that are looked at in a day, and in one step: each has its object read, and up to six forecasts made. */
 export const CUSTOMERS_PER_DAY_MAX = 200;

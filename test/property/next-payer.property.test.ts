@@ -9,7 +9,7 @@ import { beginCall } from '../../src/domain/begin-call.ts';
 import type { Call } from '../../src/domain/call.ts';
 import { incrementMeter } from '../../src/domain/custom-meter.ts';
 import { METER_NAMES, METER_SLOTS, type MeterSlot } from '../../src/domain/meters.ts';
-import { capabilityPayer, isOnCredit, type Payer, slotPayer, tierPayer } from '../../src/domain/next-payer.ts';
+import { capabilityPayer, isOnCredit, type NextPayer, slotPayer, tierPayer } from '../../src/domain/next-payer.ts';
 import { CAPABILITIES, type CustomMeter } from '../../src/domain/plan.ts';
 import { TIERS, type Tier } from '../../src/domain/tiers.ts';
 import { addUnsettled, EMPTY_WALLET, grantCredit, hold, release, type Wallet } from '../../src/domain/wallet.ts';
@@ -90,7 +90,7 @@ const accounts = fc
   });
 
 /** What a call that began says of who pays for the tier. */
-function payerOf(call: Call, before: Account, tier: Tier): Exclude<Payer['by'], 'nobody'> {
+function payerOf(call: Call, before: Account, tier: Tier): Exclude<NextPayer['by'], 'nobody'> {
   if (call.credit?.tiers.includes(tier)) return 'balance';
   expect(call.reserved[`${tier}Calls`]).toBe(1);
   const { limits } = before.subscription.plan.plan;

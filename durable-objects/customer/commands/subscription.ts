@@ -13,6 +13,7 @@ import {
   setCanceled,
   updateContact,
 } from '../../../src/domain/account.ts';
+import { usualCharge } from '../../../src/domain/hold.ts';
 import { type MeterSlot, SLOT_METERS } from '../../../src/domain/meters.ts';
 import type {
   ChangePlanCommand,
@@ -124,6 +125,7 @@ export function readHistory(
     const { latest, preceding } = weekPeriods(nowMs);
     const account = catchUp(context, known);
     const { plan, lastReplenishedAtMs } = account.subscription;
+    const { enabled: isPayg, markupPercent } = plan.plan.payg;
     const enabled = METER_SLOTS.filter((slot) => plan.plan.customMeters[slot]?.enabled).map(
       (slot) => SLOT_METERS[slot],
     );
@@ -135,6 +137,7 @@ export function readHistory(
       hoursJson: store.usageHours.asJson(sentColumns([...columns, ...enabled]), 0),
       recentHoursJson: store.usageHours.asJson(sentColumns(recentColumns), recentMs),
       chargedLatestWeekUsd: store.ledger.usdSpentBetween(latest.startMs, latest.endMs),
+      usualChargeNanoUsd: (isPayg ? usualCharge(store.recentCosts(), markupPercent) : 0n).toString(),
     };
   });
 }

@@ -87,6 +87,7 @@ export function mountOrganizations(app: Hono<ConsoleEnv>): void {
       name: text(fields, 'name'),
       defaultPlanId: optionalText(fields, 'defaultPlanId') ?? null,
       allowUnpricedModels: isChecked(fields, 'allowUnpricedModels'),
+      upgradeUrl: optionalText(fields, 'upgradeUrl') ?? null,
       ...(sampleBytesMax !== undefined && { sampleBytesMax }),
     };
     const checked = check(UpdateOrganizationRequest, body);
@@ -183,11 +184,12 @@ async function settingsPage(c: ConsoleContext, state: FormState | null) {
   );
 }
 
-function settingsOf({ name, defaultPlanId, allowUnpricedModels, sampleBytesMax }: Organization): FormState {
+function settingsOf({ name, defaultPlanId, allowUnpricedModels, upgradeUrl, sampleBytesMax }: Organization): FormState {
   const values = {
     name,
     defaultPlanId: defaultPlanId ?? '',
     allowUnpricedModels: allowUnpricedModels ? 'on' : undefined,
+    upgradeUrl: upgradeUrl ?? '',
     sampleBytesMax: count(sampleBytesMax),
   };
   return { values, details: [] };
@@ -209,6 +211,12 @@ const Settings: FC<SettingsProps> = ({ organization, planOptions, secrets, state
       state={state}
       options={[['', 'None'], ...planOptions]}
       hint="The plan of new customers. Without one, calls of unknown customers are refused."
+    />
+    <TextField
+      name="upgradeUrl"
+      label="Upgrade address"
+      state={state}
+      hint="Where a customer buys more. The usage widget links to it; empty: no link."
     />
     <TextField
       name="sampleBytesMax"

@@ -15,7 +15,7 @@ import { page } from '../shell.tsx';
 export function mountSearch(app: Hono<ConsoleEnv>): void {
   app.get('/search', async (c) => {
     const { query, organization } = await askedOf(c);
-    const found = await searchConsole(c.env, c.get('catalog'), organization, query);
+    const found = await searchConsole({ env: c.env, defer: deferrer(c) }, c.get('catalog'), organization, query);
     if (organization) c.set('organization', organization);
     return page(
       c,
@@ -29,7 +29,7 @@ export function mountSearch(app: Hono<ConsoleEnv>): void {
 
   app.get('/search/list', async (c) => {
     const { query, organization } = await askedOf(c);
-    const found = await searchConsole(c.env, c.get('catalog'), organization, query);
+    const found = await searchConsole({ env: c.env, defer: deferrer(c) }, c.get('catalog'), organization, query);
     return c.html(<Options query={query} found={found} />);
   });
 }

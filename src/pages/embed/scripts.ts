@@ -3,7 +3,8 @@
  *
  * `OPENING_SCRIPT` runs first in the frame: it submits the token from the fragment of the address, and the response
  * replaces the page. `WIDGET_SCRIPT` runs in that page: it asks the embedding page for a new token before the current
- * one expires, accepts it from an allowed origin only, and shows the usage that the service returns for it.
+ * one expires, accepts it from an allowed origin only, and shows the usage that the service returns for it. When the session
+ * has ended, it keeps what it shows and says so.
  * `EMBED_SCRIPT` runs in the embedding page and stays below 2 KB there: it creates the frame, and answers requests for a new token. If the page's
  * session route fails, it says so in the frame's place and in one line of the browser's console, and asks again.
  */
@@ -40,6 +41,7 @@ export const WIDGET_SCRIPT = `(() => {
   const timers = {};
   const { currentScript } = document;
   let { token } = currentScript.dataset;
+  let seen;
   currentScript.remove();
   const after = (name, ms, work) => { clearTimeout(timers[name]); timers[name] = setTimeout(work, Math.max(0, ms)); };
   const tell = (message) => { if (parent !== window) parent.postMessage(message, '*'); };
@@ -49,12 +51,14 @@ export const WIDGET_SCRIPT = `(() => {
     for (const name in timers) clearTimeout(timers[name]);
     token = null;
     const word = document.createElement('p');
+    word.className = 'ended';
     word.setAttribute('role', 'status');
-    word.textContent = 'This view has ended. Reload the page to see your usage.';
-    box().replaceChildren(word);
+    word.textContent = 'This view has ended. It shows your usage as of ' + seen.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' }) + '. Reload the page to update it.';
+    box().prepend(word);
     measure();
   };
   const live = () => {
+    seen = new Date();
     const livesMs = Number(box().dataset.livesMs);
     after('renew', livesMs - ${RENEW_BEFORE_MS}, askAgain);
     after('end', livesMs, end);

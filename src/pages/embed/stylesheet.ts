@@ -24,13 +24,22 @@ h2 { font-size: 13px; font-weight: 600; margin-bottom: 8px; }
 main { padding: 2px; display: grid; gap: 16px; grid-template-columns: minmax(0, 1fr); }
 .quiet, .meter-foot { color: var(--quiet); }
 .num { font-variant-numeric: tabular-nums; }
+.ended { color: var(--quiet); }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .line { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 2px 16px; align-items: baseline; }
-.calls { font-size: 24px; font-weight: 640; letter-spacing: -0.02em; line-height: 1.3; }
+.totals { display: flex; flex-wrap: wrap; gap: 2px 28px; align-items: baseline; }
+.total { font-size: 24px; font-weight: 640; letter-spacing: -0.02em; line-height: 1.3; }
+.next { display: grid; gap: 8px; justify-items: start; }
+.says { padding-left: 10px; border-left: 3px solid var(--line-strong); }
+.says.warn { border-color: var(--s2); }
+.says.bad { border-color: var(--bad); }
+.says.bad, .meter-foot.bad { color: var(--bad); }
+.says.bad { font-weight: 560; }
+.upgrade { color: var(--s0); font-weight: 600; text-underline-offset: 3px; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; font-weight: 400; padding: 4px 12px 4px 0; }
 .figure { text-align: right; }
-summary:focus-visible { outline: 2px solid var(--s0); outline-offset: 2px; }
+summary:focus-visible, .upgrade:focus-visible { outline: 2px solid var(--s0); outline-offset: 2px; }
 ${FIGURE_STYLES}
 .chart-body svg { height: 110px; }
 `;

@@ -1,19 +1,21 @@
 /**
- * The usage widget: what a customer has used, what is left, and when it renews. Rendered on the server, as a page and
+ * The usage widget: what a customer has used, what is left, what pays next, and when it renews. Rendered on the server, as a page and
  * as the fragment that refreshes it.
  */
 
 import { html } from 'hono/html';
 import type { Child, FC } from 'hono/jsx';
-import type { MeterSummary } from '../../domain/allowances.ts';
-import type { MeterName } from '../../domain/meters.ts';
+import { METERS } from '../../domain/meters.ts';
 import { NEVER_MS } from '../../domain/period.ts';
-import { TIERS } from '../../domain/tiers.ts';
-import type { WidgetUsage } from '../../readings/usage/widget.ts';
-import { MeterBar, TimeChart } from '../../ui/charts.tsx';
-import { calendarDay, compact, count, dayMonth, distance, words } from '../../ui/format.ts';
+import type { WidgetMeter, WidgetUsage } from '../../readings/usage/widget.ts';
+import { Bar, TimeChart } from '../../ui/charts.tsx';
+import { calendarDay, compact, count, dayMonth, distance, usd } from '../../ui/format.ts';
 import { OPENING_SCRIPT_PATH, WIDGET_SCRIPT_PATH } from './scripts.ts';
+import { balanceSentence, isNotInPlan, meterName, meterSentence, type Sentence, sentencesOf } from './sentences.ts';
 import { WIDGET_STYLESHEET_PATH } from './stylesheet.ts';
+
+/** The share of a limit from which its bar warns. */
+const NEARLY_USED = 0.8;
 
 export interface WidgetProps {
   theme: 'auto' | 'light' | 'dark';
@@ -103,32 +105,26 @@ const Usage: FC<{ usage: WidgetUsage; variant: WidgetProps['variant']; nowMs: nu
   variant,
   nowMs,
 }) => {
-  const { planName, canceled, nextReplenishAt, meters, labels, days } = usage;
-  const renewsMs = Date.parse(nextReplenishAt);
-  const calls = TIERS.reduce((sum, tier) => sum + (meters[`${tier}Calls`]?.used ?? 0), 0);
-  const rows = (Object.entries(meters) as [MeterName, MeterSummary][]).filter(([, meter]) => isShown(meter, variant));
+  const { planName, canceledAtMs, renewsAtMs, days } = usage;
+  const rows = usage.meters.filter((meter) => isShown(meter, usage, variant));
   return (
     <>
-      <div>
-        <div class="line">
-          <h1>{planName}</h1>
-          <p class="quiet">
-            {canceled
-              ? 'Canceled'
-              : renewsMs >= NEVER_MS
-                ? 'Does not renew'
-                : `Renews ${calendarDay(renewsMs)}, ${distance(renewsMs, nowMs)}`}
-          </p>
-        </div>
-        <p>
-          <span class="calls num">{count(calls)}</span>{' '}
-          <span class="quiet">{calls === 1 ? 'call' : 'calls'} in this period</span>
+      <div class="line">
+        <h1>{planName}</h1>
+        <p class="quiet">
+          {canceledAtMs !== null
+            ? 'Canceled'
+            : renewsAtMs >= NEVER_MS
+              ? 'Does not renew'
+              : `Renews ${calendarDay(renewsAtMs)}, ${distance(renewsAtMs, nowMs)}`}
         </p>
       </div>
+      <Totals usage={usage} nowMs={nowMs} />
+      <Next usage={usage} nowMs={nowMs} />
       {rows.length > 0 && (
         <div class="meters">
-          {rows.map(([name, meter]) => (
-            <MeterRow label={labels[name] ?? words(name)} meter={meter} />
+          {rows.map((meter) => (
+            <MeterRow meter={meter} says={meterSentence(meter, usage, nowMs)} />
           ))}
         </div>
       )}
@@ -150,23 +146,93 @@ const Usage: FC<{ usage: WidgetUsage; variant: WidgetProps['variant']; nowMs: nu
   );
 };
 
+/** Calls of the period and, of a customer with a balance, the balance and what was charged to it. */
+const Totals: FC<{ usage: WidgetUsage; nowMs: number }> = ({ usage, nowMs }) => {
+  const { calls, balance } = usage;
+  const lasts = balanceSentence(usage, nowMs);
+  return (
+    <div>
+      <div class="totals">
+        <p>
+          <span class="total num">{count(calls)}</span>{' '}
+          <span class="quiet">{calls === 1 ? 'call' : 'calls'} in this period</span>
+        </p>
+        {balance && (
+          <p>
+            <span class="total num">{usd(balance.nanoUsd)}</span> <span class="quiet">balance</span>
+          </p>
+        )}
+        {balance?.spentNanoUsd != null && (
+          <p>
+            <span class="total num">{usd(balance.spentNanoUsd)}</span> <span class="quiet">spent in this period</span>
+          </p>
+        )}
+      </div>
+      {lasts && <p class="quiet">{lasts}</p>}
+    </div>
+  );
+};
+
+/** What pays for the next call, and where to buy more. */
+const Next: FC<{ usage: WidgetUsage; nowMs: number }> = ({ usage, nowMs }) => {
+  const sentences = sentencesOf(usage, nowMs);
+  const { upgradeUrl } = usage;
+  if (sentences.length === 0 && upgradeUrl === null) return null;
+  return (
+    <div class="next">
+      {sentences.map(({ tone, text }) => (
+        <p class={`says ${tone}`}>{text}</p>
+      ))}
+      {upgradeUrl !== null && (
+        <a class="upgrade" href={upgradeUrl} target="_blank" rel="noopener noreferrer">
+          Upgrade<span class="unseen"> (opens in a new tab)</span>
+        </a>
+      )}
+    </div>
+  );
+};
+
 /**
- * Compact: meters with a limit. Detailed: also unlimited meters with usage. Meters that the plan excludes are hidden.
+ * Compact: meters with a limit, and those without one that something else pays for. Detailed: also what is unlimited and in
+ * use, and what the plan does not include. A custom meter that the plan does not have is never shown, and of a tier of which
+ * the plan includes nothing its calls stand for both.
  */
-function isShown({ limit, used }: MeterSummary, variant: WidgetProps['variant']): boolean {
-  return limit === null ? variant === 'detailed' && used > 0 : limit > 0 || used > 0;
+function isShown(meter: WidgetMeter, { meters }: WidgetUsage, variant: WidgetProps['variant']): boolean {
+  const { name, label, limit, used } = meter;
+  if (METERS[name].slot !== null && label === null) return false;
+  if (limit === null) return variant === 'detailed' && used > 0;
+  const calls = meters.find((other) => other.name === name.replace(/Tokens$/, 'Calls'));
+  if (limit === 0 && calls !== meter && calls?.limit === 0) return false;
+  return used > 0 || !isNotInPlan(meter) || variant === 'detailed';
 }
 
-const MeterRow: FC<{ label: string; meter: MeterSummary }> = ({ label, meter: { used, limit, remaining } }) => (
-  <div>
-    <div class="meter-head">
-      <span class="meter-name">{label}</span>
-      <span class="num">
-        {compact(used)}
-        <span class="quiet"> / {limit === null ? 'unlimited' : compact(limit)}</span>
-      </span>
+const MeterRow: FC<{ meter: WidgetMeter; says: Sentence | null }> = ({ meter, says }) => {
+  const { used, limit } = meter;
+  const isIncluded = limit !== 0 && !isNotInPlan(meter);
+  return (
+    <div>
+      <div class="meter-head">
+        <span class="meter-name">{meterName(meter)}</span>
+        <span class="num">
+          {(isIncluded || used > 0) && compact(used)}
+          {isIncluded && <span class="quiet"> / {limit === null ? 'unlimited' : compact(limit)}</span>}
+        </span>
+      </div>
+      {isIncluded && <Share meter={meter} says={says} />}
+      {says && <p class={`meter-foot ${says.tone}`}>{says.text}</p>}
     </div>
-    {limit === null ? <div class="unlimited" /> : <MeterBar used={used} limit={limit} />}
-    {limit !== null && <p class="meter-foot">{remaining === 0 ? 'nothing left' : `${count(remaining)} left`}</p>}
-  </div>
-);
+  );
+};
+
+const Share: FC<{ meter: WidgetMeter; says: Sentence | null }> = ({ meter, says }) =>
+  meter.limit === null ? (
+    <div class="unlimited" />
+  ) : (
+    <Bar share={meter.used / meter.limit} tone={toneOf(meter, says)} />
+  );
+
+/** A bar warns where little is left or a lower tier answers, and is red where the next call is denied. */
+function toneOf({ used, limit, remaining }: WidgetMeter, says: Sentence | null): string {
+  if (says?.tone === 'bad' || says?.tone === 'warn') return says.tone;
+  return remaining > 0 && limit !== null && used / limit >= NEARLY_USED ? 'warn' : 'good';
+}

@@ -4,9 +4,12 @@
 
 import { type Answer, accept } from '../../contract/errors.ts';
 import type { ForecastMetric, UsageContextData, UsageContextQuery } from '../../contract/readings.ts';
+import { periodCharge } from '../../domain/account.ts';
 import { summarize } from '../../domain/allowances.ts';
-import { METER_NAMES, METERS, type MeterName, type MeterSlot, SLOT_METERS } from '../../domain/meters.ts';
+import { METER_NAMES, METER_SLOTS, METERS, type MeterName, type MeterSlot, SLOT_METERS } from '../../domain/meters.ts';
 import { usdFromNano } from '../../domain/money.ts';
+import { type NextPayer, slotPayer, tierPayer } from '../../domain/next-payer.ts';
+import { TIERS } from '../../domain/tiers.ts';
 import { availableUsd, balanceOf } from '../../domain/wallet.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { HOUR_MS } from '../../platform/time.ts';
@@ -41,10 +44,15 @@ export async function readUsageContext(
   const history = await customerHistory(caller, customerId, [...COLUMNS.calls, ...needed], HOUR_COLUMNS);
   if (!history) return customerNotFound();
   const nowMs = Date.now();
-  return accept('USAGE_CONTEXT_READ', present(history, query, nowMs), nowMs);
+  return accept('USAGE_CONTEXT_READ', present(history, caller.organization, query, nowMs), nowMs);
 }
 
-function present(history: CustomerHistory, query: UsageContextQuery, nowMs: number): UsageContextData {
+function present(
+  history: CustomerHistory,
+  { upgradeUrl }: Caller['organization'],
+  query: UsageContextQuery,
+  nowMs: number,
+): UsageContextData {
   const { account, recent } = history;
   const { subscription, contact } = account;
   const { plan, planId, usagePlanVersionId } = subscription.plan;
@@ -73,7 +81,7 @@ function present(history: CustomerHistory, query: UsageContextQuery, nowMs: numb
     plan: { planId, name: plan.name, usagePlanVersionId, limitType: plan.limitType },
     subscription: history.subscription,
     meters: METER_NAMES.map((name) => ({ name, unit: METERS[name].unit, ...summarize(plan, account.meters, name) })),
-    funding: fundingOf(account),
+    funding: { ...fundingOf(account, nowMs), ...(upgradeUrl !== null && { upgradeUrl }) },
     weeks: {
       latest: period(latest),
       preceding: period(preceding),
@@ -145,7 +153,9 @@ function exhaustionOf(history: CustomerHistory, meter: MeterName, timezone: stri
   return at ? Date.parse(at) : null;
 }
 
-function fundingOf({ wallet, subscription }: CustomerHistory['account']): UsageContextData['funding'] {
+function fundingOf(account: CustomerHistory['account'], nowMs: number): UsageContextData['funding'] {
+  const { wallet, subscription } = account;
+  const charged = periodCharge(account);
   const { plan } = subscription.plan;
   const available = availableUsd(wallet);
   const units = (slot: MeterSlot) => Number(balanceOf(wallet, slot));
@@ -161,7 +171,39 @@ function fundingOf({ wallet, subscription }: CustomerHistory['account']): UsageC
     },
     continuesBeyondAllowance:
       subscription.canceledAtMs === null && (plan.limitType === 'NONE' || (plan.payg.enabled && available > 0n)),
+    ...(charged !== null && { chargedUsd: usdFromNano(charged) }),
+    next: nextOf(account, nowMs),
   };
+}
+
+const PAYERS = {
+  allowance: 'ALLOWANCE',
+  units: 'PURCHASED_UNITS',
+  balance: 'BALANCE',
+  counted: 'COUNTED',
+  nobody: 'NOBODY',
+} as const satisfies Record<NextPayer['by'], string>;
+
+/** What pays next: of each tier, and of each custom meter that the plan has. */
+function nextOf(account: CustomerHistory['account'], nowMs: number): UsageContextData['funding']['next'] {
+  const tiers = TIERS.map((tier) => {
+    const payer = tierPayer(account, tier, 0n, nowMs);
+    return {
+      of: tier,
+      ...presentPayer(payer),
+      ...('instead' in payer && payer.instead && { instead: payer.instead.tier }),
+    };
+  });
+  const slots = METER_SLOTS.filter((slot) => account.subscription.plan.plan.customMeters[slot]?.enabled);
+  return [
+    ...tiers,
+    ...slots.map((slot) => ({ of: SLOT_METERS[slot], ...presentPayer(slotPayer(account, slot, nowMs)) })),
+  ];
+}
+
+function presentPayer(payer: NextPayer) {
+  const reason = payer.by === 'nobody' && payer.reason !== 'METER_NOT_ENABLED' ? payer.reason : null;
+  return { payer: PAYERS[payer.by], ...(reason && { reason }) };
 }
 
 function period({ startMs, endMs }: { startMs: number; endMs: number }) {

@@ -1,14 +1,28 @@
 /**
- * Use case: what a customer sees in a widget: meters, calls by day, renewal. All of it is read from the customer's
- * object and so is current.
+ * Use case: what a customer sees in a widget: calls, meters, what pays next, balance, spend, renewal, and when what is
+ * limited runs out. All of it is computed from what the customer's object has, and so is current. Spend is what the
+ * customer was charged: what calls cost, and the markup on it, are the organization's own.
  */
 
-import type { CustomerState } from '../../contract/entitlements.ts';
-import { type MeterName, type MeterSlot, SLOT_METERS } from '../../domain/meters.ts';
+import { type Account, periodCharge } from '../../domain/account.ts';
+import { hasLeft, limitOf, summarize } from '../../domain/allowances.ts';
+import { owedBalance } from '../../domain/customer-events.ts';
+import { CAPABILITY_METERS } from '../../domain/entitlements.ts';
+import { METER_NAMES, METERS, type MeterName, type MeterSlot } from '../../domain/meters.ts';
+import type { NanoUsd } from '../../domain/money.ts';
+import { capabilityPayer, type NextPayer, slotPayer, type TierPayer, tierPayer } from '../../domain/next-payer.ts';
+import { CAPABILITIES } from '../../domain/plan.ts';
+import { TIERS, type Tier } from '../../domain/tiers.ts';
 import type { Caller } from '../../metering/caller.ts';
-import { ask, customerByName } from '../../objects/addresses.ts';
 import { DAY_MS } from '../../platform/time.ts';
-import { COLUMNS, customerHistory } from '../forecast/read-forecast.ts';
+import {
+  COLUMNS,
+  type CustomerHistory,
+  customerHistory,
+  forecastOf,
+  recordedSince,
+} from '../forecast/read-forecast.ts';
+import { COLUMNS_NEEDED, metersRunningOut } from '../forecast/running-out.ts';
 import { seriesOf } from './series-hours.ts';
 
 /** Days of the widget's chart. */
@@ -16,49 +30,164 @@ export const WIDGET_DAYS = 14;
 
 export interface WidgetUsage {
   planName: string;
-  canceled: boolean;
-  nextReplenishAt: string;
-  meters: CustomerState['meters'];
-  /** The plan's names of the custom meters. */
-  labels: Partial<Record<MeterName, string>>;
+  /** Where the customer buys more; `null` for nowhere. */
+  upgradeUrl: string | null;
+  canceledAtMs: number | null;
+  renewsAtMs: number;
+  /** Calls of the period, open ones too. */
+  calls: number;
+  tiers: WidgetTier[];
+  /** `null` where the customer has no balance, and needs none. */
+  balance: WidgetBalance | null;
+  meters: WidgetMeter[];
   /** Ended calls on each of the latest UTC days, today last. */
   days: { startMs: number; calls: number }[];
 }
 
+export interface WidgetTier {
+  tier: Tier;
+  payer: TierPayer;
+  /** The meter that is used up, or of which the plan includes nothing; `null` where there is none. */
+  exhausted: MeterName | null;
+  isIncluded: boolean;
+  /** The balance pays, and is lower than what a call usually needs. */
+  isShort: boolean;
+}
+
+export interface WidgetBalance {
+  /** Less the charges that are still to leave it; below zero it is overdrawn. */
+  nanoUsd: NanoUsd;
+  /** Charged in the period; `null` where that is not known. */
+  spentNanoUsd: NanoUsd | null;
+  /** By the forecast; `lasts` until the plan renews, `null` where too little is known. */
+  runsOutAtMs: number | 'lasts' | null;
+}
+
+export interface WidgetMeter {
+  name: MeterName;
+  /** The name of a custom meter; `null` where the plan does not have it, and for other meters. */
+  label: string | null;
+  used: number;
+  /** `null` is unlimited, 0 is not included. */
+  limit: number | null;
+  remaining: number;
+  payer: NextPayer | TierPayer;
+  /** Purchased units that are not used up; `null` where there are none. */
+  bought: { units: number; left: number } | null;
+  /** When it is used up by the forecast; `null` where it lasts, or too little is known. */
+  runsOutAtMs: number | null;
+}
+
 /** `null` for an unknown customer. */
-export async function readWidgetUsage(
-  { env, organization, defer }: Caller,
-  customerId: string,
-  nowMs: number,
-): Promise<WidgetUsage | null> {
-  const { organizationId } = organization;
-  const address = customerByName(env, organizationId, customerId);
-  const [usage, history] = await Promise.all([
-    ask(address, (customer) => customer.readUsage({ organizationId })),
-    customerHistory({ env, organization, defer }, customerId, [], COLUMNS.calls),
-  ]);
-  if (!usage.ok || !history) return null;
-  const { meters, subscription, canceled } = usage.data;
-  const { customMeters } = history.account.subscription.plan.plan;
-  const slots = Object.entries(SLOT_METERS) as [MeterSlot, MeterName][];
-  const labels = slots.flatMap(([slot, meter]) =>
-    customMeters[slot] ? [[meter, customMeters[slot].label] as const] : [],
-  );
+export async function readWidgetUsage(caller: Caller, customerId: string, nowMs: number): Promise<WidgetUsage | null> {
+  const history = await customerHistory(caller, customerId, COLUMNS_NEEDED, COLUMNS.calls);
+  return history && widgetUsage(history, caller.organization.upgradeUrl, nowMs);
+}
+
+function widgetUsage(history: CustomerHistory, upgradeUrl: string | null, nowMs: number): WidgetUsage {
+  const { account } = history;
+  const { subscription } = account;
+  const tiers = TIERS.map((tier) => tierOf(account, tier, BigInt(history.usualChargeNanoUsd), nowMs));
+  return {
+    planName: subscription.plan.plan.name,
+    upgradeUrl,
+    canceledAtMs: subscription.canceledAtMs,
+    renewsAtMs: subscription.nextReplenishAtMs,
+    calls: callsOf(history),
+    tiers,
+    balance: balanceOfCustomer(history, tiers, nowMs),
+    meters: metersOf(history, tiers, nowMs),
+    days: daysOf(history, nowMs),
+  };
+}
+
+/** Calls that an allowance pays for are in its meter; those that the balance pays for are counted beside. */
+function callsOf({ account, recent }: CustomerHistory): number {
+  const { subscription, meters, onBalance } = account;
+  const { plan } = subscription.plan;
+  const onAllowance = TIERS.reduce((sum, tier) => sum + summarize(plan, meters, `${tier}Calls`).used, 0);
+  if (onBalance) return onAllowance + onBalance.calls;
+  return Math.max(onAllowance, recordedSince(recent, COLUMNS.calls, subscription.lastReplenishedAtMs));
+}
+
+function tierOf(account: Account, tier: Tier, usualNanoUsd: NanoUsd, nowMs: number): WidgetTier {
+  const { plan } = account.subscription.plan;
+  const names = [`${tier}Calls`, `${tier}Tokens`] as const;
+  const payer = tierPayer(account, tier, 0n, nowMs);
+  return {
+    tier,
+    payer,
+    exhausted: names.find((name) => !hasLeft(plan, account.meters, name)) ?? null,
+    isIncluded: names.every((name) => limitOf(plan, name) !== 0),
+    isShort: payer.by === 'balance' && tierPayer(account, tier, usualNanoUsd, nowMs).by !== 'balance',
+  };
+}
+
+function balanceOfCustomer(history: CustomerHistory, tiers: WidgetTier[], nowMs: number): WidgetBalance | null {
+  const { account } = history;
+  const { wallet, subscription } = account;
+  const nanoUsd = owedBalance(account);
+  const spentNanoUsd = periodCharge(account);
+  const needsCredit = tiers.some(({ payer }) => payer.by === 'nobody' && payer.reason === 'CREDIT_REQUIRED');
+  const isUsed = nanoUsd !== 0n || BigInt(wallet.held) > 0n || (spentNanoUsd ?? 0n) > 0n;
+  if (!subscription.plan.plan.payg.enabled || !(isUsed || needsCredit)) return null;
+  const isSpent = nanoUsd <= 0n || subscription.canceledAtMs !== null;
+  return { nanoUsd, spentNanoUsd, runsOutAtMs: isSpent ? null : balanceRunsOut(history, nowMs) };
+}
+
+function balanceRunsOut(history: CustomerHistory, nowMs: number): number | 'lasts' | null {
+  const { status, quality, runsOut } = forecastOf(history, 'dollars', 'UTC', nowMs);
+  if (status !== 'available' || quality === 'LOW' || !runsOut) return null;
+  return runsOut.expectedAt === null ? 'lasts' : Date.parse(runsOut.expectedAt);
+}
+
+function metersOf(history: CustomerHistory, tiers: WidgetTier[], nowMs: number): WidgetMeter[] {
+  const { account } = history;
+  const { plan } = account.subscription.plan;
+  const ends = new Map(metersRunningOut(history, nowMs).map(({ meter, expectedAt }) => [meter, expectedAt]));
+  return METER_NAMES.map((name) => {
+    const { used, limit, remaining } = summarize(plan, account.meters, name);
+    const { slot } = METERS[name];
+    const end = ends.get(name);
+    return {
+      name,
+      label: slot !== null && plan.customMeters[slot]?.enabled ? plan.customMeters[slot].label : null,
+      // Of a custom meter the account counts all units, however they are paid.
+      used: slot === null ? used : Number(account.slots?.[slot]?.usage ?? 0),
+      limit,
+      remaining,
+      payer: slot === null ? payerOf(account, name, tiers, nowMs) : slotPayer(account, slot, nowMs),
+      bought: slot === null ? null : boughtUnits(account, slot),
+      runsOutAtMs: end === undefined ? null : Date.parse(end),
+    };
+  });
+}
+
+function payerOf(account: Account, name: MeterName, tiers: WidgetTier[], nowMs: number): NextPayer | TierPayer {
+  const capability = CAPABILITIES.find((each) => CAPABILITY_METERS[each] === name);
+  if (capability) return capabilityPayer(account, capability, nowMs);
+  const tier = tiers.find((each) => name === `${each.tier}Calls` || name === `${each.tier}Tokens`);
+  if (!tier) throw new Error(`${name} is of no tier, capability or slot`);
+  return tier.payer;
+}
+
+/** The units of the purchases of which something is left. */
+function boughtUnits({ wallet, subscription }: Account, slot: MeterSlot): WidgetMeter['bought'] {
+  const credits = wallet.credits.filter(({ unit }) => unit === slot);
+  if (credits.length === 0 || !subscription.plan.plan.customMeters[slot]?.funding.credits) return null;
+  const sum = (of: 'granted' | 'remaining') => credits.reduce((all, credit) => all + Number(credit[of]), 0);
+  return { units: sum('granted'), left: sum('remaining') };
+}
+
+function daysOf({ recent }: CustomerHistory, nowMs: number): WidgetUsage['days'] {
   const todayMs = nowMs - (nowMs % DAY_MS);
   const days = Array.from({ length: WIDGET_DAYS }, (_, index) => ({
     startMs: todayMs - (WIDGET_DAYS - 1 - index) * DAY_MS,
     calls: 0,
   }));
-  for (const { startMs, quantity } of seriesOf(history.recent, COLUMNS.calls)) {
+  for (const { startMs, quantity } of seriesOf(recent, COLUMNS.calls)) {
     const day = days[Math.floor((startMs - (days[0]?.startMs ?? 0)) / DAY_MS)];
     if (day) day.calls += quantity;
   }
-  return {
-    planName: subscription.planName,
-    canceled,
-    nextReplenishAt: subscription.nextReplenishAt,
-    meters,
-    labels: Object.fromEntries(labels),
-    days,
-  };
+  return days;
 }

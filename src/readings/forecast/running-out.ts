@@ -3,18 +3,18 @@
  * customer's history and the time are arguments.
  */
 
-import type { ForecastMetric } from '../contract/readings.ts';
-import { lowBalanceDays } from '../domain/alerts.ts';
-import { owedBalance } from '../domain/customer-events.ts';
-import type { MeterName } from '../domain/meters.ts';
-import { formatUsd } from '../domain/money.ts';
-import { NEVER_MS } from '../domain/period.ts';
-import type { Alerts } from '../domain/plan.ts';
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../platform/time.ts';
-import { COLUMNS, type CustomerHistory, forecastOf, neededBy } from '../readings/forecast/read-forecast.ts';
-import { rounded } from '../readings/statistics.ts';
-import { sumBetween } from '../readings/usage/series-hours.ts';
-import { weekPeriods } from '../readings/usage/weeks.ts';
+import type { ForecastMetric } from '../../contract/readings.ts';
+import { lowBalanceDays } from '../../domain/alerts.ts';
+import { owedBalance } from '../../domain/customer-events.ts';
+import type { MeterName } from '../../domain/meters.ts';
+import { formatUsd } from '../../domain/money.ts';
+import { NEVER_MS } from '../../domain/period.ts';
+import type { Alerts } from '../../domain/plan.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../platform/time.ts';
+import { rounded } from '../statistics.ts';
+import { sumBetween } from '../usage/series-hours.ts';
+import { weekPeriods } from '../usage/weeks.ts';
+import { COLUMNS, type CustomerHistory, forecastOf, neededBy } from './read-forecast.ts';
 
 const DAYS_LEFT_DECIMALS = 1;
 const TIME_ZONE = 'UTC';

@@ -1,0 +1,149 @@
+/**
+ * What the widget says to a customer in words: what pays for the next call, what a meter has left, and what happens where
+ * nothing pays. A sentence says that something is over only where the next call would be denied.
+ */
+import { METERS } from '../../domain/meters.ts';
+import { NEVER_MS } from '../../domain/period.ts';
+import { DAY_MS } from '../../platform/time.ts';
+import type { WidgetMeter, WidgetTier, WidgetUsage } from '../../readings/usage/widget.ts';
+import { calendarDay, count, dayMonth, usd, words } from '../../ui/format.ts';
+
+export interface Sentence {
+  /** `bad`: the next call is denied. `warn`: it runs, but not as asked for, or may be the last one. */
+  tone: 'bad' | 'warn' | 'plain';
+  text: string;
+}
+
+/** A day that is nearer is said without its year. */
+const NEAR_MS = 300 * DAY_MS;
+
+export function sentencesOf(usage: WidgetUsage, nowMs: number): Sentence[] {
+  const { canceledAtMs, tiers, balance } = usage;
+  if (canceledAtMs !== null)
+    return [
+      { tone: 'bad', text: `Your subscription was canceled on ${dayOf(canceledAtMs, nowMs)}: calls are denied.` },
+    ];
+  const sentences: Sentence[] = [];
+  const told = new Set<WidgetTier>();
+  for (const tier of tiers) {
+    if (told.has(tier) || tier.payer.by === 'allowance') continue;
+    const alike = tiers.filter((other) => isAlike(tier, other));
+    for (const each of alike) told.add(each);
+    const sentence = tierSentence(alike, usage, nowMs);
+    if (sentence) sentences.push(sentence);
+  }
+  if (balance && balance.nanoUsd < 0n)
+    sentences.push({
+      tone: 'plain',
+      text: `Your balance is overdrawn by ${usd(-balance.nanoUsd)}, which the next credit that you buy repays first.`,
+    });
+  return sentences;
+}
+
+/** Whether both are told in one sentence. */
+function isAlike(tier: WidgetTier, other: WidgetTier): boolean {
+  const kindOf = ({ payer, isIncluded, isShort, exhausted }: WidgetTier) =>
+    JSON.stringify([payer, isIncluded, isShort, exhausted?.replace(/^[a-z]+/, '')]);
+  return kindOf(tier) === kindOf(other);
+}
+
+function tierSentence(alike: WidgetTier[], usage: WidgetUsage, nowMs: number): Sentence | null {
+  const [first] = alike;
+  if (!first) return null;
+  const { payer, isIncluded, isShort } = first;
+  const what = nounOf(alike);
+  const calls = `${alike.map(({ tier }) => tier).join(' and ')} calls`;
+  const used = isIncluded ? `Your plan's ${what} are used up` : `Your plan includes no ${what}`;
+  const balance = usage.balance?.nanoUsd ?? 0n;
+  const [until, again] = renewalOf(usage, isIncluded, nowMs);
+  switch (payer.by) {
+    case 'allowance':
+    case 'units':
+      return null;
+    case 'counted':
+      return { tone: 'plain', text: `${used}. There is no limit: further ${calls} are counted.` };
+    case 'balance':
+      return isShort
+        ? { tone: 'warn', text: `${used}. Your balance of ${usd(balance)} may be too low for the next call.` }
+        : { tone: 'plain', text: `${used}. Your balance of ${usd(balance)} pays from here.` };
+  }
+  const spent = payer.reason === 'CREDIT_REQUIRED' ? ', and nothing is left of your balance' : '';
+  if (payer.instead) {
+    const pays = payer.instead.payer.by === 'balance' ? `, paid by your balance of ${usd(balance)}` : '';
+    return { tone: 'warn', text: `${used}${spent}: ${payer.instead.tier} models answer${until}${pays}.` };
+  }
+  switch (payer.reason) {
+    case 'BALANCE_HELD':
+      return { tone: 'warn', text: `${used}. Calls in progress hold your balance: the next one has to wait for them.` };
+    case 'CREDIT_REQUIRED':
+      return { tone: 'bad', text: `${used}${spent}: ${calls} are denied${until}.` };
+    default:
+      // What the plan does not include was never there to run out.
+      return isIncluded ? { tone: 'bad', text: `${used}: ${calls} are denied${until}.${again}` } : null;
+  }
+}
+
+/** `premium calls`; `standard and premium tokens`. */
+function nounOf(tiers: WidgetTier[]): string {
+  const [first] = tiers;
+  const unit = first?.exhausted?.endsWith('Tokens') ? 'tokens' : 'calls';
+  return `${tiers.map(({ tier }) => tier).join(' and ')} ${unit}`;
+}
+
+/** ` until 1 Dec`, of an allowance that comes back. */
+function renewalOf({ renewsAtMs }: WidgetUsage, isIncluded: boolean, nowMs: number): [string, string] {
+  if (!isIncluded) return ['', ''];
+  return renewsAtMs >= NEVER_MS ? ['', ' They do not renew.'] : [` until ${dayOf(renewsAtMs, nowMs)}`, ''];
+}
+
+/** What stands under a meter; `null` where the figures say it all. */
+export function meterSentence(meter: WidgetMeter, usage: WidgetUsage, nowMs: number): Sentence | null {
+  const { limit, remaining, payer, bought, runsOutAtMs } = meter;
+  if (usage.canceledAtMs !== null) return null;
+  if (isNotInPlan(meter)) return { tone: 'plain', text: 'Not in your plan' };
+  if (limit === null) return null;
+  if (remaining > 0) {
+    const more = bought ? ` and ${count(bought.left)} of ${count(bought.units)} bought units` : '';
+    const end = runsOutAtMs === null ? '' : `; used up about ${dayOf(runsOutAtMs, nowMs)} at this pace`;
+    return { tone: 'plain', text: `${count(remaining)} left${more}${end}` };
+  }
+  const used = limit > 0 ? 'used up: ' : '';
+  switch (payer.by) {
+    case 'allowance':
+      return null;
+    case 'units':
+      return {
+        tone: 'plain',
+        text: `${used}${count(bought?.left ?? 0)} of ${count(bought?.units ?? 0)} bought units left`,
+      };
+    case 'balance':
+      return { tone: 'plain', text: `${used}your balance pays` };
+    case 'counted':
+      return { tone: 'plain', text: `${used}no limit, counted` };
+  }
+  if ('instead' in payer && payer.instead) return { tone: 'warn', text: `${used}${payer.instead.tier} models answer` };
+  if (payer.reason === 'BALANCE_HELD') return { tone: 'warn', text: `${used}calls in progress hold your balance` };
+  return { tone: 'bad', text: 'nothing left' };
+}
+
+/** Whether the plan has nothing of it, and nothing else pays for it. A custom meter may live by purchased units alone. */
+export function isNotInPlan({ limit, payer, name }: WidgetMeter): boolean {
+  if (payer.by !== 'nobody') return false;
+  if (payer.reason === 'METER_NOT_ENABLED' || payer.reason === 'CAPABILITY_NOT_IN_PLAN') return true;
+  return limit === 0 && METERS[name].slot === null;
+}
+
+/** What the balance lasts for; `null` where that is not known. */
+export function balanceSentence({ balance, renewsAtMs }: WidgetUsage, nowMs: number): string | null {
+  if (!balance?.runsOutAtMs) return null;
+  if (balance.runsOutAtMs !== 'lasts') return `At this pace it lasts until about ${dayOf(balance.runsOutAtMs, nowMs)}.`;
+  return renewsAtMs >= NEVER_MS ? null : 'At this pace it lasts until your plan renews.';
+}
+
+export function meterName({ name, label }: WidgetMeter): string {
+  return label ?? words(name);
+}
+
+function dayOf(atMs: number, nowMs: number): string {
+  return Math.abs(atMs - nowMs) < NEAR_MS ? dayMonth(atMs) : calendarDay(atMs);
+}
