@@ -1,7 +1,7 @@
 /**
  * Usage: totals, charts by day, and rankings of what causes the cost.
  */
-import type { Child, FC } from 'hono/jsx';
+import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import { formatUsd, NANO_PER_USD, type NanoUsd } from '../domain/money.ts';
 import type { Course, UsageCourse } from '../readings/usage/course.ts';
 import { STEP_MS } from '../storage/usage-course.ts';
@@ -29,7 +29,7 @@ export interface GroupUsage {
 /** Rows of a ranking. */
 const RANKED_MAX = 8;
 
-export const UsageTotals: FC<{ days: readonly DayUsage[] }> = ({ days }) => {
+export const UsageTotals: FC<PropsWithChildren<{ days: readonly DayUsage[] }>> = ({ days, children }) => {
   const sum = (of: (day: DayUsage) => number) => days.reduce((total, day) => total + of(day), 0);
   const nano = (of: (day: DayUsage) => NanoUsd) => days.reduce((total, day) => total + of(day), 0n);
   const cost = nano((day) => day.costNanoUsd);
@@ -45,6 +45,7 @@ export const UsageTotals: FC<{ days: readonly DayUsage[] }> = ({ days }) => {
       <Stat label="Cost" sub={notes.join(', ') || 'every call is priced'}>
         <Usd nano={cost} />
       </Stat>
+      {children}
       <Stat label="Calls" sub={`${compact(calls / Math.max(1, days.length))} a day`}>
         <Compact value={calls} />
       </Stat>

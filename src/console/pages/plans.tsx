@@ -15,6 +15,7 @@ import { Badge, Card, Code, Empty, Facts, Json, Nothing, Time } from '../../ui/p
 import { Pager, Table } from '../../ui/table.tsx';
 import { allFields, shownValue } from '../changed-fields.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
+import { PlanPrice, planMarginCard } from '../margin-view.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { operatorRequest } from '../submitted.ts';
@@ -106,6 +107,7 @@ const PlanTable: FC<{ organizationId: string; items: Detail[]; defaultPlanId: st
       { title: 'Version', figure: true, cell: ({ version }) => String(version) },
       { title: 'When used up', cell: ({ plan }) => words(plan.limitType) },
       { title: 'Renews', cell: ({ plan }) => periodOf(plan.replenish) },
+      { title: 'Price', figure: true, cell: ({ plan }) => <PlanPrice plan={plan} /> },
       { title: 'Standard calls', figure: true, cell: ({ plan }) => limitOf(plan.limits.standardCalls) },
       { title: 'Premium calls', figure: true, cell: ({ plan }) => limitOf(plan.limits.premiumCalls) },
       { title: 'Premium tokens', figure: true, cell: ({ plan }) => limitOf(plan.limits.premiumTokens) },
@@ -147,6 +149,7 @@ async function planPage(c: ConsoleContext) {
         <PlanFacts plan={plan} />
       </Card>
       <div class="stack">
+        {await planMarginCard(c, planId)}
         <Card title="Versions" note="A version never changes. Subscriptions keep their version until you move them.">
           <Versions detail={answer.data} path={path} nowMs={nowMs} />
         </Card>
@@ -177,6 +180,7 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
       ['When used up', words(plan.limitType)],
       ['Reasoning ceiling', words(plan.reasoningLevel)],
       ['Renews', periodOf(plan.replenish)],
+      ['Price', <PlanPrice plan={plan} />],
       ...Object.entries(plan.limits).map(
         ([name, limit]) => [words(name), limit === null ? 'unlimited' : count(limit)] as const,
       ),

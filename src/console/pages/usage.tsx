@@ -20,6 +20,7 @@ import { AnomaliesTable } from '../anomalies-view.tsx';
 import { callerOf } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { hiddenSetups } from '../hidden-setups.ts';
+import { EarnedStats, MarginTables, readEarned } from '../margin-view.tsx';
 import { ModelName } from '../model-name.tsx';
 import { Checklist } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
@@ -58,11 +59,12 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
     const { customerId, feature } = checked.value;
     const narrowed = customerId !== undefined || feature !== undefined;
     const organization = c.get('organization');
-    const [answer, anomalies] = await Promise.all([
+    const [answer, anomalies, earned] = await Promise.all([
       readUsageSummary(caller, { ...checked.value, timezone: 'UTC' }),
       narrowed
         ? null
         : readAnomalies(caller, AnomaliesQuery.parse({ days: ANOMALY_DAYS }), { after: null, limit: ANOMALIES_MAX }),
+      readEarned(c, checked.value),
     ]);
     if (!answer.ok) return usagePage(c, asked, days, null, detailsOf(answer.refusal));
     const { period, byModel, totals } = answer.data;
@@ -75,7 +77,7 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
       readUsageCourse(c.env, organization.organizationId, filter, models, nowMs),
       looksNew && !isHidden ? findSetup(c.env, organization, nowMs) : null,
     ]);
-    const read = { summary: answer.data, course, anomalies: anomalies?.ok ? anomalies.data.items : null };
+    const read = { summary: answer.data, earned, course, anomalies: anomalies?.ok ? anomalies.data.items : null };
     return usagePage(c, asked, days, { ...read, setup: setup?.complete === false ? setup : null }, []);
   });
 }
@@ -92,6 +94,8 @@ function filled(query: Asked): Asked {
 
 interface Read {
   summary: UsageSummaryData;
+  /** `null` where the page is narrowed to a feature. */
+  earned: Awaited<ReturnType<typeof readEarned>>;
   course: UsageCourse;
   /** `null` where they were not looked for. */
   anomalies: AnomaliesData['items'] | null;
@@ -137,6 +141,7 @@ function usagePage(c: ConsoleContext, asked: Asked, days: number, read: Read | n
       {read && (
         <Summary
           data={read.summary}
+          earned={read.earned}
           course={read.course}
           anomalies={read.anomalies ?? []}
           path={path}
@@ -193,6 +198,7 @@ function gravest(items: AnomaliesData['items']): AnomaliesData['items'] {
 
 interface SummaryProps {
   data: UsageSummaryData;
+  earned: Read['earned'];
   course: UsageCourse;
   anomalies: AnomaliesData['items'];
   path: string;
@@ -200,7 +206,7 @@ interface SummaryProps {
   asked: Asked;
 }
 
-const Summary: FC<SummaryProps> = ({ data, course, anomalies, path, organizationId, asked }) => {
+const Summary: FC<SummaryProps> = ({ data, earned, course, anomalies, path, organizationId, asked }) => {
   const days: DayUsage[] = data.byDay.map((day) => ({
     ...day,
     startMs: Date.parse(day.startedAt),
@@ -217,7 +223,7 @@ const Summary: FC<SummaryProps> = ({ data, course, anomalies, path, organization
           figures follow.
         </Notice>
       )}
-      <UsageTotals days={days} />
+      <UsageTotals days={days}>{earned && <EarnedStats earned={earned.earned} />}</UsageTotals>
       {data.totals.calls === 0 && (
         <Card>
           <Empty title="No calls in this period">
@@ -228,6 +234,11 @@ const Summary: FC<SummaryProps> = ({ data, course, anomalies, path, organization
       )}
       <GravestAnomalies items={anomalies} path={path} organizationId={organizationId} />
       <UsageCharts usage={{ ...course, parts: partsOf(course), linkOf: callsOf(path, asked) }} />
+      {earned?.groups && (
+        <div class="grid">
+          <MarginTables organizationId={organizationId} data={earned.groups} />
+        </div>
+      )}
       <div class="grid thirds">
         <UsageRanking
           title="By model"
