@@ -11,6 +11,7 @@ import { showAttention } from './operator-attention.ts';
 import type { Data, Target } from './operator-client.ts';
 import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
 import { showAnomalies, showCall, showForecast, showUsage } from './operator-readings.ts';
+import { showCustomerMargin, showMargin } from './operator-margin.ts';
 import { showSetup } from './operator-setup.ts';
 import {
   CALL_COLUMNS,
@@ -145,6 +146,10 @@ export const COMMANDS: readonly Command[] = [
     note: 'The last 30 days, unless --from and --to say otherwise. --json also has every day.',
     view: showUsage,
   }),
+  command('margin', 'readOrganizationMargin', {
+    note: 'Cost, charges and what plans earned: of the last 30 days, unless --from and --to say otherwise.',
+    view: showMargin,
+  }),
   command('usage anomalies', 'readOrganizationAnomalies', { view: showAnomalies }),
   command('usage context', 'readOrganizationUsageContext'),
   command('usage forecast', 'readOrganizationForecast', { view: showForecast }),
@@ -217,6 +222,10 @@ export const COMMANDS: readonly Command[] = [
   command('customers change-plan', 'operatorChangePlan', { positional: ['planId'], view: showSubscription }),
   command('customers replenish', 'operatorReplenish', { view: showSubscription }),
   command('customers show', 'readCustomer', { view: inspectCustomer }),
+  command('customers margin', 'readCustomerMargin', {
+    note: 'Of the last 30 days, unless --from and --to say otherwise.',
+    view: showCustomerMargin,
+  }),
   command('customers cancel', 'cancelCustomer', { view: showCustomer }),
   command('customers reactivate', 'reactivateCustomer', { view: showCustomer }),
   command('customers erase', 'eraseCustomer', {

@@ -8,7 +8,7 @@
 /** The title and cell of each column. A cell may be any JSON value. */
 export type Columns<Row> = Record<string, (row: Row) => unknown>;
 
-const AMOUNT = /^(unlimited|\$?\d[\d,]*(\.\d+)?( ?%| ms| s| days)?)$/;
+const AMOUNT = /^(unlimited|-?\$?\d[\d,]*(\.\d+)?( ?%| ms| s| days)?)$/;
 const NOTHING = '-';
 const GAP = '  ';
 

@@ -24,6 +24,7 @@ export function fieldsOfPlan(plan: Plan): Fields {
     name: plan.name,
     limitType: plan.limitType,
     reasoningLevel: plan.reasoningLevel,
+    priceUsd: plan.priceUsd ?? '',
     'replenish.every': plan.replenish ? String(plan.replenish.every) : '1',
     'replenish.unit': plan.replenish?.unit ?? 'NEVER',
     'rollingCalls.limit': shown(plan.rollingCalls?.limit),
@@ -94,6 +95,7 @@ export function planOfFields(fields: Fields): unknown {
       ),
     ),
     ...alertsOfFields(fields),
+    ...(text(fields, 'priceUsd') !== '' && { priceUsd: decimalOf(fields, 'priceUsd') }),
   };
 }
 

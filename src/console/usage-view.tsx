@@ -1,7 +1,7 @@
 /**
  * Usage: totals, charts by day, and rankings of what causes the cost.
  */
-import type { Child, FC } from 'hono/jsx';
+import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import { formatUsd, NANO_PER_USD, type NanoUsd } from '../domain/money.ts';
 import type { Course, UsageCourse } from '../readings/usage/course.ts';
 import { STEP_MS } from '../storage/usage-course.ts';
@@ -33,11 +33,13 @@ const RANKED_MAX = 8;
 /** Rows below them: groups with calls without a price, which have no place by their cost. */
 const UNPRICED_MAX = 4;
 
-export const UsageTotals: FC<{
-  days: readonly DayUsage[];
-  /** Where the calls without a price are listed. */
-  unpricedHref?: string | undefined;
-}> = ({ days, unpricedHref }) => {
+export const UsageTotals: FC<
+  PropsWithChildren<{
+    days: readonly DayUsage[];
+    /** Where the calls without a price are listed. */
+    unpricedHref?: string | undefined;
+  }>
+> = ({ days, unpricedHref, children }) => {
   const sum = (of: (day: DayUsage) => number) => days.reduce((total, day) => total + of(day), 0);
   const nano = (of: (day: DayUsage) => NanoUsd) => days.reduce((total, day) => total + of(day), 0n);
   const cost = nano((day) => day.costNanoUsd);
@@ -63,6 +65,7 @@ export const UsageTotals: FC<{
       >
         <KnownCost costNanoUsd={cost} unpricedCalls={unpriced} />
       </Stat>
+      {children}
       <Stat label="Calls" sub={`${compact(calls / Math.max(1, days.length))} a day`}>
         <Compact value={calls} />
       </Stat>

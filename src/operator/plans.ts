@@ -36,8 +36,10 @@ export function putPlan(
   request: OperatorRequest,
   organizationId: string,
   planId: string,
-  plan: Plan,
+  { priceUsd, ...rest }: Plan,
 ): Promise<Answer<Version>> {
+  // A price of null is no price, and no other content than without one.
+  const plan: Plan = priceUsd == null ? rest : { ...rest, priceUsd };
   return commitChange(request, async (nowMs) => {
     const code = 'PLAN_SAVED';
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();

@@ -55,6 +55,7 @@ import { listOrganizationVendors, readVendor, removeVendor, setVendor } from '..
 import { radarCsv } from '../radar/csv.ts';
 import { readAnomalies } from '../readings/anomalies/read-anomalies.ts';
 import { readForecast } from '../readings/forecast/read-forecast.ts';
+import { readCustomerMargin, readMargin } from '../readings/margin/read-margin.ts';
 import { readUsageContext } from '../readings/usage/usage-context.ts';
 import { readUsageSummary } from '../readings/usage/usage-summary.ts';
 import { headerKeyOf, type Input, mount, mountCsvList, mountList } from './mount.ts';
@@ -111,6 +112,12 @@ export function mountOperator(app: Hono<AppEnv>): void {
 
   mount(app, operations.readOrganizationUsage, (c, { params, query }) =>
     asOrganization(c.env, params.org, deferrer(c), (caller) => readUsageSummary(caller, query)),
+  );
+  mount(app, operations.readOrganizationMargin, (c, { params, query }) =>
+    asOrganization(c.env, params.org, deferrer(c), (caller) => readMargin(caller, query)),
+  );
+  mount(app, operations.readCustomerMargin, (c, { params, query }) =>
+    asOrganization(c.env, params.org, deferrer(c), (caller) => readCustomerMargin(caller, params.customerId, query)),
   );
   mountList(app, operations.readOrganizationAnomalies, (c, page, { params, query }) =>
     asOrganization(c.env, params.org, deferrer(c), (caller) => readAnomalies(caller, query, page)),

@@ -230,7 +230,10 @@ function featureQueries(scope: Scope, dimensions: readonly Dimension[], groupsMa
 }
 
 /** The UTC days that lie in the period as a whole, and the hours around them. */
-function wholeDays({ fromMs, toMs }: UsageFilter): { unit: 'day' | 'hour'; startMs: number; endMs: number }[] {
+export function wholeDays({
+  fromMs,
+  toMs,
+}: Pick<UsageFilter, 'fromMs' | 'toMs'>): { unit: 'day' | 'hour'; startMs: number; endMs: number }[] {
   const firstMs = Math.min(Math.ceil(fromMs / DAY_MS) * DAY_MS, toMs);
   const lastMs = Math.max(Math.floor(toMs / DAY_MS) * DAY_MS, firstMs);
   return [

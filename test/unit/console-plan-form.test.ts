@@ -85,8 +85,13 @@ const plan = fc
     }),
     customMeters: fc.record({ CUSTOM1: meter, CUSTOM2: meter, AGENTIC_API: meter }, { requiredKeys: [] }),
     alerts: fc.option(alerts, { nil: undefined }),
+    priceUsd: fc.option(price, { nil: undefined }),
   })
-  .map(({ alerts: given, ...document }) => ({ ...document, ...(given && { alerts: given }) }))
+  .map(({ alerts: given, priceUsd, ...document }) => ({
+    ...document,
+    ...(given && { alerts: given }),
+    ...(priceUsd !== undefined && { priceUsd }),
+  }))
   .map((document) => Plan.parse(document));
 
 test('a plan that is shown in the form and sent as it is, is the same plan', () => {

@@ -26,7 +26,7 @@ const ORGANIZATIONS = ['one', 'other'];
 const FIGURES = [...USAGE_FIGURES];
 const COST = '(cost_usd * 1000000000 + cost_rest_nano_usd)';
 /** Not empty: also of a row without calls, nothing may be left. */
-const SOME_LEFT = `(${[...FIGURES.slice(0, -2), COST].map((name) => `${name} <> 0`).join(' OR ')})`;
+const SOME_LEFT = `(${[...FIGURES.filter((name) => !name.startsWith('cost_')), COST].map((name) => `${name} <> 0`).join(' OR ')})`;
 const SUMS = FIGURES.map((name) => `SUM(${name}) AS ${name}`).join(', ');
 /** The most that a column of 64 bits holds. */
 const COST_MAX = 2n ** 63n - 1n;
@@ -107,6 +107,7 @@ function rowOf(sentCall: Sent) {
     searches: tokensOf(4),
     usage_source: isEnded && isProvisional ? 'estimated' : null,
     cost_nano_usd: priced === null ? null : String(costNanoUsd),
+    charge_nano_usd: priced === null || isProvisional ? null : String(costNanoUsd / 3n),
     revision: sentCall.revision,
     record: {},
   };
@@ -186,16 +187,18 @@ function pairs(): [name: string, kept: string, summed: string][] {
     SUM(COALESCE(cached_input_tokens, 0)), SUM(COALESCE(response_tokens, 0)), SUM(COALESCE(reasoning_tokens, 0)), SUM(COALESCE(searches, 0)),
     COUNT(usage_source), SUM(IIF(usage_source IS NULL, 0, COALESCE(cost_nano_usd, 0) / 1000000000)),
     SUM(IIF(usage_source IS NULL, 0, COALESCE(cost_nano_usd, 0) % 1000000000)),
-    SUM(COALESCE(cost_nano_usd, 0) / 1000000000) AS cost_usd, SUM(COALESCE(cost_nano_usd, 0) % 1000000000) AS cost_rest_nano_usd
+    SUM(COALESCE(cost_nano_usd, 0) / 1000000000) AS cost_usd, SUM(COALESCE(cost_nano_usd, 0) % 1000000000) AS cost_rest_nano_usd,
+    SUM(COALESCE(charge_nano_usd, 0) / 1000000000), SUM(COALESCE(charge_nano_usd, 0) % 1000000000)
     FROM calls WHERE status <> 'IN_PROGRESS' GROUP BY 1, 2, 3, 4, 5, 6, 7`;
   const ofCalls = `SELECT organization_id, customer_id, hour_ms, feature, status, model, provider, SUM(calls), SUM(unpriced), SUM(input),
-    SUM(cached), SUM(output), SUM(reasoning), SUM(searches), SUM(provisional), SUM(provisional_usd), SUM(provisional_rest), SUM(cost_usd) AS cost_usd, SUM(cost_rest) AS cost_rest_nano_usd FROM (
+    SUM(cached), SUM(output), SUM(reasoning), SUM(searches), SUM(provisional), SUM(provisional_usd), SUM(provisional_rest), SUM(cost_usd) AS cost_usd, SUM(cost_rest) AS cost_rest_nano_usd,
+    SUM(charge_usd), SUM(charge_rest) FROM (
       SELECT NULL AS organization_id, NULL AS customer_id, NULL AS hour_ms, NULL AS feature, NULL AS status, NULL AS model, NULL AS provider,
         NULL AS calls, NULL AS unpriced, NULL AS input, NULL AS cached, NULL AS output, NULL AS reasoning, NULL AS searches,
         NULL AS provisional, NULL AS provisional_usd, NULL AS provisional_rest,
-        NULL AS cost_usd, NULL AS cost_rest WHERE false
+        NULL AS cost_usd, NULL AS cost_rest, NULL AS charge_usd, NULL AS charge_rest WHERE false
       UNION ALL ${inFull}
-      UNION ALL SELECT organization_id, customer_id, hour_ms, feature, 'NOT_ALLOWED', '', '', calls, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM denied_hours
+      UNION ALL SELECT organization_id, customer_id, hour_ms, feature, 'NOT_ALLOWED', '', '', calls, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM denied_hours
     ) GROUP BY 1, 2, 3, 4, 5, 6, 7`;
   const ofHours = `SELECT organization_id, customer_id, hour_ms, feature, outcome, model, provider, ${FIGURES.join(', ')}
     FROM usage_hours WHERE ${SOME_LEFT}`;

@@ -258,6 +258,13 @@ const Behaviour: FC<{ state: FormState }> = ({ state }) => (
           ['NEVER', 'never renews'],
         ]}
       />
+      <TextField
+        name="priceUsd"
+        label="Price of a period in USD"
+        state={state}
+        placeholder="not set"
+        hint="What a customer pays for it, for margins. It allows and charges nothing."
+      />
       <Select
         name="reasoningLevel"
         label="Reasoning ceiling"

@@ -18,6 +18,7 @@ import { trailOf } from '../../ui/trail.ts';
 import { allFields } from '../changed-fields.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
 import { fieldLabel, fieldValue } from '../field-words.ts';
+import { PlanPrice, planMarginCard } from '../margin-view.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { operatorRequest } from '../submitted.ts';
@@ -148,6 +149,7 @@ const PlanTable: FC<PlanTableProps> = ({ organizationId, items, defaultPlanId, i
         },
         { title: 'When used up', cell: ({ plan }) => words(plan.limitType) },
         { title: 'Renews', cell: ({ plan }) => periodOf(plan.replenish) },
+        { title: 'Price', figure: true, cell: ({ plan }) => <PlanPrice plan={plan} /> },
         {
           title: 'Standard calls',
           figure: true,
@@ -205,6 +207,7 @@ async function planPage(c: ConsoleContext) {
         <PlanFacts plan={plan} />
       </Card>
       <div class="stack">
+        {await planMarginCard(c, planId)}
         <Card title="Versions" note="A version never changes. Subscriptions keep their version until you move them.">
           <Versions detail={answer.data} path={path} nowMs={nowMs} />
         </Card>
@@ -235,6 +238,7 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
       ['When used up', words(plan.limitType)],
       ['Reasoning ceiling', words(plan.reasoningLevel)],
       ['Renews', periodOf(plan.replenish)],
+      ['Price', <PlanPrice plan={plan} />],
       ...Object.entries(plan.limits).map(
         ([name, limit]) => [words(name), limit === null ? 'unlimited' : count(limit)] as const,
       ),

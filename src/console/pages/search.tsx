@@ -7,6 +7,7 @@ import type { Organization } from '../../contract/operator.ts';
 import { findOrganization } from '../../operator/organizations.ts';
 import { plural } from '../../ui/format.ts';
 import { Card, Empty } from '../../ui/parts.tsx';
+import { deferrer } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, SEARCH_PATH } from '../context.ts';
 import { SEARCH_LENGTH_MAX } from '../navigation.tsx';
 import { type Found, ORGANIZATIONS_SEARCHED_MAX, searchConsole } from '../search.ts';

@@ -24,6 +24,7 @@ import { NeedsAttention } from '../attention-view.tsx';
 import { callerOf, deferrer } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { hiddenSetups } from '../hidden-setups.ts';
+import { EarnedStats, MarginTables, readEarned } from '../margin-view.tsx';
 import { ModelName } from '../model-name.tsx';
 import { Checklist } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
@@ -55,11 +56,12 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
     const { customerId, feature } = checked.value;
     const narrowed = customerId !== undefined || feature !== undefined;
     const organization = c.get('organization');
-    const [answer, anomalies] = await Promise.all([
+    const [answer, anomalies, earned] = await Promise.all([
       readUsageSummary(caller, { ...checked.value, timezone: 'UTC' }),
       narrowed
         ? null
         : readAnomalies(caller, AnomaliesQuery.parse({ days: ANOMALY_DAYS }), { after: null, limit: ANOMALIES_MAX }),
+      readEarned(c, checked.value),
     ]);
     if (!answer.ok) return usagePage(c, asked, days, null, detailsOf(answer.refusal));
     const { period, byModel, totals } = answer.data;
@@ -73,7 +75,13 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
       looksNew && !isHidden ? findSetup(c.env, organization, nowMs) : null,
       narrowed ? null : readOwnAttention(c, nowMs),
     ]);
-    const read = { summary: answer.data, course, attention, anomalies: anomalies?.ok ? anomalies.data.items : null };
+    const read = {
+      summary: answer.data,
+      earned,
+      course,
+      attention,
+      anomalies: anomalies?.ok ? anomalies.data.items : null,
+    };
     return usagePage(c, asked, days, { ...read, setup: setup?.complete === false ? setup : null }, []);
   });
 }
@@ -99,6 +107,8 @@ function filled(query: Asked): Asked {
 
 interface Read {
   summary: UsageSummaryData;
+  /** `null` where the page is narrowed to a feature. */
+  earned: Awaited<ReturnType<typeof readEarned>>;
   course: UsageCourse;
   /** `null` where the page is narrowed. */
   attention: Attention | null;
@@ -147,6 +157,7 @@ function usagePage(c: ConsoleContext, asked: Asked, days: number, read: Read | n
       {read && (
         <Summary
           data={read.summary}
+          earned={read.earned}
           course={read.course}
           anomalies={read.anomalies ?? []}
           path={path}
@@ -203,6 +214,7 @@ function gravest(items: AnomaliesData['items']): AnomaliesData['items'] {
 
 interface SummaryProps {
   data: UsageSummaryData;
+  earned: Read['earned'];
   course: UsageCourse;
   anomalies: AnomaliesData['items'];
   path: string;
@@ -210,7 +222,7 @@ interface SummaryProps {
   asked: Asked;
 }
 
-const Summary: FC<SummaryProps> = ({ data, course, anomalies, path, organizationId, asked }) => {
+const Summary: FC<SummaryProps> = ({ data, earned, course, anomalies, path, organizationId, asked }) => {
   const days: DayUsage[] = data.byDay.map((day) => ({
     ...day,
     startMs: Date.parse(day.startedAt),
@@ -230,7 +242,9 @@ const Summary: FC<SummaryProps> = ({ data, course, anomalies, path, organization
           figures follow.
         </Notice>
       )}
-      <UsageTotals days={days} unpricedHref={`${path}/unpriced`} />
+      <UsageTotals days={days} unpricedHref={`${path}/unpriced`}>
+        {earned && <EarnedStats earned={earned.earned} />}
+      </UsageTotals>
       {data.totals.calls === 0 && (
         <Card>
           <Empty title="No calls in this period">
@@ -241,6 +255,11 @@ const Summary: FC<SummaryProps> = ({ data, course, anomalies, path, organization
       )}
       <GravestAnomalies items={anomalies} path={path} organizationId={organizationId} />
       <UsageCharts usage={{ ...course, parts: partsOf(course), linkOf: callsOf(path, asked) }} />
+      {earned?.groups && (
+        <div class="grid">
+          <MarginTables organizationId={organizationId} data={earned.groups} />
+        </div>
+      )}
       <div class="grid thirds">
         <UsageRanking
           title="By model"

@@ -205,6 +205,8 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   readUsageContext: { params: alice, query: { forecastMetric: 'dollars' }, needs: ['provisionCustomer'] },
   readForecast: { params: alice, query: { metric: 'calls' }, needs: ['provisionCustomer'] },
   readOrganizationUsage: { params: org, query: { timezone: 'Europe/Berlin' } },
+  readOrganizationMargin: { params: org, query: { timezone: 'Europe/Berlin' } },
+  readCustomerMargin: { params: { ...org, ...alice }, needs: ['provisionCustomer'] },
   readOrganizationAnomalies: { params: org, query: { days: '60' } },
   readOrganizationUsageContext: { params: { ...org, ...alice }, needs: ['provisionCustomer'] },
   readOrganizationForecast: { params: { ...org, ...alice }, query: { metric: 'calls' }, needs: ['provisionCustomer'] },

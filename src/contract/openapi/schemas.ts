@@ -17,6 +17,7 @@ import * as envelope from '../envelope.ts';
 import * as gatewayAnswers from '../gateway/answers.ts';
 import * as gatewayLabels from '../gateway/labels.ts';
 import * as gatewayRequests from '../gateway/requests.ts';
+import * as margin from '../margin.ts';
 import * as lookup from '../model-lookup.ts';
 import * as operator from '../operator.ts';
 import * as operatorCustomers from '../operator-customers.ts';
@@ -49,7 +50,7 @@ const CATALOG_NAMES: Record<string, string> = {
 };
 
 const MODULES: readonly (readonly [Record<string, unknown>, Record<string, string>?])[] = [
-  ...[entitlements, calls, unifiedCall, customers, customMeter, readings, usageSummary].map((each) => [each] as const),
+  ...[entitlements, calls, unifiedCall, customers, customMeter, readings, usageSummary, margin].map((each) => [each] as const),
   ...[sampling, samples, compression, sessions, gatewayLabels, gatewayRequests, gatewayAnswers, envelope].map(
     (each) => [each] as const,
   ),

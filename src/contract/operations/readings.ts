@@ -1,8 +1,9 @@
 /**
- * Readings of recorded usage: summary, anomalies, usage context, forecast, model radar.
+ * Readings of recorded usage: summary, margins, anomalies, usage context, forecast, model radar.
  */
 import { z } from 'zod';
 import { customerId } from '../fields.ts';
+import { CustomerMarginData, MarginData, MarginQuery } from '../margin.ts';
 import { ModelRadarData, ModelRadarQuery } from '../model-radar.ts';
 import {
   AnomaliesData,
@@ -116,6 +117,28 @@ export const readings = {
     query: ForecastQuery,
     code: 'FORECAST_READ',
     data: ForecastData,
+  }),
+  readOrganizationMargin: operation({
+    operationId: 'readOrganizationMargin',
+    summary: "Read what an organization's usage cost and earned over a period: by plan, by feature, by model",
+    method: 'GET',
+    path: '/operator/organizations/{org}/margin',
+    security: viewer,
+    params: organizationParam,
+    query: MarginQuery,
+    code: 'MARGIN_READ',
+    data: MarginData,
+  }),
+  readCustomerMargin: operation({
+    operationId: 'readCustomerMargin',
+    summary: 'Read what a customer cost and earned over a period, by day',
+    method: 'GET',
+    path: '/operator/organizations/{org}/customers/{customerId}/margin',
+    security: viewer,
+    params: organizationCustomerParam,
+    query: MarginQuery,
+    code: 'CUSTOMER_MARGIN_READ',
+    data: CustomerMarginData,
   }),
   readOrganizationModelRadar: operation({
     operationId: 'readOrganizationModelRadar',

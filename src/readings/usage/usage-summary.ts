@@ -6,20 +6,17 @@ import { type Answer, accept, badRequest } from '../../contract/errors.ts';
 import {
   type Figures,
   GROUPS_MAX,
-  SUMMARY_DAYS_MAX,
   type SummaryQuery,
   type UsageSummaryData,
 } from '../../contract/usage-summary.ts';
 import { usdFromNano } from '../../domain/money.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { projectorState } from '../../objects/projectors.ts';
-import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { databaseNameOf } from '../../storage/database.ts';
 import { usageKeptSinceMs } from '../../storage/retention.ts';
 import { sumUsage, type UsageSums } from '../../storage/usage.ts';
-import { isTimeZone, type LocalDay, localDays } from '../calendar.ts';
+import { askedDays } from './asked-days.ts';
 
-const DEFAULT_DAYS = 30;
 /** Normal delay of the projection: the customer's object gathers changes, and then the projector does. */
 const PROJECTION_DELAY_MS = 5_000;
 const LISTED = ['customer', 'feature', 'model', 'provider', 'outcome'] as const;
@@ -43,7 +40,7 @@ export async function readUsageSummary(
   query: SummaryQuery,
 ): Promise<Answer<UsageSummaryData>> {
   const nowMs = Date.now();
-  const days = daysOf(query, nowMs);
+  const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);
   const [fromMs, toMs] = [days[0]?.startMs ?? nowMs, days.at(-1)?.endMs ?? nowMs];
   // An hour belongs to the day in which it starts, even if days do not begin on a full hour.
@@ -87,34 +84,6 @@ export async function readUsageSummary(
     truncated: LISTED.filter((dimension) => groups[dimension].length > GROUPS_MAX),
   };
   return accept('USAGE_SUMMARY_READ', data, nowMs);
-}
-
-interface Broken {
-  path: string;
-  message: string;
-}
-
-/** The requested local days, or the rule that the query violates. */
-function daysOf({ from, to, timezone }: SummaryQuery, nowMs: number): LocalDay[] | Broken {
-  if (!isTimeZone(timezone))
-    return { path: 'timezone', message: 'must be the name of an IANA time zone, such as Europe/Berlin' };
-  const last = to === undefined ? nowMs : dayOf(to, timezone) - 1;
-  const end = localDays(last, last + 1, timezone)[0]?.endMs ?? last;
-  const start = from === undefined ? end - DEFAULT_DAYS * DAY_MS + 2 * HOUR_MS : dayOf(from, timezone);
-  if (start >= end) return { path: 'to', message: 'must be after from' };
-  if (end - start > (SUMMARY_DAYS_MAX + 1) * DAY_MS)
-    return { path: 'from', message: `must be at most ${SUMMARY_DAYS_MAX} days before to` };
-  const days = localDays(start, end, timezone);
-  // Clock changes may make the default period overlap one more day at its start, which is removed.
-  return from === undefined ? days.slice(-DEFAULT_DAYS) : days;
-}
-
-/** The start of a local date. */
-function dayOf(date: string, timezone: string): number {
-  const utcMs = Date.parse(`${date}T00:00:00Z`);
-  const around = localDays(utcMs - 2 * DAY_MS, utcMs + 2 * DAY_MS, timezone);
-  // A date that a zone skipped starts with the next one.
-  return around.find(({ label }) => label >= date)?.startMs ?? utcMs;
 }
 
 function add(a: UsageSums, b: UsageSums): UsageSums {

@@ -136,7 +136,14 @@ export const meterEvents = sqliteTable(
     index('meter_events_by_time').on(table.organizationId, table.atMs),
     // What was charged in a period, of all customers and of one; only events with a charge are in them.
     index('meter_events_charged')
-      .on(table.organizationId, table.atMs, table.feature, table.chargedUsd, table.chargedRestNanoUsd)
+      .on(
+        table.organizationId,
+        table.atMs,
+        table.feature,
+        table.usagePlanVersionId,
+        table.chargedUsd,
+        table.chargedRestNanoUsd,
+      )
       .where(sql`charge_nano_usd IS NOT NULL`),
     index('meter_events_charged_of_customer')
       .on(table.organizationId, table.customerId, table.atMs, table.chargedUsd, table.chargedRestNanoUsd)

@@ -1,0 +1,88 @@
+/**
+ * Margins on the command line: what usage cost, and what was paid for it.
+ */
+import { formatUsd } from '../domain/money.ts';
+import type { Data } from './operator-client.ts';
+import { type Columns, pairs, section, show, table } from './table.ts';
+
+type Margin = Data<'readOrganizationMargin'>;
+type Figures = Margin['totals'];
+
+/** Groups of one dimension; `--json` has all of them. */
+const GROUPS_SHOWN_MAX = 10;
+
+export function showMargin(data: Margin): string {
+  const { period, timezone, totals, byPlan, byFeature, byModel } = data;
+  return [
+    pairs({
+      Period: `${period.startedAt} to ${period.endedAt} (${timezone})`,
+      ...totalsOf(totals),
+      Customers: data.customers,
+      'On a plan without a price': data.customersWithoutPrice > 0 ? data.customersWithoutPrice : undefined,
+    }),
+    section(
+      'Plans',
+      byPlan === null
+        ? 'not read: there are too many customers'
+        : groups(byPlan, {
+            Plan: ({ planId }) => planId,
+            Customers: ({ customers }) => customers,
+            'Without a price': ({ customersWithoutPrice }) => customersWithoutPrice,
+          }),
+    ),
+    section('Features', groups(byFeature, { Feature: ({ feature }) => feature })),
+    section('Models', groups(byModel, { Model: ({ model }) => model })),
+  ].join('\n');
+}
+
+export function showCustomerMargin({
+  customerId,
+  period,
+  timezone,
+  totals,
+  planPriceKnown,
+  byDay,
+}: Data<'readCustomerMargin'>): string {
+  return [
+    pairs({
+      Customer: customerId,
+      Period: `${period.startedAt} to ${period.endedAt} (${timezone})`,
+      ...totalsOf(totals),
+      'Price of the plan': planPriceKnown ? undefined : 'not set for all of the time, which then earns nothing here',
+    }),
+    section('Days', table(byDay, { Day: ({ date }) => date, ...FIGURES })),
+  ].join('\n');
+}
+
+function totalsOf(totals: Figures): Record<string, unknown> {
+  return {
+    Calls: totals.calls,
+    'Calls without a price': totals.unpricedCalls > 0 ? totals.unpricedCalls : undefined,
+    Cost: usd(totals.costUsdNano),
+    Charged: usd(totals.chargedUsdNano),
+    'From plans': usd(totals.planUsdNano),
+    Revenue: usd(totals.revenueUsdNano),
+    Margin: `${usd(totals.marginUsdNano)}${isLoss(totals) ? ', a loss' : ''}`,
+  };
+}
+
+const FIGURES: Columns<Figures> = {
+  Calls: ({ calls }) => calls,
+  Cost: ({ costUsdNano }) => usd(costUsdNano),
+  Revenue: ({ revenueUsdNano }) => usd(revenueUsdNano),
+  Margin: ({ marginUsdNano }) => usd(marginUsdNano),
+};
+
+function groups<Group extends Figures>(all: readonly Group[], named: Columns<Group>): string {
+  const more = all.length - GROUPS_SHOWN_MAX;
+  const shown = table(all.slice(0, GROUPS_SHOWN_MAX), { ...named, ...FIGURES } as Columns<Group>);
+  return `${shown}${more > 0 ? `\n${show(more)} more in --json` : ''}`;
+}
+
+const isLoss = ({ marginUsdNano }: Figures) => BigInt(marginUsdNano) < 0n;
+
+/** Exact: an amount of nano-USD in dollars. */
+function usd(nanoUsd: string): string {
+  const nano = BigInt(nanoUsd);
+  return nano < 0n ? `-$${formatUsd(-nano)}` : `$${formatUsd(nano)}`;
+}

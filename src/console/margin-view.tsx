@@ -1,0 +1,228 @@
+/**
+ * Margins: what usage cost, what it earned, and what is left; a loss is marked in words.
+ */
+import type { Child, FC } from 'hono/jsx';
+import type { MarginData, MarginFigures } from '../contract/margin.ts';
+import { MarginQuery } from '../contract/margin.ts';
+import type { Plan } from '../contract/plans.ts';
+import type { NanoUsd } from '../domain/money.ts';
+import { readCustomerMargin, readMargin } from '../readings/margin/read-margin.ts';
+import { count, percent, plural, usdColumn } from '../ui/format.ts';
+import { Badge, Card, Empty, Facts, Nothing, Stat, Usd } from '../ui/parts.tsx';
+import { Table } from '../ui/table.tsx';
+import { callerOf } from './caller.ts';
+import { type ConsoleContext, planPath } from './context.ts';
+import { ModelName } from './model-name.tsx';
+
+/** Rows of a table; the API has all of them. */
+const ROWS_MAX = 8;
+/** Days of which a plan's page shows the margin: those that the query has by default. */
+const PLAN_DAYS = 30;
+
+/** `$20 every month`; a price that is not known is not zero. */
+export const PlanPrice: FC<{ plan: Plan }> = ({ plan: { priceUsd, replenish } }) =>
+  priceUsd == null ? (
+    <span class="quiet">no price set</span>
+  ) : (
+    <span class="num">
+      ${priceUsd}
+      {replenish === null && <span class="quiet"> once: it earns nothing by time</span>}
+    </span>
+  );
+
+/** An amount of margin; below zero it says that it is a loss. */
+export const Margin: FC<{ nano: NanoUsd; show?: (nano: NanoUsd) => string }> = ({ nano, show }) => (
+  <span>
+    {nano < 0n && <Badge tone="bad">loss</Badge>} <Usd nano={nano} {...(show && { show })} />
+  </span>
+);
+
+export type Earned = MarginFigures & {
+  /** What has no price, in words; empty where everything has one. */
+  lacks: string;
+};
+
+/** Revenue and margin, as figures beside others. */
+export const EarnedStats: FC<{ earned: Earned }> = ({ earned }) => {
+  const [revenue, margin] = [BigInt(earned.revenueUsdNano), BigInt(earned.marginUsdNano)];
+  return (
+    <>
+      <Stat label="Revenue" sub={earned.lacks || sourcesOf(earned)}>
+        <Usd nano={revenue} />
+      </Stat>
+      <Stat label="Margin" sub={marginNote(earned)}>
+        <Margin nano={margin} />
+      </Stat>
+    </>
+  );
+};
+
+function sourcesOf({ chargedUsdNano, planUsdNano }: MarginFigures): string {
+  const [charged, plan] = [BigInt(chargedUsdNano), BigInt(planUsdNano)];
+  if (charged === 0n && plan === 0n) return 'nothing was charged';
+  if (charged === 0n) return 'from plans';
+  return plan === 0n ? 'charged to balances' : 'plans and charges';
+}
+
+function marginNote({ unpricedCalls, revenueUsdNano, marginUsdNano }: MarginFigures): string {
+  if (unpricedCalls > 0) return `at most: ${plural(unpricedCalls, 'call')} without a price`;
+  const share = shareOf(BigInt(marginUsdNano), BigInt(revenueUsdNano));
+  return share === null ? 'revenue less cost' : `${share} of revenue`;
+}
+
+/** `null` where there was no revenue. */
+function shareOf(margin: NanoUsd, revenue: NanoUsd): string | null {
+  return revenue > 0n ? percent(Number((margin * 1000n) / revenue) / 1000) : null;
+}
+
+/** What the page's days earned: of the organization, or of one customer; `null` of a feature, or where nothing is known. */
+export async function readEarned(
+  c: ConsoleContext,
+  asked: { from?: string | undefined; to?: string | undefined; customerId?: string | undefined; feature?: string | undefined },
+): Promise<{ earned: Earned; groups: MarginData | null } | null> {
+  if (asked.feature !== undefined) return null;
+  const caller = await callerOf(c);
+  const query = { from: asked.from, to: asked.to, timezone: 'UTC' };
+  if (asked.customerId !== undefined) {
+    const answer = await readCustomerMargin(caller, asked.customerId, query);
+    if (!answer.ok) return null;
+    const lacks = answer.data.planPriceKnown ? '' : 'the plan has no price set';
+    return { earned: { ...answer.data.totals, lacks }, groups: null };
+  }
+  const answer = await readMargin(caller, query);
+  if (!answer.ok) return null;
+  const { totals, customersWithoutPrice } = answer.data;
+  const lacks = customersWithoutPrice === 0 ? '' : `no plan price set for ${plural(customersWithoutPrice, 'customer')}`;
+  return { earned: { ...totals, lacks }, groups: answer.data };
+}
+
+interface Row extends MarginFigures {
+  name: Child;
+}
+
+/** The margins of an organization by plan, feature and model. */
+export const MarginTables: FC<{ organizationId: string; data: MarginData }> = ({ organizationId, data }) => (
+  <>
+    <Card title="Margin by plan" note="What customers used and paid while they had the plan.">
+      {data.byPlan === null ? (
+        <Empty title="Too many customers">With so many, the margin is known as a whole, and by feature and model.</Empty>
+      ) : (
+        <MarginTable
+          caption="Margin by plan"
+          first="Plan"
+          rows={data.byPlan.map((plan) => ({
+            ...plan,
+            name: (
+              <>
+                <a href={planPath(organizationId, plan.planId)}>{plan.name}</a>
+                {plan.customersWithoutPrice > 0 && (
+                  <span class="sub">no price set for {plural(plan.customersWithoutPrice, 'customer')}</span>
+                )}
+              </>
+            ),
+          }))}
+        />
+      )}
+    </Card>
+    <Card title="Margin by feature" note="What plans earned is shared over the completed calls.">
+      <MarginTable
+        caption="Margin by feature"
+        first="Feature"
+        rows={data.byFeature.map((group) => ({ ...group, name: group.feature ?? <span class="quiet">none</span> }))}
+      />
+    </Card>
+    <Card title="Margin by model" note="What plans earned is shared over the completed calls.">
+      <MarginTable
+        caption="Margin by model"
+        first="Model"
+        rows={data.byModel.map((group) => ({
+          ...group,
+          name: group.model === null ? 'not reported' : <ModelName name={group.model} />,
+        }))}
+      />
+    </Card>
+  </>
+);
+
+const MarginTable: FC<{ caption: string; first: string; rows: readonly Row[] }> = ({ caption, first, rows }) => {
+  const shown = rows.slice(0, ROWS_MAX);
+  const column = (of: (row: Row) => string) => {
+    const show = usdColumn([largest(shown.map((row) => BigInt(of(row))))]);
+    return (row: Row) => ({ nano: BigInt(of(row)), show });
+  };
+  const cost = column(({ costUsdNano }) => costUsdNano);
+  const revenue = column(({ revenueUsdNano }) => revenueUsdNano);
+  const margin = column(({ marginUsdNano }) => marginUsdNano);
+  return shown.length === 0 ? (
+    <Empty title="Nothing in this period">Figures appear here as soon as calls end or time passes on a plan.</Empty>
+  ) : (
+    <>
+      <Table
+        caption={caption}
+        rows={shown}
+        columns={[
+          { title: first, heading: true, cell: ({ name }) => <span>{name}</span> },
+          {
+            title: 'Cost',
+            figure: true,
+            cell: (row) => (
+              <span>
+                <Usd {...cost(row)} />
+                {row.unpricedCalls > 0 && <span class="sub">without {plural(row.unpricedCalls, 'unpriced call')}</span>}
+              </span>
+            ),
+          },
+          { title: 'Revenue', figure: true, cell: (row) => <Usd {...revenue(row)} /> },
+          { title: 'Margin', figure: true, cell: (row) => <Margin {...margin(row)} /> },
+          {
+            title: 'Of revenue',
+            figure: true,
+            cell: (row) => shareOf(BigInt(row.marginUsdNano), BigInt(row.revenueUsdNano)) ?? <Nothing />,
+          },
+        ]}
+      />
+      {rows.length > ROWS_MAX && <p class="quiet hint">and {count(rows.length - ROWS_MAX)} more</p>}
+    </>
+  );
+};
+
+/** The amount that decides how many decimals a column has. */
+function largest(amounts: readonly NanoUsd[]): NanoUsd {
+  return amounts.map((nano) => (nano < 0n ? -nano : nano)).reduce((most, nano) => (nano > most ? nano : most), 0n);
+}
+
+/** What the customers of a plan cost and earned while they had it. */
+export async function planMarginCard(c: ConsoleContext, planId: string): Promise<Child> {
+  const answer = await readMargin(await callerOf(c), MarginQuery.parse({}));
+  if (!answer.ok) return null;
+  const { byPlan } = answer.data;
+  const plan = byPlan?.find((one) => one.planId === planId);
+  return (
+    <Card title={`Margin of ${PLAN_DAYS} days`} note="What customers used and paid while they had the plan.">
+      {plan ? (
+        <Facts
+          items={[
+            ['Customers', count(plan.customers)],
+            ['Without a price', plan.customersWithoutPrice > 0 ? count(plan.customersWithoutPrice) : undefined],
+            ['Cost', <Usd nano={BigInt(plan.costUsdNano)} />],
+            ['Unpriced calls', plan.unpricedCalls > 0 ? `${count(plan.unpricedCalls)}, not in the cost` : undefined],
+            ['Charged to balances', <Usd nano={BigInt(plan.chargedUsdNano)} />],
+            [
+              'Price of the plan',
+              plan.customers > 0 && plan.customers === plan.customersWithoutPrice ? (
+                <span class="quiet">no price set</span>
+              ) : (
+                <Usd nano={BigInt(plan.planUsdNano)} />
+              ),
+            ],
+            ['Margin', <Margin nano={BigInt(plan.marginUsdNano)} />],
+          ]}
+        />
+      ) : (
+        <Empty title={byPlan === null ? 'Too many customers' : 'No customers'}>
+          {byPlan === null ? 'With so many, it is not known by plan.' : 'Nobody had the plan in these days.'}
+        </Empty>
+      )}
+    </Card>
+  );
+}

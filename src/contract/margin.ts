@@ -1,0 +1,79 @@
+/**
+ * Margins on the wire: what usage cost an organization, and what its customers paid for it.
+ */
+import { z } from 'zod';
+import { GROUPS_MAX, Period, SummaryQuery } from './usage-summary.ts';
+
+export const MarginQuery = SummaryQuery.pick({ from: true, to: true, timezone: true });
+
+export type MarginQuery = z.infer<typeof MarginQuery>;
+
+const MarginFigures = z.object({
+  calls: z.number().int().describe('Calls that ended, or that were not allowed'),
+  unpricedCalls: z
+    .number()
+    .int()
+    .describe('Ended calls whose price is not known: the cost is without them, so the margin is at most this'),
+  costUSD: z.number().describe('Recorded provider cost'),
+  costUsdNano: z.string().describe('The same cost, exact, in nano-USD'),
+  chargedUSD: z.number().describe('What calls and custom meters charged to the balance; a charge that failed is not in it'),
+  chargedUsdNano: z.string().describe('The same charges, exact, in nano-USD'),
+  planUSD: z.number().describe('What plans earned by the time that passed; plans without a price earn nothing here'),
+  planUsdNano: z.string().describe('The same, exact, in nano-USD'),
+  revenueUSD: z.number().describe('Charges and plans together'),
+  revenueUsdNano: z.string().describe('The same revenue, exact, in nano-USD'),
+  marginUSD: z.number().describe('Revenue less cost'),
+  marginUsdNano: z.string().describe('The same margin, exact, in nano-USD'),
+});
+
+export type MarginFigures = z.infer<typeof MarginFigures>;
+
+const asked = {
+  period: Period.describe('The days that were asked for; what is no longer kept counts nothing'),
+  timezone: z.string().describe('In which the days are counted'),
+  currency: z.literal('USD').describe('Currency'),
+};
+
+export const CustomerMarginData = z.object({
+  customerId: z.string().describe('The customer'),
+  ...asked,
+  planPriceKnown: z.boolean().describe('Whether every plan that the customer had in the period has a price'),
+  totals: MarginFigures.describe('Of the period'),
+  byDay: z
+    .array(MarginFigures.extend({ date: z.string().describe('Local day'), ...Period.shape }))
+    .describe('Every day of the period, in order. A UTC hour belongs to the day in which it starts'),
+});
+
+export type CustomerMarginData = z.infer<typeof CustomerMarginData>;
+
+const customersFields = {
+  customers: z.number().int().describe('Customers with a subscription in the period, by the version that they have now'),
+  customersWithoutPrice: z.number().int().describe('Of these, customers whose version of the plan has no price'),
+};
+
+export const MarginData = z.object({
+  ...asked,
+  ...customersFields,
+  totals: MarginFigures.describe('Of the period'),
+  byPlan: z
+    .array(
+      MarginFigures.extend({
+        planId: z.string().describe('The plan'),
+        name: z.string().describe('Its name'),
+        ...customersFields,
+      }),
+    )
+    .nullable()
+    .describe('By cost: what customers used while they had the plan. Null where there are too many customers to read'),
+  byFeature: z
+    .array(MarginFigures.extend({ feature: z.string().nullable().describe('Feature; null where none was sent') }))
+    .describe('By cost. What plans earned is shared over the completed calls equally'),
+  byModel: z
+    .array(MarginFigures.extend({ model: z.string().nullable().describe('Model; null where none was reported') }))
+    .describe('By cost. What plans earned is shared in the same way'),
+  truncated: z
+    .array(z.string())
+    .describe(`Dimensions with more than ${GROUPS_MAX} groups, of which the rest is in the totals alone`),
+});
+
+export type MarginData = z.infer<typeof MarginData>;

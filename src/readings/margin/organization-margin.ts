@@ -1,0 +1,123 @@
+/**
+ * What an organization's usage cost and earned in a period of whole hours: as a whole, by feature, by model, by plan.
+ *
+ * Of features and models, cost and charges are exact; what plans earned is shared over the completed calls equally,
+ * because a plan pays for all of them. Of a plan they are those of its customers while they had it, to the hour.
+ */
+import { accruedOfMonths, pricePerPeriod } from '../../domain/accrual.ts';
+import { type NanoUsd, share } from '../../domain/money.ts';
+import { planIdOf } from '../../domain/plan.ts';
+import type { Env } from '../../env.ts';
+import {
+  type EarningsGroup,
+  type OrganizationEarnings,
+  readOrganizationEarnings,
+} from '../../storage/organization-earnings.ts';
+import { findVersionPrices, type VersionPrice } from '../../storage/plan-time.ts';
+import type { Window } from './customer-earnings.ts';
+import { type Earnings, earningsOf, sumEarnings } from './earnings.ts';
+
+/** Of a feature or a model; the key is empty where none was sent. */
+export interface GroupMargin extends Earnings {
+  key: string;
+}
+
+export interface PlanMargin extends Earnings {
+  planId: string;
+  /** As the newest version among its customers says. */
+  name: string;
+  /** Customers who had a subscription in the period, and those of them whose version has no price that accrues. */
+  customers: number;
+  customersWithoutPrice: number;
+}
+
+export interface OrganizationMargin {
+  total: Earnings;
+  /** Highest cost first. */
+  features: GroupMargin[];
+  models: GroupMargin[];
+  /** Highest cost first; `null` where there are too many customers to tell. */
+  plans: PlanMargin[] | null;
+  /** Lists with more groups than were asked for. */
+  truncated: ('feature' | 'model')[];
+  customers: number;
+  customersWithoutPrice: number;
+}
+
+/** The window is one whose usage is kept. */
+export async function readOrganizationMargin(
+  env: Env,
+  organizationId: string,
+  window: Window,
+  groupsMax: number,
+  nowMs: number,
+): Promise<OrganizationMargin> {
+  const read = await readOrganizationEarnings(env, organizationId, window, { groupsMax: groupsMax + 1, untilMs: nowMs });
+  const versionIds = new Set([
+    ...read.subscribers.keys(),
+    ...read.planMonths.map(({ usagePlanVersionId }) => usagePlanVersionId),
+    ...(read.versions ?? []).map(({ key }) => key),
+  ]);
+  const prices = await findVersionPrices(env, organizationId, [...versionIds]);
+  const versions = [...versionIds].map((id) => versionOf(id, read, prices));
+  const sum = (of: (version: Version) => number) => versions.reduce((all, version) => all + of(version), 0);
+  const planNanoUsd = versions.reduce((all, version) => all + version.planNanoUsd, 0n);
+  const shared = (groups: readonly EarningsGroup[]) => shareOf(groups.slice(0, groupsMax), read.total, planNanoUsd);
+  return {
+    total: earningsOf(read.total, planNanoUsd),
+    features: shared(read.features),
+    models: shared(read.models),
+    plans: read.versions && plansOf(versions),
+    truncated: (['feature', 'model'] as const).filter((name) => read[`${name}s`].length > groupsMax),
+    customers: sum(({ customers }) => customers),
+    customersWithoutPrice: sum((version) => (version.isPriced ? 0 : version.customers)),
+  };
+}
+
+/** Each call has the same share; what is not listed has the rest. */
+function shareOf(groups: readonly EarningsGroup[], total: EarningsGroup, planNanoUsd: NanoUsd): GroupMargin[] {
+  const listed = groups.map(({ completedCalls }) => BigInt(completedCalls));
+  const others = listed.reduce((rest, calls) => rest - calls, BigInt(total.completedCalls));
+  const parts = total.completedCalls === 0 ? [] : share(planNanoUsd, [...listed, others]);
+  return groups.map((group, place) => ({ key: group.key, ...earningsOf(group, parts[place] ?? 0n) }));
+}
+
+interface Version {
+  id: string;
+  name: string;
+  isPriced: boolean;
+  customers: number;
+  planNanoUsd: NanoUsd;
+  earnings: Earnings;
+}
+
+function versionOf(id: string, read: OrganizationEarnings, prices: ReadonlyMap<string, VersionPrice>): Version {
+  const found = prices.get(id);
+  const price = found ? pricePerPeriod(found) : null;
+  // Changes that are not known as a whole could leave less than nothing.
+  const months = read.planMonths.filter(({ usagePlanVersionId, subscribedMs }) => usagePlanVersionId === id && subscribedMs > 0n);
+  const planNanoUsd = price ? accruedOfMonths(price, months) : 0n;
+  const measured = read.versions?.find(({ key }) => key === id);
+  return {
+    id,
+    name: found?.name ?? planIdOf(id),
+    isPriced: price !== null,
+    customers: read.subscribers.get(id) ?? 0,
+    planNanoUsd,
+    earnings: earningsOf(measured, planNanoUsd),
+  };
+}
+
+function plansOf(versions: readonly Version[]): PlanMargin[] {
+  const byPlan = Map.groupBy(versions, ({ id }) => planIdOf(id));
+  const plans = [...byPlan].map(([planId, own]) => ({
+    planId,
+    name: own.toSorted((a, b) => a.id.length - b.id.length || (a.id < b.id ? -1 : 1)).at(-1)?.name ?? planId,
+    customers: own.reduce((all, { customers }) => all + customers, 0),
+    customersWithoutPrice: own.reduce((all, { customers, isPriced }) => all + (isPriced ? 0 : customers), 0),
+    ...sumEarnings(own.map(({ earnings }) => earnings)),
+  }));
+  return plans.sort(
+    (a, b) => Number(b.costNanoUsd - a.costNanoUsd) || Number(b.revenueNanoUsd - a.revenueNanoUsd) || (a.planId < b.planId ? -1 : 1),
+  );
+}

@@ -1,0 +1,92 @@
+/**
+ * Use cases: the margin of an organization, and of one of its customers, over days that are asked for.
+ */
+import { type Answer, accept, badRequest } from '../../contract/errors.ts';
+import type { CustomerMarginData, MarginData, MarginFigures, MarginQuery } from '../../contract/margin.ts';
+import { GROUPS_MAX } from '../../contract/usage-summary.ts';
+import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
+import type { Caller } from '../../metering/caller.ts';
+import { usageKeptSinceMs } from '../../storage/retention.ts';
+import { customerNotFound } from '../forecast/read-forecast.ts';
+import { askedDays } from '../usage/asked-days.ts';
+import { readCustomerDays } from './customer-earnings.ts';
+import type { Earnings } from './earnings.ts';
+import { readOrganizationMargin } from './organization-margin.ts';
+
+export async function readMargin({ env, organization }: Caller, query: MarginQuery): Promise<Answer<MarginData>> {
+  const nowMs = Date.now();
+  const days = askedDays(query, nowMs);
+  if ('path' in days) return badRequest(days);
+  const { organizationId, retention } = organization;
+  const toMs = days.at(-1)?.endMs ?? nowMs;
+  const fromMs = Math.min(Math.max(days[0]?.startMs ?? nowMs, usageKeptSinceMs(retention, nowMs)), toMs);
+  const read = await readOrganizationMargin(env, organizationId, { fromMs, toMs }, GROUPS_MAX, nowMs);
+  const { total, plans, features, models, truncated, customers, customersWithoutPrice } = read;
+  const data: MarginData = {
+    period: { startedAt: iso(fromMs), endedAt: iso(toMs) },
+    timezone: query.timezone,
+    currency: 'USD',
+    ...{ customers, customersWithoutPrice },
+    totals: present(total),
+    byPlan:
+      plans &&
+      plans.slice(0, GROUPS_MAX).map(({ planId, name, ...plan }) => ({
+        ...{ planId, name, customers: plan.customers, customersWithoutPrice: plan.customersWithoutPrice },
+        ...present(plan),
+      })),
+    byFeature: features.map(({ key, ...feature }) => ({ feature: key === '' ? null : key, ...present(feature) })),
+    byModel: models.map(({ key, ...model }) => ({ model: key === '' ? null : key, ...present(model) })),
+    truncated: [...((plans?.length ?? 0) > GROUPS_MAX ? ['plan'] : []), ...truncated],
+  };
+  return accept('MARGIN_READ', data, nowMs);
+}
+
+export async function readCustomerMargin(
+  { env, organization }: Caller,
+  customerId: string,
+  query: MarginQuery,
+): Promise<Answer<CustomerMarginData>> {
+  const nowMs = Date.now();
+  const days = askedDays(query, nowMs);
+  if ('path' in days) return badRequest(days);
+  const read = await readCustomerDays(env, organization.organizationId, customerId, days, nowMs);
+  if (!read) return customerNotFound();
+  const data: CustomerMarginData = {
+    customerId,
+    period: { startedAt: iso(days[0]?.startMs ?? nowMs), endedAt: iso(days.at(-1)?.endMs ?? nowMs) },
+    timezone: query.timezone,
+    currency: 'USD',
+    planPriceKnown: read.isPlanPriced,
+    totals: present(read.total),
+    byDay: days.map(({ label, startMs, endMs }, place) => ({
+      date: label,
+      startedAt: iso(startMs),
+      endedAt: iso(endMs),
+      ...present(read.days[place] as Earnings),
+    })),
+  };
+  return accept('CUSTOMER_MARGIN_READ', data, nowMs);
+}
+
+function present(earnings: Earnings): MarginFigures {
+  const { calls, unpricedCalls, costNanoUsd, chargedNanoUsd, planNanoUsd, revenueNanoUsd, marginNanoUsd } = earnings;
+  return {
+    calls,
+    unpricedCalls,
+    ...amount('cost', costNanoUsd),
+    ...amount('charged', chargedNanoUsd),
+    ...amount('plan', planNanoUsd),
+    ...amount('revenue', revenueNanoUsd),
+    ...amount('margin', marginNanoUsd),
+  };
+}
+
+/** As the nearest number of dollars, and exact. */
+function amount<Name extends string>(name: Name, nano: NanoUsd) {
+  return { [`${name}USD`]: usdFromNano(nano), [`${name}UsdNano`]: nano.toString() } as Record<`${Name}USD`, number> &
+    Record<`${Name}UsdNano`, string>;
+}
+
+function iso(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

@@ -1,0 +1,249 @@
+/**
+ * What an organization's usage cost and what it charged in a period, in D1: by feature and by model from roll-ups, which do
+ * not grow with the number of calls, and by version of a plan from the running totals of its customers.
+ */
+import { type SQL, sql } from 'drizzle-orm';
+import { nanoOfParts } from '../domain/money.ts';
+import type { Env } from '../env.ts';
+import { eventIdsFrom } from '../platform/event-id.ts';
+import { database, prepare } from './database.ts';
+import type { CostAndCharge } from './earnings.ts';
+import {
+  customerRunningTotals,
+  customers,
+  featureDays,
+  featureHours,
+  meterEvents,
+  organizationDays,
+  organizationEvents,
+  organizationHours,
+  organizationSizes,
+} from './schema/index.ts';
+import { wholeDays } from './usage.ts';
+
+/** Of more customers, what the plans cost is not read: each customer takes two running totals. */
+export const PLAN_CUSTOMERS_MAX = 20_000;
+
+export interface Period {
+  fromMs: number;
+  toMs: number;
+}
+
+/** What one feature, model or version of a plan used. */
+export interface EarningsGroup extends CostAndCharge {
+  key: string;
+  completedCalls: number;
+}
+
+/** Time that customers had a version of a plan in a calendar month (UTC). */
+export interface PlanMonth {
+  usagePlanVersionId: string;
+  monthMs: number;
+  subscribedMs: bigint;
+}
+
+export interface OrganizationEarnings {
+  total: EarningsGroup;
+  /** Highest cost first, at most as many as were asked for. */
+  features: EarningsGroup[];
+  models: EarningsGroup[];
+  /** `null` where there are too many customers. */
+  versions: EarningsGroup[] | null;
+  planMonths: PlanMonth[];
+  /** Customers of each version who had a subscription in the period. */
+  subscribers: ReadonlyMap<string, number>;
+}
+
+const SUMS = {
+  calls: 'SUM(calls)',
+  completedCalls: "SUM(CASE outcome WHEN 'COMPLETED' THEN calls ELSE 0 END)",
+  unpricedCalls: 'SUM(unpriced_calls)',
+  costUsd: 'SUM(cost_usd)',
+  costRest: 'SUM(cost_rest_nano_usd)',
+  chargeUsd: 'SUM(charge_usd)',
+  chargeRest: 'SUM(charge_rest_nano_usd)',
+} as const;
+
+type GroupRow = Record<keyof typeof SUMS | 'key', string> & { dimension: string };
+
+/** D1 binds numbers as floating-point ones, in which sums of milliseconds would lose their last digits. */
+const whole = (value: number) => sql.raw(String(Math.trunc(value)));
+
+/** All of the same moment. Time after `untilMs` has not passed, so nobody was subscribed in it. */
+export async function readOrganizationEarnings(
+  env: Env,
+  organizationId: string,
+  period: Period,
+  { groupsMax, untilMs }: { groupsMax: number; untilMs: number },
+): Promise<OrganizationEarnings> {
+  const db = await database(env, organizationId);
+  const passed = { fromMs: period.fromMs, toMs: Math.max(period.fromMs, Math.min(period.toMs, untilMs)) };
+  const [groups, versions, size, months, subscribers] = (await db.$client.batch(
+    [
+      groupsOf(organizationId, period, groupsMax),
+      versionsOf(organizationId, period),
+      sql`SELECT customers FROM ${organizationSizes} WHERE organization_id = ${organizationId}`,
+      planMonthsOf(organizationId, passed),
+      sql`SELECT usage_plan_version_id AS version, COUNT(*) AS customers FROM ${subscribed(organizationId, passed)} GROUP BY 1`,
+    ].map((query) => prepare(db, query)),
+  )) as unknown as [
+    D1Result<GroupRow>,
+    D1Result<GroupRow>,
+    D1Result<{ customers: number }>,
+    D1Result<{ version: string; monthMs: string; subscribedMs: string }>,
+    D1Result<{ version: string; customers: number }>,
+  ];
+  const of = (dimension: string) => groups.results.filter((row) => row.dimension === dimension).map(groupOf);
+  return {
+    total: of('total')[0] ?? { key: '', completedCalls: 0, ...NOTHING },
+    features: of('feature'),
+    models: of('model'),
+    versions: (size.results[0]?.customers ?? 0) > PLAN_CUSTOMERS_MAX ? null : versions.results.map(groupOf),
+    planMonths: months.results.map(({ version, monthMs, subscribedMs }) => ({
+      usagePlanVersionId: version,
+      monthMs: Number(monthMs),
+      subscribedMs: BigInt(subscribedMs),
+    })),
+    subscribers: new Map(subscribers.results.map(({ version, customers }) => [version, customers])),
+  };
+}
+
+const NOTHING: CostAndCharge = { calls: 0, unpricedCalls: 0, costNanoUsd: 0n, chargedNanoUsd: 0n };
+
+function groupOf(row: GroupRow): EarningsGroup {
+  return {
+    key: row.key,
+    calls: Number(row.calls),
+    completedCalls: Number(row.completedCalls),
+    unpricedCalls: Number(row.unpricedCalls),
+    costNanoUsd: nanoOfParts(row.costUsd, row.costRest),
+    chargedNanoUsd: nanoOfParts(row.chargeUsd, row.chargeRest),
+  };
+}
+
+const FIGURE_NAMES = sql.raw(
+  'calls, unpriced_calls, cost_usd, cost_rest_nano_usd, charge_usd, charge_rest_nano_usd',
+);
+
+/** The whole, and its features and models. Charges of custom meters are of the feature that their increments name. */
+function groupsOf(organizationId: string, period: Period, groupsMax: number): SQL {
+  // The features of the period are known from the sums of all; then each is looked up by its key.
+  const parts = wholeDays(period).map(({ unit, startMs, endMs }) => {
+    const [all, used, at] =
+      unit === 'day'
+        ? [organizationDays, featureDays, sql.raw('day_ms')]
+        : [organizationHours, featureHours, sql.raw('hour_ms')];
+    return sql`SELECT used.feature, model, outcome, ${FIGURE_NAMES} FROM (
+        SELECT DISTINCT key FROM ${all} WHERE organization_id = ${organizationId} AND dimension = 'feature'
+          AND ${at} >= ${startMs} AND ${at} < ${endMs}) features
+      CROSS JOIN ${used} used ON used.organization_id = ${organizationId} AND used.feature = features.key
+        AND used.${at} >= ${startMs} AND used.${at} < ${endMs}`;
+  });
+  const list = (dimension: 'feature' | 'model') =>
+    sql`SELECT * FROM (SELECT ${sql.raw(`'${dimension}' AS dimension, ${dimension} AS key, ${textOf(SUMS)}`)} FROM used
+      WHERE ${sql.raw(dimension)} IS NOT NULL GROUP BY ${sql.raw(dimension)}
+      HAVING SUM(calls) > 0 OR SUM(charge_usd) <> 0 OR SUM(charge_rest_nano_usd) <> 0
+      ORDER BY SUM(cost_usd) * 1000000000 + SUM(cost_rest_nano_usd) DESC, SUM(calls) DESC, 2 LIMIT ${groupsMax})`;
+  return sql`WITH used AS MATERIALIZED (
+      ${sql.join(parts, sql` UNION ALL `)}
+      UNION ALL
+      SELECT COALESCE(feature, ''), NULL, '', 0, 0, 0, 0, SUM(charged_usd), SUM(charged_rest_nano_usd)
+      FROM ${chargedEvents(organizationId, period)} GROUP BY feature)
+    SELECT 'total' AS dimension, '' AS key, ${sql.raw(textOf(SUMS))} FROM used HAVING COUNT(*) > 0
+    UNION ALL ${list('feature')} UNION ALL ${list('model')}`;
+}
+
+function textOf(figures: Readonly<Record<string, string>>): string {
+  return Object.entries(figures)
+    .map(([name, value]) => `CAST(${value} AS TEXT) AS ${name}`)
+    .join(', ');
+}
+
+const chargedEvents = (organizationId: string, { fromMs, toMs }: Period) =>
+  sql`${meterEvents} INDEXED BY meter_events_charged
+    WHERE organization_id = ${organizationId} AND at_ms >= ${fromMs} AND at_ms < ${toMs} AND charge_nano_usd IS NOT NULL`;
+
+/** Customers with a subscription in the period. */
+const subscribed = (organizationId: string, { fromMs, toMs }: Period) =>
+  sql`${customers} INDEXED BY customers_by_plan_version WHERE organization_id = ${organizationId}
+    AND created_at_ms < ${whole(toMs)} AND (canceled_at_ms IS NULL OR canceled_at_ms > ${whole(fromMs)})`;
+
+/** Changes of plans since the start of the period: what came before each was of another version. */
+const planChanges = (organizationId: string, fromMs: number) =>
+  sql`(SELECT customer_id, at_ms, record ->> 'previousUsagePlanVersionId' AS previous, record ->> 'usagePlanVersionId' AS version
+    FROM ${organizationEvents}
+    WHERE organization_id = ${organizationId} AND type = 'customer.plan_changed' AND event_id >= ${eventIdsFrom(fromMs)})`;
+
+/**
+ * The time that customers had each version, by month. Everybody counts with the present version from the start; then each
+ * change adds the time before it to the version before, and takes it from the one after, so that a chain of changes
+ * leaves to each version its own time.
+ */
+function planMonthsOf(organizationId: string, period: Period): SQL {
+  const { fromMs, toMs } = period;
+  const months = JSON.stringify(monthsOf(period));
+  const before = (version: string, sign: 1 | -1) =>
+    sql`SELECT changed.${sql.raw(version)}, MAX(created_at_ms, ${whole(fromMs)}),
+        MIN(COALESCE(canceled_at_ms, ${whole(toMs)}), at_ms, ${whole(toMs)}), ${whole(sign)}
+      FROM ${planChanges(organizationId, fromMs)} changed
+      CROSS JOIN ${customers} ON organization_id = ${organizationId} AND customers.customer_id = changed.customer_id`;
+  return sql`WITH months AS (SELECT value ->> 0 AS month_ms, value ->> 1 AS start_ms, value ->> 2 AS end_ms FROM json_each(${months})),
+    spans AS MATERIALIZED (
+      SELECT usage_plan_version_id AS version, MAX(created_at_ms, ${whole(fromMs)}) AS start_ms,
+        MIN(COALESCE(canceled_at_ms, ${whole(toMs)}), ${whole(toMs)}) AS end_ms, COUNT(*) AS customers
+      FROM ${subscribed(organizationId, period)} GROUP BY 1, 2, 3
+      UNION ALL ${before('previous', 1)} UNION ALL ${before('version', -1)})
+    SELECT version, CAST(month_ms AS TEXT) AS monthMs,
+      CAST(SUM(customers * (MIN(spans.end_ms, months.end_ms) - MAX(spans.start_ms, months.start_ms))) AS TEXT) AS subscribedMs
+    FROM spans CROSS JOIN months ON spans.start_ms < months.end_ms AND spans.end_ms > months.start_ms GROUP BY 1, 2`;
+}
+
+/** The calendar months (UTC) of a period: the start of each, and its part of the period. */
+function monthsOf({ fromMs, toMs }: Period): [number, number, number][] {
+  const months: [number, number, number][] = [];
+  for (let startMs = fromMs; startMs < toMs; startMs = months.at(-1)?.[2] ?? toMs) {
+    const at = new Date(startMs);
+    const monthMs = Date.UTC(at.getUTCFullYear(), at.getUTCMonth());
+    months.push([monthMs, startMs, Math.min(toMs, Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1))]);
+  }
+  return months;
+}
+
+/** What customers used while they had each version, by the same reckoning, to the hour of a change. */
+function versionsOf(organizationId: string, { fromMs, toMs }: Period): SQL {
+  const until = (name: SQL, atMs: SQL) => sql`${customerRunningTotals} ${name} ON ${name}.organization_id = ${organizationId}
+    AND ${name}.customer_id = uses.customer_id AND ${name}.hour_ms = (SELECT MAX(hour_ms) FROM ${customerRunningTotals} other
+      WHERE other.organization_id = ${organizationId} AND other.customer_id = uses.customer_id AND other.hour_ms < ${atMs})`;
+  const change = (version: string, sign: 1 | -1) =>
+    sql`SELECT changed.customer_id, ${sql.raw(version)}, MIN(at_ms, ${whole(toMs)}), ${whole(sign)} FROM ${planChanges(organizationId, fromMs)} changed`;
+  const sums = sql.raw(
+    textOf(
+      Object.fromEntries(
+        Object.entries({
+          calls: 'calls',
+          unpricedCalls: 'unpriced_calls',
+          costUsd: 'cost_usd',
+          costRest: 'cost_rest_nano_usd',
+          chargeUsd: 'charge_usd',
+          chargeRest: 'charge_rest_nano_usd',
+        }).map(([figure, name]) => [figure, `SUM(${name})`]),
+      ),
+    ),
+  );
+  const differences = sql.raw(
+    ['calls', 'unpriced_calls', 'cost_usd', 'cost_rest_nano_usd', 'charge_usd', 'charge_rest_nano_usd']
+      .map((name) => `sign * (later.${name} - COALESCE(earlier.${name}, 0)) AS ${name}`)
+      .join(', '),
+  );
+  return sql`WITH uses (customer_id, version, end_ms, sign) AS MATERIALIZED (
+      SELECT customer_id, usage_plan_version_id, ${whole(toMs)}, 1 FROM ${customers} WHERE organization_id = ${organizationId}
+        AND (SELECT customers FROM ${organizationSizes} WHERE organization_id = ${organizationId}) <= ${PLAN_CUSTOMERS_MAX}
+      UNION ALL ${change('previous', 1)} UNION ALL ${change('version', -1)}),
+    used AS (
+      SELECT version, ${differences} FROM uses
+      CROSS JOIN ${until(sql.raw('later'), sql.raw('uses.end_ms'))}
+      LEFT JOIN ${until(sql.raw('earlier'), whole(fromMs))}
+      UNION ALL
+      SELECT usage_plan_version_id, 0, 0, 0, 0, charged_usd, charged_rest_nano_usd FROM ${chargedEvents(organizationId, { fromMs, toMs })})
+    SELECT 'version' AS dimension, version AS key, '0' AS completedCalls, ${sums} FROM used GROUP BY version`;
+}

@@ -1,0 +1,200 @@
+/**
+ * Promise: a margin is what the calls, the custom meters and the plans say: of a customer through begin and end, credit,
+ * reversal and a change of plan, of an organization by feature, model and plan; and D1's sums are those over its calls.
+ */
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { readCustomerEarnings, readCustomersEarnings } from '../../src/readings/margin/customer-earnings.ts';
+import type { Earnings } from '../../src/readings/margin/earnings.ts';
+import { readOrganizationMargin } from '../../src/readings/margin/organization-margin.ts';
+import { createTenant, type Tenant } from '../support/api.ts';
+import { bindings, deliverToD1, operator } from '../support/worker.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const USD = 1_000_000_000n;
+/** September 2031, which has thirty days. */
+const START = Date.UTC(2031, 8, 1);
+const END = Date.UTC(2031, 9, 1);
+const WINDOW = { fromMs: START, toMs: END };
+const CUSTOMERS = ['alpha', 'beta', 'gamma'];
+
+/** One premium call is included; credit pays the others, with half of their cost on top. */
+const PLAN = {
+  name: 'Pro',
+  limitType: 'BLOCK',
+  limits: { premiumCalls: 1 },
+  payg: { enabled: true, markupPercent: 50 },
+  customMeters: {
+    CUSTOM1: { included: 1, funding: { payg: true }, overage: { model: 'SINGLE', priceUsd: '0.25' } },
+  },
+  priceUsd: '30',
+};
+const CALL_COST = 2_500_000_000n;
+
+let tenant: Tenant;
+
+async function call(callId: string, customerId: string, feature: string, atMs: number, modelUsed = 'gpt-4o') {
+  vi.setSystemTime(atMs);
+  const body = { customerId, feature, requested: { premium: true } };
+  await tenant.api.send('beginCall', { body, headers: { 'Idempotency-Key': callId } });
+  const end = { callId, modelUsed, inputTokens: 1_000_000, responseTokens: 0 };
+  expect([callId, (await tenant.api.send('endCall', { body: end })).status]).toEqual([callId, 200]);
+}
+
+beforeAll(async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: START });
+  tenant = await createTenant(operator, PLAN);
+  const org = tenant.organizationId;
+  await operator.send('putPlan', { params: { org, planId: 'free' }, body: { name: 'Free', limitType: 'NONE' } });
+  for (const customerId of CUSTOMERS) await tenant.api.send('provisionCustomer', { body: { customerId } });
+  const credit = { kind: 'USD', amountUsd: '1000' };
+  await operator.send('grantCredit', { params: { org, customerId: 'alpha' }, body: credit });
+  await call('included', 'alpha', 'chat', START + DAY);
+  await call('charged', 'alpha', 'chat', START + 2 * DAY);
+  await call('mistake', 'alpha', 'search', START + 2 * DAY + HOUR);
+  await call('unpriced', 'alpha', 'search', START + 3 * DAY, 'no-such-model');
+  await call('other', 'beta', 'search', START + 4 * DAY);
+  vi.setSystemTime(START + 5 * DAY);
+  const increment = { customerId: 'alpha', meterSlot: 'CUSTOM1', amount: 3, feature: 'search' };
+  expect((await tenant.api.send('incrementMeter', { body: increment })).status).toBe(200);
+  vi.setSystemTime(START + 15 * DAY);
+  await operator.send('operatorChangePlan', {
+    params: { org, customerId: 'beta' },
+    body: { planId: 'free', strategy: 'IMMEDIATE_PRORATED' },
+  });
+  await call('after', 'beta', 'search', START + 16 * DAY);
+  await operator.send('operatorReverseCall', { params: { org, callId: 'mistake' }, body: { reason: 'a test' } });
+  vi.setSystemTime(START + 20 * DAY);
+  await operator.send('cancelCustomer', { params: { org, customerId: 'gamma' } });
+  vi.setSystemTime(END + HOUR);
+  for (const customerId of CUSTOMERS) await deliverToD1(org, customerId);
+}, 60_000);
+afterAll(() => {
+  vi.useRealTimers();
+});
+
+const ofCustomer = (customerId: string, window = WINDOW, nowMs = Date.now()) =>
+  readCustomerEarnings(bindings, tenant.organizationId, customerId, window, nowMs);
+
+const figures = ({ costNanoUsd, chargedNanoUsd, planNanoUsd, calls, unpricedCalls }: Earnings) => ({
+  ...{ costNanoUsd, chargedNanoUsd, planNanoUsd, calls, unpricedCalls },
+});
+
+/** One call and two increments of the meter are charged; the reversed call costs and earns nothing. */
+const ALPHA = {
+  costNanoUsd: 2n * CALL_COST,
+  chargedNanoUsd: (CALL_COST * 3n) / 2n + USD / 2n,
+  planNanoUsd: 30n * USD,
+  calls: 3,
+  unpricedCalls: 1,
+};
+/** Half of the month on the plan with a price. */
+const BETA = { costNanoUsd: 2n * CALL_COST, chargedNanoUsd: 0n, planNanoUsd: 15n * USD, calls: 2, unpricedCalls: 0 };
+const GAMMA = { costNanoUsd: 0n, chargedNanoUsd: 0n, planNanoUsd: 20n * USD, calls: 0, unpricedCalls: 0 };
+
+describe('a customer', () => {
+  test('earns what was charged and the price of its plan for the time, and keeps what they leave of the cost', async () => {
+    const read = await ofCustomer('alpha');
+    expect(read && figures(read.total)).toEqual(ALPHA);
+    expect(read?.total.revenueNanoUsd).toBe(ALPHA.chargedNanoUsd + ALPHA.planNanoUsd);
+    expect(read?.total.marginNanoUsd).toBe(ALPHA.chargedNanoUsd + ALPHA.planNanoUsd - ALPHA.costNanoUsd);
+    expect(read?.isPlanPriced).toBe(true);
+  });
+
+  test('has days that add up to the whole, each with what happened on it', async () => {
+    const read = await ofCustomer('alpha');
+    expect(read?.days).toHaveLength(30);
+    expect(read?.days[1]).toMatchObject({ startMs: START + DAY, costNanoUsd: CALL_COST, chargedNanoUsd: 0n, planNanoUsd: USD });
+    expect(read?.days[2]).toMatchObject({ costNanoUsd: CALL_COST, chargedNanoUsd: (CALL_COST * 3n) / 2n });
+    expect(read?.days[5]).toMatchObject({ costNanoUsd: 0n, chargedNanoUsd: USD / 2n, marginNanoUsd: USD + USD / 2n });
+    expect(read?.days.reduce((sum, { marginNanoUsd }) => sum + marginNanoUsd, 0n)).toBe(read?.total.marginNanoUsd);
+  });
+
+  test('earns the price of each plan for the time that it had it', async () => {
+    const read = await ofCustomer('beta');
+    expect(read && figures(read.total)).toEqual(BETA);
+    expect(read?.isPlanPriced).toBe(false);
+    expect(read?.days.map(({ planNanoUsd }) => planNanoUsd)).toEqual([...Array(15).fill(USD), ...Array(15).fill(0n)]);
+  });
+
+  test('earns nothing while its subscription is canceled, nor by time that has not passed', async () => {
+    const gamma = await ofCustomer('gamma');
+    expect(gamma && figures(gamma.total)).toEqual(GAMMA);
+    const half = await ofCustomer('alpha', WINDOW, START + 15 * DAY);
+    expect(half?.total.planNanoUsd).toBe(15n * USD);
+  });
+
+  test('is read with others in the same figures; nobody is there who does not exist', async () => {
+    const read = await readCustomersEarnings(bindings, tenant.organizationId, [...CUSTOMERS, 'nobody'], WINDOW, Date.now());
+    expect([...read].map(([id, earnings]) => [id, figures(earnings)])).toEqual([
+      ['alpha', ALPHA],
+      ['beta', BETA],
+      ['gamma', GAMMA],
+    ]);
+    expect(await ofCustomer('nobody')).toBeNull();
+  });
+});
+
+describe('an organization', () => {
+  const read = (groupsMax = 10) =>
+    readOrganizationMargin(bindings, tenant.organizationId, WINDOW, groupsMax, Date.now());
+
+  test('is the sum of its customers', async () => {
+    const { total, customers, customersWithoutPrice } = await read();
+    expect(figures(total)).toEqual({
+      costNanoUsd: ALPHA.costNanoUsd + BETA.costNanoUsd,
+      chargedNanoUsd: ALPHA.chargedNanoUsd,
+      planNanoUsd: 65n * USD,
+      calls: 5,
+      unpricedCalls: 1,
+    });
+    expect([customers, customersWithoutPrice]).toEqual([3, 1]);
+  });
+
+  test('has features and models with what they cost and charged, and a share of the plans by completed calls', async () => {
+    const { features, models, truncated } = await read();
+    expect(truncated).toEqual([]);
+    expect(features.map((feature) => ({ key: feature.key, ...figures(feature) }))).toEqual([
+      { ...{ key: 'search', calls: 3, unpricedCalls: 1 }, costNanoUsd: 2n * CALL_COST, chargedNanoUsd: USD / 2n, planNanoUsd: 39n * USD },
+      { ...{ key: 'chat', calls: 2, unpricedCalls: 0 }, costNanoUsd: 2n * CALL_COST, chargedNanoUsd: (CALL_COST * 3n) / 2n, planNanoUsd: 26n * USD },
+    ].sort((a, b) => Number(b.costNanoUsd - a.costNanoUsd) || b.calls - a.calls));
+    expect(models.map(({ key, chargedNanoUsd, planNanoUsd }) => ({ key, chargedNanoUsd, planNanoUsd }))).toEqual([
+      { key: 'openai/gpt-4o-2024-08-06', chargedNanoUsd: (CALL_COST * 3n) / 2n, planNanoUsd: 52n * USD },
+      { key: 'no-such-model', chargedNanoUsd: 0n, planNanoUsd: 13n * USD },
+    ]);
+    const short = await read(1);
+    expect(short.truncated).toEqual(['feature', 'model']);
+    expect(short.features).toHaveLength(1);
+  });
+
+  test('has plans with what their customers used while they had them', async () => {
+    const { plans } = await read();
+    expect(plans?.map((plan) => ({ planId: plan.planId, customers: plan.customers, ...figures(plan) }))).toEqual([
+      { planId: 'test', customers: 2, ...figures(await totalOf('alpha')), costNanoUsd: 3n * CALL_COST, planNanoUsd: 65n * USD, calls: 4 },
+      { planId: 'free', customers: 1, ...{ costNanoUsd: CALL_COST, chargedNanoUsd: 0n, planNanoUsd: 0n, calls: 1, unpricedCalls: 0 } },
+    ]);
+  });
+
+  const totalOf = async (customerId: string) => (await ofCustomer(customerId))?.total as Earnings;
+});
+
+test("D1's charges are those of its calls, in every roll-up", async () => {
+  const org = tenant.organizationId;
+  const sum = async (from: string) =>
+    (
+      await bindings.DB.prepare(`SELECT SUM(charge_usd) * 1000000000 + SUM(charge_rest_nano_usd) AS sum FROM ${from}`)
+        .bind(org)
+        .first<{ sum: number }>()
+    )?.sum;
+  const { charged } = (await bindings.DB.prepare(
+    `SELECT SUM(record ->> '$.outcome.charge.amountNanoUsd') AS charged FROM calls WHERE organization_id = ? AND reversed_at_ms IS NULL`,
+  )
+    .bind(org)
+    .first<{ charged: number }>()) ?? { charged: 0 };
+  expect(charged).toBe(Number((CALL_COST * 3n) / 2n));
+  for (const table of ['usage_hours', 'feature_hours', 'feature_days'])
+    expect([table, await sum(`${table} WHERE organization_id = ?`)]).toEqual([table, charged]);
+  for (const table of ['organization_hours', 'organization_days'])
+    for (const dimension of ['feature', 'model', 'provider', 'outcome'])
+      expect([table, await sum(`${table} WHERE organization_id = ? AND dimension = '${dimension}'`)]).toEqual([table, charged]);
+});
