@@ -70,7 +70,9 @@ export async function searchConsole(
   const { organizations, isPartial } = own ? { organizations: [own], isPartial: false } : await firstOrganizations(env);
   const isSeveral = organizations.length > 1;
   const [ofEach, names] = await Promise.all([
-    Promise.all(organizations.map((organization) => searchOrganization({ env, defer }, organization, query, isSeveral))),
+    Promise.all(
+      organizations.map((organization) => searchOrganization({ env, defer }, organization, query, isSeveral)),
+    ),
     findOrganizationNames(env, ORGANIZATION_NAMES_MAX),
   ]);
   const all = (kind: keyof OrganizationHits) => ofEach.flatMap((hits) => hits[kind]);

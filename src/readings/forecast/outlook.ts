@@ -6,7 +6,7 @@ import type { ForecastMetric } from '../../contract/readings.ts';
 import { limitOf, summarize } from '../../domain/allowances.ts';
 import { METER_NAMES, METER_SLOTS, type MeterName, type MeterSlot } from '../../domain/meters.ts';
 import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
-import { type Payer, slotPayer, type TierPayer, tierPayer } from '../../domain/next-payer.ts';
+import { type NextPayer, slotPayer, type TierPayer, tierPayer } from '../../domain/next-payer.ts';
 import { NEVER_MS } from '../../domain/period.ts';
 import type { Plan } from '../../domain/plan.ts';
 import { TIERS, type Tier } from '../../domain/tiers.ts';
@@ -49,7 +49,7 @@ export interface Outlook {
   renewsAtMs: number | null;
   tiers: { tier: Tier; payer: TierPayer }[];
   /** The custom meters that the plan has. */
-  slots: { slot: MeterSlot; payer: Payer; units: bigint }[];
+  slots: { slot: MeterSlot; payer: NextPayer; units: bigint }[];
   meters: MeterOutlook[];
   /** `null` where the plan lets no balance pay. */
   balance: BalanceOutlook | null;
