@@ -78,7 +78,12 @@ function shareOf(margin: NanoUsd, revenue: NanoUsd): string | null {
 /** What the page's days earned: of the organization, or of one customer; `null` of a feature, or where nothing is known. */
 export async function readEarned(
   c: ConsoleContext,
-  asked: { from?: string | undefined; to?: string | undefined; customerId?: string | undefined; feature?: string | undefined },
+  asked: {
+    from?: string | undefined;
+    to?: string | undefined;
+    customerId?: string | undefined;
+    feature?: string | undefined;
+  },
 ): Promise<{ earned: Earned; groups: MarginData | null } | null> {
   if (asked.feature !== undefined) return null;
   const caller = await callerOf(c);
@@ -105,7 +110,9 @@ export const MarginTables: FC<{ organizationId: string; data: MarginData }> = ({
   <>
     <Card title="Margin by plan" note="What customers used and paid while they had the plan.">
       {data.byPlan === null ? (
-        <Empty title="Too many customers">With so many, the margin is known as a whole, and by feature and model.</Empty>
+        <Empty title="Too many customers">
+          With so many, the margin is known as a whole, and by feature and model.
+        </Empty>
       ) : (
         <MarginTable
           caption="Margin by plan"

@@ -121,9 +121,7 @@ function groupOf(row: GroupRow): EarningsGroup {
   };
 }
 
-const FIGURE_NAMES = sql.raw(
-  'calls, unpriced_calls, cost_usd, cost_rest_nano_usd, charge_usd, charge_rest_nano_usd',
-);
+const FIGURE_NAMES = sql.raw('calls, unpriced_calls, cost_usd, cost_rest_nano_usd, charge_usd, charge_rest_nano_usd');
 
 /** The whole, and its features and models. Charges of custom meters are of the feature that their increments name. */
 function groupsOf(organizationId: string, period: Period, groupsMax: number): SQL {
@@ -211,7 +209,10 @@ function monthsOf({ fromMs, toMs }: Period): [number, number, number][] {
 
 /** What customers used while they had each version, by the same reckoning, to the hour of a change. */
 function versionsOf(organizationId: string, { fromMs, toMs }: Period): SQL {
-  const until = (name: SQL, atMs: SQL) => sql`${customerRunningTotals} ${name} ON ${name}.organization_id = ${organizationId}
+  const until = (
+    name: SQL,
+    atMs: SQL,
+  ) => sql`${customerRunningTotals} ${name} ON ${name}.organization_id = ${organizationId}
     AND ${name}.customer_id = uses.customer_id AND ${name}.hour_ms = (SELECT MAX(hour_ms) FROM ${customerRunningTotals} other
       WHERE other.organization_id = ${organizationId} AND other.customer_id = uses.customer_id AND other.hour_ms < ${atMs})`;
   const change = (version: string, sign: 1 | -1) =>

@@ -104,7 +104,12 @@ describe('a customer', () => {
   test('has days that add up to the whole, each with what happened on it', async () => {
     const read = await ofCustomer('alpha');
     expect(read?.days).toHaveLength(30);
-    expect(read?.days[1]).toMatchObject({ startMs: START + DAY, costNanoUsd: CALL_COST, chargedNanoUsd: 0n, planNanoUsd: USD });
+    expect(read?.days[1]).toMatchObject({
+      startMs: START + DAY,
+      costNanoUsd: CALL_COST,
+      chargedNanoUsd: 0n,
+      planNanoUsd: USD,
+    });
     expect(read?.days[2]).toMatchObject({ costNanoUsd: CALL_COST, chargedNanoUsd: (CALL_COST * 3n) / 2n });
     expect(read?.days[5]).toMatchObject({ costNanoUsd: 0n, chargedNanoUsd: USD / 2n, marginNanoUsd: USD + USD / 2n });
     expect(read?.days.reduce((sum, { marginNanoUsd }) => sum + marginNanoUsd, 0n)).toBe(read?.total.marginNanoUsd);
@@ -125,7 +130,13 @@ describe('a customer', () => {
   });
 
   test('is read with others in the same figures; nobody is there who does not exist', async () => {
-    const read = await readCustomersEarnings(bindings, tenant.organizationId, [...CUSTOMERS, 'nobody'], WINDOW, Date.now());
+    const read = await readCustomersEarnings(
+      bindings,
+      tenant.organizationId,
+      [...CUSTOMERS, 'nobody'],
+      WINDOW,
+      Date.now(),
+    );
     expect([...read].map(([id, earnings]) => [id, figures(earnings)])).toEqual([
       ['alpha', ALPHA],
       ['beta', BETA],
@@ -154,10 +165,22 @@ describe('an organization', () => {
   test('has features and models with what they cost and charged, and a share of the plans by completed calls', async () => {
     const { features, models, truncated } = await read();
     expect(truncated).toEqual([]);
-    expect(features.map((feature) => ({ key: feature.key, ...figures(feature) }))).toEqual([
-      { ...{ key: 'search', calls: 3, unpricedCalls: 1 }, costNanoUsd: 2n * CALL_COST, chargedNanoUsd: USD / 2n, planNanoUsd: 39n * USD },
-      { ...{ key: 'chat', calls: 2, unpricedCalls: 0 }, costNanoUsd: 2n * CALL_COST, chargedNanoUsd: (CALL_COST * 3n) / 2n, planNanoUsd: 26n * USD },
-    ].sort((a, b) => Number(b.costNanoUsd - a.costNanoUsd) || b.calls - a.calls));
+    expect(features.map((feature) => ({ key: feature.key, ...figures(feature) }))).toEqual(
+      [
+        {
+          ...{ key: 'search', calls: 3, unpricedCalls: 1 },
+          costNanoUsd: 2n * CALL_COST,
+          chargedNanoUsd: USD / 2n,
+          planNanoUsd: 39n * USD,
+        },
+        {
+          ...{ key: 'chat', calls: 2, unpricedCalls: 0 },
+          costNanoUsd: 2n * CALL_COST,
+          chargedNanoUsd: (CALL_COST * 3n) / 2n,
+          planNanoUsd: 26n * USD,
+        },
+      ].sort((a, b) => Number(b.costNanoUsd - a.costNanoUsd) || b.calls - a.calls),
+    );
     expect(models.map(({ key, chargedNanoUsd, planNanoUsd }) => ({ key, chargedNanoUsd, planNanoUsd }))).toEqual([
       { key: 'openai/gpt-4o-2024-08-06', chargedNanoUsd: (CALL_COST * 3n) / 2n, planNanoUsd: 52n * USD },
       { key: 'no-such-model', chargedNanoUsd: 0n, planNanoUsd: 13n * USD },
@@ -170,8 +193,19 @@ describe('an organization', () => {
   test('has plans with what their customers used while they had them', async () => {
     const { plans } = await read();
     expect(plans?.map((plan) => ({ planId: plan.planId, customers: plan.customers, ...figures(plan) }))).toEqual([
-      { planId: 'test', customers: 2, ...figures(await totalOf('alpha')), costNanoUsd: 3n * CALL_COST, planNanoUsd: 65n * USD, calls: 4 },
-      { planId: 'free', customers: 1, ...{ costNanoUsd: CALL_COST, chargedNanoUsd: 0n, planNanoUsd: 0n, calls: 1, unpricedCalls: 0 } },
+      {
+        planId: 'test',
+        customers: 2,
+        ...figures(await totalOf('alpha')),
+        costNanoUsd: 3n * CALL_COST,
+        planNanoUsd: 65n * USD,
+        calls: 4,
+      },
+      {
+        planId: 'free',
+        customers: 1,
+        ...{ costNanoUsd: CALL_COST, chargedNanoUsd: 0n, planNanoUsd: 0n, calls: 1, unpricedCalls: 0 },
+      },
     ]);
   });
 
@@ -196,5 +230,8 @@ test("D1's charges are those of its calls, in every roll-up", async () => {
     expect([table, await sum(`${table} WHERE organization_id = ?`)]).toEqual([table, charged]);
   for (const table of ['organization_hours', 'organization_days'])
     for (const dimension of ['feature', 'model', 'provider', 'outcome'])
-      expect([table, await sum(`${table} WHERE organization_id = ? AND dimension = '${dimension}'`)]).toEqual([table, charged]);
+      expect([table, await sum(`${table} WHERE organization_id = ? AND dimension = '${dimension}'`)]).toEqual([
+        table,
+        charged,
+      ]);
 });
