@@ -22,7 +22,7 @@ import {
 import { wholeDays } from './usage.ts';
 
 /** Of more customers, what the plans cost is not read: each customer takes two running totals. */
-export const PLAN_CUSTOMERS_MAX = 20_000;
+export const PLAN_CUSTOMERS_MAX = 10_000;
 
 export interface Period {
   fromMs: number;
@@ -242,7 +242,7 @@ function versionsOf(organizationId: string, { fromMs, toMs }: Period): SQL {
       UNION ALL ${change('previous', 1)} UNION ALL ${change('version', -1)}),
     used AS (
       SELECT version, ${differences} FROM uses
-      CROSS JOIN ${until(sql.raw('later'), sql.raw('uses.end_ms'))}
+      CROSS JOIN ${until(sql.raw('later'), sql.raw('uses.end_ms'))} AND later.hour_ms >= ${whole(fromMs)}
       LEFT JOIN ${until(sql.raw('earlier'), whole(fromMs))}
       UNION ALL
       SELECT usage_plan_version_id, 0, 0, 0, 0, charged_usd, charged_rest_nano_usd FROM ${chargedEvents(organizationId, { fromMs, toMs })})
