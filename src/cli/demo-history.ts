@@ -38,6 +38,7 @@ const SCALE = {
       overage: { model: 'SINGLE', priceUsd: '0.002' },
     },
   },
+  priceUsd: '49',
 };
 
 /** Call this before the service runs on the same state. Returns the number of calls written, by customer. */

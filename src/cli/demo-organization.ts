@@ -25,6 +25,7 @@ const FREE = {
     audioSeconds: 0,
   },
   features: { audio: false, image: false, search: true },
+  priceUsd: '0',
 };
 
 const PRO = {
@@ -40,6 +41,7 @@ const PRO = {
     searches: 200,
     audioSeconds: 3_600,
   },
+  priceUsd: '20',
 };
 
 const MODELS = {

@@ -9,9 +9,9 @@ import { type Operation, type OperationId, operations } from '../contract/operat
 import { showVerified, type Verified, verifyAll } from './operator-archive.ts';
 import { showAttention } from './operator-attention.ts';
 import type { Data, Target } from './operator-client.ts';
+import { showCustomerMargin, showMargin } from './operator-margin.ts';
 import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
 import { showAnomalies, showCall, showForecast, showUsage } from './operator-readings.ts';
-import { showCustomerMargin, showMargin } from './operator-margin.ts';
 import { showSetup } from './operator-setup.ts';
 import {
   CALL_COLUMNS,

@@ -7,7 +7,7 @@ import { MarginQuery } from '../contract/margin.ts';
 import type { Plan } from '../contract/plans.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import { readCustomerMargin, readMargin } from '../readings/margin/read-margin.ts';
-import { count, percent, plural, usdColumn } from '../ui/format.ts';
+import { count, plural, usdColumn } from '../ui/format.ts';
 import { Badge, Card, Empty, Facts, Nothing, Stat, Usd } from '../ui/parts.tsx';
 import { Table } from '../ui/table.tsx';
 import { callerOf } from './caller.ts';
@@ -70,9 +70,11 @@ function marginNote({ unpricedCalls, revenueUsdNano, marginUsdNano }: MarginFigu
   return share === null ? 'revenue less cost' : `${share} of revenue`;
 }
 
-/** `null` where there was no revenue. */
+/** With one decimal; `null` where there was no revenue. */
 function shareOf(margin: NanoUsd, revenue: NanoUsd): string | null {
-  return revenue > 0n ? percent(Number((margin * 1000n) / revenue) / 1000) : null;
+  if (revenue <= 0n) return null;
+  const thousandths = Number((margin * 1000n) / revenue);
+  return `${(thousandths / 10).toFixed(1)}%`;
 }
 
 /** What the page's days earned: of the organization, or of one customer; `null` of a feature, or where nothing is known. */
@@ -108,36 +110,38 @@ interface Row extends MarginFigures {
 /** The margins of an organization by plan, feature and model. */
 export const MarginTables: FC<{ organizationId: string; data: MarginData }> = ({ organizationId, data }) => (
   <>
-    <Card title="Margin by plan" note="What customers used and paid while they had the plan.">
-      {data.byPlan === null ? (
-        <Empty title="Too many customers">
-          With so many, the margin is known as a whole, and by feature and model.
-        </Empty>
-      ) : (
+    <div class="stack">
+      <Card title="Margin by plan" note="What customers used and paid while they had the plan.">
+        {data.byPlan === null ? (
+          <Empty title="Too many customers">
+            With so many, the margin is known as a whole, and by feature and model.
+          </Empty>
+        ) : (
+          <MarginTable
+            caption="Margin by plan"
+            first="Plan"
+            rows={data.byPlan.map((plan) => ({
+              ...plan,
+              name: (
+                <>
+                  <a href={planPath(organizationId, plan.planId)}>{plan.name}</a>
+                  {plan.customersWithoutPrice > 0 && (
+                    <span class="sub">no price set for {plural(plan.customersWithoutPrice, 'customer')}</span>
+                  )}
+                </>
+              ),
+            }))}
+          />
+        )}
+      </Card>
+      <Card title="Margin by feature" note="What plans earned is shared over the completed calls.">
         <MarginTable
-          caption="Margin by plan"
-          first="Plan"
-          rows={data.byPlan.map((plan) => ({
-            ...plan,
-            name: (
-              <>
-                <a href={planPath(organizationId, plan.planId)}>{plan.name}</a>
-                {plan.customersWithoutPrice > 0 && (
-                  <span class="sub">no price set for {plural(plan.customersWithoutPrice, 'customer')}</span>
-                )}
-              </>
-            ),
-          }))}
+          caption="Margin by feature"
+          first="Feature"
+          rows={data.byFeature.map((group) => ({ ...group, name: group.feature ?? <span class="quiet">none</span> }))}
         />
-      )}
-    </Card>
-    <Card title="Margin by feature" note="What plans earned is shared over the completed calls.">
-      <MarginTable
-        caption="Margin by feature"
-        first="Feature"
-        rows={data.byFeature.map((group) => ({ ...group, name: group.feature ?? <span class="quiet">none</span> }))}
-      />
-    </Card>
+      </Card>
+    </div>
     <Card title="Margin by model" note="What plans earned is shared over the completed calls.">
       <MarginTable
         caption="Margin by model"

@@ -16,7 +16,9 @@ const MarginFigures = z.object({
     .describe('Ended calls whose price is not known: the cost is without them, so the margin is at most this'),
   costUSD: z.number().describe('Recorded provider cost'),
   costUsdNano: z.string().describe('The same cost, exact, in nano-USD'),
-  chargedUSD: z.number().describe('What calls and custom meters charged to the balance; a charge that failed is not in it'),
+  chargedUSD: z
+    .number()
+    .describe('What calls and custom meters charged to the balance; a charge that failed is not in it'),
   chargedUsdNano: z.string().describe('The same charges, exact, in nano-USD'),
   planUSD: z.number().describe('What plans earned by the time that passed; plans without a price earn nothing here'),
   planUsdNano: z.string().describe('The same, exact, in nano-USD'),
@@ -47,7 +49,10 @@ export const CustomerMarginData = z.object({
 export type CustomerMarginData = z.infer<typeof CustomerMarginData>;
 
 const customersFields = {
-  customers: z.number().int().describe('Customers with a subscription in the period, by the version that they have now'),
+  customers: z
+    .number()
+    .int()
+    .describe('Customers with a subscription in the period, by the version that they have now'),
   customersWithoutPrice: z.number().int().describe('Of these, customers whose version of the plan has no price'),
 };
 

@@ -22,7 +22,7 @@ import {
 import { wholeDays } from './usage.ts';
 
 /** Of more customers, what the plans cost is not read: each customer takes two running totals. */
-export const PLAN_CUSTOMERS_MAX = 20_000;
+export const PLAN_CUSTOMERS_MAX = 10_000;
 
 export interface Period {
   fromMs: number;
@@ -121,9 +121,7 @@ function groupOf(row: GroupRow): EarningsGroup {
   };
 }
 
-const FIGURE_NAMES = sql.raw(
-  'calls, unpriced_calls, cost_usd, cost_rest_nano_usd, charge_usd, charge_rest_nano_usd',
-);
+const FIGURE_NAMES = sql.raw('calls, unpriced_calls, cost_usd, cost_rest_nano_usd, charge_usd, charge_rest_nano_usd');
 
 /** The whole, and its features and models. Charges of custom meters are of the feature that their increments name. */
 function groupsOf(organizationId: string, period: Period, groupsMax: number): SQL {
@@ -211,7 +209,10 @@ function monthsOf({ fromMs, toMs }: Period): [number, number, number][] {
 
 /** What customers used while they had each version, by the same reckoning, to the hour of a change. */
 function versionsOf(organizationId: string, { fromMs, toMs }: Period): SQL {
-  const until = (name: SQL, atMs: SQL) => sql`${customerRunningTotals} ${name} ON ${name}.organization_id = ${organizationId}
+  const until = (
+    name: SQL,
+    atMs: SQL,
+  ) => sql`${customerRunningTotals} ${name} ON ${name}.organization_id = ${organizationId}
     AND ${name}.customer_id = uses.customer_id AND ${name}.hour_ms = (SELECT MAX(hour_ms) FROM ${customerRunningTotals} other
       WHERE other.organization_id = ${organizationId} AND other.customer_id = uses.customer_id AND other.hour_ms < ${atMs})`;
   const change = (version: string, sign: 1 | -1) =>
@@ -241,7 +242,7 @@ function versionsOf(organizationId: string, { fromMs, toMs }: Period): SQL {
       UNION ALL ${change('previous', 1)} UNION ALL ${change('version', -1)}),
     used AS (
       SELECT version, ${differences} FROM uses
-      CROSS JOIN ${until(sql.raw('later'), sql.raw('uses.end_ms'))}
+      CROSS JOIN ${until(sql.raw('later'), sql.raw('uses.end_ms'))} AND later.hour_ms >= ${whole(fromMs)}
       LEFT JOIN ${until(sql.raw('earlier'), whole(fromMs))}
       UNION ALL
       SELECT usage_plan_version_id, 0, 0, 0, 0, charged_usd, charged_rest_nano_usd FROM ${chargedEvents(organizationId, { fromMs, toMs })})

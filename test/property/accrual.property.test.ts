@@ -60,12 +60,17 @@ test('half of a price, or twice the period, earns half, to the rounding of two a
 
 test('a calendar month of a monthly price, and a year of a yearly one, earn the price, whatever their length', () => {
   fc.assert(
-    fc.property(fc.bigInt(0n, 10n ** 15n), fc.integer({ min: 1999, max: 2100 }), fc.nat(11), (priceNanoUsd, year, month) => {
-      const monthly: PricePerPeriod = { priceNanoUsd, replenish: { every: 1, unit: 'MONTH' } };
-      expect(accruedNanoUsd(monthly, Date.UTC(year, month), Date.UTC(year, month + 1))).toBe(priceNanoUsd);
-      const yearly: PricePerPeriod = { priceNanoUsd, replenish: { every: 1, unit: 'YEAR' } };
-      expect(accruedNanoUsd(yearly, Date.UTC(year, 0), Date.UTC(year + 1, 0))).toBe(priceNanoUsd);
-    }),
+    fc.property(
+      fc.bigInt(0n, 10n ** 15n),
+      fc.integer({ min: 1999, max: 2100 }),
+      fc.nat(11),
+      (priceNanoUsd, year, month) => {
+        const monthly: PricePerPeriod = { priceNanoUsd, replenish: { every: 1, unit: 'MONTH' } };
+        expect(accruedNanoUsd(monthly, Date.UTC(year, month), Date.UTC(year, month + 1))).toBe(priceNanoUsd);
+        const yearly: PricePerPeriod = { priceNanoUsd, replenish: { every: 1, unit: 'YEAR' } };
+        expect(accruedNanoUsd(yearly, Date.UTC(year, 0), Date.UTC(year + 1, 0))).toBe(priceNanoUsd);
+      },
+    ),
   );
   const daily: PricePerPeriod = { priceNanoUsd: 24n, replenish: { every: 1, unit: 'DAY' } };
   expect(accruedNanoUsd(daily, 5 * HOUR_MS, 8 * HOUR_MS)).toBe(3n);

@@ -8,6 +8,7 @@ import type { Earnings } from '../../src/readings/margin/earnings.ts';
 import { readOrganizationMargin } from '../../src/readings/margin/organization-margin.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
+import { Visitor } from './console-visitor.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -104,7 +105,12 @@ describe('a customer', () => {
   test('has days that add up to the whole, each with what happened on it', async () => {
     const read = await ofCustomer('alpha');
     expect(read?.days).toHaveLength(30);
-    expect(read?.days[1]).toMatchObject({ startMs: START + DAY, costNanoUsd: CALL_COST, chargedNanoUsd: 0n, planNanoUsd: USD });
+    expect(read?.days[1]).toMatchObject({
+      startMs: START + DAY,
+      costNanoUsd: CALL_COST,
+      chargedNanoUsd: 0n,
+      planNanoUsd: USD,
+    });
     expect(read?.days[2]).toMatchObject({ costNanoUsd: CALL_COST, chargedNanoUsd: (CALL_COST * 3n) / 2n });
     expect(read?.days[5]).toMatchObject({ costNanoUsd: 0n, chargedNanoUsd: USD / 2n, marginNanoUsd: USD + USD / 2n });
     expect(read?.days.reduce((sum, { marginNanoUsd }) => sum + marginNanoUsd, 0n)).toBe(read?.total.marginNanoUsd);
@@ -125,7 +131,13 @@ describe('a customer', () => {
   });
 
   test('is read with others in the same figures; nobody is there who does not exist', async () => {
-    const read = await readCustomersEarnings(bindings, tenant.organizationId, [...CUSTOMERS, 'nobody'], WINDOW, Date.now());
+    const read = await readCustomersEarnings(
+      bindings,
+      tenant.organizationId,
+      [...CUSTOMERS, 'nobody'],
+      WINDOW,
+      Date.now(),
+    );
     expect([...read].map(([id, earnings]) => [id, figures(earnings)])).toEqual([
       ['alpha', ALPHA],
       ['beta', BETA],
@@ -154,10 +166,22 @@ describe('an organization', () => {
   test('has features and models with what they cost and charged, and a share of the plans by completed calls', async () => {
     const { features, models, truncated } = await read();
     expect(truncated).toEqual([]);
-    expect(features.map((feature) => ({ key: feature.key, ...figures(feature) }))).toEqual([
-      { ...{ key: 'search', calls: 3, unpricedCalls: 1 }, costNanoUsd: 2n * CALL_COST, chargedNanoUsd: USD / 2n, planNanoUsd: 39n * USD },
-      { ...{ key: 'chat', calls: 2, unpricedCalls: 0 }, costNanoUsd: 2n * CALL_COST, chargedNanoUsd: (CALL_COST * 3n) / 2n, planNanoUsd: 26n * USD },
-    ].sort((a, b) => Number(b.costNanoUsd - a.costNanoUsd) || b.calls - a.calls));
+    expect(features.map((feature) => ({ key: feature.key, ...figures(feature) }))).toEqual(
+      [
+        {
+          ...{ key: 'search', calls: 3, unpricedCalls: 1 },
+          costNanoUsd: 2n * CALL_COST,
+          chargedNanoUsd: USD / 2n,
+          planNanoUsd: 39n * USD,
+        },
+        {
+          ...{ key: 'chat', calls: 2, unpricedCalls: 0 },
+          costNanoUsd: 2n * CALL_COST,
+          chargedNanoUsd: (CALL_COST * 3n) / 2n,
+          planNanoUsd: 26n * USD,
+        },
+      ].sort((a, b) => Number(b.costNanoUsd - a.costNanoUsd) || b.calls - a.calls),
+    );
     expect(models.map(({ key, chargedNanoUsd, planNanoUsd }) => ({ key, chargedNanoUsd, planNanoUsd }))).toEqual([
       { key: 'openai/gpt-4o-2024-08-06', chargedNanoUsd: (CALL_COST * 3n) / 2n, planNanoUsd: 52n * USD },
       { key: 'no-such-model', chargedNanoUsd: 0n, planNanoUsd: 13n * USD },
@@ -170,8 +194,19 @@ describe('an organization', () => {
   test('has plans with what their customers used while they had them', async () => {
     const { plans } = await read();
     expect(plans?.map((plan) => ({ planId: plan.planId, customers: plan.customers, ...figures(plan) }))).toEqual([
-      { planId: 'test', customers: 2, ...figures(await totalOf('alpha')), costNanoUsd: 3n * CALL_COST, planNanoUsd: 65n * USD, calls: 4 },
-      { planId: 'free', customers: 1, ...{ costNanoUsd: CALL_COST, chargedNanoUsd: 0n, planNanoUsd: 0n, calls: 1, unpricedCalls: 0 } },
+      {
+        planId: 'test',
+        customers: 2,
+        ...figures(await totalOf('alpha')),
+        costNanoUsd: 3n * CALL_COST,
+        planNanoUsd: 65n * USD,
+        calls: 4,
+      },
+      {
+        planId: 'free',
+        customers: 1,
+        ...{ costNanoUsd: CALL_COST, chargedNanoUsd: 0n, planNanoUsd: 0n, calls: 1, unpricedCalls: 0 },
+      },
     ]);
   });
 
@@ -196,5 +231,67 @@ test("D1's charges are those of its calls, in every roll-up", async () => {
     expect([table, await sum(`${table} WHERE organization_id = ?`)]).toEqual([table, charged]);
   for (const table of ['organization_hours', 'organization_days'])
     for (const dimension of ['feature', 'model', 'provider', 'outcome'])
-      expect([table, await sum(`${table} WHERE organization_id = ? AND dimension = '${dimension}'`)]).toEqual([table, charged]);
+      expect([table, await sum(`${table} WHERE organization_id = ? AND dimension = '${dimension}'`)]).toEqual([
+        table,
+        charged,
+      ]);
+});
+
+const DATES = { from: '2031-09-01', to: '2031-10-01' };
+
+test('the operator API has the same figures, as numbers and exact, and refuses who is not there', async () => {
+  const org = tenant.organizationId;
+  const { data } = await operator.send('readOrganizationMargin', { params: { org }, query: DATES });
+  expect(data).toMatchObject({ customers: 3, customersWithoutPrice: 1, truncated: [] });
+  expect(data.totals).toMatchObject({ costUSD: 10, chargedUSD: 4.25, planUSD: 65, revenueUSD: 69.25, marginUSD: 59.25 });
+  expect(data.totals.marginUsdNano).toBe('59250000000');
+  expect(data.byPlan?.map(({ planId, marginUSD }) => [planId, marginUSD])).toEqual([
+    ['test', 61.75],
+    ['free', -2.5],
+  ]);
+  const one = { params: { org, customerId: 'beta' }, query: { ...DATES, timezone: 'Europe/Berlin' } };
+  const beta = (await operator.send('readCustomerMargin', one)).data;
+  expect(beta).toMatchObject({ planPriceKnown: false, totals: { costUSD: 5, planUSD: 15, marginUSD: 10 } });
+  expect(beta.byDay).toHaveLength(30);
+  const nobody = await operator.send('readCustomerMargin', { params: { org, customerId: 'nobody' } });
+  expect([nobody.status, nobody.refusal.code]).toEqual([404, 'CUSTOMER_NOT_FOUND']);
+  const broken = await operator.send('readOrganizationMargin', { params: { org }, query: { ...DATES, to: '2031-08-01' } });
+  expect([broken.status, broken.refusal.details?.[0]?.path]).toEqual([400, 'to']);
+});
+
+test('the console shows revenue and margin beside the cost; a loss is said, and no price is not zero', async () => {
+  const visitor = new Visitor();
+  await visitor.signIn();
+  const path = `/console/organizations/${tenant.organizationId}`;
+  const usage = await visitor.read(`${path}?${new URLSearchParams(DATES)}`);
+  expect(usage.html).toContain('<data value="59.25"');
+  expect(usage.text).toContain('no plan price set for 1 customer');
+  expect(usage.text).toContain('at most: 1 call without a price');
+  for (const title of ['Margin by plan', 'Margin by feature', 'Margin by model']) expect(usage.text).toContain(title);
+  expect(usage.text).toMatch(/loss\s+-\$2\.50/);
+  const alpha = await visitor.read(`${path}?${new URLSearchParams({ ...DATES, customerId: 'alpha' })}`);
+  expect(alpha.html).toContain('<data value="29.25"');
+  const narrowed = await visitor.read(`${path}?${new URLSearchParams({ ...DATES, feature: 'chat' })}`);
+  expect(narrowed.text).not.toContain('Margin');
+  const free = await visitor.read(`${path}/plans/free`);
+  expect(free.text).toContain('Margin of 30 days');
+  expect(free.text).toContain('no price set');
+  expect((await visitor.read(`${path}/plans/test`)).text).toContain('$30');
+});
+
+test('a price alone makes the next version of a plan, through the form, and null is no price', async () => {
+  const visitor = new Visitor();
+  await visitor.signIn();
+  const org = tenant.organizationId;
+  const path = `/console/organizations/${org}/plans/free`;
+  const saved = await visitor.submit(`${path}/edit`, path, { priceUsd: '$4.50' });
+  expect(saved.status).toBe(303);
+  const params = { org, planId: 'free' };
+  expect((await operator.send('readPlan', { params })).data).toMatchObject({ version: 2, plan: { priceUsd: '4.50' } });
+  expect((await visitor.submit(`${path}/edit`, path, { priceUsd: 'much' })).text).toContain('non-negative decimal');
+  const body = { name: 'Free', limitType: 'NONE', priceUsd: null };
+  expect((await operator.send('putPlan', { params, body })).data.version).toBe(3);
+  const { plan } = (await operator.send('readPlan', { params })).data;
+  expect('priceUsd' in plan).toBe(false);
+  expect((await operator.send('putPlan', { params, body: { name: 'Free', limitType: 'NONE' } })).data.version).toBe(3);
 });

@@ -50,7 +50,9 @@ const CATALOG_NAMES: Record<string, string> = {
 };
 
 const MODULES: readonly (readonly [Record<string, unknown>, Record<string, string>?])[] = [
-  ...[entitlements, calls, unifiedCall, customers, customMeter, readings, usageSummary, margin].map((each) => [each] as const),
+  ...[entitlements, calls, unifiedCall, customers, customMeter, readings, usageSummary, margin].map(
+    (each) => [each] as const,
+  ),
   ...[sampling, samples, compression, sessions, gatewayLabels, gatewayRequests, gatewayAnswers, envelope].map(
     (each) => [each] as const,
   ),

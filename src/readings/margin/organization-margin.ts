@@ -52,7 +52,10 @@ export async function readOrganizationMargin(
   groupsMax: number,
   nowMs: number,
 ): Promise<OrganizationMargin> {
-  const read = await readOrganizationEarnings(env, organizationId, window, { groupsMax: groupsMax + 1, untilMs: nowMs });
+  const read = await readOrganizationEarnings(env, organizationId, window, {
+    groupsMax: groupsMax + 1,
+    untilMs: nowMs,
+  });
   const versionIds = new Set([
     ...read.subscribers.keys(),
     ...read.planMonths.map(({ usagePlanVersionId }) => usagePlanVersionId),
@@ -95,7 +98,9 @@ function versionOf(id: string, read: OrganizationEarnings, prices: ReadonlyMap<s
   const found = prices.get(id);
   const price = found ? pricePerPeriod(found) : null;
   // Changes that are not known as a whole could leave less than nothing.
-  const months = read.planMonths.filter(({ usagePlanVersionId, subscribedMs }) => usagePlanVersionId === id && subscribedMs > 0n);
+  const months = read.planMonths.filter(
+    ({ usagePlanVersionId, subscribedMs }) => usagePlanVersionId === id && subscribedMs > 0n,
+  );
   const planNanoUsd = price ? accruedOfMonths(price, months) : 0n;
   const measured = read.versions?.find(({ key }) => key === id);
   return {
@@ -118,6 +123,9 @@ function plansOf(versions: readonly Version[]): PlanMargin[] {
     ...sumEarnings(own.map(({ earnings }) => earnings)),
   }));
   return plans.sort(
-    (a, b) => Number(b.costNanoUsd - a.costNanoUsd) || Number(b.revenueNanoUsd - a.revenueNanoUsd) || (a.planId < b.planId ? -1 : 1),
+    (a, b) =>
+      Number(b.costNanoUsd - a.costNanoUsd) ||
+      Number(b.revenueNanoUsd - a.revenueNanoUsd) ||
+      (a.planId < b.planId ? -1 : 1),
   );
 }

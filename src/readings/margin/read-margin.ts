@@ -29,11 +29,12 @@ export async function readMargin({ env, organization }: Caller, query: MarginQue
     ...{ customers, customersWithoutPrice },
     totals: present(total),
     byPlan:
-      plans &&
-      plans.slice(0, GROUPS_MAX).map(({ planId, name, ...plan }) => ({
-        ...{ planId, name, customers: plan.customers, customersWithoutPrice: plan.customersWithoutPrice },
-        ...present(plan),
-      })),
+      plans === null
+        ? null
+        : plans.slice(0, GROUPS_MAX).map(({ planId, name, ...plan }) => ({
+            ...{ planId, name, customers: plan.customers, customersWithoutPrice: plan.customersWithoutPrice },
+            ...present(plan),
+          })),
     byFeature: features.map(({ key, ...feature }) => ({ feature: key === '' ? null : key, ...present(feature) })),
     byModel: models.map(({ key, ...model }) => ({ model: key === '' ? null : key, ...present(model) })),
     truncated: [...((plans?.length ?? 0) > GROUPS_MAX ? ['plan'] : []), ...truncated],

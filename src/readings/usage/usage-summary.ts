@@ -3,12 +3,7 @@
  */
 
 import { type Answer, accept, badRequest } from '../../contract/errors.ts';
-import {
-  type Figures,
-  GROUPS_MAX,
-  type SummaryQuery,
-  type UsageSummaryData,
-} from '../../contract/usage-summary.ts';
+import { type Figures, GROUPS_MAX, type SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
 import { usdFromNano } from '../../domain/money.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { projectorState } from '../../objects/projectors.ts';
