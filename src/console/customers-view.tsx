@@ -165,11 +165,11 @@ export function changeOf(nano: NanoUsd, before: NanoUsd): string | null {
 const Margin: FC<{ figures: CustomerFigures | undefined; show: (nano: NanoUsd) => string }> = ({ figures, show }) => {
   const earnings = figures?.earnings;
   if (!earnings) return <Nothing />;
-  const { marginNanoUsd, revenueNanoUsd, chargedNanoUsd, unpricedCalls, isPlanPriced } = earnings;
+  const { marginNanoUsd, revenueNanoUsd, unpricedCalls, isPlanPriced } = earnings;
   if (!isPlanPriced)
     return (
       <span class="quiet">
-        not known<span class="sub">{`plan without a price; charged ${usd(chargedNanoUsd)}`}</span>
+        not known<span class="sub">plan has no price</span>
       </span>
     );
   return (
@@ -192,7 +192,10 @@ const States: FC<{ organizationId: string; line: CustomerLine }> = ({ organizati
   const states = [
     canceled && <Badge tone="bad">canceled</Badge>,
     onCredit && (
-      <Badge tone="info">{balanceUsd === null ? 'on credit' : `on credit, ${usd(nanoOf(balanceUsd))} left`}</Badge>
+      <span>
+        <Badge tone="info">on credit</Badge>
+        {balanceUsd !== null && <span class="sub">{`${usd(nanoOf(balanceUsd))} left`}</span>}
+      </span>
     ),
     denied && (
       <Badge tone="warn">

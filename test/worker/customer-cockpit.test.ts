@@ -119,7 +119,7 @@ describe('the console', () => {
     expect(row).toContain('3 times as much');
     expect(row).toContain(`-${usd(BigInt(totals.costUsdNano))}`);
     expect(await rowOf('lost')).toContain('1 call without a price');
-    expect(await rowOf('old')).toContain('plan without a price');
+    expect(await rowOf('old')).toContain('plan has no price');
     expect(await rowOf('earns')).toContain('new');
   });
 
