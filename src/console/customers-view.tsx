@@ -6,7 +6,7 @@ import type { CustomerListItem } from '../contract/customers.ts';
 import type { CustomerFigures } from '../customer-list/figures.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import { MeterBar, Sparkline } from '../ui/charts.tsx';
-import { calendarDay, count, percent, plural, usd, usdColumn, words } from '../ui/format.ts';
+import { calendarDay, count, nanoOf, percent, plural, usd, usdColumn, words } from '../ui/format.ts';
 import { Badge, Nothing, Time, Usd } from '../ui/parts.tsx';
 import { type Column, Table } from '../ui/table.tsx';
 import { customerPath, organizationPath, planPath } from './context.ts';
@@ -26,10 +26,12 @@ interface CustomersProps {
   total: string;
   sort: Sort;
   sortedBy: (sort: Sort) => string;
+  /** What a search may have found. */
+  withEmail: boolean;
   nowMs: number;
 }
 
-export const Customers: FC<CustomersProps> = ({ organizationId, lines, total, sort, sortedBy, nowMs }) => {
+export const Customers: FC<CustomersProps> = ({ organizationId, lines, total, sort, sortedBy, withEmail, nowMs }) => {
   const by = (name: Sort) => ({
     href: sortedBy(name),
     order: name !== sort ? null : name === 'customerId' ? ('ascending' as const) : ('descending' as const),
@@ -44,7 +46,7 @@ export const Customers: FC<CustomersProps> = ({ organizationId, lines, total, so
       title: 'Customer',
       heading: true,
       sort: by('customerId'),
-      cell: (line) => <Name organizationId={organizationId} line={line} />,
+      cell: (line) => <Name organizationId={organizationId} line={line} withEmail={withEmail} />,
     },
     {
       title: 'Plan',
@@ -61,7 +63,7 @@ export const Customers: FC<CustomersProps> = ({ organizationId, lines, total, so
       cell: ({ worstMeter }) => (worstMeter ? <WorstMeter {...worstMeter} /> : <Nothing />),
     },
     {
-      title: 'Cost, this period',
+      title: 'Period cost',
       figure: true,
       sort: by('cost'),
       phone: 'detail',
@@ -92,29 +94,37 @@ export const Customers: FC<CustomersProps> = ({ organizationId, lines, total, so
     {
       title: 'Last call',
       sort: by('lastCall'),
-      cell: ({ lastCallAt }) => (lastCallAt === null ? <Nothing /> : <Time at={lastCallAt} nowMs={nowMs} brief />),
+      cell: ({ lastCallAt }) =>
+        lastCallAt === null ? (
+          <Nothing />
+        ) : (
+          <span class="whole">
+            <Time at={lastCallAt} nowMs={nowMs} brief />
+          </span>
+        ),
     },
     { title: 'State', cell: (line) => <States organizationId={organizationId} line={line} /> },
   ];
   return <Table caption="Customers" rows={lines} total={total} columns={columns} />;
 };
 
-const Name: FC<{ organizationId: string; line: CustomerListItem }> = ({
+const Name: FC<{ organizationId: string; line: CustomerListItem; withEmail: boolean }> = ({
   organizationId,
   line: { customerId, customerFriendlyName, customerEmail },
+  withEmail,
 }) => (
   <span>
     <a href={customerPath(organizationId, customerId)}>{customerFriendlyName ?? customerId}</a>
     {customerFriendlyName !== null && <span class="sub">{customerId}</span>}
-    {customerEmail !== null && <span class="sub">{customerEmail}</span>}
+    {withEmail && customerEmail !== null && <span class="sub">{customerEmail}</span>}
   </span>
 );
 
 const WorstMeter: FC<NonNullable<CustomerListItem['worstMeter']>> = ({ name, used, limit, share }) => (
   <div>
     <MeterBar used={used} limit={limit} />
-    <span class="num">{percent(share)}</span>
-    <span class="sub">{`${words(name)}: ${count(used)} of ${count(limit)}`}</span>
+    <span class="num">{percent(share)}</span> {words(name)}
+    <span class="sub">{`${count(used)} of ${count(limit)}`}</span>
   </div>
 );
 
@@ -155,11 +165,11 @@ export function changeOf(nano: NanoUsd, before: NanoUsd): string | null {
 const Margin: FC<{ figures: CustomerFigures | undefined; show: (nano: NanoUsd) => string }> = ({ figures, show }) => {
   const earnings = figures?.earnings;
   if (!earnings) return <Nothing />;
-  const { marginNanoUsd, revenueNanoUsd, chargedNanoUsd, unpricedCalls, isPlanPriced } = earnings;
+  const { marginNanoUsd, revenueNanoUsd, unpricedCalls, isPlanPriced } = earnings;
   if (!isPlanPriced)
     return (
       <span class="quiet">
-        not known<span class="sub">{`plan without a price; charged ${usd(chargedNanoUsd)}`}</span>
+        not known<span class="sub">plan has no price</span>
       </span>
     );
   return (
@@ -181,7 +191,12 @@ const States: FC<{ organizationId: string; line: CustomerLine }> = ({ organizati
   const ending = figures?.endingModels ?? [];
   const states = [
     canceled && <Badge tone="bad">canceled</Badge>,
-    onCredit && <Badge tone="info">{balanceUsd === null ? 'on credit' : `on credit, $${balanceUsd} left`}</Badge>,
+    onCredit && (
+      <span>
+        <Badge tone="info">on credit</Badge>
+        {balanceUsd !== null && <span class="sub">{`${usd(nanoOf(balanceUsd))} left`}</span>}
+      </span>
+    ),
     denied && (
       <Badge tone="warn">
         <a href={calls({ status: 'NOT_ALLOWED' })}>denied</a>
@@ -193,13 +208,16 @@ const States: FC<{ organizationId: string; line: CustomerLine }> = ({ organizati
       </Badge>
     ),
     ...ending.map(({ modelKey, names, shutdownAt, status }) => (
-      <Badge tone="warn">
-        <a href={calls({ model: names[0] ?? modelKey })}>
-          {status === 'RETIRED'
-            ? `${modelKey} has ended`
-            : `${modelKey} ends${shutdownAt === null ? '' : ` ${calendarDay(Date.parse(shutdownAt))}`}`}
-        </a>
-      </Badge>
+      <span>
+        <Badge tone="warn">
+          <a href={calls({ model: names[0] ?? modelKey })}>
+            {status === 'RETIRED' || shutdownAt === null
+              ? 'model has ended'
+              : `model ends ${calendarDay(Date.parse(shutdownAt))}`}
+          </a>
+        </Badge>
+        <span class="sub">{modelKey}</span>
+      </span>
     )),
   ].filter((state) => state !== false);
   return states.length === 0 ? <span class="quiet">active</span> : <span class="tags">{states}</span>;

@@ -8,7 +8,7 @@ import type { RadarModel } from '../radar/models.ts';
 import { type PageEarnings, readCustomersEarnings } from '../readings/margin/customer-earnings.ts';
 import { type CustomerCourse, readCustomerCourses } from '../storage/customer-course.ts';
 import { usageKeptSinceMs } from '../storage/retention.ts';
-import { COST_DAYS, failedSince, type ListScope, readEndingNames, sinceDays } from './filters.ts';
+import { COST_DAYS, failedSince, type ListScope, sinceDays } from './filters.ts';
 
 export interface CustomerFigures {
   /** Of the last 30 UTC days, today included. */
@@ -26,9 +26,11 @@ export interface CustomerFigures {
   endingModels: RadarModel[];
 }
 
+/** `ending` has the models that end, by the names under which they were used. */
 export async function readCustomerFigures(
   scope: ListScope,
   customerIds: readonly string[],
+  ending: ReadonlyMap<string, RadarModel>,
   nowMs: number,
 ): Promise<Map<string, CustomerFigures>> {
   const { env, organization } = scope;
@@ -37,7 +39,6 @@ export async function readCustomerFigures(
   const days = Array.from({ length: COST_DAYS + 1 }, (_, day) => fromMs + day * DAY_MS);
   const [beforeMs, untilMs] = [fromMs, nowMs - (nowMs % HOUR_MS) + HOUR_MS].map((atMs) => atMs - COST_DAYS * DAY_MS);
   const isKept = usageKeptSinceMs(retention, nowMs) <= (beforeMs ?? 0);
-  const ending = await readEndingNames(scope, nowMs);
   const query = {
     customerIds,
     borders: [beforeMs ?? 0, untilMs ?? 0, ...days],

@@ -22,6 +22,9 @@ const REQUESTS_PER_ROUND = 8;
 const PAGES_TURNED = 10;
 /** Large to small. */
 const PROMISED = { of: 'ratio', atMost: 1.2 };
+/** Searches that find less than a page look at as many customers as a page may. */
+const SCANS = ['search: an id', 'search: that name within a plan', 'search: nothing found'];
+const SCAN_PROMISED = { of: 'largeMs', atMost: 200 };
 
 const COLUMNS: readonly Column[] = [
   { key: 'smallMs', heading: 'few, ms', digits: 2 },
@@ -178,6 +181,6 @@ async function measure(
   }
   return [...times].map(([name, taken]) => {
     const [smallMs, largeMs] = [median(taken.small), median(taken.large)];
-    return { name, figures: { smallMs, largeMs, ratio: largeMs / smallMs }, promised: PROMISED };
+    return { name, figures: { smallMs, largeMs, ratio: largeMs / smallMs }, promised: SCANS.includes(name) ? SCAN_PROMISED : PROMISED };
   });
 }

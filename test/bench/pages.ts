@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bundle, type Server } from '../../src/cli/server.ts';
+import { cursorOf } from '../../src/platform/page.ts';
 import { OPERATOR_TOKEN } from '../support/api.ts';
 import { countCalls } from '../support/usage.ts';
 import { openD1, provisionSubject, type Subject, writeCustomers } from './history.ts';
@@ -157,7 +158,14 @@ async function targetsOf(url: string, { organizationId, customerId, key }: Subje
     'anomalies, 60 days': `${own}/anomalies`,
     'anomalies, 100 days': `${own}/anomalies?days=100`,
     customers: `${own}/customers`,
-    'customers by a search': `${own}/customers?search=other-99`,
+    'customers by a search': `${own}/customers?search=r-99`,
+    'customers, nothing found': `${own}/customers?search=zzz`,
+    'customers near a limit': `${own}/customers?nearLimit=0.8`,
+    'customers that fail': `${own}/customers?failing=0.1`,
+    'customers that fail, none': `${own}/customers?failing=1`,
+    'customers not profitable': `${own}/customers?unprofitable=true`,
+    'customers of a model that ends': `${own}/customers?endingModel=true`,
+    'customers, page 2': `${own}/customers?sort=customerId&cursor=${cursorOf('other-5')}`,
     'a customer': `${own}/customers/${customerId}`,
     calls: `${own}/calls`,
     'calls of a status': `${own}/calls?status=FAILED`,

@@ -119,14 +119,14 @@ describe('the console', () => {
     expect(row).toContain('3 times as much');
     expect(row).toContain(`-${usd(BigInt(totals.costUsdNano))}`);
     expect(await rowOf('lost')).toContain('1 call without a price');
-    expect(await rowOf('old')).toContain('plan without a price');
+    expect(await rowOf('old')).toContain('plan has no price');
     expect(await rowOf('earns')).toContain('new');
   });
 
   test('says what is wrong with a customer', async () => {
     expect(await rowOf('fails')).toContain('33.3% failed');
-    expect(await rowOf('ends')).toMatch(/gpt-4o-mini-2024-07-18 ends \d+ \w+ 20\d\d/);
-    expect(await rowOf('lost')).toContain('Standard calls: 10 of 10');
+    expect(await rowOf('ends')).toMatch(/model ends \d+ \w+ 20\d\d\s+openai\/gpt-4o-mini-2024-07-18/);
+    expect(await rowOf('lost')).toContain('100% Standard calls 10 of 10');
     expect(await rowOf('idle')).toContain('active');
   });
 
@@ -149,7 +149,7 @@ describe('the console', () => {
       const ids = [...rows.matchAll(/<th role="rowheader"[\s\S]*?customers\/(\w+)"/g)].map(([, id]) => id);
       return { ids, sorted: /aria-sort="(\w+)"><a[^>]*>([^<]+)/.exec(html)?.slice(1) };
     };
-    expect((await order('')).sorted).toEqual(['descending', 'Cost, this period']);
+    expect((await order('')).sorted).toEqual(['descending', 'Period cost']);
     expect(await order('sort=customerId')).toMatchObject({
       ids: ['earns', 'ends', 'fails', 'grown', 'idle', 'lost', 'old'],
       sorted: ['ascending', 'Customer'],

@@ -132,7 +132,7 @@ describe('the list', () => {
     [{ search: 'or', sort: 'lastCall' }, ['dora']],
     [{ search: 'b', denied: 'true' }, ['bob']],
     [{ search: 'b', canceled: 'true' }, []],
-    [{ search: 'EXAMPLE', sort: 'worstMeter' }, ['ann', 'bob', 'dora', 'eve']],
+    [{ search: 'EXAMPLE', sort: 'worstMeter' }, ['ann', 'eve', 'dora', 'bob']],
   ])('narrowed by %o has who it should', async (query, found) => {
     expect((await pages(tenant, { ...query, limit: '1' })).flat()).toEqual(found);
   });

@@ -5,7 +5,7 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { ListCustomersQuery } from '../../contract/customers.ts';
 import { readCustomerFigures } from '../../customer-list/figures.ts';
-import { filterOf, type ListScope } from '../../customer-list/filters.ts';
+import { filterOf, type ListScope, readEndingNames } from '../../customer-list/filters.ts';
 import { customersCsv, listCustomers } from '../../customer-list/list-customers.ts';
 import { listPlans } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
@@ -46,23 +46,25 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
     const { limit: _limit, ...valid } = checked.ok ? checked.value : ListCustomersQuery.parse({});
     const query = { ...valid, sort: sortOf(asked, valid) };
     const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
-    const isFile = format === 'csv' && checked.ok;
-    const answer = await listCustomers(scope, query, isFile ? null : pageAsked);
-    if (!answer.ok) return refused(c, answer.refusal);
-    if (isFile) return sendFile(c, customersCsv(answer.data));
-    const { items, nextCursor } = answer.data;
-    const isWhole = pageAsked.after === null && nextCursor === null;
-    const [figures, total, marked, plans] = await Promise.all([
-      readCustomerFigures(
-        scope,
-        items.map(({ customerId }) => customerId),
-        nowMs,
-      ),
-      isWhole ? plural(items.length, 'customer') : totalOf(scope, query, nowMs),
+    if (format === 'csv' && checked.ok) {
+      const file = await listCustomers(scope, query, null);
+      return file.ok ? sendFile(c, customersCsv(file.data)) : refused(c, file.refusal);
+    }
+    const [answer, ending, marked, plans] = await Promise.all([
+      listCustomers(scope, query, pageAsked),
+      readEndingNames(scope, nowMs),
       countMarked(c.env, organizationId, nowMs),
       listPlans(c.env, organizationId, { limit: PLANS_MAX, after: null }),
     ]);
+    if (!answer.ok) return refused(c, answer.refusal);
     if (!plans.ok) return refused(c, plans.refusal);
+    const { items, nextCursor } = answer.data;
+    const ids = items.map(({ customerId }) => customerId);
+    const isWhole = pageAsked.after === null && nextCursor === null;
+    const [figures, total] = await Promise.all([
+      readCustomerFigures(scope, ids, ending, nowMs),
+      isWhole ? plural(items.length, 'customer') : totalOf(scope, query, nowMs),
+    ]);
     const path = organizationPath(organizationId, 'customers');
     const lines = items.map((item) => ({ ...item, figures: figures.get(item.customerId) }));
     const counts = Object.fromEntries(Object.entries(marked).map(([name, found]) => [name, countText(found)]));
@@ -97,6 +99,7 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
               lines={lines}
               total={total}
               sort={query.sort}
+              withEmail={query.search !== undefined}
               sortedBy={(sort) => linkTo(path, { ...asked, sort })}
               nowMs={nowMs}
             />

@@ -37,6 +37,8 @@ line.rule { stroke: var(--line); stroke-width: 1; vector-effect: non-scaling-str
 .figures table { display: block; max-height: 260px; overflow-y: auto; }
 .figures th, .figures td { padding: 4px 14px 4px 0; }
 .loss .num { color: var(--bad); }
+.whole { white-space: nowrap; }
+td > .spark { min-width: 84px; }
 .spark rect { fill: var(--ink); }
 .spark { width: 100%; max-width: 140px; height: 26px; display: block; }
 .ranking { list-style: none; padding: 0; display: grid; gap: 12px; }
