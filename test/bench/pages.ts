@@ -104,7 +104,8 @@ async function writeCalls(
     usage_provider: `CASE WHEN facts.outcome < 0.98 THEN 'vendor-' || (facts.model % 4) ELSE made.usage_provider END`,
     model_key: `CASE WHEN facts.outcome < 0.98 THEN 'vendor-' || (facts.model % 4) || '/model-' || (facts.model % 12) END`,
     input_tokens: 'CASE WHEN facts.outcome < 0.98 THEN 500 + facts.model % 4000 END',
-    cost_nano_usd: 'CASE WHEN facts.outcome < 0.98 THEN (500 + facts.model % 4000) * (1 + facts.model % 12) * 1000 END',
+    // One in a thousand has no price.
+    cost_nano_usd: 'CASE WHEN facts.outcome > 0.001 AND facts.outcome < 0.98 THEN (500 + facts.model % 4000) * (1 + facts.model % 12) * 1000 END',
     record: `'{}'`,
   };
   const hashed = (prime: number) => `(n * ${prime} % 4294967296)`;
@@ -169,6 +170,9 @@ async function targetsOf(url: string, { organizationId, customerId, key }: Subje
     'a customer': `${own}/customers/${customerId}`,
     calls: `${own}/calls`,
     'calls of a status': `${own}/calls?status=FAILED`,
+    'denied calls': `${own}/calls?status=NOT_ALLOWED`,
+    'calls without a price': `${own}/unpriced`,
+    'models that end': `${own}/ending-models`,
     'a call': `${own}/calls/${encodeURIComponent(callId)}`,
     plans: `${own}/plans`,
     keys: `${own}/keys`,

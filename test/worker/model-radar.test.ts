@@ -366,12 +366,21 @@ describe('where models are named', () => {
     expect(await warningsOf('openai/gpt-6-luna')).toBeUndefined();
   });
 
-  test('the console shows days left: on the overview, in lists, and where they are set', async () => {
+  test('the console shows days left: on the list of models that end, where they are used, and where they are set', async () => {
     const visitor = new Visitor();
     await visitor.signIn();
-    const overview = (await visitor.read('/console')).text;
-    expect(overview).toMatch(/Models that end[\s\S]*anthropic\/claude-sonnet-4-5-20250929\s+6 days left/);
     const pages = `/console/organizations/${tenant.organizationId}`;
+    expect((await visitor.read('/console')).html).toContain(`href="${pages}/ending-models"`);
+    const list = (await visitor.read(`${pages}/ending-models`)).text;
+    expect(list).toMatch(/claude-sonnet-4-5-20250929\s+6 days left\s+6\s+2026-11-30/);
+    const ending = (
+      await tenant.operator.send('readOrganizationModelRadar', {
+        params: { org: tenant.organizationId },
+        query: { ending: 'true' },
+      })
+    ).data.items;
+    expect(ending.map(({ modelKey }) => list.includes(modelKey))).toEqual([true, true, true, true]);
+    expect(ending.every(({ reasons }) => reasons.includes('ENDING') || reasons.includes('RETIRED'))).toBe(true);
     expect((await visitor.read(pages)).text).toMatch(/openai\/gpt-5-2025-08-07\s+17 days left/);
     expect((await visitor.read(`${pages}/calls`)).text).toMatch(/claude-sonnet-4-5\s+6 days left/);
     expect((await visitor.read(`${pages}/models`)).text).toContain('ends on 2027-01-14, in 51 days');
