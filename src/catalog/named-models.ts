@@ -9,6 +9,26 @@ import { notInCatalog } from './resolution.ts';
 
 const NONE: ReadonlySet<string> = new Set();
 
+/** A name that neither the catalog nor a price knows, and the key of the catalog's model that is spelled most like it. */
+export interface UnknownModel {
+  name: string;
+  nearest: string | null;
+}
+
+/** Each name once. `priced` are the keys of the organization's own prices. */
+export function unknownModels(
+  catalog: Catalog,
+  names: readonly string[],
+  nowMs: number,
+  priced: ReadonlySet<string> = NONE,
+): UnknownModel[] {
+  return [...new Set(names)].flatMap((name) => {
+    const match = lookUpModel(catalog, name, nowMs);
+    if ((match && match.strategy !== 'fuzzy') || hasPrice(priced, name)) return [];
+    return [{ name, nearest: match && modelKeyOf(match.model) }];
+  });
+}
+
 /**
  * One warning for each name that neither the catalog nor `priced` has, the keys of the organization's own prices, or whose
  * model is retired or ends.

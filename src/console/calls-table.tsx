@@ -8,7 +8,7 @@ import { DAY_MS } from '../platform/time.ts';
 import type { CallTotals } from '../storage/calls.ts';
 import { count, moment, usdColumn, words } from '../ui/format.ts';
 import { Nothing, Stat, Time, Usd } from '../ui/parts.tsx';
-import { Table } from '../ui/table.tsx';
+import { type Sort, Table } from '../ui/table.tsx';
 import { CallState } from './calls-view.tsx';
 import { callPath, customerPath, organizationPath } from './context.ts';
 import { KnownCost, withoutPrice } from './cost.tsx';
@@ -102,6 +102,11 @@ export const CallsTable: FC<CallsProps> = ({ organizationId, asked, items, nowMs
     );
   const costs = items.flatMap(({ costUsdNano }) => (costUsdNano === null ? [] : [BigInt(costUsdNano)]));
   const show = usdColumn(costs);
+  const { sort, ...unsorted } = kept;
+  const sortBy = (order: 'cost' | undefined): Sort => ({
+    href: linkTo(path, order === undefined ? unsorted : { ...unsorted, sort: order }),
+    order: sort === order ? 'descending' : null,
+  });
   return (
     <Table
       caption="Calls"
@@ -113,7 +118,11 @@ export const CallsTable: FC<CallsProps> = ({ organizationId, asked, items, nowMs
           heading: true,
           cell: ({ callId }) => <a href={callPath(organizationId, callId)}>{shortened(callId)}</a>,
         },
-        { title: 'Began', cell: ({ startedAt }) => <Time at={startedAt} nowMs={nowMs} brief /> },
+        {
+          title: 'Began',
+          sort: sortBy(undefined),
+          cell: ({ startedAt }) => <Time at={startedAt} nowMs={nowMs} brief />,
+        },
         ...(ofCustomer
           ? []
           : [
@@ -164,6 +173,8 @@ export const CallsTable: FC<CallsProps> = ({ organizationId, asked, items, nowMs
         {
           title: 'Cost',
           figure: true,
+          sort: sortBy('cost'),
+          phone: 'figure',
           cell: ({ costUsdNano, status }) =>
             costUsdNano !== null ? (
               <Usd nano={BigInt(costUsdNano)} show={show} />

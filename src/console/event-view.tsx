@@ -63,7 +63,7 @@ export const EventView: FC<{ organizationId: string; event: OrganizationEvent }>
         <>
           {event.data.belowDays === undefined
             ? `$${event.data.balanceUsd} left, below $${event.data.belowUsd}`
-            : `$${event.data.balanceUsd} left, lasts ${count(event.data.daysLeft ?? 0)} days, below ${event.data.belowDays}`}
+            : `$${event.data.balanceUsd} left, lasts ${plural(event.data.daysLeft ?? 0, 'day')}, below ${event.data.belowDays}`}
         </>
       );
     case 'balance.exhausted':
@@ -183,7 +183,7 @@ const WatchedView: FC<{ event: Watched }> = ({ event }) => {
     case 'projection.lagging':
       return (
         <>
-          {`${count(event.data.changes)} changes wait, the oldest since `}
+          {`${plural(event.data.changes, 'change')} ${event.data.changes === 1 ? 'waits' : 'wait'}, the oldest since `}
           <Time at={event.data.waitingSince} nowMs={Date.parse(event.timestamp)} />
         </>
       );

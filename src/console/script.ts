@@ -4,7 +4,9 @@
  * - a submitted form waits for its answer and is not sent twice; where the session has ended, or the server cannot be
  *   reached, nothing is sent and what was typed stays;
  * - `data-copy="ID"` copies the text of the element with this id;
- * - a region with `data-live` follows the page: it is fetched again every few seconds while the tab is visible.
+ * - a region with `data-live` follows the page: it is fetched again every few seconds while the tab is visible;
+ * - the marks of a chart are one stop of the tab key, and the arrow keys lead from one to the next; a first tap on a mark
+ *   shows its values, the second one follows its link.
  *
  * Each is a function of its own in `STARTED`, which runs on the page once; a region that is replaced runs through
  * `PREPARED` again.
@@ -101,6 +103,33 @@ export const CONSOLE_SCRIPT = `(() => {
   };
   const showCopyButtons = (part) => { for (const button of part.querySelectorAll('[data-copy]')) button.hidden = false; };
 
+  const reachMarks = (part) => {
+    for (const chart of part.querySelectorAll('.marks')) {
+      const marks = [...chart.querySelectorAll('[tabindex]')];
+      const choose = (chosen) => { for (const mark of marks) mark.tabIndex = mark === chosen ? 0 : -1; };
+      const markOf = (event) => marks.find((mark) => mark.contains(event.target));
+      let isOpening = false;
+      choose(marks.at(-1));
+      chart.addEventListener('focusin', (event) => choose(markOf(event)));
+      chart.addEventListener('keydown', (event) => {
+        const at = marks.indexOf(markOf(event));
+        const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: marks.length - 1 }[event.key];
+        if (event.ctrlKey || event.metaKey || event.altKey || !marks[to]) return;
+        event.preventDefault();
+        marks[to].focus();
+      });
+      chart.addEventListener('pointerdown', (event) => {
+        isOpening = event.pointerType === 'touch' && document.activeElement !== markOf(event);
+      });
+      chart.addEventListener('click', (event) => {
+        if (!isOpening) return;
+        isOpening = false;
+        event.preventDefault();
+        markOf(event)?.focus();
+      });
+    }
+  };
+
   const living = () => {
     const regions = () => [...document.querySelectorAll('[data-live]')];
     if (regions().length === 0) return;
@@ -185,7 +214,7 @@ export const CONSOLE_SCRIPT = `(() => {
     next();
   };
 
-  const PREPARED = [showCopyButtons];
+  const PREPARED = [showCopyButtons, reachMarks];
   const STARTED = [forms, copying, living];
   document.body.append(announcer);
   for (const start of STARTED) start();

@@ -6,7 +6,7 @@
 import { scaleBand, scaleLinear } from 'd3-scale';
 import { curveStepAfter, line, stack } from 'd3-shape';
 import type { Child, FC } from 'hono/jsx';
-import { percent } from './format.ts';
+import { count, percent } from './format.ts';
 
 const WIDTH = 1000;
 const HEIGHT = 200;
@@ -164,26 +164,26 @@ const Previous: FC<{ values: readonly number[]; y: Scale }> = ({ values, y }) =>
 };
 
 /**
- * A strip over each mark, with its values as text while the pointer or a finger is on it. Where marks lead somewhere, each
- * strip is a link. The tab key passes them by: the figures below have the same values and links, one row each.
+ * A strip over each mark, with its values as text while the pointer, a finger or the focus is on it. Where marks lead
+ * somewhere, each strip is a link. Without script the tab key passes them by: the figures below have the same values and
+ * links, one row each.
  */
 const Marks: FC<TimeChartProps & Totals> = (chart) => {
-  const { labels, links, format, totals, lacking } = chart;
+  const { title, labels, links } = chart;
   return (
-    <ol class="marks">
+    <ol class="marks" aria-label={title}>
       {labels.map((label, index) => {
         const values = <Values {...chart} label={label} index={index} />;
         const place = index < labels.length / 2 ? 'first' : 'second';
+        const spoken = spokenValues(chart, label, index);
         return (
           <li class={place}>
             {links?.[index] === undefined ? (
-              <span tabindex={-1}>{values}</span>
+              <span role="img" tabindex={-1} aria-label={spoken}>
+                {values}
+              </span>
             ) : (
-              <a
-                href={links[index]}
-                tabindex={-1}
-                aria-label={`${label}: ${format(totals[index] ?? 0, lacking[index] ?? 0)}`}
-              >
+              <a href={links[index]} tabindex={-1} aria-label={spoken}>
                 {values}
               </a>
             )}
@@ -201,6 +201,24 @@ interface Totals {
 
 function textOf({ values, lacking }: Series, index: number, format: TimeChartProps['format']): string {
   return format(values[index] ?? 0, lacking?.[index] ?? 0);
+}
+
+/** The values of a mark in one line, as they are read aloud. */
+function spokenValues(
+  { series, previous, previousLacking, format, totals, lacking, isLastOpen }: TimeChartProps & Totals,
+  label: string,
+  index: number,
+): string {
+  const isOpen = isLastOpen && index === totals.length - 1;
+  const has = ({ values, lacking: lacks }: Series) => (values[index] ?? 0) > 0 || (lacks?.[index] ?? 0) > 0;
+  const parts = series.length > 1 ? series.filter(has) : [];
+  return [
+    `${label}${isOpen ? ', not over' : ''}: ${format(totals[index] ?? 0, lacking[index] ?? 0)}`,
+    ...parts.map((part) => `${part.name} ${textOf(part, index, format)}`),
+    ...(previous?.[index] === undefined
+      ? []
+      : [`period before ${format(previous[index], previousLacking?.[index] ?? 0)}`]),
+  ].join('; ');
 }
 
 const Values: FC<TimeChartProps & Totals & { label: string; index: number }> = ({
@@ -246,8 +264,8 @@ const Legend: FC<TimeChartProps & Pick<Totals, 'lacking'>> = (chart) => {
   return (
     <ul class="legend">
       {series.length > 1 && series.map(({ name }, index) => <li class={`key s${index}`}>{name}</li>)}
-      {previous && <li class="key before">Period before</li>}
-      {isLastOpen && <li class="key open s0">{step === 'Hour' ? 'This hour' : 'Today'}, not over</li>}
+      {previous && <li class="key before">Period before (line)</li>}
+      {isLastOpen && <li class="key open s0">{step === 'Hour' ? 'This hour' : 'Today'}, not over (hatched)</li>}
       {isLacking && <li class="key lacking">{lackingName ?? 'Not known'}</li>}
     </ul>
   );
@@ -305,12 +323,20 @@ const Figures: FC<TimeChartProps & Totals> = ({
   </details>
 );
 
-/** Values over time as bars without axes, beside a figure. */
-export const Sparkline: FC<{ values: readonly number[]; label: string }> = ({ values, label }) => {
+interface SparklineProps {
+  values: readonly number[];
+  label: string;
+  format?: (value: number) => string;
+}
+
+/** Values over time as bars without axes, beside a figure. In words: the first, the last, and the change. */
+export const Sparkline: FC<SparklineProps> = ({ values, label, format = count }) => {
+  const text = `${label}: ${changeOf(values, format)}`;
   const y = scaleLinear([0, Math.max(...values, 0) || 1], [0, 24]);
   const width = 100 / Math.max(1, values.length);
   return (
-    <svg class="spark s0" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label={label}>
+    <svg class="spark s0" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label={text}>
+      <title>{text}</title>
       {values.map(
         (value, index) =>
           value > 0 && (
@@ -325,6 +351,19 @@ export const Sparkline: FC<{ values: readonly number[]; label: string }> = ({ va
     </svg>
   );
 };
+
+/** `from 3 to 6, 100% more`. */
+function changeOf(values: readonly (number | null)[], format: (value: number) => string): string {
+  const [first = 0, last = 0] = [values.at(0) ?? 0, values.at(-1) ?? 0];
+  const share = first === 0 ? null : (last - first) / Math.abs(first);
+  const change =
+    first === last
+      ? ', unchanged'
+      : share === null
+        ? ''
+        : `, ${percent(Math.abs(share))} ${share > 0 ? 'more' : 'less'}`;
+  return `from ${format(first)} to ${format(last)}${change}`;
+}
 
 export interface Ranked {
   name: Child;
@@ -386,6 +425,13 @@ export const StepChart: FC<{
     [HEIGHT, 0],
   ).nice(TICKS);
   const ticks = y.ticks(TICKS);
+  const spoken = names.map(
+    (name, order) =>
+      `${name} ${changeOf(
+        steps.map(({ values }) => values[order] ?? null),
+        tick,
+      )}`,
+  );
   const pathOf = (order: number) =>
     line<Step>()
       .defined(({ values }) => values[order] != null)
@@ -401,7 +447,12 @@ export const StepChart: FC<{
             <li>{tick(value)}</li>
           ))}
         </ol>
-        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={title}>
+        <svg
+          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={[title, ...spoken].join('; ')}
+        >
           {ticks.map((value) => (
             <line class="rule" x1="0" x2={WIDTH} y1={y(value)} y2={y(value)} />
           ))}

@@ -38,6 +38,7 @@ export const Hidden: FC<{ secrets: FormSecrets }> = ({ secrets }) => (
 );
 
 interface FormProps {
+  id?: string;
   action: string;
   secrets: FormSecrets;
   state?: FormState;
@@ -48,6 +49,7 @@ interface FormProps {
 }
 
 export const Form: FC<PropsWithChildren<FormProps>> = ({
+  id,
   action,
   secrets,
   state,
@@ -61,6 +63,7 @@ export const Form: FC<PropsWithChildren<FormProps>> = ({
     <form
       method="post"
       action={action}
+      id={id}
       class={style}
       enctype={upload ? 'multipart/form-data' : undefined}
       aria-label={label}

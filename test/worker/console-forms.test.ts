@@ -234,6 +234,28 @@ describe('plans', () => {
     );
   });
 
+  test('go from the form to the document and back with what was typed', async () => {
+    const page = `${base}/new-plan`;
+    const action = `${base}/plans`;
+    const typed = { planId: 'switched', name: 'Half', 'limits.premiumCalls': 'many', 'features.vision': 'on' };
+    const asDocument = await visitor.submit(page, action, { ...typed, switchTo: 'json' });
+    expect(asDocument.status).toBe(200);
+    expect(asDocument.html).toContain('value="switched"');
+    expect(asDocument.text).toContain('"premiumCalls": "many"');
+    // A document that is no plan stays, with the reason.
+    const document = '{"name":"Whole","limitType":"BLOCK","limits":{"premiumCalls":7}';
+    const as = { planId: 'switched', as: 'json', switchTo: 'form' };
+    const secrets = await visitor.form(`${page}?as=json`, action);
+    const broken = await visitor.post(action, { ...secrets, ...as, document });
+    expect(broken.status).toBe(400);
+    expect(broken.text).toContain('must be valid JSON');
+    expect(broken.text).toContain(document);
+    const asForm = await visitor.post(action, { ...secrets, ...as, document: `${document}}` });
+    expect(asForm.status).toBe(200);
+    for (const value of ['switched', 'Whole', '7']) expect(asForm.html).toContain(`value="${value}"`);
+    expect((await operator.send('readPlan', { params: { org, planId: 'switched' } })).status).toBe(404);
+  });
+
   test('move their customers to the newest version, and show the progress', async () => {
     await tenant.api.send('provisionCustomer', { body: { customerId: 'mover' } });
     await tenant.api.send('changePlan', { params: { customerId: 'mover' }, body: { planId: 'json' } });
@@ -333,12 +355,36 @@ describe('keys', () => {
 
 describe('models, prices and vendors', () => {
   test('map models, one per line', async () => {
-    await done(`${base}/models`, `${base}/models`, { standard: 'openai/gpt-6-luna\r\n\r\n  a/b  ', premium: '' });
+    const standard = 'openai/gpt-6-luna\r\n\r\n  a/b  ';
+    await done(`${base}/models`, `${base}/models`, { standard, premium: '', confirmed: 'a/b' });
     expect((await operator.send('readOrganization', { params: { org } })).data.models).toEqual({
       standard: ['openai/gpt-6-luna', 'a/b'],
       premium: [],
     });
     await refused(`${base}/models`, `${base}/models`, { standard: 'x'.repeat(301) }, 'standard', 'at most 300');
+  });
+
+  test('map a model that nobody knows only when it is confirmed, and suggest the one that was meant', async () => {
+    const page = `${base}/models`;
+    const typed = { standard: 'openai/gpt-6-luna\r\na/b', premium: 'gpt-6-sool', aliases: 'cheap: openai/gpt-6-lun' };
+    const asked = await visitor.submit(page, page, typed);
+    expect(asked.status).toBe(400);
+    expect(asked.text).toContain('gpt-6-sool is not in the catalog. Did you mean gpt-6-sol?');
+    expect(asked.text).toContain('openai/gpt-6-lun is not in the catalog. Did you mean openai/gpt-6-luna?');
+    // What was mapped before needs no second confirmation, and what was typed is still there.
+    expect(asked.text).not.toContain('Map a/b');
+    expect(asked.html).toContain('>gpt-6-sool</textarea>');
+    const models = async () => (await operator.send('readOrganization', { params: { org } })).data.models;
+    expect((await models())?.premium).toEqual([]);
+    const half = await visitor.submit(page, page, { ...typed, confirmed: 'gpt-6-sool' });
+    expect(half.status).toBe(400);
+    expect(half.html).toMatch(/name="confirmed" value="openai\/gpt-6-lun"/);
+    await done(page, page, { ...typed, confirmed: ['gpt-6-sool', 'openai/gpt-6-lun'] });
+    expect(await models()).toMatchObject({ premium: ['gpt-6-sool'], aliases: { cheap: ['openai/gpt-6-lun'] } });
+    // It knows its prices, too.
+    await done(page, `${base}/prices`, { modelKey: 'house/own', inputUsdPerMillion: '1', outputUsdPerMillion: '2' });
+    await done(page, page, { premium: 'house/own', aliases: '' });
+    expect((await models())?.premium).toEqual(['house/own']);
   });
 
   test('set a price', async () => {

@@ -16,6 +16,7 @@ import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.t
 import { moment, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Facts, Json, Nothing, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
+import { trailOf } from '../../ui/trail.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, eventPath, organizationPath } from '../context.ts';
 import { EventBadge, EventView } from '../event-view.tsx';
 import { refused } from '../refused.tsx';
@@ -27,7 +28,9 @@ const PAGE_SIZE = 50;
 export function mountAlerts(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/alerts', async (c) => {
     const { organizationId } = c.get('organization');
-    const asked = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ''));
+    const asked = Object.fromEntries(
+      Object.entries(c.req.query()).filter(([name, value]) => value !== '' && name !== 'trail'),
+    );
     const checked = check(EventsQuery, asked);
     const { type, customerId, from, to, cursor } = checked.ok ? checked.value : {};
     const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
@@ -68,6 +71,7 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
           query={{ ...(type && { type }), ...(customerId && { customerId }), ...(from && { from }), ...(to && { to }) }}
           next={nextCursor}
           first={pageAsked.after === null}
+          previous={trailOf(c.req.query(), items.length)}
         />
       </Card>,
     );

@@ -8,6 +8,7 @@ import { readAnomalies } from '../../readings/anomalies/read-anomalies.ts';
 import { plural } from '../../ui/format.ts';
 import { Card, Empty, Time } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
+import { trailOf } from '../../ui/trail.ts';
 import { AnomaliesTable } from '../anomalies-view.tsx';
 import { callerOf } from '../caller.ts';
 import { type ConsoleEnv, organizationPath } from '../context.ts';
@@ -22,7 +23,8 @@ export function mountAnomalies(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/anomalies', async (c) => {
     const { organizationId } = c.get('organization');
     const path = organizationPath(organizationId, 'anomalies');
-    const checked = check(AnomaliesQuery, c.req.query());
+    const { trail: _trail, ...values } = c.req.query();
+    const checked = check(AnomaliesQuery, values);
     const query = checked.ok ? checked.value : AnomaliesQuery.parse({});
     const asked = pageRequest({ limit: PAGE_SIZE, cursor: query.cursor }) ?? { limit: PAGE_SIZE, after: null };
     const answer = await readAnomalies(await callerOf(c), query, asked);
@@ -58,7 +60,13 @@ export function mountAnomalies(app: Hono<ConsoleEnv>): void {
         ) : (
           <AnomaliesTable organizationId={organizationId} items={items} nowMs={nowMs} />
         )}
-        <Pager path={path} query={{ days: String(query.days) }} next={nextCursor} first={asked.after === null} />
+        <Pager
+          path={path}
+          query={{ days: String(query.days) }}
+          next={nextCursor}
+          first={asked.after === null}
+          previous={trailOf(c.req.query(), items.length)}
+        />
       </Card>,
     );
   });

@@ -14,6 +14,7 @@ import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.t
 import { count, moment, words } from '../../ui/format.ts';
 import { Card, Code, Empty } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
+import { trailOf } from '../../ui/trail.ts';
 import { type Asked, CallPeriods, CallSums, CallsTable, linkTo } from '../calls-table.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
@@ -43,9 +44,13 @@ const FILTERS = {
 export function mountCalls(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/calls', async (c) => {
     const { organizationId } = c.get('organization');
-    const { callId, format, cursor, ...asked } = Object.fromEntries(
-      Object.entries(c.req.query()).filter(([, value]) => value !== ''),
-    );
+    const {
+      callId,
+      format,
+      cursor,
+      trail: _trail,
+      ...asked
+    } = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ''));
     if (callId !== undefined && idempotencyKey.safeParse(callId).success)
       return c.redirect(callPath(organizationId, callId), 303);
     const checked = check(CallsQuery, { ...asked, ...instantsOf(asked) });
@@ -137,7 +142,13 @@ function callsPage(c: ConsoleContext, { asked, state, totals, items, nextCursor,
         ) : (
           <NoCalls path={path} narrowed={isNarrowed} setup={setupPath(organizationId)} />
         )}
-        <Pager path={path} query={asked} next={nextCursor} first={first} />
+        <Pager
+          path={path}
+          query={asked}
+          next={nextCursor}
+          first={first}
+          previous={trailOf(c.req.query(), items.length)}
+        />
       </Card>
     </>,
   );

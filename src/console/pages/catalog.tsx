@@ -240,7 +240,11 @@ const Models: FC<ModelsProps> = ({ items, total, by, day, nowMs }) => {
         },
         { title: 'Status', cell: (model) => <Status status={statusOn(model, day)} /> },
         { title: 'Shutdown', sort: by('shutdown'), cell: ({ lifecycle }) => lifecycle.shutdownAt ?? <Nothing /> },
-        { title: 'Replacement', cell: ({ lifecycle }) => lifecycle.replacement ?? <Nothing /> },
+        {
+          title: 'Replacement',
+          cell: ({ lifecycle: { replacement } }) =>
+            replacement ? <a href={modelPath(replacement)}>{replacement}</a> : <Nothing />,
+        },
         {
           title: 'Context',
           figure: true,

@@ -5,16 +5,16 @@
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { Catalog } from '../../catalog/model.ts';
-import { modelWarnings } from '../../catalog/named-models.ts';
+import { modelWarnings, type UnknownModel, unknownModels } from '../../catalog/named-models.ts';
 import { SetModelsRequest, SwitchBackRequest } from '../../contract/model-mappings.ts';
 import { operations } from '../../contract/operations.ts';
 import { pricedModelKey, SetPriceRequest } from '../../contract/prices.ts';
-import { entriesByMapping, type ModelMappings, mappedModels } from '../../domain/model-mappings.ts';
+import { entriesByMapping, type ModelMappings, mappedModels, modelOf } from '../../domain/model-mappings.ts';
 import { switchBack } from '../../operator/autopilot.ts';
 import { setModels } from '../../operator/model-mappings.ts';
 import { setPrice } from '../../operator/prices.ts';
 import { listOwnPrices, type OwnPriceRow } from '../../storage/prices.ts';
-import { Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
+import { CheckGroup, Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
 import { plural, rateColumn } from '../../ui/format.ts';
 import { Card, Empty, Nothing, Notice, Time } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
@@ -26,7 +26,7 @@ import { aliasesOf, aliasLines, entriesOf, linesOf } from '../mapping-lines.ts';
 import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, lines, operatorRequest, text, typedNumber, wrong } from '../submitted.ts';
+import { check, detailsOf, lines, operatorRequest, text, texts, typedNumber, wrong } from '../submitted.ts';
 
 const RATES = [
   'inputUsdPerMillion',
@@ -52,6 +52,8 @@ export function mountModels(app: Hono<ConsoleEnv>): void {
       aliases: aliasesOf(lines(fields, 'aliases')),
     });
     if (!checked.ok) return modelsPage(c, wrong(c, checked.details), BLANK);
+    const unknown = await unconfirmed(c, checked.value, texts(fields, 'confirmed'));
+    if (unknown.length > 0) return modelsPage(c, wrong(c, unknown.map(toDetail)), BLANK, unknown);
     const request = await operatorRequest(c, operations.setModels, {
       params: { org: organizationId },
       body: checked.value,
@@ -95,13 +97,40 @@ export function mountModels(app: Hono<ConsoleEnv>): void {
   });
 }
 
+type Unknown = UnknownModel & { field: 'standard' | 'premium' | 'aliases' };
+
+/** Models that are new in the mappings, that nobody knows, and that the operator has not confirmed. */
+async function unconfirmed(c: ConsoleContext, requested: SetModelsRequest, confirmed: readonly string[]) {
+  const { organizationId, models } = c.get('organization');
+  const priced = new Set((await listOwnPrices(c.env, organizationId)).map(({ modelKey }) => modelKey));
+  const accepted = new Set([...confirmed, ...(models ? mappedModels(models) : [])]);
+  const { standard, premium, aliases = {} } = requested;
+  const lists = { standard, premium, aliases: Object.values(aliases).flat() };
+  return Object.entries(lists).flatMap(([field, entries]): Unknown[] => {
+    const names = entries.map(modelOf).filter((name) => !accepted.has(name));
+    const unknown = unknownModels(c.get('catalog'), names, Date.now(), priced);
+    return unknown.map((model) => ({ ...model, field: field as Unknown['field'] }));
+  });
+}
+
+/** The suggestion has a vendor where what was typed has one. */
+function toDetail({ name, nearest, field }: Unknown) {
+  const suggestion = nearest && (name.includes('/') ? nearest : nearest.slice(nearest.indexOf('/') + 1));
+  return { path: field, message: `${name} is not in the catalog.${suggestion ? ` Did you mean ${suggestion}?` : ''}` };
+}
+
 function ratesOf(fields: Fields): unknown {
   return Object.fromEntries(
     RATES.map((name) => [name, typedNumber(fields, name)]).filter(([, value]) => value !== undefined),
   );
 }
 
-async function modelsPage(c: ConsoleContext, mapping: FormState | null, price: FormState) {
+async function modelsPage(
+  c: ConsoleContext,
+  mapping: FormState | null,
+  price: FormState,
+  unknown: readonly Unknown[] = [],
+) {
   const { organizationId, models } = c.get('organization');
   const prices = await listOwnPrices(c.env, organizationId);
   const catalog = c.get('catalog');
@@ -128,7 +157,12 @@ async function modelsPage(c: ConsoleContext, mapping: FormState | null, price: F
           nowMs={nowMs}
           priced={new Set(prices.map(({ modelKey }) => modelKey))}
         />
-        <Mapping path={organizationPath(organizationId, 'models')} state={state} secrets={secretsOf(c)} />
+        <Mapping
+          path={organizationPath(organizationId, 'models')}
+          state={state}
+          unknown={unknown}
+          secrets={secretsOf(c)}
+        />
       </Card>
       <Switched
         models={models}
@@ -174,7 +208,14 @@ const Warnings: FC<{ names: string[]; catalog: Catalog; nowMs: number; priced?: 
   );
 };
 
-const Mapping: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({ path, state, secrets }) => (
+interface MappingProps {
+  path: string;
+  state: FormState;
+  unknown: readonly Unknown[];
+  secrets: FormSecrets;
+}
+
+const Mapping: FC<MappingProps> = ({ path, state, unknown, secrets }) => (
   <Form action={path} secrets={secrets} state={state}>
     <div class="columns">
       <TextArea name="standard" label="Standard" state={state} rows={5} mono />
@@ -188,6 +229,15 @@ const Mapping: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({
       mono
       hint="name: model, asked for as service/name. Behind any model, its autopilot: switch=official or switch=reviewed, days=14 before its end, max=0 % more cost, needs=tools,vision."
     />
+    {unknown.length > 0 && (
+      <CheckGroup
+        name="confirmed"
+        label="Models that neither the catalog nor an own price knows"
+        state={state}
+        hint="Their calls have no price until you set one. A vendor that does not know the name answers with an error."
+        options={[...new Set(unknown.map(({ name }) => name))].map((name) => [name, `Map ${name} all the same`])}
+      />
+    )}
     <div class="submit">
       <button type="submit" class="primary">
         Save mappings

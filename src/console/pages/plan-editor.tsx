@@ -28,7 +28,7 @@ import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from
 import { fieldsOfPlan, NEW_PLAN, planOfFields, tierRows } from '../plan-form.ts';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, operatorRequest, text, wrong } from '../submitted.ts';
+import { check, detailsOf, operatorRequest, optionalText, text, wrong } from '../submitted.ts';
 
 /** How the plan is edited. */
 type Mode = 'form' | 'json';
@@ -59,6 +59,8 @@ async function save(c: ConsoleContext, edited: string | null) {
   const { organizationId } = c.get('organization');
   const { fields } = c.get('submitted');
   const mode = modeOf(text(fields, 'as'));
+  const other = optionalText(fields, 'switchTo');
+  if (other !== undefined) return switched(c, edited, mode, modeOf(other));
   const id = check(planIdField, edited ?? text(fields, 'planId'));
   const idDetails = id.ok ? [] : id.details.map(({ message }) => ({ path: 'planId', message }));
   const read = readPlanFields(fields, mode);
@@ -76,6 +78,22 @@ async function save(c: ConsoleContext, edited: string | null) {
   if (!answer.ok) return editorPage(c, edited, mode, wrong(c, detailsOf(answer.refusal)));
   const same = before.ok && before.data.version === answer.data.version;
   return c.redirect(`${planPath(organizationId, id.value)}?done=${same ? 'plan-same' : 'plan'}`, 303);
+}
+
+/**
+ * The other way to edit, with what was typed. A document shows whatever the fields say. The fields can show a plan only:
+ * a document that is none stays, with what is wrong.
+ */
+function switched(c: ConsoleContext, edited: string | null, mode: Mode, other: Mode) {
+  const { fields } = c.get('submitted');
+  if (mode === other) return editorPage(c, edited, mode, { values: fields, details: [] });
+  if (other === 'json') {
+    const document = JSON.stringify(planOfFields(fields), null, 2);
+    return editorPage(c, edited, 'json', { values: { ...fields, document }, details: [] });
+  }
+  const { plan, details } = readPlanFields(fields, 'json');
+  if (!plan) return editorPage(c, edited, 'json', wrong(c, details));
+  return editorPage(c, edited, 'form', { values: { ...fields, ...fieldsOfPlan(plan) }, details: [] });
 }
 
 /** The plan that was typed, or what is wrong with it. */
@@ -111,16 +129,19 @@ function editorPage(c: ConsoleContext, edited: string | null, mode: Mode, state:
         { text: 'Plans', href: plans },
         ...(edited === null ? [] : [{ text: edited, href: planPath(organizationId, edited) }]),
       ],
-      actions: (
-        <nav class="tabs" aria-label="How to edit">
-          <a href={own} aria-current={mode === 'form' ? 'true' : undefined}>
-            Form
-          </a>
-          <a href={`${own}?as=json`} aria-current={mode === 'json' ? 'true' : undefined}>
-            JSON
-          </a>
-        </nav>
-      ),
+      actions:
+        secretsOf(c).needs(action) === null ? (
+          <Switches mode={mode} />
+        ) : (
+          <nav class="tabs" aria-label="How to read">
+            <a href={own} aria-current={mode === 'form' ? 'true' : undefined}>
+              Form
+            </a>
+            <a href={`${own}?as=json`} aria-current={mode === 'json' ? 'true' : undefined}>
+              JSON
+            </a>
+          </nav>
+        ),
     },
     <Editor
       action={action}
@@ -133,6 +154,34 @@ function editorPage(c: ConsoleContext, edited: string | null, mode: Mode, state:
   );
 }
 
+const EDITOR_ID = 'plan';
+
+/**
+ * The switches send the form, so that it comes back with what was typed. The enter key presses the first button of a form:
+ * that is the one that saves.
+ */
+const Switches: FC<{ mode: Mode }> = ({ mode }) => (
+  <>
+    <button type="submit" form={EDITOR_ID} class="unseen" tabindex={-1}>
+      Save
+    </button>
+    <fieldset class="tabs" aria-label="How to edit">
+      {(['form', 'json'] as const).map((other) => (
+        <button
+          type="submit"
+          form={EDITOR_ID}
+          name="switchTo"
+          value={other}
+          formnovalidate
+          aria-current={mode === other ? 'true' : undefined}
+        >
+          {other === 'form' ? 'Form' : 'JSON'}
+        </button>
+      ))}
+    </fieldset>
+  </>
+);
+
 interface EditorProps {
   action: string;
   back: string;
@@ -143,7 +192,7 @@ interface EditorProps {
 }
 
 const Editor: FC<EditorProps> = ({ action, back, mode, isNew, state, secrets }) => (
-  <Form action={action} secrets={secrets} state={state}>
+  <Form id={EDITOR_ID} action={action} secrets={secrets} state={state}>
     <input type="hidden" name="as" value={mode} />
     <Card title="Plan">
       <div class="columns">

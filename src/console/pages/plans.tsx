@@ -246,19 +246,19 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
       [
         'Rolling limit',
         plan.rollingCalls
-          ? `${count(plan.rollingCalls.limit)} calls in ${count(plan.rollingCalls.windowSeconds)} s`
+          ? `${plural(plan.rollingCalls.limit, 'call')} in ${count(plan.rollingCalls.windowSeconds)} s`
           : 'none',
       ],
       [
         'Reserved per call',
-        plan.reserveOutputTokens === null ? 'nothing' : `${count(plan.reserveOutputTokens)} output tokens`,
+        plan.reserveOutputTokens === null ? 'nothing' : plural(plan.reserveOutputTokens, 'output token'),
       ],
       ['Pay as you go', plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : 'off'],
       ['Alerts at percent of a limit', thresholdsOf(plan).join(', ') || 'none'],
       ['Alert below a balance of', plan.alerts?.balanceBelowUsd == null ? 'none' : `$${plan.alerts.balanceBelowUsd}`],
       [
         'Alert below a balance for',
-        plan.alerts?.balanceBelowDays == null ? 'none' : `${plan.alerts.balanceBelowDays} days`,
+        plan.alerts?.balanceBelowDays == null ? 'none' : plural(plan.alerts.balanceBelowDays, 'day'),
       ],
       ...Object.entries(plan.customMeters).flatMap(([slot, meter]) =>
         meter

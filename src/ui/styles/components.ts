@@ -52,9 +52,11 @@ table + .facts, .list + .facts { border-top: 1px solid var(--line); padding-top:
 .secret { display: block; font-family: var(--mono); font-size: 14px; background: var(--raised); border: 1px dashed var(--line-strong); border-radius: 8px; padding: 12px 14px; user-select: all; }
 .tags { display: flex; flex-wrap: wrap; gap: 4px; }
 .tabs { display: flex; flex-wrap: wrap; gap: 2px; background: var(--raised); border-radius: 8px; padding: 3px; }
-.tabs a { padding: 4px 12px; border-radius: 6px; color: var(--quiet); text-decoration: none; font-weight: 550; }
-.tabs a:hover { color: var(--text); }
-.tabs a[aria-current] { background: var(--surface); color: var(--text); box-shadow: 0 1px 2px rgb(0 0 0 / 0.12); }
+.tabs :is(a, button) { padding: 4px 12px; border-radius: 6px; color: var(--quiet); text-decoration: none; font-weight: 550; }
+fieldset.tabs { border: 0; margin: 0; min-width: 0; }
+.tabs button { border: 0; background: none; min-height: 0; }
+.tabs :is(a, button):hover { color: var(--text); }
+.tabs :is(a, button)[aria-current] { background: var(--surface); color: var(--text); box-shadow: 0 1px 2px rgb(0 0 0 / 0.12); }
 
 button, .button { font: inherit; font-weight: 560; border: 1px solid color-mix(in srgb, var(--line-strong) 60%, transparent); background: var(--surface); color: var(--text); border-radius: 7px; padding: 6px 14px; cursor: pointer; text-decoration: none; display: inline-block; line-height: 1.45; text-align: center; min-height: 36px; }
 button:hover, .button:hover { background: var(--raised); }

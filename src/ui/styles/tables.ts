@@ -30,10 +30,8 @@ tbody td { min-width: 72px; }
 tbody td time .hint { display: block; }
 .figure + td:not(.figure), .figure + th:not(.figure) { padding-left: 20px; }
 table.dense tbody > tr > :is(th, td) { padding-top: 7px; padding-bottom: 7px; font-size: 13px; line-height: 21px; }
-@media (min-width: 1400px) {
-  table.dense :is(th, td) { white-space: nowrap; }
-  table.dense :is(td, th) .sub, table.dense td time .hint { display: inline; margin-left: 6px; }
-}
+table.dense :is(td time, tbody th) { white-space: nowrap; }
+@media (min-width: 1400px) { table.dense :is(td, th) .sub, table.dense td time .hint { display: inline; margin-left: 6px; } }
 td .sub, th .sub { display: block; color: var(--quiet); font-size: 12.5px; font-weight: 400; }
 tr.total > * { font-weight: 620; }
 tr.changed > * { background: var(--warn-soft); }
@@ -63,6 +61,7 @@ function cardsOf(table: string): string {
   ${table} > tbody > tr > .in-title { order: 0; flex: 1 1 50%; font-size: 14px; }
   ${table} > tbody > tr > .in-figure { order: 1; margin-left: auto; font-size: 14px; font-weight: 560; }
   ${table} > tbody > tr > :is(.in-figure, .in-detail)[data-label]:not([data-label=""])::before { content: attr(data-label) " "; color: var(--quiet); font-weight: 400; font-size: 12.5px; }
+  ${table} > tbody > tr > .in-detail:has(> .badge:first-child, > span > .badge:first-child)::before { content: none; }
   ${table} > tbody > tr > :is(.in-hidden, :empty, :has(> .nothing:only-child)) { display: none; }
   ${table} :is(td, th) :is(.sub, .hint) { display: inline; margin-left: 5px; }
   ${table} .in-detail time > .at:not(:only-child) { display: none; }
