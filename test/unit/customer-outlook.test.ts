@@ -46,6 +46,11 @@ const said = (more: Partial<Outlook>) => payerSentences(outlook(more), NOW).map(
 describe('what pays next', () => {
   test('is one sentence where the allowance pays for all', () => {
     expect(said({})).toEqual(["The plan's allowance pays for every call."]);
+    const tiers = premium({ by: 'nobody', reason: 'ALLOWANCE_EXHAUSTED', instead: null });
+    expect(said({ plan: plan({ name: 'Free', limits: { premiumCalls: 0 } }), tiers, meters: [] })).toEqual([
+      "The plan's allowance pays for what it includes.",
+      'Free includes no premium calls.',
+    ]);
   });
 
   test('is the balance once an allowance is used up, with how long it lasts', () => {

@@ -38,6 +38,9 @@ export function payerSentences(outlook: Outlook, nowMs: number): Sentence[] {
     ...slots.flatMap(({ slot, payer, units }) => paidBy(outlook, slot, payer, nowMs, units)),
   ];
   if (sentences.length === 0) return [{ text: "The plan's allowance pays for every call.", tone: 'good' }];
+  // Tiers that the plan does not include say nothing of who pays for the others.
+  if (sentences.every(({ tone }) => tone === 'plain'))
+    return [{ text: "The plan's allowance pays for what it includes.", tone: 'good' }, ...sentences];
   return isPaidByBalance(outlook) ? [...sentences, ...balanceLasts(outlook, nowMs)] : sentences;
 }
 
