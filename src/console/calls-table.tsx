@@ -116,7 +116,11 @@ export const CallsTable: FC<CallsProps> = ({ organizationId, asked, items, nowMs
         {
           title: 'Call',
           heading: true,
-          cell: ({ callId }) => <a href={callPath(organizationId, callId)}>{shortened(callId)}</a>,
+          cell: ({ callId }) => (
+            <a href={callPath(organizationId, callId)} title={callId}>
+              {inRow(callId)}
+            </a>
+          ),
         },
         {
           title: 'Began',
@@ -192,6 +196,11 @@ export const CallsTable: FC<CallsProps> = ({ organizationId, asked, items, nowMs
 export function linkTo(path: string, query: Asked): string {
   const search = new URLSearchParams(query).toString();
   return search === '' ? path : `${path}?${search}`;
+}
+
+/** Calls of one organization differ in the ends of their ids, and a row has one line. */
+function inRow(id: string): string {
+  return id.length > 16 ? `${id.slice(0, 4)}…${id.slice(-8)}` : id;
 }
 
 /** Derived ids are long; the link leads to the whole one. */

@@ -210,13 +210,11 @@ function spokenValues(
   index: number,
 ): string {
   const isOpen = isLastOpen && index === totals.length - 1;
-  const parts =
-    series.length > 1
-      ? series.filter((one) => (one.values[index] ?? 0) > 0 || (one.lacking?.[index] ?? 0) > 0)
-      : [];
+  const has = ({ values, lacking: lacks }: Series) => (values[index] ?? 0) > 0 || (lacks?.[index] ?? 0) > 0;
+  const parts = series.length > 1 ? series.filter(has) : [];
   return [
     `${label}${isOpen ? ', not over' : ''}: ${format(totals[index] ?? 0, lacking[index] ?? 0)}`,
-    ...parts.map((one) => `${one.name} ${textOf(one, index, format)}`),
+    ...parts.map((part) => `${part.name} ${textOf(part, index, format)}`),
     ...(previous?.[index] === undefined
       ? []
       : [`period before ${format(previous[index], previousLacking?.[index] ?? 0)}`]),

@@ -1,7 +1,8 @@
 /**
- * A customer in the operator's hand: credit, plan change with its preview, cancellation, erasure.
+ * A customer in the operator's hand: its page, credit, plan change with its preview, cancellation, erasure.
  */
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { formatUsd } from '../../src/domain/money.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { operator } from '../support/worker.ts';
 import { Visitor } from './console-visitor.ts';
@@ -46,6 +47,126 @@ async function events(customerId: string) {
   const { items } = (await operator.send('listEvents', { query: { organizationId: org, limit: '200' } })).data;
   return items.filter(({ subject }) => subject === customerId);
 }
+
+describe('the page of a customer', () => {
+  const customerId = 'payg/1';
+  const path = () => pathOf(customerId);
+  /** The exact value of a figure of the headline. */
+  const figure = (html: string, label: string) =>
+    new RegExp(`<dt>${label}</dt><dd><span class="stat-value">(?:<a[^>]*>)?<data value="([^"]*)"`).exec(html)?.[1];
+  const callIds: string[] = [];
+
+  beforeAll(async () => {
+    const payg = {
+      name: 'Payg',
+      limitType: 'BLOCK',
+      limits: { premiumCalls: 2, audioSeconds: 0 },
+      payg: { enabled: true, markupPercent: 50 },
+    };
+    await operator.send('putPlan', { params: { org, planId: 'payg' }, body: payg });
+    const contact = { customerFriendlyName: 'Ada Ltd', customerEmail: 'ada@example.com' };
+    await tenant.api.send('provisionCustomer', { body: { customerId, ...contact } });
+    await operator.send('operatorChangePlan', { params: { org, customerId }, body: { planId: 'payg' } });
+    await operator.send('grantCredit', {
+      params: { org, customerId },
+      body: { kind: 'USD', amountUsd: '12', reference: 'invoice 9' },
+    });
+    for (const modelUsed of ['unknown/model', ...Array.from({ length: 3 }, () => 'anthropic/claude-opus-5-5')]) {
+      const begin = { customerId, feature: 'chat', requested: { premium: true } };
+      const { callId } = (await tenant.api.send('beginCall', { body: begin })).data;
+      await tenant.api.send('endCall', { body: { callId, modelUsed, inputTokens: 1_000, responseTokens: 500 } });
+      callIds.push(callId);
+    }
+    await vi.waitFor(
+      async () => {
+        expect((await summary()).totals.calls).toBe(4);
+        expect((await stateOf(customerId)).wallet.openCharges).toBe(0);
+      },
+      { timeout: 40_000, interval: 500 },
+    );
+  }, 90_000);
+
+  const summary = async () => (await tenant.api.send('readUsageSummary', { query: { customerId } })).data;
+
+  test('shows cost, charges, margin and calls without a price as the API has them', async () => {
+    const { html, text } = await visitor.read(path());
+    const { totals } = await summary();
+    const calls = await Promise.all(
+      callIds.map(async (callId) => (await tenant.api.send('readCall', { params: { callId } })).data),
+    );
+    const charged = calls.reduce((sum, { payg }) => sum + BigInt(payg.chargeNanoUsd ?? 0), 0n);
+    expect(charged).toBeGreaterThan(0n);
+    expect(figure(html, 'Cost')).toBe(formatUsd(BigInt(totals.costUsdNano)));
+    expect(figure(html, 'Charged')).toBe(formatUsd(charged));
+    expect(figure(html, 'Margin')).toBe(formatUsd(charged - BigInt(totals.costUsdNano)));
+    expect(text).toContain('no price set');
+    expect(totals.unpricedCalls).toBe(1);
+    expect(text).toContain('1 call without a price');
+    expect(html).toMatch(/calls\?customerId=payg%2F1&amp;priced=false&amp;from=/);
+    // Of another period there is nothing, and the address says which it is.
+    const yesterday = await visitor.read(`${path()}?period=yesterday`);
+    expect(figure(yesterday.html, 'Cost')).toBe('0');
+    expect(yesterday.text).toContain('No calls in this period');
+    expect(figure((await visitor.read(`${path()}?period=usage`)).html, 'Cost')).toBe(figure(html, 'Cost'));
+  });
+
+  test('says who it is, and leads to its plan and version', async () => {
+    const { html, text } = await visitor.read(path());
+    expect(text).toContain('Ada Ltd payg/1 · ada@example.com · Payg , version 1');
+    const plan = `/console/organizations/${org}/plans/payg`;
+    expect(html).toContain(`href="${plan}"`);
+    expect(html).toContain(`href="${plan}?version=1"`);
+  });
+
+  test('says what pays next, and draws no bar of what the plan does not include', async () => {
+    const { html, text } = await visitor.read(path());
+    const { wallet } = await stateOf(customerId);
+    expect(text).toContain('The allowance of premium calls is used up: the balance of $');
+    expect(html).toContain(`Balance <data value="${wallet.balanceUsd}"`);
+    expect(text).toContain('Not in the plan: audio seconds.');
+    expect(html).not.toMatch(/meter-name">Audio seconds/);
+  });
+
+  test('leads from the chart, a model and a feature to the calls', async () => {
+    const { html } = await visitor.read(path());
+    const calls = `/console/organizations/${org}/calls?customerId=payg%2F1&amp;`;
+    expect(html).toContain(`${calls}model=anthropic%2Fclaude-opus-5-5&amp;from=`);
+    expect(html).toContain(`${calls}feature=chat&amp;from=`);
+    expect(html).toContain(`${calls}from=`);
+  });
+
+  test('has a tab for calls, the wallet, changes and settings, each with an address of its own', async () => {
+    const tabs = {
+      calls: ['unknown/model', 'Filter, sort and download'],
+      wallet: ['invoice 9', 'Spent'],
+      changes: ['All events of this customer'],
+      settings: ['Cancel subscription', 'Reverse increment', 'Erase customer', 'ada@example.com'],
+    };
+    for (const [tab, texts] of Object.entries(tabs)) {
+      const { html, text } = await visitor.read(`${path()}?tab=${tab}`);
+      expect(html).toContain(`${path()}?tab=${tab}" aria-current="page"`);
+      for (const said of texts) expect([tab, text.includes(said)]).toEqual([tab, true]);
+    }
+    expect((await visitor.read(`${path()}?tab=none`)).html).toContain(`href="${path()}" aria-current="page"`);
+    expect((await visitor.send(`${pathOf('nobody')}?tab=calls`)).status).toBe(404);
+  });
+
+  test('the ledger leads to the calls that were charged and to the credit that paid', async () => {
+    const { ledger, credits } = await stateOf(customerId);
+    const charged = ledger.filter(({ cause }) => cause === 'SPEND');
+    expect(charged.map(({ subject }) => subject)).toEqual(
+      callIds
+        .slice(2)
+        .toReversed()
+        .map((id) => ({ kind: 'call', id })),
+    );
+    const { html } = await visitor.read(`${path()}?tab=wallet`);
+    for (const { subject } of charged)
+      expect(html).toContain(`href="/console/organizations/${org}/calls/${encodeURIComponent(subject?.id ?? '')}"`);
+    expect(html).toContain(`href="#credit-${credits[0]?.creditId}"`);
+    expect(html).toContain(`id="credit-${credits[0]?.creditId}"`);
+  });
+});
 
 describe('credit', () => {
   test('is granted once, in dollars or in units', async () => {

@@ -23,7 +23,7 @@ export const changesTab: Tab = async ({ c, organizationId, customerId, nowMs }) 
   const items = events.ok ? events.data.items : [];
   const all = `${organizationPath(organizationId, 'alerts')}?${new URLSearchParams({ customerId })}`;
   return (
-    <div class="grid">
+    <div class="grid ragged">
       {changes}
       <Card title="Events" actions={<a href={all}>All events of this customer</a>}>
         {items.length === 0 ? (

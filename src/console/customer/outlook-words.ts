@@ -2,10 +2,11 @@
  * A customer's outlook in words: what pays for the next calls, one sentence each, and what runs out first.
  */
 import { limitOf } from '../../domain/allowances.ts';
-import { type MeterName, type MeterSlot, SLOT_METERS } from '../../domain/meters.ts';
+import { CAPABILITY_METERS } from '../../domain/entitlements.ts';
+import { METERS, type MeterName, type MeterSlot, SLOT_METERS } from '../../domain/meters.ts';
 import type { Unpaid } from '../../domain/next-payer.ts';
+import { CAPABILITIES, type Capability, type Plan } from '../../domain/plan.ts';
 import type { Tier } from '../../domain/tiers.ts';
-import { DAY_MS } from '../../platform/time.ts';
 import type { Outlook } from '../../readings/forecast/outlook.ts';
 import { calendarDay, count, dayMonth, distance, usd, words } from '../../ui/format.ts';
 import type { Tone } from '../../ui/parts.tsx';
@@ -15,12 +16,12 @@ export interface Sentence {
   tone: Tone;
 }
 
-/** From this distance on a day is said with its year. */
-const YEAR_FROM_MS = 300 * DAY_MS;
+/** What pays for calls of a tier, for a capability, or for units of a custom meter. */
+type Of = Tier | Capability | MeterSlot;
 
 /** What pays next where it is not the plan's allowance; one sentence where it is for all. */
 export function payerSentences(outlook: Outlook, nowMs: number): Sentence[] {
-  const { isCanceled, tiers, slots } = outlook;
+  const { isCanceled, tiers, capabilities, slots } = outlook;
   if (isCanceled)
     return [{ text: 'The subscription is canceled: calls are denied until it is reactivated.', tone: 'bad' }];
   const sentences = [
@@ -30,15 +31,22 @@ export function payerSentences(outlook: Outlook, nowMs: number): Sentence[] {
         ? [{ text: `${goneOf(outlook, tier)}: ${said}`, tone: 'warn' as const }]
         : paidBy(outlook, tier, payer, nowMs);
     }),
+    // What a plan does not include of a capability is said by the meters.
+    ...capabilities
+      .filter(({ capability }) => isUsedUp(outlook, capability))
+      .flatMap(({ capability, payer }) => paidBy(outlook, capability, payer, nowMs)),
     ...slots.flatMap(({ slot, payer, units }) => paidBy(outlook, slot, payer, nowMs, units)),
   ];
   if (sentences.length === 0) return [{ text: "The plan's allowance pays for every call.", tone: 'good' }];
+  // Tiers that the plan does not include say nothing of who pays for the others.
+  if (sentences.every(({ tone }) => tone === 'plain'))
+    return [{ text: "The plan's allowance pays for what it includes.", tone: 'good' }, ...sentences];
   return isPaidByBalance(outlook) ? [...sentences, ...balanceLasts(outlook, nowMs)] : sentences;
 }
 
 function paidBy(
   outlook: Outlook,
-  of: Tier | MeterSlot,
+  of: Of,
   payer: { by: 'allowance' | 'units' | 'balance' | 'counted' } | Unpaid,
   nowMs: number,
   units = 0n,
@@ -58,10 +66,14 @@ function paidBy(
   }
 }
 
-function unpaid(outlook: Outlook, of: Tier | MeterSlot, reason: Unpaid['reason'], nowMs: number): Sentence {
+function unpaid(outlook: Outlook, of: Of, reason: Unpaid['reason'], nowMs: number): Sentence {
   const gone = goneOf(outlook, of);
   const until = untilRenewal(outlook, nowMs);
-  const denied = of in SLOT_METERS ? 'no more units are paid' : `${of} calls are denied`;
+  const denied = isSlot(of)
+    ? 'more units are not paid'
+    : isCapability(of)
+      ? `${of} is denied`
+      : `${of} calls are denied`;
   switch (reason) {
     case 'CREDIT_REQUIRED':
       return { text: `${gone}, and nothing is left of the balance: ${denied} until credit is granted.`, tone: 'bad' };
@@ -99,34 +111,54 @@ export function isPaidByBalance({ tiers, slots }: Outlook): boolean {
 }
 
 /** "The allowance of premium calls is used up", or "Free includes no premium calls". */
-function goneOf(outlook: Outlook, of: Tier | MeterSlot): string {
-  const meters = metersOf(of);
-  const usedUp = outlook.meters.find(({ meter, isUsedUp }) => isUsedUp && meters.includes(meter))?.meter;
-  if (usedUp) return `The allowance of ${nameOf(usedUp)} is used up`;
-  const missing = meters.find((meter) => limitOf(outlook.plan, meter) === 0) ?? meters[0];
-  return `${outlook.plan.name} includes no ${nameOf(missing)}`;
+function goneOf(outlook: Outlook, of: Of): string {
+  const { plan, meters } = outlook;
+  const usedUp = meters.find(({ meter, isUsedUp }) => isUsedUp && metersOf(of).includes(meter))?.meter;
+  if (usedUp) return `The allowance of ${inText(plan, usedUp)} is used up`;
+  const missing = metersOf(of).find((meter) => limitOf(plan, meter) === 0);
+  return `${plan.name} includes no ${missing ? inText(plan, missing) : of}`;
 }
 
-function isUsedUp({ meters }: Outlook, of: Tier | MeterSlot): boolean {
+function isUsedUp({ meters }: Outlook, of: Of): boolean {
   return meters.some(({ meter, isUsedUp }) => isUsedUp && metersOf(of).includes(meter));
 }
 
-function metersOf(of: Tier | MeterSlot): [MeterName, ...MeterName[]] {
-  return isSlot(of) ? [SLOT_METERS[of]] : [`${of}Calls`, `${of}Tokens`];
+function metersOf(of: Of): MeterName[] {
+  if (isSlot(of)) return [SLOT_METERS[of]];
+  if (!isCapability(of)) return [`${of}Calls`, `${of}Tokens`];
+  const meter = CAPABILITY_METERS[of];
+  return meter === null ? [] : [meter];
 }
 
-function isSlot(of: Tier | MeterSlot): of is MeterSlot {
-  return of in SLOT_METERS;
+function isSlot(of: Of): of is MeterSlot {
+  return Object.hasOwn(SLOT_METERS, of);
 }
 
-const nameOf = (meter: MeterName) => words(meter).toLowerCase().replace('api', 'API');
+function isCapability(of: Of): of is Capability {
+  return (CAPABILITIES as readonly string[]).includes(of);
+}
+
+/** As a heading: what the plan calls a custom meter, else the words of its name. */
+export function meterTitle(plan: Plan, meter: MeterName): string {
+  const { slot } = METERS[meter];
+  const label = slot === null ? undefined : plan.customMeters[slot]?.label;
+  return label === undefined || label === slot ? words(meter).replace('api', 'API') : label;
+}
+
+/** Within a sentence; a plan's own names keep their letters. */
+function inText(plan: Plan, meter: MeterName): string {
+  const title = meterTitle(plan, meter);
+  return title === words(meter) ? title.toLowerCase() : title;
+}
 
 function untilRenewal({ renewsAtMs }: Outlook, nowMs: number): string {
   return renewsAtMs === null ? '' : ` until ${dayOf(renewsAtMs, nowMs)}`;
 }
 
+/** With its year where that is another one. */
 function dayOf(atMs: number, nowMs: number): string {
-  return Math.abs(atMs - nowMs) < YEAR_FROM_MS ? dayMonth(atMs) : calendarDay(atMs);
+  const [year, present] = [atMs, nowMs].map((ms) => new Date(ms).getUTCFullYear());
+  return year === present ? dayMonth(atMs) : calendarDay(atMs);
 }
 
 export interface RunsOut {
@@ -138,21 +170,26 @@ export interface RunsOut {
 
 /** What runs out first: what is gone and unpaid already, else the earliest end before the renewal. */
 export function runsOutFirst(outlook: Outlook, nowMs: number): RunsOut {
-  const { isCanceled, renewsAtMs, meters, tiers, slots, balance, isForecast } = outlook;
+  const { plan, isCanceled, renewsAtMs, meters, balance, isForecast } = outlook;
   if (isCanceled) return { value: 'Canceled', note: 'calls are denied', of: 'meters' };
-  const gone = [
-    ...tiers.toReversed().map(({ tier, payer }) => ({ of: tier, payer })),
-    ...slots.map(({ slot, payer }) => ({ of: slot, payer })),
+  const unpaidNow = [
+    ...outlook.tiers.toReversed().map(({ tier, payer }) => ({ of: tier, payer })),
+    ...outlook.capabilities.map(({ capability, payer }) => ({ of: capability, payer })),
+    ...outlook.slots.map(({ slot, payer }) => ({ of: slot, payer })),
   ];
-  for (const { of, payer } of gone) {
+  for (const { of, payer } of unpaidNow) {
     if (payer.by !== 'nobody') continue;
     if (payer.reason === 'CREDIT_REQUIRED')
       return { value: 'Now', note: 'nothing is left of the balance', of: 'balance' };
     const used = meters.find(({ meter, isUsedUp }) => isUsedUp && metersOf(of).includes(meter));
-    if (used) return { value: 'Now', note: `${nameOf(used.meter)} are used up`, of: 'meters' };
+    if (used) return { value: 'Now', note: `${meterTitle(plan, used.meter)}: used up`, of: 'meters' };
   }
   const ends = [
-    ...meters.map(({ meter, runsOutAtMs }) => ({ name: words(meter), atMs: runsOutAtMs, of: 'meters' as const })),
+    ...meters.map(({ meter, runsOutAtMs }) => ({
+      name: meterTitle(plan, meter),
+      atMs: runsOutAtMs,
+      of: 'meters' as const,
+    })),
     { name: 'The balance', atMs: balance?.runsOutAtMs ?? null, of: 'balance' as const },
   ].flatMap(({ atMs, ...end }) => (atMs === null ? [] : [{ ...end, atMs }]));
   const [first] = ends.toSorted((a, b) => a.atMs - b.atMs);

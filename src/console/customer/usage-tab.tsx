@@ -12,7 +12,7 @@ import { type Outlook, readOutlook } from '../../readings/forecast/outlook.ts';
 import { type CustomerEarnings, readCustomerEarnings } from '../../readings/margin/customer-earnings.ts';
 import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
 import { readUsageSummary } from '../../readings/usage/usage-summary.ts';
-import { calendarDay, plural, usd, words } from '../../ui/format.ts';
+import { calendarDay, plural, usdColumn } from '../../ui/format.ts';
 import { Badge, Card, Empty, Notice, Stat, Time, Usd } from '../../ui/parts.tsx';
 import { callerOf } from '../caller.ts';
 import { customerPath, organizationPath, planPath } from '../context.ts';
@@ -20,7 +20,7 @@ import { KnownCost, withoutPrice } from '../cost.tsx';
 import { Meters } from '../meters-view.tsx';
 import { ModelName } from '../model-name.tsx';
 import { type GroupUsage, partsOf, UsageCharts, UsageRanking } from '../usage-view.tsx';
-import { isPaidByBalance, payerSentences, runsOutFirst } from './outlook-words.ts';
+import { isPaidByBalance, meterTitle, payerSentences, runsOutFirst } from './outlook-words.ts';
 import { PERIODS, type Period, type PeriodName, periodNamed, periodOf } from './period.ts';
 import type { Tab } from './tab.ts';
 
@@ -121,12 +121,13 @@ const Headline: FC<Shown> = (shown) => {
   const calls = callsOf(organizationId, customer.customerId);
   const runsOut = runsOutFirst(outlook, nowMs);
   const total = earnings?.total;
+  const show = columnOf(earnings);
   return (
     <dl class="stats">
       <Stat label="Cost" sub={total ? <CostNote {...shown} /> : UNREPORTED}>
         {total ? (
           <a href={calls({}, period)}>
-            <KnownCost {...total} />
+            <KnownCost {...total} show={show} />
           </a>
         ) : (
           '–'
@@ -138,7 +139,7 @@ const Headline: FC<Shown> = (shown) => {
       >
         {total ? (
           <a href={`${path}?tab=wallet`}>
-            <Usd nano={total.chargedNanoUsd} />
+            <Usd nano={total.chargedNanoUsd} show={show} />
           </a>
         ) : (
           '–'
@@ -151,6 +152,12 @@ const Headline: FC<Shown> = (shown) => {
     </dl>
   );
 };
+
+/** Money of the headline in common decimals, so that revenue less cost is the margin as they are shown. */
+function columnOf(earnings: CustomerEarnings | null): (nano: bigint) => string {
+  const { costNanoUsd = 0n, chargedNanoUsd = 0n, revenueNanoUsd = 0n, marginNanoUsd = 0n } = earnings?.total ?? {};
+  return usdColumn([costNanoUsd, chargedNanoUsd, revenueNanoUsd, marginNanoUsd]);
+}
 
 const CostNote: FC<Shown> = ({ organizationId, customer, period, earnings }) => {
   const { calls = 0, unpricedCalls = 0, costNanoUsd = 0n } = earnings?.total ?? {};
@@ -171,7 +178,8 @@ const Margin: FC<Shown> = ({ organizationId, customer, earnings }) => {
   const { total, isPlanPriced } = earnings;
   const { marginNanoUsd, revenueNanoUsd, chargedNanoUsd } = total;
   const isKnown = isPlanPriced || chargedNanoUsd !== 0n;
-  const revenue = `${marginNanoUsd < 0n ? 'a loss: ' : ''}revenue ${usd(revenueNanoUsd)} less cost`;
+  const show = columnOf(earnings);
+  const revenue = `${marginNanoUsd < 0n ? 'a loss: ' : ''}revenue ${show(revenueNanoUsd)} less cost`;
   return (
     <Stat
       label="Margin"
@@ -187,7 +195,7 @@ const Margin: FC<Shown> = ({ organizationId, customer, earnings }) => {
         )
       }
     >
-      {isKnown ? <Usd nano={marginNanoUsd} /> : '–'}
+      {isKnown ? <Usd nano={marginNanoUsd} show={show} /> : '–'}
     </Stat>
   );
 };
@@ -322,7 +330,7 @@ function rowOf(name: MeterName, { customer: { meters }, outlook }: Shown) {
   const isSlot = name === 'agenticApi' || name.startsWith('custom');
   if (!meter || (isSlot && meter.limit === 0 && meter.used === 0)) return [];
   const runsOutAtMs = outlook.meters.find((one) => one.meter === name)?.runsOutAtMs ?? null;
-  return [{ name: words(name), meter, runsOutAtMs }];
+  return [{ name: meterTitle(outlook.plan, name), meter, runsOutAtMs }];
 }
 
 const UsagePeriod: FC<{ customer: OperatorCustomer; nowMs: number }> = ({

@@ -6,9 +6,9 @@ import type { ForecastMetric } from '../../contract/readings.ts';
 import { limitOf, summarize } from '../../domain/allowances.ts';
 import { METER_NAMES, METER_SLOTS, type MeterName, type MeterSlot } from '../../domain/meters.ts';
 import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
-import { type NextPayer, slotPayer, type TierPayer, tierPayer } from '../../domain/next-payer.ts';
+import { capabilityPayer, type NextPayer, slotPayer, type TierPayer, tierPayer } from '../../domain/next-payer.ts';
 import { NEVER_MS } from '../../domain/period.ts';
-import type { Plan } from '../../domain/plan.ts';
+import { CAPABILITIES, type Capability, type Plan } from '../../domain/plan.ts';
 import { TIERS, type Tier } from '../../domain/tiers.ts';
 import { availableUsd, balanceOf } from '../../domain/wallet.ts';
 import type { Caller } from '../../metering/caller.ts';
@@ -48,6 +48,7 @@ export interface Outlook {
   /** `null` where no usage period follows. */
   renewsAtMs: number | null;
   tiers: { tier: Tier; payer: TierPayer }[];
+  capabilities: { capability: Capability; payer: NextPayer }[];
   /** The custom meters that the plan has. */
   slots: { slot: MeterSlot; payer: NextPayer; units: bigint }[];
   meters: MeterOutlook[];
@@ -87,6 +88,10 @@ export function outlookOf(history: CustomerHistory, nowMs: number): Outlook {
     isCanceled: canceledAtMs !== null,
     renewsAtMs: nextReplenishAtMs >= NEVER_MS ? null : nextReplenishAtMs,
     tiers: TIERS.map((tier) => ({ tier, payer: tierPayer(account, tier, 0n, nowMs) })),
+    capabilities: CAPABILITIES.map((capability) => ({
+      capability,
+      payer: capabilityPayer(account, capability, nowMs),
+    })),
     slots: METER_SLOTS.filter((slot) => plan.customMeters[slot]?.enabled).map((slot) => ({
       slot,
       payer: slotPayer(account, slot, nowMs),

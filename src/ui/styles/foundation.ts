@@ -102,7 +102,9 @@ code { background: var(--raised); border-radius: 4px; padding: 1px 5px; }
 .page-tabs a { padding: 8px 0 10px; color: var(--quiet); text-decoration: none; font-weight: 550; }
 .page-tabs a:hover { color: var(--text); }
 .page-tabs a[aria-current] { color: var(--text); padding-bottom: 8px; border-bottom: 2px solid var(--accent); margin-bottom: -1px; }
+@media (max-width: 480px) { .page-tabs { gap: 0 15px; } }
 .toolbar { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: 8px 16px; }
+.grid.ragged { align-items: start; }
 .sentences { list-style: none; padding: 0; display: grid; gap: 6px; }
 .actions { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
 
