@@ -104,7 +104,7 @@ const PlanTable: FC<{ organizationId: string; items: Detail[]; defaultPlanId: st
         ),
       },
       { title: 'Version', figure: true, cell: ({ version }) => String(version) },
-      { title: 'When used up', cell: ({ plan }) => words(plan.limitType) },
+      { title: 'At the limit', cell: ({ plan }) => words(plan.limitType) },
       { title: 'Renews', cell: ({ plan }) => periodOf(plan.replenish) },
       { title: 'Standard calls', figure: true, cell: ({ plan }) => limitOf(plan.limits.standardCalls) },
       { title: 'Premium calls', figure: true, cell: ({ plan }) => limitOf(plan.limits.premiumCalls) },
@@ -174,7 +174,7 @@ async function planPage(c: ConsoleContext) {
 const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
   <Facts
     items={[
-      ['When used up', words(plan.limitType)],
+      ['At the limit', words(plan.limitType)],
       ['Reasoning ceiling', words(plan.reasoningLevel)],
       ['Renews', periodOf(plan.replenish)],
       ...Object.entries(plan.limits).map(
@@ -224,7 +224,7 @@ const Versions: FC<{ detail: Detail; path: string; nowMs: number }> = ({ detail:
       rows={versions}
       columns={[
         { title: 'Version', heading: true, cell: ({ usagePlanVersionId }) => <Code>{usagePlanVersionId}</Code> },
-        { title: 'Made', cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
+        { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
         {
           title: 'Changes',
           cell: ({ version }) =>

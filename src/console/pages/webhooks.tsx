@@ -182,7 +182,7 @@ function newPage(c: ConsoleContext, state: FormState) {
           <button type="submit" class="primary">
             Create webhook
           </button>
-          <a href={path}>Not now</a>
+          <a href={path}>Cancel</a>
         </div>
       </Form>
     </Card>,
@@ -208,7 +208,7 @@ function editPage(c: ConsoleContext, webhook: Webhook, state: FormState) {
           <button type="submit" class="primary">
             Save webhook
           </button>
-          <a href={path}>Not now</a>
+          <a href={path}>Cancel</a>
         </div>
       </Form>
     </Card>,
