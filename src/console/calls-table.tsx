@@ -123,7 +123,7 @@ export const CallsTable: FC<CallsProps> = ({ organizationId, asked, items, nowMs
           ),
         },
         {
-          title: 'Began',
+          title: 'Started',
           sort: sortBy(undefined),
           cell: ({ startedAt }) => <Time at={startedAt} nowMs={nowMs} brief />,
         },

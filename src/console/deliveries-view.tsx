@@ -51,7 +51,7 @@ export const Deliveries: FC<DeliveriesProps> = ({ organizationId, webhook, items
         ...(webhook.enabled
           ? [
               {
-                title: 'Do',
+                title: 'Actions',
                 cell: ({ eventId, type, customerId }: Delivery) => (
                   <ButtonForm
                     action={webhookPath(organizationId, webhook.webhookId, 'deliveries', eventId, 'send')}

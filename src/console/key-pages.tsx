@@ -72,7 +72,7 @@ export function revokePage(c: ConsoleContext, key: Key) {
           <button type="submit" class="danger">
             Revoke key
           </button>
-          <a href={own}>Not now</a>
+          <a href={own}>Cancel</a>
         </div>
       </Form>
     </Card>,

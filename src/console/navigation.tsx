@@ -127,7 +127,7 @@ export const Palette: FC<{ organization: OrganizationName | undefined }> = ({ or
       maxlength={SEARCH_LENGTH_MAX}
     />
     <div id="found" role="listbox" aria-label="Results" />
-    <p class="quiet hint" role="status" />
+    <p class="quiet hint" aria-live="polite" />
   </dialog>
 );
 

@@ -13,7 +13,7 @@ export const PALETTE_SCRIPT = `
     const dialog = document.getElementById('palette');
     if (!dialog) return;
     const input = dialog.querySelector('input');
-    const status = dialog.querySelector('[role=status]');
+    const status = dialog.querySelector('[aria-live]');
     const options = () => [...dialog.querySelectorAll('[role=option]')];
     let asked = null;
     let timer;

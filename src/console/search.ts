@@ -10,7 +10,7 @@ import type { ListScope } from '../customer-list/filters.ts';
 import { listCustomers } from '../customer-list/list-customers.ts';
 import { mappedModels } from '../domain/model-mappings.ts';
 import type { Env } from '../env.ts';
-import { customerByCall } from '../objects/addresses.ts';
+import { ask, customerByCall } from '../objects/addresses.ts';
 import { listKeys } from '../operator/keys.ts';
 import { listOrganizations } from '../operator/organizations.ts';
 import { listPlans } from '../operator/plans.ts';
@@ -158,7 +158,8 @@ async function searchOrganization(
 async function hasCall(env: Env, organizationId: string, query: string): Promise<boolean> {
   if (query.length < CALL_ID_LENGTH_MIN || /\s/.test(query)) return false;
   if (await findOldCall(env, organizationId, query)) return true;
-  return (await customerByCall(env, organizationId, query)) !== null;
+  const address = await customerByCall(env, organizationId, query);
+  return address !== null && (await ask(address, (customer) => customer.readCall(organizationId, query))) !== null;
 }
 
 /** By name and id, and by the beginning and the end that the list shows, also of a key that is pasted as a whole. */

@@ -98,7 +98,7 @@ export function page(
 }
 
 const Crumbs: FC<{ crumbs: readonly Crumb[]; title: string }> = ({ crumbs, title }) => (
-  <nav class="crumbs" aria-label="Where this is">
+  <nav class="crumbs" aria-label="Breadcrumb">
     <ol>
       {crumbs
         .filter(({ text }) => text !== title)

@@ -93,7 +93,7 @@ const SignIn: FC<{ action: string; error: string | null }> = ({ action, error })
           aria-invalid={error ? 'true' : undefined}
         />
         <p class="quiet hint" id="token-hint">
-          The value of <Code>OPERATOR_TOKEN</Code>; locally it stands in <Code>.dev.vars</Code>. The session lasts eight
+          The value of <Code>OPERATOR_TOKEN</Code>; locally it is in <Code>.dev.vars</Code>. The session lasts eight
           hours.
         </p>
       </div>

@@ -27,7 +27,7 @@ export const TOOLTIP_SCRIPT = `
     box.id = 'tip';
     box.setAttribute('role', 'tooltip');
     box.hidden = true;
-    document.body.append(box);
+    document.getElementById('main').append(box);
     let shown = null;
     const show = (element) => {
       if (element === shown) return;

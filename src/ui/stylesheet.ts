@@ -6,10 +6,18 @@ import { contentHash } from '../platform/content-hash.ts';
 import { FONT_FACE } from './font.ts';
 import { COMPONENT_STYLES } from './styles/components.ts';
 import { FIGURE_STYLES } from './styles/figures.ts';
+import { FORCED_COLOR_STYLES } from './styles/forced-colors.ts';
 import { FOUNDATION_STYLES } from './styles/foundation.ts';
 import { TABLE_STYLES } from './styles/tables.ts';
 
-export const STYLESHEET = [FONT_FACE, FOUNDATION_STYLES, COMPONENT_STYLES, TABLE_STYLES, FIGURE_STYLES].join('\n');
+export const STYLESHEET = [
+  FONT_FACE,
+  FOUNDATION_STYLES,
+  COMPONENT_STYLES,
+  TABLE_STYLES,
+  FIGURE_STYLES,
+  FORCED_COLOR_STYLES,
+].join('\n');
 
 /** The address contains a hash of the content, so that it can be cached forever. */
 export const STYLESHEET_PATH = `/assets/page-${contentHash(STYLESHEET)}.css`;

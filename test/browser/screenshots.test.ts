@@ -1,6 +1,6 @@
 /**
- * Every page of the console in light and dark mode and at phone width: none scrolls sideways, logs an error or violates
- * an accessibility rule. Screenshots are stored in `.state/screenshots` for people to review.
+ * Every page of the console in light and dark mode, at phone width, and in forced colours: none scrolls sideways, logs an
+ * error or violates an accessibility rule. Screenshots are stored in `.state/screenshots` for people to review.
  */
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -151,6 +151,7 @@ async function makeWebhooks(): Promise<void> {
 
 const pages = (): Record<string, string> => ({
   overview: '/console',
+  search: '/console/search?q=acme',
   organizations: '/console/organizations',
   'organization-new': '/console/organizations/new',
   usage: ORG,
@@ -202,15 +203,16 @@ const pages = (): Record<string, string> => ({
 });
 
 const LOOKS = [
-  { look: 'light', width: 1440, height: 900, colorScheme: 'light' },
-  { look: 'dark', width: 1440, height: 900, colorScheme: 'dark' },
-  { look: 'phone', width: 360, height: 740, colorScheme: 'light' },
+  { look: 'light', width: 1440, height: 900, colorScheme: 'light', forcedColors: 'none' },
+  { look: 'dark', width: 1440, height: 900, colorScheme: 'dark', forcedColors: 'none' },
+  { look: 'phone', width: 360, height: 740, colorScheme: 'light', forcedColors: 'none' },
+  { look: 'high-contrast', width: 1440, height: 900, colorScheme: 'dark', forcedColors: 'active' },
 ] as const;
 
-describe.each(LOOKS)('$look', ({ look, width, height, colorScheme }) => {
+describe.each(LOOKS)('$look', ({ look, width, height, colorScheme, forcedColors }) => {
   let watched: Watched;
   beforeAll(async () => {
-    watched = await openPage(browser, server.url, { viewport: { width, height }, colorScheme });
+    watched = await openPage(browser, server.url, { viewport: { width, height }, colorScheme, forcedColors });
     await watched.page.goto('/console');
     await watched.page.screenshot({ path: join(PICTURES, `sign-in.${look}.png`), fullPage: true });
     await signIn(watched.page, server.operatorToken);

@@ -130,7 +130,18 @@ const ROOMS: Record<string, string[]> = {
   ],
   // The rules of sampling are the service's own.
   client: ['vendors', 'compression', 'domain', 'src/platform/json.ts', 'src/platform/version.ts', 'types:contract'],
-  cli: ['catalog', 'contract', 'domain', 'platform', 'vendors', 'pages', 'src/client/package/manifest.json'],
+  // It makes the files that pages load.
+  cli: [
+    'catalog',
+    'contract',
+    'domain',
+    'platform',
+    'vendors',
+    'pages',
+    'src/client/package/manifest.json',
+    'src/console/script.ts',
+    'src/ui/font.ts',
+  ],
   // The classes of the objects. Nobody but index.ts and the demo imports them.
   'durable-objects': [
     'domain',

@@ -66,7 +66,7 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null, 
         <Stat label="Cost" sub={costNote(call)}>
           {call.costUsdNano === null ? '–' : <Usd nano={BigInt(call.costUsdNano)} />}
         </Stat>
-        <Stat label="Took" sub={tookNote(call)}>
+        <Stat label="Duration" sub={tookNote(call)}>
           {!isDenied && call.startTime && call.endTime
             ? duration(Date.parse(call.endTime) - Date.parse(call.startTime))
             : '–'}
@@ -232,7 +232,7 @@ const CallFacts: FC<{ call: ReadCallData; recorded: Call | null; nowMs: number }
         'Error',
         recorded?.outcome?.error ? `${recorded.outcome.error.code}: ${recorded.outcome.error.message}` : undefined,
       ],
-      ['Began', call.startTime && <Time at={call.startTime} nowMs={nowMs} />],
+      ['Started', call.startTime && <Time at={call.startTime} nowMs={nowMs} />],
       ['Ended', call.endTime && <Time at={call.endTime} nowMs={nowMs} />],
     ]}
   />

@@ -142,12 +142,7 @@ const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
       <div class="filters">
         <TextField name="customerId" label="Customer id" state={state} />
         <Select name="status" label="State" state={state} options={[['', 'All'], ...CALL_STATUSES.map(named)]} />
-        <Select
-          name="reason"
-          label="Denied because"
-          state={state}
-          options={[['', 'Any'], ...DENIAL_CODES.map(named)]}
-        />
+        <Select name="reason" label="Denial reason" state={state} options={[['', 'Any'], ...DENIAL_CODES.map(named)]} />
         <TextField name="model" label="Model" state={state} />
         <TextField name="feature" label="Feature" state={state} />
         <TextField name="callId" label="Call id" state={state} placeholder="Go to one call" />
@@ -155,8 +150,8 @@ const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
       <details class="fold" open={isOpen(state)}>
         <summary>More filters</summary>
         <div class="filters">
-          <TextField name="from" label="From (UTC)" type="datetime-local" state={state} />
-          <TextField name="to" label="End (UTC, exclusive)" type="datetime-local" state={state} />
+          <TextField name="from" label="Start date (UTC)" type="datetime-local" state={state} />
+          <TextField name="to" label="End date (exclusive)" type="datetime-local" state={state} />
           <TextField name="customerUserId" label="User" state={state} />
           <TextField name="tag" label="Tag" state={state} />
           <TextField name="errorCode" label="Error code" state={state} />
@@ -216,7 +211,7 @@ const Chosen: FC<{ path: string; asked: Asked }> = ({ path, asked }) => {
       {chosen.map(([name, label]) => {
         const { [name]: value = '', ...rest } = asked;
         return (
-          <a class="badge" href={linkTo(path, rest)} title="Take this filter away">
+          <a class="badge" href={linkTo(path, rest)} title="Remove this filter">
             {label}: {shownFilter(name, value)} ×
           </a>
         );

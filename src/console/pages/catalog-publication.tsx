@@ -105,7 +105,7 @@ function documentPage(c: ConsoleContext, state: FormState) {
           <button type="submit" class="primary">
             Show the differences
           </button>
-          <a href={PATH}>Not now</a>
+          <a href={PATH}>Cancel</a>
         </div>
       </Form>
     </Card>,
@@ -140,7 +140,7 @@ function confirmationPage(
           <Facts
             items={[
               ['New models', named(added)],
-              ['Gone', removed.length > 0 ? <Badge tone="bad">{named(removed)}</Badge> : undefined],
+              ['Removed', removed.length > 0 ? <Badge tone="bad">{named(removed)}</Badge> : undefined],
               ['Repriced', repriced.length > 0 ? plural(repriced.length, 'model') : undefined],
               ['Another lifecycle', lifecycle.length > 0 ? plural(lifecycle.length, 'model') : undefined],
               ['Other facts', named(other)],
@@ -155,7 +155,7 @@ function confirmationPage(
             <button type="submit" class="primary">
               Publish
             </button>
-            <a href={`${PATH}/publish`}>Not now</a>
+            <a href={`${PATH}/publish`}>Cancel</a>
           </div>
         </Form>
       </Card>

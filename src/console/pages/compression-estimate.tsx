@@ -74,8 +74,8 @@ export const EstimateForm: FC<{ path: string; state: FormState; secrets: FormSec
 }) => (
   <Form action={`${path}/jobs`} secrets={secrets} state={state}>
     <div class="columns">
-      <TextField name="from" label="From (UTC)" type="date" state={state} hint="Empty: from the oldest sample." />
-      <TextField name="to" label="Until (exclusive)" type="date" state={state} hint="Empty: until now." />
+      <TextField name="from" label="Start date (UTC)" type="date" state={state} hint="Empty: from the oldest sample." />
+      <TextField name="to" label="End date (exclusive)" type="date" state={state} hint="Empty: until now." />
     </div>
     <div class="columns">
       <TextField name="customerId" label="Customer id" state={state} hint="Empty: all customers." />
@@ -136,7 +136,7 @@ const JobFacts: FC<{ job: CompressionJob; nowMs: number }> = ({ job, nowMs }) =>
         ['Tokens', 'estimated, before and after alike'],
         ['Minimum input tokens', count(minInputTokens)],
         ['Protected phrases', protectedPhrases.length > 0 ? count(protectedPhrases.length) : undefined],
-        ['Began', <Time at={job.startedAt} nowMs={nowMs} />],
+        ['Started', <Time at={job.startedAt} nowMs={nowMs} />],
         ['Done', job.finishedAt === null ? undefined : <Time at={job.finishedAt} nowMs={nowMs} />],
         ['Job', <Code>{job.jobId}</Code>],
       ]}

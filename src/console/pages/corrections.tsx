@@ -149,7 +149,7 @@ const Buttons: FC<PropsWithChildren<{ back: string }>> = ({ back, children }) =>
     <button type="submit" class="danger">
       {children}
     </button>
-    <a href={back}>Not now</a>
+    <a href={back}>Cancel</a>
   </div>
 );
 

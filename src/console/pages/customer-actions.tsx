@@ -121,7 +121,7 @@ const Buttons: FC<PropsWithChildren<{ back: string; danger?: boolean }>> = ({ ba
     <button type="submit" class={danger ? 'danger' : 'primary'}>
       {children}
     </button>
-    <a href={back}>Not now</a>
+    <a href={back}>Go back</a>
   </div>
 );
 

@@ -210,11 +210,11 @@ function lastDayOf({ expiresAt }: Key): string {
 
 const State: FC<{ item: Key; nowMs: number }> = ({ item: { revokedAt, expiresAt }, nowMs }) => {
   if (revokedAt !== null) return <Badge tone="bad">revoked</Badge>;
-  if (expiresAt === null) return <Badge tone="good">works</Badge>;
+  if (expiresAt === null) return <Badge tone="good">active</Badge>;
   if (Date.parse(expiresAt) <= nowMs) return <Badge tone="bad">expired</Badge>;
   return (
     <span>
-      <Badge tone="good">works</Badge> <span class="quiet">until</span> <Time at={expiresAt} nowMs={nowMs} brief />
+      <Badge tone="good">active</Badge> <span class="quiet">until</span> <Time at={expiresAt} nowMs={nowMs} brief />
     </span>
   );
 };
@@ -245,10 +245,10 @@ interface KeysProps {
   nowMs: number;
 }
 
-const ORDERS: Orders<Key, 'name' | 'lastUsed' | 'made'> = {
+const ORDERS: Orders<Key, 'name' | 'lastUsed' | 'created'> = {
   name: ({ name }) => name,
   lastUsed: ({ lastUsedAt }) => (lastUsedAt === null ? null : Date.parse(lastUsedAt)),
-  made: ({ createdAt }) => Date.parse(createdAt),
+  created: ({ createdAt }) => Date.parse(createdAt),
 };
 
 const Keys: FC<KeysProps> = ({ path, items, isWhole, sort, nowMs }) => {
@@ -277,7 +277,7 @@ const Keys: FC<KeysProps> = ({ path, items, isWhole, sort, nowMs }) => {
           sort: by('lastUsed'),
           cell: ({ lastUsedAt }) => (lastUsedAt === null ? <Nothing /> : <Time at={lastUsedAt} nowMs={nowMs} brief />),
         },
-        { title: 'Made', sort: by('made'), cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
+        { title: 'Created', sort: by('created'), cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
       ]}
     />
   );
@@ -293,10 +293,10 @@ const OVERLAPS = [
 const LastDay: FC<{ state: FormState }> = ({ state }) => (
   <TextField
     name="expiresAt"
-    label="Last day"
+    label="Expires after"
     type="date"
     state={state}
-    hint="The key works through this day, in UTC. Empty: for good."
+    hint="The key works through this day, in UTC. Empty: never expires."
   />
 );
 
@@ -332,7 +332,7 @@ function newPage(c: ConsoleContext, state: FormState) {
           required
           hint="What the key is for: the application, the environment."
         />
-        <Select name="prefix" label="Kind" state={state} options={PREFIXES} />
+        <Select name="prefix" label="Type" state={state} options={PREFIXES} />
         <CheckGroup
           name="scopes"
           label="Scopes"
@@ -346,7 +346,7 @@ function newPage(c: ConsoleContext, state: FormState) {
           <button type="submit" class="primary">
             Create key
           </button>
-          <a href={path}>Not now</a>
+          <a href={path}>Cancel</a>
         </div>
       </Form>
     </Card>,
@@ -364,19 +364,19 @@ function keyPage(c: ConsoleContext, key: Key, state: FormState) {
       status: state.details.length > 0 ? 400 : 200,
       sub: (
         <>
-          <Code>{`${key.prefix}…${key.hint}`}</Code> made <Time at={key.createdAt} nowMs={Date.now()} />
+          <Code>{`${key.prefix}…${key.hint}`}</Code> created <Time at={key.createdAt} nowMs={Date.now()} />
         </>
       ),
       crumbs: crumbsOf(path),
     },
     revoked ? (
       <Notice tone="bad">
-        The key was revoked <Time at={key.revokedAt ?? ''} nowMs={Date.now()} />. It works nowhere, and cannot be
-        brought back.
+        The key was revoked <Time at={key.revokedAt ?? ''} nowMs={Date.now()} />. It no longer works, and this cannot be
+        undone.
       </Notice>
     ) : (
       <div class="grid">
-        <Card title="Name, scopes, limits, end">
+        <Card title="Name, scopes, limits, expiry">
           <KeyForm own={own} item={key} state={state} secrets={secretsOf(c)} />
         </Card>
         <Card

@@ -148,7 +148,7 @@ function newPage(c: ConsoleContext, state: FormState, status: 200 | 400) {
           <button type="submit" class="primary">
             Create organization
           </button>
-          <a href={PATH}>Not now</a>
+          <a href={PATH}>Cancel</a>
         </div>
       </Form>
     </Card>,

@@ -108,7 +108,7 @@ const ChangeForm: FC<{ path: string; state: FormState; options: readonly (readon
     <Choice name="strategy" label="When and how" state={state} options={STRATEGIES} />
     <div class="submit">
       <button type="submit">Preview the change</button>
-      <a href={path}>Not now</a>
+      <a href={path}>Cancel</a>
     </div>
   </form>
 );
@@ -139,7 +139,7 @@ const Preview: FC<PreviewProps> = ({ preview, path, secrets, nowMs }) => {
         items={[
           ['Plan', <PlanStep before={before} after={left} />],
           ['Applies', replenished ? <Time at={after.subscription.nextReplenishAtMs} nowMs={nowMs} /> : 'at once'],
-          ['Renews', <Renewal before={before} after={left} nowMs={nowMs} />],
+          ['Next renewal', <Renewal before={before} after={left} nowMs={nowMs} />],
           ['Scheduled change', unscheduled ? 'is dropped' : undefined],
         ]}
       />

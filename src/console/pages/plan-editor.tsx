@@ -226,7 +226,7 @@ const Editor: FC<EditorProps> = ({ action, back, mode, isNew, state, secrets }) 
       <button type="submit" class="primary">
         {isNew ? 'Create plan' : 'Save plan'}
       </button>
-      <a href={back}>Not now</a>
+      <a href={back}>Cancel</a>
     </div>
   </Form>
 );
@@ -235,7 +235,7 @@ const Behaviour: FC<{ state: FormState }> = ({ state }) => (
   <>
     <Choice
       name="limitType"
-      label="When an allowance is used up"
+      label="When a limit is reached"
       state={state}
       options={[
         ['BLOCK', 'Block', 'calls of that tier are denied'],

@@ -83,7 +83,7 @@ function migratePage(
           <button type="submit" class="danger">
             Move {plural(customers, 'customer')}
           </button>
-          <a href={path}>Not now</a>
+          <a href={path}>Cancel</a>
         </div>
       </Form>
     </Card>,
@@ -132,7 +132,7 @@ function migrationPage(c: ConsoleContext, job: PlanMigration) {
             ['Moved', `${count(job.migrated)} of ${count(Math.max(job.total, done))}`],
             ['Needed no change', count(job.unchanged)],
             ['When', job.when === 'NOW' ? 'at once' : 'at each next renewal'],
-            ['Began', <Time at={job.startedAt} nowMs={nowMs} />],
+            ['Started', <Time at={job.startedAt} nowMs={nowMs} />],
             ['Done', job.finishedAt === null ? undefined : <Time at={job.finishedAt} nowMs={nowMs} />],
             ['Job', <Code>{job.jobId}</Code>],
           ]}

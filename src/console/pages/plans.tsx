@@ -147,7 +147,7 @@ const PlanTable: FC<PlanTableProps> = ({ organizationId, items, defaultPlanId, i
           phone: 'detail',
           cell: ({ version }) => String(version),
         },
-        { title: 'When used up', cell: ({ plan }) => words(plan.limitType) },
+        { title: 'At the limit', cell: ({ plan }) => words(plan.limitType) },
         { title: 'Renews', cell: ({ plan }) => periodOf(plan.replenish) },
         { title: 'Price', figure: true, cell: ({ plan }) => <PlanPrice plan={plan} /> },
         {
@@ -235,7 +235,7 @@ async function planPage(c: ConsoleContext) {
 const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
   <Facts
     items={[
-      ['When used up', words(plan.limitType)],
+      ['At the limit', words(plan.limitType)],
       ['Reasoning ceiling', words(plan.reasoningLevel)],
       ['Renews', periodOf(plan.replenish)],
       ['Price', <PlanPrice plan={plan} />],
@@ -286,7 +286,7 @@ const Versions: FC<{ detail: Detail; path: string; nowMs: number }> = ({ detail:
       rows={versions}
       columns={[
         { title: 'Version', heading: true, cell: ({ usagePlanVersionId }) => <Code>{usagePlanVersionId}</Code> },
-        { title: 'Made', cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
+        { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
         {
           title: 'Changes',
           cell: ({ version }) =>

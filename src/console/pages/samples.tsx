@@ -129,7 +129,7 @@ const Samples: FC<SamplesProps> = ({ path, organizationId, items, isWhole, nowMs
       { title: 'Feature', cell: ({ feature }) => feature ?? <Nothing /> },
       { title: 'Model', cell: ({ model, provider }) => (model ? <ModelName name={model} /> : provider) },
       { title: 'Received', cell: ({ receivedAt }) => <Time at={receivedAt} nowMs={nowMs} /> },
-      { title: 'Gone', cell: ({ expiresAt }) => <Time at={expiresAt} nowMs={nowMs} brief /> },
+      { title: 'Expires', cell: ({ expiresAt }) => <Time at={expiresAt} nowMs={nowMs} brief /> },
       { title: 'Bytes', figure: true, cell: ({ payloadBytes }) => count(payloadBytes) },
     ]}
   />
@@ -173,10 +173,10 @@ function samplePage(c: ConsoleContext, sample: Sample) {
             ],
             ['Vendor', sample.provider],
             ['Model', sample.model && <ModelName name={sample.model} />],
-            ['Took', sample.latencyMs === null ? undefined : duration(sample.latencyMs)],
+            ['Latency', sample.latencyMs === null ? undefined : duration(sample.latencyMs)],
             ['Decision', sample.decisionId === null ? undefined : <Code>{sample.decisionId}</Code>],
             ['Received', <Time at={sample.receivedAt} nowMs={nowMs} />],
-            ['Gone', <Time at={sample.expiresAt} nowMs={nowMs} />],
+            ['Expires', <Time at={sample.expiresAt} nowMs={nowMs} />],
           ]}
         />
       </Card>

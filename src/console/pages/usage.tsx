@@ -179,8 +179,8 @@ const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
     <form method="get" action={path} class="form">
       <ErrorSummary details={state.details} />
       <div class="filters">
-        <TextField name="from" label="From (UTC)" type="date" state={state} />
-        <TextField name="to" label="Until (exclusive)" type="date" state={state} />
+        <TextField name="from" label="Start date (UTC)" type="date" state={state} />
+        <TextField name="to" label="End date (exclusive)" type="date" state={state} />
         <TextField name="customerId" label="Customer id" state={state} />
         <TextField name="feature" label="Feature" state={state} />
         <button type="submit">Apply</button>

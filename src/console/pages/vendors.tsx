@@ -88,9 +88,9 @@ const Vendors: FC<{ path: string; vendors: VendorRow[]; nowMs: number }> = ({ pa
         { title: 'Address', cell: ({ baseUrl }) => <Code>{baseUrl}</Code> },
         { title: 'Key', cell: ({ keyHint }) => <Code>{`…${keyHint}`}</Code> },
         { title: 'Open paths', cell: ({ passthrough }) => passthrough?.map((path) => <Code>{path}</Code>) },
-        { title: 'Set', cell: ({ updatedAtMs }) => <Time at={updatedAtMs} nowMs={nowMs} /> },
+        { title: 'Updated', cell: ({ updatedAtMs }) => <Time at={updatedAtMs} nowMs={nowMs} /> },
         {
-          title: 'Do',
+          title: 'Actions',
           cell: ({ provider }) => <a href={`${path}?${new URLSearchParams({ provider })}#f-apiKey`}>Replace key</a>,
         },
       ]}

@@ -126,7 +126,7 @@ const Buttons: FC<PropsWithChildren<{ back: string; danger?: boolean }>> = ({ ba
     <button type="submit" class={danger ? 'danger' : 'primary'}>
       {children}
     </button>
-    <a href={back}>Not now</a>
+    <a href={back}>Cancel</a>
   </div>
 );
 

@@ -196,7 +196,7 @@ function newPage(c: ConsoleContext, state: FormState) {
           <button type="submit" class="primary">
             Create webhook
           </button>
-          <a href={path}>Not now</a>
+          <a href={path}>Cancel</a>
         </div>
       </Form>
     </Card>,
@@ -222,7 +222,7 @@ function editPage(c: ConsoleContext, webhook: Webhook, state: FormState) {
           <button type="submit" class="primary">
             Save webhook
           </button>
-          <a href={path}>Not now</a>
+          <a href={path}>Cancel</a>
         </div>
       </Form>
     </Card>,

@@ -55,10 +55,10 @@ code { background: var(--raised); border-radius: 4px; padding: 1px 5px; }
 .side-rest { padding: 16px 12px; position: sticky; top: 0; height: 100vh; overflow-y: auto; display: flex; flex-direction: column; gap: 12px; }
 .brand { display: flex; align-items: center; gap: 10px; font-weight: 650; font-size: 15px; letter-spacing: -0.01em; color: var(--text); text-decoration: none; padding: 0 6px; }
 .brand img { width: 26px; height: 26px; }
-.side nav { display: flex; flex-direction: column; gap: 12px; padding-top: 2px; }
+.side nav { display: flex; flex-direction: column; gap: 10px; padding-top: 2px; }
 .side h2 { font-size: 12px; letter-spacing: 0; color: var(--quiet); font-weight: 600; padding: 0 8px 3px; }
 .side ul { list-style: none; padding: 0; display: grid; gap: 1px; }
-.side li a { display: block; padding: 4px 8px; border-radius: 6px; color: var(--text); text-decoration: none; }
+.side li a { display: block; padding: 3px 8px; border-radius: 6px; color: var(--text); text-decoration: none; }
 .side li a:hover { background: var(--raised); }
 .side li a[aria-current] { background: var(--accent-soft); color: var(--accent); font-weight: 600; }
 .side search { margin: 0; }
@@ -125,9 +125,5 @@ code { background: var(--raised); border-radius: 4px; padding: 1px 5px; }
 }
 @media (prefers-reduced-motion: no-preference) {
   a, button, .button, input, select, textarea { transition: background-color 0.12s, border-color 0.12s; }
-}
-@media (forced-colors: active) {
-  .bar-front { fill: Highlight; }
-  .bars rect { fill: CanvasText; }
 }
 `;
