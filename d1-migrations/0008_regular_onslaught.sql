@@ -1,0 +1,1 @@
+CREATE INDEX `operator_events_by_subject` ON `operator_events` (`subject`,`organization_id`,`event_id`);
