@@ -89,7 +89,7 @@ function sentenceFor(event: LoggedEvent, action: OperatorAction): Part[] {
     case 'price.put':
       return isNew
         ? sentence`Set the own price of ${model(subject)}: ${ratesOf(after)}`
-        : sentence`${differences(before, after)} in the own price of ${model(subject)}`;
+        : updated(before, after, model(subject), 'the own price of ');
     case 'price.delete':
       return sentence`Removed the own price of ${model(subject)}`;
     case 'calls.reprice':

@@ -22,13 +22,13 @@ export interface ChangesAsked {
   organizationId: string;
   /** Of a mapping and of a sampling policy the id is that of the organization; of a price it is the model. */
   subject: { kind: SubjectKind; id: string };
-  /** Of the page of changes; absent is the newest. */
-  cursor?: string | undefined;
+  /** Of the page of changes; absent is the newest. `null` where the page has a list of its own: older changes are in the log. */
+  cursor?: string | undefined | null;
 }
 
 /** A card with the changes of one thing. Its pages are in the query of the page that shows it, as `cursor`. */
 export async function changesOf(c: ConsoleContext, { organizationId, subject, cursor }: ChangesAsked): Promise<Child> {
-  const asked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
+  const asked = pageRequest({ limit: PAGE_SIZE, cursor: cursor ?? undefined }) ?? { limit: PAGE_SIZE, after: null };
   const filter = { kind: subject.kind, subject: subject.id };
   const answer = await listEvents(c.env, { organizationId, ...filter }, asked);
   if (!answer.ok) return null;
@@ -46,13 +46,20 @@ export async function changesOf(c: ConsoleContext, { organizationId, subject, cu
           here={organizationId}
         />
       )}
-      <Pager
-        path={c.req.path}
-        query={query}
-        next={nextCursor}
-        first={asked.after === null}
-        previous={trailOf(c.req.query(), items.length)}
-      />
+      {cursor === null && nextCursor !== null && (
+        <p>
+          <a href={eventsPath(organizationId, filter)}>All changes</a>
+        </p>
+      )}
+      {cursor !== null && (
+        <Pager
+          path={c.req.path}
+          query={query}
+          next={nextCursor}
+          first={asked.after === null}
+          previous={trailOf(c.req.query(), items.length)}
+        />
+      )}
     </Card>
   );
 }

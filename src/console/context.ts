@@ -80,6 +80,11 @@ export function modelPath(modelKey: string): string {
   return `${CONSOLE_PATH}/catalog/models/${modelKey.split('/').map(encodeURIComponent).join('/')}`;
 }
 
+/** The calls that have these values. */
+export function callsPath(organizationId: string, filter: Record<string, string>): string {
+  return `${organizationPath(organizationId, 'calls')}?${new URLSearchParams(filter)}`;
+}
+
 export function callPath(organizationId: string, callId: string): string {
   return organizationPath(organizationId, 'calls', callId);
 }

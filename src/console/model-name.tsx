@@ -7,7 +7,7 @@ import { matchModel } from '../catalog/matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import { plural } from '../ui/format.ts';
 import { Badge } from '../ui/parts.tsx';
-import { modelPath, organizationPath } from './context.ts';
+import { callsPath, modelPath } from './context.ts';
 
 /** At so many days left or fewer the badge is red. */
 const SOON_DAYS = 30;
@@ -29,7 +29,7 @@ export const ModelLink: FC<{ name: string; organizationId: string | null }> = ({
       </>
     );
   if (organizationId === null) return <>{name}</>;
-  return <a href={`${organizationPath(organizationId, 'calls')}?${new URLSearchParams({ model: name })}`}>{name}</a>;
+  return <a href={callsPath(organizationId, { model: name })}>{name}</a>;
 };
 
 /** A name as calls report it. */

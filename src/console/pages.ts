@@ -24,6 +24,7 @@ import { mountOperators } from './pages/operators.tsx';
 import { mountOrganizations } from './pages/organizations.tsx';
 import { mountOverview } from './pages/overview.tsx';
 import { mountPlanChange } from './pages/plan-change.tsx';
+import { mountPlanComparison } from './pages/plan-comparison.tsx';
 import { mountPlanEditor } from './pages/plan-editor.tsx';
 import { mountPlanMigration } from './pages/plan-migration.tsx';
 import { mountPlans } from './pages/plans.tsx';
@@ -61,6 +62,7 @@ export function mountPages(app: Hono<ConsoleEnv>): void {
   mountCall(app);
   mountCorrections(app);
   mountPlans(app);
+  mountPlanComparison(app);
   mountPlanMigration(app);
   mountPlanEditor(app);
   mountKeys(app);

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { CALL_STATUSES } from '../domain/call.ts';
-import { CUSTOMER_ID_LENGTH_MAX, instant, TEXT_LENGTH_MAX, text } from './fields.ts';
+import { instant, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { keyFeatures, keyModels } from './key-limits.ts';
 import { Mappings } from './model-mappings.ts';
 import { OPERATOR_ACTIONS, SUBJECT_KINDS } from './operator-actions.ts';
@@ -256,13 +256,16 @@ export const OperatorEvent = z.object({
 
 export type LoggedEvent = z.infer<typeof OperatorEvent>;
 
+/** The longest id of what is changed is that of a model that has a price. */
+const SUBJECT_LENGTH_MAX = 330;
+
 /** What narrows the event log; what is absent narrows nothing. */
 export const EventLogFilter = z.object({
   organizationId: text(64).optional().describe('Only of this organization'),
   actor: text(TEXT_LENGTH_MAX).optional().describe('Only by this operator, API key or part of the service'),
   kind: z.enum(SUBJECT_KINDS).optional().describe('Only changes of this kind of thing'),
   action: z.enum(OPERATOR_ACTIONS).optional().describe('Only this action'),
-  subject: text(CUSTOMER_ID_LENGTH_MAX)
+  subject: text(SUBJECT_LENGTH_MAX)
     .optional()
     .describe('Only of what has this id; of several kinds of things unless `kind` says of which'),
   from: instant.optional().describe('At this instant or later'),

@@ -167,8 +167,14 @@ describe('the console', () => {
 
     await follow('Events');
     const events = await page.getByRole('main').textContent();
-    for (const action of ['Key revoke', 'Customer change plan', 'Key create', 'Plan put', 'Organization create'])
-      expect(events).toContain(action);
+    for (const change of [
+      'Revoked the API key',
+      'Moved',
+      'Created the API key',
+      'Created the plan',
+      'Created the organization',
+    ])
+      expect(events).toContain(change);
 
     await press('Sign out');
     await page.goto('/console');

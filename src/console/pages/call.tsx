@@ -16,9 +16,16 @@ import { Table } from '../../ui/table.tsx';
 import { callerOf } from '../caller.ts';
 import { shortened } from '../calls-table.tsx';
 import { CallState, Correct, Corrections } from '../calls-view.tsx';
-import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import {
+  type ConsoleContext,
+  type ConsoleEnv,
+  callsPath,
+  customerPath,
+  organizationPath,
+  versionPath,
+} from '../context.ts';
 import { denialSentence, REASON_NOT_RECORDED } from '../denial-sentence.ts';
-import { ModelName } from '../model-name.tsx';
+import { ModelLink } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
@@ -95,7 +102,7 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null, 
       )}
       <div class="grid">
         <Card title="Call">
-          <CallFacts call={call} recorded={recorded} nowMs={nowMs} />
+          <CallFacts organizationId={organizationId} call={call} recorded={recorded} nowMs={nowMs} />
         </Card>
         <div class="stack">
           <Card title="Who pays">
@@ -205,38 +212,64 @@ const Breakdown: FC<{ breakdown: CostBreakdown; call: ReadCallData }> = ({ break
   );
 };
 
-const CallFacts: FC<{ call: ReadCallData; recorded: Call | null; nowMs: number }> = ({ call, recorded, nowMs }) => (
-  <Facts
-    items={[
-      ['Call id', <Code>{call.callId}</Code>],
-      ['Customer', call.customerId],
-      ['User', call.customerUserId ?? undefined],
-      ['Feature', recorded?.feature],
-      [
-        'Tags',
-        recorded?.tags?.length ? (
-          <span class="tags">
-            {recorded.tags.map((tag) => (
-              <Badge>{tag}</Badge>
-            ))}
-          </span>
-        ) : undefined,
-      ],
-      ['Vendor', call.providerUsed],
-      ['Model', call.modelUsed && <ModelName name={call.modelUsed} />],
-      ['Tier', recorded?.outcome ? words(recorded.outcome.tier) : undefined],
-      ['Plan version', recorded ? <Code>{recorded.usagePlanVersionId}</Code> : undefined],
-      ['Reasoning effort', recorded?.outcome?.reasoningEffort],
-      ['Searches', recorded?.outcome?.usage.searches ? count(recorded.outcome.usage.searches) : undefined],
-      [
-        'Error',
-        recorded?.outcome?.error ? `${recorded.outcome.error.code}: ${recorded.outcome.error.message}` : undefined,
-      ],
-      ['Started', call.startTime && <Time at={call.startTime} nowMs={nowMs} />],
-      ['Ended', call.endTime && <Time at={call.endTime} nowMs={nowMs} />],
-    ]}
-  />
-);
+interface CallFactsProps {
+  organizationId: string;
+  call: ReadCallData;
+  recorded: Call | null;
+  nowMs: number;
+}
+
+/** Every value leads to its page, or to the calls that have it too. */
+const CallFacts: FC<CallFactsProps> = ({ organizationId, call, recorded, nowMs }) => {
+  const like = (name: string, value: string, text = value) => (
+    <a href={callsPath(organizationId, { [name]: value })}>{text}</a>
+  );
+  const { customerId, customerUserId, providerUsed, modelUsed } = call;
+  const error = recorded?.outcome?.error;
+  return (
+    <Facts
+      items={[
+        ['Call id', <Code>{call.callId}</Code>],
+        ['Customer', customerId && <a href={customerPath(organizationId, customerId)}>{customerId}</a>],
+        ['User', customerUserId ? like('customerUserId', customerUserId) : undefined],
+        ['Feature', recorded?.feature && like('feature', recorded.feature)],
+        [
+          'Tags',
+          recorded?.tags?.length ? (
+            <span class="tags">
+              {recorded.tags.map((tag) => (
+                <Badge>{like('tag', tag)}</Badge>
+              ))}
+            </span>
+          ) : undefined,
+        ],
+        ['Vendor', providerUsed && <a href={organizationPath(organizationId, 'vendors')}>{providerUsed}</a>],
+        ['Model', modelUsed && <ModelLink name={modelUsed} organizationId={organizationId} />],
+        ['Tier', recorded?.outcome ? words(recorded.outcome.tier) : undefined],
+        [
+          'Plan version',
+          recorded ? (
+            <a href={versionPath(organizationId, recorded.usagePlanVersionId)}>
+              <Code>{recorded.usagePlanVersionId}</Code>
+            </a>
+          ) : undefined,
+        ],
+        ['Reasoning effort', recorded?.outcome?.reasoningEffort],
+        ['Searches', recorded?.outcome?.usage.searches ? count(recorded.outcome.usage.searches) : undefined],
+        [
+          'Error',
+          error ? (
+            <>
+              {like('errorCode', error.code)}: {error.message}
+            </>
+          ) : undefined,
+        ],
+        ['Started', call.startTime && <Time at={call.startTime} nowMs={nowMs} />],
+        ['Ended', call.endTime && <Time at={call.endTime} nowMs={nowMs} />],
+      ]}
+    />
+  );
+};
 
 const Payment: FC<{ payg: ReadCallData['payg'] }> = ({ payg }) =>
   payg.usingCredit ? (

@@ -10,12 +10,13 @@ import { createKey, listKeys, readKey, revokeKey, rotateKey, updateKey } from '.
 import { pageRequest } from '../../platform/page.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { CheckGroup, Form, type FormSecrets, type FormState, Select, TextArea, TextField } from '../../ui/form.tsx';
-import { Badge, Card, Code, Empty, Nothing, Notice, Time } from '../../ui/parts.tsx';
-import { type Orders, sorted } from '../../ui/sorting.ts';
-import { Pager, Table, totalOf } from '../../ui/table.tsx';
+import { Card, Code, Empty, Notice, Time } from '../../ui/parts.tsx';
+import { Pager } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
+import { changesOf } from '../changes-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, type Fields, organizationPath } from '../context.ts';
 import { createdPage, crumbsOf, revokePage } from '../key-pages.tsx';
+import { KeyFacts, Keys } from '../keys-view.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, lines, operatorRequest, text, texts, wrong } from '../submitted.ts';
@@ -208,81 +209,6 @@ function lastDayOf({ expiresAt }: Key): string {
   return expiresAt === null ? '' : new Date(Date.parse(expiresAt) - 1).toISOString().slice(0, 'yyyy-mm-dd'.length);
 }
 
-const State: FC<{ item: Key; nowMs: number }> = ({ item: { revokedAt, expiresAt }, nowMs }) => {
-  if (revokedAt !== null) return <Badge tone="bad">revoked</Badge>;
-  if (expiresAt === null) return <Badge tone="good">active</Badge>;
-  if (Date.parse(expiresAt) <= nowMs) return <Badge tone="bad">expired</Badge>;
-  return (
-    <span>
-      <Badge tone="good">active</Badge> <span class="quiet">until</span> <Time at={expiresAt} nowMs={nowMs} brief />
-    </span>
-  );
-};
-
-const Scopes: FC<{ item: Key }> = ({ item: { scopes, prefix } }) =>
-  scopes === null ? (
-    <span class="quiet">those of {prefix}</span>
-  ) : scopes.length === SERVER_SCOPES.length ? (
-    <span>all of the server</span>
-  ) : (
-    <span>{scopes.join(', ')}</span>
-  );
-
-const Limits: FC<{ item: Key }> = ({ item: { models, features } }) => {
-  const lists = [
-    ['models', models],
-    ['features', features],
-  ] as const;
-  const shown = lists.flatMap(([what, names]) => (names ? [`${what}: ${names.join(', ')}`] : []));
-  return shown.length === 0 ? <Nothing /> : <span>{shown.join('; ')}</span>;
-};
-
-interface KeysProps {
-  path: string;
-  items: Key[];
-  isWhole: boolean;
-  sort: string | undefined;
-  nowMs: number;
-}
-
-const ORDERS: Orders<Key, 'name' | 'lastUsed' | 'created'> = {
-  name: ({ name }) => name,
-  lastUsed: ({ lastUsedAt }) => (lastUsedAt === null ? null : Date.parse(lastUsedAt)),
-  created: ({ createdAt }) => Date.parse(createdAt),
-};
-
-const Keys: FC<KeysProps> = ({ path, items, isWhole, sort, nowMs }) => {
-  const { rows, by } = sorted(items, ORDERS, { path, sort }, isWhole);
-  return (
-    <Table
-      caption="API keys"
-      rows={rows}
-      total={totalOf(items.length, 'key', isWhole)}
-      columns={[
-        {
-          title: 'Name',
-          heading: true,
-          sort: by('name'),
-          cell: ({ keyId, name }) => <a href={`${path}/${encodeURIComponent(keyId)}`}>{name}</a>,
-        },
-        { title: 'Key', cell: ({ prefix, hint }) => <Code>{`${prefix}…${hint}`}</Code> },
-        {
-          title: 'State',
-          cell: (item) => <State item={item} nowMs={nowMs} />,
-        },
-        { title: 'Scopes', cell: (item) => <Scopes item={item} /> },
-        { title: 'Limits', cell: (item) => <Limits item={item} /> },
-        {
-          title: 'Last used',
-          sort: by('lastUsed'),
-          cell: ({ lastUsedAt }) => (lastUsedAt === null ? <Nothing /> : <Time at={lastUsedAt} nowMs={nowMs} brief />),
-        },
-        { title: 'Created', sort: by('created'), cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
-      ]}
-    />
-  );
-};
-
 const OVERLAPS = [
   ['24', 'a day'],
   ['1', 'an hour'],
@@ -353,10 +279,16 @@ function newPage(c: ConsoleContext, state: FormState) {
   );
 }
 
-function keyPage(c: ConsoleContext, key: Key, state: FormState) {
+async function keyPage(c: ConsoleContext, key: Key, state: FormState) {
   const path = organizationPath(c.get('organization').organizationId, 'keys');
   const own = `${path}/${encodeURIComponent(key.keyId)}`;
   const revoked = key.revokedAt !== null;
+  const nowMs = Date.now();
+  const changes = await changesOf(c, {
+    organizationId: c.get('organization').organizationId,
+    subject: { kind: 'key', id: key.keyId },
+    cursor: c.req.query('cursor'),
+  });
   return page(
     c,
     {
@@ -369,47 +301,62 @@ function keyPage(c: ConsoleContext, key: Key, state: FormState) {
       ),
       crumbs: crumbsOf(path),
     },
-    revoked ? (
-      <Notice tone="bad">
-        The key was revoked <Time at={key.revokedAt ?? ''} nowMs={Date.now()} />. It no longer works, and this cannot be
-        undone.
-      </Notice>
-    ) : (
-      <div class="grid">
+    <div class="grid">
+      {revoked && (
+        <div class="wide">
+          <Notice tone="bad">
+            The key was revoked <Time at={key.revokedAt ?? ''} nowMs={nowMs} />. It no longer works, and this cannot be
+            undone.
+          </Notice>
+        </div>
+      )}
+      <div class={revoked ? 'stack wide' : 'stack'}>
+        <Card title="What it may do">
+          <KeyFacts item={key} nowMs={nowMs} />
+        </Card>
+        {!revoked && <RotateAndRevoke own={own} secrets={secretsOf(c)} />}
+      </div>
+      {!revoked && (
         <Card title="Name, scopes, limits, expiry">
           <KeyForm own={own} item={key} state={state} secrets={secretsOf(c)} />
         </Card>
-        <Card
-          title="Rotate"
-          note="Makes a new key with the same name, prefix, scopes and limits. This one works until the overlap is over, so that applications can change over."
-        >
-          <Form action={`${own}/rotate`} secrets={secretsOf(c)} label="Rotate">
-            <Select
-              name="overlapHours"
-              label="This key still works for"
-              state={{ values: {}, details: [] }}
-              options={OVERLAPS}
-            />
-            <div class="submit">
-              <button type="submit">Rotate key</button>
-            </div>
-          </Form>
-        </Card>
-        <section class="card danger-zone" aria-label="Revocation">
-          <h2>Revoke</h2>
-          <p class="quiet">
-            The key stops working at once, and so do the browser sessions that it issued. This cannot be undone.
-          </p>
-          <div class="submit">
-            <a class="button" href={`${own}/revoke`}>
-              Revoke key
-            </a>
-          </div>
-        </section>
-      </div>
-    ),
+      )}
+      {changes}
+    </div>,
   );
 }
+
+const RotateAndRevoke: FC<{ own: string; secrets: FormSecrets }> = ({ own, secrets }) => (
+  <>
+    <Card
+      title="Rotate"
+      note="Makes a new key with the same name, prefix, scopes and limits. This one works until the overlap is over, so that applications can change over."
+    >
+      <Form action={`${own}/rotate`} secrets={secrets} label="Rotate">
+        <Select
+          name="overlapHours"
+          label="This key still works for"
+          state={{ values: {}, details: [] }}
+          options={OVERLAPS}
+        />
+        <div class="submit">
+          <button type="submit">Rotate key</button>
+        </div>
+      </Form>
+    </Card>
+    <section class="card danger-zone" aria-label="Revocation">
+      <h2>Revoke</h2>
+      <p class="quiet">
+        The key stops working at once, and so do the browser sessions that it issued. This cannot be undone.
+      </p>
+      <div class="submit">
+        <a class="button" href={`${own}/revoke`}>
+          Revoke key
+        </a>
+      </div>
+    </section>
+  </>
+);
 
 const KeyForm: FC<{ own: string; item: Key; state: FormState; secrets: FormSecrets }> = ({
   own,

@@ -20,10 +20,11 @@ import { Card, Empty, Nothing, Notice, Time } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
 import { Table } from '../../ui/table.tsx';
 import { deferrer } from '../caller.ts';
+import { changesOf, eventsPath } from '../changes-view.tsx';
 import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { aliasesOf, aliasLines, entriesOf, linesOf } from '../mapping-lines.ts';
-import { ModelName } from '../model-name.tsx';
+import { ModelLink } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, lines, operatorRequest, text, texts, typedNumber, wrong } from '../submitted.ts';
@@ -135,6 +136,11 @@ async function modelsPage(
   const prices = await listOwnPrices(c.env, organizationId);
   const catalog = c.get('catalog');
   const nowMs = Date.now();
+  const changes = await changesOf(c, {
+    organizationId,
+    subject: { kind: 'mapping', id: organizationId },
+    cursor: c.req.query('cursor'),
+  });
   const state = mapping ?? {
     values: {
       standard: linesOf(models?.standard ?? []).join('\n'),
@@ -165,6 +171,7 @@ async function modelsPage(
         />
       </Card>
       <Switched
+        organizationId={organizationId}
         models={models}
         path={`${organizationPath(organizationId, 'models')}/switch-back`}
         secrets={secretsOf(c)}
@@ -173,9 +180,11 @@ async function modelsPage(
       <Card
         title="Own prices"
         note="They override the catalog: a negotiated rate, or a model that the catalog does not have."
+        actions={<a href={eventsPath(organizationId, { kind: 'price' })}>Changes of prices</a>}
       >
         <Warnings names={prices.map(({ modelKey }) => modelKey)} catalog={catalog} nowMs={nowMs} />
         <Prices
+          organizationId={organizationId}
           prices={prices}
           path={organizationPath(organizationId, 'models')}
           sort={c.req.query('sort')}
@@ -185,6 +194,7 @@ async function modelsPage(
       <Card title="Set a price" id="set-price">
         <PriceForm path={organizationPath(organizationId, 'prices')} state={price} secrets={secretsOf(c)} />
       </Card>
+      {changes}
     </>,
   );
 }
@@ -247,12 +257,13 @@ const Mapping: FC<MappingProps> = ({ path, state, unknown, secrets }) => (
 );
 
 /** What the autopilot did, with the way back. */
-const Switched: FC<{ models: ModelMappings | null; path: string; secrets: FormSecrets; nowMs: number }> = ({
-  models,
-  path,
-  secrets,
-  nowMs,
-}) => {
+const Switched: FC<{
+  organizationId: string;
+  models: ModelMappings | null;
+  path: string;
+  secrets: FormSecrets;
+  nowMs: number;
+}> = ({ organizationId, models, path, secrets, nowMs }) => {
   const switched = models
     ? entriesByMapping(models).flatMap(([mapping, entries]) =>
         entries.flatMap((entry) =>
@@ -268,8 +279,11 @@ const Switched: FC<{ models: ModelMappings | null; path: string; secrets: FormSe
         rows={switched}
         columns={[
           { title: 'Mapping', heading: true, cell: ({ mapping }) => mapping },
-          { title: 'From', cell: ({ switchedFrom = '' }) => <ModelName name={switchedFrom} /> },
-          { title: 'To', cell: ({ model }) => <ModelName name={model} /> },
+          {
+            title: 'From',
+            cell: ({ switchedFrom = '' }) => <ModelLink name={switchedFrom} organizationId={organizationId} />,
+          },
+          { title: 'To', cell: ({ model }) => <ModelLink name={model} organizationId={organizationId} /> },
           {
             title: 'When',
             cell: ({ switchedAt }) => (switchedAt ? <Time at={switchedAt} nowMs={nowMs} /> : <Nothing />),
@@ -298,13 +312,14 @@ const ORDERS: Orders<OwnPriceRow, 'model' | 'input' | 'output' | 'set'> = {
 };
 
 interface PricesProps {
+  organizationId: string;
   prices: OwnPriceRow[];
   path: string;
   sort: string | undefined;
   nowMs: number;
 }
 
-const Prices: FC<PricesProps> = ({ prices, path, sort, nowMs }) => {
+const Prices: FC<PricesProps> = ({ organizationId, prices, path, sort, nowMs }) => {
   if (prices.length === 0)
     return <Empty title="No own prices">Calls are priced by the catalog. Set a price below to override it.</Empty>;
   const { rows, by } = sorted(prices, ORDERS, { path, sort });
@@ -317,7 +332,12 @@ const Prices: FC<PricesProps> = ({ prices, path, sort, nowMs }) => {
       rows={rows}
       total={plural(prices.length, 'price')}
       columns={[
-        { title: 'Model', heading: true, sort: by('model'), cell: ({ modelKey }) => <ModelName name={modelKey} /> },
+        {
+          title: 'Model',
+          heading: true,
+          sort: by('model'),
+          cell: ({ modelKey }) => <ModelLink name={modelKey} organizationId={organizationId} />,
+        },
         { title: 'Input', figure: true, sort: by('input'), cell: ({ rates }) => show(rates.inputUsdPerMillion) },
         { title: 'Output', figure: true, sort: by('output'), cell: ({ rates }) => show(rates.outputUsdPerMillion) },
         { title: 'Cache read', figure: true, cell: ({ rates }) => show(rates.cachedInputUsdPerMillion) },
@@ -333,6 +353,12 @@ const Prices: FC<PricesProps> = ({ prices, path, sort, nowMs }) => {
             effectiveFromMs === 0 ? 'always' : <Time at={effectiveFromMs} nowMs={nowMs} />,
         },
         { title: 'Set', sort: by('set'), cell: ({ updatedAtMs }) => <Time at={updatedAtMs} nowMs={nowMs} /> },
+        {
+          title: 'Changes',
+          cell: ({ modelKey }) => (
+            <a href={eventsPath(organizationId, { kind: 'price', subject: modelKey })}>Changes of {modelKey}</a>
+          ),
+        },
       ]}
     />
   );

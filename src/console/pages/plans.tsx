@@ -9,15 +9,14 @@ import type { Plan, PlanDetail } from '../../contract/plans.ts';
 import { thresholdsOf } from '../../domain/alerts.ts';
 import { listPlans, readPlan, setArchived } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { Choice, Form, type FormSecrets, type FormState, Select } from '../../ui/form.tsx';
+import { Choice, Form, type FormSecrets } from '../../ui/form.tsx';
 import { compact, count, plural, words } from '../../ui/format.ts';
-import { Badge, Card, Code, Empty, Facts, Json, Nothing, Time } from '../../ui/parts.tsx';
+import { Badge, Card, Code, Empty, Facts, Json, Nothing, Notice, Time } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
 import { Pager, Table, totalOf } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
-import { allFields } from '../changed-fields.ts';
+import { changesOf } from '../changes-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
-import { fieldLabel, fieldValue } from '../field-words.ts';
 import { PlanPrice, planMarginCard } from '../margin-view.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
@@ -71,12 +70,6 @@ export function mountPlans(app: Hono<ConsoleEnv>): void {
   });
 
   app.get('/organizations/:org/plans/:planId', async (c) => planPage(c));
-
-  app.get('/organizations/:org/plans/:planId/compare', async (c) => {
-    const { organizationId } = c.get('organization');
-    const answer = await readPlan(c.env, organizationId, c.req.param('planId'));
-    return answer.ok ? comparePage(c, answer.data) : refused(c, answer.refusal);
-  });
 
   for (const [verb, operation] of [
     ['archive', operations.archivePlan],
@@ -182,9 +175,18 @@ async function planPage(c: ConsoleContext) {
   const planId = c.req.param('planId') ?? '';
   const answer = await readPlan(c.env, organizationId, planId);
   if (!answer.ok) return refused(c, answer.refusal);
-  const { plan, version, versions } = answer.data;
+  const { version: newest, versions } = answer.data;
+  const asked = Number(c.req.query('version') ?? newest);
+  const shown = versions.find(({ version }) => version === asked);
+  if (!shown) return refused(c, { code: 'PLAN_NOT_FOUND', message: 'the plan has no such version' });
+  const { plan, version } = shown;
   const path = planPath(organizationId, planId);
   const nowMs = Date.now();
+  const changes = await changesOf(c, {
+    organizationId,
+    subject: { kind: 'plan', id: planId },
+    cursor: c.req.query('cursor'),
+  });
   return page(
     c,
     {
@@ -203,6 +205,14 @@ async function planPage(c: ConsoleContext) {
       ),
     },
     <div class="grid">
+      {version !== newest && (
+        <div class="wide">
+          <Notice tone="warn" title={`This is version ${version}.`}>
+            <a href={path}>Show the newest, version {newest}</a>, or{' '}
+            <a href={`${path}/compare?a=${version}&b=${newest}`}>what differs</a>.
+          </Notice>
+        </div>
+      )}
       <Card title="Allowances and features">
         <PlanFacts plan={plan} />
       </Card>
@@ -218,10 +228,11 @@ async function planPage(c: ConsoleContext) {
         )}
         {versions.length > 1 && (
           <Card title="Move customers to the newest version">
-            <MigrateForm path={path} version={version} />
+            <MigrateForm path={path} version={newest} />
           </Card>
         )}
       </div>
+      {changes}
       <Card title="As a document" wide>
         <details class="fold">
           <summary>Show</summary>
@@ -285,7 +296,11 @@ const Versions: FC<{ detail: Detail; path: string; nowMs: number }> = ({ detail:
       caption="Versions"
       rows={versions}
       columns={[
-        { title: 'Version', heading: true, cell: ({ usagePlanVersionId }) => <Code>{usagePlanVersionId}</Code> },
+        {
+          title: 'Version',
+          heading: true,
+          cell: ({ version }) => <a href={`${path}?version=${version}`}>Version {version}</a>,
+        },
         { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} nowMs={nowMs} /> },
         {
           title: 'Changes',
@@ -334,64 +349,3 @@ const MigrateForm: FC<{ path: string; version: number }> = ({ path, version }) =
     </div>
   </form>
 );
-
-function comparePage(c: ConsoleContext, detail: Detail) {
-  const { organizationId } = c.get('organization');
-  const { planId, versions, version } = detail;
-  const numberOf = (name: string, otherwise: number) => Number(c.req.query(name) ?? otherwise);
-  const [a, b] = [numberOf('a', version - 1), numberOf('b', version)].map((number) =>
-    versions.find((one) => one.version === number),
-  );
-  const path = planPath(organizationId, planId);
-  const options = versions.map((one) => [String(one.version), `Version ${one.version}`] as const);
-  const state: FormState = { values: { a: String(a?.version ?? ''), b: String(b?.version ?? '') }, details: [] };
-  return page(
-    c,
-    {
-      title: 'Compare versions',
-      crumbs: [
-        { text: 'Plans', href: organizationPath(organizationId, 'plans') },
-        { text: detail.plan.name, href: path },
-      ],
-    },
-    <Card>
-      <form method="get" action={`${path}/compare`}>
-        <div class="filters">
-          <Select name="a" label="Older" state={state} options={options} />
-          <Select name="b" label="Newer" state={state} options={options} />
-          <button type="submit">Compare</button>
-        </div>
-      </form>
-      {a && b ? (
-        <SideBySide before={a.plan} after={b.plan} names={[`Version ${a.version}`, `Version ${b.version}`]} />
-      ) : (
-        <Empty title="Choose two versions">One of the requested versions does not exist.</Empty>
-      )}
-    </Card>,
-  );
-}
-
-/** Every field of two versions; what differs comes first. */
-const SideBySide: FC<{ before: Plan; after: Plan; names: readonly [string, string] }> = ({ before, after, names }) => {
-  const rows = allFields(before, after);
-  const changed = rows.filter((row) => row.changed).length;
-  return (
-    <>
-      <p class="quiet">{changed === 0 ? 'They are the same.' : `${plural(changed, 'field')} changed.`}</p>
-      <Table
-        caption="Fields of both versions"
-        rows={rows.toSorted((one, other) => Number(other.changed) - Number(one.changed))}
-        columns={[
-          { title: 'Field', heading: true, cell: ({ field }) => fieldLabel(field) },
-          { title: names[0], cell: ({ field, before: was }) => fieldValue(field, was) },
-          {
-            title: names[1],
-            cell: ({ field, after: will, changed: other }) =>
-              other ? <strong>{fieldValue(field, will)}</strong> : fieldValue(field, will),
-          },
-          { title: 'Changed', cell: ({ changed: other }) => (other ? <Badge tone="warn">changed</Badge> : '') },
-        ]}
-      />
-    </>
-  );
-};

@@ -7,14 +7,15 @@ import { operations } from '../../contract/operations.ts';
 import { ListSamplesQuery, type Sample, type SampleListItem } from '../../contract/samples.ts';
 import { deleteSample, listSamples, readSample } from '../../operator/samples.ts';
 import { pageRequest } from '../../platform/page.ts';
+import { MINUTE_MS } from '../../platform/time.ts';
 import { ErrorSummary, Form, type FormState, TextField } from '../../ui/form.tsx';
 import { count, duration } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Json, Nothing, Time } from '../../ui/parts.tsx';
 import { Pager, Table, totalOf } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
 import { shortened } from '../calls-table.tsx';
-import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
-import { ModelName } from '../model-name.tsx';
+import { type ConsoleContext, type ConsoleEnv, callsPath, customerPath, organizationPath } from '../context.ts';
+import { ModelLink } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, operatorRequest } from '../submitted.ts';
@@ -126,14 +127,32 @@ const Samples: FC<SamplesProps> = ({ path, organizationId, items, isWhole, nowMs
         cell: ({ customerId }) =>
           customerId === null ? <Nothing /> : <a href={customerPath(organizationId, customerId)}>{customerId}</a>,
       },
-      { title: 'Feature', cell: ({ feature }) => feature ?? <Nothing /> },
-      { title: 'Model', cell: ({ model, provider }) => (model ? <ModelName name={model} /> : provider) },
+      {
+        title: 'Feature',
+        cell: ({ feature }) =>
+          feature === null ? <Nothing /> : <a href={`${path}?${new URLSearchParams({ feature })}`}>{feature}</a>,
+      },
+      {
+        title: 'Model',
+        cell: ({ model, provider }) => (model ? <ModelLink name={model} organizationId={organizationId} /> : provider),
+      },
       { title: 'Received', cell: ({ receivedAt }) => <Time at={receivedAt} nowMs={nowMs} /> },
       { title: 'Expires', cell: ({ expiresAt }) => <Time at={expiresAt} nowMs={nowMs} brief /> },
       { title: 'Bytes', figure: true, cell: ({ payloadBytes }) => count(payloadBytes) },
     ]}
   />
 );
+
+/** A sample does not name its call: the calls of its customer and feature around its time. */
+function callsLike({ customerId, feature, receivedAt, latencyMs }: Sample): Record<string, string> {
+  const receivedMs = Date.parse(receivedAt);
+  return {
+    ...(customerId !== null && { customerId }),
+    ...(feature !== null && { feature }),
+    from: new Date(receivedMs - (latencyMs ?? 0) - MINUTE_MS).toISOString(),
+    to: new Date(receivedMs + MINUTE_MS).toISOString(),
+  };
+}
 
 function samplePage(c: ConsoleContext, sample: Sample) {
   const { organizationId } = c.get('organization');
@@ -159,7 +178,12 @@ function samplePage(c: ConsoleContext, sample: Sample) {
                 <a href={customerPath(organizationId, sample.customerId)}>{sample.customerId}</a>
               ),
             ],
-            ['Feature', sample.feature ?? undefined],
+            [
+              'Feature',
+              sample.feature === null ? undefined : (
+                <a href={`${path}?${new URLSearchParams({ feature: sample.feature })}`}>{sample.feature}</a>
+              ),
+            ],
             ['Environment', sample.environment ?? undefined],
             [
               'Tags',
@@ -172,7 +196,8 @@ function samplePage(c: ConsoleContext, sample: Sample) {
               ) : undefined,
             ],
             ['Vendor', sample.provider],
-            ['Model', sample.model && <ModelName name={sample.model} />],
+            ['Model', sample.model && <ModelLink name={sample.model} organizationId={organizationId} />],
+            ['Calls', <a href={callsPath(organizationId, callsLike(sample))}>Calls at that time</a>],
             ['Latency', sample.latencyMs === null ? undefined : duration(sample.latencyMs)],
             ['Decision', sample.decisionId === null ? undefined : <Code>{sample.decisionId}</Code>],
             ['Received', <Time at={sample.receivedAt} nowMs={nowMs} />],

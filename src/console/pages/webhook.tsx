@@ -2,7 +2,7 @@
  * One webhook: how its endpoint does, and what was sent to it; a test event, and single events again.
  */
 import type { Hono } from 'hono';
-import type { FC } from 'hono/jsx';
+import type { Child, FC } from 'hono/jsx';
 import { operations } from '../../contract/operations.ts';
 import { type Delivery, TEST_EVENT_TYPE, type TestedWebhook, type WebhookDetail } from '../../contract/webhooks.ts';
 import { listDeliveries, readWebhook, sendAgain, testWebhook } from '../../operator/webhooks.ts';
@@ -12,6 +12,7 @@ import { count } from '../../ui/format.ts';
 import { Card, Code, Facts, Nothing, Notice, Stat, Time } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
+import { changesOf } from '../changes-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webhookPath } from '../context.ts';
 import { Deliveries } from '../deliveries-view.tsx';
 import { Live } from '../live.tsx';
@@ -31,7 +32,17 @@ export function mountWebhook(app: Hono<ConsoleEnv>): void {
     const [webhook, deliveries] = await Promise.all([readWebhook(c.env, key), listDeliveries(c.env, key, asked)]);
     if (!webhook.ok) return refused(c, webhook.refusal);
     if (!deliveries.ok) return refused(c, deliveries.refusal);
-    return webhookPage(c, webhook.data, deliveries.data, asked.after === null);
+    const changes = await changesOf(c, {
+      organizationId: key.organizationId,
+      subject: { kind: 'webhook', id: key.webhookId },
+      cursor: null,
+    });
+    return webhookPage(c, {
+      webhook: webhook.data,
+      deliveries: deliveries.data,
+      isFirst: asked.after === null,
+      changes,
+    });
   });
 
   app.post(`${BASE}/test`, async (c) => {
@@ -51,7 +62,14 @@ export function mountWebhook(app: Hono<ConsoleEnv>): void {
   });
 }
 
-function webhookPage(c: ConsoleContext, webhook: WebhookDetail, deliveries: Page<Delivery>, isFirst: boolean) {
+interface Shown {
+  webhook: WebhookDetail;
+  deliveries: Page<Delivery>;
+  isFirst: boolean;
+  changes: Child;
+}
+
+function webhookPage(c: ConsoleContext, { webhook, deliveries, isFirst, changes }: Shown) {
   const { organizationId } = c.get('organization');
   const { webhookId, description, types, enabled, disabled } = webhook;
   const nowMs = Date.now();
@@ -139,6 +157,7 @@ function webhookPage(c: ConsoleContext, webhook: WebhookDetail, deliveries: Page
             </a>
           </div>
         </section>
+        {changes}
       </div>
     </>,
   );

@@ -22,6 +22,8 @@ export const operatorEvents = sqliteTable(
   (table) => [
     // The event log of one organization, newest first.
     index('operator_events_by_organization').on(table.organizationId, table.eventId),
+    // The changes of one thing, whose id may be that of things of several kinds and organizations.
+    index('operator_events_by_subject').on(table.subject, table.organizationId, table.eventId),
   ],
 );
 

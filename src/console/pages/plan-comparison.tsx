@@ -1,0 +1,86 @@
+/**
+ * Two versions of a plan side by side, field by field.
+ */
+import type { Hono } from 'hono';
+import type { FC } from 'hono/jsx';
+import type { z } from 'zod';
+import type { Plan, PlanDetail } from '../../contract/plans.ts';
+import { readPlan } from '../../operator/plans.ts';
+import { type FormState, Select } from '../../ui/form.tsx';
+import { plural } from '../../ui/format.ts';
+import { Badge, Card, Empty } from '../../ui/parts.tsx';
+import { Table } from '../../ui/table.tsx';
+import { allFields } from '../changed-fields.ts';
+import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
+import { fieldLabel, fieldValue } from '../field-words.ts';
+import { refused } from '../refused.tsx';
+import { page } from '../shell.tsx';
+
+export function mountPlanComparison(app: Hono<ConsoleEnv>): void {
+  app.get('/organizations/:org/plans/:planId/compare', async (c) => {
+    const { organizationId } = c.get('organization');
+    const answer = await readPlan(c.env, organizationId, c.req.param('planId'));
+    return answer.ok ? comparePage(c, answer.data) : refused(c, answer.refusal);
+  });
+}
+
+function comparePage(c: ConsoleContext, detail: z.infer<typeof PlanDetail>) {
+  const { organizationId } = c.get('organization');
+  const { planId, versions, version } = detail;
+  const numberOf = (name: string, otherwise: number) => Number(c.req.query(name) ?? otherwise);
+  const [a, b] = [numberOf('a', version - 1), numberOf('b', version)].map((number) =>
+    versions.find((one) => one.version === number),
+  );
+  const path = planPath(organizationId, planId);
+  const options = versions.map((one) => [String(one.version), `Version ${one.version}`] as const);
+  const state: FormState = { values: { a: String(a?.version ?? ''), b: String(b?.version ?? '') }, details: [] };
+  return page(
+    c,
+    {
+      title: 'Compare versions',
+      crumbs: [
+        { text: 'Plans', href: organizationPath(organizationId, 'plans') },
+        { text: detail.plan.name, href: path },
+      ],
+    },
+    <Card>
+      <form method="get" action={`${path}/compare`}>
+        <div class="filters">
+          <Select name="a" label="Older" state={state} options={options} />
+          <Select name="b" label="Newer" state={state} options={options} />
+          <button type="submit">Compare</button>
+        </div>
+      </form>
+      {a && b ? (
+        <SideBySide before={a.plan} after={b.plan} names={[`Version ${a.version}`, `Version ${b.version}`]} />
+      ) : (
+        <Empty title="Choose two versions">One of the requested versions does not exist.</Empty>
+      )}
+    </Card>,
+  );
+}
+
+/** Every field of two versions; what differs comes first. */
+const SideBySide: FC<{ before: Plan; after: Plan; names: readonly [string, string] }> = ({ before, after, names }) => {
+  const rows = allFields(before, after);
+  const changed = rows.filter((row) => row.changed).length;
+  return (
+    <>
+      <p class="quiet">{changed === 0 ? 'They are the same.' : `${plural(changed, 'field')} changed.`}</p>
+      <Table
+        caption="Fields of both versions"
+        rows={rows.toSorted((one, other) => Number(other.changed) - Number(one.changed))}
+        columns={[
+          { title: 'Field', heading: true, cell: ({ field }) => fieldLabel(field) },
+          { title: names[0], cell: ({ field, before: was }) => fieldValue(field, was) },
+          {
+            title: names[1],
+            cell: ({ field, after: will, changed: other }) =>
+              other ? <strong>{fieldValue(field, will)}</strong> : fieldValue(field, will),
+          },
+          { title: 'Changed', cell: ({ changed: other }) => (other ? <Badge tone="warn">changed</Badge> : '') },
+        ]}
+      />
+    </>
+  );
+};
