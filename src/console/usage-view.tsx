@@ -6,7 +6,7 @@ import { formatUsd, NANO_PER_USD, type NanoUsd } from '../domain/money.ts';
 import type { Course, UsageCourse } from '../readings/usage/course.ts';
 import { STEP_MS } from '../storage/usage-course.ts';
 import { Ranking, type Series, TimeChart } from '../ui/charts.tsx';
-import { compact, compactPlural, count, dayMonth, hourOfDay, percent, plural, usd, usdColumn } from '../ui/format.ts';
+import { compact, compactPlural, count, dayMonth, hourOfDay, percent, plural, usd, usdParts } from '../ui/format.ts';
 import { Card, Compact, Empty, Stat, Usd } from '../ui/parts.tsx';
 
 export interface DayUsage {
@@ -142,8 +142,9 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
   total,
 }) => {
   const shown = groups.slice(0, RANKED_MAX);
-  // The highest decides: what is little beside it needs no digits of its own.
-  const show = usdColumn(shown.slice(0, 1).map(({ costNanoUsd }) => costNanoUsd));
+  const rest = shown.reduce((left, { costNanoUsd }) => left - costNanoUsd, total);
+  // What is not shown is a part of the whole too.
+  const texts = usdParts([...shown.map(({ costNanoUsd }) => costNanoUsd), rest > 0n ? rest : 0n]);
   return (
     <Card title={title}>
       {shown.length === 0 ? (
@@ -151,15 +152,17 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
       ) : (
         <Ranking
           label={title}
-          rows={shown.map(({ name, calls, costNanoUsd }) => ({
+          rows={shown.map(({ name, calls, costNanoUsd }, index) => ({
             name,
             share: shareOf(costNanoUsd, total),
-            value: <Usd nano={costNanoUsd} show={show} />,
+            value: <Usd nano={costNanoUsd} show={() => texts[index] ?? ''} />,
             sub: `${total > 0n ? `${percent(shareOf(costNanoUsd, total))} · ` : ''}${compactPlural(calls, 'call')}`,
           }))}
         />
       )}
-      {groups.length > RANKED_MAX && <p class="quiet hint">and {count(groups.length - RANKED_MAX)} more</p>}
+      {groups.length > RANKED_MAX && (
+        <p class="quiet hint">{`and ${count(groups.length - RANKED_MAX)} more: ${texts.at(-1)}`}</p>
+      )}
     </Card>
   );
 };

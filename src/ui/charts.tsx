@@ -83,6 +83,7 @@ export const TimeChart: FC<TimeChartProps> = (chart) => {
   );
 };
 
+type MarkedChart = TimeChartProps & { totals: readonly number[] };
 type Scale = (value: number) => number;
 
 function bands(length: number) {
@@ -137,23 +138,25 @@ const Previous: FC<{ values: readonly number[]; y: Scale }> = ({ values, y }) =>
  * somewhere, each strip is a link. Without script the tab key passes them by: the figures below have the same values and
  * links, one row each.
  */
-const Marks: FC<TimeChartProps & { totals: readonly number[] }> = (chart) => {
-  const { title, labels, links } = chart;
+const Marks: FC<MarkedChart> = (chart) => {
+  const { title, labels, links, isLastOpen } = chart;
   return (
     <ol class="marks" aria-label={title}>
-      {labels.map((label, index) => {
-        const values = <Values {...chart} label={label} index={index} />;
-        const place = index < labels.length / 2 ? 'first' : 'second';
-        const spoken = spokenValues(chart, label, index);
+      {labels.map((day, index) => {
+        const label = isLastOpen && index === labels.length - 1 ? `${day}, not over` : day;
+        const values = valuesOf(chart, index);
+        const shown = <Values label={label} values={values} />;
+        // The same words as those shown.
+        const spoken = [label, ...values.map(({ text }) => text)].join(' ');
         return (
-          <li class={place}>
+          <li class={index < labels.length / 2 ? 'first' : 'second'}>
             {links?.[index] === undefined ? (
               <span role="img" tabindex={-1} aria-label={spoken}>
-                {values}
+                {shown}
               </span>
             ) : (
               <a href={links[index]} tabindex={-1} aria-label={spoken}>
-                {values}
+                {shown}
               </a>
             )}
           </li>
@@ -163,47 +166,35 @@ const Marks: FC<TimeChartProps & { totals: readonly number[] }> = (chart) => {
   );
 };
 
-/** The values of a mark in one line, as they are read aloud. */
-function spokenValues(
-  { series, previous, format, totals, isLastOpen }: TimeChartProps & { totals: readonly number[] },
-  label: string,
-  index: number,
-): string {
-  const isOpen = isLastOpen && index === totals.length - 1;
-  const parts = series.length > 1 ? series.filter(({ values }) => (values[index] ?? 0) > 0) : [];
-  return [
-    `${label}${isOpen ? ', not over' : ''}: ${format(totals[index] ?? 0)}`,
-    ...parts.map(({ name, values }) => `${name} ${format(values[index] ?? 0)}`),
-    ...(previous?.[index] === undefined ? [] : [`period before ${format(previous[index])}`]),
-  ].join('; ');
+interface Value {
+  text: string;
+  style?: string;
 }
 
-const Values: FC<TimeChartProps & { totals: readonly number[]; label: string; index: number }> = ({
-  series,
-  previous,
-  format,
-  totals,
-  label,
-  index,
-  labels,
-  isLastOpen,
-}) => (
+/** What a mark says after its label: each series where there are more, their sum, and the period before. */
+function valuesOf({ series, previous, format, totals }: MarkedChart, index: number): Value[] {
+  const total = format(totals[index] ?? 0);
+  const parts = series.map(({ name, values }, order) => ({
+    value: values[index] ?? 0,
+    text: `${name}: ${format(values[index] ?? 0)}`,
+    style: `key s${order}`,
+  }));
+  return [
+    ...(series.length > 1 ? parts.filter(({ value }) => value > 0) : []),
+    { text: series.length > 1 ? `In all: ${total}` : total },
+    ...(previous?.[index] === undefined ? [] : [{ text: `Period before: ${format(previous[index])}`, style: 'quiet' }]),
+  ];
+}
+
+const Values: FC<{ label: string; values: readonly Value[] }> = ({ label, values }) => (
   <span class="values">
-    <strong>
-      {label}
-      {isLastOpen && index === labels.length - 1 && ', not over'}
-    </strong>
-    {series.length > 1 &&
-      series.map(
-        ({ name, values }, order) =>
-          (values[index] ?? 0) > 0 && (
-            <span class={`key s${order}`}>
-              {name}: {format(values[index] ?? 0)}
-            </span>
-          ),
-      )}
-    <span>{series.length > 1 ? `In all: ${format(totals[index] ?? 0)}` : format(totals[index] ?? 0)}</span>
-    {previous?.[index] !== undefined && <span class="quiet">Period before: {format(previous[index])}</span>}
+    <strong>{label}</strong>
+    {values.map(({ text, style }) => (
+      <>
+        {' '}
+        <span class={style}>{text}</span>
+      </>
+    ))}
   </span>
 );
 

@@ -13,7 +13,7 @@ import { DAY_MS } from '../../platform/time.ts';
 import { type CallTotals, sumCalls } from '../../storage/calls.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { count, moment, plural, usdColumn, words } from '../../ui/format.ts';
-import { Card, Code, Empty, Nothing, Stat, Time, Usd } from '../../ui/parts.tsx';
+import { Card, Code, Empty, Id, Nothing, Stat, Time, Usd } from '../../ui/parts.tsx';
 import { Pager, type Sort, Table } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
 import { CallState } from '../calls-view.tsx';
@@ -23,7 +23,6 @@ import { refused } from '../refused.tsx';
 import { setupPath } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
 import { check } from '../submitted.ts';
-import { shortened } from './customer.tsx';
 
 const PAGE_SIZE = 50;
 const TAGS_SHOWN_MAX = 3;
@@ -365,7 +364,11 @@ const Calls: FC<CallsProps> = ({ organizationId, path, asked, items, nowMs }) =>
         {
           title: 'Call',
           heading: true,
-          cell: ({ callId }) => <a href={callPath(organizationId, callId)}>{shortened(callId)}</a>,
+          cell: ({ callId }) => (
+            <a href={callPath(organizationId, callId)}>
+              <Id id={callId} />
+            </a>
+          ),
         },
         {
           title: 'Began',
@@ -380,7 +383,7 @@ const Calls: FC<CallsProps> = ({ organizationId, path, asked, items, nowMs }) =>
             </>
           ),
         },
-        { title: 'User', cell: ({ customerUserId }) => only('customerUserId', customerUserId) },
+        { title: 'User', phone: 'hidden', cell: ({ customerUserId }) => only('customerUserId', customerUserId) },
         {
           title: 'State',
           cell: ({ status, reversedAt, usageSource, denial, errorCode }) => (
@@ -398,6 +401,7 @@ const Calls: FC<CallsProps> = ({ organizationId, path, asked, items, nowMs }) =>
         { title: 'Feature', cell: ({ feature }) => only('feature', feature) },
         {
           title: 'Tags',
+          phone: 'hidden',
           cell: ({ tags }) =>
             tags.length === 0 ? <Nothing /> : tags.slice(0, TAGS_SHOWN_MAX).map((tag) => [only('tag', tag), ' ']),
         },
@@ -408,6 +412,7 @@ const Calls: FC<CallsProps> = ({ organizationId, path, asked, items, nowMs }) =>
         {
           title: 'Tokens',
           figure: true,
+          phone: 'detail',
           cell: ({ inputTokens, responseTokens }) =>
             inputTokens === null ? (
               <Nothing />

@@ -9,7 +9,7 @@ import { deleteSample, listSamples, readSample } from '../../operator/samples.ts
 import { pageRequest } from '../../platform/page.ts';
 import { ErrorSummary, Form, type FormState, TextField } from '../../ui/form.tsx';
 import { count, duration } from '../../ui/format.ts';
-import { Badge, Card, Code, Empty, Facts, Json, Nothing, Time } from '../../ui/parts.tsx';
+import { Badge, Card, Code, Empty, Facts, Id, Json, Nothing, Time } from '../../ui/parts.tsx';
 import { Pager, Table, totalOf } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
@@ -119,7 +119,11 @@ const Samples: FC<SamplesProps> = ({ path, organizationId, items, isWhole, nowMs
       {
         title: 'Sample',
         heading: true,
-        cell: ({ sampleId }) => <a href={`${path}/${encodeURIComponent(sampleId)}`}>{shortened(sampleId)}</a>,
+        cell: ({ sampleId }) => (
+          <a href={`${path}/${encodeURIComponent(sampleId)}`}>
+            <Id id={sampleId} />
+          </a>
+        ),
       },
       {
         title: 'Customer',

@@ -99,6 +99,7 @@ details.fold[open] > summary { margin-bottom: 12px; }
   .grid > *, .grid.thirds > * { grid-column: 1 / -1; }
   .stats { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .stat { padding: 12px 14px; }
+  .stat:last-child:nth-child(odd) { grid-column: 1 / -1; }
   .stat-value { font-size: 20px; }
   .filters .field { max-width: none; }
   .card { padding: 14px; }
