@@ -6,7 +6,7 @@ import { formatUsd, NANO_PER_USD, type NanoUsd } from '../domain/money.ts';
 import type { Course, UsageCourse } from '../readings/usage/course.ts';
 import { STEP_MS } from '../storage/usage-course.ts';
 import { Ranking, type Series, TimeChart } from '../ui/charts.tsx';
-import { compact, compactPlural, count, dayMonth, hourOfDay, percent, usd, usdColumn } from '../ui/format.ts';
+import { compact, compactPlural, count, dayMonth, hourOfDay, percent, usd, usdParts } from '../ui/format.ts';
 import { Card, Compact, Empty, Stat } from '../ui/parts.tsx';
 import { costText, isCostUnknown, KnownCost, withoutPrice } from './cost.tsx';
 
@@ -169,10 +169,11 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
   const shown = [...ranked, ...unpriced.slice(0, UNPRICED_MAX)];
   const more = groups.length - shown.length;
   const moreUnpriced = unpriced.length - (shown.length - ranked.length);
-  // The highest decides: what is little beside it needs no digits of its own.
-  const inColumn = usdColumn(shown.slice(0, 1).map(({ costNanoUsd }) => costNanoUsd));
-  // What would read as nothing keeps its digits.
-  const show = (nano: NanoUsd) => (nano > 0n && inColumn(nano) === inColumn(0n) ? usd(nano) : inColumn(nano));
+  const left = shown.reduce((sum, { costNanoUsd }) => sum - costNanoUsd, total);
+  // What is not shown is a part of the whole too.
+  const texts = usdParts([...shown.map(({ costNanoUsd }) => costNanoUsd), left > 0n ? left : 0n]);
+  /** What would read as nothing keeps its digits. */
+  const textOf = (nano: NanoUsd, text = '') => (nano > 0n && !/[1-9]/.test(text) ? usd(nano) : text);
   return (
     <Card title={title}>
       {shown.length === 0 ? (
@@ -180,10 +181,10 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
       ) : (
         <Ranking
           label={title}
-          rows={shown.map(({ name, calls, unpricedCalls, costNanoUsd }) => ({
+          rows={shown.map(({ name, calls, unpricedCalls, costNanoUsd }, index) => ({
             name,
             share: shareOf(costNanoUsd, total),
-            value: <KnownCost costNanoUsd={costNanoUsd} unpricedCalls={unpricedCalls} show={show} />,
+            value: <KnownCost costNanoUsd={costNanoUsd} unpricedCalls={unpricedCalls} show={(nano) => textOf(nano, texts[index])} />,
             sub: [
               ...(total > 0n && !isCostUnknown({ costNanoUsd, unpricedCalls })
                 ? [percent(shareOf(costNanoUsd, total))]
@@ -196,7 +197,8 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
       )}
       {more > 0 && (
         <p class="quiet hint">
-          and {count(more)} more{moreUnpriced > 0 && `, ${count(moreUnpriced)} of them with calls without a price`}
+          {`and ${count(more)} more: ${texts.at(-1)}`}
+          {moreUnpriced > 0 && `, ${count(moreUnpriced)} of them with calls without a price`}
         </p>
       )}
     </Card>

@@ -91,6 +91,7 @@ export const TimeChart: FC<TimeChartProps> = (chart) => {
   );
 };
 
+type MarkedChart = TimeChartProps & Totals;
 type Scale = (value: number) => number;
 
 function bands(length: number) {
@@ -168,23 +169,25 @@ const Previous: FC<{ values: readonly number[]; y: Scale }> = ({ values, y }) =>
  * somewhere, each strip is a link. Without script the tab key passes them by: the figures below have the same values and
  * links, one row each.
  */
-const Marks: FC<TimeChartProps & Totals> = (chart) => {
-  const { title, labels, links } = chart;
+const Marks: FC<MarkedChart> = (chart) => {
+  const { title, labels, links, isLastOpen } = chart;
   return (
     <ol class="marks" aria-label={title}>
-      {labels.map((label, index) => {
-        const values = <Values {...chart} label={label} index={index} />;
-        const place = index < labels.length / 2 ? 'first' : 'second';
-        const spoken = spokenValues(chart, label, index);
+      {labels.map((day, index) => {
+        const label = isLastOpen && index === labels.length - 1 ? `${day}, not over` : day;
+        const values = valuesOf(chart, index);
+        const shown = <Values label={label} values={values} />;
+        // The same words as those shown.
+        const spoken = [label, ...values.map(({ text }) => text)].join(' ');
         return (
-          <li class={place}>
+          <li class={index < labels.length / 2 ? 'first' : 'second'}>
             {links?.[index] === undefined ? (
               <span role="img" tabindex={-1} aria-label={spoken}>
-                {values}
+                {shown}
               </span>
             ) : (
               <a href={links[index]} tabindex={-1} aria-label={spoken}>
-                {values}
+                {shown}
               </a>
             )}
           </li>
@@ -203,57 +206,39 @@ function textOf({ values, lacking }: Series, index: number, format: TimeChartPro
   return format(values[index] ?? 0, lacking?.[index] ?? 0);
 }
 
-/** The values of a mark in one line, as they are read aloud. */
-function spokenValues(
-  { series, previous, previousLacking, format, totals, lacking, isLastOpen }: TimeChartProps & Totals,
-  label: string,
-  index: number,
-): string {
-  const isOpen = isLastOpen && index === totals.length - 1;
-  const has = ({ values, lacking: lacks }: Series) => (values[index] ?? 0) > 0 || (lacks?.[index] ?? 0) > 0;
-  const parts = series.length > 1 ? series.filter(has) : [];
-  return [
-    `${label}${isOpen ? ', not over' : ''}: ${format(totals[index] ?? 0, lacking[index] ?? 0)}`,
-    ...parts.map((part) => `${part.name} ${textOf(part, index, format)}`),
-    ...(previous?.[index] === undefined
-      ? []
-      : [`period before ${format(previous[index], previousLacking?.[index] ?? 0)}`]),
-  ].join('; ');
+interface Value {
+  text: string;
+  style?: string;
 }
 
-const Values: FC<TimeChartProps & Totals & { label: string; index: number }> = ({
-  series,
-  previous,
-  previousLacking,
-  format,
-  totals,
-  lacking,
-  label,
-  index,
-  labels,
-  isLastOpen,
-}) => (
+/** What a mark says after its label: each series where there are more, their sum, and the period before. */
+function valuesOf(chart: MarkedChart, index: number): Value[] {
+  const { series, previous, previousLacking, format, totals, lacking } = chart;
+  const total = format(totals[index] ?? 0, lacking[index] ?? 0);
+  const parts = series.flatMap((one, order) =>
+    (one.values[index] ?? 0) > 0 || (one.lacking?.[index] ?? 0) > 0
+      ? [{ text: `${one.name}: ${textOf(one, index, format)}`, style: `key s${order}` }]
+      : [],
+  );
+  const before = previous?.[index];
+  return [
+    ...(series.length > 1 ? parts : []),
+    { text: series.length > 1 ? `In all: ${total}` : total },
+    ...(before === undefined
+      ? []
+      : [{ text: `Period before: ${format(before, previousLacking?.[index] ?? 0)}`, style: 'quiet' }]),
+  ];
+}
+
+const Values: FC<{ label: string; values: readonly Value[] }> = ({ label, values }) => (
   <span class="values">
-    <strong>
-      {label}
-      {isLastOpen && index === labels.length - 1 && ', not over'}
-    </strong>
-    {series.length > 1 &&
-      series.map(
-        (one, order) =>
-          ((one.values[index] ?? 0) > 0 || (one.lacking?.[index] ?? 0) > 0) && (
-            <span class={`key s${order}`}>
-              {one.name}: {textOf(one, index, format)}
-            </span>
-          ),
-      )}
-    <span>
-      {series.length > 1 && 'In all: '}
-      {format(totals[index] ?? 0, lacking[index] ?? 0)}
-    </span>
-    {previous?.[index] !== undefined && (
-      <span class="quiet">Period before: {format(previous[index], previousLacking?.[index] ?? 0)}</span>
-    )}
+    <strong>{label}</strong>
+    {values.map(({ text, style }) => (
+      <>
+        {' '}
+        <span class={style}>{text}</span>
+      </>
+    ))}
   </span>
 );
 

@@ -62,6 +62,24 @@ export function usdColumn(amounts: readonly NanoUsd[], exact = false): (nano: Na
   return (nano) => `${nano < 0n ? '-' : ''}$${grouped(round(nano < 0n ? -nano : nano, decimals))}`;
 }
 
+/**
+ * The parts of a sum, none of them negative, so that they add up to it as it is shown: with the decimals that the highest
+ * part has, and what rounding would lose or add with the parts that it concerns most.
+ */
+export function usdParts(parts: readonly NanoUsd[]): string[] {
+  const highest = parts.reduce((most, part) => (part > most ? part : most), 0n);
+  const decimals = significantDecimals(highest);
+  const unit = 10n ** BigInt(NANO_DIGITS - decimals);
+  const units = parts.map((part) => part / unit);
+  const sum = parts.reduce((all, part) => all + part, 0n);
+  const missing = (sum * 2n + unit) / (unit * 2n) - units.reduce((all, one) => all + one, 0n);
+  const byRest = parts
+    .map((part, index) => ({ rest: part % unit, index }))
+    .toSorted((a, b) => (a.rest === b.rest ? 0 : a.rest < b.rest ? 1 : -1));
+  for (const { index } of byRest.slice(0, Number(missing))) units[index] = (units[index] ?? 0n) + 1n;
+  return units.map((one) => `$${grouped(round(one * unit, decimals))}`);
+}
+
 /** Formats an exact decimal amount of USD. */
 export function nanoOf(exactUsd: string): NanoUsd {
   const [, sign, integer = '0', fraction = ''] = /^(-?)(\d+)(?:\.(\d{1,9}))?$/.exec(exactUsd) ?? [];

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { rateColumn, usdColumn } from '../../src/ui/format.ts';
+import { nanoOf, rateColumn, usdColumn, usdParts } from '../../src/ui/format.ts';
 import { sorted } from '../../src/ui/sorting.ts';
 import { Pager, Table } from '../../src/ui/table.tsx';
 import { nextOf, previousOf, type Trail, trailOf } from '../../src/ui/trail.ts';
@@ -122,6 +122,27 @@ describe('the figures of a column', () => {
     );
     const show = rateColumn([0.075, 2.5, undefined, 1_000]);
     expect([0.075, 2.5, 1_000].map(show)).toEqual(['$0.075', '$2.500', '$1,000.000']);
+  });
+});
+
+describe('the parts of a sum', () => {
+  test('add up to it as they are shown', () => {
+    const read = (text: string) => nanoOf(text.replaceAll(/[$,]/g, ''));
+    fc.assert(
+      fc.property(fc.array(fc.bigInt({ min: 0n, max: 10n ** 13n }), { minLength: 1, maxLength: 12 }), (parts) => {
+        const texts = usdParts(parts);
+        const sum = parts.reduce((all, part) => all + part, 0n);
+        const decimals = texts[0]?.split('.')[1]?.length ?? 0;
+        const unit = 10n ** BigInt(9 - decimals);
+        expect(texts.reduce((all, text) => all + read(text), 0n)).toBe(((sum * 2n + unit) / (unit * 2n)) * unit);
+        // No part is off by a whole unit of its last digit.
+        parts.forEach((part, index) => {
+          const off = read(texts[index] ?? '') - part;
+          expect(off < unit && -off < unit).toBe(true);
+        });
+      }),
+    );
+    expect(usdParts([34_424_000_000n, 18_644_000_000n, 5_244_000_000n])).toEqual(['$34.43', '$18.64', '$5.24']);
   });
 });
 

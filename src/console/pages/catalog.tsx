@@ -249,7 +249,7 @@ const Models: FC<ModelsProps> = ({ items, total, by, day, nowMs }) => {
           title: 'Context',
           figure: true,
           sort: by('context'),
-          phone: 'detail',
+          phone: 'hidden',
           cell: ({ contextTokens }) => (contextTokens ? compact(contextTokens) : <Nothing />),
         },
         {

@@ -10,7 +10,7 @@ import { pageRequest } from '../../platform/page.ts';
 import { MINUTE_MS } from '../../platform/time.ts';
 import { ErrorSummary, Form, type FormState, TextField } from '../../ui/form.tsx';
 import { count, duration } from '../../ui/format.ts';
-import { Badge, Card, Code, Empty, Facts, Json, Nothing, Time } from '../../ui/parts.tsx';
+import { Badge, Card, Code, Empty, Facts, Id, Json, Nothing, Time } from '../../ui/parts.tsx';
 import { Pager, Table, totalOf } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
 import { shortened } from '../calls-table.tsx';
@@ -120,7 +120,11 @@ const Samples: FC<SamplesProps> = ({ path, organizationId, items, isWhole, nowMs
       {
         title: 'Sample',
         heading: true,
-        cell: ({ sampleId }) => <a href={`${path}/${encodeURIComponent(sampleId)}`}>{shortened(sampleId)}</a>,
+        cell: ({ sampleId }) => (
+          <a href={`${path}/${encodeURIComponent(sampleId)}`}>
+            <Id id={sampleId} />
+          </a>
+        ),
       },
       {
         title: 'Customer',

@@ -106,6 +106,7 @@ details.fold[open] > summary { margin-bottom: 12px; }
   .stats { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .attention-of { margin-left: 0; }
   .stat { padding: 12px 14px; }
+  .stat:last-child:nth-child(odd) { grid-column: 1 / -1; }
   .stat-value { font-size: 20px; }
   .filters .field { max-width: none; }
   .card { padding: 14px; }

@@ -29,7 +29,12 @@ tbody th { font-weight: 560; min-width: 150px; }
 tbody td { min-width: 72px; }
 tbody td time .hint { display: block; }
 .figure + td:not(.figure), .figure + th:not(.figure) { padding-left: 20px; }
-table.dense tbody > tr > :is(th, td) { padding-top: 7px; padding-bottom: 7px; font-size: 13px; line-height: 21px; }
+table.dense tbody > tr > :is(th, td) { padding-top: 5px; padding-bottom: 5px; font-size: 12.5px; line-height: 21px; }
+table.dense th, table.dense td { padding-right: 10px; }
+table.dense .id-start { max-width: 7ch; }
+@container (min-width: 1090px) {
+  table.dense :is(td, th) a:not(:has(.badge)) { display: inline-block; max-width: 26ch; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; }
+}
 table.dense :is(td time, tbody th) { white-space: nowrap; }
 @media (min-width: 1400px) { table.dense :is(td, th) .sub, table.dense td time .hint { display: inline; margin-left: 6px; } }
 td .sub, th .sub { display: block; color: var(--quiet); font-size: 12.5px; font-weight: 400; }
