@@ -382,6 +382,8 @@ test.each(['light', 'dark'] as const)(
     expect(
       await frame.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
     ).toBeLessThanOrEqual(0);
+    // The frame is transparent: the page that it stands in gives the ground.
+    await frame.evaluate(`document.body.style.background = '${theme === 'dark' ? '#161b22' : '#ffffff'}'`);
     expect(await violations(frame as unknown as Page)).toEqual([]);
     await page.locator('iframe').screenshot({ path: join(PICTURES, `widget-credit-${theme}-390.png`) });
     const [opened] = await Promise.all([
