@@ -35,7 +35,7 @@ export const METER_METRICS: Partial<Record<ForecastMetric, { meter: MeterName; s
 };
 
 /** The meters of which each metric takes. */
-const METERS_OF: Partial<Record<ForecastMetric, readonly MeterName[]>> = {
+export const METERS_OF: Partial<Record<ForecastMetric, readonly MeterName[]>> = {
   calls: ['standardCalls', 'premiumCalls'],
   outputTokens: ['standardTokens', 'premiumTokens'],
   agenticApi: ['agenticApi'],
