@@ -260,7 +260,7 @@ test('asks a bounded number of times, and not while the page is hidden', async (
   await close();
 });
 
-test('ends if nobody renews it', async () => {
+test('ends if nobody renews it, keeps what it shows and says so', async () => {
   const { page, close } = await openHost();
   await inside(page)
     .getByText('3 calls in this period', { exact: false })
@@ -269,17 +269,24 @@ test('ends if nobody renews it', async () => {
   await page.evaluate("addEventListener('message', (event) => event.stopImmediatePropagation(), true)");
   await page.route('**/usage-session', (route) => route.abort());
   await page.clock.fastForward('05:05');
-  await inside(page).getByText('This view has ended').waitFor();
+  await inside(page)
+    .getByRole('status')
+    .filter({ hasText: /^This view has ended\. It shows your usage as of \d\d:\d\d\. Reload the page to update it\.$/ })
+    .waitFor();
+  expect(await inside(page).getByText('in this period').count()).toBe(1);
   await close();
 });
 
-test('ends within a minute when its key is revoked', async () => {
-  const { page, close } = await openHost();
+test('ends within a minute when its key is revoked, and reads nothing more', async () => {
+  const { page, requested, close } = await openHost();
   await inside(page).getByText('in this period').waitFor();
   await server.operator.send('revokeKey', { params: { org: DEMO_ORGANIZATION_ID, keyId } });
   await page.clock.fastForward('01:01');
   await inside(page).getByText('This view has ended').waitFor();
-  expect(await inside(page).getByText('in this period').count()).toBe(0);
+  const read = () => requested.filter((url) => url.endsWith('/embed/data')).length;
+  const before = read();
+  for (let times = 0; times < 5; times += 1) await page.clock.fastForward('01:00');
+  expect(read()).toBe(before);
   await close();
 });
 
@@ -339,6 +346,55 @@ test.each([
     const ink = await frameOf(page).evaluate<string>('getComputedStyle(document.body).color');
     const isDark = theme === 'dark' || (theme === 'auto' && colorScheme === 'dark');
     expect(ink).toBe(isDark ? 'rgb(238, 241, 245)' : 'rgb(22, 32, 46)');
+    await close();
+  },
+);
+
+test.each(['light', 'dark'] as const)(
+  'tells a customer on credit what pays next, in the theme %s at 390 pixels, and its link opens a tab without a way back',
+  async (theme) => {
+    const params = { org: DEMO_ORGANIZATION_ID };
+    const customerId = `credit-${theme}`;
+    const plan = {
+      name: 'Metered',
+      limitType: 'BLOCK',
+      limits: { premiumCalls: 0, standardCalls: 100, searches: 0 },
+      payg: { enabled: true, markupPercent: 20 },
+      customMeters: { CUSTOM1: { label: 'Pages read', included: 10, funding: { credits: true } } },
+    };
+    await server.operator.send('putPlan', { params: { ...params, planId: 'metered' }, body: plan });
+    await server.demo.send('provisionCustomer', { body: { customerId } });
+    await server.demo.send('changePlan', { params: { customerId }, body: { planId: 'metered' } });
+    const grant = (body: object) => server.operator.send('grantCredit', { params: { ...params, customerId }, body });
+    expect((await grant({ kind: 'USD', amountUsd: '12.40' })).status).toBe(200);
+    expect((await grant({ kind: 'METER', meterSlot: 'CUSTOM1', units: 300 })).status).toBe(200);
+    await server.demo.send('incrementMeter', { body: { customerId, meterSlot: 'CUSTOM1', amount: 60 } });
+    const upgradeUrl = `${hostOrigin}/plans`;
+    await server.operator.send('updateOrganization', { params, body: { upgradeUrl } });
+    request = { ...request, customerId, theme };
+    const { page, complaints, close } = await openHost('/', { viewport: { width: 390, height: 800 } });
+    await inside(page)
+      .getByText('Your plan includes no premium calls. Your balance of $12.40 pays from here.')
+      .waitFor();
+    await inside(page).getByText('used up: 250 of 300 bought units left').waitFor();
+    expect(await inside(page).getByText('nothing left').count()).toBe(0);
+    const frame = frameOf(page);
+    expect(
+      await frame.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
+    ).toBeLessThanOrEqual(0);
+    // The frame is transparent: the page that it stands in gives the ground.
+    await frame.evaluate(`document.body.style.background = '${theme === 'dark' ? '#161b22' : '#ffffff'}'`);
+    expect(await violations(frame as unknown as Page)).toEqual([]);
+    await page.locator('iframe').screenshot({ path: join(PICTURES, `widget-credit-${theme}-390.png`) });
+    const [opened] = await Promise.all([
+      page.context().waitForEvent('page'),
+      inside(page).getByRole('link', { name: 'Upgrade (opens in a new tab)' }).click(),
+    ]);
+    await opened.waitForURL(upgradeUrl);
+    expect(await opened.evaluate<boolean>('opener === null')).toBe(true);
+    expect(page.url()).toBe(`${hostOrigin}/`);
+    expect(complaints).toEqual([]);
+    await server.operator.send('updateOrganization', { params, body: { upgradeUrl: null } });
     await close();
   },
 );

@@ -7,11 +7,13 @@ import {
   type Account,
   changePlan,
   changeWallet,
+  countOnBalance,
   expireDue,
   fillContact,
   isCanceled,
   migratePlan,
   openAccount,
+  periodCharge,
   replenishDue,
   replenishNow,
   setCanceled,
@@ -196,6 +198,25 @@ test('a contact takes the given fields, and filling it keeps the known ones', ()
   const filled = fillContact(account, { email: 'b@example.org', friendlyName: 'Ada' });
   expect([filled.contact, filled.revision]).toEqual([{ email: 'a@example.org', friendlyName: 'Ada' }, 3]);
   expect(fillContact(filled, { stripeCustomerId: undefined } as never)).toBe(filled);
+});
+
+test('what the balance pays is counted for the period, with custom meters, and follows corrections', () => {
+  const first = countOnBalance(opened(version('pro', 1)), { calls: 1, nanoUsd: '900' });
+  const second = countOnBalance(first, { calls: 1, nanoUsd: '100' });
+  const corrected = countOnBalance(second, { calls: 0, nanoUsd: '0' }, { calls: 1, nanoUsd: '900' });
+  expect([first, second, corrected].map(periodCharge)).toEqual([900n, 1_000n, 100n]);
+  expect(corrected.onBalance).toEqual({ calls: 1, nanoUsd: '100' });
+  const slots = { CUSTOM1: { usage: '3', overage: '2', charged: '20' }, CUSTOM2: { usage: '1', overage: '0' } };
+  expect(periodCharge({ ...corrected, slots })).toBe(120n);
+  expect(periodCharge(replenishNow({ ...corrected, slots }, NOW))).toBe(0n);
+});
+
+test('what the balance pays is not known in a period that began before it was counted, and is in the next one', () => {
+  const { onBalance: _, ...before } = opened(version('pro', 1));
+  const after = countOnBalance(before, { calls: 1, nanoUsd: '900' });
+  expect(after).toBe(before);
+  expect(periodCharge(after)).toBeNull();
+  expect(periodCharge(replenishNow(after, NOW))).toBe(0n);
 });
 
 test('an allowance shows what is left as a share of its limit, and none of a limit of zero', () => {

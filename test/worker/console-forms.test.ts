@@ -106,6 +106,17 @@ describe('organizations', () => {
       name: 'Renamed',
       sampleBytesMax: 2_097_152,
     });
+    await done(`${base}/settings`, `${base}/settings`, { upgradeUrl: 'https://shop.example/plans' });
+    expect((await visitor.form(`${base}/settings`, `${base}/settings`)).upgradeUrl).toBe('https://shop.example/plans');
+    await refused(
+      `${base}/settings`,
+      `${base}/settings`,
+      { upgradeUrl: 'javascript:alert(1)' },
+      'upgradeUrl',
+      'must be an https address',
+    );
+    await done(`${base}/settings`, `${base}/settings`, { upgradeUrl: '' });
+    expect((await operator.send('readOrganization', { params: { org } })).data.upgradeUrl).toBeNull();
     await refused(
       `${base}/settings`,
       `${base}/settings`,

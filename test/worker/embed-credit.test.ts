@@ -79,12 +79,13 @@ describe('of a customer with a balance, the widget says', () => {
     const { callId } = await call();
     await call();
     const before = words(await html());
-    expect(before).toContain('Your plan includes no standard and premium calls. Your balance of $4.98 pays from here.');
+    expect(before).toContain('Your plan includes no standard or premium calls. Your balance of $4.98 pays from here.');
     expect(before).toContain('$0.018 spent in this period');
     expect(before).toMatch(/Premium calls your balance pays/);
     await settle();
     const reversal = { params: { org: tenant.organizationId, callId }, body: { reason: 'a mistake' } };
     expect((await tenant.api.send('reverseCall', reversal)).status).toBe(200);
+    await settle();
     expect(words(await html())).toContain('1 call in this period $4.99 balance $0.009 spent in this period');
   });
 

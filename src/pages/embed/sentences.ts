@@ -51,7 +51,7 @@ function tierSentence(alike: WidgetTier[], usage: WidgetUsage, nowMs: number): S
   const [first] = alike;
   if (!first) return null;
   const { payer, isIncluded, isShort } = first;
-  const what = nounOf(alike);
+  const what = nounOf(alike, isIncluded ? ' and ' : ' or ');
   const calls = `${alike.map(({ tier }) => tier).join(' and ')} calls`;
   const used = isIncluded ? `Your plan's ${what} are used up` : `Your plan includes no ${what}`;
   const balance = usage.balance?.nanoUsd ?? 0n;
@@ -84,10 +84,10 @@ function tierSentence(alike: WidgetTier[], usage: WidgetUsage, nowMs: number): S
 }
 
 /** `premium calls`; `standard and premium tokens`. */
-function nounOf(tiers: WidgetTier[]): string {
+function nounOf(tiers: WidgetTier[], joint: string): string {
   const [first] = tiers;
   const unit = first?.exhausted?.endsWith('Tokens') ? 'tokens' : 'calls';
-  return `${tiers.map(({ tier }) => tier).join(' and ')} ${unit}`;
+  return `${tiers.map(({ tier }) => tier).join(joint)} ${unit}`;
 }
 
 /** ` until 1 Dec`, of an allowance that comes back. */

@@ -35,6 +35,8 @@ main { padding: 2px; display: grid; gap: 16px; grid-template-columns: minmax(0, 
 .says.bad { border-color: var(--bad); }
 .says.bad, .meter-foot.bad { color: var(--bad); }
 .says.bad { font-weight: 560; }
+/* What stands under a meter is a sentence. */
+.meter-foot::first-letter { text-transform: uppercase; }
 .upgrade { color: var(--s0); font-weight: 600; text-underline-offset: 3px; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; font-weight: 400; padding: 4px 12px 4px 0; }

@@ -5,6 +5,7 @@
 
 import type { ForecastMetric } from '../../contract/readings.ts';
 import { lowBalanceDays } from '../../domain/alerts.ts';
+import { limitOf } from '../../domain/allowances.ts';
 import { owedBalance } from '../../domain/customer-events.ts';
 import type { MeterName } from '../../domain/meters.ts';
 import { formatUsd } from '../../domain/money.ts';
@@ -14,7 +15,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../platform/time.ts';
 import { rounded } from '../statistics.ts';
 import { sumBetween } from '../usage/series-hours.ts';
 import { weekPeriods } from '../usage/weeks.ts';
-import { COLUMNS, type CustomerHistory, forecastOf, neededBy } from './read-forecast.ts';
+import { COLUMNS, type CustomerHistory, forecastOf, METERS_OF, neededBy } from './read-forecast.ts';
 
 const DAYS_LEFT_DECIMALS = 1;
 const TIME_ZONE = 'UTC';
@@ -41,7 +42,10 @@ export function metersRunningOut(history: CustomerHistory, nowMs: number): Runni
   const { subscription } = history.account;
   if (subscription.nextReplenishAtMs >= NEVER_MS || subscription.canceledAtMs !== null) return [];
   const periodEndsAt = new Date(subscription.nextReplenishAtMs).toISOString();
-  return METRICS.flatMap((metric) => {
+  const { plan } = subscription.plan;
+  // A forecast takes milliseconds: none is made for a metric that no limit bounds.
+  const bounded = METRICS.filter((metric) => METERS_OF[metric]?.some((meter) => limitOf(plan, meter)));
+  return bounded.flatMap((metric) => {
     const { status, quality, meters } = forecastOf(history, metric, TIME_ZONE, nowMs);
     if (status !== 'available' || (quality !== 'HIGH' && quality !== 'MEDIUM')) return [];
     return meters.flatMap(({ meter, used, limit, runsOut }) => {
