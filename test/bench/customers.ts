@@ -181,6 +181,10 @@ async function measure(
   }
   return [...times].map(([name, taken]) => {
     const [smallMs, largeMs] = [median(taken.small), median(taken.large)];
-    return { name, figures: { smallMs, largeMs, ratio: largeMs / smallMs }, promised: SCANS.includes(name) ? SCAN_PROMISED : PROMISED };
+    return {
+      name,
+      figures: { smallMs, largeMs, ratio: largeMs / smallMs },
+      promised: SCANS.includes(name) ? SCAN_PROMISED : PROMISED,
+    };
   });
 }
