@@ -43,6 +43,7 @@ const FORMS: Record<string, keyof typeof operations | OperatorRole> = {
   '/organizations/:org/models': 'setModels',
   '/organizations/:org/models/switch-back': 'switchModelBack',
   '/organizations/:org/prices': 'setPrice',
+  '/organizations/:org/reprice': 'startRepricing',
   '/organizations/:org/vendors': 'setVendor',
   '/organizations/:org/sampling': 'setSampling',
   '/organizations/:org/samples/:sampleId/delete': 'deleteSample',
