@@ -75,7 +75,7 @@ describe('a page shows its own changes', () => {
     expect(webhook.text).toContain('Added the webhook https://hooks.example.com for Call denied');
     const models = await visitor.read(`${base}/models`);
     expect(models.text).toContain('Mapped standard to openai/gpt-5.1');
-    expect(models.html).toContain('href="/console/catalog/models/openai/gpt-5.1"');
+    expect(models.html).toContain('href="/console/catalog/models/openai/gpt-5.1');
   });
 });
 
