@@ -130,6 +130,7 @@ const Change: FC<Omit<ChangesProps, 'events'> & { event: LoggedEvent }> = ({ eve
 /** Who is no person or key, in words. */
 const ACTORS: Readonly<Record<string, string>> = {
   operator: 'the operator token',
+  console: 'the operator token on the console',
   service: 'the service',
   autopilot: 'the autopilot',
   'upstream import': 'the catalog import',

@@ -2,7 +2,7 @@
  * Changes on the console: who changed what, on the page of a plan, a key, a webhook and the mappings, and in the log with
  * its filters and pages.
  */
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { operator } from '../support/worker.ts';
 import { Visitor } from './console-visitor.ts';
@@ -20,7 +20,7 @@ beforeAll(async () => {
   tenant = await createTenant(operator);
   org = tenant.organizationId;
   base = `/console/organizations/${org}`;
-  const params = { org };
+  const params = { org, planId: 'team' };
   expect((await operator.send('putPlan', { params, body: PLAN })).body).toMatchObject({ data: { version: 1 } });
   expect(
     (await operator.send('putPlan', { params, body: { ...PLAN, limits: { premiumCalls: 600 } } })).data.version,
@@ -28,6 +28,8 @@ beforeAll(async () => {
   // A customer with the id of the plan.
   const customer = { customerId: 'team', customerFriendlyName: 'The Team' };
   await operator.send('operatorCreateCustomer', { params: { org }, body: customer });
+  // Lists follow the customer's object.
+  await vi.waitFor(async () => expect((await visitor.read(`${base}/customers`)).text).toContain('The Team'), 10_000);
   const key = await operator.send('createKey', {
     params: { org },
     body: { name: 'web-prod', scopes: ['usage:write'] },
@@ -75,7 +77,7 @@ describe('a page shows its own changes', () => {
     expect(webhook.text).toContain('Added the webhook https://hooks.example.com for Call denied');
     const models = await visitor.read(`${base}/models`);
     expect(models.text).toContain('Mapped standard to openai/gpt-5.1');
-    expect(models.html).toContain('href="/console/catalog/models/openai/gpt-5.1"');
+    expect(models.html).toContain('href="/console/catalog/models/openai/gpt-5.1');
   });
 });
 
