@@ -241,7 +241,7 @@ describe('a plan change', () => {
     expect(text).toContain(renewal);
     expect(await stateOf(customerId)).toEqual(before);
 
-    const [, promised = ''] = /Renews (\d+ \w+ \d{4}, \d\d:\d\d) UTC/.exec(text) ?? [];
+    const [, promised = ''] = /Next renewal (\d+ \w+ \d{4}, \d\d:\d\d) UTC/.exec(text) ?? [];
     const values = await visitor.form(`${path}/plan?planId=large&strategy=${strategy}`, `${path}/plan`);
     for (let sent = 0; sent < 2; sent += 1) expect((await visitor.post(`${path}/plan`, values)).status).toBe(303);
     const after = await stateOf(customerId);
