@@ -265,7 +265,7 @@ test('the operator API has the same figures, as numbers and exact, and refuses w
     params: { org },
     query: { ...DATES, to: '2031-08-01' },
   });
-  expect([broken.status, broken.refusal.details?.[0]?.path]).toEqual([400, 'to']);
+  expect([broken.status, (broken.refusal.details as { path: string }[])[0]?.path]).toEqual([400, 'to']);
 });
 
 test('the console shows revenue and margin beside the cost; a loss is said, and no price is not zero', async () => {
