@@ -243,7 +243,13 @@ test('the operator API has the same figures, as numbers and exact, and refuses w
   const org = tenant.organizationId;
   const { data } = await operator.send('readOrganizationMargin', { params: { org }, query: DATES });
   expect(data).toMatchObject({ customers: 3, customersWithoutPrice: 1, truncated: [] });
-  expect(data.totals).toMatchObject({ costUSD: 10, chargedUSD: 4.25, planUSD: 65, revenueUSD: 69.25, marginUSD: 59.25 });
+  expect(data.totals).toMatchObject({
+    costUSD: 10,
+    chargedUSD: 4.25,
+    planUSD: 65,
+    revenueUSD: 69.25,
+    marginUSD: 59.25,
+  });
   expect(data.totals.marginUsdNano).toBe('59250000000');
   expect(data.byPlan?.map(({ planId, marginUSD }) => [planId, marginUSD])).toEqual([
     ['test', 61.75],
@@ -255,8 +261,11 @@ test('the operator API has the same figures, as numbers and exact, and refuses w
   expect(beta.byDay).toHaveLength(30);
   const nobody = await operator.send('readCustomerMargin', { params: { org, customerId: 'nobody' } });
   expect([nobody.status, nobody.refusal.code]).toEqual([404, 'CUSTOMER_NOT_FOUND']);
-  const broken = await operator.send('readOrganizationMargin', { params: { org }, query: { ...DATES, to: '2031-08-01' } });
-  expect([broken.status, broken.refusal.details?.[0]?.path]).toEqual([400, 'to']);
+  const broken = await operator.send('readOrganizationMargin', {
+    params: { org },
+    query: { ...DATES, to: '2031-08-01' },
+  });
+  expect([broken.status, (broken.refusal.details as { path: string }[])[0]?.path]).toEqual([400, 'to']);
 });
 
 test('the console shows revenue and margin beside the cost; a loss is said, and no price is not zero', async () => {
