@@ -105,7 +105,8 @@ async function writeCalls(
     model_key: `CASE WHEN facts.outcome < 0.98 THEN 'vendor-' || (facts.model % 4) || '/model-' || (facts.model % 12) END`,
     input_tokens: 'CASE WHEN facts.outcome < 0.98 THEN 500 + facts.model % 4000 END',
     // One in a thousand has no price.
-    cost_nano_usd: 'CASE WHEN facts.outcome > 0.001 AND facts.outcome < 0.98 THEN (500 + facts.model % 4000) * (1 + facts.model % 12) * 1000 END',
+    cost_nano_usd:
+      'CASE WHEN facts.outcome > 0.001 AND facts.outcome < 0.98 THEN (500 + facts.model % 4000) * (1 + facts.model % 12) * 1000 END',
     record: `'{}'`,
   };
   const hashed = (prime: number) => `(n * ${prime} % 4294967296)`;
