@@ -49,9 +49,10 @@ afterEach(() => {
   expect(watched.complaints).toEqual([]);
 });
 
-async function call(customerId: string, modelUsed: string, requested: object = { premium: true }): Promise<void> {
-  const begun = await server.demo.send('beginCall', { body: { customerId, requested } });
-  if (begun.data.status === 'NOT_ALLOWED') return;
+/** A premium call; where it is denied, nothing runs. */
+async function call(customerId: string, modelUsed: string): Promise<void> {
+  const begun = await server.demo.send('beginCall', { body: { customerId, requested: { premium: true } } });
+  if (!begun.data.allowed.premium) return;
   const [providerUsed, model] = modelUsed.split('/');
   await server.demo.send('endCall', {
     body: { callId: begun.data.callId, providerUsed, modelUsed: model, inputTokens: 900, responseTokens: 80 },
