@@ -4,8 +4,8 @@
 
 import type { FC } from 'hono/jsx';
 import type { MeterSummary } from '../domain/allowances.ts';
-import { MeterBar } from '../ui/charts.tsx';
 import { compact, count, dayMonth, percent } from '../ui/format.ts';
+import { MeterBar } from '../ui/small-charts.tsx';
 
 export interface MeterRow {
   name: string;

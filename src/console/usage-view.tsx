@@ -5,9 +5,10 @@ import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import { formatUsd, NANO_PER_USD, type NanoUsd } from '../domain/money.ts';
 import type { Course, UsageCourse } from '../readings/usage/course.ts';
 import { STEP_MS } from '../storage/usage-course.ts';
-import { Ranking, type Series, TimeChart } from '../ui/charts.tsx';
+import { type Series, TimeChart } from '../ui/charts.tsx';
 import { compact, compactPlural, count, dayMonth, hourOfDay, percent, usd, usdParts } from '../ui/format.ts';
 import { Card, Compact, Empty, Stat } from '../ui/parts.tsx';
+import { Ranking } from '../ui/small-charts.tsx';
 import { costText, isCostUnknown, KnownCost, withoutPrice } from './cost.tsx';
 
 export interface DayUsage {
@@ -184,7 +185,13 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
           rows={shown.map(({ name, calls, unpricedCalls, costNanoUsd }, index) => ({
             name,
             share: shareOf(costNanoUsd, total),
-            value: <KnownCost costNanoUsd={costNanoUsd} unpricedCalls={unpricedCalls} show={(nano) => textOf(nano, texts[index])} />,
+            value: (
+              <KnownCost
+                costNanoUsd={costNanoUsd}
+                unpricedCalls={unpricedCalls}
+                show={(nano) => textOf(nano, texts[index])}
+              />
+            ),
             sub: [
               ...(total > 0n && !isCostUnknown({ costNanoUsd, unpricedCalls })
                 ? [percent(shareOf(costNanoUsd, total))]

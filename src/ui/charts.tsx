@@ -5,8 +5,7 @@
  */
 import { scaleBand, scaleLinear } from 'd3-scale';
 import { curveStepAfter, line, stack } from 'd3-shape';
-import type { Child, FC } from 'hono/jsx';
-import { count, percent } from './format.ts';
+import type { FC } from 'hono/jsx';
 
 const WIDTH = 1000;
 const HEIGHT = 200;
@@ -308,87 +307,6 @@ const Figures: FC<TimeChartProps & Totals> = ({
   </details>
 );
 
-interface SparklineProps {
-  values: readonly number[];
-  label: string;
-  format?: (value: number) => string;
-}
-
-/** Values over time as bars without axes, beside a figure. In words: the first, the last, and the change. */
-export const Sparkline: FC<SparklineProps> = ({ values, label, format = count }) => {
-  const text = `${label}: ${changeOf(values, format)}`;
-  const y = scaleLinear([0, Math.max(...values, 0) || 1], [0, 24]);
-  const width = 100 / Math.max(1, values.length);
-  return (
-    <svg class="spark s0" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label={text}>
-      <title>{text}</title>
-      {values.map(
-        (value, index) =>
-          value > 0 && (
-            <rect
-              x={fixed(index * width)}
-              width={fixed(width * 0.8)}
-              y={fixed(24 - y(value))}
-              height={fixed(Math.max(1, y(value)))}
-            />
-          ),
-      )}
-    </svg>
-  );
-};
-
-/** `from 3 to 6, 100% more`. */
-function changeOf(values: readonly (number | null)[], format: (value: number) => string): string {
-  const [first = 0, last = 0] = [values.at(0) ?? 0, values.at(-1) ?? 0];
-  const share = first === 0 ? null : (last - first) / Math.abs(first);
-  const change =
-    first === last
-      ? ', unchanged'
-      : share === null
-        ? ''
-        : `, ${percent(Math.abs(share))} ${share > 0 ? 'more' : 'less'}`;
-  return `from ${format(first)} to ${format(last)}${change}`;
-}
-
-export interface Ranked {
-  name: Child;
-  /** The part of the whole, from 0 to 1, as a bar. */
-  share: number;
-  value: Child;
-  sub?: Child;
-}
-
-/** A ranking: names with their values, each with its share of the whole as a bar. */
-export const Ranking: FC<{ rows: readonly Ranked[]; label: string }> = ({ rows, label }) => (
-  <ol class="ranking" aria-label={label}>
-    {rows.map(({ name, share, value, sub }) => (
-      <li>
-        <div class="ranking-row">
-          <span class="ranking-name">{name}</span>
-          <span class="ranking-value">{value}</span>
-        </div>
-        <Bar share={share} />
-        {sub && <p class="ranking-sub">{sub}</p>}
-      </li>
-    ))}
-  </ol>
-);
-
-/** A share of a whole as a bar. Decorative: the figures are beside it. */
-export const Bar: FC<{ share: number; tone?: string }> = ({ share, tone = 's0' }) => (
-  <svg class={`bar ${tone}`} viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
-    <rect class="bar-back" width="100" height="6" />
-    <rect class="bar-front" width={fixed(Math.min(100, Math.max(0, share * 100)))} height="6" />
-  </svg>
-);
-
-/** How much of an allowance is used; the color warns from a high share on. */
-export const MeterBar: FC<{ used: number; limit: number }> = ({ used, limit }) => {
-  // What is not included is no allowance that is used up.
-  const share = limit === 0 ? Math.min(1, used) : used / limit;
-  return <Bar share={share} tone={share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : 'good'} />;
-};
-
 export interface Step {
   atMs: number;
   values: readonly (number | null)[];
@@ -460,13 +378,18 @@ export const StepChart: FC<{
   );
 };
 
-/** A progress bar. */
-export const Progress: FC<{ done: number; total: number; label: string }> = ({ done, total, label }) => (
-  <div class="progress">
-    <progress value={done} max={Math.max(1, total)} aria-label={label} />
-    <span class="num">{percent(total === 0 ? 1 : done / total)}</span>
-  </div>
-);
+/** `from 3 to 6, 100% more`. */
+export function changeOf(values: readonly (number | null)[], format: (value: number) => string): string {
+  const [first = 0, last = 0] = [values.at(0) ?? 0, values.at(-1) ?? 0];
+  const share = first === 0 ? null : (last - first) / Math.abs(first);
+  const change =
+    first === last
+      ? ', unchanged'
+      : share === null
+        ? ''
+        : `, ${percent(Math.abs(share))} ${share > 0 ? 'more' : 'less'}`;
+  return `from ${format(first)} to ${format(last)}${change}`;
+}
 
 /** A few evenly spaced labels, the first and the last among them. */
 function spread(labels: readonly string[]): string[] {
@@ -477,6 +400,6 @@ function spread(labels: readonly string[]): string[] {
   );
 }
 
-function fixed(value: number): string {
+export function fixed(value: number): string {
   return String(Math.round(value * 10) / 10);
 }

@@ -3,7 +3,8 @@
  * fall.
  */
 import { describe, expect, test } from 'vitest';
-import { MeterBar, Ranking, TimeChart, type TimeChartProps } from '../../src/ui/charts.tsx';
+import { TimeChart, type TimeChartProps } from '../../src/ui/charts.tsx';
+import { MeterBar, Ranking } from '../../src/ui/small-charts.tsx';
 
 const chart = (props: Partial<TimeChartProps>): string =>
   String(

@@ -8,10 +8,10 @@ import { type CompressionJob, StartCompressionJobRequest } from '../../contract/
 import { operations } from '../../contract/operations.ts';
 import { readJob, startJob } from '../../metering/compression.ts';
 import { type CompressionExample, readExample } from '../../metering/compression-example.ts';
-import { Progress } from '../../ui/charts.tsx';
 import { Form, type FormSecrets, type FormState, TextField } from '../../ui/form.tsx';
 import { compact, count, percent, plural, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Compact, Empty, Facts, Notice, Stat, Time, Usd } from '../../ui/parts.tsx';
+import { Progress } from '../../ui/small-charts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { byOperator } from '../by-operator.ts';
 import { callerOf } from '../caller.ts';

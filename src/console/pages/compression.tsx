@@ -11,10 +11,10 @@ import {
 } from '../../contract/compression.ts';
 import { operations } from '../../contract/operations.ts';
 import { readProfile, readSummary, replaceProfile } from '../../metering/compression.ts';
-import { Ranking } from '../../ui/charts.tsx';
 import { CheckGroup, Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
 import { compact, compactPlural, percent, plural, words } from '../../ui/format.ts';
 import { Card, Compact, Empty, Stat, Usd } from '../../ui/parts.tsx';
+import { Ranking } from '../../ui/small-charts.tsx';
 import { byOperator } from '../by-operator.ts';
 import { callerOf } from '../caller.ts';
 import type { Fields } from '../context.ts';
