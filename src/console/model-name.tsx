@@ -25,7 +25,9 @@ export const ModelLink: FC<{ name: string; organizationId: string | null }> = ({
   if (model)
     return (
       <>
-        <a href={modelPath(modelKeyOf(model))}>{name}</a> <ModelEnd model={model} nowMs={known.nowMs} />
+        <a href={modelPath(modelKeyOf(model))}>{name}</a>
+        {statusOn(model, dayOf(known.nowMs)) !== 'ACTIVE' && ' '}
+        <ModelEnd model={model} nowMs={known.nowMs} />
       </>
     );
   if (organizationId === null) return <>{name}</>;
@@ -45,9 +47,11 @@ export const ModelName: FC<{ name: string }> = ({ name }) => {
   );
 };
 
+const dayOf = (nowMs: number) => new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+
 /** Days left of a model, or that it is over; nothing of a model in use. */
 export const ModelEnd: FC<{ model: CatalogModel; nowMs: number }> = ({ model, nowMs }) => {
-  const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+  const day = dayOf(nowMs);
   const status = statusOn(model, day);
   if (status === 'ACTIVE') return null;
   const left = daysLeft(model, day);

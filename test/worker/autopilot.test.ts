@@ -138,7 +138,7 @@ describe('on the day of the switch', () => {
     const visitor = new Visitor();
     await visitor.signIn();
     const { text } = await visitor.read(`/console/organizations/${tenant.organizationId}/alerts?type=model.switched`);
-    expect(text).toMatch(/standard: openai\/gpt-4o-mini → openai\/gpt-6-luna/);
+    expect(text).toMatch(/Replaced openai\/gpt-4o-mini .*by openai\/gpt-6-luna in the mapping standard/);
   });
 
   test('one command takes a switch back, without its autopilot, once', async () => {
@@ -199,7 +199,7 @@ describe('a switch that the policy does not allow', () => {
     const visitor = new Visitor();
     await visitor.signIn();
     const { text } = await visitor.read(`/console/organizations/${tenant.organizationId}/alerts`);
-    expect(text).toContain('premium: openai/gpt-5 stays. openai/gpt-6.1-sol is not known to have audio_output; +');
+    expect(text).toContain('in the mapping premium: openai/gpt-6.1-sol is not known to have audio_output; +');
     expect(await runOf(tenant)).toEqual([]);
     // Other figures are no other reasons.
     await setModels(tenant, { premium: [{ ...dear, maxPriceIncreasePercent: 1 }] });

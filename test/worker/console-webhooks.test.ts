@@ -288,7 +288,7 @@ describe('deliveries', () => {
     }
     const reached = items.find(({ type }) => type === 'meter.threshold_reached');
     const event = await visitor.read(`${base}/alerts/${reached?.eventId}`);
-    expect(event.text).toContain('Standard calls: 100 % reached, 2 of 2');
+    expect(event.text).toContain('Standard calls reached 100% of the limit: 2 of 2 used');
     expect(event.text).toContain('The usage of a limited meter reached thresholds.');
     expect(event.html).toContain(`href="${base}/customers/alice"`);
     expect((await visitor.read(`${base}/alerts`)).html).toContain(`href="${base}/alerts/${reached?.eventId}"`);
@@ -362,7 +362,7 @@ describe('the list', () => {
     const gone = await visitor.read(`${base}/webhooks/gone-one`);
     expect(gone.text).toMatch(/The service switched it off: it answered 410.*waiting\s+until the webhook is on/);
     const { text: alerts, html } = await visitor.read(`${base}/alerts`);
-    expect(alerts).toContain('gone-one answered 410');
+    expect(alerts).toContain('gone-one was switched off: it answered 410');
     expect(html).toContain(`href="${base}/webhooks"`);
   });
 });

@@ -12,6 +12,7 @@ import type { EventType, OrganizationEvent } from '../../src/contract/events.ts'
 import type { Anomaly } from '../../src/contract/readings.ts';
 import type { Env } from '../../src/env.ts';
 import { wakeAfterChange, wakeWatches } from '../../src/objects/watches.ts';
+import { calendarDay } from '../../src/ui/format.ts';
 import { CUSTOMERS_PER_STEP } from '../../src/watch/customer-news.ts';
 import { LAG_MS } from '../../src/watch/lag.ts';
 import { runWatch } from '../../src/watch/run.ts';
@@ -526,33 +527,39 @@ test('the console says what each event is of', async () => {
         type: 'forecast.will_run_out',
         data: { customerId: 'ann', meter: 'premiumCalls', used: 402, limit: 500, ...at, quality: 'HIGH' },
       },
-      'premium calls: 402 of 500, used up about 21 Jan 2027, 10:30 UTC tomorrow',
+      'premium calls will run out about 21 Jan 2027, 10:30 UTC: 402 of 500 used',
     ],
     [
       { type: 'balance.low', data: { customerId: 'ann', balanceUsd: '21.6', daysLeft: 8.5, belowDays: 10 } },
-      '$21.6 left, lasts 8.5 days, below 10',
+      'the balance is low: $21.60 left, enough for 8.5 days, below 10 days',
     ],
-    [{ type: 'model.deprecated', data: { ...ofModel, shutdownAt: null, daysLeft: null } }, 'deprecated; replaced by'],
+    [
+      { type: 'model.deprecated', data: { ...ofModel, shutdownAt: null, daysLeft: null } },
+      'is deprecated; openai/gpt-6-luna replaces it',
+    ],
     [
       { type: 'model.ending', data: { ...ofModel, shutdownAt: SHUTDOWN, daysLeft: 30, step: 30 } },
-      `ends on ${SHUTDOWN}, within 30 days; replaced by openai/gpt-6-luna`,
+      `ends on ${calendarDay(Date.parse(SHUTDOWN))}, within 30 days; openai/gpt-6-luna replaces it`,
     ],
     [
       {
         type: 'price.changed',
         data: { modelKey: 'ft:mine', source: 'organization', effectiveFrom: null, before: null, after: {} },
       },
-      'ft:mine : own price, set',
+      'the own price of ft:mine was set',
     ],
     [
       { type: 'catalog.published', data: { version: 'b', previousVersion: 'a', publishedAt: iso(NOW), ...counts } },
-      'b, before a: 2 repriced, 3 with other dates',
+      'the catalog b is in use, after a: 2 with another price, 3 with other dates',
     ],
-    [{ type: 'key.created', data: { keyId: 'key_1', name: 'App', prefix: 'utk-', scopes: null } }, 'App key_1'],
-    [{ type: 'key.revoked', data: { keyId: 'key_2', name: 'Old', prefix: 'utk-' } }, 'Old key_2'],
+    [
+      { type: 'key.created', data: { keyId: 'key_1', name: 'App', prefix: 'utk-', scopes: null } },
+      'the API key App was created',
+    ],
+    [{ type: 'key.revoked', data: { keyId: 'key_2', name: 'Old', prefix: 'utk-' } }, 'the API key Old was revoked'],
     [
       { type: 'projection.lagging', data: { waitingSince: iso(NOW - HOUR), changes: 7 } },
-      '7 changes wait, the oldest since',
+      '7 changes not in lists and reports yet, the oldest since',
     ],
     [{ type: 'anomaly.detected', data: spike }, 'spent $9.00; a usual day is $1.00 (9.0 times)'],
   ];
