@@ -6,6 +6,7 @@
 import { scaleBand, scaleLinear } from 'd3-scale';
 import { curveStepAfter, line, stack } from 'd3-shape';
 import type { FC } from 'hono/jsx';
+import { percent } from './format.ts';
 
 const WIDTH = 1000;
 const HEIGHT = 200;
