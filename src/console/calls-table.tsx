@@ -133,9 +133,9 @@ export const CallsTable: FC<CallsProps> = ({ organizationId, asked, items, nowMs
               {
                 title: 'Customer',
                 cell: ({ customerId }: CallListItem) => (
-                  <>
+                  <span class="whole">
                     {only('customerId', customerId)} <a href={customerPath(organizationId, customerId)}>→</a>
-                  </>
+                  </span>
                 ),
               },
             ]),

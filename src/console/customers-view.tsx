@@ -66,7 +66,7 @@ export const Customers: FC<CustomersProps> = ({ organizationId, lines, total, so
       title: 'Period cost',
       figure: true,
       sort: by('cost'),
-      phone: 'detail',
+      phone: 'hidden',
       cell: ({ costUsdNano }) =>
         costUsdNano === null ? <Nothing /> : <Usd nano={BigInt(costUsdNano)} show={periodUsd} />,
     },
@@ -94,6 +94,7 @@ export const Customers: FC<CustomersProps> = ({ organizationId, lines, total, so
     {
       title: 'Last call',
       sort: by('lastCall'),
+      phone: 'hidden',
       cell: ({ lastCallAt }) =>
         lastCallAt === null ? (
           <Nothing />

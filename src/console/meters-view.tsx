@@ -12,6 +12,8 @@ export interface MeterRow {
   meter: MeterSummary;
   /** By a forecast; absent where it lasts until the renewal, or where that is not known. */
   runsOutAtMs?: number | null;
+  /** What pays once it is used up; absent or `null` where nobody does. */
+  inPlace?: string | null;
 }
 
 export const Meters: FC<{ rows: readonly MeterRow[] }> = ({ rows }) => {
@@ -31,7 +33,7 @@ export const Meters: FC<{ rows: readonly MeterRow[] }> = ({ rows }) => {
   );
 };
 
-const MeterView: FC<MeterRow> = ({ name, meter: { used, limit, unlimited, remaining }, runsOutAtMs }) => (
+const MeterView: FC<MeterRow> = ({ name, meter: { used, limit, unlimited, remaining }, runsOutAtMs, inPlace }) => (
   <div>
     <div class="meter-head">
       <span class="meter-name">{name}</span>
@@ -41,14 +43,14 @@ const MeterView: FC<MeterRow> = ({ name, meter: { used, limit, unlimited, remain
       </span>
     </div>
     {limit === null && <div class="unlimited" />}
-    {limit !== null && limit > 0 && <MeterBar used={used} limit={limit} />}
+    {limit !== null && limit > 0 && <MeterBar used={used} limit={limit} isPaid={Boolean(inPlace)} />}
     <p class="meter-foot">
       {unlimited
         ? 'unlimited'
         : limit === 0
           ? 'not in the plan, counted'
           : remaining <= 0
-            ? 'used up'
+            ? `used up${inPlace ? `: ${inPlace}` : ''}`
             : `${count(remaining)} left, ${percent(remaining / (limit ?? 1))}${runsOutAtMs ? `; used up about ${dayMonth(runsOutAtMs)}` : ''}`}
     </p>
   </div>

@@ -110,6 +110,23 @@ export function isPaidByBalance({ tiers, slots }: Outlook): boolean {
   );
 }
 
+/** What pays in place of a meter that is used up; `null` where nobody does. */
+export function inPlaceOf({ tiers, capabilities, slots }: Outlook, meter: MeterName): string | null {
+  const payers = [
+    ...tiers.map(({ tier, payer }) => ({ of: tier as Of, payer })),
+    ...capabilities.map(({ capability, payer }) => ({ of: capability as Of, payer })),
+    ...slots.map(({ slot, payer }) => ({ of: slot as Of, payer })),
+  ];
+  const by = payers.find(({ of }) => metersOf(of).includes(meter))?.payer.by;
+  return by === 'balance'
+    ? 'the balance pays'
+    : by === 'units'
+      ? 'bought units pay'
+      : by === 'counted'
+        ? 'counted'
+        : null;
+}
+
 /** "The allowance of premium calls is used up", or "Free includes no premium calls". */
 function goneOf(outlook: Outlook, of: Of): string {
   const { plan, meters } = outlook;

@@ -20,7 +20,7 @@ import { KnownCost, withoutPrice } from '../cost.tsx';
 import { Meters } from '../meters-view.tsx';
 import { ModelName } from '../model-name.tsx';
 import { type GroupUsage, partsOf, UsageCharts, UsageRanking } from '../usage-view.tsx';
-import { isPaidByBalance, meterTitle, payerSentences, runsOutFirst } from './outlook-words.ts';
+import { inPlaceOf, isPaidByBalance, meterTitle, payerSentences, runsOutFirst } from './outlook-words.ts';
 import { PERIODS, type Period, type PeriodName, periodNamed, periodOf } from './period.ts';
 import type { Tab } from './tab.ts';
 
@@ -330,7 +330,7 @@ function rowOf(name: MeterName, { customer: { meters }, outlook }: Shown) {
   const isSlot = name === 'agenticApi' || name.startsWith('custom');
   if (!meter || (isSlot && meter.limit === 0 && meter.used === 0)) return [];
   const runsOutAtMs = outlook.meters.find((one) => one.meter === name)?.runsOutAtMs ?? null;
-  return [{ name: meterTitle(outlook.plan, name), meter, runsOutAtMs }];
+  return [{ name: meterTitle(outlook.plan, name), meter, runsOutAtMs, inPlace: inPlaceOf(outlook, name) }];
 }
 
 const UsagePeriod: FC<{ customer: OperatorCustomer; nowMs: number }> = ({

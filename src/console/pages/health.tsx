@@ -20,9 +20,10 @@ import { page } from '../shell.tsx';
 const BINDINGS: Readonly<Record<string, string>> = {
   DB: 'Configuration and reports (D1)',
   KV: 'Catalog (KV)',
-  CUSTOMERS: "Customers' objects",
-  PROJECTORS: 'Projectors',
-  CALL_DIRECTORY: 'Directory of calls',
+  CUSTOMERS: 'Customers (Durable Objects)',
+  PROJECTORS: 'Delivery to the reports (Durable Objects)',
+  CALL_DIRECTORY: 'Call directory (Durable Objects)',
+  ARCHIVE: 'Archive (R2)',
 };
 
 export function mountHealth(app: Hono<ConsoleEnv>): void {
@@ -38,6 +39,12 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
         <p>
           <Badge tone={status === 'ok' ? 'good' : 'bad'}>{status}</Badge>
         </p>
+        {history === null ? (
+          <Notice tone="warn">The figures of the last 24 hours cannot be read for the moment.</Notice>
+        ) : (
+          <HealthHistoryView history={history} nowMs={nowMs} />
+        )}
+        <h2>Now</h2>
         <div class="grid">
           <Card title="Bindings" wide>
             <Table
@@ -82,7 +89,7 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
             />
           </Card>
           <Card
-            title="Set aside"
+            title="Refused changes"
             note="Changes that the reports' database refused for what is in them. The others go on."
           >
             <Facts
@@ -161,11 +168,6 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
             />
           </Card>
         </div>
-        {history === null ? (
-          <Notice tone="warn">The figures of the last 24 hours cannot be read for the moment.</Notice>
-        ) : (
-          <HealthHistoryView history={history} nowMs={nowMs} />
-        )}
       </Live>,
     );
   });

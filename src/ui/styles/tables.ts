@@ -69,6 +69,8 @@ function cardsOf(table: string): string {
   ${table} > tbody > tr > .in-detail:has(> .badge:first-child, > span > .badge:first-child)::before { content: none; }
   ${table} > tbody > tr > :is(.in-hidden, :empty, :has(> .nothing:only-child)) { display: none; }
   ${table} :is(td, th) :is(.sub, .hint) { display: inline; margin-left: 5px; }
+  ${table} .in-detail > div { display: inline; }
+  ${table} .in-detail .bar { display: none; }
   ${table} .in-detail time > .at:not(:only-child) { display: none; }
   ${table} .in-detail time > .hint { margin-left: 0; color: inherit; font-size: inherit; }
 `;
