@@ -5,7 +5,7 @@ import { createApp } from './app.ts';
 import { runArchive } from './archive/run.ts';
 import { priceSnapshots } from './catalog/prices.ts';
 import type { Env } from './env.ts';
-import { type CronOutcome, recordRun } from './objects/service-figures.ts';
+import { type CronOutcome, recordRun } from './operator/service-figures.ts';
 import { importUpstream } from './operator/upstream.ts';
 import { errorText, log } from './platform/log.ts';
 import { cachedLookup } from './routes/model-lookup.ts';

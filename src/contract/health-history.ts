@@ -54,13 +54,15 @@ export const HealthHistory = z.object({
     .object({ startedAt: instant.describe('Start of the first hour'), endedAt: instant.describe('Now') })
     .describe('The last 24 whole hours and the current one'),
   hours: z.array(HealthHour).describe('Every hour, in order; the last one is not over'),
-  totals: z.object({
-    calls: z.number().int().describe('Calls'),
-    failedShare: share.describe('Failed calls, of those that ran; null without any'),
-    deniedShare: share.describe('Calls that were not allowed, of all; null without any'),
-    failedDeliveries: z.number().int().describe('Attempts that D1 did not take'),
-    longestWaitMs: z.number().nullable().describe('How long the oldest change waited for the reports'),
-  }),
+  totals: z
+    .object({
+      calls: z.number().int().describe('Calls'),
+      failedShare: share.describe('Failed calls, of those that ran; null without any'),
+      deniedShare: share.describe('Calls that were not allowed, of all; null without any'),
+      failedDeliveries: z.number().int().describe('Attempts that D1 did not take'),
+      longestWaitMs: z.number().nullable().describe('How long the oldest change waited for the reports'),
+    })
+    .describe('Over the period'),
   requests: z
     .array(
       Requests.extend({

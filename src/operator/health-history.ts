@@ -5,11 +5,12 @@
 import { type Answer, accept } from '../contract/errors.ts';
 import { CRON_NAMES, type HealthHistory, REQUEST_KINDS } from '../contract/health-history.ts';
 import type { Env } from '../env.ts';
-import { type RequestFigures, serviceFigures } from '../objects/service-figures.ts';
+import type { RequestFigures } from '../objects/service-figures.ts';
 import { addLatencies, latencyWithin, noLatencies } from '../platform/latency.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import { databaseNames } from '../storage/database.ts';
 import { findOutcomeHours } from '../storage/outcome-hours.ts';
+import { serviceFigures } from './service-figures.ts';
 
 /** Whole hours; the one that runs comes after them. */
 const HOURS = 24;

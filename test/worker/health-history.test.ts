@@ -8,7 +8,7 @@ import { createApp } from '../../src/app.ts';
 import type { Env } from '../../src/env.ts';
 import handlers from '../../src/index.ts';
 import { projectorsOf } from '../../src/objects/projectors.ts';
-import { recordRequests, recordRun } from '../../src/objects/service-figures.ts';
+import { recordRequests, recordRun } from '../../src/operator/service-figures.ts';
 import { noLatencies } from '../../src/platform/latency.ts';
 import { HOUR_MS } from '../../src/platform/time.ts';
 import { Api, createTenant, OPERATOR_TOKEN } from '../support/api.ts';

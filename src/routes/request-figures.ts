@@ -4,11 +4,11 @@
  */
 import type { MiddlewareHandler } from 'hono';
 import type { RequestKind } from '../contract/health-history.ts';
-import { type RequestFigures, recordRequests } from '../objects/service-figures.ts';
+import { type AppEnv, deferrer } from '../middleware/context.ts';
+import { type RequestFigures, recordRequests } from '../operator/service-figures.ts';
 import { countLatency, noLatencies } from '../platform/latency.ts';
 import { log } from '../platform/log.ts';
 import { HOUR_MS } from '../platform/time.ts';
-import { type AppEnv, deferrer } from './context.ts';
 
 const SEND_MS = 10_000;
 

@@ -1,0 +1,41 @@
+/**
+ * How the service runs, as projectors keep it for the last days (src/objects/service-figures.ts): written by the Worker's
+ * isolates and its cron, read by the health of the service.
+ */
+import type { Env } from '../env.ts';
+import { ask } from '../objects/addresses.ts';
+import { projectorsOf } from '../objects/projectors.ts';
+import type { CronRun, RequestFigures, ServiceFigures } from '../objects/service-figures.ts';
+import type { DatabaseName } from '../platform/database-name.ts';
+
+export type { CronOutcome, RequestFigures } from '../objects/service-figures.ts';
+
+/** The one that keeps what is of no database: the first of the configuration database. */
+function keeper(env: Pick<Env, 'PROJECTORS'>) {
+  const [first] = projectorsOf(env, 'DB');
+  if (!first) throw new Error('there is no projector');
+  return first;
+}
+
+export async function recordRequests(env: Pick<Env, 'PROJECTORS'>, figures: readonly RequestFigures[]): Promise<void> {
+  await ask(keeper(env), (projector) => projector.recordRequests([...figures]));
+}
+
+export async function recordRun(env: Pick<Env, 'PROJECTORS'>, run: CronRun): Promise<void> {
+  await ask(keeper(env), (projector) => projector.recordRun(run));
+}
+
+/** The figures of all projectors of some databases, since an hour. */
+export async function serviceFigures(
+  env: Pick<Env, 'PROJECTORS'>,
+  databases: readonly DatabaseName[],
+  sinceMs: number,
+): Promise<ServiceFigures> {
+  const addresses = databases.flatMap((database) => projectorsOf(env, database));
+  const all = await Promise.all(addresses.map((address) => ask(address, (projector) => projector.figures(sinceMs))));
+  return {
+    deliveries: all.flatMap(({ deliveries }) => deliveries),
+    requests: all.flatMap(({ requests }) => requests),
+    runs: all.flatMap(({ runs }) => runs),
+  };
+}
