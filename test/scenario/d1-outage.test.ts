@@ -186,6 +186,8 @@ describe('the projection', () => {
         'cost_avoided_nano_usd',
         // Of denied calls alone.
         'denial_code',
+        // Of calls that the balance pays.
+        'charge_nano_usd',
       ]);
       expect(row).toMatchObject({ tags: '["t"]', error_code: 'E', provider_used: 'openai', status: 'FAILED' });
     });

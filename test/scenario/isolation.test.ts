@@ -242,8 +242,8 @@ describe(`the fuzz of one organization, with the seed ${seed}`, () => {
     const statuses = new Map<number, number>();
     const one = async () => {
       const { method, path, headers, body } = fuzzRequest(random, targets);
-      // The catalog and the list of organizations are nobody's own.
-      if (/^\/operator\/(organizations\/?(\?|$)|catalog|events|health)/.test(path)) return;
+      // The catalog, the list of organizations and what needs attention in all of them are nobody's own.
+      if (/^\/operator\/(organizations\/?(\?|$)|catalog|events|health|attention)/.test(path)) return;
       const request = requestOf(path, method, headers, body);
       if (!request) return;
       const response = (await worker.fetch(request as never)) as unknown as Response;

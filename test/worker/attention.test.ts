@@ -39,6 +39,10 @@ async function call(customerId: string, end: object | null, requested = {}): Pro
   return callId;
 }
 
+/** What the events of the two kinds that are counted say. */
+const FAILED_CHARGE = { chargeId: 'charge', subject: 'call', subjectId: 'call', amountUsd: '1.00', reason: 'refused' };
+const ANOMALY = { summary: 'Spent more than usual.' };
+
 beforeAll(async () => {
   tenant = await createTenant(operator, PLAN);
   quiet = await createTenant(operator, PLAN);
@@ -58,7 +62,13 @@ beforeAll(async () => {
   for (const customerId of ['full', 'near', 'far', 'other']) await deliverToD1(organizationId, customerId);
   const event = (type: string, agoMs: number) => {
     const atMs = Date.now() - agoMs;
-    return { eventId: newEventId(atMs), type, atMs, customerId: 'far', data: { customerId: 'far' } };
+    return {
+      eventId: newEventId(atMs),
+      type,
+      atMs,
+      customerId: 'far',
+      data: { customerId: 'far', ...(type === 'anomaly.detected' ? ANOMALY : FAILED_CHARGE) },
+    };
   };
   await insertOrganizationEvents(bindings, organizationId, [
     event('charge.failed', 3 * DAY),
