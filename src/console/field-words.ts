@@ -6,7 +6,7 @@ import { byteSize, calendarDay, count, moment, nanoOf, percent, plural, rate, us
 
 /** By path. */
 const LABELS: Readonly<Record<string, string>> = {
-  limitType: 'When used up',
+  limitType: 'At the limit',
   reasoningLevel: 'Reasoning ceiling',
   replenish: 'Renews',
   rollingCalls: 'Rolling limit',

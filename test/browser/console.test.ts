@@ -137,7 +137,7 @@ describe('the console', () => {
     expect(await page.getByText('1 left, 50%').count()).toBe(1);
     const tabs = page.getByRole('navigation', { name: 'Customer', exact: true });
     await tabs.getByRole('link', { name: 'Calls' }).click();
-    await page.getByRole('table', { name: 'Calls' }).getByRole('link').first().click();
+    await page.getByRole('table', { name: 'Calls' }).getByRole('rowheader').getByRole('link').first().click();
     expect(await page.getByRole('table', { name: 'Cost lines' }).getByRole('row').count()).toBe(3);
     expect(await page.locator(`data[value="${ended.costUSD}"]`).count()).toBeGreaterThan(0);
   });

@@ -309,7 +309,7 @@ describe('the fields of an event', () => {
     });
     expect(fieldsOf(event).map(({ label, before, after }) => `${label}: ${before} → ${after}`)).toEqual([
       'Name: New → Pro',
-      'When used up: block → downgrade',
+      'At the limit: block → downgrade',
       'Reasoning ceiling: high → low',
       'Renews: every month → every 2 weeks',
       'Searches: unlimited → 0',

@@ -24,7 +24,7 @@ export const settingsTab: Tab = async ({ organizationId, customerId, customer: r
                 {`${subscription.planName}, version ${subscription.planVersion}`}
               </a>,
             ],
-            ['When used up', words(policy)],
+            ['At the limit', words(policy)],
             ['Reasoning ceiling', words(subscription.reasoningLevel)],
             ['Renews', <Time at={subscription.nextReplenishAt} nowMs={nowMs} />],
             ['Subscription', <Code>{subscription.id}</Code>],

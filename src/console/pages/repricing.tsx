@@ -81,7 +81,7 @@ function repricingPage(c: ConsoleContext, job: Repricing) {
               repriced === 0 ? undefined : <Usd nano={BigInt(job.differenceNanoUsd)} />,
             ],
             ['Ended', `from ${calendarDay(Date.parse(job.from))} to ${calendarDay(Date.parse(job.to))}`],
-            ['Began', <Time at={job.startedAt} nowMs={nowMs} />],
+            ['Started', <Time at={job.startedAt} nowMs={nowMs} />],
             ['Done', job.finishedAt === null ? undefined : <Time at={job.finishedAt} nowMs={nowMs} />],
           ]}
         />
