@@ -67,5 +67,5 @@ progress::-moz-progress-bar { background: var(--accent-solid); }
 .timeline .good { --ink: var(--good); } .timeline .warn { --ink: var(--s2); } .timeline .bad { --ink: var(--bad); } .timeline .future { --ink: var(--surface); }
 .timeline .future::before { border: 2px solid var(--line-strong); }
 .compare { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 18px; }
-@media (max-width: 760px) { .compare { grid-template-columns: minmax(0, 1fr); } .chart-body svg { height: 150px; } }
+@media (max-width: 760px) { .compare { grid-template-columns: minmax(0, 1fr); } .chart-body svg { height: 150px; } .x-axis li { white-space: normal; text-align: center; } .x-axis li:first-child { text-align: left; } .x-axis li:last-child { text-align: right; } }
 `;
