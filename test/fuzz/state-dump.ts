@@ -21,6 +21,9 @@ const JOB_CLASSES = [
   'OrganizationWatch',
 ];
 
+/** Counts of requests, also of refused ones: they say nothing of what a request changed. */
+const REQUEST_COUNTS = 'request_hours';
+
 /** The state once nothing that was asked before is still on its way. */
 export async function quietState(stateDir: string): Promise<Dump> {
   const giveUpAtMs = Date.now() + QUIET_MS_MAX;
@@ -45,7 +48,9 @@ export function readState(stateDir: string): Dump {
     for (const { objectId, tables } of readObjects(stateDir, className)) {
       if (JOB_CLASSES.includes(className))
         dump.set(`${className}s`, (dump.get(`${className}s`) ?? new Set()).add(objectId));
-      else for (const [table, rows] of tables) dump.set(`${className} ${objectId} ${table}`, textsOf(rows));
+      else
+        for (const [table, rows] of tables)
+          if (table !== REQUEST_COUNTS) dump.set(`${className} ${objectId} ${table}`, textsOf(rows));
     }
   }
   return dump;
