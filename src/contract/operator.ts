@@ -22,18 +22,19 @@ const SAMPLE_BYTES_MAX_MIN = 1024 * 1024;
 const UPGRADE_URL_LENGTH_MAX = 1_000;
 const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]'];
 
+const UPGRADE_URL_RULE = 'must be an https address, or an http address of localhost';
+
 const upgradeUrl = z
-  .url({ protocol: /^https?$/, error: 'must be an https address, or an http address of localhost' })
+  .url({ protocol: /^https?$/, error: UPGRADE_URL_RULE, abort: true })
   .max(UPGRADE_URL_LENGTH_MAX)
   .refine((value) => {
-    const url = URL.parse(value);
-    // Invalid addresses break the rule above. A browser reads `https:host` against the page that it stands in.
-    if (url === null) return true;
-    return /^https?:\/\/\S+$/i.test(value) && (url.protocol === 'https:' || LOCAL_HOSTS.includes(url.hostname));
-  }, 'must be an https address, or an http address of localhost')
+    const { protocol, hostname } = new URL(value);
+    // A browser reads `https:host` against the page that it stands in.
+    return /^https?:\/\/\S+$/i.test(value) && (protocol === 'https:' || LOCAL_HOSTS.includes(hostname));
+  }, UPGRADE_URL_RULE)
   .refine((value) => {
-    const url = URL.parse(value);
-    return url === null || (url.username === '' && url.password === '');
+    const { username, password } = new URL(value);
+    return username === '' && password === '';
   }, 'must have no user');
 
 /** Days for which history is kept, at most; call ids are known for as long. */

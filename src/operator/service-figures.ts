@@ -8,6 +8,7 @@ import { projectorsOf } from '../objects/projectors.ts';
 import type { CronRun, RequestFigures, ServiceFigures } from '../objects/service-figures.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 
+/** For those who hand figures in, and do not know of objects. */
 export type { CronOutcome, RequestFigures } from '../objects/service-figures.ts';
 
 /** The one that keeps what is of no database: the first of the configuration database. */

@@ -1,18 +1,24 @@
 /**
  * The last 24 hours of the service: what calls, requests, deliveries and the cron did is told as it was, by API and console.
  */
-import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from 'cloudflare:test';
+import {
+  createExecutionContext,
+  runDurableObjectAlarm,
+  runInDurableObject,
+  waitOnExecutionContext,
+} from 'cloudflare:test';
 import { beforeAll, expect, test, vi } from 'vitest';
+import { deliver } from '../../durable-objects/projector/deliver.ts';
 import { ProjectorStore } from '../../durable-objects/projector/store.ts';
 import { createApp } from '../../src/app.ts';
 import type { Env } from '../../src/env.ts';
 import handlers from '../../src/index.ts';
-import { projectorsOf } from '../../src/objects/projectors.ts';
+import { projectorOf, projectorsOf } from '../../src/objects/projectors.ts';
 import { recordRequests, recordRun } from '../../src/operator/service-figures.ts';
 import { noLatencies } from '../../src/platform/latency.ts';
 import { HOUR_MS } from '../../src/platform/time.ts';
 import { Api, createTenant, OPERATOR_TOKEN } from '../support/api.ts';
-import { bindings, createToldTenant, deliverToD1, operator } from '../support/worker.ts';
+import { bindings, createToldTenant, customerStub, deliverToD1, fireProjectors, operator } from '../support/worker.ts';
 import { ORIGIN, Visitor } from './console-visitor.ts';
 
 const app = createApp();
@@ -71,14 +77,23 @@ test('calls count in the hour of their end, by how they ended, and what their de
   expect(after?.longestWaitMs).not.toBeNull();
 });
 
-test('a delivery that D1 does not take counts as failed', async () => {
-  const before = (await lastHour())?.failedDeliveries ?? 0;
-  const [first] = projectorsOf(bindings, 'DB');
-  if (!first) throw new Error('there is no projector');
-  await runInDurableObject(first() as never, (_, { storage }) =>
-    new ProjectorStore(storage).log.deliveryFailed(Date.now()),
+test('a delivery that D1 does not take counts as failed, and its changes arrive with the next one', async () => {
+  const { api, organizationId } = await createToldTenant();
+  await fireProjectors();
+  await api.send('beginCall', { body: { customerId: 'bob' } });
+  await runDurableObjectAlarm(customerStub(organizationId, 'bob'));
+  const before = await lastHour();
+  const batch = () => Promise.reject(new Error('D1_ERROR: Network connection lost.'));
+  const DB = { prepare: bindings.DB.prepare.bind(bindings.DB), batch } as unknown as D1Database;
+  const address = projectorOf(bindings, 'DB', { organizationId, customerId: 'bob' });
+  await runInDurableObject(address() as never, (_, { storage }) =>
+    deliver({ store: new ProjectorStore(storage), env: { ...bindings, DB }, objectId: 'test', now: Date.now }),
   );
-  expect((await lastHour())?.failedDeliveries).toBe(before + 1);
+  const failed = await lastHour();
+  expect(failed?.failedDeliveries).toBe((before?.failedDeliveries ?? 0) + 1);
+  expect(failed?.deliveredChanges).toBe(before?.deliveredChanges);
+  await fireProjectors();
+  expect((await lastHour())?.deliveredChanges).toBeGreaterThan(failed?.deliveredChanges ?? 0);
 });
 
 test('requests of all isolates add up by kind, with the share that was answered within a time', async () => {

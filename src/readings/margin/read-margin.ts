@@ -1,13 +1,12 @@
 /**
  * Use cases: the margin of an organization, and of one of its customers, over days that are asked for.
  */
-import { type Answer, accept, badRequest } from '../../contract/errors.ts';
+import { type Answer, accept, badRequest, refuse } from '../../contract/errors.ts';
 import type { CustomerMarginData, MarginData, MarginFigures, MarginQuery } from '../../contract/margin.ts';
 import { GROUPS_MAX } from '../../contract/usage-summary.ts';
 import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { usageKeptSinceMs } from '../../storage/retention.ts';
-import { customerNotFound } from '../forecast/read-forecast.ts';
 import { askedDays } from '../usage/asked-days.ts';
 import { readCustomerDays } from './customer-earnings.ts';
 import type { Earnings } from './earnings.ts';
@@ -51,7 +50,8 @@ export async function readCustomerMargin(
   const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);
   const read = await readCustomerDays(env, organization.organizationId, customerId, days, nowMs);
-  if (!read) return customerNotFound();
+  if (!read)
+    return refuse('CUSTOMER_NOT_FOUND', 'the reports have no such customer; a new one is in them after seconds');
   const data: CustomerMarginData = {
     customerId,
     period: { startedAt: iso(days[0]?.startMs ?? nowMs), endedAt: iso(days.at(-1)?.endMs ?? nowMs) },
