@@ -118,9 +118,9 @@ function shownValue(name: string, value: string): string {
 export const Meaning: FC<{ asked: Asked }> = ({ asked }) => {
   const meanings = [
     asked.unprofitable === 'true' &&
-      `Among the ${count(UNPROFITABLE_AMONG_MAX)} customers with the highest cost of 30 days, those whose revenue is below it. Whose plan has no price is left out.`,
+      `Among the ${count(UNPROFITABLE_AMONG_MAX)} customers with the highest cost of 30 days, those whose revenue is below it. Customers whose plan has no price are left out.`,
     asked.endingModel === 'true' &&
-      'Whoever paid for calls, in the last 30 days, of a model that has ended or ends within 180 days.',
+      'Customers with paid calls, in the last 30 days, to a model that has ended or ends within 180 days.',
   ].filter((meaning) => meaning !== false);
   return meanings.length === 0 ? null : <p class="quiet hint">{meanings.join(' ')}</p>;
 };

@@ -88,7 +88,7 @@ const LedgerEntry = z.object({
       id: z.string().describe('Its id'),
     })
     .nullable()
-    .describe('What was paid, or given back; null for other causes, and for entries of before it was recorded'),
+    .describe('What was paid, or given back; null for other causes, and for older entries, which do not have it'),
 });
 
 const RecentCall = z.object({

@@ -126,7 +126,9 @@ describe.concurrent('npm run operator', () => {
     const plan = JSON.stringify({ name: 'Team', limitType: 'BLOCK', limits: { premiumCalls: 1500 } });
     const put = await run('operator', ['plans', 'put', org, 'team', '-', '--json'], plan);
     expect(JSON.parse(put.out)).toMatchObject({ planId: 'team', version: 1 });
-    expect((await both('plans', 'list', org)).text).toMatch(/team +Team +1 +-? *BLOCK +every month +-? *unlimited +1,500/);
+    expect((await both('plans', 'list', org)).text).toMatch(
+      /team +Team +1 +-? *BLOCK +every month +-? *unlimited +1,500/,
+    );
     const { text, json } = await both('plans', 'show', org, 'team');
     expect(text).toMatch(/premiumCalls +1,500/);
     expect(json.plan.limits.premiumCalls).toBe(1500);
