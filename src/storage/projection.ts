@@ -167,10 +167,10 @@ function upsertCalls(db: D1Database, chunk: Chunk): D1PreparedStatement[] {
 
 const SENT_CALLS = `json_each(?1) sent CROSS JOIN calls
   ON calls.organization_id = sent.value ->> 0 AND calls.call_id = sent.value ->> 1`;
-const UNCOUNT_CALLS = `INSERT INTO usage_changes (${CHANGE_COLUMNS}) ${usageOfCalls(`(
+const UNCOUNT_CALLS = `INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')}) ${usageOfCalls(`(
   SELECT -1 AS sign, calls.* FROM ${SENT_CALLS}
   WHERE (sent.value ->> 2 > calls.revision OR calls.delivery = ?2) AND ${NOT_ERASED('sent.value ->> 3')})`)}`;
-const COUNT_CALLS = `INSERT INTO usage_changes (${CHANGE_COLUMNS}) ${usageOfCalls(`(
+const COUNT_CALLS = `INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')}) ${usageOfCalls(`(
   SELECT 1 AS sign, calls.* FROM ${SENT_CALLS} WHERE calls.delivery = ?2 AND ${NOT_ERASED('sent.value ->> 3')})`)}`;
 
 const DENIED_COLUMNS = ['organization_id', 'customer_id', 'hour_ms', 'feature', 'calls'];
@@ -180,7 +180,7 @@ function countDenied(db: D1Database, { columns, rows }: Chunk): D1PreparedStatem
   const sql = `WITH sent AS MATERIALIZED (
       SELECT ${DENIED_COLUMNS.map((name) => `value ->> ${placeOf(name, columns)} AS ${name}`).join(', ')}
       FROM json_each(?1) WHERE ${NOT_ERASED('value ->> 0')})
-    INSERT INTO usage_changes (${CHANGE_COLUMNS})
+    INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')})
     SELECT organization_id, customer_id, feature, '', '', 'NOT_ALLOWED', '', hour_ms, sent.calls - COALESCE(denied_hours.calls, 0),
       ${USAGE_FIGURES.slice(1)
         .map(() => 0)

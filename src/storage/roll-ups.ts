@@ -141,10 +141,11 @@ const isOfCustomers = ({ keys }: RollUp) => keys.includes('customer_id');
 const FORGET_CHANGES = 'DELETE FROM usage_changes';
 
 /** What a row of `usage_changes` is of. */
-const CHANGE_KEY = [...DIMENSIONS, 'paid_model', 'hour_ms'].join(', ');
+const CHANGE_KEY_COLUMNS = [...DIMENSIONS, 'paid_model', 'hour_ms'] as const;
+const CHANGE_KEY = CHANGE_KEY_COLUMNS.join(', ');
 
 /** The columns of `usage_changes`, in the order in which `usageOfCalls` selects them. */
-export const CHANGE_COLUMNS = `${CHANGE_KEY}, ${USAGE_FIGURES.join(', ')}`;
+export const CHANGE_COLUMNS = [...CHANGE_KEY_COLUMNS, ...USAGE_FIGURES] as const;
 
 /** Removes changes that add up to nothing, so that a call whose usage stays the same changes no roll-up. */
 const REMOVE_UNCHANGED = `DELETE FROM usage_changes WHERE (${CHANGE_KEY}) IN (
@@ -200,7 +201,7 @@ export const ERASED_HOURS_MAX = 1_000;
  * organization. The last statement but one returns a row for each hour.
  */
 export const ERASE_HOURS: readonly string[] = [
-  `INSERT INTO usage_changes (${CHANGE_COLUMNS})
+  `INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')})
    SELECT ${[...DIMENSIONS, "''", 'hour_ms', ...USAGE_FIGURES.map((name) => `-${name}`)].join(', ')}
    FROM usage_hours WHERE organization_id = ?1 AND customer_id = ?2 LIMIT ${ERASED_HOURS_MAX}`,
   ...ROLL_UPS.filter((rollUp) => !isOfCustomers(rollUp)).flatMap((rollUp) => [addChanges(rollUp), forgetEmpty(rollUp)]),

@@ -98,7 +98,7 @@ function usageStatement(db: DatabaseSync) {
   const seed = '(n * 61 + k)';
   const atMs = `?4 - ${hashed(seed, 2_246_822_519)} % ${HISTORY_HOURS} * ${HOUR_MS}`;
   const model = hashed(seed, 374_761_393);
-  const values: Record<string, string> = {
+  const values: Record<(typeof CHANGE_COLUMNS)[number], string> = {
     organization_id: '?3',
     customer_id: 'id',
     feature: `'feature ' || (${hashed(seed, 3_266_489_917)} % ${FEATURES})`,
@@ -119,13 +119,14 @@ function usageStatement(db: DatabaseSync) {
     provisional_cost_rest_nano_usd: '0',
     cost_usd: '0',
     cost_rest_nano_usd: `CAST(${hashed(seed, 3_266_489_917)} % 1000000 * (1 + 0.05 / (share + 0.0001)) AS INTEGER)`,
+    charge_usd: '0',
+    charge_rest_nano_usd: '0',
   };
-  const columns = CHANGE_COLUMNS.split(', ');
   return db.prepare(`WITH RECURSIVE ${PEOPLE},
     used (n, id, share, k, hours) AS (
       SELECT n, id, share, 1, CAST(1 + 0.5 / (share + 0.005) AS INTEGER) FROM people
       UNION ALL SELECT n, id, share, k + 1, hours FROM used WHERE k < hours)
-    INSERT INTO usage_changes (${columns.join(', ')}) SELECT ${columns.map((column) => values[column]).join(', ')} FROM used`);
+    INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')}) SELECT ${CHANGE_COLUMNS.map((column) => values[column]).join(', ')} FROM used`);
 }
 
 /** Copies of the one call that was made. */

@@ -6,5 +6,5 @@ import { CHANGE_COLUMNS, COUNT_USAGE, usageOfCalls } from '../../src/storage/rol
 /** Counts the calls that meet the condition, in one batch with whatever writes them. */
 export function countCalls(where: string): string[] {
   const calls = `(SELECT 1 AS sign, calls.* FROM calls WHERE ${where})`;
-  return [`INSERT INTO usage_changes (${CHANGE_COLUMNS}) ${usageOfCalls(calls)}`, ...COUNT_USAGE];
+  return [`INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')}) ${usageOfCalls(calls)}`, ...COUNT_USAGE];
 }

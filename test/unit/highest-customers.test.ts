@@ -33,17 +33,16 @@ const used: fc.Arbitrary<Used> = fc.record({
 });
 
 function write(rows: readonly Used[]): void {
-  const columns = CHANGE_COLUMNS.split(', ');
   const texts = { organization_id: 'org', provider: 'p', model: 'm', paid_model: 'm', outcome: 'COMPLETED' };
   const insert = db.prepare(
-    `INSERT INTO usage_changes (${columns.join(', ')}) VALUES (${columns.map((name) => `:${name}`).join(', ')})`,
+    `INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')}) VALUES (${CHANGE_COLUMNS.map((name) => `:${name}`).join(', ')})`,
   );
   for (const { customer, hour, feature, cost } of rows) {
     const own = {
       ...{ ...texts, customer_id: `c${customer}`, feature, hour_ms: START + hour * HOUR, calls: 1 },
       ...{ cost_usd: Math.floor(cost / 1e9), cost_rest_nano_usd: cost % 1e9 },
     };
-    insert.run(Object.fromEntries(columns.map((name) => [name, own[name as keyof typeof own] ?? 0])));
+    insert.run(Object.fromEntries(CHANGE_COLUMNS.map((name) => [name, own[name as keyof typeof own] ?? 0])));
   }
   for (const sql of COUNT_USAGE) db.exec(sql);
 }
