@@ -2,20 +2,15 @@
  * Margins: what usage cost, what it earned, and what is left; a loss is marked in words.
  */
 import type { Child, FC } from 'hono/jsx';
-import type { MarginData, MarginFigures } from '../contract/margin.ts';
-import { MarginQuery } from '../contract/margin.ts';
+import { type MarginFigures, MarginQuery } from '../contract/margin.ts';
 import type { Plan } from '../contract/plans.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import { readCustomerMargin, readMargin } from '../readings/margin/read-margin.ts';
-import { count, plural, usdColumn } from '../ui/format.ts';
-import { Badge, Card, Empty, Facts, Nothing, Stat, Usd } from '../ui/parts.tsx';
-import { Table } from '../ui/table.tsx';
+import { count, plural } from '../ui/format.ts';
+import { Badge, Card, Empty, Facts, Stat, Usd } from '../ui/parts.tsx';
 import { callerOf } from './caller.ts';
-import { type ConsoleContext, planPath } from './context.ts';
-import { ModelName } from './model-name.tsx';
+import type { ConsoleContext } from './context.ts';
 
-/** Rows of a table; the API has all of them. */
-const ROWS_MAX = 8;
 /** Days of which a plan's page shows the margin: those that the query has by default. */
 const PLAN_DAYS = 30;
 
@@ -42,15 +37,15 @@ export type Earned = MarginFigures & {
   lacks: string;
 };
 
-/** Revenue and margin, as figures beside others. */
-export const EarnedStats: FC<{ earned: Earned }> = ({ earned }) => {
+/** Revenue and margin, as figures beside others; `href` has more of the margin. */
+export const EarnedStats: FC<{ earned: Earned; href?: string }> = ({ earned, href }) => {
   const [revenue, margin] = [BigInt(earned.revenueUsdNano), BigInt(earned.marginUsdNano)];
   return (
     <>
       <Stat label="Revenue" sub={earned.lacks || sourcesOf(earned)}>
         <Usd nano={revenue} />
       </Stat>
-      <Stat label="Margin" sub={marginNote(earned)}>
+      <Stat label="Margin" sub={href === undefined ? marginNote(earned) : <a href={href}>{marginNote(earned)}</a>}>
         <Margin nano={margin} />
       </Stat>
     </>
@@ -71,7 +66,7 @@ function marginNote({ unpricedCalls, revenueUsdNano, marginUsdNano }: MarginFigu
 }
 
 /** With one decimal; `null` where there was no revenue. */
-function shareOf(margin: NanoUsd, revenue: NanoUsd): string | null {
+export function shareOf(margin: NanoUsd, revenue: NanoUsd): string | null {
   if (revenue <= 0n) return null;
   const thousandths = Number((margin * 1000n) / revenue);
   return `${(thousandths / 10).toFixed(1)}%`;
@@ -86,7 +81,7 @@ export async function readEarned(
     customerId?: string | undefined;
     feature?: string | undefined;
   },
-): Promise<{ earned: Earned; groups: MarginData | null } | null> {
+): Promise<Earned | null> {
   if (asked.feature !== undefined) return null;
   const caller = await callerOf(c);
   const query = { from: asked.from, to: asked.to, timezone: 'UTC' };
@@ -94,117 +89,18 @@ export async function readEarned(
     const answer = await readCustomerMargin(caller, asked.customerId, query);
     if (!answer.ok) return null;
     const lacks = answer.data.planPriceKnown ? '' : 'the plan has no price set';
-    return { earned: { ...answer.data.totals, lacks }, groups: null };
+    return { ...answer.data.totals, lacks };
   }
-  const answer = await readMargin(caller, query);
+  const answer = await readMargin(caller, query, []);
   if (!answer.ok) return null;
   const { totals, customersWithoutPrice } = answer.data;
   const lacks = customersWithoutPrice === 0 ? '' : `no plan price set for ${plural(customersWithoutPrice, 'customer')}`;
-  return { earned: { ...totals, lacks }, groups: answer.data };
-}
-
-interface Row extends MarginFigures {
-  name: Child;
-}
-
-/** The margins of an organization by plan, feature and model. */
-export const MarginTables: FC<{ organizationId: string; data: MarginData }> = ({ organizationId, data }) => (
-  <>
-    <div class="stack">
-      <Card title="Margin by plan" note="What customers used and paid while they had the plan.">
-        {data.byPlan === null ? (
-          <Empty title="Too many customers">
-            With so many, the margin is known as a whole, and by feature and model.
-          </Empty>
-        ) : (
-          <MarginTable
-            caption="Margin by plan"
-            first="Plan"
-            rows={data.byPlan.map((plan) => ({
-              ...plan,
-              name: (
-                <>
-                  <a href={planPath(organizationId, plan.planId)}>{plan.name}</a>
-                  {plan.customersWithoutPrice > 0 && (
-                    <span class="sub">no price set for {plural(plan.customersWithoutPrice, 'customer')}</span>
-                  )}
-                </>
-              ),
-            }))}
-          />
-        )}
-      </Card>
-      <Card title="Margin by feature" note="What plans earned is shared over the completed calls.">
-        <MarginTable
-          caption="Margin by feature"
-          first="Feature"
-          rows={data.byFeature.map((group) => ({ ...group, name: group.feature ?? <span class="quiet">none</span> }))}
-        />
-      </Card>
-    </div>
-    <Card title="Margin by model" note="What plans earned is shared over the completed calls.">
-      <MarginTable
-        caption="Margin by model"
-        first="Model"
-        rows={data.byModel.map((group) => ({
-          ...group,
-          name: group.model === null ? 'not reported' : <ModelName name={group.model} />,
-        }))}
-      />
-    </Card>
-  </>
-);
-
-const MarginTable: FC<{ caption: string; first: string; rows: readonly Row[] }> = ({ caption, first, rows }) => {
-  const shown = rows.slice(0, ROWS_MAX);
-  const column = (of: (row: Row) => string) => {
-    const show = usdColumn([largest(shown.map((row) => BigInt(of(row))))]);
-    return (row: Row) => ({ nano: BigInt(of(row)), show });
-  };
-  const cost = column(({ costUsdNano }) => costUsdNano);
-  const revenue = column(({ revenueUsdNano }) => revenueUsdNano);
-  const margin = column(({ marginUsdNano }) => marginUsdNano);
-  return shown.length === 0 ? (
-    <Empty title="Nothing in this period">Figures appear here as soon as calls end or time passes on a plan.</Empty>
-  ) : (
-    <>
-      <Table
-        caption={caption}
-        rows={shown}
-        columns={[
-          { title: first, heading: true, cell: ({ name }) => <span>{name}</span> },
-          {
-            title: 'Cost',
-            figure: true,
-            cell: (row) => (
-              <span>
-                <Usd {...cost(row)} />
-                {row.unpricedCalls > 0 && <span class="sub">without {plural(row.unpricedCalls, 'unpriced call')}</span>}
-              </span>
-            ),
-          },
-          { title: 'Revenue', figure: true, cell: (row) => <Usd {...revenue(row)} /> },
-          { title: 'Margin', figure: true, cell: (row) => <Margin {...margin(row)} /> },
-          {
-            title: 'Of revenue',
-            figure: true,
-            cell: (row) => shareOf(BigInt(row.marginUsdNano), BigInt(row.revenueUsdNano)) ?? <Nothing />,
-          },
-        ]}
-      />
-      {rows.length > ROWS_MAX && <p class="quiet hint">and {count(rows.length - ROWS_MAX)} more</p>}
-    </>
-  );
-};
-
-/** The amount that decides how many decimals a column has. */
-function largest(amounts: readonly NanoUsd[]): NanoUsd {
-  return amounts.map((nano) => (nano < 0n ? -nano : nano)).reduce((most, nano) => (nano > most ? nano : most), 0n);
+  return { ...totals, lacks };
 }
 
 /** What the customers of a plan cost and earned while they had it. */
 export async function planMarginCard(c: ConsoleContext, planId: string): Promise<Child> {
-  const answer = await readMargin(await callerOf(c), MarginQuery.parse({}));
+  const answer = await readMargin(await callerOf(c), MarginQuery.parse({}), ['plan']);
   if (!answer.ok) return null;
   const { byPlan } = answer.data;
   const plan = byPlan?.find((one) => one.planId === planId);

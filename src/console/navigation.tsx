@@ -32,6 +32,7 @@ export const ORGANIZATION_GROUPS: readonly NavigationGroup[] = [
     title: 'Monitor',
     pages: [
       { path: '', title: 'Usage' },
+      { path: 'margin', title: 'Margin' },
       { path: 'calls', title: 'Calls' },
       { path: 'anomalies', title: 'Anomalies' },
       { path: 'alerts', title: 'Alerts' },

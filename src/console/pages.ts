@@ -19,6 +19,7 @@ import { mountEndingModels } from './pages/ending-models.tsx';
 import { mountEvents } from './pages/events.tsx';
 import { mountHealth } from './pages/health.tsx';
 import { mountKeys } from './pages/keys.tsx';
+import { mountMargin } from './pages/margin.tsx';
 import { mountModels } from './pages/models.tsx';
 import { mountOperators } from './pages/operators.tsx';
 import { mountOrganizations } from './pages/organizations.tsx';
@@ -45,6 +46,7 @@ export function mountPages(app: Hono<ConsoleEnv>): void {
   mountSearch(app);
   mountOrganizations(app);
   mountUsage(app);
+  mountMargin(app);
   mountSetup(app);
   mountAnomalies(app);
   mountAlerts(app);

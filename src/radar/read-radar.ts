@@ -8,7 +8,13 @@
 import { type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import { type Answer, accept } from '../contract/errors.ts';
-import { type ModelRadarData, type ModelRadarQuery, RADAR_DAYS } from '../contract/model-radar.ts';
+import {
+  type ModelRadarData,
+  type ModelRadarQuery,
+  RADAR_CUSTOMERS_MAX,
+  RADAR_DAYS,
+  RADAR_HORIZON_DAYS,
+} from '../contract/model-radar.ts';
 import type { RateCard } from '../domain/price.ts';
 import { promptThresholds, type Traffic } from '../domain/traffic-cost.ts';
 import type { Env } from '../env.ts';
@@ -16,6 +22,7 @@ import type { Caller } from '../metering/caller.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { currentCatalog } from '../storage/catalog.ts';
+import { findCustomersOfModels, type ModelCustomers } from '../storage/customer-course.ts';
 import { readModelTraffic } from '../storage/model-traffic.ts';
 import { usageKeptSinceMs } from '../storage/retention.ts';
 import { currentReviews } from '../storage/reviews.ts';
@@ -93,6 +100,35 @@ export async function readEndingModels(
   return (await readModelsOnRadar(env, organization, view)).filter(({ reasons }) =>
     reasons.some((reason) => reason === 'ENDING' || reason === 'RETIRED'),
   );
+}
+
+export interface EndingModel extends RadarModel {
+  replacement: RadarReplacement;
+  /** Whose calls cost something, as lists of customers find them. */
+  usedBy: ModelCustomers;
+}
+
+/** The first models that end, with who uses them, which reads no calls; `total` counts all. */
+export async function readEndingUse(
+  { env, organization, defer }: Caller,
+  modelsMax: number,
+): Promise<{ models: EndingModel[]; total: number; fromMs: number }> {
+  const nowMs = Date.now();
+  const { view } = await radarView(env, defer, RADAR_HORIZON_DAYS, nowMs);
+  const { fromMs } = periodOf(organization.retention, nowMs);
+  const ending = await readEndingModels(env, organization, view);
+  const first = ending.slice(0, modelsMax);
+  const usedBy = await findCustomersOfModels(env, organization.organizationId, {
+    namesOfModels: first.map(({ names }) => names),
+    sinceMs: fromMs,
+    limit: RADAR_CUSTOMERS_MAX,
+  });
+  const models: EndingModel[] = [];
+  for (const [place, model] of first.entries()) {
+    const replacement = await replacementFor(view, model);
+    models.push({ ...model, replacement, usedBy: usedBy[place] ?? { customers: 0, customerIds: [] } });
+  }
+  return { models, total: ending.length, fromMs };
 }
 
 /** The usage of the last 30 days by the name of the model; calls that ended without one have an empty name. */

@@ -31,7 +31,8 @@ export async function findOldCalls(env: Env, organizationId: string, callIds: re
         sql`${calls.callId} IN (SELECT value FROM json_each(${JSON.stringify(callIds)}))`,
       ),
     )
-    .orderBy(asc(calls.startedAtMs), asc(calls.callId));
+    // Not by the index of their begin, which would pass every call of the organization: `+` rules it out.
+    .orderBy(sql`+${calls.startedAtMs}`, asc(calls.callId));
   return rows.map(({ record }) => record as Call);
 }
 

@@ -1,5 +1,6 @@
 /**
- * What the customers of a page did lately, from D1: the cost of days, failed calls, and which of some models they use.
+ * What the customers of a page did lately, from D1: the cost of days, failed calls, and which of some models they use;
+ * and who uses a model.
  */
 import { sql } from 'drizzle-orm';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
@@ -82,6 +83,36 @@ export async function readCustomerCourses(
   for (const { customerId, value } of ofUsed)
     Object.assign(courses.get(customerId) ?? {}, { models: JSON.parse(value) });
   return courses;
+}
+
+export interface ModelCustomers {
+  customers: number;
+  /** Those with the most days of use. */
+  customerIds: string[];
+}
+
+/** Who uses each model: customers with calls under one of its names that cost something since a UTC day. */
+export async function findCustomersOfModels(
+  env: Env,
+  organizationId: string,
+  { namesOfModels, sinceMs, limit }: { namesOfModels: readonly (readonly string[])[]; sinceMs: number; limit: number },
+): Promise<ModelCustomers[]> {
+  if (namesOfModels.length === 0) return [];
+  const db = await database(env, organizationId);
+  const queries = namesOfModels.map(
+    (names) => sql`SELECT customer_id AS customerId, COUNT(*) OVER () AS customers
+      FROM ${customerDays} INDEXED BY customer_days_by_model
+      WHERE organization_id = ${organizationId} AND paid_model IN (SELECT value FROM json_each(${JSON.stringify(names)}))
+        AND day_ms >= ${sinceMs}
+      GROUP BY customer_id ORDER BY COUNT(*) DESC, customer_id LIMIT ${limit}`,
+  );
+  const found = await db.$client.batch<{ customerId: string; customers: number }>(
+    queries.map((one) => prepare(db, one)),
+  );
+  return found.map(({ results }) => ({
+    customers: results[0]?.customers ?? 0,
+    customerIds: results.map(({ customerId }) => customerId),
+  }));
 }
 
 /** A border before the first use has no total. */

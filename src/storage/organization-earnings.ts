@@ -1,6 +1,6 @@
 /**
- * What an organization's usage cost and what it charged in a period, in D1: by feature and by model from roll-ups, which do
- * not grow with the number of calls, and by version of a plan from the running totals of its customers.
+ * What an organization's usage cost and what it charged in a period, in D1: as a whole, by feature and by model from
+ * roll-ups, which do not grow with the number of calls, and by version of a plan from the running totals of its customers.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import { nanoOfParts } from '../domain/money.ts';
@@ -42,12 +42,15 @@ export interface PlanMonth {
   subscribedMs: bigint;
 }
 
+/** What usage is read by, beside the whole: each takes time of its own. */
+export type Grouping = 'plan' | 'feature' | 'model';
+
 export interface OrganizationEarnings {
   total: EarningsGroup;
-  /** Highest cost first, at most as many as were asked for. */
+  /** Highest cost first, at most as many as were asked for; empty where they were not. */
   features: EarningsGroup[];
   models: EarningsGroup[];
-  /** `null` where there are too many customers. */
+  /** `null` where there are too many customers, or where plans were not asked for. */
   versions: EarningsGroup[] | null;
   planMonths: PlanMonth[];
   /** Customers of each version who had a subscription in the period. */
@@ -74,31 +77,35 @@ export async function readOrganizationEarnings(
   env: Env,
   organizationId: string,
   period: Period,
-  { groupsMax, untilMs }: { groupsMax: number; untilMs: number },
+  { by, groupsMax, untilMs }: { by: readonly Grouping[]; groupsMax: number; untilMs: number },
 ): Promise<OrganizationEarnings> {
   const db = await database(env, organizationId);
   const passed = { fromMs: period.fromMs, toMs: Math.max(period.fromMs, Math.min(period.toMs, untilMs)) };
-  const [groups, versions, size, months, subscribers] = (await db.$client.batch(
+  const lists = (['feature', 'model'] as const).filter((dimension) => by.includes(dimension));
+  const [total, size, months, subscribers, ...grouped] = (await db.$client.batch(
     [
-      groupsOf(organizationId, period, groupsMax),
-      versionsOf(organizationId, period),
+      totalOf(organizationId, period),
       sql`SELECT customers FROM ${organizationSizes} WHERE organization_id = ${organizationId}`,
       planMonthsOf(organizationId, passed),
       sql`SELECT usage_plan_version_id AS version, COUNT(*) AS customers FROM ${subscribed(organizationId, passed)} GROUP BY 1`,
+      ...(lists.length > 0 ? [groupsOf(organizationId, period, lists, groupsMax)] : []),
+      ...(by.includes('plan') ? [versionsOf(organizationId, period)] : []),
     ].map((query) => prepare(db, query)),
   )) as unknown as [
-    D1Result<GroupRow>,
     D1Result<GroupRow>,
     D1Result<{ customers: number }>,
     D1Result<{ version: string; monthMs: string; subscribedMs: string }>,
     D1Result<{ version: string; customers: number }>,
+    ...D1Result<GroupRow>[],
   ];
-  const of = (dimension: string) => groups.results.filter((row) => row.dimension === dimension).map(groupOf);
+  const groups = grouped.flatMap(({ results }) => results);
+  const of = (dimension: string) => groups.filter((row) => row.dimension === dimension).map(groupOf);
+  const hasPlans = by.includes('plan') && (size.results[0]?.customers ?? 0) <= PLAN_CUSTOMERS_MAX;
   return {
-    total: of('total')[0] ?? { key: '', completedCalls: 0, ...NOTHING },
+    total: groupOf(total.results[0] as GroupRow),
     features: of('feature'),
     models: of('model'),
-    versions: (size.results[0]?.customers ?? 0) > PLAN_CUSTOMERS_MAX ? null : versions.results.map(groupOf),
+    versions: hasPlans ? of('version') : null,
     planMonths: months.results.map(({ version, monthMs, subscribedMs }) => ({
       usagePlanVersionId: version,
       monthMs: Number(monthMs),
@@ -107,8 +114,6 @@ export async function readOrganizationEarnings(
     subscribers: new Map(subscribers.results.map(({ version, customers }) => [version, customers])),
   };
 }
-
-const NOTHING: CostAndCharge = { calls: 0, unpricedCalls: 0, costNanoUsd: 0n, chargedNanoUsd: 0n };
 
 function groupOf(row: GroupRow): EarningsGroup {
   return {
@@ -123,8 +128,25 @@ function groupOf(row: GroupRow): EarningsGroup {
 
 const FIGURE_NAMES = sql.raw('calls, unpriced_calls, cost_usd, cost_rest_nano_usd, charge_usd, charge_rest_nano_usd');
 
-/** The whole, and its features and models. Charges of custom meters are of the feature that their increments name. */
-function groupsOf(organizationId: string, period: Period, groupsMax: number): SQL {
+/** One row, of the sums by outcome. */
+function totalOf(organizationId: string, period: Period): SQL {
+  const parts = wholeDays(period).map(({ unit, startMs, endMs }) => {
+    const [all, at] = unit === 'day' ? [organizationDays, sql.raw('day_ms')] : [organizationHours, sql.raw('hour_ms')];
+    return sql`SELECT key AS outcome, ${FIGURE_NAMES} FROM ${all}
+      WHERE organization_id = ${organizationId} AND dimension = 'outcome' AND ${at} >= ${startMs} AND ${at} < ${endMs}`;
+  });
+  return sql`SELECT 'total' AS dimension, '' AS key, ${sql.raw(textOf(SUMS))} FROM (
+    ${sql.join(parts, sql` UNION ALL `)}
+    UNION ALL SELECT '', 0, 0, 0, 0, COALESCE(SUM(charged_usd), 0), COALESCE(SUM(charged_rest_nano_usd), 0) FROM ${chargedEvents(organizationId, period)})`;
+}
+
+/** By feature, by model, or both. Charges of custom meters are of the feature that their increments name. */
+function groupsOf(
+  organizationId: string,
+  period: Period,
+  dimensions: readonly ('feature' | 'model')[],
+  groupsMax: number,
+): SQL {
   // The features of the period are known from the sums of all; then each is looked up by its key.
   const parts = wholeDays(period).map(({ unit, startMs, endMs }) => {
     const [all, used, at] =
@@ -147,8 +169,7 @@ function groupsOf(organizationId: string, period: Period, groupsMax: number): SQ
       UNION ALL
       SELECT COALESCE(feature, ''), NULL, '', 0, 0, 0, 0, SUM(charged_usd), SUM(charged_rest_nano_usd)
       FROM ${chargedEvents(organizationId, period)} GROUP BY feature)
-    SELECT 'total' AS dimension, '' AS key, ${sql.raw(textOf(SUMS))} FROM used HAVING COUNT(*) > 0
-    UNION ALL ${list('feature')} UNION ALL ${list('model')}`;
+    ${sql.join(dimensions.map(list), sql` UNION ALL `)}`;
 }
 
 function textOf(figures: Readonly<Record<string, string>>): string {

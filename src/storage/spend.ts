@@ -112,23 +112,27 @@ export async function readHourlySpend(
 
 /** `spent` has rows of a customer, a bucket and a model, and of a feature where features are asked for. */
 function readSpent(db: Database, spent: SQL, dimensions: readonly ('model' | 'feature')[]): Promise<SpendRow[]> {
-  const newOf = (dimension: 'model' | 'feature') => {
-    const key = sql.raw(dimension);
-    return sql`UNION ALL
-    SELECT spent.customer_id, start_ms, ${sql.raw(`'${dimension}'`)}, spent.${key}, ${NOTHING}, ${SPENT}
-    FROM spent JOIN (
-      SELECT spent.customer_id, ${key} AS key, MIN(spent.start_ms) AS first_ms, beginning.start_ms AS beginning_ms
-      FROM spent JOIN beginning ON beginning.customer_id = spent.customer_id WHERE ${COST} > 0 AND ${key} <> ''
-      GROUP BY spent.customer_id, ${key} HAVING MIN(spent.start_ms) >= beginning_ms + ${KNOWN_MS}) first_use
-    ON first_use.customer_id = spent.customer_id AND first_use.key = spent.${key}
-    WHERE start_ms < first_ms + ${WEEK_MS} AND ${COST} > 0 GROUP BY spent.customer_id, start_ms, spent.${key}`;
-  };
+  // Of each key, its first call and the first that cost something; the first call of any is where the customer begins.
+  const firstUses = dimensions.map(
+    (dimension) => sql`SELECT ${sql.raw(`'${dimension}'`)} AS dimension, customer_id, ${sql.raw(dimension)} AS key,
+      MIN(CASE WHEN calls > 0 THEN start_ms END) AS called_ms, MIN(CASE WHEN ${COST} > 0 THEN start_ms END) AS first_ms
+    FROM spent GROUP BY customer_id, key`,
+  );
+  const weeksOfNewcomers = dimensions.map(
+    (dimension) => sql`SELECT spent.customer_id, start_ms, dimension, key, ${NOTHING}, ${SPENT}
+    FROM newcomers CROSS JOIN spent ON spent.customer_id = newcomers.customer_id AND spent.${sql.raw(dimension)} = key
+    WHERE dimension = ${sql.raw(`'${dimension}'`)} AND start_ms < first_ms + ${WEEK_MS} AND ${COST} > 0
+    GROUP BY spent.customer_id, start_ms, key`,
+  );
   return db.all<SpendRow>(sql`
     WITH spent AS MATERIALIZED (${spent}),
-    beginning AS MATERIALIZED (SELECT customer_id, MIN(start_ms) AS start_ms FROM spent WHERE calls > 0 GROUP BY customer_id)
+    first_uses AS MATERIALIZED (${sql.join(firstUses, sql` UNION ALL `)}),
+    newcomers AS MATERIALIZED (
+      SELECT customer_id, dimension, key, first_ms FROM first_uses WHERE key <> '' AND first_ms >= ${KNOWN_MS} + (
+        SELECT MIN(called_ms) FROM first_uses any_use WHERE any_use.customer_id = first_uses.customer_id))
     SELECT customer_id AS customerId, start_ms AS startMs, 'all' AS dimension, '' AS key, SUM(calls) AS calls,
       SUM(failed_calls) AS failedCalls, SUM(denied_calls) AS deniedCalls, SUM(input_tokens) AS inputTokens,
       SUM(cached_input_tokens) AS cachedInputTokens, ${SPENT} AS costUsd
     FROM spent GROUP BY customer_id, start_ms HAVING SUM(calls) + SUM(denied_calls) > 0
-    ${sql.join(dimensions.map(newOf), sql` `)}`);
+    UNION ALL ${sql.join(weeksOfNewcomers, sql` UNION ALL `)}`);
 }

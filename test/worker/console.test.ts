@@ -343,6 +343,9 @@ const OF_ORGANIZATION = [
   '/compression',
   '/events',
   '/settings',
+  '/margin',
+  '/margin?by=feature',
+  '/margin?by=model&days=7',
   '/unpriced',
   '/ending-models',
 ];

@@ -149,7 +149,11 @@ describe('a customer', () => {
 
 describe('an organization', () => {
   const read = (groupsMax = 10) =>
-    readOrganizationMargin(bindings, tenant.organizationId, WINDOW, groupsMax, Date.now());
+    readOrganizationMargin(bindings, tenant.organizationId, WINDOW, {
+      by: ['plan', 'feature', 'model'],
+      groupsMax,
+      nowMs: Date.now(),
+    });
 
   test('is the sum of its customers', async () => {
     const { total, customers, customersWithoutPrice } = await read();
@@ -276,12 +280,19 @@ test('the console shows revenue and margin beside the cost; a loss is said, and 
   expect(usage.html).toContain('<data value="59.25"');
   expect(usage.text).toContain('no plan price set for 1 customer');
   expect(usage.text).toContain('at most: 1 call without a price');
-  for (const title of ['Margin by plan', 'Margin by feature', 'Margin by model']) expect(usage.text).toContain(title);
-  expect(usage.text).toMatch(/loss\s+-\$2\.50/);
+  const marginPath = `${path}/margin?${new URLSearchParams(DATES)}`;
+  expect(usage.html).toContain(`href="${marginPath.replaceAll('&', '&amp;')}"`);
+  const lists = { plan: /Pro\s+\$7\.50\s+without 1 unpriced call/, feature: /search\s+\$5/, model: /no-such-model/ };
+  for (const [by, row] of Object.entries(lists)) {
+    const { text } = await visitor.read(`${marginPath}&by=${by}`);
+    expect(text).toContain(`Margin by ${by}`);
+    expect(text).toMatch(row);
+  }
+  expect((await visitor.read(`${marginPath}&by=plan`)).text).toMatch(/loss\s+-\$2\.50/);
   const alpha = await visitor.read(`${path}?${new URLSearchParams({ ...DATES, customerId: 'alpha' })}`);
   expect(alpha.html).toContain('<data value="29.25"');
   const narrowed = await visitor.read(`${path}?${new URLSearchParams({ ...DATES, feature: 'chat' })}`);
-  expect(narrowed.text).not.toContain('Margin');
+  expect(narrowed.text).not.toContain('Revenue');
   const free = await visitor.read(`${path}/plans/free`);
   expect(free.text).toContain('Margin of 30 days');
   expect(free.text).toContain('no price set');

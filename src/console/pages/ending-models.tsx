@@ -2,23 +2,23 @@
  * The models in use that end: which day, what replaces each, and who uses it.
  */
 import type { Hono } from 'hono';
-import { ModelRadarQuery, RADAR_DAYS, RADAR_HORIZON_DAYS } from '../../contract/model-radar.ts';
-import { readModelRadar } from '../../radar/read-radar.ts';
+import { RADAR_DAYS, RADAR_HORIZON_DAYS } from '../../contract/model-radar.ts';
+import { readEndingUse } from '../../radar/read-radar.ts';
 import { count, plural } from '../../ui/format.ts';
 import { Card, Compact, Empty, Nothing } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { callerOf } from '../caller.ts';
 import { type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { ModelName } from '../model-name.tsx';
-import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
+
+/** Models that are shown: the first to end. */
+const SHOWN_MAX = 50;
 
 export function mountEndingModels(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/ending-models', async (c) => {
     const { organizationId } = c.get('organization');
-    const answer = await readModelRadar(await callerOf(c), { ...ModelRadarQuery.parse({}), ending: true }, null);
-    if (!answer.ok) return refused(c, answer.refusal);
-    const { items, period } = answer.data;
+    const { models, total, fromMs } = await readEndingUse(await callerOf(c), SHOWN_MAX);
     const own = (path: string, query: Record<string, string>) =>
       `${organizationPath(organizationId, path)}?${new URLSearchParams(query)}`;
     return page(
@@ -38,12 +38,12 @@ export function mountEndingModels(app: Hono<ConsoleEnv>): void {
         ),
       },
       <Card>
-        {items.length === 0 ? (
+        {models.length === 0 ? (
           <Empty title="No model in use ends">A model whose vendor announces its shutdown appears here.</Empty>
         ) : (
           <Table
             caption="Models in use that end"
-            rows={items}
+            rows={models}
             columns={[
               { title: 'Model', heading: true, cell: ({ modelKey }) => <ModelName name={modelKey} /> },
               { title: 'Days left', figure: true, cell: ({ daysLeft }) => daysLeft ?? <Nothing /> },
@@ -52,24 +52,24 @@ export function mountEndingModels(app: Hono<ConsoleEnv>): void {
               {
                 title: 'Calls',
                 figure: true,
-                cell: ({ modelKey, usage }) => (
-                  <a href={own('calls', { model: modelKey, from: period.startedAt })}>
-                    <Compact value={usage.calls} />
+                cell: ({ modelKey, calls }) => (
+                  <a href={own('calls', { model: modelKey, from: new Date(fromMs).toISOString() })}>
+                    <Compact value={calls} />
                   </a>
                 ),
               },
               {
                 title: 'Used by',
-                cell: ({ customers, customerCount }) => (
+                cell: ({ usedBy: { customers, customerIds } }) => (
                   <span>
-                    {plural(customerCount, 'customer')}
+                    {plural(customers, 'customer')}
                     <span class="sub">
-                      {customers.map(({ customerId }) => (
+                      {customerIds.map((customerId) => (
                         <>
                           <a href={customerPath(organizationId, customerId)}>{customerId}</a>{' '}
                         </>
                       ))}
-                      {customerCount > customers.length && `and ${count(customerCount - customers.length)} more`}
+                      {customers > customerIds.length && `and ${count(customers - customerIds.length)} more`}
                     </span>
                   </span>
                 ),
@@ -77,6 +77,7 @@ export function mountEndingModels(app: Hono<ConsoleEnv>): void {
             ]}
           />
         )}
+        {total > models.length && <p class="quiet hint">and {count(total - models.length)} more</p>}
       </Card>,
     );
   });

@@ -6,25 +6,21 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { Attention } from '../../contract/attention.ts';
 import type { OrganizationSetup } from '../../contract/operator.ts';
-import type { AnomaliesData } from '../../contract/readings.ts';
-import { AnomaliesQuery } from '../../contract/readings.ts';
 import { type Figures, SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
 import { gatherAttention } from '../../operator/attention.ts';
 import { readHealth } from '../../operator/health.ts';
 import { findSetup } from '../../operator/organization-setup.ts';
 import { DAY_MS } from '../../platform/time.ts';
-import { readAnomalies } from '../../readings/anomalies/read-anomalies.ts';
 import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
 import { readUsageSummary } from '../../readings/usage/usage-summary.ts';
 import { ErrorSummary, type FormState, TextField } from '../../ui/form.tsx';
 import { plural, words } from '../../ui/format.ts';
 import { Card, Empty, Notice, Time } from '../../ui/parts.tsx';
-import { AnomaliesTable } from '../anomalies-view.tsx';
 import { NeedsAttention } from '../attention-view.tsx';
 import { callerOf, deferrer } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { hiddenSetups } from '../hidden-setups.ts';
-import { EarnedStats, MarginTables, readEarned } from '../margin-view.tsx';
+import { EarnedStats, readEarned } from '../margin-view.tsx';
 import { ModelName } from '../model-name.tsx';
 import { Checklist } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
@@ -35,11 +31,6 @@ const RANGES = [1, 7, 30, 90] as const;
 const RANGE_DEFAULT = 30;
 /** Models that the charts name, those with the highest cost. */
 const CHARTED_MODELS_MAX = 3;
-/** Anomalies of this time, of which the gravest stand with the usage. */
-const ANOMALY_DAYS = 30;
-const ANOMALIES_MAX = 50;
-const ANOMALIES_SHOWN_MAX = 3;
-const SEVERITIES = ['HIGH', 'MEDIUM', 'LOW'];
 
 export function mountUsage(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org', async (c) => {
@@ -56,11 +47,8 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
     const { customerId, feature } = checked.value;
     const narrowed = customerId !== undefined || feature !== undefined;
     const organization = c.get('organization');
-    const [answer, anomalies, earned] = await Promise.all([
+    const [answer, earned] = await Promise.all([
       readUsageSummary(caller, { ...checked.value, timezone: 'UTC' }),
-      narrowed
-        ? null
-        : readAnomalies(caller, AnomaliesQuery.parse({ days: ANOMALY_DAYS }), { after: null, limit: ANOMALIES_MAX }),
       readEarned(c, checked.value),
     ]);
     if (!answer.ok) return usagePage(c, asked, days, null, detailsOf(answer.refusal));
@@ -80,7 +68,6 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
       earned,
       course,
       attention,
-      anomalies: anomalies?.ok ? anomalies.data.items : null,
     };
     return usagePage(c, asked, days, { ...read, setup: setup?.complete === false ? setup : null }, []);
   });
@@ -112,8 +99,6 @@ interface Read {
   course: UsageCourse;
   /** `null` where the page is narrowed. */
   attention: Attention | null;
-  /** `null` where they were not looked for. */
-  anomalies: AnomaliesData['items'] | null;
   /** `null` where it is complete or hidden. */
   setup: OrganizationSetup | null;
 }
@@ -159,7 +144,6 @@ function usagePage(c: ConsoleContext, asked: Asked, days: number, read: Read | n
           data={read.summary}
           earned={read.earned}
           course={read.course}
-          anomalies={read.anomalies ?? []}
           path={path}
           organizationId={organizationId}
           asked={asked}
@@ -192,37 +176,16 @@ const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
   </details>
 );
 
-const GravestAnomalies: FC<{ items: AnomaliesData['items']; path: string; organizationId: string }> = ({
-  items,
-  path,
-  organizationId,
-}) =>
-  items.length === 0 ? null : (
-    <Card
-      title="Anomalies"
-      actions={<a href={`${path}/anomalies?days=${ANOMALY_DAYS}`}>{`All of ${ANOMALY_DAYS} days: ${items.length}`}</a>}
-    >
-      <AnomaliesTable organizationId={organizationId} items={gravest(items)} nowMs={Date.now()} />
-    </Card>
-  );
-
-function gravest(items: AnomaliesData['items']): AnomaliesData['items'] {
-  return items
-    .toSorted((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity))
-    .slice(0, ANOMALIES_SHOWN_MAX);
-}
-
 interface SummaryProps {
   data: UsageSummaryData;
   earned: Read['earned'];
   course: UsageCourse;
-  anomalies: AnomaliesData['items'];
   path: string;
   organizationId: string;
   asked: Asked;
 }
 
-const Summary: FC<SummaryProps> = ({ data, earned, course, anomalies, path, organizationId, asked }) => {
+const Summary: FC<SummaryProps> = ({ data, earned, course, path, organizationId, asked }) => {
   const days: DayUsage[] = data.byDay.map((day) => ({
     ...day,
     startMs: Date.parse(day.startedAt),
@@ -243,7 +206,12 @@ const Summary: FC<SummaryProps> = ({ data, earned, course, anomalies, path, orga
         </Notice>
       )}
       <UsageTotals days={days} unpricedHref={`${path}/unpriced`}>
-        {earned && <EarnedStats earned={earned.earned} />}
+        {earned && (
+          <EarnedStats
+            earned={earned}
+            {...(asked.customerId === undefined && { href: `${path}/margin?${new URLSearchParams(asked)}` })}
+          />
+        )}
       </UsageTotals>
       {data.totals.calls === 0 && (
         <Card>
@@ -253,13 +221,7 @@ const Summary: FC<SummaryProps> = ({ data, earned, course, anomalies, path, orga
           </Empty>
         </Card>
       )}
-      <GravestAnomalies items={anomalies} path={path} organizationId={organizationId} />
       <UsageCharts usage={{ ...course, parts: partsOf(course), linkOf: callsOf(path, asked) }} />
-      {earned?.groups && (
-        <div class="grid">
-          <MarginTables organizationId={organizationId} data={earned.groups} />
-        </div>
-      )}
       <div class="grid thirds">
         <UsageRanking
           title="By model"

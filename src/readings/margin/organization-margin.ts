@@ -10,6 +10,7 @@ import { planIdOf } from '../../domain/plan.ts';
 import type { Env } from '../../env.ts';
 import {
   type EarningsGroup,
+  type Grouping,
   type OrganizationEarnings,
   readOrganizationEarnings,
 } from '../../storage/organization-earnings.ts';
@@ -33,10 +34,10 @@ export interface PlanMargin extends Earnings {
 
 export interface OrganizationMargin {
   total: Earnings;
-  /** Highest cost first. */
+  /** Highest cost first; empty where they were not asked for. */
   features: GroupMargin[];
   models: GroupMargin[];
-  /** Highest cost first; `null` where there are too many customers to tell. */
+  /** Highest cost first; `null` where there are too many customers to tell, or plans were not asked for. */
   plans: PlanMargin[] | null;
   /** Lists with more groups than were asked for. */
   truncated: ('feature' | 'model')[];
@@ -44,15 +45,15 @@ export interface OrganizationMargin {
   customersWithoutPrice: number;
 }
 
-/** The window is one whose usage is kept. */
+/** As a whole, and by what was asked for. The window is one whose usage is kept. */
 export async function readOrganizationMargin(
   env: Env,
   organizationId: string,
   window: Window,
-  groupsMax: number,
-  nowMs: number,
+  { by, groupsMax, nowMs }: { by: readonly Grouping[]; groupsMax: number; nowMs: number },
 ): Promise<OrganizationMargin> {
   const read = await readOrganizationEarnings(env, organizationId, window, {
+    by,
     groupsMax: groupsMax + 1,
     untilMs: nowMs,
   });

@@ -6,20 +6,33 @@ import type { CustomerMarginData, MarginData, MarginFigures, MarginQuery } from 
 import { GROUPS_MAX } from '../../contract/usage-summary.ts';
 import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
 import type { Caller } from '../../metering/caller.ts';
+import type { Grouping } from '../../storage/organization-earnings.ts';
 import { usageKeptSinceMs } from '../../storage/retention.ts';
 import { askedDays } from '../usage/asked-days.ts';
 import { readCustomerDays } from './customer-earnings.ts';
 import type { Earnings } from './earnings.ts';
 import { readOrganizationMargin } from './organization-margin.ts';
 
-export async function readMargin({ env, organization }: Caller, query: MarginQuery): Promise<Answer<MarginData>> {
+const GROUPINGS = ['plan', 'feature', 'model'] as const satisfies readonly Grouping[];
+
+/** The lists of groupings that are not asked for are empty, and the plans `null`. */
+export async function readMargin(
+  { env, organization }: Caller,
+  query: MarginQuery,
+  by: readonly Grouping[] = GROUPINGS,
+): Promise<Answer<MarginData>> {
   const nowMs = Date.now();
   const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);
   const { organizationId, retention } = organization;
   const toMs = days.at(-1)?.endMs ?? nowMs;
   const fromMs = Math.min(Math.max(days[0]?.startMs ?? nowMs, usageKeptSinceMs(retention, nowMs)), toMs);
-  const read = await readOrganizationMargin(env, organizationId, { fromMs, toMs }, GROUPS_MAX, nowMs);
+  const read = await readOrganizationMargin(
+    env,
+    organizationId,
+    { fromMs, toMs },
+    { by, groupsMax: GROUPS_MAX, nowMs },
+  );
   const { total, plans, features, models, truncated, customers, customersWithoutPrice } = read;
   const data: MarginData = {
     period: { startedAt: iso(fromMs), endedAt: iso(toMs) },
