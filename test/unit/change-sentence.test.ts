@@ -273,7 +273,7 @@ describe('an event reads as a sentence', () => {
   test('with so many fields as it has room for, and where nothing changed, with none', () => {
     const [before, after] = [{ plan: NEW_PLAN }, { version: 4, plan: { ...NEW_PLAN, ...OTHER_PLAN } }];
     expect(textOf('plan.put', { subject: 'pro', before, after })).toBe(
-      'Name New → Pro, when used up block → downgrade, renews every month → every 2 weeks and 3 more fields on [Pro] ([version 4])',
+      'Name New → Pro, at the limit block → downgrade, renews every month → every 2 weeks and 3 more fields on [Pro] ([version 4])',
     );
     expect(textOf('plan.put', { subject: 'pro', before, after: { ...before, version: 5 } })).toBe(
       'Saved [New] without a change ([version 5])',
