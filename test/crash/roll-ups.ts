@@ -77,7 +77,7 @@ function changeOfCall(call: Row): Change[] {
   if (call.status === 'IN_PROGRESS') return [];
   const number = (column: string) => BigInt(String(call[column] ?? 0));
   const ended = call.status === 'COMPLETED' || call.status === 'FAILED';
-  const cost = number('cost_nano_usd');
+  const [cost, charge] = [number('cost_nano_usd'), number('charge_nano_usd')];
   const isProvisional = call.usage_source !== null && call.usage_source !== undefined;
   const model = String(call.model_key ?? call.model_used ?? '');
   return [
@@ -104,6 +104,8 @@ function changeOfCall(call: Row): Change[] {
         provisional_cost_rest_nano_usd: isProvisional ? cost % 1_000_000_000n : 0n,
         cost_usd: cost / 1_000_000_000n,
         cost_rest_nano_usd: cost % 1_000_000_000n,
+        charge_usd: charge / 1_000_000_000n,
+        charge_rest_nano_usd: charge % 1_000_000_000n,
       },
     },
   ];

@@ -60,8 +60,8 @@ function envelopeFault(request: FuzzRequest, answer: FuzzAnswer): string | null 
   // The server reads a path as a URL: one with `..` in it is a request for another route, or for the start page.
   const { pathname } = new URL(`http://host${path}`);
   const isOther = HAS_DOTS.test(path.split('?', 1)[0] ?? '');
-  if (isOther && pathname === '/' && answer.status === 200) return null;
   const { operationId, kind } = isOther ? { operationId: 'none', kind: 'none' } : request;
+  if (operationId === 'none' && pathname === '/' && answer.status === 200) return null;
   const operation = (operations as Record<string, Operation>)[operationId];
   if (operation?.lines && answer.status === 200)
     return answer.text.split('\n').filter(Boolean).every(isJson) ? null : 'is not one JSON value per line';
