@@ -73,7 +73,7 @@ export function mountMargin(app: Hono<ConsoleEnv>): void {
         ),
       },
       <>
-        <nav class="tabs" aria-label="Margin by">
+        <nav class="page-tabs" aria-label="Margin by">
           {GROUPINGS.map((grouping) => (
             <a href={linkTo({ by: grouping, ...period })} aria-current={grouping === by ? 'true' : undefined}>
               By {grouping}
