@@ -127,7 +127,8 @@ const CALLS = `SELECT organization_id, customer_id, COALESCE(feature, '') AS fea
     COALESCE(response_tokens, 0) AS output_tokens, COALESCE(reasoning_tokens, 0) AS reasoning_tokens, COALESCE(searches, 0) AS searches,
     usage_source IS NOT NULL AS provisional_calls, IIF(usage_source IS NULL, 0, COALESCE(cost_nano_usd, 0) / 1000000000) AS provisional_cost_usd,
     IIF(usage_source IS NULL, 0, COALESCE(cost_nano_usd, 0) % 1000000000) AS provisional_cost_rest_nano_usd,
-    COALESCE(cost_nano_usd, 0) / 1000000000 AS cost_usd, COALESCE(cost_nano_usd, 0) % 1000000000 AS cost_rest_nano_usd
+    COALESCE(cost_nano_usd, 0) / 1000000000 AS cost_usd, COALESCE(cost_nano_usd, 0) % 1000000000 AS cost_rest_nano_usd,
+    COALESCE(charge_nano_usd, 0) / 1000000000 AS charge_usd, COALESCE(charge_nano_usd, 0) % 1000000000 AS charge_rest_nano_usd
   FROM calls WHERE organization_id = ?1 AND finished_at_ms >= ?2`;
 
 /**
