@@ -5,10 +5,10 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CustomerListItem } from '../../src/contract/customers.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
-import type { Env } from '../../src/env.ts';
 import { CUSTOMER_SORTS, placeText } from '../../src/storage/customer-order.ts';
 import { CUSTOMERS_SEARCHED_MAX, type CustomerFilter, findCustomers } from '../../src/storage/customers.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
+import { queryPlansOf } from '../support/query-plans.ts';
 import { bindings, deliverToD1, operator, worker } from '../support/worker.ts';
 
 const PLAN = { name: 'P', limitType: 'BLOCK', limits: { standardCalls: 10, premiumCalls: 0, standardTokens: 1_000 } };
@@ -285,26 +285,6 @@ describe('a page', () => {
     expect(ended.length).toBeGreaterThan(1);
   });
 
-  /** The plans of the queries that a function sends. */
-  async function plansOf(send: (env: Env) => Promise<unknown>): Promise<string[]> {
-    const sent: D1PreparedStatement[] = [];
-    const DB = {
-      prepare(sql: string) {
-        const explained = bindings.DB.prepare(`EXPLAIN QUERY PLAN ${sql}`);
-        const statement = bindings.DB.prepare(sql);
-        return {
-          bind(...values: unknown[]) {
-            sent.push(explained.bind(...values));
-            return statement.bind(...values);
-          },
-        };
-      },
-    } as unknown as D1Database;
-    await send({ ...bindings, DB });
-    const plans = await Promise.all(sent.map((statement) => statement.all<{ detail: string }>()));
-    return plans.flatMap(({ results }) => results.map(({ detail }) => detail));
-  }
-
   const PLACES = { customerId: ['c'], worstMeter: [0.5, 'c'], cost: [1, 2, 'c'], lastCall: [5, 'c'] };
   const FILTERS: CustomerFilter[] = [
     {},
@@ -316,7 +296,7 @@ describe('a page', () => {
     async (sort, filter) => {
       if (sort === 'customerId' && filter.search !== undefined) return;
       for (const after of [null, placeText(sort, { beganAtMs: 1, values: PLACES[sort] })]) {
-        const plan = await plansOf((env) =>
+        const plan = await queryPlansOf((env) =>
           findCustomers(env, large.organizationId, filter, { after, limit: 50 }, { sort }),
         );
         const ofCustomers = plan.filter((detail) => /\bcustomers\b/.test(detail));

@@ -3,10 +3,10 @@
  * each of which reads one index alone, from its place on.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { Env } from '../../src/env.ts';
 import { cursorOf } from '../../src/platform/page.ts';
 import { type CustomerFilter, findCustomers } from '../../src/storage/customers.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
+import { queryPlansOf } from '../support/query-plans.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
 
 const CUSTOMERS: Record<string, string | undefined> = {
@@ -105,26 +105,6 @@ test('finds rows of before there was a search column as they were found then, an
 });
 
 describe('reads', () => {
-  /** The plans of the queries that a function sends. */
-  async function plansOf(send: (env: Env) => Promise<unknown>): Promise<string[]> {
-    const sent: D1PreparedStatement[] = [];
-    const DB = {
-      prepare(sql: string) {
-        const explained = bindings.DB.prepare(`EXPLAIN QUERY PLAN ${sql}`);
-        const statement = bindings.DB.prepare(sql);
-        return {
-          bind(...values: unknown[]) {
-            sent.push(explained.bind(...values));
-            return statement.bind(...values);
-          },
-        };
-      },
-    } as unknown as D1Database;
-    await send({ ...bindings, DB });
-    const plans = await Promise.all(sent.map((statement) => statement.all<{ detail: string }>()));
-    return plans.flatMap(({ results }) => results.map(({ detail }) => detail));
-  }
-
   test.each<[string, CustomerFilter, string | null, RegExp]>([
     ['a search', { search: 'x' }, null, /customers_by_search \(organization_id=\?/],
     [
@@ -154,7 +134,7 @@ describe('reads', () => {
       /customers_denied \(organization_id=\? AND \(?customer_id\)?>/,
     ],
   ])('%s from one index, and sorts nothing', async (_, filter, after, used) => {
-    const plan = await plansOf((env) => findCustomers(env, tenant.organizationId, filter, { after, limit: 50 }));
+    const plan = await queryPlansOf((env) => findCustomers(env, tenant.organizationId, filter, { after, limit: 50 }));
     const ofCustomers = plan.filter((detail) => /\bcustomers\b/.test(detail));
     expect(ofCustomers.at(-1)).toMatch(used);
     expect(ofCustomers.filter((detail) => !/^SEARCH customers USING .*INDEX/.test(detail))).toEqual([]);

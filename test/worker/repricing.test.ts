@@ -5,10 +5,12 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { expect, test, vi } from 'vitest';
 import type { Repricing } from '../../src/contract/corrections.ts';
+import { findOldCalls } from '../../src/storage/calls.ts';
 import { faultyEnv } from '../scenario/faulty-bindings.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { forgetCalls } from '../support/archive.ts';
 import { fundedCustomer } from '../support/customer.ts';
+import { queryPlansOf } from '../support/query-plans.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
 
 const PLAN = {
@@ -53,6 +55,11 @@ async function completed({ organizationId }: Tenant, jobId: string): Promise<Rep
 
 const reprice = async (tenant: Tenant, body?: object, headers?: object) =>
   completed(tenant, await start(tenant, body, headers));
+
+test('calls are found by their ids, however many others the organization has', async () => {
+  const plans = await queryPlansOf((env) => findOldCalls(env, crypto.randomUUID(), ['one', 'two']));
+  expect(plans).toContain('SEARCH calls USING INDEX sqlite_autoindex_calls_1 (organization_id=? AND call_id=?)');
+});
 
 test('a call gets the price of the day on which it ended, with its tier, its charge and the sums', async () => {
   const tenant = await createTenant(operator, PLAN);

@@ -1,0 +1,25 @@
+/**
+ * How D1 answers the queries of a function: each line of their query plans.
+ */
+import type { Env } from '../../src/env.ts';
+import { bindings } from './worker.ts';
+
+/** The plans of the queries that a function sends to D1 one by one. */
+export async function queryPlansOf(send: (env: Env) => Promise<unknown>): Promise<string[]> {
+  const sent: D1PreparedStatement[] = [];
+  const DB = {
+    prepare(sql: string) {
+      const explained = bindings.DB.prepare(`EXPLAIN QUERY PLAN ${sql}`);
+      const statement = bindings.DB.prepare(sql);
+      return {
+        bind(...values: unknown[]) {
+          sent.push(explained.bind(...values));
+          return statement.bind(...values);
+        },
+      };
+    },
+  } as unknown as D1Database;
+  await send({ ...bindings, DB });
+  const plans = await Promise.all(sent.map((statement) => statement.all<{ detail: string }>()));
+  return plans.flatMap(({ results }) => results.map(({ detail }) => detail));
+}
