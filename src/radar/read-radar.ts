@@ -104,11 +104,11 @@ export async function readEndingModels(
 
 export interface EndingModel extends RadarModel {
   replacement: RadarReplacement;
-  /** Whose calls cost something, as lists of customers find them. */
+  /** Customers whose calls cost something: those that the list of customers finds. */
   usedBy: ModelCustomers;
 }
 
-/** The first models that end, with who uses them, which reads no calls; `total` counts all. */
+/** The models that end, with who uses each. It reads roll-ups alone. `models` has the first ones, `total` counts all. */
 export async function readEndingUse(
   { env, organization, defer }: Caller,
   modelsMax: number,

@@ -103,7 +103,7 @@ export async function findCustomersOfModels(
     (names) => sql`SELECT customer_id AS customerId, COUNT(*) OVER () AS customers
       FROM ${customerDays} INDEXED BY customer_days_by_model
       WHERE organization_id = ${organizationId} AND paid_model IN (SELECT value FROM json_each(${JSON.stringify(names)}))
-        AND day_ms >= ${sinceMs}
+        AND day_ms >= ${sinceMs} AND calls > 0
       GROUP BY customer_id ORDER BY COUNT(*) DESC, customer_id LIMIT ${limit}`,
   );
   const found = await db.$client.batch<{ customerId: string; customers: number }>(

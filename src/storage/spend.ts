@@ -112,7 +112,7 @@ export async function readHourlySpend(
 
 /** `spent` has rows of a customer, a bucket and a model, and of a feature where features are asked for. */
 function readSpent(db: Database, spent: SQL, dimensions: readonly ('model' | 'feature')[]): Promise<SpendRow[]> {
-  // Of each key, its first call and the first that cost something; the first call of any is where the customer begins.
+  // Of each key: its first call, and its first call that cost something.
   const firstUses = dimensions.map(
     (dimension) => sql`SELECT ${sql.raw(`'${dimension}'`)} AS dimension, customer_id, ${sql.raw(dimension)} AS key,
       MIN(CASE WHEN calls > 0 THEN start_ms END) AS called_ms, MIN(CASE WHEN ${COST} > 0 THEN start_ms END) AS first_ms

@@ -379,13 +379,34 @@ describe('where models are named', () => {
         query: { ending: 'true' },
       })
     ).data.items;
-    expect(ending.map(({ modelKey }) => list.includes(modelKey))).toEqual([true, true, true, true]);
+    expect(ending).toHaveLength(4);
+    for (const { modelKey, usage, customers } of ending) {
+      const [, row = ''] = list.split(modelKey);
+      const names = customers.map(({ customerId }) => customerId).toSorted();
+      expect(row).toMatch(new RegExp(`\\s${usage.calls}\\s+${names.length} customers?\\s+${names.join('\\s+')}\\s`));
+    }
     expect(ending.every(({ reasons }) => reasons.includes('ENDING') || reasons.includes('RETIRED'))).toBe(true);
     expect((await visitor.read(pages)).text).toMatch(/openai\/gpt-5-2025-08-07\s+17 days left/);
     expect((await visitor.read(`${pages}/calls`)).text).toMatch(/claude-sonnet-4-5\s+6 days left/);
     expect((await visitor.read(`${pages}/models`)).text).toContain('ends on 2027-01-14, in 51 days');
     expect((await visitor.read(`${pages}/calls`)).text).not.toMatch(/gpt-6-luna\s+\d+ days left/);
   });
+});
+
+test('a customer whose only call of an ending model was reversed is not among those who use it', async () => {
+  const own = await createTenant(operator, PLAN);
+  const calls: string[] = [];
+  for (const customerId of ['once', 'still']) {
+    calls.push(await call(own, customerId, { modelUsed: 'gpt-5', inputTokens: 1_000, responseTokens: 10 }));
+    await deliverToD1(own.organizationId, customerId);
+  }
+  const visitor = new Visitor();
+  await visitor.signIn();
+  const page = `/console/organizations/${own.organizationId}/ending-models`;
+  expect((await visitor.read(page)).text).toMatch(/2 customers\s+once\s+still/);
+  await own.api.send('reverseCall', { params: { callId: calls[0] ?? '' }, body: { reason: 'a test' } });
+  await deliverToD1(own.organizationId, 'once');
+  expect((await visitor.read(page)).text).toMatch(/1 customer\s+still/);
 });
 
 test('more calls than a page has are summed once each', async () => {
