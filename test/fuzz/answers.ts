@@ -49,6 +49,10 @@ export function isRefusal({ status, headers }: FuzzAnswer): boolean {
   return status >= 400 && headers[GATEWAY_HEADERS.callId] === undefined;
 }
 
+function isPage({ status, headers }: FuzzAnswer): boolean {
+  return status === 200 && String(headers['content-type']).startsWith('text/html');
+}
+
 /** What is no route below these is answered in the form of a vendor's client. */
 const GATEWAY_PATH = /^\/v1(?:beta)?(?:[/?]|$)/;
 
@@ -57,11 +61,11 @@ const HAS_DOTS = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
 function envelopeFault(request: FuzzRequest, answer: FuzzAnswer): string | null {
   const { method, path } = request;
-  // The server reads a path as a URL: one with `..` in it is a request for another route, or for the start page.
+  // The server reads a path as a URL: one with `..` in it is a request for another route. No operation has the start page.
   const { pathname } = new URL(`http://host${path}`);
   const isOther = HAS_DOTS.test(path.split('?', 1)[0] ?? '');
   const { operationId, kind } = isOther ? { operationId: 'none', kind: 'none' } : request;
-  if (operationId === 'none' && pathname === '/' && answer.status === 200) return null;
+  if (operationId === 'none' && pathname === '/' && isPage(answer)) return null;
   const operation = (operations as Record<string, Operation>)[operationId];
   if (operation?.lines && answer.status === 200)
     return answer.text.split('\n').filter(Boolean).every(isJson) ? null : 'is not one JSON value per line';
