@@ -10,6 +10,7 @@ import { count, plural } from '../ui/format.ts';
 import { Badge, Card, Empty, Facts, Stat, Usd } from '../ui/parts.tsx';
 import { callerOf } from './caller.ts';
 import type { ConsoleContext } from './context.ts';
+import { KnownCost } from './cost.tsx';
 
 /** Days of which a plan's page shows the margin: those that the query has by default. */
 const PLAN_DAYS = 30;
@@ -111,7 +112,7 @@ export async function planMarginCard(c: ConsoleContext, planId: string): Promise
           items={[
             ['Customers', count(plan.customers)],
             ['Without a price', plan.customersWithoutPrice > 0 ? count(plan.customersWithoutPrice) : undefined],
-            ['Cost', <Usd nano={BigInt(plan.costUsdNano)} />],
+            ['Cost', <KnownCost costNanoUsd={BigInt(plan.costUsdNano)} unpricedCalls={plan.unpricedCalls} />],
             ['Unpriced calls', plan.unpricedCalls > 0 ? `${count(plan.unpricedCalls)}, not in the cost` : undefined],
             ['Charged to balances', <Usd nano={BigInt(plan.chargedUsdNano)} />],
             [

@@ -42,8 +42,9 @@ export interface PlanMonth {
   subscribedMs: bigint;
 }
 
-/** What usage is read by, beside the whole: each takes time of its own. */
-export type Grouping = 'plan' | 'feature' | 'model';
+/** What usage is read by, beside the whole. Each takes time, so only what is asked for is read. */
+export const GROUPINGS = ['plan', 'feature', 'model'] as const;
+export type Grouping = (typeof GROUPINGS)[number];
 
 export interface OrganizationEarnings {
   total: EarningsGroup;

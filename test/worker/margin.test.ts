@@ -282,13 +282,25 @@ test('the console shows revenue and margin beside the cost; a loss is said, and 
   expect(usage.text).toContain('at most: 1 call without a price');
   const marginPath = `${path}/margin?${new URLSearchParams(DATES)}`;
   expect(usage.html).toContain(`href="${marginPath.replaceAll('&', '&amp;')}"`);
-  const lists = { plan: /Pro\s+\$7\.50\s+without 1 unpriced call/, feature: /search\s+\$5/, model: /no-such-model/ };
+  const lists = {
+    plan: /Pro\s+\$7\.50\s+1 call without a price\s+\$69\.25\s+\$61\.75\s+at most\s+89\.1%/,
+    feature: /search\s+\$5\.00\s+1 call without a price/,
+    model: /no-such-model\s+no price\s+1 call without a price/,
+  };
   for (const [by, row] of Object.entries(lists)) {
     const { text } = await visitor.read(`${marginPath}&by=${by}`);
     expect(text).toContain(`Margin by ${by}`);
     expect(text).toMatch(row);
   }
-  expect((await visitor.read(`${marginPath}&by=plan`)).text).toMatch(/loss\s+-\$2\.50/);
+  expect((await visitor.read(marginPath)).text).toMatch(/loss\s+-\$2\.50/);
+  expect((await visitor.read(`${path}?days=1`)).html).toContain(`href="${path}/margin?days=1"`);
+  for (const [dates, rule] of Object.entries({
+    'from=yesterday': /From: Invalid ISO date/,
+    'from=2031-09-02&to=2031-09-01': /To: /,
+  })) {
+    const broken = await visitor.send(`${path}/margin?${dates}`);
+    expect([broken.status, broken.text.slice(-120)]).toEqual([400, expect.stringMatching(rule)]);
+  }
   const alpha = await visitor.read(`${path}?${new URLSearchParams({ ...DATES, customerId: 'alpha' })}`);
   expect(alpha.html).toContain('<data value="29.25"');
   const narrowed = await visitor.read(`${path}?${new URLSearchParams({ ...DATES, feature: 'chat' })}`);

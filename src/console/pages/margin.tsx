@@ -3,25 +3,24 @@
  */
 import type { Hono } from 'hono';
 import type { Child, FC } from 'hono/jsx';
+import { badRequest } from '../../contract/errors.ts';
 import { type MarginData, type MarginFigures, MarginQuery } from '../../contract/margin.ts';
 import type { NanoUsd } from '../../domain/money.ts';
-import { DAY_MS } from '../../platform/time.ts';
 import { readMargin } from '../../readings/margin/read-margin.ts';
-import type { Grouping } from '../../storage/organization-earnings.ts';
+import { GROUPINGS, type Grouping } from '../../storage/organization-earnings.ts';
 import { count, dayMonth, plural, usdColumn } from '../../ui/format.ts';
 import { Card, Empty, Nothing, Usd } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { callerOf } from '../caller.ts';
 import { type ConsoleEnv, organizationPath, planPath } from '../context.ts';
+import { Cost } from '../cost.tsx';
+import { type AskedDays, askedDaysOf, RangeTabs } from '../day-range.tsx';
 import { Margin, shareOf } from '../margin-view.tsx';
 import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 import { check } from '../submitted.ts';
 
-const GROUPINGS = ['plan', 'feature', 'model'] as const satisfies readonly Grouping[];
-const RANGES = [7, 30, 90] as const;
-const RANGE_DEFAULT = 30;
 /** Rows that are shown; the API has all of them. */
 const ROWS_MAX = 100;
 
@@ -39,54 +38,44 @@ export function mountMargin(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/margin', async (c) => {
     const { organizationId, name } = c.get('organization');
     const path = organizationPath(organizationId, 'margin');
-    const nowMs = Date.now();
     const asked = c.req.query();
     const by = GROUPINGS.find((grouping) => grouping === asked.by) ?? 'plan';
-    const days = RANGES.find((range) => String(range) === asked.days) ?? RANGE_DEFAULT;
-    const first = new Date(nowMs - (days - 1) * DAY_MS).toISOString().slice(0, 10);
-    // The days of the page that a link came from, where they are no range of this one.
-    const ranged = asked.from !== undefined || asked.to !== undefined;
-    const { from, to } = asked;
-    const checked = check(MarginQuery.omit({ timezone: true }), ranged ? { from, to } : { from: first });
-    const query = checked.ok ? checked.value : { from: first };
-    const answer = await readMargin(await callerOf(c), { ...query, timezone: 'UTC' }, [by]);
+    const days = askedDaysOf(asked, Date.now());
+    const checked = check(MarginQuery, days.dates);
+    if (!checked.ok) return refused(c, badRequest(...checked.details).refusal);
+    const answer = await readMargin(await callerOf(c), checked.value, [by]);
     if (!answer.ok) return refused(c, answer.refusal);
-    const period = ranged && checked.ok ? { ...(from && { from }), ...(to && { to }) } : { days: String(days) };
-    const linkTo = (query: Record<string, string>) => `${path}?${new URLSearchParams(query)}`;
     const { startedAt, endedAt } = answer.data.period;
     return page(
       c,
       {
         title: 'Margin',
         sub: `${name} · ${dayMonth(Date.parse(startedAt))} to ${dayMonth(Date.parse(endedAt) - 1)}, UTC`,
-        actions: (
-          <nav class="tabs" aria-label="Period">
-            {RANGES.map((range) => (
-              <a
-                href={linkTo({ by, days: String(range) })}
-                aria-current={period.days === String(range) ? 'true' : undefined}
-              >
-                {range} days
-              </a>
-            ))}
-          </nav>
-        ),
+        actions: <RangeTabs path={path} query={{ by }} range={days.range} />,
       },
       <>
         <nav class="page-tabs" aria-label="Margin by">
           {GROUPINGS.map((grouping) => (
-            <a href={linkTo({ by: grouping, ...period })} aria-current={grouping === by ? 'true' : undefined}>
+            <a
+              href={`${path}?${new URLSearchParams({ ...days.query, by: grouping })}`}
+              aria-current={grouping === by ? 'page' : undefined}
+            >
               By {grouping}
             </a>
           ))}
         </nav>
-        <MarginCard by={by} {...rowsBy(by, organizationId, answer.data)} />
+        <MarginCard by={by} {...rowsBy(by, organizationId, answer.data, days)} />
       </>,
     );
   });
 }
 
-function rowsBy(by: Grouping, organizationId: string, { byPlan, byFeature, byModel, period }: MarginData): Rows {
+function rowsBy(
+  by: Grouping,
+  organizationId: string,
+  { byPlan, byFeature, byModel, period }: MarginData,
+  days: AskedDays,
+): Rows {
   const ownPath = (query: Record<string, string>, ...rest: string[]) =>
     `${organizationPath(organizationId, ...rest)}?${new URLSearchParams(query)}`;
   const shared = 'What plans earned is shared equally over the completed calls.';
@@ -116,7 +105,7 @@ function rowsBy(by: Grouping, organizationId: string, { byPlan, byFeature, byMod
             group.feature === null ? (
               <span class="quiet">none</span>
             ) : (
-              <a href={ownPath({ feature: group.feature })}>{group.feature}</a>
+              <a href={ownPath({ ...days.query, feature: group.feature })}>{group.feature}</a>
             ),
         })),
       };
@@ -172,15 +161,22 @@ const MarginTable: FC<{ by: Grouping; rows: readonly Row[] }> = ({ by, rows }) =
         {
           title: 'Cost',
           figure: true,
+          cell: (row) => {
+            const { nano, show } = cost(row);
+            return <Cost costNanoUsd={nano} unpricedCalls={row.unpricedCalls} show={show} />;
+          },
+        },
+        { title: 'Revenue', figure: true, cell: (row) => <Usd {...revenue(row)} /> },
+        {
+          title: 'Margin',
+          figure: true,
           cell: (row) => (
             <span>
-              <Usd {...cost(row)} />
-              {row.unpricedCalls > 0 && <span class="sub">without {plural(row.unpricedCalls, 'unpriced call')}</span>}
+              <Margin {...margin(row)} />
+              {row.unpricedCalls > 0 && <span class="sub">at most</span>}
             </span>
           ),
         },
-        { title: 'Revenue', figure: true, cell: (row) => <Usd {...revenue(row)} /> },
-        { title: 'Margin', figure: true, cell: (row) => <Margin {...margin(row)} /> },
         {
           title: 'Of revenue',
           figure: true,

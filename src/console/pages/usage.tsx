@@ -10,7 +10,6 @@ import { type Figures, SummaryQuery, type UsageSummaryData } from '../../contrac
 import { gatherAttention } from '../../operator/attention.ts';
 import { readHealth } from '../../operator/health.ts';
 import { findSetup } from '../../operator/organization-setup.ts';
-import { DAY_MS } from '../../platform/time.ts';
 import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
 import { readUsageSummary } from '../../readings/usage/usage-summary.ts';
 import { ErrorSummary, type FormState, TextField } from '../../ui/form.tsx';
@@ -19,6 +18,7 @@ import { Card, Empty, Notice, Time } from '../../ui/parts.tsx';
 import { NeedsAttention } from '../attention-view.tsx';
 import { callerOf, deferrer } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { type AskedDays, askedDaysOf, RangeTabs } from '../day-range.tsx';
 import { hiddenSetups } from '../hidden-setups.ts';
 import { EarnedStats, readEarned } from '../margin-view.tsx';
 import { ModelName } from '../model-name.tsx';
@@ -27,8 +27,6 @@ import { page } from '../shell.tsx';
 import { check, detailsOf } from '../submitted.ts';
 import { type DayUsage, type GroupUsage, partsOf, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
 
-const RANGES = [1, 7, 30, 90] as const;
-const RANGE_DEFAULT = 30;
 /** Models that the charts name, those with the highest cost. */
 const CHARTED_MODELS_MAX = 3;
 
@@ -36,12 +34,8 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org', async (c) => {
     const nowMs = Date.now();
     const asked = filled(c.req.query());
-    const days = RANGES.find((range) => String(range) === asked.days) ?? RANGE_DEFAULT;
-    const first = new Date(nowMs - (days - 1) * DAY_MS).toISOString().slice(0, 10);
-    const checked = check(UsageQuery, {
-      ...(asked.from === undefined && asked.to === undefined && { from: first }),
-      ...asked,
-    });
+    const days = askedDaysOf(asked, nowMs);
+    const checked = check(UsageQuery, { ...asked, ...days.dates });
     if (!checked.ok) return usagePage(c, asked, days, null, checked.details);
     const caller = await callerOf(c);
     const { customerId, feature } = checked.value;
@@ -63,13 +57,8 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
       looksNew && !isHidden ? findSetup(c.env, organization, nowMs) : null,
       narrowed ? null : readOwnAttention(c, nowMs),
     ]);
-    const read = {
-      summary: answer.data,
-      earned,
-      course,
-      attention,
-    };
-    return usagePage(c, asked, days, { ...read, setup: setup?.complete === false ? setup : null }, []);
+    const read = { summary: answer.data, earned, course, attention, setup: setup?.complete === false ? setup : null };
+    return usagePage(c, asked, days, read, []);
   });
 }
 
@@ -103,11 +92,10 @@ interface Read {
   setup: OrganizationSetup | null;
 }
 
-function usagePage(c: ConsoleContext, asked: Asked, days: number, read: Read | null, details: FormState['details']) {
+function usagePage(c: ConsoleContext, asked: Asked, days: AskedDays, read: Read | null, details: FormState['details']) {
   const data = read?.summary;
   const { organizationId, name } = c.get('organization');
   const path = organizationPath(organizationId);
-  const ranged = asked.from !== undefined || asked.to !== undefined;
   return page(
     c,
     {
@@ -120,18 +108,7 @@ function usagePage(c: ConsoleContext, asked: Asked, days: number, read: Read | n
         </>
       ),
       status: details.length > 0 ? 400 : 200,
-      actions: (
-        <nav class="tabs" aria-label="Period">
-          {RANGES.map((range) => (
-            <a
-              href={`${path}?${new URLSearchParams({ ...kept(asked), days: String(range) })}`}
-              aria-current={!ranged && range === days ? 'true' : undefined}
-            >
-              {range === 1 ? 'Today' : `${range} days`}
-            </a>
-          ))}
-        </nav>
-      ),
+      actions: <RangeTabs path={path} query={kept(asked)} range={days.range} />,
     },
     <>
       {read?.attention && <NeedsAttention attention={read.attention} />}
@@ -147,6 +124,7 @@ function usagePage(c: ConsoleContext, asked: Asked, days: number, read: Read | n
           path={path}
           organizationId={organizationId}
           asked={asked}
+          days={days}
         />
       )}
     </>,
@@ -183,10 +161,11 @@ interface SummaryProps {
   path: string;
   organizationId: string;
   asked: Asked;
+  days: AskedDays;
 }
 
-const Summary: FC<SummaryProps> = ({ data, earned, course, path, organizationId, asked }) => {
-  const days: DayUsage[] = data.byDay.map((day) => ({
+const Summary: FC<SummaryProps> = ({ data, earned, course, path, organizationId, asked, days }) => {
+  const byDay: DayUsage[] = data.byDay.map((day) => ({
     ...day,
     startMs: Date.parse(day.startedAt),
     costNanoUsd: BigInt(day.costUsdNano),
@@ -205,11 +184,11 @@ const Summary: FC<SummaryProps> = ({ data, earned, course, path, organizationId,
           figures follow.
         </Notice>
       )}
-      <UsageTotals days={days} unpricedHref={`${path}/unpriced`}>
+      <UsageTotals days={byDay} unpricedHref={`${path}/unpriced`}>
         {earned && (
           <EarnedStats
             earned={earned}
-            {...(asked.customerId === undefined && { href: `${path}/margin?${new URLSearchParams(asked)}` })}
+            {...(asked.customerId === undefined && { href: `${path}/margin?${new URLSearchParams(days.query)}` })}
           />
         )}
       </UsageTotals>

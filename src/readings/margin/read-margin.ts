@@ -6,14 +6,12 @@ import type { CustomerMarginData, MarginData, MarginFigures, MarginQuery } from 
 import { GROUPS_MAX } from '../../contract/usage-summary.ts';
 import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
 import type { Caller } from '../../metering/caller.ts';
-import type { Grouping } from '../../storage/organization-earnings.ts';
+import { GROUPINGS, type Grouping } from '../../storage/organization-earnings.ts';
 import { usageKeptSinceMs } from '../../storage/retention.ts';
 import { askedDays } from '../usage/asked-days.ts';
 import { readCustomerDays } from './customer-earnings.ts';
 import type { Earnings } from './earnings.ts';
 import { readOrganizationMargin } from './organization-margin.ts';
-
-const GROUPINGS = ['plan', 'feature', 'model'] as const satisfies readonly Grouping[];
 
 /** The lists of groupings that are not asked for are empty, and the plans `null`. */
 export async function readMargin(
