@@ -174,4 +174,13 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE events (event_id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL, record TEXT NOT NULL);
   CREATE INDEX events_age ON events (at_ms);
   `,
+  `
+  -- What the usage hours from from_ms on cost that are no longer kept: a usage period may be longer than they are.
+  CREATE TABLE dropped_cost (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    from_ms INTEGER NOT NULL,
+    cost_usd INTEGER NOT NULL,
+    cost_rest_nano_usd INTEGER NOT NULL
+  );
+  `,
 ];

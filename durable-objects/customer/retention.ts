@@ -35,8 +35,11 @@ const INTERVAL_MS = HOUR_MS;
  */
 const LAG_MS_MAX = 60_000;
 
-/** Removes a bounded number of rows that are past their retention. Returns when the next round is due. */
-export function prune(tables: Tables, nowMs: number): number | null {
+/**
+ * Removes a bounded number of rows that are past their retention. `periodMs` is the start of the usage period. Returns when
+ * the next round is due.
+ */
+export function prune(tables: Tables, periodMs: number, nowMs: number): number | null {
   const { calls, batchHolds, keys, meterEvents, usageHours, deniedHours, ledger, corrections, events, outbox } = tables;
   const isCurrent = (outbox.oldestMs() ?? nowMs) >= nowMs - LAG_MS_MAX;
   const written = [
@@ -47,7 +50,7 @@ export function prune(tables: Tables, nowMs: number): number | null {
     isCurrent ? ledger.drop(nowMs - LEDGER_RETENTION_MS, ROWS_MAX) : 0,
     keys.drop(nowMs, ROWS_MAX),
     keys.dropDerived(nowMs - CALL_RETENTION_MS, ROWS_MAX),
-    usageHours.drop(nowMs - USAGE_HOURS_RETENTION_MS, ROWS_MAX),
+    usageHours.drop(nowMs - USAGE_HOURS_RETENTION_MS, periodMs, ROWS_MAX),
     isCurrent ? deniedHours.drop(nowMs - DENIED_HOURS_RETENTION_MS, ROWS_MAX) : 0,
     corrections.drop(nowMs - CORRECTIONS_RETENTION_MS, ROWS_MAX),
     isCurrent ? events.drop(nowMs - EVENT_RETENTION_MS, ROWS_MAX) : 0,

@@ -332,11 +332,15 @@ export class CustomerStore {
 
   /** What lists show of the customer beside the account. */
   figures(): CustomerFigures {
-    const { lastReplenishedAtMs } = this.account()?.subscription ?? { lastReplenishedAtMs: 0 };
     return {
-      periodCostNanoUsd: this.usageHours.costSince(lastReplenishedAtMs),
+      periodCostNanoUsd: this.usageHours.costSince(this.#periodMs()),
       lastCallAtMs: this.#tables.calls.newestStartMs(),
     };
+  }
+
+  /** The start of the usage period. */
+  #periodMs(): number {
+    return this.account()?.subscription.lastReplenishedAtMs ?? 0;
   }
 
   callsBegunSince(sinceMs: number): { count: number; oldestMs: number | null } {
@@ -501,7 +505,8 @@ export class CustomerStore {
 
   /** Removes a bounded number of rows that are past their retention. */
   prune(nowMs: number): void {
-    if ((this.#dueNow().pruneMs ?? NEVER_MS) <= nowMs) this.#dueNow().pruneMs = prune(this.#tables, nowMs);
+    if ((this.#dueNow().pruneMs ?? NEVER_MS) <= nowMs)
+      this.#dueNow().pruneMs = prune(this.#tables, this.#periodMs(), nowMs);
   }
 
   #enqueue(kind: ChangeKind, id: string, nowMs: number): void {

@@ -185,6 +185,10 @@ export function expectListed(model: ReferenceModel, object: Clockwork, customer:
     `SELECT TOTAL(completed_cost_usd + failed_cost_usd) AS usd, TOTAL(completed_cost_rest_nano_usd + failed_cost_rest_nano_usd) AS rest,
        (SELECT COALESCE(MAX(started_at_ms), 0) FROM calls) AS lastCallAtMs FROM usage_hours WHERE hour_ms >= ${hourMs}`,
   );
+  // A usage period may be longer than its hours are kept.
+  const [dropped] = object.query<{ usd: number; rest: number }>(
+    `SELECT cost_usd AS usd, cost_rest_nano_usd AS rest FROM dropped_cost WHERE from_ms = ${hourMs}`,
+  );
   const cost =
     BigInt(customer.get('period_cost_usd') as string) * NANO +
     BigInt(customer.get('period_cost_rest_nano_usd') as string);
@@ -200,7 +204,7 @@ export function expectListed(model: ReferenceModel, object: Clockwork, customer:
     endMs: model.endMs,
     worst: [worst?.[0] ?? null, worst?.[1].used ?? null, worst?.[1].limit ?? null],
     balance: model.balance('USD').toString(),
-    cost: BigInt(spent?.usd ?? 0) * NANO + BigInt(spent?.rest ?? 0),
+    cost: [spent, dropped].reduce((sum, one) => sum + BigInt(one?.usd ?? 0) * NANO + BigInt(one?.rest ?? 0), 0n),
     onCredit:
       !model.canceled && payg.enabled && model.balance('USD') > 0n && ['standard', 'premium'].some(isUsedUp) ? 1 : 0,
   });

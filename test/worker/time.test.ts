@@ -3,6 +3,8 @@
  */
 import { describe, expect, test } from 'vitest';
 import { accepted, withObject } from '../support/object.ts';
+import { rateCard } from '../support/rate-cards.ts';
+import { bindings } from '../support/worker.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
 
 const HOUR = 3_600_000;
@@ -177,6 +179,38 @@ describe('retention', () => {
       expect(object.rows('usage_hours')).toBe(1);
       object.housekeep(finished + 101 * DAY);
       expect(object.rows('usage_hours')).toBe(0);
+    });
+  });
+
+  test('the cost of a usage period that is longer than hours are kept stays whole, and starts anew with the next period', async () => {
+    await withObject({ name: 'P', limitType: 'NONE', replenish: null }, async (object, { organizationId }) => {
+      const price = { available: true as const, card: rateCard({ input: '0', output: '2000000000000' }) };
+      const call = (callId: string, atMs: number, responseTokens: number) => {
+        accepted(object.begin(callId, atMs));
+        accepted(object.end(callId, atMs + 1_000, { usage: { ...NO_USAGE, responseTokens }, modelUsed: 'm' }, price));
+      };
+      const listed = async (atMs: number) => {
+        await object.deliver(bindings.DB, atMs + 60_000);
+        const sql = `SELECT period_cost_usd AS usd, period_cost_rest_nano_usd AS rest FROM customers WHERE organization_id = ?`;
+        const row = await bindings.DB.prepare(sql).bind(organizationId).first<{ usd: number; rest: number }>();
+        return BigInt(row?.usd ?? 0) * 1_000_000_000n + BigInt(row?.rest ?? 0);
+      };
+      call('a', START, 700_000);
+      call('b', START + 50 * DAY, 20);
+      const cost = 700_020n * 2_000_000n;
+      expect(await listed(START + 50 * DAY)).toBe(cost);
+      for (const days of [101, 160]) object.housekeep(START + days * DAY);
+      expect(object.rows('usage_hours')).toBe(0);
+      await object.restart();
+      call('c', START + 161 * DAY, 1);
+      expect(await listed(START + 161 * DAY)).toBe(cost + 2_000_000n);
+      accepted(object.replenish(START + 162 * DAY));
+      call('d', START + 163 * DAY, 3);
+      expect(await listed(START + 163 * DAY)).toBe(6_000_000n);
+      object.housekeep(START + 290 * DAY);
+      await object.restart();
+      call('e', START + 291 * DAY, 1);
+      expect(await listed(START + 291 * DAY)).toBe(8_000_000n);
     });
   });
 

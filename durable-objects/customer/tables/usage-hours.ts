@@ -42,6 +42,9 @@ const COLUMNS: Record<SentColumn, string> = {
   provisionalCostNanoUsd: 'provisional_cost_usd * 1000000000 + provisional_cost_rest_nano_usd',
 };
 
+const COST_USD = '(completed_cost_usd + failed_cost_usd)';
+const COST_REST_NANO_USD = '(completed_cost_rest_nano_usd + failed_cost_rest_nano_usd)';
+
 /** Columns that a call adds to, in the order in which they are bound. Parts of a sum of money are bound as text. */
 const ADDED = {
   completed_calls: '?',
@@ -164,7 +167,10 @@ export class UsageHourTable {
     };
   }
 
-  /** What was recorded cost from the hour of that time on. */
+  /**
+   * What was recorded cost from the hour of that time on, which is the start of the present usage period: of hours that
+   * are no longer kept, the cost is known since then alone.
+   */
   costSince(atMs: number): NanoUsd {
     this.flush();
     const hourMs = atMs - (atMs % HOUR_MS);
@@ -172,9 +178,9 @@ export class UsageHourTable {
       const sum = (columns: string) => `CAST(COALESCE(SUM(${columns}), 0) AS TEXT)`;
       const { usd, rest } = this.#sql
         .exec<{ usd: string; rest: string }>(
-          `SELECT ${sum('completed_cost_usd + failed_cost_usd')} AS usd,
-             ${sum('completed_cost_rest_nano_usd + failed_cost_rest_nano_usd')} AS rest
-           FROM usage_hours WHERE hour_ms >= ?`,
+          `SELECT ${sum('usd')} AS usd, ${sum('rest')} AS rest FROM (
+             SELECT ${COST_USD} AS usd, ${COST_REST_NANO_USD} AS rest FROM usage_hours WHERE hour_ms >= ?1
+             UNION ALL SELECT cost_usd, cost_rest_nano_usd FROM dropped_cost WHERE from_ms = ?1)`,
           hourMs,
         )
         .one();
@@ -195,10 +201,27 @@ export class UsageHourTable {
     return this.#sql.exec<{ hours: string }>(sql, fromMs).one().hours;
   }
 
-  /** Drops hours before then. Returns the rows written. */
-  drop(beforeMs: number, rowsMax: number): number {
+  /**
+   * Drops hours before then. What those of the usage period cost, which began at `periodMs`, stays known. Returns the
+   * rows written.
+   */
+  drop(beforeMs: number, periodMs: number, rowsMax: number): number {
     this.#costFrom = undefined;
-    const sql = 'DELETE FROM usage_hours WHERE hour_ms IN (SELECT hour_ms FROM usage_hours WHERE hour_ms < ? LIMIT ?)';
+    const fromMs = periodMs - (periodMs % HOUR_MS);
+    if (fromMs < beforeMs)
+      this.#sql.exec(
+        `INSERT INTO dropped_cost (id, from_ms, cost_usd, cost_rest_nano_usd)
+           SELECT 1, ?1, COALESCE(SUM(${COST_USD}), 0), COALESCE(SUM(${COST_REST_NANO_USD}), 0)
+           FROM (SELECT * FROM usage_hours WHERE hour_ms < ?2 ORDER BY hour_ms LIMIT ?3) WHERE hour_ms >= ?1
+         ON CONFLICT (id) DO UPDATE SET from_ms = excluded.from_ms,
+           cost_usd = excluded.cost_usd + IIF(from_ms = excluded.from_ms, cost_usd, 0),
+           cost_rest_nano_usd = excluded.cost_rest_nano_usd + IIF(from_ms = excluded.from_ms, cost_rest_nano_usd, 0)`,
+        fromMs,
+        beforeMs,
+        rowsMax,
+      );
+    const sql = `DELETE FROM usage_hours WHERE hour_ms IN (
+      SELECT hour_ms FROM usage_hours WHERE hour_ms < ? ORDER BY hour_ms LIMIT ?)`;
     return this.#sql.exec(sql, beforeMs, rowsMax).rowsWritten;
   }
 
