@@ -14,6 +14,8 @@ import { KnownCost } from './cost.tsx';
 
 /** Days of which a plan's page shows the margin: those that the query has by default. */
 const PLAN_DAYS = 30;
+/** Up to so many times the revenue, a loss is shown as a share of it. */
+const SHOWN_LOSS_TIMES_MAX = 10n;
 
 /** `$20 every month`; a price that is not known is not zero. */
 export const PlanPrice: FC<{ plan: Plan }> = ({ plan: { priceUsd, replenish } }) =>
@@ -66,9 +68,10 @@ function marginNote({ unpricedCalls, revenueUsdNano, marginUsdNano }: MarginFigu
   return share === null ? 'revenue less cost' : `${share} of revenue`;
 }
 
-/** With one decimal; `null` where there was no revenue. */
+/** With one decimal; `null` where there was no revenue. A loss of many times a small revenue is not worth its digits. */
 export function shareOf(margin: NanoUsd, revenue: NanoUsd): string | null {
   if (revenue <= 0n) return null;
+  if (margin < -SHOWN_LOSS_TIMES_MAX * revenue) return `below -${count(Number(SHOWN_LOSS_TIMES_MAX) * 100)}%`;
   const thousandths = Number((margin * 1000n) / revenue);
   return `${(thousandths / 10).toFixed(1)}%`;
 }

@@ -3,18 +3,35 @@
  * and a call without a price.
  */
 import { expect } from 'vitest';
+import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
+import type { CatalogModel } from '../../src/contract/catalog.ts';
 import { until } from '../e2e/local-server.ts';
 import type { ConsoleIds } from './console-pages.ts';
 import { PRESENT_CUSTOMERS } from './history.ts';
 import type { BrowserServer } from './server.ts';
 
 const DAY_MS = 86_400_000;
+const ENDING_DAYS_MAX = 120;
+
+/** A model with a price that ends within four months. */
+export function endingModel(): CatalogModel {
+  const found = BUILT_IN_CATALOG.models.find(({ pricing, lifecycle: { shutdownAt } }) => {
+    const leftMs = Date.parse(shutdownAt ?? '') - Date.now();
+    return pricing && leftMs > DAY_MS && leftMs < ENDING_DAYS_MAX * DAY_MS;
+  });
+  if (!found) throw new Error('the catalog has no model with a price that ends');
+  return found;
+}
 
 /** Makes it through the API, and answers the ids of what the pages are about. */
 export async function makePresent(server: BrowserServer): Promise<ConsoleIds> {
   const { demo, operator } = server;
   const org = DEMO_ORGANIZATION_ID;
+  const end = async (callId: string, model: string, usage: Record<string, number>) => {
+    const body = { callId, providerUsed: model.split('/')[0], modelUsed: model, ...usage };
+    expect((await demo.send('endCall', { body })).status).toBe(200);
+  };
   for (const customerId of PRESENT_CUSTOMERS) {
     const identity = {
       customerId,
@@ -31,10 +48,13 @@ export async function makePresent(server: BrowserServer): Promise<ConsoleIds> {
         reasoningTokens: 200,
         searches: index,
       };
-      const model = index === 1 ? 'openai/gpt-6-luna' : 'anthropic/claude-opus-5-5';
-      const end = { callId: begun.data.callId, providerUsed: model.split('/')[0], modelUsed: model, ...usage };
-      expect((await demo.send('endCall', { body: end })).status).toBe(200);
+      await end(begun.data.callId, index === 1 ? 'openai/gpt-6-luna' : 'anthropic/claude-opus-5-5', usage);
     }
+  }
+  const ending = endingModel();
+  for (const model of [`${ending.provider}/${ending.model}`, 'openai/a-model-that-nobody-knows']) {
+    const begun = await demo.send('beginCall', { body: { customerId: 'acme', feature: 'chat' } });
+    await end(begun.data.callId, model, { inputTokens: 1_200, responseTokens: 300 });
   }
   const open = await demo.send('beginCall', { body: { customerId: 'acme', feature: 'support' } });
   const params = { org, customerId: 'acme' };
@@ -69,6 +89,7 @@ export async function makePresent(server: BrowserServer): Promise<ConsoleIds> {
     await operator.send('putPlan', { params: { org, planId: 'team' }, body: plan(premiumCalls) });
   const job = await operator.send('migratePlan', { params: { org, planId: 'team' }, body: { when: 'NOW' } });
   const keyId = (await operator.send('createKey', { params: { org }, body: { name: 'Production' } })).data.keyId;
+  await operator.send('putOperator', { params: { name: 'ada@example.com' }, body: { role: 'editor' } });
   await operator.send('setVendor', {
     params: { org, provider: 'openai' },
     body: { apiKey: 'sk-not-a-real-key-0123456789' },
@@ -92,7 +113,7 @@ export async function makePresent(server: BrowserServer): Promise<ConsoleIds> {
     (await server.db.prepare(`SELECT COUNT(*) AS n FROM ${sql}`).first<{ n: number }>())?.n;
   await until(async () => (await countOf('customers')) === PRESENT_CUSTOMERS.length);
   await until(
-    async () => (await countOf("calls WHERE call_id NOT LIKE 'past-%'")) === 3 * PRESENT_CUSTOMERS.length + 1,
+    async () => (await countOf("calls WHERE call_id NOT LIKE 'past-%'")) === 3 * PRESENT_CUSTOMERS.length + 3,
   );
   expect(open.status).toBe(200);
   const row = await server.db

@@ -5,12 +5,12 @@
  */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
 import { formatUsd } from '../../src/domain/money.ts';
 import { until } from '../e2e/local-server.ts';
 import { launch, openPage, signIn, type Watched } from './browser.ts';
 import { writeHistory } from './history.ts';
+import { endingModel } from './present.ts';
 import { type BrowserServer, startBrowserServer } from './server.ts';
 
 const CLICKS_MAX = 3;
@@ -19,6 +19,7 @@ const DAY_MS = 86_400_000;
 const CUSTOMER = 'acme';
 const PLAN = { name: 'Team', limitType: 'BLOCK', limits: { premiumCalls: 5 }, priceUsd: '30.00' };
 const PREMIUM_CALLS_NOW = 6;
+const ENDING = endingModel();
 const org = { org: DEMO_ORGANIZATION_ID };
 
 let server: BrowserServer;
@@ -26,12 +27,6 @@ let browser: Browser;
 let watched: Watched;
 let page: Page;
 let clicks = 0;
-
-/** A model with a price that ends soon. */
-const ENDING = BUILT_IN_CATALOG.models.find(({ pricing, lifecycle: { shutdownAt } }) => {
-  const leftMs = Date.parse(shutdownAt ?? '') - Date.now();
-  return pricing && leftMs > DAY_MS && leftMs < 120 * DAY_MS;
-});
 
 beforeAll(async () => {
   [server, browser] = await Promise.all([startBrowserServer(), launch()]);
@@ -62,7 +57,6 @@ async function call(customerId: string, modelUsed: string): Promise<void> {
 /** A plan with a price, a customer near its limit and one beyond it, a model that ends, and one without a price. */
 async function makePresent(): Promise<void> {
   const { operator } = server;
-  if (!ENDING) throw new Error('the catalog has no model with a price that ends');
   await operator.send('putPlan', { params: { ...org, planId: 'team' }, body: PLAN });
   await operator.send('updateOrganization', { params: org, body: { defaultPlanId: 'team' } });
   await call(CUSTOMER, 'openai/gpt-6-sol');

@@ -130,7 +130,7 @@ const Operators: FC<{
       { title: 'Role', cell: ({ role }) => <Badge>{role}</Badge> },
       { title: 'Since', cell: ({ updatedAt }) => <Time at={updatedAt} nowMs={nowMs} /> },
       {
-        title: '',
+        title: 'Actions',
         cell: ({ name }) => (
           <ButtonForm action={`${PATH}/${encodeURIComponent(name)}/remove`} secrets={secrets} danger>
             Remove
