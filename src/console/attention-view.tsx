@@ -64,6 +64,11 @@ const WORDS: Record<AttentionKind, Words> = {
     why: 'The figures lack them.',
     name: 'refused changes',
   },
+  LATE_ARCHIVE: {
+    title: one('closed day', 'not in the archive'),
+    why: 'For more than two days. The database keeps them until then.',
+    name: 'a late archive',
+  },
   FULL_DATABASES: {
     title: (value) => (value === 1 ? '1 database is nearly full' : `${count(value)} databases are nearly full`),
     why: 'New organizations need another one.',

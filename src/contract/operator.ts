@@ -301,6 +301,7 @@ export const Health = z.object({
     .describe(
       'ok when every binding answers, nothing waits for long, no database is nearly full, the archive is at most two days behind, and the catalog in use is in order',
     ),
+  problems: z.array(z.string()).describe('Why it is degraded, a sentence each; empty when it is ok'),
   checks: z.array(
     z.object({
       name: z.string().describe('Binding'),
@@ -337,6 +338,7 @@ export const Health = z.object({
       days: z.number().int().describe('Closed days of organizations that it does not have as they are'),
       oldestDay: z.string().nullable().describe('The oldest of them, for example `2026-11-23`'),
       erasures: z.number().int().describe('Erased customers of whom it may still have rows'),
+      isLate: z.boolean().describe('The oldest of the days closed more than two days ago'),
     })
     .nullable()
     .describe('How far the archive is behind; null without an archive, and where D1 cannot be read'),

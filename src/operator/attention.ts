@@ -225,6 +225,7 @@ function serviceReadings(health: Promise<Answer<Health>>): Reading[] {
   return [
     count('LATE_REPORTS', ({ backlog }) => backlog.customers),
     count('REFUSED_CHANGES', ({ setAside }) => setAside.rows),
+    count('LATE_ARCHIVE', ({ archive }) => (archive?.isLate ? archive.days : 0)),
     count('FULL_DATABASES', ({ d1 }) => {
       if (!d1) throw new Error('the sizes of the databases cannot be read');
       return d1.databases.filter(({ isNearlyFull }) => isNearlyFull).length;

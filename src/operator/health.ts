@@ -54,16 +54,8 @@ export async function readHealth(env: Env, defer: (work: Promise<unknown>) => vo
   const checks = [...databases, kv, customers, projectors, directory, ...(env.ARCHIVE ? [bucket] : [])].map(
     ({ report }) => report,
   );
-  const isInOrder =
-    checks.every(({ ok }) => ok) &&
-    lateCustomers === 0 &&
-    setAside.rows === 0 &&
-    !behind.value?.isLate &&
-    problem === null &&
-    !d1?.databases.some((database) => database.isNearlyFull);
   const { version, publishedAtMs, models } = catalog;
-  const data: Health = {
-    status: isInOrder ? 'ok' : 'degraded',
+  const read: Omit<Health, 'status' | 'problems'> = {
     checks,
     catalog: {
       version,
@@ -79,24 +71,48 @@ export async function readHealth(env: Env, defer: (work: Promise<unknown>) => vo
       oldestAt: instantOf(lateCustomers === 0 ? null : waiting.oldestMs),
     },
     setAside: { rows: setAside.rows, oldestAt: instantOf(setAside.oldestMs) },
-    archive: behind.value?.archive ?? null,
+    archive: behind.value,
     d1,
     versions: { service: SERVICE_VERSION, contract: 'v1', schema: databases[0]?.value ?? null },
   };
-  return accept('HEALTH_READ', data, nowMs);
+  const problems = problemsOf(read);
+  return accept('HEALTH_READ', { status: problems.length === 0 ? 'ok' : 'degraded', problems, ...read }, nowMs);
+}
+
+/** What makes the service degraded, a sentence each. */
+function problemsOf({
+  checks,
+  catalog,
+  backlog,
+  setAside,
+  archive,
+  d1,
+}: Omit<Health, 'status' | 'problems'>): string[] {
+  const count = (value: number, noun: string) => `${value} ${noun}${value === 1 ? '' : 's'}`;
+  return [
+    ...checks.filter(({ ok }) => !ok).map(({ name, message }) => `${name} does not answer: ${message}`),
+    ...(backlog.customers > 0 ? [`Changes of ${count(backlog.customers, 'customer')} wait for the reports`] : []),
+    ...(setAside.rows > 0 ? [`The database of the reports refused ${count(setAside.rows, 'change')}`] : []),
+    ...(archive?.isLate
+      ? [`The archive lacks ${count(archive.days, 'closed day')}, the oldest ${archive.oldestDay}`]
+      : []),
+    ...(d1?.databases ?? [])
+      .filter(({ isNearlyFull }) => isNearlyFull)
+      .map(({ name }) => `The database ${name} is nearly full`),
+    ...catalog.warnings,
+  ];
 }
 
 /** How far the archive is behind; `null` without one. */
-async function readBehind(
-  env: Env,
-  nowMs: number,
-): Promise<{ isLate: boolean; archive: NonNullable<Health['archive']> } | null> {
+async function readBehind(env: Env, nowMs: number): Promise<Health['archive']> {
   if (!env.ARCHIVE) return null;
   const closedMs = closedBeforeMs(env, nowMs);
   const { days, erasures, oldestDayMs } = await readArchiveBacklog(env, closedMs);
   return {
+    days,
+    oldestDay: oldestDayMs === null ? null : dayText(oldestDayMs),
+    erasures,
     isLate: oldestDayMs !== null && oldestDayMs < closedMs - LATE_MS,
-    archive: { days, oldestDay: oldestDayMs === null ? null : dayText(oldestDayMs), erasures },
   };
 }
 

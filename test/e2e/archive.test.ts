@@ -76,6 +76,7 @@ test('list shows the days, and health that none is missing', async () => {
     days: 0,
     oldestDay: null,
     erasures: 0,
+    isLate: false,
   });
 });
 

@@ -294,17 +294,19 @@ test('health says how far the archive is behind, and is degraded when a closed d
   const read = async () => (await operator.send('readHealth')).data;
   await runArchive(bindings, Date.now());
   await add(9);
-  expect([(await read()).archive, (await read()).status]).toEqual([{ days: 0, oldestDay: null, erasures: 0 }, 'ok']);
+  expect([(await read()).archive, (await read()).status]).toEqual([
+    { days: 0, oldestDay: null, erasures: 0, isLate: false },
+    'ok',
+  ]);
   await add(11);
   expect([(await read()).archive?.days, (await read()).status]).toEqual([1, 'ok']);
   await add(14);
-  const { archive, status } = await read();
-  expect(archive).toEqual({
-    days: 2,
-    oldestDay: new Date(Date.now() - 14 * 86_400_000).toISOString().slice(0, 10),
-    erasures: 0,
-  });
-  expect(status).toBe('degraded');
+  const { archive, status, problems } = await read();
+  const oldestDay = new Date(Date.now() - 14 * 86_400_000).toISOString().slice(0, 10);
+  expect(archive).toEqual({ days: 2, oldestDay, erasures: 0, isLate: true });
+  expect([status, problems]).toEqual(['degraded', [`The archive lacks 2 closed days, the oldest ${oldestDay}`]]);
+  const { items } = (await operator.send('readAttention')).data;
+  expect(items.find(({ kind }) => kind === 'LATE_ARCHIVE')).toMatchObject({ organizationId: null, count: 2 });
 });
 
 const LARGE_CALLS = 40;

@@ -99,8 +99,9 @@ describe('health is degraded, with the reason, if the published catalog', () => 
 
   test.each(cases)('%s', async (_, made, source, warning) => {
     const env = await made();
-    const { status, catalog } = await health(env);
+    const { status, problems, catalog } = await health(env);
     expect([status, catalog.source, catalog.warnings.length]).toEqual(['degraded', source, 1]);
+    expect(problems).toContain(catalog.warnings[0]);
     expect(catalog.warnings[0]).toMatch(warning);
     for (const path of ['/console', '/console/health']) {
       const page = await (await fetchWith(env)(ORIGIN + path, { headers: { Cookie: cookie } })).text();
@@ -135,8 +136,12 @@ describe('health is degraded, with the reason, if the published catalog', () => 
 test('the message about a binding that does not answer contains nothing of the query', async () => {
   const fail = () => Promise.reject(new Error('D1_ERROR: Network connection lost.'));
   const statement: object = { bind: () => statement, all: fail, raw: fail, run: fail, first: fail };
-  const { status, checks } = await health({ ...envOf({}), DB: { prepare: () => statement } as unknown as D1Database });
+  const { status, problems, checks } = await health({
+    ...envOf({}),
+    DB: { prepare: () => statement } as unknown as D1Database,
+  });
   expect(status).toBe('degraded');
+  expect(problems).toContain('DB does not answer: Error: D1_ERROR: Network connection lost.');
   expect(checks.find(({ name }) => name === 'DB')).toMatchObject({
     ok: false,
     message: 'Error: D1_ERROR: Network connection lost.',

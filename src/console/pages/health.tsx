@@ -30,7 +30,7 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
   app.get('/health', async (c) => {
     const [answer, history] = await Promise.all([readHealth(c.env, deferrer(c)), historyOf(c.env, Date.now())]);
     if (!answer.ok) return refused(c, answer.refusal);
-    const { status, checks, catalog, backlog, setAside, d1, versions } = answer.data;
+    const { status, problems, checks, catalog, backlog, setAside, archive, d1, versions } = answer.data;
     const nowMs = Date.now();
     return page(
       c,
@@ -39,6 +39,15 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
         <p>
           <Badge tone={status === 'ok' ? 'good' : 'bad'}>{status}</Badge>
         </p>
+        {problems.length > 0 && (
+          <Notice tone="bad" title="Why:">
+            <ul>
+              {problems.map((problem) => (
+                <li>{problem}</li>
+              ))}
+            </ul>
+          </Notice>
+        )}
         {history === null ? (
           <Notice tone="warn">The figures of the last 24 hours cannot be read for the moment.</Notice>
         ) : (
@@ -99,6 +108,21 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
               ]}
             />
           </Card>
+          {archive && (
+            <Card title="Archive" note="Calls of closed days, and of erased customers.">
+              <Facts
+                items={[
+                  [
+                    'State',
+                    <Badge tone={archive.isLate ? 'bad' : 'good'}>{archive.isLate ? 'late' : 'in order'}</Badge>,
+                  ],
+                  ['Closed days that it lacks', archive.days === 0 ? 'none' : count(archive.days)],
+                  ['The oldest', archive.oldestDay ?? undefined],
+                  ['Erasures to apply', archive.erasures === 0 ? 'none' : count(archive.erasures)],
+                ]}
+              />
+            </Card>
+          )}
           <Card
             title="Databases"
             wide
