@@ -6,6 +6,7 @@
  * words around its JSON, allows nothing, because nobody knows what it asks for.
  */
 import { findJson } from './json-text.ts';
+import { once } from './once.ts';
 
 export interface Allowed {
   /** JSON may be written otherwise, with the same value: the request is understood, and does not ask for its notation. */
@@ -117,8 +118,8 @@ const oneOf = (words: string) =>
 /** `as is`, `as it stands`, `how does it look`. */
 const AS_IT_IS =
   /(?<![\p{L}\p{M}]|such time )as[ -](?:is|it (?:is|was|stands)|they (?:are|were|stand))(?![\p{L}\p{M}])|(?<![\p{L}\p{M}])how do(?:es)? [^.?!\n]{0,60}look/iu;
-const ASKS_FOR_NOTATION = oneOf(NOTATION);
-const SPEAKS_OF_TEXTS = oneOf(TEXTS);
+const asksForNotation = once(() => oneOf(NOTATION));
+const speaksOfTexts = once(() => oneOf(TEXTS));
 const WORDS = /[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*/gu;
 
 /** Who addresses a model at the beginning gives it instructions; other sentences may be what a prompt is about. */
@@ -127,7 +128,7 @@ const ADDRESSES = /^\s*You(?:r)? [a-z]/;
 /** What all texts of a prompt allow together: an instruction in one may be about another. */
 export function allowedBy(texts: readonly string[]): Allowed {
   const words = texts.map(withoutJson).join('\n');
-  if ([ASKS_FOR_NOTATION, HAND_OVER, AS_IT_IS].some((asks) => asks.test(words))) return NOTHING;
+  if ([asksForNotation(), HAND_OVER, AS_IT_IS].some((asks) => asks.test(words))) return NOTHING;
   const languages = new Set(words.split('\n').map(languageOf));
   languages.delete(null);
   const isEnglish = languages.size === 1 && languages.has(ENGLISH);
@@ -141,7 +142,7 @@ export function allowedBy(texts: readonly string[]): Allowed {
       isEnglish &&
       !isQuestion &&
       ADDRESSES.test(texts[0] ?? '') &&
-      ![SPEAKS_OF_TEXTS, FIRST_PERSON].some((speaks) => speaks.test(words)),
+      ![speaksOfTexts(), FIRST_PERSON].some((speaks) => speaks.test(words)),
   };
 }
 

@@ -5,6 +5,7 @@
  * a sentence, because in `keep the items in order to the left` it is no purpose; `the fact that` is followed by a complete
  * statement, because `the fact that you mention` is a thing. The guide for clients prints the list; a test compares both.
  */
+import { once } from './once.ts';
 
 /** At the start of a text, a line or a sentence. */
 const OPENING = '(?<=^|\\n|[.!?] )';
@@ -55,11 +56,13 @@ export const REWRITES: readonly Rewrite[] = [
   rewrite('in close proximity to', 'close to', 'within a sentence, a word follows'),
 ];
 
-const RULES = REWRITES.map(({ phrase, replacement, place }) => {
-  const [before, after] = PLACES[place];
-  return { pattern: new RegExp(`${before}${phrase}${after}`, 'g'), replacement };
-});
+const rules = once(() =>
+  REWRITES.map(({ phrase, replacement, place }) => {
+    const [before, after] = PLACES[place];
+    return { pattern: new RegExp(`${before}${phrase}${after}`, 'g'), replacement };
+  }),
+);
 
 export function rewriteSafely(instructions: string): string {
-  return RULES.reduce((text, { pattern, replacement }) => text.replace(pattern, replacement), instructions);
+  return rules().reduce((text, { pattern, replacement }) => text.replace(pattern, replacement), instructions);
 }
