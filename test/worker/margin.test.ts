@@ -243,6 +243,21 @@ test("D1's charges are those of its calls, in every roll-up", async () => {
 
 const DATES = { from: '2031-09-01', to: '2031-10-01' };
 
+test('a customer whom D1 does not have yet earns what its plan says, and nobody else does', async () => {
+  const { organizationId, api } = await createTenant(operator, PLAN);
+  vi.setSystemTime(END + HOUR);
+  await api.send('provisionCustomer', { body: { customerId: 'new' } });
+  await deliverToD1(organizationId, 'new');
+  const read = (customerId: string) =>
+    readCustomerEarnings(bindings, organizationId, customerId, { fromMs: END, toMs: END + DAY }, END + 2 * HOUR);
+  const known = await read('new');
+  expect(known?.total.planNanoUsd).toBeGreaterThan(0n);
+  // As it was before the delivery.
+  await bindings.DB.prepare('DELETE FROM customers WHERE organization_id = ?').bind(organizationId).run();
+  expect(await read('new')).toEqual(known);
+  expect(await read('nobody')).toBeNull();
+});
+
 test('the operator API has the same figures, as numbers and exact, and refuses who is not there', async () => {
   const org = tenant.organizationId;
   const { data } = await operator.send('readOrganizationMargin', { params: { org }, query: DATES });

@@ -1,11 +1,12 @@
 /**
  * What customers cost and earned in a period of whole hours, from D1. It does not reach back further than usage is kept, and
- * earns nothing by time that has not passed.
+ * earns nothing by time that has not passed. A customer of the last seconds, whom D1 does not have yet, is asked for its plan.
  */
 import { RETENTION_DEFAULTS } from '../../contract/operator.ts';
 import { accruedNanoUsd, pricePerPeriod } from '../../domain/accrual.ts';
 import type { NanoUsd } from '../../domain/money.ts';
 import type { Env } from '../../env.ts';
+import { ask, customerByName } from '../../objects/addresses.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { type Part, sumCustomerEarnings } from '../../storage/earnings.ts';
 import { findOrganizationRow } from '../../storage/organizations.ts';
@@ -54,7 +55,7 @@ export async function readCustomerDays(
     sumCustomerEarnings(env, organizationId, [customerId], kept),
     readPlans(env, organizationId, [customerId], kept[0]?.startMs ?? nowMs),
   ]);
-  const plan = plans.of(customerId);
+  const plan = plans.of(customerId) ?? (await readNewcomerPlans(env, organizationId, customerId));
   if (plan === null) return null;
   const earnings = kept.map(({ startMs, endMs }, place) => ({
     startMs: days[place]?.startMs ?? startMs,
@@ -122,6 +123,19 @@ async function readPlans(
       return own === undefined ? null : plansOf(own, prices);
     },
   };
+}
+
+/** Of a customer that D1 does not have yet, from its object: it has had one plan. `null` where there is no such customer. */
+async function readNewcomerPlans(env: Env, organizationId: string, customerId: string): Promise<CustomerPlans | null> {
+  const history = await ask(customerByName(env, organizationId, customerId), (customer) =>
+    customer.readHistory({ organizationId, columns: [], recentColumns: [] }),
+  );
+  if (!history) return null;
+  const { createdAtMs, subscription } = history.account;
+  const { plan, canceledAtMs } = subscription;
+  const { usagePlanVersionId } = plan;
+  const span = { usagePlanVersionId, startMs: createdAtMs, endMs: canceledAtMs ?? Number.POSITIVE_INFINITY };
+  return plansOf([span], await findVersionPrices(env, organizationId, [usagePlanVersionId]));
 }
 
 function plansOf(spans: readonly PlanSpan[], prices: ReadonlyMap<string, VersionPrice>): CustomerPlans {

@@ -61,8 +61,7 @@ export async function readCustomerMargin(
   const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);
   const read = await readCustomerDays(env, organization.organizationId, customerId, days, nowMs);
-  if (!read)
-    return refuse('CUSTOMER_NOT_FOUND', 'the reports have no such customer; a new one is in them after seconds');
+  if (!read) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
   const data: CustomerMarginData = {
     customerId,
     period: { startedAt: iso(days[0]?.startMs ?? nowMs), endedAt: iso(days.at(-1)?.endMs ?? nowMs) },
