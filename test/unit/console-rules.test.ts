@@ -1,10 +1,12 @@
 /**
- * Small rules of the console: what differs between two documents, where a sign-in leads, why a call was denied.
+ * Small rules of the console: what differs between two documents, where a sign-in leads, why a call was denied, and a margin as
+ * a share of the revenue.
  */
 import { describe, expect, test } from 'vitest';
 import { allFields, changedFields } from '../../src/console/changed-fields.ts';
 import { customerPath, ownPath } from '../../src/console/context.ts';
 import { denialSentence } from '../../src/console/denial-sentence.ts';
+import { shareOf } from '../../src/console/margin-view.tsx';
 import { DENIAL_CODES } from '../../src/domain/denial.ts';
 
 describe('changes', () => {
@@ -102,4 +104,15 @@ describe('the sentence of a denial', () => {
     const all = DENIAL_CODES.map((code) => sentence({ code, ...none }));
     expect(new Set(all).size).toBe(DENIAL_CODES.length);
   });
+});
+
+test.each([
+  [30n, 100n, '30.0%'],
+  [-15n, 10n, '-150.0%'],
+  [-100n, 10n, '-1000.0%'],
+  [-101n, 10n, 'below -1,000%'],
+  [0n, 10n, '0.0%'],
+  [-5n, 0n, null],
+])('a margin of %s of a revenue of %s is shown as %s', (margin, revenue, shown) => {
+  expect(shareOf(margin, revenue)).toBe(shown);
 });

@@ -109,7 +109,7 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
             />
           </Card>
           {archive && (
-            <Card title="Archive" note="Calls of closed days, and of erased customers.">
+            <Card title="Archive" note="Closed days leave the database for it. Metering does not depend on it.">
               <Facts
                 items={[
                   [
