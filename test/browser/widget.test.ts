@@ -172,12 +172,18 @@ test('shows that the session has ended if its address has no token', async () =>
 });
 
 /**
- * Until shortly before the token expires. The clock goes on once the widget reads with the new token: an answer that the page
- * has not taken yet would count as late.
+ * Until shortly before the token expires. The clock goes on once the widget has read with the new token: an answer that the
+ * page has not taken yet would count as late. What it reads with the old token meanwhile does not count.
  */
 async function renewal(page: Page): Promise<void> {
-  const answer = (path: string) => page.waitForResponse((response) => response.url().includes(path));
-  const read = answer('/usage-session').then(() => answer('/embed/data'));
+  const token = page
+    .waitForResponse((response) => response.url().includes('/usage-session'))
+    .then(async (response) => ((await response.json()) as { data: { token: string } }).data.token);
+  const read = page.waitForResponse(
+    async (response) =>
+      response.url().includes('/embed/data') &&
+      (await response.request().headerValue('Authorization')) === `Bearer ${await token}`,
+  );
   await page.clock.fastForward('04:05');
   await (await read).finished();
 }
