@@ -171,9 +171,25 @@ test('shows that the session has ended if its address has no token', async () =>
   await close();
 });
 
+/** Holds back the frame's requests for a token until `releaseRequests` is called in the page. */
+const HOLD_REQUESTS = `(() => {
+  const held = [];
+  const hold = (event) => {
+    if (event.data.type !== 'callmeter:token-request') return;
+    event.stopImmediatePropagation();
+    held.push(event);
+  };
+  addEventListener('message', hold, true);
+  window.releaseRequests = () => {
+    removeEventListener('message', hold, true);
+    for (const { data, origin, source } of held) dispatchEvent(new MessageEvent('message', { data, origin, source }));
+  };
+})()`;
+
 /**
- * Until shortly before the token expires. The clock goes on once the widget has read with the new token: an answer that the
- * page has not taken yet would count as late. What it reads with the old token meanwhile does not count.
+ * Until shortly before the token expires, and until the widget has read with the new one; what it reads with the old one
+ * meanwhile does not count. The clocks of page and frame go on one after the other: the page answers once its own has, or its
+ * answer would count as late.
  */
 async function renewal(page: Page): Promise<void> {
   const token = page
@@ -184,7 +200,9 @@ async function renewal(page: Page): Promise<void> {
       response.url().includes('/embed/data') &&
       (await response.request().headerValue('Authorization')) === `Bearer ${await token}`,
   );
+  await page.evaluate(HOLD_REQUESTS);
   await page.clock.fastForward('04:05');
+  await page.evaluate('releaseRequests()');
   await (await read).finished();
 }
 
