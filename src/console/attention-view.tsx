@@ -66,7 +66,7 @@ const WORDS: Record<AttentionKind, Words> = {
   },
   LATE_ARCHIVE: {
     title: one('closed day', 'not in the archive'),
-    why: 'For more than two days. The database keeps them until then.',
+    why: 'The oldest for more than two days. The database keeps them meanwhile.',
     name: 'a late archive',
   },
   FULL_DATABASES: {

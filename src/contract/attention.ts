@@ -44,7 +44,8 @@ export const ATTENTION_MEANINGS: Record<AttentionKind, string> = {
   FAILING_WEBHOOKS: 'Webhooks whose last request failed, so that events wait, or that were switched off for it',
   LATE_REPORTS: 'Customers whose changes have not reached the reports yet; metering goes on',
   REFUSED_CHANGES: 'Changes that the database of the reports refused: figures lack them',
-  LATE_ARCHIVE: 'Closed days that the archive lacks, for more than two days: the database keeps them until it has them',
+  LATE_ARCHIVE:
+    'Closed days that the archive lacks, the oldest for more than two days: the database keeps them meanwhile',
   FULL_DATABASES: 'Databases that are nearly full: new organizations need another one',
   CATALOG: 'The model catalog is old or cannot be used: prices and dates may be wrong',
   BINDINGS: 'Parts of the service that do not answer',

@@ -256,6 +256,8 @@ test('a customer whom D1 does not have yet earns what its plan says, and nobody 
   await bindings.DB.prepare('DELETE FROM customers WHERE organization_id = ?').bind(organizationId).run();
   expect(await read('new')).toEqual(known);
   expect(await read('nobody')).toBeNull();
+  const erased = await operator.send('eraseCustomer', { params: { org: organizationId, customerId: 'new' } });
+  expect([erased.status, await read('new')]).toEqual([200, null]);
 });
 
 test('the operator API has the same figures, as numbers and exact, and refuses who is not there', async () => {

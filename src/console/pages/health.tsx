@@ -109,7 +109,10 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
             />
           </Card>
           {archive && (
-            <Card title="Archive" note="Closed days leave the database for it. Metering does not depend on it.">
+            <Card
+              title="Archive"
+              note="Gets closed days before the database deletes them. Metering does not depend on it."
+            >
               <Facts
                 items={[
                   [

@@ -1,6 +1,6 @@
 /**
  * What customers cost and earned in a period of whole hours, from D1. It does not reach back further than usage is kept, and
- * earns nothing by time that has not passed. A customer of the last seconds, whom D1 does not have yet, is asked for its plan.
+ * earns nothing by time that has not passed. While D1 does not have a new customer yet, its object says which plan it has.
  */
 import { RETENTION_DEFAULTS } from '../../contract/operator.ts';
 import { accruedNanoUsd, pricePerPeriod } from '../../domain/accrual.ts';
@@ -125,7 +125,7 @@ async function readPlans(
   };
 }
 
-/** Of a customer that D1 does not have yet, from its object: it has had one plan. `null` where there is no such customer. */
+/** Of a customer that D1 does not have yet, as if it always had its present plan. `null` where there is no such customer. */
 async function readNewcomerPlans(env: Env, organizationId: string, customerId: string): Promise<CustomerPlans | null> {
   const history = await ask(customerByName(env, organizationId, customerId), (customer) =>
     customer.readHistory({ organizationId, columns: [], recentColumns: [] }),
