@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-plugin';
 import { defineConfig } from 'vitest/config';
 import { buildSite } from '../src/cli/build-site.ts';
+import { schemaOf } from './support/schema.ts';
 
 // wrangler reports which secrets it reads; the tests bring their own.
 process.env.WRANGLER_LOG ??= 'error';
@@ -59,7 +60,7 @@ export default defineConfig(async () => ({
                 VENDOR_KEY_SECRET: 'test-vendor-key-secret-of-32-characters',
                 SESSION_SECRET: 'test-session-secret-of-at-least-32-characters',
                 CONFIG_TTL_MS: 100,
-                MIGRATIONS: await readD1Migrations(join(root, 'd1-migrations')),
+                SCHEMA: schemaOf(await readD1Migrations(join(root, 'd1-migrations'))),
               },
             },
           }),

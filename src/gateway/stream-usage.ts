@@ -5,12 +5,13 @@
  * asked for it again.
  */
 import { BoundedMap } from '../platform/bounded-map.ts';
+import { remember } from '../platform/isolate-memory.ts';
 import type { VendorResult } from '../vendors/request.ts';
 
 /** Vendors that one isolate remembers to refuse the field, each of one organization. */
 const REFUSING_VENDORS_MAX = 1_000;
 
-const refusing = new BoundedMap<string, true>(REFUSING_VENDORS_MAX);
+const refusing = remember(() => new BoundedMap<string, true>(REFUSING_VENDORS_MAX));
 
 /** A vendor's result, and whether it was asked for the usage of a stream whose caller did not ask for it. */
 export interface AskedResult {
@@ -24,11 +25,11 @@ export async function askedForUsage(
   addsUsage: boolean,
   send: (asksUsage: boolean) => Promise<VendorResult>,
 ): Promise<AskedResult> {
-  if (!addsUsage || refusing.has(vendor)) return { result: await send(false), addsUsage: false };
+  if (!addsUsage || refusing.value.has(vendor)) return { result: await send(false), addsUsage: false };
   const result = await send(true);
   if (!refusesField(result)) return { result, addsUsage: true };
   const again = await send(false);
-  if (again.kind === 'stream' || (again.kind === 'answer' && again.ok)) refusing.set(vendor, true);
+  if (again.kind === 'stream' || (again.kind === 'answer' && again.ok)) refusing.value.set(vendor, true);
   return { result: again, addsUsage: false };
 }
 

@@ -5,12 +5,13 @@
 
 import type { Caller } from '../metering/caller.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
+import { remember } from '../platform/isolate-memory.ts';
 import { openVendorKey } from '../storage/vendor-keys.ts';
 
 /** Decrypted keys that one isolate remembers, by their encrypted form: a changed key is a new entry. */
 const KEYS_MAX = 1_000;
 
-const decrypted = new BoundedMap<string, string>(KEYS_MAX);
+const decrypted = remember(() => new BoundedMap<string, string>(KEYS_MAX));
 
 /** `null` where there is none, or where it was encrypted under a secret that is not in use any more. */
 export async function vendorKeyOf({ env, organization }: Caller, provider: string): Promise<string | null> {
@@ -18,10 +19,10 @@ export async function vendorKeyOf({ env, organization }: Caller, provider: strin
   if (sealed === undefined) return null;
   // An encrypted key is bound to its organization and vendor.
   const name = `${organization.organizationId} ${provider} ${sealed}`;
-  const known = decrypted.get(name);
+  const known = decrypted.value.get(name);
   if (known !== undefined) return known;
   const key = await openVendorKey(env, organization, provider);
   if (key === null) return null;
-  decrypted.set(name, key);
+  decrypted.value.set(name, key);
   return key;
 }

@@ -9,6 +9,7 @@ import { ACCESS_HEADER } from '../platform/access-token.ts';
 import { hasChecksum } from '../platform/api-key.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import { remember } from '../platform/isolate-memory.ts';
 import { verifySession } from '../platform/session-token.ts';
 import { unreadable } from '../platform/unavailable.ts';
 import { type Credential, findCredential, findCredentialById } from '../storage/credentials.ts';
@@ -59,15 +60,15 @@ async function credentialOf(c: AppContext, presented: string): Promise<Credentia
 
 /** Hashes of valid keys, so that a busy key is not hashed for each request. Invalid keys are not cached. */
 const HASHES_MAX = 10_000;
-const hashes = new BoundedMap<string, string>(HASHES_MAX);
+const hashes = remember(() => new BoundedMap<string, string>(HASHES_MAX));
 
 async function keyCredential(c: AppContext, key: string): Promise<Credential | null> {
-  const known = hashes.get(key);
+  const known = hashes.value.get(key);
   const hash = known ?? (await sha256Hex(key));
   if (known === undefined && !hasChecksum(key) && !(await mayBeOldKey(c.env, hash, Date.now()))) return null;
   const credential = await findCredential(c.env, hash, deferrer(c));
   if (credential && known === undefined) {
-    hashes.set(key, hash);
+    hashes.value.set(key, hash);
   }
   return credential;
 }

@@ -9,6 +9,7 @@ import { DERIVED_PREFIX } from '../contract/calls.ts';
 import { CALL_RETENTION_MS } from '../domain/call.ts';
 import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
+import { remember } from '../platform/isolate-memory.ts';
 import { MINUTE_MS } from '../platform/time.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
 import { stableHash } from './hash.ts';
@@ -84,11 +85,11 @@ export async function customerByCall(
 }
 
 /** Owners of calls that exist. Only an erasure changes them. */
-const owners = new BoundedMap<string, string>(OWNERS_MAX);
+const owners = remember(() => new BoundedMap<string, string>(OWNERS_MAX));
 
 /** To be called when a call is known to exist, so that its owner needs no look-up. */
 export function rememberOwner(organizationId: string, callId: string, customerId: string): void {
-  owners.set(`${organizationId}:${callId}`, customerId);
+  owners.value.set(`${organizationId}:${callId}`, customerId);
 }
 
 /** What an erasure found in the objects. */
@@ -137,7 +138,7 @@ async function eraseBatches(env: Env, organizationId: string, customerId: string
  * To be called when the remembered owner does not have the call: it may have been erased, and the id given to another.
  */
 export function forgetOwner(organizationId: string, callId: string): boolean {
-  return owners.delete(`${organizationId}:${callId}`);
+  return owners.value.delete(`${organizationId}:${callId}`);
 }
 
 /** When a call began, as far as its id tells: about at `aboutMs`, and for certain from `fromMs` to `toMs`. */
@@ -167,7 +168,7 @@ function timeOfDerivedCall(callId: string): number | null {
 }
 
 async function findOwner(env: Env, organizationId: string, callId: string): Promise<string | null> {
-  const known = owners.get(`${organizationId}:${callId}`);
+  const known = owners.value.get(`${organizationId}:${callId}`);
   if (known !== undefined) return known;
   return askDirectory(env, organizationId, callId, (shard) => shard.find(callId));
 }

@@ -3,6 +3,7 @@
  */
 import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
+import { remember } from '../platform/isolate-memory.ts';
 import { log } from '../platform/log.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
@@ -23,7 +24,7 @@ const TIMEOUT_MS = 2_000;
 type Watches = Pick<Env, 'ORGANIZATION_WATCHES'>;
 
 /** When each was woken last. */
-const woken = new BoundedMap<string, number>(REMEMBERED_MAX);
+const woken = remember(() => new BoundedMap<string, number>(REMEMBERED_MAX));
 
 export function watchOf(env: Watches, organizationId: string): DurableObjectStub<OrganizationWatchRpc> {
   return env.ORGANIZATION_WATCHES.getByName(organizationId);
@@ -31,10 +32,10 @@ export function watchOf(env: Watches, organizationId: string): DurableObjectStub
 
 /** To be called when D1 has changes of these organizations. Each is woken at most once an hour by an isolate. */
 export async function wakeWatches(env: Watches, organizationIds: Iterable<string>, nowMs: number): Promise<void> {
-  const due = [...new Set(organizationIds)].filter((id) => nowMs - (woken.get(id) ?? 0) >= HOUR_MS);
+  const due = [...new Set(organizationIds)].filter((id) => nowMs - (woken.value.get(id) ?? 0) >= HOUR_MS);
   await Promise.all(
     due.map(async (organizationId) => {
-      woken.set(organizationId, nowMs);
+      woken.value.set(organizationId, nowMs);
       await wake(env, organizationId, false);
     }),
   );

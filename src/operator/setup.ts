@@ -3,6 +3,7 @@
  * nothing of what is there.
  */
 import type { Env } from '../env.ts';
+import { remember } from '../platform/isolate-memory.ts';
 import { withTimeout } from '../platform/timeout.ts';
 import { hasConfiguration, hasCustomers } from '../storage/setup.ts';
 
@@ -22,11 +23,11 @@ const REMEMBERED_MS = 5_000;
 const TIMEOUT_MS = 3_000;
 const TOKEN_LENGTH_MIN = 32;
 
-let last: { atMs: number; setup: Promise<Setup> } | undefined;
+const last = remember<{ atMs: number; setup: Promise<Setup> } | undefined>(() => undefined);
 
 export function readSetup(env: Env, nowMs: number): Promise<Setup> {
-  if (!last || nowMs - last.atMs >= REMEMBERED_MS) last = { atMs: nowMs, setup: findSetup(env) };
-  return last.setup;
+  if (!last.value || nowMs - last.value.atMs >= REMEMBERED_MS) last.value = { atMs: nowMs, setup: findSetup(env) };
+  return last.value.setup;
 }
 
 async function findSetup(env: Env): Promise<Setup> {

@@ -10,6 +10,7 @@
 import { verifyWithJwks } from 'hono/jwt';
 import { fromBase64Url } from './base64.ts';
 import { BoundedMap } from './bounded-map.ts';
+import { remember } from './isolate-memory.ts';
 import { parseJson } from './json.ts';
 import { log } from './log.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from './time.ts';
@@ -47,7 +48,7 @@ interface TeamKeys {
 const NEVER_MS = Number.NEGATIVE_INFINITY;
 const UNREAD: TeamKeys = { keys: [], readAtMs: NEVER_MS, triedAtMs: NEVER_MS, failedAtMs: NEVER_MS };
 
-const known = new BoundedMap<string, TeamKeys>(TEAMS_MAX);
+const known = remember(() => new BoundedMap<string, TeamKeys>(TEAMS_MAX));
 
 /** The application that is configured; `null` where there is none. Throws where the team's domain is no address. */
 export function accessApplication(
@@ -99,20 +100,20 @@ function keyIdOf(token: string): string | null {
 }
 
 async function keysFor(issuer: string, kid: string, nowMs: number): Promise<TeamKeys['keys']> {
-  const team = known.get(issuer) ?? UNREAD;
+  const team = known.value.get(issuer) ?? UNREAD;
   const isFresh = nowMs - team.readAtMs < KEYS_FRESH_MS;
   if (isFresh && team.keys.some((key) => key.kid === kid)) return team.keys;
   // Requests that come before the first answer read for themselves: none waits for another's.
   const mayRead =
     team.keys.length === 0 ? nowMs - team.failedAtMs >= RETRY_MS : nowMs - team.triedAtMs >= READ_AGAIN_MS;
   if (mayRead) {
-    known.set(issuer, { ...team, triedAtMs: nowMs });
+    known.value.set(issuer, { ...team, triedAtMs: nowMs });
     try {
       const keys = await readKeys(issuer);
-      known.set(issuer, { ...UNREAD, keys, readAtMs: nowMs, triedAtMs: nowMs });
+      known.value.set(issuer, { ...UNREAD, keys, readAtMs: nowMs, triedAtMs: nowMs });
       return keys;
     } catch (error) {
-      known.set(issuer, { ...team, triedAtMs: nowMs, failedAtMs: nowMs });
+      known.value.set(issuer, { ...team, triedAtMs: nowMs, failedAtMs: nowMs });
       log('error', 'access_keys_not_read', { issuer }, error);
     }
   }

@@ -6,6 +6,7 @@ import type { MiddlewareHandler } from 'hono';
 import type { RequestKind } from '../contract/health-history.ts';
 import { type AppEnv, deferrer } from '../middleware/context.ts';
 import { type RequestFigures, recordRequests } from '../operator/service-figures.ts';
+import { remember } from '../platform/isolate-memory.ts';
 import { countLatency, noLatencies } from '../platform/latency.ts';
 import { log } from '../platform/log.ts';
 import { HOUR_MS } from '../platform/time.ts';
@@ -13,8 +14,8 @@ import { HOUR_MS } from '../platform/time.ts';
 const SEND_MS = 10_000;
 
 /** At most the kinds of two hours: they are sent before a third begins. */
-let held = new Map<string, RequestFigures>();
-let sentMs = 0;
+const held = remember(() => new Map<string, RequestFigures>());
+const sentMs = remember(() => 0);
 
 export const requestFigures: MiddlewareHandler<AppEnv> = async (c, next) => {
   const startedMs = Date.now();
@@ -22,10 +23,10 @@ export const requestFigures: MiddlewareHandler<AppEnv> = async (c, next) => {
   const nowMs = Date.now();
   const kind = kindOf(c.req.path);
   if (kind !== null && isServed(c.res.status)) count(kind, c.res.status, startedMs, nowMs);
-  if (held.size === 0 || nowMs - sentMs < SEND_MS) return;
-  const figures = [...held.values()];
-  held = new Map();
-  sentMs = nowMs;
+  if (held.value.size === 0 || nowMs - sentMs.value < SEND_MS) return;
+  const figures = [...held.value.values()];
+  held.value = new Map();
+  sentMs.value = nowMs;
   deferrer(c)(
     recordRequests(c.env, figures).catch((error: unknown) => log('warn', 'request_figures_not_recorded', {}, error)),
   );
@@ -47,9 +48,9 @@ function isServed(status: number): boolean {
 function count(kind: RequestKind, status: number, startedMs: number, nowMs: number): void {
   const hourMs = nowMs - (nowMs % HOUR_MS);
   const key = `${hourMs} ${kind}`;
-  const figures = held.get(key) ?? { hourMs, kind, requests: 0, serverErrors: 0, latencies: noLatencies() };
+  const figures = held.value.get(key) ?? { hourMs, kind, requests: 0, serverErrors: 0, latencies: noLatencies() };
   figures.requests += 1;
   if (status >= 500) figures.serverErrors += 1;
   countLatency(figures.latencies, nowMs - startedMs);
-  held.set(key, figures);
+  held.value.set(key, figures);
 }

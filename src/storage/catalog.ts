@@ -11,6 +11,7 @@ import type { Catalog } from '../catalog/model.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import { remember } from '../platform/isolate-memory.ts';
 import { log } from '../platform/log.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
@@ -46,11 +47,11 @@ interface Held {
 }
 
 /** One per KV binding, so in production one per isolate. */
-const held = new WeakMap<KVNamespace, Held>();
+const held = remember(() => new WeakMap<KVNamespace, Held>());
 
 /** The catalog in use. `defer` keeps the background refresh alive beyond the request. */
 export async function currentCatalog(env: Env, defer: (work: Promise<unknown>) => void): Promise<CatalogInUse> {
-  const known = held.get(env.KV);
+  const known = held.value.get(env.KV);
   if (!known) return refresh(env.KV);
   if (Date.now() - known.checkedAtMs >= REFRESH_MS) {
     known.checkedAtMs = Date.now();
@@ -61,7 +62,7 @@ export async function currentCatalog(env: Env, defer: (work: Promise<unknown>) =
 
 /** The catalog in use if this isolate has read it recently; `null` otherwise. */
 export function catalogInMemory(env: Env, nowMs: number): CatalogInUse | null {
-  const known = held.get(env.KV);
+  const known = held.value.get(env.KV);
   return known && nowMs - known.checkedAtMs < REFRESH_MS ? known.inUse : null;
 }
 
@@ -96,7 +97,7 @@ export async function isVersionTaken(env: Env, version: string): Promise<boolean
 }
 
 async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
-  const known = held.get(kv)?.inUse;
+  const known = held.value.get(kv)?.inUse;
   const published = known?.source === 'published' ? { ...known, problem: null } : null;
   try {
     const pointer = await withTimeout(kv.get<Pointer>(CURRENT_KEY, 'json'), KV_TIMEOUT_MS, 'KV');
@@ -136,23 +137,28 @@ async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
  * it.
  */
 function hold(kv: KVNamespace, found: CatalogInUse): CatalogInUse {
-  const known = held.get(kv)?.inUse;
+  const known = held.value.get(kv)?.inUse;
   const problem = found.problem ?? ageProblem(found.catalog);
   const same = known?.catalog === found.catalog && known.hash === found.hash && known.problem === problem;
   const inUse = same ? known : { ...found, problem };
-  held.set(kv, { inUse, checkedAtMs: Date.now() });
+  held.value.set(kv, { inUse, checkedAtMs: Date.now() });
   return inUse;
 }
 
-let builtInHash: string | undefined;
+const builtInHash = remember<string | undefined>(() => undefined);
 /** One object, as the built-in catalog is. */
 const STAND_IN: Catalog = { ...BUILT_IN_CATALOG, standsIn: true };
 
 async function builtIn(problem: string | null): Promise<CatalogInUse> {
-  builtInHash ??= await sha256Hex(
+  builtInHash.value ??= await sha256Hex(
     canonicalJson({ models: BUILT_IN_CATALOG.models, transitions: BUILT_IN_CATALOG.transitions }),
   );
-  return { catalog: problem === null ? BUILT_IN_CATALOG : STAND_IN, source: 'built-in', hash: builtInHash, problem };
+  return {
+    catalog: problem === null ? BUILT_IN_CATALOG : STAND_IN,
+    source: 'built-in',
+    hash: builtInHash.value,
+    problem,
+  };
 }
 
 function ageProblem({ publishedAtMs }: Catalog): string | null {

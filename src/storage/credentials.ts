@@ -11,6 +11,7 @@ import { aliasModels, type TierModels, tierModels } from '../domain/model-mappin
 import type { Alerts, PlanVersion } from '../domain/plan.ts';
 import { DEFAULT_SAMPLING_POLICY } from '../domain/sampling.ts';
 import type { Env } from '../env.ts';
+import { remember } from '../platform/isolate-memory.ts';
 import { log } from '../platform/log.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import { ConfigCache } from './config-cache.ts';
@@ -89,7 +90,7 @@ const USE_RECORDED_MS = HOUR_MS;
 /** Keys that one isolate remembers. */
 const CREDENTIALS_MAX = 10_000;
 
-const cache = new ConfigCache<Credential>(CREDENTIALS_MAX);
+const cache = remember(() => new ConfigCache<Credential>(CREDENTIALS_MAX));
 
 /** The credential of a key, by the SHA-256 of its value; `null` for an unknown, revoked or expired one. */
 export async function findCredential(
@@ -98,7 +99,7 @@ export async function findCredential(
   defer: (work: Promise<unknown>) => void,
 ): Promise<Credential | null> {
   const load = () => loadCredential(env, eq(apiKeys.keyHash, keyHash), defer);
-  return unlessExpired(await cache.get(keyHash, env.CONFIG_TTL_MS, load, defer));
+  return unlessExpired(await cache.value.get(keyHash, env.CONFIG_TTL_MS, load, defer));
 }
 
 /** The credential of the key that a session was issued for; `null` for a revoked or expired one. */
@@ -108,7 +109,7 @@ export async function findCredentialById(
   defer: (work: Promise<unknown>) => void,
 ): Promise<Credential | null> {
   const load = () => loadCredential(env, eq(apiKeys.keyId, keyId), defer);
-  return unlessExpired(await cache.get(`id ${keyId}`, env.CONFIG_TTL_MS, load, defer));
+  return unlessExpired(await cache.value.get(`id ${keyId}`, env.CONFIG_TTL_MS, load, defer));
 }
 
 /** One that is remembered ends at its instant all the same. */

@@ -14,6 +14,7 @@ import type { NanoUsd } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
+import { remember } from '../platform/isolate-memory.ts';
 import { organizations } from './schema/index.ts';
 
 /** Drizzle's database; `$client` is the binding, for SQL that is written out. */
@@ -31,7 +32,7 @@ const DATABASES_MAX = 50;
 const REMEMBERED_MAX = 100_000;
 
 /** By organization. A database is given once, so a remembered one stays right. */
-const remembered = new BoundedMap<string, DatabaseName>(REMEMBERED_MAX);
+const remembered = remember(() => new BoundedMap<string, DatabaseName>(REMEMBERED_MAX));
 
 /** The database that has the configuration. */
 export function configDatabase(env: Pick<Env, 'DB'>): Database {
@@ -46,7 +47,7 @@ export async function database(env: Env, organizationId: string): Promise<Databa
 /** The name of an organization's database; the first one of an organization that does not exist. */
 export async function databaseNameOf(env: Env, organizationId: string): Promise<DatabaseName> {
   // Also where one database is bound: another may have been before, and its history must not be split.
-  const known = remembered.get(organizationId);
+  const known = remembered.value.get(organizationId);
   if (known) return known;
   const [row] = await configDatabase(env)
     .select({ name: organizations.database })
@@ -54,7 +55,7 @@ export async function databaseNameOf(env: Env, organizationId: string): Promise<
     .where(eq(organizations.organizationId, organizationId));
   if (!row) return CONFIG_DATABASE;
   const name = row.name as DatabaseName;
-  remembered.set(organizationId, name);
+  remembered.value.set(organizationId, name);
   return name;
 }
 

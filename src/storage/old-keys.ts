@@ -9,6 +9,7 @@
  */
 import { sql } from 'drizzle-orm';
 import type { Env } from '../env.ts';
+import { remember } from '../platform/isolate-memory.ts';
 import { log } from '../platform/log.ts';
 import { withTimeout } from '../platform/timeout.ts';
 import { configDatabase } from './database.ts';
@@ -30,20 +31,21 @@ interface OldKeys {
   readAtMs: number;
 }
 
-let known: OldKeys | null = null;
-let triedAtMs = Number.NEGATIVE_INFINITY;
+const known = remember<OldKeys | null>(() => null);
+const triedAtMs = remember(() => Number.NEGATIVE_INFINITY);
 
 /** Whether a key without a checksum has to be looked up; it is unknown or revoked where not. */
 export async function mayBeOldKey(env: Env, keyHash: string, nowMs: number): Promise<boolean> {
-  if (!isFresh(nowMs) && nowMs - triedAtMs >= READ_TIMEOUT_MS) {
-    triedAtMs = nowMs;
+  if (!isFresh(nowMs) && nowMs - triedAtMs.value >= READ_TIMEOUT_MS) {
+    triedAtMs.value = nowMs;
     await readOldKeys(env, nowMs);
   }
-  return !isFresh(nowMs) || !known?.shortHashes || known.shortHashes.has(keyHash.slice(0, SHORT_HASH_LENGTH));
+  const shortHashes = isFresh(nowMs) ? known.value?.shortHashes : null;
+  return !shortHashes || shortHashes.has(keyHash.slice(0, SHORT_HASH_LENGTH));
 }
 
 function isFresh(nowMs: number): boolean {
-  return known !== null && nowMs - known.readAtMs < LIFE_MS;
+  return known.value !== null && nowMs - known.value.readAtMs < LIFE_MS;
 }
 
 async function readOldKeys(env: Env, nowMs: number): Promise<void> {
@@ -54,7 +56,7 @@ async function readOldKeys(env: Env, nowMs: number): Promise<void> {
     .limit(OLD_KEYS_MAX + 1);
   try {
     const rows = await withTimeout(read, READ_TIMEOUT_MS, 'the list of keys without a checksum');
-    known = {
+    known.value = {
       shortHashes: rows.length > OLD_KEYS_MAX ? null : new Set(rows.map((row) => row.shortHash)),
       readAtMs: nowMs,
     };

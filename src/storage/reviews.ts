@@ -5,6 +5,7 @@
 import { asc, eq, gt } from 'drizzle-orm';
 import { NO_REVIEWS, type Review, type Reviews } from '../catalog/reviews.ts';
 import type { Env } from '../env.ts';
+import { remember } from '../platform/isolate-memory.ts';
 import { log } from '../platform/log.ts';
 import { ConfigCache } from './config-cache.ts';
 import { configDatabase, type Statement } from './database.ts';
@@ -24,18 +25,18 @@ export interface ReviewsInUse {
 const UNREAD: ReviewsInUse = { reviews: NO_REVIEWS, problem: "the operators' reviews could not be read" };
 const KEY = 'reviews';
 
-const cache = new ConfigCache<ReviewsInUse>(1);
+const cache = remember(() => new ConfigCache<ReviewsInUse>(1));
 /** The same reviews stay the same object, so that what is derived from them can be cached with them. */
-let lastRead: { text: string; inUse: ReviewsInUse } | undefined;
-let failedAtMs = Number.NEGATIVE_INFINITY;
+const lastRead = remember<{ text: string; inUse: ReviewsInUse } | undefined>(() => undefined);
+const failedAtMs = remember(() => Number.NEGATIVE_INFINITY);
 
 /** The reviews in use. `defer` keeps a background read alive beyond the request. */
 export async function currentReviews(env: Env, defer: (work: Promise<unknown>) => void): Promise<ReviewsInUse> {
-  if (Date.now() - failedAtMs < RETRY_MS) return UNREAD;
+  if (Date.now() - failedAtMs.value < RETRY_MS) return UNREAD;
   try {
-    return (await cache.get(KEY, env.CONFIG_TTL_MS, () => readAll(env), defer)) ?? UNREAD;
+    return (await cache.value.get(KEY, env.CONFIG_TTL_MS, () => readAll(env), defer)) ?? UNREAD;
   } catch (error) {
-    failedAtMs = Date.now();
+    failedAtMs.value = Date.now();
     log('warn', 'reviews_not_read', {}, error);
     return UNREAD;
   }
@@ -43,7 +44,7 @@ export async function currentReviews(env: Env, defer: (work: Promise<unknown>) =
 
 /** The reviews in use if this isolate has read them just now; `null` otherwise. */
 export function reviewsInMemory(nowMs: number): ReviewsInUse | null {
-  return cache.fresh(KEY, nowMs);
+  return cache.value.fresh(KEY, nowMs);
 }
 
 /** In the order of their models. */
@@ -79,9 +80,9 @@ export function removeReview(env: Env, modelKey: string): Statement {
 async function readAll(env: Env): Promise<ReviewsInUse> {
   const rows = await listReviews(env, null, REVIEWS_MAX);
   const text = JSON.stringify(rows);
-  if (lastRead?.text !== text) {
+  if (lastRead.value?.text !== text) {
     const reviews = new Map(rows.map((row) => [row.modelKey, row]));
-    lastRead = { text, inUse: { reviews, problem: null } };
+    lastRead.value = { text, inUse: { reviews, problem: null } };
   }
-  return lastRead.inUse;
+  return lastRead.value.inUse;
 }

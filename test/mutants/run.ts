@@ -4,8 +4,9 @@
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import { randomFrom } from '../crash/random.ts';
+import { ROOT, reachedFrom } from '../support/imports.ts';
 import equivalentMutants from './equivalent.json' with { type: 'json' };
 import type { LaneResult, LaneTask } from './lane.ts';
 import { type Mutant, mutantsOf } from './operators.ts';
@@ -22,8 +23,6 @@ export const PURE_FILES = [
 const TEST_FILES = ['test/unit/**/*.test.ts', 'test/property/**/*.test.ts'];
 const MUTANT_TIMEOUT_MS = 90_000;
 const BASELINE_TIMEOUT_MS = 300_000;
-
-const root = join(import.meta.dirname, '../..');
 
 /** A use case takes the caller of a request, reads storage, and is held by the tests inside workerd. */
 const USE_CASE = /^import .* from '.*\/metering\/caller\.ts';$/m;
@@ -103,7 +102,7 @@ export function described({ file, line, operator, original, replacement }: Mutan
 }
 
 async function judge(lane: Lane, mutant: Mutant, tests: string[]): Promise<Verdict> {
-  const source = readFileSync(join(root, mutant.file), 'utf8');
+  const source = readFileSync(join(ROOT, mutant.file), 'utf8');
   const code = source.slice(0, mutant.start) + mutant.replacement + source.slice(mutant.end);
   const result = await lane.run({ mutated: { file: mutant.file, code }, tests }, MUTANT_TIMEOUT_MS);
   if (result === null) return 'timedOut';
@@ -125,18 +124,18 @@ function isEquivalent(mutant: Mutant): boolean {
 
 /** The text of the mutant's line, and where in it the change begins. */
 function placeOf(mutant: Mutant): { line: string; at: number } {
-  const source = readFileSync(join(root, mutant.file), 'utf8');
+  const source = readFileSync(join(ROOT, mutant.file), 'utf8');
   const startOfLine = source.lastIndexOf('\n', mutant.start - 1) + 1;
   const line = source.slice(startOfLine).split('\n', 1)[0] as string;
   return { line: line.trim(), at: mutant.start - startOfLine - line.search(/\S/) };
 }
 
-const filesOf = (patterns: readonly string[]) => globSync([...patterns], { cwd: root }).sort();
+const filesOf = (patterns: readonly string[]) => globSync([...patterns], { cwd: ROOT }).sort();
 
 function sampled({ files, sample, seed }: RunOptions): Mutant[] {
   return filesOf(files).flatMap((file) => {
     const random = randomFrom(seed);
-    const source = readFileSync(join(root, file), 'utf8');
+    const source = readFileSync(join(ROOT, file), 'utf8');
     const mutants = USE_CASE.test(source) ? [] : mutantsOf(file, source);
     while (mutants.length > sample) mutants.splice(random.below(mutants.length), 1);
     return mutants;
@@ -145,28 +144,14 @@ function sampled({ files, sample, seed }: RunOptions): Mutant[] {
 
 /** The test files that import a file, nearest first and then fastest first. */
 function testFinder(durationsMs: Record<string, number>): (file: string) => string[] {
-  const imports = new Map<string, string[]>();
-  const importsOf = (file: string): string[] => {
-    const known = imports.get(file);
-    if (known) return known;
-    const source = readFileSync(join(root, file), 'utf8');
-    const found = [...source.matchAll(/^(?:import |export |} )(?:.* )?from '(\.[^']+\.tsx?)'/gm)].map(([, path]) =>
-      relative(root, join(root, dirname(file), path as string)),
-    );
-    imports.set(file, found);
-    return found;
-  };
-  const distance = (from: string, to: string): number => {
-    const seen = new Set([from]);
-    for (let steps = 1, ring = [from]; ring.length > 0; steps += 1) {
-      ring = ring.flatMap(importsOf).filter((file) => !seen.has(file) && seen.add(file));
-      if (ring.includes(to)) return steps;
-    }
-    return Number.POSITIVE_INFINITY;
-  };
+  const reached = new Map(filesOf(TEST_FILES).map((test) => [test, reachedFrom(test)]));
   return (file) =>
     filesOf(TEST_FILES)
-      .map((test) => ({ test, steps: distance(test, file), ms: durationsMs[test] ?? 0 }))
+      .map((test) => ({
+        test,
+        steps: reached.get(test)?.get(file) ?? Number.POSITIVE_INFINITY,
+        ms: durationsMs[test] ?? 0,
+      }))
       .filter(({ steps }) => steps < Number.POSITIVE_INFINITY)
       .sort((a, b) => Math.min(a.steps, 3) - Math.min(b.steps, 3) || a.ms - b.ms)
       .map(({ test }) => test);
@@ -217,7 +202,7 @@ class Lane {
 
   #start(): Promise<ChildProcess> {
     const child = fork(join(import.meta.dirname, 'lane.ts'), {
-      cwd: root,
+      cwd: ROOT,
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     this.#child = child;

@@ -11,6 +11,8 @@ import * as gateway from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';
 import { faultyApi } from './faulty-bindings.ts';
 
+gateway.mockVendor();
+
 const LIMITED = {
   name: 'Limited',
   limitType: 'BLOCK',

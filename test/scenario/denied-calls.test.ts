@@ -11,6 +11,8 @@ import * as gateway from '../support/gateway.ts';
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
 import { bindings, customerStub, deliverToD1, operator } from '../support/worker.ts';
 
+gateway.mockVendor();
+
 const PLAN = { name: 'P', limitType: 'BLOCK', limits: { premiumCalls: 0 }, payg: { enabled: false } };
 const START = Date.UTC(2027, 2, 1, 12);
 const MINUTE = 60_000;

@@ -1,5 +1,5 @@
 /**
- * The gateway inside workerd, with a vendor that answers as the test says, for every test of a file that imports this.
+ * The gateway inside workerd, with a vendor that answers as the test says.
  */
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from 'cloudflare:test';
 import { afterEach, beforeEach, expect, vi } from 'vitest';
@@ -28,16 +28,19 @@ const silent: Answers = () => {
 /** Each test says what its vendor answers. */
 export const vendor = { answers: silent };
 
-beforeEach(() => {
-  vendor.answers = silent;
-  vi.spyOn(globalThis, 'fetch').mockImplementation(async (url, init) => {
-    const { body, headers = {} } = (init ?? {}) as { body?: unknown; headers?: Record<string, string> };
-    const text = typeof body === 'string' ? body : '{}';
-    const bytes = body instanceof Uint8Array ? new Uint8Array(body) : null;
-    return vendor.answers(String(url), JSON.parse(text), { headers, text, bytes });
+/** To be called by a test file: in each of its tests, what the Worker fetches is answered by `vendor.answers`. */
+export function mockVendor(): void {
+  beforeEach(() => {
+    vendor.answers = silent;
+    vi.spyOn(globalThis, 'fetch').mockImplementation(async (url, init) => {
+      const { body, headers = {} } = (init ?? {}) as { body?: unknown; headers?: Record<string, string> };
+      const text = typeof body === 'string' ? body : '{}';
+      const bytes = body instanceof Uint8Array ? new Uint8Array(body) : null;
+      return vendor.answers(String(url), JSON.parse(text), { headers, text, bytes });
+    });
   });
-});
-afterEach(() => vi.restoreAllMocks());
+  afterEach(() => vi.restoreAllMocks());
+}
 
 export async function newTenant(plan: object = PLAN): Promise<Tenant & { key: string }> {
   const tenant = await createTenant(operator, plan);

@@ -1,13 +1,13 @@
 /**
- * Before each worker test file: nothing stored, nothing in memory, and the migrations as a deploy applies them. The
- * files share one workerd, whose start costs more than most of them.
+ * Before each worker test file: nothing stored, nothing in memory, and the tables as a deploy leaves them. The files
+ * share one workerd and its modules, because starting the one and evaluating the others costs more than most files.
  */
-import { applyD1Migrations, type D1Migration, reset } from 'cloudflare:test';
+import { reset } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
-import { vi } from 'vitest';
+import { forgetAll } from '../../src/platform/isolate-memory.ts';
 
-const { DB, MIGRATIONS } = env as unknown as { DB: D1Database; MIGRATIONS: D1Migration[] };
+const { DB, SCHEMA } = env as unknown as { DB: D1Database; SCHEMA: string[] };
 
 await reset();
-vi.resetModules();
-await applyD1Migrations(DB, MIGRATIONS);
+forgetAll();
+await DB.batch(SCHEMA.map((statement) => DB.prepare(statement)));

@@ -6,8 +6,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
-
-const ROOT = join(import.meta.dirname, '../..');
+import { importsOf, ROOT } from '../support/imports.ts';
 
 /**
  * What each room may import; `types:` allows `import type` alone, a file's path that file alone. Every room may import
@@ -164,22 +163,6 @@ const ROOMS: Record<string, string[]> = {
   index: ['app', 'archive', 'routes', 'operator', 'catalog', 'storage', 'platform', 'env', 'durable-objects'],
 };
 
-interface Import {
-  path: string;
-  typeOnly: boolean;
-}
-
-/** The relative imports of a file: `import`, `import type`, `export from`, bare `import ''` and `import()`. */
-function importsOf(source: string): Import[] {
-  const statements = source.matchAll(
-    /^\s*(?:import|export)\s+(type\s)?(?:[\w*{][\w\s*{},$]*?\sfrom\s*)?['"](\.{1,2}\/[^'"]+)['"]|\bimport\(\s*['"`](\.{1,2}\/[^'"`]+)['"`]/gm,
-  );
-  return [...statements].map(([, type, path, dynamic]) => ({
-    path: path ?? dynamic ?? '',
-    typeOnly: type !== undefined,
-  }));
-}
-
 /**
  * `src/storage/calls.ts` is in `storage`, `src/env.ts` in `env`, `durable-objects/customer.ts` in `durable-objects`.
  */
@@ -317,6 +300,28 @@ describe('storage', () => {
   ])('would notice %s', (source) => {
     expect(FORBIDDEN.test(source)).toBe(true);
   });
+});
+
+describe('what modules remember', () => {
+  /** The client is a library of its own, commands end with their process, and a page's script has the page. */
+  const WITHOUT_ISOLATE = ['client', 'cli', 'demo', 'pages'];
+  /** State of a module that is no memory: a `let`, or a cache that `remember` did not make. */
+  const STATE = /^(?:export )?(?:let |const \w+(?::[^=]+)? = new (?:BoundedMap|ConfigCache)\b)/m;
+  /** Rendered once and always the same; `contract` knows nothing of the platform. */
+  const CONSTANT = ['src/contract/openapi/document.ts'];
+
+  test('is made by `remember`, so that `forgetAll` empties all of it', () => {
+    const found = [...house].filter(([file, source]) => !WITHOUT_ISOLATE.includes(roomOf(file)) && STATE.test(source));
+    expect(found.map(([file]) => file)).toEqual(CONSTANT);
+    expect([...house.values()].filter((source) => /^const \w+ = remember\W/m.test(source)).length).toBeGreaterThan(10);
+  });
+
+  test.each(['let known: Keys | null = null;', 'const hashes = new BoundedMap<string, string>(9);'])(
+    'would notice %s',
+    (source) => {
+      expect(STATE.test(`${source}\n`)).toBe(true);
+    },
+  );
 });
 
 describe('domain', () => {

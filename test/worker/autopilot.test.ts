@@ -12,9 +12,11 @@ import { commitStatements, isTaken } from '../../src/storage/operator-changes.ts
 import { insertOrganizationEvents } from '../../src/storage/organization-events.ts';
 import { replaceMappings } from '../../src/storage/organizations.ts';
 import type { Tenant } from '../support/api.ts';
-import { answers, ask, callOf, newTenant, usage, vendor } from '../support/gateway.ts';
+import { answers, ask, callOf, mockVendor, newTenant, usage, vendor } from '../support/gateway.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
 import { Visitor } from './console-visitor.ts';
+
+mockVendor();
 
 const app = createApp();
 /** 14 days before gpt-4o-mini ends, which is replaced with gpt-6-luna at a lower price. */

@@ -6,11 +6,13 @@ import { describe, expect, test } from 'vitest';
 import { usageSourceOf } from '../../src/domain/call.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { BATCHES_MAX } from '../../src/objects/batch-commands.ts';
-import { accountOf, ask, newTenant, vendor } from '../support/gateway.ts';
+import { accountOf, ask, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { bindings, operator } from '../support/worker.ts';
 import { usage } from '../unit/fixtures.ts';
+
+mockVendor();
 
 const START = Date.UTC(2027, 2, 1);
 const HOUR = 3_600_000;

@@ -5,8 +5,10 @@
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { describe, expect, test } from 'vitest';
 import type { Tenant } from '../support/api.ts';
-import { accountOf, ask, completion, newTenant, vendor } from '../support/gateway.ts';
+import { accountOf, ask, completion, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { bindings } from '../support/worker.ts';
+
+mockVendor();
 
 /** For tests that record some thousand lines, on a loaded machine. */
 const SLOW_MS = 120_000;

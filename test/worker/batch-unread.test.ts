@@ -6,8 +6,10 @@ import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { expect, test, vi } from 'vitest';
 import type { Call } from '../../src/domain/call.ts';
 import type { Tenant } from '../support/api.ts';
-import { accountOf, ask, completion, newTenant, vendor } from '../support/gateway.ts';
+import { accountOf, ask, completion, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
+
+mockVendor();
 
 const DAY = 24 * 3_600_000;
 /** 1,000 tokens of GPT-5.2's output, in a batch. */

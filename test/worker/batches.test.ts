@@ -9,8 +9,10 @@ import { claimKey } from '../../src/objects/claims.ts';
 import type { CustomerBatchesRpc, GatewayBatchRpc } from '../../src/objects/rpc.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
 import type { Tenant } from '../support/api.ts';
-import { accountOf, ask, BASE_URL, callOf, completion, newTenant, vendor } from '../support/gateway.ts';
+import { accountOf, ask, BASE_URL, callOf, completion, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';
+
+mockVendor();
 
 test('metering that breaks off continues where it stopped, and no line counts twice', async () => {
   const tenant = await newTenant();

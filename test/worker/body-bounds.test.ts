@@ -5,8 +5,10 @@
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { readLine } from '../../src/gateway/batches/metering.ts';
 import type { Tenant } from '../support/api.ts';
-import { answers, ask, BASE_URL, newTenant, vendor } from '../support/gateway.ts';
+import { answers, ask, BASE_URL, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, operator, worker } from '../support/worker.ts';
+
+mockVendor();
 
 const MIB = 1_024 * 1_024;
 const VALUES_RULE = 'must have at most 200000 JSON values';

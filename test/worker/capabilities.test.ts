@@ -4,8 +4,10 @@
  */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Tenant } from '../support/api.ts';
-import { answers, ask, BASE_URL, completion, newTenant, usage, vendor } from '../support/gateway.ts';
+import { answers, ask, BASE_URL, completion, mockVendor, newTenant, usage, vendor } from '../support/gateway.ts';
 import { operator } from '../support/worker.ts';
+
+mockVendor();
 
 const CHAT = '/v1/chat/completions';
 const RESPONSES = '/v1/responses';

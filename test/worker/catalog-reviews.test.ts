@@ -2,9 +2,11 @@
  * A replacement that an operator reviewed is what the public lookup recommends where the provider names nothing, as
  * soon as the change is acknowledged; a review that makes no sense is refused and changes nothing.
  */
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { citationOf } from '../../src/catalog/reviews.ts';
 import { FullResolution, LightResolution, LOOKUP_PATH } from '../../src/contract/model-lookup.ts';
+import { forgetAll } from '../../src/platform/isolate-memory.ts';
+import { currentReviews } from '../../src/storage/reviews.ts';
 import { bindings, operator, worker } from '../support/worker.ts';
 
 const MODEL = 'openai/gpt-5.1-2025-11-13';
@@ -173,8 +175,7 @@ describe('a review is refused, and changes nothing,', () => {
 });
 
 test('while D1 is away the lookup goes on without reviews, and says so once D1 has not answered', async () => {
-  vi.resetModules();
-  const { currentReviews } = await import('../../src/storage/reviews.ts');
+  forgetAll();
   let asked = 0;
   const prepare = () => {
     asked += 1;

@@ -8,8 +8,20 @@ import { createApp } from '../../src/app.ts';
 import { GatewayError } from '../../src/contract/gateway/answers.ts';
 import { SERVICE_VERSION } from '../../src/platform/version.ts';
 import type { Tenant } from '../support/api.ts';
-import { answers, ask, BASE_URL, callOf, completion, newTenant, usage, vendor } from '../support/gateway.ts';
+import {
+  answers,
+  ask,
+  BASE_URL,
+  callOf,
+  completion,
+  mockVendor,
+  newTenant,
+  usage,
+  vendor,
+} from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';
+
+mockVendor();
 
 const app = createApp();
 type Keyed = Tenant & { key: string };

@@ -4,8 +4,10 @@
  */
 import { expect, test } from 'vitest';
 import { type FundedCustomer, fundedCustomer } from '../support/customer.ts';
-import { answers, ask, callOf, completion, newTenant, vendor } from '../support/gateway.ts';
+import { answers, ask, callOf, completion, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { operator } from '../support/worker.ts';
+
+mockVendor();
 
 /** 2 USD a million tokens in, 10 USD a million out; a model of the organization's own, whose output all shows. */
 const MODEL = 'openai/talker';

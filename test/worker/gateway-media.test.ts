@@ -6,8 +6,10 @@ import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test'
 import { describe, expect, test } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { fundedCustomer } from '../support/customer.ts';
-import { ask, BASE_URL, callOf, newTenant, vendor } from '../support/gateway.ts';
+import { ask, BASE_URL, callOf, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
+
+mockVendor();
 
 const app = createApp();
 const encoder = new TextEncoder();

@@ -7,8 +7,10 @@ import { describe, expect, test, vi } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Env } from '../../src/env.ts';
 import { Api } from '../support/api.ts';
-import { answers, ask, callOf, completion, newTenant, usage, vendor } from '../support/gateway.ts';
+import { answers, ask, callOf, completion, mockVendor, newTenant, usage, vendor } from '../support/gateway.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
+
+mockVendor();
 
 const app = createApp();
 

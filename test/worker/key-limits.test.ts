@@ -11,8 +11,10 @@ import { type Operation, operations } from '../../src/contract/operations.ts';
 import { COUNTING } from '../../src/gateway/dialects/counting.ts';
 import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';
 import type { Api, Tenant } from '../support/api.ts';
-import { answers, ask, BASE_URL, newTenant, vendor } from '../support/gateway.ts';
+import { answers, ask, BASE_URL, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
+
+mockVendor();
 
 const PLAN = {
   name: 'P',

@@ -4,8 +4,10 @@
 import { expect, test } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import type { Tenant } from '../support/api.ts';
-import { answers, ask, completion, newTenant, usage, vendor } from '../support/gateway.ts';
+import { answers, ask, completion, mockVendor, newTenant, usage, vendor } from '../support/gateway.ts';
 import { operator, worker } from '../support/worker.ts';
+
+mockVendor();
 
 const PLAN = {
   name: 'P',

@@ -4,8 +4,10 @@
  */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Tenant } from '../support/api.ts';
-import { answers, ask, BASE_URL, newTenant, vendor } from '../support/gateway.ts';
+import { answers, ask, BASE_URL, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { operator } from '../support/worker.ts';
+
+mockVendor();
 
 const UNPRICED = 'openai/no-such-model';
 /** The first standard call is on the allowance; then the balance pays. */

@@ -6,8 +6,10 @@ import { describe, expect, test, vi } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { REPLAY_HEADER } from '../../src/contract/envelope.ts';
 import type { Tenant } from '../support/api.ts';
-import { accountOf, callOf, newTenant as newGatewayTenant, usage } from '../support/gateway.ts';
+import { accountOf, callOf, mockVendor, newTenant as newGatewayTenant, usage } from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';
+
+mockVendor();
 
 const app = createApp();
 const ORIGIN = 'https://rerank.example.com';

@@ -5,8 +5,10 @@
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Api, createTenant, type Tenant } from '../support/api.ts';
-import { answers, ask, newTenant, vendor } from '../support/gateway.ts';
+import { answers, ask, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, customerStub, deliverToD1, operator } from '../support/worker.ts';
+
+mockVendor();
 
 const CHAT = '/v1/chat/completions';
 

@@ -7,8 +7,10 @@ import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FILE_BODY_BYTES_MAX, PART_BODY_BYTES_MAX } from '../../src/contract/gateway/requests.ts';
 import type { Tenant } from '../support/api.ts';
-import { BASE_URL, newTenant } from '../support/gateway.ts';
+import { BASE_URL, mockVendor, newTenant } from '../support/gateway.ts';
 import { operator, worker } from '../support/worker.ts';
+
+mockVendor();
 
 const MIB = 1_024 * 1_024;
 const encoder = new TextEncoder();
