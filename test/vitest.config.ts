@@ -12,6 +12,11 @@ import { schemaOf } from './support/schema.ts';
 // wrangler reports which secrets it reads; the tests bring their own.
 process.env.WRANGLER_LOG ??= 'error';
 
+/** It only ends what hangs: a loaded machine is slow, and no test asserts how long something takes. */
+const TIMEOUT_MS = 180_000;
+/** How long `expect.poll` waits; less than a test may take, so that its own message is seen. */
+const WAIT_MS = 60_000;
+
 const root = join(import.meta.dirname, '..');
 
 // The Worker under test is bundled without wrangler's own command for its files.
@@ -21,6 +26,7 @@ export default defineConfig(async () => ({
   root,
   test: {
     silent: 'passed-only' as const,
+    reporters: ['default', './test/closing-report.ts'],
     // Most tests wait for a while. Without this, one file at a time on two cores.
     maxWorkers: 3,
     projects: [
@@ -31,7 +37,8 @@ export default defineConfig(async () => ({
           include: ['test/unit/**/*.test.ts', 'test/property/**/*.test.ts'],
           // Pure code leaves nothing behind that the next file could meet.
           isolate: false,
-          testTimeout: 30_000,
+          testTimeout: TIMEOUT_MS,
+          hookTimeout: TIMEOUT_MS,
         },
       },
       {
@@ -42,8 +49,8 @@ export default defineConfig(async () => ({
           globalSetup: ['test/e2e/prepared-state.ts'],
           // What these tests start a hundred times, Node compiles once.
           env: { NODE_COMPILE_CACHE: join(tmpdir(), 'callmeter-compile-cache') },
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
+          testTimeout: TIMEOUT_MS,
+          hookTimeout: TIMEOUT_MS,
           // Four servers at a time, and nothing beside them: these tests mostly wait.
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
@@ -71,8 +78,9 @@ export default defineConfig(async () => ({
           setupFiles: ['test/support/worker-setup.ts'],
           // A workerd for each file would cost more than most files; the setup gives each an empty one.
           isolate: false,
-          testTimeout: 30_000,
-          hookTimeout: 30_000,
+          expect: { poll: { timeout: WAIT_MS } },
+          testTimeout: TIMEOUT_MS,
+          hookTimeout: TIMEOUT_MS,
         },
       },
     ],

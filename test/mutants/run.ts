@@ -144,12 +144,11 @@ function sampled({ files, sample, seed }: RunOptions): Mutant[] {
 
 /** The test files that import a file, nearest first and then fastest first. */
 function testFinder(durationsMs: Record<string, number>): (file: string) => string[] {
-  const reached = new Map(filesOf(TEST_FILES).map((test) => [test, reachedFrom(test)]));
   return (file) =>
     filesOf(TEST_FILES)
       .map((test) => ({
         test,
-        steps: reached.get(test)?.get(file) ?? Number.POSITIVE_INFINITY,
+        steps: reachedFrom(test).get(file) ?? Number.POSITIVE_INFINITY,
         ms: durationsMs[test] ?? 0,
       }))
       .filter(({ steps }) => steps < Number.POSITIVE_INFINITY)

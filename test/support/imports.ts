@@ -36,11 +36,16 @@ export function fileOf(file: string): { source: string; targets: string[] } {
   return found;
 }
 
+const reached = new Map<string, ReadonlyMap<string, number>>();
+
 /** The files that a file imports, and those that they import, with the number of steps to each; itself at 0. */
-export function reachedFrom(file: string): Map<string, number> {
+export function reachedFrom(file: string): ReadonlyMap<string, number> {
+  const known = reached.get(file);
+  if (known) return known;
   const steps = new Map([[file, 0]]);
   for (let ring = [file], step = 1; ring.length > 0; step += 1) {
     ring = ring.flatMap((from) => fileOf(from).targets).filter((to) => !steps.has(to) && steps.set(to, step));
   }
+  reached.set(file, steps);
   return steps;
 }

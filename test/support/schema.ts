@@ -17,11 +17,19 @@ export function databaseOf(statements: readonly string[]): DatabaseSync {
   return database;
 }
 
-/** The statements that create every table, index and trigger, in the order in which they were created. */
+/** The record of migrations, as wrangler keeps it. */
+const RECORD =
+  'CREATE TABLE d1_migrations (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)';
+
+/**
+ * The statements that create every table, index and trigger, in the order in which they were created, and record the
+ * migrations as applied.
+ */
 export function schemaOf(migrations: readonly Migration[]): string[] {
   using database = databaseOf(migrations.flatMap(({ queries }) => queries));
   const created = database
     .prepare("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid")
     .all();
-  return created.map(({ sql }) => String(sql));
+  const names = migrations.map(({ name }) => `('${name}')`);
+  return [...created.map(({ sql }) => String(sql)), RECORD, `INSERT INTO d1_migrations (name) VALUES ${names.join()}`];
 }

@@ -34,7 +34,7 @@ export async function fireProjectors(): Promise<void> {
   await Promise.all(projectorsOf(bindings, 'DB').map((projector) => runDurableObjectAlarm(projector())));
 }
 
-const KEY_TOLD_MS_MAX = 15_000;
+const KEY_TOLD_MS_MAX = 60_000;
 
 /** A tenant that was told of its key already: whatever events come from then on are of its customers. */
 export async function createToldTenant(plan?: object): Promise<Tenant> {

@@ -8,7 +8,8 @@ test('has every table, column, index and row that the migrations leave', async (
   const migrations = await readD1Migrations(join(import.meta.dirname, '../../d1-migrations'));
   using migrated = databaseOf(migrations.flatMap(({ queries }) => queries));
   using created = databaseOf(schemaOf(migrations));
-  const objects = 'SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name';
+  const objects =
+    "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE tbl_name <> 'd1_migrations' ORDER BY type, name";
   expect(created.prepare(objects).all()).toEqual(migrated.prepare(objects).all());
   const tables = migrated
     .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
@@ -19,4 +20,7 @@ test('has every table, column, index and row that the migrations leave', async (
     expect(created.prepare(columns).all()).toEqual(migrated.prepare(columns).all());
     expect([name, migrated.prepare(`SELECT * FROM "${name}"`).all()]).toEqual([name, []]);
   }
+  expect(created.prepare('SELECT name FROM d1_migrations ORDER BY id').all()).toEqual(
+    migrations.map(({ name }) => ({ name })),
+  );
 });

@@ -119,7 +119,7 @@ async function useEach(organizationId: string): Promise<void> {
   const live = [...holders.values()].filter(({ may }) => Array.isArray(may)).length;
   const used = bindings.DB.prepare('SELECT COUNT(last_used_at_ms) AS used FROM api_keys WHERE organization_id = ?');
   await vi.waitUntil(async () => ((await used.bind(organizationId).first<{ used: number }>())?.used ?? 0) >= live, {
-    timeout: 20_000,
+    timeout: 60_000,
   });
 }
 

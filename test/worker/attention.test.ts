@@ -88,7 +88,7 @@ beforeAll(async () => {
   await switchWebhookOff(bindings, gone, { reason: 'GONE', atMs, eventId: newEventId(atMs), correlationId: 'test' });
   visitor = new Visitor();
   await visitor.signIn();
-}, 60_000);
+});
 
 const read = async (organizationId?: string): Promise<Attention> =>
   (await operator.send('readAttention', { query: organizationId === undefined ? {} : { organizationId } })).data;

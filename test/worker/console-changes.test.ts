@@ -29,7 +29,7 @@ beforeAll(async () => {
   const customer = { customerId: 'team', customerFriendlyName: 'The Team' };
   await operator.send('operatorCreateCustomer', { params: { org }, body: customer });
   // Lists follow the customer's object.
-  await vi.waitFor(async () => expect((await visitor.read(`${base}/customers`)).text).toContain('The Team'), 10_000);
+  await vi.waitFor(async () => expect((await visitor.read(`${base}/customers`)).text).toContain('The Team'), 60_000);
   const key = await operator.send('createKey', {
     params: { org },
     body: { name: 'web-prod', scopes: ['usage:write'] },

@@ -278,7 +278,7 @@ describe('plans', () => {
     const job = first?.headers.get('Location') ?? '';
     expect(second?.headers.get('Location')).toBe(job);
     await expect
-      .poll(async () => (await visitor.read(job)).text, { timeout: 20_000 })
+      .poll(async () => (await visitor.read(job)).text, { timeout: 60_000 })
       .toMatch(/Completed.*Moved 1 of 1/);
     expect((await tenant.api.send('readUsage', { params: { customerId: 'mover' } })).data.policy).toBe('BLOCK');
     expect((await visitor.post(`${base}/plans/json/migrate`, { ...values, when: 'SOON' })).status).toBe(400);
@@ -533,7 +533,7 @@ describe('samples and compression', () => {
       after: { jobId, feature: 'chat', from: '2026-01-01T00:00:00Z' },
     });
     const read = async () => (await own.api.send('readCompressionJob', { params: { jobId } })).data;
-    await expect.poll(async () => (await read()).status, { timeout: 20_000 }).toBe('COMPLETED');
+    await expect.poll(async () => (await read()).status, { timeout: 60_000 }).toBe('COMPLETED');
     const job = await read();
     expect([job.profile, job.progress]).toEqual([profile, { total: 1, done: 1 }]);
     expect(job.savedTokens).toBeGreaterThan(0);

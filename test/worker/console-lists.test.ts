@@ -36,7 +36,7 @@ beforeAll(async () => {
     await operator.send('createOrganization', { body: { name } });
     await operator.send('putOperator', { params: { name: `op${index}@example.com` }, body: { role: 'viewer' } });
   });
-}, 120_000);
+});
 
 interface Read {
   rows: string[];

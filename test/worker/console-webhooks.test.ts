@@ -96,7 +96,7 @@ async function replayAll(webhookId: string, until: string): Promise<Shown> {
       expect(page.text).toContain(until);
       return page;
     },
-    { timeout: 10_000 },
+    { timeout: 60_000 },
   );
 }
 
@@ -308,7 +308,7 @@ describe('deliveries', () => {
         await runDurableObjectAlarm(webhookEndpoint(bindings, { organizationId: org, webhookId: 'again' })());
         expect(received.map(({ headers }) => headers['webhook-id'])).toEqual([eventId]);
       },
-      { timeout: 10_000 },
+      { timeout: 60_000 },
     );
     expect(await lastEvent()).toMatchObject({ actor: 'console', action: 'webhook.send_again', after: { eventId } });
   });

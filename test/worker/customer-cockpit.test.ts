@@ -71,7 +71,7 @@ beforeAll(async () => {
   for (const customerId of ['grown', 'fails', 'ends', 'lost', 'earns', 'old', 'idle'])
     await deliverToD1(org, customerId);
   await visitor.signIn();
-}, 240_000);
+});
 afterAll(() => {
   vi.useRealTimers();
 });

@@ -146,7 +146,7 @@ describe('a change', () => {
     await provision('timed');
     await tenant.api.send('beginCall', { body: { customerId: 'timed', feature: 'chat' } });
     expect((await waiting('timed')).atProjector).toBe(0);
-    await expect.poll(async () => (await waiting('timed')).atProjector, { timeout: 10_000, interval: 50 }).toBe(3);
+    await expect.poll(async () => (await waiting('timed')).atProjector, { timeout: 60_000, interval: 50 }).toBe(3);
   });
 
   test('reaches the projector by the alarm where the object was gone before its timer fired', async () => {
@@ -176,10 +176,10 @@ describe('a change', () => {
   test('of an object that was opened just now leaves nothing to wake it for, once no call is open', async () => {
     await provision('rare');
     const { callId } = (await tenant.api.send('beginCall', { body: { customerId: 'rare', feature: 'chat' } })).data;
-    await expect.poll(async () => (await waiting('rare')).atProjector, { timeout: 10_000, interval: 50 }).toBe(3);
+    await expect.poll(async () => (await waiting('rare')).atProjector, { timeout: 60_000, interval: 50 }).toBe(3);
     expect(await isWokenSoon('rare'), 'the call is open').toBe(true);
     await tenant.api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', inputTokens: 1, responseTokens: 1 } });
-    await expect.poll(async () => (await waiting('rare')).inOutbox, { timeout: 10_000, interval: 50 }).toBe(0);
+    await expect.poll(async () => (await waiting('rare')).inOutbox, { timeout: 60_000, interval: 50 }).toBe(0);
     expect(await isWokenSoon('rare')).toBe(false);
   });
 });
@@ -218,7 +218,7 @@ describe('a charge', () => {
   test('is taken from the balance by the hand-over, so that D1 learns of the call and its charge at once', async () => {
     const { callId, status, wallet } = await charged('settled');
     let first: string | null = null;
-    await expect.poll(async () => (first = await inD1(callId)), { timeout: 15_000, interval: 20 }).not.toBeNull();
+    await expect.poll(async () => (first = await inD1(callId)), { timeout: 60_000, interval: 20 }).not.toBeNull();
     expect(first, 'as D1 learns of the call').toBe('POSTED');
     expect(await status()).toBe('POSTED');
     expect(await wallet()).toMatchObject({ balanceUsd: '0.999', openCharges: 0 });
@@ -231,7 +231,7 @@ describe('a charge', () => {
     );
     await expect(stop).rejects.toThrow();
     expect(await status()).toBe('PENDING');
-    await expect.poll(status, { timeout: 15_000, interval: 100 }).toBe('POSTED');
+    await expect.poll(status, { timeout: 60_000, interval: 100 }).toBe('POSTED');
     expect(await wallet()).toMatchObject({ balanceUsd: '0.999', openCharges: 0 });
   });
 });

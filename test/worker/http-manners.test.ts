@@ -363,7 +363,7 @@ describe('bad input', () => {
     const own = await createTenant(operator);
     await own.api.send('provisionCustomer', { body: { customerId: 'listed' } });
     const listed = async () => (await own.api.send('listCustomers')).data.items;
-    await vi.waitFor(async () => expect(await listed()).toHaveLength(1), { timeout: 20_000, interval: 100 });
+    await vi.waitFor(async () => expect(await listed()).toHaveLength(1), { timeout: 60_000, interval: 100 });
     const [item] = await listed();
     expect(item).toMatchObject({ customerEmail: null, stripeCustomerId: null });
     expect((await own.api.send('provisionCustomer', { body: item })).data.newCustomer).toBe(false);

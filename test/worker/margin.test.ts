@@ -69,7 +69,7 @@ beforeAll(async () => {
   await operator.send('cancelCustomer', { params: { org, customerId: 'gamma' } });
   vi.setSystemTime(END + HOUR);
   for (const customerId of CUSTOMERS) await deliverToD1(org, customerId);
-}, 60_000);
+});
 afterAll(() => {
   vi.useRealTimers();
 });

@@ -222,7 +222,7 @@ describe('a request to an open path', () => {
       const { response, callId } = await ask(tenant.key, 'jina/v1/rerank', json(RERANK));
       expect(response.status).toBe(200);
       return callId;
-    });
+    }, 60_000);
     expect(await recorded(tenant, paid)).toMatchObject({ costUsdNano: '1630000' });
     expect(BigInt((await accountOf(tenant)).wallet.held)).toBe(0n);
   });

@@ -289,7 +289,7 @@ test(`a reversed increment leaves what a history without it would have left, wit
     }),
     { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
   );
-}, 90_000);
+});
 
 test(`a reversed call leaves what a history without it would have left, with the seed ${seed}`, async () => {
   await fc.assert(
@@ -299,7 +299,7 @@ test(`a reversed call leaves what a history without it would have left, with the
     }),
     { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
   );
-}, 90_000);
+});
 
 test(`two reversed calls leave what a history without them would have left, with the seed ${seed}`, async () => {
   await fc.assert(
@@ -309,7 +309,7 @@ test(`two reversed calls leave what a history without them would have left, with
     }),
     { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
   );
-}, 90_000);
+});
 
 test(`an amended call leaves what a history with the right report would have left, with the seed ${seed}`, async () => {
   await fc.assert(
@@ -319,7 +319,7 @@ test(`an amended call leaves what a history with the right report would have lef
     }),
     { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
   );
-}, 90_000);
+});
 
 test(`two reversed increments leave what a history without them would have left, with the seed ${seed}`, async () => {
   await fc.assert(
@@ -329,4 +329,4 @@ test(`two reversed increments leave what a history without them would have left,
     }),
     { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
   );
-}, 90_000);
+});

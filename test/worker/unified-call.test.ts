@@ -525,7 +525,7 @@ describe('a retry', () => {
     const key = newKey();
     const request = { customerId: 'flight', vendor: chat() };
     const first = send(request, key);
-    await vi.waitFor(() => expect(requests).toHaveLength(1));
+    await vi.waitFor(() => expect(requests).toHaveLength(1), 60_000);
     const early = await send(request, key);
     expect([early.status, early.headers.get('Retry-After'), early.refusal.code]).toEqual([409, '2', 'CALL_IN_FLIGHT']);
     expect(early.refusal.status).toBe('IN_PROGRESS');
@@ -609,7 +609,7 @@ describe('secrets', () => {
       await runDurableObjectAlarm(stub);
       expect((await dumpD1()).includes('found-by-search')).toBe(true);
     };
-    await vi.waitFor(delivered, { timeout: 20_000 });
+    await vi.waitFor(delivered, { timeout: 60_000 });
     expect(stored).toContain('found-by-search');
     for (const place of [stored, await dumpD1(), JSON.stringify(logged)]) expect(place.includes(MARKER)).toBe(false);
   });

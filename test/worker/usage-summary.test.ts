@@ -70,7 +70,7 @@ beforeAll(async () => {
   await deliverAll();
   facts = [];
   for (const [callId, { feature, end }] of sent) facts.push(await factOf(callId, feature, end));
-}, 120_000);
+});
 afterAll(() => {
   vi.useRealTimers();
 });

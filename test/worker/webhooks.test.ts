@@ -60,7 +60,7 @@ async function tell(...events: { customerId: string | null; type?: string; n?: n
 }
 
 const stubOf = (webhookId: string) => webhookEndpoint(bindings, { organizationId: tenant.organizationId, webhookId })();
-const rest = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 10_000, interval: 20 });
+const rest = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 60_000, interval: 20 });
 
 describe('an endpoint', () => {
   test('gets what happens to a customer, signed, by way of the projection, and nothing from before it was registered', async () => {
@@ -174,7 +174,7 @@ describe('an endpoint', () => {
           expect(await deliveries(webhookId)).toMatchObject([
             { status: 'PENDING', attempts: 1, answerStatus: null, answer: 'no answer within 10 s' },
           ]),
-        { timeout: 25_000, interval: 100 },
+        { timeout: 60_000, interval: 100 },
       );
   });
 
