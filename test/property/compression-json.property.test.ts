@@ -8,6 +8,7 @@ import { compressText } from '../../src/compression/compress.ts';
 import { findJson, minifyJson } from '../../src/compression/json-text.ts';
 import { TECHNIQUES, type TechniqueName } from '../../src/compression/techniques.ts';
 import { fencedToon } from '../../src/compression/toon.ts';
+import { CHARACTER } from '../support/characters.ts';
 
 const FENCED = /^```toon\n([\s\S]*)\n```$/m;
 const profile = (techniques: readonly TechniqueName[]) => ({
@@ -18,7 +19,7 @@ const profile = (techniques: readonly TechniqueName[]) => ({
 });
 
 const cells = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.string({ unit: CHARACTER, maxLength: 12 }),
   fc.constantFrom(
     '',
     ' ',

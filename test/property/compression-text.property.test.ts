@@ -9,6 +9,7 @@ import { compressMessages } from '../../src/compression/messages.ts';
 import { segmentsOf, textOf } from '../../src/compression/segments.ts';
 import { type CompressionProfile, TECHNIQUES } from '../../src/compression/techniques.ts';
 import { estimateTokens } from '../../src/compression/tokens.ts';
+import { CHARACTER } from '../support/characters.ts';
 
 const SENTENCES = [
   'Please summarize the report.',
@@ -81,7 +82,7 @@ const anything = fc.oneof(
   fc.constantFrom(...MARKS),
   fc.constantFrom(...DATA),
   fc.constantFrom(...PROTECTED),
-  fc.string({ unit: 'binary', maxLength: 8 }),
+  fc.string({ unit: CHARACTER, maxLength: 8 }),
 );
 /** What instructions below 0.7 consist of, and what ends them. */
 const instructions = fc

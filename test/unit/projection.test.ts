@@ -12,6 +12,7 @@ import { beginCall } from '../../src/domain/begin-call.ts';
 import { type Call, endCall } from '../../src/domain/call.ts';
 import { projectionStatements } from '../../src/storage/projection.ts';
 import { projectPage, usageProvider } from '../../src/storage/projection-rows.ts';
+import { CHARACTER } from '../support/characters.ts';
 import { asD1, openD1, runBatch } from '../support/d1.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { account, NOTHING_KNOWN, plan, usage } from './fixtures.ts';
@@ -40,7 +41,7 @@ function send(db: DatabaseSync, calls: readonly Call[]): void {
 }
 
 const word = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.string({ unit: CHARACTER, maxLength: 12 }),
   fc.constantFrom('"', '\\', '\\u0041', '\u2028', '\ud800', '[', '},{', 'é\n'),
 );
 
@@ -121,8 +122,8 @@ function rowAfter(
 const described: fc.Arbitrary<{ account: Account; costNanoUsd: bigint; lastCallAtMs: number | null }> = fc
   .record({
     revision: fc.integer({ min: 1, max: 9 }),
-    name: fc.option(fc.string({ unit: 'binary', maxLength: 12 }), { nil: undefined }),
-    email: fc.option(fc.string({ unit: 'binary', maxLength: 12 }), { nil: undefined }),
+    name: fc.option(fc.string({ unit: CHARACTER, maxLength: 12 }), { nil: undefined }),
+    email: fc.option(fc.string({ unit: CHARACTER, maxLength: 12 }), { nil: undefined }),
     calls: fc.nat(20),
     canceledAtMs: fc.option(fc.nat(5), { nil: null }),
     costNanoUsd: fc.bigInt({ min: 0n, max: 10n ** 22n }),

@@ -12,6 +12,7 @@ import { get_encoding } from 'tiktoken';
 import { describe, expect, test } from 'vitest';
 import { TokenCount, tokensAtMost, type Vocabulary, vocabularyOf } from '../../src/vendors/token-count.ts';
 import languages from '../fixtures/languages.json' with { type: 'json' };
+import { CHARACTER } from '../support/characters.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const o200k = get_encoding('o200k_base');
@@ -169,7 +170,7 @@ describe.each(VOCABULARIES)('the count for %s vocabulary', (vocabulary) => {
   });
 
   test('is never above the bytes, and the same however the text is cut', () => {
-    const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 60 }), fc.constantFrom(...Object.values(MADE)));
+    const text = fc.oneof(fc.string({ unit: CHARACTER, maxLength: 60 }), fc.constantFrom(...Object.values(MADE)));
     fc.assert(
       fc.property(text, fc.array(fc.nat(400), { maxLength: 8 }), (whole, cuts) => {
         const count = new TokenCount(vocabulary);
