@@ -39,6 +39,8 @@ async function compare(published: string[]): Promise<string> {
     join(ROOT, 'node_modules/typescript/bin/tsc'),
     '--project',
     folder,
+    // Each further thread would check most of the types again.
+    '--singleThreaded',
   ]);
   const output = await compiling.then(
     () => '',
