@@ -10,6 +10,7 @@ import { segmentsOf, textOf } from '../../src/compression/segments.ts';
 import { type CompressionProfile, TECHNIQUES } from '../../src/compression/techniques.ts';
 import { estimateTokens } from '../../src/compression/tokens.ts';
 import { CHARACTER } from '../support/characters.ts';
+import { swept } from '../support/sweep.ts';
 
 const SENTENCES = [
   'Please summarize the report.',
@@ -113,7 +114,7 @@ const profiles: fc.Arbitrary<CompressionProfile> = fc.record({
   protectedPhrases: fc.subarray(PHRASES),
   minInputTokens: fc.constantFrom(0, 0, 0, 30),
 });
-const RUNS = { numRuns: 1_000 };
+const RUNS = { numRuns: swept(1_000, 300) };
 
 /** Where each part is found, after the one before it. */
 function inOrder(parts: readonly string[], text: string): boolean {
@@ -267,6 +268,6 @@ test('a conversation is compressed text by text: never longer, idempotent, and n
         techniques: [],
       });
     }),
-    { numRuns: 200 },
+    { numRuns: swept(200, 60) },
   );
 });

@@ -15,6 +15,7 @@ import { projectPage, usageProvider } from '../../src/storage/projection-rows.ts
 import { CHARACTER } from '../support/characters.ts';
 import { asD1, openD1, runBatch } from '../support/d1.ts';
 import { rateCard } from '../support/rate-cards.ts';
+import { swept } from '../support/sweep.ts';
 import { account, NOTHING_KNOWN, plan, usage } from './fixtures.ts';
 
 const NOW = Date.UTC(2027, 2, 1, 20);
@@ -90,7 +91,7 @@ test('D1 stores the record of a call unchanged, with columns that match it', () 
         });
       }
     }),
-    { numRuns: 100 },
+    { numRuns: swept(100, 50) },
   );
 });
 
@@ -169,7 +170,7 @@ test("a customer's row is that of the newest account, its last call the latest, 
       ).toBe(newest.costNanoUsd);
       expect(Number(row?.lowered_at_ms) > 0).toBe(fell);
     }),
-    { numRuns: 200 },
+    { numRuns: swept(200, 100) },
   );
 });
 
