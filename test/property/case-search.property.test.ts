@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import { lowerCase, soughtForms } from '../../src/domain/case-search.ts';
+import { CHARACTER } from '../support/characters.ts';
 
 const db = new DatabaseSync(':memory:');
 db.exec('CREATE TABLE texts (lower text NOT NULL)');
@@ -31,7 +32,7 @@ const character = fc.oneof(
     '😀',
     '\u{10ffff}',
   ),
-  fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }).filter((text) => text !== '\0'),
+  fc.string({ unit: CHARACTER, minLength: 1, maxLength: 1 }).filter((text) => text !== '\0'),
 );
 const word = fc.array(character, { maxLength: 4 }).map((characters) => characters.join(''));
 const sought = fc.array(character, { minLength: 1, maxLength: 3 }).map((characters) => characters.join(''));

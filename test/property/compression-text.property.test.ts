@@ -9,6 +9,8 @@ import { compressMessages } from '../../src/compression/messages.ts';
 import { segmentsOf, textOf } from '../../src/compression/segments.ts';
 import { type CompressionProfile, TECHNIQUES } from '../../src/compression/techniques.ts';
 import { estimateTokens } from '../../src/compression/tokens.ts';
+import { CHARACTER } from '../support/characters.ts';
+import { swept } from '../support/sweep.ts';
 
 const SENTENCES = [
   'Please summarize the report.',
@@ -81,7 +83,7 @@ const anything = fc.oneof(
   fc.constantFrom(...MARKS),
   fc.constantFrom(...DATA),
   fc.constantFrom(...PROTECTED),
-  fc.string({ unit: 'binary', maxLength: 8 }),
+  fc.string({ unit: CHARACTER, maxLength: 8 }),
 );
 /** What instructions below 0.7 consist of, and what ends them. */
 const instructions = fc
@@ -112,7 +114,7 @@ const profiles: fc.Arbitrary<CompressionProfile> = fc.record({
   protectedPhrases: fc.subarray(PHRASES),
   minInputTokens: fc.constantFrom(0, 0, 0, 30),
 });
-const RUNS = { numRuns: 1_000 };
+const RUNS = { numRuns: swept(1_000, 300) };
 
 /** Where each part is found, after the one before it. */
 function inOrder(parts: readonly string[], text: string): boolean {
@@ -266,6 +268,6 @@ test('a conversation is compressed text by text: never longer, idempotent, and n
         techniques: [],
       });
     }),
-    { numRuns: 200 },
+    { numRuns: swept(200, 60) },
   );
 });

@@ -18,6 +18,7 @@ import { type Fields, fieldsOf, listOf } from '../../src/vendors/usage/figures.t
 import { readUsage, StreamUsage, type VendorUsage } from '../../src/vendors/usage.ts';
 import { type Answer, type Block, streamedAnswer, wholeAnswer } from '../support/anthropic-answers.ts';
 import { cut } from '../support/metered-stream.ts';
+import { swept } from '../support/sweep.ts';
 
 const HI = { role: 'user', content: 'hi' };
 const TERMS = { model: 'claude-sonnet-5-5', outputTokensMax: 128_000, effort: undefined };
@@ -134,7 +135,7 @@ test("however a stream is cut, its chunks together are the whole answer's messag
       });
       expect(passedOn(events, places)).toBe(serializeParts(partsOf(events)));
     }),
-    { numRuns: 500 },
+    { numRuns: swept(500, 200) },
   );
 });
 
@@ -336,7 +337,7 @@ test('whatever a request is, it is translated or refused by the name of a member
         else expect(result.param).not.toBe('');
       }
     }),
-    { numRuns: 200 },
+    { numRuns: swept(200, 70) },
   );
 });
 

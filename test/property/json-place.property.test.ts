@@ -5,16 +5,17 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { placeOf } from '../../src/platform/json-place.ts';
+import { CHARACTER } from '../support/characters.ts';
 
 const space = fc.stringMatching(/^[ \n\r\t]{0,3}$/);
 /** Names that often repeat each other, and names that only look alike. */
-const name = fc.oneof(fc.constantFrom('a', 'b', '', '__proto__', '"a":1', '\\'), fc.string({ unit: 'binary' }));
+const name = fc.oneof(fc.constantFrom('a', 'b', '', '__proto__', '"a":1', '\\'), fc.string({ unit: CHARACTER }));
 const { value } = fc.letrec<{ value: string; object: string; array: string }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
     fc.oneof(
       fc.constantFrom('9223372036854775807', '-0', '1E400', 'true', 'null', '"\\\\"', '"\\"}"', '"{\\"a\\":1}"'),
-      fc.string({ unit: 'binary' }).map((text) => JSON.stringify(text)),
+      fc.string({ unit: CHARACTER }).map((text) => JSON.stringify(text)),
     ),
     tie('object'),
     tie('array'),

@@ -4,6 +4,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { JsonText } from '../../src/platform/json-text.ts';
+import { CHARACTER } from '../support/characters.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -14,7 +15,7 @@ const number = fc.oneof(
   fc.constantFrom('9223372036854775807', '-0', '1.0', '1E400', '0.10000000000000000001'),
   fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => JSON.stringify(value)),
 );
-const quoted = fc.string({ unit: 'binary', maxLength: 8 }).map((value) => JSON.stringify(value));
+const quoted = fc.string({ unit: CHARACTER, maxLength: 8 }).map((value) => JSON.stringify(value));
 /** The same text as JSON, written with escapes. */
 const escaped = fc
   .string({ maxLength: 5 })

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type JsonBounds, JsonCount, parseJson, REQUEST_BOUNDS } from '../../src/platform/json.ts';
 import { readJsonBody } from '../../src/platform/json-body.ts';
+import { CHARACTER } from '../support/characters.ts';
 
 const NO_BOUNDS = { valuesMax: Number.POSITIVE_INFINITY, levelsMax: Number.POSITIVE_INFINITY };
 const encoder = new TextEncoder();
@@ -82,7 +83,7 @@ const oddText = fc.array(
 );
 const text = fc.oneof(
   oddText.map((parts) => parts.join('')),
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: CHARACTER }),
 );
 const { value } = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(

@@ -8,6 +8,7 @@ import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { FUZZY_SCORE_MIN } from '../../src/catalog/fuzzy.ts';
 import { lookUpModel, matchModel } from '../../src/catalog/matching.ts';
 import type { Provider } from '../../src/catalog/model.ts';
+import { CHARACTER } from '../support/characters.ts';
 
 const NOW = Date.UTC(2026, 10, 23);
 const PROVIDERS: Provider[] = ['openai', 'anthropic', 'google'];
@@ -150,7 +151,7 @@ const pieces = fc.constantFrom(
   ],
 );
 const texts = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 400 }),
+  fc.string({ unit: CHARACTER, maxLength: 400 }),
   fc.string({ unit: 'grapheme', maxLength: 400 }),
   fc.array(pieces, { maxLength: 60 }).map((parts) => parts.join('').slice(0, 400)),
   damaged,

@@ -5,6 +5,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isOpenPath, openTarget } from '../../src/domain/open-paths.ts';
+import { CHARACTER } from '../support/characters.ts';
 
 const BASE_URL = 'https://api.vendor.example/v1';
 const OPEN = ['/v1/rerank', '/v1/jobs/*', '/v2/a:run'];
@@ -34,7 +35,7 @@ const path = fc.oneof(
   fc
     .tuple(fc.constantFrom('/v1/rerank', '/v1/jobs/', '/v1/jobs/x', '/v2/a:run'), written)
     .map((parts) => parts.join('')),
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: CHARACTER }),
 );
 const query = fc.constantFrom('', '?a=1', '?x=/../files', '?u=https://evil.example', '?#', '?%2e%2e');
 

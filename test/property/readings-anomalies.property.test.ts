@@ -19,10 +19,14 @@ import {
   waveProfile,
   weekOf,
 } from '../support/series.ts';
+import { missOf, sampleOf } from '../support/sweep.ts';
 
 const CASES = 150;
 /** None of these seeds was looked at while the constants were chosen. */
 const FIRST_SEED = 800_000;
+const SEEDS = Array.from({ length: CASES }, (_, at) => FIRST_SEED + at);
+/** Histories of each kind of episode in a sample. */
+const CASES_IN_SAMPLE = 50;
 
 interface Found {
   hits: number;
@@ -32,9 +36,9 @@ interface Found {
   disturbed: number;
 }
 
-function measure(kind: AnomalyKind | null): Found {
+function measure(kind: AnomalyKind | null, seeds: readonly number[]): Found {
   const found: Found = { hits: 0, misses: 0, falseAlarms: 0, disturbed: 0 };
-  for (let seed = FIRST_SEED; seed < FIRST_SEED + CASES; seed += 1) {
+  for (const seed of seeds) {
     const { buckets, injected, resolution } = anomalyCase(seed, kind);
     const episodes = detectAnomalies(buckets, resolution);
     const matches = injected.map((truth) =>
@@ -65,23 +69,26 @@ const follows = (episode: InjectedEpisode, truth: InjectedEpisode) =>
 const recall = ({ hits, misses }: Found) => hits / (hits + misses);
 const precision = ({ hits, falseAlarms }: Found) => hits / (hits + falseAlarms);
 
-test('injected episodes are found, and nothing else', { timeout: 60_000 }, () => {
+test('injected episodes are found, and nothing else', () => {
   const all: Found = { hits: 0, misses: 0, falseAlarms: 0, disturbed: 0 };
-  for (const kind of ANOMALY_KINDS) {
-    // It is found in two series: of the customer, and of the organization.
-    if (kind === 'CUSTOMER_SHARE_RISE') continue;
-    const found = measure(kind);
+  const seeds = sampleOf(SEEDS, CASES_IN_SAMPLE);
+  // The rise of a share is found in two series: of the customer, and of the organization.
+  const kinds = ANOMALY_KINDS.filter((kind) => kind !== 'CUSTOMER_SHARE_RISE');
+  /** What a share must be, less what a sample of so many kinds of cases may miss. */
+  const least = (share: number, of: number) => share - missOf(share, of * seeds.length, of * CASES);
+  for (const kind of kinds) {
+    const found = measure(kind, seeds);
     console.log(`${kind.padEnd(20)} recall ${recall(found).toFixed(3)}  precision ${precision(found).toFixed(3)}`);
-    expect(recall(found), kind).toBeGreaterThanOrEqual(0.9);
-    expect(precision(found), kind).toBeGreaterThanOrEqual(0.9);
+    expect(recall(found), kind).toBeGreaterThanOrEqual(least(0.9, 1));
+    expect(precision(found), kind).toBeGreaterThanOrEqual(least(0.9, 1));
     for (const name of ['hits', 'misses', 'falseAlarms', 'disturbed'] as const) all[name] += found[name];
   }
-  expect(recall(all)).toBeGreaterThanOrEqual(0.95);
-  expect(precision(all)).toBeGreaterThanOrEqual(0.93);
+  expect(recall(all)).toBeGreaterThanOrEqual(least(0.95, kinds.length));
+  expect(precision(all)).toBeGreaterThanOrEqual(least(0.93, kinds.length));
 });
 
-test('at most 1 of 16 histories without anomalies raises an alarm', { timeout: 60_000 }, () => {
-  const { disturbed } = measure(null);
+test('at most 1 of 16 histories without anomalies raises an alarm', () => {
+  const { disturbed } = measure(null, SEEDS);
   console.log(`clean                disturbed ${(disturbed / CASES).toFixed(3)}`);
   expect(disturbed / CASES).toBeLessThanOrEqual(1 / 16);
 });
@@ -89,7 +96,7 @@ test('at most 1 of 16 histories without anomalies raises an alarm', { timeout: 6
 test('a customer who takes far more of the spend is found, and others are not', () => {
   let hits = 0;
   let others = 0;
-  for (let seed = FIRST_SEED; seed < FIRST_SEED + CASES; seed += 1) {
+  for (const seed of SEEDS) {
     const c = chance(seed);
     const share = c.between(0.05, 0.3);
     const start = Math.floor(c.between(14, 50));

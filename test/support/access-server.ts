@@ -27,14 +27,18 @@ export interface AccessServer {
   close(): Promise<void>;
 }
 
-interface Key {
-  kid: string;
+interface Pair {
   privateKey: KeyObject;
   publicKey: KeyObject;
 }
 
+interface Key extends Pair {
+  kid: string;
+}
+
 export async function startAccess(): Promise<AccessServer> {
-  let keys: Key[] = [newKey()];
+  firstPair ??= newPair();
+  let keys: Key[] = [{ kid: newKeyId(), ...firstPair }];
   const server = createServer((request, response) => {
     access.asked += 1;
     if (request.url !== '/cdn-cgi/access/certs') return response.writeHead(404).end();
@@ -110,9 +114,12 @@ function sign(
   return `${signed}.${createSign('RSA-SHA256').update(signed).sign(privateKey).toString('base64url')}`;
 }
 
-function newKey(): Key {
-  return { kid: randomUUID().replaceAll('-', ''), ...generateKeyPairSync('rsa', { modulusLength: 2048 }) };
-}
+/** What the first key of each team signs with: a pair takes long to make, and no team knows of another's key by its id. */
+let firstPair: Pair | undefined;
+
+const newPair = (): Pair => generateKeyPairSync('rsa', { modulusLength: 2048 });
+const newKeyId = () => randomUUID().replaceAll('-', '');
+const newKey = (): Key => ({ kid: newKeyId(), ...newPair() });
 
 async function bodyOf(request: IncomingMessage): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Buffer[] = [];

@@ -3,7 +3,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 
 const MIGRATIONS = join(import.meta.dirname, '../../d1-migrations');
 
@@ -11,10 +11,24 @@ const MIGRATIONS = join(import.meta.dirname, '../../d1-migrations');
 export const MIGRATION_NAMES = readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql'));
 
 /** A database with all migrations, or some. To be closed by who opens it. */
-export function openD1(names: readonly string[] = MIGRATION_NAMES): DatabaseSync {
+export function openD1(names?: readonly string[]): DatabaseSync {
   const db = new DatabaseSync(':memory:');
-  for (const name of names) migrate(db, name);
+  if (names) for (const name of names) migrate(db, name);
+  else db.exec(wholeSchema());
   return db;
+}
+
+let schema: string | undefined;
+
+/** What all migrations make of an empty database, as statements that take a tenth of their time. */
+function wholeSchema(): string {
+  if (schema !== undefined) return schema;
+  using db = openD1(MIGRATION_NAMES);
+  const made = db.prepare("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'").all();
+  for (const { name } of made.filter(({ type }) => type === 'table'))
+    if (db.prepare(`SELECT 1 FROM "${name}"`).get()) throw new Error(`a migration fills ${name}: copy its rows too`);
+  schema = made.map(({ sql }) => `${sql};`).join('\n');
+  return schema;
 }
 
 export function migrate(db: DatabaseSync, name: string): void {
@@ -22,11 +36,22 @@ export function migrate(db: DatabaseSync, name: string): void {
     db.exec(statement);
 }
 
+/** What each database has prepared: to prepare a statement of the roll-ups costs more than to run it on a few rows. */
+const prepared = new WeakMap<DatabaseSync, Map<string, StatementSync>>();
+
+function statementOf(db: DatabaseSync, sql: string): StatementSync {
+  const own = prepared.get(db) ?? new Map<string, StatementSync>();
+  prepared.set(db, own);
+  const statement = own.get(sql) ?? db.prepare(sql);
+  own.set(sql, statement);
+  return statement;
+}
+
 /** The database as D1's binding. `beforeEach` runs before each statement, and before each batch. */
 export function asD1(db: DatabaseSync, beforeEach: () => void = () => undefined): D1Database {
   const rowsOf = (sql: string, values: SQLInputValue[]) => {
-    const results = db.prepare(sql).all(...values);
-    return { results, meta: { changes: Number(db.prepare('SELECT changes() AS n').get()?.n) } };
+    const results = statementOf(db, sql).all(...values);
+    return { results, meta: { changes: Number(statementOf(db, 'SELECT changes() AS n').get()?.n) } };
   };
   const prepare = (sql: string, ...values: SQLInputValue[]) => ({
     bind: (...bound: SQLInputValue[]) => prepare(sql, ...bound),

@@ -8,6 +8,7 @@ import { COMPONENTS } from '../../src/domain/price.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { type CommandText, receiveCommand, sendCommand } from '../../src/objects/command-text.ts';
 import type { BeginCommand, EndCommand } from '../../src/objects/customer-commands.ts';
+import { CHARACTER } from '../support/characters.ts';
 import { NO_USAGE } from './fixtures.ts';
 
 const rate = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }).map(String);
@@ -32,7 +33,7 @@ const price: fc.Arbitrary<ResolvedPrice> = fc.oneof(
   fc.record({ available: fc.constant(true as const), card }),
   fc.constant<ResolvedPrice>({ available: false, reason: 'PRICE_NOT_IN_CATALOG' }),
 );
-const text = fc.string({ unit: 'binary' });
+const text = fc.string({ unit: CHARACTER });
 const command: fc.Arbitrary<EndCommand> = fc.record({
   organizationId: text,
   callId: text,

@@ -48,15 +48,11 @@ describe('beside o200k_base, on texts that it was not fitted to, the estimate is
 });
 
 describe('a megabyte is estimated', () => {
-  test.each([' ', '\n', 'a', 'A', 'aA', '1', '-', '"', '{', 'é', '中', '\ud800', '🙂', '\u0301'])(
-    'of %j',
-    { timeout: 30_000 },
-    (unit) => {
-      const count = Math.ceil(1_000_000 / unit.length);
-      const whole = estimateTokens(unit.repeat(count));
-      const half = estimateTokens(unit.repeat(count / 2));
-      expect(whole).toBeGreaterThan(0);
-      expect(Math.abs(whole - 2 * half)).toBeLessThanOrEqual(2);
-    },
-  );
+  test.each([' ', '\n', 'a', 'A', 'aA', '1', '-', '"', '{', 'é', '中', '\ud800', '🙂', '\u0301'])('of %j', (unit) => {
+    const count = Math.ceil(1_000_000 / unit.length);
+    const whole = estimateTokens(unit.repeat(count));
+    const half = estimateTokens(unit.repeat(count / 2));
+    expect(whole).toBeGreaterThan(0);
+    expect(Math.abs(whole - 2 * half)).toBeLessThanOrEqual(2);
+  });
 });

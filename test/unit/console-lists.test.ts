@@ -8,6 +8,7 @@ import { nanoOf, rateColumn, usdColumn, usdParts } from '../../src/ui/format.ts'
 import { sorted } from '../../src/ui/sorting.ts';
 import { Pager, Table } from '../../src/ui/table.tsx';
 import { nextOf, previousOf, type Trail, trailOf } from '../../src/ui/trail.ts';
+import { CHARACTER } from '../support/characters.ts';
 
 const PAGE = 50;
 const cursors = fc.array(fc.stringMatching(/^[\w-]{1,60}$/), { minLength: 1, maxLength: 90 });
@@ -55,7 +56,7 @@ describe('the way back', () => {
   test('of any other text is the first page', () => {
     fc.assert(
       fc.property(
-        fc.string({ unit: 'binary', maxLength: 300 }),
+        fc.string({ unit: CHARACTER, maxLength: 300 }),
         fc.stringMatching(/^[\w-]{1,20}$/),
         (trail, cursor) => {
           const read = trailOf({ cursor, trail }, PAGE);

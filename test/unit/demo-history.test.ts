@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { eventsOf } from '../../src/demo/events.ts';
 import { DEMO_CUSTOMERS } from '../../src/demo/people.ts';
+import { swept } from '../support/sweep.ts';
 
 const DAY_MS = 86_400_000;
 const untilMs = fc.integer({ min: Date.parse('2026-01-01'), max: Date.parse('2030-01-01') });
@@ -21,7 +22,7 @@ describe('the history of any customer, up to any instant,', () => {
         expect(Math.min(...times)).toBeGreaterThanOrEqual(end - (one.cameDaysAgo + 1) * DAY_MS);
         expect(Math.max(...times)).toBeLessThan(end);
       }),
-      { numRuns: 30 },
+      { numRuns: swept(30, 10) },
     );
   });
 
@@ -38,7 +39,7 @@ describe('the history of any customer, up to any instant,', () => {
           if (originalTokens !== null) expect(originalTokens).toBeGreaterThan(usage.inputTokens);
         }
       }),
-      { numRuns: 30 },
+      { numRuns: swept(30, 10) },
     );
   });
 });

@@ -34,22 +34,36 @@ const computed = ({ equivalents, variants, alternatives }: Resolution) =>
   [...equivalents, ...variants, ...alternatives].filter(({ confidence }) => confidence === 'candidate');
 const listed = ({ equivalents, variants, alternatives }: Resolution) => [...equivalents, ...variants, ...alternatives];
 
+/** Faults are collected and compared once: there are a hundred thousand facts. */
+type Fault = [fact: string, found: unknown];
+
+/** What every model resolves to for a purpose, found once. */
+const byPurpose = new Map<string, Promise<{ model: CatalogModel; resolution: Resolution; policy: LookupQuery }[]>>();
+function resolvedFor(purpose: (typeof PURPOSES)[number]) {
+  const found = byPurpose.get(purpose);
+  if (found) return found;
+  const all = Promise.all(models.map(async (model) => ({ model, ...(await resolve(modelKeyOf(model), { purpose })) })));
+  byPurpose.set(purpose, all);
+  return all;
+}
+
 describe.each(PURPOSES)('for the purpose %s', (purpose) => {
   test('a replacement named by the vendor needs no evaluation, a computed candidate does', async () => {
     const seen = new Set<string>();
-    for (const model of models) {
-      const { resolution } = await resolve(modelKeyOf(model), { purpose });
+    const faults: Fault[] = [];
+    for (const { model, resolution } of await resolvedFor(purpose)) {
       for (const { confidence, requiresEvaluation, modelKey } of listed(resolution)) {
-        expect(requiresEvaluation, `${modelKey} for ${model.model}`).toBe(confidence === 'candidate');
+        if (requiresEvaluation !== (confidence === 'candidate'))
+          faults.push([`${modelKey} for ${model.model}`, requiresEvaluation]);
         seen.add(confidence);
       }
     }
+    expect(faults).toEqual([]);
     expect([...seen].sort()).toEqual(['authoritative', 'candidate']);
   });
 
   test('every model has the status of its dates, and every deprecated or retired one is REPLACE', async () => {
-    for (const model of models) {
-      const { resolution } = await resolve(modelKeyOf(model), { purpose });
+    for (const { model, resolution } of await resolvedFor(purpose)) {
       expect(resolution.status, model.model).toBe(model.lifecycle.status);
       if (resolution.status === 'ACTIVE')
         expect(resolution.action).toBe(model.lifecycle.confidence === 'secondary' ? 'REVIEW' : 'KEEP');
@@ -58,32 +72,33 @@ describe.each(PURPOSES)('for the purpose %s', (purpose) => {
   });
 
   test('no candidate is retired, computed ones are live and within all limits, and excluded ones have reasons', async () => {
-    for (const model of models) {
-      const { resolution, policy } = await resolve(modelKeyOf(model), { purpose });
+    const faults: Fault[] = [];
+    for (const { model, resolution, policy } of await resolvedFor(purpose)) {
       for (const { modelKey } of listed(resolution)) {
         const candidate = byKey.get(modelKey);
-        if (candidate) expect(statusOn(candidate, DAY), `${modelKey} for ${model.model}`).not.toBe('RETIRED');
+        if (candidate && statusOn(candidate, DAY) === 'RETIRED')
+          faults.push([`${modelKey} for ${model.model}`, 'RETIRED']);
       }
-      for (const candidate of computed(resolution)) {
-        const facts = byKey.get(candidate.modelKey);
-        expect(facts && statusOn(facts, DAY)).toBe('ACTIVE');
-        expect(facts?.preview).toBe(false);
-        if (candidate.priceChangePercent !== undefined)
-          expect(candidate.priceChangePercent).toBeLessThanOrEqual(policy.maxPriceIncreasePercent);
-        expect(candidate.score).toBeGreaterThanOrEqual(0);
-        expect(candidate.score).toBeLessThanOrEqual(1);
+      for (const { modelKey, score, priceChangePercent = 0 } of computed(resolution)) {
+        const facts = byKey.get(modelKey);
+        const isLive = facts && statusOn(facts, DAY) === 'ACTIVE' && !facts.preview;
+        const isWithin = priceChangePercent <= policy.maxPriceIncreasePercent;
+        const isScored = score !== undefined && score >= 0 && score <= 1;
+        if (!isLive || !isWithin || !isScored)
+          faults.push([`${modelKey} for ${model.model}`, { isLive, isWithin, isScored }]);
       }
-      for (const { modelKey, reasons } of resolution.excluded) expect(reasons.length, modelKey).toBeGreaterThan(0);
+      for (const { modelKey, reasons } of resolution.excluded)
+        if (reasons.length === 0) faults.push([`${modelKey} for ${model.model}`, 'no reason']);
       const keys = [...listed(resolution), ...resolution.excluded].map(
         ({ modelKey }) => byKey.get(modelKey) ?? modelKey,
       );
-      expect(new Set(keys).size, `${model.model}: nobody stands in two lists`).toBe(keys.length);
+      if (new Set(keys).size !== keys.length) faults.push([model.model, 'somebody stands in two lists']);
     }
+    expect(faults).toEqual([]);
   });
 
   test('a recommendation is live, and is the provider replacement if its chain leads to a live model', async () => {
-    for (const model of models) {
-      const { resolution } = await resolve(modelKeyOf(model), { purpose });
+    for (const { model, resolution } of await resolvedFor(purpose)) {
       const { recommendedModelKey, recommendationSource, equivalents } = resolution;
       if (recommendedModelKey === null) {
         expect(recommendationSource).toBe('none');
@@ -97,8 +112,7 @@ describe.each(PURPOSES)('for the purpose %s', (purpose) => {
   });
 
   test('candidates with a setback are behind, then general ones for special work, then lower scores', async () => {
-    for (const model of models) {
-      const { resolution } = await resolve(modelKeyOf(model), { purpose });
+    for (const { model, resolution } of await resolvedFor(purpose)) {
       for (const list of [resolution.equivalents, resolution.variants, resolution.alternatives]) {
         const places = list
           .filter(({ confidence }) => confidence === 'candidate')
@@ -298,8 +312,7 @@ test('a replacement that cannot serve the typical request is named with what it 
 
 test('a replacement is safe to apply where the provider names it, it is live, and its price can be compared', async () => {
   const safe = [];
-  for (const model of models) {
-    const { resolution } = await resolve(modelKeyOf(model));
+  for (const { model, resolution } of await resolvedFor('upgrade')) {
     const official = resolution.equivalents.filter(({ confidence }) => confidence === 'authoritative');
     for (const { provider, modelKey } of official) expect(modelKey.startsWith(`${provider}/`), modelKey).toBe(true);
     const named = official.find(({ modelKey }) => modelKey === resolution.recommendedModelKey);

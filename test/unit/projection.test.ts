@@ -12,8 +12,10 @@ import { beginCall } from '../../src/domain/begin-call.ts';
 import { type Call, endCall } from '../../src/domain/call.ts';
 import { projectionStatements } from '../../src/storage/projection.ts';
 import { projectPage, usageProvider } from '../../src/storage/projection-rows.ts';
+import { CHARACTER } from '../support/characters.ts';
 import { asD1, openD1, runBatch } from '../support/d1.ts';
 import { rateCard } from '../support/rate-cards.ts';
+import { swept } from '../support/sweep.ts';
 import { account, NOTHING_KNOWN, plan, usage } from './fixtures.ts';
 
 const NOW = Date.UTC(2027, 2, 1, 20);
@@ -40,7 +42,7 @@ function send(db: DatabaseSync, calls: readonly Call[]): void {
 }
 
 const word = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.string({ unit: CHARACTER, maxLength: 12 }),
   fc.constantFrom('"', '\\', '\\u0041', '\u2028', '\ud800', '[', '},{', 'é\n'),
 );
 
@@ -89,7 +91,7 @@ test('D1 stores the record of a call unchanged, with columns that match it', () 
         });
       }
     }),
-    { numRuns: 100 },
+    { numRuns: swept(100, 50) },
   );
 });
 
@@ -121,8 +123,8 @@ function rowAfter(
 const described: fc.Arbitrary<{ account: Account; costNanoUsd: bigint; lastCallAtMs: number | null }> = fc
   .record({
     revision: fc.integer({ min: 1, max: 9 }),
-    name: fc.option(fc.string({ unit: 'binary', maxLength: 12 }), { nil: undefined }),
-    email: fc.option(fc.string({ unit: 'binary', maxLength: 12 }), { nil: undefined }),
+    name: fc.option(fc.string({ unit: CHARACTER, maxLength: 12 }), { nil: undefined }),
+    email: fc.option(fc.string({ unit: CHARACTER, maxLength: 12 }), { nil: undefined }),
     calls: fc.nat(20),
     canceledAtMs: fc.option(fc.nat(5), { nil: null }),
     costNanoUsd: fc.bigInt({ min: 0n, max: 10n ** 22n }),
@@ -168,7 +170,7 @@ test("a customer's row is that of the newest account, its last call the latest, 
       ).toBe(newest.costNanoUsd);
       expect(Number(row?.lowered_at_ms) > 0).toBe(fell);
     }),
-    { numRuns: 200 },
+    { numRuns: swept(200, 100) },
   );
 });
 

@@ -1,0 +1,49 @@
+/**
+ * How much of a heavy sweep runs. `npm test` tries a sample of its cases, the same ones each time, spread evenly over all of
+ * them; with SWEEPS=whole, as in CI, each case is tried. Only what takes seconds of a processor is sampled, and each kind of
+ * case stays in the sample. What a share of all cases must be, a share of the sample may miss by chance, and `missOf` says
+ * by how much; in a whole run that is 0.
+ */
+const { SWEEPS } = process.env;
+if (SWEEPS !== undefined && SWEEPS !== 'whole') throw new Error(`SWEEPS is whole or not set, and not ${SWEEPS}`);
+
+const isWhole = SWEEPS === 'whole';
+
+/** How many standard deviations the share of a sample may be off. */
+const DEVIATIONS = 3;
+
+/** What a whole run does, and what each other run does. */
+export function swept<T>(whole: T, sampled: T): T {
+  return isWhole ? whole : sampled;
+}
+
+/** So many of the cases at even distances, with the first and the last; in a whole run all of them. */
+export function sampleOf<T>(cases: readonly T[], count: number): readonly T[] {
+  if (isWhole || count >= cases.length) return cases;
+  const last = cases.length - 1;
+  return Array.from({ length: count }, (_, at) => cases[Math.round((at * last) / (count - 1))] as T);
+}
+
+/** Of each kind of case so many, sampled as `sampleOf` does. */
+export function sampleOfEach<T>(cases: readonly T[], kindOf: (one: T) => string, count: number): readonly T[] {
+  return [...Map.groupBy(cases, kindOf).values()].flatMap((own) => sampleOf(own, count));
+}
+
+/** How far the share in a sample may be from the share in all cases: a sample is drawn without putting back. */
+export function missOf(share: number, sample: number, all: number): number {
+  return DEVIATIONS * Math.sqrt(((share * (1 - share)) / sample) * restOf(sample, all));
+}
+
+/** The same for the ratio of two sums, from the pairs of the sample. */
+export function ratioMissOf(pairs: readonly (readonly [of: number, to: number])[], all: number): number {
+  const sum = (place: 0 | 1) => pairs.reduce((total, pair) => total + pair[place], 0);
+  const [of, to] = [sum(0), sum(1)];
+  if (to === 0) return 0;
+  const squares = pairs.reduce((total, [one, other]) => total + (one - (of / to) * other) ** 2, 0);
+  return (DEVIATIONS / to) * Math.sqrt(squares * restOf(pairs.length, all));
+}
+
+/** What is left of a variance where so many of all cases are known. */
+function restOf(sample: number, all: number): number {
+  return Math.max(0, all - sample) / Math.max(1, all - 1);
+}
