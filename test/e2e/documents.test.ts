@@ -9,6 +9,8 @@ import { delimiter, join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { experimental_getWranglerCommands } from 'wrangler';
+import manifest from '../../package.json' with { type: 'json' };
 import { DEMO_ORGANIZATION_ID, ensureDemoVendors } from '../../src/cli/demo-organization.ts';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
 import { startTrialVendor, type TrialVendor } from '../../src/cli/vendor/server.ts';
@@ -76,9 +78,10 @@ interface Ran {
 
 /** A script in the folder, with the programs of its `bin` before others, or without them. */
 function runScript(script: string, own = [join(folder, 'bin')]): Promise<Ran> {
-  const { OPERATOR_TOKEN: _token, CALLMETER_URL: _url, ...inherited } = process.env;
+  // Nor are npm's options those of the npm that started the tests.
+  const foreign = (name: string) => /^(OPERATOR_TOKEN$|CALLMETER_URL$|npm_)/.test(name);
   const env = {
-    ...inherited,
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign(name))),
     PATH: [...own, process.env.PATH].join(delimiter),
     REAL_PATH: process.env.PATH,
     PORT: new URL(server.url).port,
@@ -99,7 +102,14 @@ function runScript(script: string, own = [join(folder, 'bin')]): Promise<Ran> {
 /** Each block says on both outputs where it begins. */
 function runBlocks(blocks: readonly Block[]): Promise<Ran> {
   return runScript(
-    blocks.map((block) => `echo '--- ${placeOf(block)}' | tee /dev/stderr\n${localized(block.text)}\n`).join(''),
+    blocks
+      .flatMap((block) => [
+        `echo '--- ${placeOf(block)}'`,
+        `echo '--- ${placeOf(block)}' >&2`,
+        localized(block.text),
+        '',
+      ])
+      .join('\n'),
   );
 }
 
@@ -199,6 +209,7 @@ test("html blocks name the widget's script, and attributes that it reads", async
 
 describe('commands that are not run', () => {
   test('every flag of wrangler exists', async () => {
+    const { registry, globalFlags } = experimental_getWranglerCommands();
     const commands = blocksOf('sh', 'unrun').flatMap((block) =>
       [...block.text.matchAll(/\bwrangler (?:-- )?([^#&|\n]+)/g)].map(
         ([, words = '']) => [placeOf(block), words.trim()] as const,
@@ -206,11 +217,13 @@ describe('commands that are not run', () => {
     );
     expect(commands.length).toBeGreaterThan(3);
     for (const [place, words] of commands) {
-      const [verbs = ''] = /^[a-z][a-z\d-]*(?: [a-z][a-z\d-]*)*/.exec(words) ?? [];
-      const help = await helpOf(process.execPath, WRANGLER, ...verbs.split(' '));
-      expect(help).toContain(`wrangler ${verbs.split(' ', 2).join(' ')}`);
-      const flags = words.match(/--[a-z-]+/g) ?? [];
-      expect([place, words, flags.filter((flag) => !help.includes(flag))]).toEqual([place, words, []]);
+      let found: typeof registry | undefined;
+      for (const word of words.split(' ')) found = (found ?? registry).subtree.get(word) ?? found;
+      const command = found?.definition;
+      if (command?.type !== 'command') throw new Error(`${place}: wrangler has no command ${words}`);
+      const known = new Set(Object.keys({ ...globalFlags, ...command.args }));
+      const flags = [...words.matchAll(/--([a-z-]+)/g)].map(([, flag = '']) => flag);
+      expect([place, words, flags.filter((flag) => !known.has(flag))]).toEqual([place, words, []]);
     }
   });
 
@@ -221,24 +234,30 @@ describe('commands that are not run', () => {
       ),
     );
     expect(commands.length).toBeGreaterThan(1);
+    const helps = await helpsOf([...new Set(commands.map(({ script }) => script))]);
     for (const { place, script, words } of commands) {
-      const help = await helpOf('npm', 'run', '-s', script, '--');
+      const help = helps.get(script) ?? '';
+      expect([script, help]).toEqual([script, expect.stringContaining('--help')]);
       const named = words.split(' ').filter((word) => /^(--)?[a-z][a-z-]+$/.test(word));
       expect([place, words, named.filter((word) => !help.includes(word))]).toEqual([place, words, []]);
     }
   });
 });
 
-const WRANGLER = join(ROOT, 'node_modules/wrangler/bin/wrangler.js');
-const helps = new Map<string, Promise<string>>();
-
-/** What a program says with `--help`; asked once. */
-function helpOf(program: string, ...words: string[]): Promise<string> {
-  const env = { ...process.env, WRANGLER_SEND_METRICS: 'false', WRANGLER_WRITE_LOGS: 'false' };
-  const command = [program, ...words].join(' ');
-  const help =
-    helps.get(command) ??
-    promisify(execFile)(program, [...words, '--help'], { cwd: ROOT, env }).then(({ stdout }) => stdout);
-  helps.set(command, help);
-  return help;
+/** What scripts of package.json say with `--help`: our own programs in one process, others by npm. */
+async function helpsOf(scripts: readonly string[]): Promise<Map<string, string>> {
+  const run = promisify(execFile);
+  const programs = new Map(
+    scripts.flatMap((name) => {
+      const [, program] =
+        /node\.mjs (test\/\S+\.ts)$/.exec(manifest.scripts[name as keyof typeof manifest.scripts]) ?? [];
+      return program ? [[name, join(ROOT, program)] as const] : [];
+    }),
+  );
+  const { stdout } = await run(process.execPath, ['test/support/helps.ts', ...programs.values()], { cwd: ROOT });
+  const helps = stdout.split('\0');
+  const found = new Map([...programs.keys()].map((name, index) => [name, helps[index] ?? '']));
+  for (const name of scripts.filter((one) => !programs.has(one)))
+    found.set(name, (await run('npm', ['run', '-s', name, '--', '--help'], { cwd: ROOT })).stdout);
+  return found;
 }
