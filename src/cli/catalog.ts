@@ -24,7 +24,7 @@ import { parseJson } from '../platform/json.ts';
 import { showDifferences, showFreshness, showProblems, showPublished, showReport } from './catalog-views.ts';
 import { exchange, Refused } from './operator-client.ts';
 import { UsageError } from './operator-flags.ts';
-import { operatorToken, serverUrl, TARGET_HELP } from './operator-target.ts';
+import { operatorTarget, TARGET_HELP } from './operator-target.ts';
 
 const HELP = `npm run catalog -- <verb> [arguments] [flags]
 
@@ -175,7 +175,7 @@ async function showFreshnessOf([file]: string[], { date = today() }: Flags): Pro
 }
 
 async function publishFile([file = '']: string[], { url, token }: Flags): Promise<Outcome> {
-  const target = { url: serverUrl(url), credential: await operatorToken(token) };
+  const target = await operatorTarget({ url, token });
   const catalog = await readCatalog(file);
   if ('problems' in catalog) return withProblems(catalog.problems);
   const reply = await exchange(target, 'POST', '/operator/catalog', catalog.document, randomUUID());

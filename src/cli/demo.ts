@@ -7,9 +7,9 @@
  */
 import { parseArgs } from 'node:util';
 import { formatUsd } from '../domain/money.ts';
-import { callOperation, type Data, Refused, type Target } from './operator-client.ts';
+import { callOperation, type Data, Refused } from './operator-client.ts';
 import { UsageError } from './operator-flags.ts';
-import { operatorToken, serverUrl, TARGET_HELP } from './operator-target.ts';
+import { operatorTarget, TARGET_HELP, type Target } from './operator-target.ts';
 import { indent, pairs, show, table } from './table.ts';
 
 const HELP = `npm run demo [-- --url http://127.0.0.1:8787]
@@ -104,11 +104,11 @@ async function main(): Promise<void> {
     options: { url: { type: 'string' }, token: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
   });
   if (values.help) return console.log(HELP);
-  const operator: Target = { url: serverUrl(values.url), credential: await operatorToken(values.token) };
+  const operator = await operatorTarget(values);
   const params = { org: ORGANIZATION_ID };
   await prepareOrganization(operator);
   const { keyId, key } = (await callOperation(operator, 'createKey', { params, body: { name: 'Demo run' } })).data;
-  const metering: Target = { url: operator.url, credential: key };
+  const metering: Target = { ...operator, credential: key };
   const revoke = () => callOperation(operator, 'revokeKey', { params: { ...params, keyId } });
   try {
     await play(metering);

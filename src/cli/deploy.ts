@@ -15,7 +15,7 @@ import { addressOf, applyMigrations, createDatabases, uploadWorker } from './dep
 import { Wrangler } from './deploy/wrangler.ts';
 import { refuseOptionsOfNpm } from './npm-options.ts';
 import { UsageError } from './operator-flags.ts';
-import { serverUrl } from './operator-target.ts';
+import { accessHeaders, serverUrl } from './operator-target.ts';
 
 const PROJECT_DIR = resolve(import.meta.dirname, '..', '..');
 const CONFIG_DEFAULT = 'wrangler.toml';
@@ -142,7 +142,7 @@ async function main(): Promise<void> {
       tell(`left out: there is no ${KEY_NAME} in ${file}`);
       return null;
     }
-    const served = await serveCall({ url, credential: usedKey });
+    const served = await serveCall({ url, credential: usedKey, access: accessHeaders() });
     tell(`call_begin and call_end of the customer ${CHECKED_CUSTOMER} are answered`);
     return served;
   });
@@ -167,7 +167,8 @@ async function setUpWith(
     tell(isCi ? 'left out, because CI is set: use the console' : `left out: there is no OPERATOR_TOKEN in ${path}`);
     return { organizationId: null, key: null };
   }
-  const made = await setUp({ url, credential: token }, name, values[KEY_NAME] !== undefined, tell);
+  const target = { url, credential: token, access: accessHeaders() };
+  const made = await setUp(target, name, values[KEY_NAME] !== undefined, tell);
   if (made.key !== null) await addSecrets(path, { [KEY_NAME]: made.key });
   return made;
 }

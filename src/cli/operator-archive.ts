@@ -2,7 +2,8 @@
  * `operator -- archive verify`: follows the pages of the verification to the end and reports its progress on standard
  * error. Ctrl+C stops it; nothing is changed by it.
  */
-import { callOperation, type Data, type Target } from './operator-client.ts';
+import { callOperation, type Data } from './operator-client.ts';
+import type { Target } from './operator-target.ts';
 import { pairs, section, show, table } from './table.ts';
 
 /** What all pages found together. */
@@ -13,7 +14,7 @@ export interface Verified {
   problems: Data<'verifyArchive'>['problems'];
 }
 
-export async function verifyAll(target: Target): Promise<Verified> {
+export async function verifyAll(target: Target, tell: (line: string) => void): Promise<Verified> {
   const all: Verified = { days: 0, rows: 0, bytes: 0, problems: [] };
   for (let cursor: string | null | undefined; cursor !== null; ) {
     const query: Record<string, string> = cursor === undefined ? {} : { cursor };
@@ -22,9 +23,8 @@ export async function verifyAll(target: Target): Promise<Verified> {
     all.rows += data.rows;
     all.bytes += data.bytes;
     all.problems.push(...data.problems);
-    for (const { object, problem } of data.problems) console.error(`${problem}  ${object}`);
-    if (data.nextCursor !== null)
-      console.error(`verified ${show(all.days)} days, ${show(all.rows)} rows, up to ${data.at}`);
+    for (const { object, problem } of data.problems) tell(`${problem}  ${object}`);
+    if (data.nextCursor !== null) tell(`verified ${show(all.days)} days, ${show(all.rows)} rows, up to ${data.at}`);
     cursor = data.nextCursor;
   }
   return all;

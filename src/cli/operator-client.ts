@@ -9,7 +9,7 @@ import type { z } from 'zod';
 import { IDEMPOTENCY_HEADER, MEDIA_TYPE, REPLAY_HEADER } from '../contract/envelope.ts';
 import { type Operation, type OperationId, operations } from '../contract/operations.ts';
 import { parseJson } from '../platform/json.ts';
-import { accessHeaders, isLocal } from './operator-target.ts';
+import { isLocal, type Target } from './operator-target.ts';
 
 export interface Reply {
   status: number;
@@ -28,12 +28,6 @@ export interface Success<Id extends OperationId> {
   data: Data<Id>;
   /** The response is stored from an earlier request with the same idempotency key. */
   replayed: boolean;
-}
-
-export interface Target {
-  url: string;
-  /** `null`: whom the service token of Cloudflare Access stands for. */
-  credential: string | null;
 }
 
 export interface OperationInput {
@@ -90,7 +84,7 @@ function request(
     method,
     headers: {
       ...(target.credential !== null && { Authorization: `Bearer ${target.credential}` }),
-      ...accessHeaders(),
+      ...target.access,
       Accept: MEDIA_TYPE,
       ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
       ...(idempotencyKey === undefined ? {} : { [IDEMPOTENCY_HEADER]: idempotencyKey }),
@@ -145,7 +139,7 @@ export class OperatorClient {
   readonly #target: Target;
 
   constructor(url: string, token: string) {
-    this.#target = { url, credential: token };
+    this.#target = { url, credential: token, access: {} };
   }
 
   send(method: string, path: string, body?: unknown): Promise<Reply> {

@@ -8,11 +8,12 @@
 import { type Operation, type OperationId, operations } from '../contract/operations.ts';
 import { showVerified, type Verified, verifyAll } from './operator-archive.ts';
 import { showAttention } from './operator-attention.ts';
-import type { Data, Target } from './operator-client.ts';
+import type { Data } from './operator-client.ts';
 import { showCustomerMargin, showMargin } from './operator-margin.ts';
 import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
 import { showAnomalies, showCall, showForecast, showUsage } from './operator-readings.ts';
 import { showSetup } from './operator-setup.ts';
+import type { Target } from './operator-target.ts';
 import {
   CALL_COLUMNS,
   CUSTOMER_COLUMNS,
@@ -57,15 +58,18 @@ export interface Command {
   confirm?: string;
   /** For `--wait`: follows the job that the command started. */
   wait?: {
-    until: (target: Target, params: Record<string, string>, data: never) => Promise<unknown>;
+    until: (target: Target, params: Record<string, string>, data: never, tell: Tell) => Promise<unknown>;
     view: (data: never) => string;
   };
   /** A flag with a number, by which the command fails on what it shows: exit code 1. */
   fails?: Fails<never>;
   /** Sends more than one request, and decides from what came whether the command failed. */
-  run?: { all: (target: Target) => Promise<unknown>; hasFailed: (data: never) => boolean };
+  run?: { all: (target: Target, tell: Tell) => Promise<unknown>; hasFailed: (data: never) => boolean };
   view: (data: never) => string;
 }
+
+/** Says on standard error how far a command is. */
+type Tell = (line: string) => void;
 
 interface Fails<Of> {
   flag: string;

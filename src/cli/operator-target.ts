@@ -7,12 +7,29 @@ import { UsageError } from './operator-flags.ts';
 
 const PORT_DEFAULT = '8787';
 
+export interface Target {
+  url: string;
+  /** `null`: whom the service token of Cloudflare Access stands for. */
+  credential: string | null;
+  /** The headers of the service token with which requests pass Cloudflare Access; none where there is none. */
+  access: Readonly<Record<string, string>>;
+}
+
 export const TARGET_HELP = `  --url      address of the server (CALLMETER_URL, else port PORT or ${PORT_DEFAULT} of this machine)
   --token    operator token (OPERATOR_TOKEN, else the one in .dev.vars); without one, and with CF_ACCESS_CLIENT_ID
              and CF_ACCESS_CLIENT_SECRET, the operator whom Cloudflare Access knows by that service token`;
 
-export function serverUrl(given: string | undefined): string {
-  const url = given ?? process.env.CALLMETER_URL ?? `http://127.0.0.1:${process.env.PORT ?? PORT_DEFAULT}`;
+/** `given` is what the command line says. */
+export async function operatorTarget(
+  given: { url?: string | undefined; token?: string | undefined },
+  env = process.env,
+): Promise<Target> {
+  const access = accessHeaders(env);
+  return { url: serverUrl(given.url, env), credential: await operatorToken(given.token, access, env), access };
+}
+
+export function serverUrl(given: string | undefined, env = process.env): string {
+  const url = given ?? env.CALLMETER_URL ?? `http://127.0.0.1:${env.PORT ?? PORT_DEFAULT}`;
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
     throw new UsageError(`--url must be an http or https address, not ${url}`);
   return url.replace(/\/+$/, '');
@@ -24,16 +41,20 @@ export function isLocal(url: string): boolean {
 }
 
 /** The service token with which a command passes Cloudflare Access; none where the environment has none. */
-export function accessHeaders(): Record<string, string> {
-  const { CF_ACCESS_CLIENT_ID: id, CF_ACCESS_CLIENT_SECRET: secret } = process.env;
+export function accessHeaders(env = process.env): Record<string, string> {
+  const { CF_ACCESS_CLIENT_ID: id, CF_ACCESS_CLIENT_SECRET: secret } = env;
   return id && secret ? { 'CF-Access-Client-Id': id, 'CF-Access-Client-Secret': secret } : {};
 }
 
 /** `null` where a service token of Cloudflare Access says who asks: then the token of this machine is not sent. */
-export async function operatorToken(given: string | undefined): Promise<string | null> {
-  const named = Object.keys(accessHeaders()).length > 0;
-  if (named && given === undefined && process.env.OPERATOR_TOKEN === undefined) return null;
-  const token = given ?? process.env.OPERATOR_TOKEN ?? (await readDevVars()).OPERATOR_TOKEN;
+async function operatorToken(
+  given: string | undefined,
+  access: Target['access'],
+  env: NodeJS.ProcessEnv,
+): Promise<string | null> {
+  const named = Object.keys(access).length > 0;
+  if (named && given === undefined && env.OPERATOR_TOKEN === undefined) return null;
+  const token = given ?? env.OPERATOR_TOKEN ?? (await readDevVars(env.DEV_VARS_FILE)).OPERATOR_TOKEN;
   if (!token)
     throw new UsageError(
       'there is no operator token: pass --token, set OPERATOR_TOKEN, or let `npm start` make one in .dev.vars',

@@ -5,7 +5,8 @@
  * again.
  */
 import { setTimeout } from 'node:timers/promises';
-import { callOperation, type Data, type Target } from './operator-client.ts';
+import { callOperation, type Data } from './operator-client.ts';
+import type { Target } from './operator-target.ts';
 
 const POLL_MS = 1_000;
 
@@ -16,6 +17,7 @@ export async function waitForMigration(
   target: Target,
   { org = '' }: Record<string, string>,
   { jobId }: Data<'migratePlan'>,
+  tell: (line: string) => void,
 ): Promise<Data<'readMigration'>> {
   const lookAgain = `the migration goes on: migrations show ${org} ${jobId}`;
   const interruption = new AbortController();
@@ -27,7 +29,7 @@ export async function waitForMigration(
       const { data } = await callOperation(target, 'readMigration', { params: { org, jobId } });
       if (data.status === 'COMPLETED') return data;
       const line = progressLine(data);
-      if (line !== shown) console.error(line);
+      if (line !== shown) tell(line);
       shown = line;
       await setTimeout(POLL_MS, undefined, { signal: interruption.signal });
     }

@@ -2,14 +2,14 @@
  * Promise: the archive survives a restart of the server; its commands list it, verify it and export it, and exit with 1
  * where an object is not as it was written.
  */
-import { execFile } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
-import { PROJECT_DIR, type Server, startServer } from '../../src/cli/server.ts';
+import { type Server, startServer } from '../../src/cli/server.ts';
 import { Api, createTenant, type Tenant } from '../support/api.ts';
 import { type PreparedState, preparedState } from './local-server.ts';
+import { operatorCli, type Run } from './operator-cli.ts';
 
 const DAYS_AGO = 20;
 const DAY_MS = 86_400_000;
@@ -53,13 +53,8 @@ async function arrived(): Promise<void> {
   while (((await count.first<{ n: number }>())?.n ?? 0) === 0) await new Promise((resolve) => setTimeout(resolve, 100));
 }
 
-function operator(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  return new Promise((resolve) => {
-    const env = { ...process.env, CALLMETER_URL: server.url, DEV_VARS_FILE: state.devVars };
-    execFile(process.execPath, ['src/cli/operator.ts', ...args], { cwd: PROJECT_DIR, env }, (error, out, err) => {
-      resolve({ code: error ? Number(error.code) : 0, out, err });
-    });
-  });
+function operator(...args: string[]): Promise<Run> {
+  return operatorCli(args, { env: { ...process.env, CALLMETER_URL: server.url, DEV_VARS_FILE: state.devVars } });
 }
 
 test('list shows the days, and health that none is missing', async () => {

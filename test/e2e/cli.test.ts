@@ -1,5 +1,6 @@
 /**
- * The operator commands and the demo, run as a user runs them, against a separate server.
+ * The operator commands, the demo and the vendor for trying out, against a separate server. Commands of the operator run
+ * in this process, but for one that streams and one that is interrupted; documents.test.ts starts the other forms.
  */
 import { execFile, spawn } from 'node:child_process';
 import OpenAI from 'openai';
@@ -9,12 +10,7 @@ import { COMMANDS } from '../../src/cli/operator-commands.ts';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
 import { operations } from '../../src/contract/operations.ts';
 import { type LocalServer, preparedState, startPrepared, until } from './local-server.ts';
-
-interface Run {
-  code: number;
-  out: string;
-  err: string;
-}
+import { operatorCli, type Run } from './operator-cli.ts';
 
 let server: LocalServer;
 /** What the commands find as they would find the secrets of `npm start`. */
@@ -26,17 +22,19 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-function run(script: string, args: string[], input = '', env: Record<string, string> = {}): Promise<Run> {
+/** A command in a process of its own. */
+function run(script: string, args: string[]): Promise<Run> {
   return new Promise((resolve) => {
-    const options = { cwd: PROJECT_DIR, env: { ...process.env, ...environment, ...env } };
-    const child = execFile(process.execPath, [`src/cli/${script}.ts`, ...args], options, (error, out, err) => {
+    const options = { cwd: PROJECT_DIR, env: { ...process.env, ...environment } };
+    execFile(process.execPath, [`src/cli/${script}.ts`, ...args], options, (error, out, err) => {
       resolve({ code: error ? Number(error.code) : 0, out, err });
     });
-    child.stdin?.end(input);
   });
 }
 
-const operator = (...args: string[]) => run('operator', args);
+const operatorWith = (args: string[], input: string, env: Record<string, string> = {}) =>
+  operatorCli(args, { env: { ...process.env, ...environment, ...env }, input });
+const operator = (...args: string[]) => operatorWith(args, '');
 
 /** Of a command that succeeds: its table, and its JSON. */
 async function both(...args: string[]) {
@@ -51,7 +49,7 @@ async function changed(...args: string[]) {
   return JSON.parse(out);
 }
 
-// Most of the time a command waits to be started, and none looks at what another one changes.
+// No command looks at what another one changes.
 describe.concurrent('npm run operator', () => {
   let org: string;
   beforeAll(async () => {
@@ -124,7 +122,7 @@ describe.concurrent('npm run operator', () => {
 
   test('plans: a document from standard input or a file, then its versions', async () => {
     const plan = JSON.stringify({ name: 'Team', limitType: 'BLOCK', limits: { premiumCalls: 1500 } });
-    const put = await run('operator', ['plans', 'put', org, 'team', '-', '--json'], plan);
+    const put = await operatorWith(['plans', 'put', org, 'team', '-', '--json'], plan);
     expect(JSON.parse(put.out)).toMatchObject({ planId: 'team', version: 1 });
     expect((await both('plans', 'list', org)).text).toMatch(
       /team +Team +1 +-? *BLOCK +every month +-? *unlimited +1,500/,
@@ -160,11 +158,7 @@ describe.concurrent('npm run operator', () => {
       ...{ requiredCapabilities: ['tools'], switchedFrom: 'openai/gpt-6-sol', switchedAt: '2026-11-01T00:00:00.000Z' },
     };
     const mappings = { standard: ['openai/gpt-6-luna'], premium: [], aliases: { cheap: [switched] } };
-    const put = await run(
-      'operator',
-      ['models', 'put-mappings', organizationId, '-', '--json'],
-      JSON.stringify(mappings),
-    );
+    const put = await operatorWith(['models', 'put-mappings', organizationId, '-', '--json'], JSON.stringify(mappings));
     expect(JSON.parse(put.out)).toEqual(mappings);
     const back = ['models', 'switch-back', organizationId, 'cheap', 'openai/gpt-6-luna'];
     expect(await changed(...back)).toMatchObject({ aliases: { cheap: ['openai/gpt-6-sol'] } });
@@ -301,10 +295,10 @@ describe.concurrent('npm run operator', () => {
 
   test('plans migrate: starts a job, shows its progress with --wait, and can be left alone', async () => {
     const plan = (limit: number) => JSON.stringify({ name: 'Moving', limitType: 'BLOCK', limits: { searches: limit } });
-    await run('operator', ['plans', 'put', DEMO, 'moving', '-'], plan(1));
+    await operatorWith(['plans', 'put', DEMO, 'moving', '-'], plan(1));
     await server.demo.send('provisionCustomer', { body: { customerId: 'mover' } });
     await server.demo.send('changePlan', { params: { customerId: 'mover' }, body: { planId: 'moving' } });
-    await run('operator', ['plans', 'put', DEMO, 'moving', '-'], plan(2));
+    await operatorWith(['plans', 'put', DEMO, 'moving', '-'], plan(2));
 
     const migrate = ['plans', 'migrate', DEMO, 'moving', '--when', 'NOW'];
     const started = await operator(...migrate);
@@ -334,7 +328,7 @@ describe.concurrent('npm run operator', () => {
   });
 
   test('sampling and samples: a policy from a document; list, show, export as JSON Lines, delete', async () => {
-    const put = await run('operator', ['sampling', 'put', DEMO, '-', '--json'], '{"rate":1,"retentionDays":2}');
+    const put = await operatorWith(['sampling', 'put', DEMO, '-', '--json'], '{"rate":1,"retentionDays":2}');
     expect(JSON.parse(put.out)).toMatchObject({ rate: 1, retentionDays: 2, features: { include: [], exclude: [] } });
     for (const n of [1, 2, 3]) {
       const body = {
@@ -350,7 +344,8 @@ describe.concurrent('npm run operator', () => {
     expect(text).toMatch(/^Sample id +Received at/);
     expect(json.items).toHaveLength(3);
     expect((await both('samples', 'show', DEMO, 'cli-1')).json).toMatchObject({ sampleId: 'cli-1', input: 'prompt 1' });
-    const { out, code } = await operator('samples', 'export', DEMO, '--feature', 'f2');
+    // What streams meets a real standard output.
+    const { out, code } = await run('operator', ['samples', 'export', DEMO, '--feature', 'f2']);
     expect([
       code,
       out
@@ -383,8 +378,7 @@ describe.concurrent('npm run operator', () => {
   });
 
   test('a rejected request names field, rule and server, with exit code 1', async () => {
-    const { code, out, err } = await run(
-      'operator',
+    const { code, out, err } = await operatorWith(
       ['plans', 'put', org, 'bad', '-'],
       '{"name":"Bad","limitType":"BLOCK","limits":{"searches":-1}}',
     );
@@ -443,7 +437,7 @@ describe.concurrent('npm run operator', () => {
   });
 
   test('an unreachable server is reported, with the key to repeat a POST safely', async () => {
-    const { code, err } = await run('operator', ['organizations', 'create', '--name', 'x'], '', {
+    const { code, err } = await operatorWith(['organizations', 'create', '--name', 'x'], '', {
       CALLMETER_URL: 'http://127.0.0.1:9',
     });
     expect(code).toBe(1);

@@ -9,17 +9,21 @@ import { delimiter, join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { experimental_getWranglerCommands } from 'wrangler';
+import manifest from '../../package.json' with { type: 'json' };
 import { DEMO_ORGANIZATION_ID, ensureDemoVendors } from '../../src/cli/demo-organization.ts';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
 import { startTrialVendor, type TrialVendor } from '../../src/cli/vendor/server.ts';
 import { type Block, blocksOf, DOCUMENTS, PROGRAMS, placeOf, programOf, ROOT } from '../support/documents.ts';
 import { type LocalServer, type PreparedState, preparedState, startPrepared } from './local-server.ts';
+import { type NpmShim, startNpmShim } from './npm-shim.ts';
 
 let server: LocalServer;
 let state: PreparedState;
 let vendor: TrialVendor;
 /** A folder with the repository in it, in which blocks may leave files. */
 let folder: string;
+let npm: NpmShim;
 beforeAll(async () => {
   [state, vendor, folder] = await Promise.all([
     preparedState(),
@@ -35,11 +39,13 @@ beforeAll(async () => {
   await mkdir(join(folder, 'bin'));
   await writeFile(join(folder, 'bin/curl'), '#!/bin/sh\nPATH="$REAL_PATH" exec curl --fail-with-body "$@"\n');
   await chmod(join(folder, 'bin/curl'), 0o755);
+  npm = await startNpmShim(join(folder, 'bin'));
   await prepareDemoOrganization();
 });
 afterAll(async () => {
   await server?.stop();
   await vendor?.stop();
+  npm?.stop();
   if (folder) await rm(folder, { recursive: true, force: true });
 });
 
@@ -64,13 +70,19 @@ function localized(text: string): string {
     .replaceAll('{"apiKey":"sk-..."}', JSON.stringify({ apiKey: 'sk-documents', baseUrl: `${vendor.url}/v1` }));
 }
 
-/** What the blocks print, and where they stopped. */
-function runBlocks(blocks: readonly Block[]): Promise<{ exitCode: number | null; printed: string }> {
-  const script = blocks.map((block) => `echo '--- ${placeOf(block)}'\n${localized(block.text)}\n`).join('');
-  const { OPERATOR_TOKEN: _token, CALLMETER_URL: _url, ...inherited } = process.env;
+interface Ran {
+  exitCode: number | null;
+  out: string;
+  err: string;
+}
+
+/** A script in the folder, with the programs of its `bin` before others, or without them. */
+function runScript(script: string, own = [join(folder, 'bin')]): Promise<Ran> {
+  // Nor are npm's options those of the npm that started the tests.
+  const foreign = (name: string) => /^(OPERATOR_TOKEN$|CALLMETER_URL$|npm_)/.test(name);
   const env = {
-    ...inherited,
-    PATH: [join(folder, 'bin'), process.env.PATH].join(delimiter),
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign(name))),
+    PATH: [...own, process.env.PATH].join(delimiter),
     REAL_PATH: process.env.PATH,
     PORT: new URL(server.url).port,
     VENDOR_PORT: new URL(vendor.url).port,
@@ -81,9 +93,24 @@ function runBlocks(blocks: readonly Block[]): Promise<{ exitCode: number | null;
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let printed = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (printed += chunk));
-  return new Promise((resolve) => child.once('close', (exitCode) => resolve({ exitCode, printed })));
+  const printed = { out: '', err: '' };
+  child.stdout.on('data', (chunk: Buffer) => (printed.out += chunk));
+  child.stderr.on('data', (chunk: Buffer) => (printed.err += chunk));
+  return new Promise((resolve) => child.once('close', (exitCode) => resolve({ exitCode, ...printed })));
+}
+
+/** Each block says on both outputs where it begins. */
+function runBlocks(blocks: readonly Block[]): Promise<Ran> {
+  return runScript(
+    blocks
+      .flatMap((block) => [
+        `echo '--- ${placeOf(block)}'`,
+        `echo '--- ${placeOf(block)}' >&2`,
+        localized(block.text),
+        '',
+      ])
+      .join('\n'),
+  );
 }
 
 describe('commands', () => {
@@ -91,9 +118,9 @@ describe('commands', () => {
     blocksOf('sh').some(({ document }) => document === path),
   );
   test.each(documents)('those of %s run', async (path) => {
-    const { exitCode, printed } = await runBlocks(blocksOf('sh').filter(({ document }) => document === path));
-    expect([exitCode, exitCode === 0 ? '' : printed]).toEqual([0, '']);
-    expect(printed).not.toMatch(/"status":"ERROR"/);
+    const { exitCode, out, err } = await runBlocks(blocksOf('sh').filter(({ document }) => document === path));
+    expect([exitCode, exitCode === 0 ? '' : out + err]).toEqual([0, '']);
+    expect(out + err).not.toMatch(/"status":"ERROR"/);
   });
 
   test('a deployment keeps its secrets, and its plan limits every meter', async () => {
@@ -105,6 +132,40 @@ describe('commands', () => {
     const params = { org: org ?? '', planId: defaultPlanId ?? '' };
     const { plan } = (await server.operator.send('readPlan', { params })).data;
     expect(Object.values(plan.limits)).not.toContain(null);
+  });
+});
+
+describe('npm run operator', () => {
+  let org: string;
+  beforeAll(async () => {
+    org = (await server.operator.send('createOrganization', { body: { name: 'npm' } })).data.organizationId;
+  });
+
+  test.each([
+    [
+      'quotes, line breaks and other letters of an argument, and exit code 2',
+      `npm run -s operator -- $'it\\'s "one"\n\t\\\\ $HOME \`id\` %s * é' ''`,
+    ],
+    ['a document from standard input', 'echo "{\\"rate\\":0.5}" | npm run -s operator -- sampling put $ORG - --json'],
+    [
+      'a document in a file',
+      'echo "{\\"rate\\":0.25}" > policy.json; npm run -s operator -- sampling put $ORG policy.json',
+    ],
+    ['variables, and exit code 1', 'CALLMETER_URL=http://127.0.0.1:9 OPERATOR_TOKEN=x npm run -s operator -- health'],
+    ['a refusal', 'OPERATOR_TOKEN=wrong-token npm run -s operator -- health'],
+    ['both outputs', 'npm run -s operator -- events list --limit 1'],
+  ])('does with %s what it does in these tests', async (_name, script) => {
+    const [own, ran] = [`ORG=${org}\n${script}`, npm.ran];
+    const real = await runScript(own, []);
+    expect([real.out + real.err, npm.ran]).toEqual([expect.stringMatching(/./), ran]);
+    expect([await runScript(own), npm.ran]).toEqual([real, ran + 1]);
+  });
+
+  test('says what npm took for itself, and what npm says of the script', async () => {
+    const taken = await runScript('npm run -s operator --json -- health');
+    expect([taken.exitCode, taken.err]).toEqual([1, 'npm took --json for itself; write npm run operator -- --json\n']);
+    const { exitCode, out } = await runScript('npm run operator health');
+    expect([exitCode, out]).toEqual([0, expect.stringMatching(/^\n> .*\n> node .*operator\.ts health\n\nStatus +ok/)]);
   });
 });
 
@@ -148,6 +209,7 @@ test("html blocks name the widget's script, and attributes that it reads", async
 
 describe('commands that are not run', () => {
   test('every flag of wrangler exists', async () => {
+    const { registry, globalFlags } = experimental_getWranglerCommands();
     const commands = blocksOf('sh', 'unrun').flatMap((block) =>
       [...block.text.matchAll(/\bwrangler (?:-- )?([^#&|\n]+)/g)].map(
         ([, words = '']) => [placeOf(block), words.trim()] as const,
@@ -155,11 +217,13 @@ describe('commands that are not run', () => {
     );
     expect(commands.length).toBeGreaterThan(3);
     for (const [place, words] of commands) {
-      const [verbs = ''] = /^[a-z][a-z\d-]*(?: [a-z][a-z\d-]*)*/.exec(words) ?? [];
-      const help = await helpOf(process.execPath, WRANGLER, ...verbs.split(' '));
-      expect(help).toContain(`wrangler ${verbs.split(' ', 2).join(' ')}`);
-      const flags = words.match(/--[a-z-]+/g) ?? [];
-      expect([place, words, flags.filter((flag) => !help.includes(flag))]).toEqual([place, words, []]);
+      let found: typeof registry | undefined;
+      for (const word of words.split(' ')) found = (found ?? registry).subtree.get(word) ?? found;
+      const command = found?.definition;
+      if (command?.type !== 'command') throw new Error(`${place}: wrangler has no command ${words}`);
+      const known = new Set(Object.keys({ ...globalFlags, ...command.args }));
+      const flags = [...words.matchAll(/--([a-z-]+)/g)].map(([, flag = '']) => flag);
+      expect([place, words, flags.filter((flag) => !known.has(flag))]).toEqual([place, words, []]);
     }
   });
 
@@ -170,24 +234,30 @@ describe('commands that are not run', () => {
       ),
     );
     expect(commands.length).toBeGreaterThan(1);
+    const helps = await helpsOf([...new Set(commands.map(({ script }) => script))]);
     for (const { place, script, words } of commands) {
-      const help = await helpOf('npm', 'run', '-s', script, '--');
+      const help = helps.get(script) ?? '';
+      expect([script, help]).toEqual([script, expect.stringContaining('--help')]);
       const named = words.split(' ').filter((word) => /^(--)?[a-z][a-z-]+$/.test(word));
       expect([place, words, named.filter((word) => !help.includes(word))]).toEqual([place, words, []]);
     }
   });
 });
 
-const WRANGLER = join(ROOT, 'node_modules/wrangler/bin/wrangler.js');
-const helps = new Map<string, Promise<string>>();
-
-/** What a program says with `--help`; asked once. */
-function helpOf(program: string, ...words: string[]): Promise<string> {
-  const env = { ...process.env, WRANGLER_SEND_METRICS: 'false', WRANGLER_WRITE_LOGS: 'false' };
-  const command = [program, ...words].join(' ');
-  const help =
-    helps.get(command) ??
-    promisify(execFile)(program, [...words, '--help'], { cwd: ROOT, env }).then(({ stdout }) => stdout);
-  helps.set(command, help);
-  return help;
+/** What scripts of package.json say with `--help`: our own programs in one process, others by npm. */
+async function helpsOf(scripts: readonly string[]): Promise<Map<string, string>> {
+  const run = promisify(execFile);
+  const programs = new Map(
+    scripts.flatMap((name) => {
+      const [, program] =
+        /node\.mjs (test\/\S+\.ts)$/.exec(manifest.scripts[name as keyof typeof manifest.scripts]) ?? [];
+      return program ? [[name, join(ROOT, program)] as const] : [];
+    }),
+  );
+  const { stdout } = await run(process.execPath, ['test/support/helps.ts', ...programs.values()], { cwd: ROOT });
+  const helps = stdout.split('\0');
+  const found = new Map([...programs.keys()].map((name, index) => [name, helps[index] ?? '']));
+  for (const name of scripts.filter((one) => !programs.has(one)))
+    found.set(name, (await run('npm', ['run', '-s', name, '--', '--help'], { cwd: ROOT })).stdout);
+  return found;
 }

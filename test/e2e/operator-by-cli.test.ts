@@ -2,16 +2,9 @@
  * An operator's work from an organization that does not exist to a customer who is erased, by the command line alone.
  * The application sends calls with the key that the command line printed.
  */
-import { execFile } from 'node:child_process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { PROJECT_DIR } from '../../src/cli/server.ts';
 import { type LocalServer, preparedState, startPrepared, until } from './local-server.ts';
-
-interface Run {
-  code: number;
-  out: string;
-  err: string;
-}
+import { operatorCli, type Run } from './operator-cli.ts';
 
 let server: LocalServer;
 let environment: Record<string, string>;
@@ -22,15 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-function run(args: string[], input = ''): Promise<Run> {
-  return new Promise((resolve) => {
-    const options = { cwd: PROJECT_DIR, env: { ...process.env, ...environment } };
-    const child = execFile(process.execPath, ['src/cli/operator.ts', ...args], options, (error, out, err) => {
-      resolve({ code: error ? Number(error.code) : 0, out, err });
-    });
-    child.stdin?.end(input);
-  });
-}
+const run = (args: string[], input = ''): Promise<Run> =>
+  operatorCli(args, { env: { ...process.env, ...environment }, input });
 
 /** What a command that succeeds prints. */
 async function shown(args: string[], input?: string): Promise<string> {

@@ -5,8 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { OperationId } from '../../contract/operations.ts';
-import type { Data, OperationInput, Success, Target } from '../operator-client.ts';
-import { callOperation, Refused } from '../operator-client.ts';
+import { callOperation, type Data, type OperationInput, Refused, type Success } from '../operator-client.ts';
+import type { Target } from '../operator-target.ts';
 
 /** How long a new address may take to answer, by all names and certificates that it needs. */
 const READY_MS_MAX = 300_000;

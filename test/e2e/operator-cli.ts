@@ -1,0 +1,32 @@
+/**
+ * The operator's command line inside the process of a test: what a shell gives a command goes in, its exit code and what
+ * it printed come out, and no process starts. What this leaves out (npm, node.mjs and operator.ts) is in tests that start
+ * a command for real: cli.test.ts and documents.test.ts.
+ */
+import { PassThrough, Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { runOperator } from '../../src/cli/operator-run.ts';
+import { PROJECT_DIR } from '../../src/cli/server.ts';
+
+export interface Run {
+  code: number;
+  out: string;
+  err: string;
+}
+
+export interface Given {
+  env: NodeJS.ProcessEnv;
+  /** Its standard input, which is no terminal. */
+  input?: string;
+  cwd?: string;
+}
+
+export async function operatorCli(args: string[], { env, input = '', cwd = PROJECT_DIR }: Given): Promise<Run> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const printed = Promise.all([text(stdout), text(stderr)]);
+  const code = await runOperator(args, { env, cwd: () => cwd, stdin: Readable.from([input]), stdout, stderr });
+  stdout.end();
+  stderr.end();
+  const [out, err] = await printed;
+  return { code, out, err };
+}
