@@ -7,12 +7,13 @@ import { APIError } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/contract/gateway/answers.ts';
 import { type Fault, tokensOf } from '../support/vendor.ts';
-import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
+import { type GatewayTenant, gatewayOn, type Setting, SHORT_TIMES } from './gateway-tenant.ts';
+import { sharedServer } from './shared-servers.ts';
 
 let setting: Setting;
 let tenant: GatewayTenant;
 beforeAll(async () => {
-  setting = await startGateway();
+  setting = await gatewayOn(await sharedServer(SHORT_TIMES));
   tenant = await setting.tenant({
     name: 'P',
     limitType: 'BLOCK',
@@ -164,7 +165,7 @@ describe('a stream', () => {
     ['end-early', 'VENDOR_STREAM_CUT'],
     ['silent', 'VENDOR_TIMEOUT'],
   ])('that breaks (%s) ends with an error that the SDK throws, and nothing is uncaught', async (fault, code) => {
-    const [content, before] = [`x [fail:${fault}] [reply:8]`, setting.server.output().length];
+    const [content, before] = [`x [fail:${fault}] [reply:8]`, (await setting.server.output()).length];
     const chat = async () => {
       const messages = [{ role: 'user' as const, content }];
       const stream = await tenant.openai.chat.completions.create({ model: 'gpt-5.2', messages, stream: true });
@@ -182,7 +183,7 @@ describe('a stream', () => {
       expect(error).toBeInstanceOf(APIError);
       expect(error.code).toBe(code);
     }
-    expect(setting.server.output().slice(before)).not.toMatch(/uncaught|broke off/i);
+    expect((await setting.server.output()).slice(before)).not.toMatch(/uncaught|broke off/i);
   });
 });
 

@@ -8,8 +8,8 @@ import type { AddressInfo } from 'node:net';
 import { BadRequestError, toFile } from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { residentMiB, workerdProcesses } from '../bench/process.ts';
-import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
-import { until } from './local-server.ts';
+import { type GatewayTenant, gatewayOn, type Setting } from './gateway-tenant.ts';
+import { type LocalServer, preparedState, startPrepared, until } from './local-server.ts';
 
 const LINES = 50_000;
 const MIB = 1024 * 1024;
@@ -33,16 +33,19 @@ interface FileVendor {
   close(): Promise<void>;
 }
 
-let setting: Setting;
+let setting: Setting<LocalServer>;
 let vendor: FileVendor;
 let tenant: GatewayTenant;
 beforeAll(async () => {
-  [setting, vendor] = await Promise.all([startGateway(undefined, {}), startFileVendor()]);
+  // Of its own: its memory is measured.
+  const server = await startPrepared(await preparedState());
+  [setting, vendor] = await Promise.all([gatewayOn(server), startFileVendor()]);
   tenant = await setting.tenant();
   await setVendor(tenant, `sk-${'k'.repeat(20)}`);
 });
 afterAll(async () => {
   await setting.stop();
+  await setting.server.stop();
   await vendor.close();
 });
 
