@@ -1,14 +1,40 @@
 /**
- * Promise: an acknowledged write survives kill -9, and a retry of what was not acknowledged counts once.
+ * Promise: an acknowledged write survives kill -9, and a retry of what was not acknowledged counts once: calls, the events
+ * of what they use up, and reversals.
+ *
+ * The loads have organizations of their own on one server, which is killed under each of them and started again.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startServer } from '../../src/cli/server.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
-import { type LocalServer, type PreparedState, preparedState, startPrepared, until } from './local-server.ts';
+import { type LocalServer, openD1, type PreparedState, preparedState, startPrepared, until } from './local-server.ts';
 
-const CUSTOMERS = 5;
-const CALLS = 400;
+const CUSTOMERS = Array.from({ length: 5 }, (_, customer) => `customer-${customer}`);
+const CALLS_EACH = 80;
+const CALLS = CUSTOMERS.length * CALLS_EACH;
 const WORKERS = 20;
+/** After so many calls of those that are left: the second time the customers have used up about half. */
+const KILL_AT = [60, 140];
+/** What the calls use up. */
+const PLAN = { name: 'Load', limitType: 'BLOCK', limits: { standardCalls: CALLS_EACH } };
+
+const REVERSIBLE = 60;
+const INCREMENTS = 10;
+const MISTAKES = 40;
+const MISTAKES_KILL_AT = 15;
+const CREDIT = {
+  name: 'As you go',
+  limitType: 'BLOCK',
+  limits: { premiumCalls: 0 },
+  payg: { enabled: true, markupPercent: 20 },
+  customMeters: {
+    CUSTOM1: {
+      label: 'Pages',
+      included: 30,
+      funding: { payg: true },
+      overage: { model: 'SINGLE', priceUsd: '0.001', per: '1' },
+    },
+  },
+};
 
 let state: PreparedState;
 let server: LocalServer;
@@ -16,11 +42,11 @@ let tenant: Tenant;
 beforeAll(async () => {
   state = await preparedState();
   server = await startPrepared(state);
-  tenant = await createTenant(server.operator, { name: 'Load', limitType: 'NONE' });
+  tenant = await createTenant(server.operator, PLAN);
 });
 afterAll(() => server.stop());
 
-const customerOf = (call: number) => `customer-${call % CUSTOMERS}`;
+const customerOf = (call: number) => CUSTOMERS[call % CUSTOMERS.length];
 const idOf = (call: number) => `call-${call}`;
 
 /** Begins and ends one call; true when the end was acknowledged. */
@@ -53,9 +79,7 @@ async function load(calls: number[], onProgress: (acknowledged: number) => void)
 }
 
 test('a kill under load: each answered call is recorded, and unanswered ones leave no reservation', async () => {
-  const killed = await preparedState();
-  let running = await startPrepared(killed);
-  const { organizationId, api } = await createTenant(running.operator, { name: 'Made', limitType: 'NONE' });
+  const { organizationId, api } = await createTenant(server.operator, { name: 'Made', limitType: 'NONE' });
   const body = { customerId: 'made', usage: { modelUsed: 'gpt-4o-mini', inputTokens: 100, responseTokens: 10 } };
   await api.send('makeCall', { body });
   const answered = new Set<string>();
@@ -65,35 +89,33 @@ test('a kill under load: each answered call is recorded, and unanswered ones lea
       const made = await api.send('makeCall', { body }).catch(() => undefined);
       if (made?.status !== 200) return;
       answered.add(made.data.begin.callId);
-      if (answered.size >= 150) kill ??= running.kill();
+      if (answered.size >= 150) kill ??= server.kill();
     }
   };
   await Promise.all(Array.from({ length: WORKERS }, work));
   await kill;
-  running = await startPrepared(killed);
+  server = await startPrepared(state);
   for (const callId of answered)
     expect((await api.send('readCall', { params: { callId } })).data.status).toBe('COMPLETED');
   const params = { org: organizationId, customerId: 'made' };
-  const read = async () => (await running.operator.send('readCustomer', { params })).data;
+  const read = async () => (await server.operator.send('readCustomer', { params })).data;
   await until(async () => (await read()).outbox.pending === 0);
   const { meters, openCalls } = await read();
-  await running.stop();
-  const reader = await startServer({ ...killed, vars: {} });
-  const completed = await reader.db
-    .prepare(`SELECT COUNT(*) AS calls FROM calls WHERE organization_id = ? AND status = 'COMPLETED'`)
-    .bind(organizationId)
-    .first<{ calls: number }>();
-  await reader.stop();
+  using d1 = await openD1(state);
+  const completed = () =>
+    d1
+      .prepare(`SELECT COUNT(*) AS calls FROM calls WHERE organization_id = ? AND status = 'COMPLETED'`)
+      .get(organizationId)?.calls as number;
+  await until(() => completed() > answered.size);
   // Of those that were not answered, some had been recorded.
-  expect(completed?.calls).toBeGreaterThanOrEqual(answered.size + 1);
-  expect(completed?.calls).toBeLessThanOrEqual(answered.size + 1 + WORKERS);
-  expect(meters.standardCalls?.used).toBe((completed?.calls ?? 0) + openCalls);
+  expect(completed()).toBeLessThanOrEqual(answered.size + 1 + WORKERS);
+  expect(meters.standardCalls?.used).toBe(completed() + openCalls);
 });
 
 test('two kills under load: every acknowledged call is recorded once, in the object and in D1', async () => {
   const all = Array.from({ length: CALLS }, (_, call) => call);
   let waiting = all;
-  for (const killAt of [60, 120]) {
+  for (const killAt of KILL_AT) {
     let killed: Promise<void> | undefined;
     const acknowledged = await load(waiting, (count) => {
       if (count >= killAt) killed ??= server.kill();
@@ -110,25 +132,101 @@ test('two kills under load: every acknowledged call is recorded once, in the obj
   const acknowledged = await load(waiting, () => undefined);
   expect(acknowledged.size).toBe(waiting.length);
 
-  for (let customer = 0; customer < CUSTOMERS; customer += 1) {
-    const { meters } = (await tenant.api.send('readUsage', { params: { customerId: customerOf(customer) } })).data;
-    expect(meters.standardCalls?.used).toBe(CALLS / CUSTOMERS);
-    expect(meters.standardTokens?.used).toBe((CALLS / CUSTOMERS) * 10);
-    await until(async () => {
-      const params = { org: tenant.organizationId, customerId: customerOf(customer) };
-      return (await server.operator.send('readCustomer', { params })).data.outbox.pending === 0;
-    });
+  for (const customerId of CUSTOMERS) {
+    const { meters } = (await tenant.api.send('readUsage', { params: { customerId } })).data;
+    expect(meters.standardCalls?.used).toBe(CALLS_EACH);
+    expect(meters.standardTokens?.used).toBe(CALLS_EACH * 10);
+    const params = { org: tenant.organizationId, customerId };
+    await until(async () => (await server.operator.send('readCustomer', { params })).data.outbox.pending === 0);
   }
-  await server.stop();
-  const reader = await startServer({ ...state, vars: {} });
-  const { results } = await reader.db
-    .prepare('SELECT call_id, status, cost_nano_usd FROM calls WHERE organization_id = ? ORDER BY call_id')
-    .bind(tenant.organizationId)
-    .all();
-  await reader.stop();
-  expect(results).toEqual(
+  using d1 = await openD1(state);
+  const recorded = () =>
+    d1
+      .prepare('SELECT call_id, status, cost_nano_usd FROM calls WHERE organization_id = ? ORDER BY call_id')
+      .all(tenant.organizationId);
+  await until(() => recorded().length >= CALLS);
+  expect(recorded()).toEqual(
     all
       .map((call) => ({ call_id: idOf(call), status: 'COMPLETED', cost_nano_usd: 21_000 }))
       .sort((a, b) => (a.call_id < b.call_id ? -1 : 1)),
   );
+});
+
+test('each threshold is told once, although the server is killed while calls end', async () => {
+  for (const customerId of CUSTOMERS) {
+    // Of the load above, which has used up all that the plan has.
+    const told = async () => (await tenant.api.send('readEvents', { query: { customerId } })).data.items.toReversed();
+    await until(async () => (await told()).length >= 4);
+    expect((await told()).map(({ type, data }) => [type, 'crossed' in data ? data.crossed : null])).toEqual([
+      ['customer.created', null],
+      ['meter.threshold_reached', [50]],
+      ['meter.threshold_reached', [80]],
+      ['meter.threshold_reached', [100]],
+    ]);
+  }
+});
+
+test('reversals that were cut off by a kill are made once when they are sent again', async () => {
+  const { organizationId, api } = await createTenant(server.operator, CREDIT);
+  const customerId = 'ann';
+  const params = { org: organizationId, customerId };
+  const read = async () => (await server.operator.send('readCustomer', { params })).data;
+  await api.send('provisionCustomer', { body: { customerId } });
+  await server.operator.send('grantCredit', { params, body: { kind: 'USD', amountUsd: '100' } });
+
+  const calls: string[] = [];
+  for (let call = 0; call < REVERSIBLE; call += 1) {
+    const { callId } = (
+      await api.send('beginCall', {
+        body: { customerId, requested: { premium: true }, idempotencyKey: `call-${call}` },
+      })
+    ).data;
+    // 0.0075 USD, with the markup 0.009.
+    await api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', inputTokens: 1_000, responseTokens: 500 } });
+    calls.push(callId);
+  }
+  const events: string[] = [];
+  for (let event = 0; event < INCREMENTS; event += 1)
+    events.push(
+      (await api.send('incrementMeter', { body: { customerId, meterSlot: 'CUSTOM1', amount: 5 } })).data.eventId,
+    );
+
+  const body = { reason: 'a test' };
+  const mistakes = [
+    ...calls.slice(0, MISTAKES).map((callId) => () => api.send('reverseCall', { params: { callId }, body })),
+    ...events
+      .slice(0, 3)
+      .map((eventId) => () => api.send('reverseMeterEvent', { params: { eventId }, body: { ...body, customerId } })),
+  ];
+  let acknowledged = 0;
+  let killed: Promise<void> | undefined;
+  const queue = [...mistakes];
+  const work = async () => {
+    for (let next = queue.shift(); next && !killed; next = queue.shift()) {
+      const answer = await next().catch(() => undefined);
+      if (answer?.status === 200) acknowledged += 1;
+      if (acknowledged >= MISTAKES_KILL_AT) killed ??= server.kill();
+    }
+  };
+  await Promise.all(Array.from({ length: WORKERS }, work));
+  await killed;
+  expect(killed, 'the server was killed in between').toBeDefined();
+
+  server = await startPrepared(state);
+  const replayed = [];
+  for (const send of mistakes) {
+    const answer = await send();
+    expect(answer.status).toBe(200);
+    if (answer.headers.get('Idempotency-Replayed') === 'true') replayed.push(answer);
+  }
+  expect(replayed.length).toBeGreaterThanOrEqual(acknowledged);
+  await until(async () => {
+    const { wallet, outbox } = await read();
+    return wallet.openCharges === 0 && outbox.pending === 0;
+  });
+  const { wallet, meters } = await read();
+  // 20 calls at 0.009, and 35 of 50 units: 30 are included, 5 at 0.001.
+  expect(wallet).toMatchObject({ balanceUsd: '99.815', unsettledUsd: '0', heldUsd: '0' });
+  expect(meters.customMeter1).toMatchObject({ used: 30 });
+  await until(async () => (await api.send('readUsageSummary')).data.totals.calls === REVERSIBLE - MISTAKES);
 });

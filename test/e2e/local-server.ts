@@ -3,9 +3,10 @@
  * starting, only the server on a copy of a prepared state.
  */
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
-import { cp, mkdtemp, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inject } from 'vitest';
@@ -94,10 +95,10 @@ export function environmentOf({ stateDir, port, vendorPort, devVars }: LocalStat
   return { ...ports, STATE_DIR: stateDir, ...(devVars && { DEV_VARS_FILE: devVars }) };
 }
 
-/** The server alone, on a prepared state; `vars` go before those of the state. */
-export async function startPrepared(state: PreparedState, vars: ServerOptions['vars'] = {}): Promise<LocalServer> {
-  const { DEMO_API_KEY: _demo, ...own } = await readDevVars(state.devVars);
-  const options: ServerOptions = { port: state.port, stateDir: state.stateDir, vars: { ...own, ...vars } };
+/** The server alone, on a prepared state. */
+export async function startPrepared(state: PreparedState): Promise<LocalServer> {
+  const { DEMO_API_KEY: _demo, ...vars } = await readDevVars(state.devVars);
+  const options: ServerOptions = { port: state.port, stateDir: state.stateDir, vars };
   const child = spawn(process.execPath, ['test/crash/serve.ts', JSON.stringify(options)], {
     cwd: PROJECT_DIR,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -126,6 +127,14 @@ export async function clientsOf({ port, devVars }: LocalState): Promise<Clients>
   const url = `http://127.0.0.1:${port}`;
   const { OPERATOR_TOKEN = '', DEMO_API_KEY = '' } = await readDevVars(devVars);
   return { url, operator: new Api(fetch, url, OPERATOR_TOKEN), demo: new Api(fetch, url, DEMO_API_KEY) };
+}
+
+/** The file of a server's D1, also while the server runs: what a test reads of it, or locks. */
+export async function openD1({ stateDir }: LocalState): Promise<DatabaseSync> {
+  const folder = join(stateDir, 'd1', 'miniflare-D1DatabaseObject');
+  const name = (await readdir(folder)).find((file) => /^[0-9a-f]{64}\.sqlite$/.test(file));
+  if (!name) throw new Error('the local D1 is not where it is expected');
+  return new DatabaseSync(join(folder, name));
 }
 
 async function ended(child: ChildProcess, signal: NodeJS.Signals, port: number): Promise<void> {

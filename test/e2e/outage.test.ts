@@ -1,12 +1,9 @@
 /**
  * Promise: while D1 fails, begins and ends go on; afterwards D1 has every call.
  */
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
-import { type LocalServer, type PreparedState, preparedState, startPrepared, until } from './local-server.ts';
+import { type LocalServer, openD1, type PreparedState, preparedState, startPrepared, until } from './local-server.ts';
 
 const OUTAGE_MS = 6_000;
 const CUSTOMERS = 4;
@@ -21,17 +18,9 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** The file of the local D1, for a second connection that locks everybody else out. */
-async function openD1(): Promise<DatabaseSync> {
-  const folder = join(state.stateDir, 'd1', 'miniflare-D1DatabaseObject');
-  const name = (await readdir(folder)).find((file) => /^[0-9a-f]{64}\.sqlite$/.test(file));
-  if (!name) throw new Error('the local D1 is not where it is expected');
-  return new DatabaseSync(join(folder, name));
-}
-
 test('a locked D1 stops no call, and every call is in D1 after it recovers', async () => {
   await tenant.api.send('provisionCustomer', { body: { customerId: 'warm' } });
-  const d1 = await openD1();
+  const d1 = await openD1(state);
   d1.exec('BEGIN EXCLUSIVE');
   const ids: string[] = [];
   for (const endAtMs = Date.now() + OUTAGE_MS; Date.now() < endAtMs; ) {
