@@ -58,7 +58,7 @@ export async function newState(vars?: Record<string, string>): Promise<LocalStat
 }
 
 /**
- * A copy of the state that one `npm start` prepared for all (prepared-state.ts), with `vars` added to its secrets. A
+ * A copy of the state that was prepared for all (prepared-state.ts), with `vars` added to its secrets. A
  * change of configuration is acknowledged after a tenth of a second, not after two.
  */
 export async function preparedState(

@@ -1,8 +1,8 @@
 /**
  * Promise: an acknowledged write survives kill -9, and a retry of what was not acknowledged counts once: calls, the events
- * of what they use up, and reversals.
+ * of what they use up, and reversals. While D1 fails, begins and ends go on; afterwards D1 has every call.
  *
- * The loads have organizations of their own on one server, which is killed under each of them and started again.
+ * The loads have organizations of their own on one server, which is killed under them and started again.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
@@ -16,6 +16,8 @@ const WORKERS = 20;
 const KILL_AT = [60, 140];
 /** What the calls use up. */
 const PLAN = { name: 'Load', limitType: 'BLOCK', limits: { standardCalls: CALLS_EACH } };
+
+const OUTAGE_MS = 6_000;
 
 const REVERSIBLE = 60;
 const INCREMENTS = 10;
@@ -229,4 +231,33 @@ test('reversals that were cut off by a kill are made once when they are sent aga
   expect(wallet).toMatchObject({ balanceUsd: '99.815', unsettledUsd: '0', heldUsd: '0' });
   expect(meters.customMeter1).toMatchObject({ used: 30 });
   await until(async () => (await api.send('readUsageSummary')).data.totals.calls === REVERSIBLE - MISTAKES);
+});
+
+test('a locked D1 stops no call, and every call is in D1 after it recovers', async () => {
+  const { organizationId, api } = await createTenant(server.operator, { name: 'Load', limitType: 'NONE' });
+  await api.send('provisionCustomer', { body: { customerId: 'warm' } });
+  using d1 = await openD1(state);
+  d1.exec('BEGIN EXCLUSIVE');
+  const ids: string[] = [];
+  for (const endAtMs = Date.now() + OUTAGE_MS; Date.now() < endAtMs; ) {
+    const callId = `outage-${ids.length}`;
+    const body = { customerId: customerOf(ids.length) };
+    expect((await api.send('beginCall', { body, headers: { 'Idempotency-Key': callId } })).status).toBe(200);
+    expect((await api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', responseTokens: 1 } })).status).toBe(200);
+    ids.push(callId);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  expect((await server.operator.send('readHealth')).data.status).toBe('degraded');
+  const { status, refusal, headers } = await api.send('listCustomers', { query: { search: 'warm' } });
+  expect([status, refusal.code, headers.get('Retry-After')]).toEqual([503, 'SERVICE_UNAVAILABLE', '1']);
+  d1.exec('ROLLBACK');
+
+  const recorded = () =>
+    d1
+      .prepare(`SELECT call_id FROM calls WHERE organization_id = ? AND status = 'COMPLETED' ORDER BY call_id`)
+      .all(organizationId)
+      .map(({ call_id }) => call_id);
+  await until(() => recorded().length >= ids.length);
+  expect(recorded()).toEqual(ids.toSorted());
+  await until(async () => (await server.operator.send('readHealth')).data.status === 'ok');
 });
