@@ -5,11 +5,12 @@ import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { MEDIA_TYPE } from '../contract/envelope.ts';
-import { ensureHistoryPlan, writeDemoHistory } from './demo-history.ts';
-import { DEMO_ORGANIZATION_ID, ensureDemoOrganization, ensureDemoVendors } from './demo-organization.ts';
-import { ensureDevVars, type LocalSecrets } from './dev-vars.ts';
+import { writeDemoHistory } from './demo-history.ts';
+import { DEMO_ORGANIZATION_ID } from './demo-organization.ts';
+import { ensureDevVars } from './dev-vars.ts';
 import { refuseOptionsOfNpm } from './npm-options.ts';
 import { ancestorsUpToNpm, whenNpmEnds } from './parents.ts';
+import { prepareState } from './prepare.ts';
 import { bundle, freePort, PROJECT_DIR, startServer } from './server.ts';
 import { emptyState, hasState, lockState } from './state-lock.ts';
 import { startTrialVendor } from './vendor/server.ts';
@@ -58,7 +59,7 @@ async function main(): Promise<void> {
   const { DEMO_API_KEY, ...vars } = secrets;
   const withHistory = values['demo-history'] === true;
   const vendor = await startTrialVendor({ port: vendorPort });
-  const standsInFor = await prepare({ stateDir, vars, secrets, withHistory, vendorUrl: vendor.url });
+  const standsInFor = await prepareState({ stateDir, secrets, vendorUrl: vendor.url, withHistory });
   if (withHistory) await tellHistory(stateDir, vars, secrets.OPERATOR_TOKEN);
   // The API reference fills in the key on this machine.
   const server = await startServer({ port, stateDir, vars: { ...vars, DEMO_API_KEY } });
@@ -121,35 +122,6 @@ async function portToBecomeFree(port: number, variable: string): Promise<void> {
       if (Date.now() > giveUpAtMs) throw error;
       await setTimeout(PORT_POLL_MS);
     }
-  }
-}
-
-/**
- * Fills the state on a random port, so that the data are complete when the real port opens. Returns for whom the vendor
- * for trying out answers.
- */
-async function prepare({
-  stateDir,
-  vars,
-  secrets,
-  withHistory,
-  vendorUrl,
-}: {
-  stateDir: string;
-  vars: Record<string, string>;
-  secrets: LocalSecrets;
-  withHistory: boolean;
-  vendorUrl: string;
-}): Promise<string[]> {
-  // No cache of the configuration exists yet, so changes need not wait for it.
-  const server = await startServer({ port: await freePort(0), stateDir, vars: { ...vars, CONFIG_TTL_MS: 0 } });
-  try {
-    await server.housekeep();
-    await ensureDemoOrganization(server, secrets.OPERATOR_TOKEN, secrets.DEMO_API_KEY);
-    if (withHistory) await ensureHistoryPlan(server.url, secrets.OPERATOR_TOKEN);
-    return await ensureDemoVendors(server.url, secrets.OPERATOR_TOKEN, vendorUrl);
-  } finally {
-    await server.stop();
   }
 }
 

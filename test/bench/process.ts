@@ -46,6 +46,10 @@ function treeOf(pid: number, processes: readonly Process[]): number[] {
 
 /** What a process holds of the machine's memory. */
 export async function residentMiB(pid: number): Promise<number> {
+  // Linux tells it without a process of its own.
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
+  if (kib !== undefined) return Number(kib) / 1_024;
   const { stdout } = await run('ps', ['-o', 'rss=', '-p', String(pid)]);
   return Number(stdout.trim()) / 1_024;
 }

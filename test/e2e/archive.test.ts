@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
 import { type Server, startServer } from '../../src/cli/server.ts';
 import { Api, createTenant, type Tenant } from '../support/api.ts';
-import { type PreparedState, preparedState } from './local-server.ts';
+import { type PreparedState, preparedState, until } from './local-server.ts';
 import { operatorCli, type Run } from './operator-cli.ts';
 
 const DAYS_AGO = 20;
@@ -48,9 +48,9 @@ afterAll(() => server.stop());
 
 async function arrived(): Promise<void> {
   const count = server.db
-    .prepare('SELECT COUNT(*) AS n FROM calls WHERE organization_id = ?')
+    .prepare(`SELECT COUNT(*) AS n FROM calls WHERE organization_id = ? AND status = 'COMPLETED'`)
     .bind(tenant.organizationId);
-  while (((await count.first<{ n: number }>())?.n ?? 0) === 0) await new Promise((resolve) => setTimeout(resolve, 100));
+  await until(async () => (await count.first<{ n: number }>())?.n === 1);
 }
 
 function operator(...args: string[]): Promise<Run> {

@@ -1,6 +1,6 @@
 /**
- * The client library with a server as users start it: the examples run, and a broken connection never counts a call
- * twice.
+ * The client library with what `npm start` prepares, the demo organization and the vendor for trying out: the examples run,
+ * and a broken connection never counts a call twice. Of the files on the shared server, this one has the demo organization.
  */
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -11,36 +11,39 @@ import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
+import { DEMO_ORGANIZATION_ID, ensureDemoVendors } from '../../src/cli/demo-organization.ts';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
+import { startTrialVendor, type TrialVendor } from '../../src/cli/vendor/server.ts';
 import { compressPrompt } from '../../src/client/compression.ts';
 import { createClient } from '../../src/client/index.ts';
 import { createSampler } from '../../src/client/sampling.ts';
 import { CallDeniedError, modelByTier, wrapAnthropic, wrapGoogle, wrapOpenAI } from '../../src/client/vendors.ts';
 import { type FakeVendor, startVendor } from '../support/vendor.ts';
-import { environmentOf, type LocalServer, type LocalState, newState, startLocal, until } from './local-server.ts';
+import { until } from './local-server.ts';
+import { type SharedServer, sharedServer } from './shared-servers.ts';
 
 const EXAMPLES = 'src/client/examples';
 
-let server: LocalServer;
+let server: SharedServer;
 let vendor: FakeVendor;
-let state: LocalState;
+let trial: TrialVendor;
 let apiKey: string;
 beforeAll(async () => {
-  vendor = await startVendor();
-  state = await newState();
-  server = await startLocal(state);
-  apiKey = (await readDevVars()).DEMO_API_KEY ?? '';
+  [server, vendor, trial] = await Promise.all([sharedServer(), startVendor(), startTrialVendor({ port: 0 })]);
+  const { OPERATOR_TOKEN = '', DEMO_API_KEY = '' } = await readDevVars();
+  await ensureDemoVendors(server.url, OPERATOR_TOKEN, trial.url);
+  apiKey = DEMO_API_KEY;
 });
-afterAll(() => Promise.all([server.stop(), vendor.close()]));
+afterAll(() => Promise.all([vendor.close(), trial.stop()]));
 
 /** As a newcomer: with nothing but what `npm start` prepared, and without a key of any vendor. */
 function example(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(OPENAI|ANTHROPIC|GEMINI|GOOGLE|CALLMETER)_/.test(name),
   );
-  const options = { cwd: PROJECT_DIR, env: { ...Object.fromEntries(inherited), ...environmentOf(state) } };
+  const ports = { PORT: new URL(server.url).port, VENDOR_PORT: new URL(trial.url).port };
+  const options = { cwd: PROJECT_DIR, env: { ...Object.fromEntries(inherited), ...ports } };
   return new Promise((resolve) => {
     execFile(process.execPath, [join(EXAMPLES, 'run.ts'), ...args], options, (error, out, err) => {
       resolve({ code: error ? Number(error.code) : 0, out, err });

@@ -7,16 +7,16 @@ import type { OperatorCustomer } from '../../src/contract/operator-customers.ts'
 import { createTenant } from '../support/api.ts';
 import { type FakeVendor, startVendor } from '../support/vendor.ts';
 import { type BatchVendor, startBatchVendor } from './gateway-batch-vendor.ts';
-import { type LocalServer, type LocalState, newState, startLocal, until } from './local-server.ts';
+import { type LocalServer, type PreparedState, preparedState, startPrepared, until } from './local-server.ts';
 
-let state: LocalState;
+let state: PreparedState;
 let server: LocalServer;
 let model: FakeVendor;
 let vendor: BatchVendor;
 let tenant: Tenant;
 beforeAll(async () => {
-  [state, model] = await Promise.all([newState({ GATEWAY_TIMEOUT_MS: '5000', CONFIG_TTL_MS: '100' }), startVendor()]);
-  [server, vendor] = await Promise.all([startLocal(state), startBatchVendor(model.url)]);
+  [state, model] = await Promise.all([preparedState({ GATEWAY_TIMEOUT_MS: '5000' }), startVendor()]);
+  [server, vendor] = await Promise.all([startPrepared(state), startBatchVendor(model.url)]);
   tenant = await newTenant();
 });
 afterEach(() => {
@@ -184,7 +184,7 @@ describe('under a key', () => {
     await server.kill();
     expect(await lost).toBe('lost');
     release();
-    server = await startLocal(state);
+    server = await startPrepared(state);
     const { id, replayed } = await create(sent);
     expect([id, replayed]).toEqual([vendor.created.at(-1), true]);
     expect(vendor.created.length - before).toBe(1);

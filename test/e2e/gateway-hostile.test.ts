@@ -7,20 +7,28 @@ import { APIError } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/contract/gateway/answers.ts';
 import { type Fault, tokensOf } from '../support/vendor.ts';
-import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
+import { type GatewayTenant, gatewayOn, type Setting, SHORT_TIMES, startGateway } from './gateway-tenant.ts';
+import { sharedServer } from './shared-servers.ts';
 
 let setting: Setting;
 let tenant: GatewayTenant;
+/** Where the server waits briefly. */
+let brief: Setting;
+let briefTenant: GatewayTenant;
 beforeAll(async () => {
-  setting = await startGateway();
-  tenant = await setting.tenant({
-    name: 'P',
-    limitType: 'BLOCK',
-    limits: { premiumCalls: 1_000, premiumTokens: 100_000_000 },
-    reserveOutputTokens: 50,
-  });
+  [setting, brief] = await Promise.all([startGateway(), sharedServer(SHORT_TIMES).then(gatewayOn)]);
+  [tenant, briefTenant] = await Promise.all([setting.tenant(PLAN), brief.tenant(PLAN)]);
 });
-afterAll(() => setting.stop());
+afterAll(() => Promise.all([setting.stop(), brief.stop()]));
+
+const PLAN = {
+  name: 'P',
+  limitType: 'BLOCK',
+  limits: { premiumCalls: 1_000, premiumTokens: 100_000_000 },
+  reserveOutputTokens: 50,
+};
+/** Of the server that a fault is for. */
+const tenantFor = (fault: string) => (fault === 'hang' || fault === 'silent' ? briefTenant : tenant);
 
 const REPLY = 'héllo 世界 👋🏽 wörld';
 const promptOf = (fault: string) => `say it [fail:${fault}]`;
@@ -44,7 +52,8 @@ async function meet(fault: Fault, body: object, path = '/v1/chat/completions'): 
   const prompt = promptOf(fault);
   const question = path.endsWith('responses') ? { input: prompt } : { messages: [{ role: 'user', content: prompt }] };
   const request = { model: 'gpt-5.2', customer, ...question, ...body };
-  const response = await tenant.send(path, { body: request });
+  const met = tenantFor(fault);
+  const response = await met.send(path, { body: request });
   let text = '';
   let broke = false;
   const decoder = new TextDecoder();
@@ -54,9 +63,9 @@ async function meet(fault: Fault, body: object, path = '/v1/chat/completions'): 
   } catch {
     broke = true;
   }
-  const { meters, openCalls, wallet } = await tenant.settled(customer);
+  const { meters, openCalls, wallet } = await met.settled(customer);
   expect([openCalls, wallet.heldUsd]).toEqual([0, '0']);
-  const call = await tenant.call(response.headers.get('x-service-call-id') ?? '');
+  const call = await met.call(response.headers.get('x-service-call-id') ?? '');
   const used = { calls: meters.premiumCalls?.used ?? 0, tokens: meters.premiumTokens?.used ?? 0 };
   return { http: response.status, text, broke, call, used, headers: response.headers };
 }
@@ -164,14 +173,16 @@ describe('a stream', () => {
     ['end-early', 'VENDOR_STREAM_CUT'],
     ['silent', 'VENDOR_TIMEOUT'],
   ])('that breaks (%s) ends with an error that the SDK throws, and nothing is uncaught', async (fault, code) => {
-    const [content, before] = [`x [fail:${fault}] [reply:8]`, setting.server.output().length];
+    const { server } = fault === 'silent' ? brief : setting;
+    const { openai } = tenantFor(fault);
+    const [content, before] = [`x [fail:${fault}] [reply:8]`, (await server.output()).length];
     const chat = async () => {
       const messages = [{ role: 'user' as const, content }];
-      const stream = await tenant.openai.chat.completions.create({ model: 'gpt-5.2', messages, stream: true });
+      const stream = await openai.chat.completions.create({ model: 'gpt-5.2', messages, stream: true });
       for await (const chunk of stream) expect(chunk.choices).toHaveLength(1);
     };
     const responses = async () => {
-      const stream = await tenant.openai.responses.create({ model: 'gpt-5.2', input: content, stream: true });
+      const stream = await openai.responses.create({ model: 'gpt-5.2', input: content, stream: true });
       for await (const event of stream) expect(event.sequence_number).toEqual(expect.any(Number));
     };
     for (const ask of [chat, responses]) {
@@ -182,7 +193,7 @@ describe('a stream', () => {
       expect(error).toBeInstanceOf(APIError);
       expect(error.code).toBe(code);
     }
-    expect(setting.server.output().slice(before)).not.toMatch(/uncaught|broke off/i);
+    expect((await server.output()).slice(before)).not.toMatch(/uncaught|broke off/i);
   });
 });
 
@@ -211,15 +222,16 @@ describe('a caller that leaves', () => {
     customer: string,
     body: object,
     leave: (response: Promise<Response>, abort: () => void) => Promise<void>,
+    from = tenant,
   ) => {
     const controller = new AbortController();
-    const response = tenant.send('/v1/chat/completions', {
+    const response = from.send('/v1/chat/completions', {
       body: { model: 'gpt-5.2', customer, ...body },
       signal: controller.signal,
     });
     await leave(response, () => controller.abort()).catch(() => undefined);
     await response.then((answered) => answered.text()).catch(() => undefined);
-    return tenant.settled(customer);
+    return from.settled(customer);
   };
   const words = (prompt: string) => ({ messages: [{ role: 'user', content: prompt }] });
 
@@ -311,6 +323,7 @@ describe('a caller that leaves', () => {
         await (await response).body?.getReader().read();
         abort();
       },
+      briefTenant,
     );
     expect(recentCalls).toMatchObject([{ status: 'FAILED', usageSource: 'estimated' }]);
   });

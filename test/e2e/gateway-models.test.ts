@@ -5,12 +5,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/contract/gateway/answers.ts';
 import type { Fault } from '../support/vendor.ts';
-import { type GatewayTenant, NO_LIMITS, type Setting, startGateway } from './gateway-tenant.ts';
+import { type GatewayTenant, gatewayOn, NO_LIMITS, type Setting, SHORT_TIMES } from './gateway-tenant.ts';
+import { sharedServer } from './shared-servers.ts';
 
 let setting: Setting;
 let tenant: GatewayTenant;
 beforeAll(async () => {
-  setting = await startGateway();
+  setting = await gatewayOn(await sharedServer(SHORT_TIMES));
   tenant = await setting.tenant();
 });
 afterAll(() => setting.stop());

@@ -1,24 +1,27 @@
 /**
- * The setup of the gateway tests: a server, vendors on loopback, an organization with keys for them, and the official
- * SDK, changed only in base URL and key.
+ * The setup of the gateway tests: a server that files share, vendors on loopback of the file's own, organizations with keys
+ * for them, and the official SDK, changed only in base URL and key.
  */
 import OpenAI from 'openai';
 import { expect } from 'vitest';
-import type { Bundle } from '../../src/cli/server.ts';
 import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { type FakeVendor, startVendor } from '../support/vendor.ts';
-import { type LocalServer, preparedState, startPrepared, until } from './local-server.ts';
+import { type Clients, until } from './local-server.ts';
+import { type SharedServer, sharedServer } from './shared-servers.ts';
 
-/** How long the servers of these tests wait for a vendor, and for a silent stream. */
-export const TIMEOUT_MS = 1_500;
-export const IDLE_TIMEOUT_MS = 700;
+/**
+ * A server for vendors that never answer, and for streams that fall silent: it waits for them briefly. On a loaded machine
+ * others may be too slow for it, so they are met on one with the times of a deployment.
+ */
+export const SHORT_TIMES = { GATEWAY_TIMEOUT_MS: '2000', GATEWAY_IDLE_TIMEOUT_MS: '700' };
 
-export interface Setting {
-  server: LocalServer;
+export interface Setting<Server extends Clients = SharedServer> {
+  server: Server;
   vendor: FakeVendor;
   /** A tenant on a plan, with credentials for the vendors named. */
   tenant(plan?: object, vendors?: readonly string[]): Promise<GatewayTenant>;
+  /** Ends the vendor; whoever started the server stops it. */
   stop(): Promise<void>;
 }
 
@@ -41,39 +44,39 @@ export interface GatewayTenant extends Tenant {
 export const NO_LIMITS = { name: 'Free', limitType: 'NONE' };
 const VENDORS = ['openai', 'anthropic', 'google', 'acme'];
 
-const SHORT_TIMES = { GATEWAY_TIMEOUT_MS: String(TIMEOUT_MS), GATEWAY_IDLE_TIMEOUT_MS: String(IDLE_TIMEOUT_MS) };
+/** On the server that files share, with the times of a deployment. */
+export const startGateway = async (): Promise<Setting> => gatewayOn(await sharedServer());
 
-/** With another bundle than the service's own, where one is named, and times of its own. */
-export async function startGateway(bundled?: Bundle, vars: Record<string, string> = SHORT_TIMES): Promise<Setting> {
-  const [vendor, server] = await Promise.all([
-    startVendor(),
-    preparedState(vars).then((state) => startPrepared(state, {}, bundled)),
-  ]);
+export async function gatewayOn<Server extends Clients>(server: Server): Promise<Setting<Server>> {
+  const vendor = await startVendor();
   return {
     server,
     vendor,
     tenant: (plan = NO_LIMITS, vendors = VENDORS) => gatewayTenant(server, vendor, plan, vendors),
-    stop: async () => {
-      await server.stop();
-      await vendor.close();
-    },
+    stop: () => vendor.close(),
   };
 }
 
 async function gatewayTenant(
-  server: LocalServer,
+  server: Clients,
   vendor: FakeVendor,
   plan: object,
   vendors: readonly string[],
 ): Promise<GatewayTenant> {
   const tenant = await createTenant(server.operator, plan);
   const params = { org: tenant.organizationId };
-  for (const provider of vendors) {
+  const saveVendor = (provider: string) => {
     const baseUrl = `${vendor.url}/${provider === 'google' ? 'v1beta/openai' : 'v1'}`;
     const body = { apiKey: `sk-${provider}-${'k'.repeat(20)}`, baseUrl };
-    expect((await server.operator.send('setVendor', { params: { ...params, provider }, body })).status).toBe(200);
-  }
-  const { key } = (await server.operator.send('createKey', { params, body: { name: 'gateway' } })).data;
+    return server.operator.send('setVendor', { params: { ...params, provider }, body });
+  };
+  // Each waits until it is in force.
+  const [created, ...saved] = await Promise.all([
+    server.operator.send('createKey', { params, body: { name: 'gateway' } }),
+    ...vendors.map(saveVendor),
+  ]);
+  for (const { status } of saved) expect(status).toBe(200);
+  const { key } = created.data;
   const baseURL = `${server.url}/v1`;
   const sdk: GatewayTenant['sdk'] = (options) => new OpenAI({ apiKey: key, baseURL, maxRetries: 0, ...options });
   const customer = async (customerId: string) =>

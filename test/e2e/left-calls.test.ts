@@ -19,8 +19,7 @@ const RECORDED_MS_MAX = 30_000;
 let setting: Setting;
 let tenant: GatewayTenant;
 beforeAll(async () => {
-  // With the times of a deployment.
-  setting = await startGateway(undefined, {});
+  setting = await startGateway();
   tenant = await setting.tenant();
 });
 afterAll(() => setting.stop());

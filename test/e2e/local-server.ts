@@ -3,24 +3,32 @@
  * starting, only the server on a copy of a prepared state.
  */
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
-import { cp, mkdtemp, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { inject } from 'vitest';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
-import { type Bundle, bundle, freePort, PROJECT_DIR, type ServerOptions } from '../../src/cli/server.ts';
+import { freePort, PROJECT_DIR, type ServerOptions } from '../../src/cli/server.ts';
 import { Api } from '../support/api.ts';
 
 /** A loaded machine is slow; this only ends what hangs. */
 const READY_MS_MAX = 120_000;
+/** Between two looks: soon at first, and seldom where it takes long, because most looks are requests to the server. */
+const LOOK_MS = { first: 20, growth: 1.5, most: 500 };
 /** What `npm start` makes; whatever else stands in `.dev.vars` is no matter of a test. */
 const SECRETS = ['OPERATOR_TOKEN', 'DEMO_API_KEY', 'VENDOR_KEY_SECRET', 'SESSION_SECRET'];
 
-export interface LocalServer {
+/** Who talks to a server. */
+export interface Clients {
   url: string;
   operator: Api;
   demo: Api;
+}
+
+export interface LocalServer extends Clients {
   /** What it printed. */
   output(): string;
   /** SIGKILL to the starting process: nothing is told, nothing is finished. */
@@ -50,12 +58,15 @@ export async function newState(vars?: Record<string, string>): Promise<LocalStat
 }
 
 /**
- * A copy of the state that one `npm start` prepared for all (prepared-state.ts), with `vars` added to its secrets. A
+ * A copy of the state that was prepared for all (prepared-state.ts), with `vars` added to its secrets. A
  * change of configuration is acknowledged after a tenth of a second, not after two.
  */
-export async function preparedState(vars: Record<string, string> = {}): Promise<PreparedState> {
+export async function preparedState(
+  vars: Record<string, string> = {},
+  prepared = inject('preparedState'),
+): Promise<PreparedState> {
   const state = await newState();
-  await cp(inject('preparedState'), state.stateDir, { recursive: true });
+  await cp(prepared, state.stateDir, { recursive: true });
   const found = await readDevVars();
   const secrets = Object.fromEntries(SECRETS.map((name) => [name, found[name] ?? '']));
   return { ...state, devVars: await writeDevVars(state.stateDir, { ...secrets, CONFIG_TTL_MS: '100', ...vars }) };
@@ -84,22 +95,10 @@ export function environmentOf({ stateDir, port, vendorPort, devVars }: LocalStat
   return { ...ports, STATE_DIR: stateDir, ...(devVars && { DEV_VARS_FILE: devVars }) };
 }
 
-/**
- * The server alone, on a prepared state; `vars` go before those of the state, another bundle in place of the service's.
- */
-export async function startPrepared(
-  state: PreparedState,
-  vars: ServerOptions['vars'] = {},
-  bundled?: Bundle,
-): Promise<LocalServer> {
-  if (bundled) await bundle(state.stateDir, bundled);
-  const { DEMO_API_KEY: _demo, ...own } = await readDevVars(state.devVars);
-  const options: ServerOptions = {
-    port: state.port,
-    stateDir: state.stateDir,
-    vars: { ...own, ...vars },
-    ...(bundled && { bundled }),
-  };
+/** The server alone, on a prepared state. */
+export async function startPrepared(state: PreparedState): Promise<LocalServer> {
+  const { DEMO_API_KEY: _demo, ...vars } = await readDevVars(state.devVars);
+  const options: ServerOptions = { port: state.port, stateDir: state.stateDir, vars };
   const child = spawn(process.execPath, ['test/crash/serve.ts', JSON.stringify(options)], {
     cwd: PROJECT_DIR,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -109,23 +108,33 @@ export async function startPrepared(
 
 async function started(
   child: ChildProcessByStdio<null, Readable, Readable>,
-  { port, devVars }: LocalState,
+  state: LocalState,
   sign: string,
 ): Promise<LocalServer> {
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (printed += chunk));
-  const url = `http://127.0.0.1:${port}`;
   await until(() => printed.includes(sign) || child.exitCode !== null);
   if (child.exitCode !== null) throw new Error(`it did not start:\n${printed}`);
-  const secrets = await readDevVars(devVars);
   return {
-    url,
-    operator: new Api(fetch, url, secrets.OPERATOR_TOKEN ?? ''),
-    demo: new Api(fetch, url, secrets.DEMO_API_KEY ?? ''),
+    ...(await clientsOf(state)),
     output: () => printed,
-    kill: () => ended(child, 'SIGKILL', port),
-    stop: () => ended(child, 'SIGTERM', port),
+    kill: () => ended(child, 'SIGKILL', state.port),
+    stop: () => ended(child, 'SIGTERM', state.port),
   };
+}
+
+export async function clientsOf({ port, devVars }: LocalState): Promise<Clients> {
+  const url = `http://127.0.0.1:${port}`;
+  const { OPERATOR_TOKEN = '', DEMO_API_KEY = '' } = await readDevVars(devVars);
+  return { url, operator: new Api(fetch, url, OPERATOR_TOKEN), demo: new Api(fetch, url, DEMO_API_KEY) };
+}
+
+/** The file of a server's D1, also while the server runs: what a test reads of it, or locks. */
+export async function openD1({ stateDir }: LocalState): Promise<DatabaseSync> {
+  const folder = join(stateDir, 'd1', 'miniflare-D1DatabaseObject');
+  const name = (await readdir(folder)).find((file) => /^[0-9a-f]{64}\.sqlite$/.test(file));
+  if (!name) throw new Error('the local D1 is not where it is expected');
+  return new DatabaseSync(join(folder, name));
 }
 
 async function ended(child: ChildProcess, signal: NodeJS.Signals, port: number): Promise<void> {
@@ -145,8 +154,8 @@ async function ended(child: ChildProcess, signal: NodeJS.Signals, port: number):
 
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   const giveUpAtMs = Date.now() + READY_MS_MAX;
-  while (!(await condition())) {
+  for (let waitMs = LOOK_MS.first; !(await condition()); waitMs = Math.min(waitMs * LOOK_MS.growth, LOOK_MS.most)) {
     if (Date.now() > giveUpAtMs) throw new Error('waited in vain');
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await sleep(waitMs);
   }
 }

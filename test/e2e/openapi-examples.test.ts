@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
+import { readDevVars } from '../../src/cli/dev-vars.ts';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
 import { startTrialVendor, type TrialVendor } from '../../src/cli/vendor/server.ts';
 import { gatewayOperations } from '../../src/contract/gateway/operations.ts';
@@ -17,7 +18,7 @@ import ANSWERS from '../../src/pages/docs/answers.json' with { type: 'json' };
 import { ORIGIN } from '../../src/pages/docs/template.ts';
 import { exampleOf, shapeOf } from '../support/answer-examples.ts';
 import { brokenRules } from '../support/json-schema.ts';
-import { type LocalServer, newState, startLocal } from './local-server.ts';
+import { type LocalServer, preparedState, startPrepared } from './local-server.ts';
 
 /** Of the vendor for trying out, in the examples. */
 const VENDOR_URL = 'http://127.0.0.1:8788';
@@ -27,16 +28,19 @@ const isRecording = process.env.RECORD_ANSWERS !== undefined;
 const ANSWERS_FILE = join(PROJECT_DIR, 'src/pages/docs/answers.json');
 const recorded: Record<string, unknown> = {};
 
-const OPERATOR_TOKEN = 'examples-operator-token-of-32-characters-or-more';
-const DEMO_API_KEY = `utk-${'E'.repeat(43)}`;
-
 let server: LocalServer;
 let vendor: TrialVendor;
+/** What the examples find in the environment. */
+let secrets: Record<string, string>;
 let document: OpenApiDocument;
 
 beforeAll(async () => {
-  const state = newState({ OPERATOR_TOKEN, DEMO_API_KEY, CONFIG_TTL_MS: '50' });
-  [server, vendor] = await Promise.all([state.then((fresh) => startLocal(fresh)), startTrialVendor({ port: 0 })]);
+  const state = await preparedState();
+  [server, vendor, secrets] = await Promise.all([
+    startPrepared(state),
+    startTrialVendor({ port: 0 }),
+    readDevVars(state.devVars),
+  ]);
   document = (await (await fetch(`${server.url}/openapi.json`)).json()) as OpenApiDocument;
 });
 afterAll(async () => {
@@ -70,7 +74,7 @@ function closed(schema: unknown): unknown {
 
 /** Runs the example as it stands, and adds the status of its last request to what it prints. */
 async function paste(source: string): Promise<{ status: number; text: string }> {
-  const env = { ...process.env, OPERATOR_TOKEN, DEMO_API_KEY, OPENAI_API_KEY: 'sk-example-of-no-vendor' };
+  const env = { ...process.env, ...secrets, OPENAI_API_KEY: 'sk-example-of-no-vendor' };
   const local = source.replaceAll(VENDOR_URL, vendor.url);
   const { stdout, stderr } = await promisify(execFile)('bash', ['-c', `${local} -w '\\n%{http_code}'`], {
     cwd: PROJECT_DIR,

@@ -1,23 +1,34 @@
 /**
- * Global setup of the end-to-end tests: one `npm start`, whose state every test that is not about starting copies
- * (local-server.ts), so that servers share no storage. It also creates `.dev.vars`, which servers starting at the same
- * time would create twice.
+ * Global setup of the end-to-end tests: the state that `npm start` prepares, of which every server that is not about starting
+ * has a copy (local-server.ts), so that servers share no storage; and the servers that files share (shared-servers.ts). It
+ * also creates `.dev.vars`, which servers starting at the same time would create twice.
  */
 import { rm } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';
-import { newState, startLocal } from './local-server.ts';
+import { ensureDevVars } from '../../src/cli/dev-vars.ts';
+import { prepareState } from '../../src/cli/prepare.ts';
+import { bundle } from '../../src/cli/server.ts';
+import { newState } from './local-server.ts';
+import { offerServers } from './shared-servers.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The folder of the prepared state. */
     preparedState: string;
+    /** Who is asked for a shared server. */
+    sharedServers: string;
   }
 }
 
 export default async function prepare(project: TestProject): Promise<() => Promise<void>> {
-  const state = await newState();
-  const server = await startLocal(state);
-  await server.stop();
-  project.provide('preparedState', state.stateDir);
-  return () => rm(state.stateDir, { recursive: true, force: true });
+  const { stateDir, vendorPort } = await newState();
+  const [{ secrets }] = await Promise.all([ensureDevVars(), bundle(stateDir)]);
+  await prepareState({ stateDir, secrets, vendorUrl: `http://127.0.0.1:${vendorPort}` });
+  const shared = await offerServers(stateDir);
+  project.provide('preparedState', stateDir);
+  project.provide('sharedServers', shared.url);
+  return async () => {
+    await shared.stop();
+    await rm(stateDir, { recursive: true, force: true });
+  };
 }
