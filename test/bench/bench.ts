@@ -55,10 +55,13 @@ const NAMES_OF_ALL = NAMES.filter((name) => !SUITES[name]?.apart);
 
 const HISTORY_CALLS = 1_000_000;
 const CUSTOMERS = 1_000_000;
+/** The smallest that every suite runs with, and what --short takes. */
+const HISTORY_CALLS_MIN = 2_000;
+const CUSTOMERS_MIN = 1_000;
 /** A suite that takes longer does not end any more. */
 const SUITE_MINUTES_MAX = 30;
 
-const HELP = `npm run bench -- SUITE ... [--rounds N] [--seconds N] [--history N] [--customers N] [--json]
+const HELP = `npm run bench -- SUITE ... [--rounds N] [--seconds N] [--history N] [--customers N] [--short] [--json]
 
 ${Object.entries(SUITES)
   .map(
@@ -73,21 +76,22 @@ ${Object.entries(SUITES)
   --history    calls of the largest history, in growth, readings and pages (${HISTORY_CALLS}); retention has twice as many,
                scale one customer for every hundred
   --customers  of the largest organization, in customers (${CUSTOMERS})
+  --short      shows only that the suites run, as CI does it: one round of a few requests, ${HISTORY_CALLS_MIN} calls of history,
+               ${CUSTOMERS_MIN} customers, no warm-ups, short rests. Its figures say nothing
   --json       the figures as JSON, one document for each suite
   --help       this text
 
 Everything runs on loopback, on workerd with direct sockets. State is kept in the system's temporary folder (TMPDIR says
 another one: its disk is part of what is measured) and removed in the end. Figures are comparable within a run, not between
-machines. The shortest run:
-
-  npm run bench -- all --rounds 1 --seconds 1 --history 20000 --customers 20000`;
+machines.`;
 
 interface Command {
   suites: string[];
-  rounds?: number;
-  seconds?: number;
+  rounds: number | undefined;
+  seconds: number | undefined;
   historyCalls: number;
   customers: number;
+  short: boolean;
   json: boolean;
 }
 
@@ -97,8 +101,9 @@ function parseCommand(): Command | 'help' {
     options: {
       rounds: { type: 'string' },
       seconds: { type: 'string' },
-      history: { type: 'string', default: String(HISTORY_CALLS) },
-      customers: { type: 'string', default: String(CUSTOMERS) },
+      history: { type: 'string' },
+      customers: { type: 'string' },
+      short: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean' },
     },
@@ -107,7 +112,14 @@ function parseCommand(): Command | 'help' {
   const suites = positionals.flatMap((name) => (name === 'all' ? NAMES_OF_ALL : [name]));
   const unknown = suites.find((name) => !Object.hasOwn(SUITES, name));
   if (unknown !== undefined || suites.length === 0) throw new Error(`name a suite: ${NAMES.join(', ')}, or all`);
-  const count = (name: 'rounds' | 'seconds' | 'history' | 'customers', min: number, max: number): number => {
+  const { short, json } = values;
+  const count = <Otherwise>(
+    name: 'rounds' | 'seconds' | 'history' | 'customers',
+    otherwise: Otherwise,
+    min: number,
+    max: number,
+  ): number | Otherwise => {
+    if (values[name] === undefined) return otherwise;
     const number = Number(values[name]);
     if (!Number.isInteger(number) || number < min || number > max)
       throw new Error(`--${name} must be a whole number from ${min} to ${max}`);
@@ -115,11 +127,12 @@ function parseCommand(): Command | 'help' {
   };
   return {
     suites,
-    ...(values.rounds !== undefined && { rounds: count('rounds', 1, 100) }),
-    ...(values.seconds !== undefined && { seconds: count('seconds', 1, 60) }),
-    historyCalls: count('history', 2_000, 5_000_000),
-    customers: count('customers', 1_000, 2_000_000),
-    json: values.json,
+    rounds: count('rounds', short ? 1 : undefined, 1, 100),
+    seconds: count('seconds', short ? 0 : undefined, 1, 60),
+    historyCalls: count('history', short ? HISTORY_CALLS_MIN : HISTORY_CALLS, HISTORY_CALLS_MIN, 5_000_000),
+    customers: count('customers', short ? CUSTOMERS_MIN : CUSTOMERS, CUSTOMERS_MIN, 2_000_000),
+    short,
+    json,
   };
 }
 
@@ -129,7 +142,7 @@ async function main(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => giveUp(130, 'interrupted'));
   for (const name of command.suites) {
     const suite = SUITES[name] as Suite;
-    const { rounds = suite.rounds, seconds = suite.seconds ?? 1, historyCalls, customers } = command;
+    const { rounds = suite.rounds, seconds = suite.seconds ?? 1, historyCalls, customers, short } = command;
     const scope = new AsyncDisposableStack();
     const tooLong = setTimeout(
       () => giveUp(1, `no end after ${SUITE_MINUTES_MAX} minutes`),
@@ -141,6 +154,7 @@ async function main(): Promise<void> {
         seconds,
         historyCalls,
         customers,
+        short,
         scope,
         progress: (line) => say(`${name}: ${line}`),
       });

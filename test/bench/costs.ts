@@ -7,7 +7,7 @@
  * handed over twice, when it begins and when it ends.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Caller, COUNTING, call, callsTogether, REST_MS } from './counted-calls.ts';
+import { type Caller, COUNTING, call, callsTogether, restMs } from './counted-calls.ts';
 import { type Counts, takeCounts } from './counts.ts';
 import { Connection } from './load.ts';
 import { printed } from './report.ts';
@@ -15,7 +15,8 @@ import { createTenantKey, startService } from './service.ts';
 import type { Column, Options, Suite, Table } from './suite.ts';
 
 const LONG_MS = 5_000;
-const IDLE_MS = 10_000;
+const IDLE_SECONDS = 10;
+const SHORT_IDLE_SECONDS = 1;
 const TOGETHER = 200;
 
 const UNITS = [
@@ -65,16 +66,18 @@ const SCENARIOS: readonly Scenario[] = [
 export const costs: Suite = {
   about: 'what calls cost in requests, alarms and rows, as Cloudflare bills them',
   rounds: 3,
-  async run({ rounds, scope, progress }: Options) {
+  async run({ rounds, short, scope, progress }: Options) {
+    const restedMs = restMs(short);
+    const idleSeconds = short ? SHORT_IDLE_SECONDS : IDLE_SECONDS;
     progress('starting');
     const { url } = await startService(scope, { bundled: COUNTING });
     const connection = scope.use(new Connection(Number.POSITIVE_INFINITY));
     const caller: Caller = { url, tenant: await createTenantKey(url), connection };
     await callsTogether(caller, TOGETHER);
-    await sleep(REST_MS);
+    await sleep(restedMs);
     await takeCounts(url);
-    progress(`nobody calls for ${IDLE_MS / 1_000} s`);
-    await sleep(IDLE_MS);
+    progress(`nobody calls for ${idleSeconds} s`);
+    await sleep(idleSeconds * 1_000);
     const idle = (await takeCounts(url)).figures;
     const counted = new Map<string, Figures[]>(SCENARIOS.map(({ heading }) => [heading, []]));
     for (let round = 1; round <= rounds; round += 1) {
@@ -82,12 +85,12 @@ export const costs: Suite = {
         if (once && round > 1) continue;
         progress(`round ${round} of ${rounds}: ${heading}`);
         await run(caller);
-        await sleep(REST_MS);
+        await sleep(restedMs);
         counted.get(heading)?.push(perCall(await takeCounts(url), calls));
       }
     }
     const columns = new Map([...counted].map(([heading, found]) => [heading, meansOf(found)] as const));
-    columns.set(`${IDLE_MS / 1_000} s of none`, idle);
+    columns.set(`${idleSeconds} s of none`, idle);
     return printed('What a call costs', [
       tableOf('of each call', columns, UNITS),
       ...['D1', 'customer', 'projector'].map((owner) => rowsWrittenBy(owner, columns)),

@@ -3,7 +3,6 @@
  * milliseconds per request in interleaved rounds over one connection, and the ratio of the medians. Both organizations
  * are in the same database.
  */
-import { bundle } from '../../src/cli/server.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { cursorOf } from '../../src/platform/page.ts';
 import { provisionSubject, type Subject } from './history.ts';
@@ -11,12 +10,12 @@ import { Connection } from './load.ts';
 import { signIn } from './pages.ts';
 import { customerOf, FIRST_NAMES, ID_PREFIX, SMALL_PLAN, writePopulation } from './population.ts';
 import { printed } from './report.ts';
-import { median } from './rounds.ts';
-import { openState, operatorOf, PLAN, runServer } from './service.ts';
+import { firstRound, median } from './rounds.ts';
+import { openState, operatorOf, PLAN, placeBundle, runServer } from './service.ts';
 import type { Column, Options, Row, Suite } from './suite.ts';
 
 const SMALL_CUSTOMERS = 1_000;
-/** Requests of one kind in a round, to the one organization and the other in turns. */
+/** Requests of one kind in a round, to the one organization and the other in turns; in a short run each once. */
 const REQUESTS_PER_ROUND = 8;
 /** Pages of a search that are turned before the one that is measured. */
 const PAGES_TURNED = 10;
@@ -42,10 +41,10 @@ type Ask = (organization: Organization) => string | Promise<string>;
 export const customers: Suite = {
   about: 'lists, searches and sums with a million customers against those with a thousand',
   rounds: 5,
-  async run({ rounds, customers: largest, scope, progress }) {
+  async run({ rounds, customers: largest, short, scope, progress }) {
     progress('starting');
     const stateDir = await openState(scope);
-    await bundle(stateDir);
+    await placeBundle(stateDir);
     const first = await runServer(scope, stateDir);
     const [small, large] = [await provision(first.url, SMALL_CUSTOMERS), await provision(first.url, largest)];
     await first.stop();
@@ -53,7 +52,7 @@ export const customers: Suite = {
       await writePopulation(stateDir, organization, organization.customers - 1, progress);
     const { url } = await runServer(scope, stateDir);
     for (const organization of [small, large]) await checkPopulation(url, organization);
-    const rows = await measure(url, { small, large }, { rounds, progress });
+    const rows = await measure(url, { small, large }, { rounds, short, progress });
     const title = `${SMALL_CUSTOMERS} and ${largest} customers`;
     return printed('An organization with few customers and one with many', [{ title, columns: COLUMNS, rows }]);
   },
@@ -143,7 +142,7 @@ function requestsOf(url: string): { api: Record<string, Ask>; console: Record<st
 async function measure(
   url: string,
   { small, large }: { small: Organization; large: Organization },
-  { rounds, progress }: Pick<Options, 'rounds' | 'progress'>,
+  { rounds, short, progress }: Pick<Options, 'rounds' | 'short' | 'progress'>,
 ): Promise<Row[]> {
   using connection = new Connection();
   const cookie = await signIn(url);
@@ -161,8 +160,7 @@ async function measure(
     })),
   ];
   const times = new Map(asked.map(({ name }) => [name, { small: [] as number[], large: [] as number[] }]));
-  // The first round warms up.
-  for (let round = 0; round <= rounds; round += 1) {
+  for (let round = firstRound(short); round <= rounds; round += 1) {
     for (const { name, ask, headersOf } of asked) {
       progress(`round ${round} of ${rounds}: ${name}`);
       const timed = async (organization: Organization) => {
@@ -171,7 +169,7 @@ async function measure(
         await connection.send(address, { headers: headersOf(organization) });
         return performance.now() - startMs;
       };
-      for (let n = 0; n < REQUESTS_PER_ROUND; n += 1) {
+      for (let n = 0; n < (short ? 1 : REQUESTS_PER_ROUND); n += 1) {
         const [smallMs, largeMs] = [await timed(small), await timed(large)];
         if (round === 0) continue;
         times.get(name)?.small.push(smallMs);

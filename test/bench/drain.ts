@@ -15,7 +15,7 @@ import type { Api } from '../support/api.ts';
 import { Connection, type Load } from './load.ts';
 import { MeteredLoad } from './metered-load.ts';
 import { printed } from './report.ts';
-import { median } from './rounds.ts';
+import { firstRound, median } from './rounds.ts';
 import { callsArrived, callsInD1, createTenantKey, operatorOf, startService, type TenantKey } from './service.ts';
 import type { Column, Options, Row, Suite } from './suite.ts';
 
@@ -48,13 +48,12 @@ export const drain: Suite = {
   about: `how fast D1 takes what ${CUSTOMERS} busy customers write`,
   rounds: 3,
   seconds: 5,
-  async run({ rounds, seconds, scope, progress }: Options) {
+  async run({ rounds, seconds, short, scope, progress }: Options) {
     progress('starting');
     const bench = await start(scope);
     const held: Row['figures'][] = [];
     const beside: Row['figures'][] = [];
-    // The first round warms up.
-    for (let round = 0; round <= rounds; round += 1) {
+    for (let round = firstRound(short); round <= rounds; round += 1) {
       progress(`round ${round} of ${rounds}: deliveries held back, then released`);
       const heldFigures = await fillThenDrain(bench, seconds);
       progress(`round ${round} of ${rounds}: deliveries beside the fill`);

@@ -109,14 +109,14 @@ export const firstByte: Suite = {
 
 async function measure(
   { passThrough, metered }: { passThrough: Endpoint; metered: Endpoint },
-  { rounds, seconds, scope, progress }: Options,
+  { rounds, seconds, short, scope, progress }: Options,
 ): Promise<Map<string, Pair[]>> {
   const connection = scope.use(new Connection());
   const pairs = new Map<string, Pair[]>(FORMS.map(({ name }) => [name, []]));
   progress(`warming up, then ${rounds * seconds} s`);
   let untilMs = Number.POSITIVE_INFINITY;
   let asks = 0;
-  for (let turn = -WARM_UP_TURNS; turn < 1 || performance.now() < untilMs; turn += 1) {
+  for (let turn = short ? 0 : -WARM_UP_TURNS; turn < 1 || performance.now() < untilMs; turn += 1) {
     if (turn === 0) untilMs = performance.now() + rounds * seconds * 1_000;
     for (const { name, asked, vendorAsked = asked } of FORMS) {
       // No form always comes when the customer changes.

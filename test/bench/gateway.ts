@@ -45,11 +45,12 @@ export const gateway: Suite = {
 
 async function measureCompletions(
   service: GatewayService,
-  { rounds, seconds, scope, progress }: Options,
+  { rounds, seconds, short, scope, progress }: Options,
 ): Promise<{ tables: Table[]; generators: Row[] }> {
   const targets = targetsOf(service, scope);
-  progress('warming up');
-  for (const plan of warmUpPlans(CUSTOMERS, seconds)) await Promise.all(targets.map(({ run }) => warmUp(run(plan))));
+  if (!short) progress('warming up');
+  for (const plan of short ? [] : warmUpPlans(CUSTOMERS, seconds))
+    await Promise.all(targets.map(({ run }) => warmUp(run(plan))));
   const tables: Table[] = [];
   const generators: Row[] = [];
   for (const rate of RATES) {

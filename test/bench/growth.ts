@@ -4,13 +4,12 @@
  *
  * Histories and customers are written into the files while the service is down; plans and keys are created by requests.
  */
-import { bundle } from '../../src/cli/server.ts';
 import { checkHistory, provisionSubject, type Subject, writeCustomers, writeHistory } from './history.ts';
 import { Connection } from './load.ts';
 import { MeteredLoad } from './metered-load.ts';
 import { printed } from './report.ts';
 import { LATENCY_COLUMNS, measureLatencies, measureRates, RATE_COLUMNS, type Target, type Timed } from './rounds.ts';
-import { openState, operatorOf, PLAN, type RunningServer, runServer } from './service.ts';
+import { openState, operatorOf, PLAN, placeBundle, type RunningServer, runServer } from './service.ts';
 import type { Options, Suite, Table } from './suite.ts';
 
 /** Slower by at most this, whatever has grown. */
@@ -19,9 +18,12 @@ const LATENCY = { atMost: SLOWER_MAX };
 /** The same of a rate. */
 const RATE = { atLeast: Number((1 / SLOWER_MAX).toFixed(2)) };
 
-const MIDDLE_HISTORY_CALLS = 10_000;
-const CUSTOMERS = [1, 1_000, 100_000];
-const PLANS_AND_KEYS = [1, 100, 1_000];
+const CUSTOMERS_MAX = 100_000;
+const PLANS_AND_KEYS_MAX = 1_000;
+/** With few customers there are few plans and keys too. */
+const CUSTOMERS_PER_PLAN = 20;
+/** The middle size of each, as a part of the largest. */
+const MIDDLE = { history: 1 / 100, customers: 1 / 100, plansAndKeys: 1 / 10 };
 /** Plans and keys that are created at a time. */
 const CREATED_AT_ONCE = 8;
 
@@ -36,14 +38,16 @@ export const growth: Suite = {
   seconds: 1,
   async run(options) {
     const { scope, historyCalls, progress } = options;
+    const mostCustomers = Math.min(CUSTOMERS_MAX, options.customers);
+    const mostPlans = Math.min(PLANS_AND_KEYS_MAX, Math.ceil(options.customers / CUSTOMERS_PER_PLAN));
     progress('starting');
     const stateDir = await openState(scope);
-    await bundle(stateDir);
+    await placeBundle(stateDir);
     const first = await runServer(scope, stateDir);
     const [histories, customers, plans] = await Promise.all([
-      sizesOf(first.url, 'calls of history', [0, MIDDLE_HISTORY_CALLS, historyCalls]),
-      sizesOf(first.url, 'customers', CUSTOMERS),
-      sizesOf(first.url, 'plans and keys', PLANS_AND_KEYS),
+      sizesOf(first.url, 'calls of history', [0, Math.ceil(MIDDLE.history * historyCalls), historyCalls]),
+      sizesOf(first.url, 'customers', [1, Math.ceil(MIDDLE.customers * mostCustomers), mostCustomers]),
+      sizesOf(first.url, 'plans and keys', [1, Math.ceil(MIDDLE.plansAndKeys * mostPlans), mostPlans]),
     ]);
     for (const [count, { subject }] of plans) {
       progress(`creating ${count} plans and keys`);

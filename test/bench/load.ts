@@ -7,6 +7,8 @@ import { Agent, request as httpRequest } from 'node:http';
 import autocannon from 'autocannon';
 
 const CONNECTIONS = 16;
+/** Between two looks at whether a few requests are all answered. */
+const FEW_POLL_MS = 20;
 const REQUEST_SECONDS_MAX = 20;
 /** Of an answer that is not what it should be. */
 const BODY_LENGTH_MAX = 500;
@@ -38,7 +40,7 @@ export interface Load {
   seconds: number;
 }
 
-/** Asks from 16 connections for so long. Throws where an answer is not as it should be. */
+/** Asks from 16 connections for so long, or each once where that is 0. Throws where an answer is not as it should be. */
 export async function loadSteps(url: string, steps: readonly Step[], seconds: number): Promise<Load> {
   const wrong: string[] = [];
   const requests = steps.map(({ path, status, request, answered }): autocannon.Request => {
@@ -57,7 +59,7 @@ export async function loadSteps(url: string, steps: readonly Step[], seconds: nu
     url,
     requests,
     connections: CONNECTIONS,
-    duration: seconds,
+    ...(seconds > 0 ? { duration: seconds } : { amount: CONNECTIONS * requests.length, sampleInt: FEW_POLL_MS }),
     timeout: REQUEST_SECONDS_MAX,
   });
   const expected = new Set(steps.map(({ status }) => String(status)));

@@ -13,6 +13,7 @@ import type { Column, Row } from './suite.ts';
 
 /** Between the call and the first time that a request may be due. */
 const LEAD_MS = 20;
+const FEW_REQUESTS = 16;
 
 /** What became of the requests of a run. */
 interface OpenLoop {
@@ -45,9 +46,11 @@ async function openLoop(
   return { lagsMs, processorShare: (user + system) / 1_000 / (performance.now() - firstMs), errors };
 }
 
-/** Times of a Poisson process: given their number, they are independent and uniform. */
+/** Times of a Poisson process: given their number, they are independent and uniform. A few at once for no time at all. */
 export function poissonTimes({ uniform }: Chance, perSecond: number, seconds: number): number[] {
-  return Array.from({ length: perSecond * seconds }, () => uniform() * seconds * 1_000).sort((a, b) => a - b);
+  return Array.from({ length: Math.max(FEW_REQUESTS, perSecond * seconds) }, () => uniform() * seconds * 1_000).sort(
+    (a, b) => a - b,
+  );
 }
 
 /** Draws of `count` items by Zipf's law: the k-th is asked for 1/k as often as the first. */

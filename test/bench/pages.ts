@@ -4,7 +4,7 @@
  * the processor time of workerd including D1, which is more reliable on a busy machine.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bundle, type Server } from '../../src/cli/server.ts';
+import type { Server } from '../../src/cli/server.ts';
 import { cursorOf } from '../../src/platform/page.ts';
 import { OPERATOR_TOKEN } from '../support/api.ts';
 import { countCalls } from '../support/usage.ts';
@@ -12,8 +12,8 @@ import { openD1, provisionSubject, type Subject, writeCustomers } from './histor
 import { Connection, type HttpRequest } from './load.ts';
 import { processorMs, workerdProcesses } from './process.ts';
 import { printed } from './report.ts';
-import { median } from './rounds.ts';
-import { openState, operatorOf, runServer } from './service.ts';
+import { firstRound, median } from './rounds.ts';
+import { openState, operatorOf, placeBundle, runServer } from './service.ts';
 import type { Column, Options, Row, Suite } from './suite.ts';
 
 const DAY_MS = 86_400_000;
@@ -25,8 +25,9 @@ const CHUNK_CALLS = 20_000;
 const FEATURES_ASKED = ['feature 1', 'feature 0'] as const;
 /** Later requests of each page in a round. Processor time is counted in steps of ten milliseconds. */
 const REQUESTS_PER_ROUND = 10;
-/** Each round of first requests starts the service anew for each page. */
+/** Each round of first requests starts the service anew for each page; in a short run for so many pages. */
 const FIRST_ROUNDS_MAX = 3;
+const SHORT_PAGES_PER_START = 10;
 /** D1 takes what the page before left to be written. */
 const REST_MS = 50;
 const PROMISED = { of: 'laterMs', atMost: 100 };
@@ -42,10 +43,10 @@ export const pages: Suite = {
   about: 'pages over a million calls of ten thousand customers',
   rounds: 5,
   seconds: 1,
-  async run({ rounds, historyCalls, scope, progress }) {
+  async run({ rounds, historyCalls, short, scope, progress }) {
     progress('starting');
     const stateDir = await openState(scope);
-    await bundle(stateDir);
+    await placeBundle(stateDir);
     const first = await runServer(scope, stateDir);
     const subject = await provisionSubject(first.url, 'other-0');
     await first.stop();
@@ -54,9 +55,9 @@ export const pages: Suite = {
     const second = await runServer(scope, stateDir);
     await checkCalls(second.url, subject, historyCalls + 1);
     const targets = await targetsOf(second.url, subject);
-    const later = await measureLater(second.url, targets, { rounds, progress });
+    const later = await measureLater(second.url, targets, { rounds, short, progress });
     await second.stop();
-    const earliest = await measureFirst(targets, () => runServer(scope, stateDir), { rounds, progress });
+    const earliest = await measureFirst(targets, () => runServer(scope, stateDir), { rounds, short, progress });
     const rows = targets.map(({ name }): Row => {
       const { taken = [], processor = [], kilobytes = 0 } = later.get(name) ?? {};
       const figures = { firstMs: median(earliest.get(name) ?? []), laterMs: median(taken), kilobytes };
@@ -236,26 +237,27 @@ interface Later {
   kilobytes: number;
 }
 
-type Rounds = Pick<Options, 'rounds' | 'progress'>;
+type Rounds = Pick<Options, 'rounds' | 'short' | 'progress'>;
 
-/** Every page in turns. The first round warms up. */
+/** Every page in turns. */
 async function measureLater(
   url: string,
   targets: readonly Target[],
-  { rounds, progress }: Rounds,
+  { rounds, short, progress }: Rounds,
 ): Promise<Map<string, Later>> {
   using connection = new Connection();
   const measured = new Map<string, Later>(
     targets.map(({ name }) => [name, { taken: [], processor: [], kilobytes: 0 }]),
   );
   const [pid = 0] = await workerdProcesses();
-  for (let round = 0; round <= rounds; round += 1) {
+  const requests = short ? 1 : REQUESTS_PER_ROUND;
+  for (let round = firstRound(short); round <= rounds; round += 1) {
     for (const { name, path, request } of targets) {
       progress(`round ${round} of ${rounds}: ${name}`);
       const sent = await request(url);
       const before = await processorMs(pid);
       const taken: number[] = [];
-      for (let n = 0; n < REQUESTS_PER_ROUND; n += 1) {
+      for (let n = 0; n < requests; n += 1) {
         const startMs = performance.now();
         const body = await connection.send(url + path, sent);
         taken.push(performance.now() - startMs);
@@ -265,32 +267,36 @@ async function measureLater(
       const after = await processorMs(pid);
       if (round === 0) continue;
       measured.get(name)?.taken.push(...taken);
-      if (before !== null && after !== null) measured.get(name)?.processor.push((after - before) / REQUESTS_PER_ROUND);
+      if (before !== null && after !== null) measured.get(name)?.processor.push((after - before) / requests);
     }
   }
   return measured;
 }
 
 /**
- * Each page as the first one that an isolate is asked for. That it starts, which another suite measures, comes before.
+ * Each page as the first one that an isolate is asked for, or in a short run as one of the first. That it starts, which
+ * another suite measures, comes before.
  */
 async function measureFirst(
   targets: readonly Target[],
   run: () => Promise<Server>,
-  { rounds, progress }: Rounds,
+  { rounds, short, progress }: Rounds,
 ): Promise<Map<string, number[]>> {
   const measured = new Map<string, number[]>(targets.map(({ name }) => [name, []]));
+  const pagesPerStart = short ? SHORT_PAGES_PER_START : 1;
   for (let round = 1; round <= Math.min(rounds, FIRST_ROUNDS_MAX); round += 1) {
-    for (const { name, path, request } of targets) {
-      progress(`first requests, round ${round}: ${name}`);
+    for (let first = 0; first < targets.length; first += pagesPerStart) {
       const server = await run();
       using connection = new Connection();
       await fetch(`${server.url}/nothing-is-here`);
-      const sent = await request(server.url);
-      await sleep(REST_MS);
-      const startMs = performance.now();
-      await connection.send(server.url + path, sent);
-      measured.get(name)?.push(performance.now() - startMs);
+      for (const { name, path, request } of targets.slice(first, first + pagesPerStart)) {
+        progress(`first requests, round ${round}: ${name}`);
+        const sent = await request(server.url);
+        await sleep(REST_MS);
+        const startMs = performance.now();
+        await connection.send(server.url + path, sent);
+        measured.get(name)?.push(performance.now() - startMs);
+      }
       await server.stop();
     }
   }

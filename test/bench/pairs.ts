@@ -39,7 +39,7 @@ interface Target {
 export async function measurePairs(
   service: Pick<RunningServer, 'url' | 'pid'>,
   rates: readonly number[],
-  { rounds, seconds, scope, progress }: Options,
+  { rounds, seconds, short, scope, progress }: Options,
 ): Promise<{ tables: Table[]; generators: Row[] }> {
   const connection = scope.use(new Connection(Number.POSITIVE_INFINITY));
   const targets = [
@@ -51,8 +51,10 @@ export async function measurePairs(
   const generators: Row[] = [];
   const everyCustomer = (customers: number) =>
     Array.from({ length: customers }, (_, index) => (index * 1_000) / WARM_UP_RATE);
-  progress('every customer once');
-  await Promise.all(targets.map(({ customers, run }) => warmUp(run(everyCustomer(customers)))));
+  if (!short) {
+    progress('every customer once');
+    await Promise.all(targets.map(({ customers, run }) => warmUp(run(everyCustomer(customers)))));
+  }
   for (const rate of rates) {
     const measured = new Map<string, OpenRound[]>(targets.map(({ name }) => [name, []]));
     for (let round = 1; round <= rounds; round += 1) {

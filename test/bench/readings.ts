@@ -2,18 +2,17 @@
  * Readings of a customer with a million calls, compared with those of a customer with a thousand: milliseconds per
  * reading in interleaved rounds, and the ratio of the medians. Each customer is the only one of an organization.
  */
-import { bundle } from '../../src/cli/server.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { checkHistory, provisionSubject, type Subject, writeHistory } from './history.ts';
 import { Connection } from './load.ts';
 import { printed } from './report.ts';
-import { median } from './rounds.ts';
-import { openState, runServer } from './service.ts';
+import { firstRound, median } from './rounds.ts';
+import { openState, placeBundle, runServer } from './service.ts';
 import type { Column, Options, Row, Suite } from './suite.ts';
 
 const SMALL_CALLS = 1_000;
 const PLAN = { name: 'Bench', limitType: 'NONE' };
-/** Readings of one kind in a round, of the one customer and the other in turns. */
+/** Readings of one kind in a round, of the one customer and the other in turns; in a short run each once. */
 const READINGS_PER_ROUND = 20;
 /** Large to small. */
 const PROMISED = { of: 'ratio', atMost: 1.2 };
@@ -35,10 +34,10 @@ const READINGS: Record<string, (customerId: string) => string> = {
 export const readings: Suite = {
   about: 'readings of a customer with a million calls against those of one with a thousand',
   rounds: 7,
-  async run({ rounds, historyCalls, scope, progress }) {
+  async run({ rounds, historyCalls, short, scope, progress }) {
     progress('starting');
     const stateDir = await openState(scope);
-    await bundle(stateDir);
+    await placeBundle(stateDir);
     const first = await runServer(scope, stateDir);
     const small = await provisionSubject(first.url, 'small', PLAN);
     const large = await provisionSubject(first.url, 'large', PLAN);
@@ -49,7 +48,7 @@ export const readings: Suite = {
     const { url } = await runServer(scope, stateDir);
     await checkHistory(url, small, SMALL_CALLS);
     await checkHistory(url, large, historyCalls);
-    const rows = await measure(url, { small, large }, { rounds, progress });
+    const rows = await measure(url, { small, large }, { rounds, short, progress });
     const title = `${SMALL_CALLS} and ${historyCalls} calls`;
     return printed('Readings of a customer with few calls and of one with many', [{ title, columns: COLUMNS, rows }]);
   },
@@ -58,15 +57,14 @@ export const readings: Suite = {
 async function measure(
   url: string,
   { small, large }: { small: Subject; large: Subject },
-  { rounds, progress }: Pick<Options, 'rounds' | 'progress'>,
+  { rounds, short, progress }: Pick<Options, 'rounds' | 'short' | 'progress'>,
 ): Promise<Row[]> {
   using connection = new Connection();
   const times = new Map(Object.keys(READINGS).map((name) => [name, { small: [] as number[], large: [] as number[] }]));
-  // The first round warms up.
-  for (let round = 0; round <= rounds; round += 1) {
+  for (let round = firstRound(short); round <= rounds; round += 1) {
     progress(`round ${round} of ${rounds}`);
     for (const [name, path] of Object.entries(READINGS)) {
-      for (let n = 0; n < READINGS_PER_ROUND; n += 1) {
+      for (let n = 0; n < (short ? 1 : READINGS_PER_ROUND); n += 1) {
         const smallMs = await timeReading(connection, url + path(small.customerId), small.key);
         const largeMs = await timeReading(connection, url + path(large.customerId), large.key);
         if (round === 0) continue;

@@ -6,14 +6,14 @@
  * It throws where the sums of the days that are kept differ from the calls that are left.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Bundle, bundle, type Server } from '../../src/cli/server.ts';
+import type { Bundle, Server } from '../../src/cli/server.ts';
 import { provisionSubject, type Subject } from './history.ts';
 import { Connection } from './load.ts';
 import { checkRollUps, type Fill, fillOf, rowsOf, writeLongHistory } from './long-history.ts';
 import { MeteredLoad } from './metered-load.ts';
 import { printed } from './report.ts';
 import { median, quantile } from './rounds.ts';
-import { openState, operatorOf, runServer } from './service.ts';
+import { openState, operatorOf, placeBundle, runServer } from './service.ts';
 import type { Column, Options, Row, Suite, Table } from './suite.ts';
 import type { Slice } from './timed-worker.ts';
 
@@ -30,6 +30,7 @@ const KEPT = {
 /** Runs that come to no end are a mistake. */
 const RUNS_MAX = 200;
 const QUIET_MS = 10_000;
+const SHORT_QUIET_MS = 500;
 /** Between two calls that are made meanwhile. */
 const PAUSE_MS = 20;
 /** D1 ends a statement that takes longer. */
@@ -75,11 +76,11 @@ const ROW_COLUMNS: readonly Column[] = [
 export const retention: Suite = {
   about: 'the deletion of three quarters of two million calls, and begin and end meanwhile',
   rounds: 1,
-  async run({ historyCalls, scope, progress }) {
+  async run({ historyCalls, short, scope, progress }) {
     const calls = 2 * historyCalls;
     progress('starting');
     const stateDir = await openState(scope);
-    await bundle(stateDir, TIMED);
+    await placeBundle(stateDir, TIMED);
     const first = await runServer(scope, stateDir, { bundled: TIMED });
     const subject = await provision(first.url);
     const other = await provisionSubject(first.url, 'meanwhile');
@@ -91,7 +92,7 @@ export const retention: Suite = {
     const [fullRows, full] = [await rowsOf(stateDir, subject, TABLES), await fillOf(stateDir)];
     const server = await runServer(scope, stateDir, { bundled: TIMED });
     progress('calls, while nothing is deleted');
-    const quiet = await makeCalls(server.url, other, sleep(QUIET_MS));
+    const quiet = await makeCalls(server.url, other, sleep(short ? SHORT_QUIET_MS : QUIET_MS));
     const runs: { seconds: number; slices: Slice[] }[] = [];
     const meanwhile = await makeCalls(server.url, other, deleteAll(server, runs, progress));
     await server.stop();

@@ -33,6 +33,9 @@ export const RATE_COLUMNS: readonly Column[] = [
 
 const WARM_UP_SECONDS = 1;
 
+/** Rounds count from 1; one before them warms up. */
+export const firstRound = (short: boolean) => (short ? 1 : 0);
+
 /** Of one round. */
 interface Taken {
   requestsPerSecond: number;
@@ -41,10 +44,12 @@ interface Taken {
 }
 
 /** Measures all targets in each round. */
-export async function measureRates(targets: readonly Target[], { rounds, seconds, progress }: Options): Promise<Row[]> {
+export async function measureRates(
+  targets: readonly Target[],
+  { rounds, seconds, short, progress }: Options,
+): Promise<Row[]> {
   const taken = new Map<string, Taken[]>(targets.map(({ name }) => [name, []]));
-  // The first round warms up.
-  for (let round = 0; round <= rounds; round += 1) {
+  for (let round = firstRound(short); round <= rounds; round += 1) {
     for (const target of targets) {
       progress(`round ${round} of ${rounds}: ${target.name}`);
       const measured = await measureOnce(target, round === 0 ? WARM_UP_SECONDS : seconds);
@@ -113,12 +118,12 @@ const WARM_UP_TURNS = 30;
 /** One request after the other, in turns: medians, and their ratios to the median of the floor. */
 export async function measureLatencies(
   timed: readonly Timed[],
-  { rounds, seconds, progress }: Options,
+  { rounds, seconds, short, progress }: Options,
 ): Promise<Row[]> {
   const times = new Map<string, number[]>(timed.map(({ name }) => [name, []]));
   progress(`one request at a time: ${timed.map(({ name }) => name).join('; ')}`);
   let untilMs = Number.POSITIVE_INFINITY;
-  for (let turn = -WARM_UP_TURNS; turn < 1 || performance.now() < untilMs; turn += 1) {
+  for (let turn = short ? 0 : -WARM_UP_TURNS; turn < 1 || performance.now() < untilMs; turn += 1) {
     if (turn === 0) untilMs = performance.now() + rounds * seconds * 1_000;
     for (const { name, once } of timed) {
       const startMs = performance.now();

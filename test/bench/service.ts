@@ -3,7 +3,7 @@
  * in folders that are removed with the scope.
  */
 import { rmSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,6 +18,7 @@ const VARS = {
   SESSION_SECRET: 'bench-session-secret-of-at-least-32-characters',
 };
 
+const SERVICE: Bundle = { script: 'src/index.ts', folder: 'bundle' };
 const FLOOR: Bundle = { script: 'test/bench/object-floor.ts', folder: 'floor' };
 
 const SETTLE_MS_MAX = 120_000;
@@ -29,6 +30,8 @@ type Scope = Options['scope'];
 
 /** Folders that stand. */
 const states = new Set<string>();
+/** Where what was bundled lies, by the name of its folder. */
+const bundles = new Map<string, Promise<string>>();
 
 export interface RunningServer extends Server {
   /** Of workerd. */
@@ -49,6 +52,21 @@ export async function openState(scope: Scope): Promise<string> {
 /** Removes the folders that are left, when the process ends before the scope does. */
 export function removeStates(): void {
   for (const stateDir of states) rmSync(stateDir, { recursive: true, force: true, maxRetries: REMOVE_RETRIES_MAX });
+}
+
+/** Puts the bundle into the folder; it is made once in this process, and goes with it. */
+export async function placeBundle(stateDir: string, bundled: Bundle = SERVICE): Promise<void> {
+  const { folder } = bundled;
+  const made = bundles.get(folder) ?? makeBundle(bundled);
+  bundles.set(folder, made);
+  await symlink(await made, join(stateDir, folder));
+}
+
+async function makeBundle(bundled: Bundle): Promise<string> {
+  const home = await mkdtemp(join(tmpdir(), 'callmeter-bundle-'));
+  process.once('exit', () => rmSync(home, { recursive: true, force: true }));
+  await bundle(home, bundled);
+  return join(home, bundled.folder);
 }
 
 /** Starts what was bundled into the folder. It may be stopped before the scope ends. */
@@ -76,7 +94,7 @@ export async function startService(
   options: Parameters<typeof runServer>[2] = {},
 ): Promise<RunningServer> {
   const stateDir = await openState(scope);
-  await bundle(stateDir, options.bundled);
+  await placeBundle(stateDir, options.bundled);
   return runServer(scope, stateDir, options);
 }
 

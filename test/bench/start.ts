@@ -11,10 +11,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { bundle, PROJECT_DIR } from '../../src/cli/server.ts';
+import { PROJECT_DIR } from '../../src/cli/server.ts';
 import { printed } from './report.ts';
 import { median } from './rounds.ts';
-import { openState } from './service.ts';
+import { openState, placeBundle } from './service.ts';
 import type { Column, Suite } from './suite.ts';
 
 const COMMAND_MS_MAX = 120_000;
@@ -37,7 +37,7 @@ export const start: Suite = {
   async run({ rounds, scope, progress }) {
     progress('bundling');
     const stateDir = await openState(scope);
-    await bundle(stateDir);
+    await placeBundle(stateDir);
     const script = await readFile(join(stateDir, 'bundle', 'index.js'));
     const size = { sizeKb: script.byteLength / 1_024, gzippedKb: gzipSync(script).byteLength / 1_024 };
     const upload = join(stateDir, 'upload.bundle');

@@ -5,12 +5,14 @@
 export interface Options {
   /** Interleaved rounds; a figure is the median of them. */
   rounds: number;
-  /** Of load on each target in a round. */
+  /** Of load on each target in a round; 0 for a few requests alone. */
   seconds: number;
   /** Calls of the largest history. */
   historyCalls: number;
   /** Of the largest organization. */
   customers: number;
+  /** Only shows that the suite runs: without warm-ups, and with short rests. Its figures say nothing. */
+  short: boolean;
   /** Whatever is started or made is put here, and is ended in reverse order. */
   scope: AsyncDisposableStack;
   /** Says what is being done. */

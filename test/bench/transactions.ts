@@ -10,13 +10,12 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bundle } from '../../src/cli/server.ts';
-import { COUNTING, callsTogether, customerName, REST_MS } from './counted-calls.ts';
+import { COUNTING, callsTogether, customerName, restMs } from './counted-calls.ts';
 import { type Transaction, takeCounts } from './counts.ts';
 import { Connection } from './load.ts';
 import { printed } from './report.ts';
 import { median } from './rounds.ts';
-import { createTenantKey, openState, runServer } from './service.ts';
+import { callsArrived, createTenantKey, openState, operatorOf, placeBundle, runServer } from './service.ts';
 import type { Column, Options, Row, Suite } from './suite.ts';
 
 const SIZES = [1, 10, 50, 100, 200];
@@ -24,6 +23,7 @@ const SIZES = [1, 10, 50, 100, 200];
 const CALLS_AT_ONCE = 50;
 /** Calls of each customer when sizes are looked at: one hour, and so many calls in it. */
 const WARM_UP_TURNS = 3;
+const ARRIVAL_POLL_MS = 100;
 
 const TIME_COLUMNS: readonly Column[] = [
   { key: 'rowsWritten', heading: 'rows written', digits: 0 },
@@ -42,10 +42,10 @@ const SIZE_COLUMNS: readonly Column[] = [
 export const transactions: Suite = {
   about: "how long D1 takes for a projector's transaction, and how large its rows are",
   rounds: 30,
-  async run({ rounds, scope, progress }: Options) {
+  async run({ rounds, short, scope, progress }: Options) {
     progress('starting');
     const stateDir = await openState(scope);
-    await bundle(stateDir, COUNTING);
+    await placeBundle(stateDir, COUNTING);
     const { url, stop } = await runServer(scope, stateDir, { bundled: COUNTING });
     const connection = scope.use(new Connection(Number.POSITIVE_INFINITY));
     const caller = { url, tenant: await createTenantKey(url), connection };
@@ -53,9 +53,10 @@ export const transactions: Suite = {
     progress('the calls of every customer');
     for (let first = 0; first < Math.max(...SIZES); first += CALLS_AT_ONCE)
       await callsTogether(caller, CALLS_AT_ONCE, (index) => customerName(first + index));
-    await sleep(REST_MS);
+    await callsArrived(operatorOf(url).with(caller.tenant.key), Math.max(...SIZES), ARRIVAL_POLL_MS);
+    await sleep(restMs(short));
     const bytesEach = (await takeCounts(url)).figures['customer bytes'] ?? null;
-    for (let round = -WARM_UP_TURNS; round < rounds; round += 1) {
+    for (let round = short ? 0 : -WARM_UP_TURNS; round < rounds; round += 1) {
       progress(`round ${round + 1} of ${rounds}`);
       for (const size of SIZES) {
         await takeCounts(url);

@@ -6,8 +6,8 @@ import type { Page } from 'playwright-core';
 
 /** Each violation in a line: the rule, and where it is broken first. */
 export async function violations(page: Page): Promise<string[]> {
-  // By the debugger, because the page's own policy allows no script.
-  await page.evaluate(axe.source);
+  // By the debugger, because the page's own policy allows no script; once for each document, because it is long.
+  if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(axe.source);
   const { violations: found } = await page.evaluate<axe.AxeResults>(
     'axe.run(document, { resultTypes: ["violations"] })',
   );

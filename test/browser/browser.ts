@@ -4,12 +4,20 @@
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
-/** What takes longer does not work. */
-const ACTION_MS_MAX = 10_000;
+/** What takes longer does not work, also on a busy machine. */
+const ACTION_MS_MAX = 60_000;
 
 const PLACES = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
+let launched: Promise<Browser> | undefined;
+
+/** One for all files of a worker, which run one after the other and so do not meet at the clipboard. It ends with the worker. */
 export function launch(): Promise<Browser> {
+  launched ??= start();
+  return launched;
+}
+
+function start(): Promise<Browser> {
   const executablePath = PLACES.find((place) => place !== undefined && existsSync(place));
   if (!executablePath) throw new Error('there is no Chromium here: install it, or say in CHROMIUM where it is');
   return chromium.launch({ executablePath, args: ['--no-sandbox'] });

@@ -3,33 +3,29 @@
  * by keyboard; and that the search and the switch work without script.
  */
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
 import { until } from '../e2e/local-server.ts';
 import { violations } from './accessibility.ts';
 import { launch, openPage, signIn, type Watched } from './browser.ts';
-import { type BrowserServer, startBrowserServer } from './server.ts';
+import { sharedServer } from './server.ts';
 
 const ORG = `/console/organizations/${DEMO_ORGANIZATION_ID}`;
 
-let server: BrowserServer;
+const server = sharedServer();
 let browser: Browser;
 let other: string;
 
 beforeAll(async () => {
-  [server, browser] = await Promise.all([startBrowserServer(), launch()]);
+  browser = await launch();
   other = (await server.operator.send('createOrganization', { body: { name: 'Second Ltd' } })).data.organizationId;
   const { callId } = (
     await server.demo.send('beginCall', { body: { customerId: 'ada', customerFriendlyName: 'Ada Lovelace' } })
   ).data;
   const usage = { modelUsed: 'openai/gpt-6-luna', inputTokens: 1_000, responseTokens: 100 };
   expect((await server.demo.send('endCall', { body: { callId, ...usage } })).status).toBe(200);
-  const ended = "SELECT COUNT(*) AS n FROM calls WHERE status = 'COMPLETED'";
-  await until(async () => (await server.db.prepare(ended).first<{ n: number }>())?.n === 1);
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
+  const ended = { params: { org: DEMO_ORGANIZATION_ID }, query: { customerId: 'ada', status: 'COMPLETED' } };
+  await until(async () => (await server.operator.send('listOrganizationCalls', ended)).data.items.length === 1);
 });
 
 async function signedIn(options: Parameters<typeof openPage>[2] = {}): Promise<Watched> {

@@ -3,23 +3,19 @@
  * requests to another origin.
  */
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { launch, openPage, signIn, type Watched } from './browser.ts';
-import { type BrowserServer, startBrowserServer } from './server.ts';
+import { sharedServer } from './server.ts';
 
-let server: BrowserServer;
+const server = sharedServer();
 let browser: Browser;
 let watched: Watched;
 let page: Page;
 
 beforeAll(async () => {
-  [server, browser] = await Promise.all([startBrowserServer(), launch()]);
+  browser = await launch();
   watched = await openPage(browser, server.url);
   page = watched.page;
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
 });
 afterEach(() => {
   expect(watched.complaints).toEqual([]);
@@ -125,13 +121,10 @@ describe('the console', () => {
     const ended = (await api.send('endCall', { body: end })).data;
 
     await expect
-      .poll(
-        async () => {
-          await follow('Customers');
-          return page.getByRole('link', { name: 'ada' }).count();
-        },
-        { timeout: 20_000 },
-      )
+      .poll(async () => {
+        await follow('Customers');
+        return page.getByRole('link', { name: 'ada' }).count();
+      })
       .toBe(1);
     await follow('ada');
     expect(await page.getByText('1 left, 50%').count()).toBe(1);

@@ -9,7 +9,7 @@ import type { CatalogModel } from '../../src/contract/catalog.ts';
 import { until } from '../e2e/local-server.ts';
 import type { ConsoleIds } from './console-pages.ts';
 import { PRESENT_CUSTOMERS } from './history.ts';
-import type { BrowserServer } from './server.ts';
+import type { OwnServer } from './server.ts';
 
 const DAY_MS = 86_400_000;
 const ENDING_DAYS_MAX = 120;
@@ -25,7 +25,7 @@ export function endingModel(): CatalogModel {
 }
 
 /** Makes it through the API, and answers the ids of what the pages are about. */
-export async function makePresent(server: BrowserServer): Promise<ConsoleIds> {
+export async function makePresent(server: OwnServer): Promise<ConsoleIds> {
   const { demo, operator } = server;
   const org = DEMO_ORGANIZATION_ID;
   const end = async (callId: string, model: string, usage: Record<string, number>) => {
@@ -136,7 +136,7 @@ export async function makePresent(server: BrowserServer): Promise<ConsoleIds> {
 }
 
 /** One webhook that is off and has all events to come, and one whose deliveries fail. Answers an event's id. */
-async function makeWebhooks(server: BrowserServer): Promise<string> {
+async function makeWebhooks(server: OwnServer): Promise<string> {
   const org = DEMO_ORGANIZATION_ID;
   const webhook = (webhookId: string) => ({ params: { org, webhookId } });
   await server.operator.send('putWebhook', {

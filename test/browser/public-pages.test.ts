@@ -1,26 +1,18 @@
 /**
  * The public pages in a browser: API reference and model pages, in light and dark mode and at phone width. None scrolls
- * sideways, logs an error or has an axe violation. Screenshots are stored in `.state/screenshots-public`.
+ * sideways, logs an error or has an axe violation.
  */
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { violations } from './accessibility.ts';
-import { launch, openPage } from './browser.ts';
-import { type BrowserServer, startBrowserServer } from './server.ts';
+import { launch, openPage, type Watched } from './browser.ts';
+import { takePicture } from './pictures.ts';
+import { sharedServer } from './server.ts';
 
-const PICTURES = join(import.meta.dirname, '../../.state/screenshots-public');
-
-let server: BrowserServer;
+const server = sharedServer();
 let browser: Browser;
 beforeAll(async () => {
-  [server, browser] = await Promise.all([startBrowserServer(), launch()]);
-  await mkdir(PICTURES, { recursive: true });
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
+  browser = await launch();
 });
 
 const PAGES = {
@@ -51,17 +43,23 @@ const VIEWS: Record<string, BrowserContextOptions> = {
 };
 
 describe.each(Object.entries(VIEWS))('in %s', (view, options) => {
+  let watched: Watched;
+  beforeAll(async () => {
+    watched = await openPage(browser, server.url, options);
+  });
+  afterAll(() => watched?.close());
+
   test.each(Object.entries(PAGES))('%s', async (name, path) => {
-    const { page, complaints, close } = await openPage(browser, server.url, options);
+    const { page, complaints } = watched;
+    complaints.length = 0;
     await page.goto(path);
     const wide = await page.evaluate<number>(
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     );
-    await page.screenshot({ path: join(PICTURES, `${name}-${view}.png`), fullPage: true });
+    await takePicture(page, `${name}-${view}`);
     expect(wide).toBe(0);
     expect(await violations(page)).toEqual([]);
     expect(complaints).toEqual([]);
-    await close();
   });
 });
 

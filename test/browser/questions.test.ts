@@ -4,14 +4,14 @@
  * denied, what changed on a plan and who did it, which calls lack a price, whether the service lags.
  */
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
 import { formatUsd } from '../../src/domain/money.ts';
 import { until } from '../e2e/local-server.ts';
 import { launch, openPage, signIn, type Watched } from './browser.ts';
 import { writeHistory } from './history.ts';
 import { endingModel } from './present.ts';
-import { type BrowserServer, startBrowserServer } from './server.ts';
+import { type OwnServer, startBrowserServer } from './server.ts';
 
 const CLICKS_MAX = 3;
 const HISTORY_DAYS = 3;
@@ -22,14 +22,14 @@ const PREMIUM_CALLS_NOW = 6;
 const ENDING = endingModel();
 const org = { org: DEMO_ORGANIZATION_ID };
 
-let server: BrowserServer;
+let server: OwnServer;
 let browser: Browser;
 let watched: Watched;
 let page: Page;
 let clicks = 0;
 
 beforeAll(async () => {
-  [server, browser] = await Promise.all([startBrowserServer(), launch()]);
+  [server, browser] = await Promise.all([startBrowserServer(inject('shared').bundleDir), launch()]);
   await writeHistory(server.db, DEMO_ORGANIZATION_ID, HISTORY_DAYS, Date.now());
   await makePresent();
   watched = await openPage(browser, server.url);
@@ -37,7 +37,6 @@ beforeAll(async () => {
   await signIn(page, server.operatorToken);
 });
 afterAll(async () => {
-  await browser?.close();
   await server?.stop();
 });
 afterEach(() => {

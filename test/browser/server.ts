@@ -1,28 +1,59 @@
 /**
- * Starts a server for the browser tests, with the demo organization and access to its database to insert a history.
+ * Servers for the browser tests: the one that shared.ts starts for all, furnished with a history, and servers of a test's
+ * own on the same bundle. Each has the demo organization.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inject } from 'vitest';
 import { ensureDemoOrganization } from '../../src/cli/demo-organization.ts';
 import { bundle, freePort, type Server, startServer } from '../../src/cli/server.ts';
 import { createApiKey } from '../../src/platform/api-key.ts';
 import { Api } from '../support/api.ts';
+import type { ConsoleIds } from './console-pages.ts';
 
-export interface BrowserServer extends Server {
+/** What a test does with a server. */
+export interface BrowserServer {
+  url: string;
   operatorToken: string;
   operator: Api;
   demo: Api;
 }
 
+export interface OwnServer extends BrowserServer, Pick<Server, 'db' | 'stop'> {
+  demoKey: string;
+  bundleDir: string;
+}
+
+/** What shared.ts hands to the tests. */
+export interface Shared extends Pick<OwnServer, 'url' | 'operatorToken' | 'demoKey' | 'bundleDir'> {
+  /** Of what the console's pages are about. */
+  consoleIds: ConsoleIds;
+}
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    shared: Shared;
+  }
+}
+
 const secret = () => randomBytes(32).toString('base64url');
 
-export async function startBrowserServer(): Promise<BrowserServer> {
+/** The server of all tests, which change nothing in it that another one looks at. */
+export function sharedServer(): BrowserServer {
+  const { url, operatorToken, demoKey } = inject('shared');
+  return clientsOf(url, operatorToken, demoKey);
+}
+
+/** With a bundle that is there, or one that it makes. */
+export async function startBrowserServer(bundleDir?: string): Promise<OwnServer> {
   const stateDir = await mkdtemp(join(tmpdir(), 'callmeter-browser-'));
   const operatorToken = secret();
   const demoKey = createApiKey('utk-');
-  await bundle(stateDir);
+  const ownBundleDir = join(stateDir, 'bundle');
+  if (bundleDir) await symlink(bundleDir, ownBundleDir);
+  else await bundle(stateDir);
   const vars = {
     OPERATOR_TOKEN: operatorToken,
     SESSION_SECRET: secret(),
@@ -35,13 +66,17 @@ export async function startBrowserServer(): Promise<BrowserServer> {
   await ensureDemoOrganization(server, operatorToken, demoKey);
   await server.housekeep();
   return {
-    ...server,
-    operatorToken,
-    operator: new Api(fetch, server.url, operatorToken),
-    demo: new Api(fetch, server.url, demoKey),
+    ...clientsOf(server.url, operatorToken, demoKey),
+    demoKey,
+    bundleDir: ownBundleDir,
+    db: server.db,
     async stop() {
       await server.stop();
       await rm(stateDir, { recursive: true, force: true });
     },
   };
+}
+
+function clientsOf(url: string, operatorToken: string, demoKey: string): BrowserServer {
+  return { url, operatorToken, operator: new Api(fetch, url, operatorToken), demo: new Api(fetch, url, demoKey) };
 }

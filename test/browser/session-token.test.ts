@@ -7,16 +7,16 @@ import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { launch } from './browser.ts';
-import { type BrowserServer, startBrowserServer } from './server.ts';
+import { sharedServer } from './server.ts';
 
-let server: BrowserServer;
+const server = sharedServer();
 let browser: Browser;
 let host: Server;
 let page: Page;
 let token: string;
 
 beforeAll(async () => {
-  [server, browser] = await Promise.all([startBrowserServer(), launch()]);
+  browser = await launch();
   host = createServer((_, response) =>
     response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>Shop</title>'),
   );
@@ -27,8 +27,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   host?.close();
-  await browser?.close();
-  await server?.stop();
 });
 
 /** What the page gets, with the headers that a script sends who writes none but these; `null` where the browser refuses. */

@@ -3,26 +3,20 @@
  * values of a chart are reached by keyboard and by touch.
  */
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
 import { violations } from './accessibility.ts';
 import { launch, openPage, signIn } from './browser.ts';
-import { writeHistory } from './history.ts';
-import { type BrowserServer, startBrowserServer } from './server.ts';
+import { sharedServer } from './server.ts';
 
 const ORG = `/console/organizations/${DEMO_ORGANIZATION_ID}`;
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
-let server: BrowserServer;
+const server = sharedServer();
 let browser: Browser;
 
 beforeAll(async () => {
-  [server, browser] = await Promise.all([startBrowserServer(), launch()]);
-  await writeHistory(server.db, DEMO_ORGANIZATION_ID, 20, Date.now());
-});
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
+  browser = await launch();
 });
 
 async function signedIn(options: Parameters<typeof openPage>[2]) {

@@ -2,23 +2,20 @@
  * The usage widget in a page of another origin: it renders, renews its token through that page before it expires,
  * accepts none from other windows, and stops working when its key is revoked.
  */
-
-import { mkdir } from 'node:fs/promises';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Frame, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
 import type { Api } from '../support/api.ts';
 import { violations } from './accessibility.ts';
 import { launch } from './browser.ts';
-import { type BrowserServer, startBrowserServer } from './server.ts';
+import { takePicture } from './pictures.ts';
+import { sharedServer } from './server.ts';
 
-const PICTURES = join(import.meta.dirname, '../../.state/screenshots-public');
 const GROUND = [200, 40, 90];
 
-let server: BrowserServer;
+const server = sharedServer();
 let browser: Browser;
 let host: Server;
 let hostOrigin: string;
@@ -31,7 +28,7 @@ let sessions: number;
 let failures: Send[];
 
 beforeAll(async () => {
-  [server, browser] = await Promise.all([startBrowserServer(), launch()]);
+  browser = await launch();
   host = createServer((incoming, response) => void answer(incoming.url ?? '/').then((send) => send(response)));
   await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
   hostOrigin = `http://localhost:${(host.address() as AddressInfo).port}`;
@@ -52,12 +49,9 @@ beforeAll(async () => {
       expect((await server.demo.send('endCall', { body })).status).toBe(200);
     }
   }
-  await mkdir(PICTURES, { recursive: true });
 });
 afterAll(async () => {
   host?.close();
-  await browser?.close();
-  await server?.stop();
 });
 
 beforeEach(async () => {
@@ -253,9 +247,7 @@ test.each([
   await expect
     .poll(() => complaints.filter((text) => text.includes('Callmeter usage widget')).join())
     .toContain(reason);
-  await expect
-    .poll(async () => page.clock.fastForward('00:01').then(() => sessions), { timeout: 20_000, interval: 400 })
-    .toBe(3);
+  await expect.poll(async () => page.clock.fastForward('00:01').then(() => sessions), { interval: 400 }).toBe(3);
   await inside(page).getByText('in this period').waitFor();
   expect(await word.count()).toBe(0);
   // One line of the script's own; the browser's lines are about the answers.
@@ -287,9 +279,7 @@ test('asks a bounded number of times, and not while the page is hidden', async (
   const asked = sessions;
   expect(asked).toBe(1);
   await setHidden(false);
-  await expect
-    .poll(async () => page.clock.fastForward('00:31').then(() => sessions), { timeout: 20_000, interval: 200 })
-    .toBe(8);
+  await expect.poll(async () => page.clock.fastForward('00:31').then(() => sessions), { interval: 200 }).toBe(8);
   await page.getByText('Your usage cannot be shown. Reload the page to try again.').waitFor();
   for (let times = 0; times < 5; times += 1) await page.clock.fastForward('01:00');
   expect(sessions).toBe(8);
@@ -365,7 +355,7 @@ test.each([
     const { page, close } = await openHost('/', { colorScheme });
     await inside(page).getByText('in this period').waitFor();
     await expect.poll(async () => (await page.locator('iframe').boundingBox())?.height).toBeGreaterThan(200);
-    await page.locator('iframe').screenshot({ path: join(PICTURES, `widget-${theme}-${colorScheme}.png`) });
+    await takePicture(page.locator('iframe'), `widget-${theme}-${colorScheme}`);
     const box = await page.locator('iframe').boundingBox();
     if (!box) throw new Error('the frame is shown');
     const picture = await page.screenshot({
@@ -422,7 +412,7 @@ test.each(['light', 'dark'] as const)(
     // The frame is transparent: the page that it stands in gives the ground.
     await frame.evaluate(`document.body.style.background = '${theme === 'dark' ? '#161b22' : '#ffffff'}'`);
     expect(await violations(frame as unknown as Page)).toEqual([]);
-    await page.locator('iframe').screenshot({ path: join(PICTURES, `widget-credit-${theme}-390.png`) });
+    await takePicture(page.locator('iframe'), `widget-credit-${theme}-390`);
     const [opened] = await Promise.all([
       page.context().waitForEvent('page'),
       inside(page).getByRole('link', { name: 'Upgrade (opens in a new tab)' }).click(),

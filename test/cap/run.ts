@@ -1,5 +1,5 @@
 /**
- * Runs scenarios of the cap suite one after another on one server, and judges each by all accounts.
+ * Runs scenarios of the cap suite on one server, and judges each by all accounts.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -83,16 +83,24 @@ export async function runCap(options: CapOptions): Promise<CapReport> {
   const holds = await measureHolds(world);
   const played: Played[] = [];
   let vars: Scenario['vars'];
-  for (const [index, scenario] of scenarios.entries()) {
+  for (const together of groupsOf(scenarios, short)) {
     if (signal.aborted) break;
-    onProgress(`${index + 1} of ${scenarios.length}: ${scenario.name}`);
-    const stage = { ...options, world, load: new Load(world), random: randomFrom(seed + index) };
-    if (scenario.vars !== vars) {
+    const [{ vars: wanted }] = together;
+    if (wanted !== vars) {
       await world.server.stop();
-      await world.server.start(scenario.vars?.(short));
-      vars = scenario.vars;
+      await world.server.start(wanted?.(short));
+      vars = wanted;
     }
-    played.push(await play(scenario, stage, short));
+    const plays = together.map((scenario) => {
+      const index = scenarios.indexOf(scenario);
+      onProgress(`${index + 1} of ${scenarios.length}: ${scenario.name}`);
+      const stage: Stage = {
+        ...{ ...options, world, load: new Load(world), random: randomFrom(seed + index) },
+        onProgress: (line) => onProgress(`${scenario.name}: ${line}`),
+      };
+      return play(scenario, stage, short);
+    });
+    played.push(...(await Promise.all(plays)));
   }
   onProgress('waiting for D1 to have everything ...');
   const customers = played.flatMap((each) => each.customers);
@@ -108,6 +116,17 @@ export async function runCap(options: CapOptions): Promise<CapReport> {
     scenarios: reports,
     total: total(reports.filter(({ unit }) => unit === 'nano-USD')),
   };
+}
+
+/** One scenario after the other; in a short run those at the same time that need no variables of their own. */
+function groupsOf(scenarios: readonly Scenario[], short: boolean): [Scenario, ...Scenario[]][] {
+  const groups: [Scenario, ...Scenario[]][] = [];
+  for (const scenario of scenarios) {
+    const last = groups.at(-1);
+    if (short && last && !scenario.vars && !last[0].vars) last.push(scenario);
+    else groups.push([scenario]);
+  }
+  return groups;
 }
 
 async function play(scenario: Scenario, stage: Stage, short: boolean): Promise<Played> {

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chance } from '../../support/series.ts';
-import { COUNTING, call, callsTogether, customerName, REST_MS, SHORT_MS } from '../counted-calls.ts';
+import { type Caller, COUNTING, call, callsTogether, customerName, restMs, SHORT_MS } from '../counted-calls.ts';
 import { takeCounts } from '../counts.ts';
 import { Connection } from '../load.ts';
 import { poissonTimes } from '../open-loop.ts';
@@ -27,18 +27,12 @@ export const CHECK_COLUMNS: readonly Column[] = [
   { key: 'busyShare', heading: 'busy, share', digits: 2 },
 ];
 
-export async function checkRows({ seconds, scope, progress }: Options): Promise<Row[]> {
+export async function checkRows({ seconds, short, scope, progress }: Options): Promise<Row[]> {
   progress('starting a service to compare with');
   const { url } = await startService(scope, { bundled: COUNTING });
   const tenant = await createTenantKey(url);
   const caller = { url, tenant, connection: scope.use(new Connection(Number.POSITIVE_INFINITY)) };
-  for (let first = 0; first < CUSTOMERS; first += WARM_UP_CALLS)
-    await callsTogether(caller, WARM_UP_CALLS, (index) => customerName(first + index));
-  // Whoever was told that its projector is busy hears the contrary when it hands over again.
-  await sleep(REST_MS);
-  for (let first = 0; first < CUSTOMERS; first += CALLS_PER_SECOND)
-    await callsTogether(caller, CALLS_PER_SECOND, (index) => customerName(first + index));
-  await sleep(REST_MS);
+  if (!short) await warmUp(caller);
   await takeCounts(url);
   const api = operatorOf(url).with(tenant.key);
   const before = await callsInD1(api);
@@ -65,7 +59,7 @@ export async function checkRows({ seconds, scope, progress }: Options): Promise<
   }
   await watch;
   await Promise.all(running);
-  await sleep(REST_MS);
+  await sleep(restMs(short));
   const { figures } = await takeCounts(url);
   const calls = running.length;
   const took = seconds + (SHORT_MS + SETTINGS.handOverDelayMs + SETTINGS.gatherMs) / 1_000;
@@ -79,6 +73,17 @@ export async function checkRows({ seconds, scope, progress }: Options): Promise<
     { name: 'measured', figures: measured },
     { name: 'the model', figures: predicted(seconds) },
   ];
+}
+
+/** Every customer twice. */
+async function warmUp(caller: Caller): Promise<void> {
+  for (let first = 0; first < CUSTOMERS; first += WARM_UP_CALLS)
+    await callsTogether(caller, WARM_UP_CALLS, (index) => customerName(first + index));
+  // Whoever was told that its projector is busy hears the contrary when it hands over again.
+  await sleep(restMs(false));
+  for (let first = 0; first < CUSTOMERS; first += CALLS_PER_SECOND)
+    await callsTogether(caller, CALLS_PER_SECOND, (index) => customerName(first + index));
+  await sleep(restMs(false));
 }
 
 /** Of one organization, whose calls end with the hand-over in which they began. */

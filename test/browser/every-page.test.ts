@@ -1,0 +1,95 @@
+/**
+ * Every page of the console in light and dark mode, at phone width, and in forced colours: none scrolls sideways, logs an
+ * error or violates an accessibility rule. A page is loaded once and then shown in each of these ways, which are matters of
+ * style sheets alone.
+ */
+import { Hono } from 'hono';
+import type { Browser } from 'playwright-core';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { CONSOLE_PATH, type ConsoleEnv } from '../../src/console/context.ts';
+import { mountPages } from '../../src/console/pages.ts';
+import { violations } from './accessibility.ts';
+import { launch, openPage, signIn, type Watched } from './browser.ts';
+import { consolePages } from './console-pages.ts';
+import { takePicture } from './pictures.ts';
+import { sharedServer } from './server.ts';
+
+/** What the console's script reads: no pages. */
+const DATA_ROUTES = ['/search/list'];
+const VISITORS = 2;
+const VISITS_MS_MAX = 400_000;
+const SIGN_IN = { name: 'sign-in', path: '/console', status: 200 };
+
+const LOOKS = [
+  { look: 'light', width: 1440, height: 900, colorScheme: 'light', forcedColors: 'none' },
+  { look: 'dark', width: 1440, height: 900, colorScheme: 'dark', forcedColors: 'none' },
+  { look: 'phone', width: 360, height: 740, colorScheme: 'light', forcedColors: 'none' },
+  { look: 'high-contrast', width: 1440, height: 900, colorScheme: 'dark', forcedColors: 'active' },
+] as const;
+
+const server = sharedServer();
+const pages = consolePages(inject('shared').consoleIds);
+/** What is wrong with pages, and how many were seen, by look. */
+const found = Object.fromEntries(LOOKS.map(({ look }) => [look, { faults: [] as unknown[], seen: 0 }]));
+let browser: Browser;
+
+interface Visit {
+  name: string;
+  path: string;
+  status: number;
+}
+
+beforeAll(async () => {
+  browser = await launch();
+  const visits = Object.entries(pages)
+    .map(([name, path]) => ({ name, path, status: name === 'not-found' ? 404 : 200 }))
+    .values();
+  const visitor = async (_: unknown, index: number) => {
+    // A colour that fades into another one has no contrast to judge.
+    const watched = await openPage(browser, server.url, { reducedMotion: 'reduce' });
+    if (index === 0) await look(watched, SIGN_IN);
+    await signIn(watched.page, server.operatorToken);
+    for (const visit of visits) await look(watched, visit);
+    await watched.close();
+  };
+  await Promise.all(Array.from({ length: VISITORS }, visitor));
+}, VISITS_MS_MAX);
+
+/** At a page, in every way. */
+async function look({ page, complaints }: Watched, { name, path, status }: Visit): Promise<void> {
+  complaints.length = 0;
+  const answered = (await page.goto(path))?.status();
+  if (answered !== status) complaints.push(`status ${answered}`);
+  for (const { look, width, height, colorScheme, forcedColors } of LOOKS) {
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme, forcedColors });
+    await takePicture(page, `${name}.${look}`);
+    const overhang = await page.evaluate<number>(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    );
+    if (overhang !== 0) complaints.push(`${overhang} pixels beside the window`);
+    complaints.push(...(await violations(page)));
+    const own = found[look];
+    if (!own) continue;
+    own.seen += 1;
+    own.faults.push(...complaints.splice(0).map((fault) => [name, fault]));
+  }
+}
+
+test('the pages are all that the console has', () => {
+  const app = new Hono<ConsoleEnv>();
+  mountPages(app);
+  const routes = app.routes.filter(({ method, path }) => method === 'GET' && !DATA_ROUTES.includes(path));
+  const served = Object.values(pages).map((address) => {
+    const [pathname] = address.slice(CONSOLE_PATH.length).split('?');
+    const [handlers] = app.router.match('GET', pathname || '/');
+    return handlers[0]?.[0][1].path;
+  });
+  expect(routes.map(({ path }) => path).filter((path) => !served.includes(path))).toEqual([]);
+});
+
+describe.each(LOOKS)('$look', ({ look }) => {
+  test('every page fits its width, logs no error, and passes axe-core', () => {
+    expect(found[look]).toEqual({ faults: [], seen: Object.keys(pages).length + 1 });
+  });
+});
