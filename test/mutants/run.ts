@@ -218,6 +218,8 @@ class Lane {
   #start(): Promise<ChildProcess> {
     const child = fork(join(import.meta.dirname, 'lane.ts'), {
       cwd: root,
+      // A sample of a sweep may miss what the whole one notices.
+      env: { ...process.env, SWEEPS: 'whole' },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     this.#child = child;
