@@ -39,7 +39,7 @@ const vitest = await createVitest(
     pool: 'threads',
     maxWorkers: 1,
     bail: 1,
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     reporters: [{}],
     silent: true,
   },

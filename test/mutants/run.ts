@@ -202,6 +202,8 @@ class Lane {
   #start(): Promise<ChildProcess> {
     const child = fork(join(import.meta.dirname, 'lane.ts'), {
       cwd: ROOT,
+      // A sample of a sweep may miss what the whole one notices.
+      env: { ...process.env, SWEEPS: 'whole' },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     this.#child = child;

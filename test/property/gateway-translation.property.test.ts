@@ -17,6 +17,7 @@ import { EventBlocks, serializeEvent } from '../../src/vendors/event-blocks.ts';
 import { type Fields, fieldsOf, listOf } from '../../src/vendors/usage/figures.ts';
 import { readUsage, StreamUsage, type VendorUsage } from '../../src/vendors/usage.ts';
 import { type Answer, type Block, streamedAnswer, wholeAnswer } from '../support/anthropic-answers.ts';
+import { WEB_ADDRESS } from '../support/characters.ts';
 import { cut } from '../support/metered-stream.ts';
 import { swept } from '../support/sweep.ts';
 
@@ -31,7 +32,7 @@ const input = fc.dictionary(
   fc.oneof(text, fc.integer(), fc.boolean(), fc.constant(null), fc.array(text, { maxLength: 2 })),
   { maxKeys: 3 },
 );
-const page = fc.record({ url: fc.webUrl(), title: text });
+const page = fc.record({ url: WEB_ADDRESS, title: text });
 const block: fc.Arbitrary<Block> = fc.oneof(
   fc.record({ type: fc.constant('text' as const), text }),
   fc.record({ type: fc.constant('text' as const), text: word, cites: fc.array(page, { maxLength: 2 }) }),
