@@ -108,10 +108,36 @@ test("OpenAI's SDK reaches the models of three vendors through the gateway, plai
   expect(JSON.parse(output)).toMatchObject({ custom_id: '1', response: { status_code: 200 } });
 });
 
+const OWN_VENDOR = { apiKey: 'sk-own-key', baseUrl: 'https://vendor.invalid/v1' };
+const ADDRESSED = { org: DEMO_ORGANIZATION_ID, provider: 'openai' };
+
+let restart: Promise<void> | undefined;
+/** One restart for all that must survive one: a customer, and a vendor of the operator's own. */
+function restarted(): Promise<void> {
+  restart ??= (async () => {
+    await server.demo.send('provisionCustomer', { body: { customerId: 'keeper' } });
+    const { status } = await server.operator.send('setVendor', { params: ADDRESSED, body: OWN_VENDOR });
+    expect(status).toBe(200);
+    await server.stop();
+    // Another port is not another vendor.
+    state = { ...state, vendorPort: await freePort(0) };
+    server = await startLocal(state);
+  })();
+  return restart;
+}
+
+test("an operator's own vendor replaces the one for trying out, and stays", async () => {
+  await restarted();
+  const baseUrlOf = async (provider: string) =>
+    (await server.operator.send('readVendor', { params: { ...ADDRESSED, provider } })).data.baseUrl;
+  expect(await baseUrlOf('openai')).toBe(OWN_VENDOR.baseUrl);
+  expect(await baseUrlOf('anthropic')).toBe(`http://127.0.0.1:${state.vendorPort}/v1`);
+  expect(await baseUrlOf('google')).toBe(`http://127.0.0.1:${state.vendorPort}/v1beta/openai`);
+  expect(server.output()).toContain('answers for anthropic, google: ');
+});
+
 test('the state survives a restart, and --fresh deletes it', async () => {
-  await server.demo.send('provisionCustomer', { body: { customerId: 'keeper' } });
-  await server.stop();
-  server = await startLocal(state);
+  await restarted();
   expect((await server.demo.send('provisionCustomer', { body: { customerId: 'keeper' } })).data.newCustomer).toBe(
     false,
   );
@@ -126,22 +152,6 @@ test('every price of the catalog is recorded as a snapshot, and health is ok', a
     catalog: { models: 316, prices: 230 },
     versions: { schema: expect.stringMatching(/^\d{4}_/) },
   });
-});
-
-test("an operator's own vendor replaces the one for trying out, and stays", async () => {
-  const own = { apiKey: 'sk-own-key', baseUrl: 'https://vendor.invalid/v1' };
-  const addressed = { org: DEMO_ORGANIZATION_ID, provider: 'openai' };
-  expect((await server.operator.send('setVendor', { params: addressed, body: own })).status).toBe(200);
-  await server.stop();
-  // Another port is not another vendor.
-  state = { ...state, vendorPort: await freePort(0) };
-  server = await startLocal(state);
-  const baseUrlOf = async (provider: string) =>
-    (await server.operator.send('readVendor', { params: { ...addressed, provider } })).data.baseUrl;
-  expect(await baseUrlOf('openai')).toBe(own.baseUrl);
-  expect(await baseUrlOf('anthropic')).toBe(`http://127.0.0.1:${state.vendorPort}/v1`);
-  expect(await baseUrlOf('google')).toBe(`http://127.0.0.1:${state.vendorPort}/v1beta/openai`);
-  expect(server.output()).toContain('answers for anthropic, google: ');
 });
 
 describe.concurrent('while a server runs', () => {
