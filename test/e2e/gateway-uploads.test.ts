@@ -2,11 +2,12 @@
  * Promise: a batch's file of real size passes through a server that does not hold it, and a file with a broken line is
  * never kept by the vendor.
  */
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { BadRequestError, toFile } from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { residentMiB, workerdProcesses } from '../bench/process.ts';
+import { failureBody } from '../vendors/answers.ts';
+import { type Loopback, serveOnLoopback } from '../vendors/loopback.ts';
 import { type GatewayTenant, gatewayOn, type Setting } from './gateway-tenant.ts';
 import { type LocalServer, preparedState, startPrepared, until } from './local-server.ts';
 
@@ -24,11 +25,9 @@ interface Upload {
 }
 
 /** A vendor that keeps of files how large they were. It shows the file that the test says. */
-interface FileVendor {
-  url: string;
+interface FileVendor extends Loopback {
   uploads: Upload[];
   content: Buffer;
-  close(): Promise<void>;
 }
 
 let setting: Setting<LocalServer>;
@@ -54,32 +53,21 @@ async function setVendor({ organizationId }: GatewayTenant, apiKey: string): Pro
 }
 
 async function startFileVendor(): Promise<FileVendor> {
-  const server: Server = createServer((request, response) => {
+  const loopback = await serveOnLoopback(async (request, response) => {
     const answer = (body: object) =>
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     if (request.url?.endsWith('/content')) return void response.writeHead(200).end(vendor.content);
     // Before it has read anything.
     if (request.headers.authorization === `Bearer ${REFUSED_KEY}`) {
-      const error = { message: 'no such key', type: 'invalid_request_error', code: 'invalid_api_key', param: null };
-      return void response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+      const refused = JSON.stringify(failureBody('openai', 401));
+      return void response.writeHead(401, { 'content-type': 'application/json' }).end(refused);
     }
     if (request.url !== '/v1/files') return void request.resume().on('end', () => answer(BATCH));
-    void receive(request).then((upload) => {
-      vendor.uploads.push(upload);
-      if (upload.whole) answer({ id: 'file_1', object: 'file', bytes: upload.bytes, purpose: 'batch' });
-    });
+    const upload = await receive(request);
+    vendor.uploads.push(upload);
+    if (upload.whole) answer({ id: 'file_1', object: 'file', bytes: upload.bytes, purpose: 'batch' });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    uploads: [],
-    content: Buffer.alloc(0),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return { ...loopback, uploads: [], content: Buffer.alloc(0) };
 }
 
 const BATCH = { id: 'batch_1', object: 'batch', status: 'validating', input_file_id: 'file_1' };
