@@ -94,7 +94,8 @@ const line = (index: number, model = 'gpt-4o-mini') =>
     },
   });
 
-const linesOf = (count: number, model?: string) => Array.from({ length: count }, (_, index) => line(index, model));
+const linesOf = (model?: string) => Array.from({ length: LINES }, (_, index) => line(index, model));
+const ALL = linesOf();
 
 /** What the work returns, and the most that the server's process took of memory meanwhile. */
 async function watched<T>(work: () => Promise<T>): Promise<{ result: T; peakMiB: number }> {
@@ -121,7 +122,7 @@ const upload = async (content: Buffer, from = tenant) =>
 test('a batch of 50,000 lines is uploaded, and begun, in memory that does not grow with it', async () => {
   const small = Buffer.from(line(0));
   for (let time = 0; time < 5; time += 1) await upload(small);
-  const content = Buffer.from(linesOf(LINES).join('\n'));
+  const content = Buffer.from(ALL.join('\n'));
   expect(content.length).toBeGreaterThan(60 * MIB);
   const before = await watched(() => upload(small));
   const large = await watched(() => upload(content));
@@ -145,7 +146,7 @@ test('the models of 50,000 lines are replaced in memory that does not grow with 
   const params = { org: tenant.organizationId };
   const body = { standard: ['openai/gpt-4o-mini'], premium: [] };
   expect((await setting.server.operator.send('setModels', { params, body })).status).toBe(200);
-  const content = Buffer.from(linesOf(LINES, 'service/standard').join('\n'));
+  const content = Buffer.from(linesOf('service/standard').join('\n'));
   const small = Buffer.from(line(0, 'service/standard'));
   // Until the mapping is in effect.
   await until(() =>
@@ -158,12 +159,12 @@ test('the models of 50,000 lines are replaced in memory that does not grow with 
   const large = await watched(() => upload(content));
   const { bytes, whole } = vendor.uploads.at(-1) as Upload;
   const around = (vendor.uploads.at(-2) as Upload).bytes - Buffer.byteLength(line(0));
-  expect([bytes, whole]).toEqual([around + Buffer.byteLength(linesOf(LINES).join('\n')), true]);
+  expect([bytes, whole]).toEqual([around + Buffer.byteLength(ALL.join('\n')), true]);
   expect(large.peakMiB - before.peakMiB).toBeLessThan(MORE_MIB_MAX);
 });
 
 test('a file whose line 40,000 is broken is refused with that number, and the vendor does not get all of it', async () => {
-  const lines = linesOf(LINES);
+  const lines = [...ALL];
   lines[39_999] = '{"custom_id":';
   const content = Buffer.from(lines.join('\n'));
   // What a form has besides its file.
@@ -212,7 +213,7 @@ test('a file whose sender leaves does not look whole to the vendor', async () =>
 });
 
 test('a refusal that comes before the file was read reaches its sender', async () => {
-  const content = Buffer.from(linesOf(LINES / 4).join('\n'));
+  const content = Buffer.from(ALL.slice(0, LINES / 4).join('\n'));
   const [none, refused] = await Promise.all([setting.tenant(undefined, ['google']), setting.tenant()]);
   await setVendor(refused, REFUSED_KEY);
   for (let time = 0; time < 3; time += 1) {

@@ -19,7 +19,8 @@ export async function serveOnLoopback(
   options: { keepAliveTimeout?: number } = {},
 ): Promise<Loopback> {
   const server = createServer(options, (request, response) => {
-    Promise.resolve(handler(request, response)).catch((error: Error) => response.destroy(error));
+    const handled = async () => handler(request, response);
+    handled().catch((error: Error) => response.destroy(error));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
