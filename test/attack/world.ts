@@ -9,7 +9,7 @@ import { CLIENT_SCOPES } from '../../src/contract/sessions.ts';
 import { operatorOf, type RunningServer, startService } from '../bench/service.ts';
 import { Sender } from '../fuzz/sender.ts';
 import { type Api, createTenant, type Tenant } from '../support/api.ts';
-import { type FakeVendor, startVendor } from '../support/vendor.ts';
+import { type FakeVendor, startVendor } from '../vendors/vendor.ts';
 import type { ProbeOptions, ProbeReport } from './probe.ts';
 
 export interface World {

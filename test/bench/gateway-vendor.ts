@@ -9,7 +9,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { COMPLETION, COMPLETION_USAGE, PARTS, type StreamForm, streamFormAt, WORDS } from './vendor-streams.ts';
+import { PARTS, plainCompletion, type StreamForm, streamFormAt } from './vendor-streams.ts';
 
 const FIRST_PART_AT = 0.4;
 
@@ -35,14 +35,7 @@ const server = createServer((request, response) => {
 
 async function plainAnswer(response: ServerResponse, timing: Timing): Promise<void> {
   if (timing.totalMs > 0) await sleepUntil(timing, timing.totalMs);
-  const message = { role: 'assistant', content: 'word '.repeat(WORDS) };
-  const body = JSON.stringify({
-    ...COMPLETION,
-    object: 'chat.completion',
-    vendor_ms: elapsedMs(timing),
-    choices: [{ index: 0, message, finish_reason: 'stop' }],
-    usage: COMPLETION_USAGE,
-  });
+  const body = plainCompletion(elapsedMs(timing));
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body);
 }
 

@@ -5,9 +5,10 @@
  * A prompt always has the same length, so that all bodies do. What an answer would have cost is billed as far as it was
  * made: a stream by its tokens, a plain answer by the time that it was worked on.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { chatUsage, chunksOf, completion, eventOf, failureBody, NOTHING_ELSE } from '../vendors/answers.ts';
+import { serveOnLoopback, writable } from '../vendors/loopback.ts';
 import { INPUT_TOKENS } from './price.ts';
 
 /** How a vendor can fail. */
@@ -67,7 +68,7 @@ const TICK_MS = 25;
 const BEYOND_PERCENT = 110;
 /** Longer than a run: a connection that is closed just as it is used again would be a failure that nobody asked for. */
 const KEEP_ALIVE_MS = 3_600_000;
-const ERROR_MESSAGE = 'the vendor on loopback was told to refuse';
+const MODEL = 'cap-1';
 
 export function promptOf(instructions: Instructions): string {
   const text = `${PREFIX}${JSON.stringify(instructions)} `;
@@ -78,20 +79,9 @@ export function promptOf(instructions: Instructions): string {
 
 export async function startCapVendor(): Promise<CapVendor> {
   const log: VendorEntry[] = [];
-  const server = createServer((request, response) => {
-    answer(log, request, response).catch((error) => response.destroy(error));
-  });
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    log,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  const options = { keepAliveTimeout: KEEP_ALIVE_MS };
+  const { url, close } = await serveOnLoopback((request, response) => answer(log, request, response), options);
+  return { baseUrl: `${url}/v1`, log, close };
 }
 
 interface Body {
@@ -145,10 +135,9 @@ function instructionsOf({ messages }: Body): Instructions {
 
 function refuse({ entry, response }: Work, status: number): void {
   Object.assign(entry, { outcome: 'refused', inputTokens: 0 });
-  const error = { message: ERROR_MESSAGE, type: 'vendor_error', code: 'vendor_error', param: null };
   response
     .writeHead(status, { 'content-type': 'application/json', ...(status === 429 && { 'retry-after': '1' }) })
-    .end(JSON.stringify({ error }));
+    .end(JSON.stringify(failureBody('openai', status)));
 }
 
 async function answerPlain({ instructions, outputTokens, finishReason, entry, response }: Work): Promise<void> {
@@ -165,12 +154,8 @@ async function answerPlain({ instructions, outputTokens, finishReason, entry, re
   if (isGone) return;
   entry.outputTokens = outputTokens;
   if (fault === 'hang') return;
-  const message = { role: 'assistant', content: textOf(0, outputTokens) };
-  const text = JSON.stringify({
-    ...envelope('chat.completion'),
-    choices: [{ index: 0, message, finish_reason: finishReason }],
-    usage: usageOf(outputTokens),
-  });
+  const content = Array.from({ length: outputTokens }, (_, token) => wordOf(token)).join('');
+  const text = JSON.stringify(completion(MODEL, { content }, finishReason, usageOf(outputTokens)));
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) });
   if (fault === 'cut') {
     response.write(text.slice(0, text.length / 2));
@@ -187,6 +172,7 @@ async function stream({ body, instructions, outputTokens, finishReason, entry, r
   const { durationMs, fault } = instructions;
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const lastToken = fault === 'cut' || fault === 'silent' ? Math.ceil(outputTokens / 2) : outputTokens;
+  const chunks = chunksOf({ model: MODEL, includeUsage: body.stream_options?.include_usage === true });
   const beganAtMs = Date.now();
   while (entry.outputTokens < lastToken) {
     if (response.destroyed) return;
@@ -194,7 +180,7 @@ async function stream({ body, instructions, outputTokens, finishReason, entry, r
     const due = Math.min(lastToken, Math.max(entry.outputTokens + 1, Math.ceil(outputTokens * share)));
     const events: string[] = [];
     for (let token = entry.outputTokens; token < due; token += 1)
-      events.push(eventOf({ choices: [{ index: 0, delta: { content: wordOf(token) }, finish_reason: null }] }));
+      events.push(eventOf(chunks.delta({ content: wordOf(token) })));
     // A model has made what it bills before anybody can have read it.
     entry.outputTokens = due;
     if (!response.write(events.join(''))) await writable(response);
@@ -203,42 +189,15 @@ async function stream({ body, instructions, outputTokens, finishReason, entry, r
   if (fault === 'cut') response.destroy();
   // `hang` is a stream without its end, too: until the other side gives up.
   if (fault === 'cut' || fault === 'silent' || fault === 'hang') return;
-  response.write(eventOf({ choices: [{ index: 0, delta: {}, finish_reason: finishReason }] }));
-  if (body.stream_options?.include_usage) response.write(eventOf({ choices: [], usage: usageOf(outputTokens) }));
-  response.end('data: [DONE]\n\n', () => {
+  response.write(eventOf(chunks.finish(finishReason)));
+  if (body.stream_options?.include_usage) response.write(eventOf(chunks.usage(usageOf(outputTokens))));
+  response.end(eventOf(chunks.done), () => {
     entry.outcome = 'answered';
   });
 }
 
-const envelope = (object: string) => ({ id: 'cap', object, created: 1_760_000_000, model: 'cap-1' });
-
-function eventOf(members: object): string {
-  return `data: ${JSON.stringify({ ...envelope('chat.completion.chunk'), ...members })}\n\n`;
-}
-
-function usageOf(outputTokens: number) {
-  return {
-    prompt_tokens: INPUT_TOKENS,
-    completion_tokens: outputTokens,
-    total_tokens: INPUT_TOKENS + outputTokens,
-  };
-}
+const usageOf = (outputTokens: number) => chatUsage({ ...NOTHING_ELSE, inputTokens: INPUT_TOKENS }, outputTokens);
 
 function wordOf(token: number): string {
   return WORDS[token % WORDS.length] as string;
-}
-
-function textOf(from: number, to: number): string {
-  return Array.from({ length: to - from }, (_, index) => wordOf(from + index)).join('');
-}
-
-/** Until the other side takes more, or is gone. */
-function writable(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      response.off('drain', done).off('close', done);
-      resolve();
-    };
-    response.on('drain', done).on('close', done);
-  });
 }

@@ -13,6 +13,8 @@ import { operatorCli, type Run } from './operator-cli.ts';
 
 const DAYS_AGO = 20;
 const DAY_MS = 86_400_000;
+/** How such a file begins. */
+const GZIP = Buffer.from([0x1f, 0x8b]);
 const day = (daysAgo: number) => new Date(Date.now() - daysAgo * DAY_MS).toISOString().slice(0, 10);
 
 let state: PreparedState;
@@ -110,7 +112,8 @@ async function flipByteOfObject(): Promise<void> {
   for (const file of files.filter((entry) => entry.isFile())) {
     const path = join(file.parentPath, file.name);
     const bytes = await readFile(path);
-    if (bytes.readUInt16BE(0) !== 0x1f8b) continue;
+    // SQLite's own files lie beside it, and one of them may be empty.
+    if (!bytes.subarray(0, 2).equals(GZIP)) continue;
     const middle = Math.floor(bytes.length / 2);
     bytes.writeUInt8(bytes.readUInt8(middle) ^ 1, middle);
     await writeFile(path, bytes);

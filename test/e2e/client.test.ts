@@ -4,8 +4,6 @@
  */
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI } from '@google/genai';
@@ -19,7 +17,8 @@ import { compressPrompt } from '../../src/client/compression.ts';
 import { createClient } from '../../src/client/index.ts';
 import { createSampler } from '../../src/client/sampling.ts';
 import { CallDeniedError, modelByTier, wrapAnthropic, wrapGoogle, wrapOpenAI } from '../../src/client/vendors.ts';
-import { type FakeVendor, startVendor } from '../support/vendor.ts';
+import { type Loopback, serveOnLoopback } from '../vendors/loopback.ts';
+import { type FakeVendor, startVendor } from '../vendors/vendor.ts';
 import { until } from './local-server.ts';
 import { type SharedServer, sharedServer } from './shared-servers.ts';
 
@@ -224,12 +223,11 @@ describe('sampling and compression', () => {
 });
 
 describe('through a connection that breaks after the service has answered', () => {
-  let proxy: Server;
+  let proxy: Loopback;
   /** How many of the next answers are lost. */
   let lost = 0;
-  const url = () => `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   beforeAll(async () => {
-    proxy = createServer(async (request, response) => {
+    proxy = await serveOnLoopback(async (request, response) => {
       let body = '';
       for await (const chunk of request) body += chunk;
       const headers = Object.fromEntries(
@@ -245,12 +243,11 @@ describe('through a connection that breaks after the service has answered', () =
       if (lost-- > 0) response.socket?.resetAndDestroy();
       else response.writeHead(answer.status, { 'Content-Type': answer.headers.get('content-type') ?? '' }).end(text);
     });
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   });
   afterAll(() => proxy.close());
 
   test('a call is begun once and counted once', async () => {
-    const callmeter = createClient({ apiKey, baseUrl: url(), retry: { baseDelayMs: 1 } });
+    const callmeter = createClient({ apiKey, baseUrl: proxy.url, retry: { baseDelayMs: 1 } });
     const customerId = 'broken-connections';
     await callmeter.provisionCustomer({ customerId });
     lost = 2;
@@ -275,7 +272,7 @@ describe('through a connection that breaks after the service has answered', () =
   });
 
   test('a failed call is recorded as FAILED, and its customer can change plan', async () => {
-    const callmeter = createClient({ apiKey, baseUrl: url(), retry: { baseDelayMs: 1 } });
+    const callmeter = createClient({ apiKey, baseUrl: proxy.url, retry: { baseDelayMs: 1 } });
     const customerId = 'failing-handler';
     const thrown = new Error('mine');
     let callId = '';
@@ -293,7 +290,7 @@ describe('through a connection that breaks after the service has answered', () =
   });
 
   test("an error contains the service's message", async () => {
-    const callmeter = createClient({ apiKey, baseUrl: url() });
+    const callmeter = createClient({ apiKey, baseUrl: proxy.url });
     await expect(callmeter.readCall({ callId: 'nowhere' })).rejects.toMatchObject({
       code: 'SERVICE_BAD_REQUEST',
       responseStatus: 404,
@@ -302,7 +299,7 @@ describe('through a connection that breaks after the service has answered', () =
     await expect(callmeter.beginCall({ customerId: 'x'.repeat(256) })).rejects.toMatchObject({
       details: { details: [{ path: 'customerId' }] },
     });
-    const stranger = createClient({ apiKey: `utk-${'x'.repeat(43)}`, baseUrl: url() });
+    const stranger = createClient({ apiKey: `utk-${'x'.repeat(43)}`, baseUrl: proxy.url });
     await expect(stranger.listCustomers()).rejects.toMatchObject({ code: 'SERVICE_AUTH_ERROR', responseStatus: 401 });
   });
 });

@@ -5,7 +5,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { APICallError, embed, generateText, Output, streamText, type ToolSet } from 'ai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { tokensOf } from '../support/vendor.ts';
+import { tokensOf } from '../vendors/vendor.ts';
 import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
 
 const PROMPT = 'say hello [reply:6]';

@@ -5,8 +5,8 @@ import OpenAI, { ConflictError, toFile } from 'openai';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
 import { createTenant } from '../support/api.ts';
-import { type FakeVendor, startVendor } from '../support/vendor.ts';
-import { type BatchVendor, startBatchVendor } from './gateway-batch-vendor.ts';
+import { type BatchVendor, startBatchVendor } from '../vendors/batch-proxy.ts';
+import { type FakeVendor, startVendor } from '../vendors/vendor.ts';
 import { type LocalServer, type PreparedState, preparedState, startPrepared, until } from './local-server.ts';
 
 let state: PreparedState;

@@ -5,7 +5,7 @@
 import { BadRequestError, NotFoundError, PermissionDeniedError, toFile, toStreamingFile } from 'openai';
 import type { FileCreateParams } from 'openai/resources';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { tokensOf } from '../support/vendor.ts';
+import { tokensOf } from '../vendors/vendor.ts';
 import { type GatewayTenant, NO_LIMITS, type Setting, startGateway } from './gateway-tenant.ts';
 import { until } from './local-server.ts';
 

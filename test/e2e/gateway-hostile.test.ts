@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { APIError } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/contract/gateway/answers.ts';
-import { type Fault, tokensOf } from '../support/vendor.ts';
+import { type Fault, tokensOf } from '../vendors/vendor.ts';
 import { type GatewayTenant, gatewayOn, type Setting, SHORT_TIMES, startGateway } from './gateway-tenant.ts';
 import { sharedServer } from './shared-servers.ts';
 

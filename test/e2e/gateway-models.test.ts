@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/contract/gateway/answers.ts';
-import type { Fault } from '../support/vendor.ts';
+import type { Fault } from '../vendors/vendor.ts';
 import { type GatewayTenant, gatewayOn, NO_LIMITS, type Setting, SHORT_TIMES } from './gateway-tenant.ts';
 import { sharedServer } from './shared-servers.ts';
 

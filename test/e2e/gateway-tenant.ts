@@ -6,7 +6,7 @@ import OpenAI from 'openai';
 import { expect } from 'vitest';
 import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
-import { type FakeVendor, startVendor } from '../support/vendor.ts';
+import { type FakeVendor, startVendor } from '../vendors/vendor.ts';
 import { type Clients, until } from './local-server.ts';
 import { type SharedServer, sharedServer } from './shared-servers.ts';
 

@@ -2,11 +2,12 @@
  * Promise: a batch's file of real size passes through a server that does not hold it, and a file with a broken line is
  * never kept by the vendor.
  */
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { BadRequestError, toFile } from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { residentMiB, workerdProcesses } from '../bench/process.ts';
+import { failureBody } from '../vendors/answers.ts';
+import { type Loopback, serveOnLoopback } from '../vendors/loopback.ts';
 import { type GatewayTenant, gatewayOn, type Setting } from './gateway-tenant.ts';
 import { type LocalServer, preparedState, startPrepared, until } from './local-server.ts';
 
@@ -24,11 +25,9 @@ interface Upload {
 }
 
 /** A vendor that keeps of files how large they were. It shows the file that the test says. */
-interface FileVendor {
-  url: string;
+interface FileVendor extends Loopback {
   uploads: Upload[];
   content: Buffer;
-  close(): Promise<void>;
 }
 
 let setting: Setting<LocalServer>;
@@ -54,32 +53,21 @@ async function setVendor({ organizationId }: GatewayTenant, apiKey: string): Pro
 }
 
 async function startFileVendor(): Promise<FileVendor> {
-  const server: Server = createServer((request, response) => {
+  const loopback = await serveOnLoopback(async (request, response) => {
     const answer = (body: object) =>
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     if (request.url?.endsWith('/content')) return void response.writeHead(200).end(vendor.content);
     // Before it has read anything.
     if (request.headers.authorization === `Bearer ${REFUSED_KEY}`) {
-      const error = { message: 'no such key', type: 'invalid_request_error', code: 'invalid_api_key', param: null };
-      return void response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+      const refused = JSON.stringify(failureBody('openai', 401));
+      return void response.writeHead(401, { 'content-type': 'application/json' }).end(refused);
     }
     if (request.url !== '/v1/files') return void request.resume().on('end', () => answer(BATCH));
-    void receive(request).then((upload) => {
-      vendor.uploads.push(upload);
-      if (upload.whole) answer({ id: 'file_1', object: 'file', bytes: upload.bytes, purpose: 'batch' });
-    });
+    const upload = await receive(request);
+    vendor.uploads.push(upload);
+    if (upload.whole) answer({ id: 'file_1', object: 'file', bytes: upload.bytes, purpose: 'batch' });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    uploads: [],
-    content: Buffer.alloc(0),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return { ...loopback, uploads: [], content: Buffer.alloc(0) };
 }
 
 const BATCH = { id: 'batch_1', object: 'batch', status: 'validating', input_file_id: 'file_1' };
@@ -106,7 +94,8 @@ const line = (index: number, model = 'gpt-4o-mini') =>
     },
   });
 
-const linesOf = (count: number, model?: string) => Array.from({ length: count }, (_, index) => line(index, model));
+const linesOf = (model?: string) => Array.from({ length: LINES }, (_, index) => line(index, model));
+const ALL = linesOf();
 
 /** What the work returns, and the most that the server's process took of memory meanwhile. */
 async function watched<T>(work: () => Promise<T>): Promise<{ result: T; peakMiB: number }> {
@@ -133,7 +122,7 @@ const upload = async (content: Buffer, from = tenant) =>
 test('a batch of 50,000 lines is uploaded, and begun, in memory that does not grow with it', async () => {
   const small = Buffer.from(line(0));
   for (let time = 0; time < 5; time += 1) await upload(small);
-  const content = Buffer.from(linesOf(LINES).join('\n'));
+  const content = Buffer.from(ALL.join('\n'));
   expect(content.length).toBeGreaterThan(60 * MIB);
   const before = await watched(() => upload(small));
   const large = await watched(() => upload(content));
@@ -157,7 +146,7 @@ test('the models of 50,000 lines are replaced in memory that does not grow with 
   const params = { org: tenant.organizationId };
   const body = { standard: ['openai/gpt-4o-mini'], premium: [] };
   expect((await setting.server.operator.send('setModels', { params, body })).status).toBe(200);
-  const content = Buffer.from(linesOf(LINES, 'service/standard').join('\n'));
+  const content = Buffer.from(linesOf('service/standard').join('\n'));
   const small = Buffer.from(line(0, 'service/standard'));
   // Until the mapping is in effect.
   await until(() =>
@@ -170,12 +159,12 @@ test('the models of 50,000 lines are replaced in memory that does not grow with 
   const large = await watched(() => upload(content));
   const { bytes, whole } = vendor.uploads.at(-1) as Upload;
   const around = (vendor.uploads.at(-2) as Upload).bytes - Buffer.byteLength(line(0));
-  expect([bytes, whole]).toEqual([around + Buffer.byteLength(linesOf(LINES).join('\n')), true]);
+  expect([bytes, whole]).toEqual([around + Buffer.byteLength(ALL.join('\n')), true]);
   expect(large.peakMiB - before.peakMiB).toBeLessThan(MORE_MIB_MAX);
 });
 
 test('a file whose line 40,000 is broken is refused with that number, and the vendor does not get all of it', async () => {
-  const lines = linesOf(LINES);
+  const lines = [...ALL];
   lines[39_999] = '{"custom_id":';
   const content = Buffer.from(lines.join('\n'));
   // What a form has besides its file.
@@ -224,7 +213,7 @@ test('a file whose sender leaves does not look whole to the vendor', async () =>
 });
 
 test('a refusal that comes before the file was read reaches its sender', async () => {
-  const content = Buffer.from(linesOf(LINES / 4).join('\n'));
+  const content = Buffer.from(ALL.slice(0, LINES / 4).join('\n'));
   const [none, refused] = await Promise.all([setting.tenant(undefined, ['google']), setting.tenant()]);
   await setVendor(refused, REFUSED_KEY);
   for (let time = 0; time < 3; time += 1) {

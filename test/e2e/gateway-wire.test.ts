@@ -2,9 +2,8 @@
  * Promise: what a vendor streams reaches the caller byte for byte, in every shape that vendors of OpenAI's form have. Only the
  * chunk of usage that the service itself has asked for is taken out; a stream that breaks off ends with an error event.
  */
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Loopback, serveOnLoopback } from '../vendors/loopback.ts';
 import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
 
 const ID = '"id":"chatcmpl-1","object":"chat.completion.chunk","created":1760000000,"model":"m"';
@@ -73,22 +72,21 @@ const SHAPES: Record<string, string[]> = {
 
 let gateway: Setting;
 let tenant: GatewayTenant;
-let vendor: Server;
+let vendor: Loopback;
 /** What the vendor sends next, and whether it then breaks the connection. */
 let next: { parts: string[]; cut: boolean };
 
 beforeAll(async () => {
-  vendor = createServer(async (request, response) => {
+  vendor = await serveOnLoopback(async (request, response) => {
     for await (const _chunk of request);
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     for (const part of next.parts) response.write(part);
     if (!next.cut) response.end();
     else setTimeout(() => response.destroy(), 20);
   });
-  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve));
   gateway = await startGateway();
   tenant = await gateway.tenant(undefined, []);
-  const baseUrl = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}/v1`;
+  const baseUrl = `${vendor.url}/v1`;
   const params = { org: tenant.organizationId, provider: 'wire' };
   expect((await gateway.server.operator.send('setVendor', { params, body: { apiKey: 'k', baseUrl } })).status).toBe(
     200,
@@ -96,8 +94,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await gateway?.stop();
-  vendor?.closeAllConnections();
-  vendor?.close();
+  await vendor?.close();
 });
 
 async function streamed(parts: string[], options: object = {}, cut = false): Promise<string> {

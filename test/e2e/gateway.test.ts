@@ -14,7 +14,7 @@ import { zodResponseFormat } from 'openai/helpers/zod';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { GatewayError, ModelList } from '../../src/contract/gateway/answers.ts';
-import { tokensOf } from '../support/vendor.ts';
+import { tokensOf } from '../vendors/vendor.ts';
 import { type GatewayTenant, NO_LIMITS, type Setting, startGateway } from './gateway-tenant.ts';
 
 let setting: Setting;

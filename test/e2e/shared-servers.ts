@@ -6,10 +6,9 @@
  * it or changes what all organizations see starts its own (`startPrepared`).
  */
 import { rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { inject } from 'vitest';
+import { serveOnLoopback } from '../vendors/loopback.ts';
 import {
   type Clients,
   clientsOf,
@@ -44,7 +43,7 @@ export async function offerServers(prepared: string): Promise<OfferedServers> {
     const state = await preparedState(vars, prepared);
     return [state, await startPrepared(state)];
   };
-  const door = createServer(async (request, response) => {
+  const door = await serveOnLoopback(async (request, response) => {
     const vars = (await json(request)) as Vars;
     const name = JSON.stringify(vars);
     const found = running.get(name) ?? start(vars);
@@ -54,11 +53,10 @@ export async function offerServers(prepared: string): Promise<OfferedServers> {
       (error: Error) => response.writeHead(500).end(error.message),
     );
   });
-  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
   return {
-    url: `http://127.0.0.1:${(door.address() as AddressInfo).port}`,
+    url: door.url,
     async stop() {
-      door.close();
+      await door.close();
       for (const [{ stateDir }, server] of await Promise.all(running.values())) {
         await server.stop();
         await rm(stateDir, { recursive: true });

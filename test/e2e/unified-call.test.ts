@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { freePort } from '../../src/cli/server.ts';
 import { CallData } from '../../src/contract/unified-call.ts';
 import { Api, createTenant, type Reply, type Tenant } from '../support/api.ts';
-import { type FakeVendor, type Fault, startVendor, tokensOf } from '../support/vendor.ts';
+import { type FakeVendor, type Fault, startVendor, tokensOf } from '../vendors/vendor.ts';
 import { type LocalServer, type PreparedState, preparedState, startPrepared, until } from './local-server.ts';
 
 const MARKER = 'sk-vendor-marker-0123456789abcdef';

@@ -5,7 +5,7 @@
 import { createHmac } from 'node:crypto';
 import { createKillableServer, type KillableServer } from '../crash/killable-server.ts';
 import { Api, createTenant, type Tenant } from '../support/api.ts';
-import { type FakeVendor, startVendor } from '../support/vendor.ts';
+import { type FakeVendor, startVendor } from '../vendors/vendor.ts';
 import type { Targets } from './requests.ts';
 
 export interface World {

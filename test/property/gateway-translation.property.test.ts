@@ -16,10 +16,10 @@ import { messageToCompletion } from '../../src/gateway/translation/message-to-co
 import { EventBlocks, serializeEvent } from '../../src/vendors/event-blocks.ts';
 import { type Fields, fieldsOf, listOf } from '../../src/vendors/usage/figures.ts';
 import { readUsage, StreamUsage, type VendorUsage } from '../../src/vendors/usage.ts';
-import { type Answer, type Block, streamedAnswer, wholeAnswer } from '../support/anthropic-answers.ts';
 import { WEB_ADDRESS } from '../support/characters.ts';
 import { cut } from '../support/metered-stream.ts';
 import { swept } from '../support/sweep.ts';
+import { type Answer, type Block, streamedAnswer, wholeAnswer } from '../vendors/anthropic-blocks.ts';
 
 const HI = { role: 'user', content: 'hi' };
 const TERMS = { model: 'claude-sonnet-5-5', outputTokensMax: 128_000, effort: undefined };

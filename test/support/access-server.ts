@@ -3,14 +3,13 @@
  * lets a service token in and passes requests on with the token of an application.
  */
 import { createSign, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import { type Loopback, serveOnLoopback } from '../vendors/loopback.ts';
 
 export const AUDIENCE = '32eafc7626e737119b0d3ba0e2c9d4a6';
 
-export interface AccessServer {
-  /** The team's domain. */
-  url: string;
+/** Its address is the team's domain. */
+export interface AccessServer extends Loopback {
   /** How often the keys were asked for. */
   asked: number;
   /** While set, the keys are answered with this status. */
@@ -24,7 +23,6 @@ export interface AccessServer {
   /** A token whose signature is by somebody else's key. */
   forged(name: string): string;
   publicKeyPem(): string;
-  close(): Promise<void>;
 }
 
 interface Pair {
@@ -39,7 +37,7 @@ interface Key extends Pair {
 export async function startAccess(): Promise<AccessServer> {
   firstPair ??= newPair();
   let keys: Key[] = [{ kid: newKeyId(), ...firstPair }];
-  const server = createServer((request, response) => {
+  const { url, close } = await serveOnLoopback((request, response) => {
     access.asked += 1;
     if (request.url !== '/cdn-cgi/access/certs') return response.writeHead(404).end();
     if (access.failing !== null) return response.writeHead(access.failing).end();
@@ -51,7 +49,6 @@ export async function startAccess(): Promise<AccessServer> {
     }));
     response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ keys: listed }));
   });
-  const url = await listen(server);
   const newest = () => keys.at(-1) as Key;
   const access: AccessServer = {
     url,
@@ -64,7 +61,7 @@ export async function startAccess(): Promise<AccessServer> {
     token: (name, claims, header) => sign(newest(), claimsOf(url, name, claims), header),
     forged: (name) => sign({ ...newKey(), kid: newest().kid }, claimsOf(url, name)),
     publicKeyPem: () => newest().publicKey.export({ format: 'pem', type: 'spki' }).toString(),
-    close: () => close(server),
+    close,
   };
   return access;
 }
@@ -74,8 +71,8 @@ export async function startFrontDoor(
   target: string,
   access: AccessServer,
   { id, secret }: { id: string; secret: string },
-): Promise<{ url: string; close: () => Promise<void> }> {
-  const server = createServer(async (request, response) => {
+): Promise<Loopback> {
+  return serveOnLoopback(async (request, response) => {
     const { 'cf-access-client-id': sentId, 'cf-access-client-secret': sentSecret } = request.headers;
     if (sentId !== id || sentSecret !== secret) return response.writeHead(403).end();
     const kept = ['authorization', 'accept', 'content-type', 'idempotency-key'];
@@ -92,7 +89,6 @@ export async function startFrontDoor(
     response.writeHead(passed.status, { 'Content-Type': passed.headers.get('Content-Type') ?? 'application/json' });
     response.end(Buffer.from(await passed.arrayBuffer()));
   });
-  return { url: await listen(server), close: () => close(server) };
 }
 
 function claimsOf(issuer: string, name: string, claims: Record<string, unknown> = {}): Record<string, unknown> {
@@ -125,14 +121,4 @@ async function bodyOf(request: IncomingMessage): Promise<Uint8Array<ArrayBuffer>
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   return new Uint8Array(Buffer.concat(chunks));
-}
-
-async function listen(server: Server): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-function close(server: Server): Promise<void> {
-  server.closeAllConnections();
-  return new Promise((resolve) => server.close(() => resolve()));
 }

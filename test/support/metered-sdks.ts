@@ -7,8 +7,8 @@ import OpenAI from 'openai';
 import { type Client, createClientIn } from '../../src/client/client.ts';
 import { systemRuntime } from '../../src/client/runtime.ts';
 import { type MeterEach, wrapAnthropic, wrapGoogle, wrapOpenAI } from '../../src/client/vendors.ts';
+import { type FakeVendor, startVendor, tokensOf } from '../vendors/vendor.ts';
 import { FailingServer } from './failing-server.ts';
-import { type FakeVendor, startVendor, tokensOf } from './vendor.ts';
 
 export const NOTHING = {
   standard: false,

@@ -6,8 +6,8 @@
  * identifier, an unknown meter and an old timestamp is worded as its users quote it.
  */
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Loopback, serveOnLoopback } from '../vendors/loopback.ts';
 
 export const EVENT_NAME = 'callmeter_nano_usd';
 export const SECRET_KEY = 'sk_test_Local_1';
@@ -49,8 +49,7 @@ export type StripeFault =
   | 'CUT_AFTER'
   | StripeAnswer;
 
-export interface StripeServer {
-  url: string;
+export interface StripeServer extends Loopback {
   /** What Stripe would bill. */
   events: MeterEvent[];
   /** All requests as they came. */
@@ -61,7 +60,6 @@ export interface StripeServer {
   fail(fault: StripeFault, times?: number): void;
   /** As after 24 hours: no idempotency key is known any more. */
   forgetKeys(): void;
-  close(): Promise<void>;
 }
 
 interface StripeError {
@@ -88,29 +86,22 @@ export async function startStripe(): Promise<StripeServer> {
   const account = new Account();
   const requests: StripeServer['requests'] = [];
   const faults: StripeFault[] = [];
-  const server = createServer((request, response) => {
-    void readBody(request).then((body) => {
-      if (body === null) return request.destroy();
-      requests.push({ headers: request.headers, body });
-      const answered = answer(account, request, body, faults.shift());
-      if (answered === 'CUT') response.socket?.resetAndDestroy();
-      else if (answered === 'HANG') account.holdKey(keyOf(request), response);
-      else send(request, response, answered);
-    });
+  const loopback = await serveOnLoopback(async (request, response) => {
+    const body = await readBody(request);
+    if (body === null) return request.destroy();
+    requests.push({ headers: request.headers, body });
+    const answered = answer(account, request, body, faults.shift());
+    if (answered === 'CUT') response.socket?.resetAndDestroy();
+    else if (answered === 'HANG') account.holdKey(keyOf(request), response);
+    else send(request, response, answered);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...loopback,
     events: account.events,
     requests,
     meters: account.meters,
     fail: (fault, times = 1) => void faults.push(...Array<StripeFault>(times).fill(fault)),
     forgetKeys: () => account.answers.clear(),
-    close: async () => {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
   };
 }
 

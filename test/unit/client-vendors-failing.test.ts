@@ -26,7 +26,7 @@ import {
   until,
   user,
 } from '../support/metered-sdks.ts';
-import { tokensOf } from '../support/vendor.ts';
+import { tokensOf } from '../vendors/vendor.ts';
 
 const TIERS = { premium: 'gpt-5.2', standard: 'gpt-4.1-mini' };
 

@@ -18,7 +18,7 @@ import { meterStream, type StreamLimit } from '../../src/vendors/tee.ts';
 import { TokenCount } from '../../src/vendors/token-count.ts';
 import { WrittenTokens } from '../../src/vendors/written-tokens.ts';
 import { sentBy } from '../support/metered-stream.ts';
-import { type FakeVendor, startVendor } from '../support/vendor.ts';
+import { type FakeVendor, startVendor } from '../vendors/vendor.ts';
 
 let vendor: FakeVendor;
 beforeAll(async () => {

@@ -14,7 +14,7 @@ import { messageToCompletion } from '../../src/gateway/translation/message-to-co
 import { serializeEvent } from '../../src/vendors/event-blocks.ts';
 import type { Fields } from '../../src/vendors/usage/figures.ts';
 import { readUsage } from '../../src/vendors/usage.ts';
-import { type Answer, type Block, streamedAnswer, USAGE, wholeAnswer } from '../support/anthropic-answers.ts';
+import { type Answer, type Block, streamedAnswer, USAGE, wholeAnswer } from '../vendors/anthropic-blocks.ts';
 
 const TERMS = { created: 1_790_000_000, id: 'call-1', model: 'claude-sonnet-5-5', includeUsage: true };
 const answer = (blocks: Block[], stop: StopReason = 'end_turn', more: Partial<Answer> = {}): Answer => ({

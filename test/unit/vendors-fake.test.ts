@@ -6,7 +6,7 @@ import { GoogleGenAI } from '@google/genai';
 import OpenAI, { APIError, RateLimitError, toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readUsage, StreamUsage } from '../../src/vendors/usage.ts';
-import { type FakeVendor, startVendor, tokensOf } from '../support/vendor.ts';
+import { type FakeVendor, startVendor, tokensOf } from '../vendors/vendor.ts';
 
 let vendor: FakeVendor;
 let openai: OpenAI;

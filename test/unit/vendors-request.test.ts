@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { JSON_VALUES_MAX } from '../../src/platform/json.ts';
 import { ANSWER_BYTES_MAX, requestVendor, type VendorRequest } from '../../src/vendors/request.ts';
 import { StreamUsage } from '../../src/vendors/usage.ts';
-import { type FakeVendor, startVendor } from '../support/vendor.ts';
+import { type FakeVendor, startVendor } from '../vendors/vendor.ts';
 
 let vendor: FakeVendor;
 beforeAll(async () => {

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { MeterOptions, StreamOutcome } from '../../src/vendors/tee.ts';
 import { DONE, delta, event, meter, scripted, sentBy, text, USAGE } from '../support/metered-stream.ts';
-import { type FakeVendor, type Fault, startVendor } from '../support/vendor.ts';
+import { type FakeVendor, type Fault, startVendor } from '../vendors/vendor.ts';
 
 let vendor: FakeVendor;
 beforeAll(async () => {

@@ -6,12 +6,22 @@
  * `[searches:2]`, `[tool]`, and `[fail:x]` for a `Fault`. It records every request, and keeps uploaded files and
  * batches.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answer, type Fault, type Frame, failureBody, type Prompt, promptOf, type Vendor } from './vendor-answers.ts';
+import {
+  answer,
+  eventOf,
+  type Fault,
+  type Frame,
+  failureBody,
+  type Prompt,
+  promptOf,
+  textOfData,
+  type Vendor,
+} from './answers.ts';
+import { serveOnLoopback, writable } from './loopback.ts';
 
-export { FAULTS, type Fault, tokensOf } from './vendor-answers.ts';
+export { FAULTS, type Fault, tokensOf } from './answers.ts';
 
 export interface VendorRecord {
   method: string;
@@ -49,20 +59,8 @@ interface State {
 
 export async function startVendor(): Promise<FakeVendor> {
   const state: State = { requests: [], faults: [], files: new Map(), batches: new Map() };
-  const server: Server = createServer((request, response) => {
-    handle(state, request, response).catch((error) => response.destroy(error));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    requests: state.requests,
-    fail: (...faults) => void state.faults.push(...faults),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  const { url, close } = await serveOnLoopback((request, response) => handle(state, request, response));
+  return { url, requests: state.requests, fail: (...faults) => void state.faults.push(...faults), close };
 }
 
 async function handle(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -178,10 +176,9 @@ async function send(response: ServerResponse, prompt: Prompt, fault: Fault | nul
   );
 }
 
-function written({ event, data }: Frame, index: number, count: number, form: 'sse' | 'array'): string {
-  const text = typeof data === 'string' ? data : JSON.stringify(data);
-  if (form === 'sse') return `${event === undefined ? '' : `event: ${event}\n`}data: ${text}\n\n`;
-  return `${index === 0 ? '[' : ',\r\n'}${text}${index === count - 1 ? ']' : ''}`;
+function written(frame: Frame, index: number, count: number, form: 'sse' | 'array'): string {
+  if (form === 'sse') return eventOf(frame);
+  return `${index === 0 ? '[' : ',\r\n'}${textOfData(frame.data)}${index === count - 1 ? ']' : ''}`;
 }
 
 async function sendFrames(response: ServerResponse, frames: string[], fault: Fault | null): Promise<void> {
@@ -206,17 +203,6 @@ async function sendFrames(response: ServerResponse, frames: string[], fault: Fau
     if (!response.write(frame)) await writable(response);
   }
   response.end();
-}
-
-/** Until the other side takes more, or is gone. */
-function writable(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      response.off('drain', done).off('close', done);
-      resolve();
-    };
-    response.on('drain', done).on('close', done);
-  });
 }
 
 /** A model, a file or a batch as JSON, a file's content as text; `null` where there is none. */

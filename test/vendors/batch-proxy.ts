@@ -2,9 +2,10 @@
  * A proxy to the vendor on loopback that loses responses: requests pass, and the response to a new batch may be cut
  * off, replaced by a proxy's page or an error, or delayed. It also lists the batches created through it, newest first.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { failureBody } from './answers.ts';
+import { serveOnLoopback } from './loopback.ts';
 
 export interface BatchVendor {
   /** `http://127.0.0.1:port`, without a path. */
@@ -23,11 +24,9 @@ export interface BatchVendor {
 export async function startBatchVendor(vendorUrl: string): Promise<BatchVendor> {
   const batches: { id: string }[] = [];
   let held: Promise<void> | null = null;
-  const server = createServer((request, response) => {
-    void respond(request, response).catch(() => response.destroy());
-  });
+  const { url: address, close } = await serveOnLoopback(respond);
   const vendor: BatchVendor = {
-    url: '',
+    url: address,
     created: [],
     next: [],
     lists: true,
@@ -39,11 +38,7 @@ export async function startBatchVendor(vendorUrl: string): Promise<BatchVendor> 
         resolve();
       };
     },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close,
   };
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -53,8 +48,8 @@ export async function startBatchVendor(vendorUrl: string): Promise<BatchVendor> 
     const fate = creates ? vendor.next.shift() : undefined;
     const body = await text(request);
     if (fate === 'refuse') {
-      const error = { message: 'too many batches', type: 'invalid_request_error', code: 'batch_limit', param: null };
-      return void response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+      const refused = JSON.stringify(failureBody('openai', 400, 'batch_limit'));
+      return void response.writeHead(400, { 'content-type': 'application/json' }).end(refused);
     }
     if (method === 'GET' && pathname === '/v1/batches') {
       if (!vendor.lists) return void response.writeHead(503).end('{}');
@@ -87,7 +82,5 @@ export async function startBatchVendor(vendorUrl: string): Promise<BatchVendor> 
     return { data: batches.slice(start, start + limit), has_more: batches.length > start + limit };
   }
 
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  vendor.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return vendor;
 }

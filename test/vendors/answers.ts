@@ -1,5 +1,6 @@
 /**
- * What the vendors on loopback answer: the same words and counts in each vendor's own form, plain and as a stream.
+ * What the vendors on loopback answer: the same words and counts in each vendor's own form, plain and as a stream. Every
+ * vendor for tests takes its forms from here, also that of the cap suite and that of the benches.
  *
  * The counts of one prompt mean the same in every form; each form writes them the way its vendor does (Anthropic's
  * input without its cache, Google's candidates without its thoughts).
@@ -73,12 +74,29 @@ export interface Prompt {
   /** The function to call instead of an answer in words. */
   tool: string | null;
   replyText: string;
+  /** In which a stream has the reply; else in words. */
+  pieces?: string[];
   effort: string | null;
   inputs: number;
   fault: Fault | null;
 }
 
-type Json = Record<string, unknown>;
+/** Of a prompt that asks for nothing but an answer. */
+export const NOTHING_ELSE = {
+  stream: false,
+  includeUsage: true,
+  cached: 0,
+  written: 0,
+  reasoning: 0,
+  searches: 0,
+  cites: false,
+  tool: null,
+  effort: null,
+  inputs: 1,
+  fault: null,
+} as const;
+
+export type Json = Record<string, unknown>;
 
 const ID = 'fake-1';
 const CREATED = 1_760_000_000;
@@ -236,26 +254,55 @@ function outputOf({ replyText, tool, reasoning }: Prompt, fault: Fault | null): 
 }
 
 /** The reply in pieces that together are the reply. */
-function piecesOf({ replyText }: Prompt): string[] {
+function piecesOf({ replyText, pieces }: Prompt): string[] {
+  if (pieces) return pieces;
   // Large enough that 20 MB are some hundred pieces, small enough that usual replies are one word each.
   if (replyText.length > 100_000) return replyText.match(/[\s\S]{1,65536}/g) ?? [];
   return replyText.match(/\S+\s*/g) ?? [];
 }
 
+/** A whole chat completion. */
+export function completion(model: string, message: Json, finish: string, usage: Json): Json {
+  const choices = [{ index: 0, message: { role: 'assistant', ...message }, logprobs: null, finish_reason: finish }];
+  return { id: `chatcmpl-${ID}`, object: 'chat.completion', created: CREATED, model, choices, usage };
+}
+
+/** The events of a streamed one. */
+export function chunksOf({ model, includeUsage }: Pick<Prompt, 'model' | 'includeUsage'>) {
+  const chunk = (choices: unknown[], more: Json = includeUsage ? { usage: null } : {}): Frame => ({
+    data: { id: `chatcmpl-${ID}`, object: 'chat.completion.chunk', created: CREATED, model, choices, ...more },
+  });
+  return {
+    delta: (delta: Json): Frame => chunk([{ index: 0, delta, logprobs: null, finish_reason: null }]),
+    finish: (reason: string, more?: Json): Frame =>
+      chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: reason }], more),
+    usage: (usage: Json): Frame => chunk([], { usage }),
+    done: { data: '[DONE]' },
+  };
+}
+
+type Counts = Pick<Prompt, 'inputTokens' | 'cached' | 'written' | 'reasoning'>;
+
+/** The usage of a chat completion with so much output. */
+export function chatUsage({ inputTokens, cached, written, reasoning }: Counts, output: number): Json {
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: output,
+    total_tokens: inputTokens + output,
+    prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written, audio_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: reasoning, audio_tokens: 0 },
+  };
+}
+
+/** Google's compatible endpoint has no details, and counts thoughts in the total alone. */
+function googleChatUsage({ inputTokens, reasoning }: Counts, output: number): Json {
+  const total_tokens = inputTokens + output;
+  return { prompt_tokens: inputTokens, completion_tokens: output - reasoning, total_tokens };
+}
+
 function chat(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame[] } {
   const { model, tool, replyText } = prompt;
-  const output = outputOf(prompt, fault);
-  const google = prompt.form === 'chat-google';
-  const usage = {
-    prompt_tokens: prompt.inputTokens,
-    // Google's compatible endpoint counts thoughts in the total alone.
-    completion_tokens: google ? output - prompt.reasoning : output,
-    total_tokens: prompt.inputTokens + output,
-    ...(!google && {
-      prompt_tokens_details: { cached_tokens: prompt.cached, cache_write_tokens: prompt.written, audio_tokens: 0 },
-      completion_tokens_details: { reasoning_tokens: prompt.reasoning, audio_tokens: 0 },
-    }),
-  };
+  const usage = (prompt.form === 'chat-google' ? googleChatUsage : chatUsage)(prompt, outputOf(prompt, fault));
   const citation = {
     type: 'url_citation',
     url_citation: { url: 'https://example.com', title: 'News', start_index: 0, end_index: 1 },
@@ -265,35 +312,22 @@ function chat(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame
   const finish = tool === null ? 'stop' : 'tool_calls';
   const message =
     tool === null
-      ? { role: 'assistant', content: replyText, refusal: null, ...cited }
-      : { role: 'assistant', content: null, refusal: null, tool_calls: [call] };
-  const plain = {
-    id: `chatcmpl-${ID}`,
-    object: 'chat.completion',
-    created: CREATED,
-    model,
-    choices: [{ index: 0, message, logprobs: null, finish_reason: finish }],
-    usage,
-  };
+      ? { content: replyText, refusal: null, ...cited }
+      : { content: null, refusal: null, tool_calls: [call] };
   const asked = prompt.includeUsage && fault !== 'no-usage';
-  const chunk = (choices: unknown[], more: Json = prompt.includeUsage ? { usage: null } : {}): Frame => ({
-    data: { id: `chatcmpl-${ID}`, object: 'chat.completion.chunk', created: CREATED, model, choices, ...more },
-  });
-  const choice = (delta: Json, finish_reason: string | null = null) => [
-    { index: 0, delta, logprobs: null, finish_reason },
-  ];
+  const chunks = chunksOf(prompt);
   const deltas =
     tool === null ? piecesOf(prompt).map((text) => ({ content: text })) : [{ tool_calls: [{ index: 0, ...call }] }];
   const together = asked && fault === 'usage-in-choices';
   const frames = [
-    chunk(choice({ role: 'assistant', content: '' })),
-    ...deltas.map((delta) => chunk(choice(delta))),
-    ...(prompt.cites ? [chunk(choice(cited))] : []),
-    together ? chunk(choice({}, finish), { usage }) : chunk(choice({}, finish)),
-    ...(asked && !together ? [chunk([], { usage })] : []),
-    { data: '[DONE]' },
+    chunks.delta({ role: 'assistant', content: '' }),
+    ...deltas.map(chunks.delta),
+    ...(prompt.cites ? [chunks.delta(cited)] : []),
+    together ? chunks.finish(finish, { usage }) : chunks.finish(finish),
+    ...(asked && !together ? [chunks.usage(usage)] : []),
+    chunks.done,
   ];
-  return { plain, frames };
+  return { plain: completion(model, message, finish, usage), frames };
 }
 
 function responses(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame[] } {
@@ -503,10 +537,23 @@ const WORDS: Record<number, [anthropic: string, google: string, message: string]
   529: ['overloaded_error', 'UNAVAILABLE', 'The model is overloaded'],
 };
 
-export function failureBody(vendor: Vendor, status: number): Json {
+const OPENAI_CODES: Record<number, string> = { 401: 'invalid_api_key', 429: 'rate_limit_exceeded' };
+
+/** `code` is of OpenAI's form, where another one than usual is meant. */
+export function failureBody(vendor: Vendor, status: number, code = OPENAI_CODES[status] ?? null): Json {
   const [anthropic, google, message] = WORDS[status] ?? ['api_error', 'INTERNAL', 'Something went wrong'];
   if (vendor === 'anthropic') return { type: 'error', error: { type: anthropic, message }, request_id: 'req_fake' };
   if (vendor === 'google') return { error: { code: status, message, status: google } };
   const type = status === 429 ? 'rate_limit_exceeded' : status >= 500 ? 'server_error' : 'invalid_request_error';
-  return { error: { message, type, param: null, code: status === 429 ? 'rate_limit_exceeded' : null } };
+  return { error: { message, type, param: null, code } };
+}
+
+/** An event as it travels. */
+export function eventOf({ event, data }: Frame): string {
+  return `${event === undefined ? '' : `event: ${event}\n`}data: ${textOfData(data)}\n\n`;
+}
+
+/** Text is sent as it is. */
+export function textOfData(data: unknown): string {
+  return typeof data === 'string' ? data : JSON.stringify(data);
 }

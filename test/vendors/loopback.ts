@@ -1,0 +1,45 @@
+/**
+ * An HTTP server on a free port of loopback: where every vendor for tests, and whatever else stands in for a machine of
+ * somebody else's, listens. A handler that throws breaks its connection, as a machine that fails does.
+ */
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Loopback {
+  /** `http://127.0.0.1:port`, without a path. */
+  url: string;
+  /** Also ends the connections that are open. */
+  close(): Promise<void>;
+}
+
+type Handler = (...exchange: Parameters<RequestListener>) => unknown;
+
+export async function serveOnLoopback(
+  handler: Handler,
+  options: { keepAliveTimeout?: number } = {},
+): Promise<Loopback> {
+  const server = createServer(options, (request, response) => {
+    const handled = async () => handler(request, response);
+    handled().catch((error: Error) => response.destroy(error));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** Until the other side takes more, or is gone. */
+export function writable(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off('drain', done).off('close', done);
+      resolve();
+    };
+    response.on('drain', done).on('close', done);
+  });
+}
