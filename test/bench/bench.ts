@@ -140,9 +140,12 @@ async function main(): Promise<void> {
   const command = parsedOrExit(parseCommand);
   if (command === 'help') return console.log(HELP);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => giveUp(130, 'interrupted'));
-  for (const name of command.suites) {
+  const { historyCalls, customers, short } = command;
+  await using shared = new AsyncDisposableStack();
+  for (const name of inOrder(command)) {
     const suite = SUITES[name] as Suite;
-    const { rounds = suite.rounds, seconds = suite.seconds ?? 1, historyCalls, customers, short } = command;
+    const { rounds = suite.rounds, seconds = suite.seconds ?? 1 } = command;
+    if (!suite.shares) await shared.disposeAsync();
     const scope = new AsyncDisposableStack();
     const tooLong = setTimeout(
       () => giveUp(1, `no end after ${SUITE_MINUTES_MAX} minutes`),
@@ -156,6 +159,7 @@ async function main(): Promise<void> {
         customers,
         short,
         scope,
+        shared: short ? shared : scope,
         progress: (line) => say(`${name}: ${line}`),
       });
       say('');
@@ -165,6 +169,13 @@ async function main(): Promise<void> {
       await scope.disposeAsync();
     }
   }
+}
+
+/** In a short run, suites that share servers come first: others stop servers, and with them what else this process started. */
+function inOrder({ suites, short }: Command): readonly string[] {
+  if (!short) return suites;
+  const sharing = (name: string) => (SUITES[name]?.shares ? 0 : 1);
+  return suites.toSorted((a, b) => sharing(a) - sharing(b));
 }
 
 /** When asked to stop, or after too long: everything goes with this process, and the state with it. */

@@ -23,18 +23,19 @@ const customerName = (_: unknown, index: number) => `customer-${index}`;
 
 export const calls: Suite = {
   about: 'begins, ends and increments against one transaction of an object',
+  shares: true,
   rounds: 5,
   seconds: 2,
   async run(options) {
-    const { scope, progress } = options;
+    const { short, progress } = options;
     progress('starting');
-    const { service, floor } = await startServiceAndFloor(scope);
+    const { service, floor } = await startServiceAndFloor(options);
     const { url } = service;
     const tenant = await createTenantKey(url);
     const one = new MeteredLoad(url, tenant, ['customer-0']);
     const many = new MeteredLoad(url, await createTenantKey(url), Array.from({ length: MANY }, customerName));
     using connection = new Connection();
-    await many.beginAndEndOnce(connection);
+    if (!short) await many.beginAndEndOnce(connection);
     const rates = await measureRates(targets(floor, service, one, many), options);
     const latencies = await measureLatencies(timed(floor.url, one, connection), options);
     const lines = [

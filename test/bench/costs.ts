@@ -18,6 +18,7 @@ const LONG_MS = 5_000;
 const IDLE_SECONDS = 10;
 const SHORT_IDLE_SECONDS = 1;
 const TOGETHER = 200;
+const SHORT_TOGETHER = 20;
 
 const UNITS = [
   'Worker requests',
@@ -50,17 +51,17 @@ interface Scenario {
   run(caller: Caller): Promise<unknown>;
 }
 
-const SCENARIOS: readonly Scenario[] = [
+const scenariosOf = (together: number): readonly Scenario[] => [
   { heading: 'by itself', calls: 1, run: (caller) => call(caller, 'customer-0') },
   { heading: 'a long one', calls: 1, run: (caller) => call(caller, 'customer-0', { ms: LONG_MS }) },
   { heading: 'new feature', calls: 1, once: true, run: (caller) => call(caller, 'customer-0', { feature: 'new' }) },
   { heading: 'new customer', calls: 1, once: true, run: (caller) => call(caller, 'newcomer') },
   {
-    heading: `${TOGETHER} of one`,
-    calls: TOGETHER,
-    run: (caller) => callsTogether(caller, TOGETHER, () => 'customer-0'),
+    heading: `${together} of one`,
+    calls: together,
+    run: (caller) => callsTogether(caller, together, () => 'customer-0'),
   },
-  { heading: `1 of each ${TOGETHER}`, calls: TOGETHER, run: (caller) => callsTogether(caller, TOGETHER) },
+  { heading: `1 of each ${together}`, calls: together, run: (caller) => callsTogether(caller, together) },
 ];
 
 export const costs: Suite = {
@@ -68,20 +69,22 @@ export const costs: Suite = {
   rounds: 3,
   async run({ rounds, short, scope, progress }: Options) {
     const restedMs = restMs(short);
+    const together = short ? SHORT_TOGETHER : TOGETHER;
+    const scenarios = scenariosOf(together);
     const idleSeconds = short ? SHORT_IDLE_SECONDS : IDLE_SECONDS;
     progress('starting');
     const { url } = await startService(scope, { bundled: COUNTING });
     const connection = scope.use(new Connection(Number.POSITIVE_INFINITY));
     const caller: Caller = { url, tenant: await createTenantKey(url), connection };
-    await callsTogether(caller, TOGETHER);
+    await callsTogether(caller, together);
     await sleep(restedMs);
     await takeCounts(url);
     progress(`nobody calls for ${idleSeconds} s`);
     await sleep(idleSeconds * 1_000);
     const idle = (await takeCounts(url)).figures;
-    const counted = new Map<string, Figures[]>(SCENARIOS.map(({ heading }) => [heading, []]));
+    const counted = new Map<string, Figures[]>(scenarios.map(({ heading }) => [heading, []]));
     for (let round = 1; round <= rounds; round += 1) {
-      for (const { heading, calls, once, run } of SCENARIOS) {
+      for (const { heading, calls, once, run } of scenarios) {
         if (once && round > 1) continue;
         progress(`round ${round} of ${rounds}: ${heading}`);
         await run(caller);

@@ -23,11 +23,12 @@ const CHARGES_POLLS_MAX = 600;
 
 export const credit: Suite = {
   about: 'completions that credit pays for, against those that an allowance pays for, in a closed loop',
+  shares: true,
   rounds: 5,
   seconds: 2,
   async run(options) {
     options.progress('starting');
-    const { metered, vendorUrl, tenant } = await startGateway(options.scope);
+    const { metered, vendorUrl, tenant } = await startGateway(options);
     const operator = operatorOf(metered.url);
     const onCredit = await createTenantKey(metered.url, ON_CREDIT);
     const org = onCredit.organizationId;

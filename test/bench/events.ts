@@ -6,7 +6,7 @@ import { Connection } from './load.ts';
 import { MeteredLoad } from './metered-load.ts';
 import { printed } from './report.ts';
 import { measureRates, RATE_COLUMNS, type Target } from './rounds.ts';
-import { callsArrived, createTenantKey, operatorOf, PLAN, startService } from './service.ts';
+import { callsArrived, createTenantKey, operatorOf, PLAN, startAlone } from './service.ts';
 import type { Suite } from './suite.ts';
 
 /** As many as a plan may have: each end of a customer's first calls reaches one. */
@@ -23,11 +23,12 @@ const SETTLE_POLL_MS = 250;
 
 export const events: Suite = {
   about: 'begins and ends that reach a threshold each, against those that reach none',
+  shares: true,
   rounds: 10,
   seconds: 2,
   async run(options) {
     options.progress('starting');
-    const { url, pid } = await startService(options.scope);
+    const { url, pid } = await startAlone(options);
     const connection = options.scope.use(new Connection());
     const turns = Array.from({ length: CUSTOMERS * CALLS_EACH }, (_, index) => `c-${Math.floor(index / CALLS_EACH)}`);
     const targetOf = async (name: string, plan: object, floor?: string): Promise<Target> => {

@@ -94,11 +94,12 @@ interface Pair {
 
 export const firstByte: Suite = {
   about: 'how much later the first byte of a stream comes than through a pass-through, for each form',
+  shares: true,
   rounds: 5,
   seconds: 5,
   async run(options) {
     options.progress('starting');
-    const service = await startGateway(options.scope);
+    const service = await startGateway(options);
     const pairs = await measure(service, options);
     const rows = FORMS.map(({ name }) => rowOf(name, pairs.get(name) ?? []));
     return printed('The first byte of a stream, one request at a time', [

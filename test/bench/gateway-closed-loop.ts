@@ -20,11 +20,12 @@ import type { Suite } from './suite.ts';
 
 export const gatewayClosedLoop: Suite = {
   about: 'completions per second in a closed loop, against a Worker that passes them to the same vendor',
+  shares: true,
   rounds: 5,
   seconds: 2,
   async run(options) {
     options.progress('starting');
-    const { passThrough, metered, tenant } = await startGateway(options.scope);
+    const { passThrough, metered, tenant } = await startGateway(options);
     const customers = Array.from({ length: CUSTOMERS }, (_, index) => customerName(index));
     const settle = () => settled(metered.url, tenant.organizationId, customers);
     const { pid } = metered;

@@ -33,12 +33,12 @@ export interface GatewayService {
   tenant: TenantKey;
 }
 
-export async function startGateway(scope: Options['scope']): Promise<GatewayService> {
+export async function startGateway({ scope, shared }: Options): Promise<GatewayService> {
   const vendor = fork(join(import.meta.dirname, 'gateway-vendor.ts'));
   scope.defer(() => vendor.disconnect());
   const [port] = (await once(vendor, 'message')) as [number];
   const vendorUrl = `http://${HOST}:${port}`;
-  const { service, floor } = await startServiceAndFloor(scope);
+  const { service, floor } = await startServiceAndFloor({ shared });
   const tenant = await createTenantKey(service.url);
   for (const [provider, path] of Object.entries(VENDOR_PATHS)) {
     const set = await operatorOf(service.url).send('setVendor', {

@@ -27,11 +27,12 @@ const RATES = [50, 100];
 
 export const gateway: Suite = {
   about: 'what is added to a completion, and begins and ends, at 50 and 100 a second in an open loop',
+  shares: true,
   rounds: 5,
   seconds: 10,
   async run(options) {
     options.progress('starting');
-    const service = await startGateway(options.scope);
+    const service = await startGateway(options);
     const completions = await measureCompletions(service, options);
     const pairs = await measurePairs(service.metered, RATES, options);
     const generators = [...completions.generators, ...pairs.generators];

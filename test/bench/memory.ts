@@ -11,7 +11,7 @@ import { Connection, loadSteps, type Step } from './load.ts';
 import { MeteredLoad } from './metered-load.ts';
 import { residentMiB } from './process.ts';
 import { printed } from './report.ts';
-import { createTenantKey, startService } from './service.ts';
+import { createTenantKey, startAlone } from './service.ts';
 import type { Column, Row, Suite } from './suite.ts';
 
 const CUSTOMERS = 200;
@@ -35,11 +35,13 @@ const GROWTH_COLUMNS: readonly Column[] = [
 
 export const memory: Suite = {
   about: "memory of the process over an hour's worth of requests, compressed",
+  shares: true,
   rounds: 10,
   seconds: 6,
-  async run({ rounds, seconds, scope, progress }) {
+  async run(options) {
+    const { rounds, seconds, progress } = options;
     progress('starting');
-    const { url, pid } = await startService(scope);
+    const { url, pid } = await startAlone(options);
     const tenant = await createTenantKey(url);
     const customers = Array.from({ length: CUSTOMERS }, (_, index) => `customer-${index}`);
     const load = new MeteredLoad(url, tenant, customers);

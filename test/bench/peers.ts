@@ -44,13 +44,14 @@ interface Target {
 
 export const peers: Suite = {
   about: `the gateway beside ${PORTKEY.name} ${PORTKEY.version}, which the first run installs from the npm registry`,
+  shares: true,
   apart: true,
   rounds: 3,
   seconds: 10,
   async run(options) {
     const { scope, progress } = options;
     progress('starting');
-    const service = await startGateway(scope);
+    const service = await startGateway(options);
     const { metered, tenant } = service;
     const portkey = await startPortkey(options, service.vendorUrl);
     const connection = scope.use(new Connection(Number.POSITIVE_INFINITY));

@@ -64,12 +64,13 @@ type CatchUp = () => Promise<number>;
 
 export const scale: Suite = {
   about: `begin and end of ${CUSTOMERS_MAX} customers, in turn and by Zipf's law, in a closed loop and an open one`,
+  shares: true,
   rounds: 3,
   seconds: 10,
   async run(options) {
     const { scope, historyCalls, short, progress } = options;
     progress('starting');
-    const { service, floor } = await startServiceAndFloor(scope);
+    const { service, floor } = await startServiceAndFloor(options);
     const count = Math.min(CUSTOMERS_MAX, Math.ceil(historyCalls / CALLS_PER_CUSTOMER));
     const connection = scope.use(new Connection(FIRST_USES_AT_ONCE));
     if (!short) await warmUp(service, connection);

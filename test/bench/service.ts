@@ -98,8 +98,27 @@ export async function startService(
   return runServer(scope, stateDir, options);
 }
 
-/** The service, and beside it the Worker of object-floor.ts. */
-export async function startServiceAndFloor(scope: Scope): Promise<{ service: RunningServer; floor: RunningServer }> {
+interface Pair {
+  service: RunningServer;
+  floor: RunningServer;
+}
+
+/** By the scope that they go with. */
+const pairs = new WeakMap<Scope, Promise<Pair>>();
+
+/** The service, and beside it the Worker of object-floor.ts; in a short run the same ones for every suite. */
+export function startServiceAndFloor({ shared }: Pick<Options, 'shared'>): Promise<Pair> {
+  const started = pairs.get(shared) ?? startPair(shared);
+  pairs.set(shared, started);
+  return started;
+}
+
+/** The service alone; in a short run the one that suites share. */
+export async function startAlone({ scope, shared, short }: Options): Promise<RunningServer> {
+  return short ? (await startServiceAndFloor({ shared })).service : startService(scope);
+}
+
+async function startPair(scope: Scope): Promise<Pair> {
   const floor = await startService(scope, { bundled: FLOOR });
   const service = await startService(scope);
   // Whoever started last ends what else still runs: the floor is to be stopped in order, before it.

@@ -15,6 +15,8 @@ export interface Options {
   short: boolean;
   /** Whatever is started or made is put here, and is ended in reverse order. */
   scope: AsyncDisposableStack;
+  /** The same, but in a short run of all suites that share servers. */
+  shared: AsyncDisposableStack;
   /** Says what is being done. */
   progress: (line: string) => void;
 }
@@ -31,6 +33,8 @@ export interface Suite {
   about: string;
   /** Not a part of `all`. */
   apart?: true;
+  /** Uses servers that others may use too. */
+  shares?: true;
   /** Where nobody says otherwise. */
   rounds: number;
   /** The same; absent where a round takes as long as it takes. */

@@ -19,6 +19,7 @@ import { callsArrived, createTenantKey, openState, operatorOf, placeBundle, runS
 import type { Column, Options, Row, Suite } from './suite.ts';
 
 const SIZES = [1, 10, 50, 100, 200];
+const SHORT_SIZES = [1, 2, 5, 10, 20];
 /** At a time, so that a busy machine is not asked for all of them at once. */
 const CALLS_AT_ONCE = 50;
 /** Calls of each customer when sizes are looked at: one hour, and so many calls in it. */
@@ -43,22 +44,24 @@ export const transactions: Suite = {
   about: "how long D1 takes for a projector's transaction, and how large its rows are",
   rounds: 30,
   async run({ rounds, short, scope, progress }: Options) {
+    const sizes = short ? SHORT_SIZES : SIZES;
+    const customers = Math.max(...sizes);
     progress('starting');
     const stateDir = await openState(scope);
     await placeBundle(stateDir, COUNTING);
     const { url, stop } = await runServer(scope, stateDir, { bundled: COUNTING });
     const connection = scope.use(new Connection(Number.POSITIVE_INFINITY));
     const caller = { url, tenant: await createTenantKey(url), connection };
-    const found = new Map<number, Transaction[]>(SIZES.map((size) => [size, []]));
+    const found = new Map<number, Transaction[]>(sizes.map((size) => [size, []]));
     progress('the calls of every customer');
-    for (let first = 0; first < Math.max(...SIZES); first += CALLS_AT_ONCE)
-      await callsTogether(caller, CALLS_AT_ONCE, (index) => customerName(first + index));
-    await callsArrived(operatorOf(url).with(caller.tenant.key), Math.max(...SIZES), ARRIVAL_POLL_MS);
+    for (let first = 0; first < customers; first += CALLS_AT_ONCE)
+      await callsTogether(caller, Math.min(CALLS_AT_ONCE, customers), (index) => customerName(first + index));
+    await callsArrived(operatorOf(url).with(caller.tenant.key), customers, ARRIVAL_POLL_MS);
     await sleep(restMs(short));
     const bytesEach = (await takeCounts(url)).figures['customer bytes'] ?? null;
     for (let round = short ? 0 : -WARM_UP_TURNS; round < rounds; round += 1) {
       progress(`round ${round + 1} of ${rounds}`);
-      for (const size of SIZES) {
+      for (const size of sizes) {
         await takeCounts(url);
         await replay(url, size);
         const counts = await takeCounts(url);

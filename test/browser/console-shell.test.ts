@@ -30,7 +30,7 @@ beforeAll(async () => {
 
 async function signedIn(options: Parameters<typeof openPage>[2] = {}): Promise<Watched> {
   const watched = await openPage(browser, server.url, options);
-  await signIn(watched.page, server.operatorToken);
+  await signIn(watched.page, server);
   return watched;
 }
 

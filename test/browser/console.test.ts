@@ -180,7 +180,7 @@ test('on a phone, every page is reachable through the menu without script', asyn
     viewport: { width: 360, height: 740 },
     javaScriptEnabled: false,
   });
-  await signIn(phone.page, server.operatorToken);
+  await signIn(phone.page, server);
   await phone.page.getByText('Menu').click();
   await phone.page.getByRole('navigation', { name: 'Console' }).getByRole('link', { name: 'Health' }).click();
   expect(await phone.page.getByRole('heading', { level: 1 }).textContent()).toBe('Health');
@@ -190,7 +190,7 @@ test('on a phone, every page is reachable through the menu without script', asyn
 
 test('a form of another site has no effect', async () => {
   const foreign = await openPage(browser, server.url);
-  await signIn(foreign.page, server.operatorToken);
+  await signIn(foreign.page, server);
   await foreign.page.goto('about:blank');
   const refused = foreign.page.waitForResponse((response) => response.request().method() === 'POST');
   await foreign.page.setContent(

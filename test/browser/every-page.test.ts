@@ -48,7 +48,7 @@ beforeAll(async () => {
     // A colour that fades into another one has no contrast to judge.
     const watched = await openPage(browser, server.url, { reducedMotion: 'reduce' });
     if (index === 0) await look(watched, SIGN_IN);
-    await signIn(watched.page, server.operatorToken);
+    await signIn(watched.page, server);
     for (const visit of visits) await look(watched, visit);
     await watched.close();
   };

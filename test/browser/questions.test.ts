@@ -34,7 +34,7 @@ beforeAll(async () => {
   await makePresent();
   watched = await openPage(browser, server.url);
   page = watched.page;
-  await signIn(page, server.operatorToken);
+  await signIn(page, server);
 });
 afterAll(async () => {
   await server?.stop();

@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 async function signedIn(options: Parameters<typeof openPage>[2]) {
   const watched = await openPage(browser, server.url, options);
-  await signIn(watched.page, server.operatorToken);
+  await signIn(watched.page, server);
   return watched;
 }
 
