@@ -1,7 +1,7 @@
 /**
- * Any character of Unicode, as the unit of fast-check's strings, and web addresses with any of them. `fc.string({ unit:
- * CHARACTER })` makes the same strings as fast-check's own unit `binary`. That one, and `fc.webUrl`, which uses it, build
- * a table of all 1.1 million characters, which takes more than a second in each process.
+ * Any character of Unicode, as the unit of fast-check's strings, and web addresses with any of them.
+ * `fc.string({ unit: CHARACTER })` makes the same strings as fast-check's own unit `binary`. That one, and `fc.webUrl`,
+ * which uses it, build a table of all 1.1 million characters, which takes more than a second in each process.
  */
 import fc from 'fast-check';
 

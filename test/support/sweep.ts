@@ -1,8 +1,8 @@
 /**
- * How much of a heavy sweep runs. `npm test` tries a sample of its cases, the same ones each time, spread evenly over all of
- * them; with SWEEPS=whole, as in CI, each case is tried. Only what takes seconds of a processor is sampled, and each kind of
- * case stays in the sample. What a share of all cases must be, a share of the sample may miss by chance, and `missOf` says
- * by how much; in a whole run that is 0.
+ * How much of a heavy sweep runs. `npm test` tries a sample of its cases, spread evenly over all of them; with
+ * SWEEPS=whole, as in CI and for mutants, each case is tried. Only what takes seconds of a processor is sampled, and
+ * each kind of case stays in the sample. What a share of all cases must be, a share of the sample may miss by chance:
+ * `missOf` says by how much, which is 0 in a whole run.
  */
 const { SWEEPS } = process.env;
 if (SWEEPS !== undefined && SWEEPS !== 'whole') throw new Error(`SWEEPS is whole or not set, and not ${SWEEPS}`);
