@@ -16,6 +16,8 @@ process.env.WRANGLER_LOG ??= 'error';
 const TIMEOUT_MS = 180_000;
 /** How long `expect.poll` waits; less than a test may take, so that its own message is seen. */
 const WAIT_MS = 60_000;
+/** What tests start often, Node compiles once. */
+const COMPILE_CACHE = { NODE_COMPILE_CACHE: join(tmpdir(), 'callmeter-compile-cache') };
 
 const root = join(import.meta.dirname, '..');
 
@@ -37,6 +39,7 @@ export default defineConfig(async () => ({
           include: ['test/unit/**/*.test.ts', 'test/property/**/*.test.ts'],
           // Pure code leaves nothing behind that the next file could meet.
           isolate: false,
+          env: COMPILE_CACHE,
           testTimeout: TIMEOUT_MS,
           hookTimeout: TIMEOUT_MS,
         },
@@ -47,8 +50,7 @@ export default defineConfig(async () => ({
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
           globalSetup: ['test/e2e/prepared-state.ts'],
-          // What these tests start a hundred times, Node compiles once.
-          env: { NODE_COMPILE_CACHE: join(tmpdir(), 'callmeter-compile-cache') },
+          env: COMPILE_CACHE,
           testTimeout: TIMEOUT_MS,
           hookTimeout: TIMEOUT_MS,
           // Four servers at a time, and nothing beside them: these tests mostly wait.

@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { FullResolution, LightResolution, LOOKUP_PATH, LookupError } from '../../src/contract/model-lookup.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
 import { currentCatalog } from '../../src/storage/catalog.ts';
+import { CHARACTER } from '../support/characters.ts';
 import { bindings, operator, worker } from '../support/worker.ts';
 
 const BASE = `https://callmeter.test${LOOKUP_PATH}`;
@@ -298,7 +299,7 @@ describe('HTTP', () => {
     const query = fc.dictionary(fc.constantFrom(...names), word, { maxKeys: 4 });
     const key = fc.oneof(
       fc
-        .tuple(fc.constantFrom('openai', 'google', 'gemini', 'x'), fc.string({ unit: 'binary', maxLength: 60 }))
+        .tuple(fc.constantFrom('openai', 'google', 'gemini', 'x'), fc.string({ unit: CHARACTER, maxLength: 60 }))
         .map((parts) => parts.join('/')),
       fc.string({ unit: 'grapheme', maxLength: 400 }),
     );
