@@ -41,7 +41,7 @@ beforeAll(async () => {
   project = join(folder, 'project');
   await mkdir(installed(), { recursive: true });
   await run('tar', ['-xzf', tarball, '-C', installed(), '--strip-components=1']);
-}, 120_000);
+});
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const installed = () => join(project, 'node_modules', 'callmeter');
