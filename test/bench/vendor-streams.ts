@@ -3,7 +3,8 @@
  * goes with them, written once so that sending them takes no time. Only a chat completion says how long the vendor took, which
  * the other forms have no member for.
  */
-import { answer, eventOf, type Form, type Frame, type Json, NOTHING_ELSE } from '../vendors/answers.ts';
+import { answer, eventOf, type Frame } from '../vendors/answers.ts';
+import { type Form, type Json, NOTHING_ELSE } from '../vendors/prompt.ts';
 
 const WORDS = 40;
 export const PARTS = 10;

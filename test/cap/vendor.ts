@@ -7,8 +7,9 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { chatUsage, chunksOf, completion, eventOf, failureBody, NOTHING_ELSE } from '../vendors/answers.ts';
+import { chatUsage, chunksOf, completion, eventOf, failureBody } from '../vendors/answers.ts';
 import { serveOnLoopback, writable } from '../vendors/loopback.ts';
+import { NOTHING_ELSE } from '../vendors/prompt.ts';
 import { INPUT_TOKENS } from './price.ts';
 
 /** How a vendor can fail. */

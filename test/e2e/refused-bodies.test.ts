@@ -8,23 +8,26 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DRAIN_BYTES_MAX } from '../../src/platform/bytes.ts';
-import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
+import { type GatewayTenant, gatewayOn, type Setting } from './gateway-tenant.ts';
+import { type LocalServer, preparedState, startPrepared } from './local-server.ts';
 
 const MIB = 1024 * 1024;
 const TRIES = 5;
 /** How Node's fetch says that the connection was closed. */
 const CLOSED = /EPIPE|ECONNRESET|other side closed/;
 
-let setting: Setting;
+let setting: Setting<LocalServer>;
 let tenant: GatewayTenant;
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'callmeter-bodies-'));
-  setting = await startGateway();
+  // Of its own: a server with the memory of many files reads bodies of this size slowly.
+  setting = await gatewayOn(await startPrepared(await preparedState()));
   tenant = await setting.tenant();
 });
 afterAll(async () => {
   await setting.stop();
+  await setting.server.stop();
   await rm(folder, { recursive: true });
 });
 

@@ -8,20 +8,11 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  answer,
-  eventOf,
-  type Fault,
-  type Frame,
-  failureBody,
-  type Prompt,
-  promptOf,
-  textOfData,
-  type Vendor,
-} from './answers.ts';
+import { answer, eventOf, type Frame, failureBody, textOfData, type Vendor } from './answers.ts';
 import { serveOnLoopback, writable } from './loopback.ts';
+import { type Fault, type Prompt, promptOf } from './prompt.ts';
 
-export { FAULTS, type Fault, tokensOf } from './answers.ts';
+export { FAULTS, type Fault, tokensOf } from './prompt.ts';
 
 export interface VendorRecord {
   method: string;
