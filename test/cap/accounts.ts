@@ -101,6 +101,12 @@ interface Row {
   record: any;
 }
 
+/** Its charge is of the difference, and the call's outcome names that one too: the charge before it is named only here. */
+interface Correction {
+  charge: { chargeId: string } | null;
+  previous: { charge?: { chargeId: string } | null } | null;
+}
+
 function entryOf({ customerId, record }: Row): LedgerEntry {
   const { cause, amount, balance, reference } = record;
   return { customerId, cause, amount: BigInt(amount), balance: BigInt(balance), reference };
@@ -111,7 +117,7 @@ function recordedOf({ kind, customerId, atMs, record }: Row, paid: ReadonlyMap<s
   const [marker] = (record.tags ?? []) as string[];
   if (kind === 'credit_entry' || marker === undefined) return [];
   const took = (charges: ({ chargeId: string } | null | undefined)[]) =>
-    charges.reduce((sum, charge) => sum + (charge ? (paid.get(charge.chargeId) ?? 0n) : 0n), 0n);
+    [...new Set(charges.map((charge) => charge?.chargeId ?? ''))].reduce((sum, id) => sum + (paid.get(id) ?? 0n), 0n);
   if (kind === 'meter_event')
     return [
       {
@@ -133,7 +139,10 @@ function recordedOf({ kind, customerId, atMs, record }: Row, paid: ReadonlyMap<s
       marker,
       customerId,
       empty: tokens === 0 && cost === 0n,
-      took: took([outcome?.charge, ...corrections.map(({ charge }: { charge: null }) => charge)]),
+      took: took([
+        outcome?.charge,
+        ...(corrections as Correction[]).flatMap((one) => [one.charge, one.previous?.charge]),
+      ]),
       provisional: (outcome?.usageSource ?? 'reported') !== 'reported',
       endedAtMs: record.finishedAtMs,
       outputTokens,

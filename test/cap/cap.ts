@@ -17,7 +17,7 @@ judges what was sent until then.
 
 ${SCENARIOS.map(({ name, tries }) => `  ${name.padEnd(10)} ${tries}`).join('\n')}
 
-  --seconds N    how long the scenarios that are not a fixed number of requests go on sending (10; 2 with --short)
+  --seconds N    how long the scenarios that are not a fixed number of requests go on sending (10; 4 with --short)
   --short        fewer requests and kills, as CI runs it
   --seed N       the seed of an earlier run
   --json         the report as JSON on standard output; amounts are decimal strings
@@ -65,7 +65,7 @@ async function main(): Promise<void> {
   const report = await runCap({
     scenarios: SCENARIOS.filter(({ name }) => positionals.length === 0 || positionals.includes(name)),
     seed,
-    seconds: whole('seconds', () => (values.short ? 2 : 10), 600),
+    seconds: whole('seconds', () => (values.short ? 4 : 10), 600),
     short: values.short,
     signal: abort.signal,
     onProgress: (line) => console.error(line),
