@@ -175,6 +175,7 @@ test('a file whose line 40,000 is broken is refused with that number, and the ve
     [{ purpose: 'batch', file }, content.length],
     // Known to be a batch at the end of its form alone, which does not come.
     [{ file, purpose: 'batch' }, content.length + around],
+    [{ purpose: 'batch', file }, content.length],
   ] as const) {
     const before = vendor.uploads.length;
     const error = await tenant.openai.files.create(form).catch((thrown) => thrown);
@@ -213,7 +214,7 @@ test('a file whose sender leaves does not look whole to the vendor', async () =>
 });
 
 test('a refusal that comes before the file was read reaches its sender', async () => {
-  const content = Buffer.from(ALL.slice(0, LINES / 4).join('\n'));
+  const content = Buffer.from(ALL.slice(0, LINES / 2).join('\n'));
   const [none, refused] = await Promise.all([setting.tenant(undefined, ['google']), setting.tenant()]);
   await setVendor(refused, REFUSED_KEY);
   for (let time = 0; time < 3; time += 1) {

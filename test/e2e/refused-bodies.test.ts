@@ -8,11 +8,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DRAIN_BYTES_MAX } from '../../src/platform/bytes.ts';
+import { swept } from '../support/sweep.ts';
 import { type GatewayTenant, gatewayOn, type Setting } from './gateway-tenant.ts';
 import { type LocalServer, preparedState, startPrepared } from './local-server.ts';
 
 const MIB = 1024 * 1024;
-const TRIES = 5;
+const TRIES = swept(8, 5);
 /** How Node's fetch says that the connection was closed. */
 const CLOSED = /EPIPE|ECONNRESET|other side closed/;
 
