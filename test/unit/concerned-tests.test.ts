@@ -1,7 +1,7 @@
 /** `npm run test:changed` leaves out no test that a change may concern. */
 import { globSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { concernedTests } from '../changed.ts';
+import { concernedTests } from '../support/concerned-tests.ts';
 import { ROOT } from '../support/imports.ts';
 
 const TESTS = globSync('test/{unit,property,worker,scenario,e2e}/**/*.test.ts', { cwd: ROOT }).toSorted();
