@@ -50,6 +50,8 @@ export default defineConfig(async () => ({
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
           globalSetup: ['test/e2e/prepared-state.ts'],
+          // Files have servers and vendors of their own, or share them by intent.
+          isolate: false,
           env: COMPILE_CACHE,
           testTimeout: TIMEOUT_MS,
           hookTimeout: TIMEOUT_MS,
