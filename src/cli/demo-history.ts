@@ -6,9 +6,10 @@
  * history is kept: a second run writes nothing.
  */
 
+import { type Bundle, bundle } from './bundle.ts';
 import { DEMO_ORGANIZATION_ID } from './demo-organization.ts';
 import { OperatorClient } from './operator-client.ts';
-import { type Bundle, bundle, freePort, startServer } from './server.ts';
+import { freePort, startServer } from './server.ts';
 
 const HISTORY: Bundle = { script: 'src/demo/history-worker.ts', folder: 'history' };
 

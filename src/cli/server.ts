@@ -1,6 +1,5 @@
 /**
- * Runs the Worker locally: wrangler bundles it as for a deployment, Miniflare runs it on workerd, and its state is on
- * disk.
+ * Runs the bundled Worker locally: Miniflare runs it on workerd, and its state is on disk.
  *
  * Bindings come from wrangler.toml, secrets from the caller. workerd listens on the port itself, without a proxy. If
  * this process is killed, guard.ts kills workerd too, so that the next start finds port and state free.
@@ -13,6 +12,7 @@ import { promisify } from 'node:util';
 import type { D1Database } from '@cloudflare/workers-types';
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare';
 import { unstable_getMiniflareWorkerOptions } from 'wrangler';
+import { type Bundle, SERVICE } from './bundle.ts';
 
 export const PROJECT_DIR = join(import.meta.dirname, '..', '..');
 export const HOST = '127.0.0.1';
@@ -60,32 +60,6 @@ export interface Server {
   /** Runs the Worker's cron handler once. */
   housekeep(): Promise<void>;
   stop(): Promise<void>;
-}
-
-/** An entry point, and the folder in the state for its bundle. */
-export interface Bundle {
-  script: string;
-  folder: string;
-}
-
-const SERVICE: Bundle = { script: 'src/index.ts', folder: 'bundle' };
-
-/** Bundles the Worker into the state folder. Throws wrangler's error if that fails. */
-export async function bundle(stateDir: string, { script, folder } = SERVICE): Promise<void> {
-  const wrangler = join(PROJECT_DIR, 'node_modules', 'wrangler', 'bin', 'wrangler.js');
-  const env = {
-    ...process.env,
-    WRANGLER_HIDE_BANNER: 'true',
-    WRANGLER_SEND_METRICS: 'false',
-    WRANGLER_WRITE_LOGS: 'false',
-  };
-  try {
-    const args = ['deploy', script, '--dry-run', '--outdir', join(stateDir, folder)];
-    await promisify(execFile)(process.execPath, [wrangler, ...args], { cwd: PROJECT_DIR, env });
-  } catch (error) {
-    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-    throw new Error(`bundling the Worker failed:\n${stdout}${stderr}`, { cause: error });
-  }
 }
 
 /** Starts the bundled Worker and applies the missing migrations to its database. */

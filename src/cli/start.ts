@@ -5,13 +5,14 @@ import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { MEDIA_TYPE } from '../contract/envelope.ts';
+import { bundle } from './bundle.ts';
 import { writeDemoHistory } from './demo-history.ts';
 import { DEMO_ORGANIZATION_ID } from './demo-organization.ts';
 import { ensureDevVars } from './dev-vars.ts';
 import { refuseOptionsOfNpm } from './npm-options.ts';
 import { ancestorsUpToNpm, whenNpmEnds } from './parents.ts';
 import { prepareState } from './prepare.ts';
-import { bundle, freePort, PROJECT_DIR, startServer } from './server.ts';
+import { freePort, PROJECT_DIR, startServer } from './server.ts';
 import { emptyState, hasState, lockState } from './state-lock.ts';
 import { startTrialVendor } from './vendor/server.ts';
 

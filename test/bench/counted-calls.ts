@@ -3,7 +3,7 @@
  * ended later.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Bundle } from '../../src/cli/server.ts';
+import type { Bundle } from '../../src/cli/bundle.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import type { Connection } from './load.ts';
 import type { TenantKey } from './service.ts';

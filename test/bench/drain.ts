@@ -10,7 +10,7 @@
  * is behind when the load ends.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Bundle } from '../../src/cli/server.ts';
+import type { Bundle } from '../../src/cli/bundle.ts';
 import type { Api } from '../support/api.ts';
 import { Connection, type Load } from './load.ts';
 import { MeteredLoad } from './metered-load.ts';

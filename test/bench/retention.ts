@@ -6,7 +6,8 @@
  * It throws where the sums of the days that are kept differ from the calls that are left.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Bundle, Server } from '../../src/cli/server.ts';
+import type { Bundle } from '../../src/cli/bundle.ts';
+import type { Server } from '../../src/cli/server.ts';
 import { provisionSubject, type Subject } from './history.ts';
 import { Connection } from './load.ts';
 import { checkRollUps, type Fill, fillOf, rowsOf, writeLongHistory } from './long-history.ts';

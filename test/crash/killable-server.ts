@@ -7,7 +7,8 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bundle, freePort, HOST, type ServerOptions } from '../../src/cli/server.ts';
+import { bundle } from '../../src/cli/bundle.ts';
+import { freePort, HOST, type ServerOptions } from '../../src/cli/server.ts';
 
 const START_MS_MAX = 60_000;
 const STOP_MS_MAX = 20_000;

@@ -5,9 +5,9 @@
  */
 import { rm } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';
+import { bundle } from '../../src/cli/bundle.ts';
 import { ensureDevVars } from '../../src/cli/dev-vars.ts';
 import { prepareState } from '../../src/cli/prepare.ts';
-import { bundle } from '../../src/cli/server.ts';
 import { newState } from './local-server.ts';
 import { offerServers } from './shared-servers.ts';
 
