@@ -30,7 +30,7 @@ export default defineConfig(async () => ({
     silent: 'passed-only' as const,
     reporters: ['default', './test/closing-report.ts'],
     // Most tests wait for a while. Without this, one file at a time on two cores.
-    maxWorkers: 3,
+    maxWorkers: 4,
     projects: [
       {
         root,

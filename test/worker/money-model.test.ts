@@ -18,6 +18,8 @@ const COMMANDS_MIN = 10_000;
 const COMMANDS_OF_A_RUN = 100;
 const RUNS = 68;
 const BATCHES = 4;
+/** With those that look for a case that the first ones did not have. */
+const BATCHES_MAX = 12;
 /** Keeps the batches of neighbouring seeds apart. */
 const BATCH_STRIDE = 1_000_003;
 /** The runs of a batch, and making a failure smaller, take at most this long. */
@@ -101,48 +103,53 @@ const plans = fc
   );
 const stripeCustomers = oneOf(null, 'cus_own');
 
+/** Runs random commands on objects and on the model; throws at the first difference. */
+async function runBatch(batch: number): Promise<void> {
+  console.log(`money model: VITE_SEED=${seed}, batch ${batch}`);
+  await fc.assert(
+    fc.asyncProperty(
+      plans,
+      stripeCustomers,
+      moneyCommands(COMMANDS_OF_A_RUN),
+      async (contents, stripeCustomerId, commands) => {
+        const [first] = contents;
+        if (!first) throw new Error('there is a first plan');
+        const run = async (object: Clockwork) => {
+          const model = new ReferenceModel(contents, stripeCustomerId, START);
+          model.isKept = (callId) => object.seen(callId) !== null;
+          const system: System = {
+            object,
+            writes: new Map(),
+            archive: new Map(),
+            customer: new Map(),
+            ours: new Set(),
+            serial: 0,
+          };
+          model.begin('first', {});
+          object.begin('first', START);
+          await fc.asyncModelRun(() => ({ model, real: system }), commands);
+        };
+        await withObject(first, run, stripeCustomerId === null ? {} : { stripeCustomerId });
+      },
+    ),
+    { seed: seed + batch * BATCH_STRIDE, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
+  );
+}
+
 describe(`a customer's object, with the seed ${seed}`, () => {
   test.each(Array.from({ length: BATCHES }, (_, batch) => batch))(
     'says after each command what the model says: batch %i',
-    async (batch) => {
-      console.log(`money model: VITE_SEED=${seed}, batch ${batch}`);
-      await fc.assert(
-        fc.asyncProperty(
-          plans,
-          stripeCustomers,
-          moneyCommands(COMMANDS_OF_A_RUN),
-          async (contents, stripeCustomerId, commands) => {
-            const [first] = contents;
-            if (!first) throw new Error('there is a first plan');
-            const run = async (object: Clockwork) => {
-              const model = new ReferenceModel(contents, stripeCustomerId, START);
-              model.isKept = (callId) => object.seen(callId) !== null;
-              const system: System = {
-                object,
-                writes: new Map(),
-                archive: new Map(),
-                customer: new Map(),
-                ours: new Set(),
-                serial: 0,
-              };
-              model.begin('first', {});
-              object.begin('first', START);
-              await fc.asyncModelRun(() => ({ model, real: system }), commands);
-            };
-            await withObject(first, run, stripeCustomerId === null ? {} : { stripeCustomerId });
-          },
-        ),
-        { seed: seed + batch * BATCH_STRIDE, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
-      );
-    },
-    90_000,
+    runBatch,
   );
 
-  test(`ran at least ${COMMANDS_MIN} commands, and covered every case`, () => {
+  test(`ran at least ${COMMANDS_MIN} commands, and covered every case`, async () => {
+    const missing = () => SIGHTS.filter((sight) => !executed.seen.has(sight));
+    // Some cases are rare, and a seed may miss one in its batches.
+    for (let batch = BATCHES; batch < BATCHES_MAX && missing().length > 0; batch += 1) await runBatch(batch);
     console.log(
       `money model: ${executed.count} commands; ${[...executed.seen].map(([sight, times]) => `${sight}: ${times}`).join(', ')}`,
     );
     expect(executed.count).toBeGreaterThanOrEqual(COMMANDS_MIN);
-    for (const sight of SIGHTS) expect([sight, executed.seen.has(sight)]).toEqual([sight, true]);
+    expect(missing()).toEqual([]);
   });
 });
