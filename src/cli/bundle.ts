@@ -31,12 +31,20 @@ const FILES = ['package.json', 'package-lock.json', 'tsconfig.json', 'wrangler.t
 
 /** Puts the bundle into the state folder. Throws wrangler's error if it cannot be made. */
 export async function bundle(stateDir: string, { script, folder } = SERVICE): Promise<void> {
-  const made = join(BUNDLES, `${basename(script, '.ts')}-${await hashOfSources(script)}`);
+  const made = await placeOf(script);
   if (await exists(made)) {
     const now = new Date();
     await Promise.all([utimes(made, now, now), buildSite()]);
-  } else await make(script, made);
-  await cp(made, join(stateDir, folder), { recursive: true });
+    await cp(made, join(stateDir, folder), { recursive: true });
+    return;
+  }
+  await runWrangler(script, join(stateDir, folder));
+  // A source that was changed meanwhile may be in the bundle with or without its change.
+  if (made === (await placeOf(script))) await keep(join(stateDir, folder), made);
+}
+
+async function placeOf(script: string): Promise<string> {
+  return join(BUNDLES, `${basename(script, '.ts')}-${await hashOfSources(script)}`);
 }
 
 /** SHA-256 of the sources' names and contents. A script of a suite may import every file of `test`. */
@@ -56,12 +64,12 @@ async function hashOfSources(script: string): Promise<string> {
   return hash.digest('hex');
 }
 
-async function make(script: string, made: string): Promise<void> {
-  // Another process may make the same bundle: each has a folder of its own, and one of them takes its place.
+async function keep(bundled: string, made: string): Promise<void> {
+  // Another process may make the same bundle: each copies to a folder of its own, and one of them takes its place.
   const unfinished = join(BUNDLES, `unfinished-${randomUUID()}`);
   await mkdir(BUNDLES, { recursive: true });
   try {
-    await runWrangler(script, unfinished);
+    await cp(bundled, unfinished, { recursive: true });
     await rename(unfinished, made).catch(async (error: Error) => {
       if (!(await exists(made))) throw error;
     });

@@ -130,7 +130,7 @@ async function readCommand(command: Command, args: string[], shell: Shell) {
   return { input, limit, failAt, json: values.json === true, yes, wait: wait ? command.wait : undefined, target };
 }
 
-/** A flag with a whole number of at least 0; `null` where it is not given. */
+/** Reads a flag as a whole number of at least 0; `null` if the flag is not given. */
 function wholeNumber(flag: string, text: string | undefined): number | null {
   if (text === undefined) return null;
   if (!/^\d{1,9}$/.test(text)) throw new UsageError(`--${flag} must be a whole number of at least 0`);

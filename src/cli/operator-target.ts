@@ -11,7 +11,7 @@ export interface Target {
   url: string;
   /** `null`: whom the service token of Cloudflare Access stands for. */
   credential: string | null;
-  /** The headers of the service token with which requests pass Cloudflare Access; none where there is none. */
+  /** The headers that carry the service token past Cloudflare Access; empty if the environment has no service token. */
   access: Readonly<Record<string, string>>;
 }
 

@@ -23,21 +23,38 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-async function bundled(source: string): Promise<string> {
+async function write(source: string): Promise<string> {
   const script = join(folder, 'worker.ts');
   await writeFile(script, `${source}\n${classes}`);
+  return script;
+}
+
+const worker = (text: string) => `export default { fetch: () => new Response('${text}') };`;
+
+async function bundled(source: string): Promise<string> {
+  const script = await write(source);
   await bundle(folder, { script, folder: 'made' });
   return readFile(join(folder, 'made', 'worker.js'), 'utf8');
 }
 
 test('each change of a source is in the bundle, and what it was before is bundled as before', async () => {
-  const worker = (text: string) => `export default { fetch: () => new Response('${text}') };`;
   const first = await bundled(worker('first'));
   expect(first).toContain('first');
   const second = await bundled(worker('second'));
   expect(second).toContain('second');
   expect(second).not.toContain('first');
   expect(await bundled(worker('first'))).toBe(first);
+});
+
+test('a source that changes while it is bundled is bundled anew when it is as before', async () => {
+  const script = await write(worker('before'));
+  const running = bundle(folder, { script, folder: 'made' });
+  // The sources are read at the start, and by wrangler a second later.
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  await write(worker('meanwhile'));
+  await running;
+  const again = await bundled(worker('before'));
+  expect([again.includes('before'), again.includes('meanwhile')]).toEqual([true, false]);
 });
 
 test('a source that cannot be bundled is refused with the reason, and leaves no bundle', async () => {

@@ -43,7 +43,7 @@ export function ratioMissOf(pairs: readonly (readonly [of: number, to: number])[
   return (DEVIATIONS / to) * Math.sqrt(squares * restOf(pairs.length, all));
 }
 
-/** What is left of a variance where so many of all cases are known. */
+/** The share of the variance that remains if the sample has so many of all cases. */
 function restOf(sample: number, all: number): number {
   return Math.max(0, all - sample) / Math.max(1, all - 1);
 }
