@@ -4,6 +4,7 @@
  * lookup, pages) or src/gateway/error-envelope.ts (OpenAI's envelope).
  */
 import type { z } from 'zod';
+import type { Gap } from '../domain/bound.ts';
 import type { Left, Rolling } from './limit-headers.ts';
 
 export const ERROR_STATUS = {
@@ -14,6 +15,8 @@ export const ERROR_STATUS = {
   UNAUTHORIZED: 401,
   CREDIT_REQUIRED: 402,
   API_KEY_SCOPE_REQUIRED: 403,
+  /** Credit would pay, and nobody knows how much at most. */
+  BOUND_UNKNOWN: 403,
   /** The API key, or the browser's session, is limited to others. */
   FEATURE_NOT_ALLOWED: 403,
   MODEL_NOT_ALLOWED: 403,
@@ -165,11 +168,17 @@ export const planIsArchived = (field: string) =>
 /** A request that waits for what others hold of the balance is to be repeated after this. */
 export const HELD_RETRY_SECONDS = 1;
 
-/** The refusal of a call that credit would pay for and whose model has no price; `null` where no model is named. */
-export function unpricedOnCredit(model: string | null): Refusal {
-  const why = model === null ? 'the request names no model' : `the model ${JSON.stringify(model)} has no price`;
-  return {
-    code: 'MODEL_NOT_PRICED',
-    message: `${why}, and credit would pay for this call: it pays only for models with a price`,
-  };
+/** The refusal of a call that credit would pay for, and of which something has no price or no bound. */
+export function closedOnCredit({ code, model, component, param }: Gap): Refusal {
+  const members = { component, ...(param !== undefined && { param }) };
+  return { code, message: `${whyClosed({ code, model, component })}, and credit would pay for this call`, members };
+}
+
+function whyClosed({ code, model, component }: Gap): string {
+  const named = model === null ? 'the model' : `the model ${JSON.stringify(model)}`;
+  if (component === 'model') return model === null ? 'the request names no model' : `${named} has no price`;
+  if (component.startsWith('field:')) return `nobody knows what ${component} can cost`;
+  return code === 'MODEL_NOT_PRICED'
+    ? `the price of ${named} has no rate for ${component}`
+    : `the request can use any number of ${component}`;
 }

@@ -5,7 +5,7 @@
  */
 import { type Account, expireDue, isCanceled } from './account.ts';
 import { summarize } from './allowances.ts';
-import { type CallBound, costAtMost } from './bound.ts';
+import { type CallBound, costAtMost, type Gap } from './bound.ts';
 import type { BeginRequest, Call, CreditTerms, LostCall } from './call.ts';
 import { withMarkup } from './charge.ts';
 import { denialOf, type RecordedDenial } from './denial.ts';
@@ -31,6 +31,8 @@ export interface CallDecision {
   decision: EntitlementDecision;
   /** Why the call is not allowed; `null` where it is. */
   denial: RecordedDenial | null;
+  /** Why credit does not pay for the call although it would have to; `null` if it does, or need not. */
+  gap: Gap | null;
 }
 
 /** What is known of the cost of a call that wants to begin. */
@@ -53,17 +55,20 @@ export function beginCall(
   const { markupPercent } = plan.payg;
   const askedNanoUsd = request.holdUsd === undefined ? null : nanoFromUsd(request.holdUsd);
   const holdFor = (...tiers: Tier[]) =>
-    holdOf(boundsOf(bounds, tiers), plan, { markupPercent, askedNanoUsd, usualCharge });
+    holdOf(payableOf(boundsOf(bounds, tiers)), plan, { markupPercent, askedNanoUsd, usualCharge });
   const decided = decideEntitlements(plan, account.meters, request.requested, isCanceled(account), (tier) =>
     creditLeft(account, holdFor(tier).leastNanoUsd),
   );
   const needs = request.needs ?? [];
   const runs = (allowed: Entitlements) =>
     allowedTiers(allowed).filter((tier) => request.runsOn?.includes(tier) ?? true);
-  const wanted = runs(decided.allowed).filter((tier) => decided.onCredit.includes(tier));
+  const closed = runs(decided.allowed).filter((tier) => decided.onCredit.includes(tier) && isClosed(bounds, tier));
+  const hasOthers = runs(decided.allowed).length > closed.length;
+  const payable = hasOthers ? withoutTiers(decided, closed) : decided;
+  const wanted = runs(payable.allowed).filter((tier) => payable.onCredit.includes(tier));
   // Credit covers each tier alone. A hold for all of them may need more: where one is held in steps, another as a whole.
   const isCovered = wanted.length < 2 || creditLeft(account, holdFor(...wanted).leastNanoUsd);
-  const decision = isCovered ? decided : withoutTiers(decided, wanted.slice(0, -1));
+  const decision = isCovered ? payable : withoutTiers(payable, wanted.slice(0, -1));
   const { suggestedModelTier } = decision.hints;
   const tiers = runs(decision.allowed);
   const mayRun = request.runsOn === undefined || tiers.length > 0;
@@ -72,6 +77,7 @@ export function beginCall(
   const credit = onCredit.length > 0 ? creditFor(account, onCredit, holdFor(...onCredit), markupPercent) : null;
   const fromAllowance = tiers.filter((tier) => !onCredit.includes(tier));
   const reserved = admitted ? reservationFor(account, fromAllowance, needs, bounds) : {};
+  const gap = hasOthers ? null : (boundsOf(bounds, onCredit)[0]?.gap ?? null);
   const ifLost = admitted ? lostCall(bounds, tiers, decision, outputTokensOf({ reserved, credit })) : null;
   const revision = account.revision + 1;
   const meters = { ...account.meters, reserved: addQuantities(account.meters.reserved, reserved) };
@@ -104,7 +110,20 @@ export function beginCall(
     call,
     decision,
     denial,
+    gap,
   };
+}
+
+/** Whether credit does not pay for any of the models that would run at its expense. */
+function isClosed(bounds: readonly CallBound[], tier: Tier): boolean {
+  const own = boundsOf(bounds, [tier]);
+  return own.length > 0 && own.every(({ gap }) => gap !== undefined);
+}
+
+/** The models that credit pays for; all of them if it pays for none, because then none runs. */
+function payableOf(bounds: CallBound[]): CallBound[] {
+  const payable = bounds.filter(({ gap }) => gap === undefined);
+  return payable.length > 0 ? payable : bounds;
 }
 
 /** The bounds of the models that would run at the expense of the tiers. */

@@ -22,8 +22,10 @@ export interface CallBound {
   answers: number;
   /** The whole output is passed on as it is made, so that it can be held in steps. */
   inSteps: boolean;
-  /** `null` where the model has no price. */
+  /** `null` if the model has no price. */
   cost: CostBound | null;
+  /** Why credit does not pay for the model; absent if it does. */
+  gap?: Gap;
   /** What is recorded where the vendor was asked and nothing is known of its answer. */
   ifLost?: IfLost;
 }
@@ -50,46 +52,84 @@ export interface IfLost {
   price: ResolvedPrice;
 }
 
-/** What a request can make a vendor count, at most. */
-export interface Demand {
-  inputTokens: number;
-  /** Uses that the vendor bills besides tokens, by the component that they are charged as. */
-  uses: Partial<Record<Component, number>>;
-  /** Tokens may be of audio, which costs far more than text. They may always be of images. */
-  audio: boolean;
-  /** Where the request asks for one; the vendor may fall back on the standard one. */
-  serviceTier?: ServiceTier | undefined;
-  speed?: Speed | undefined;
+/** Why credit does not pay for a request: something of it has no rate, or no bound. Plain JSON. */
+export interface Gap {
+  code: 'MODEL_NOT_PRICED' | 'BOUND_UNKNOWN';
+  /** The model as the request names it. */
+  model: string | null;
+  /** What it is: a component of the price, a condition of it, the model itself, or a field that is not known. */
+  component: string;
+  /** The path of the field that asks for it. */
+  param?: string;
 }
 
-const INPUT = [
-  'input',
-  'cachedInput',
-  'cacheWrite',
-  'cacheWrite1h',
-  'cacheWrite12h',
-  'imageInput',
-  'cachedImageInput',
-] as const;
-const AUDIO_INPUT = ['audioInput', 'cachedAudioInput'] as const;
+/** A cost that is open, by the name under which an organization can let credit pay for it all the same. */
+export interface OpenCost extends Omit<Gap, 'model'> {
+  name: string;
+}
+
+/** What a request can make a vendor bill, at most. */
+export interface Demand {
+  /** Tokens of the prompt; 0 for a model that is not billed by tokens. */
+  inputTokens: number;
+  /** What tokens of the prompt can be billed as besides text and what the vendor caches by itself. */
+  input: readonly Component[];
+  /** What tokens of the answers can be billed as besides text. */
+  output: readonly Component[];
+  /** Tokens that are billed as output besides those of the answers. */
+  outputBeside: number;
+  /** Uses that the vendor bills besides tokens, by the component that they are charged as. */
+  uses: Partial<Record<Component, number>>;
+  /** The service tiers and speeds at which the vendor may serve it. */
+  serviceTiers: readonly ServiceTier[];
+  speeds: readonly Speed[];
+  /** What the price must have a rate for: one of each list. */
+  rates: readonly (readonly Component[])[];
+  /** What has no bound, or what no price has a rate for. */
+  open: readonly OpenCost[];
+}
+
+const TEXT_INPUT = ['input', 'cachedInput', 'cacheWrite'] as const;
 const PERCENT = 100n;
 const MILLION = 1_000_000n;
 
 export function costBound(card: RateCard, demand: Demand, mode: PricingMode): CostBound {
-  const { inputTokens, uses, audio } = demand;
-  const input: Component[] = [...INPUT, ...(audio ? AUDIO_INPUT : [])];
-  const output: Component[] = ['output', 'imageOutput', ...(audio ? (['audioOutput'] as const) : [])];
-  const tokens = highestRate(card, input, demand, mode) * BigInt(inputTokens) * BigInt(QUANTITY_SCALE);
+  const { inputTokens, outputBeside, uses } = demand;
+  const outputRate = highestRate(card, ['output', ...demand.output], demand, mode);
+  const tokens = highestRate(card, [...TEXT_INPUT, ...demand.input], demand, mode) * BigInt(inputTokens);
+  const beside = outputRate * BigInt(outputBeside);
   const used = Object.entries(uses).reduce((sum, [component, quantity]) => {
     const thousandths = BigInt(Math.ceil(quantity * QUANTITY_SCALE));
     return sum + highestRate(card, [component as Component], demand, mode) * thousandths;
   }, 0n);
   // Each line of the cost is rounded by itself.
-  const inputNanoUsd = divideUp(tokens + used, UNITS_PER_RATE) + BigInt(COMPONENTS.length);
-  return {
-    inputNanoUsd: inputNanoUsd.toString(),
-    outputNanoUsdPerMillion: highestRate(card, output, demand, mode).toString(),
-  };
+  const inputNanoUsd =
+    divideUp((tokens + beside) * BigInt(QUANTITY_SCALE) + used, UNITS_PER_RATE) + BigInt(COMPONENTS.length);
+  return { inputNanoUsd: inputNanoUsd.toString(), outputNanoUsdPerMillion: outputRate.toString() };
+}
+
+/** What credit does not pay for: what is open of the demand, and what the price has no rate for. */
+export function openCosts(card: RateCard, { open, rates, serviceTiers, speeds }: Demand): OpenCost[] {
+  const costs = [...open];
+  for (const serviceTier of serviceTiers) {
+    for (const speed of speeds) {
+      const group = card.rates.filter(
+        ({ component, when = {} }) =>
+          isUse(component) ||
+          ((when.serviceTier ?? 'standard') === serviceTier && (when.speed ?? 'standard') === speed),
+      );
+      const hasRate = (component: Component) =>
+        rateFor(group, 0, component) !== null || (card.billedAsWhole?.includes(component) ?? false);
+      for (const components of rates) {
+        const [first] = components;
+        if (first === undefined || components.some(hasRate)) continue;
+        const missing = serviceTier !== 'standard' ? 'serviceTier' : speed !== 'standard' ? 'speed' : first;
+        if (costs.some(({ component }) => component === missing)) continue;
+        costs.push({ code: 'MODEL_NOT_PRICED', component: missing, name: `component:${missing}` });
+      }
+    }
+  }
+  return costs;
 }
 
 /** The cost of a call with so many output tokens, at most. */
@@ -116,14 +156,14 @@ function highestRate(card: RateCard, components: readonly Component[], demand: D
 }
 
 /** The rates that can apply, those under the same conditions together. */
-function groupsOf({ rates }: RateCard, { inputTokens, serviceTier, speed }: Demand, mode: PricingMode): Rate[][] {
+function groupsOf({ rates }: RateCard, { inputTokens, serviceTiers, speeds }: Demand, mode: PricingMode): Rate[][] {
   const groups = new Map<string, Rate[]>();
   for (const rate of rates) {
     const { promptTokensAbove = 0, ...when } = rate.when ?? {};
-    const [tier, region, pace] = [when.serviceTier ?? 'standard', when.region ?? '', when.speed ?? 'standard'];
+    const [tier, region, pace] = [when.serviceTier ?? 'standard', when.region ?? '', when.speed ?? 'standard'] as const;
     if (promptTokensAbove > 0 && promptTokensAbove >= inputTokens) continue;
-    if (tier !== 'standard' && tier !== serviceTier && !(tier === 'batch' && mode === 'batch')) continue;
-    if (pace !== 'standard' && pace !== speed) continue;
+    if (tier !== 'standard' && !serviceTiers.includes(tier) && !(tier === 'batch' && mode === 'batch')) continue;
+    if (pace !== 'standard' && !speeds.includes(pace)) continue;
     const conditions = [tier, region, pace].join(' ');
     const group = groups.get(conditions);
     if (group) group.push(rate);

@@ -17,7 +17,6 @@ import type {
   CallKey,
   ServiceCallBegin,
   StoredServiceCall,
-  UnpricedTiers,
 } from '../objects/customer-commands.ts';
 import type { CustomerRpc } from '../objects/rpc.ts';
 import { timeOrderedId } from '../platform/time-ordered-id.ts';
@@ -34,8 +33,6 @@ export interface ServiceCall {
   runsOn?: Tier[] | undefined;
   /** What the request makes the vendor able to do: all of it must be allowed. */
   needs?: Capability[] | undefined;
-  /** The tiers on models without a price, for which credit does not pay. */
-  unpriced?: UnpricedTiers | undefined;
   /** What the models may cost that are going to run, in their order. */
   bounds: CallBound[];
   /** Whether a call that only waits for holds of others is refused without a record. */
@@ -71,7 +68,7 @@ export async function beginServiceCall(
   toMake: ServiceCall,
   headerKey: string | null,
 ): Promise<BegunServiceCall> {
-  const { request, fingerprint, runsOn, needs = [], unpriced = {}, deadlineMs, wantsAnswer } = toMake;
+  const { request, fingerprint, runsOn, needs = [], deadlineMs, wantsAnswer } = toMake;
   const { bounds, refusesHeld = false, bySession = false } = toMake;
   const keyless = explicitKey(headerKey, request) === null;
   const command = await beginCommand(caller, request, keyless ? '' : fingerprint, 'API');
@@ -80,7 +77,6 @@ export async function beginServiceCall(
     const text = sendCommand<BeginServiceCallCommand>({
       ...command,
       ...(deadlineMs !== undefined && { deadlineMs }),
-      ...(Object.keys(unpriced).length > 0 && { unpriced }),
       request: { ...command.request, runsOn, ...(needs.length > 0 && { needs }), openedBy: requestId },
       key,
       bounds,

@@ -6,9 +6,10 @@ import type { BeginCallRequest } from '../contract/calls.ts';
 import type { Refusal } from '../contract/errors.ts';
 import type { KeyLimits } from '../contract/key-limits.ts';
 import type { BatchDenial, BatchToHold, LinesByTier } from '../domain/batch-hold.ts';
+import type { Gap } from '../domain/bound.ts';
 import type { Capability } from '../domain/plan.ts';
 import type { Tier } from '../domain/tiers.ts';
-import type { BeginCommand, Provisioning, UnpricedTiers } from './customer-commands.ts';
+import type { BeginCommand, Provisioning } from './customer-commands.ts';
 
 /** A request for a batch, as its object takes it. */
 export interface BatchCommand {
@@ -42,8 +43,8 @@ export interface BatchInput {
   searches: number;
   /** What any of the lines asks for beside text. */
   needs: Capability[];
-  /** The tiers for which credit must not pay. */
-  unpriced: UnpricedTiers;
+  /** The first line of each tier for which credit does not pay. */
+  closed: ClosedLines;
   /** Where all lines name the same model. */
   model: string | undefined;
 }
@@ -55,8 +56,16 @@ export const BATCHES_MAX = 1_000;
 export interface HoldBatchCommand extends Provisioning {
   requestName: string;
   batch: BatchToHold;
-  unpriced: UnpricedTiers;
+  closed: ClosedLines;
 }
+
+/** A line for which credit does not pay, and why. */
+export interface ClosedLine {
+  line: number;
+  gap: Gap;
+}
+
+export type ClosedLines = Partial<Record<Tier, ClosedLine>>;
 
 export type BatchAdmission = { ok: true } | { ok: false; denial: BatchDenial } | { ok: false; refusal: Refusal };
 

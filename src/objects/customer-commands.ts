@@ -64,16 +64,11 @@ export interface BeginCommand extends Provisioning {
   deadlineMs?: number;
   /** `API` where the service makes the call itself. */
   callType: NonNullable<BeginCallData['callType']>;
-  /** The tiers whose allowance must pay, because credit pays for no model without a price. */
-  unpriced?: UnpricedTiers;
   /** Of the models that may run, in their order, where they are known. */
   bounds?: CallBound[];
   /** A call that only waits for holds of others is refused, and nothing is recorded of it: its request is repeated. */
   refusesHeld?: boolean;
 }
-
-/** The model without a price that would run, by the tier that would pay for it; `null` where no model is named. */
-export type UnpricedTiers = Partial<Record<Tier, string | null>>;
 
 /** The begin of a call that the service makes itself. */
 export interface BeginServiceCallCommand extends BeginCommand {

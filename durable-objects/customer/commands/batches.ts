@@ -2,7 +2,7 @@
  * The commands of batches at a vendor: hold what a batch may come to, and end it. Its lines are recorded in
  * `service-calls.ts`.
  */
-import { refuse, unpricedOnCredit } from '../../../src/contract/errors.ts';
+import { closedOnCredit, type Refusal, refuse } from '../../../src/contract/errors.ts';
 import { updateContact } from '../../../src/domain/account.ts';
 import { decideBatch, holdBatch, releaseBatch } from '../../../src/domain/batch-hold.ts';
 import { admitCall } from '../../../src/domain/begin-call.ts';
@@ -10,6 +10,7 @@ import { endUnread, type UnreadLines, unreadLines } from '../../../src/domain/un
 import {
   BATCHES_MAX,
   type BatchAdmission,
+  type ClosedLine,
   type EndBatchCommand,
   type HoldBatchCommand,
 } from '../../../src/objects/batch-commands.ts';
@@ -25,18 +26,25 @@ export function hold(context: Context, command: HoldBatchCommand): BatchAdmissio
     if (!opened) return noDefaultPlan();
     const account = opened.newCustomer ? opened.account : updateContact(opened.account, command.contact);
     if (account !== store.account()) store.saveAccount(account, nowMs);
-    const { requestName, batch, unpriced } = command;
+    const { requestName, batch, closed } = command;
     const earlier = store.batchHold(requestName);
     if (!earlier && store.countBatchHolds() >= BATCHES_MAX) return tooManyBatches();
     const free = earlier ? releaseBatch(account, earlier) : account;
     const decided = decideBatch(free, batch, nowMs + deadlineSeconds.batch * 1_000, nowMs);
     if (!decided.ok) return decided;
-    const model = decided.onCredit.map((tier) => unpriced[tier]).find((name) => name !== undefined);
-    if (model !== undefined) return { ok: false, refusal: unpricedOnCredit(model) };
+    const line = decided.onCredit.map((tier) => closed[tier]).find((first) => first !== undefined);
+    if (line !== undefined) return { ok: false, refusal: lineClosed(line) };
     store.saveAccount(holdBatch(free, decided.hold), nowMs);
     store.saveBatchHold(requestName, decided.hold, nowMs);
     return { ok: true };
   });
+}
+
+/** The vendor runs the file as it is, so the line has to be changed before. */
+function lineClosed({ line, gap }: ClosedLine): Refusal {
+  const { param, ...rest } = gap;
+  const { message, ...refusal } = closedOnCredit({ ...rest, ...(param !== undefined && { param: `body.${param}` }) });
+  return { ...refusal, message: `line ${line} of the input file: ${message}` };
 }
 
 /** Gives back what the batch still holds, and records the lines among these that ran and cannot be read. */

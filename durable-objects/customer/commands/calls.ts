@@ -11,7 +11,7 @@ import {
   HELD_RETRY_SECONDS,
   type Refusal,
   refuse,
-  unpricedOnCredit,
+  closedOnCredit,
 } from '../../../src/contract/errors.ts';
 import { closedFeature } from '../../../src/contract/key-limits.ts';
 import type { Left } from '../../../src/contract/limit-headers.ts';
@@ -83,8 +83,7 @@ export function beginOrReplay(
   const { markupPercent } = account.subscription.plan.plan.payg;
   const expected = { bounds, usualCharge: () => usualCharge(store.recentCosts(), markupPercent) };
   const decision = beginCall(account, callId, command.request, expected, deadlineAtMs, nowMs);
-  const refused = ranAlready ? null : creditRefused(decision.call, command);
-  if (refused) return refused;
+  if (decision.gap && !ranAlready) return { ok: false, refusal: closedOnCredit(decision.gap) };
   const decided = admit ? admit(account, decision) : decision;
   const { call } = decided;
   const isDenied = call.status === 'NOT_ALLOWED';
@@ -113,12 +112,6 @@ function balanceHeld() {
   const message =
     'open calls and batches of the customer hold the balance that this call needs; it is free again when they end';
   return refuse('BALANCE_HELD', message, { retryAfterSeconds: HELD_RETRY_SECONDS });
-}
-
-/** The refusal of a call that credit would pay for although its model has no price. */
-function creditRefused({ credit }: Call, { unpriced = {} }: BeginCommand): Refused | null {
-  const model = credit?.tiers.map((tier) => unpriced[tier]).find((name) => name !== undefined);
-  return model === undefined ? null : { ok: false, refusal: unpricedOnCredit(model) };
 }
 
 /** The state of the plan's rolling limit; `null` where the plan has none. */

@@ -1,0 +1,159 @@
+/**
+ * What a request to a model may use and cost at most, before it is sent; and why credit does not pay for it, if it
+ * does not.
+ */
+import type { ModelLimits } from '../catalog/limits.ts';
+import { type BilledUses, type CallBound, costBound, type Demand, type Gap, type OpenCost, openCosts } from '../domain/bound.ts';
+import { type Component, isUse, type RateCard } from '../domain/price.ts';
+import { cardFor, type PricingMode, type ResolvedPrice } from '../domain/pricing.ts';
+import type { Tier } from '../domain/tiers.ts';
+import { NO_USAGE } from '../domain/usage.ts';
+import type { VendorKind } from '../domain/vendor-kind.ts';
+import { isFormFile } from '../platform/form-file.ts';
+import { inputBound } from '../vendors/input-bound.ts';
+import { recordingLength, type SoundLength } from '../vendors/media-tokens.ts';
+import { outputAsked } from '../vendors/output-bound.ts';
+import type { Fields } from '../vendors/usage/figures.ts';
+import { extrasOf } from './demand.ts';
+
+const SPEECH = /(?:^|\/)audio\/speech$/;
+/**
+ * Speech of 15 characters a second, at 1,250 tokens a minute: 1.5 cents at 12 USD per million tokens, as
+ * developers.openai.com/api/docs/pricing estimates it. Rounded up.
+ */
+const SPEECH_TOKENS_PER_CHARACTER = 1.5;
+
+export interface RequestToModel {
+  /** As the organization or the request names it; `undefined` if neither does. */
+  provider: string | undefined;
+  kind: VendorKind;
+  /** As the vendor calls it; `undefined` if the request names none. */
+  model: string | undefined;
+  /** Of the vendor's address. */
+  path: string;
+  body: Fields;
+  price: ResolvedPrice;
+  limits: Partial<ModelLimits>;
+  tier: Tier | null;
+  onDowngrade: boolean;
+  /** The output is passed on as it is made, and all of it shows. */
+  inSteps: boolean;
+  /** The vendor gets the request as it is: nothing can be made safe. */
+  asIs: boolean;
+}
+
+/** What an organization lets credit pay for although it has no rate or no bound. */
+export interface OpenToCredit {
+  allowUnpricedModels: boolean;
+  /** Names of fields and components, or `*`. */
+  creditOpen: readonly string[];
+}
+
+export function callBound(request: RequestToModel, mode: PricingMode, opened: OpenToCredit): CallBound {
+  const { provider, kind, model = '', path, body, price, limits, tier, onDowngrade } = request;
+  const { fillsContext, ...extras } = extrasOf({ kind, model, path, body, asIs: request.asIs });
+  const input = inputBound({ kind, model, body, contextTokens: limits.contextTokens, fillsContext });
+  const { perAnswer, answers } = outputAsked(body, path);
+  // Of a model that is billed by something else, tokens are not counted.
+  const hasTokens = !price.available || price.card.rates.some(({ component }) => !isUse(component));
+  const outputTokens = hasTokens ? leastOf(perAnswer, limits.maxOutputTokens) : 0;
+  const inputTokens = hasTokens ? input.estimate : 0;
+  const seconds = recordedSeconds(body);
+  const demand: Demand = {
+    ...extras,
+    inputTokens: input.atMost,
+    rates: [
+      ...extras.rates,
+      ...(hasTokens ? [INPUT_RATES] : []),
+      ...(hasTokens && outputTokens !== 0 ? OUTPUT_RATES : []),
+    ],
+    uses: { ...extras.uses, ...(seconds.atMost !== null && seconds.atMost > 0 && { audioSeconds: seconds.atMost }) },
+    ...(mode === 'batch' && price.available && { serviceTiers: [hasBatchRates(price.card) ? 'batch' : 'standard'] }),
+  };
+  const uses = price.available ? billedUses(price.card, demand, seconds.estimate) : {};
+  const open = price.available ? openCosts(price.card, demand) : [];
+  const unbounded = seconds.atMost === null && price.available && charges(price.card, 'audioSeconds');
+  const gap = gapOf(request, [...open, ...(unbounded ? [UNBOUNDED_RECORDING] : [])], opened);
+  const usage = { ...NO_USAGE, inputTokens, responseTokens: 1, ...uses };
+  // Only text shows as it is made.
+  const inSteps = request.inSteps && extras.output.length === 0;
+  return {
+    tier,
+    ...(onDowngrade && { onDowngrade }),
+    outputTokens,
+    answers,
+    inSteps,
+    cost: price.available && !unbounded ? costBound(price.card, demand, mode) : null,
+    ...(gap && { gap }),
+    ifLost: {
+      ...(provider !== undefined && { providerUsed: provider }),
+      ...(model !== '' && { modelUsed: model }),
+      inputTokens,
+      ...(Object.keys(uses).length > 0 && { uses }),
+      ...(SPEECH.test(path) && hasTokens && { outputTokens: spokenTokens(body) }),
+      price: price.available ? { available: true, card: cardFor(price.card, usage) } : price,
+    },
+  };
+}
+
+const INPUT_RATES: readonly Component[] = ['input', 'imageInput', 'audioInput'];
+const OUTPUT_RATES: readonly (readonly Component[])[] = [['output', 'imageOutput', 'audioOutput']];
+const UNBOUNDED_RECORDING: OpenCost = {
+  code: 'BOUND_UNKNOWN',
+  component: 'audioSeconds',
+  name: 'component:audioSeconds',
+  param: 'file',
+};
+
+/** The first cost that the organization does not leave open. */
+function gapOf(
+  { model = null, price }: Pick<RequestToModel, 'model' | 'price'>,
+  open: readonly OpenCost[],
+  { allowUnpricedModels, creditOpen }: OpenToCredit,
+): Gap | null {
+  if (!price.available) {
+    return allowUnpricedModels ? null : { code: 'MODEL_NOT_PRICED', model, component: 'model', param: 'model' };
+  }
+  const found = creditOpen.includes('*') ? undefined : open.find(({ name }) => !creditOpen.includes(name));
+  if (!found) return null;
+  const { name: _name, ...cost } = found;
+  return { ...cost, model };
+}
+
+function hasBatchRates({ rates }: RateCard): boolean {
+  return rates.some(({ when }) => when?.serviceTier === 'batch');
+}
+
+function spokenTokens({ input }: Fields): number {
+  return Math.ceil((typeof input === 'string' ? input.length : 0) * SPEECH_TOKENS_PER_CHARACTER);
+}
+
+/** What the request likely makes the vendor bill besides tokens, as far as the price charges for it. */
+function billedUses(card: RateCard, { uses: { images, characters } }: Demand, seconds: number): BilledUses {
+  return {
+    ...(images !== undefined && charges(card, 'images') && { images }),
+    ...(characters !== undefined && charges(card, 'characters') && { characters }),
+    ...(seconds > 0 && charges(card, 'audioSeconds') && { audioSeconds: seconds }),
+  };
+}
+
+function charges({ rates }: RateCard, component: Component): boolean {
+  return rates.some((rate) => rate.component === component);
+}
+
+/** How long the recordings of a form are together. */
+function recordedSeconds(body: Fields): SoundLength {
+  const recordings = Object.values(body).filter(isFormFile).map(recordingLength);
+  return {
+    atMost: recordings.reduce<number | null>(
+      (sum, { atMost }) => (sum === null || atMost === null ? null : sum + atMost),
+      0,
+    ),
+    estimate: recordings.reduce((sum, { estimate }) => sum + estimate, 0),
+  };
+}
+
+function leastOf(...bounds: (number | null | undefined)[]): number | null {
+  const known = bounds.filter((bound) => bound != null);
+  return known.length === 0 ? null : Math.min(...known);
+}

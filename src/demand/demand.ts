@@ -1,0 +1,269 @@
+/**
+ * What a request can make its vendor bill, at most: component by component, in the terms that a price has rates for.
+ *
+ * Each kind of bill has one entry here, and the compiler names what lacks one. What has no bound, and what no price can
+ * have a rate for, is named in `open`: credit does not pay for it unless the organization opens it by that name.
+ */
+import { isGeminiBefore3 } from '../catalog/provider-rules.ts';
+import type { Demand, OpenCost } from '../domain/bound.ts';
+import type { Component } from '../domain/price.ts';
+import type { ServiceTier } from '../domain/usage.ts';
+import type { VendorKind } from '../domain/vendor-kind.ts';
+import { isSearchModel, requestedCapabilities } from '../vendors/capabilities.ts';
+import { COUNT_MAX, type Fields, fieldsOf, isFields, listOf, textOf, tierOf } from '../vendors/usage/figures.ts';
+import { type Endpoint, endpointAt, fieldsAt } from './endpoints.ts';
+import { fieldName, type Place, type ReadRequest, readRequest } from './read.ts';
+import type { Bill } from './rules.ts';
+import { mayBill, SAFE_SERVICE_TIERS, USES_SET } from './safe.ts';
+
+export interface Asked {
+  kind: VendorKind;
+  /** As the vendor calls it. */
+  model: string;
+  /** Of the vendor's address. */
+  path: string;
+  body: Fields;
+}
+
+/** The most searches of a model or a field that searches before it answers. */
+export const USES_OF_SEARCH_MODEL = 5;
+
+/** What is demanded besides the tokens of the prompt and of the answers. */
+export interface Extras extends Omit<Demand, 'inputTokens' | 'hasTokens'> {
+  /** Only the vendor knows what is in the prompt: it can be as long as the model's context. */
+  fillsContext: boolean;
+}
+
+export function extrasOf(asked: Asked): Extras {
+  const endpoint = endpointAt(asked.path);
+  if (endpoint === undefined) return { ...NOTHING, fillsContext: true, open: [unknownEndpoint(asked.path)] };
+  const read = readRequest(fieldsAt(endpoint, asked.kind), asked.body);
+  const context: Context = { ...asked, endpoint, read };
+  const parts = [...read.bills].map(([bill, places]) => BILLED[bill](places, context));
+  const open = read.unknown.map((path): OpenCost => {
+    const name = fieldName(endpoint.name, path);
+    return { code: 'BOUND_UNKNOWN', component: name, name, param: path };
+  });
+  return merged([answersOf(context), searchesOfModel(context), ...parts, { open }]);
+}
+
+interface Context extends Asked {
+  endpoint: Endpoint;
+  read: ReadRequest;
+}
+
+type Part = Partial<Extras>;
+
+const NOTHING: Extras = {
+  fillsContext: false,
+  rates: [],
+  input: [],
+  output: [],
+  outputBeside: 0,
+  uses: {},
+  serviceTiers: ['standard'],
+  speeds: ['standard'],
+  open: [],
+};
+
+/** What each kind of bill adds. */
+const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Context) => Part } = {
+  image: (_places, { kind }) => imageInput(kind),
+  audio: (_places, { endpoint }) => (endpoint.answers === 'transcript' ? {} : AUDIO_INPUT),
+  // A film has pictures and sound.
+  video: (_places, { kind }) => merged([imageInput(kind), AUDIO_INPUT, FILLS_CONTEXT]),
+  blob: (places, { kind }) => merged(places.map(({ value }) => blobInput(value, kind))),
+  stored: () => FILLS_CONTEXT,
+  // Counted by `output.ts`.
+  answers: () => ({}),
+  outputBound: () => ({}),
+  prediction: (places) => ({ outputBeside: sum(places.map(({ value }) => bytesOf(value))) }),
+  modalities: (places) => merged(places.flatMap(({ value, path }) => listOf(value).map((word) => modality(word, path)))),
+  spoken: () => SPOKEN,
+  serviceTier: ([place], { kind }) => ({ serviceTiers: serviceTiersOf(kind, place?.value) }),
+  speed: ([place]) => ({ speeds: place?.value === 'standard' ? ['standard'] : ['fast', 'standard'] }),
+  cacheLifetime: (places) => merged(places.map(({ value }) => cacheWrites(value))),
+  hosted: () => FILLS_CONTEXT,
+  webSearch: (places, context) => merged([FILLS_CONTEXT, searches(places, context)]),
+  fileSearch: (places, context) => merged([FILLS_CONTEXT, usesOf('fileSearch', places, context)]),
+  code: ([place]) => unpriceable('codeMinutes', place),
+  maps: ([place]) => unpriceable('maps', place),
+  drawing: ([place]) => unpriceable('imageGeneration', place),
+  usesBound: () => ({}),
+  otherModel: ([place]) => unpriceable('otherModel', place),
+};
+
+const FILLS_CONTEXT: Part = { fillsContext: true };
+const AUDIO_INPUT: Part = { input: ['audioInput', 'cachedAudioInput'], rates: [['audioInput']] };
+const SPOKEN: Part = { output: ['audioOutput'], rates: [['audioOutput']] };
+
+/** Google tells images from text in its usage; the others count them as text. */
+function imageInput(kind: VendorKind): Part {
+  const input: Component[] = ['imageInput', 'cachedImageInput'];
+  return kind === 'google' || kind === 'vertex' ? { input, rates: [['imageInput']] } : { input };
+}
+
+function blobInput(value: unknown, kind: VendorKind): Part {
+  const { mimeType, mime_type = mimeType } = fieldsOf(value);
+  const type = textOf(mime_type).toLowerCase();
+  if (type.startsWith('image/')) return imageInput(kind);
+  if (type.startsWith('audio/')) return AUDIO_INPUT;
+  if (/^text\/|^application\//.test(type)) return {};
+  // A film, or content that does not say what it is.
+  return merged([imageInput(kind), AUDIO_INPUT, FILLS_CONTEXT]);
+}
+
+function modality(word: unknown, path: string): Part {
+  switch (textOf(word).toLowerCase()) {
+    case 'text':
+      return {};
+    case 'audio':
+      return SPOKEN;
+    case 'image':
+      return { output: ['imageOutput'], rates: [['imageOutput']] };
+    default:
+      return { open: [{ code: 'MODEL_NOT_PRICED', component: 'modality', name: 'component:modality', param: path }] };
+  }
+}
+
+function cacheWrites(lifetime: unknown): Part {
+  switch (lifetime) {
+    case '1h':
+      return { input: ['cacheWrite1h'], rates: [['cacheWrite1h']] };
+    case '12h':
+      return { input: ['cacheWrite12h'], rates: [['cacheWrite12h']] };
+    default:
+      return {};
+  }
+}
+
+/** The tiers that can serve the request: the one that it names, and the standard one, on which vendors fall back. */
+function serviceTiersOf(kind: VendorKind, word: unknown): ServiceTier[] {
+  if (SAFE_SERVICE_TIERS[kind] !== undefined && mayBill(word)) return ['standard'];
+  const { serviceTier = 'standard' } = tierOf(word);
+  return [...new Set<ServiceTier>([serviceTier, 'standard'])];
+}
+
+/** A tool whose fee no price has a rate for. */
+function unpriceable(component: string, place: Place | undefined): Part {
+  const param = place?.path;
+  const open: OpenCost = {
+    code: 'MODEL_NOT_PRICED',
+    component,
+    name: `component:${component}`,
+    ...(param !== undefined && { param }),
+  };
+  return { fillsContext: true, open: [open] };
+}
+
+/** Web searches: of tools with a bound, of a field before the answer, or of Google's older models once for each prompt. */
+function searches(places: readonly Place[], context: Context): Part {
+  const { endpoint, model } = context;
+  if (endpoint.name === 'chat') return { uses: { webSearch: USES_OF_SEARCH_MODEL }, rates: [['webSearch']] };
+  if (endpoint.name === 'generateContent' && isGeminiBefore3(model))
+    return { uses: { webSearch: 1 }, rates: [['webSearch']] };
+  return usesOf('webSearch', places, context);
+}
+
+/** A model that searches in every call. */
+function searchesOfModel({ model, body, read }: Context): Part {
+  const isAsked = read.bills.has('webSearch');
+  if (isAsked || !(isSearchModel(model) || requestedCapabilities({ model, body }).includes('search'))) return {};
+  return merged([FILLS_CONTEXT, { uses: { webSearch: USES_OF_SEARCH_MODEL } }]);
+}
+
+/** Uses of a hosted tool: as many as the request allows, or as `safe.ts` makes it allow. */
+function usesOf(component: Component, places: readonly Place[], { kind, body, endpoint }: Context): Part {
+  const ofAll = countOf(body.max_tool_calls);
+  const settable = USES_SET[endpoint.name]?.kinds.includes(kind) ? USES_SET[endpoint.name]?.uses : undefined;
+  const each = places.map(({ value }) => countOf(fieldsOf(value).max_uses) ?? settable);
+  const inAll = ofAll ?? (endpoint.name === 'responses' ? settable : undefined);
+  const known = each.every((uses) => uses !== undefined) ? sum(each as number[]) : undefined;
+  const uses = inAll === undefined ? known : Math.min(inAll, known ?? inAll);
+  if (uses !== undefined) return { uses: { [component]: uses }, rates: [[component]] };
+  const param = places[0]?.path;
+  const open: OpenCost = {
+    code: 'BOUND_UNKNOWN',
+    component,
+    name: `component:${component}`,
+    ...(param !== undefined && { param }),
+  };
+  return { rates: [[component]], open: [open] };
+}
+
+/** What the answers are made of, and for which of it the price needs a rate. */
+function answersOf({ endpoint, model, body }: Context): Part {
+  switch (endpoint.answers) {
+    case 'text': {
+      // A model that draws or speaks without being asked.
+      const unasked = requestedCapabilities({ model, body: {} });
+      const output: Component[] = [
+        ...(unasked.includes('image') ? (['imageOutput'] as const) : []),
+        ...(unasked.includes('audio') ? (['audioOutput'] as const) : []),
+      ];
+      return { output, rates: [['output', ...output]] };
+    }
+    case 'pictures': {
+      const n = countOf(body.n) ?? 1;
+      return {
+        output: ['imageOutput'],
+        input: ['imageInput', 'cachedImageInput'],
+        uses: { images: n },
+        rates: [['imageOutput', 'output', 'images']],
+      };
+    }
+    case 'sound':
+      return {
+        output: ['audioOutput'],
+        uses: { characters: textOf(body.input).length },
+        rates: [['audioOutput', 'output', 'characters']],
+      };
+    case 'transcript':
+      return { input: ['audioInput'], rates: [['audioInput', 'input', 'audioSeconds']] };
+    case 'nothing':
+      return {};
+  }
+}
+
+function unknownEndpoint(path: string): OpenCost {
+  const ending = path.replace(/^.*\//s, '').slice(0, 50);
+  return { code: 'BOUND_UNKNOWN', component: `endpoint ${ending}`, name: 'component:endpoint' };
+}
+
+/** Parts together: all components, the sum of the uses, all that is open. */
+function merged(parts: readonly Part[]): Extras {
+  const all = <Name extends keyof Extras>(name: Name) => parts.flatMap((part) => part[name] ?? []);
+  const uses: Demand['uses'] = {};
+  for (const part of parts)
+    for (const [component, quantity] of Object.entries(part.uses ?? {}))
+      uses[component as Component] = Math.min(COUNT_MAX, (uses[component as Component] ?? 0) + quantity);
+  return {
+    fillsContext: parts.some(({ fillsContext }) => fillsContext),
+    rates: all('rates') as Component[][],
+    input: [...new Set(all('input') as Component[])],
+    output: [...new Set(all('output') as Component[])],
+    outputBeside: sum(parts.map(({ outputBeside = 0 }) => outputBeside)),
+    uses,
+    serviceTiers: [...new Set<ServiceTier>([...(all('serviceTiers') as ServiceTier[]), 'standard'])],
+    speeds: [...new Set([...(all('speeds') as Demand['speeds']), 'standard' as const])],
+    open: all('open') as OpenCost[],
+  };
+}
+
+function countOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? Math.min(value, COUNT_MAX) : undefined;
+}
+
+function sum(counts: readonly number[]): number {
+  return Math.min(
+    COUNT_MAX,
+    counts.reduce((all, count) => all + count, 0),
+  );
+}
+
+/** A text has at most as many tokens as bytes. */
+function bytesOf(value: unknown): number {
+  if (typeof value === 'string') return new TextEncoder().encode(value).byteLength;
+  if (Array.isArray(value)) return sum(value.map(bytesOf));
+  return isFields(value) ? sum(Object.values(value).map(bytesOf)) : 0;
+}

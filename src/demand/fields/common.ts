@@ -1,0 +1,94 @@
+/**
+ * Fields that endpoints have in common. Source of the tables in this folder: the types of the SDKs of OpenAI (7.55.0),
+ * Anthropic (1.11.0) and Google (3.1.0), as they are installed; tests compare both.
+ */
+import { ACCOUNT, bills, closed, type Members, ONLY_FALSE, ofSomeVendors, PERSON, PRICE, REFERENCE, type Rule, values } from '../rules.ts';
+
+/** Of OpenAI's marks in a prompt, up to which it is kept in the cache. */
+export const BREAKPOINT: Members = {
+  prompt_cache_breakpoint: closed(ACCOUNT, { members: { mode: 'value', ttl: bills('cacheLifetime') } }),
+};
+
+/** Of Anthropic's marks, which vendors that are compatible with OpenAI take too. */
+export const CACHE_CONTROL: Members = {
+  cache_control: closed(ACCOUNT, { members: { type: 'value', ttl: bills('cacheLifetime') } }),
+};
+
+export const USER_LOCATION: Members = values('city country region timezone');
+
+/** Our own fields, and those of our clients: no vendor gets them. Only a session's own customer passes: see `identify`. */
+const OWN: Members = {
+  ...values('model models customer conversationId conversationTitle projectId compress'),
+  feature: closed(PERSON),
+  tags: closed(PERSON),
+};
+
+/** Of chat completions and responses. */
+export const CHAT_AND_RESPONSES: Members = {
+  ...OWN,
+  ...values('user parallel_tool_calls stream temperature top_logprobs top_p'),
+  stream_options: { members: values('include_usage include_obfuscation') },
+  service_tier: bills('serviceTier', { only: ['auto'] }),
+  store: ONLY_FALSE,
+  metadata: closed(ACCOUNT, 'any'),
+  moderation: closed(PRICE, bills('otherModel', 'any')),
+  // With these a browser could put the blame on another user, or push another user's prompts out of the vendor's cache.
+  safety_identifier: closed(PERSON),
+  prompt_cache_key: closed(ACCOUNT),
+  prompt_cache_options: closed(REFERENCE, {
+    members: { ...values('comparison_response_id mode'), ttl: bills('cacheLifetime') },
+  }),
+  prompt_cache_retention: closed(ACCOUNT),
+};
+
+/**
+ * What servers that are compatible with OpenAI take besides OpenAI's own fields. Sources: docs.vllm.ai (extra parameters of
+ * its server), docs.sglang.ai, docs.mistral.ai, api-docs.deepseek.com, console.groq.com/docs, docs.x.ai,
+ * help.aliyun.com (Qwen), docs.z.ai, docs.together.ai, docs.fireworks.ai.
+ */
+export const COMPATIBLE: Members = {
+  ...ofSomeVendors(
+    'value',
+    `top_k min_p top_a typical_p tfs_z repetition_penalty length_penalty min_tokens stop_token_ids bad_words ignore_eos
+     include_stop_str_in_output skip_special_tokens spaces_between_special_tokens truncate_prompt_tokens prompt_logprobs
+     add_generation_prompt continue_final_message add_special_tokens chat_template guided_regex guided_grammar
+     guided_decoding_backend guided_whitespace_pattern regex ebnf priority return_tokens_as_token_ids return_token_ids
+     cache_salt request_id echo safe_prompt random_seed prompt_mode reasoning_format include_reasoning
+     reasoning_split enable_thinking thinking_budget repeat_penalty mirostat mirostat_tau mirostat_eta
+     context_length_exceeded_behavior raw_output do_sample return_reasoning separate_reasoning keep_alive think`,
+  ),
+  ...ofSomeVendors(
+    'any',
+    `chat_template_kwargs mm_processor_kwargs structured_outputs guided_json guided_choice logits_processors
+     documents thinking reasoning`,
+  ),
+  ...CACHE_CONTROL,
+  best_of: closed(PRICE, bills('answers')),
+  search_parameters: closed(PRICE, bills('webSearch', 'any')),
+  enable_search: closed(PRICE, bills('webSearch')),
+};
+
+/** Besides, OpenRouter's; its `plugins` have fees that no price lists, and stay unknown. Source: openrouter.ai/docs/api-reference/parameters and /overview. */
+export const OPENROUTER: Members = {
+  ...COMPATIBLE,
+  ...ofSomeVendors('value', 'transforms route session_id'),
+  ...ofSomeVendors('any', 'provider usage trace'),
+};
+
+/** A rule for each spelling of Google's names: its JSON takes `fileData` and `file_data`. */
+export function inBothSpellings(members: Members): Members {
+  const snake = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(
+    Object.entries(members).flatMap(([name, rule]): [string, Rule][] => [
+      [name, inside(rule)],
+      [snake(name), inside(rule)],
+    ]),
+  );
+}
+
+function inside(rule: Rule): Rule {
+  if (typeof rule === 'string' || 'only' in rule || 'types' in rule || 'text' in rule) return rule;
+  if ('list' in rule) return { list: inside(rule.list) };
+  if ('members' in rule) return { members: inBothSpellings(rule.members) };
+  return { ...rule, of: inside(rule.of) };
+}
