@@ -40,11 +40,11 @@ export function withBounds(
   needs: readonly Capability[],
 ): BoundedAttempt[] {
   return attempts.map((attempt) => {
-    const { provider, model, price, limits, tier, onDowngrade } = attempt;
-    const canBeStopped = request.stream === true && formAt(dialect, provider).streamClosing(request) !== undefined;
+    const { provider, kind, model, price, limits, tier, onDowngrade } = attempt;
+    const canBeStopped = request.stream === true && formAt(dialect, kind).streamClosing(request) !== undefined;
     // What a model thinks is billed and does not show.
     const inSteps = canBeStopped && !(limits.reasons && mayThink(dialect, request, limits));
-    const toModel = { provider, model, path: dialect.endpoint, body: request, needs, price, limits };
+    const toModel = { provider, kind, model, path: dialect.endpoint, body: request, needs, price, limits };
     return { ...attempt, bound: callBound({ ...toModel, tier, onDowngrade, inSteps }, 'standard') };
   });
 }
@@ -57,9 +57,9 @@ function mayThink(dialect: Dialect, request: ModelRequest, { efforts }: Attempt[
 
 /** The terms of an attempt at this effort, under the plan's ceiling. */
 export function termsOf(attempt: Attempt, effort: Effort | undefined, ceiling: ReasoningLevel): AttemptTerms {
-  const { provider, model, limits } = attempt;
+  const { model, limits } = attempt;
   const outputTokensMax = limits.maxOutputTokens;
-  return { provider, model, effort, ceiling: ceilingOf(ceiling), outputTokensMax, addsUsage: true };
+  return { model, effort, ceiling: ceilingOf(ceiling), outputTokensMax, addsUsage: true };
 }
 
 /**
@@ -75,7 +75,7 @@ export function translatableAttempts(
   let first: Refused | null = null;
   for (const attempt of attempts) {
     const { effort } = chooseEffort(dialect.effortAsked(request), 'HIGH', attempt.limits.efforts);
-    const refused = formAt(dialect, attempt.provider).refused?.(request, termsOf(attempt, effort, 'HIGH'));
+    const refused = formAt(dialect, attempt.kind).refused?.(request, termsOf(attempt, effort, 'HIGH'));
     if (!refused) {
       able.push(attempt);
       continue;

@@ -42,12 +42,12 @@ export function answerStream(
   presence: Presence,
 ): GatewayAnswer {
   const { caller, request, dialect } = run;
-  const { provider, model } = current.attempt;
+  const { kind, model } = current.attempt;
   const { status } = result;
   const usualType = request.stream === true ? 'text/event-stream; charset=utf-8' : 'application/octet-stream';
   const contentType = result.headers.get('content-type') ?? usualType;
   const isEvents = /event-stream/i.test(contentType);
-  const form = formAt(dialect, provider);
+  const form = formAt(dialect, kind);
   const answerForm = form.answerForm?.(request);
   const headers = {
     ...picked(result.headers, ['content-disposition']),
@@ -67,7 +67,7 @@ export function answerStream(
       await endStream(run, current, hold ? withinHold(outcome, hold) : outcome, {
         headers: result.headers,
         passed,
-        stored: bytes === null ? undefined : storedAs(bytes, { status, headers, addsUsage, provider }, isEvents),
+        stored: bytes === null ? undefined : storedAs(bytes, { status, headers, addsUsage, kind }, isEvents),
       });
     } finally {
       ended.resolve();
@@ -75,7 +75,7 @@ export function answerStream(
   };
   const transform = isEvents ? form.streamTransform(request, streamCost(run, current.attempt), addsUsage) : undefined;
   const limit = hold && streamLimit(run, current.attempt, hold);
-  const written = new WrittenTokens(provider, model);
+  const written = new WrittenTokens(kind, model);
   const reading = passed ?? readingOf(answerForm, written);
   const body = meterStream(recording?.body ?? result.body, {
     idleTimeoutMs: Number(caller.env.GATEWAY_IDLE_TIMEOUT_MS),
@@ -125,7 +125,7 @@ function streamHold({ caller, customerId, admission }: Run, attempt: BoundedAtte
 /** Keeps a stream within its hold. */
 function streamLimit(run: Run, attempt: BoundedAttempt, hold: StreamHold): StreamLimit | undefined {
   const { dialect, request, admission } = run;
-  const closing = formAt(dialect, attempt.provider).streamClosing(request);
+  const closing = formAt(dialect, attempt.kind).streamClosing(request);
   if (!closing) return undefined;
   return {
     mayContinue: (tokens) => hold.mayContinue(tokens),
@@ -202,7 +202,7 @@ function failureOf({ end, completed, failure }: StreamOutcome): { code: string; 
 /** What is stored of an answer that has passed. */
 function storedAs(
   bytes: Uint8Array,
-  { status, headers, ...ofStream }: Pick<StoredAnswer, 'status' | 'headers' | 'addsUsage' | 'provider'>,
+  { status, headers, ...ofStream }: Pick<StoredAnswer, 'status' | 'headers' | 'addsUsage' | 'kind'>,
   isEvents: boolean,
 ): StoredAnswer {
   return isEvents

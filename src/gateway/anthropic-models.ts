@@ -51,10 +51,10 @@ export function anthropicModelsOf(
   const { organization } = caller;
   return modelsOf(caller, catalog, nowMs)
     .filter(({ id }) =>
-      candidatesFor(organization, catalog, id, nowMs).some(
-        ({ provider, onDowngrade }) =>
-          !onDowngrade && organization.vendors.has(provider) && messages.isOfferedBy(provider),
-      ),
+      candidatesFor(organization, catalog, id, nowMs).some(({ provider, onDowngrade }) => {
+        const vendor = organization.vendors.get(provider);
+        return !onDowngrade && vendor !== undefined && messages.isOfferedBy(vendor.kind);
+      }),
     )
     .sort((a, b) => b.created - a.created)
     .map((model) => present(organization, catalog, model, nowMs));

@@ -14,6 +14,7 @@ import { MAPPED_PREFIX } from '../domain/model-mappings.ts';
 import { tierOfPrice } from '../domain/price.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import { DEFAULT_TIER, type Tier } from '../domain/tiers.ts';
+import type { VendorKind } from '../domain/vendor-kind.ts';
 import type { Caller } from '../metering/caller.ts';
 import { modelLimitOf } from '../metering/key-limits.ts';
 import { type Candidate, candidatesFor, type NamedModel } from '../metering/model-names.ts';
@@ -24,6 +25,7 @@ import { retiredAt } from './retired.ts';
 
 export interface Attempt {
   provider: string;
+  kind: VendorKind;
   baseUrl: string;
   /** As the vendor calls it; empty where the request names none. */
   model: string;
@@ -93,9 +95,10 @@ function obstacleTo(
   dialect: OfferedEndpoint,
   { provider }: NamedModel,
 ): Refused | null {
-  if (!vendors.has(provider)) return vendorNotConfigured(provider, 'model');
+  const vendor = vendors.get(provider);
+  if (!vendor) return vendorNotConfigured(provider, 'model');
   const { operation, alternative } = dialect;
-  if (dialect.isOfferedBy(provider)) return null;
+  if (dialect.isOfferedBy(vendor.kind)) return null;
   const advice = alternative === null ? '' : `; use ${alternative}`;
   const message = `the vendor ${provider} does not offer ${operation.path}${advice}`;
   return refuseCall('ENDPOINT_NOT_OFFERED', message, { param: 'model' });
@@ -125,6 +128,7 @@ export async function attemptOf(
   const priced: Tier = price.available ? tierOfPrice(price.card) : DEFAULT_TIER;
   return {
     provider,
+    kind: vendor.kind,
     baseUrl: vendor.baseUrl,
     model,
     modelKey: model && `${provider}/${model}`,

@@ -72,7 +72,7 @@ function openPathOf(
   const vendor = vendors.get(provider);
   if (!vendor) return vendorNotConfigured(provider, 'provider');
   const url = openTarget(vendor, path, search);
-  if (url) return { ok: true, openPath: { method, provider, url } };
+  if (url) return { ok: true, openPath: { method, provider, kind: vendor.kind, url } };
   const open = vendor.passthrough.length === 0 ? 'none is' : `open are ${vendor.passthrough.join(', ')}`;
   return refuseCall('NOT_FOUND', `this path of the vendor ${provider} is not open; ${open}`, { param: 'path' });
 }

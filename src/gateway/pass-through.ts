@@ -7,7 +7,9 @@
  * uploaded (`form-upload.ts`).
  */
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
+import { kindNamed, type VendorKind } from '../domain/vendor-kind.ts';
 import type { Caller } from '../metering/caller.ts';
+import type { OrganizationConfig } from '../storage/credentials.ts';
 import { requestVendor, type VendorRequest, type VendorResult, type WholeResult } from '../vendors/request.ts';
 import type { GatewayAnswer, WholeAnswer } from './answer.ts';
 import { refusalAnswer, refuseCall } from './error-envelope.ts';
@@ -17,6 +19,11 @@ import { BODY_HEADERS, picked, readResult, requestIdOf } from './vendor-result.t
 
 /** The vendor that keeps files and responses, and runs batches. */
 export const BATCH_VENDOR = 'openai';
+
+/** Its kind. */
+export function batchKind({ vendors }: OrganizationConfig): VendorKind {
+  return vendors.get(BATCH_VENDOR)?.kind ?? kindNamed(BATCH_VENDOR);
+}
 
 /** Ids of what the vendor keeps; nothing else may become part of a path. */
 export const VENDOR_ID = /^[\w-][\w.-]{0,149}$/;

@@ -97,7 +97,7 @@ function readWhole({ dialect, request }: Run, attempt: Attempt, result: WholeRes
     counted: (usage, document) =>
       dialect.counted ? withCounted(usage, attempt.price, dialect.counted(request, document)) : usage,
   });
-  return translated(reading, formAt(dialect, attempt.provider), dialect);
+  return translated(reading, formAt(dialect, attempt.kind), dialect);
 }
 
 const RESPONSE_TYPES = {
@@ -117,8 +117,8 @@ function askVendor(
 ): Promise<AskedResult> {
   const { dialect, admission, caller } = run;
   const { organizationId, vendors } = caller.organization;
-  const { provider, baseUrl } = attempt;
-  const form = formAt(dialect, provider);
+  const { provider, kind, baseUrl } = attempt;
+  const form = formAt(dialect, kind);
   const answerForm = form.answerForm?.(request) ?? 'json';
   const perAnswer = tokensPerAnswer(attempt, admission);
   const untilMs = Date.now() + timeoutMs;
@@ -127,7 +127,7 @@ function askVendor(
   const addsUsage = form === dialect && bodyOf(true).stream_options !== request.stream_options;
   const send = (asksUsage: boolean) => {
     const body = bodyOf(asksUsage);
-    const bounded = perAnswer === null ? body : withOutputBound(body, { provider, path: form.endpoint }, perAnswer);
+    const bounded = perAnswer === null ? body : withOutputBound(body, { kind, path: form.endpoint }, perAnswer);
     return requestVendor({
       url: form.vendorUrl(attempt, request),
       method: form.method ?? 'POST',
@@ -163,7 +163,7 @@ async function answerWhole(run: Run, { attempt, effort }: CurrentAttempt, readin
       : seenOutput(
           attempt,
           run.admission,
-          { partial: null, outputTokens: writtenTokens(withoutUsage, attempt.provider, attempt.model) },
+          { partial: null, outputTokens: writtenTokens(withoutUsage, attempt.kind, attempt.model) },
           true,
         );
   const ended = await endRun(

@@ -9,6 +9,7 @@ import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import type { CallStatus } from '../domain/call.ts';
 import { formatUsd, type NanoUsd } from '../domain/money.ts';
+import { kindNamed, type VendorKind } from '../domain/vendor-kind.ts';
 import type { StoredServiceCall } from '../objects/customer-commands.ts';
 import { fromBase64 } from '../platform/base64.ts';
 import { meterStream, type Transform } from '../vendors/tee.ts';
@@ -34,6 +35,8 @@ export interface StoredAnswer {
   isStream?: true;
   /** What the dialect's transform needs to know of a stream. */
   addsUsage?: boolean;
+  kind?: VendorKind;
+  /** The vendor's name, in place of its kind, of an answer that was stored by a version without kinds. */
   provider?: string;
 }
 
@@ -54,7 +57,7 @@ export function replayedAnswer(
   dialect: Dialect,
   request: ModelRequest,
 ): GatewayAnswer {
-  const { status, headers, body, isBase64, isStream, addsUsage = true, provider = '' } = response as StoredAnswer;
+  const { status, headers, body, isBase64, isStream, addsUsage = true, provider = '', kind } = response as StoredAnswer;
   const replayed = { ...headers, [REPLAY_HEADER]: 'true' };
   if (!isStream) {
     const costNanoUsd = end.costUsdNano === undefined ? null : BigInt(end.costUsdNano);
@@ -65,7 +68,7 @@ export function replayedAnswer(
     };
   }
   const cost = async () => (end.pricingStatus === 'FINAL' ? end.costUSD : null);
-  const transform = formAt(dialect, provider).streamTransform(request, cost, addsUsage);
+  const transform = formAt(dialect, kind ?? kindNamed(provider)).streamTransform(request, cost, addsUsage);
   return { status, headers: replayed, body: replayedStream(body, transform) };
 }
 

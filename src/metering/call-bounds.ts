@@ -8,6 +8,7 @@ import { type Component, isUse, type RateCard } from '../domain/price.ts';
 import { cardFor, type PricingMode, type ResolvedPrice } from '../domain/pricing.ts';
 import type { Tier } from '../domain/tiers.ts';
 import { NO_USAGE } from '../domain/usage.ts';
+import type { VendorKind } from '../domain/vendor-kind.ts';
 import { isFormFile } from '../platform/form-file.ts';
 import { inputBound } from '../vendors/input-bound.ts';
 import { recordingLength, type SoundLength } from '../vendors/media-tokens.ts';
@@ -26,6 +27,7 @@ const SPEECH_TOKENS_PER_CHARACTER = 1.5;
 export interface RequestToModel {
   /** As the organization or the request names it; `undefined` where neither does. */
   provider: string | undefined;
+  kind: VendorKind;
   /** As the vendor calls it; `undefined` where the request names none. */
   model: string | undefined;
   /** Of the vendor's address. */
@@ -42,8 +44,8 @@ export interface RequestToModel {
 }
 
 export function callBound(request: RequestToModel, mode: PricingMode): CallBound {
-  const { provider, model = '', path, body, price, limits, tier, onDowngrade, inSteps } = request;
-  const input = inputBound({ provider: provider ?? '', model, body, contextTokens: limits.contextTokens });
+  const { provider, kind, model = '', path, body, price, limits, tier, onDowngrade, inSteps } = request;
+  const input = inputBound({ kind, model, body, contextTokens: limits.contextTokens });
   const { perAnswer, answers } = outputAsked(body, path);
   // Of a model that is billed by something else, tokens are not counted.
   const hasTokens = !price.available || price.card.rates.some(({ component }) => !isUse(component));

@@ -13,6 +13,7 @@ import { capabilityDenied } from '../domain/entitlements.ts';
 import { sanitizeErrorMessage } from '../domain/sanitize.ts';
 import { DEFAULT_TIER } from '../domain/tiers.ts';
 import { NO_USAGE, takeUsage, type Usage } from '../domain/usage.ts';
+import type { VendorKind } from '../domain/vendor-kind.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import { isShallow, parseAnswer } from '../platform/json.ts';
 import { checkVendorUrl } from '../vendors/address.ts';
@@ -38,7 +39,7 @@ import { endWithRetries } from './end-with-retries.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { closedVendorRequest } from './key-limits.ts';
 import { type Bounded, seenOutput, tokensPerAnswer, unseenOutput } from './output.ts';
-import { requestedModel, vendorBody, vendorNeeds } from './vendor-needs.ts';
+import { kindOfRequest, requestedModel, vendorBody, vendorNeeds } from './vendor-needs.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
 type VendorPart = NonNullable<CallData['vendor']>;
@@ -187,7 +188,17 @@ async function askVendor(
     // A stream is answered as a whole here, so it is read as text.
     responseType: vendor.responseType === 'json' ? 'json' : 'text',
   });
-  const { ok, status, body, reported, soFar, searches, refused, error, details = {} } = readAnswer(result, vendor);
+  const {
+    ok,
+    status,
+    body,
+    reported,
+    soFar,
+    searches,
+    refused,
+    error,
+    details = {},
+  } = readAnswer(result, vendor, kindOfRequest(caller.organization, vendor));
   const plausibleReport = plausible(reported) ?? soFar?.partial;
   const modelUsed = plausibleReport?.modelUsed ?? requestedModel(vendor);
   const hints = takeUsage(request.usage ?? {}).usage;
@@ -253,7 +264,7 @@ interface Read {
 }
 
 /** Reads the vendor's answer, or what came instead of one. */
-function readAnswer(result: VendorResult, vendor: VendorRequest): Read {
+function readAnswer(result: VendorResult, vendor: VendorRequest, kind: VendorKind): Read {
   switch (result.kind) {
     case 'timeout':
       return {
@@ -270,17 +281,20 @@ function readAnswer(result: VendorResult, vendor: VendorRequest): Read {
     case 'stream':
       throw new Error('a stream was not asked for');
     case 'answer':
-      return readBody(result, vendor);
+      return readBody(result, vendor, kind);
   }
 }
 
 const NO_ANSWER = { ok: false, status: 502, reported: null, refused: false, body: null };
 const BROKEN = 'VENDOR_ANSWER_BROKEN';
 
-function readBody({ status, ok, headers, body }: VendorResult & { kind: 'answer' }, vendor: VendorRequest): Read {
-  const { provider = '' } = vendor;
+function readBody(
+  { status, ok, headers, body }: VendorResult & { kind: 'answer' },
+  vendor: VendorRequest,
+  kind: VendorKind,
+): Read {
   const model = requestedModel(vendor) ?? '';
-  const stream = typeof body === 'string' ? readStream(body, provider, model) : null;
+  const stream = typeof body === 'string' ? readStream(body, kind, model) : null;
   // Text was asked for, and may still be JSON: a refusal, or an answer longer than any event of a stream.
   const document = typeof body === 'string' ? parseAnswer(body) : body;
   const read = {
@@ -288,7 +302,7 @@ function readBody({ status, ok, headers, body }: VendorResult & { kind: 'answer'
     reported: withServedTier(stream?.reported() ?? readReportedUsage(document), headers),
     soFar: {
       partial: stream?.partial() ?? null,
-      outputTokens: stream && !stream.empty ? stream.outputTokens : writtenTokens(document ?? body, provider, model),
+      outputTokens: stream && !stream.empty ? stream.outputTokens : writtenTokens(document ?? body, kind, model),
     },
     searches: stream?.searches() || readSearches(document),
     refused: !ok,
@@ -329,8 +343,8 @@ function clean({ code, message }: { code: string; message: string }) {
   return { code: sanitizeErrorMessage(code), message: sanitizeErrorMessage(message) };
 }
 
-function readStream(text: string, provider: string, model: string): StreamUsage {
-  const stream = new StreamUsage({ written: new WrittenTokens(provider, model) });
+function readStream(text: string, kind: VendorKind, model: string): StreamUsage {
+  const stream = new StreamUsage({ written: new WrittenTokens(kind, model) });
   stream.push(text);
   stream.end();
   return stream;

@@ -19,8 +19,10 @@ import { tierOfPrice } from '../domain/price.ts';
 import { costOf, type ResolvedPrice } from '../domain/pricing.ts';
 import { assertedTier, TIERS, type Tier } from '../domain/tiers.ts';
 import { takeUsage } from '../domain/usage.ts';
+import { kindAt, type VendorKind } from '../domain/vendor-kind.ts';
 import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
+import type { OrganizationConfig } from '../storage/credentials.ts';
 import { requestedCapabilities } from '../vendors/capabilities.ts';
 import { withoutEffort } from '../vendors/effort.ts';
 import { withOutputBound } from '../vendors/output-bound.ts';
@@ -66,6 +68,7 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
       ? callBound(
           {
             provider: vendor.provider,
+            kind: kindOfRequest(organization, vendor),
             model,
             path: vendor.url,
             body: vendor.body ?? {},
@@ -100,11 +103,27 @@ export function requestedModel({ url, body }: Pick<VendorRequest, 'url' | 'body'
 }
 
 /**
+ * The kind of the vendor that a request goes to: by its host, or else that of the registered vendor at its origin. Of
+ * several there it is the one that the request names, or else one whose address the request's begins with.
+ */
+export function kindOfRequest({ vendors }: OrganizationConfig, { url, provider }: VendorRequest): VendorKind {
+  const known = kindAt(url);
+  if (known !== null) return known;
+  const origin = URL.parse(url)?.origin;
+  const there = [...vendors].filter(([, { baseUrl }]) => URL.parse(baseUrl)?.origin === origin);
+  const registered =
+    there.find(([name]) => name === provider) ??
+    there.find(([, { baseUrl }]) => url.startsWith(`${baseUrl}/`)) ??
+    there[0];
+  return registered?.[1].kind ?? 'compatible';
+}
+
+/**
  * The vendor's request as the caller wrote it, but without an effort that the model would refuse, and with its answers
  * bounded to so many tokens.
  */
 export async function vendorBody(
-  { env, defer }: Caller,
+  { env, organization, defer }: Caller,
   vendor: VendorRequest,
   perAnswer: number | null,
 ): Promise<VendorRequest['body']> {
@@ -115,7 +134,7 @@ export async function vendorBody(
   const body = efforts?.length === 0 ? withoutEffort(vendor.body) : vendor.body;
   return perAnswer === null
     ? body
-    : withOutputBound(body, { provider: vendor.provider ?? '', path: vendor.url }, perAnswer);
+    : withOutputBound(body, { kind: kindOfRequest(organization, vendor), path: vendor.url }, perAnswer);
 }
 
 /** With the tier that will pay. A caller who requested nothing requested the standard tier, whatever is added here. */

@@ -10,6 +10,7 @@ import type { ClientScope } from '../contract/sessions.ts';
 import { aliasModels, type TierModels, tierModels } from '../domain/model-mappings.ts';
 import type { Alerts, PlanVersion } from '../domain/plan.ts';
 import { DEFAULT_SAMPLING_POLICY } from '../domain/sampling.ts';
+import { kindNamed, type VendorKind } from '../domain/vendor-kind.ts';
 import type { Env } from '../env.ts';
 import { remember } from '../platform/isolate-memory.ts';
 import { log } from '../platform/log.ts';
@@ -52,6 +53,7 @@ export interface OrganizationConfig {
 
 export interface VendorCredential {
   baseUrl: string;
+  kind: VendorKind;
   /** Encrypted; see `openVendorKey`. */
   sealedKey: string;
   /** A cost that the vendor itself reports is the call's cost. */
@@ -210,9 +212,16 @@ async function configOf(
     aliases: models ? aliasModels(models) : new Map(),
     prices: ownPricesOf(prices),
     vendors: new Map(
-      vendors.map(({ provider, baseUrl, sealedKey, useReportedCost, headers, passthrough }) => [
+      vendors.map(({ provider, baseUrl, kind, sealedKey, useReportedCost, headers, passthrough }) => [
         provider,
-        { baseUrl, sealedKey, useReportedCost, headers: headers ?? {}, passthrough: passthrough ?? [] },
+        {
+          baseUrl,
+          kind: kind ?? kindNamed(provider),
+          sealedKey,
+          useReportedCost,
+          headers: headers ?? {},
+          passthrough: passthrough ?? [],
+        },
       ]),
     ),
     vendorOrigins: vendors.map(({ baseUrl }) => new URL(baseUrl).origin),

@@ -6,6 +6,7 @@
  * the vendor adds by itself (frames of messages, prompts for tools) has an allowance. What only the vendor knows
  * (stored conversations and files, results of its own tools) can fill the model's whole context.
  */
+import type { VendorKind } from '../domain/vendor-kind.ts';
 import { type FormFile, isFormFile } from '../platform/form-file.ts';
 import { JSON_LEVELS_MAX } from '../platform/json.ts';
 import { requestedCapabilities, toolsOf } from './capabilities.ts';
@@ -22,7 +23,7 @@ import { TokenCount, vocabularyOf } from './token-count.ts';
 import { COUNT_MAX, type Fields, fieldsOf, isFields, textOf } from './usage/figures.ts';
 
 export interface InputRequest {
-  provider: string;
+  kind: VendorKind;
   /** As the vendor calls it. */
   model: string;
   body: Fields;
@@ -88,8 +89,8 @@ const REFERENCE_TYPES = new Set([
 const RUN_BY_CALLER =
   /^(?:function|custom|namespace|computer|bash|text_editor|memory|apply_patch|local_shell|tool_search|image_generation)(?:_|$)/;
 
-export function inputBound({ provider, model, body, contextTokens }: InputRequest): InputBound {
-  const walk = new Walk(provider, model);
+export function inputBound({ kind, model, body, contextTokens }: InputRequest): InputBound {
+  const walk = new Walk(kind, model);
   walk.request(body);
   const context = contextTokens !== undefined && contextTokens > 0 ? contextTokens : undefined;
   const whole = (context ?? CONTEXT_TOKENS_UNKNOWN) * separateInputs(body);
@@ -107,7 +108,7 @@ function separateInputs({ input, prompt, requests }: Fields): number {
 }
 
 class Walk {
-  readonly #provider: string;
+  readonly #kind: VendorKind;
   readonly #model: string;
   readonly #rewrites: boolean;
   readonly #text: TokenCount;
@@ -116,9 +117,9 @@ class Walk {
   #estimate = AROUND_ALL.estimate;
   #isBounded = true;
 
-  constructor(provider: string, model: string) {
-    const vocabulary = vocabularyOf(provider, model);
-    this.#provider = provider;
+  constructor(kind: VendorKind, model: string) {
+    const vocabulary = vocabularyOf(kind, model);
+    this.#kind = kind;
     this.#model = model;
     this.#text = new TokenCount(vocabulary);
     this.#rewrites = vocabulary === 'claude';
@@ -189,7 +190,7 @@ class Walk {
   /** An image, or else a recording: forms have no other files. */
   #formFile(file: FormFile): void {
     if (/^image\//i.test(file.contentType)) this.#image(undefined);
-    else this.#media(tokensOfSound(this.#provider, recordingLength(file)));
+    else this.#media(tokensOfSound(this.#kind, recordingLength(file)));
   }
 
   /** Counts the image, sound or file that an object is; the name of the member that contains it. */
@@ -228,7 +229,7 @@ class Walk {
 
   #image(url: unknown): void {
     const isInline = typeof url === 'string' && !/^https?:/i.test(url.slice(0, 6));
-    this.#media(imageTokens(this.#provider, this.#model, isInline ? url : undefined));
+    this.#media(imageTokens(this.#kind, this.#model, isInline ? url : undefined));
   }
 
   #sound(part: Fields): string {
@@ -259,7 +260,7 @@ class Walk {
   #file(mediaType: string, content: unknown): void {
     if (typeof content !== 'string' || /^https?:/i.test(content.slice(0, 6))) this.#media(UNKNOWN_CONTENT);
     else if (/^image\//i.test(mediaType)) this.#image(content);
-    else if (/^audio\//i.test(mediaType)) this.#media(audioTokens(this.#provider, mediaType, content));
+    else if (/^audio\//i.test(mediaType)) this.#media(audioTokens(this.#kind, mediaType, content));
     else this.#media(fileTokens(mediaType, content));
   }
 

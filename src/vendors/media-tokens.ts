@@ -14,9 +14,11 @@
  *   its short side, so it has at most 24. Audio: 32 tokens a second (ai.google.dev/gemini-api/docs/audio).
  * - Others: Qwen's models count at most 16,384 tokens for an image (their default of `max_pixels`), Llama's 6,404.
  */
+import type { VendorKind } from '../domain/vendor-kind.ts';
 import { toBase64 } from '../platform/base64.ts';
 import type { FormFile } from '../platform/form-file.ts';
 import { type ImageSize, imageSize } from './image-size.ts';
+import { ACCEPTED, type Accepted } from './kind.ts';
 
 export interface MediaTokens {
   /** `null`: as many as the model can take. */
@@ -56,8 +58,8 @@ const PATCH_PIXELS = 32;
 const PATCHES_MIN = (512 / PATCH_PIXELS) ** 2;
 
 /** An image, given as base64 (with or without the `data:` before it), or `undefined` where it is elsewhere. */
-export function imageTokens(provider: string, model: string, base64: string | undefined): MediaTokens {
-  const { atMost, estimate, perPatch } = imageRule(provider, model);
+export function imageTokens(kind: VendorKind, model: string, base64: string | undefined): MediaTokens {
+  const { atMost, estimate, perPatch } = imageRule(kind, model);
   const size = perPatch === undefined || base64 === undefined ? null : imageSize(base64);
   if (size === null || perPatch === undefined) return { atMost, estimate: Math.min(atMost, estimate) };
   const patches = patchesOf(size);
@@ -67,11 +69,12 @@ export function imageTokens(provider: string, model: string, base64: string | un
   };
 }
 
-function imageRule(provider: string, model: string): ImageRule {
+function imageRule(kind: VendorKind, model: string): ImageRule {
+  const { mediaOf } = ACCEPTED[kind];
   const name = model.toLowerCase();
-  if (provider === 'anthropic' || ANTHROPIC_IMAGE.model.test(name)) return ANTHROPIC_IMAGE;
-  if (provider === 'google') return GOOGLE_IMAGES.find((rule) => rule.model.test(name)) ?? OTHER_IMAGE;
-  const isOpenAi = provider === 'openai' || provider === 'azure' || /(?:^|\/)gpt-[4-9]/.test(name);
+  if (mediaOf === 'anthropic' || ANTHROPIC_IMAGE.model.test(name)) return ANTHROPIC_IMAGE;
+  if (mediaOf === 'google') return GOOGLE_IMAGES.find((rule) => rule.model.test(name)) ?? OTHER_IMAGE;
+  const isOpenAi = mediaOf === 'openai' || /(?:^|\/)gpt-[4-9]/.test(name);
   return (isOpenAi ? OPENAI_IMAGES : [OTHER_IMAGE]).find((rule) => rule.model.test(name)) ?? OTHER_IMAGE;
 }
 
@@ -82,9 +85,14 @@ function patchesOf({ width, height }: ImageSize): number {
 /** Characters of base64 that tell a format, a multiple of four. */
 const FORMAT_HEAD_LENGTH = 64;
 
-const AUDIO_TOKENS_PER_SECOND: Readonly<Record<string, number>> = { openai: 10, azure: 10, google: 32 };
 /** More than any model that is known: Mistral's Voxtral counts 12.5. */
 const OTHER_AUDIO_TOKENS_PER_SECOND = 50;
+const AUDIO_TOKENS_PER_SECOND: Readonly<Record<Accepted['mediaOf'], number>> = {
+  openai: 10,
+  anthropic: OTHER_AUDIO_TOKENS_PER_SECOND,
+  google: 32,
+  others: OTHER_AUDIO_TOKENS_PER_SECOND,
+};
 /** The lowest usual rate of speech, 6 kbit/s (Opus, RFC 6716), and that of an ordinary recording, 64 kbit/s. */
 const AUDIO_BYTES_PER_SECOND_MIN = 750;
 const AUDIO_BYTES_PER_SECOND = 8_000;
@@ -93,9 +101,9 @@ const SHRINKS_SILENCE = /flac|ogg|opus|webm|m4a|mp4|matroska/i;
 const SHRINKING_CONTENT = /^(?:ZkxhQ|T2dnU|GkXfo|.{5}[GWm2]Z0eX)/;
 
 /** A sound in base64; `format` is its name or media type. */
-export function audioTokens(provider: string, format: string, base64: string): MediaTokens {
+export function audioTokens(kind: VendorKind, format: string, base64: string): MediaTokens {
   const head = base64.slice(contentFrom(base64), contentFrom(base64) + FORMAT_HEAD_LENGTH);
-  return tokensOfSound(provider, soundLength(format, decodedBytes(base64), head));
+  return tokensOfSound(kind, soundLength(format, decodedBytes(base64), head));
 }
 
 /** How long a sound is, in seconds. */
@@ -116,8 +124,8 @@ export function soundLength(format: string, bytes: number, head: string): SoundL
   };
 }
 
-export function tokensOfSound(provider: string, { atMost, estimate }: SoundLength): MediaTokens {
-  const rate = AUDIO_TOKENS_PER_SECOND[provider] ?? OTHER_AUDIO_TOKENS_PER_SECOND;
+export function tokensOfSound(kind: VendorKind, { atMost, estimate }: SoundLength): MediaTokens {
+  const rate = AUDIO_TOKENS_PER_SECOND[ACCEPTED[kind].mediaOf];
   return { atMost: atMost === null ? null : atMost * rate, estimate: estimate * rate };
 }
 

@@ -4,6 +4,8 @@
  * The bound has a name of its own at every endpoint, and a request may contain names that its endpoint ignores. So what
  * a request asks for is a promise of the vendor only once `withOutputBound` has set the endpoint's own field.
  */
+import type { VendorKind } from '../domain/vendor-kind.ts';
+import { ACCEPTED } from './kind.ts';
 import { COUNT_MAX, type Fields, fieldsOf, isFields, textOf } from './usage/figures.ts';
 
 export interface OutputAsked {
@@ -12,9 +14,6 @@ export interface OutputAsked {
   /** Answers that are made and billed. */
   answers: number;
 }
-
-/** Vendors that know the newest name of a field; for any other vendor only the oldest name is sure to be known. */
-const VENDORS_WITH_NEWEST_NAMES = new Set(['openai', 'azure', 'anthropic', 'google']);
 
 /** The endpoint's own names of the bound, newest first. */
 const CHAT_FIELDS = ['max_completion_tokens', 'max_tokens'] as const;
@@ -65,7 +64,7 @@ export function outputAsked(body: unknown, path = ''): OutputAsked {
  */
 export function withOutputBound<Body extends Fields>(
   body: Body,
-  { provider, path }: { provider: string; path: string },
+  { kind, path }: { kind: VendorKind; path: string },
   perAnswer: number,
 ): Body {
   const endpoint = withoutQuery(path);
@@ -73,10 +72,10 @@ export function withOutputBound<Body extends Fields>(
   const names = ENDPOINTS.find(([pattern]) => pattern.test(endpoint))?.[1];
   if (names === undefined) return body;
   const present = names.filter((name) => figureOf(body[name]) !== null);
-  const own = VENDORS_WITH_NEWEST_NAMES.has(provider) ? names[0] : names.at(-1);
+  const own = names.find((name) => name === ACCEPTED[kind].chatBound) ?? names.at(-1);
+  if (own === names[0]) return withOneBound(body, present[0] ?? own, names, perAnswer);
   // A vendor that knows only the oldest name would ignore the newest, so it gets that too.
-  const needed = VENDORS_WITH_NEWEST_NAMES.has(provider) && present.length > 0 ? [] : [own];
-  const bounds = boundsOf(body, [...present, ...needed], perAnswer);
+  const bounds = boundsOf(body, [...present, own], perAnswer);
   return bounds === null ? body : withThinkingBelow({ ...body, ...bounds });
 }
 
@@ -89,6 +88,21 @@ export function hasOutputBound(path: string): boolean {
   return [WITHOUT_OUTPUT, GOOGLE_ENDPOINT, ...ENDPOINTS.map(([pattern]) => pattern)].some((pattern) =>
     pattern.test(endpoint),
   );
+}
+
+/** With the bound under this name alone: a vendor that knows several refuses a request with two of them. */
+function withOneBound<Body extends Fields>(
+  body: Body,
+  name: string | undefined,
+  names: readonly string[],
+  perAnswer: number,
+): Body {
+  const others = names.filter((other) => other !== name && other in body);
+  const least = Math.min(perAnswer, ...others.map((other) => figureOf(body[other]) ?? perAnswer));
+  const bounds = boundsOf(body, [name], least);
+  if (bounds === null && others.length === 0) return body;
+  const rest = Object.fromEntries(Object.entries(body).filter(([member]) => !others.includes(member)));
+  return withThinkingBelow({ ...rest, ...bounds } as Body);
 }
 
 /** The fields that must change so that each of `names` is at most `perAnswer`; `null` where none must. */

@@ -6,6 +6,8 @@
  * 0.2. The costs stand in token-costs.ts. They hold for text that people, programs and models write; text made to break
  * a tokenizer can have more tokens, but never more than its bytes in UTF-8, which this count never exceeds either.
  */
+import type { VendorKind } from '../domain/vendor-kind.ts';
+import { ACCEPTED } from './kind.ts';
 import { ANY_ASCII, type AsciiCosts, EMOJI, PARTS_PER_TOKEN, SCRIPTS, WIDE_ASCII } from './token-costs.ts';
 
 /**
@@ -22,13 +24,14 @@ export type Vocabulary = 'any' | 'wide' | 'claude';
 /** On top of `any`, whose costs are themselves above Claude 2's counts. A cautious guess: nobody can check it. */
 const CLAUDE_FACTOR = 1.25;
 
-/** The vocabulary of a vendor's model. */
-export function vocabularyOf(provider: string, model: string): Vocabulary {
-  if (provider === 'anthropic' || /claude/i.test(model)) return 'claude';
-  if (provider === 'google') return 'wide';
+/** The vocabulary of a model at a vendor of the kind. */
+export function vocabularyOf(kind: VendorKind, model: string): Vocabulary {
+  const { vocabularyOf: owner } = ACCEPTED[kind];
+  if (owner === 'anthropic' || /claude/i.test(model)) return 'claude';
+  if (owner === 'google') return 'wide';
   // o200k_base from GPT-4o on (the model table of openai/tiktoken); the names before it, and embeddings, have cl100k_base.
   const hasOlder = /gpt-4(?!o|\.)|gpt-3|text-|davinci|babbage|ada/.test(model);
-  return provider === 'openai' && !hasOlder ? 'wide' : 'any';
+  return owner === 'openai' && !hasOlder ? 'wide' : 'any';
 }
 
 export function tokensAtMost(text: string, vocabulary: Vocabulary = 'any'): number {

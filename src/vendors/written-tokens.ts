@@ -2,6 +2,7 @@
  * Our count of what answers write, whole or as a stream: text, reasoning, refusals and tool calls, in tokens of the
  * model's vendor.
  */
+import type { VendorKind } from '../domain/vendor-kind.ts';
 import { TokenCount, tokensAtMost, type Vocabulary, vocabularyOf } from './token-count.ts';
 import { answerPlace, type Fields, fieldsOf, isFields, listOf } from './usage/figures.ts';
 import type { Written } from './usage.ts';
@@ -50,8 +51,8 @@ export class WrittenTokens implements Written {
   readonly #vocabulary: Vocabulary;
   readonly #answers = new Map<number, Answer>();
 
-  constructor(provider: string, model: string) {
-    this.#vocabulary = vocabularyOf(provider, model);
+  constructor(kind: VendorKind, model: string) {
+    this.#vocabulary = vocabularyOf(kind, model);
   }
 
   get tokens(): number {
@@ -119,8 +120,8 @@ export class WrittenTokens implements Written {
 }
 
 /** What a whole, parsed answer has written. Of an answer in a form that is not known, all text is counted. */
-export function writtenTokens(body: unknown, provider: string, model: string): number {
-  const written = new WrittenTokens(provider, model);
+export function writtenTokens(body: unknown, kind: VendorKind, model: string): number {
+  const written = new WrittenTokens(kind, model);
   for (const event of (Array.isArray(body) ? body : [body]).filter(isFields)) written.read(event);
   return written.tokens || tokensAtMost(JSON.stringify(body) ?? '');
 }

@@ -117,7 +117,7 @@ test.each(DIALECTS)('$name', ({ events, closing: newClosing }) => {
   fc.assert(
     fc.property(fc.array(events, { maxLength: 12 }), (list) => {
       const closing = newClosing();
-      const usage = new StreamUsage({ written: new WrittenTokens('acme', 'model') });
+      const usage = new StreamUsage({ written: new WrittenTokens('compatible', 'model') });
       for (const sent of list) {
         const data = JSON.stringify(sent);
         const read = usage.read({ data });

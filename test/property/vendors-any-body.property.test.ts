@@ -57,19 +57,19 @@ const TERMS = { model: 'm', effort: 'low', ceiling: 'low', outputTokensMax: unde
 
 test('a request', () => {
   fc.assert(
-    fc.property(json, fc.constantFrom('openai', 'anthropic', 'google', 'acme'), (body, provider) => {
+    fc.property(json, fc.constantFrom('openai', 'anthropic', 'google', 'compatible'), (body, kind) => {
       requestedCapabilities({ model: 'm', body });
-      const { atMost } = inputBound({ provider, model: 'm', body, contextTokens: undefined });
+      const { atMost } = inputBound({ kind, model: 'm', body, contextTokens: undefined });
       expect(atMost).toBeGreaterThan(0);
       outputAsked(body);
       usesBound({ model: 'm', body });
       for (const path of ['chat/completions', 'messages', ':generateContent'])
-        withOutputBound(body, { provider, path }, 10);
+        withOutputBound(body, { kind, path }, 10);
       const contents = { contents: [], ...body };
       generateContent.effortAsked(contents);
-      generateContent.vendorBody(contents, { ...TERMS, provider });
+      generateContent.vendorBody(contents, TERMS);
       const request = { model: 'm', messages: [] };
-      messages.vendorBody(request, { ...TERMS, provider });
+      messages.vendorBody(request, TERMS);
     }),
     { numRuns: 2_000 },
   );
@@ -82,9 +82,9 @@ test('an answer, whole or as the event of a stream', () => {
         readReportedUsage(body);
         readFailure(body);
         readSearches(body);
-        expect(writtenTokens(body, 'acme', 'm')).toBeGreaterThanOrEqual(0);
+        expect(writtenTokens(body, 'compatible', 'm')).toBeGreaterThanOrEqual(0);
       }
-      const usage = new StreamUsage({ written: new WrittenTokens('acme', 'm') });
+      const usage = new StreamUsage({ written: new WrittenTokens('compatible', 'm') });
       for (const body of bodies) usage.read({ data: JSON.stringify(body) });
       usage.reported();
       usage.partial();

@@ -20,7 +20,7 @@ export function meter(body: ReadableStream<Uint8Array>, options: Partial<MeterOp
     idleTimeoutMs: 2_000,
     drainMsMax: 2_000,
     bytesMax: 1_000_000,
-    written: new WrittenTokens('acme', 'model'),
+    written: new WrittenTokens('compatible', 'model'),
     onEnd: (outcome) => {
       outcomes.push(outcome);
       resolve(outcome);

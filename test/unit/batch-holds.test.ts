@@ -35,7 +35,7 @@ const TOKEN = 1_000n;
 
 /** Lines of the standard tier whose outputs are bounded so. */
 function linesOf(bounds: readonly number[]): LinesByTier {
-  const model = batchModel({ available: true, card: CARD }, LIMITS);
+  const model = batchModel('openai', { available: true, card: CARD }, LIMITS);
   return bounds.reduce<LinesByTier>(
     (lines, max_tokens) =>
       withLine(lines, model, { path: '/v1/chat/completions', model: 'm', body: { max_tokens } }, []),
@@ -214,7 +214,7 @@ describe('a batch is denied', () => {
 
 describe('the bound of a line', () => {
   const at = (body: Record<string, unknown>, card = CARD, maxOutputTokens?: number): Lines | undefined => {
-    const model = batchModel({ available: true, card }, { ...LIMITS, maxOutputTokens });
+    const model = batchModel('openai', { available: true, card }, { ...LIMITS, maxOutputTokens });
     return withLine({}, model, { path: '/v1/chat/completions', model: 'm', body }, []).standard;
   };
 
@@ -236,7 +236,7 @@ describe('the bound of a line', () => {
   });
 
   test('of a model without a price is nothing', () => {
-    const model = batchModel({ available: false, reason: 'MODEL_NOT_IN_CATALOG' }, LIMITS);
+    const model = batchModel('openai', { available: false, reason: 'MODEL_NOT_IN_CATALOG' }, LIMITS);
     const request = { path: '/v1/chat/completions', model: 'm', body: { max_tokens: 7 } };
     expect(withLine({}, model, request, []).standard).toMatchObject({ count: 1, isPriced: false, costNanoUsd: '0' });
   });

@@ -60,7 +60,7 @@ function stopping(tokensMax: number, events?: object[]): typeof fetch {
     const bounds = { idleTimeoutMs: 5_000, drainMsMax: 1_000, bytesMax: 1_000 };
     const metered = meterStream(body, {
       ...bounds,
-      written: new WrittenTokens('acme', 'model'),
+      written: new WrittenTokens('compatible', 'model'),
       limit,
       ...(transform && { transform }),
       onEnd: () => undefined,

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
 import { GatewayCustomer } from '../../src/contract/gateway/labels.ts';
 import { gatewayOperations } from '../../src/contract/gateway/operations.ts';
+import { kindNamed } from '../../src/domain/vendor-kind.ts';
 import { lineOf } from '../../src/gateway/batches/input-line.ts';
 import { callIdOf, isTerminal, readLine } from '../../src/gateway/batches/metering.ts';
 import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';
@@ -19,7 +20,7 @@ import { chooseEffort, EFFORTS } from '../../src/vendors/effort.ts';
 import { NO_USAGE } from './fixtures.ts';
 
 const vendor = (provider: string) =>
-  [provider, { baseUrl: `https://${provider}.test/v1`, sealedKey: 'sealed' }] as const;
+  [provider, { baseUrl: `https://${provider}.test/v1`, kind: kindNamed(provider), sealedKey: 'sealed' }] as const;
 const organization = {
   organizationId: 'o',
   defaultPlan: null,
@@ -217,7 +218,7 @@ describe('effort', () => {
 
 describe("a line of a batch's file", () => {
   const read = (line: object | string, cut = false) =>
-    readLine({ text: typeof line === 'string' ? line : JSON.stringify(line), cut }, 3);
+    readLine({ text: typeof line === 'string' ? line : JSON.stringify(line), cut }, 3, 'openai');
   const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
 
   test('yields its usage, or why it failed', () => {

@@ -23,7 +23,6 @@ describe('messages', () => {
       max_tokens: _bound,
       ...rest
     } = messages.vendorBody(request, {
-      provider: 'anthropic',
       model: 'claude',
       effort,
       ceiling: ceilingOf(ceiling),
@@ -141,6 +140,7 @@ describe('a stream that credit pays for', () => {
   ])('%s is held in steps only if nothing hidden is billed', (_what, dialect, request, limits, inSteps) => {
     const attempt = {
       provider: 'openai',
+      kind: 'openai' as const,
       baseUrl: 'https://vendor.test/v1',
       model: 'm',
       modelKey: 'openai/m',

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { closedFeature, type KeyLimits } from '../../src/contract/key-limits.ts';
+import { kindNamed } from '../../src/domain/vendor-kind.ts';
 import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';
 import { type Attempt, resolveAttempts } from '../../src/gateway/models.ts';
 import { closedModel } from '../../src/gateway/session-rules.ts';
@@ -33,7 +34,10 @@ const organizations = fc.record({ standard: plain, premium: plain, cheap: plain 
       aliases: new Map([['cheap', cheap]]),
       prices: new Map(),
       vendors: new Map(
-        ['openai', 'anthropic', 'google', 'acme'].map((name) => [name, { baseUrl: `https://${name}.example.com` }]),
+        ['openai', 'anthropic', 'google', 'acme'].map((name) => [
+          name,
+          { baseUrl: `https://${name}.example.com`, kind: kindNamed(name) },
+        ]),
       ),
     }) as unknown as OrganizationConfig,
 );

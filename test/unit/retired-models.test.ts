@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';
+import { kindNamed } from '../../src/domain/vendor-kind.ts';
 import { LineModels } from '../../src/gateway/batches/line-models.ts';
 import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';
 import { refusalAnswer } from '../../src/gateway/error-envelope.ts';
@@ -58,7 +59,9 @@ const organization = (vendors: Record<string, string> = OWN) =>
       ['over', ['openai/lost', 'openai/gone']],
     ]),
     prices: new Map(),
-    vendors: new Map(Object.entries(vendors).map(([name, baseUrl]) => [name, { baseUrl, sealedKey: 'sealed' }])),
+    vendors: new Map(
+      Object.entries(vendors).map(([name, baseUrl]) => [name, { baseUrl, kind: kindNamed(name), sealedKey: 'sealed' }]),
+    ),
   }) as unknown as OrganizationConfig;
 
 async function ask(names: string[], of = organization(), nowMs = NOW, catalog = CATALOG) {

@@ -5,14 +5,15 @@
 import fc from 'fast-check';
 import { get_encoding } from 'tiktoken';
 import { describe, expect, test } from 'vitest';
+import type { VendorKind } from '../../src/domain/vendor-kind.ts';
 import { CONTEXT_TOKENS_UNKNOWN, inputBound } from '../../src/vendors/input-bound.ts';
 import { usesBound } from '../../src/vendors/uses-bound.ts';
 import languages from '../fixtures/languages.json' with { type: 'json' };
 
 const CONTEXT = 1_000_000;
 type Body = Record<string, unknown>;
-const bound = (provider: string, model: string, body: Body, contextTokens: number | null = CONTEXT) =>
-  inputBound({ provider, model, body, contextTokens: contextTokens ?? undefined });
+const bound = (kind: VendorKind, model: string, body: Body, contextTokens: number | null = CONTEXT) =>
+  inputBound({ kind, model, body, contextTokens: contextTokens ?? undefined });
 const openai = (body: Body) => bound('openai', 'gpt-6-sol', { model: 'gpt-6-sol', ...body });
 const anthropic = (body: Body) => bound('anthropic', 'claude-opus-4-8', { model: 'claude-opus-4-8', ...body });
 const google = (body: Body) => bound('google', 'gemini-3.8-flash', body);
@@ -34,7 +35,7 @@ describe('text', () => {
     ['images', () => bound('openai', 'gpt-image-2', { prompt: text })],
     ['generateContent', () => google({ contents: [{ role: 'user', parts: [{ text }] }] })],
     ['embedContent', () => bound('google', 'gemini-embedding-2', { content: { parts: [{ text }] } })],
-    ['an unknown shape', () => bound('somebody', 'model', { question: { deep: [text] } })],
+    ['an unknown shape', () => bound('compatible', 'model', { question: { deep: [text] } })],
   ])('of %s counts at most its bytes and a frame', (_shape, request) => {
     const { atMost, estimate } = request();
     expect(atMost).toBeGreaterThanOrEqual(bytes);
@@ -143,7 +144,7 @@ describe('images', () => {
     expect(sent('gpt-6-sol', url(png(32, 32))).atMost - frame).toBe(308);
   });
 
-  test.each<[string, string, Body, number]>([
+  test.each<[VendorKind, string, Body, number]>([
     ['openai', 'gpt-6-sol', { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }, 36_000],
     ['openai', 'gpt-6-sol', { type: 'image_url', image_url: { url: 'data:image/png;base64,!!' } }, 36_000],
     ['openai', 'gpt-6-sol', { type: 'input_image', file_id: 'file-1' }, 36_000],
@@ -155,9 +156,9 @@ describe('images', () => {
     ['anthropic', 'claude-opus-4-8', { type: 'image', source: { type: 'url', url: 'https://example.com/a' } }, 4_784],
     ['google', 'gemini-3.8-flash', { inlineData: { mimeType: 'image/png', data: png(9, 9) } }, 2_240],
     ['google', 'gemini-2.5-pro', { inline_data: { mime_type: 'image/png', data: png(9, 9) } }, 6_192],
-    ['groq', 'llama-4', { type: 'image_url', image_url: { url: url(png(9, 9)) } }, 16_384],
-  ])('of %s %s count at most the largest: %j', (provider, model, part, tokens) => {
-    const { atMost } = bound(provider, model, user([part]));
+    ['compatible', 'llama-4', { type: 'image_url', image_url: { url: url(png(9, 9)) } }, 16_384],
+  ])('of %s %s count at most the largest: %j', (kind, model, part, tokens) => {
+    const { atMost } = bound(kind, model, user([part]));
     expect(atMost).toBeGreaterThanOrEqual(tokens);
     expect(atMost).toBeLessThanOrEqual(tokens + FRAME_MAX);
   });
@@ -195,7 +196,7 @@ describe('audio', () => {
 });
 
 describe('what only the vendor knows may fill the whole context', () => {
-  test.each<[string, Body]>([
+  test.each<[VendorKind, Body]>([
     ['openai', { input: 'x', previous_response_id: 'resp_1' }],
     ['openai', { input: 'x', conversation: { id: 'conv_1' } }],
     ['openai', { prompt: { id: 'pmpt_1' } }],
@@ -226,13 +227,13 @@ describe('what only the vendor knows may fill the whole context', () => {
     ['google', { contents: [{ parts: [{ text: 'x' }] }], tools: [{ google_search: {} }] }],
     ['google', { contents: [{ parts: [{ text: 'x' }] }], tools: [{ urlContext: {} }] }],
     ['google', { contents: [{ parts: [{ text: 'x' }] }], tools: [{ functionDeclarations: [], codeExecution: {} }] }],
-  ])('%s %j', (provider, body) => {
-    expect(bound(provider, 'a-model', body).atMost).toBe(CONTEXT);
-    expect(bound(provider, 'a-model', body, null).atMost).toBe(CONTEXT_TOKENS_UNKNOWN);
-    expect(bound(provider, 'a-model', body).estimate).toBeLessThan(10_000);
+  ])('%s %j', (kind, body) => {
+    expect(bound(kind, 'a-model', body).atMost).toBe(CONTEXT);
+    expect(bound(kind, 'a-model', body, null).atMost).toBe(CONTEXT_TOKENS_UNKNOWN);
+    expect(bound(kind, 'a-model', body).estimate).toBeLessThan(10_000);
   });
 
-  test.each<[string, Body]>([
+  test.each<[VendorKind, Body]>([
     ['openai', { ...user('x'), tools: [{ type: 'function', function: { name: 'f', parameters: {} } }] }],
     [
       'openai',
@@ -249,8 +250,8 @@ describe('what only the vendor knows may fill the whole context', () => {
     ['anthropic', user([{ type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'x' } }])],
     ['google', { contents: [{ parts: [{ text: 'x' }] }], tools: [{ functionDeclarations: [{ name: 'f' }] }] }],
     ['google', { contents: [{ parts: [{ inlineData: { mimeType: 'text/plain', data: 'eHh4' } }] }] }],
-  ])('and nothing else does: %s %j', (provider, body) => {
-    expect(bound(provider, 'a-model', body).atMost).toBeLessThan(5_000);
+  ])('and nothing else does: %s %j', (kind, body) => {
+    expect(bound(kind, 'a-model', body).atMost).toBeLessThan(5_000);
   });
 });
 
@@ -304,10 +305,10 @@ test('any JSON has a bound: finite, whole and not negative', () => {
   fc.assert(
     fc.property(
       fc.oneof(shaped, fc.dictionary(fc.string(), fc.jsonValue())),
-      fc.constantFrom('openai', 'anthropic', 'google', 'other'),
+      fc.constantFrom('openai', 'anthropic', 'google', 'compatible'),
       fc.constantFrom(undefined, 0, 1, 128_000, Number.NaN),
-      (body, provider, contextTokens) => {
-        const { atMost, estimate } = inputBound({ provider, model: 'm', body: body as Body, contextTokens });
+      (body, kind, contextTokens) => {
+        const { atMost, estimate } = inputBound({ kind, model: 'm', body: body as Body, contextTokens });
         const { searches, fileSearches } = usesBound({ body: body as Body });
         for (const figure of [atMost, estimate, searches, fileSearches]) {
           expect(Number.isSafeInteger(figure)).toBe(true);

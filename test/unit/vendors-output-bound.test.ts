@@ -3,6 +3,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { VendorKind } from '../../src/domain/vendor-kind.ts';
 import { hasOutputBound, outputAsked, withOutputBound } from '../../src/vendors/output-bound.ts';
 
 type Body = Record<string, unknown>;
@@ -44,21 +45,24 @@ describe('a request asks for', () => {
 });
 
 describe('a bound of 100', () => {
-  const bounded = (provider: string, path: string, body: Body) => withOutputBound(body, { provider, path }, 100);
+  const bounded = (kind: VendorKind, path: string, body: Body) => withOutputBound(body, { kind, path }, 100);
 
-  test.each<[string, string, Body, Body]>([
+  test.each<[VendorKind, string, Body, Body]>([
     // The newest name where the vendor knows it, the oldest elsewhere.
     ['openai', CHAT, {}, { max_completion_tokens: 100 }],
     ['google', '/v1beta/openai/chat/completions', {}, { max_completion_tokens: 100 }],
-    ['groq', 'https://api.groq.com/openai/v1/chat/completions', {}, { max_tokens: 100 }],
+    ['compatible', 'https://api.groq.com/openai/v1/chat/completions', {}, { max_tokens: 100 }],
     ['openai', CHAT, { max_tokens: 500 }, { max_tokens: 100 }],
-    ['openai', CHAT, { max_completion_tokens: 500, max_tokens: 9 }, { max_completion_tokens: 9, max_tokens: 9 }],
+    ['openai', CHAT, { max_completion_tokens: 500, max_tokens: 9 }, { max_completion_tokens: 9 }],
+    ['azure', CHAT, { max_completion_tokens: 50, max_tokens: 500 }, { max_completion_tokens: 50 }],
+    ['azure', CHAT, {}, { max_completion_tokens: 100 }],
     ['openai', CHAT, { max_completion_tokens: null }, { max_completion_tokens: 100 }],
-    ['openai', CHAT, { max_tokens: -1 }, { max_tokens: -1, max_completion_tokens: 100 }],
+    ['openai', CHAT, { max_tokens: -1 }, { max_completion_tokens: 100 }],
     // A vendor that may not know the newest name gets the oldest too.
-    ['mistral', CHAT, { max_completion_tokens: 9 }, { max_completion_tokens: 9, max_tokens: 9 }],
-    ['mistral', CHAT, { max_completion_tokens: 500 }, { max_completion_tokens: 100, max_tokens: 100 }],
-    ['mistral', CHAT, { max_tokens: -1 }, { max_tokens: 100 }],
+    ['compatible', CHAT, { max_completion_tokens: 9 }, { max_completion_tokens: 9, max_tokens: 9 }],
+    ['compatible', CHAT, { max_completion_tokens: 500 }, { max_completion_tokens: 100, max_tokens: 100 }],
+    ['openrouter', CHAT, {}, { max_tokens: 100 }],
+    ['compatible', CHAT, { max_tokens: -1 }, { max_tokens: 100 }],
     ['openai', 'responses', { input: 'x' }, { input: 'x', max_output_tokens: 100 }],
     ['openai', 'responses', { max_output_tokens: 500, max_tokens: 1 }, { max_output_tokens: 100, max_tokens: 1 }],
     ['openai', '/v1/completions', { prompt: 'x' }, { prompt: 'x', max_tokens: 100 }],
@@ -84,22 +88,22 @@ describe('a bound of 100', () => {
       { generationConfig: { maxOutputTokens: 100 } },
     ],
     ['google', GOOGLE, { generation_config: {} }, { generation_config: { maxOutputTokens: 100 } }],
-  ])('for %s %s: %j becomes %j', (provider, path, body, expected) => {
-    expect(bounded(provider, path, body)).toEqual(expected);
+  ])('for %s %s: %j becomes %j', (kind, path, body, expected) => {
+    expect(bounded(kind, path, body)).toEqual(expected);
   });
 
-  test.each<[string, string, Body]>([
+  test.each<[VendorKind, string, Body]>([
     ['openai', CHAT, { max_tokens: 100 }],
     ['openai', CHAT, { max_completion_tokens: 4 }],
-    ['mistral', CHAT, { max_tokens: 4 }],
+    ['compatible', CHAT, { max_tokens: 4 }],
     ['openai', 'responses', { max_output_tokens: 99 }],
     ['anthropic', '/v1/messages', { max_tokens: 50, thinking: { type: 'enabled', budget_tokens: 2_000 } }],
     ['google', GOOGLE, { generationConfig: { maxOutputTokens: '99' } }],
     ['openai', 'embeddings', { input: 'x' }],
     ['openai', '/v1/images/generations', { prompt: 'x' }],
-    ['somebody', '/v2/generate', { max_tokens: 500 }],
-  ])('for %s %s leaves as it is: %j', (provider, path, body) => {
-    expect(bounded(provider, path, body)).toBe(body);
+    ['compatible', '/v2/generate', { max_tokens: 500 }],
+  ])('for %s %s leaves as it is: %j', (kind, path, body) => {
+    expect(bounded(kind, path, body)).toBe(body);
   });
 });
 
@@ -108,7 +112,7 @@ test('a completion of text that names no bound has that of its vendor: 16 tokens
   expect(outputAsked({ prompt }, 'completions')).toEqual({ perAnswer: 16, answers: 2 });
   expect(outputAsked({ prompt, max_tokens: 50 }, '/v1/completions')).toEqual({ perAnswer: 50, answers: 2 });
   expect(outputAsked({}, CHAT)).toEqual({ perAnswer: null, answers: 1 });
-  expect(withOutputBound({ prompt }, { provider: 'openai', path: 'completions' }, 16)).toEqual({
+  expect(withOutputBound({ prompt }, { kind: 'openai', path: 'completions' }, 16)).toEqual({
     prompt,
     max_tokens: 16,
   });
@@ -131,7 +135,7 @@ describe("Anthropic's budget for thinking", () => {
   const bounded = (bound: number, budget: number) =>
     withOutputBound(
       { max_tokens: 64_000, thinking: { type: 'enabled', budget_tokens: budget, display: 'omitted' } },
-      { provider: 'anthropic', path: '/v1/messages' },
+      { kind: 'anthropic', path: '/v1/messages' },
       bound,
     );
   const thinking = (budget: number) => ({ type: 'enabled', budget_tokens: budget, display: 'omitted' });
@@ -151,7 +155,7 @@ describe("Anthropic's budget for thinking", () => {
 
 test("the budget is lowered at the endpoint that is compatible with OpenAI's too", () => {
   const thinking = { type: 'enabled', budget_tokens: 8_000 };
-  expect(withOutputBound({ max_tokens: 9_000, thinking }, { provider: 'anthropic', path: CHAT }, 4_000)).toEqual({
+  expect(withOutputBound({ max_tokens: 9_000, thinking }, { kind: 'anthropic', path: CHAT }, 4_000)).toEqual({
     max_tokens: 4_000,
     thinking: { type: 'enabled', budget_tokens: 2_000 },
   });
@@ -174,8 +178,8 @@ test('any JSON has an output that is whole and not negative, and a bound that ho
       expect(Number.isSafeInteger(asked.answers) && asked.answers >= 1).toBe(true);
       expect(asked.perAnswer === null || (Number.isSafeInteger(asked.perAnswer) && asked.perAnswer >= 0)).toBe(true);
       if (typeof body !== 'object' || body === null || Array.isArray(body)) return;
-      const once = withOutputBound(body as Body, { provider: 'openai', path }, bound);
-      expect(withOutputBound(once, { provider: 'openai', path }, bound)).toBe(once);
+      const once = withOutputBound(body as Body, { kind: 'openai', path }, bound);
+      expect(withOutputBound(once, { kind: 'openai', path }, bound)).toBe(once);
       if (path === CHAT || path === 'responses' || path === 'messages' || path === GOOGLE) {
         expect(outputAsked(once, path).perAnswer).toBeLessThanOrEqual(bound);
       }

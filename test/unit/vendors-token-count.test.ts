@@ -10,6 +10,7 @@ import fc from 'fast-check';
 import llama from 'llama-tokenizer-js';
 import { get_encoding } from 'tiktoken';
 import { describe, expect, test } from 'vitest';
+import type { VendorKind } from '../../src/domain/vendor-kind.ts';
 import { TokenCount, tokensAtMost, type Vocabulary, vocabularyOf } from '../../src/vendors/token-count.ts';
 import languages from '../fixtures/languages.json' with { type: 'json' };
 import { CHARACTER } from '../support/characters.ts';
@@ -218,7 +219,7 @@ test.each([' ', '\n', 'a', 'A', 'aA', '1', '-', '"', '{', 'é', '中', '\ud800',
   },
 );
 
-test.each<[string, string, Vocabulary]>([
+test.each<[VendorKind, string, Vocabulary]>([
   ['openai', 'gpt-6-sol', 'wide'],
   ['openai', 'gpt-4o-mini', 'wide'],
   ['openai', 'gpt-4.1', 'wide'],
@@ -230,9 +231,10 @@ test.each<[string, string, Vocabulary]>([
   ['google', 'gemini-3.8-flash', 'wide'],
   ['anthropic', 'claude-opus-4-8', 'claude'],
   ['openrouter', 'anthropic/claude-opus-4-8', 'claude'],
-  ['mistral', 'mistral-large-latest', 'any'],
-])('the vocabulary of %s %s is %s', (provider, model, vocabulary) => {
-  expect(vocabularyOf(provider, model)).toBe(vocabulary);
+  ['azure', 'gpt-6-sol', 'any'],
+  ['compatible', 'mistral-large-latest', 'any'],
+])('the vocabulary of %s %s is %s', (kind, model, vocabulary) => {
+  expect(vocabularyOf(kind, model)).toBe(vocabulary);
 });
 
 /** The project's own files, of every kind. */

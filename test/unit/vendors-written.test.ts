@@ -79,7 +79,7 @@ const STREAMS: Record<string, [events: object[], written: string[]]> = {
 };
 
 const outputOf = (events: object[]) => {
-  const usage = new StreamUsage({ written: new WrittenTokens('acme', 'model') });
+  const usage = new StreamUsage({ written: new WrittenTokens('compatible', 'model') });
   for (const event of events) usage.read({ data: JSON.stringify(event) });
   return usage.outputTokens;
 };
@@ -101,7 +101,7 @@ test('a piece of text counts at least as one token, and an empty one not at all'
 
 describe('before its end, the vendor has reported', () => {
   const partialOf = (...events: unknown[]) => {
-    const usage = new StreamUsage({ written: new WrittenTokens('acme', 'model') });
+    const usage = new StreamUsage({ written: new WrittenTokens('compatible', 'model') });
     for (const event of events) usage.read({ data: typeof event === 'string' ? event : JSON.stringify(event) });
     return usage.partial();
   };

@@ -151,12 +151,12 @@ describe("a line of a batch's output", () => {
   const usage = '"usage":{"prompt_tokens":7,"total_tokens":7}';
 
   test('with embeddings of many numbers is read completely', () => {
-    const read = readLine(line(`{"data":[{"embedding":[${'0.5,'.repeat(300_000)}1]}],${usage}}`), 1);
+    const read = readLine(line(`{"data":[{"embedding":[${'0.5,'.repeat(300_000)}1]}],${usage}}`), 1, 'openai');
     expect(read).toMatchObject({ customId: 'a', outcome: { usage: { inputTokens: 7 } } });
   });
 
   test('with too many other values keeps its name, and its usage is unknown', () => {
-    const read = readLine(line(`{"data":[${'{},'.repeat(200_000)}{}],${usage}}`), 1);
+    const read = readLine(line(`{"data":[${'{},'.repeat(200_000)}{}],${usage}}`), 1, 'openai');
     expect(read).toMatchObject({ customId: 'a', outcome: { usage: null } });
   });
 });

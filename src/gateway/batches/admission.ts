@@ -28,7 +28,7 @@ import { currentCatalog } from '../../storage/catalog.ts';
 import { requestedCapabilities } from '../../vendors/capabilities.ts';
 import type { WholeAnswer } from '../answer.ts';
 import { denied, type Refused, refusalAnswer, refuseCall } from '../error-envelope.ts';
-import { BATCH_VENDOR, passBack, type VendorAccess } from '../pass-through.ts';
+import { BATCH_VENDOR, batchKind, passBack, type VendorAccess } from '../pass-through.ts';
 import { BATCH_LINE_BYTES_MAX, BATCH_LINES_MAX, lineOf } from './input-line.ts';
 import { type BatchModel, batchModel, withLine } from './line-bounds.ts';
 import { unmeterable } from './line-check.ts';
@@ -89,13 +89,18 @@ async function readLines(
 }
 
 async function modelOf(
-  { prices }: Caller['organization'],
+  organization: Caller['organization'],
   catalog: Catalog,
   model: string,
   nowMs: number,
 ): Promise<BatchModel> {
-  const price = await resolvePrice(catalog, prices, { modelUsed: model, providerUsed: BATCH_VENDOR }, nowMs);
-  return batchModel(price, limitsOf(catalog, model, nowMs));
+  const price = await resolvePrice(
+    catalog,
+    organization.prices,
+    { modelUsed: model, providerUsed: BATCH_VENDOR },
+    nowMs,
+  );
+  return batchModel(batchKind(organization), price, limitsOf(catalog, model, nowMs));
 }
 
 export async function tierOfModel(

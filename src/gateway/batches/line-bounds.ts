@@ -13,11 +13,14 @@ import type { Capability } from '../../domain/plan.ts';
 import { isUse, type RateCard, tierOfPrice } from '../../domain/price.ts';
 import type { ResolvedPrice } from '../../domain/pricing.ts';
 import { DEFAULT_TIER, type Tier } from '../../domain/tiers.ts';
+import type { VendorKind } from '../../domain/vendor-kind.ts';
 import { callBound } from '../../metering/call-bounds.ts';
 import { BATCH_VENDOR } from '../pass-through.ts';
 
 /** A model of a batch's lines. */
 export interface BatchModel {
+  /** Of the vendor that runs the batch. */
+  kind: VendorKind;
   tier: Tier;
   price: ResolvedPrice;
   limits: ModelLimits;
@@ -47,11 +50,11 @@ const NO_LINES: Lines = {
   costliest: { inputTokens: 0, outputTokens: 0 },
 };
 
-export function batchModel(price: ResolvedPrice, limits: ModelLimits): BatchModel {
-  if (!price.available) return { tier: DEFAULT_TIER, price, limits, hasBatchRates: false };
+export function batchModel(kind: VendorKind, price: ResolvedPrice, limits: ModelLimits): BatchModel {
+  if (!price.available) return { kind, tier: DEFAULT_TIER, price, limits, hasBatchRates: false };
   const hasBatchRates = price.card.rates.some(({ when }) => when?.serviceTier === 'batch');
   const card = { ...price.card, rates: ratesOf(price.card, hasBatchRates ? 'batch' : 'standard') };
-  return { tier: tierOfPrice(price.card), price: { available: true, card }, limits, hasBatchRates };
+  return { kind, tier: tierOfPrice(price.card), price: { available: true, card }, limits, hasBatchRates };
 }
 
 /** The rates that a line can be billed at: those of one service tier, whatever the line asks for. */
@@ -84,11 +87,11 @@ export function withLine(
 }
 
 function boundOf(
-  { tier, price, limits, hasBatchRates }: BatchModel,
+  { kind, tier, price, limits, hasBatchRates }: BatchModel,
   { path, model, body }: BatchLineRequest,
   needs: readonly Capability[],
 ): LineBound {
-  const request = { provider: BATCH_VENDOR, model, path, body, needs, price, limits };
+  const request = { provider: BATCH_VENDOR, kind, model, path, body, needs, price, limits };
   const bound = callBound({ ...request, tier, onDowngrade: false, inSteps: false }, 'batch');
   const perAnswer = bound.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT;
   const outputTokens = Math.min(Number.MAX_SAFE_INTEGER, perAnswer * bound.answers);

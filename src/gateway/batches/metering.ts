@@ -12,6 +12,7 @@ import type { Lines, LinesByTier } from '../../domain/batch-hold.ts';
 import type { CallError } from '../../domain/call-report.ts';
 import type { Estimate } from '../../domain/lost-call.ts';
 import { NO_USAGE } from '../../domain/usage.ts';
+import type { VendorKind } from '../../domain/vendor-kind.ts';
 import type { Env } from '../../env.ts';
 import { beginCommand } from '../../metering/begin-call.ts';
 import type { Caller } from '../../metering/caller.ts';
@@ -31,7 +32,7 @@ import { tokensAtMost } from '../../vendors/token-count.ts';
 import { plausible, readFailure, readReportedUsage, readSearches } from '../../vendors/usage.ts';
 import { writtenTokens } from '../../vendors/written-tokens.ts';
 import type { BeginFields } from '../identify.ts';
-import { accessVendor, BATCH_VENDOR, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
+import { accessVendor, BATCH_VENDOR, batchKind, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
 import { tierOfModel } from './admission.ts';
 import { BATCH_LINE_BYTES_MAX } from './input-line.ts';
 
@@ -202,7 +203,7 @@ async function meterLine(
 ): Promise<boolean> {
   const { env, organization, defer } = caller;
   const { customerId } = begin;
-  const { customId, outcome, written } = readLine(line, index);
+  const { customId, outcome, written } = readLine(line, index, batchKind(organization));
   const callId = await callIdOf(batchId, customId);
   const { catalog } = await currentCatalog(env, defer);
   const { modelUsed = model } = outcome;
@@ -261,7 +262,7 @@ function estimateOf(
 }
 
 /** Reads a line. One that is too long or unreadable ran all the same: its usage is not known. */
-export function readLine({ text, cut }: Pick<Line, 'text' | 'cut'>, index: number): AnsweredLine {
+export function readLine({ text, cut }: Pick<Line, 'text' | 'cut'>, index: number, kind: VendorKind): AnsweredLine {
   const line = cut ? null : parseLine(text);
   const named = line?.custom_id ?? /"custom_id"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(text)?.[1];
   const customId = typeof named === 'string' && named !== '' ? named : `line ${index}`;
@@ -277,7 +278,7 @@ export function readLine({ text, cut }: Pick<Line, 'text' | 'cut'>, index: numbe
   const isFree = reported === null && !answered;
   return {
     customId,
-    ...(usage === null && !isFree && { written: writtenTokens(response?.body, BATCH_VENDOR, '') }),
+    ...(usage === null && !isFree && { written: writtenTokens(response?.body, kind, '') }),
     outcome: {
       usage: isFree ? NO_USAGE : reportedUsage(reported),
       searches: readSearches(response?.body) || undefined,

@@ -2,6 +2,7 @@
  * What Anthropic's own endpoints have in common: address, key, and the body of an error.
  */
 import { serializeEvent } from '../../vendors/event-blocks.ts';
+import { offering } from '../../vendors/kind.ts';
 import type { ErrorWords, VendorAddress } from './dialect.ts';
 
 /** The version of the API that this was written for; a caller may name another one. */
@@ -10,7 +11,7 @@ export const ANTHROPIC_VERSION = '2023-06-01';
 export function anthropicEndpoint<Endpoint extends string>(endpoint: Endpoint) {
   return {
     endpoint,
-    isOfferedBy: (provider: string) => provider === 'anthropic',
+    isOfferedBy: offering('messages'),
     alternative: '/v1/chat/completions',
     vendorUrl: ({ baseUrl }: VendorAddress) => `${baseUrl}/${endpoint}`,
     vendorHeaders: (vendorKey: string) => ({ 'x-api-key': vendorKey, 'anthropic-version': ANTHROPIC_VERSION }),

@@ -2,6 +2,7 @@
  * The dialect of `POST /v1/chat/completions`. The usage of its streams is in completion-usage.ts.
  */
 import { modelOperations } from '../../contract/gateway/operations.ts';
+import { ACCEPTED } from '../../vendors/kind.ts';
 import { ChatClosing } from './chat-completions-closing.ts';
 import { usageInStream, withUsageAsked } from './completion-usage.ts';
 import type { Dialect, VendorBody } from './dialect.ts';
@@ -116,7 +117,7 @@ export const chatCompletions: Dialect<typeof modelOperations.createChatCompletio
   ...openAiEndpoint('chat/completions'),
   isOfferedBy: () => true,
   alternative: null,
-  translatedFor: (provider) => (provider === 'anthropic' ? translatedChat : undefined),
+  translatedFor: (kind) => (ACCEPTED[kind].chatAs === 'messages' ? translatedChat : undefined),
   sessionFields: { open: OPEN_FIELDS, closed: COMMON_CLOSED },
 
   effortAsked({ reasoning_effort }) {

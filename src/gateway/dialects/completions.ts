@@ -3,15 +3,16 @@
  * completions.
  */
 import { modelOperations } from '../../contract/gateway/operations.ts';
+import { offering } from '../../vendors/kind.ts';
 import { ChatClosing, TEXT_SHAPE } from './chat-completions-closing.ts';
 import { usageInStream, withUsageAsked } from './completion-usage.ts';
 import type { Dialect } from './dialect.ts';
-import { isBesideChat, openAiEndpoint, openAiStreamError } from './openai.ts';
+import { openAiEndpoint, openAiStreamError } from './openai.ts';
 
 export const completions: Dialect<typeof modelOperations.createCompletion> = {
   operation: modelOperations.createCompletion,
   ...openAiEndpoint('completions'),
-  isOfferedBy: isBesideChat,
+  isOfferedBy: offering('others'),
   alternative: '/v1/chat/completions',
   sessionFields: null,
   effortAsked: () => undefined,

@@ -2,6 +2,7 @@
  * The endpoints that count the tokens of a request, in Anthropic's and Google's own forms.
  */
 import { countingOperations, type GatewayOperation } from '../../contract/gateway/operations.ts';
+import type { VendorKind } from '../../domain/vendor-kind.ts';
 import { isFields } from '../../vendors/usage/figures.ts';
 import { anthropicEndpoint } from './anthropic.ts';
 import type { ErrorBody, ModelRequest, VendorAddress, VendorBody } from './dialect.ts';
@@ -9,7 +10,7 @@ import { googleEndpoint } from './google.ts';
 
 export interface Counting {
   readonly operation: GatewayOperation;
-  isOfferedBy(provider: string): boolean;
+  isOfferedBy(kind: VendorKind): boolean;
   readonly alternative: string | null;
   vendorUrl(address: VendorAddress): string;
   vendorHeaders(vendorKey: string): Record<string, string>;

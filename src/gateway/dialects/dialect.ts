@@ -8,6 +8,7 @@ import type { z } from 'zod';
 import type { ModelOperation } from '../../contract/gateway/operations.ts';
 import type { ModelRequest as ModelRequestSchema } from '../../contract/gateway/requests.ts';
 import type { BilledUses } from '../../domain/bound.ts';
+import type { VendorKind } from '../../domain/vendor-kind.ts';
 import type { Effort } from '../../vendors/effort.ts';
 import type { VendorRequest } from '../../vendors/request.ts';
 import type { Transform } from '../../vendors/tee.ts';
@@ -29,7 +30,6 @@ export type AnswerForm = 'json' | 'text' | 'large' | 'bytes' | 'any';
 
 /** What the gateway decided for one attempt. */
 export interface AttemptTerms {
-  provider: string;
   /** As the vendor calls it. */
   model: string;
   /** `undefined` leaves the field out. */
@@ -44,7 +44,7 @@ export interface AttemptTerms {
 
 /** Where a vendor is asked. */
 export interface VendorAddress {
-  provider: string;
+  kind: VendorKind;
   /** With the version prefix. */
   baseUrl: string;
   /** As the vendor calls it. */
@@ -114,12 +114,12 @@ export interface VendorForm<Operation extends ModelOperation = ModelOperation> {
 export interface Dialect<Operation extends ModelOperation = ModelOperation> extends VendorForm<Operation> {
   /** The route with its schema, which has checked every request that the methods get. */
   readonly operation: Operation;
-  /** Whether the vendor offers the endpoint in this form. */
-  isOfferedBy(provider: string): boolean;
+  /** Whether vendors of the kind offer the endpoint in this form. */
+  isOfferedBy(kind: VendorKind): boolean;
   /** The path of ours to use for the other vendors; `null` where there is none. */
   readonly alternative: string | null;
-  /** The form in which a vendor is asked that has a better one of its own. */
-  translatedFor?(provider: string): VendorForm<Operation> | undefined;
+  /** The form in which vendors of a kind are asked that have a better one of their own. */
+  translatedFor?(kind: VendorKind): VendorForm<Operation> | undefined;
   /** What the address of a request says of it. Only Google's routes name the model in the path. */
   addressed?(model: string, query: (name: string) => string | undefined): { model: string; stream?: boolean };
   /** What a browser's session may send; `null` where the endpoint takes no session tokens. */
@@ -153,7 +153,7 @@ export function hasUncountedOutput({ answerForm }: Pick<VendorForm, 'answerForm'
   return form === 'large' || form === 'bytes';
 }
 
-/** The form in which the vendor is asked. */
-export function formAt(dialect: Dialect, provider: string): VendorForm {
-  return dialect.translatedFor?.(provider) ?? dialect;
+/** The form in which vendors of the kind are asked. */
+export function formAt(dialect: Dialect, kind: VendorKind): VendorForm {
+  return dialect.translatedFor?.(kind) ?? dialect;
 }

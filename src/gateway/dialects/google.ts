@@ -2,6 +2,7 @@
  * What Google's own endpoints have in common: address, key, and the body of an error.
  */
 import { serializeEvent } from '../../vendors/event-blocks.ts';
+import { offering } from '../../vendors/kind.ts';
 import type { ErrorWords, VendorAddress } from './dialect.ts';
 
 /** Google's service that is compatible with OpenAI lies below its own API. */
@@ -20,7 +21,7 @@ export function googleOpenAiRoot(baseUrl: string): string {
 export function googleEndpoint<Action extends string>(action: Action) {
   return {
     endpoint: `:${action}` as const,
-    isOfferedBy: (provider: string) => provider === 'google',
+    isOfferedBy: offering('generateContent'),
     vendorUrl: ({ baseUrl, model }: VendorAddress) =>
       `${googleRoot(baseUrl)}/models/${model.split('/').map(encodeURIComponent).join('/')}:${action}`,
     vendorHeaders: (vendorKey: string) => ({ 'x-goog-api-key': vendorKey }),

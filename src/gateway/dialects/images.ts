@@ -4,9 +4,10 @@
  */
 import { modelOperations } from '../../contract/gateway/operations.ts';
 import type { BilledUses } from '../../domain/bound.ts';
+import { offering } from '../../vendors/kind.ts';
 import { type Fields, fieldsOf, isFields, listOf } from '../../vendors/usage/figures.ts';
 import type { Dialect } from './dialect.ts';
-import { isBesideChat, openAiEndpoint, openAiStreamError } from './openai.ts';
+import { openAiEndpoint, openAiStreamError } from './openai.ts';
 
 const shared = {
   alternative: null,
@@ -24,15 +25,14 @@ export const imageGenerations: Dialect<typeof modelOperations.createImage> = {
   operation: modelOperations.createImage,
   ...openAiEndpoint('images/generations'),
   ...shared,
-  // Source: ai.google.dev/gemini-api/docs/openai, "Generate an image"; it has no edits.
-  isOfferedBy: (provider) => provider !== 'anthropic',
+  isOfferedBy: offering('images'),
 };
 
 export const imageEdits: Dialect<typeof modelOperations.createImageEdit> = {
   operation: modelOperations.createImageEdit,
   ...openAiEndpoint('images/edits'),
   ...shared,
-  isOfferedBy: isBesideChat,
+  isOfferedBy: offering('others'),
 };
 
 /** The images of an answer. Only an answer with images says how many there are. */

@@ -3,13 +3,14 @@
  * models cost nothing, and a model with a price of its own has a cost that is not known.
  */
 import { modelOperations } from '../../contract/gateway/operations.ts';
+import { offering } from '../../vendors/kind.ts';
 import type { Dialect } from './dialect.ts';
-import { isBesideChat, openAiEndpoint } from './openai.ts';
+import { openAiEndpoint } from './openai.ts';
 
 export const moderations: Dialect<typeof modelOperations.createModeration> = {
   operation: modelOperations.createModeration,
   ...openAiEndpoint('moderations'),
-  isOfferedBy: isBesideChat,
+  isOfferedBy: offering('others'),
   alternative: null,
   sessionFields: null,
   effortAsked: () => undefined,

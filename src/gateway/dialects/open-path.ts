@@ -3,6 +3,8 @@
  * fields and the bound of the output at endpoints that have one. Its answer passes whatever it is.
  */
 import { openPathOperations } from '../../contract/gateway/open-path-operations.ts';
+import type { VendorKind } from '../../domain/vendor-kind.ts';
+import { ACCEPTED } from '../../vendors/kind.ts';
 import type { VendorRequest } from '../../vendors/request.ts';
 import { anthropicEndpoint } from './anthropic.ts';
 import type { Dialect } from './dialect.ts';
@@ -13,19 +15,25 @@ import { openAiEndpoint, openAiError } from './openai.ts';
 export interface OpenPath {
   method: VendorRequest['method'];
   provider: string;
+  kind: VendorKind;
   /** With the query. */
   url: URL;
 }
 
-export function openPathDialect({ method, provider, url }: OpenPath): Dialect<typeof openPathOperations.postOpenPath> {
+export function openPathDialect({
+  method,
+  provider,
+  kind,
+  url,
+}: OpenPath): Dialect<typeof openPathOperations.postOpenPath> {
   return {
     operation: openPathOperations.postOpenPath,
     endpoint: url.pathname.slice(1),
     address: `${method} ${provider} ${url.pathname}${url.search}`,
     method,
     vendorUrl: () => url.href,
-    vendorHeaders: (vendorKey) => keyHeaders(provider, vendorKey),
-    isOfferedBy: (other) => other === provider,
+    vendorHeaders: (vendorKey) => keyHeaders(kind, vendorKey),
+    isOfferedBy: () => true,
     alternative: null,
     sessionFields: null,
     answerForm: () => 'any',
@@ -40,13 +48,13 @@ export function openPathDialect({ method, provider, url }: OpenPath): Dialect<ty
 }
 
 /** The vendor's own way to take a key. */
-function keyHeaders(provider: string, vendorKey: string): Record<string, string> {
-  switch (provider) {
-    case 'anthropic':
+function keyHeaders(kind: VendorKind, vendorKey: string): Record<string, string> {
+  switch (ACCEPTED[kind].keyHeader) {
+    case 'x-api-key':
       return anthropicEndpoint('').vendorHeaders(vendorKey);
-    case 'google':
+    case 'x-goog-api-key':
       return googleEndpoint('').vendorHeaders(vendorKey);
-    default:
+    case 'authorization':
       return openAiEndpoint('').vendorHeaders(vendorKey);
   }
 }

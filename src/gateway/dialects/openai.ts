@@ -3,6 +3,7 @@
  * and the body of an error.
  */
 import { serializeEvent } from '../../vendors/event-blocks.ts';
+import { ACCEPTED } from '../../vendors/kind.ts';
 import type { ErrorWords, ModelRequest, VendorAddress } from './dialect.ts';
 import { googleOpenAiRoot } from './google.ts';
 
@@ -10,21 +11,12 @@ import { googleOpenAiRoot } from './google.ts';
 export function openAiEndpoint<Endpoint extends string>(endpoint: Endpoint) {
   return {
     endpoint,
-    vendorUrl: ({ provider, baseUrl }: VendorAddress) =>
-      `${provider === 'google' ? googleOpenAiRoot(baseUrl) : baseUrl}/${endpoint}`,
+    vendorUrl: ({ kind, baseUrl }: VendorAddress) =>
+      `${ACCEPTED[kind].hasOpenAiBelow ? googleOpenAiRoot(baseUrl) : baseUrl}/${endpoint}`,
     vendorHeaders: (vendorKey: string) => ({ Authorization: `Bearer ${vendorKey}` }),
     userOf: ({ user }: ModelRequest) => user ?? undefined,
     errorBody: openAiError,
   };
-}
-
-/**
- * Whether a vendor has OpenAI's endpoints besides those that all compatible vendors have. Anthropic has none of them
- * (platform.claude.com/docs/en/api/openai-sdk); Google's compatible endpoint has chat, embeddings, images, batches and models
- * (ai.google.dev/gemini-api/docs/openai). What an operator registered is taken to have them.
- */
-export function isBesideChat(provider: string): boolean {
-  return provider !== 'anthropic' && provider !== 'google';
 }
 
 /** The event with which a stream ends that broke off: SDKs throw it. */

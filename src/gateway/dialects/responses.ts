@@ -3,6 +3,7 @@
  */
 import { modelOperations } from '../../contract/gateway/operations.ts';
 import { serializeEvent } from '../../vendors/event-blocks.ts';
+import { offering } from '../../vendors/kind.ts';
 import type { Dialect, VendorBody } from './dialect.ts';
 import { openAiEndpoint } from './openai.ts';
 import { ResponseClosing } from './responses-closing.ts';
@@ -191,7 +192,7 @@ export const CLOSED_TOOLS: readonly string[] = [
 export const responses: Dialect<typeof modelOperations.createResponse> = {
   operation: modelOperations.createResponse,
   ...openAiEndpoint('responses'),
-  isOfferedBy: (provider) => provider !== 'anthropic' && provider !== 'google',
+  isOfferedBy: offering('others'),
   alternative: '/v1/chat/completions',
   sessionFields: { open: OPEN_FIELDS, closed: CLOSED_FIELDS },
 

@@ -3,13 +3,14 @@
  * report usage; the characters of the input are counted for models that are billed by them.
  */
 import { modelOperations } from '../../contract/gateway/operations.ts';
+import { offering } from '../../vendors/kind.ts';
 import type { Dialect } from './dialect.ts';
-import { isBesideChat, openAiEndpoint, openAiStreamError } from './openai.ts';
+import { openAiEndpoint, openAiStreamError } from './openai.ts';
 
 export const speech: Dialect<typeof modelOperations.createSpeech> = {
   operation: modelOperations.createSpeech,
   ...openAiEndpoint('audio/speech'),
-  isOfferedBy: isBesideChat,
+  isOfferedBy: offering('others'),
   alternative: null,
   sessionFields: null,
   effortAsked: () => undefined,

@@ -4,15 +4,16 @@
  */
 import { modelOperations } from '../../contract/gateway/operations.ts';
 import type { BilledUses } from '../../domain/bound.ts';
+import { offering } from '../../vendors/kind.ts';
 import { audioSecondsOf, fieldsOf } from '../../vendors/usage/figures.ts';
 import type { Dialect } from './dialect.ts';
-import { isBesideChat, openAiEndpoint, openAiStreamError } from './openai.ts';
+import { openAiEndpoint, openAiStreamError } from './openai.ts';
 
 /** Formats that are no JSON. Source: OpenAI's API reference, `response_format` of transcriptions. */
 const PLAIN = new Set(['text', 'srt', 'vtt']);
 
 const shared = {
-  isOfferedBy: isBesideChat,
+  isOfferedBy: offering('others'),
   alternative: null,
   sessionFields: null,
   effortAsked: () => undefined,

@@ -13,6 +13,7 @@ import type { WebhookFormat } from '../../contract/webhooks.ts';
 import type { ModelMappings } from '../../domain/model-mappings.ts';
 import type { Alerts } from '../../domain/plan.ts';
 import type { SamplingPolicy } from '../../domain/sampling.ts';
+import type { VendorKind } from '../../domain/vendor-kind.ts';
 
 export const organizations = sqliteTable('organizations', {
   organizationId: text('organization_id').primaryKey(),
@@ -119,6 +120,8 @@ export const vendorCredentials = sqliteTable(
       .references(() => organizations.organizationId),
     provider: text('provider').notNull(),
     baseUrl: text('base_url').notNull(),
+    /** NULL for that of its name: a version without kinds wrote the row, while this one was put in its place. */
+    kind: text('kind').$type<VendorKind>(),
     /** Encrypted under VENDOR_KEY_SECRET. */
     sealedKey: text('sealed_key').notNull(),
     keyHint: text('key_hint').notNull(),
