@@ -38,6 +38,8 @@ export interface OrganizationConfig {
   vendorOrigins: readonly string[];
   /** Sessions, and calls that credit pays, may use models whose price is not known. */
   allowUnpricedModels: boolean;
+  /** What credit may pay for although its cost has no bound or no rate, as `contract/credit-open.ts` writes it. */
+  creditOpen: readonly string[];
   /** Where its customers buy more; `null` for nowhere. */
   upgradeUrl: string | null;
   /** How many bytes its samples may take. */
@@ -181,6 +183,7 @@ async function configOf(
     models,
     sampling,
     allowUnpricedModels,
+    creditOpen,
     upgradeUrl,
     sampleBytesMax,
     retention,
@@ -217,6 +220,7 @@ async function configOf(
     ),
     vendorOrigins: vendors.map(({ baseUrl }) => new URL(baseUrl).origin),
     allowUnpricedModels,
+    creditOpen,
     upgradeUrl,
     sampleBytesMax,
     retention: retentionOf(retention),
