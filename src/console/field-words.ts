@@ -23,6 +23,7 @@ const LABELS: Readonly<Record<string, string>> = {
   alertBalanceBelowDays: 'Alert below a balance for',
   defaultPlanId: 'Default plan',
   allowUnpricedModels: 'Models without a price',
+  creditOpen: 'Open for credit',
   sampleBytesMax: 'Sample storage',
   callRetentionDays: 'Calls kept for',
   meterEventRetentionDays: 'Increments kept for',

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { CALL_STATUSES } from '../domain/call.ts';
+import { creditOpen } from './credit-open.ts';
 import { instant, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { keyFeatures, keyModels } from './key-limits.ts';
 import { Mappings } from './model-mappings.ts';
@@ -73,6 +74,7 @@ export const UpdateOrganizationRequest = z
       .boolean()
       .optional()
       .describe('Sessions, and calls that credit pays, may use models without a price; what they cost is not known'),
+    creditOpen: creditOpen.optional(),
     upgradeUrl: upgradeUrl
       .nullable()
       .optional()
@@ -99,7 +101,7 @@ export const UpdateOrganizationRequest = z
   })
   .refine(
     (body) => Object.values(body).some((value) => value !== undefined),
-    'name, defaultPlanId, allowUnpricedModels, upgradeUrl, sampleBytesMax, an alert or a retention is required',
+    'name, defaultPlanId, allowUnpricedModels, creditOpen, upgradeUrl, sampleBytesMax, an alert or a retention is required',
   );
 
 export const Organization = z.object({
@@ -107,6 +109,7 @@ export const Organization = z.object({
   name: z.string().describe('Display name'),
   defaultPlanId: z.string().nullable().describe('Plan that new customers get'),
   allowUnpricedModels: z.boolean().describe('Sessions, and calls that credit pays, may use models without a price'),
+  creditOpen,
   models: Mappings.nullable().describe('Model mappings'),
   upgradeUrl: z.string().nullable().describe('Where a customer buys more; null for none'),
   sampleBytesMax: z.number().int().describe('Bytes that stored samples may take in all'),

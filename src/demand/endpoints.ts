@@ -2,6 +2,7 @@
  * The endpoints whose requests are described, found by the path of a vendor's address: their name in `creditOpen`, their
  * fields, and what their answers are made of.
  */
+import type { FORMS } from '../contract/credit-open.ts';
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { CHAT } from './fields/chat.ts';
 import { COMPATIBLE, OPENROUTER } from './fields/common.ts';
@@ -21,21 +22,7 @@ import { MESSAGES } from './fields/messages.ts';
 import { RESPONSES } from './fields/responses.ts';
 import type { Members } from './rules.ts';
 
-export const ENDPOINT_NAMES = [
-  'chat',
-  'responses',
-  'messages',
-  'generateContent',
-  'completions',
-  'embeddings',
-  'embedContent',
-  'images',
-  'imageEdits',
-  'speech',
-  'transcriptions',
-  'moderations',
-] as const;
-export type EndpointName = (typeof ENDPOINT_NAMES)[number];
+export type EndpointName = (typeof FORMS)[number];
 
 export interface Endpoint {
   name: EndpointName;

@@ -50,6 +50,7 @@ export function createOrganization(
       compressionProfile: null,
       sampleBytesMax: SAMPLE_BYTES_MAX_DEFAULT,
       allowUnpricedModels: false,
+      creditOpen: [],
       upgradeUrl: null,
       retention: null,
       alerts: null,
@@ -103,6 +104,7 @@ export function updateOrganization(
       ...(body.defaultPlanId !== undefined && { defaultPlanId: body.defaultPlanId }),
       ...(body.sampleBytesMax !== undefined && { sampleBytesMax: body.sampleBytesMax }),
       ...(body.allowUnpricedModels !== undefined && { allowUnpricedModels: body.allowUnpricedModels }),
+      ...(body.creditOpen !== undefined && { creditOpen: body.creditOpen }),
       ...(body.upgradeUrl !== undefined && { upgradeUrl: body.upgradeUrl }),
     };
     const days = Object.fromEntries(
@@ -150,13 +152,14 @@ export async function findOrganization(env: Env, organizationId: string): Promis
 }
 
 function present(row: OrganizationRow): Organization {
-  const { organizationId, name, defaultPlanId, allowUnpricedModels, models, sampleBytesMax } = row;
+  const { organizationId, name, defaultPlanId, allowUnpricedModels, creditOpen, models, sampleBytesMax } = row;
   const { upgradeUrl, retention, alerts, createdAtMs } = row;
   return {
     organizationId,
     name,
     defaultPlanId,
     allowUnpricedModels,
+    creditOpen,
     models,
     upgradeUrl,
     sampleBytesMax,

@@ -39,6 +39,8 @@ export interface OrganizationConfig {
   vendorOrigins: readonly string[];
   /** Sessions, and calls that credit pays, may use models whose price is not known. */
   allowUnpricedModels: boolean;
+  /** What credit may pay for although its cost has no bound or no rate, as `contract/credit-open.ts` writes it. */
+  creditOpen: readonly string[];
   /** Where its customers buy more; `null` for nowhere. */
   upgradeUrl: string | null;
   /** How many bytes its samples may take. */
@@ -183,6 +185,7 @@ async function configOf(
     models,
     sampling,
     allowUnpricedModels,
+    creditOpen,
     upgradeUrl,
     sampleBytesMax,
     retention,
@@ -226,6 +229,7 @@ async function configOf(
     ),
     vendorOrigins: vendors.map(({ baseUrl }) => new URL(baseUrl).origin),
     allowUnpricedModels,
+    creditOpen,
     upgradeUrl,
     sampleBytesMax,
     retention: retentionOf(retention),

@@ -74,6 +74,12 @@ describe.concurrent('npm run operator', () => {
         allowUnpricedModels: value,
       });
     }
+    const opened = await changed('organizations', 'update', org, '--credit-open', 'field:chat/min_p,component:images');
+    expect(opened.creditOpen).toEqual(['field:chat/min_p', 'component:images']);
+    expect((await both('organizations', 'show', org)).text).toMatch(
+      /^Credit open +field:chat\/min_p, component:images$/m,
+    );
+    expect((await changed('organizations', 'update', org, '--credit-open', '')).creditOpen).toEqual([]);
   });
 
   test('radar: what ended fails a pipeline, and an organization without such models does not', async () => {

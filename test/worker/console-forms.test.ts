@@ -124,6 +124,11 @@ describe('organizations', () => {
       'sampleBytesMax',
       'must be a number',
     );
+    await done(`${base}/settings`, `${base}/settings`, { creditOpen: 'field:chat/min_p\n\ncomponent:codeMinutes\n' });
+    const creditOpen = ['field:chat/min_p', 'component:codeMinutes'];
+    expect((await operator.send('readOrganization', { params: { org } })).data.creditOpen).toEqual(creditOpen);
+    expect((await visitor.form(`${base}/settings`, `${base}/settings`)).creditOpen).toBe(creditOpen.join('\n'));
+    await refused(`${base}/settings`, `${base}/settings`, { creditOpen: '*\nmin_p' }, 'creditOpen', 'must be `field:');
     const values = await visitor.form(`${base}/settings`, `${base}/settings`, { defaultPlanId: 'nothing' });
     expect((await visitor.post(`${base}/settings`, values)).text).toContain('no such plan');
   });

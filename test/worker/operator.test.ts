@@ -58,6 +58,54 @@ describe('organizations', () => {
   });
 });
 
+describe('what an organization opens for credit', () => {
+  const open = (creditOpen: unknown) => operator.send('updateOrganization', { params, body: { creditOpen } });
+
+  test('is nothing at first, and what was set last; each change is in the event log', async () => {
+    expect((await operator.send('readOrganization', { params })).data.creditOpen).toEqual([]);
+    const entries = ['field:chat/min_p', 'field:messages/thinking.mode', 'component:cacheWrite1h'];
+    expect((await open(entries)).data.creditOpen).toEqual(entries);
+    const { data } = await operator.send('updateOrganization', { params, body: { name: 'Open' } });
+    expect(data.creditOpen, 'another change').toEqual(entries);
+    expect((await open(['*'])).data.creditOpen).toEqual(['*']);
+    const query = { organizationId: tenant.organizationId, limit: '1' };
+    expect((await operator.send('listEvents', { query })).data.items[0]).toMatchObject({
+      action: 'organization.update',
+      before: { creditOpen: entries },
+      after: { creditOpen: ['*'] },
+    });
+    expect((await open([])).data.creditOpen).toEqual([]);
+  });
+
+  test.each([
+    'min_p',
+    'field:chat',
+    'field:chat/',
+    'field:gateway/min_p',
+    'field:chat/a b',
+    `field:chat/${'a'.repeat(201)}`,
+    'component:',
+    'component:code-minutes',
+    `component:${'a'.repeat(51)}`,
+    '**',
+    '',
+  ])('is refused if an entry is %j', async (entry) => {
+    const { status, refusal } = await open(['*', entry]);
+    expect([status, refusal.details]).toEqual([
+      400,
+      [{ path: 'creditOpen.1', message: expect.stringContaining('must be `field:{form}/{path}`') }],
+    ]);
+  });
+
+  test('has at most 100 entries', async () => {
+    const many = Array.from({ length: 101 }, (_, index) => `field:chat/f${index}`);
+    expect((await open(many.slice(1))).status).toBe(200);
+    const { status, refusal } = await open(many);
+    expect([status, refusal.details]).toEqual([400, [expect.objectContaining({ path: 'creditOpen' })]]);
+    await open([]);
+  });
+});
+
 describe('plans', () => {
   const put = (planId: string, body: object) => operator.send('putPlan', { params: { ...params, planId }, body });
 

@@ -8,7 +8,7 @@ import { CreateOrganizationRequest, type Organization, UpdateOrganizationRequest
 import { createOrganization, listOrganizations, updateOrganization } from '../../operator/organizations.ts';
 import { listPlans } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { Checkbox, Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { Checkbox, Form, type FormSecrets, type FormState, Select, TextArea, TextField } from '../../ui/form.tsx';
 import { count } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Id, Time } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
@@ -18,7 +18,17 @@ import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, organizationPath } 
 import { refused } from '../refused.tsx';
 import { setupPath } from '../setup-view.tsx';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, isChecked, operatorRequest, optionalText, text, typedNumber, wrong } from '../submitted.ts';
+import {
+  check,
+  detailsOf,
+  isChecked,
+  lines,
+  operatorRequest,
+  optionalText,
+  text,
+  typedNumber,
+  wrong,
+} from '../submitted.ts';
 
 const PATH = `${CONSOLE_PATH}/organizations`;
 const PAGE_SIZE = 50;
@@ -87,6 +97,7 @@ export function mountOrganizations(app: Hono<ConsoleEnv>): void {
       name: text(fields, 'name'),
       defaultPlanId: optionalText(fields, 'defaultPlanId') ?? null,
       allowUnpricedModels: isChecked(fields, 'allowUnpricedModels'),
+      creditOpen: lines(fields, 'creditOpen'),
       upgradeUrl: optionalText(fields, 'upgradeUrl') ?? null,
       ...(sampleBytesMax !== undefined && { sampleBytesMax }),
     };
@@ -184,11 +195,13 @@ async function settingsPage(c: ConsoleContext, state: FormState | null) {
   );
 }
 
-function settingsOf({ name, defaultPlanId, allowUnpricedModels, upgradeUrl, sampleBytesMax }: Organization): FormState {
+function settingsOf(organization: Organization): FormState {
+  const { name, defaultPlanId, allowUnpricedModels, creditOpen, upgradeUrl, sampleBytesMax } = organization;
   const values = {
     name,
     defaultPlanId: defaultPlanId ?? '',
     allowUnpricedModels: allowUnpricedModels ? 'on' : undefined,
+    creditOpen: creditOpen.join('\n'),
     upgradeUrl: upgradeUrl ?? '',
     sampleBytesMax: count(sampleBytesMax),
   };
@@ -230,6 +243,12 @@ const Settings: FC<SettingsProps> = ({ organization, planOptions, secrets, state
       label="Allow models without a price"
       state={state}
       hint="Browser sessions, and calls that credit pays, may then use them. Their cost is unknown, so credit is not charged."
+    />
+    <TextArea
+      name="creditOpen"
+      label="Open for credit"
+      state={state}
+      hint="What credit may pay for although its cost has no bound or no rate. One per line: field:chat/min_p, component:codeMinutes, or * for everything. Such a call is charged by its hold until it can be priced."
     />
     <div class="submit">
       <button type="submit" class="primary">

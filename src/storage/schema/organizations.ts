@@ -29,6 +29,8 @@ export const organizations = sqliteTable('organizations', {
   sampleBytesMax: integer('sample_bytes_max').notNull().default(SAMPLE_BYTES_MAX_DEFAULT),
   /** Sessions, and calls that credit pays, may use models whose price is not known. */
   allowUnpricedModels: integer('allow_unpriced_models', { mode: 'boolean' }).notNull().default(false),
+  /** What credit may pay for although its cost has no bound or no rate, as `contract/credit-open.ts` writes it. */
+  creditOpen: text('credit_open', { mode: 'json' }).$type<string[]>().notNull().default([]),
   /** Where its customers buy more; NULL for nowhere. */
   upgradeUrl: text('upgrade_url'),
   /** Days for which history is kept, where the organization differs from the defaults. */
