@@ -33,7 +33,7 @@ export function usesOf({ provider, kind, model }: CatalogModel): Rate[] {
 }
 
 /** Whether Google bills a grounded prompt once, however many queries it made. */
-function isGeminiBefore3(model: string): boolean {
+export function isGeminiBefore3(model: string): boolean {
   return /^gemini-[12][.-]/.test(model);
 }
 

@@ -3,18 +3,26 @@
  * does not.
  */
 import type { ModelLimits } from '../catalog/limits.ts';
-import { type BilledUses, type CallBound, costBound, type Demand, type Gap, type OpenCost, openCosts } from '../domain/bound.ts';
+import {
+  type BilledUses,
+  type CallBound,
+  costBound,
+  type Demand,
+  type Gap,
+  type OpenCost,
+  openCosts,
+} from '../domain/bound.ts';
 import { type Component, isUse, type RateCard } from '../domain/price.ts';
 import { cardFor, type PricingMode, type ResolvedPrice } from '../domain/pricing.ts';
 import type { Tier } from '../domain/tiers.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { isFormFile } from '../platform/form-file.ts';
-import { inputBound } from '../vendors/input-bound.ts';
-import { recordingLength, type SoundLength } from '../vendors/media-tokens.ts';
-import { outputAsked } from '../vendors/output-bound.ts';
 import type { Fields } from '../vendors/usage/figures.ts';
 import { extrasOf } from './demand.ts';
+import { inputBound } from './input.ts';
+import { recordingLength, type SoundLength } from './media-tokens.ts';
+import { outputAsked } from './output.ts';
 
 const SPEECH = /(?:^|\/)audio\/speech$/;
 /**
@@ -67,7 +75,12 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
       ...(hasTokens ? [INPUT_RATES] : []),
       ...(hasTokens && outputTokens !== 0 ? OUTPUT_RATES : []),
     ],
-    uses: { ...extras.uses, ...(seconds.atMost !== null && seconds.atMost > 0 && { audioSeconds: seconds.atMost }) },
+    uses: {
+      ...extras.uses,
+      // A model that draws in a conversation may bill by the picture.
+      ...(extras.output.includes('imageOutput') && { images: Math.max(extras.uses.images ?? 0, answers) }),
+      ...(seconds.atMost !== null && seconds.atMost > 0 && { audioSeconds: seconds.atMost }),
+    },
     ...(mode === 'batch' && price.available && { serviceTiers: [hasBatchRates(price.card) ? 'batch' : 'standard'] }),
   };
   const uses = price.available ? billedUses(price.card, demand, seconds.estimate) : {};
@@ -107,14 +120,15 @@ const UNBOUNDED_RECORDING: OpenCost = {
 
 /** The first cost that the organization does not leave open. */
 function gapOf(
-  { model = null, price }: Pick<RequestToModel, 'model' | 'price'>,
+  { model: name, price }: Pick<RequestToModel, 'model' | 'price'>,
   open: readonly OpenCost[],
   { allowUnpricedModels, creditOpen }: OpenToCredit,
 ): Gap | null {
+  const model = name ?? null;
   if (!price.available) {
     return allowUnpricedModels ? null : { code: 'MODEL_NOT_PRICED', model, component: 'model', param: 'model' };
   }
-  const found = creditOpen.includes('*') ? undefined : open.find(({ name }) => !creditOpen.includes(name));
+  const found = creditOpen.includes('*') ? undefined : open.find((cost) => !creditOpen.includes(cost.name));
   if (!found) return null;
   const { name: _name, ...cost } = found;
   return { ...cost, model };

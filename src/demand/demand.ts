@@ -7,7 +7,7 @@
 import { isGeminiBefore3 } from '../catalog/provider-rules.ts';
 import type { Demand, OpenCost } from '../domain/bound.ts';
 import type { Component } from '../domain/price.ts';
-import type { ServiceTier } from '../domain/usage.ts';
+import type { ServiceTier, Speed } from '../domain/usage.ts';
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { isSearchModel, requestedCapabilities } from '../vendors/capabilities.ts';
 import { COUNT_MAX, type Fields, fieldsOf, isFields, listOf, textOf, tierOf } from '../vendors/usage/figures.ts';
@@ -23,13 +23,15 @@ export interface Asked {
   /** Of the vendor's address. */
   path: string;
   body: Fields;
+  /** The vendor gets it as it is: `safe.ts` changes nothing. */
+  asIs: boolean;
 }
 
 /** The most searches of a model or a field that searches before it answers. */
 export const USES_OF_SEARCH_MODEL = 5;
 
 /** What is demanded besides the tokens of the prompt and of the answers. */
-export interface Extras extends Omit<Demand, 'inputTokens' | 'hasTokens'> {
+export interface Extras extends Omit<Demand, 'inputTokens'> {
   /** Only the vendor knows what is in the prompt: it can be as long as the model's context. */
   fillsContext: boolean;
 }
@@ -73,12 +75,13 @@ const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Con
   // A film has pictures and sound.
   video: (_places, { kind }) => merged([imageInput(kind), AUDIO_INPUT, FILLS_CONTEXT]),
   blob: (places, { kind }) => merged(places.map(({ value }) => blobInput(value, kind))),
-  stored: () => FILLS_CONTEXT,
+  stored: () => ({ ...FILLS_CONTEXT, input: [...IMAGES, ...SOUNDS] }),
   // Counted by `output.ts`.
   answers: () => ({}),
   outputBound: () => ({}),
   prediction: (places) => ({ outputBeside: sum(places.map(({ value }) => bytesOf(value))) }),
-  modalities: (places) => merged(places.flatMap(({ value, path }) => listOf(value).map((word) => modality(word, path)))),
+  modalities: (places) =>
+    merged(places.flatMap(({ value, path }) => listOf(value).map((word) => modality(word, path)))),
   spoken: () => SPOKEN,
   serviceTier: ([place], { kind }) => ({ serviceTiers: serviceTiersOf(kind, place?.value) }),
   speed: ([place]) => ({ speeds: place?.value === 'standard' ? ['standard'] : ['fast', 'standard'] }),
@@ -94,13 +97,14 @@ const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Con
 };
 
 const FILLS_CONTEXT: Part = { fillsContext: true };
-const AUDIO_INPUT: Part = { input: ['audioInput', 'cachedAudioInput'], rates: [['audioInput']] };
+const IMAGES: readonly Component[] = ['imageInput', 'cachedImageInput'];
+const SOUNDS: readonly Component[] = ['audioInput', 'cachedAudioInput'];
+const AUDIO_INPUT: Part = { input: SOUNDS, rates: [['audioInput']] };
 const SPOKEN: Part = { output: ['audioOutput'], rates: [['audioOutput']] };
 
 /** Google tells images from text in its usage; the others count them as text. */
 function imageInput(kind: VendorKind): Part {
-  const input: Component[] = ['imageInput', 'cachedImageInput'];
-  return kind === 'google' || kind === 'vertex' ? { input, rates: [['imageInput']] } : { input };
+  return kind === 'google' || kind === 'vertex' ? { input: IMAGES, rates: [['imageInput']] } : { input: IMAGES };
 }
 
 function blobInput(value: unknown, kind: VendorKind): Part {
@@ -173,9 +177,10 @@ function searchesOfModel({ model, body, read }: Context): Part {
 }
 
 /** Uses of a hosted tool: as many as the request allows, or as `safe.ts` makes it allow. */
-function usesOf(component: Component, places: readonly Place[], { kind, body, endpoint }: Context): Part {
+function usesOf(component: Component, places: readonly Place[], { kind, body, endpoint, asIs }: Context): Part {
   const ofAll = countOf(body.max_tool_calls);
-  const settable = USES_SET[endpoint.name]?.kinds.includes(kind) ? USES_SET[endpoint.name]?.uses : undefined;
+  const set = USES_SET[endpoint.name];
+  const settable = !asIs && set?.kinds.includes(kind) ? set.uses : undefined;
   const each = places.map(({ value }) => countOf(fieldsOf(value).max_uses) ?? settable);
   const inAll = ofAll ?? (endpoint.name === 'responses' ? settable : undefined);
   const known = each.every((uses) => uses !== undefined) ? sum(each as number[]) : undefined;
@@ -207,7 +212,7 @@ function answersOf({ endpoint, model, body }: Context): Part {
       const n = countOf(body.n) ?? 1;
       return {
         output: ['imageOutput'],
-        input: ['imageInput', 'cachedImageInput'],
+        input: IMAGES,
         uses: { images: n },
         rates: [['imageOutput', 'output', 'images']],
       };
@@ -232,21 +237,20 @@ function unknownEndpoint(path: string): OpenCost {
 
 /** Parts together: all components, the sum of the uses, all that is open. */
 function merged(parts: readonly Part[]): Extras {
-  const all = <Name extends keyof Extras>(name: Name) => parts.flatMap((part) => part[name] ?? []);
   const uses: Demand['uses'] = {};
   for (const part of parts)
     for (const [component, quantity] of Object.entries(part.uses ?? {}))
       uses[component as Component] = Math.min(COUNT_MAX, (uses[component as Component] ?? 0) + quantity);
   return {
     fillsContext: parts.some(({ fillsContext }) => fillsContext),
-    rates: all('rates') as Component[][],
-    input: [...new Set(all('input') as Component[])],
-    output: [...new Set(all('output') as Component[])],
+    rates: parts.flatMap((part) => part.rates ?? []),
+    input: [...new Set(parts.flatMap((part) => part.input ?? []))],
+    output: [...new Set(parts.flatMap((part) => part.output ?? []))],
     outputBeside: sum(parts.map(({ outputBeside = 0 }) => outputBeside)),
     uses,
-    serviceTiers: [...new Set<ServiceTier>([...(all('serviceTiers') as ServiceTier[]), 'standard'])],
-    speeds: [...new Set([...(all('speeds') as Demand['speeds']), 'standard' as const])],
-    open: all('open') as OpenCost[],
+    serviceTiers: [...new Set<ServiceTier>([...parts.flatMap((part) => part.serviceTiers ?? []), 'standard'])],
+    speeds: [...new Set<Speed>([...parts.flatMap((part) => part.speeds ?? []), 'standard'])],
+    open: parts.flatMap((part) => part.open ?? []),
   };
 }
 

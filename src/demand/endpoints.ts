@@ -45,7 +45,12 @@ const ENDPOINTS: readonly Endpoint[] = [
   { name: 'images', path: /(?:^|\/)images\/generations$/, fields: IMAGES, answers: 'pictures' },
   { name: 'imageEdits', path: /(?:^|\/)images\/edits$/, fields: IMAGE_EDITS, answers: 'pictures' },
   { name: 'speech', path: /(?:^|\/)audio\/speech$/, fields: SPEECH, answers: 'sound' },
-  { name: 'transcriptions', path: /(?:^|\/)audio\/(?:transcriptions|translations)$/, fields: TRANSCRIPTIONS, answers: 'transcript' },
+  {
+    name: 'transcriptions',
+    path: /(?:^|\/)audio\/(?:transcriptions|translations)$/,
+    fields: TRANSCRIPTIONS,
+    answers: 'transcript',
+  },
   { name: 'moderations', path: /(?:^|\/)moderations$/, fields: MODERATIONS, answers: 'nothing' },
 ];
 

@@ -3,7 +3,7 @@
  * knows. One walk for requests on credit; sessions have `../gateway/session-rules.ts`, which reads the same tables.
  */
 import { type Fields, isFields } from '../vendors/usage/figures.ts';
-import type { Bill, Members, Rule, TypedMembers } from './rules.ts';
+import type { Bill, Members, Rule } from './rules.ts';
 
 /** A field of a request. */
 export interface Place {
@@ -45,16 +45,21 @@ class Walk implements ReadRequest {
 
   #rule(rule: Rule, value: unknown, path: string): void {
     if (value === null || rule === 'any') return;
-    if (typeof rule === 'object') {
-      if ('closed' in rule) return this.#rule(rule.of, value, path);
-      if ('bills' in rule) {
-        this.#bill(rule.bills, value, path);
-        return this.#rule(rule.of, value, path);
-      }
-      if ('text' in rule) return this.#rule(typeof value === 'object' ? rule.object : rule.text, value, path);
-    }
+    if (typeof rule === 'object' && 'closed' in rule) this.#rule(rule.of, value, path);
+    else if (typeof rule === 'object' && 'bills' in rule) {
+      this.#bill(rule.bills, value, path);
+      this.#rule(rule.of, value, path);
+    } else if (typeof rule === 'object' && 'text' in rule)
+      this.#rule(typeof value === 'object' ? rule.object : rule.text, value, path);
     // Text, numbers and truth values are what they are: no vendor finds a field in them.
-    if (typeof value !== 'object') return;
+    else if (typeof value === 'object') this.#object(rule, value, path);
+  }
+
+  #object(
+    rule: Exclude<Rule, 'any' | { closed: string } | { bills: Bill } | { text: Rule }>,
+    value: object,
+    path: string,
+  ) {
     if (typeof rule === 'string' || 'only' in rule) {
       if (holdsObject(value)) this.#unknown(path);
     } else if (Array.isArray(value)) {
@@ -68,15 +73,17 @@ class Walk implements ReadRequest {
 
   #typed({ types, untyped }: Extract<Rule, { types: unknown }>, value: Fields, path: string): void {
     const { type, ...members } = value;
-    const known =
-      type === undefined || type === null
-        ? untyped
-        : typeof type === 'string' && Object.hasOwn(types, type)
-          ? (types[type] as TypedMembers)
-          : undefined;
-    if (known === undefined) return this.#unknown(`${path}.type`);
-    if (known.bills !== undefined) this.#bill(known.bills, value, path);
-    this.members(known.members, members, path);
+    const isUntyped = type === undefined || type === null;
+    const known = isUntyped
+      ? untyped
+      : typeof type === 'string' && Object.hasOwn(types, type)
+        ? types[type]
+        : undefined;
+    if (known === undefined) this.#unknown(`${path}.type`);
+    else {
+      if (known.bills !== undefined) this.#bill(known.bills, value, path);
+      this.members(known.members, members, path);
+    }
   }
 
   #bill(bill: Bill, value: unknown, path: string): void {

@@ -80,7 +80,6 @@ export interface TypedMembers {
   closed?: true;
 }
 
-/** A member that is read in every object: `type`, where no rule names it. */
 export const REFERENCE = 'it names things that are stored at the vendor';
 export const PERSON = 'the session says whom a call concerns';
 export const PRICE = 'it has a price or a model of its own';

@@ -12,7 +12,10 @@ import type { EndpointName } from './endpoints.ts';
  * The words that keep a request on the standard tier although the vendor's project may serve another one unasked. Sources:
  * OpenAI's API reference, `service_tier`; platform.claude.com/docs/en/api/service-tiers.
  */
-export const SAFE_SERVICE_TIERS: Partial<Record<VendorKind, string>> = { openai: 'default', anthropic: 'standard_only' };
+export const SAFE_SERVICE_TIERS: Partial<Record<VendorKind, string>> = {
+  openai: 'default',
+  anthropic: 'standard_only',
+};
 const WITH_SERVICE_TIER: ReadonlySet<EndpointName> = new Set(['chat', 'responses', 'messages']);
 
 /** Whether a request leaves the tier to the vendor. */

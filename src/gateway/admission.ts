@@ -1,21 +1,20 @@
 /**
- * What a request to a model needs besides its tier: the capabilities that it uses, a bound of its cost, and permission for
- * models without a price.
+ * What a request to a model needs besides its tier: the capabilities that it uses, and a bound of its cost.
  *
  * A session may use only models with a price. With an API key the customer's object decides, because it alone knows
- * whether an allowance or credit pays: credit does not pay for a model without a price. The organization can allow
+ * whether an allowance or credit pays: credit does not pay for what has no rate or no bound. The organization can open
  * both.
  */
 
+import { callBound, type OpenToCredit } from '../demand/call-bound.ts';
 import type { CallBound } from '../domain/bound.ts';
 import type { Capability, ReasoningLevel } from '../domain/plan.ts';
-import { callBound } from '../metering/call-bounds.ts';
-import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { requestedCapabilities } from '../vendors/capabilities.ts';
 import { ceilingOf, chooseEffort, type Effort } from '../vendors/effort.ts';
 import { type AttemptTerms, type Dialect, formAt, type ModelRequest } from './dialects/dialect.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
+import { withoutOwnFields } from './identify.ts';
 import type { Attempt } from './models.ts';
 
 /** The capabilities that the request uses with any of its models, because each of them may be the one that runs. */
@@ -37,15 +36,16 @@ export function withBounds(
   dialect: Dialect,
   request: ModelRequest,
   attempts: readonly Attempt[],
-  needs: readonly Capability[],
+  opened: OpenToCredit,
 ): BoundedAttempt[] {
+  const body = withoutOwnFields(request);
   return attempts.map((attempt) => {
     const { provider, kind, model, price, limits, tier, onDowngrade } = attempt;
     const canBeStopped = request.stream === true && formAt(dialect, kind).streamClosing(request) !== undefined;
     // What a model thinks is billed and does not show.
     const inSteps = canBeStopped && !(limits.reasons && mayThink(dialect, request, limits));
-    const toModel = { provider, kind, model, path: dialect.endpoint, body: request, needs, price, limits };
-    return { ...attempt, bound: callBound({ ...toModel, tier, onDowngrade, inSteps }, 'standard') };
+    const toModel = { provider, kind, model, path: dialect.endpoint, body, price, limits, asIs: false };
+    return { ...attempt, bound: callBound({ ...toModel, tier, onDowngrade, inSteps }, 'standard', opened) };
   });
 }
 
@@ -89,19 +89,8 @@ export function translatableAttempts(
 
 /** The refusal of a session's request that names a model without a price; `null` where there is none. */
 export function refuseUnpriced(organization: OrganizationConfig, attempts: readonly Attempt[]): Refused | null {
-  const [unpriced] = unpricedAttempts(organization, attempts);
+  const unpriced = organization.allowUnpricedModels ? undefined : attempts.find(({ price }) => !price.available);
   if (!unpriced) return null;
   const message = `the model ${JSON.stringify(unpriced.modelKey)} has no price, and a session may use only models with a price`;
   return refuseCall('MODEL_NOT_PRICED', message, { param: 'model' });
-}
-
-/** The tiers for which credit must not pay. */
-export function unpricedTiers(organization: OrganizationConfig, attempts: readonly Attempt[]): UnpricedTiers {
-  return Object.fromEntries(
-    unpricedAttempts(organization, attempts).map(({ tier, modelKey }) => [tier, modelKey || null]),
-  );
-}
-
-function unpricedAttempts({ allowUnpricedModels }: OrganizationConfig, attempts: readonly Attempt[]): Attempt[] {
-  return allowUnpricedModels ? [] : attempts.filter(({ price }) => !price.available);
 }

@@ -4,6 +4,7 @@
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
+import { hasOutputBound } from '../demand/output.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { Caller } from '../metering/caller.ts';
 import type { EndedServiceCall, Outcome } from '../metering/end-service-call.ts';
@@ -13,7 +14,6 @@ import type { Admission } from '../objects/customer-commands.ts';
 import type { RequestBody } from '../platform/request-body.ts';
 import type { Session } from '../storage/credentials.ts';
 import type { Effort, EffortChoice } from '../vendors/effort.ts';
-import { hasOutputBound } from '../vendors/output-bound.ts';
 import { requestedServiceTier } from '../vendors/service-tier.ts';
 import type { BoundedAttempt } from './admission.ts';
 import type { AttemptList } from './attempt-list.ts';
@@ -50,6 +50,8 @@ export interface Run extends ModelCall {
   keyed: boolean;
   /** The attempts that were made so far. */
   tried: AttemptList;
+  /** The fields that the last vendor got otherwise than asked, because credit pays: `service_tier=default`. */
+  changed: readonly string[];
 }
 
 /** The attempt that is being made, or was made last. */
@@ -93,7 +95,7 @@ export function priceOf({ caller, catalog }: Run, { provider }: Attempt, modelUs
 }
 
 export function headersOf(
-  { admission, dialect, tried, catalog }: Run,
+  { admission, dialect, tried, catalog, changed }: Run,
   attempt: BoundedAttempt,
 ): Record<string, string> {
   const lowered = hasOutputBound(dialect.endpoint) ? loweredBound(attempt, admission) : null;
@@ -102,6 +104,7 @@ export function headersOf(
     ...tried.header,
     ...modelHeader(attempt),
     ...lifecycleHeaders(catalog, attempt, Date.now()),
+    ...(changed.length > 0 && { [GATEWAY_HEADERS.changed]: changed.join(', ') }),
     ...(lowered !== null && { [GATEWAY_HEADERS.maxOutputTokens]: String(lowered) }),
   };
 }

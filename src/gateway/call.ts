@@ -19,14 +19,7 @@ import { closedName, modelsOfTools } from '../metering/key-limits.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
-import {
-  type BoundedAttempt,
-  capabilitiesOf,
-  refuseUnpriced,
-  translatableAttempts,
-  unpricedTiers,
-  withBounds,
-} from './admission.ts';
+import { type BoundedAttempt, capabilitiesOf, refuseUnpriced, translatableAttempts, withBounds } from './admission.ts';
 import type { ModelCall } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { AttemptList } from './attempt-list.ts';
@@ -80,7 +73,7 @@ export async function admitAndRun(
   const translatable = translatableAttempts(dialect, withoutOwnFields(request), resolved);
   if (!translatable.ok) return translatable;
   const needs = capabilitiesOf(dialect, request, translatable.attempts);
-  const attempts = withBounds(dialect, request, translatable.attempts, needs);
+  const attempts = withBounds(dialect, request, translatable.attempts, caller.organization);
   const opened = await beginCall(caller, call, begin, attempts, needs);
   if (!opened.ok) return opened;
   const { admission, replayed } = opened;
@@ -103,7 +96,17 @@ export async function admitAndRun(
   }
   const keyed = call.headerKey !== null;
   const tried = new AttemptList();
-  const answer = await runCall({ ...call, caller, catalog, customerId, admission, attempts: allowed, keyed, tried });
+  const answer = await runCall({
+    ...call,
+    caller,
+    catalog,
+    customerId,
+    admission,
+    attempts: allowed,
+    keyed,
+    tried,
+    changed: [],
+  });
   return { ok: true, answer };
 }
 
@@ -133,7 +136,6 @@ async function beginCall(
           }),
     runsOn: [...new Set(attempts.map(({ tier }) => tier))],
     needs,
-    unpriced: unpricedTiers(caller.organization, attempts),
     bounds: attempts.map(({ bound }) => bound),
     refusesHeld: true,
     // If this Worker dies, a call whose answer is no stream holds its allowance no longer than its vendors could have taken.
@@ -144,7 +146,9 @@ async function beginCall(
   return beginServiceCall({ ...caller, organization }, toMake, headerKey);
 }
 
-function isAllowed({ tier, onDowngrade }: Attempt, { allowed, entitlementHints }: Admission): boolean {
+function isAllowed({ tier, onDowngrade, bound }: BoundedAttempt, admission: Admission): boolean {
+  const { allowed, entitlementHints, credit } = admission;
+  if (bound.gap && credit?.tiers.includes(tier)) return false;
   return allowed[tier] && (!onDowngrade || entitlementHints.downgrade !== undefined);
 }
 

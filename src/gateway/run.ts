@@ -7,10 +7,12 @@
 
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
+import { endpointAt } from '../demand/endpoints.ts';
+import { withOutputBound } from '../demand/output.ts';
+import { madeSafe } from '../demand/safe.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts';
 import { chooseEffort } from '../vendors/effort.ts';
-import { withOutputBound } from '../vendors/output-bound.ts';
 import { Presence } from '../vendors/presence.ts';
 import type { VendorRequest, WholeResult } from '../vendors/request.ts';
 import { requestVendor } from '../vendors/request.ts';
@@ -123,11 +125,15 @@ function askVendor(
   const perAnswer = tokensPerAnswer(attempt, admission);
   const untilMs = Date.now() + timeoutMs;
   const terms = termsOf(attempt, effort, admission.allowed.reasoningLevel);
+  const onCredit = admission.credit?.tiers.includes(attempt.tier) ?? false;
   const bodyOf = (addsUsage: boolean) => form.vendorBody(request, { ...terms, addsUsage });
   const addsUsage = form === dialect && bodyOf(true).stream_options !== request.stream_options;
   const send = (asksUsage: boolean) => {
     const body = bodyOf(asksUsage);
-    const bounded = perAnswer === null ? body : withOutputBound(body, { kind, path: form.endpoint }, perAnswer);
+    const held = perAnswer === null ? body : withOutputBound(body, { kind, path: form.endpoint }, perAnswer);
+    const endpoint = onCredit ? endpointAt(form.endpoint) : undefined;
+    const safe = endpoint ? madeSafe(held, endpoint.name, kind) : { body: held, changed: [] };
+    run.changed = safe.changed;
     return requestVendor({
       url: form.vendorUrl(attempt, request),
       method: form.method ?? 'POST',
@@ -138,7 +144,7 @@ function askVendor(
         ...(run.text.contentType !== '' && { 'content-type': run.text.contentType }),
       },
       // What is not changed is sent as it came.
-      body: run.text.changed(run.request, bounded),
+      body: run.text.changed(run.request, safe.body),
       timeoutMs: Math.max(1, untilMs - Date.now()),
       ...(presence && { presence }),
       responseType: request.stream === true && answerForm !== 'any' ? 'events' : RESPONSE_TYPES[answerForm],

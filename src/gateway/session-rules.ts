@@ -6,10 +6,11 @@
  */
 import type { Catalog } from '../catalog/model.ts';
 import { isRecord } from '../contract/identity.ts';
+import { endpointAt } from '../demand/endpoints.ts';
+import type { Members, Rule, TypedMembers } from '../demand/rules.ts';
 import { OpenModels } from '../metering/model-names.ts';
 import type { OrganizationConfig, Session } from '../storage/credentials.ts';
 import { DIALECTS } from './dialects/dialects.ts';
-import type { Members, Rule } from './dialects/session-fields.ts';
 import { type GatewayRefusal, type Refused, refuseCall } from './error-envelope.ts';
 
 /** The most models of one request, `model` included. */
@@ -36,14 +37,13 @@ export function closedField(
   { vendorOrigins }: OrganizationConfig,
 ): GatewayRefusal | null {
   if (!isRecord(body)) return null;
-  const fields = Object.values(DIALECTS).find(({ operation }) => operation.path === route)?.sessionFields;
-  const { open, closed } = fields ?? { open: {}, closed: {} };
+  const dialect = Object.values(DIALECTS).find(({ operation }) => operation.path === route);
+  const fields = dialect?.takesSessions ? endpointAt(dialect.endpoint)?.fields : undefined;
   const vendorHosts = new Set(vendorOrigins.map((origin) => hostOf(new URL(origin))));
-  const broken = brokenMember(open, body, '', vendorHosts);
+  const broken = brokenMember(fields ?? {}, body, '', vendorHosts);
   if (!broken) return null;
-  const reason = Object.hasOwn(closed, broken.path) ? `: ${closed[broken.path]}` : '';
   const param = clipped(broken.path);
-  return { code: 'FIELD_NOT_ALLOWED', message: `${param}: ${broken.rule}${reason}`, param };
+  return { code: 'FIELD_NOT_ALLOWED', message: `${param}: ${broken.rule}`, param };
 }
 
 /** Refuses more models than a session may name, and a model that the session was not created for. */
@@ -85,13 +85,16 @@ function brokenMember(
 /** The depth of this recursion is bounded by the rules, which are finite. */
 function brokenRule(rule: Rule, value: unknown, path: string, vendorHosts: ReadonlySet<string>): Broken | null {
   if (rule === 'any' || value === null) return null;
-  if (typeof rule === 'object' && 'text' in rule) {
-    return brokenRule(typeof value === 'object' ? rule.object : rule.text, value, path, vendorHosts);
+  if (typeof rule === 'object') {
+    if ('closed' in rule) return { path, rule: `${NOT_OPEN}: ${rule.closed}` };
+    if ('bills' in rule) return brokenRule(rule.of, value, path, vendorHosts);
+    if ('text' in rule)
+      return brokenRule(typeof value === 'object' ? rule.object : rule.text, value, path, vendorHosts);
+    if ('only' in rule) return brokenChoice(rule.only, value, path);
   }
   if (rule === 'link')
     return typeof value === 'string' && isOpenLink(value, vendorHosts) ? null : { path, rule: LINK_RULE };
   if (rule === 'content') return typeof value === 'string' && isContent(value) ? null : { path, rule: CONTENT_RULE };
-  if (typeof rule === 'object' && 'only' in rule) return brokenChoice(rule.only, value, path);
   if (typeof value !== 'object') return null;
   if (rule === 'value') return holdsObject(value) ? { path, rule: NOT_OPEN } : null;
   if (Array.isArray(value))
@@ -121,11 +124,11 @@ function brokenType(
   path: string,
   vendorHosts: ReadonlySet<string>,
 ): Broken | null {
-  if (type == null && untyped) return brokenMember(untyped, members, path, vendorHosts);
-  const known = typeof type === 'string' && Object.hasOwn(types, type) ? types[type] : undefined;
-  if (!known) {
+  const known = type == null ? untyped : ofName(types, type);
+  if (!known || known.closed) {
     const named = type == null ? '' : ` as ${clipped(JSON.stringify(type))}`;
-    return { path: `${path}.type`, rule: `${NOT_OPEN}${named}; open are ${Object.keys(types).join(', ')}` };
+    const open = Object.keys(types).filter((name) => !types[name]?.closed);
+    return { path: `${path}.type`, rule: `${NOT_OPEN}${named}; open are ${open.join(', ')}` };
   }
   const broken = brokenMember(known.members, members, path, vendorHosts);
   if (broken || known.needs === undefined) return broken;
@@ -135,6 +138,10 @@ function brokenType(
     path: `${path}.${known.needs}`,
     rule: 'must be sent with a session token: without it this names what is stored at the vendor',
   };
+}
+
+function ofName(types: Readonly<Record<string, TypedMembers>>, name: unknown): TypedMembers | undefined {
+  return typeof name === 'string' && Object.hasOwn(types, name) ? types[name] : undefined;
 }
 
 function brokenChoice(only: readonly (string | boolean)[], value: unknown, path: string): Broken | null {

@@ -12,7 +12,7 @@ import { DERIVED_PREFIX } from '../contract/calls.ts';
 import type { Refusal, SerializedAnswer } from '../contract/errors.ts';
 import { refuse } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
-import { type CallBound, costBound } from '../domain/bound.ts';
+import { type CallBound, costBound, type Demand } from '../domain/bound.ts';
 import type { PricingMode } from '../domain/pricing.ts';
 import { TIERS } from '../domain/tiers.ts';
 import { ask, customerByName, rememberOwner } from '../objects/addresses.ts';
@@ -59,27 +59,39 @@ async function closedEstimate(
   return closedName(caller, catalog, [estimate.model], 'estimate.model');
 }
 
+/** Tokens of which nothing else is known. */
+const ANY_TOKENS: Omit<Demand, 'inputTokens'> = {
+  input: ['imageInput', 'audioInput', 'cacheWrite1h', 'cacheWrite12h'],
+  output: ['imageOutput', 'audioOutput'],
+  outputBeside: 0,
+  uses: {},
+  serviceTiers: ['standard'],
+  speeds: ['standard'],
+  rates: [],
+  open: [],
+};
+
 /** What a call that runs as it is estimated may cost; and that credit does not pay for it where its model has no price. */
 async function expected(
   { env, organization, defer }: Caller,
   { model, inputTokens, maxOutputTokens }: NonNullable<BeginCallRequest['estimate']>,
   mode: PricingMode,
-): Promise<Pick<BeginCommand, 'bounds' | 'unpriced'>> {
+): Promise<Pick<BeginCommand, 'bounds'>> {
   const { catalog } = await currentCatalog(env, defer);
   const nowMs = Date.now();
   const price = await resolvePrice(catalog, organization.prices, { modelUsed: model }, nowMs);
   const { maxOutputTokens: most } = limitsOf(catalog, model, nowMs);
   const outputTokens = [maxOutputTokens, most].filter((bound) => bound !== undefined);
-  const demand = { inputTokens, uses: {}, audio: true };
   const bound: CallBound = {
     tier: null,
     outputTokens: outputTokens.length === 0 ? null : Math.min(...outputTokens),
     answers: 1,
     inSteps: false,
-    cost: price.available ? costBound(price.card, demand, mode) : null,
+    cost: price.available ? costBound(price.card, { ...ANY_TOKENS, inputTokens }, mode) : null,
+    ...(!price.available &&
+      !organization.allowUnpricedModels && { gap: { code: 'MODEL_NOT_PRICED', model, component: 'model' } }),
   };
-  const isRefused = !price.available && !organization.allowUnpricedModels;
-  return { bounds: [bound], ...(isRefused && { unpriced: Object.fromEntries(TIERS.map((tier) => [tier, model])) }) };
+  return { bounds: [bound] };
 }
 
 /** The command of a begin, without its key. */

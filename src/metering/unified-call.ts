@@ -74,14 +74,13 @@ export async function makeCall(
     closedFeature(caller.limits, request.feature) ??
     (vendor ? await closedVendorRequest(caller, vendor, 'vendor.body.model') : null);
   if (closed) return closed;
-  const { requested, tier, needs, unpriced, bound } = await vendorNeeds(caller, request);
+  const { requested, tier, needs, bound } = await vendorNeeds(caller, request);
   const { vendor: _vendor, usage: _usage, end: _end, ...begin } = request;
   const toMake = {
     request: { ...begin, requested },
     fingerprint: await fingerprintOf(describe(request)),
     runsOn: tier && [tier],
     needs,
-    unpriced,
     bounds: [bound],
     // If this Worker dies, the call holds its allowance no longer than the vendor could have taken.
     deadlineMs: (request.vendor?.timeoutMs ?? 0) + END_MARGIN_MS,
@@ -182,7 +181,10 @@ async function askVendor(
     url: vendor.url,
     method: vendor.method,
     headers: vendor.headers ?? {},
-    body: await vendorBody(caller, vendor, tokensPerAnswer(bounded, admission)),
+    body: await vendorBody(caller, vendor, {
+      perAnswer: tokensPerAnswer(bounded, admission),
+      onCredit: admission.credit?.tiers.includes(bounded.tier) ?? false,
+    }),
     timeoutMs: vendor.timeoutMs,
     presence,
     // A stream is answered as a whole here, so it is read as text.

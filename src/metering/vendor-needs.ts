@@ -12,22 +12,23 @@ import { limitsOf, type ModelLimits } from '../catalog/limits.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import { text } from '../contract/fields.ts';
 import type { CallRequest } from '../contract/unified-call.ts';
-import type { CallBound } from '../domain/bound.ts';
+import { callBound } from '../demand/call-bound.ts';
+import { endpointAt } from '../demand/endpoints.ts';
+import { withOutputBound } from '../demand/output.ts';
+import { madeSafe } from '../demand/safe.ts';
+import type { CallBound, Gap } from '../domain/bound.ts';
 import { withDefaultTier } from '../domain/entitlements.ts';
 import type { Capability } from '../domain/plan.ts';
 import { tierOfPrice } from '../domain/price.ts';
 import { costOf, type ResolvedPrice } from '../domain/pricing.ts';
-import { assertedTier, TIERS, type Tier } from '../domain/tiers.ts';
+import { assertedTier, type Tier } from '../domain/tiers.ts';
 import { takeUsage } from '../domain/usage.ts';
 import { kindAt, type VendorKind } from '../domain/vendor-kind.ts';
-import type { UnpricedTiers } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { requestedCapabilities } from '../vendors/capabilities.ts';
 import { withoutEffort } from '../vendors/effort.ts';
-import { withOutputBound } from '../vendors/output-bound.ts';
 import { pricingModeOf } from './begin-call.ts';
-import { callBound } from './call-bounds.ts';
 import type { Caller } from './caller.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
@@ -37,7 +38,6 @@ export interface VendorNeeds {
   /** The tier that will pay; `undefined` where that is not known. */
   tier: Tier | undefined;
   needs: Capability[];
-  unpriced: UnpricedTiers;
   /** What the call may cost. */
   bound: CallBound;
 }
@@ -55,8 +55,6 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
   const priced = price.available && vendor ? tierOfPrice(price.card) : undefined;
   const tier = usage?.isPremium === undefined ? priced : assertedTier(usage.isPremium);
   const needs = vendor ? requestedCapabilities({ path: vendor.url, model, body: vendor.body ?? {} }) : [];
-  const mayPay: readonly Tier[] = tier ? [tier] : TIERS;
-  const mustNotBeCredit = price.available || organization.allowUnpricedModels ? [] : mayPay;
   return {
     requested: {
       ...withImpliedTier(requested, tier),
@@ -65,35 +63,54 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
     tier,
     needs,
     bound: vendor
-      ? callBound(
-          {
-            provider: vendor.provider,
-            kind: kindOfRequest(organization, vendor),
-            model,
-            path: vendor.url,
-            body: vendor.body ?? {},
-            needs,
-            price,
-            limits: model === undefined ? {} : limitsOf(catalog, model, Date.now()),
-            tier: tier ?? null,
-            onDowngrade: false,
-            inSteps: false,
-          },
-          pricingModeOf(request) ?? 'standard',
+      ? inVendorBody(
+          callBound(
+            {
+              provider: vendor.provider,
+              kind: kindOfRequest(organization, vendor),
+              model,
+              path: vendor.url,
+              body: vendor.body ?? {},
+              price,
+              limits: model === undefined ? {} : limitsOf(catalog, model, Date.now()),
+              tier: tier ?? null,
+              onDowngrade: false,
+              inSteps: false,
+              asIs: false,
+            },
+            pricingModeOf(request) ?? 'standard',
+            organization,
+          ),
         )
-      : reportedBound(price, request),
-    unpriced: Object.fromEntries(mustNotBeCredit.map((name) => [name, modelUsed ?? null])),
+      : reportedBound(price, request, organization.allowUnpricedModels),
   };
 }
 
+/** The bound of a request within ours: its fields are members of `vendor.body`. */
+function inVendorBody({ gap, ...bound }: CallBound): CallBound {
+  if (!gap) return bound;
+  const { param } = gap;
+  return { ...bound, gap: { ...gap, ...(param !== undefined && { param: `vendor.body.${param}` }) } };
+}
+
 /** A call that ran already costs what is reported of it. */
-function reportedBound(price: ResolvedPrice, request: CallRequest): CallBound {
+function reportedBound(price: ResolvedPrice, request: CallRequest, allowUnpriced: boolean): CallBound {
   const { usage } = takeUsage(request.usage ?? {});
   const priced = price.available ? costOf(price.card, usage, pricingModeOf(request) ?? 'standard') : null;
   const cost = priced?.known
     ? { inputNanoUsd: priced.cost.totalNanoUsd.toString(), outputNanoUsdPerMillion: '0' }
     : null;
-  return { tier: null, outputTokens: usage.responseTokens, answers: 1, inSteps: false, cost };
+  const model = request.usage?.modelUsed ?? null;
+  const gap: Gap = { code: 'MODEL_NOT_PRICED', model, component: 'model' };
+  const isClosed = !price.available && !allowUnpriced;
+  return {
+    tier: null,
+    outputTokens: usage.responseTokens,
+    answers: 1,
+    inSteps: false,
+    cost,
+    ...(isClosed && { gap }),
+  };
 }
 
 /** The model that a request names in its body, or in its path, as Google has it. */
@@ -120,21 +137,22 @@ export function kindOfRequest({ vendors }: OrganizationConfig, { url, provider }
 
 /**
  * The vendor's request as the caller wrote it, but without an effort that the model would refuse, and with its answers
- * bounded to so many tokens.
+ * bounded to so many tokens. If credit pays, it incurs nothing that was not counted.
  */
 export async function vendorBody(
   { env, organization, defer }: Caller,
   vendor: VendorRequest,
-  perAnswer: number | null,
+  { perAnswer, onCredit }: { perAnswer: number | null; onCredit: boolean },
 ): Promise<VendorRequest['body']> {
   const model = requestedModel(vendor);
   if (vendor.body === undefined) return undefined;
   const { efforts }: Partial<ModelLimits> =
     model === undefined ? {} : limitsOf((await currentCatalog(env, defer)).catalog, model, Date.now());
   const body = efforts?.length === 0 ? withoutEffort(vendor.body) : vendor.body;
-  return perAnswer === null
-    ? body
-    : withOutputBound(body, { kind: kindOfRequest(organization, vendor), path: vendor.url }, perAnswer);
+  const kind = kindOfRequest(organization, vendor);
+  const bounded = perAnswer === null ? body : withOutputBound(body, { kind, path: vendor.url }, perAnswer);
+  const endpoint = endpointAt(vendor.url);
+  return onCredit && endpoint ? madeSafe(bounded, endpoint.name, kind).body : bounded;
 }
 
 /** With the tier that will pay. A caller who requested nothing requested the standard tier, whatever is added here. */

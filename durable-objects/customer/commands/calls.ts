@@ -8,10 +8,10 @@ import {
   type Answer,
   accept,
   answerText,
+  closedOnCredit,
   HELD_RETRY_SECONDS,
   type Refusal,
   refuse,
-  closedOnCredit,
 } from '../../../src/contract/errors.ts';
 import { closedFeature } from '../../../src/contract/key-limits.ts';
 import type { Left } from '../../../src/contract/limit-headers.ts';

@@ -23,6 +23,7 @@ export const GATEWAY_HEADERS = {
   requestId: 'x-request-id',
   costUsd: 'x-service-cost-usd',
   maxOutputTokens: 'x-service-max-output-tokens',
+  changed: 'x-service-changed',
   shouldRetry: 'x-should-retry',
   attempts: 'x-service-attempts',
 } as const;

@@ -31,8 +31,16 @@ const PARTS: Rule = {
     },
     // Of compatible servers.
     thinking: { members: { thinking: 'any', ...values('signature') }, closed: true },
-    video_url: { members: { video_url: { text: 'link', object: { members: { url: 'link' } } } }, bills: 'video', closed: true },
-    audio_url: { members: { audio_url: { text: 'link', object: { members: { url: 'link' } } } }, bills: 'audio', closed: true },
+    video_url: {
+      members: { video_url: { text: 'link', object: { members: { url: 'link' } } } },
+      bills: 'video',
+      closed: true,
+    },
+    audio_url: {
+      members: { audio_url: { text: 'link', object: { members: { url: 'link' } } } },
+      bills: 'audio',
+      closed: true,
+    },
   },
 };
 
@@ -55,9 +63,7 @@ const NAMED = {
 
 export const CHAT: Members = {
   ...CHAT_AND_RESPONSES,
-  ...values(
-    'frequency_penalty logprobs presence_penalty reasoning_effort seed stop verbosity',
-  ),
+  ...values('frequency_penalty logprobs presence_penalty reasoning_effort seed stop verbosity'),
   audio: bills('spoken', { members: values('format voice') }),
   function_call: { members: { name: 'value' } },
   functions: { list: NAMED_FUNCTION },

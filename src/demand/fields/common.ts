@@ -2,7 +2,19 @@
  * Fields that endpoints have in common. Source of the tables in this folder: the types of the SDKs of OpenAI (7.55.0),
  * Anthropic (1.11.0) and Google (3.1.0), as they are installed; tests compare both.
  */
-import { ACCOUNT, bills, closed, type Members, ONLY_FALSE, ofSomeVendors, PERSON, PRICE, REFERENCE, type Rule, values } from '../rules.ts';
+import {
+  ACCOUNT,
+  bills,
+  closed,
+  type Members,
+  ONLY_FALSE,
+  ofSomeVendors,
+  PERSON,
+  PRICE,
+  REFERENCE,
+  type Rule,
+  values,
+} from '../rules.ts';
 
 /** Of OpenAI's marks in a prompt, up to which it is kept in the cache. */
 export const BREAKPOINT: Members = {

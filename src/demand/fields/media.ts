@@ -50,7 +50,12 @@ const PICTURE: Members = {
   n: bills('answers'),
 };
 export const IMAGES: Members = PICTURE;
-export const IMAGE_EDITS: Members = { ...PICTURE, input_fidelity: 'value', image: bills('image', 'any'), mask: bills('image', 'any') };
+export const IMAGE_EDITS: Members = {
+  ...PICTURE,
+  input_fidelity: 'value',
+  image: bills('image', 'any'),
+  mask: bills('image', 'any'),
+};
 
 export const SPEECH: Members = {
   ...values('model input instructions response_format speed stream_format'),

@@ -81,7 +81,10 @@ const BLOCKS: Readonly<Record<string, TypedMembers>> = {
   mcp_tool_use: { members: { ...values('id name server_name'), input: 'any', ...CACHE_CONTROL } },
   mcp_tool_result: { members: { ...values('tool_use_id is_error'), content: 'any', ...CACHE_CONTROL } },
   container_upload: { members: { file_id: 'value', ...CACHE_CONTROL }, bills: 'stored' },
-  compaction: { members: { ...values('content encrypted_content signature'), tool_changes: 'any', ...CACHE_CONTROL }, bills: 'stored' },
+  compaction: {
+    members: { ...values('content encrypted_content signature'), tool_changes: 'any', ...CACHE_CONTROL },
+    bills: 'stored',
+  },
   ...TOOL_CHANGES,
 };
 
@@ -171,7 +174,12 @@ export const MESSAGES: Members = {
         list: {
           types: {
             clear_tool_uses_20250919: {
-              members: { trigger: 'any', keep: 'any', clear_at_least: 'any', ...values('clear_tool_inputs exclude_tools') },
+              members: {
+                trigger: 'any',
+                keep: 'any',
+                clear_at_least: 'any',
+                ...values('clear_tool_inputs exclude_tools'),
+              },
             },
             clear_thinking_20251015: { members: { keep: 'any' } },
           },

@@ -15,7 +15,11 @@ import {
 import { BREAKPOINT, CHAT_AND_RESPONSES, USER_LOCATION } from './common.ts';
 
 const FUNCTION: TypedMembers = {
-  members: { ...values('name description strict allowed_callers async defer_loading'), parameters: 'any', output_schema: 'any' },
+  members: {
+    ...values('name description strict allowed_callers async defer_loading'),
+    parameters: 'any',
+    output_schema: 'any',
+  },
 };
 const CUSTOM: TypedMembers = {
   members: { ...values('name description allowed_callers async defer_loading'), format: 'any' },
@@ -91,7 +95,13 @@ const INPUT_PARTS: Readonly<Record<string, TypedMembers>> = {
   input_text: { members: { text: 'value', ...BREAKPOINT } },
   input_image: { members: { image_url: 'link', detail: 'value', file_id: stored(), ...BREAKPOINT }, bills: 'image' },
   input_file: {
-    members: { file_data: 'content', file_url: bills('stored', 'link'), ...values('filename detail'), file_id: stored(), ...BREAKPOINT },
+    members: {
+      file_data: 'content',
+      file_url: bills('stored', 'link'),
+      ...values('filename detail'),
+      file_id: stored(),
+      ...BREAKPOINT,
+    },
   },
   input_audio: { members: { input_audio: { members: { data: 'content', format: 'value' } } }, bills: 'audio' },
 };
@@ -230,7 +240,9 @@ export const RESPONSES: Members = {
   },
   max_output_tokens: bills('outputBound'),
   max_tool_calls: bills('usesBound'),
-  reasoning: { members: { ...values('effort summary generate_summary'), context: closed(REFERENCE), mode: closed(PRICE) } },
+  reasoning: {
+    members: { ...values('effort summary generate_summary'), context: closed(REFERENCE), mode: closed(PRICE) },
+  },
   text: {
     members: { format: { members: { ...values('type name description strict'), schema: 'any' } }, verbosity: 'value' },
   },

@@ -21,8 +21,13 @@ import type { Caller } from '../../metering/caller.ts';
 import { modelsOfTools } from '../../metering/key-limits.ts';
 import { OpenModels } from '../../metering/model-names.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
-import type { BatchAdmission, BatchCommand, BatchInput, EndBatchCommand } from '../../objects/batch-commands.ts';
-import type { UnpricedTiers } from '../../objects/customer-commands.ts';
+import type {
+  BatchAdmission,
+  BatchCommand,
+  BatchInput,
+  ClosedLines,
+  EndBatchCommand,
+} from '../../objects/batch-commands.ts';
 import { linesOf } from '../../platform/bytes.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
 import { requestedCapabilities } from '../../vendors/capabilities.ts';
@@ -61,7 +66,7 @@ async function readLines(
   let lines: LinesByTier = {};
   let searches = 0;
   const needs = new Set<Capability>();
-  const unpriced: UnpricedTiers = {};
+  const closedLines: ClosedLines = {};
   const models = new Map<string, BatchModel>();
   const open = limit && new OpenModels(organization, catalog, limit.models, nowMs);
   let count = 0;
@@ -78,14 +83,15 @@ async function readLines(
     const known = models.get(model) ?? (await modelOf(organization, catalog, model, nowMs));
     models.set(model, known);
     const used = requestedCapabilities(line);
-    lines = withLine(lines, known, line, used);
-    if (!known.price.available && !organization.allowUnpricedModels) unpriced[known.tier] ??= model;
+    const more = withLine(lines, known, line, organization);
+    lines = more.lines;
+    if (more.gap) closedLines[known.tier] ??= { line: number, gap: more.gap };
     for (const capability of used) needs.add(capability);
     if (used.includes('search')) searches += 1;
   }
   if (count === 0) return badInput('the input file has no lines');
   const model = models.size === 1 ? [...models.keys()][0] : undefined;
-  return { ok: true, input: { lines, searches, needs: [...needs], unpriced, model } };
+  return { ok: true, input: { lines, searches, needs: [...needs], closed: closedLines, model } };
 }
 
 async function modelOf(
@@ -116,14 +122,14 @@ export async function tierOfModel(
 export async function holdBatch(
   caller: Caller,
   { organizationId, requestName, begin }: BatchCommand,
-  { lines, searches, needs, unpriced }: BatchInput,
+  { lines, searches, needs, closed = {} }: BatchInput,
 ): Promise<Refused | null> {
   const { customerId, defaultPlan, alerts, contact } = await beginCommand(caller, begin, '', 'API');
   const command = { organizationId, customerId, defaultPlan, alerts, contact, requestName };
   const admission = await ask(
     customerByName(caller.env, organizationId, customerId),
     (customer) =>
-      customer.holdBatch({ ...command, batch: { lines, searches, needs }, unpriced }) as Promise<BatchAdmission>,
+      customer.holdBatch({ ...command, batch: { lines, searches, needs }, closed }) as Promise<BatchAdmission>,
   );
   if (admission.ok) return null;
   if ('denial' in admission) return refusalOf(admission.denial, needs);

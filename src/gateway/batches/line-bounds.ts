@@ -5,16 +5,15 @@
  * neither does, `OUTPUT_TOKENS_MAX_DEFAULT` stands for it, which the answer may exceed.
  */
 import type { ModelLimits } from '../../catalog/limits.ts';
+import { callBound, type OpenToCredit } from '../../demand/call-bound.ts';
 import type { Lines, LinesByTier } from '../../domain/batch-hold.ts';
-import { costAtMost } from '../../domain/bound.ts';
+import { costAtMost, type Gap } from '../../domain/bound.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../../domain/hold.ts';
 import type { NanoUsd } from '../../domain/money.ts';
-import type { Capability } from '../../domain/plan.ts';
 import { isUse, type RateCard, tierOfPrice } from '../../domain/price.ts';
 import type { ResolvedPrice } from '../../domain/pricing.ts';
 import { DEFAULT_TIER, type Tier } from '../../domain/tiers.ts';
 import type { VendorKind } from '../../domain/vendor-kind.ts';
-import { callBound } from '../../metering/call-bounds.ts';
 import { BATCH_VENDOR } from '../pass-through.ts';
 
 /** A model of a batch's lines. */
@@ -35,6 +34,8 @@ export interface BatchLineRequest {
 }
 
 interface LineBound {
+  /** Why credit does not pay for it. */
+  gap: Gap | undefined;
   costNanoUsd: NanoUsd;
   inputTokens: number;
   outputTokens: number;
@@ -62,17 +63,17 @@ function ratesOf({ rates }: RateCard, serviceTier: 'batch' | 'standard'): RateCa
   return rates.filter(({ component, when }) => isUse(component) || (when?.serviceTier ?? 'standard') === serviceTier);
 }
 
-/** The lines with one more. */
+/** The lines with one more, and why credit does not pay for that one, if it does not. */
 export function withLine(
   lines: LinesByTier,
   model: BatchModel,
   request: BatchLineRequest,
-  needs: readonly Capability[],
-): LinesByTier {
+  opened: OpenToCredit,
+): { lines: LinesByTier; gap: Gap | undefined } {
   const { tier, price } = model;
   const { count, isPriced, costNanoUsd, highestCostNanoUsd, outputTokens, highestOutputTokens, costliest } =
     lines[tier] ?? NO_LINES;
-  const line = boundOf(model, request, needs);
+  const line = boundOf(model, request, opened);
   const isCostliest = count === 0 || line.costNanoUsd > BigInt(highestCostNanoUsd);
   const more: Lines = {
     count: count + 1,
@@ -83,20 +84,21 @@ export function withLine(
     highestOutputTokens: Math.max(highestOutputTokens, line.outputTokens),
     costliest: isCostliest ? { inputTokens: line.inputTokens, outputTokens: line.outputTokens } : costliest,
   };
-  return { ...lines, [tier]: more };
+  return { lines: { ...lines, [tier]: more }, gap: line.gap };
 }
 
 function boundOf(
   { kind, tier, price, limits, hasBatchRates }: BatchModel,
   { path, model, body }: BatchLineRequest,
-  needs: readonly Capability[],
+  opened: OpenToCredit,
 ): LineBound {
-  const request = { provider: BATCH_VENDOR, kind, model, path, body, needs, price, limits };
-  const bound = callBound({ ...request, tier, onDowngrade: false, inSteps: false }, 'batch');
+  const request = { provider: BATCH_VENDOR, kind, model, path, body, price, limits, asIs: true };
+  const bound = callBound({ ...request, tier, onDowngrade: false, inSteps: false }, 'batch', opened);
   const perAnswer = bound.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT;
   const outputTokens = Math.min(Number.MAX_SAFE_INTEGER, perAnswer * bound.answers);
   const cost = bound.cost ? costAtMost(bound.cost, outputTokens) : 0n;
   return {
+    gap: bound.gap,
     costNanoUsd: hasBatchRates ? cost : (cost + 1n) / 2n,
     inputTokens: bound.ifLost?.inputTokens ?? 0,
     outputTokens,

@@ -14,7 +14,6 @@ export const completions: Dialect<typeof modelOperations.createCompletion> = {
   ...openAiEndpoint('completions'),
   isOfferedBy: offering('others'),
   alternative: '/v1/chat/completions',
-  sessionFields: null,
   effortAsked: () => undefined,
   vendorBody: (request, terms) => withUsageAsked({ ...request, model: terms.model }, request, terms),
   streamTransform: usageInStream,

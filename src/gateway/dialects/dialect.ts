@@ -13,7 +13,6 @@ import type { Effort } from '../../vendors/effort.ts';
 import type { VendorRequest } from '../../vendors/request.ts';
 import type { Transform } from '../../vendors/tee.ts';
 import type { VendorUsage } from '../../vendors/usage.ts';
-import type { SessionFields } from './session-fields.ts';
 
 /** What every request to a model has; the schema of its endpoint has more. */
 export type ModelRequest = z.infer<typeof ModelRequestSchema>;
@@ -122,8 +121,8 @@ export interface Dialect<Operation extends ModelOperation = ModelOperation> exte
   translatedFor?(kind: VendorKind): VendorForm<Operation> | undefined;
   /** What the address of a request says of it. Only Google's routes name the model in the path. */
   addressed?(model: string, query: (name: string) => string | undefined): { model: string; stream?: boolean };
-  /** What a browser's session may send; `null` where the endpoint takes no session tokens. */
-  readonly sessionFields: SessionFields | null;
+  /** Whether the endpoint takes session tokens; its fields say what a session may send. */
+  readonly takesSessions?: true;
   readonly errorBody: ErrorBody;
   /** What makes requests different that have the same endpoint and body. */
   readonly address?: string;

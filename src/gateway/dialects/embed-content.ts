@@ -8,7 +8,6 @@ import { googleEndpoint } from './google.ts';
 
 const shared = {
   alternative: '/v1/embeddings',
-  sessionFields: null,
   addressed: (model: string) => ({ model }),
   userOf: () => undefined,
   effortAsked: () => undefined,

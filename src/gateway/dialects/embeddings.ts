@@ -11,7 +11,6 @@ export const embeddings: Dialect<typeof modelOperations.createEmbedding> = {
   ...openAiEndpoint('embeddings'),
   isOfferedBy: offering('embeddings'),
   alternative: null,
-  sessionFields: null,
   effortAsked: () => undefined,
   vendorBody: (request, { model }) => ({ ...request, model }),
   streamTransform: () => undefined,

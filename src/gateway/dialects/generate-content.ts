@@ -27,7 +27,6 @@ type Request = z.infer<typeof GenerateContentRequest>;
 
 const shared = {
   alternative: '/v1/chat/completions',
-  sessionFields: null,
   userOf: () => undefined,
 
   effortAsked(request: Request): Effort | undefined {

@@ -11,7 +11,6 @@ import { openAiEndpoint, openAiStreamError } from './openai.ts';
 
 const shared = {
   alternative: null,
-  sessionFields: null,
   effortAsked: () => undefined,
   vendorBody: <Request extends object>(request: Request, { model }: { model: string }) => ({ ...request, model }),
   answerForm: () => 'large' as const,

@@ -17,7 +17,6 @@ type Request = z.infer<typeof MessageRequest>;
 export const messages: Dialect<typeof modelOperations.createMessage> = {
   operation: modelOperations.createMessage,
   ...anthropicEndpoint('messages'),
-  sessionFields: null,
   userOf: ({ metadata }) => metadata?.user_id ?? undefined,
 
   effortAsked(request) {

@@ -12,7 +12,6 @@ export const moderations: Dialect<typeof modelOperations.createModeration> = {
   ...openAiEndpoint('moderations'),
   isOfferedBy: offering('others'),
   alternative: null,
-  sessionFields: null,
   effortAsked: () => undefined,
   vendorBody: (request, { model }) => ({ ...request, model }),
   counted: () => ({}),

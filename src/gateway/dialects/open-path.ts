@@ -35,7 +35,6 @@ export function openPathDialect({
     vendorHeaders: (vendorKey) => keyHeaders(kind, vendorKey),
     isOfferedBy: () => true,
     alternative: null,
-    sessionFields: null,
     answerForm: () => 'any',
     errorBody: openAiError,
     userOf: ({ user }) => (typeof user === 'string' ? user : undefined),

@@ -12,7 +12,6 @@ export const speech: Dialect<typeof modelOperations.createSpeech> = {
   ...openAiEndpoint('audio/speech'),
   isOfferedBy: offering('others'),
   alternative: null,
-  sessionFields: null,
   effortAsked: () => undefined,
   vendorBody: (request, { model }) => ({ ...request, model }),
   answerForm: () => 'bytes',

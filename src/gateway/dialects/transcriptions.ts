@@ -15,7 +15,6 @@ const PLAIN = new Set(['text', 'srt', 'vtt']);
 const shared = {
   isOfferedBy: offering('others'),
   alternative: null,
-  sessionFields: null,
   effortAsked: () => undefined,
   vendorBody: <Request extends object>(request: Request, { model }: { model: string }) => ({ ...request, model }),
   answerForm: ({ response_format: format }: { response_format?: string | undefined }) =>

@@ -5,8 +5,9 @@
  * a request asks for is a promise of the vendor only once `withOutputBound` has set the endpoint's own field.
  */
 import type { VendorKind } from '../domain/vendor-kind.ts';
-import { ACCEPTED } from './kind.ts';
-import { COUNT_MAX, type Fields, fieldsOf, isFields, textOf } from './usage/figures.ts';
+import { ACCEPTED } from '../vendors/kind.ts';
+import { COUNT_MAX, type Fields, fieldsOf, isFields } from '../vendors/usage/figures.ts';
+import { type Endpoint, type EndpointName, endpointAt } from './endpoints.ts';
 
 export interface OutputAsked {
   /** The most tokens of one answer; `null` where the request names no bound. */
@@ -15,46 +16,35 @@ export interface OutputAsked {
   answers: number;
 }
 
-/** The endpoint's own names of the bound, newest first. */
-const CHAT_FIELDS = ['max_completion_tokens', 'max_tokens'] as const;
-const RESPONSE_FIELDS = ['max_output_tokens'] as const;
-const MESSAGE_FIELDS = ['max_tokens'] as const;
+/** The endpoints' own names of the bound, newest first. What has another name is ignored there. */
+const NAMES: Partial<Record<EndpointName, readonly string[]>> = {
+  chat: ['max_completion_tokens', 'max_tokens'],
+  responses: ['max_output_tokens'],
+  messages: ['max_tokens'],
+  completions: ['max_tokens'],
+};
 /** Google's, inside of the configuration; its JSON takes both spellings. */
-const GOOGLE_FIELDS = ['maxOutputTokens', 'max_output_tokens'] as const;
+const GOOGLE_NAMES = ['maxOutputTokens', 'max_output_tokens'] as const;
 const GOOGLE_HOLDERS = ['generationConfig', 'generation_config'] as const;
 
-/** Endpoints whose answers are not made of tokens: vectors, verdicts, counts. */
-const WITHOUT_OUTPUT =
-  /(?:\/|^)(?:embeddings|moderations|rerank|count_tokens)$|:(?:batchE|asyncBatchE|e)mbedContents?$|:countTokens$/;
-const ENDPOINTS: readonly (readonly [RegExp, readonly string[]])[] = [
-  [/(?:\/|^)chat\/completions$/, CHAT_FIELDS],
-  [/(?:\/|^)responses$/, RESPONSE_FIELDS],
-  [/(?:\/|^)messages$/, MESSAGE_FIELDS],
-  [/(?:\/|^)completions$/, MESSAGE_FIELDS],
-];
-const TEXT_COMPLETIONS = /(?:^|(?<!\bchat)\/)completions$/;
 /** Of a completion of text that names no bound. Source: OpenAI's API reference, `max_tokens` of completions. */
 const TEXT_COMPLETION_TOKENS = 16;
-/** Without a path, the name of the model tells. */
-const MODEL_WITHOUT_OUTPUT = /(?:^|[-/.])(?:embed(?:ding)?s?|moderation|rerank)(?:[-/.]|$)/;
-const GOOGLE_ENDPOINT = /:(?:streamG|g)enerateContent$/;
 
 /** Anthropic's lowest budget for thinking (platform.claude.com/docs/en/build-with-claude/extended-thinking). */
 const THINKING_TOKENS_MIN = 1_024;
 
-/** `path` is the path of the address, with or without its origin; without it the body alone tells. */
-export function outputAsked(body: unknown, path = ''): OutputAsked {
+/** `path` is the path of the address, with or without its origin. */
+export function outputAsked(body: unknown, path: string): OutputAsked {
   const fields = fieldsOf(body);
   const answers = answersOf(fields);
-  const endpoint = withoutQuery(path);
-  const isWithoutOutput =
-    endpoint === '' ? MODEL_WITHOUT_OUTPUT.test(textOf(fields.model)) : WITHOUT_OUTPUT.test(endpoint);
-  if (isWithoutOutput) return { perAnswer: 0, answers };
-  const figures = [
-    ...[...CHAT_FIELDS, ...RESPONSE_FIELDS].map((name) => figureOf(fields[name])),
-    ...GOOGLE_HOLDERS.flatMap((holder) => GOOGLE_FIELDS.map((name) => figureOf(fieldsOf(fields[holder])[name]))),
-  ].filter((figure) => figure !== null);
-  const usual = TEXT_COMPLETIONS.test(endpoint) ? TEXT_COMPLETION_TOKENS : null;
+  const endpoint = endpointAt(path);
+  if (endpoint?.answers === 'nothing') return { perAnswer: 0, answers };
+  const figures = (
+    endpoint?.name === 'generateContent'
+      ? GOOGLE_HOLDERS.flatMap((holder) => GOOGLE_NAMES.map((name) => figureOf(fieldsOf(fields[holder])[name])))
+      : namesAt(endpoint).map((name) => figureOf(fields[name]))
+  ).filter((figure) => figure !== null);
+  const usual = endpoint?.name === 'completions' ? TEXT_COMPLETION_TOKENS : null;
   return { perAnswer: figures.length === 0 ? usual : Math.min(...figures), answers };
 }
 
@@ -67,11 +57,11 @@ export function withOutputBound<Body extends Fields>(
   { kind, path }: { kind: VendorKind; path: string },
   perAnswer: number,
 ): Body {
-  const endpoint = withoutQuery(path);
-  if (GOOGLE_ENDPOINT.test(endpoint)) return withGoogleBound(body, perAnswer);
-  const names = ENDPOINTS.find(([pattern]) => pattern.test(endpoint))?.[1];
-  if (names === undefined) return body;
-  const present = names.filter((name) => figureOf(body[name]) !== null);
+  const endpoint = endpointAt(path);
+  if (endpoint?.name === 'generateContent') return withGoogleBound(body, perAnswer);
+  const names = namesAt(endpoint);
+  if (names.length === 0) return body;
+  const present = names.filter((name) => body[name] !== undefined && body[name] !== null);
   const own = names.find((name) => name === ACCEPTED[kind].chatBound) ?? names.at(-1);
   if (own === names[0]) return withOneBound(body, present[0] ?? own, names, perAnswer);
   // A vendor that knows only the oldest name would ignore the newest, so it gets that too.
@@ -84,10 +74,12 @@ export function withOutputBound<Body extends Fields>(
  * endpoint nothing holds the vendor back but the model.
  */
 export function hasOutputBound(path: string): boolean {
-  const endpoint = withoutQuery(path);
-  return [WITHOUT_OUTPUT, GOOGLE_ENDPOINT, ...ENDPOINTS.map(([pattern]) => pattern)].some((pattern) =>
-    pattern.test(endpoint),
-  );
+  const endpoint = endpointAt(path);
+  return endpoint?.answers === 'nothing' || endpoint?.name === 'generateContent' || namesAt(endpoint).length > 0;
+}
+
+function namesAt(endpoint: Endpoint | undefined): readonly string[] {
+  return (endpoint && NAMES[endpoint.name]) ?? [];
 }
 
 /** With the bound under this name alone: a vendor that knows several refuses a request with two of them. */
@@ -123,8 +115,8 @@ function withGoogleBound<Body extends Fields>(body: Body, perAnswer: number): Bo
   const holders = present.length === 0 ? [GOOGLE_HOLDERS[0]] : present;
   const changed = holders.flatMap((holder): [string, Fields][] => {
     const config = fieldsOf(body[holder]);
-    const names = GOOGLE_FIELDS.filter((name) => figureOf(config[name]) !== null);
-    const bounds = boundsOf(config, names.length === 0 ? [GOOGLE_FIELDS[0]] : names, perAnswer);
+    const names = GOOGLE_NAMES.filter((name) => config[name] !== undefined && config[name] !== null);
+    const bounds = boundsOf(config, names.length === 0 ? [GOOGLE_NAMES[0]] : names, perAnswer);
     return bounds === null ? [] : [[holder, { ...config, ...bounds }]];
   });
   return changed.length === 0 ? body : { ...body, ...Object.fromEntries(changed) };
@@ -165,16 +157,11 @@ function answersOf(body: Fields): number {
 }
 
 /**
- * A number of tokens or answers; `null` where it is absent, or no such number: some vendors take -1 for no bound. Google
+ * A number of tokens or answers; `null` if it is absent, or no such number: some vendors take 0 or -1 for no bound. Google
  * reads digits in a text as a number.
  */
 function figureOf(value: unknown): number | null {
   const figure = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
-  if (typeof figure !== 'number' || !(figure >= 0)) return null;
+  if (typeof figure !== 'number' || !(figure >= 1)) return null;
   return Math.min(COUNT_MAX, Math.floor(figure));
-}
-
-/** The path ends where a query begins. */
-function withoutQuery(path: string): string {
-  return path.replace(/[?#].*$/s, '').replace(/\/$/, '');
 }

@@ -9,7 +9,9 @@
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { type FormFile, isFormFile } from '../platform/form-file.ts';
 import { JSON_LEVELS_MAX } from '../platform/json.ts';
-import { requestedCapabilities, toolsOf } from './capabilities.ts';
+import { toolsOf } from '../vendors/capabilities.ts';
+import { TokenCount, vocabularyOf } from '../vendors/token-count.ts';
+import { COUNT_MAX, type Fields, fieldsOf, isFields, textOf } from '../vendors/usage/figures.ts';
 import {
   audioTokens,
   fileTokens,
@@ -19,8 +21,6 @@ import {
   tokensOfSound,
   UNKNOWN_CONTENT,
 } from './media-tokens.ts';
-import { TokenCount, vocabularyOf } from './token-count.ts';
-import { COUNT_MAX, type Fields, fieldsOf, isFields, textOf } from './usage/figures.ts';
 
 export interface InputRequest {
   kind: VendorKind;
@@ -29,6 +29,8 @@ export interface InputRequest {
   body: Fields;
   /** `undefined` where nobody knows. */
   contextTokens: number | undefined;
+  /** It asks for content that only the vendor knows: what is stored there, and what its own tools find. */
+  fillsContext: boolean;
 }
 
 export interface InputBound {
@@ -65,17 +67,7 @@ const STRUCTURED = new Set([
   'generationConfig',
   'generation_config',
 ]);
-/** Members of the body that refer to what is stored at the vendor, or to servers that it asks. */
-const REFERENCES = [
-  'previous_response_id',
-  'conversation',
-  'cachedContent',
-  'cached_content',
-  'mcp_servers',
-  'plugins',
-  'container',
-];
-/** Items and parts that do the same. */
+/** Items and parts whose content only the vendor knows. */
 const REFERENCE_TYPES = new Set([
   'item_reference',
   'compaction',
@@ -85,13 +77,9 @@ const REFERENCE_TYPES = new Set([
   'input_video',
 ]);
 
-/** Tools that the caller runs; whatever they answer comes with a later request. */
-const RUN_BY_CALLER =
-  /^(?:function|custom|namespace|computer|bash|text_editor|memory|apply_patch|local_shell|tool_search|image_generation)(?:_|$)/;
-
-export function inputBound({ kind, model, body, contextTokens }: InputRequest): InputBound {
+export function inputBound({ kind, model, body, contextTokens, fillsContext }: InputRequest): InputBound {
   const walk = new Walk(kind, model);
-  walk.request(body);
+  walk.request(body, fillsContext);
   const context = contextTokens !== undefined && contextTokens > 0 ? contextTokens : undefined;
   const whole = (context ?? CONTEXT_TOKENS_UNKNOWN) * separateInputs(body);
   const counted = Math.min(walk.atMost, context === undefined ? COUNT_MAX : whole);
@@ -138,13 +126,10 @@ class Walk {
     return this.#isBounded;
   }
 
-  request(body: Fields): void {
+  request(body: Fields, fillsContext: boolean): void {
     this.#fields(body, '', 0, false);
-    const refersToStored = REFERENCES.some((name) => hasContent(body[name])) || isFields(body.prompt);
-    const searches = requestedCapabilities({ model: this.#model, body }).includes('search');
     const tools = toolsOf(body);
-    const runsTools = tools.some((tool) => !isRunByCaller(tool));
-    if (refersToStored || searches || runsTools) this.#media(UNKNOWN_CONTENT);
+    if (fillsContext) this.#media(UNKNOWN_CONTENT);
     if (tools.length > 0 || asksForForm(body)) this.#add(TOOLS_PROMPT);
     for (const { type } of tools) if (isOwn(type)) this.#add(VENDOR_TOOL_PROMPT);
   }
@@ -299,14 +284,6 @@ function asksForForm(body: Fields): boolean {
     isFields(fieldsOf(body.text).format) ||
     Object.keys(config).some((name) => /^response_?(?:json_?)?schema$/i.test(name))
   );
-}
-
-/** A tool of the caller's: a function, or one of the vendor's tools that the caller runs. */
-function isRunByCaller(tool: Fields): boolean {
-  if (typeof tool.type === 'string') return RUN_BY_CALLER.test(tool.type);
-  const members = Object.keys(tool);
-  // Google has one member for each kind of tool; Anthropic's tools have a schema.
-  return 'input_schema' in tool || members.every((name) => /^function(?:_d|D)eclarations$/.test(name));
 }
 
 /** A tool that the vendor defines: its definition is not in the request. */

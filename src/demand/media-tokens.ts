@@ -17,8 +17,8 @@
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { toBase64 } from '../platform/base64.ts';
 import type { FormFile } from '../platform/form-file.ts';
+import { ACCEPTED, type Accepted } from '../vendors/kind.ts';
 import { type ImageSize, imageSize } from './image-size.ts';
-import { ACCEPTED, type Accepted } from './kind.ts';
 
 export interface MediaTokens {
   /** `null`: as many as the model can take. */
