@@ -1,0 +1,85 @@
+/**
+ * Requests to AI vendors as their clients send them, from `test/fixtures/requests`: a file for each form of request.
+ *
+ * Each names what sent it, or what says that it is sent. Models are those of the catalog in place of older ones, texts of
+ * others are replaced by texts of the same length, and contents of pictures and files by the shortest of their kind. So
+ * that a long text is short in the file, `{ "$repeat": text, "times": number }` stands for it there, and
+ * `{ "$file": name, "type": mediaType, "base64": content }` stands for a file of a form.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isRecord } from '../../src/contract/identity.ts';
+
+/** The forms of requests, each the name of its file. */
+export const CORPUS_DIALECTS = [
+  'chat',
+  'responses',
+  'messages',
+  'generateContent',
+  'completions',
+  'embeddings',
+  'embedContent',
+  'batchEmbedContents',
+  'images',
+  'imageEdits',
+  'speech',
+  'transcriptions',
+  'moderations',
+] as const;
+export type CorpusDialect = (typeof CORPUS_DIALECTS)[number];
+
+export interface CorpusRequest {
+  /** Unique in its dialect. */
+  name: string;
+  /** The package that sent it, or the repository and path that it is from. */
+  source: string;
+  /** The vendor that it is meant for: `compatible` is any server of OpenAI's form. */
+  kind: 'openai' | 'anthropic' | 'google' | 'openrouter' | 'compatible';
+  /** As its client names it, in the body or, at Google, in the path. */
+  model: string;
+  /** Headers that change what the vendor does. */
+  headers: Record<string, string>;
+  /** Of the address, without the question mark. */
+  query: string;
+  /** The answer is asked for as events; Google's path says so. */
+  stream: boolean;
+  /** The fields of a JSON body, or of a form with its files. */
+  body: Record<string, unknown>;
+  /** Which rate is missing, if it is refused on credit. */
+  refusedBecause: string | null;
+}
+
+/** What a file has of a request. */
+type Written = Pick<CorpusRequest, 'name' | 'source' | 'kind' | 'body'> &
+  Partial<Pick<CorpusRequest, 'model' | 'headers' | 'query' | 'stream'>> &
+  ({ expects?: never; why?: never } | { expects: 'refused'; why: string });
+
+const FOLDER = join(import.meta.dirname, '../fixtures/requests');
+
+export function requestCorpus(dialect: CorpusDialect): CorpusRequest[] {
+  const written: Written[] = JSON.parse(readFileSync(join(FOLDER, `${dialect}.json`), 'utf8'));
+  return written.map(({ name, source, kind, headers = {}, query = '', why, ...request }) => {
+    const body = expanded(request.body) as Record<string, unknown>;
+    const model = request.model ?? String(body.model);
+    const stream = request.stream ?? String(body.stream) === 'true';
+    return { name, source, kind, model, headers, query, stream, body, refusedBecause: why ?? null };
+  });
+}
+
+/** The fields of a body as a form, a list as one field for each of its items. */
+export function formOf(body: Record<string, unknown>): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(body))
+    for (const item of Array.isArray(value) ? value : [value])
+      form.append(name, item instanceof File ? item : String(item));
+  return form;
+}
+
+function expanded(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(expanded);
+  if (!isRecord(value)) return value;
+  if (typeof value.$repeat === 'string') return value.$repeat.repeat(Number(value.times));
+  if (typeof value.$file === 'string')
+    return new File([Buffer.from(String(value.base64), 'base64')], value.$file, { type: String(value.type) });
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, expanded(field)]));
+}
