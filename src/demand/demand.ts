@@ -46,7 +46,7 @@ export function extrasOf(asked: Asked): Extras {
     const name = fieldName(endpoint.name, path);
     return { code: 'BOUND_UNKNOWN', component: name, name, param: path };
   });
-  return merged([answersOf(context), searchesOfModel(context), ...parts, { open }]);
+  return merged([answersOf(context), searchesOfModel(context), ...parts, { open, fillsContext: open.length > 0 }]);
 }
 
 interface Context extends Asked {
@@ -143,7 +143,8 @@ function cacheWrites(lifetime: unknown): Part {
 
 /** The tiers that can serve the request: the one that it names, and the standard one, on which vendors fall back. */
 function serviceTiersOf(kind: VendorKind, word: unknown): ServiceTier[] {
-  if (SAFE_SERVICE_TIERS[kind] !== undefined && mayBill(word)) return ['standard'];
+  const safe = SAFE_SERVICE_TIERS[kind];
+  if (safe !== undefined && (mayBill(word) || word === safe)) return ['standard'];
   const { serviceTier = 'standard' } = tierOf(word);
   return [...new Set<ServiceTier>([serviceTier, 'standard'])];
 }
@@ -173,7 +174,7 @@ function searches(places: readonly Place[], context: Context): Part {
 function searchesOfModel({ model, body, read }: Context): Part {
   const isAsked = read.bills.has('webSearch');
   if (isAsked || !(isSearchModel(model) || requestedCapabilities({ model, body }).includes('search'))) return {};
-  return merged([FILLS_CONTEXT, { uses: { webSearch: USES_OF_SEARCH_MODEL } }]);
+  return merged([FILLS_CONTEXT, { uses: { webSearch: USES_OF_SEARCH_MODEL }, rates: [['webSearch']] }]);
 }
 
 /** Uses of a hosted tool: as many as the request allows, or as `safe.ts` makes it allow. */

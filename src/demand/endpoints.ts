@@ -5,7 +5,7 @@
 import type { FORMS } from '../contract/credit-open.ts';
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { CHAT } from './fields/chat.ts';
-import { COMPATIBLE, OPENROUTER } from './fields/common.ts';
+import { ANTHROPIC_CHAT, COMPATIBLE, OPENROUTER } from './fields/common.ts';
 import { GENERATE_CONTENT } from './fields/generate-content.ts';
 import {
   BATCH_EMBED_CONTENTS,
@@ -61,7 +61,11 @@ export function endpointAt(path: string): Endpoint | undefined {
 }
 
 /** What vendors of a kind take besides the endpoint's own fields, in the forms of OpenAI. */
-const BESIDE: Partial<Record<VendorKind, Members>> = { compatible: COMPATIBLE, openrouter: OPENROUTER };
+const BESIDE: Partial<Record<VendorKind, Members>> = {
+  compatible: COMPATIBLE,
+  openrouter: OPENROUTER,
+  anthropic: ANTHROPIC_CHAT,
+};
 const OF_OPENAI: ReadonlySet<EndpointName> = new Set(['chat', 'completions', 'responses', 'embeddings']);
 
 /** The fields that an endpoint has at vendors of a kind. */

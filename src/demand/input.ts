@@ -129,7 +129,7 @@ class Walk {
   request(body: Fields, fillsContext: boolean): void {
     this.#fields(body, '', 0, false);
     const tools = toolsOf(body);
-    if (fillsContext) this.#media(UNKNOWN_CONTENT);
+    if (fillsContext && this.#isBounded) this.#media(UNKNOWN_CONTENT);
     if (tools.length > 0 || asksForForm(body)) this.#add(TOOLS_PROMPT);
     for (const { type } of tools) if (isOwn(type)) this.#add(VENDOR_TOOL_PROMPT);
   }

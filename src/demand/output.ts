@@ -61,11 +61,13 @@ export function withOutputBound<Body extends Fields>(
   if (endpoint?.name === 'generateContent') return withGoogleBound(body, perAnswer);
   const names = namesAt(endpoint);
   if (names.length === 0) return body;
-  const present = names.filter((name) => body[name] !== undefined && body[name] !== null);
+  const present = names.filter((name) => figureOf(body[name]) !== null);
   const own = names.find((name) => name === ACCEPTED[kind].chatBound) ?? names.at(-1);
   if (own === names[0]) return withOneBound(body, present[0] ?? own, names, perAnswer);
   // A vendor that knows only the oldest name would ignore the newest, so it gets that too.
-  const bounds = boundsOf(body, [...present, own], perAnswer);
+  // What is no bound, such as 0, is replaced too.
+  const set = names.filter((name) => body[name] !== undefined && body[name] !== null);
+  const bounds = boundsOf(body, [...set, own], perAnswer);
   return bounds === null ? body : withThinkingBelow({ ...body, ...bounds });
 }
 

@@ -38,7 +38,9 @@ class Walk implements ReadRequest {
     for (const [name, member] of Object.entries(value)) {
       if (member === null || member === undefined) continue;
       const at = path === '' ? name : `${path}.${name}`;
-      if (Object.hasOwn(members, name)) this.#rule(members[name] as Rule, member, at);
+      // Forms write a list so.
+      const known = name.replace(/\[\]$/, '');
+      if (Object.hasOwn(members, known)) this.#rule(members[known] as Rule, member, at);
       else this.#unknown(at);
     }
   }

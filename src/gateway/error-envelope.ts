@@ -47,6 +47,7 @@ export const GATEWAY_ERRORS = {
 /** What the codes of the contract have beside their status. */
 const CONTRACT_ERRORS: Partial<Record<string, Omit<WireError, 'status'>>> = {
   BALANCE_HELD: { retry: true },
+  BOUND_UNKNOWN: { retry: false },
   CALL_ALREADY_FINALIZED: { retry: false },
   CONFLICT: { retry: false },
   CREDIT_REQUIRED: { retry: false },
@@ -97,10 +98,10 @@ export function refusalAnswer(refusal: GatewayRefusal, errorBody: ErrorBody = op
   const passes = refusal.retry ?? usual.retry ?? (PASSING.has(status) || status >= 500);
   const retry = passes && (retryAfter ?? 0) < WAITED_SECONDS_MAX;
   const [detail] = (members?.details as { path: string }[] | undefined) ?? [];
-  const { requiredScope } = (members ?? {}) as { requiredScope?: string };
-  const param = refusal.param ?? detail?.path ?? null;
+  const { requiredScope, component, param: named } = (members ?? {}) as Partial<Record<string, string>>;
+  const param = refusal.param ?? named ?? detail?.path ?? null;
   return errorAnswer(
-    { status, message, type, code: wireCode, param, requiredScope },
+    { status, message, type, code: wireCode, param, requiredScope, component },
     {
       ...(retryAfter !== undefined && { 'Retry-After': String(retryAfter) }),
       [GATEWAY_HEADERS.shouldRetry]: String(retry),

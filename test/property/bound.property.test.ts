@@ -7,16 +7,16 @@ import { expect, test } from 'vitest';
 import { type CostBound, costAtMost, costBound, type Demand } from '../../src/domain/bound.ts';
 import { withMarkup } from '../../src/domain/charge.ts';
 import { affordableTokens } from '../../src/domain/hold.ts';
-import { COMPONENTS } from '../../src/domain/price.ts';
+import { COMPONENTS, type Component } from '../../src/domain/price.ts';
 import { costOf, type PricingMode } from '../../src/domain/pricing.ts';
-import { SERVICE_TIERS, type Usage } from '../../src/domain/usage.ts';
+import { NO_USAGE, SERVICE_TIERS, type ServiceTier, type Usage } from '../../src/domain/usage.ts';
 import { card, mode, usage } from '../support/price-arbitraries.ts';
 import { rateCard } from '../support/rate-cards.ts';
 
 const slack = fc.oneof(fc.constant(0), fc.nat(6_000));
 
 /** What the request of this usage asked for: no less of anything. */
-const demandOf = (used: Usage, more: { input: number; uses: number; tier: Demand['serviceTier'] }): Demand => ({
+const demandOf = (used: Usage, more: { input: number; uses: number; tier: ServiceTier | undefined }): Demand => ({
   inputTokens: used.inputTokens + more.input,
   uses: {
     webSearch: used.searches + more.uses,
@@ -26,11 +26,24 @@ const demandOf = (used: Usage, more: { input: number; uses: number; tier: Demand
     characters: used.characters ?? 0,
     audioSeconds: used.audioSeconds,
   },
-  audio: (used.audioInputTokens ?? 0) + (used.audioOutputTokens ?? 0) > 0,
+  input: [
+    ...some('cacheWrite1h', used.cacheWrite1hInputTokens),
+    ...some('cacheWrite12h', used.cacheWrite12hInputTokens),
+    ...some('audioInput', used.audioInputTokens),
+    ...some('cachedAudioInput', used.cachedAudioInputTokens),
+    ...some('imageInput', used.imageInputTokens),
+    ...some('cachedImageInput', used.cachedImageInputTokens),
+  ],
+  output: [...some('audioOutput', used.audioOutputTokens), ...some('imageOutput', used.imageOutputTokens)],
+  outputBeside: 0,
   // The vendor may have fallen back on the standard one.
-  serviceTier: used.serviceTier ?? more.tier,
-  speed: used.speed,
+  serviceTiers: ['standard', ...[used.serviceTier ?? more.tier].filter((tier) => tier !== undefined)],
+  speeds: ['standard', used.speed ?? 'standard'],
+  rates: [],
+  open: [],
 });
+
+const some = (component: Component, tokens = 0): Component[] => (tokens > 0 ? [component] : []);
 
 test('no usage within the demand costs more than the bound', () => {
   let known = 0;
@@ -62,7 +75,7 @@ test('for plain text the bound is the cost, but for the rounding of its lines', 
       (input, output, prompt, answer, isLong) => {
         const tiers = isLong ? [{ inputTokensAbove: prompt, rates: { input: input * 2n, output: output * 2n } }] : [];
         const price = rateCard({ input, output }, tiers);
-        const demand = { inputTokens: prompt, uses: {}, audio: false };
+        const demand = demandOf({ ...NO_USAGE, inputTokens: prompt }, { input: 0, uses: 0, tier: undefined });
         const bound = costAtMost(costBound(price, demand, 'standard'), answer);
         const exact = (input * BigInt(prompt) + output * BigInt(answer)) / 1_000_000n;
         expect(bound).toBeGreaterThanOrEqual(exact);

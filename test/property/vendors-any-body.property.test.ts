@@ -4,14 +4,15 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { callBound } from '../../src/demand/call-bound.ts';
+import { withOutputBound } from '../../src/demand/output.ts';
+import { madeSafe } from '../../src/demand/safe.ts';
 import { generateContent } from '../../src/gateway/dialects/generate-content.ts';
 import { messages } from '../../src/gateway/dialects/messages.ts';
 import { requestedCapabilities } from '../../src/vendors/capabilities.ts';
-import { inputBound } from '../../src/vendors/input-bound.ts';
-import { outputAsked, withOutputBound } from '../../src/vendors/output-bound.ts';
 import { readFailure, readReportedUsage, readSearches, StreamUsage } from '../../src/vendors/usage.ts';
-import { usesBound } from '../../src/vendors/uses-bound.ts';
 import { WrittenTokens, writtenTokens } from '../../src/vendors/written-tokens.ts';
+import { rateCard } from '../support/rate-cards.ts';
 
 const NAMES = [
   ...['type', 'object', 'status', 'usage', 'choices', 'candidates', 'content', 'message', 'delta', 'error', 'index'],
@@ -55,16 +56,20 @@ const { body: json } = fc.letrec<{ body: Record<string, unknown>; value: unknown
 
 const TERMS = { model: 'm', effort: 'low', ceiling: 'low', outputTokensMax: undefined, addsUsage: true } as const;
 
+const PRICE = { available: true, card: rateCard({ input: '1000000', output: '1000000' }) } as const;
+const NOTHING_OPEN = { allowUnpricedModels: false, creditOpen: [] };
+
 test('a request', () => {
   fc.assert(
     fc.property(json, fc.constantFrom('openai', 'anthropic', 'google', 'compatible'), (body, kind) => {
       requestedCapabilities({ model: 'm', body });
-      const { atMost } = inputBound({ kind, model: 'm', body, contextTokens: undefined });
-      expect(atMost).toBeGreaterThan(0);
-      outputAsked(body);
-      usesBound({ model: 'm', body });
-      for (const path of ['chat/completions', 'messages', ':generateContent'])
+      for (const path of ['chat/completions', 'responses', 'messages', ':generateContent', 'images/edits', 'rerank']) {
+        const asked = { provider: 'p', kind, model: 'm', path, body, price: PRICE, limits: {}, asIs: false };
+        const bound = callBound({ ...asked, tier: null, onDowngrade: false, inSteps: true }, 'standard', NOTHING_OPEN);
+        expect(BigInt(bound.cost?.inputNanoUsd ?? 0)).toBeGreaterThan(0n);
         withOutputBound(body, { kind, path }, 10);
+      }
+      for (const endpoint of ['chat', 'responses', 'messages'] as const) madeSafe(body, endpoint, kind);
       const contents = { contents: [], ...body };
       generateContent.effortAsked(contents);
       generateContent.vendorBody(contents, TERMS);

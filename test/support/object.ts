@@ -25,14 +25,8 @@ import type { MeterSlot } from '../../src/domain/meters.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
 import type { Env } from '../../src/env.ts';
-import type { BatchLine } from '../../src/objects/batch-commands.ts';
-import type {
-  BeginCommand,
-  CallKey,
-  EndCommand,
-  EndServiceCallCommand,
-  UnpricedTiers,
-} from '../../src/objects/customer-commands.ts';
+import type { BatchLine, ClosedLines } from '../../src/objects/batch-commands.ts';
+import type { BeginCommand, CallKey, EndCommand, EndServiceCallCommand } from '../../src/objects/customer-commands.ts';
 import type { HandOver } from '../../src/objects/projector-commands.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
 import { bindings, customerStub } from './worker.ts';
@@ -84,7 +78,7 @@ export interface Clockwork {
     requestName: string,
     batch: Partial<BatchToHold>,
     atMs: number,
-    unpriced?: UnpricedTiers,
+    closed?: ClosedLines,
   ): ReturnType<typeof batches.hold>;
   endBatch(requestName: string, atMs: number, linesMax?: number): void;
   inOneTransaction<Results>(atMs: number, commands: () => Results): Results;
@@ -242,7 +236,7 @@ export async function withObject(
           { ...toEnd(more), ...(price && { price }), ...(estimate && { estimate }) },
           line ?? NO_BATCH,
         ),
-      holdBatch: (requestName, batch, atMs, unpriced = {}) =>
+      holdBatch: (requestName, batch, atMs, closed = {}) =>
         batches.hold(at(atMs), {
           organizationId,
           customerId,
@@ -251,7 +245,7 @@ export async function withObject(
           alerts: null,
           requestName,
           batch: { lines: {}, searches: 0, needs: [], ...batch },
-          unpriced,
+          closed,
         }),
       endBatch: (requestName, atMs, linesMax) => {
         const begin = { ...toBegin('', { pricingMode: 'batch' }), defaultPlan: null };

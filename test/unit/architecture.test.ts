@@ -23,6 +23,8 @@ const ROOMS: Record<string, string[]> = {
   compression: [],
   vendors: ['domain', 'platform'],
   catalog: ['domain', 'platform', 'contract'],
+  // What a request can make its vendor bill.
+  demand: ['vendors', 'catalog', 'contract', 'domain', 'platform'],
   // What the Worker knows of objects.
   objects: ['catalog', 'contract', 'domain', 'platform', 'readings', 'types:storage', 'env'],
   // Storage keeps catalogs, and falls back to the built-in one.
@@ -33,6 +35,7 @@ const ROOMS: Record<string, string[]> = {
   webhooks: ['vendors', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   metering: [
     'archive',
+    'demand',
     'vendors',
     'compression',
     'catalog',
@@ -79,7 +82,7 @@ const ROOMS: Record<string, string[]> = {
   ],
   lookup: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
   middleware: ['contract', 'storage', 'platform', 'env'],
-  gateway: ['metering', 'vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
+  gateway: ['metering', 'demand', 'vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   routes: [
     'middleware',
     'customer-list',

@@ -32,13 +32,14 @@ const LIMITS = { efforts: [], reasons: false, contextTokens: undefined, maxOutpu
 /** In a batch a token of output costs a thousand nano-USD, and nothing else costs anything. */
 const CARD = rateCard({ input: '0', output: '2000000000' });
 const TOKEN = 1_000n;
+const NOTHING_OPEN = { allowUnpricedModels: false, creditOpen: [] };
 
 /** Lines of the standard tier whose outputs are bounded so. */
 function linesOf(bounds: readonly number[]): LinesByTier {
   const model = batchModel('openai', { available: true, card: CARD }, LIMITS);
   return bounds.reduce<LinesByTier>(
     (lines, max_tokens) =>
-      withLine(lines, model, { path: '/v1/chat/completions', model: 'm', body: { max_tokens } }, []),
+      withLine(lines, model, { path: '/v1/chat/completions', model: 'm', body: { max_tokens } }, NOTHING_OPEN).lines,
     {},
   );
 }
@@ -215,7 +216,7 @@ describe('a batch is denied', () => {
 describe('the bound of a line', () => {
   const at = (body: Record<string, unknown>, card = CARD, maxOutputTokens?: number): Lines | undefined => {
     const model = batchModel('openai', { available: true, card }, { ...LIMITS, maxOutputTokens });
-    return withLine({}, model, { path: '/v1/chat/completions', model: 'm', body }, []).standard;
+    return withLine({}, model, { path: '/v1/chat/completions', model: 'm', body }, NOTHING_OPEN).lines.standard;
   };
 
   test("is the request's own or else the model's; where neither bounds it, the usual one stands for it", () => {
@@ -238,7 +239,11 @@ describe('the bound of a line', () => {
   test('of a model without a price is nothing', () => {
     const model = batchModel('openai', { available: false, reason: 'MODEL_NOT_IN_CATALOG' }, LIMITS);
     const request = { path: '/v1/chat/completions', model: 'm', body: { max_tokens: 7 } };
-    expect(withLine({}, model, request, []).standard).toMatchObject({ count: 1, isPriced: false, costNanoUsd: '0' });
+    expect(withLine({}, model, request, NOTHING_OPEN).lines.standard).toMatchObject({
+      count: 1,
+      isPriced: false,
+      costNanoUsd: '0',
+    });
   });
 });
 

@@ -5,15 +5,30 @@
 import fc from 'fast-check';
 import { get_encoding } from 'tiktoken';
 import { describe, expect, test } from 'vitest';
+import { extrasOf } from '../../src/demand/demand.ts';
+import { CONTEXT_TOKENS_UNKNOWN, inputBound } from '../../src/demand/input.ts';
 import type { VendorKind } from '../../src/domain/vendor-kind.ts';
-import { CONTEXT_TOKENS_UNKNOWN, inputBound } from '../../src/vendors/input-bound.ts';
-import { usesBound } from '../../src/vendors/uses-bound.ts';
 import languages from '../fixtures/languages.json' with { type: 'json' };
 
 const CONTEXT = 1_000_000;
 type Body = Record<string, unknown>;
 const bound = (kind: VendorKind, model: string, body: Body, contextTokens: number | null = CONTEXT) =>
-  inputBound({ kind, model, body, contextTokens: contextTokens ?? undefined });
+  inputBound({
+    kind,
+    model,
+    body,
+    contextTokens: contextTokens ?? undefined,
+    fillsContext: extrasOf({ kind, model, path: pathOf(kind, body), body, asIs: true }).fillsContext,
+  });
+/** Of the endpoint whose form the body has. */
+function pathOf(kind: VendorKind, { contents, content, messages, prompt, input }: Body): string {
+  if (contents !== undefined) return ':generateContent';
+  if (content !== undefined) return ':embedContent';
+  if (messages !== undefined) return kind === 'anthropic' ? 'messages' : 'chat/completions';
+  if (typeof prompt === 'string') return 'images/generations';
+  const isText = Array.isArray(input) && input.every((item) => typeof item === 'string' || Array.isArray(item));
+  return isText ? 'embeddings' : 'responses';
+}
 const openai = (body: Body) => bound('openai', 'gpt-6-sol', { model: 'gpt-6-sol', ...body });
 const anthropic = (body: Body) => bound('anthropic', 'claude-opus-4-8', { model: 'claude-opus-4-8', ...body });
 const google = (body: Body) => bound('google', 'gemini-3.8-flash', body);
@@ -35,7 +50,6 @@ describe('text', () => {
     ['images', () => bound('openai', 'gpt-image-2', { prompt: text })],
     ['generateContent', () => google({ contents: [{ role: 'user', parts: [{ text }] }] })],
     ['embedContent', () => bound('google', 'gemini-embedding-2', { content: { parts: [{ text }] } })],
-    ['an unknown shape', () => bound('compatible', 'model', { question: { deep: [text] } })],
   ])('of %s counts at most its bytes and a frame', (_shape, request) => {
     const { atMost, estimate } = request();
     expect(atMost).toBeGreaterThanOrEqual(bytes);
@@ -158,7 +172,9 @@ describe('images', () => {
     ['google', 'gemini-2.5-pro', { inline_data: { mime_type: 'image/png', data: png(9, 9) } }, 6_192],
     ['compatible', 'llama-4', { type: 'image_url', image_url: { url: url(png(9, 9)) } }, 16_384],
   ])('of %s %s count at most the largest: %j', (kind, model, part, tokens) => {
-    const { atMost } = bound(kind, model, user([part]));
+    const inOther = part.type === 'input_image' ? { input: [{ role: 'user', content: [part] }] } : user([part]);
+    const body = kind === 'google' ? { contents: [{ role: 'user', parts: [part] }] } : inOther;
+    const { atMost } = bound(kind, model, body);
     expect(atMost).toBeGreaterThanOrEqual(tokens);
     expect(atMost).toBeLessThanOrEqual(tokens + FRAME_MAX);
   });
@@ -265,30 +281,6 @@ test("tools count as JSON whose characters are escaped, and with the vendor's ow
   expect(estimate).toBeLessThan(atMost / 3);
 });
 
-describe('paid uses of tools', () => {
-  const search = { type: 'web_search_20250305', name: 'web_search' };
-  test.each<[Body, number, number]>([
-    [user('search the web'), 0, 0],
-    [{ tools: [{ type: 'function', name: 'web_search' }] }, 0, 0],
-    [{ tools: [{ ...search, max_uses: 3 }] }, 3, 0],
-    [{ tools: [search] }, 30, 0],
-    [{ tools: [{ type: 'web_search' }, { type: 'file_search' }], max_tool_calls: 4 }, 4, 4],
-    [{ tools: [{ type: 'file_search' }] }, 0, 30],
-    [{ tools: [{ type: 'web_search', max_uses: -1 }] }, 30, 0],
-    [{ tools: [{ ...search, max_uses: 0 }] }, 0, 0],
-    [{ tools: [{ googleSearch: {} }] }, 30, 0],
-    [{ tools: [{ fileSearch: {} }] }, 0, 30],
-    [{ web_search_options: {} }, 5, 0],
-    [{ plugins: [{ id: 'web' }] }, 5, 0],
-  ])('%j may search %d times, and files %d times', (body, searches, fileSearches) => {
-    expect(usesBound({ body })).toEqual({ searches, fileSearches });
-  });
-
-  test('of a model that searches in every call', () => {
-    expect(usesBound({ model: 'gpt-4o-search-preview', body: user('x') })).toEqual({ searches: 5, fileSearches: 0 });
-  });
-});
-
 test('any JSON has a bound: finite, whole and not negative', () => {
   const names = fc.constantFrom(
     'messages',
@@ -308,9 +300,10 @@ test('any JSON has a bound: finite, whole and not negative', () => {
       fc.constantFrom('openai', 'anthropic', 'google', 'compatible'),
       fc.constantFrom(undefined, 0, 1, 128_000, Number.NaN),
       (body, kind, contextTokens) => {
-        const { atMost, estimate } = inputBound({ kind, model: 'm', body: body as Body, contextTokens });
-        const { searches, fileSearches } = usesBound({ body: body as Body });
-        for (const figure of [atMost, estimate, searches, fileSearches]) {
+        const asked = { kind, model: 'm', body: body as Body } as const;
+        const { fillsContext, uses } = extrasOf({ ...asked, path: 'chat/completions', asIs: false });
+        const { atMost, estimate } = inputBound({ ...asked, contextTokens, fillsContext });
+        for (const figure of [atMost, estimate, ...Object.values(uses)]) {
           expect(Number.isSafeInteger(figure)).toBe(true);
           expect(figure).toBeGreaterThanOrEqual(0);
         }

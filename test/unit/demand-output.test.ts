@@ -3,38 +3,43 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { hasOutputBound, outputAsked, withOutputBound } from '../../src/demand/output.ts';
 import type { VendorKind } from '../../src/domain/vendor-kind.ts';
-import { hasOutputBound, outputAsked, withOutputBound } from '../../src/vendors/output-bound.ts';
 
 type Body = Record<string, unknown>;
 const CHAT = 'chat/completions';
 const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta/models/gemini-3.8-flash:generateContent?alt=sse';
 
 describe('a request asks for', () => {
-  test.each<[Body, number | null, number]>([
-    [{ messages: [] }, null, 1],
-    [{ max_tokens: 5 }, 5, 1],
-    [{ max_completion_tokens: 7, max_tokens: 9 }, 7, 1],
-    [{ max_output_tokens: 20 }, 20, 1],
-    [{ max_completion_tokens: 7, n: 3 }, 7, 3],
-    [{ generationConfig: { maxOutputTokens: 64, candidateCount: 2 } }, 64, 2],
-    [{ generation_config: { max_output_tokens: 64, candidate_count: 2 } }, 64, 2],
-    [{ generationConfig: { maxOutputTokens: '64' } }, 64, 1],
-    [{ max_tokens: null }, null, 1],
-    [{ max_tokens: -1, n: 0 }, null, 1],
-    [{ max_tokens: 0 }, 0, 1],
-    [{ max_tokens: 10, prompt: ['a', 'b'], n: 2, best_of: 3 }, 10, 6],
-    [{ prompt: [1, 2, 3] }, null, 1],
-    [{ model: 'text-embedding-3-small', input: 'x' }, 0, 1],
-    [{ model: 'omni-moderation-latest', input: 'x' }, 0, 1],
-  ])('%j: %j tokens, %d times', (body, perAnswer, answers) => {
-    expect(outputAsked(body)).toEqual({ perAnswer, answers });
+  const GOOGLE = ':generateContent';
+  test.each<[string, Body, number | null, number]>([
+    [CHAT, { messages: [] }, null, 1],
+    [CHAT, { max_tokens: 5 }, 5, 1],
+    [CHAT, { max_completion_tokens: 7, max_tokens: 9 }, 7, 1],
+    ['responses', { max_output_tokens: 20 }, 20, 1],
+    [CHAT, { max_completion_tokens: 7, n: 3 }, 7, 3],
+    [GOOGLE, { generationConfig: { maxOutputTokens: 64, candidateCount: 2 } }, 64, 2],
+    [GOOGLE, { generation_config: { max_output_tokens: 64, candidate_count: 2 } }, 64, 2],
+    [GOOGLE, { generationConfig: { maxOutputTokens: '64' } }, 64, 1],
+    [CHAT, { max_tokens: null }, null, 1],
+    [CHAT, { max_tokens: -1, n: 0 }, null, 1],
+    // Vendors take 0 for no bound.
+    [CHAT, { max_tokens: 0 }, null, 1],
+    ['completions', { max_tokens: 10, prompt: ['a', 'b'], n: 2, best_of: 3 }, 10, 6],
+    ['embeddings', { model: 'text-embedding-3-small', input: 'x' }, 0, 1],
+    ['moderations', { model: 'omni-moderation-latest', input: 'x' }, 0, 1],
+    // The bound of another endpoint is none.
+    ['responses', { max_tokens: 5, max_completion_tokens: 5 }, null, 1],
+    ['messages', { max_completion_tokens: 5, max_output_tokens: 5 }, null, 1],
+    [CHAT, { max_output_tokens: 5, generationConfig: { maxOutputTokens: 5 } }, null, 1],
+    [GOOGLE, { max_tokens: 5, maxOutputTokens: 5 }, null, 1],
+  ])('at %s %j: %j tokens, %d times', (path, body, perAnswer, answers) => {
+    expect(outputAsked(body, path)).toEqual({ perAnswer, answers });
   });
 
   test.each<[string, number | null]>([
     ['https://api.openai.com/v1/embeddings', 0],
     ['/v1/moderations', 0],
-    ['/v1/messages/count_tokens', 0],
     ['/v1beta/models/gemini-embedding-2:embedContent', 0],
     ['/v1beta/models/gemini-embedding-2:batchEmbedContents?key=x', 0],
     ['/v1/responses', null],
@@ -111,7 +116,6 @@ test('a completion of text that names no bound has that of its vendor: 16 tokens
   const prompt = ['a', 'b'];
   expect(outputAsked({ prompt }, 'completions')).toEqual({ perAnswer: 16, answers: 2 });
   expect(outputAsked({ prompt, max_tokens: 50 }, '/v1/completions')).toEqual({ perAnswer: 50, answers: 2 });
-  expect(outputAsked({}, CHAT)).toEqual({ perAnswer: null, answers: 1 });
   expect(withOutputBound({ prompt }, { kind: 'openai', path: 'completions' }, 16)).toEqual({
     prompt,
     max_tokens: 16,

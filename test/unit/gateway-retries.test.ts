@@ -19,6 +19,7 @@ const TABLE: Record<Code, [number, 'true' | 'false', string?]> = {
   UNAUTHORIZED: [401, 'false'],
   CREDIT_REQUIRED: [402, 'false'],
   API_KEY_SCOPE_REQUIRED: [403, 'false'],
+  BOUND_UNKNOWN: [403, 'false'],
   MODEL_NOT_PRICED: [403, 'false'],
   CUSTOMER_FORBIDDEN: [403, 'false'],
   OPERATOR_ROLE_REQUIRED: [403, 'false'],

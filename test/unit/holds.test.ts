@@ -24,7 +24,17 @@ const DEADLINE = 3_600_000;
 /** A nano-USD for each token of input, ten for each of output. */
 const RATES = { input: '1000000', output: '10000000' };
 const PRICE: ResolvedPrice = { available: true, card: rateCard(RATES) };
-const TEXT: Demand = { inputTokens: 1_000, uses: {}, audio: false };
+const TEXT: Demand = {
+  inputTokens: 1_000,
+  input: [],
+  output: [],
+  outputBeside: 0,
+  uses: {},
+  serviceTiers: ['standard'],
+  speeds: ['standard'],
+  rates: [],
+  open: [],
+};
 
 /** A call that costs `input`, and ten nano-USD for each output token. */
 function bound(input: number, change: Partial<CallBound> = {}): CallBound {
@@ -96,9 +106,9 @@ describe('the bound of a cost', () => {
     const output = (demand: Partial<Demand>) =>
       costBound(card, { ...TEXT, ...demand }, 'standard').outputNanoUsdPerMillion;
     expect(output({})).toBe('10000000');
-    expect(output({ serviceTier: 'priority' })).toBe('20000000');
-    expect(output({ serviceTier: 'flex' })).toBe('10000000');
-    expect(output({ speed: 'fast' })).toBe('60000000');
+    expect(output({ serviceTiers: ['standard', 'priority'] })).toBe('20000000');
+    expect(output({ serviceTiers: ['standard', 'flex'] })).toBe('10000000');
+    expect(output({ speeds: ['standard', 'fast'] })).toBe('60000000');
   });
 
   test('has what a region costs more, whether or not the request names it', () => {
@@ -106,11 +116,15 @@ describe('the bound of a cost', () => {
     expect(costBound(card, TEXT, 'standard')).toEqual({ inputNanoUsd: '1118', outputNanoUsdPerMillion: '11000000' });
   });
 
-  test('has the uses of tools, images always, and audio where there can be some', () => {
+  test('has the uses of tools, and images and audio if there can be some', () => {
     const card = rateCard({ ...RATES, audioOutput: '80000000', imageOutput: '30000000', webSearch: '10000000000' });
     expect(costBound(card, { ...TEXT, uses: { webSearch: 3 } }, 'standard').inputNanoUsd).toBe('31018');
-    expect(costBound(card, TEXT, 'standard').outputNanoUsdPerMillion).toBe('30000000');
-    expect(costBound(card, { ...TEXT, audio: true }, 'standard').outputNanoUsdPerMillion).toBe('80000000');
+    const output = (...components: Demand['output']) =>
+      costBound(card, { ...TEXT, output: components }, 'standard').outputNanoUsdPerMillion;
+    expect(output()).toBe('10000000');
+    expect(output('imageOutput')).toBe('30000000');
+    expect(output('imageOutput', 'audioOutput')).toBe('80000000');
+    expect(costBound(card, { ...TEXT, outputBeside: 1_000 }, 'standard').inputNanoUsd).toBe('11018');
   });
 });
 

@@ -197,8 +197,13 @@ describe('a balance', () => {
       fund(object, 1n);
       const { premium } = linesOf(1);
       const lines = { premium: { ...premium, isPriced: false, costNanoUsd: '0', highestCostNanoUsd: '0' } };
-      expect(object.holdBatch('a', { lines }, START, { premium: 'unknown' })).toMatchObject({
-        refusal: { code: 'MODEL_NOT_PRICED' },
+      const gap = { code: 'MODEL_NOT_PRICED', model: 'unknown', component: 'model', param: 'model' } as const;
+      expect(object.holdBatch('a', { lines }, START, { premium: { line: 7, gap } })).toMatchObject({
+        refusal: {
+          code: 'MODEL_NOT_PRICED',
+          message: expect.stringContaining('line 7'),
+          members: { param: 'body.model' },
+        },
       });
       expect(heldBy(object)).toEqual({ cents: 0n, reserved: 0 });
     });

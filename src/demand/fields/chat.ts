@@ -92,7 +92,8 @@ export const CHAT: Members = {
   modalities: bills('modalities'),
   n: bills('answers'),
   prediction: bills('prediction', { members: { type: 'value', content: TEXT_PARTS } }),
-  response_format: { members: { type: 'value', json_schema: 'any' } },
+  // `schema` is an older form of some servers.
+  response_format: { members: { type: 'value', json_schema: 'any', schema: closed(ACCOUNT, 'any') } },
   tool_choice: {
     types: {
       ...NAMED.types,

@@ -66,13 +66,13 @@ export const COMPATIBLE: Members = {
      add_generation_prompt continue_final_message add_special_tokens chat_template guided_regex guided_grammar
      guided_decoding_backend guided_whitespace_pattern regex ebnf priority return_tokens_as_token_ids return_token_ids
      cache_salt request_id echo safe_prompt random_seed prompt_mode reasoning_format include_reasoning
-     reasoning_split enable_thinking thinking_budget repeat_penalty mirostat mirostat_tau mirostat_eta
+     reasoning_split cache_prompt id_slot n_predict grammar samplers timings_per_token return_progress enable_thinking thinking_budget repeat_penalty mirostat mirostat_tau mirostat_eta
      context_length_exceeded_behavior raw_output do_sample return_reasoning separate_reasoning keep_alive think`,
   ),
   ...ofSomeVendors(
     'any',
     `chat_template_kwargs mm_processor_kwargs structured_outputs guided_json guided_choice logits_processors
-     documents thinking reasoning`,
+     documents thinking reasoning json_schema`,
   ),
   ...CACHE_CONTROL,
   best_of: closed(PRICE, bills('answers')),
@@ -80,11 +80,14 @@ export const COMPATIBLE: Members = {
   enable_search: closed(PRICE, bills('webSearch')),
 };
 
+/** What Anthropic takes besides in the form of OpenAI (platform.claude.com/docs/en/api/openai-sdk). */
+export const ANTHROPIC_CHAT: Members = { ...CACHE_CONTROL, ...ofSomeVendors('any', 'thinking') };
+
 /** Besides, OpenRouter's; its `plugins` have fees that no price lists, and stay unknown. Source: openrouter.ai/docs/api-reference/parameters and /overview. */
 export const OPENROUTER: Members = {
   ...COMPATIBLE,
   ...ofSomeVendors('value', 'transforms route session_id'),
-  ...ofSomeVendors('any', 'provider usage trace'),
+  ...ofSomeVendors('any', 'provider usage trace image_config'),
 };
 
 /** A rule for each spelling of Google's names: its JSON takes `fileData` and `file_data`. */
@@ -99,7 +102,8 @@ export function inBothSpellings(members: Members): Members {
 }
 
 function inside(rule: Rule): Rule {
-  if (typeof rule === 'string' || 'only' in rule || 'types' in rule || 'text' in rule) return rule;
+  if (typeof rule === 'string' || 'only' in rule || 'types' in rule) return rule;
+  if ('text' in rule) return { text: inside(rule.text), object: inside(rule.object) };
   if ('list' in rule) return { list: inside(rule.list) };
   if ('members' in rule) return { members: inBothSpellings(rule.members) };
   return { ...rule, of: inside(rule.of) };

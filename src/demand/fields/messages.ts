@@ -12,7 +12,12 @@ const SOURCE = {
   file: { members: { file_id: stored() } },
 } as const satisfies Record<string, TypedMembers>;
 const IMAGE: TypedMembers = {
-  members: { source: { types: SOURCE }, transformations: 'any', ...CACHE_CONTROL },
+  // A stored image is one image too.
+  members: {
+    source: { types: { ...SOURCE, file: { members: values('file_id') } } },
+    transformations: 'any',
+    ...CACHE_CONTROL,
+  },
   bills: 'image',
 };
 const DOCUMENT: TypedMembers = {
@@ -187,6 +192,7 @@ export const MESSAGES: Members = {
       },
     },
   },
+  thread: { types: { create: { members: {} }, continue: { members: values('previous_message_id'), bills: 'stored' } } },
   diagnostics: { members: values('previous_message_id') },
   container: bills('code', { members: { id: 'value', skills: 'any' } }),
   fallbacks: bills('otherModel', 'any'),

@@ -84,7 +84,23 @@ const TOOLS: Readonly<Record<string, TypedMembers>> = {
     closed: true,
   },
   programmatic_tool_calling: { members: {}, bills: 'code', closed: true },
-  shell: { members: { environment: 'any', allowed_callers: 'value' }, bills: 'code', closed: true },
+  // Without an environment the caller runs it.
+  shell: {
+    members: {
+      allowed_callers: 'value',
+      environment: {
+        types: {
+          local: { members: { skills: 'any' } },
+          container_auto: {
+            members: { ...values('file_ids memory_limit'), network_policy: 'any', skills: 'any' },
+            bills: 'code',
+          },
+          container_reference: { members: values('container_id'), bills: 'code' },
+        },
+      },
+    },
+    closed: true,
+  },
   tool_search: {
     members: { ...values('description execution'), parameters: 'any' },
     closed: true,
@@ -93,7 +109,10 @@ const TOOLS: Readonly<Record<string, TypedMembers>> = {
 
 const INPUT_PARTS: Readonly<Record<string, TypedMembers>> = {
   input_text: { members: { text: 'value', ...BREAKPOINT } },
-  input_image: { members: { image_url: 'link', detail: 'value', file_id: stored(), ...BREAKPOINT }, bills: 'image' },
+  input_image: {
+    members: { image_url: 'link', detail: 'value', file_id: closed(REFERENCE), ...BREAKPOINT },
+    bills: 'image',
+  },
   input_file: {
     members: {
       file_data: 'content',
@@ -182,7 +201,7 @@ const ITEMS: Readonly<Record<string, TypedMembers>> = {
     members: {
       ...values('id call_id status'),
       output: {
-        types: { computer_screenshot: { members: { image_url: 'link', file_id: stored() }, bills: 'image' } },
+        types: { computer_screenshot: { members: { image_url: 'link', file_id: closed(REFERENCE) }, bills: 'image' } },
       },
       acknowledged_safety_checks: 'any',
     },
@@ -254,7 +273,9 @@ export const RESPONSES: Members = {
   },
   tools: { list: { types: TOOLS } },
   access_programs: closed(ACCOUNT, 'any'),
-  context_management: closed(REFERENCE, 'any'),
+  // Of Codex.
+  client_metadata: closed(ACCOUNT, 'any'),
+  context_management: closed(REFERENCE, bills('otherModel', 'any')),
   conversation: stored('any'),
   image: closed(PRICE, { members: values('context_compression') }),
   previous_response_id: stored(),

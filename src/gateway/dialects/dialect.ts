@@ -78,6 +78,8 @@ export interface ErrorWords {
   code: string | null;
   param: string | null;
   requiredScope?: string | undefined;
+  /** What has no rate or no bound. */
+  component?: string | undefined;
   /** What the vendor says besides, in its own form. */
   details?: unknown;
 }

@@ -31,8 +31,21 @@ export function googleEndpoint<Action extends string>(action: Action) {
 }
 
 /** Our code, and the field that is wrong, are an `ErrorInfo`, as Google adds its own. */
-export function googleError({ status, message, type, code, param, requiredScope, details }: ErrorWords): object {
-  const metadata = { ...(param !== null && { param }), ...(requiredScope !== undefined && { requiredScope }) };
+export function googleError({
+  status,
+  message,
+  type,
+  code,
+  param,
+  requiredScope,
+  component,
+  details,
+}: ErrorWords): object {
+  const metadata = {
+    ...(param !== null && { param }),
+    ...(requiredScope !== undefined && { requiredScope }),
+    ...(component !== undefined && { component }),
+  };
   const own = {
     '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
     reason: code ?? type,

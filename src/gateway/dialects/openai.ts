@@ -24,7 +24,7 @@ export function openAiStreamError(error: ErrorWords): string {
   return serializeEvent({ data: JSON.stringify(openAiError(error)) });
 }
 
-export function openAiError({ status, message, type, code, param, requiredScope }: ErrorWords): object {
+export function openAiError({ status, message, type, code, param, requiredScope, component }: ErrorWords): object {
   return {
     error: {
       message,
@@ -32,6 +32,7 @@ export function openAiError({ status, message, type, code, param, requiredScope 
       code,
       param,
       ...(requiredScope !== undefined && { requiredScope }),
+      ...(component !== undefined && { component }),
     },
   };
 }
