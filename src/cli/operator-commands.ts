@@ -191,7 +191,11 @@ export const COMMANDS: readonly Command[] = [
     note: 'Takes a document, because other users of the machine can see a key on the command line.',
   }),
 
-  command('vendors list', 'listVendors', rows(columnsOf(['provider', 'baseUrl', 'keyHint', 'useReportedCost']))),
+  command(
+    'vendors list',
+    'listVendors',
+    rows(columnsOf(['provider', 'kind', 'baseUrl', 'keyHint', 'useReportedCost'])),
+  ),
   command('vendors show', 'readVendor'),
   command('vendors delete', 'deleteVendor', { confirm: 'provider' }),
 

@@ -42,6 +42,7 @@ const LABELS: Readonly<Record<string, string>> = {
   enabled: 'Send events',
   host: 'Address',
   baseUrl: 'Address',
+  kind: 'Kind',
   keyHint: 'Key',
   passthrough: 'Open paths',
   useReportedCost: 'Use the reported cost',

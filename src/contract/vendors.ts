@@ -4,11 +4,12 @@
 import { z } from 'zod';
 import { isOpenPath, OPEN_PATH_RULE } from '../domain/open-paths.ts';
 import { mayBeFixed } from '../domain/vendor-headers.ts';
+import { VENDOR_KINDS } from '../domain/vendor-kind.ts';
 
 export const vendorProvider = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'must be 1 to 64 lower-case letters, digits or dashes')
-  .describe('Vendor: openai, anthropic, google, or another one with an OpenAI-compatible address');
+  .describe('Name of the vendor: openai, anthropic, google, or one of your own');
 
 /** Base addresses of known vendors with the version prefix, as in OpenAI's SDK. */
 export const VENDOR_BASE_URLS: Readonly<Record<string, string>> = {
@@ -16,6 +17,8 @@ export const VENDOR_BASE_URLS: Readonly<Record<string, string>> = {
   anthropic: 'https://api.anthropic.com/v1',
   google: 'https://generativelanguage.googleapis.com/v1beta',
 };
+
+const kind = z.enum(VENDOR_KINDS).describe('Whose API the vendor has, which decides what it is sent');
 
 const useReportedCost = z
   .boolean()
@@ -67,6 +70,11 @@ export const SetVendorRequest = z.object({
     .describe(
       'Address with the version prefix; calls to its origin are allowed for the organization, also where it is local',
     ),
+  kind: kind
+    .optional()
+    .describe(
+      'Whose API the vendor has, which decides what it is sent. Without it: that of the address if its host is known, else `openai`, `anthropic`, `google` or `azure` if that is the whole name of the vendor, else `compatible`',
+    ),
   useReportedCost: useReportedCost.optional(),
   headers: vendorHeaders.optional(),
   passthrough: passthrough.optional(),
@@ -77,6 +85,7 @@ export type SetVendorRequest = z.infer<typeof SetVendorRequest>;
 export const Vendor = z.object({
   provider: z.string().describe('Vendor'),
   baseUrl: z.string().describe('Address'),
+  kind,
   keyHint: z.string().describe('The last four characters of the key'),
   useReportedCost,
   headers: z

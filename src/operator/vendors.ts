@@ -9,6 +9,7 @@ import {
   VENDOR_BASE_URLS,
   type Vendor,
 } from '../contract/vendors.ts';
+import { kindOfVendor } from '../domain/vendor-kind.ts';
 import type { Env } from '../env.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { sealVendorKey } from '../storage/vendor-keys.ts';
@@ -32,7 +33,7 @@ export function setVendor(
   request: OperatorRequest,
   organizationId: string,
   provider: string,
-  { apiKey, baseUrl: given, useReportedCost = false, headers = {}, passthrough = [] }: SetVendorRequest,
+  { apiKey, baseUrl: given, kind: kindSet, useReportedCost = false, headers = {}, passthrough = [] }: SetVendorRequest,
 ): Promise<Answer<Vendor>> {
   return commitChange<Vendor>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
@@ -41,6 +42,7 @@ export function setVendor(
       const message = `is required, because ${provider} is not a vendor whose address is known`;
       return refuse('BAD_REQUEST', `baseUrl: ${message}`, { members: { details: [{ path: 'baseUrl', message }] } });
     }
+    const kind = kindSet ?? kindOfVendor(provider, baseUrl);
     const before = await findVendor(request.env, organizationId, provider);
     if (!before && (await countVendors(request.env, organizationId)) >= VENDORS_MAX) {
       return refuse('CONFLICT', `an organization has at most ${VENDORS_MAX} vendors`);
@@ -48,29 +50,18 @@ export function setVendor(
     const sealedKey = await sealVendorKey(request.env, organizationId, provider, apiKey);
     // A hint of a short key would give away most of it.
     const keyHint = apiKey.length >= 4 * HINT_LENGTH ? apiKey.slice(-HINT_LENGTH) : '';
+    const saved = { provider, baseUrl, kind, keyHint, useReportedCost, headers, passthrough };
     return {
       action: 'vendor.put',
       organizationId,
       subject: provider,
       before: before ? present(before) : null,
-      after: present({ provider, baseUrl, keyHint, useReportedCost, headers, passthrough }),
-      statements: [
-        saveVendor(request.env, {
-          organizationId,
-          provider,
-          baseUrl,
-          sealedKey,
-          keyHint,
-          useReportedCost,
-          headers,
-          passthrough,
-          updatedAtMs: nowMs,
-        }),
-      ],
+      after: present(saved),
+      statements: [saveVendor(request.env, { organizationId, ...saved, sealedKey, updatedAtMs: nowMs })],
       // Also a new vendor: isolates have cached the organization's configuration without it.
       replaces: true,
       code: 'VENDOR_SAVED',
-      data: present({ provider, baseUrl, keyHint, useReportedCost, headers, passthrough }),
+      data: present(saved),
     };
   });
 }
@@ -124,10 +115,11 @@ function noVendor() {
 }
 
 function present(row: Omit<VendorRow, 'updatedAtMs'>): Vendor {
-  const { provider, baseUrl, keyHint, useReportedCost, headers, passthrough } = row;
+  const { provider, baseUrl, kind, keyHint, useReportedCost, headers, passthrough } = row;
   return {
     provider,
     baseUrl,
+    kind,
     keyHint,
     useReportedCost,
     ...(headers && Object.keys(headers).length > 0 && { headers }),

@@ -10,7 +10,7 @@ import type { ClientScope } from '../contract/sessions.ts';
 import { aliasModels, type TierModels, tierModels } from '../domain/model-mappings.ts';
 import type { Alerts, PlanVersion } from '../domain/plan.ts';
 import { DEFAULT_SAMPLING_POLICY } from '../domain/sampling.ts';
-import { kindNamed, type VendorKind } from '../domain/vendor-kind.ts';
+import type { VendorKind } from '../domain/vendor-kind.ts';
 import type { Env } from '../env.ts';
 import { remember } from '../platform/isolate-memory.ts';
 import { log } from '../platform/log.ts';
@@ -21,7 +21,7 @@ import { PRICES_MAX } from './prices.ts';
 import { retentionOf } from './retention.ts';
 import { type VersionedPolicy, versionedPolicy } from './sampling.ts';
 import { apiKeys, organizationPrices, organizations, planVersions, vendorCredentials } from './schema/index.ts';
-import { VENDORS_MAX } from './vendors.ts';
+import { VENDORS_MAX, withKind } from './vendors.ts';
 
 export interface OrganizationConfig {
   organizationId: string;
@@ -215,11 +215,11 @@ async function configOf(
     aliases: models ? aliasModels(models) : new Map(),
     prices: ownPricesOf(prices),
     vendors: new Map(
-      vendors.map(({ provider, baseUrl, kind, sealedKey, useReportedCost, headers, passthrough }) => [
+      vendors.map(withKind).map(({ provider, baseUrl, kind, sealedKey, useReportedCost, headers, passthrough }) => [
         provider,
         {
           baseUrl,
-          kind: kind ?? kindNamed(provider),
+          kind,
           sealedKey,
           useReportedCost,
           headers: headers ?? {},

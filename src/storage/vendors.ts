@@ -2,6 +2,7 @@
  * Model vendors of organizations in D1: their addresses and encrypted keys.
  */
 import { and, asc, eq } from 'drizzle-orm';
+import { kindNamed, type VendorKind } from '../domain/vendor-kind.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, type Statement } from './database.ts';
 import { vendorCredentials } from './schema/index.ts';
@@ -9,15 +10,19 @@ import { vendorCredentials } from './schema/index.ts';
 /** Vendors of one organization. */
 export const VENDORS_MAX = 100;
 
-export type VendorRow = Pick<
-  typeof vendorCredentials.$inferSelect,
-  'provider' | 'baseUrl' | 'keyHint' | 'useReportedCost' | 'headers' | 'passthrough' | 'updatedAtMs'
->;
+export interface VendorRow
+  extends Pick<
+    typeof vendorCredentials.$inferSelect,
+    'provider' | 'baseUrl' | 'keyHint' | 'useReportedCost' | 'headers' | 'passthrough' | 'updatedAtMs'
+  > {
+  kind: VendorKind;
+}
 
 /** Without their keys. */
 const COLUMNS = {
   provider: vendorCredentials.provider,
   baseUrl: vendorCredentials.baseUrl,
+  kind: vendorCredentials.kind,
   keyHint: vendorCredentials.keyHint,
   useReportedCost: vendorCredentials.useReportedCost,
   headers: vendorCredentials.headers,
@@ -25,13 +30,14 @@ const COLUMNS = {
   updatedAtMs: vendorCredentials.updatedAtMs,
 };
 
-export function listVendors(env: Env, organizationId: string): Promise<VendorRow[]> {
-  return configDatabase(env)
+export async function listVendors(env: Env, organizationId: string): Promise<VendorRow[]> {
+  const rows = await configDatabase(env)
     .select(COLUMNS)
     .from(vendorCredentials)
     .where(eq(vendorCredentials.organizationId, organizationId))
     .orderBy(asc(vendorCredentials.provider))
     .limit(VENDORS_MAX);
+  return rows.map(withKind);
 }
 
 export async function findVendor(env: Env, organizationId: string, provider: string): Promise<VendorRow | null> {
@@ -39,7 +45,14 @@ export async function findVendor(env: Env, organizationId: string, provider: str
     .select(COLUMNS)
     .from(vendorCredentials)
     .where(and(eq(vendorCredentials.organizationId, organizationId), eq(vendorCredentials.provider, provider)));
-  return row ?? null;
+  return row ? withKind(row) : null;
+}
+
+/** A row that a version without kinds wrote has the kind that its name had there. */
+export function withKind<Row extends { provider: string; kind: VendorKind | null }>(
+  row: Row,
+): Row & { kind: VendorKind } {
+  return { ...row, kind: row.kind ?? kindNamed(row.provider) };
 }
 
 export function countVendors(env: Env, organizationId: string): Promise<number> {

@@ -40,6 +40,7 @@ beforeAll(async () => {
   expect(saved.data).toEqual({
     provider: 'openai',
     baseUrl: `${vendor.url}/v1`,
+    kind: 'openai',
     keyHint: 'cdef',
     useReportedCost: false,
   });

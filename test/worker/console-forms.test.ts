@@ -439,12 +439,16 @@ describe('models, prices and vendors', () => {
     expect(bad.html).not.toContain(vendor.apiKey);
     await refused(`${base}/vendors`, `${base}/vendors`, { ...vendor, provider: 'other' }, 'baseUrl', 'is required');
     await refused(`${base}/vendors`, `${base}/vendors`, { ...vendor, baseUrl: 'ftp://x' }, 'baseUrl', 'http or https');
+    await refused(`${base}/vendors`, `${base}/vendors`, { ...vendor, kind: 'other' }, 'kind', 'one of openai');
+    await done(`${base}/vendors`, `${base}/vendors`, { ...vendor, kind: 'openrouter' });
+    expect((await visitor.read(`${base}/vendors`)).text).toMatch(/openai\s*openrouter\s*https:/);
   });
 
   test('replace the key of a vendor, which keeps all else', async () => {
     const params = { org: tenant.organizationId, provider: 'acme' };
     const settings = {
       baseUrl: 'https://acme.test/v1',
+      kind: 'azure',
       useReportedCost: true,
       headers: { 'x-team': 'blue' },
       passthrough: ['/v1/rerank'],

@@ -171,7 +171,13 @@ describe("a vendor's own figure", () => {
     });
     expect((await cost(used)).costUsdNano, 'it reported none').toBe('2500000');
     const { data } = await operator.send('readVendor', { params });
-    expect(data).toEqual({ provider: 'reseller', baseUrl: body.baseUrl, keyHint: '', useReportedCost: true });
+    expect(data).toEqual({
+      provider: 'reseller',
+      baseUrl: body.baseUrl,
+      kind: 'compatible',
+      keyHint: '',
+      useReportedCost: true,
+    });
     expect((await operator.send('deleteVendor', { params })).data).toEqual({ provider: 'reseller' });
     expect((await operator.send('readVendor', { params })).status).toBe(404);
     expect((await operator.send('listVendors', { params: { org: tenant.organizationId } })).data.items).toEqual([]);

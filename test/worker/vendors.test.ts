@@ -44,6 +44,7 @@ describe("a vendor's key", () => {
     expect(saved.data).toEqual({
       provider: 'openai',
       baseUrl: VENDOR_BASE_URLS.openai,
+      kind: 'openai',
       keyHint: 'WXYZ',
       useReportedCost: false,
     });

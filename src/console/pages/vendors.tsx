@@ -5,9 +5,10 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { operations } from '../../contract/operations.ts';
 import { SetVendorRequest, VENDOR_BASE_URLS, vendorProvider } from '../../contract/vendors.ts';
+import { VENDOR_KINDS } from '../../domain/vendor-kind.ts';
 import { setVendor } from '../../operator/vendors.ts';
 import { findVendor, listVendors, type VendorRow } from '../../storage/vendors.ts';
-import { Form, type FormSecrets, type FormState, TextField } from '../../ui/form.tsx';
+import { Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { plural } from '../../ui/format.ts';
 import { Card, Code, Empty, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
@@ -24,8 +25,13 @@ export function mountVendors(app: Hono<ConsoleEnv>): void {
     const { organizationId } = c.get('organization');
     const { fields } = c.get('submitted');
     const baseUrl = optionalText(fields, 'baseUrl');
+    const kind = optionalText(fields, 'kind');
     const provider = check(vendorProvider, text(fields, 'provider'));
-    const checked = check(SetVendorRequest, { apiKey: text(fields, 'apiKey'), ...(baseUrl && { baseUrl }) });
+    const checked = check(SetVendorRequest, {
+      apiKey: text(fields, 'apiKey'),
+      ...(baseUrl && { baseUrl }),
+      ...(kind && { kind }),
+    });
     // The key is typed again: a page never has it.
     const state = (details: FormState['details']): FormState => ({ values: { ...fields, apiKey: '' }, details });
     const broken = [
@@ -47,8 +53,8 @@ export function mountVendors(app: Hono<ConsoleEnv>): void {
 /** What a vendor keeps that gets another key. */
 function kept(vendor: VendorRow | null): Partial<SetVendorRequest> {
   if (!vendor) return {};
-  const { baseUrl, useReportedCost, headers, passthrough } = vendor;
-  return { baseUrl, useReportedCost, ...(headers && { headers }), ...(passthrough && { passthrough }) };
+  const { baseUrl, kind, useReportedCost, headers, passthrough } = vendor;
+  return { baseUrl, kind, useReportedCost, ...(headers && { headers }), ...(passthrough && { passthrough }) };
 }
 
 async function vendorsPage(c: ConsoleContext, state: FormState) {
@@ -85,6 +91,7 @@ const Vendors: FC<{ path: string; vendors: VendorRow[]; nowMs: number }> = ({ pa
       total={plural(vendors.length, 'vendor')}
       columns={[
         { title: 'Vendor', heading: true, cell: ({ provider }) => provider },
+        { title: 'Kind', cell: ({ kind }) => kind },
         { title: 'Address', cell: ({ baseUrl }) => <Code>{baseUrl}</Code> },
         { title: 'Key', cell: ({ keyHint }) => <Code>{`…${keyHint}`}</Code> },
         { title: 'Open paths', cell: ({ passthrough }) => passthrough?.map((path) => <Code>{path}</Code>) },
@@ -114,6 +121,16 @@ const VendorForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> =
         type="url"
         state={state}
         hint="With the version prefix. Empty: as it is, and of a new vendor its public address."
+      />
+      <Select
+        name="kind"
+        label="Kind"
+        state={state}
+        options={[
+          ['', 'As it is, and of a new vendor by its address and name'],
+          ...VENDOR_KINDS.map((kind) => [kind, kind] as const),
+        ]}
+        hint="Whose API the vendor has. compatible: any other that is compatible with OpenAI."
       />
       <TextField
         name="apiKey"
