@@ -8,6 +8,7 @@ import { canonicalJson } from '../domain/canonical.ts';
 import { formatUsd, nanoFromUsd } from '../domain/money.ts';
 import type { Component, Rate, RateCard, RateConditions } from '../domain/price.ts';
 import { rateOf } from '../domain/price.ts';
+import { withRelations } from '../domain/price-relations.ts';
 import { cardFor, type ResolvedPrice } from '../domain/pricing.ts';
 import type { Usage } from '../domain/usage.ts';
 import { sha256Hex } from '../platform/hash.ts';
@@ -40,12 +41,17 @@ export interface OwnPrice {
   /** From when it is in force; 0: always was. */
   fromMs: number;
   card: RateCard;
+  /** What it does not state has no rate, whatever the catalog knows of the model. */
+  strict?: boolean | undefined;
 }
 
 /** An organization's own prices, which take precedence over the catalog, by `ownPriceKey`; of each the latest first. */
 export type OwnPrices = ReadonlyMap<string, readonly OwnPrice[]>;
 
-/** The price of the model that a call reported at `nowMs`: the organization's own price, else the catalog's. */
+/**
+ * The price of the model that a call reported at `nowMs`: the organization's own price, completed by the catalog's
+ * relations, else the catalog's.
+ */
 export async function resolvePrice(
   catalog: Catalog,
   own: OwnPrices,
@@ -56,9 +62,8 @@ export async function resolvePrice(
   if (modelUsed === undefined) return { available: false, reason: 'MODEL_NOT_REPORTED' };
   const match = matchModel(catalog, modelUsed, nowMs);
   const served = servedBy(modelUsed, providerUsed);
-  const ownCard = ownPrice(own, reported, match?.model ?? null, served, nowMs);
-  if (ownCard)
-    return { available: true, card: served.region === null ? ownCard : { ...ownCard, region: served.region } };
+  const ownFound = ownPrice(own, reported, match?.model ?? null, served, nowMs);
+  if (ownFound) return { available: true, card: await ownCardOf(catalog, ownFound, match?.model, served, nowMs) };
   const card = match && (await cardOn(match.model, nowMs));
   if (match && card) {
     const unlisted = `${modelUsed}: the catalog does not list it, and prices it as ${modelKeyOf(match.model)}`;
@@ -78,6 +83,37 @@ export async function resolvePriceFor(
 ): Promise<ResolvedPrice> {
   const price = await resolvePrice(catalog, own, reported, nowMs);
   return price.available ? { available: true, card: cardFor(price.card, usage) } : price;
+}
+
+/** Caches the completed card of an own price, with the card of the catalog that completed it. */
+const completed = new WeakMap<RateCard, { known: RateCard; card: RateCard }>();
+
+/** The card of an own price, completed by what the catalog knows of the model, unless the price is strict. */
+async function ownCardOf(
+  catalog: Catalog,
+  { card, strict }: OwnPrice,
+  matched: CatalogModel | undefined,
+  served: Served,
+  nowMs: number,
+): Promise<RateCard> {
+  const model = strict ? undefined : (matched ?? modelBehindVendor(catalog, card.modelKey, nowMs));
+  const known = model && (await cardOn(model, nowMs));
+  if (!model || !known) return served.region === null ? card : { ...card, region: served.region };
+  const before = completed.get(card);
+  const now = before?.known === known ? before : { known, card: completeCard(card, known) };
+  completed.set(card, now);
+  // Unless the catalog knows what a region adds, the price holds in all of them.
+  return { regionalPercent: card.regionalPercent, ...servedCard(model, now.card, served) };
+}
+
+/** Both prices are recorded, and together they determine the rates: so both are in the id. */
+function completeCard(own: RateCard, known: RateCard): RateCard {
+  return { ...withRelations(own, known), snapshotId: `${own.snapshotId}+${known.snapshotId}` };
+}
+
+/** The model of a key that begins with the operator's own name of a vendor. */
+function modelBehindVendor(catalog: Catalog, modelKey: string, nowMs: number): CatalogModel | undefined {
+  return matchModel(catalog, modelKey.slice(modelKey.indexOf('/') + 1), nowMs)?.model;
 }
 
 /** The card of a model as its channel serves it. */
@@ -103,7 +139,7 @@ function ownPrice(
   model: CatalogModel | null,
   { channel }: Served,
   nowMs: number,
-): RateCard | null {
+): OwnPrice | null {
   if (own.size === 0) return null;
   const name = modelUsed.trim().toLowerCase();
   const candidates = [
@@ -114,7 +150,7 @@ function ownPrice(
   ];
   for (const candidate of candidates) {
     const price = own.get(candidate)?.find(({ fromMs }) => fromMs <= nowMs);
-    if (price) return price.card;
+    if (price) return price;
   }
   return null;
 }

@@ -100,6 +100,7 @@ export const PRICE_COLUMNS: Columns<Data<'listPrices'>['items'][number]> = {
   'Input, USD per million': ({ inputUsdPerMillion }) => inputUsdPerMillion,
   'Output, USD per million': ({ outputUsdPerMillion }) => outputUsdPerMillion,
   Components: ({ components }) => components?.length,
+  Strict: ({ strict }) => strict,
 };
 
 export const CALL_COLUMNS: Columns<Data<'listOrganizationCalls'>['items'][number]> = {

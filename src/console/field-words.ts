@@ -51,6 +51,7 @@ const LABELS: Readonly<Record<string, string>> = {
   inputUsdPerMillion: 'Input',
   outputUsdPerMillion: 'Output',
   effectiveFrom: 'In force from',
+  strict: 'Only the stated rates',
 };
 
 /** Of the slots of a plan's custom meters. */

@@ -219,7 +219,9 @@ export function resolveUsageAliases(body: unknown): unknown {
 
 export const CostBreakdown = z.object({
   currency: z.literal('USD').describe('Currency'),
-  snapshotId: z.string().describe('The recorded price that was used'),
+  snapshotId: z
+    .string()
+    .describe('The recorded price that was used; `{own}+{catalog}` of an own price that the catalog completes'),
   provider: z.string().describe('Vendor of the price'),
   modelKey: z.string().describe('Model of the price'),
   pricingTier: z.string().describe('`base`, or the long-prompt tier'),

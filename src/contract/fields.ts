@@ -13,7 +13,8 @@ export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
 export const TOKENS_MAX = 1_000_000_000;
 /**
  * Above any published rate. With TOKENS_MAX it keeps the cost of every call far inside the 64 bits of SQLite: input and
- * output of the largest call at this rate are 4e15 of 9.2e18 nano-USD. Sums of costs need more, and have two columns.
+ * output of the largest call at this rate are 4e15 of 9.2e18 nano-USD; a rate that follows from an own price by the catalog's
+ * relations is at most 20 times as high. Sums of costs need more, and have two columns.
  */
 export const USD_PER_MILLION_MAX = 2_000;
 

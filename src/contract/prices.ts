@@ -81,16 +81,26 @@ const ShortForm = z.object({
   outputUsdPerMillion: rate.optional().describe('USD per million output tokens'),
   cachedInputUsdPerMillion: rate
     .optional()
-    .describe('USD per million input tokens read from the prompt cache; absent: the input rate'),
+    .describe(
+      'USD per million input tokens read from the prompt cache; absent: by the relation of the catalog to the input rate, else the input rate',
+    ),
   cacheWriteUsdPerMillion: rate
     .optional()
-    .describe('USD per million input tokens written to the prompt cache; absent: the input rate'),
+    .describe(
+      'USD per million input tokens written to the prompt cache; absent: by the relation of the catalog to the input rate, else the input rate',
+    ),
   components: z
     .array(PriceComponent)
     .min(1)
     .max(COMPONENTS_MAX)
     .optional()
-    .describe('Every rate of the price, in place of the four short ones'),
+    .describe('The rates of the price, in place of the four short ones'),
+  strict: z
+    .boolean()
+    .optional()
+    .describe(
+      'Only the rates that are stated count. Absent or false: rates of tokens that are not stated follow by the relations that the catalog knows of the same model, as assumptions of each call that uses them',
+    ),
 });
 
 const SHORT = [
@@ -120,7 +130,7 @@ export const SetPriceRequest = z
   });
 
 export type SetPriceRequest = z.infer<typeof SetPriceRequest>;
-/** A price as it is stored: without its time. */
+/** A price as it is stored: without its time. A price from before `strict` is not strict. */
 export type OwnRates = z.infer<typeof ShortForm>;
 
 export const pricedModelKey = text(330).describe(
@@ -131,6 +141,7 @@ export const OrganizationPrice = ShortForm.extend({
   modelKey: z.string().describe('The model'),
   effectiveFrom: instant.nullable().describe('From when it is in force; null: it always was'),
   snapshotId: z.string().describe('The recorded price'),
+  strict: z.boolean().describe('Only the rates that are stated count'),
 });
 
 export const SavedPrice = OrganizationPrice.extend({

@@ -4,7 +4,7 @@
  * A bound is made of the input that the vendor can count at most, and of the highest rates that may apply to it. It is
  * never below the cost of a call whose vendor keeps to the output bound that it was sent.
  */
-import type { NanoUsd } from './money.ts';
+import { divideUp, type NanoUsd } from './money.ts';
 import { COMPONENTS, type Component, isUse, type Rate, type RateCard } from './price.ts';
 import { type PricingMode, type ResolvedPrice, rateFor, UNITS_PER_RATE } from './pricing.ts';
 import { QUANTITY_SCALE } from './quantity.ts';
@@ -170,8 +170,4 @@ function groupsOf({ rates }: RateCard, { inputTokens, serviceTiers, speeds }: De
     else groups.set(conditions, [rate]);
   }
   return [...groups.values()];
-}
-
-function divideUp(numerator: bigint, denominator: bigint): bigint {
-  return (numerator + denominator - 1n) / denominator;
 }

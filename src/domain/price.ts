@@ -58,6 +58,8 @@ export interface Rate {
   /** Decimal nano-USD per million units. */
   nanoUsdPerMillion: string;
   when?: RateConditions | undefined;
+  /** The stated rate that it follows from, if an own price does not state it (price-relations.ts). */
+  relatedTo?: Component | undefined;
 }
 
 /** The rates of one model at one time. */

@@ -139,7 +139,7 @@ export function chargesOf(card: RateCard, usage: Usage, mode: PricingMode, promp
   for (const [component, quantity] of quantitiesOf(card, usage, assumptions)) {
     const found = rateFor(group, longPrompt.above, component);
     if (found) {
-      if (quantity > 0 && found.assumption) assumptions.push(found.assumption);
+      if (quantity > 0) assumptions.push(...found.assumptions);
       if (quantity > 0 || component === 'input' || component === 'output')
         lines.push(lineOf(component, quantity, found.nanoUsdPerMillion, isUse(component) ? PERCENT : percent));
     } else if (quantity > 0) (isUse(component) ? unlisted : missing).push(component);
@@ -294,7 +294,7 @@ function quantitiesOf(card: RateCard, usage: Usage, assumptions: string[]): [Com
 
 interface FoundRate {
   nanoUsdPerMillion: NanoUsd;
-  assumption?: string;
+  assumptions: string[];
 }
 
 /** Components of which some price lists show no rate, because they cost what other input costs. */
@@ -305,25 +305,39 @@ const AS_INPUT: ReadonlySet<Component> = new Set(['cachedInput', 'cacheWrite']);
  * `null` where it is not known.
  */
 export function rateFor(group: readonly Rate[], above: number, component: Component): FoundRate | null {
-  const at = (name: Component, threshold: number): NanoUsd | null => {
+  const at = (name: Component, threshold: number): FoundRate | null => {
     const rate = group.find(({ component: its, when }) => its === name && (when?.promptTokensAbove ?? 0) === threshold);
-    return rate ? BigInt(rate.nanoUsdPerMillion) : null;
+    return rate ? { nanoUsdPerMillion: BigInt(rate.nanoUsdPerMillion), assumptions: relationOf(rate) } : null;
   };
   const listed = at(component, above);
-  if (listed !== null) return { nanoUsdPerMillion: listed };
+  if (listed !== null) return listed;
   const [base, input, baseInput] = [at(component, 0), at('input', above), at('input', 0)];
   if (base !== null) {
     // Uses, and prices whose input costs the same however long the prompt is.
-    if (isUse(component) || input === null) return { nanoUsdPerMillion: base };
-    if (baseInput !== null && baseInput > 0n) {
+    if (isUse(component) || input === null) return base;
+    if (baseInput !== null && baseInput.nanoUsdPerMillion > 0n) {
+      const scaled = `${component}: no long-prompt rate is published, the base rate is scaled as the input rate is`;
       return {
-        nanoUsdPerMillion: divideHalfUp(base * input, baseInput),
-        assumption: `${component}: no long-prompt rate is published, the base rate is scaled as the input rate is`,
+        nanoUsdPerMillion: divideHalfUp(base.nanoUsdPerMillion * input.nanoUsdPerMillion, baseInput.nanoUsdPerMillion),
+        assumptions: [...base.assumptions, scaled],
       };
     }
   }
   if (!AS_INPUT.has(component) || input === null) return null;
-  return { nanoUsdPerMillion: input, assumption: `${component}: no rate is published, the input rate is used` };
+  const { nanoUsdPerMillion } = input;
+  return { nanoUsdPerMillion, assumptions: [`${component}: no rate is published, the input rate is used`] };
+}
+
+/** What a rate assumes that the catalog's relations made. */
+function relationOf({ component, when, relatedTo }: Rate): string[] {
+  if (relatedTo === undefined) return [];
+  const { promptTokensAbove, ...conditions } = when ?? {};
+  const words = [
+    ...Object.entries(conditions).map(([name, value]) => `${name} ${value}`),
+    ...(promptTokensAbove === undefined ? [] : [`prompts of more than ${promptTokensAbove} tokens`]),
+  ];
+  const under = words.length === 0 ? '' : ` (${words.join(', ')})`;
+  return [`${component}${under}: by the catalog's relation to ${relatedTo}, because the own price states none`];
 }
 
 /** A cost that the vendor itself reported, as one line. */

@@ -33,7 +33,7 @@ export function setPrice(
   request: OperatorRequest,
   organizationId: string,
   requested: string,
-  { effectiveFrom, ...rates }: SetPriceRequest,
+  { effectiveFrom, strict, ...stated }: SetPriceRequest,
   defer: Defer,
 ): Promise<Answer<Saved>> {
   return commitChange<Saved>(request, async (nowMs) => {
@@ -46,6 +46,7 @@ export function setPrice(
     if (!before && (await countOwnPrices(request.env, organizationId)) >= PRICES_MAX) {
       return refuse('CONFLICT', `an organization has at most ${PRICES_MAX} prices of its own`);
     }
+    const rates = { ...stated, ...(strict && { strict }) };
     const hash = await sha256Hex(canonicalJson({ organizationId, modelKey, rates }));
     const snapshotId = `organization/${modelKey}@${hash.slice(0, 12)}`;
     const row = { organizationId, modelKey, effectiveFromMs, snapshotId, rates, updatedAtMs: nowMs };
@@ -126,7 +127,7 @@ function noPrice() {
 type Stored = Pick<OwnPriceRow, 'modelKey' | 'effectiveFromMs' | 'snapshotId'> & { rates: OwnRates };
 
 function present({ modelKey, effectiveFromMs, snapshotId, rates }: Stored): Price {
-  return { modelKey, effectiveFrom: presentTime(effectiveFromMs), snapshotId, ...rates };
+  return { modelKey, effectiveFrom: presentTime(effectiveFromMs), snapshotId, ...rates, strict: rates.strict ?? false };
 }
 
 function auditOf({ effectiveFromMs, rates }: Stored) {

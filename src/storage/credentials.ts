@@ -242,9 +242,10 @@ async function configOf(
 function ownPricesOf(rows: readonly (typeof organizationPrices.$inferSelect)[]): OwnPrices {
   const prices = new Map<string, OwnPrice[]>();
   for (const { modelKey, effectiveFromMs, snapshotId, rates } of rows) {
-    // An own price holds in every region, unless it has rates for one.
+    // An own price holds in every region, unless it or the catalog has rates for one.
     const card = { snapshotId, provider: OWN_PROVIDER, modelKey, rates: ratesOf(rates), regionalPercent: 100 };
-    prices.set(modelKey, [...(prices.get(modelKey) ?? []), { fromMs: effectiveFromMs, card }]);
+    const price = { fromMs: effectiveFromMs, card, strict: rates.strict };
+    prices.set(modelKey, [...(prices.get(modelKey) ?? []), price]);
   }
   return prices;
 }

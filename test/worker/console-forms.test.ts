@@ -406,7 +406,12 @@ describe('models, prices and vendors', () => {
   test('set a price', async () => {
     const price = { modelKey: 'my-model', inputUsdPerMillion: '2.50', outputUsdPerMillion: '10' };
     await done(`${base}/models`, `${base}/prices`, price);
-    expect((await visitor.read(`${base}/models`)).text).toMatch(/my-model \$2\.50 \$10\.00/);
+    expect((await visitor.read(`${base}/models`)).text).toMatch(
+      /my-model \$2\.50 \$10\.00.*by the catalog's relations/,
+    );
+    await done(`${base}/models`, `${base}/prices`, { ...price, strict: 'on' });
+    const params = { org, modelKey: 'my-model' };
+    expect((await operator.send('readPrices', { params })).data.items).toMatchObject([{ strict: true }]);
     await refused(
       `${base}/models`,
       `${base}/prices`,

@@ -210,7 +210,15 @@ describe('the cost on the replacement', () => {
 
   test("at the organization's own price, which wins; what that has no rate for is named", async () => {
     const params = { org: tenant.organizationId, modelKey: 'openai/gpt-6.1-sol' };
-    const rates = { inputUsdPerMillion: 1, outputUsdPerMillion: 2 };
+    const rates = { inputUsdPerMillion: 1, outputUsdPerMillion: 2, strict: true };
+    await operator.send('setPrice', { params, body: { ...rates, strict: false } });
+    inForce();
+    // What it does not state is half of the catalog's input rates, and a fifth of its output rates.
+    const short = 271_999 * 1_000 + 1_000 * 2_000;
+    const long = 172_001 * 2_000 + 100_000 * 100 + 1_000 * 3_000;
+    const priority = 20_000 * 2_000 + 500 * 4_000;
+    const related = await item('openai/gpt-5-2025-08-07');
+    expect([related.replacementCostUSD, related.notPriced]).toEqual([usdFromNano(BigInt(short + long + priority)), []]);
     await operator.send('setPrice', { params, body: rates });
     inForce();
     try {

@@ -135,11 +135,52 @@ describe('a price with a date', () => {
   });
 });
 
+describe('a price that states few rates', () => {
+  const used = {
+    ...{ modelUsed: 'claude-sonnet-4-6', inputTokens: 1_000, responseTokens: 10 },
+    ...{ cacheWriteInputTokens: 500, cacheWrite1hInputTokens: 500 },
+  };
+  const rates = { inputUsdPerMillion: 2, outputUsdPerMillion: 10 };
+
+  test('has the others by the relations of the catalog, unless it is strict; recorded costs stay', async () => {
+    expect((await put('claude-sonnet-4-6', rates)).data).toMatchObject({ ...rates, strict: false });
+    const related = await cost(used);
+    // A cache write for an hour costs twice the input.
+    expect(related.costUsdNano).toBe(String(500 * 2_000 + 500 * 4_000 + 10 * 10_000));
+    expect(related.costBreakdown).toMatchObject({
+      snapshotId: expect.stringMatching(
+        /^organization\/anthropic\/claude-sonnet-4-6@\w{12}\+anthropic\/claude-sonnet-4-6@/,
+      ),
+      assumptions: ["cacheWrite1h: by the catalog's relation to input, because the own price states none"],
+    });
+    const strict = await put('claude-sonnet-4-6', { ...rates, strict: true });
+    expect(strict.data.strict).toBe(true);
+    const { items } = (await operator.send('readPrices', { params: paramsOf('claude-sonnet-4-6') })).data;
+    expect(items).toEqual([{ ...strict.data, modelKey: 'anthropic/claude-sonnet-4-6' }]);
+    expect((await cost(used)).pricingUnavailableReason).toBe('RATE_NOT_IN_CATALOG: cacheWrite1h');
+    const { data } = await tenant.api.send('readCall', { params: { callId: related.callId } });
+    expect(data).toMatchObject({ costUsdNano: related.costUsdNano, costBreakdown: related.costBreakdown });
+    const query = { organizationId: tenant.organizationId, limit: '1' };
+    expect((await operator.send('listEvents', { query })).data.items[0]).toMatchObject({
+      action: 'price.put',
+      before: rates,
+      after: { ...rates, strict: true },
+    });
+  });
+
+  test('is refused if strict is no boolean', async () => {
+    const { status, refusal } = await put('claude-sonnet-4-6', { ...rates, strict: 'yes' });
+    expect([status, refusal.details]).toEqual([400, [expect.objectContaining({ path: 'strict' })]]);
+  });
+});
+
 describe('a channel', () => {
   test('has its own price, whatever spelling its calls report; other channels do not', async () => {
     await put('bedrock/claude-opus-4-6', { inputUsdPerMillion: 7, outputUsdPerMillion: 7 });
-    for (const modelUsed of ['us.anthropic.claude-opus-4-6-v1', 'bedrock/anthropic.claude-opus-4-6-v1:0'])
+    for (const modelUsed of ['global.anthropic.claude-opus-4-6-v1', 'bedrock/anthropic.claude-opus-4-6-v1:0'])
       expect((await cost({ modelUsed, inputTokens: 1 })).costUsdNano).toBe('7000');
+    const regional = await cost({ modelUsed: 'us.anthropic.claude-opus-4-6-v1', inputTokens: 1 });
+    expect(regional.costUsdNano, 'what the provider adds for a region').toBe('7700');
     expect(
       (await cost({ modelUsed: 'claude-opus-4-6', providerUsed: 'aws-bedrock', inputTokens: 1 })).costUsdNano,
     ).toBe('7000');

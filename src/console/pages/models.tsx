@@ -14,7 +14,7 @@ import { switchBack } from '../../operator/autopilot.ts';
 import { setModels } from '../../operator/model-mappings.ts';
 import { setPrice } from '../../operator/prices.ts';
 import { listOwnPrices, type OwnPriceRow } from '../../storage/prices.ts';
-import { CheckGroup, Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
+import { Checkbox, CheckGroup, Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
 import { plural, rateColumn } from '../../ui/format.ts';
 import { Card, Empty, Nothing, Notice, Time } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
@@ -27,7 +27,7 @@ import { aliasesOf, aliasLines, entriesOf, linesOf } from '../mapping-lines.ts';
 import { ModelLink } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, lines, operatorRequest, text, texts, typedNumber, wrong } from '../submitted.ts';
+import { check, detailsOf, isChecked, lines, operatorRequest, text, texts, typedNumber, wrong } from '../submitted.ts';
 
 const RATES = [
   'inputUsdPerMillion',
@@ -121,9 +121,8 @@ function toDetail({ name, nearest, field }: Unknown) {
 }
 
 function ratesOf(fields: Fields): unknown {
-  return Object.fromEntries(
-    RATES.map((name) => [name, typedNumber(fields, name)]).filter(([, value]) => value !== undefined),
-  );
+  const stated = RATES.map((name) => [name, typedNumber(fields, name)]).filter(([, value]) => value !== undefined);
+  return { ...Object.fromEntries(stated), strict: isChecked(fields, 'strict') };
 }
 
 async function modelsPage(
@@ -347,6 +346,7 @@ const Prices: FC<PricesProps> = ({ organizationId, prices, path, sort, nowMs }) 
           figure: true,
           cell: ({ rates }) => (rates.components ? <span class="num">{rates.components.length}</span> : <Nothing />),
         },
+        { title: 'Other rates', cell: ({ rates }) => (rates.strict ? 'none' : "by the catalog's relations") },
         {
           title: 'In force from',
           cell: ({ effectiveFromMs }) =>
@@ -388,16 +388,22 @@ const PriceForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = 
         label="Cache read"
         state={state}
         numeric
-        hint="Empty: the input rate"
+        hint="Empty: by the catalog's relation, else the input rate"
       />
       <TextField
         name="cacheWriteUsdPerMillion"
         label="Cache write"
         state={state}
         numeric
-        hint="Empty: the input rate"
+        hint="Empty: by the catalog's relation, else the input rate"
       />
     </div>
+    <Checkbox
+      name="strict"
+      label="Only these rates"
+      state={state}
+      hint="Otherwise, rates that are not stated follow by the relations that the catalog knows of the same model. A call that uses them says so."
+    />
     <div class="submit">
       <button type="submit" class="primary">
         Save price
