@@ -37,6 +37,8 @@ export interface RequestToModel {
   kind: VendorKind;
   /** As the vendor calls it; `undefined` if the request names none. */
   model: string | undefined;
+  /** As the caller names it, if that is another name. */
+  modelKey?: string;
   /** Of the vendor's address. */
   path: string;
   body: Fields;
@@ -120,11 +122,11 @@ const UNBOUNDED_RECORDING: OpenCost = {
 
 /** The first cost that the organization does not leave open. */
 function gapOf(
-  { model: name, price }: Pick<RequestToModel, 'model' | 'price'>,
+  { model: ofVendor, modelKey = ofVendor, price }: Pick<RequestToModel, 'model' | 'modelKey' | 'price'>,
   open: readonly OpenCost[],
   { allowUnpricedModels, creditOpen }: OpenToCredit,
 ): Gap | null {
-  const model = name ?? null;
+  const model = modelKey || null;
   if (!price.available) {
     return allowUnpricedModels ? null : { code: 'MODEL_NOT_PRICED', model, component: 'model', param: 'model' };
   }

@@ -57,7 +57,8 @@ export function beginCall(
   const holdFor = (...tiers: Tier[]) =>
     holdOf(payableOf(boundsOf(bounds, tiers)), plan, { markupPercent, askedNanoUsd, usualCharge });
   const decided = decideEntitlements(plan, account.meters, request.requested, isCanceled(account), (tier) =>
-    creditLeft(account, holdFor(tier).leastNanoUsd),
+    // What nothing can pay for is refused as such, whatever is left.
+    creditLeft(account, isClosed(bounds, tier) ? 0n : holdFor(tier).leastNanoUsd),
   );
   const needs = request.needs ?? [];
   const runs = (allowed: Entitlements) =>

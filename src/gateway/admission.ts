@@ -40,11 +40,11 @@ export function withBounds(
 ): BoundedAttempt[] {
   const body = withoutOwnFields(request);
   return attempts.map((attempt) => {
-    const { provider, kind, model, price, limits, tier, onDowngrade } = attempt;
+    const { provider, kind, model, modelKey, price, limits, tier, onDowngrade } = attempt;
     const canBeStopped = request.stream === true && formAt(dialect, kind).streamClosing(request) !== undefined;
     // What a model thinks is billed and does not show.
     const inSteps = canBeStopped && !(limits.reasons && mayThink(dialect, request, limits));
-    const toModel = { provider, kind, model, path: dialect.endpoint, body, price, limits, asIs: false };
+    const toModel = { provider, kind, model, modelKey, path: dialect.endpoint, body, price, limits, asIs: false };
     return { ...attempt, bound: callBound({ ...toModel, tier, onDowngrade, inSteps }, 'standard', opened) };
   });
 }

@@ -510,7 +510,7 @@ describe('on credit', () => {
     expect(charged).toBeLessThan(0.0187);
   });
 
-  test('a recording holds the longest that its bytes can be; one in a format without such a bound what is usual', async () => {
+  test('a recording holds the longest that its bytes can be; one in a format without such a bound is refused', async () => {
     const held = async (name: string, bytes: number) => {
       const tenant = await newTenant(ON_CREDIT);
       const form = formOf([
@@ -522,7 +522,17 @@ describe('on credit', () => {
     };
     // 750 bytes a second are the least: two hundred seconds at 0.0001 USD.
     expect(await held('a.mp3', 150_000)).toBeCloseTo(0.02, 6);
-    expect(await held('a.webm', 150_000)).toBe(0.01);
+    const form = formOf([
+      ['model', 'whisper-1'],
+      ['file', sound(new Uint8Array(150_000), 'a.webm')],
+    ]);
+    const tenant = await newTenant(ON_CREDIT);
+    await fundedCustomer(tenant, 'default', { usd: '1' });
+    const { response } = await sendForm(tenant.key, TRANSCRIPTIONS, form);
+    expect(response.status).toBe(403);
+    expect(await response.json()).toMatchObject({
+      error: { code: 'BOUND_UNKNOWN', component: 'audioSeconds', param: 'file' },
+    });
   });
 
   test('images hold each of them, and the plain text of a recording is charged by its likely length', async () => {

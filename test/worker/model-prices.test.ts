@@ -134,11 +134,14 @@ describe('if credit would pay', () => {
     expect(response.status).toBe(200);
   });
 
-  test('the same applies if the model is one of several', async () => {
+  test('of several models, those with a price run, and the call is refused only if none has one', async () => {
     const tenant = await onCredit();
-    const { response } = await ask(tenant.key, { model: 'gpt-4o-mini', models: [UNPRICED] });
-    expect(await refusedBy(response)).toMatchObject({ status: 403, code: 'MODEL_NOT_PRICED' });
-    expect(requests).toEqual([]);
+    const { response } = await ask(tenant.key, { model: UNPRICED, models: ['gpt-4o-mini'] });
+    expect(response.status).toBe(200);
+    expect(requests).toHaveLength(1);
+    const none = await ask(tenant.key, { model: UNPRICED, models: ['openai/no-such-model-2'] });
+    expect(await refusedBy(none.response)).toMatchObject({ status: 403, code: 'MODEL_NOT_PRICED' });
+    expect(requests).toHaveLength(1);
   });
 
   test('if the organization allows it, such a call is charged nothing, because its cost is unknown', async () => {

@@ -195,7 +195,7 @@ describe('a request to an open path', () => {
     expect((await ask(tenant.key, 'jina/v1/rerank', json(RERANK))).response.status).toBe(200);
   });
 
-  test('without a price is not paid by credit, unless the organization allows it', async () => {
+  test('is not paid by credit without a price, and with one only if the organization opens it', async () => {
     const plan = {
       name: 'P',
       limitType: 'BLOCK',
@@ -218,6 +218,12 @@ describe('a request to an open path', () => {
     }
     expect(asked).toEqual([]);
     await price(tenant);
+    await vi.waitFor(async () => {
+      const { response } = await ask(tenant.key, 'jina/v1/rerank', json(RERANK));
+      expect(await errorOf(response)).toMatchObject({ code: 'BOUND_UNKNOWN', component: 'endpoint rerank' });
+    }, 60_000);
+    expect(asked).toEqual([]);
+    await operator.send('updateOrganization', { params, body: { creditOpen: ['component:endpoint'] } });
     const paid = await vi.waitFor(async () => {
       const { response, callId } = await ask(tenant.key, 'jina/v1/rerank', json(RERANK));
       expect(response.status).toBe(200);
