@@ -221,10 +221,11 @@ function presentState(account: Account, decision: EntitlementDecision, models: C
   const { subscription, contact } = account;
   const { plan, planId, usagePlanVersionId, version } = subscription.plan;
   const meters = summarizeAll(plan, account.meters);
+  const { tools: _tools, ...allowed } = decision.allowed;
   return {
     canceled: subscription.canceledAtMs !== null,
     policy: plan.limitType,
-    allowed: decision.allowed,
+    allowed,
     entitlementHints: decision.hints,
     meters,
     remainingRatios: Object.fromEntries(Object.entries(meters).map(([name, { ratio }]) => [name, ratio])),

@@ -5,7 +5,7 @@
 import { Plan } from '../contract/plans.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';
 import { LIMIT_NAMES, METER_SLOTS } from '../domain/meters.ts';
-import { CAPABILITIES, type CustomMeter } from '../domain/plan.ts';
+import { CAPABILITIES, type CustomMeter, hasCapability } from '../domain/plan.ts';
 import { count } from '../ui/format.ts';
 import type { Fields } from './context.ts';
 import { isChecked, text, typedNumber } from './submitted.ts';
@@ -41,7 +41,7 @@ export function fieldsOfPlan(plan: Plan): Fields {
     'alerts.balanceBelowDays': plan.alerts?.balanceBelowDays === null ? NONE : shown(plan.alerts?.balanceBelowDays),
   };
   for (const name of LIMIT_NAMES) fields[`limits.${name}`] = shown(plan.limits[name]);
-  for (const name of CAPABILITIES) fields[`features.${name}`] = on(plan.features[name]);
+  for (const name of CAPABILITIES) fields[`features.${name}`] = on(hasCapability(plan, name));
   for (const slot of METER_SLOTS) Object.assign(fields, fieldsOfMeter(`customMeters.${slot}`, plan.customMeters[slot]));
   return fields;
 }

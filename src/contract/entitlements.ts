@@ -2,7 +2,7 @@
  * Entitlements, hints, meters, subscription: the shapes that begin, customers and usage share (contract 2.2 to 2.7).
  */
 import { z } from 'zod';
-import type { Entitlements } from '../domain/entitlements.ts';
+import type { AskedEntitlements } from '../domain/entitlements.ts';
 import type { Tier as TierName } from '../domain/tiers.ts';
 import { instant } from './fields.ts';
 
@@ -18,7 +18,7 @@ export const Requested = z.object({
   image: z.boolean().optional().describe('Images'),
   search: z.boolean().optional().describe('Search'),
   reasoningLevel: ReasoningLevel.optional(),
-} satisfies Record<keyof Entitlements, z.ZodType>);
+} satisfies Record<keyof AskedEntitlements, z.ZodType>);
 
 export const Allowed = z.object({
   standard: z.boolean().describe('Standard tier requested and available'),
@@ -27,7 +27,7 @@ export const Allowed = z.object({
   image: z.boolean().describe('Images requested and available'),
   search: z.boolean().describe('Search requested and available'),
   reasoningLevel: ReasoningLevel,
-} satisfies Record<keyof Entitlements, z.ZodType>);
+} satisfies Record<keyof AskedEntitlements, z.ZodType>);
 
 export const EntitlementHints = z.object({
   suggestedModelTier: Tier.describe('The best tier that is allowed'),

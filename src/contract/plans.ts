@@ -124,6 +124,10 @@ export const Plan = z.strictObject({
       audio: z.boolean().default(true).describe('Audio'),
       image: z.boolean().default(true).describe('Images'),
       search: z.boolean().default(true).describe('Search'),
+      tools: z
+        .boolean()
+        .default(true)
+        .describe('Tools that the vendor hosts: code execution, file search, maps, fetched pages, MCP servers'),
     } satisfies Record<Capability, z.ZodType>)
     .prefault({})
     .describe('Capabilities that the plan has'),

@@ -15,7 +15,7 @@ import type { Denial } from './denial.ts';
 import { CAPABILITY_METERS, decideEntitlements, type Entitlements } from './entitlements.ts';
 import { addQuantities, type MeterName, type Quantities, subtractQuantities } from './meters.ts';
 import type { NanoUsd } from './money.ts';
-import type { Capability } from './plan.ts';
+import { type Capability, hasCapability } from './plan.ts';
 import { TIERS, type Tier } from './tiers.ts';
 import { hold } from './wallet.ts';
 
@@ -91,7 +91,7 @@ export function decideBatch(
   if (canceled) return deny({ code: 'SUBSCRIPTION_CANCELED' });
   const lacking = needs.find((capability) => !allowed[capability]);
   if (lacking !== undefined) {
-    const meter = plan.features[lacking] ? CAPABILITY_METERS[lacking] : null;
+    const meter = hasCapability(plan, lacking) ? CAPABILITY_METERS[lacking] : null;
     return deny(meter ? { code: 'ALLOWANCE_EXHAUSTED', meter } : { code: 'CAPABILITY_NOT_IN_PLAN' });
   }
   const informs = plan.limitType === 'NONE';

@@ -4,7 +4,7 @@
 import { hasLeft, isTierLeft, type MeterState, summarize } from './allowances.ts';
 import { CAPABILITY_METERS, type EntitlementDecision, type Requested, withDefaultTier } from './entitlements.ts';
 import type { MeterName } from './meters.ts';
-import { CAPABILITIES, type Capability, type Plan } from './plan.ts';
+import { CAPABILITIES, type Capability, hasCapability, type Plan } from './plan.ts';
 import { TIERS, type Tier } from './tiers.ts';
 
 export const DENIAL_CODES = [
@@ -54,7 +54,7 @@ export function denialOf(
   const lacking = needed.find((capability) => !allowed[capability]);
   if (lacking !== undefined) {
     const meter = CAPABILITY_METERS[lacking];
-    if (!plan.features[lacking] || meter === null) return { code: 'CAPABILITY_NOT_IN_PLAN', capability: lacking };
+    if (!hasCapability(plan, lacking) || meter === null) return { code: 'CAPABILITY_NOT_IN_PLAN', capability: lacking };
     return { code: 'ALLOWANCE_EXHAUSTED', capability: lacking, ...figuresOf(meter) };
   }
   // Of several tiers the highest is the one that was wanted most.

@@ -7,11 +7,21 @@
  */
 import { hasLeft, isTierLeft, type MeterState } from './allowances.ts';
 import type { MeterName } from './meters.ts';
-import { CAPABILITIES, type Capability, type LimitPolicy, type Plan, type ReasoningLevel } from './plan.ts';
+import {
+  type AskedCapability,
+  CAPABILITIES,
+  type Capability,
+  hasCapability,
+  type LimitPolicy,
+  type Plan,
+  type ReasoningLevel,
+} from './plan.ts';
 import { DEFAULT_TIER, TIERS, type Tier } from './tiers.ts';
 
 export type SuggestedTier = Tier | 'none';
 export type Entitlements = Record<Tier | Capability, boolean> & { reasoningLevel: ReasoningLevel };
+/** Those that the contract has. */
+export type AskedEntitlements = Omit<Entitlements, Exclude<Capability, AskedCapability>>;
 
 /** What a call asks for; a member that is absent or undefined is not asked for. */
 export type Requested = { [Name in keyof Entitlements]?: Entitlements[Name] | undefined };
@@ -42,10 +52,12 @@ export const EVERYTHING: Entitlements = {
 const LEVELS: readonly ReasoningLevel[] = ['NONE', 'LOW', 'MEDIUM', 'HIGH'];
 
 /** The meter that a capability takes from; `null` where it has none. */
-export const CAPABILITY_METERS = { audio: 'audioSeconds', image: null, search: 'searches' } as const satisfies Record<
-  Capability,
-  MeterName | null
->;
+export const CAPABILITY_METERS = {
+  audio: 'audioSeconds',
+  image: null,
+  search: 'searches',
+  tools: null,
+} as const satisfies Record<Capability, MeterName | null>;
 
 export function decideEntitlements(
   plan: Plan,
@@ -73,7 +85,7 @@ export function decideEntitlements(
     ...flags(CAPABILITIES, (capability) => {
       const meter = CAPABILITY_METERS[capability];
       const isLeft = meter === null ? !canceled : within(hasLeft(plan, meters, meter));
-      return asked[capability] === true && plan.features[capability] && isLeft;
+      return asked[capability] === true && hasCapability(plan, capability) && isLeft;
     }),
     reasoningLevel,
   };

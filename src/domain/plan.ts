@@ -8,9 +8,11 @@ import type { Replenish } from './period.ts';
 
 export type LimitPolicy = 'NONE' | 'BLOCK' | 'DOWNGRADE';
 export type ReasoningLevel = 'NONE' | 'LOW' | 'MEDIUM' | 'HIGH';
-/** What a call can do beside text. */
-export const CAPABILITIES = ['audio', 'image', 'search'] as const;
+/** What a call can do beside text. `tools` are those that the vendor hosts, bills beside tokens, or lets reach elsewhere. */
+export const CAPABILITIES = ['audio', 'image', 'search', 'tools'] as const;
 export type Capability = (typeof CAPABILITIES)[number];
+/** What callers ask for and are told of: the contract lists these three. That a call uses tools, only its request says. */
+export type AskedCapability = Exclude<Capability, 'tools'>;
 
 export interface CustomMeter {
   enabled: boolean;
@@ -47,7 +49,8 @@ export interface Plan {
   replenish: Replenish;
   /** `null` is unlimited, 0 is none. Seconds for audioSeconds, else counts. */
   limits: Record<LimitName, number | null>;
-  features: Record<Capability, boolean>;
+  /** Versions from before `tools` have none, and allow them. */
+  features: Record<AskedCapability, boolean> & { tools?: boolean | undefined };
   rollingCalls: { limit: number; windowSeconds: number } | null;
   reserveOutputTokens: number | null;
   /** Versions from before the bound have none, which is its default (hold.ts); `null` is no bound. */
@@ -64,6 +67,11 @@ export interface PlanVersion {
   usagePlanVersionId: string;
   version: number;
   plan: Plan;
+}
+
+/** Whether the plan has the capability. */
+export function hasCapability({ features }: Pick<Plan, 'features'>, capability: Capability): boolean {
+  return features[capability] ?? true;
 }
 
 /** The id of a version of a plan. A plan's own id has no colon. */

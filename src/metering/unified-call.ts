@@ -92,7 +92,7 @@ export async function makeCall(
   if (!answer) throw new Error('the answer of the begin was asked for');
   const { result, data } = answer;
   if (begun.status === 'NOT_ALLOWED') {
-    const message = capabilityDenied(needs, data.allowed) ?? result.message;
+    const message = capabilityDenied(needs, admission.allowed) ?? result.message;
     return { ...accept('CALL_SUCCESS', { begin: data }, Date.parse(result.timestamp), message), replayed };
   }
   if (begun.stored) {

@@ -16,6 +16,7 @@ import type { CallBound } from '../domain/bound.ts';
 import type { BeginRequest, Call, CallStatus } from '../domain/call.ts';
 import type { CallReport } from '../domain/call-report.ts';
 import type { IncrementRequest, MeterEvent } from '../domain/custom-meter.ts';
+import type { Entitlements } from '../domain/entitlements.ts';
 import type { Estimate } from '../domain/lost-call.ts';
 import type { Alerts, PlanVersion } from '../domain/plan.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
@@ -77,8 +78,8 @@ export interface BeginServiceCallCommand extends BeginCommand {
 }
 
 /** What has to be known of a call in order to make it. */
-export interface Admission
-  extends Pick<BeginCallData, 'callId' | 'canceled' | 'allowed' | 'entitlementHints' | 'denial'> {
+export interface Admission extends Pick<BeginCallData, 'callId' | 'canceled' | 'entitlementHints' | 'denial'> {
+  allowed: Entitlements;
   /** Output tokens that a call of each tier must stay within, of all answers together. */
   outputTokens: Partial<Record<Tier, number>>;
   /** Present where credit pays: for which tiers, and how much of the output is held where it is held in steps. */

@@ -2,7 +2,7 @@
  * Plan versions in D1.
  */
 import { and, asc, desc, eq, gt, inArray, lt, notExists, type SQL, sql } from 'drizzle-orm';
-import type { PlanVersion } from '../domain/plan.ts';
+import { hasCapability, type PlanVersion } from '../domain/plan.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, type Statement } from './database.ts';
 import { archivedPlans, organizations, planVersions } from './schema/index.ts';
@@ -129,7 +129,7 @@ export async function findPlanVersions(
   versionsMax: number,
 ): Promise<PlanVersionRow[]> {
   if (planIds.length === 0) return [];
-  return configDatabase(env)
+  const rows = await configDatabase(env)
     .select()
     .from(planVersions)
     .where(
@@ -140,6 +140,11 @@ export async function findPlanVersions(
       ),
     )
     .orderBy(asc(planVersions.planId), desc(planVersions.version));
+  // Those from before `tools` allow them: the same content that says so is no other version.
+  return rows.map(({ content, ...row }) => ({
+    ...row,
+    content: { ...content, features: { ...content.features, tools: hasCapability(content, 'tools') } },
+  }));
 }
 
 /** When each archived one of the plans was archived. */

@@ -1,6 +1,6 @@
 /**
- * The capabilities that a request to a vendor uses besides text: web search, images, audio. They are read from the
- * request alone, in the forms of OpenAI, Anthropic, Google and the vendors that are compatible with OpenAI.
+ * The capabilities that a request to a vendor uses besides text: web search, images, audio, and other tools that the
+ * vendor hosts. They are read from the request alone, in the forms of OpenAI, Anthropic, Google and the vendors that are compatible with OpenAI.
  *
  * The rules are the tables below. They match parts of names, because vendors date their tools (`web_search_20250305`).
  * Whatever a request refers to at the vendor, such as a stored prompt, cannot be read here; what the call used is still
@@ -24,21 +24,32 @@ export interface VendorRequestParts {
  * `x_search`; Groq `browser_search`. Sources: the types of the SDKs of OpenAI, Anthropic and Google;
  * openrouter.ai/docs/guides/features/ server-tools; console.groq.com/docs/tool-use/built-in-tools; for xAI
  * developers.cloudflare.com/ai-gateway/usage/web-search and the reference of @langchain/xai.
+ *
+ * Hosted tools are those that have a fee, or that let the vendor reach what the service cannot see: OpenAI
+ * `code_interpreter`, `shell`, `mcp`, `file_search`; Anthropic `code_execution_20250825`, `web_fetch_20250910`,
+ * `mcp_toolset`; Google `code_execution`, `google_maps`, `file_search`, `url_context`, `mcp_servers`. Tools that the caller
+ * runs, such as `computer_use`, `local_shell` and `bash`, are none.
  */
 const TOOLS: readonly (readonly [RegExp, Capability])[] = [
   [/(?:^|[:_$])(?:web|google|live|browser|x)_search/, 'search'],
   [/image_generation/, 'image'],
+  [
+    /(?:^|[:_$])(?:code_interpreter|code_execution|file_search|web_fetch|google_maps|url_context)|^shell$|^mcp(?:_|$)/,
+    'tools',
+  ],
 ];
 
 /**
  * Fields of a body that switch a capability on. OpenAI `web_search_options`, `audio` (the voice of a spoken answer);
- * xAI `search_parameters`; Qwen `enable_search` (developers.cloudflare.com/ai-gateway/usage/web-search).
+ * xAI `search_parameters`; Qwen `enable_search` (developers.cloudflare.com/ai-gateway/usage/web-search); Anthropic
+ * `mcp_servers`.
  */
 const FIELDS: readonly (readonly [string, Capability])[] = [
   ['web_search_options', 'search'],
   ['search_parameters', 'search'],
   ['enable_search', 'search'],
   ['audio', 'audio'],
+  ['mcp_servers', 'tools'],
 ];
 
 /**
@@ -68,7 +79,7 @@ const PATHS: readonly (readonly [RegExp, Capability])[] = [
 const MODALITIES = ['modalities', 'output_modalities', 'response_modalities', 'responseModalities'];
 /** Members that tell the media type of a part: the type itself, or a file as a data URL. */
 const MEDIA = ['mimeType', 'mime_type', 'media_type', 'file_data', 'url'];
-const CAPABILITIES: readonly Capability[] = ['search', 'image', 'audio'];
+const CAPABILITIES: readonly Capability[] = ['search', 'image', 'audio', 'tools'];
 
 /** The capabilities that the request uses, each once and in a fixed order. */
 export function requestedCapabilities({ path = '', model = '', body }: VendorRequestParts): Capability[] {
@@ -95,7 +106,8 @@ function matching(rules: readonly (readonly [RegExp, Capability])[], name: strin
 }
 
 function isSwitchedOn(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== false && fieldsOf(value).mode !== 'off';
+  const isEmpty = Array.isArray(value) && value.length === 0;
+  return value !== undefined && value !== null && value !== false && !isEmpty && fieldsOf(value).mode !== 'off';
 }
 
 /** The tools of the request, of items of its input, and inside of other tools. */

@@ -90,6 +90,7 @@ describe('a batch', () => {
   test.each([
     ['search', { features: { search: false } }, () => searching('a')],
     ['search', { limits: { searches: 0 } }, () => searching('a')],
+    ['tools', { features: { tools: false } }, () => line('a', { input: 'x', tools: [{ type: 'code_interpreter' }] })],
     ['image', { features: { image: false } }, () => line('a', { input: 'x', tools: [{ type: 'image_generation' }] })],
     [
       'audio',

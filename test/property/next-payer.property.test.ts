@@ -40,7 +40,7 @@ const slot: fc.Arbitrary<CustomMeter | undefined> = fc.option(
 const plans = fc.record({
   limitType: fc.constantFrom('NONE' as const, 'BLOCK' as const, 'DOWNGRADE' as const),
   limits,
-  features: fc.record({ audio: fc.boolean(), image: fc.boolean(), search: fc.boolean() }),
+  features: fc.record({ audio: fc.boolean(), image: fc.boolean(), search: fc.boolean(), tools: fc.boolean() }),
   payg: fc.record({ enabled: fc.boolean(), markupPercent: fc.constantFrom(0, 25) }),
   customMeters: fc.record({ CUSTOM1: slot, CUSTOM2: slot, AGENTIC_API: slot }),
 });

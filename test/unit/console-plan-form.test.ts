@@ -73,7 +73,7 @@ const plan = fc
       searches: limit,
       audioSeconds: limit,
     }),
-    features: fc.record({ audio: fc.boolean(), image: fc.boolean(), search: fc.boolean() }),
+    features: fc.record({ audio: fc.boolean(), image: fc.boolean(), search: fc.boolean(), tools: fc.boolean() }),
     rollingCalls: fc.option(
       fc.record({ limit: fc.integer({ min: 1, max: 100_000 }), windowSeconds: fc.integer({ min: 1, max: 86_400 }) }),
     ),

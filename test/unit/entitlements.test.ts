@@ -117,13 +117,17 @@ describe('a request', () => {
       audio: false,
       image: false,
       search: false,
+      tools: false,
       reasoningLevel: 'HIGH',
     });
   });
 
   test('for everything is granted by a plan without limits', () => {
     expect(decide({}, EVERYTHING)).toEqual({
-      allowed: { standard: true, premium: true, audio: true, image: true, search: true, reasoningLevel: 'HIGH' },
+      allowed: {
+        ...{ standard: true, premium: true, audio: true, image: true, search: true, tools: true },
+        reasoningLevel: 'HIGH',
+      },
       hints: { suggestedModelTier: 'premium', reasoningLevel: 'HIGH', policy: 'BLOCK' },
       admitted: true,
       onCredit: [],
@@ -155,6 +159,15 @@ describe('capabilities', () => {
     ['image alone', {}, { image: true }, { image: true, standard: false }, true],
     ['image alone, switched off', { features: { image: false } }, { image: true }, { image: false }, false],
     ['search switched off', { features: { search: false } }, { search: true }, { search: false }, false],
+    ['tools', {}, { tools: true, standard: true }, { tools: true }, true],
+    ['tools switched off', { features: { tools: false } }, { tools: true }, { tools: false }, false],
+    [
+      'tools of a version from before them',
+      { features: { tools: undefined } },
+      { tools: true, standard: true },
+      { tools: true },
+      true,
+    ],
     ['audio switched off', { features: { audio: false } }, { audio: true }, { audio: false }, false],
     [
       'all switched off, informational limits',
@@ -242,7 +255,10 @@ test.each(['NONE', 'BLOCK', 'DOWNGRADE'] as const)(
   (limitType) => {
     for (const requested of [{}, { premium: true }, { image: true }, EVERYTHING]) {
       expect(decide({ limitType }, requested, used({}), true)).toEqual({
-        allowed: { standard: false, premium: false, audio: false, image: false, search: false, reasoningLevel: 'NONE' },
+        allowed: {
+          ...{ standard: false, premium: false, audio: false, image: false, search: false, tools: false },
+          reasoningLevel: 'NONE',
+        },
         hints: { suggestedModelTier: 'none', reasoningLevel: 'NONE', policy: limitType },
         admitted: false,
         onCredit: [],

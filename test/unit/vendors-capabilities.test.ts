@@ -37,6 +37,19 @@ describe('a request asks for', () => {
     ['image', { tools: [{ type: 'image_generation', quality: 'low' }] }],
     ['image', { modalities: ['image', 'text'] }],
     ['image', { generationConfig: { responseModalities: ['TEXT', 'IMAGE'] } }],
+    ['tools', { tools: [{ type: 'code_interpreter', container: { type: 'auto' } }] }],
+    ['tools', { tools: [{ type: 'file_search', vector_store_ids: ['vs'] }] }],
+    ['tools', { tools: [{ type: 'shell' }] }],
+    ['tools', { tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.example' }] }],
+    ['tools', { tools: [{ type: 'code_execution_20250825', name: 'code_execution' }] }],
+    ['tools', { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }],
+    ['tools', { tools: [{ type: 'mcp_toolset', mcp_server_name: 'a' }] }],
+    ['tools', { mcp_servers: [{ type: 'url', url: 'https://a.example', name: 'a' }] }],
+    ['tools', { tools: [{ code_execution: {} }] }],
+    ['tools', { tools: [{ codeExecution: {} }] }],
+    ['tools', { tools: [{ googleMaps: {} }] }],
+    ['tools', { tools: [{ fileSearch: { fileSearchStoreNames: ['a'] } }] }],
+    ['tools', { tools: [{ url_context: {} }] }],
     ['audio', { modalities: ['text', 'audio'] }],
     ['audio', { audio: { voice: 'alloy', format: 'wav' } }],
     ['audio', { generation_config: { response_modalities: ['AUDIO'] } }],
@@ -61,10 +74,10 @@ describe('a request asks for', () => {
 
   test('every capability that it uses, each once', () => {
     const body = {
-      tools: [{ type: 'image_generation' }, { type: 'web_search' }, { type: 'web_search' }],
+      tools: [{ type: 'image_generation' }, { type: 'mcp' }, { type: 'web_search' }, { type: 'web_search' }],
       modalities: ['audio'],
     };
-    expect(requested(body, { model: 'gpt-4o-search-preview' })).toEqual(['search', 'image', 'audio']);
+    expect(requested(body, { model: 'gpt-4o-search-preview' })).toEqual(['search', 'image', 'audio', 'tools']);
   });
 
   test.each<[string, Capability[]]>([
@@ -85,9 +98,10 @@ describe('a request asks for', () => {
     ]),
     { tools: [{ type: 'function', function: { name: 'web_search', parameters: { type: 'object' } } }] },
     { tools: [{ name: 'web_search', description: 'ours', input_schema: { type: 'object' } }] },
-    {
-      tools: [{ type: 'file_search', vector_store_ids: ['vs'] }, { type: 'code_interpreter' }, { type: 'tool_search' }],
-    },
+    { tools: [{ type: 'tool_search' }, { type: 'local_shell' }, { type: 'computer_use' }, { type: 'apply_patch' }] },
+    { tools: [{ type: 'computer_use_preview' }, { type: 'bash_20250124', name: 'bash' }, { computerUse: {} }] },
+    { tools: [{ type: 'function', function: { name: 'code_interpreter' } }], mcp_servers: [] },
+    { tools: [{ name: 'web_fetch', description: 'ours', input_schema: { type: 'object' } }] },
     { tools: [{ type: 'tool_search_tool_regex_20251119', name: 'tool_search_tool_regex' }] },
     { tools: [{ functionDeclarations: [{ name: 'google_search' }] }] },
     { tools: 'web_search', modalities: 'audio', messages: 'x', plugins: {}, input: 5, contents: null },

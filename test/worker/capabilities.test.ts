@@ -1,5 +1,5 @@
 /**
- * Promise: what a plan says of search, images and audio holds for what a request itself asks the vendor for: it is
+ * Promise: what a plan says of search, images, audio and hosted tools holds for what a request itself asks the vendor for: it is
  * denied before the vendor is asked, and what was used is counted from the answer, also beyond what was left.
  */
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -27,6 +27,9 @@ const REQUESTS: [string, string, object][] = [
   ['image', CHAT, { modalities: ['text', 'image'] }],
   ['audio', CHAT, { modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' } }],
   ['audio', CHAT, spoken],
+  ['tools', RESPONSES, tools('code_interpreter')],
+  ['tools', RESPONSES, tools('file_search')],
+  ['tools', CHAT, { ...tools('mcp'), stream: true }],
 ];
 
 let requests: string[];
@@ -39,7 +42,7 @@ beforeEach(() => {
 });
 
 const tenantWith = (plan: object) => newTenant({ name: 'P', limitType: 'BLOCK', ...plan });
-const withoutAll = { features: { search: false, image: false, audio: false } };
+const withoutAll = { features: { search: false, image: false, audio: false, tools: false } };
 async function stateOf({ organizationId }: Tenant) {
   const { status, data } = await operator.send('readCustomer', {
     params: { org: organizationId, customerId: 'default' },
@@ -79,6 +82,32 @@ describe('a plan without the capability', () => {
     const own = { tools: [{ type: 'function', function: { name: 'web_search' } }] };
     for (const body of [{}, own]) expect((await ask(tenant.key, body)).response.status).toBe(200);
   });
+});
+
+test('a denial of hosted tools names them, and what callers are told of entitlements has no other member', async () => {
+  const tenant = await tenantWith({ features: { tools: false } });
+  const { response, callId } = await ask(tenant.key, { tools: [{ type: 'mcp' }, { type: 'web_search' }] });
+  const { message } = await denied(response);
+  expect(message).toContain('the request asks the vendor for tools: ');
+  const { denial } = (await tenant.api.send('readCall', { params: { callId } })).data;
+  expect(denial).toMatchObject({
+    code: 'CAPABILITY_NOT_IN_PLAN',
+    capability: 'tools',
+    requested: ['premium', 'search', 'tools'],
+  });
+  const messages = { model: 'claude-opus-4-6', max_tokens: 9, tools: [{ type: 'code_execution_20250825' }] };
+  const params = { org: tenant.organizationId, provider: 'anthropic' };
+  expect((await operator.send('setVendor', { params, body: { apiKey: 'k' } })).status).toBe(200);
+  const native = await ask(tenant.key, messages, undefined, '/v1/messages');
+  expect([native.response.status, await native.response.text()]).toEqual([403, expect.stringContaining('for tools: ')]);
+  const vendor = { url: `${BASE_URL}/chat/completions`, provider: 'openai', body: { mcp_servers: [{ name: 'a' }] } };
+  const unified = await tenant.api.send('makeCall', { body: { customerId: 'default', vendor } });
+  expect(unified.body.result.message).toContain('for tools: ');
+  const asked = { standard: true, premium: true, audio: true, image: true, search: true, tools: true };
+  const begun = await tenant.api.send('beginCall', { body: { customerId: 'default', requested: asked } });
+  const members = ['audio', 'image', 'premium', 'reasoningLevel', 'search', 'standard'];
+  for (const { allowed } of [unified.data.begin, begun.data]) expect(Object.keys(allowed).sort()).toEqual(members);
+  expect(requests).toEqual([]);
 });
 
 test.each(REQUESTS)('a plan with the capability serves %s on %s: %j', async (_, path, body) => {

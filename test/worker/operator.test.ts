@@ -125,6 +125,21 @@ describe('plans', () => {
     ]);
   });
 
+  test('of before hosted tools were a feature allow them, and stay the same version when that is said', async () => {
+    const plan = { name: 'Old', limitType: 'BLOCK' };
+    const made = (await put('old', plan)).data;
+    await bindings.DB.prepare(
+      "UPDATE plan_versions SET content = json_remove(content, '$.features.tools') WHERE organization_id = ? AND plan_id = 'old'",
+    )
+      .bind(params.org)
+      .run();
+    const read = async () => (await operator.send('readPlan', { params: { ...params, planId: 'old' } })).data;
+    expect((await read()).plan.features).toEqual({ audio: true, image: true, search: true, tools: true });
+    expect((await put('old', { ...plan, features: { tools: true } })).data).toEqual(made);
+    expect((await put('old', { ...plan, features: { tools: false } })).data.version).toBe(2);
+    expect((await read()).versions.map((version) => version.plan.features.tools)).toEqual([false, true]);
+  });
+
   test('are filled with the documented defaults', async () => {
     await put('defaults', { name: 'D', limitType: 'NONE' });
     expect((await operator.send('readPlan', { params: { ...params, planId: 'defaults' } })).data.plan).toEqual({
@@ -140,7 +155,7 @@ describe('plans', () => {
         searches: null,
         audioSeconds: null,
       },
-      features: { audio: true, image: true, search: true },
+      features: { audio: true, image: true, search: true, tools: true },
       rollingCalls: null,
       reserveOutputTokens: null,
       payg: { enabled: false, markupPercent: 0, maxOutputTokens: 16_384 },

@@ -190,8 +190,8 @@ function replayBegin(call: Call, text: string): BeginOutcome {
   return { ok: true, call, replayed: true, admission: admissionOf(answer.data, call), answer };
 }
 
-function admissionOf({ callId, canceled, allowed, entitlementHints, denial }: BeginCallData, call: Call): Admission {
-  const { credit } = call;
+function admissionOf({ callId, canceled, entitlementHints, denial }: BeginCallData, call: Call): Admission {
+  const { allowed, credit } = call;
   const { steps } = credit ?? {};
   return {
     callId,

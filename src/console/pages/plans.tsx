@@ -7,6 +7,7 @@ import type { z } from 'zod';
 import { operations } from '../../contract/operations.ts';
 import type { Plan, PlanDetail } from '../../contract/plans.ts';
 import { thresholdsOf } from '../../domain/alerts.ts';
+import { CAPABILITIES, hasCapability } from '../../domain/plan.ts';
 import { listPlans, readPlan, setArchived } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { Choice, Form, type FormSecrets } from '../../ui/form.tsx';
@@ -253,12 +254,7 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
       ...Object.entries(plan.limits).map(
         ([name, limit]) => [words(name), limit === null ? 'unlimited' : count(limit)] as const,
       ),
-      [
-        'Features',
-        Object.entries(plan.features)
-          .flatMap(([name, included]) => (included ? [name] : []))
-          .join(', ') || 'none',
-      ],
+      ['Features', CAPABILITIES.filter((name) => hasCapability(plan, name)).join(', ') || 'none'],
       [
         'Rolling limit',
         plan.rollingCalls
