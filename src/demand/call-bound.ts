@@ -22,7 +22,7 @@ import type { Fields } from '../vendors/usage/figures.ts';
 import { extrasOf } from './demand.ts';
 import { inputBound } from './input.ts';
 import { recordingLength, type SoundLength } from './media-tokens.ts';
-import { outputAsked } from './output.ts';
+import { hasOutputBound, outputAsked } from './output.ts';
 
 const SPEECH = /(?:^|\/)audio\/speech$/;
 /**
@@ -88,7 +88,12 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
   const uses = price.available ? billedUses(price.card, demand, seconds.estimate) : {};
   const open = price.available ? openCosts(price.card, demand) : [];
   const unbounded = seconds.atMost === null && price.available && charges(price.card, 'audioSeconds');
-  const gap = gapOf(request, [...open, ...(unbounded ? [UNBOUNDED_RECORDING] : [])], opened);
+  const lacksBound = request.asIs && outputTokens === null && hasOutputBound(path);
+  const gap = gapOf(
+    request,
+    [...open, ...(unbounded ? [UNBOUNDED_RECORDING] : []), ...(lacksBound ? [UNBOUNDED_OUTPUT] : [])],
+    opened,
+  );
   const usage = { ...NO_USAGE, inputTokens, responseTokens: 1, ...uses };
   // Only text shows as it is made.
   const inSteps = request.inSteps && extras.output.length === 0;
@@ -119,6 +124,9 @@ const UNBOUNDED_RECORDING: OpenCost = {
   name: 'component:audioSeconds',
   param: 'file',
 };
+
+/** Neither the request nor the model bounds it, and no bound can be sent. */
+const UNBOUNDED_OUTPUT: OpenCost = { code: 'BOUND_UNKNOWN', component: 'output', name: 'component:output' };
 
 /** The first cost that the organization does not leave open. */
 function gapOf(
