@@ -157,6 +157,18 @@ describe.concurrent('npm run operator', () => {
     });
   });
 
+  test('prices: put, strict or completed by the catalog, and list', async () => {
+    const rates = ['--input-usd-per-million', '1', '--output-usd-per-million', '2'];
+    expect(await changed('prices', 'put', org, 'gpt-6-sol', ...rates)).toMatchObject({ strict: false });
+    expect(await changed('prices', 'put', org, 'house', ...rates, '--strict', 'true')).toMatchObject({ strict: true });
+    const { text, json } = await both('prices', 'list', org);
+    expect(json.items).toMatchObject([
+      { modelKey: 'house', strict: true },
+      { modelKey: 'openai/gpt-6-sol', strict: false },
+    ]);
+    expect(text).toMatch(/^Model .* Strict$/m);
+  });
+
   test('models: put-mappings with aliases and autopilots, and switch-back', async () => {
     const { organizationId } = await changed('organizations', 'create', '--name', 'Mapped');
     const switched = {
