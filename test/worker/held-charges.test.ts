@@ -1,6 +1,7 @@
 /**
  * Promise: on credit, nothing that was done is free. A call of the gateway of which something has no rate is charged by what
- * was held for it, so a small balance ends; when the rate comes, the difference is settled.
+ * was held for it, so a small balance ends; when the rate comes, the difference is settled. And the price that an operator
+ * set for the name that was asked for stands, whatever the answer calls itself.
  */
 import { evictDurableObject, runDurableObjectAlarm } from 'cloudflare:test';
 import { describe, expect, test } from 'vitest';
@@ -187,4 +188,35 @@ test('a call that the application reports is not charged by a hold that nothing 
     { modelUsed: 'acme/one', atStakeUsd: '0.25' },
     { modelUsed: 'acme/two', atStakeUsd: '0.25' },
   ]);
+});
+
+describe('the price of the name that was asked for', () => {
+  const served = 'gpt-5.4-2026-03-05';
+  const cost = String(usage.prompt_tokens * 2_000 + usage.completion_tokens * TOKEN);
+
+  test("is the operator's, whatever the answer calls itself, in the gateway and in a unified call", async () => {
+    const held = await onCredit('1');
+    vendor.answers = () => Response.json(completion(served));
+    const { callId } = await made(held);
+    expect(await read(held, callId)).toMatchObject({ costUsdNano: cost, modelUsed: 'house' });
+    const body = {
+      customerId: 'default',
+      vendor: {
+        url: 'https://vendor.example.com/v1/chat/completions',
+        provider: 'openai',
+        body: { model: 'house', messages: [] },
+      },
+    };
+    const unified = (await held.tenant.api.send('makeCall', { body })).data;
+    expect(unified.end).toMatchObject({ costUsdNano: cost, modelUsed: 'house' });
+    expect(unified.vendor?.modelUsed).toBe(served);
+    expect(await balanceOf(held)).toBe(String(1 - (2 * Number(cost)) / 1e9));
+  });
+
+  test('without one of its own gives way to the price of the model that served it', async () => {
+    const held = await onCredit('1', null);
+    vendor.answers = () => Response.json(completion('gpt-4o-mini-2024-07-18'));
+    const { callId } = await made(held, { model: 'gpt-5.4' });
+    expect(await read(held, callId)).toMatchObject({ modelUsed: 'gpt-4o-mini-2024-07-18', pricingStatus: 'FINAL' });
+  });
 });
