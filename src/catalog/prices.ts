@@ -92,15 +92,14 @@ export async function modelToRecord(
 ): Promise<string | undefined> {
   if (asked === undefined || served === undefined || asked === served) return served ?? asked;
   const priceOf = (modelUsed: string) => resolvePrice(catalog, own, { modelUsed, providerUsed }, nowMs);
-  const [price, channel] = [await priceOf(served), servedBy(asked, providerUsed)];
+  const [price, askedPrice, channel] = [await priceOf(served), await priceOf(asked), servedBy(asked, providerUsed)];
+  if (!askedPrice.available) return served;
   const model = matchModel(catalog, asked, nowMs)?.model ?? null;
-  const ownCard = ownPrice(own, { modelUsed: asked, providerUsed }, model, channel, nowMs);
-  if (ownCard) {
-    // Of two names with the same price, the one that served tells more.
-    const isSame = price.available && price.card.snapshotId === ownCard.snapshotId;
-    return isSame && servedBy(served, providerUsed).region === channel.region ? served : asked;
-  }
-  return price.available || !(await priceOf(asked)).available ? served : asked;
+  const isOwn = ownPrice(own, { modelUsed: asked, providerUsed }, model, channel, nowMs) !== null;
+  if (!isOwn) return price.available ? served : asked;
+  // Of two names with the same price, the one that served tells more.
+  const isSame = price.available && price.card.snapshotId === askedPrice.card.snapshotId;
+  return isSame && servedBy(served, providerUsed).region === channel.region ? served : asked;
 }
 
 /** As `resolvePrice`, with only the rates that this usage can need. */

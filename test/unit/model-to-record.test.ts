@@ -15,7 +15,7 @@ function prices(...names: string[]): OwnPrices {
     names.map((name) => {
       const key = ownPriceKey(BUILT_IN_CATALOG, name, NOW);
       const card = rateCard({ input: '1', output: '2' }, [], { snapshotId: `organization/${key}@1` });
-      return [key, [{ fromMs: 0, card }]];
+      return [key, [{ fromMs: 0, card, strict: true }]];
     }),
   );
 }
