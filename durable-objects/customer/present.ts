@@ -135,6 +135,7 @@ export function presentEnd(account: Account, call: Call, outcome: CallOutcome, v
   const { stripeCustomerId, tier: _tier, consumed: _consumed, period: _period, ...told } = more;
   const {
     requestedServiceTier: _requested,
+    changed: _changed,
     vendorReported: _reported,
     isPremium: _asserted,
     usageSource,

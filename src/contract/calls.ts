@@ -326,6 +326,12 @@ const PricingFields = z.object({
   batch: z.boolean().describe('Batch pricing applied'),
   pricingMode: PricingMode,
   requestedServiceTier: RequestedServiceTier.optional(),
+  changed: z
+    .array(z.string())
+    .optional()
+    .describe(
+      'Fields that the vendor got otherwise than the request asked, because credit paid: `service_tier=default`',
+    ),
   vendorReportedCostUSD: vendorReportedCostUSD.optional(),
 });
 

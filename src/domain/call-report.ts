@@ -36,6 +36,8 @@ export interface CallReport extends Reasoning {
   usageSource?: ProvisionalSource | undefined;
   /** The service tier that was asked for, in the vendor's word; that of `usage` served the call and is billed. */
   requestedServiceTier?: string | undefined;
+  /** The fields that the vendor got otherwise than they were asked for, because credit pays: `service_tier=default`. */
+  changed?: readonly string[] | undefined;
   /** What the vendor itself says that the call cost. */
   vendorReported?: VendorReportedCost | undefined;
   /** What the caller asserts of the model's tier. */
@@ -50,13 +52,16 @@ export interface CallReport extends Reasoning {
 /** What was asked of the vendor, and what it said of the cost, as answers show it. */
 export function presentReported({
   requestedServiceTier,
+  changed = [],
   vendorReported,
-}: Pick<CallReport, 'requestedServiceTier' | 'vendorReported'>): {
+}: Pick<CallReport, 'requestedServiceTier' | 'changed' | 'vendorReported'>): {
   requestedServiceTier?: string;
+  changed?: string[];
   vendorReportedCostUSD?: number;
 } {
   return {
     ...(requestedServiceTier !== undefined && { requestedServiceTier }),
+    ...(changed.length > 0 && { changed: [...changed] }),
     ...(vendorReported && { vendorReportedCostUSD: usdFromNano(BigInt(vendorReported.nanoUsd)) }),
   };
 }

@@ -85,7 +85,7 @@ export type StoredCompression = Omit<CompressionSavings, 'inputCostAvoidedNanoUs
   bySession?: true;
 };
 
-export interface CallOutcome extends Reasoning, Record<Exclude<RecordedField, keyof Reasoning>, unknown> {
+export interface CallOutcome extends Reasoning, Record<Exclude<RecordedField, keyof Reasoning | 'changed'>, unknown> {
   endedAtMs: number;
   providerUsed: string | null;
   modelUsed: string | null;
@@ -105,6 +105,7 @@ export interface CallOutcome extends Reasoning, Record<Exclude<RecordedField, ke
   price: CallPrice;
   stripeCustomerId: string | null;
   requestedServiceTier: string | undefined;
+  changed?: readonly string[] | undefined;
   /** What the caller asserted of the model's tier. */
   isPremium: boolean | undefined;
   vendorReported: VendorReportedCost | undefined;
@@ -238,6 +239,7 @@ export function outcomeOf(
     usage: report.usage,
     usageSource: report.usageSource,
     requestedServiceTier: report.requestedServiceTier,
+    changed: report.changed,
     isPremium: report.isPremium,
     vendorReported: report.vendorReported,
     pricingMode,

@@ -76,6 +76,7 @@ export async function endRun(
     providerUsed: attempt.provider,
     modelUsed: await modelOf(run, attempt, reported.modelUsed),
     requestedServiceTier: requestedServiceTier(run.request),
+    changed: run.changed,
     ...(attempt.assertsTier && { isPremium: attempt.tier === 'premium' }),
     ...(source !== undefined && { reasoningEffort: effort, reasoningEffortSource: source }),
   });

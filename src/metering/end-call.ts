@@ -86,6 +86,8 @@ export function reportOf(request: EndCallRequest, organization: OrganizationConf
     // An application's figures are reported.
     usageSource: undefined,
     requestedServiceTier,
+    // The application asks its vendor itself.
+    changed: undefined,
     vendorReported: vendorReportedOf(organization, providerUsed, vendorReportedCostUSD),
     promptCompression: promptCompression && countsOf(promptCompression),
     pricingMode: pricingModeOf(request),

@@ -36,6 +36,8 @@ export interface Outcome extends Reasoning {
   searches?: number | undefined;
   /** The service tier that was asked for, in the vendor's word. */
   requestedServiceTier?: string | undefined;
+  /** The fields that the vendor got otherwise than asked, because credit pays. */
+  changed?: readonly string[] | undefined;
   /** What the vendor itself says that the call cost. */
   vendorReportedCostUSD?: number | undefined;
   isPremium?: boolean | undefined;
@@ -93,7 +95,7 @@ export async function endServiceCallCommand(
 ): Promise<Omit<EndServiceCallCommand, 'callId'>> {
   const { modelUsed, providerUsed, usage, searches = 0, isPremium, error, response, wantsAnswer } = outcome;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
-  const { requestedServiceTier, vendorReportedCostUSD } = outcome;
+  const { requestedServiceTier, changed, vendorReportedCostUSD } = outcome;
   const known = usage === null || usage === IMPLAUSIBLE ? null : usage;
   const estimate = known ? undefined : outcome.estimate;
   const { catalog } = await currentCatalog(env, defer);
@@ -116,6 +118,7 @@ export async function endServiceCallCommand(
       usage: used,
       usageSource: undefined,
       requestedServiceTier,
+      changed: changed?.length ? changed : undefined,
       vendorReported: vendorReportedOf(organization, providerUsed, vendorReportedCostUSD),
       isPremium,
       error,

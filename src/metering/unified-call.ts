@@ -179,14 +179,15 @@ async function askVendor(
   { caller, request, presence, admission, bounded }: AdmittedCall,
   vendor: VendorRequest,
 ): Promise<Done> {
+  const toSend = await vendorBody(caller, vendor, {
+    perAnswer: tokensPerAnswer(bounded, admission),
+    onCredit: admission.credit?.tiers.includes(bounded.tier) ?? false,
+  });
   const result = await requestVendor({
     url: vendor.url,
     method: vendor.method,
     headers: vendor.headers ?? {},
-    body: await vendorBody(caller, vendor, {
-      perAnswer: tokensPerAnswer(bounded, admission),
-      onCredit: admission.credit?.tiers.includes(bounded.tier) ?? false,
-    }),
+    body: toSend.body,
     timeoutMs: vendor.timeoutMs,
     presence,
     // A stream is answered as a whole here, so it is read as text.
@@ -218,6 +219,7 @@ async function askVendor(
     estimate: soFar ? seenOutput(bounded, admission, soFar, ok) : unseenOutput(bounded, admission),
     searches,
     requestedServiceTier: requestedServiceTier(vendor.body),
+    changed: toSend.changed,
     vendorReportedCostUSD: plausibleReport?.vendorReportedCostUSD,
     isPremium: request.usage?.isPremium,
     reasoningEffort: plausibleReport?.reasoningEffort,

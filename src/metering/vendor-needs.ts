@@ -149,16 +149,16 @@ export async function vendorBody(
   { env, organization, defer }: Caller,
   vendor: VendorRequest,
   { perAnswer, onCredit }: { perAnswer: number | null; onCredit: boolean },
-): Promise<VendorRequest['body']> {
+): Promise<{ body: VendorRequest['body']; changed: readonly string[] }> {
   const model = requestedModel(vendor);
-  if (vendor.body === undefined) return undefined;
+  if (vendor.body === undefined) return { body: undefined, changed: [] };
   const { efforts }: Partial<ModelLimits> =
     model === undefined ? {} : limitsOf((await currentCatalog(env, defer)).catalog, model, Date.now());
   const body = efforts?.length === 0 ? withoutEffort(vendor.body) : vendor.body;
   const kind = kindOfRequest(organization, vendor);
   const bounded = perAnswer === null ? body : withOutputBound(body, { kind, path: vendor.url }, perAnswer);
   const endpoint = endpointAt(vendor.url);
-  return onCredit && endpoint ? madeSafe(bounded, endpoint.name, kind).body : bounded;
+  return onCredit && endpoint ? madeSafe(bounded, endpoint.name, kind) : { body: bounded, changed: [] };
 }
 
 /** With the tier that will pay. A caller who requested nothing requested the standard tier, whatever is added here. */

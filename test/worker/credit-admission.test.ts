@@ -159,6 +159,8 @@ describe('what is made safe', () => {
     for (const body of [{}, { service_tier: 'auto' }]) {
       const { response } = await ask(tenant.key, { model: MODEL, ...body });
       expect(response.headers.get('x-service-changed')).toBe('service_tier=default');
+      const params = { callId: response.headers.get('x-service-call-id') ?? '' };
+      expect((await tenant.api.send('readCall', { params })).data).toMatchObject({ changed: ['service_tier=default'] });
     }
     expect(bodies).toMatchObject([{ service_tier: 'default' }, { service_tier: 'default' }]);
   });
