@@ -9,9 +9,9 @@ import { DurableObject } from 'cloudflare:workers';
 import { ownPriceKey, resolvePriceFor } from '../src/catalog/prices.ts';
 import type { Repricing as Progress } from '../src/contract/corrections.ts';
 import type { Call, CallOutcome } from '../src/domain/call.ts';
-import { lacksPrice, repricedCost } from '../src/domain/correct-call.ts';
+import { addedCost, lacksPrice, repricedCost } from '../src/domain/correct-call.ts';
 import { usdFromNano } from '../src/domain/money.ts';
-import { costOf, type ResolvedPrice } from '../src/domain/pricing.ts';
+import type { ResolvedPrice } from '../src/domain/pricing.ts';
 import type { Env } from '../src/env.ts';
 import type { RepriceCallsCommand } from '../src/objects/customer-commands.ts';
 import type { RepricingCommand } from '../src/objects/job-commands.ts';
@@ -99,7 +99,7 @@ export class Repricing extends DurableObject<Env> implements RepricingRpc {
     );
   }
 
-  /** How many of the calls have a price by the job then, or would have, and what they cost. */
+  /** How many of the calls have a price by the job then, or would have, and how much more they cost. */
   async #reprice(state: State, calls: Call[]): Promise<{ repriced: number; differenceNanoUsd: bigint }> {
     const { organizationId, jobId, by } = state;
     const organization = await loadOrganization(this.env, organizationId);
@@ -118,8 +118,8 @@ export class Repricing extends DurableObject<Env> implements RepricingRpc {
       const price = await this.#priceOf(call.outcome, organization);
       if (!price.available) continue;
       if (state.dryRun) {
-        const priced = costOf(price.card, call.outcome.usage, call.outcome.pricingMode);
-        if (priced.known) count(1, priced.cost.totalNanoUsd);
+        const added = addedCost(call.outcome, price);
+        if (added !== null) count(1, added);
         continue;
       }
       const some = byCustomer.get(call.customerId) ?? [];

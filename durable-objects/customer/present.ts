@@ -190,10 +190,12 @@ export function presentEnd(account: Account, call: Call, outcome: CallOutcome, v
   };
 }
 
-/** The charge, where credit pays and the price is known. */
+/** The charge, where credit pays and its amount is known. */
 function presentCharge(charge: Charge | null): Pick<EndCallData, 'payg'> {
   if (charge === null || charge.amountNanoUsd === null) return {};
-  return { payg: { chargedUsd: usdFromNano(BigInt(charge.amountNanoUsd)), markupPercent: charge.markupPercent ?? 0 } };
+  const { amountNanoUsd, markupPercent, basis } = charge;
+  const chargedUsd = usdFromNano(BigInt(amountNanoUsd));
+  return { payg: { chargedUsd, markupPercent: markupPercent ?? 0, ...(basis && { basis }) } };
 }
 
 export function presentIncrement({ account, event, meter }: Incremented): CustomMeterData {

@@ -10,7 +10,7 @@ export interface ModelLimits {
    * whose capabilities are known and lack `reasoning`: vendors refuse a request that names one.
    */
   efforts: readonly string[] | undefined;
-  /** The model may think before it answers, in tokens that nobody is shown. */
+  /** The model may think before it answers, in tokens that nobody is shown; also if the catalog does not know it. */
   reasons: boolean;
   /** Of input and output together. */
   contextTokens: number | undefined;
@@ -19,10 +19,10 @@ export interface ModelLimits {
 
 export function limitsOf(catalog: Catalog, name: string, nowMs: number): ModelLimits {
   const model = matchModel(catalog, name, nowMs)?.model;
-  const reasons = model?.capabilities.includes('reasoning') ?? false;
   const isKnown = model !== undefined && model.capabilities.length > 0;
+  const reasons = !isKnown || model.capabilities.includes('reasoning');
   return {
-    efforts: isKnown && !reasons ? [] : model?.reasoningEfforts,
+    efforts: reasons ? model?.reasoningEfforts : [],
     reasons,
     contextTokens: model?.contextTokens,
     maxOutputTokens: model?.maxOutputTokens,

@@ -36,6 +36,12 @@ export interface ReportedModel {
   providerUsed?: string | undefined;
 }
 
+/** The name that a request asked for, and the one that the answer to it has. */
+export interface AskedModel extends Pick<ReportedModel, 'providerUsed'> {
+  asked: string | undefined;
+  served: string | undefined;
+}
+
 /** A price that an organization set itself. */
 export interface OwnPrice {
   /** From when it is in force; 0: always was. */
@@ -71,6 +77,29 @@ export async function resolvePrice(
     return { available: true, card: match.unlistedPin ? { ...priced, assumption: unlisted } : priced };
   }
   return { available: false, reason: match ? 'PRICE_NOT_IN_CATALOG' : 'MODEL_NOT_IN_CATALOG' };
+}
+
+/**
+ * The name that a call records as its model, by which its price is found at its end and later: the name that was asked for
+ * if the organization has a price of its own for it, whatever the answer calls itself; else the one that served the call, or
+ * the asked one if only that has a price.
+ */
+export async function modelToRecord(
+  catalog: Catalog,
+  own: OwnPrices,
+  { asked, served, providerUsed }: AskedModel,
+  nowMs: number,
+): Promise<string | undefined> {
+  if (asked === undefined || served === undefined || asked === served) return served ?? asked;
+  const priceOf = (modelUsed: string) => resolvePrice(catalog, own, { modelUsed, providerUsed }, nowMs);
+  const [price, askedPrice, channel] = [await priceOf(served), await priceOf(asked), servedBy(asked, providerUsed)];
+  if (!askedPrice.available) return served;
+  const model = matchModel(catalog, asked, nowMs)?.model ?? null;
+  const isOwn = ownPrice(own, { modelUsed: asked, providerUsed }, model, channel, nowMs) !== null;
+  if (!isOwn) return price.available ? served : asked;
+  // Of two names with the same price, the one that served tells more.
+  const isSame = price.available && price.card.snapshotId === askedPrice.card.snapshotId;
+  return isSame && servedBy(served, providerUsed).region === channel.region ? served : asked;
 }
 
 /** As `resolvePrice`, with only the rates that this usage can need. */

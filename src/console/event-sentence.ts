@@ -36,8 +36,9 @@ export function eventSentence(event: OrganizationEvent): Part[] {
       return sentence`${call(callId, 'A call')} was denied: ${lowerFirst(words(code))}${meter === null ? '' : `, ${lowerFirst(words(meter))}`}`;
     }
     case 'call.unpriced': {
-      const { callId, modelUsed, reason } = event.data;
-      return sentence`${call(callId, 'A call')} of ${model(modelUsed)} has no price: ${lowerFirst(words(reason))}`;
+      const { callId, modelUsed, reason, atStakeUsd = '0' } = event.data;
+      const held = atStakeUsd === '0' ? '' : `; ${usdText(atStakeUsd)} was held for it`;
+      return sentence`${call(callId, 'A call')} of ${model(modelUsed)} has no price: ${lowerFirst(words(reason))}${held}`;
     }
     case 'charge.failed': {
       const { amountUsd, reason, subject, subjectId } = event.data;

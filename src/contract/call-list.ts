@@ -6,6 +6,7 @@ import { CALL_STATUSES } from '../domain/call.ts';
 import { DENIAL_CODES } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { USAGE_SOURCES } from '../domain/usage.ts';
+import { ChargeBasis } from './calls.ts';
 import { customerId, flag, instant, ListQuery, text, usd } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
@@ -63,6 +64,9 @@ export const CallListItem = z.object({
   responseTokens: tokens('Tokens of the answer'),
   costUSD: z.number().nullable().describe('Cost; null where it is not known, and before the end'),
   costUsdNano: z.string().nullable().describe('Cost, exact, in nano-USD'),
+  chargeBasis: ChargeBasis.nullable().describe(
+    '`HELD`: something has no rate, and what was held stands for it in the charge; null for other calls',
+  ),
   usageSource: z
     .enum(USAGE_SOURCES)
     .nullable()

@@ -2,6 +2,7 @@
  * Calls on the wire: begin, end and read (contract 4.1, 4.2, 4.4).
  */
 import { z } from 'zod';
+import { CHARGE_BASES } from '../domain/charge.ts';
 import { DENIAL_CODES } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { CAPABILITIES } from '../domain/plan.ts';
@@ -328,6 +329,12 @@ const PricingFields = z.object({
   vendorReportedCostUSD: vendorReportedCostUSD.optional(),
 });
 
+export const ChargeBasis = z
+  .enum(CHARGE_BASES)
+  .describe(
+    'Present if something that was used has no rate: what was held stands for it in the charge, until a correction gives it a price',
+  );
+
 export const EndCallData = ReasoningFields.extend(PricingFields.shape).extend({
   callId,
   status: z.enum(['COMPLETED', 'FAILED']).describe('How the call ended'),
@@ -352,6 +359,7 @@ export const EndCallData = ReasoningFields.extend(PricingFields.shape).extend({
     .object({
       chargedUsd: z.number().describe("The customer's charge, with markup"),
       markupPercent: z.number().describe('Markup'),
+      basis: ChargeBasis.optional(),
     })
     .optional()
     .describe('Present where credit pays for the call'),
@@ -388,6 +396,7 @@ export const ReadCallData = PricingFields.extend({
       chargedUsd: z.number().nullable().describe('Charge'),
       chargeNanoUsd: z.string().nullable().describe('Charge, exact, in nano-USD'),
       markupPercent: z.number().nullable().describe('Markup'),
+      basis: ChargeBasis.optional(),
       heldUsd: z.number().optional().describe('What was held for the call, where the charge came to more'),
       settlementStatus: z.enum(['PENDING', 'POSTED', 'FAILED']).nullable().describe('State of the settlement'),
       settlementFailureReason: z.string().nullable().describe('Why the settlement failed'),

@@ -112,6 +112,12 @@ const OF_CUSTOMERS = {
     modelUsed: z.string().describe('The model that its end reported'),
     providerUsed: z.string().nullable().describe('The provider that its end reported'),
     reason: z.string().describe('Why it has no price, as `pricingUnavailableReason` of the call says'),
+    atStakeUsd: z
+      .string()
+      .optional()
+      .describe(
+        'What was held of the USD balance for the call when it ended, exact; 0 where an allowance pays; absent in events of before this was told',
+      ),
     feature: z.string().nullable().describe('The feature of the call'),
   }),
   'charge.failed': z.object({

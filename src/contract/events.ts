@@ -26,7 +26,7 @@ export const EVENT_MEANINGS: Record<EventType, string> = {
     'The USD balance fell below the amount, or the days of forecast spend, of the plan or the organization',
   'balance.exhausted': 'The USD balance is used up',
   'call.denied': 'A call was denied: the first of the customer for this reason in the usage period',
-  'call.unpriced': 'A call has no known cost: the first of its model and UTC day',
+  'call.unpriced': 'A call has no known cost: the first of its customer, model, reason and UTC day',
   'charge.failed': 'The billing provider refused a charge for good',
   'forecast.will_run_out': 'A limited meter is forecast to run out before the usage period ends',
   'model.deprecated': 'A model in use is deprecated, or retired',

@@ -42,6 +42,8 @@ export interface RequestToModel {
   /** Of the vendor's address. */
   path: string;
   body: Fields;
+  /** The names of headers that the caller chooses. */
+  headers?: readonly string[];
   price: ResolvedPrice;
   limits: Partial<ModelLimits>;
   tier: Tier | null;
@@ -61,7 +63,8 @@ export interface OpenToCredit {
 
 export function callBound(request: RequestToModel, mode: PricingMode, opened: OpenToCredit): CallBound {
   const { provider, kind, model = '', path, body, price, limits, tier, onDowngrade } = request;
-  const { fillsContext, ...extras } = extrasOf({ kind, model, path, body, asIs: request.asIs });
+  const { headers = [], asIs } = request;
+  const { fillsContext, ...extras } = extrasOf({ kind, model, path, body, headers, asIs });
   const input = inputBound({ kind, model, body, contextTokens: limits.contextTokens, fillsContext });
   const { perAnswer, answers } = outputAsked(body, path);
   // Of a model that is billed by something else, tokens are not counted.
@@ -88,7 +91,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
   const uses = price.available ? billedUses(price.card, demand, seconds.estimate) : {};
   const open = price.available ? openCosts(price.card, demand) : [];
   const unbounded = seconds.atMost === null && price.available && charges(price.card, 'audioSeconds');
-  const lacksBound = request.asIs && outputTokens === null && hasOutputBound(path);
+  const lacksBound = asIs && outputTokens === null && hasOutputBound(path);
   const gap = gapOf(
     request,
     [...open, ...(unbounded ? [UNBOUNDED_RECORDING] : []), ...(lacksBound ? [UNBOUNDED_OUTPUT] : [])],

@@ -23,6 +23,8 @@ export interface Asked {
   /** Of the vendor's address. */
   path: string;
   body: Fields;
+  /** The names of headers that the caller chooses. */
+  headers?: readonly string[];
   /** The vendor gets it as it is: `safe.ts` changes nothing. */
   asIs: boolean;
 }
@@ -42,11 +44,24 @@ export function extrasOf(asked: Asked): Extras {
   const read = readRequest(fieldsAt(endpoint, asked.kind), asked.body);
   const context: Context = { ...asked, endpoint, read };
   const parts = [...read.bills].map(([bill, places]) => BILLED[bill](places, context));
-  const open = read.unknown.map((path): OpenCost => {
+  const open = [...read.unknown, ...unknownBeside(asked)].map((path): OpenCost => {
     const name = fieldName(endpoint.name, path);
     return { code: 'BOUND_UNKNOWN', component: name, name, param: path };
   });
   return merged([answersOf(context), searchesOfModel(context), ...parts, { open, fillsContext: open.length > 0 }]);
+}
+
+/** Headers and members of the query that cost nothing: credentials, versions, labels, and how the answer is sent. */
+const HEADERS =
+  /^(?:accept|accept-encoding|accept-language|authorization|api-key|x-api-key|x-goog-api-key|x-goog-api-client|content-type|user-agent|anthropic-(?:version|beta|dangerous-direct-browser-access)|openai-(?:organization|project|beta)|x-(?:client-)?request-id|idempotency-key|traceparent|tracestate|baggage|http-referer|referer|x-title|x-app|x-stainless-[a-z-]+)$/;
+const QUERY = /^(?:alt|key|api-version|beta)$/;
+
+/** Headers and members of the query that nobody knows. */
+function unknownBeside({ path, headers = [] }: Asked): string[] {
+  const [, query = ''] = /\?([^#]*)/s.exec(path) ?? [];
+  const members = [...new URLSearchParams(query).keys()].filter((name) => !QUERY.test(name));
+  const unknown = headers.map((name) => name.toLowerCase()).filter((name) => !HEADERS.test(name));
+  return [...unknown.map((name) => `headers.${name}`), ...members.map((name) => `query.${name}`)];
 }
 
 interface Context extends Asked {
@@ -94,6 +109,7 @@ const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Con
   drawing: ([place]) => unpriceable('imageGeneration', place),
   usesBound: () => ({}),
   otherModel: ([place]) => unpriceable('otherModel', place),
+  reasoningMode: ([place]) => (place?.value === 'standard' ? {} : unpriceable('reasoningMode', place)),
 };
 
 const FILLS_CONTEXT: Part = { fillsContext: true };
@@ -164,10 +180,23 @@ function unpriceable(component: string, place: Place | undefined): Part {
 /** Web searches: of tools with a bound, of a field before the answer, or of Google's older models once for each prompt. */
 function searches(places: readonly Place[], context: Context): Part {
   const { endpoint, model } = context;
+  const live = places.find(({ path }) => path === 'search_parameters');
+  if (live) return searchedSources(live);
   if (endpoint.name === 'chat') return { uses: { webSearch: USES_OF_SEARCH_MODEL }, rates: [['webSearch']] };
   if (endpoint.name === 'generateContent' && isGeminiBefore3(model))
     return { uses: { webSearch: 1 }, rates: [['webSearch']] };
   return usesOf('webSearch', places, context);
+}
+
+/** xAI's live search, which is billed by the source. */
+function searchedSources({ path, value }: Place): Part {
+  const { mode, max_search_results: sources } = fieldsOf(value);
+  if (mode === 'off') return {};
+  const most = countOf(sources);
+  const rates: Extras['rates'] = [['webSearch']];
+  return most === undefined
+    ? { rates, open: [{ code: 'BOUND_UNKNOWN', component: 'webSearch', name: 'component:webSearch', param: path }] }
+    : { rates, uses: { webSearch: most } };
 }
 
 /** A model that searches in every call. */

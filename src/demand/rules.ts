@@ -16,7 +16,7 @@
  * - `serviceTier`, `speed`: rates of their own; `cacheLifetime`: writes to the cache by how long it keeps them
  * - `hosted`: a tool without a fee that the vendor runs; `webSearch`, `fileSearch`, `code`, `maps`, `drawing`: one with
  *   a fee; `usesBound`: at most so many uses of all hosted tools
- * - `otherModel`: a further model, with a price of its own
+ * - `otherModel`: a further model, with a price of its own; `reasoningMode`: more than one run of the model
  */
 export const BILLS = [
   'image',
@@ -40,6 +40,7 @@ export const BILLS = [
   'drawing',
   'usesBound',
   'otherModel',
+  'reasoningMode',
 ] as const;
 export type Bill = (typeof BILLS)[number];
 

@@ -92,8 +92,11 @@ export interface Account {
   alerts?: Alerts | undefined;
   /** Why calls were denied in the current period, each once: by a meter, else by a code. Absent is never. */
   denied?: readonly (MeterName | DenialCode)[];
-  /** Models of which a call ended without a price, on the last day (since 1970, UTC) that had one. Absent is never. */
-  unpriced?: { day: number; models: readonly string[] };
+  /**
+   * What was told of calls that ended without a price, on the last day (since 1970, UTC) that had one: model and reason.
+   * Absent is never; `told` is absent where an earlier version told it.
+   */
+  unpriced?: { day: number; told?: readonly string[] };
   wallet: Wallet;
   /** Grows with each change of the account or of a call. D1 keeps the row with the highest revision. */
   revision: number;

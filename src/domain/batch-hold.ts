@@ -223,7 +223,8 @@ export function admitLine(account: Account, decision: CallDecision, held: BatchH
     ? { reserved: {}, nanoUsd: creditFor(lines, 1, held.markupPercent) }
     : { reserved: { [`${tier}Calls`]: 1, [`${tier}Tokens`]: tokens }, nanoUsd: 0n };
   const { markupPercent } = held;
-  const credit = { tiers: [tier], markupPercent, heldNanoUsd: share.nanoUsd.toString() };
+  // The lines' bound does not tell the prompt from the output.
+  const credit = { tiers: [tier], markupPercent, heldNanoUsd: share.nanoUsd.toString(), heldForInputNanoUsd: null };
   const { credit: _credit, ifLost: _ifLost, ...plain } = call;
   const taken = {
     ...plain,

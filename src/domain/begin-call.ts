@@ -75,7 +75,8 @@ export function beginCall(
   const mayRun = request.runsOn === undefined || tiers.length > 0;
   const admitted = decision.admitted && mayRun && needs.every((capability) => decision.allowed[capability]);
   const onCredit = admitted ? tiers.filter((tier) => decision.onCredit.includes(tier)) : [];
-  const credit = onCredit.length > 0 ? creditFor(account, onCredit, holdFor(...onCredit), markupPercent) : null;
+  const held = onCredit.length > 0 ? holdFor(...onCredit) : null;
+  const credit = held && creditFor(account, onCredit, held, markupPercent, isPrice(held, bounds, request));
   const fromAllowance = tiers.filter((tier) => !onCredit.includes(tier));
   const reserved = admitted ? reservationFor(account, fromAllowance, needs, bounds) : {};
   const gap = hasOthers ? null : (boundsOf(bounds, onCredit)[0]?.gap ?? null);
@@ -152,12 +153,33 @@ export function heldByOthers(account: Account, heldNanoUsd: NanoUsd, nowMs: numb
   return held > 0n && creditLeft(expireDue({ ...account, wallet: release(wallet, held) }, nowMs), heldNanoUsd);
 }
 
+/**
+ * Whether the hold stands for what has no rate at the end: if the service makes the call, or if a bound tells what the
+ * caller's own call may cost. A call that its caller has made already says itself what it used.
+ */
+function isPrice({ inputNanoUsd }: Hold, bounds: readonly CallBound[], { openedBy }: BeginRequest): boolean {
+  const isMadeHere = bounds.some(({ ifLost }) => ifLost !== undefined);
+  return isMadeHere || (openedBy === undefined && inputNanoUsd !== null);
+}
+
 /** How credit pays for the tiers: with a hold that is covered, of which only a first step may be smaller than usual. */
-function creditFor({ wallet }: Account, tiers: Tier[], hold: Hold, markupPercent: number): CreditTerms {
+function creditFor(
+  { wallet }: Account,
+  tiers: Tier[],
+  hold: Hold,
+  markupPercent: number,
+  standsForPrice: boolean,
+): CreditTerms {
   const available = availableUsd(wallet);
   const held = hold.nanoUsd < available ? hold.nanoUsd : available;
-  const { cost, outputTokens } = hold;
-  const terms = { tiers, markupPercent, heldNanoUsd: held.toString(), ...(outputTokens !== null && { outputTokens }) };
+  const { cost, outputTokens, inputNanoUsd } = hold;
+  const terms = {
+    tiers,
+    markupPercent,
+    heldNanoUsd: held.toString(),
+    ...(standsForPrice && { heldForInputNanoUsd: inputNanoUsd?.toString() ?? null }),
+    ...(outputTokens !== null && { outputTokens }),
+  };
   if (!cost || outputTokens === null) return terms;
   const heldTokens = affordableTokens(cost, markupPercent, Math.min(STEP_TOKENS, outputTokens), held);
   return { ...terms, steps: { ...cost, heldTokens } };

@@ -25,8 +25,10 @@ import {
 import type { Correction } from './correction.ts';
 import type { RecordedDenial } from './denial.ts';
 import type { Entitlements, Requested, SuggestedTier } from './entitlements.ts';
+import { chargeByHold, type HeldTerms, heldForInputOf, heldPriceOf } from './held-charge.ts';
 import type { Steps } from './hold.ts';
 import { addQuantities, type Quantities, subtractQuantities } from './meters.ts';
+import type { NanoUsd } from './money.ts';
 import type { Capability } from './plan.ts';
 import { tierOfPrice } from './price.ts';
 import {
@@ -159,11 +161,9 @@ export interface Call extends BeginRequest {
 }
 
 /** How credit pays for a call, fixed at begin. */
-export interface CreditTerms {
+export interface CreditTerms extends HeldTerms {
   tiers: Tier[];
   markupPercent: number;
-  /** Decimal nano-USD, held on the balance until the call ends or times out. */
-  heldNanoUsd: string;
   /** Output tokens of all answers together, at most; absent where the models are not known. */
   outputTokens?: number;
   /** Present where more is held as the call goes on. */
@@ -221,9 +221,11 @@ export function outcomeOf(
   const tier = billedTier(call, report, resolved);
   const terms = termsOf(tier);
   const calls = countsAsCall(call, report) ? 1 : 0;
+  const held = report.vendorReported?.isUsed ? null : heldPriceOf(call);
+  const byHold = terms && held ? chargeByHold(held, resolved, report.usage, pricingMode, terms.markupPercent) : null;
   // A failed call without usage and without a price has nothing to charge.
   const charge =
-    terms && (calls > 0 || price.status === 'FINAL') ? chargeFor(chargeId, price, terms.markupPercent) : null;
+    terms && (calls > 0 || price.status === 'FINAL') ? chargeFor(chargeId, price, terms.markupPercent, byHold) : null;
   const compression = compressionAtEnd(call, report, { price, pricingMode }, nowMs);
   const outcome = {
     endedAtMs: nowMs,
@@ -351,13 +353,20 @@ function releaseHeld(account: Account, { reserved, credit }: Call): Account {
 }
 
 /** The call without what it held. A charge above the hold stands with it: the vendor exceeded the bound. */
-function released({ credit, status }: Call, charge: Charge | null): Partial<Call> {
+function released(call: Call, charge: Charge | null): Partial<Call> {
+  const { credit, status } = call;
   const freed = { reserved: {}, ifLost: undefined };
-  if (!credit) return freed;
+  // After its deadline a call holds nothing that could be released or exceeded.
+  if (!credit || status !== 'IN_PROGRESS') return freed;
   const { steps: _steps, heldNanoUsd, ...terms } = credit;
-  // After its deadline a call holds nothing that it could exceed.
-  const exceeded = status === 'IN_PROGRESS' && BigInt(charge?.amountNanoUsd ?? 0) > BigInt(heldNanoUsd);
-  return { ...freed, credit: { ...terms, heldNanoUsd: '0', ...(exceeded && { exceededNanoUsd: heldNanoUsd }) } };
+  const heldForInputNanoUsd = heldForInputOf(call);
+  const exceeded = BigInt(charge?.amountNanoUsd ?? 0) > BigInt(heldNanoUsd);
+  const atEnd = {
+    ...(heldForInputNanoUsd !== undefined && { heldForInputNanoUsd }),
+    heldAtEndNanoUsd: heldNanoUsd,
+    ...(exceeded && { exceededNanoUsd: heldNanoUsd }),
+  };
+  return { ...freed, credit: { ...terms, heldNanoUsd: '0', ...atEnd } };
 }
 
 /** Whether an end can be recorded: while the call is in progress, and after it timed out. */
@@ -396,7 +405,8 @@ function normalizeError(error: CallError): CallError {
   return { code: sanitizeErrorMessage(error.code), message: sanitizeErrorMessage(error.message) };
 }
 
-function chargeFor(chargeId: string, price: CallPrice, markupPercent: number): Charge {
+function chargeFor(chargeId: string, price: CallPrice, markupPercent: number, byHold: NanoUsd | null): Charge {
+  if (byHold !== null) return { ...newCharge(chargeId, byHold, markupPercent), basis: 'HELD' };
   const costNanoUsd = price.status === 'FINAL' ? withMarkup(BigInt(price.costNanoUsd), markupPercent) : null;
   return newCharge(chargeId, costNanoUsd, markupPercent);
 }

@@ -8,10 +8,16 @@ import { divideHalfUp, type NanoUsd } from './money.ts';
 
 export type SettlementStatus = 'PENDING' | 'POSTED' | 'FAILED';
 
+/** What an amount is made of, if it is not the price alone. */
+export const CHARGE_BASES = ['HELD'] as const;
+export type ChargeBasis = (typeof CHARGE_BASES)[number];
+
 export interface Charge {
   chargeId: string;
   /** Decimal nano-USD; `null` where the price is not known. */
   amountNanoUsd: string | null;
+  /** Present if what was held stands for something without a rate; else the amount is the price. */
+  basis?: ChargeBasis | undefined;
   /** `null` for a custom meter, whose overage price already includes any markup. */
   markupPercent: number | null;
   status: SettlementStatus;

@@ -5,13 +5,21 @@
  * only what it gave in the present period: what it gave before has lapsed.
  */
 import { type Account, countOnBalance, periodOf } from './account.ts';
-import { type Call, type CallCorrection, type CallOutcome, creditTerms, onBalanceOf, outcomeOf } from './call.ts';
+import {
+  type Call,
+  type CallCorrection,
+  type CallOutcome,
+  type CallPrice,
+  creditTerms,
+  onBalanceOf,
+  outcomeOf,
+} from './call.ts';
 import type { CallReport } from './call-report.ts';
 import { type Charge, newCharge, pendingAmount } from './charge.ts';
 import type { Correction } from './correction.ts';
 import { addQuantities, type Quantities, subtractQuantities } from './meters.ts';
 import type { NanoUsd } from './money.ts';
-import type { ResolvedPrice } from './pricing.ts';
+import { chargesOf, costOf, type ResolvedPrice } from './pricing.ts';
 import type { Tier } from './tiers.ts';
 import { addUnsettled } from './wallet.ts';
 
@@ -54,7 +62,8 @@ export function amendCall(
 
 /**
  * Gives a call the price that it lacked at its end, with all that follows: the tier that the price tells, and the charge that
- * failed for the lack of it. `null` where the call has a price, has no usage to price, or still has no rate.
+ * failed for the lack of it, or that its hold stood for. `null` where the call has a price, has no usage to price, or still
+ * has no rate.
  */
 export function repriceCall(
   account: Account,
@@ -64,15 +73,22 @@ export function repriceCall(
   ids: Ids,
 ): Corrected | null {
   const before = countedOutcome(call);
-  if (!before || !lacksPrice(before)) return null;
-  const corrected = replaceReport(
-    account,
-    call,
-    { report: reportOf(before), price },
-    { ...why, kind: 'REPRICED', jobId },
-    ids,
-  );
-  return corrected?.call.outcome?.price.status === 'FINAL' ? corrected : null;
+  if (!before || !lacksPrice(before) || addedCost(before, price) === null) return null;
+  const ending = { report: reportOf(before), price };
+  return replaceReport(account, call, ending, { ...why, kind: 'REPRICED', jobId }, ids);
+}
+
+/** What the price adds to the cost of an outcome that lacks one; `null` where something still has no rate. */
+export function addedCost({ price: before, usage, pricingMode }: CallOutcome, price: ResolvedPrice): NanoUsd | null {
+  const priced = price.available ? costOf(price.card, usage, pricingMode) : null;
+  if (!price.available || !priced?.known) return null;
+  const { unlisted } = chargesOf(price.card, usage, pricingMode, usage.inputTokens);
+  if (before.status === 'FINAL' && unlisted.length > 0) return null;
+  return priced.cost.totalNanoUsd - costKnown(before);
+}
+
+function costKnown(price: CallPrice): NanoUsd {
+  return price.status === 'FINAL' ? BigInt(price.costNanoUsd) : 0n;
 }
 
 /**
@@ -90,19 +106,23 @@ export function replaceEstimate(
   return replaceReport(account, call, ending, { ...why, kind: 'AMENDED' }, ids);
 }
 
-/** What the call cost by the price that the job gave it, whatever was corrected since; `null` where it gave it none. */
+/** What the price that the job gave the call added to its cost, whatever was corrected since; `null` where it gave none. */
 export function repricedCost({ corrections = [], outcome }: Call, jobId: string): NanoUsd | null {
   const at = corrections.findIndex((correction) => correction.jobId === jobId);
   if (at === -1) return null;
   const next = corrections[at + 1];
   const price = (next ? next.previous : outcome)?.price;
   if (price?.status !== 'FINAL') throw new Error('a repriced call has a price');
-  return BigInt(price.costNanoUsd);
+  const before = corrections[at]?.previous?.price;
+  return BigInt(price.costNanoUsd) - (before ? costKnown(before) : 0n);
 }
 
-/** Whether a price is all that the outcome lacks: without usage there is nothing to price. */
-export function lacksPrice({ price }: CallOutcome): boolean {
-  return price.status === 'UNAVAILABLE' && !price.reason.startsWith('USAGE_');
+/**
+ * Whether a price is all that the outcome lacks, for its cost or for a use that its hold is charged for: without usage there
+ * is nothing to price.
+ */
+export function lacksPrice({ price, charge }: CallOutcome): boolean {
+  return price.status === 'FINAL' ? charge?.basis !== undefined : !price.reason.startsWith('USAGE_');
 }
 
 /** What the end of the call reported. */
@@ -166,7 +186,8 @@ function replaceReport(
 /** The charge of an amended call settles with the difference; where there is none, it is settled as it was. */
 function settlingWith(after: Charge | null, before: Charge | null, difference: Charge | null): Charge | null {
   if (after?.status !== 'PENDING') return after;
-  return difference ? { ...after, chargeId: difference.chargeId } : before;
+  if (difference) return { ...after, chargeId: difference.chargeId };
+  return before && { ...before, basis: after.basis };
 }
 
 /** Takes the call back. */

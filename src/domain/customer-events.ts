@@ -13,8 +13,8 @@ import { formatUsd, type NanoUsd } from './money.ts';
 import { NEVER_MS } from './period.ts';
 import { balanceOf } from './wallet.ts';
 
-/** Models that an account remembers of a day: those that ended calls without a price. Of more nothing is told. */
-export const UNPRICED_MODELS_MAX = 20;
+/** Calls without a price that an account tells of on a day, each for a model and a reason. Of more nothing is told. */
+export const UNPRICED_TOLD_MAX = 20;
 
 /** The data of each type of event, but for the customer's id, which all have. */
 export interface CustomerEventData {
@@ -48,6 +48,8 @@ export interface CustomerEventData {
     modelUsed: string;
     providerUsed: string | null;
     reason: string;
+    /** Absent in events of before this was told. */
+    atStakeUsd?: string | undefined;
     feature: string | null;
   };
   'charge.failed': {
@@ -165,24 +167,26 @@ export function firstDenial(
 }
 
 /**
- * The first call of a model and day that ended without a price, with the account that remembers it; `null` where there was
- * one before, where the price is not what is missing, or where no model ran or was reported. The organization is told once
- * for all its customers: D1 keeps the first that comes.
+ * The first call of a model, reason and day that ended without a price, with the account that remembers it; `null` where
+ * there was one before, where the price is not what is missing, or where no model ran or was reported.
  */
 export function firstUnpriced(
   account: Account,
-  { callId, feature }: Pick<Call, 'callId' | 'feature'>,
+  { callId, feature, credit }: Pick<Call, 'callId' | 'feature' | 'credit'>,
   outcome: CallOutcome,
   nowMs: number,
 ): { account: Account; event: CustomerEvent } | null {
   const { price, modelUsed, providerUsed, calls } = outcome;
   if (price.status === 'FINAL' || modelUsed === null || calls === 0 || !lacksPrice(outcome)) return null;
   const day = Math.floor(nowMs / DAY_MS);
-  const models = account.unpriced?.day === day ? account.unpriced.models : [];
-  if (models.includes(modelUsed) || models.length >= UNPRICED_MODELS_MAX) return null;
-  const data = { customerId: account.customerId, callId, modelUsed, providerUsed, reason: price.reason };
+  const { told = [] } = account.unpriced?.day === day ? account.unpriced : {};
+  const { reason } = price;
+  const what = `${modelUsed} ${reason}`;
+  if (told.includes(what) || told.length >= UNPRICED_TOLD_MAX) return null;
+  const atStakeUsd = formatUsd(BigInt(credit?.heldAtEndNanoUsd ?? 0));
+  const data = { customerId: account.customerId, callId, modelUsed, providerUsed, reason, atStakeUsd };
   return {
-    account: { ...account, unpriced: { day, models: [...models, modelUsed] } },
+    account: { ...account, unpriced: { day, told: [...told, what] } },
     event: { type: 'call.unpriced', data: { ...data, feature: feature ?? null } },
   };
 }

@@ -40,6 +40,8 @@ export interface Hold {
   leastNanoUsd: NanoUsd;
   /** What is held where the balance covers it; a first step may be smaller, down to the least. */
   nanoUsd: NanoUsd;
+  /** What of it is for the prompt and the uses; `null` where no bound tells. */
+  inputNanoUsd: NanoUsd | null;
   /** Present where the output is held in steps. */
   cost: CostBound | null;
   /** Output tokens of all answers together, at most; `null` where the models are not known. */
@@ -52,7 +54,7 @@ export function holdOf(bounds: readonly CallBound[], plan: Plan, terms: HoldTerm
   const worst = worstOf(bounds, plan);
   if (!worst) {
     const nanoUsd = askedNanoUsd ?? terms.usualCharge();
-    return { leastNanoUsd: nanoUsd, nanoUsd, cost: null, outputTokens: null };
+    return { leastNanoUsd: nanoUsd, nanoUsd, inputNanoUsd: null, cost: null, outputTokens: null };
   }
   const { cost, outputTokens, inSteps } = worst;
   const upTo = (tokens: number) => withMarkup(costAtMost(cost, Math.min(tokens, outputTokens)), markupPercent);
@@ -60,6 +62,7 @@ export function holdOf(bounds: readonly CallBound[], plan: Plan, terms: HoldTerm
   return {
     leastNanoUsd: highest(upTo(least), askedNanoUsd),
     nanoUsd: highest(upTo(first), askedNanoUsd),
+    inputNanoUsd: upTo(0),
     cost: inSteps ? cost : null,
     outputTokens,
   };

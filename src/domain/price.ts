@@ -44,6 +44,13 @@ export function isUse(component: Component): boolean {
   return USES.has(component);
 }
 
+/** Components of the answer; the others are of the prompt, or uses. */
+const OUTPUTS: ReadonlySet<string> = new Set<Component>(['output', 'audioOutput', 'imageOutput']);
+
+export function isOutput(component: string): boolean {
+  return OUTPUTS.has(component);
+}
+
 /** When a rate applies; what is absent is standard. */
 export interface RateConditions {
   /** To the whole call, where the prompt has more tokens than this. */

@@ -89,6 +89,11 @@ export function pricingMultiplier(mode: PricingMode, conditions?: PricedConditio
   return mode === 'batch' && conditions?.serviceTier !== 'batch' ? 0.5 : 1;
 }
 
+/** What a standard cost comes to in the mode. */
+export function inMode(standardNanoUsd: NanoUsd, mode: PricingMode, conditions: PricedConditions): NanoUsd {
+  return pricingMultiplier(mode, conditions) === 0.5 ? divideHalfUp(standardNanoUsd, 2n) : standardNanoUsd;
+}
+
 export function costOf(card: RateCard, usage: Usage, mode: PricingMode): Priced {
   const charges = chargesOf(card, usage, mode, usage.inputTokens);
   const { lines, missing, longPrompt, conditions, standardNanoUsd, totalNanoUsd } = charges;
@@ -147,7 +152,6 @@ export function chargesOf(card: RateCard, usage: Usage, mode: PricingMode, promp
   const isRegional =
     percent !== PERCENT && lines.some(({ component, quantity }) => quantity > 0 && !isUse(component as Component));
   const standardNanoUsd = lines.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n);
-  const isHalved = pricingMultiplier(mode, conditions) === 0.5;
   return {
     ...{ lines, missing, unlisted, assumptions, longPrompt, conditions },
     under: words.length === 0 ? '' : ` (${words.join(', ')})`,
@@ -155,7 +159,7 @@ export function chargesOf(card: RateCard, usage: Usage, mode: PricingMode, promp
       ? [`region ${conditions.region}: token rates are ${percent} % of the others, by the provider's word`]
       : [],
     standardNanoUsd,
-    totalNanoUsd: isHalved ? divideHalfUp(standardNanoUsd, 2n) : standardNanoUsd,
+    totalNanoUsd: inMode(standardNanoUsd, mode, conditions),
   };
 }
 

@@ -2,7 +2,7 @@
  * An admitted call while it is carried out: what is known of it, and its end.
  */
 import type { Catalog } from '../catalog/model.ts';
-import { resolvePrice } from '../catalog/prices.ts';
+import { modelToRecord, resolvePrice } from '../catalog/prices.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { hasOutputBound } from '../demand/output.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
@@ -74,24 +74,28 @@ export async function endRun(
     customerId: run.customerId,
     wantsAnswer: false,
     providerUsed: attempt.provider,
-    // A request that names no model has none, unless the answer does.
-    modelUsed: (await modelOf(run, attempt, reported.modelUsed)) || undefined,
+    modelUsed: await modelOf(run, attempt, reported.modelUsed),
     requestedServiceTier: requestedServiceTier(run.request),
     ...(attempt.assertsTier && { isPremium: attempt.tier === 'premium' }),
     ...(source !== undefined && { reasoningEffort: effort, reasoningEffortSource: source }),
   });
 }
 
-/** The model that the vendor reports; the requested one if that has a price and the reported one has none. */
-export async function modelOf(run: Run, attempt: Attempt, reported: string | undefined): Promise<string> {
-  const { model } = attempt;
-  if (reported === undefined || reported === model) return model;
-  if ((await priceOf(run, attempt, reported)).available) return reported;
-  return (await priceOf(run, attempt, model)).available ? model : reported;
+/** A request that names no model has none, unless the answer does. */
+function modelOf(
+  { caller, catalog }: Run,
+  { model, provider }: Attempt,
+  served: string | undefined,
+): Promise<string | undefined> {
+  const names = { asked: model || undefined, served, providerUsed: provider };
+  return modelToRecord(catalog, caller.organization.prices, names, Date.now());
 }
 
-export function priceOf({ caller, catalog }: Run, { provider }: Attempt, modelUsed: string): Promise<ResolvedPrice> {
-  return resolvePrice(catalog, caller.organization.prices, { modelUsed, providerUsed: provider }, Date.now());
+/** The price of a call that this attempt answered, by the model that the answer reports. */
+export async function priceOf(run: Run, attempt: Attempt, reported: string | undefined): Promise<ResolvedPrice> {
+  const { caller, catalog } = run;
+  const names = { modelUsed: await modelOf(run, attempt, reported), providerUsed: attempt.provider };
+  return resolvePrice(catalog, caller.organization.prices, names, Date.now());
 }
 
 export function headersOf(

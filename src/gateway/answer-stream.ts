@@ -20,7 +20,7 @@ import type { Fields } from '../vendors/usage/figures.ts';
 import { type PassingUsage, plausible, SkimmedUsage, StreamUsage } from '../vendors/usage.ts';
 import { WrittenTokens } from '../vendors/written-tokens.ts';
 import type { BoundedAttempt } from './admission.ts';
-import { type CurrentAttempt, endRun, headersOf, modelOf, priceOf, type Run } from './admitted-call.ts';
+import { type CurrentAttempt, endRun, headersOf, priceOf, type Run } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { withCounted } from './counted-usage.ts';
 import { type AnswerForm, formAt, hasUncountedOutput, type StreamCost } from './dialects/dialect.ts';
@@ -146,7 +146,7 @@ function withinHold<SoFar extends StreamSoFar>(soFar: SoFar, { heldTokens }: Str
 
 function streamCost(run: Run, attempt: Attempt): StreamCost {
   return async (usage) => {
-    const price = await priceOf(run, attempt, await modelOf(run, attempt, usage.modelUsed));
+    const price = await priceOf(run, attempt, usage.modelUsed);
     if (!price.available) return null;
     const priced = costOf(price.card, usageOf(usage), 'standard');
     return priced.known ? usdFromNano(priced.cost.totalNanoUsd) : null;

@@ -51,6 +51,7 @@ export function callsCsv({ items }: Pick<CallList, 'items'>): string {
   const columns = {
     ...Object.fromEntries(COLUMNS.map((name) => [name, column(name)])),
     ...Object.fromEntries(namesOf(DENIAL_COLUMNS).map((name) => [name, denial(name)])),
+    chargeBasis: ({ chargeBasis }: CallListItem) => chargeBasis,
   };
   return csvOf(columns, items);
 }
@@ -77,7 +78,7 @@ const COLUMNS = [
   'usageSource',
   'errorCode',
   'reversedAt',
-] as const satisfies readonly Exclude<keyof CallListItem, 'denial'>[];
+] as const satisfies readonly Exclude<keyof CallListItem, 'denial' | 'chargeBasis'>[];
 
 /** Behind the others, which have been columns for longer. */
 const DENIAL_COLUMNS = {

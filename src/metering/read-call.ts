@@ -75,6 +75,7 @@ function presentPayg({ status, credit, suggestedTier, outcome }: Call): ReadCall
     chargedUsd: amount === null ? null : usdFromNano(BigInt(amount)),
     chargeNanoUsd: amount,
     markupPercent: charge?.markupPercent ?? (isExpected ? credit.markupPercent : null),
+    ...(charge?.basis && { basis: charge.basis }),
     ...(credit?.exceededNanoUsd !== undefined && { heldUsd: usdFromNano(BigInt(credit.exceededNanoUsd)) }),
     settlementStatus: charge?.status ?? null,
     settlementFailureReason: charge?.failureReason ?? null,

@@ -3,6 +3,7 @@
  * reaches the vendor twice.
  */
 
+import { modelToRecord } from '../catalog/prices.ts';
 import type { BeginCallData, EndCallData } from '../contract/calls.ts';
 import { type Accepted, type Answer, accept, refuse } from '../contract/errors.ts';
 import { isRecord } from '../contract/identity.ts';
@@ -16,6 +17,7 @@ import { NO_USAGE, takeUsage, type Usage } from '../domain/usage.ts';
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import { isShallow, parseAnswer } from '../platform/json.ts';
+import { currentCatalog } from '../storage/catalog.ts';
 import { checkVendorUrl } from '../vendors/address.ts';
 import { Presence } from '../vendors/presence.ts';
 import { CLIENT_LEFT, requestVendor, type VendorResult } from '../vendors/request.ts';
@@ -202,12 +204,16 @@ async function askVendor(
     details = {},
   } = readAnswer(result, vendor, kindOfRequest(caller.organization, vendor));
   const plausibleReport = plausible(reported) ?? soFar?.partial;
-  const modelUsed = plausibleReport?.modelUsed ?? requestedModel(vendor);
+  const asked = requestedModel(vendor);
+  const modelUsed = plausibleReport?.modelUsed ?? asked;
+  const providerUsed = vendor.provider ?? plausibleReport?.providerUsed;
+  const { catalog } = await currentCatalog(caller.env, caller.defer);
+  const names = { asked, served: plausibleReport?.modelUsed, providerUsed };
   const hints = takeUsage(request.usage ?? {}).usage;
   const usage = reported === null && refused ? NO_USAGE : withHints(reported, hints);
   const outcome: Done['outcome'] = {
-    providerUsed: vendor.provider ?? plausibleReport?.providerUsed,
-    modelUsed,
+    providerUsed,
+    modelUsed: await modelToRecord(catalog, caller.organization.prices, names, Date.now()),
     usage,
     estimate: soFar ? seenOutput(bounded, admission, soFar, ok) : unseenOutput(bounded, admission),
     searches,

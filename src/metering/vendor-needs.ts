@@ -71,6 +71,7 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
               model,
               path: vendor.url,
               body: vendor.body ?? {},
+              headers: Object.keys(vendor.headers ?? {}),
               price,
               limits: model === undefined ? {} : limitsOf(catalog, model, Date.now()),
               tier: tier ?? null,
@@ -90,7 +91,12 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
 function inVendorBody({ gap, ...bound }: CallBound): CallBound {
   if (!gap) return bound;
   const { param } = gap;
-  return { ...bound, gap: { ...gap, ...(param !== undefined && { param: `vendor.body.${param}` }) } };
+  return { ...bound, gap: { ...gap, ...(param !== undefined && { param: placeInVendor(param) }) } };
+}
+
+function placeInVendor(param: string): string {
+  if (param.startsWith('query.')) return 'vendor.url';
+  return param.startsWith('headers.') ? `vendor.${param}` : `vendor.body.${param}`;
 }
 
 /** A call that ran already costs what is reported of it. */

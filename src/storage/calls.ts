@@ -4,6 +4,7 @@
 import { and, asc, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
 import { CALLS_SEARCHED_MAX } from '../contract/call-list.ts';
 import type { Call, CallStatus } from '../domain/call.ts';
+import type { ChargeBasis } from '../domain/charge.ts';
 import type { DenialCode, RecordedDenial } from '../domain/denial.ts';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { ProvisionalSource } from '../domain/usage.ts';
@@ -76,6 +77,8 @@ export interface CallRow {
   cachedInputTokens: number | null;
   responseTokens: number | null;
   costNanoUsd: NanoUsd | null;
+  /** `null` where nothing was held instead of a price. */
+  chargeBasis: ChargeBasis | null;
   /** `null` where the usage is reported, and before the end. */
   usageSource: ProvisionalSource | null;
   errorCode: string | null;
@@ -106,6 +109,7 @@ const COLUMNS = {
   cachedInputTokens: calls.cachedInputTokens,
   responseTokens: calls.responseTokens,
   costNanoUsd: nanoText(calls.costNanoUsd),
+  chargeBasis: calls.chargeBasis,
   usageSource: sql<ProvisionalSource | null>`${calls.usageSource}`,
   errorCode: calls.errorCode,
   denial:

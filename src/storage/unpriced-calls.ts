@@ -7,7 +7,7 @@ import type { Call } from '../domain/call.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { database } from './database.ts';
-import { calls, UNPRICED } from './schema/index.ts';
+import { calls, LACKS_PRICE, UNPRICED } from './schema/index.ts';
 
 export interface UnpricedCalls {
   organizationId: string;
@@ -22,7 +22,7 @@ export const NAMES_MAX = 1_000;
 /** No call ends longer after its begin: its end is accepted for seven days, and a batch may run for one. */
 export const CALL_LENGTH_MAX_MS = 9 * DAY_MS;
 
-/** By an index, which has the calls without a price by their begin. */
+/** Also if only a use of the call has no price. By an index, which has these calls by their begin. */
 function isUnpriced({ organizationId, fromMs, toMs, names }: UnpricedCalls): SQL | undefined {
   return and(
     eq(calls.organizationId, organizationId),
@@ -30,7 +30,7 @@ function isUnpriced({ organizationId, fromMs, toMs, names }: UnpricedCalls): SQL
     lt(calls.startedAtMs, toMs),
     gte(calls.finishedAtMs, fromMs),
     lt(calls.finishedAtMs, toMs),
-    UNPRICED,
+    LACKS_PRICE,
     isNotNull(calls.modelUsed),
     names === null ? undefined : sql`${calls.modelUsed} IN (SELECT value FROM json_each(${JSON.stringify(names)}))`,
   );

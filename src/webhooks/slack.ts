@@ -22,7 +22,8 @@ const SENTENCES: Readonly<Record<EventType | typeof TEST_EVENT_TYPE, (data: Data
     `The balance of ${d.customerId} is low: $${d.balanceUsd}, ${d.belowDays === undefined ? `below $${d.belowUsd}` : `enough for ${d.daysLeft} days, below ${d.belowDays}`}.`,
   'balance.exhausted': (d) => `The balance of ${d.customerId} is used up: $${d.balanceUsd}.`,
   'call.denied': (d) => `A call of ${d.customerId} was denied: ${d.code}${d.meter ? `, ${d.meter}` : ''}.`,
-  'call.unpriced': (d) => `A call of ${d.modelUsed} has no known cost: ${d.reason}.`,
+  'call.unpriced': (d) =>
+    `A call of ${d.modelUsed} has no known cost: ${d.reason}${Number(d.atStakeUsd) > 0 ? `; $${d.atStakeUsd} was held for it` : ''}.`,
   'forecast.will_run_out': (d) =>
     `${d.customerId} is forecast to use up ${d.meter} about ${d.expectedAt}: ${d.used} of ${d.limit} used${until(d)}.`,
   'anomaly.detected': (d) => `${d.customerId === null ? 'Usage' : `Usage of ${d.customerId}`} is unusual: ${d.summary}`,

@@ -434,6 +434,10 @@ export const ROWS: readonly Row[] = [
     },
   },
   {
+    what: 'Reasoning in more than one run',
+    at: { responses: { fields: { reasoning: { mode: 'pro' } } } },
+  },
+  {
     what: 'A field that is in no table',
     at: Object.fromEntries([...CONVERSATIONS, ...OTHERS].map((name) => [name, FROM_TOMORROW])),
   },

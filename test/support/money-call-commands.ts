@@ -291,6 +291,7 @@ export const end = command(
     const ended = model.end(call, made, estimate);
     note('charge of a call', ended.settlement?.status === 'PENDING');
     note('charge without a price', ended.settlement?.status === 'FAILED');
+    note('charge by the hold', ended.isByHold);
     note('vendor beyond its bound', call.exceeded !== null);
     note('estimated end', call.counted?.source === 'estimated');
     note('difference that comes back', (ended.difference ?? 0n) < 0n);
@@ -302,6 +303,7 @@ export const end = command(
       status: data.status,
       costUsdNano: data.costUsdNano,
       payg: data.payg?.chargedUsd,
+      basis: outcome.charge?.basis,
       tier: outcome.tier,
       took: Object.entries(outcome.consumed).sort(),
       stripe: data.stripeCustomerId,
@@ -309,6 +311,7 @@ export const end = command(
       status: ending.failed ? 'FAILED' : 'COMPLETED',
       costUsdNano: ended.price?.cost.toString(),
       payg: charged === null ? undefined : dollars(charged),
+      basis: ended.isByHold ? 'HELD' : undefined,
       tier: ended.tier,
       took: [...ended.took].map(([meter, milli]) => [meter, Number(milli) / 1000]).sort(),
       stripe: (stripe ? 'cus_override' : model.stripeCustomerId) ?? undefined,

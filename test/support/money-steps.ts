@@ -101,6 +101,7 @@ export const SIGHTS = [
   'late end',
   'charge of a call',
   'charge without a price',
+  'charge by the hold',
   'increment blocked',
   'increment on credits',
   'overage',

@@ -26,6 +26,8 @@ export interface ModelBound {
 export interface Need {
   least: bigint;
   first: bigint;
+  /** What of it is for the prompt; `null` where no price tells. */
+  input: bigint | null;
   outputTokens: number | null;
   steps: { input: bigint; rate: bigint } | null;
 }
@@ -54,7 +56,7 @@ export function needOf(
   );
   if (priced.length === 0) {
     const held = asked ?? usual;
-    return { least: held, first: held, outputTokens: null, steps: null };
+    return { least: held, first: held, input: null, outputTokens: null, steps: null };
   }
   const outputTokens = Math.max(
     ...priced.map((bound) => {
@@ -68,7 +70,8 @@ export function needOf(
     const own = chargeUpTo(cost, inSteps && step < outputTokens ? step : outputTokens, markup);
     return asked !== null && asked > own ? asked : own;
   };
-  return { least: upTo(LAST_STEP), first: upTo(STEP), outputTokens, steps: inSteps ? cost : null };
+  const input = markedUp(cost.input, markup);
+  return { least: upTo(LAST_STEP), first: upTo(STEP), input, outputTokens, steps: inSteps ? cost : null };
 }
 
 /** The most tokens that so much money holds: found one by one. */
@@ -118,4 +121,18 @@ export function usualHold(costs: readonly bigint[], markup: bigint): bigint {
 /** The output tokens that a call asks for at most, of all its answers. */
 export function askedTokens({ outputTokens, answers }: Pick<ModelBound, 'outputTokens' | 'answers'>): number {
   return (outputTokens ?? OUTPUT_TOKENS) * answers;
+}
+
+/** What usage costs where some of it has no rate, by what was held for the prompt and in all. */
+export function chargeByHold(
+  { held, input }: { held: bigint; input: bigint | null },
+  price: { cost: bigint; inputCost: bigint } | null,
+  markup: bigint,
+): bigint {
+  if (!price) return held;
+  const all = markedUp(price.cost, markup);
+  if (input === null) return largest([held, all]);
+  // Of these prices only uses can lack a rate, which are beside the prompt.
+  const known = markedUp(price.inputCost, markup);
+  return largest([input, known]) + all - known;
 }

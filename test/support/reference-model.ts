@@ -17,6 +17,7 @@ import type { UsageSource } from '../../src/domain/usage.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
 import {
   askedTokens,
+  chargeByHold,
   firstStep,
   type ModelBound,
   markedUp,
@@ -84,6 +85,10 @@ export interface ModelCall {
   onCredit: Tier[];
   markup: bigint;
   held: bigint;
+  /** What it held when it ended or timed out. */
+  heldAtEnd: bigint;
+  /** What of the hold is for the prompt, `null` where that is not known; absent where the hold stands for no price. */
+  heldForInput?: bigint | null;
   /** Output tokens that credit pays for, at most; `null` where no model is known. */
   outputTokens: number | null;
   steps: { input: bigint; rate: bigint; heldTokens: number } | null;
@@ -112,6 +117,8 @@ export interface Ended {
   took: Map<MeterName, bigint>;
   price: Price;
   settlement: Settlement | null;
+  /** What was held stands for something without a rate. */
+  isByHold: boolean;
   /** Of figures that replace an estimate: what the balance pays more, or less. */
   difference: bigint | null;
 }
@@ -534,6 +541,8 @@ export class ReferenceModel {
       onCredit: paid ? onCredit : [],
       markup,
       held,
+      heldAtEnd: 0n,
+      ...(needed && (needed.input !== null || bounds.some(({ lost }) => lost)) && { heldForInput: needed.input }),
       outputTokens: needed?.outputTokens ?? null,
       steps: needed?.steps && heldTokens !== null ? { ...needed.steps, heldTokens } : null,
       ifLost: null,
@@ -596,6 +605,7 @@ export class ReferenceModel {
   }
 
   #close(call: ModelCall, status: CallStatus, atMs: number): void {
+    if (call.status === 'IN_PROGRESS') call.heldAtEnd = call.held;
     Object.assign(call, { status, finishedAtMs: atMs, reserved: new Map(), held: 0n, steps: null, ifLost: null });
   }
 
@@ -657,9 +667,12 @@ export class ReferenceModel {
     if (markup === null && tokens > 0) took.set(`${tier}Tokens`, BigInt(tokens) * MILLI);
     if (searches > 0) took.set('searches', BigInt(searches) * MILLI);
     if (audioMilli > 0) took.set('audioSeconds', BigInt(audioMilli));
-    const amount = price && markup !== null ? markedUp(price.cost, markup) : null;
-    const isCharged = markup !== null && (amount !== null || ran);
-    return { took, ran, amount, isCharged };
+    const known = price && markup !== null ? markedUp(price.cost, markup) : null;
+    const { heldAtEnd: held, heldForInput: input } = call;
+    const isByHold = markup !== null && input !== undefined && held > 0n && (price?.isPartial ?? true);
+    const amount = isByHold ? chargeByHold({ held, input }, price, markup) : known;
+    const isCharged = markup !== null && (known !== null || ran);
+    return { took, ran, amount: isCharged ? amount : null, isCharged, isByHold: isCharged && isByHold };
   }
 
   #settleEnd(call: ModelCall, ending: Ending, source: UsageSource, atMs: number): Ended {
@@ -667,13 +680,13 @@ export class ReferenceModel {
     this.#close(call, ending.failed ? 'FAILED' : 'COMPLETED', atMs);
     const { tier, price } = this.#tierOf(call, ending);
     const markup = this.#markupOf(call, tier);
-    const { took, ran, amount, isCharged } = this.#outcome(call, ending, tier, price, markup);
+    const { took, ran, amount, isCharged, isByHold } = this.#outcome(call, ending, tier, price, markup);
     for (const [meter, milli] of took) this.#take(meter, milli, call.callId);
     const isBeyond = status === 'IN_PROGRESS' && isCharged && amount !== null && amount > held;
     if (call.onCredit.length > 0 && isBeyond) call.exceeded = held;
     call.counted = this.#countedOf(ending, { tier, price, source, ran, markup, period: this.period });
     const settlement = isCharged ? this.#owe(call.callId, amount) : null;
-    return { tier, took, price, settlement, difference: null };
+    return { tier, took, price, settlement, isByHold, difference: null };
   }
 
   #countedOf(
@@ -692,7 +705,7 @@ export class ReferenceModel {
     const { tier, price } = this.#tierOf(call, ending);
     const same = tier === before.tier && before.calls;
     const markup = same ? before.markup : this.#markupOf(call, tier);
-    const { took, ran, amount, isCharged } = this.#outcome(call, ending, tier, price, markup);
+    const { took, ran, amount, isCharged, isByHold } = this.#outcome(call, ending, tier, price, markup);
     if (isNow) for (const [meter, milli] of took) this.#take(meter, milli, call.callId);
     call.status = ending.failed ? 'FAILED' : 'COMPLETED';
     call.counted = this.#countedOf(ending, { tier, price, source, ran, markup, period: before.period });
@@ -708,7 +721,7 @@ export class ReferenceModel {
         this.settlements.set(call.callId, was);
       }
     }
-    return { tier, took, price, settlement, difference: difference === 0n ? null : difference };
+    return { tier, took, price, settlement, isByHold, difference: difference === 0n ? null : difference };
   }
 
   // --- custom meters

@@ -20,7 +20,14 @@ export interface Ending {
   used: { inputTokens: number; cachedTokens: number; tokens: number; searches: number; audioMilli: number };
 }
 
-export type Price = { cost: bigint; premium: boolean } | null;
+export type Price = {
+  cost: bigint;
+  /** Without the output. */
+  inputCost: bigint;
+  /** A use has no rate: it is not in the cost. */
+  isPartial: boolean;
+  premium: boolean;
+} | null;
 
 export interface Funding {
   included: bigint;
@@ -79,15 +86,24 @@ export function priceOf({ card: index, used }: Ending, batch: boolean): Price {
   const rates = index === null ? undefined : RATES[index]?.[1];
   if (!rates) return null;
   const units = (count: number) => BigInt(count) * 1000n;
-  const lines = [
+  const output = lineCost(units(used.tokens), rates.output);
+  const input = [
     lineCost(units(used.inputTokens - used.cachedTokens), rates.input),
     lineCost(units(used.cachedTokens), rates.cachedInput ?? rates.input),
-    lineCost(units(used.tokens), rates.output),
     lineCost(units(used.searches), rates.webSearch ?? '0'),
     lineCost(BigInt(used.audioMilli), rates.audioSeconds ?? '0'),
   ];
-  const standard = lines.reduce((sum, cost) => sum + cost, 0n);
-  return { cost: batch ? (standard + 1n) / 2n : standard, premium: BigInt(rates.output) > 4n * NANO };
+  const inMode = (costs: bigint[]) => {
+    const standard = costs.reduce((sum, cost) => sum + cost, 0n);
+    return batch ? (standard + 1n) / 2n : standard;
+  };
+  return {
+    cost: inMode([...input, output]),
+    inputCost: inMode(input),
+    isPartial:
+      (used.searches > 0 && rates.webSearch === undefined) || (used.audioMilli > 0 && rates.audioSeconds === undefined),
+    premium: BigInt(rates.output) > 4n * NANO,
+  };
 }
 
 /**

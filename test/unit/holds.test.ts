@@ -210,7 +210,13 @@ describe('the begin of a call on credit', () => {
       denial,
     } = begin(onCredit(12_000n, { payg: { enabled: true, markupPercent: 100 } }), [bound(1_000)]);
     expect(denial).toBeNull();
-    expect(call.credit).toEqual({ tiers: ['standard'], markupPercent: 100, heldNanoUsd: '12000', outputTokens: 500 });
+    expect(call.credit).toEqual({
+      tiers: ['standard'],
+      markupPercent: 100,
+      heldNanoUsd: '12000',
+      heldForInputNanoUsd: '2000',
+      outputTokens: 500,
+    });
     expect([availableUsd(after.wallet), outputTokensOf(call)]).toEqual([0n, { standard: 500 }]);
   });
 
@@ -327,7 +333,14 @@ describe('the steps of an open call', () => {
       endCall(from, call, { usage: usage({ inputTokens: 1_000, responseTokens }) }, PRICE, 'charge', 5);
     const kept = end(1_024);
     expect([kept.account.wallet.held, kept.account.wallet.unsettled]).toEqual(['0', '11240']);
-    expect(kept.call.credit).toEqual({ tiers: ['standard'], markupPercent: 0, heldNanoUsd: '0', outputTokens: 4_000 });
+    expect(kept.call.credit).toEqual({
+      tiers: ['standard'],
+      markupPercent: 0,
+      heldNanoUsd: '0',
+      heldForInputNanoUsd: '1000',
+      heldAtEndNanoUsd: '11240',
+      outputTokens: 4_000,
+    });
     expect(end(1_025).call.credit).toMatchObject({ heldNanoUsd: '0', exceededNanoUsd: '11240' });
   });
 });

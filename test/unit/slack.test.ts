@@ -39,6 +39,7 @@ const EXAMPLES: { [Type in EventType]: DataOf<Type>[] } = {
       modelUsed: 'm',
       providerUsed: null,
       reason: 'MODEL_NOT_IN_CATALOG',
+      atStakeUsd: '0.01',
       feature: null,
     },
   ],

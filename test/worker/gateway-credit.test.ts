@@ -9,8 +9,8 @@ import { operator } from '../support/worker.ts';
 
 mockVendor();
 
-/** 2 USD a million tokens in, 10 USD a million out; a model of the organization's own, whose output all shows. */
-const MODEL = 'openai/talker';
+/** 2 USD a million tokens in, 10 USD a million out, by the organization's own price; a model whose output all shows. */
+const MODEL = 'openai/gpt-4o-mini';
 const ON_CREDIT = {
   name: 'On credit',
   limitType: 'BLOCK',

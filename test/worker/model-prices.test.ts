@@ -144,14 +144,14 @@ describe('if credit would pay', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('if the organization allows it, such a call is charged nothing, because its cost is unknown', async () => {
+  test('if the organization allows it, such a call is charged what was held, because its cost is unknown', async () => {
     const tenant = await onCredit();
     await allow(tenant);
     const { response, callId } = await ask(tenant.key, { model: UNPRICED });
     expect(response.status).toBe(200);
     expect((await tenant.api.send('readCall', { params: { callId } })).data).toMatchObject({
       pricingStatus: 'UNAVAILABLE',
-      payg: { usingCredit: true, settlementFailureReason: 'PRICE_UNAVAILABLE' },
+      payg: { usingCredit: true, basis: 'HELD', chargeNanoUsd: '10000000', settlementFailureReason: null },
     });
   });
 

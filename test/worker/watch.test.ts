@@ -670,7 +670,7 @@ test('what a watch finds wakes the webhooks of the organization', async () => {
 });
 
 describe('a call without a price', () => {
-  test('is told of once for a model and day, whatever the number of customers', async () => {
+  test('is told of once for a customer, model, reason and day', async () => {
     const tenant = await createTenant(operator, { name: 'P', limitType: 'NONE' });
     const { organizationId, api } = tenant;
     const end = async (customerId: string, more: object) => {
@@ -680,6 +680,8 @@ describe('a call without a price', () => {
     };
     const first = await end('ann', { modelUsed: 'acme/one', providerUsed: 'acme' });
     await end('ann', { modelUsed: 'acme/one' });
+    await end('ann', { modelUsed: 'gpt-4o-mini', serviceTier: 'other' });
+    await end('ann', { modelUsed: 'gpt-4o-mini', serviceTier: 'ultrafast' });
     await deliverToD1(organizationId, 'ann');
     await end('bob', { modelUsed: 'acme/one' });
     await end('bob', { modelUsed: 'acme/two' });
@@ -689,7 +691,10 @@ describe('a call without a price', () => {
     const events = dataOf(await told(organizationId, 'call.unpriced'));
     expect(events).toMatchObject([
       { customerId: 'ann', callId: first, modelUsed: 'acme/one', providerUsed: 'acme', reason: 'MODEL_NOT_IN_CATALOG' },
-      { customerId: 'bob', modelUsed: 'acme/two', feature: null },
+      { modelUsed: 'gpt-4o-mini', reason: 'RATE_NOT_IN_CATALOG: input, output (serviceTier other)' },
+      { modelUsed: 'gpt-4o-mini', reason: 'RATE_NOT_IN_CATALOG: input, output (serviceTier ultrafast)' },
+      { customerId: 'bob', modelUsed: 'acme/one' },
+      { customerId: 'bob', modelUsed: 'acme/two', feature: null, atStakeUsd: '0' },
     ]);
   });
 });

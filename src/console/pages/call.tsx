@@ -277,6 +277,7 @@ const Payment: FC<{ payg: ReadCallData['payg'] }> = ({ payg }) =>
       items={[
         ['Paid by', "the customer's credit"],
         ['Charge', payg.chargeNanoUsd === null ? 'known at the end' : <Usd nano={BigInt(payg.chargeNanoUsd)} />],
+        ['Charged by', payg.basis && 'its hold, until what it used has a price'],
         ['Markup', payg.markupPercent === null ? undefined : `${payg.markupPercent}%`],
         [
           'Settlement',

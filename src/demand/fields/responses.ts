@@ -260,7 +260,11 @@ export const RESPONSES: Members = {
   max_output_tokens: bills('outputBound'),
   max_tool_calls: bills('usesBound'),
   reasoning: {
-    members: { ...values('effort summary generate_summary'), context: closed(REFERENCE), mode: closed(PRICE) },
+    members: {
+      ...values('effort summary generate_summary'),
+      context: closed(REFERENCE),
+      mode: closed(PRICE, bills('reasoningMode')),
+    },
   },
   text: {
     members: { format: { members: { ...values('type name description strict'), schema: 'any' } }, verbosity: 'value' },

@@ -6,6 +6,7 @@
  * answers the vendor does not have are counted by what is held for them (`domain/unread-lines.ts`).
  */
 
+import { modelToRecord } from '../../catalog/prices.ts';
 import { idempotencyKey } from '../../contract/fields.ts';
 import { isRecord } from '../../contract/identity.ts';
 import type { Lines, LinesByTier } from '../../domain/batch-hold.ts';
@@ -206,7 +207,9 @@ async function meterLine(
   const { customId, outcome, written } = readLine(line, index, batchKind(organization));
   const callId = await callIdOf(batchId, customId);
   const { catalog } = await currentCatalog(env, defer);
-  const { modelUsed = model } = outcome;
+  // Of lines for several models, nobody knows here what each asked for.
+  const names = { asked: model, served: outcome.modelUsed, providerUsed: BATCH_VENDOR };
+  const modelUsed = await modelToRecord(catalog, organization.prices, names, Date.now());
   const tier = modelUsed === undefined ? 'standard' : await tierOfModel(organization, catalog, modelUsed, Date.now());
   // The batch is fingerprint enough: the call id names the line, and the vendor never changes a line.
   const command = await beginCommand(caller, { ...begin, requested: { [tier]: true } }, `batch ${batchId}`, 'API');

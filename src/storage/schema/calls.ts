@@ -3,6 +3,7 @@
  */
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import type { ChargeBasis } from '../../domain/charge.ts';
 
 /**
  * Calls that ended and count, and whose cost is not known. Queries take these words, because an index of some rows is used
@@ -10,6 +11,10 @@ import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlit
  */
 export const UNPRICED = sql.raw(
   "cost_nano_usd IS NULL AND status IN ('COMPLETED', 'FAILED') AND reversed_at_ms IS NULL",
+);
+/** Those, and calls that are charged by their hold for a use without a rate: what is left to be repriced. */
+export const LACKS_PRICE = sql.raw(
+  "(cost_nano_usd IS NULL OR charge_basis IS NOT NULL) AND status IN ('COMPLETED', 'FAILED') AND reversed_at_ms IS NULL",
 );
 /** Calls that were denied, in the words of their index. */
 export const DENIED = sql.raw("status = 'NOT_ALLOWED'");
@@ -51,6 +56,8 @@ export const calls = sqliteTable(
     costNanoUsd: integer('cost_nano_usd'),
     /** What the customer's balance pays, or has paid; NULL where nothing, or where the charge failed. */
     chargeNanoUsd: integer('charge_nano_usd'),
+    /** `HELD` where what was held stands for something in the charge that has no rate, else NULL. */
+    chargeBasis: text('charge_basis').$type<ChargeBasis>(),
     /** What compressing the prompt saved; NULL where nothing was recorded. */
     originalTokens: integer('original_tokens'),
     compressedTokens: integer('compressed_tokens'),
@@ -77,8 +84,9 @@ export const calls = sqliteTable(
     index('calls_denied')
       .on(table.organizationId, table.denialCode, table.startedAtMs)
       .where(sql`denial_code IS NOT NULL`),
-    // Calls without a price, and denied calls for any reason: lists, and what needs attention. No others are in them.
-    index('calls_unpriced').on(table.organizationId, table.startedAtMs).where(UNPRICED),
+    // Calls without a price, and denied calls for any reason: lists, and what needs attention. No others are in them, but
+    // for those that are to be repriced all the same.
+    index('calls_unpriced').on(table.organizationId, table.startedAtMs).where(LACKS_PRICE),
     index('calls_not_allowed').on(table.organizationId, table.startedAtMs).where(DENIED),
     // Savings of a period; only calls with recorded savings are in it.
     index('calls_with_compression').on(table.organizationId, table.startedAtMs).where(sql`original_tokens IS NOT NULL`),

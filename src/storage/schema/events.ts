@@ -2,7 +2,6 @@
  * D1: the events that organizations are told of, as the customers' objects and the organizations' watches record them. What operators did is another
  * log (`operator.ts`).
  */
-import { sql } from 'drizzle-orm';
 import { index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 
 export const organizationEvents = sqliteTable(
@@ -33,10 +32,6 @@ export const organizationEvents = sqliteTable(
     // Lists of one customer or type, and the erasure.
     index('organization_events_by_customer').on(table.organizationId, table.customerId, table.eventId),
     index('organization_events_by_type').on(table.organizationId, table.type, table.eventId),
-    // Each customer's object tells of its first call of a model and day without a price: the first of them stays.
-    uniqueIndex('organization_events_unpriced')
-      .on(table.organizationId, sql`(at_ms / 86400000)`, sql`(record -> 'modelUsed')`)
-      .where(sql`type = 'call.unpriced'`),
     // The retention.
     index('organization_events_by_time').on(table.atMs),
   ],

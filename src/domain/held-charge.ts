@@ -1,0 +1,83 @@
+/**
+ * The charge of a call of which something has no rate: what was held stands for it.
+ *
+ * A call has two sides: its prompt with all uses, and its output. A side of which everything has a rate costs exactly its
+ * lines. Any other side costs what was held for it, or its lines if they come to more. Only a hold that was made from a
+ * bound is such a price, or that of a call which the service makes itself.
+ */
+import { withMarkup } from './charge.ts';
+import type { NanoUsd } from './money.ts';
+import { isOutput } from './price.ts';
+import { chargesOf, inMode, type PricingMode, type ResolvedPrice } from './pricing.ts';
+import type { Usage } from './usage.ts';
+
+/** A hold that stands for what has no rate, with the markup. */
+export interface HeldPrice {
+  nanoUsd: NanoUsd;
+  /** What of it is for the prompt and the uses; `null` if the sides are not told apart. */
+  inputNanoUsd: NanoUsd | null;
+}
+
+/** What a call holds of the balance. Plain JSON. */
+export interface HeldTerms {
+  /** Decimal nano-USD, held on the balance until the call ends or times out. */
+  heldNanoUsd: string;
+  /**
+   * Decimal nano-USD of the hold that are for the prompt and the uses; `null` if its sides are not told apart. Absent if
+   * the hold stands for no price, and in calls of before this was kept.
+   */
+  heldForInputNanoUsd?: string | null;
+  /** Decimal nano-USD that were held when the call ended, timed out or was refused. */
+  heldAtEndNanoUsd?: string;
+}
+
+/** A call with what it holds; `ifLost` is present while the service makes it. */
+interface Holding {
+  credit?: HeldTerms;
+  ifLost?: unknown;
+}
+
+/** The call's hold as a price; `null` if it is none. */
+export function heldPriceOf(call: Holding): HeldPrice | null {
+  const input = heldForInputOf(call);
+  if (!call.credit || input === undefined) return null;
+  const { heldNanoUsd, heldAtEndNanoUsd = heldNanoUsd } = call.credit;
+  // Nothing was held for a call without a bound, such as the line of a batch: that does not make it free.
+  if (heldAtEndNanoUsd === '0') return null;
+  return { nanoUsd: BigInt(heldAtEndNanoUsd), inputNanoUsd: input === null ? null : BigInt(input) };
+}
+
+/** `heldForInputNanoUsd` of the call's terms, also if they were made before the sides were told apart. */
+export function heldForInputOf({ credit, ifLost }: Holding): string | null | undefined {
+  return credit?.heldForInputNanoUsd === undefined && ifLost ? null : credit?.heldForInputNanoUsd;
+}
+
+/** What the usage is charged, with the markup; `null` if everything of it has a rate. */
+export function chargeByHold(
+  held: HeldPrice,
+  price: ResolvedPrice,
+  usage: Usage,
+  mode: PricingMode,
+  markupPercent: number,
+): NanoUsd | null {
+  if (!price.available) return held.nanoUsd;
+  const { lines, missing, unlisted, conditions, totalNanoUsd } = chargesOf(price.card, usage, mode, usage.inputTokens);
+  const lacking = [...missing, ...unlisted];
+  if (lacking.length === 0) return null;
+  const priced = withMarkup(totalNanoUsd, markupPercent);
+  if (held.inputNanoUsd === null) return higher(held.nanoUsd, priced);
+  const ofInput = lines.reduce(
+    (sum, { component, costNanoUsd }) => (isOutput(component) ? sum : sum + costNanoUsd),
+    0n,
+  );
+  const pricedInput = withMarkup(inMode(ofInput, mode, conditions), markupPercent);
+  // By subtraction, so that both together are never below all lines, whatever is rounded.
+  const pricedOutput = priced - pricedInput;
+  const input = lacking.every(isOutput) ? pricedInput : higher(held.inputNanoUsd, pricedInput);
+  const output = lacking.some(isOutput) ? higher(held.nanoUsd - held.inputNanoUsd, pricedOutput) : pricedOutput;
+  return input + output;
+}
+
+function higher(one: NanoUsd, other: NanoUsd): NanoUsd {
+  return one > other ? one : other;
+}
