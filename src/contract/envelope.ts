@@ -25,6 +25,12 @@ export function successEnvelope<Data extends z.ZodType>(codes: readonly string[]
   });
 }
 
+/** Of `MODEL_NOT_PRICED` and `BOUND_UNKNOWN`, in each form of errors. */
+export const closedComponent = z
+  .string()
+  .optional()
+  .describe('What credit cannot pay for: a component of the price, `model`, or a field that is not known');
+
 export const ErrorEnvelope = z.object({
   result: z.object({
     status: z.literal('ERROR').describe('The request was refused and changed nothing'),
@@ -41,6 +47,8 @@ export const ErrorEnvelope = z.object({
       .describe('Each rule that the input broke'),
     reason: z.string().optional().describe('API_KEY_SCOPE_REQUIRED where a scope is missing'),
     requiredScope: z.string().optional().describe('The scope that the key lacks'),
+    component: closedComponent,
+    param: z.string().optional().describe('The field of the request that asks for it'),
     hint: z.string().optional().describe('What to change, where code and message do not say it'),
   }),
   correlationId,

@@ -2,6 +2,7 @@
  * What the gateway answers besides the answers of vendors: errors in the form of each endpoint's vendor, and models.
  */
 import { z } from 'zod';
+import { closedComponent } from '../envelope.ts';
 
 export const GatewayError = z.object({
   error: z.looseObject({
@@ -14,6 +15,7 @@ export const GatewayError = z.object({
     code: z.string().nullable().describe("The service's code, or the vendor's own"),
     param: z.string().nullable().describe('The field that is wrong'),
     requiredScope: z.string().optional().describe('The scope that the credential lacks'),
+    component: closedComponent,
   }),
 });
 
@@ -26,6 +28,7 @@ export const AnthropicError = z.object({
     code: z.string().optional().describe("The service's code, or the vendor's own"),
     param: z.string().optional().describe('The field that is wrong'),
     requiredScope: z.string().optional().describe('The scope that the credential lacks'),
+    component: closedComponent,
   }),
 });
 

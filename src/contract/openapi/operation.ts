@@ -150,14 +150,22 @@ const WITHOUT_TOKENS: ReadonlySet<ExampleId> = new Set<ExampleId>([
   'batchEmbedContents',
 ]);
 
+/** Credit may pay for a changed request. */
+const MADE_SAFE: ReadonlySet<ExampleId> = new Set<ExampleId>([
+  'createChatCompletion',
+  'createResponse',
+  'createMessage',
+]);
+
 /** Of a deprecated model. */
 const LIFECYCLE = ['Deprecation', 'Sunset', 'Link'];
 
 function gatewayHeaders(id: ExampleId): string[] {
-  const { callId, modelKey, requestId, costUsd, maxOutputTokens, attempts } = GATEWAY_HEADERS;
+  const { callId, modelKey, requestId, costUsd, maxOutputTokens, changed, attempts } = GATEWAY_HEADERS;
   if (!Object.hasOwn({ ...modelOperations, ...openPathOperations }, id)) return [requestId];
   const metered = [callId, modelKey, requestId, costUsd, attempts, ...Object.values(LIMIT_HEADERS), ...LIFECYCLE];
-  return WITHOUT_TOKENS.has(id) || id.endsWith('OpenPath') ? metered : [...metered, maxOutputTokens];
+  if (WITHOUT_TOKENS.has(id) || id.endsWith('OpenPath')) return metered;
+  return MADE_SAFE.has(id) ? [...metered, maxOutputTokens, changed] : [...metered, maxOutputTokens];
 }
 
 /** Links from fields of the answer to path parameters of other operations. */
@@ -275,6 +283,9 @@ export const HEADERS: OpenApiDocument['components']['headers'] = {
   [GATEWAY_HEADERS.attempts]: header('Where more than one model was tried: each of them, with how it ended'),
   [GATEWAY_HEADERS.maxOutputTokens]: header(
     'Output tokens that an answer may have, where plan or balance allow fewer than request and model',
+  ),
+  [GATEWAY_HEADERS.changed]: header(
+    'On credit: fields that the vendor was sent in place of what the request left open, such as `service_tier=default`',
   ),
   [LIMIT_HEADERS.policy]: header("The plan's rolling limit: calls (`q`) in seconds (`w`)"),
   [LIMIT_HEADERS.limit]: header('Calls left of the rolling limit (`r`), and seconds until one comes back (`t`)'),
