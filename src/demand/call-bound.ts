@@ -9,6 +9,7 @@ import {
   costBound,
   type Demand,
   type Gap,
+  type NeededRate,
   type OpenCost,
   openCosts,
 } from '../domain/bound.ts';
@@ -78,7 +79,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
     rates: [
       ...extras.rates,
       ...(hasTokens ? [INPUT_RATES] : []),
-      ...(hasTokens && outputTokens !== 0 ? OUTPUT_RATES : []),
+      ...(hasTokens && outputTokens !== 0 ? [OUTPUT_RATES] : []),
     ],
     uses: {
       ...extras.uses,
@@ -119,8 +120,8 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
   };
 }
 
-const INPUT_RATES: readonly Component[] = ['input', 'imageInput', 'audioInput'];
-const OUTPUT_RATES: readonly (readonly Component[])[] = [['output', 'imageOutput', 'audioOutput']];
+const INPUT_RATES: NeededRate = { of: ['input', 'imageInput', 'audioInput'] };
+const OUTPUT_RATES: NeededRate = { of: ['output', 'imageOutput', 'audioOutput'] };
 const UNBOUNDED_RECORDING: OpenCost = {
   code: 'BOUND_UNKNOWN',
   component: 'audioSeconds',

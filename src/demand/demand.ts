@@ -5,7 +5,7 @@
  * have a rate for, is named in `open`: credit does not pay for it unless the organization opens it by that name.
  */
 import { isGeminiBefore3 } from '../catalog/provider-rules.ts';
-import type { Demand, OpenCost } from '../domain/bound.ts';
+import type { Demand, NeededRate, OpenCost } from '../domain/bound.ts';
 import type { Component } from '../domain/price.ts';
 import type { ServiceTier, Speed } from '../domain/usage.ts';
 import type { VendorKind } from '../domain/vendor-kind.ts';
@@ -14,7 +14,7 @@ import { COUNT_MAX, type Fields, fieldsOf, isFields, listOf, textOf, tierOf } fr
 import { type Endpoint, endpointAt, fieldsAt } from './endpoints.ts';
 import { fieldName, type Place, type ReadRequest, readRequest } from './read.ts';
 import type { Bill } from './rules.ts';
-import { mayBill, SAFE_SERVICE_TIERS, USES_SET } from './safe.ts';
+import { countOf, mayBill, SAFE_SERVICE_TIERS, USES_SET } from './safe.ts';
 
 export interface Asked {
   kind: VendorKind;
@@ -85,11 +85,11 @@ const NOTHING: Extras = {
 
 /** What each kind of bill adds. */
 const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Context) => Part } = {
-  image: (_places, { kind }) => imageInput(kind),
-  audio: (_places, { endpoint }) => (endpoint.answers === 'transcript' ? {} : AUDIO_INPUT),
+  image: ([place], { kind }) => imageInput(kind, place),
+  audio: ([place], { endpoint }) => (endpoint.answers === 'transcript' ? {} : audioInput(place)),
   // A film has pictures and sound.
-  video: (_places, { kind }) => merged([imageInput(kind), AUDIO_INPUT, FILLS_CONTEXT]),
-  blob: (places, { kind }) => merged(places.map(({ value }) => blobInput(value, kind))),
+  video: ([place], { kind }) => merged([imageInput(kind, place), audioInput(place), FILLS_CONTEXT]),
+  blob: (places, { kind }) => merged(places.map((place) => blobInput(place, kind))),
   stored: () => ({ ...FILLS_CONTEXT, input: [...IMAGES, ...SOUNDS] }),
   // Counted by `output.ts`.
   answers: () => ({}),
@@ -97,14 +97,24 @@ const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Con
   prediction: (places) => ({ outputBeside: sum(places.map(({ value }) => bytesOf(value))) }),
   modalities: (places) =>
     merged(places.flatMap(({ value, path }) => listOf(value).map((word) => modality(word, path)))),
-  spoken: () => SPOKEN,
-  serviceTier: ([place], { kind }) => ({ serviceTiers: serviceTiersOf(kind, place?.value) }),
-  speed: ([place]) => ({ speeds: place?.value === 'standard' ? ['standard'] : ['fast', 'standard'] }),
-  cacheLifetime: (places) => merged(places.map(({ value }) => cacheWrites(value))),
+  spoken: ([place]) => spoken(place?.path),
+  serviceTier: ([place], { kind }) => ({
+    serviceTiers: serviceTiersOf(kind, place?.value),
+    conditionsOf: { ...(place && { serviceTier: place.path }) },
+  }),
+  speed: ([place]) => ({
+    speeds: place?.value === 'standard' ? ['standard'] : ['fast', 'standard'],
+    conditionsOf: { ...(place && { speed: place.path }) },
+  }),
+  cacheLifetime: (places) => merged(places.map(cacheWrites)),
   hosted: () => FILLS_CONTEXT,
   webSearch: (places, context) => merged([FILLS_CONTEXT, searches(places, context)]),
   fileSearch: (places, context) => merged([FILLS_CONTEXT, usesOf('fileSearch', places, context)]),
-  code: ([place]) => unpriceable('codeMinutes', place),
+  code: ([place]) => ({
+    fillsContext: true,
+    rates: needed(['codeMinutes'], place?.path),
+    open: [openCost('BOUND_UNKNOWN', 'codeMinutes', place?.path)],
+  }),
   maps: ([place]) => unpriceable('maps', place),
   drawing: ([place]) => unpriceable('imageGeneration', place),
   usesBound: () => ({}),
@@ -115,22 +125,31 @@ const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Con
 const FILLS_CONTEXT: Part = { fillsContext: true };
 const IMAGES: readonly Component[] = ['imageInput', 'cachedImageInput'];
 const SOUNDS: readonly Component[] = ['audioInput', 'cachedAudioInput'];
-const AUDIO_INPUT: Part = { input: SOUNDS, rates: [['audioInput']] };
-const SPOKEN: Part = { output: ['audioOutput'], rates: [['audioOutput']] };
 
-/** Google tells images from text in its usage; the others count them as text. */
-function imageInput(kind: VendorKind): Part {
-  return kind === 'google' || kind === 'vertex' ? { input: IMAGES, rates: [['imageInput']] } : { input: IMAGES };
+const needed = (of: readonly Component[], param?: string): NeededRate[] => [
+  { of, ...(param !== undefined && { param }) },
+];
+const audioInput = (place: Place | undefined): Part => ({ input: SOUNDS, rates: needed(['audioInput'], place?.path) });
+const spoken = (param?: string): Part => ({ output: ['audioOutput'], rates: needed(['audioOutput'], param) });
+
+function openCost(code: OpenCost['code'], component: string, param: string | undefined): OpenCost {
+  return { code, component, name: `component:${component}`, ...(param !== undefined && { param }) };
 }
 
-function blobInput(value: unknown, kind: VendorKind): Part {
-  const { mimeType, mime_type = mimeType } = fieldsOf(value);
+/** Google tells images from text in its usage; the others count them as text. */
+function imageInput(kind: VendorKind, place: Place | undefined): Part {
+  const isTold = kind === 'google' || kind === 'vertex';
+  return { input: IMAGES, ...(isTold && { rates: needed(['imageInput'], place?.path) }) };
+}
+
+function blobInput(place: Place, kind: VendorKind): Part {
+  const { mimeType, mime_type = mimeType } = fieldsOf(place.value);
   const type = textOf(mime_type).toLowerCase();
-  if (type.startsWith('image/')) return imageInput(kind);
-  if (type.startsWith('audio/')) return AUDIO_INPUT;
+  if (type.startsWith('image/')) return imageInput(kind, place);
+  if (type.startsWith('audio/')) return audioInput(place);
   if (/^text\/|^application\//.test(type)) return {};
   // A film, or content that does not say what it is.
-  return merged([imageInput(kind), AUDIO_INPUT, FILLS_CONTEXT]);
+  return merged([imageInput(kind, place), audioInput(place), FILLS_CONTEXT]);
 }
 
 function modality(word: unknown, path: string): Part {
@@ -138,20 +157,20 @@ function modality(word: unknown, path: string): Part {
     case 'text':
       return {};
     case 'audio':
-      return SPOKEN;
+      return spoken(path);
     case 'image':
-      return { output: ['imageOutput'], rates: [['imageOutput']] };
+      return { output: ['imageOutput'], rates: needed(['imageOutput'], path) };
     default:
-      return { open: [{ code: 'MODEL_NOT_PRICED', component: 'modality', name: 'component:modality', param: path }] };
+      return { open: [openCost('MODEL_NOT_PRICED', 'modality', path)] };
   }
 }
 
-function cacheWrites(lifetime: unknown): Part {
+function cacheWrites({ value: lifetime, path }: Place): Part {
   switch (lifetime) {
     case '1h':
-      return { input: ['cacheWrite1h'], rates: [['cacheWrite1h']] };
+      return { input: ['cacheWrite1h'], rates: needed(['cacheWrite1h'], path) };
     case '12h':
-      return { input: ['cacheWrite12h'], rates: [['cacheWrite12h']] };
+      return { input: ['cacheWrite12h'], rates: needed(['cacheWrite12h'], path) };
     default:
       return {};
   }
@@ -165,16 +184,9 @@ function serviceTiersOf(kind: VendorKind, word: unknown): ServiceTier[] {
   return [...new Set<ServiceTier>([serviceTier, 'standard'])];
 }
 
-/** A tool whose fee no price has a rate for. */
+/** What no price has a rate for. */
 function unpriceable(component: string, place: Place | undefined): Part {
-  const param = place?.path;
-  const open: OpenCost = {
-    code: 'MODEL_NOT_PRICED',
-    component,
-    name: `component:${component}`,
-    ...(param !== undefined && { param }),
-  };
-  return { fillsContext: true, open: [open] };
+  return { fillsContext: true, open: [openCost('MODEL_NOT_PRICED', component, place?.path)] };
 }
 
 /** Web searches: of tools with a bound, of a field before the answer, or of Google's older models once for each prompt. */
@@ -182,9 +194,9 @@ function searches(places: readonly Place[], context: Context): Part {
   const { endpoint, model } = context;
   const live = places.find(({ path }) => path === 'search_parameters');
   if (live) return searchedSources(live);
-  if (endpoint.name === 'chat') return { uses: { webSearch: USES_OF_SEARCH_MODEL }, rates: [['webSearch']] };
-  if (endpoint.name === 'generateContent' && isGeminiBefore3(model))
-    return { uses: { webSearch: 1 }, rates: [['webSearch']] };
+  const rates = needed(['webSearch'], places[0]?.path);
+  if (endpoint.name === 'chat') return { uses: { webSearch: USES_OF_SEARCH_MODEL }, rates };
+  if (endpoint.name === 'generateContent' && isGeminiBefore3(model)) return { uses: { webSearch: 1 }, rates };
   return usesOf('webSearch', places, context);
 }
 
@@ -193,9 +205,9 @@ function searchedSources({ path, value }: Place): Part {
   const { mode, max_search_results: sources } = fieldsOf(value);
   if (mode === 'off') return {};
   const most = countOf(sources);
-  const rates: Extras['rates'] = [['webSearch']];
+  const rates = needed(['webSearch'], path);
   return most === undefined
-    ? { rates, open: [{ code: 'BOUND_UNKNOWN', component: 'webSearch', name: 'component:webSearch', param: path }] }
+    ? { rates, open: [openCost('BOUND_UNKNOWN', 'webSearch', path)] }
     : { rates, uses: { webSearch: most } };
 }
 
@@ -203,7 +215,7 @@ function searchedSources({ path, value }: Place): Part {
 function searchesOfModel({ model, body, read }: Context): Part {
   const isAsked = read.bills.has('webSearch');
   if (isAsked || !(isSearchModel(model) || requestedCapabilities({ model, body }).includes('search'))) return {};
-  return merged([FILLS_CONTEXT, { uses: { webSearch: USES_OF_SEARCH_MODEL }, rates: [['webSearch']] }]);
+  return merged([FILLS_CONTEXT, { uses: { webSearch: USES_OF_SEARCH_MODEL }, rates: needed(['webSearch']) }]);
 }
 
 /** Uses of a hosted tool: as many as the request allows, or as `safe.ts` makes it allow. */
@@ -215,15 +227,11 @@ function usesOf(component: Component, places: readonly Place[], { kind, body, en
   const inAll = ofAll ?? (endpoint.name === 'responses' ? settable : undefined);
   const known = each.every((uses) => uses !== undefined) ? sum(each as number[]) : undefined;
   const uses = inAll === undefined ? known : Math.min(inAll, known ?? inAll);
-  if (uses !== undefined) return { uses: { [component]: uses }, rates: [[component]] };
   const param = places[0]?.path;
-  const open: OpenCost = {
-    code: 'BOUND_UNKNOWN',
-    component,
-    name: `component:${component}`,
-    ...(param !== undefined && { param }),
-  };
-  return { rates: [[component]], open: [open] };
+  const rates = needed([component], param);
+  return uses === undefined
+    ? { rates, open: [openCost('BOUND_UNKNOWN', component, param)] }
+    : { rates, uses: { [component]: uses } };
 }
 
 /** What the answers are made of, and for which of it the price needs a rate. */
@@ -236,7 +244,7 @@ function answersOf({ endpoint, model, body }: Context): Part {
         ...(unasked.includes('image') ? (['imageOutput'] as const) : []),
         ...(unasked.includes('audio') ? (['audioOutput'] as const) : []),
       ];
-      return { output, rates: [['output', ...output]] };
+      return { output, rates: needed(['output', ...output]) };
     }
     case 'pictures': {
       const n = countOf(body.n) ?? 1;
@@ -244,17 +252,17 @@ function answersOf({ endpoint, model, body }: Context): Part {
         output: ['imageOutput'],
         input: IMAGES,
         uses: { images: n },
-        rates: [['imageOutput', 'output', 'images']],
+        rates: needed(['imageOutput', 'output', 'images']),
       };
     }
     case 'sound':
       return {
         output: ['audioOutput'],
         uses: { characters: textOf(body.input).length },
-        rates: [['audioOutput', 'output', 'characters']],
+        rates: needed(['audioOutput', 'output', 'characters']),
       };
     case 'transcript':
-      return { input: ['audioInput'], rates: [['audioInput', 'input', 'audioSeconds']] };
+      return { input: ['audioInput'], rates: needed(['audioInput', 'input', 'audioSeconds']) };
     case 'nothing':
       return {};
   }
@@ -280,12 +288,9 @@ function merged(parts: readonly Part[]): Extras {
     uses,
     serviceTiers: [...new Set<ServiceTier>([...parts.flatMap((part) => part.serviceTiers ?? []), 'standard'])],
     speeds: [...new Set<Speed>([...parts.flatMap((part) => part.speeds ?? []), 'standard'])],
+    conditionsOf: Object.assign({}, ...parts.map((part) => part.conditionsOf)),
     open: parts.flatMap((part) => part.open ?? []),
   };
-}
-
-function countOf(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? Math.min(value, COUNT_MAX) : undefined;
 }
 
 function sum(counts: readonly number[]): number {

@@ -68,6 +68,13 @@ export interface OpenCost extends Omit<Gap, 'model'> {
   name: string;
 }
 
+/** A rate that the price must have: of one of these components. */
+export interface NeededRate {
+  of: readonly Component[];
+  /** The path of the field that asks for it. */
+  param?: string;
+}
+
 /** What a request can make a vendor bill, at most. */
 export interface Demand {
   /** Tokens of the prompt; 0 for a model that is not billed by tokens. */
@@ -83,8 +90,10 @@ export interface Demand {
   /** The service tiers and speeds at which the vendor may serve it. */
   serviceTiers: readonly ServiceTier[];
   speeds: readonly Speed[];
-  /** What the price must have a rate for: one of each list. */
-  rates: readonly (readonly Component[])[];
+  /** The fields that ask for a service tier and a speed. */
+  conditionsOf?: { serviceTier?: string; speed?: string };
+  /** What the price must have rates for. */
+  rates: readonly NeededRate[];
   /** What has no bound, or what no price has a rate for. */
   open: readonly OpenCost[];
 }
@@ -108,9 +117,14 @@ export function costBound(card: RateCard, demand: Demand, mode: PricingMode): Co
   return { inputNanoUsd: inputNanoUsd.toString(), outputNanoUsdPerMillion: outputRate.toString() };
 }
 
-/** What credit does not pay for: what is open of the demand, and what the price has no rate for. */
-export function openCosts(card: RateCard, { open, rates, serviceTiers, speeds }: Demand): OpenCost[] {
-  const costs = [...open];
+/** What credit does not pay for: what the price has no rate for, and what is open of the demand. */
+export function openCosts(card: RateCard, demand: Demand): OpenCost[] {
+  const { open, rates, serviceTiers, speeds, conditionsOf = {} } = demand;
+  const costs = new Map<string, OpenCost>();
+  const add = (component: string, param: string | undefined) => {
+    const cost = { code: 'MODEL_NOT_PRICED', component, name: `component:${component}` } as const;
+    if (!costs.has(component)) costs.set(component, { ...cost, ...(param !== undefined && { param }) });
+  };
   for (const serviceTier of serviceTiers) {
     for (const speed of speeds) {
       const group = card.rates.filter(
@@ -120,16 +134,16 @@ export function openCosts(card: RateCard, { open, rates, serviceTiers, speeds }:
       );
       const hasRate = (component: Component) =>
         rateFor(group, 0, component) !== null || (card.billedAsWhole?.includes(component) ?? false);
-      for (const components of rates) {
-        const [first] = components;
-        if (first === undefined || components.some(hasRate)) continue;
-        const missing = serviceTier !== 'standard' ? 'serviceTier' : speed !== 'standard' ? 'speed' : first;
-        if (costs.some(({ component }) => component === missing)) continue;
-        costs.push({ code: 'MODEL_NOT_PRICED', component: missing, name: `component:${missing}` });
+      for (const { of, param } of rates) {
+        const [first] = of;
+        if (first === undefined || of.some(hasRate)) continue;
+        if (serviceTier !== 'standard') add('serviceTier', conditionsOf.serviceTier);
+        else if (speed !== 'standard') add('speed', conditionsOf.speed);
+        else add(first, param);
       }
     }
   }
-  return costs;
+  return [...costs.values(), ...open];
 }
 
 /** The cost of a call with so many output tokens, at most. */

@@ -31,16 +31,18 @@ const PATHS: Record<CorpusDialect, string> = {
 const REFUSED: Record<string, number> = {
   // A price without the rate.
   'batchEmbedContents: MODEL_NOT_PRICED imageInput': 1,
+  'chat: MODEL_NOT_PRICED audioOutput': 1,
   'chat: MODEL_NOT_PRICED model': 6,
   'chat: MODEL_NOT_PRICED webSearch': 1,
   'completions: MODEL_NOT_PRICED model': 4,
   'generateContent: MODEL_NOT_PRICED audioInput': 3,
+  'generateContent: MODEL_NOT_PRICED fileSearch': 1,
   'generateContent: MODEL_NOT_PRICED imageInput': 1,
   'generateContent: MODEL_NOT_PRICED model': 1,
   'generateContent: MODEL_NOT_PRICED serviceTier': 1,
   'transcriptions: MODEL_NOT_PRICED model': 1,
   // Containers that run code, maps, pictures drawn by a tool, and models besides the one that is asked.
-  'chat: MODEL_NOT_PRICED otherModel': 2,
+  'chat: MODEL_NOT_PRICED otherModel': 1,
   'generateContent: MODEL_NOT_PRICED codeMinutes': 2,
   'generateContent: MODEL_NOT_PRICED maps': 1,
   'messages: MODEL_NOT_PRICED codeMinutes': 5,
@@ -49,7 +51,6 @@ const REFUSED: Record<string, number> = {
   'responses: MODEL_NOT_PRICED imageGeneration': 1,
   'responses: MODEL_NOT_PRICED otherModel': 1,
   // Google bills each search that the model makes, and takes no bound of them.
-  'generateContent: BOUND_UNKNOWN fileSearch': 1,
   'generateContent: BOUND_UNKNOWN webSearch': 4,
   // Plugins have fees of their own; several agents and compactions are runs of the model that nothing bounds; the last one
   // is a setting of an SDK that leaks into its request.
