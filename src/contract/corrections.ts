@@ -121,7 +121,7 @@ export const Repricing = z.object({
   done: z.number().int().describe('Calls without a price that were looked at'),
   total: z.number().int().describe('Calls without a price at the start'),
   repriced: z.number().int().describe('Calls that have a price now, or would have'),
-  differenceUSD: z.number().describe('What they cost'),
+  differenceUSD: z.number().describe('How much more they cost than what was known of them'),
   differenceNanoUsd: z.string().describe('The same, exact, in nano-USD'),
   failures: z.number().int().describe('Attempts that failed; each is made again'),
   lastError: z.string().nullable().describe('Why the last attempt failed'),

@@ -24,7 +24,7 @@ import { availableUsd, type Credit, grantCredit } from '../../src/domain/wallet.
 import { metadataFull, taggedBody } from '../../src/gateway/batches/creation.ts';
 import { batchModel, withLine } from '../../src/gateway/batches/line-bounds.ts';
 import { rateCard } from '../support/rate-cards.ts';
-import { account, NOTHING_KNOWN, plan, usage } from './fixtures.ts';
+import { account, NOTHING_KNOWN, type PartialUsage, plan, usage } from './fixtures.ts';
 
 const EXPIRES = 1_000_000;
 const NOW = 0;
@@ -66,11 +66,11 @@ function held(of: ReturnType<typeof customer>, lines: LinesByTier): BatchHold {
 }
 
 /** Records a line with so many tokens of output. */
-function record(before: ReturnType<typeof customer>, hold: BatchHold, tokens: number) {
+function record(before: ReturnType<typeof customer>, hold: BatchHold, tokens: number, used: PartialUsage = {}) {
   const request = { requested: { standard: true }, pricingMode: 'batch' } as const;
   const decision = beginCall(before, 'call', request, NOTHING_KNOWN, EXPIRES, 1);
   const { decision: admitted, share }: AdmittedLine = admitLine(before, decision, hold, 'standard');
-  const report = { modelUsed: 'm', usage: usage({ responseTokens: tokens }) };
+  const report = { modelUsed: 'm', usage: usage({ responseTokens: tokens, ...used }) };
   const ended = endCall(admitted.account, admitted.call, report, { available: true, card: CARD }, 'charge', 2);
   const { outcome } = ended.call;
   if (!outcome) throw new Error('a call that ended has an outcome');
@@ -166,6 +166,17 @@ describe('what some of the lines hold', () => {
       }
     },
   );
+
+  test('a line of which something has no rate is charged all that it held', () => {
+    const of = customer(plan({ limits: { standardCalls: 0 }, payg: PAYG }), 1_000_000n);
+    const hold = held(of, linesOf([8, 8]));
+    const { outcome } = record(holdBatch(of, hold), hold, 2, { audioOutputTokens: 1 });
+    const share = heldOf(held(of, linesOf([8]))).nanoUsd;
+    expect(outcome).toMatchObject({
+      price: { status: 'UNAVAILABLE' },
+      charge: { basis: 'HELD', amountNanoUsd: String(share) },
+    });
+  });
 
   test('a call that a failed line did not take is free for the lines after it, before credit pays', () => {
     const of = customer(plan({ limits: { standardCalls: 1 }, payg: PAYG }), 1_000n);

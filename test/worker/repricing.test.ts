@@ -5,7 +5,8 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { expect, test, vi } from 'vitest';
 import type { Repricing } from '../../src/contract/corrections.ts';
-import { findOldCalls } from '../../src/storage/calls.ts';
+import { findOldCalls, listCalls } from '../../src/storage/calls.ts';
+import { findUnpricedCalls } from '../../src/storage/unpriced-calls.ts';
 import { faultyEnv } from '../scenario/faulty-bindings.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { forgetCalls } from '../support/archive.ts';
@@ -59,6 +60,16 @@ const reprice = async (tenant: Tenant, body?: object, headers?: object) =>
 test('calls are found by their ids, however many others the organization has', async () => {
   const plans = await queryPlansOf((env) => findOldCalls(env, crypto.randomUUID(), ['one', 'two']));
   expect(plans).toContain('SEARCH calls USING INDEX sqlite_autoindex_calls_1 (organization_id=? AND call_id=?)');
+});
+
+test('calls that lack a price, or are charged by their hold, are found by their index', async () => {
+  const of = { organizationId: crypto.randomUUID(), fromMs: 0, toMs: HOUR, names: null };
+  const plans = await queryPlansOf((env) => findUnpricedCalls(env, of, null, 10));
+  expect(plans.join()).toContain('USING INDEX calls_unpriced');
+  const filter = { priced: false } as const;
+  const page = { limit: 10, after: null };
+  const lists = await queryPlansOf((env) => listCalls(env, of.organizationId, filter, page));
+  expect(lists.join()).toContain('USING INDEX calls_unpriced');
 });
 
 test('a call gets the price of the day on which it ended, with its tier, its charge and the sums', async () => {
