@@ -79,7 +79,7 @@ export function beginCall(
   const credit = held && creditFor(account, onCredit, held, markupPercent, isPrice(held, bounds, request));
   const fromAllowance = tiers.filter((tier) => !onCredit.includes(tier));
   const reserved = admitted ? reservationFor(account, fromAllowance, needs, bounds) : {};
-  const gap = hasOthers ? null : (boundsOf(bounds, onCredit)[0]?.gap ?? null);
+  const gap = hasOthers || onCredit.length === 0 ? null : (boundsOf(bounds, onCredit)[0]?.gap ?? null);
   const ifLost = admitted ? lostCall(bounds, tiers, decision, outputTokensOf({ reserved, credit })) : null;
   const revision = account.revision + 1;
   const meters = { ...account.meters, reserved: addQuantities(account.meters.reserved, reserved) };

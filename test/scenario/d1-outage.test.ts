@@ -188,6 +188,7 @@ describe('the projection', () => {
         'denial_code',
         // Of calls that the balance pays.
         'charge_nano_usd',
+        'charge_basis',
       ]);
       expect(row).toMatchObject({ tags: '["t"]', error_code: 'E', provider_used: 'openai', status: 'FAILED' });
     });

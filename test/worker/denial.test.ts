@@ -170,8 +170,8 @@ test('the CSV has the reason and its figures in columns of their own', async () 
     headers: { Authorization: `Bearer ${key}`, Accept: `text/csv, ${MEDIA_TYPE};q=0.5` },
   });
   const [titles = '', line = ''] = (await response.text()).split('\r\n');
-  expect(titles).toMatch(/,denialCode,denialMeter,denialLimit,denialUsed$/);
-  expect(line).toMatch(/,ALLOWANCE_EXHAUSTED,standardCalls,2,2$/);
+  expect(titles).toMatch(/,denialCode,denialMeter,denialLimit,denialUsed,chargeBasis$/);
+  expect(line).toMatch(/,ALLOWANCE_EXHAUSTED,standardCalls,2,2,$/);
 });
 
 test('another organization finds none of it', async () => {

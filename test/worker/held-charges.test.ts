@@ -82,12 +82,12 @@ async function reprice({ tenant: { organizationId } }: Held, body: object = {}):
   throw new Error('the job did not end');
 }
 
-describe('a service tier without a rate', () => {
+describe('a service tier without a rate, in which the vendor serves unasked', () => {
   test('is charged by its hold, so one cent serves few calls and the balance stays above zero', async () => {
     const held = await onCredit('0.01');
     servesFlex();
     const statuses: number[] = [];
-    for (let time = 0; time < 30; time += 1) statuses.push((await made(held, { service_tier: 'flex' })).status);
+    for (let time = 0; time < 30; time += 1) statuses.push((await made(held)).status);
     const served = statuses.filter((status) => status === 200).length;
     expect(served).toBeGreaterThan(0);
     // A hundred output tokens are held for each.
@@ -96,7 +96,7 @@ describe('a service tier without a rate', () => {
     expect(Number(await balanceOf(held))).toBeGreaterThanOrEqual(0);
   });
 
-  test('also if the vendor serves it unasked; the call says so everywhere, and a rate settles the difference', async () => {
+  test('the call says so everywhere, and a rate settles the difference', async () => {
     const held = await onCredit('1');
     servesFlex();
     const { callId } = await made(held);
