@@ -93,6 +93,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
   const open = price.available ? openCosts(price.card, demand) : [];
   const unbounded = seconds.atMost === null && price.available && charges(price.card, 'audioSeconds');
   const lacksBound = asIs && outputTokens === null && hasOutputBound(path);
+  const notIncluded = price.available ? notIncludedOf(price.card, demand) : [];
   const gap = gapOf(
     request,
     [...open, ...(unbounded ? [UNBOUNDED_RECORDING] : []), ...(lacksBound ? [UNBOUNDED_OUTPUT] : [])],
@@ -109,6 +110,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
     inSteps,
     cost: price.available && !unbounded ? costBound(price.card, demand, mode) : null,
     ...(gap && { gap }),
+    ...(notIncluded.length > 0 && { notIncluded }),
     ifLost: {
       ...(provider !== undefined && { providerUsed: provider }),
       ...(model !== '' && { modelUsed: model }),
@@ -131,6 +133,15 @@ const UNBOUNDED_RECORDING: OpenCost = {
 
 /** Neither the request nor the model bounds it, and no bound can be sent. */
 const UNBOUNDED_OUTPUT: OpenCost = { code: 'BOUND_UNKNOWN', component: 'output', name: 'component:output' };
+
+/** The most names that a cost tells. */
+const NOT_INCLUDED_MAX = 20;
+
+/** What is open of the demand and would cost something that nothing tells. */
+function notIncludedOf(card: RateCard, { open }: Demand): string[] {
+  const names = open.map(({ component }) => component).filter((name) => !charges(card, name as Component));
+  return [...new Set(names)].slice(0, NOT_INCLUDED_MAX);
+}
 
 /** The first cost that the organization does not leave open. */
 function gapOf(

@@ -26,6 +26,8 @@ export interface CallBound {
   cost: CostBound | null;
   /** Why credit does not pay for the model; absent if it does. */
   gap?: Gap;
+  /** What the request can incur and no rate is for, by name, whoever pays. */
+  notIncluded?: readonly string[];
   /** What is recorded where the vendor was asked and nothing is known of its answer. */
   ifLost?: IfLost;
 }

@@ -137,7 +137,10 @@ export interface Charges {
 /** `promptTokens` says whether the rates of long prompts apply: the size of the prompt, which usage of many calls has not. */
 export function chargesOf(card: RateCard, usage: Usage, mode: PricingMode, promptTokens: number): Charges {
   const { group, longPrompt, percent, conditions, words } = select(card, usage, mode, promptTokens);
-  const assumptions: string[] = card.assumption === undefined ? [] : [card.assumption];
+  const assumptions: string[] = [
+    ...(card.assumption === undefined ? [] : [card.assumption]),
+    ...(card.notIncluded ?? []).map((name) => `${name}: asked for, no rate is known, not included in the cost`),
+  ];
   const missing: Component[] = [];
   const unlisted: Component[] = [];
   const lines: CostLine[] = [];

@@ -77,6 +77,7 @@ export async function endRun(
     modelUsed: await modelOf(run, attempt, reported.modelUsed),
     requestedServiceTier: requestedServiceTier(run.request),
     changed: run.changed,
+    notIncluded: attempt.bound.notIncluded,
     ...(attempt.assertsTier && { isPremium: attempt.tier === 'premium' }),
     ...(source !== undefined && { reasoningEffort: effort, reasoningEffortSource: source }),
   });

@@ -38,6 +38,8 @@ export interface Outcome extends Reasoning {
   requestedServiceTier?: string | undefined;
   /** The fields that the vendor got otherwise than asked, because credit pays. */
   changed?: readonly string[] | undefined;
+  /** What the request could incur and no rate is for. */
+  notIncluded?: readonly string[] | undefined;
   /** What the vendor itself says that the call cost. */
   vendorReportedCostUSD?: number | undefined;
   isPremium?: boolean | undefined;
@@ -95,7 +97,7 @@ export async function endServiceCallCommand(
 ): Promise<Omit<EndServiceCallCommand, 'callId'>> {
   const { modelUsed, providerUsed, usage, searches = 0, isPremium, error, response, wantsAnswer } = outcome;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
-  const { requestedServiceTier, changed, vendorReportedCostUSD } = outcome;
+  const { requestedServiceTier, changed, notIncluded, vendorReportedCostUSD } = outcome;
   const known = usage === null || usage === IMPLAUSIBLE ? null : usage;
   const estimate = known ? undefined : outcome.estimate;
   const { catalog } = await currentCatalog(env, defer);
@@ -103,7 +105,8 @@ export async function endServiceCallCommand(
   const reported = { modelUsed, providerUsed };
   // The output of an estimate may be left to the customer's object.
   const priced = estimate ? { ...estimate.usage, responseTokens: Math.max(1, estimate.usage.responseTokens) } : used;
-  const price = await resolvePriceFor(catalog, organization.prices, reported, priced, Date.now());
+  const found = await resolvePriceFor(catalog, organization.prices, reported, priced, Date.now());
+  const price = found.available && notIncluded ? { ...found, card: { ...found.card, notIncluded } } : found;
   return {
     organizationId: organization.organizationId,
     price: known ? price : usageUnknown(price, usage),

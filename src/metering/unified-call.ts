@@ -220,6 +220,7 @@ async function askVendor(
     searches,
     requestedServiceTier: requestedServiceTier(vendor.body),
     changed: toSend.changed,
+    notIncluded: bounded.bound.notIncluded,
     vendorReportedCostUSD: plausibleReport?.vendorReportedCostUSD,
     isPremium: request.usage?.isPremium,
     reasoningEffort: plausibleReport?.reasoningEffort,

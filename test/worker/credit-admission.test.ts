@@ -245,3 +245,15 @@ test('a batch is refused at its creation, with the number of the line; the vendo
   expect((await create(bounded)).status).toBe(200);
   expect(created).toBe(1);
 });
+
+test('what has no rate is named in the cost, whoever pays', async () => {
+  const { tenant } = await tenantWith(TWO_RATES, 10, { kind: 'openai' });
+  vendor.answers = (_url, body) => Response.json({ ...completion(body.model), object: 'chat.completion' });
+  const { response, rest } = await ask(tenant.key, { model: MODEL, moderation: { model: 'm' }, from_tomorrow: 1 });
+  await rest();
+  const params = { callId: response.headers.get('x-service-call-id') ?? '' };
+  expect((await tenant.api.send('readCall', { params })).data.costBreakdown?.assumptions).toEqual([
+    'otherModel: asked for, no rate is known, not included in the cost',
+    'field:chat/from_tomorrow: asked for, no rate is known, not included in the cost',
+  ]);
+});

@@ -248,7 +248,7 @@ const Settings: FC<SettingsProps> = ({ organization, planOptions, secrets, state
       name="creditOpen"
       label="Open for credit"
       state={state}
-      hint="What credit may pay for although its cost has no bound or no rate. One per line: field:chat/min_p, component:codeMinutes, or * for everything. Such a call is charged by its hold until it can be priced."
+      hint="What credit may pay for although its cost has no bound or no rate. One per line: field:chat/min_p, component:codeMinutes, or * for everything. What the vendor then reports without a rate is charged by the hold until it can be priced."
     />
     <div class="submit">
       <button type="submit" class="primary">
