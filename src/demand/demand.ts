@@ -12,9 +12,10 @@ import type { VendorKind } from '../domain/vendor-kind.ts';
 import { isSearchModel, requestedCapabilities } from '../vendors/capabilities.ts';
 import { COUNT_MAX, type Fields, fieldsOf, isFields, listOf, textOf, tierOf } from '../vendors/usage/figures.ts';
 import { type Endpoint, endpointAt, fieldsAt } from './endpoints.ts';
+import { mediaTypeOf } from './media-tokens.ts';
 import { fieldName, type Place, type ReadRequest, readRequest } from './read.ts';
 import type { Bill } from './rules.ts';
-import { mayBill, SAFE_SERVICE_TIERS, USES_SET } from './safe.ts';
+import { countOf, mayBill, SAFE_SERVICE_TIERS, USES_SET } from './safe.ts';
 
 export interface Asked {
   kind: VendorKind;
@@ -70,7 +71,8 @@ const NOTHING: Extras = {
 
 /** What each kind of bill adds. */
 const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Context) => Part } = {
-  image: (_places, { kind }) => imageInput(kind),
+  image: (_places, { kind, endpoint }) =>
+    endpoint.answers === 'pictures' ? { input: IMAGES, rates: [['imageInput', 'images']] } : imageInput(kind),
   audio: (_places, { endpoint }) => (endpoint.answers === 'transcript' ? {} : AUDIO_INPUT),
   // A film has pictures and sound.
   video: (_places, { kind }) => merged([imageInput(kind), AUDIO_INPUT, FILLS_CONTEXT]),
@@ -102,14 +104,15 @@ const SOUNDS: readonly Component[] = ['audioInput', 'cachedAudioInput'];
 const AUDIO_INPUT: Part = { input: SOUNDS, rates: [['audioInput']] };
 const SPOKEN: Part = { output: ['audioOutput'], rates: [['audioOutput']] };
 
-/** Google tells images from text in its usage; the others count them as text. */
+/** In conversations Google tells images from text in its usage; the others count them as text. */
 function imageInput(kind: VendorKind): Part {
   return kind === 'google' || kind === 'vertex' ? { input: IMAGES, rates: [['imageInput']] } : { input: IMAGES };
 }
 
+/** Content with its media type: as Google has it, or a `data:` URL. Of text without a type nothing else is read. */
 function blobInput(value: unknown, kind: VendorKind): Part {
   const { mimeType, mime_type = mimeType } = fieldsOf(value);
-  const type = textOf(mime_type).toLowerCase();
+  const type = (typeof value === 'string' ? mediaTypeOf(value) || 'text/plain' : textOf(mime_type)).toLowerCase();
   if (type.startsWith('image/')) return imageInput(kind);
   if (type.startsWith('audio/')) return AUDIO_INPUT;
   if (/^text\/|^application\//.test(type)) return {};
@@ -179,13 +182,11 @@ function searchesOfModel({ model, body, read }: Context): Part {
 
 /** Uses of a hosted tool: as many as the request allows, or as `safe.ts` makes it allow. */
 function usesOf(component: Component, places: readonly Place[], { kind, body, endpoint, asIs }: Context): Part {
-  const ofAll = countOf(body.max_tool_calls);
   const set = USES_SET[endpoint.name];
   const settable = !asIs && set?.kinds.includes(kind) ? set.uses : undefined;
   const each = places.map(({ value }) => countOf(fieldsOf(value).max_uses) ?? settable);
-  const inAll = ofAll ?? (endpoint.name === 'responses' ? settable : undefined);
-  const known = each.every((uses) => uses !== undefined) ? sum(each as number[]) : undefined;
-  const uses = inAll === undefined ? known : Math.min(inAll, known ?? inAll);
+  const ofEach = each.every((uses) => uses !== undefined) ? sum(each) : undefined;
+  const uses = endpoint.name === 'responses' ? (countOf(body.max_tool_calls) ?? settable) : ofEach;
   if (uses !== undefined) return { uses: { [component]: uses }, rates: [[component]] };
   const param = places[0]?.path;
   const open: OpenCost = {
@@ -197,7 +198,10 @@ function usesOf(component: Component, places: readonly Place[], { kind, body, en
   return { rates: [[component]], open: [open] };
 }
 
-/** What the answers are made of, and for which of it the price needs a rate. */
+/**
+ * What the answers are made of, and for which of it the price needs a rate. Usage of pictures and sound tells their tokens
+ * from those of text, so that a rate of text is none for them.
+ */
 function answersOf({ endpoint, model, body }: Context): Part {
   switch (endpoint.answers) {
     case 'text': {
@@ -215,17 +219,17 @@ function answersOf({ endpoint, model, body }: Context): Part {
         output: ['imageOutput'],
         input: IMAGES,
         uses: { images: n },
-        rates: [['imageOutput', 'output', 'images']],
+        rates: [['imageOutput', 'images']],
       };
     }
     case 'sound':
       return {
         output: ['audioOutput'],
         uses: { characters: textOf(body.input).length },
-        rates: [['audioOutput', 'output', 'characters']],
+        rates: [['audioOutput', 'characters']],
       };
     case 'transcript':
-      return { input: ['audioInput'], rates: [['audioInput', 'input', 'audioSeconds']] };
+      return { input: ['audioInput'], rates: [['audioInput', 'audioSeconds']] };
     case 'nothing':
       return {};
   }
@@ -253,10 +257,6 @@ function merged(parts: readonly Part[]): Extras {
     speeds: [...new Set<Speed>([...parts.flatMap((part) => part.speeds ?? []), 'standard'])],
     open: parts.flatMap((part) => part.open ?? []),
   };
-}
-
-function countOf(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? Math.min(value, COUNT_MAX) : undefined;
 }
 
 function sum(counts: readonly number[]): number {

@@ -109,8 +109,9 @@ export function costBound(card: RateCard, demand: Demand, mode: PricingMode): Co
 }
 
 /** What credit does not pay for: what is open of the demand, and what the price has no rate for. */
-export function openCosts(card: RateCard, { open, rates, serviceTiers, speeds }: Demand): OpenCost[] {
+export function openCosts(card: RateCard, { open, rates, serviceTiers, speeds, inputTokens }: Demand): OpenCost[] {
   const costs = [...open];
+  const thresholds = thresholdsOf(card.rates).filter((above) => above < inputTokens);
   for (const serviceTier of serviceTiers) {
     for (const speed of speeds) {
       const group = card.rates.filter(
@@ -118,8 +119,13 @@ export function openCosts(card: RateCard, { open, rates, serviceTiers, speeds }:
           isUse(component) ||
           ((when.serviceTier ?? 'standard') === serviceTier && (when.speed ?? 'standard') === speed),
       );
+      const known = new Set(thresholdsOf(group));
+      // Without the rates of long prompts nothing is known of one.
+      const isTooLong = thresholds.some((above) => !known.has(above));
       const hasRate = (component: Component) =>
-        rateFor(group, 0, component) !== null || (card.billedAsWhole?.includes(component) ?? false);
+        isUse(component)
+          ? rateFor(group, 0, component) !== null
+          : !isTooLong && (rateFor(group, 0, component) !== null || (card.billedAsWhole?.includes(component) ?? false));
       for (const components of rates) {
         const [first] = components;
         if (first === undefined || components.some(hasRate)) continue;
@@ -130,6 +136,11 @@ export function openCosts(card: RateCard, { open, rates, serviceTiers, speeds }:
     }
   }
   return costs;
+}
+
+/** The lengths of prompts above which other rates apply. */
+function thresholdsOf(rates: readonly Rate[]): number[] {
+  return rates.flatMap(({ when }) => when?.promptTokensAbove ?? []);
 }
 
 /** The cost of a call with so many output tokens, at most. */
@@ -143,7 +154,7 @@ function highestRate(card: RateCard, components: readonly Component[], demand: D
   const percent = BigInt(Math.max(100, card.regionalPercent ?? 100));
   let highest = 0n;
   for (const group of groupsOf(card, demand, mode)) {
-    const thresholds = new Set([0, ...group.flatMap(({ when }) => when?.promptTokensAbove ?? [])]);
+    const thresholds = new Set([0, ...thresholdsOf(group)]);
     for (const above of thresholds) {
       for (const component of components) {
         const listed = rateFor(group, above, component)?.nanoUsdPerMillion ?? 0n;

@@ -71,6 +71,8 @@ const UNKNOWN: Partial<Record<RequestForm, Record<string, string>>> = {
     compaction: 'the answer is a summary, which is another kind of request',
     'context_management.edits.*[compact_20260112]': 'a summary in the middle of a request is a run that nothing bounds',
     fallback_credit_token: 'it pays for what another model answers',
+    'messages.*.content.*[compaction].tool_changes':
+      'it adds tools that are not in `tools`, where their bounds are read',
     'messages.*.content.*[fallback]': 'it names further models',
     'messages.*.content.*[mcp_tool_listing]': 'it adds the tools of a server',
     'messages.*.content.*[tool_addition]': 'it adds tools that are not in `tools`, where their bounds are read',
@@ -84,6 +86,9 @@ const UNKNOWN: Partial<Record<RequestForm, Record<string, string>>> = {
     'generationConfig.imageConfig.prominentPeople': 'new, and nobody says what it bills',
     'generationConfig.modelSelectionConfig': 'the vendor chooses the model',
     'generationConfig.routingConfig': 'the vendor chooses the model',
+    'generationConfig.speechConfig.voiceConfig.replicatedVoiceConfig': 'sound, and nobody says what it bills',
+    'generationConfig.speechConfig.multiSpeakerVoiceConfig.speakerVoiceConfigs.*.voiceConfig.replicatedVoiceConfig':
+      'sound, and nobody says what it bills',
     modelArmorConfig: 'a service with a price of its own',
     'tools.*.exaAiSearch': 'a search by a third party, with a price of its own',
     'tools.*.parallelAiSearch': 'a search by a third party, with a price of its own',
@@ -115,6 +120,7 @@ const BESIDE_SDKS: readonly (readonly [RegExp, string])[] = [
   [/^responses: tool_choice/, 'one rule for the names of all tools'],
   [/^messages: (?:temperature|top_k|top_p)$/, 'of models before Claude 5'],
   [/^messages: tools\.\*\[\w+\]\.(?:eager_input_streaming|description|input_examples)$/, 'one rule for all tools'],
+  [/^messages: .*tool_result\]\.caller$/, 'one rule for what all tools answered'],
   [/^messages: .*\[tool_removal\]\.tool\./, 'one rule for all ways to name a tool'],
   [/^generateContent: (?:model|stream)$/, 'of its address'],
   [/^embeddings: (?:input_type|truncate)$/, 'of Cohere and Voyage'],

@@ -47,7 +47,8 @@ const TOOL_CHANGES = {
   tool_removal: { members: { tool: NAMED_TOOL, ...CACHE_CONTROL } },
 } as const satisfies Record<string, TypedMembers>;
 /** What one of the vendor's own tools answered earlier, sent back as it came. */
-const EARLIER: TypedMembers = { members: { tool_use_id: 'value', content: 'any', ...CALLED } };
+const earlier = (content: Rule): TypedMembers => ({ members: { tool_use_id: 'value', content, ...CALLED } });
+const TOOL_REFERENCE: TypedMembers = { members: { tool_name: 'value', ...CACHE_CONTROL } };
 
 const BLOCKS: Readonly<Record<string, TypedMembers>> = {
   text: TEXT,
@@ -67,7 +68,7 @@ const BLOCKS: Readonly<Record<string, TypedMembers>> = {
             image: IMAGE,
             document: DOCUMENT,
             search_result: SEARCH_RESULT,
-            tool_reference: { members: { tool_name: 'value', ...CACHE_CONTROL } },
+            tool_reference: TOOL_REFERENCE,
             browser_state: { members: { tabs: 'any', state_changes: 'any', ...CACHE_CONTROL } },
           },
         },
@@ -76,20 +77,37 @@ const BLOCKS: Readonly<Record<string, TypedMembers>> = {
     },
   },
   server_tool_use: { members: { ...values('id name'), input: 'any', ...CALLED } },
-  web_search_tool_result: EARLIER,
-  web_fetch_tool_result: EARLIER,
-  code_execution_tool_result: EARLIER,
-  bash_code_execution_tool_result: EARLIER,
-  text_editor_code_execution_tool_result: EARLIER,
-  tool_search_tool_result: EARLIER,
-  advisor_tool_result: EARLIER,
+  web_search_tool_result: earlier('any'),
+  web_fetch_tool_result: earlier({
+    types: {
+      web_fetch_result: {
+        members: { ...values('url retrieved_at'), content: { types: { document: DOCUMENT } } },
+      },
+      web_fetch_tool_result_error: { members: values('error_code') },
+    },
+  }),
+  code_execution_tool_result: earlier('any'),
+  bash_code_execution_tool_result: earlier('any'),
+  text_editor_code_execution_tool_result: earlier('any'),
+  tool_search_tool_result: earlier({
+    types: {
+      tool_search_tool_search_result: {
+        members: { tool_references: { list: { types: { tool_reference: TOOL_REFERENCE } } } },
+      },
+      tool_search_tool_result_error: { members: values('error_code error_message') },
+    },
+  }),
+  advisor_tool_result: earlier('any'),
   mcp_tool_use: { members: { ...values('id name server_name'), input: 'any', ...CACHE_CONTROL } },
-  mcp_tool_result: { members: { ...values('tool_use_id is_error'), content: 'any', ...CACHE_CONTROL } },
-  container_upload: { members: { file_id: 'value', ...CACHE_CONTROL }, bills: 'stored' },
-  compaction: {
-    members: { ...values('content encrypted_content signature'), tool_changes: 'any', ...CACHE_CONTROL },
-    bills: 'stored',
+  mcp_tool_result: {
+    members: {
+      ...values('tool_use_id is_error'),
+      content: { list: { types: { text: TEXT } } },
+      ...CACHE_CONTROL,
+    },
   },
+  container_upload: { members: { file_id: 'value', ...CACHE_CONTROL }, bills: 'stored' },
+  compaction: { members: { ...values('content encrypted_content signature'), ...CACHE_CONTROL }, bills: 'stored' },
   ...TOOL_CHANGES,
 };
 
