@@ -12,6 +12,7 @@ import type { VendorKind } from '../domain/vendor-kind.ts';
 import { isSearchModel, requestedCapabilities } from '../vendors/capabilities.ts';
 import { COUNT_MAX, type Fields, fieldsOf, isFields, listOf, textOf, tierOf } from '../vendors/usage/figures.ts';
 import { type Endpoint, endpointAt, fieldsAt } from './endpoints.ts';
+import { mediaTypeOf } from './media-tokens.ts';
 import { fieldName, type Place, type ReadRequest, readRequest } from './read.ts';
 import type { Bill } from './rules.ts';
 import { countOf, mayBill, SAFE_SERVICE_TIERS, USES_SET } from './safe.ts';
@@ -85,7 +86,10 @@ const NOTHING: Extras = {
 
 /** What each kind of bill adds. */
 const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Context) => Part } = {
-  image: ([place], { kind }) => imageInput(kind, place),
+  image: ([place], { kind, endpoint }) =>
+    endpoint.answers === 'pictures'
+      ? { input: IMAGES, rates: needed(['imageInput', 'images'], place?.path) }
+      : imageInput(kind, place),
   audio: ([place], { endpoint }) => (endpoint.answers === 'transcript' ? {} : audioInput(place)),
   // A film has pictures and sound.
   video: ([place], { kind }) => merged([imageInput(kind, place), audioInput(place), FILLS_CONTEXT]),
@@ -136,15 +140,17 @@ function openCost(code: OpenCost['code'], component: string, param: string | und
   return { code, component, name: `component:${component}`, ...(param !== undefined && { param }) };
 }
 
-/** Google tells images from text in its usage; the others count them as text. */
+/** In conversations Google tells images from text in its usage; the others count them as text. */
 function imageInput(kind: VendorKind, place: Place | undefined): Part {
   const isTold = kind === 'google' || kind === 'vertex';
   return { input: IMAGES, ...(isTold && { rates: needed(['imageInput'], place?.path) }) };
 }
 
+/** Content with its media type: as Google has it, or a `data:` URL. Of text without a type nothing else is read. */
 function blobInput(place: Place, kind: VendorKind): Part {
-  const { mimeType, mime_type = mimeType } = fieldsOf(place.value);
-  const type = textOf(mime_type).toLowerCase();
+  const { value } = place;
+  const { mimeType, mime_type = mimeType } = fieldsOf(value);
+  const type = (typeof value === 'string' ? mediaTypeOf(value) || 'text/plain' : textOf(mime_type)).toLowerCase();
   if (type.startsWith('image/')) return imageInput(kind, place);
   if (type.startsWith('audio/')) return audioInput(place);
   if (/^text\/|^application\//.test(type)) return {};
@@ -220,13 +226,11 @@ function searchesOfModel({ model, body, read }: Context): Part {
 
 /** Uses of a hosted tool: as many as the request allows, or as `safe.ts` makes it allow. */
 function usesOf(component: Component, places: readonly Place[], { kind, body, endpoint, asIs }: Context): Part {
-  const ofAll = countOf(body.max_tool_calls);
   const set = USES_SET[endpoint.name];
   const settable = !asIs && set?.kinds.includes(kind) ? set.uses : undefined;
   const each = places.map(({ value }) => countOf(fieldsOf(value).max_uses) ?? settable);
-  const inAll = ofAll ?? (endpoint.name === 'responses' ? settable : undefined);
-  const known = each.every((uses) => uses !== undefined) ? sum(each as number[]) : undefined;
-  const uses = inAll === undefined ? known : Math.min(inAll, known ?? inAll);
+  const ofEach = each.every((uses) => uses !== undefined) ? sum(each) : undefined;
+  const uses = endpoint.name === 'responses' ? (countOf(body.max_tool_calls) ?? settable) : ofEach;
   const param = places[0]?.path;
   const rates = needed([component], param);
   return uses === undefined
@@ -234,7 +238,10 @@ function usesOf(component: Component, places: readonly Place[], { kind, body, en
     : { rates, uses: { [component]: uses } };
 }
 
-/** What the answers are made of, and for which of it the price needs a rate. */
+/**
+ * What the answers are made of, and for which of it the price needs a rate. Usage of pictures and sound tells their tokens
+ * from those of text, so that a rate of text is none for them.
+ */
 function answersOf({ endpoint, model, body }: Context): Part {
   switch (endpoint.answers) {
     case 'text': {
@@ -252,17 +259,17 @@ function answersOf({ endpoint, model, body }: Context): Part {
         output: ['imageOutput'],
         input: IMAGES,
         uses: { images: n },
-        rates: needed(['imageOutput', 'output', 'images']),
+        rates: needed(['imageOutput', 'images']),
       };
     }
     case 'sound':
       return {
         output: ['audioOutput'],
         uses: { characters: textOf(body.input).length },
-        rates: needed(['audioOutput', 'output', 'characters']),
+        rates: needed(['audioOutput', 'characters']),
       };
     case 'transcript':
-      return { input: ['audioInput'], rates: needed(['audioInput', 'input', 'audioSeconds']) };
+      return { input: ['audioInput'], rates: needed(['audioInput', 'audioSeconds']) };
     case 'nothing':
       return {};
   }

@@ -17,6 +17,7 @@ import {
   fileTokens,
   imageTokens,
   type MediaTokens,
+  mediaTypeOf,
   recordingLength,
   tokensOfSound,
   UNKNOWN_CONTENT,
@@ -289,11 +290,6 @@ function asksForForm(body: Fields): boolean {
 /** A tool that the vendor defines: its definition is not in the request. */
 function isOwn(type: unknown): boolean {
   return typeof type === 'string' && !/^(?:function|custom|namespace)$/.test(type);
-}
-
-/** The media type of a `data:` URL. */
-function mediaTypeOf(url: unknown): string {
-  return typeof url === 'string' ? (/^data:([\w.+/-]{1,100})/.exec(url.slice(0, 200))?.[1] ?? '') : '';
 }
 
 function bytesOf(text: string): number {

@@ -143,6 +143,11 @@ function hasUsualRate(base64: string): boolean {
   );
 }
 
+/** The media type of a `data:` URL; empty for anything else. */
+export function mediaTypeOf(url: unknown): string {
+  return typeof url === 'string' ? (/^data:([\w.+/-]{1,100})/.exec(url.slice(0, 200))?.[1] ?? '') : '';
+}
+
 /** As a PDF or an archive of an office begins in base64. */
 const PACKED_CONTENT = /^(?:JVBER|UEsD)/;
 

@@ -5,6 +5,7 @@
  * Only kinds of vendors that are known to take the field get it.
  */
 import type { VendorKind } from '../domain/vendor-kind.ts';
+import { toolsOf } from '../vendors/capabilities.ts';
 import { COUNT_MAX, type Fields, fieldsOf } from '../vendors/usage/figures.ts';
 import type { EndpointName } from './endpoints.ts';
 
@@ -31,7 +32,7 @@ export const USES_SET: Partial<Record<EndpointName, { kinds: readonly VendorKind
 const HOSTED_ON_RESPONSES = /^(?:web_search|file_search|mcp)/;
 const WITH_MAX_USES = /^web_(?:search|fetch)_\d/;
 
-/** A bound that vendors keep; `undefined` for anything else, such as -1. */
+/** A bound of uses, as vendors take it; `undefined` for anything else. */
 export function countOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? Math.min(value, COUNT_MAX) : undefined;
 }
@@ -50,13 +51,15 @@ export function madeSafe<Body extends Fields>(
     changed.push(`service_tier=${word}`);
   }
   const set = USES_SET[endpoint];
-  if (!set?.kinds.includes(kind) || !Array.isArray(body.tools)) return { body: safe as Body, changed };
+  if (!set?.kinds.includes(kind)) return { body: safe as Body, changed };
   if (endpoint === 'responses') {
-    const isHosted = body.tools.some((tool) => HOSTED_ON_RESPONSES.test(String(fieldsOf(tool).type)));
+    // Items of the input bring tools too.
+    const isHosted = toolsOf(body).some(({ type }) => HOSTED_ON_RESPONSES.test(String(type)));
     if (!isHosted || countOf(body.max_tool_calls) !== undefined) return { body: safe as Body, changed };
     changed.push(`max_tool_calls=${set.uses}`);
     return { body: { ...safe, max_tool_calls: set.uses } as unknown as Body, changed };
   }
+  if (!Array.isArray(body.tools)) return { body: safe as Body, changed };
   const lacksBound = (tool: unknown) => {
     const { type, max_uses: uses } = fieldsOf(tool);
     return WITH_MAX_USES.test(String(type)) && countOf(uses) === undefined;

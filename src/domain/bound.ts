@@ -121,7 +121,8 @@ export function costBound(card: RateCard, demand: Demand, mode: PricingMode): Co
 
 /** What credit does not pay for: what the price has no rate for, and what is open of the demand. */
 export function openCosts(card: RateCard, demand: Demand): OpenCost[] {
-  const { open, rates, serviceTiers, speeds, conditionsOf = {} } = demand;
+  const { open, rates, serviceTiers, speeds, inputTokens, conditionsOf = {} } = demand;
+  const thresholds = thresholdsOf(card.rates).filter((above) => above < inputTokens);
   const costs = new Map<string, OpenCost>();
   const add = (component: string, param: string | undefined) => {
     const cost = { code: 'MODEL_NOT_PRICED', component, name: `component:${component}` } as const;
@@ -134,8 +135,13 @@ export function openCosts(card: RateCard, demand: Demand): OpenCost[] {
           isUse(component) ||
           ((when.serviceTier ?? 'standard') === serviceTier && (when.speed ?? 'standard') === speed),
       );
+      const known = new Set(thresholdsOf(group));
+      // Without the rates of long prompts nothing is known of one.
+      const isTooLong = thresholds.some((above) => !known.has(above));
       const hasRate = (component: Component) =>
-        rateFor(group, 0, component) !== null || (card.billedAsWhole?.includes(component) ?? false);
+        isUse(component)
+          ? rateFor(group, 0, component) !== null
+          : !isTooLong && (rateFor(group, 0, component) !== null || (card.billedAsWhole?.includes(component) ?? false));
       for (const { of, param } of rates) {
         const [first] = of;
         if (first === undefined || of.some(hasRate)) continue;
@@ -146,6 +152,11 @@ export function openCosts(card: RateCard, demand: Demand): OpenCost[] {
     }
   }
   return [...costs.values(), ...open];
+}
+
+/** The lengths of prompts above which other rates apply. */
+function thresholdsOf(rates: readonly Rate[]): number[] {
+  return rates.flatMap(({ when }) => when?.promptTokensAbove ?? []);
 }
 
 /** The cost of a call with so many output tokens, at most. */
@@ -159,7 +170,7 @@ function highestRate(card: RateCard, components: readonly Component[], demand: D
   const percent = BigInt(Math.max(100, card.regionalPercent ?? 100));
   let highest = 0n;
   for (const group of groupsOf(card, demand, mode)) {
-    const thresholds = new Set([0, ...group.flatMap(({ when }) => when?.promptTokensAbove ?? [])]);
+    const thresholds = new Set([0, ...thresholdsOf(group)]);
     for (const above of thresholds) {
       for (const component of components) {
         const listed = rateFor(group, above, component)?.nanoUsdPerMillion ?? 0n;

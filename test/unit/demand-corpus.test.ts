@@ -40,6 +40,8 @@ const REFUSED: Record<string, number> = {
   'generateContent: MODEL_NOT_PRICED imageInput': 1,
   'generateContent: MODEL_NOT_PRICED model': 1,
   'generateContent: MODEL_NOT_PRICED serviceTier': 1,
+  'imageEdits: MODEL_NOT_PRICED imageOutput': 1,
+  'transcriptions: MODEL_NOT_PRICED audioInput': 1,
   'transcriptions: MODEL_NOT_PRICED model': 1,
   // Containers that run code, maps, pictures drawn by a tool, and models besides the one that is asked.
   'chat: MODEL_NOT_PRICED otherModel': 1,

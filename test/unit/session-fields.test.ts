@@ -2,8 +2,6 @@
  * What a browser's session may send to a model: every field and every tool that OpenAI's SDK knows is open or closed on
  * purpose, anything else is closed, and nothing that is stored at a vendor can be named.
  */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
 import { CHAT as CHAT_FIELDS } from '../../src/demand/fields/chat.ts';
@@ -12,6 +10,8 @@ import type { Members, Rule } from '../../src/demand/rules.ts';
 import { refusalAnswer } from '../../src/gateway/error-envelope.ts';
 import { closedField, closedModel } from '../../src/gateway/session-rules.ts';
 import type { OrganizationConfig, Session } from '../../src/storage/credentials.ts';
+import { REQUEST_TYPES } from '../support/request-types.ts';
+import { membersOf, optionsOf, type Shape } from '../support/sdk-types.ts';
 
 const NOW = Date.UTC(2026, 10, 23);
 const CHAT = '/v1/chat/completions';
@@ -33,42 +33,25 @@ const organization = {
 
 const closed = (path: string, body: unknown) => closedField(path, body, organization)?.param ?? null;
 
-/** The types of the SDK as it is installed, without their comments. */
-const declared = (file: string) =>
-  readFileSync(join(import.meta.dirname, '../../node_modules/openai/resources', file), 'utf8').replace(
-    /\/\*\*.*?\*\//gs,
-    '',
-  );
-const CHAT_TYPES = declared('chat/completions/completions.d.ts');
-const RESPONSE_TYPES = declared('responses/responses.d.ts');
+const [CHAT_TYPE, RESPONSE_TYPE] = [REQUEST_TYPES.chat(), REQUEST_TYPES.responses()];
 
-/** The members of an interface at the top of a file. */
-function membersOf(types: string, name: string): string[] {
-  const body = new RegExp(`^export interface ${name} \\{\\n(.*?)^\\}`, 'ms').exec(types)?.[1] ?? '';
-  return [...body.matchAll(/^ {4}(\w+)\??:/gm)].map(([, member]) => member as string);
-}
+const fieldsOf = (types: readonly Shape[]) => types.flatMap((type) => [...membersOf(type).keys()]);
 
-/** The values of `type` in each member of a union at the top of a file. */
-function typesOf(types: string, union: string): string[] {
-  const names = (new RegExp(`^export type ${union} = ([^;]+);`, 'm').exec(types)?.[1] ?? '').split(' | ');
-  return names.flatMap((name) => {
-    const [space, inner] = name.includes('.') ? name.split('.') : [null, name];
-    const at = types.search(
-      new RegExp(space ? `^export declare namespace ${space} \\{` : `^export interface ${inner} \\{`, 'm'),
-    );
-    const from = types.slice(at).search(new RegExp(`interface ${inner} \\{`));
-    const literal = /^\s+type\??: ([^;]+);/m.exec(types.slice(at + from))?.[1] ?? '';
-    return [...literal.matchAll(/'(\w+)'/g)].map(([, type]) => type as string);
-  });
-}
+/** The values of `type` of the tools. */
+const toolTypesOf = ([type]: readonly Shape[]) => {
+  const tools = type && membersOf(type).get('tools')?.shape;
+  const options = tools?.kind === 'list' ? optionsOf(tools.item()) : [];
+  const types = options.flatMap((tool) => optionsOf(membersOf(tool).get('type')?.shape ?? { kind: 'any' }));
+  return types.flatMap((literal) => (literal.kind === 'literal' ? [String(literal.value)] : []));
+};
 
 const toolsOf = (rule: Rule | undefined) =>
   Object.entries((rule as { list: { types: Record<string, { closed?: true }> } }).list.types);
 
 describe("the SDK's", () => {
   test.each([
-    [CHAT, membersOf(CHAT_TYPES, 'ChatCompletionCreateParamsBase')],
-    [RESPONSES, membersOf(RESPONSE_TYPES, 'ResponseCreateParamsBase')],
+    [CHAT, fieldsOf(CHAT_TYPE)],
+    [RESPONSES, fieldsOf(RESPONSE_TYPE)],
   ])('fields of %s are each open or closed', (path, fields) => {
     expect(fields.length).toBeGreaterThan(30);
     const rules = FIELDS[path] ?? {};
@@ -79,8 +62,8 @@ describe("the SDK's", () => {
   });
 
   test.each([
-    [CHAT, typesOf(CHAT_TYPES, 'ChatCompletionTool')],
-    [RESPONSES, typesOf(RESPONSE_TYPES, 'Tool')],
+    [CHAT, toolTypesOf(CHAT_TYPE)],
+    [RESPONSES, toolTypesOf(RESPONSE_TYPE)],
   ])('tools of %s are each open or closed, and never both', (path, types) => {
     expect(types).toEqual(
       expect.arrayContaining(['function', 'custom', ...(path === RESPONSES ? ['mcp', 'shell', 'tool_search'] : [])]),

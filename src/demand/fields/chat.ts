@@ -27,7 +27,10 @@ const PARTS: Rule = {
       bills: 'audio',
     },
     file: {
-      members: { file: { members: { file_data: 'content', filename: 'value', file_id: stored() } }, ...MARKS },
+      members: {
+        file: { members: { file_data: bills('blob', 'content'), filename: 'value', file_id: stored() } },
+        ...MARKS,
+      },
     },
     // Of compatible servers.
     thinking: { members: { thinking: 'any', ...values('signature') }, closed: true },

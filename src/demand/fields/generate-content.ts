@@ -52,6 +52,8 @@ const TOOL: Members = {
   mcpServers: bills('hosted', 'any'),
 };
 
+const VOICE: Rule = { members: { voice: 'value', prebuiltVoiceConfig: { members: values('voiceName') } } };
+
 const CONFIG: Members = {
   ...values(
     `temperature topP topK stopSequences responseLogprobs logprobs presencePenalty frequencyPenalty seed
@@ -63,7 +65,15 @@ const CONFIG: Members = {
   responseSchema: 'any',
   responseJsonSchema: 'any',
   thinkingConfig: { members: values('includeThoughts thinkingBudget thinkingLevel') },
-  speechConfig: bills('spoken', 'any'),
+  speechConfig: bills('spoken', {
+    members: {
+      languageCode: 'value',
+      voiceConfig: VOICE,
+      multiSpeakerVoiceConfig: {
+        members: { speakerVoiceConfigs: { list: { members: { speaker: 'value', voiceConfig: VOICE } } } },
+      },
+    },
+  }),
   imageConfig: { members: values('aspectRatio imageSize personGeneration outputMimeType outputCompressionQuality') },
 };
 

@@ -47,33 +47,8 @@ const TOOL_CHANGES = {
   tool_removal: { members: { tool: NAMED_TOOL, ...CACHE_CONTROL } },
 } as const satisfies Record<string, TypedMembers>;
 /** What one of the vendor's own tools answered earlier, sent back as it came. */
-const answered = (content: Rule): TypedMembers => ({ members: { tool_use_id: 'value', content, ...CALLED } });
-const ERROR: TypedMembers = { members: values('error_code error_message') };
-const SEARCHED = answered({
-  list: {
-    types: {
-      web_search_result: { members: values('url title encrypted_content page_age') },
-      web_search_tool_result_error: ERROR,
-    },
-  },
-});
-const FETCHED = answered({
-  types: {
-    web_fetch_result: { members: { ...values('url retrieved_at'), content: { types: { document: DOCUMENT } } } },
-    web_fetch_tool_result_error: ERROR,
-  },
-});
-const FOUND_TOOLS = answered({
-  types: {
-    tool_search_tool_search_result: {
-      members: {
-        tool_references: { list: { types: { tool_reference: { members: { tool_name: 'value', ...CACHE_CONTROL } } } } },
-      },
-    },
-    tool_search_tool_result_error: ERROR,
-  },
-});
-const EARLIER = answered('any');
+const earlier = (content: Rule): TypedMembers => ({ members: { tool_use_id: 'value', content, ...CALLED } });
+const TOOL_REFERENCE: TypedMembers = { members: { tool_name: 'value', ...CACHE_CONTROL } };
 
 const BLOCKS: Readonly<Record<string, TypedMembers>> = {
   text: TEXT,
@@ -93,7 +68,7 @@ const BLOCKS: Readonly<Record<string, TypedMembers>> = {
             image: IMAGE,
             document: DOCUMENT,
             search_result: SEARCH_RESULT,
-            tool_reference: { members: { tool_name: 'value', ...CACHE_CONTROL } },
+            tool_reference: TOOL_REFERENCE,
             browser_state: { members: { tabs: 'any', state_changes: 'any', ...CACHE_CONTROL } },
           },
         },
@@ -102,22 +77,37 @@ const BLOCKS: Readonly<Record<string, TypedMembers>> = {
     },
   },
   server_tool_use: { members: { ...values('id name'), input: 'any', ...CALLED } },
-  web_search_tool_result: SEARCHED,
-  web_fetch_tool_result: FETCHED,
-  code_execution_tool_result: EARLIER,
-  bash_code_execution_tool_result: EARLIER,
-  text_editor_code_execution_tool_result: EARLIER,
-  tool_search_tool_result: FOUND_TOOLS,
-  advisor_tool_result: EARLIER,
+  web_search_tool_result: earlier('any'),
+  web_fetch_tool_result: earlier({
+    types: {
+      web_fetch_result: {
+        members: { ...values('url retrieved_at'), content: { types: { document: DOCUMENT } } },
+      },
+      web_fetch_tool_result_error: { members: values('error_code') },
+    },
+  }),
+  code_execution_tool_result: earlier('any'),
+  bash_code_execution_tool_result: earlier('any'),
+  text_editor_code_execution_tool_result: earlier('any'),
+  tool_search_tool_result: earlier({
+    types: {
+      tool_search_tool_search_result: {
+        members: { tool_references: { list: { types: { tool_reference: TOOL_REFERENCE } } } },
+      },
+      tool_search_tool_result_error: { members: values('error_code error_message') },
+    },
+  }),
+  advisor_tool_result: earlier('any'),
   mcp_tool_use: { members: { ...values('id name server_name'), input: 'any', ...CACHE_CONTROL } },
   mcp_tool_result: {
-    members: { ...values('tool_use_id is_error'), content: { list: { types: { text: TEXT } } }, ...CACHE_CONTROL },
+    members: {
+      ...values('tool_use_id is_error'),
+      content: { list: { types: { text: TEXT } } },
+      ...CACHE_CONTROL,
+    },
   },
   container_upload: { members: { file_id: 'value', ...CACHE_CONTROL }, bills: 'stored' },
-  compaction: {
-    members: { ...values('content encrypted_content signature'), ...CACHE_CONTROL },
-    bills: 'stored',
-  },
+  compaction: { members: { ...values('content encrypted_content signature'), ...CACHE_CONTROL }, bills: 'stored' },
   ...TOOL_CHANGES,
 };
 

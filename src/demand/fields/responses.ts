@@ -115,7 +115,7 @@ const INPUT_PARTS: Readonly<Record<string, TypedMembers>> = {
   },
   input_file: {
     members: {
-      file_data: 'content',
+      file_data: bills('blob', 'content'),
       file_url: bills('stored', 'link'),
       ...values('filename detail'),
       file_id: stored(),
