@@ -178,6 +178,7 @@ function whyClosed({ code, model, component }: Gap): string {
   const named = model === null ? 'the model' : `the model ${JSON.stringify(model)}`;
   if (component === 'model') return model === null ? 'the request names no model' : `${named} has no price`;
   if (component.startsWith('field:')) return `nobody knows what ${component} can cost`;
+  if (component === 'endpoint') return 'nobody knows what requests to this endpoint can cost';
   return code === 'MODEL_NOT_PRICED'
     ? `the price of ${named} has no rate for ${component}`
     : `the request can use any number of ${component}`;

@@ -41,7 +41,7 @@ export interface Extras extends Omit<Demand, 'inputTokens'> {
 
 export function extrasOf(asked: Asked): Extras {
   const endpoint = endpointAt(asked.path);
-  if (endpoint === undefined) return { ...NOTHING, fillsContext: true, open: [unknownEndpoint(asked.path)] };
+  if (endpoint === undefined) return { ...NOTHING, fillsContext: true, open: [UNKNOWN_ENDPOINT] };
   const read = readRequest(fieldsAt(endpoint, asked.kind), asked.body);
   const context: Context = { ...asked, endpoint, read };
   const parts = [...read.bills].map(([bill, places]) => BILLED[bill](places, context));
@@ -83,6 +83,8 @@ const NOTHING: Extras = {
   speeds: ['standard'],
   open: [],
 };
+
+const UNKNOWN_ENDPOINT: OpenCost = { code: 'BOUND_UNKNOWN', component: 'endpoint', name: 'component:endpoint' };
 
 /** What each kind of bill adds. */
 const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Context) => Part } = {
@@ -273,11 +275,6 @@ function answersOf({ endpoint, model, body }: Context): Part {
     case 'nothing':
       return {};
   }
-}
-
-function unknownEndpoint(path: string): OpenCost {
-  const ending = path.replace(/^.*\//s, '').slice(0, 50);
-  return { code: 'BOUND_UNKNOWN', component: `endpoint ${ending}`, name: 'component:endpoint' };
 }
 
 /** Parts together: all components, the sum of the uses, all that is open. */

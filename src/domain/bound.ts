@@ -119,7 +119,7 @@ export function costBound(card: RateCard, demand: Demand, mode: PricingMode): Co
   return { inputNanoUsd: inputNanoUsd.toString(), outputNanoUsdPerMillion: outputRate.toString() };
 }
 
-/** What credit does not pay for: what the price has no rate for, and what is open of the demand. */
+/** What credit does not pay for: fields that are not known, what the price has no rate for, and what else is open. */
 export function openCosts(card: RateCard, demand: Demand): OpenCost[] {
   const { open, rates, serviceTiers, speeds, inputTokens, conditionsOf = {} } = demand;
   const thresholds = thresholdsOf(card.rates).filter((above) => above < inputTokens);
@@ -151,7 +151,9 @@ export function openCosts(card: RateCard, demand: Demand): OpenCost[] {
       }
     }
   }
-  return [...costs.values(), ...open];
+  // A field that is not known makes the rest a guess.
+  const isField = ({ component }: OpenCost) => component.startsWith('field:');
+  return [...open.filter(isField), ...costs.values(), ...open.filter((cost) => !isField(cost))];
 }
 
 /** The lengths of prompts above which other rates apply. */

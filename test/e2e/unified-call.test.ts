@@ -314,7 +314,7 @@ describe('a vendor that answers', () => {
       body: { apiKey: VENDOR_KEY, baseUrl: `http://127.0.0.1:${port}` },
     });
     const { end, vendor: answered } = dataOf(
-      await call({ url: `http://127.0.0.1:${port}/v1/x`, body: { model: 'gpt-4o' } }),
+      await call({ url: `http://127.0.0.1:${port}/v1/chat/completions`, body: { model: 'gpt-4o', messages: [] } }),
     );
     expect([answered?.status, end?.error?.code, await left()]).toEqual([502, 'VENDOR_UNREACHABLE', NOTHING_OPEN]);
   });

@@ -220,7 +220,7 @@ describe('a request to an open path', () => {
     await price(tenant);
     await vi.waitFor(async () => {
       const { response } = await ask(tenant.key, 'jina/v1/rerank', json(RERANK));
-      expect(await errorOf(response)).toMatchObject({ code: 'BOUND_UNKNOWN', component: 'endpoint rerank' });
+      expect(await errorOf(response)).toMatchObject({ code: 'BOUND_UNKNOWN', component: 'endpoint' });
     }, 60_000);
     expect(asked).toEqual([]);
     await operator.send('updateOrganization', { params, body: { creditOpen: ['component:endpoint'] } });
