@@ -383,3 +383,36 @@ test('whatever happens, and however often the object stops, nobody spends more t
   );
   for (const [what, times] of Object.entries(seen)) expect([what, times > 0]).toEqual([what, true]);
 });
+
+test('a call and a batch that the version before stored are read, held in steps, and end with what they used', async () => {
+  await withCredit(1_000_000n, async (object) => {
+    accepted(begin(object, 'old'));
+    const lines = {
+      count: 2,
+      isPriced: true,
+      costNanoUsd: '20000',
+      highestCostNanoUsd: '10000',
+      outputTokens: 2_000,
+      highestOutputTokens: 1_000,
+      costliest: { inputTokens: 10, outputTokens: 1_000 },
+    };
+    expect(object.holdBatch('batch', { lines: { standard: lines } }, START)).toEqual({ ok: true });
+    // What the version before did not store.
+    object.query("UPDATE calls SET record = json_remove(record, '$.credit.heldForInputNanoUsd')");
+    await object.restart();
+    const { credit } = object.seen('old') ?? {};
+    expect(credit?.steps?.heldTokens).toBe(1_024);
+    expect(credit).not.toHaveProperty('heldForInputNanoUsd');
+    expect(object.extendHold('old', 2_000, START).heldTokens).toBe(2_000);
+    accepted(object.end('old', START, used(1_500), PRICE));
+    expect(object.seen('old')?.outcome?.charge).toMatchObject({ amountNanoUsd: '15900' });
+    const more = { modelUsed: 'm', usage: usage({ inputTokens: 10, responseTokens: 100 }) };
+    const line = { requestName: 'batch', tier: 'standard' } as const;
+    expect(object.recordServiceCall('line-1', START, more, { line, price: PRICE }).ok).toBe(true);
+    object.endBatch('batch', START, 1);
+    await object.settle(START);
+    // The line in half, as a batch; the other line, which nobody read, by the costliest one that was held.
+    expect(wallet(object)).toMatchObject({ heldUsd: '0' });
+    expect(Number(wallet(object).balanceUsd)).toBeLessThan(0.001 - 0.0000159);
+  });
+});
