@@ -15,7 +15,7 @@ import { type Endpoint, endpointAt, fieldsAt } from './endpoints.ts';
 import { mediaTypeOf } from './media-tokens.ts';
 import { fieldName, type Place, type ReadRequest, readRequest } from './read.ts';
 import type { Bill } from './rules.ts';
-import { countOf, mayBill, SAFE_SERVICE_TIERS, USES_SET } from './safe.ts';
+import { countOf, leavesTier, SAFE_SERVICE_TIERS, USES_SET } from './safe.ts';
 
 export interface Asked {
   kind: VendorKind;
@@ -104,9 +104,10 @@ const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Con
   modalities: (places) =>
     merged(places.flatMap(({ value, path }) => listOf(value).map((word) => modality(word, path)))),
   spoken: ([place]) => spoken(place?.path),
-  serviceTier: ([place], { kind }) => ({
-    serviceTiers: serviceTiersOf(kind, place?.value),
-    conditionsOf: { ...(place && { serviceTier: place.path }) },
+  // Google's JSON may have it twice, in both spellings.
+  serviceTier: (places, { kind }) => ({
+    serviceTiers: places.flatMap(({ value }) => serviceTiersOf(kind, value)),
+    conditionsOf: { ...(places[0] && { serviceTier: places[0].path }) },
   }),
   speed: ([place]) => ({
     speeds: place?.value === 'standard' ? ['standard'] : ['fast', 'standard'],
@@ -187,7 +188,7 @@ function cacheWrites({ value: lifetime, path }: Place): Part {
 /** The tiers that can serve the request: the one that it names, and the standard one, on which vendors fall back. */
 function serviceTiersOf(kind: VendorKind, word: unknown): ServiceTier[] {
   const safe = SAFE_SERVICE_TIERS[kind];
-  if (safe !== undefined && (mayBill(word) || word === safe)) return ['standard'];
+  if (safe !== undefined && (leavesTier(word) || word === safe)) return ['standard'];
   const { serviceTier = 'standard' } = tierOf(word);
   return [...new Set<ServiceTier>([serviceTier, 'standard'])];
 }

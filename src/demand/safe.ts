@@ -20,7 +20,7 @@ export const SAFE_SERVICE_TIERS: Partial<Record<VendorKind, string>> = {
 const WITH_SERVICE_TIER: ReadonlySet<EndpointName> = new Set(['chat', 'responses', 'messages']);
 
 /** Whether a request leaves the tier to the vendor. */
-export function mayBill(word: unknown): boolean {
+export function leavesTier(word: unknown): boolean {
   return word === undefined || word === null || word === 'auto';
 }
 
@@ -46,7 +46,7 @@ export function madeSafe<Body extends Fields>(
   const changed: string[] = [];
   let safe: Fields = body;
   const word = SAFE_SERVICE_TIERS[kind];
-  if (word !== undefined && WITH_SERVICE_TIER.has(endpoint) && mayBill(body.service_tier)) {
+  if (word !== undefined && WITH_SERVICE_TIER.has(endpoint) && leavesTier(body.service_tier)) {
     safe = { ...safe, service_tier: word };
     changed.push(`service_tier=${word}`);
   }
