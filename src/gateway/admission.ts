@@ -92,5 +92,5 @@ export function refuseUnpriced(organization: OrganizationConfig, attempts: reado
   const unpriced = organization.allowUnpricedModels ? undefined : attempts.find(({ price }) => !price.available);
   if (!unpriced) return null;
   const message = `the model ${JSON.stringify(unpriced.modelKey)} has no price, and a session may use only models with a price`;
-  return refuseCall('MODEL_NOT_PRICED', message, { param: 'model' });
+  return refuseCall('MODEL_NOT_PRICED', message, { param: 'model', members: { component: 'model' } });
 }
