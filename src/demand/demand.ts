@@ -57,12 +57,14 @@ const HEADERS =
   /^(?:accept|accept-encoding|accept-language|authorization|api-key|x-api-key|x-goog-api-key|x-goog-api-client|content-type|user-agent|anthropic-(?:version|beta|dangerous-direct-browser-access)|openai-(?:organization|project|beta)|x-(?:client-)?request-id|idempotency-key|traceparent|tracestate|baggage|http-referer|referer|x-title|x-app|x-stainless-[a-z-]+)$/;
 const QUERY = /^(?:alt|key|api-version|beta)$/;
 
-/** Headers and members of the query that nobody knows. */
+/** Whether a header, or a member of the query, is one that nobody knows. Its name may be a secret, and is not told. */
 function unknownBeside({ path, headers = [] }: Asked): string[] {
   const [, query = ''] = /\?([^#]*)/s.exec(path) ?? [];
-  const members = [...new URLSearchParams(query).keys()].filter((name) => !QUERY.test(name));
-  const unknown = headers.map((name) => name.toLowerCase()).filter((name) => !HEADERS.test(name));
-  return [...unknown.map((name) => `headers.${name}`), ...members.map((name) => `query.${name}`)];
+  const members = [...new URLSearchParams(query).keys()];
+  return [
+    ...(headers.every((name) => HEADERS.test(name.toLowerCase())) ? [] : ['headers']),
+    ...(members.every((name) => QUERY.test(name)) ? [] : ['query']),
+  ];
 }
 
 interface Context extends Asked {

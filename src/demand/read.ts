@@ -22,6 +22,8 @@ export interface ReadRequest {
 /** More places of one kind are read and not listed: what counts is that there are some, and what the first ones say. */
 const PLACES_MAX = 1_000;
 const UNKNOWN_MAX = 100;
+/** Of a longer path the beginning is told. */
+const PATH_LENGTH_MAX = 200;
 
 export function readRequest(members: Members, body: Fields): ReadRequest {
   const walk = new Walk();
@@ -96,7 +98,7 @@ class Walk implements ReadRequest {
   }
 
   #unknown(path: string): void {
-    if (this.unknown.length < UNKNOWN_MAX) this.unknown.push(path);
+    if (this.unknown.length < UNKNOWN_MAX) this.unknown.push(path.slice(0, PATH_LENGTH_MAX));
   }
 }
 

@@ -95,8 +95,8 @@ function inVendorBody({ gap, ...bound }: CallBound): CallBound {
 }
 
 function placeInVendor(param: string): string {
-  if (param.startsWith('query.')) return 'vendor.url';
-  return param.startsWith('headers.') ? `vendor.${param}` : `vendor.body.${param}`;
+  if (param === 'query') return 'vendor.url';
+  return param === 'headers' ? 'vendor.headers' : `vendor.body.${param}`;
 }
 
 /** A call that ran already costs what is reported of it. */

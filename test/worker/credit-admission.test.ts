@@ -257,3 +257,26 @@ test('what has no rate is named in the cost, whoever pays', async () => {
     'field:chat/from_tomorrow: asked for, no rate is known, not included in the cost',
   ]);
 });
+
+test('a header and a member of the query that nobody knows are fields too, whose names are not told', async () => {
+  const { tenant } = await tenantWith(TWO_RATES, 0, { kind: 'openai' });
+  const bodies = sent();
+  const url = 'https://vendor.example.com/v1/chat/completions';
+  const body = { model: 'talker', messages: [{ role: 'user', content: 'x' }] };
+  const refusal = async (vendorRequest: object) => {
+    const { refusal } = await tenant.api.send('makeCall', {
+      body: { customerId: 'default', vendor: { url, provider: 'openai', body, ...vendorRequest } },
+    });
+    return refusal;
+  };
+  expect(await refusal({ headers: { Authorization: 'Bearer x', 'X-Service-Tier': 'priority' } })).toMatchObject({
+    code: 'BOUND_UNKNOWN',
+    component: 'field:chat/headers',
+    param: 'vendor.headers',
+  });
+  expect(await refusal({ url: `${url}?service_tier=priority` })).toMatchObject({
+    component: 'field:chat/query',
+    param: 'vendor.url',
+  });
+  expect(bodies).toEqual([]);
+});
