@@ -3,7 +3,8 @@
  * exact: a plain call (100 tokens in, 1,000 out) costs $0.18.
  */
 export const PROVIDER = 'acme';
-export const MODEL = 'cap-1';
+/** It does not think, by the catalog: only then is a stream held in steps. Its price is the operator's. */
+export const MODEL = 'gpt-4o-mini';
 
 export const INPUT_TOKENS = 100;
 export const PLAIN_OUTPUT_TOKENS = 1_000;
@@ -15,6 +16,7 @@ const OUTPUT_NANO_USD = 178_000n;
 
 /** As the operator sets it. */
 export const PRICE = {
+  strict: true,
   components: [
     { component: 'input', per: 1_000_000, usd: '20' },
     { component: 'output', per: 1_000_000, usd: '178' },

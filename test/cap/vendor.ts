@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { chatUsage, chunksOf, completion, eventOf, failureBody } from '../vendors/answers.ts';
 import { serveOnLoopback, writable } from '../vendors/loopback.ts';
 import { NOTHING_ELSE } from '../vendors/prompt.ts';
-import { INPUT_TOKENS } from './price.ts';
+import { INPUT_TOKENS, MODEL } from './price.ts';
 
 /** How a vendor can fail. */
 export const FAULTS = [
@@ -69,7 +69,6 @@ const TICK_MS = 25;
 const BEYOND_PERCENT = 110;
 /** Longer than a run: a connection that is closed just as it is used again would be a failure that nobody asked for. */
 const KEEP_ALIVE_MS = 3_600_000;
-const MODEL = 'cap-1';
 
 export function promptOf(instructions: Instructions): string {
   const text = `${PREFIX}${JSON.stringify(instructions)} `;
