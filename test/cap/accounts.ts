@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
 import { parseUsd } from '../../src/domain/money.ts';
 import type { Recorded } from './verdict.ts';
-import type { Customer, World } from './world.ts';
+import type { Customer, Organization, World } from './world.ts';
 
 export interface LedgerEntry {
   customerId: string;
@@ -30,7 +30,9 @@ export interface History {
 const POLL_MS = 100;
 const DAY_MS = 86_400_000;
 
-export async function readCustomer(world: World, { customerId }: Customer): Promise<OperatorCustomer> {
+type Named = Pick<Customer, 'customerId'>;
+
+export async function readCustomer(world: Organization, { customerId }: Named): Promise<OperatorCustomer> {
   const params = { org: world.organizationId, customerId };
   return (await world.operator.send('readCustomer', { params })).data;
 }
@@ -41,18 +43,18 @@ export async function heldBy(world: World, customer: Customer): Promise<bigint> 
 }
 
 /** Waits until the customers have no open call and no charge under way; the ones that still have at the end of the time. */
-export async function settled(world: World, customers: readonly Customer[], msMax: number): Promise<string[]> {
+export async function settled(world: Organization, customers: readonly Named[], msMax: number): Promise<string[]> {
   return waitFor(world, customers, msMax, ({ openCalls, wallet }) => openCalls > 0 || wallet.openCharges > 0);
 }
 
 /** Waits until D1 has everything of the customers; the ones of whom something waits at the end of the time. */
-export async function drained(world: World, customers: readonly Customer[], msMax: number): Promise<string[]> {
+export async function drained(world: Organization, customers: readonly Named[], msMax: number): Promise<string[]> {
   return waitFor(world, customers, msMax, ({ outbox }) => outbox.pending > 0);
 }
 
 async function waitFor(
-  world: World,
-  customers: readonly Customer[],
+  world: Organization,
+  customers: readonly Named[],
   msMax: number,
   isBusy: (customer: OperatorCustomer) => boolean,
 ): Promise<string[]> {
@@ -71,7 +73,10 @@ async function waitFor(
 }
 
 /** Everything since the day of `sinceMs`. Calls are named by the marker in their tags. */
-export async function readHistory({ server, organizationId, operatorToken }: World, sinceMs: number): Promise<History> {
+export async function readHistory(
+  { server, organizationId, operatorToken }: Organization,
+  sinceMs: number,
+): Promise<History> {
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
   const query = new URLSearchParams({ from: day(sinceMs), to: day(Date.now() + DAY_MS) });
   const response = await fetch(`${server.url}/operator/organizations/${organizationId}/export?${query}`, {

@@ -4,11 +4,12 @@
 import { parseArgs } from 'node:util';
 import { formatUsd } from '../../src/domain/money.ts';
 import { freshSeed } from '../crash/random.ts';
+import type { GeneratedReport } from './generated.ts';
 import { type CapReport, runCap } from './run.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { type Figures, GOALS } from './verdict.ts';
 
-const HELP = `npm run test:cap [-- --short] [SCENARIO ...]
+const HELP = () => `npm run test:cap [-- --short] [SCENARIO ...]
 
 Starts a server and a model vendor of its own on loopback, gives customers small balances, and tries to overspend them.
 Compares what callers were answered, what the vendor billed, what is recorded and what left the balance, exactly, in
@@ -16,13 +17,19 @@ nano-USD. Exits with 1 where a goal is missed, or where too little happened to t
 judges what was sent until then.
 
 ${SCENARIOS.map(({ name, tries }) => `  ${name.padEnd(10)} ${tries}`).join('\n')}
+  ${GENERATED.padEnd(10)} requests generated from the types of the SDKs, at vendors that bill the worst that each allows
 
   --seconds N    how long the scenarios that are not a fixed number of requests go on sending (10; 4 with --short)
+  --requests N   generated requests (20000; with --short as many as 45 seconds allow)
   --short        fewer requests and kills, as CI runs it
   --seed N       the seed of an earlier run
   --json         the report as JSON on standard output; amounts are decimal strings
   --help         this text`;
 
+/** The name of the part that generates its requests. */
+const GENERATED = 'generated';
+const REQUESTS_DEFAULT = 20_000;
+const REQUESTS_MAX = 10_000_000;
 /** Sentences that are printed of each scenario; the rest is counted. */
 const SENTENCES_MAX = 10;
 /** Figures that are amounts of the budget's unit; the others are counts. */
@@ -45,18 +52,21 @@ async function main(): Promise<void> {
       seconds: { type: 'string' },
       short: { type: 'boolean', default: false },
       seed: { type: 'string' },
+      requests: { type: 'string' },
       json: { type: 'boolean' },
       help: { type: 'boolean' },
     },
   });
-  if (values.help) return console.log(HELP);
-  const whole = (name: 'seconds' | 'seed', otherwise: () => number, max: number): number => {
+  if (values.help) return console.log(HELP());
+  const whole = (name: 'seconds' | 'seed' | 'requests', otherwise: () => number, max: number): number => {
     const number = values[name] === undefined ? otherwise() : Number(values[name]);
     if (!Number.isInteger(number) || number < 0 || number > max)
       throw new Error(`--${name} must be a whole number from 0 to ${max}`);
     return number;
   };
-  const unknown = positionals.filter((name) => !SCENARIOS.some((scenario) => scenario.name === name));
+  const unknown = positionals.filter(
+    (name) => name !== GENERATED && !SCENARIOS.some((scenario) => scenario.name === name),
+  );
   if (unknown.length > 0) throw new Error(`there is no scenario ${unknown.join(', ')}; --help names them`);
   const seed = whole('seed', freshSeed, 2 ** 31);
   const abort = new AbortController();
@@ -67,17 +77,23 @@ async function main(): Promise<void> {
     seed,
     seconds: whole('seconds', () => (values.short ? 4 : 10), 600),
     short: values.short,
+    requests:
+      positionals.length === 0 || positionals.includes(GENERATED)
+        ? whole('requests', () => REQUESTS_DEFAULT, REQUESTS_MAX)
+        : 0,
     signal: abort.signal,
     onProgress: (line) => console.error(line),
   });
   if (values.json)
     console.log(JSON.stringify(report, (_, value) => (typeof value === 'bigint' ? `${value}` : value), 2));
   else print(report);
-  const missed = report.scenarios.some(({ wrong, unproven }) => wrong.length + unproven.length > 0);
+  const missed =
+    report.scenarios.some(({ wrong, unproven }) => wrong.length + unproven.length > 0) ||
+    (report.generated !== null && report.generated.wrong.length > 0);
   process.exitCode = missed ? 1 : report.interrupted ? 130 : 0;
 }
 
-function print({ holds, scenarios, total }: CapReport): void {
+function print({ holds, scenarios, total, generated }: CapReport): void {
   for (const [planId, kinds] of Object.entries(holds)) {
     const each = Object.entries(kinds).map(([kind, held]) => `${kind} $${formatUsd(held)}`);
     console.log(`a call of the plan ${planId} that has just begun holds: ${each.join(', ')}`);
@@ -92,8 +108,23 @@ function print({ holds, scenarios, total }: CapReport): void {
   }
   console.log('\nall balances');
   printFigures(total, 'nano-USD');
+  if (generated) printGenerated(generated);
   const missed = scenarios.filter(({ wrong }) => wrong.length > 0).map(({ name }) => name);
+  if (generated && generated.wrong.length > 0) missed.push(GENERATED);
   console.log(missed.length === 0 ? 'nobody spent more than they had' : `goals were missed: ${missed.join(', ')}`);
+}
+
+function printGenerated(report: GeneratedReport): void {
+  const { requests, ran, lost, kills, refused, sums, wrong, grantedNanoUsd, spentNanoUsd } = report;
+  console.log(`\n${GENERATED}: ${requests} requests, of which ${ran} ran and ${lost} were lost in ${kills} kills`);
+  for (const [code, times] of Object.entries(refused).sort()) console.log(`  refused ${code}: ${times}`);
+  for (const [name, { ran: times, held, billed }] of Object.entries(sums).sort())
+    console.log(`  ${name.padEnd(32)} ${times} ran, bound $${formatUsd(held)}, billed $${formatUsd(billed)}`);
+  console.log(`  granted $${formatUsd(grantedNanoUsd)}, spent $${formatUsd(spentNanoUsd)}`);
+  for (const sentence of wrong.slice(0, SENTENCES_MAX)) console.log(`  WRONG  ${sentence}`);
+  if (wrong.length > SENTENCES_MAX) console.log(`  WRONG  and ${wrong.length - SENTENCES_MAX} more`);
+  console.log(`  billed to nobody $${formatUsd(report.billedToNobodyNanoUsd)}`);
+  console.log(`  overspent nano-USD: ${report.overspentNanoUsd}`);
 }
 
 function printFigures(figures: Figures, unit: 'nano-USD' | 'tokens'): void {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LAST_STEP_TOKENS, STEP_TOKENS } from '../../src/domain/hold.ts';
 import { randomFrom } from '../crash/random.ts';
 import { drained, type History, heldBy, readHistory } from './accounts.ts';
+import { type GeneratedReport, runGenerated } from './generated.ts';
 import { type Kind, Load } from './load.ts';
 import { chargeOf, INCREMENT_NANO_USD, INPUT_TOKENS, PLAIN_OUTPUT_TOKENS } from './price.ts';
 import { plain, type Scenario, type Stage, wantMore } from './scenarios.ts';
@@ -29,6 +30,8 @@ export interface CapOptions {
   seed: number;
   seconds: number;
   short: boolean;
+  /** Generated requests, at most. */
+  requests: number;
   /** Ends the run early; what was sent is judged all the same. */
   signal: AbortSignal;
   onProgress: (line: string) => void;
@@ -52,6 +55,8 @@ export interface CapReport {
   scenarios: ScenarioReport[];
   /** Of all scenarios whose budget is money. */
   total: Figures;
+  /** `null` if none were wanted. */
+  generated: GeneratedReport | null;
 }
 
 /** What a scenario left to be judged. */
@@ -108,6 +113,7 @@ export async function runCap(options: CapOptions): Promise<CapReport> {
   if (waiting.length > 0) throw new Error(`changes of ${waiting.join(', ')} did not reach D1`);
   onProgress('comparing the accounts ...');
   const history = await readHistory(world, beganAtMs);
+  const generated = options.requests > 0 && !signal.aborted ? await runGenerated(world, options) : null;
   const reports = played.map((each) => report(each, history, world.vendor.log, holds, signal.aborted));
   return {
     seed,
@@ -115,6 +121,7 @@ export async function runCap(options: CapOptions): Promise<CapReport> {
     holds: holds as CapReport['holds'],
     scenarios: reports,
     total: total(reports.filter(({ unit }) => unit === 'nano-USD')),
+    generated,
   };
 }
 

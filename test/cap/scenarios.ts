@@ -241,7 +241,7 @@ export const SCENARIOS: readonly Scenario[] = [
 ];
 
 /** With these, a vendor that says nothing is given up, and a call of a dead isolate ends, within the run. */
-function shortLived(short: boolean): ServerOptions['vars'] {
+export function shortLived(short: boolean): ServerOptions['vars'] {
   return { CALL_DEADLINE_SECONDS: short ? 6 : 10, GATEWAY_TIMEOUT_MS: 4_000, GATEWAY_IDLE_TIMEOUT_MS: 1_500 };
 }
 

@@ -25,6 +25,9 @@ const VARS = {
   GATEWAY_IDLE_TIMEOUT_MS: 10_000,
 };
 
+/** Of every vendor. */
+export const VENDOR_KEY = `sk-${'k'.repeat(24)}`;
+
 const NO_ALLOWANCE = { standardCalls: 0, premiumCalls: 0 };
 const METER = {
   label: 'units',
@@ -63,14 +66,18 @@ export interface Customer {
   grantedNanoUsd: bigint;
 }
 
-export interface World {
+/** An organization of the server, with the plans above. */
+export interface Organization {
   server: KillableServer;
-  vendor: CapVendor;
   operator: Api;
   operatorToken: string;
   organizationId: string;
   apiKey: string;
   customer(customerId: string, planId: PlanId, usd: number): Promise<Customer>;
+}
+
+export interface World extends Organization {
+  vendor: CapVendor;
 }
 
 /** The server runs. */
@@ -80,25 +87,32 @@ export async function createWorld(scope: AsyncDisposableStack): Promise<World> {
   const server = await createKillableServer(VARS);
   scope.defer(() => server.remove());
   await server.start();
-  const operator = new Api(fetch, server.url, OPERATOR_TOKEN);
-  const { organizationId } = (await operator.send('createOrganization', { body: { name: 'Cap' } })).data;
+  const organization = await openOrganization(server, 'Cap');
+  const { operator, organizationId } = organization;
   const params = { org: organizationId };
-  for (const [planId, { plan }] of Object.entries(PLANS))
-    expectOk(await operator.send('putPlan', { params: { ...params, planId }, body: plan }));
-  expectOk(await operator.send('updateOrganization', { params, body: { defaultPlanId: 'credit' satisfies PlanId } }));
   const addresses = {
     [PROVIDER]: vendor.baseUrl,
     [UNREACHABLE_PROVIDER]: `http://127.0.0.1:${await freePort(0)}/v1`,
   };
   for (const [provider, baseUrl] of Object.entries(addresses)) {
-    const body = { apiKey: `sk-${'k'.repeat(24)}`, baseUrl };
+    const body = { apiKey: VENDOR_KEY, baseUrl };
     expectOk(await operator.send('setVendor', { params: { ...params, provider }, body }));
     expectOk(await operator.send('setPrice', { params: { ...params, modelKey: `${provider}/${MODEL}` }, body: PRICE }));
   }
+  return { ...organization, vendor };
+}
+
+export async function openOrganization(server: KillableServer, name: string): Promise<Organization> {
+  const operator = new Api(fetch, server.url, OPERATOR_TOKEN);
+  const { organizationId } = (await operator.send('createOrganization', { body: { name } })).data;
+  const params = { org: organizationId };
+  for (const [planId, { plan }] of Object.entries(PLANS))
+    expectOk(await operator.send('putPlan', { params: { ...params, planId }, body: plan }));
+  expectOk(await operator.send('updateOrganization', { params, body: { defaultPlanId: 'credit' satisfies PlanId } }));
   const { key: apiKey } = (await operator.send('createKey', { params, body: { name: 'cap' } })).data;
   const api = operator.with(apiKey);
   return {
-    ...{ server, vendor, operator, operatorToken: OPERATOR_TOKEN, organizationId, apiKey },
+    ...{ server, operator, operatorToken: OPERATOR_TOKEN, organizationId, apiKey },
     async customer(customerId, planId, usd) {
       expectOk(await api.send('provisionCustomer', { body: { customerId } }));
       if (planId !== 'credit') expectOk(await api.send('changePlan', { params: { customerId }, body: { planId } }));
@@ -110,6 +124,6 @@ export async function createWorld(scope: AsyncDisposableStack): Promise<World> {
   };
 }
 
-function expectOk({ status, body }: { status: number; body: unknown }): void {
+export function expectOk({ status, body }: { status: number; body: unknown }): void {
   if (status !== 200) throw new Error(`the setup was refused: ${status} ${JSON.stringify(body)}`);
 }

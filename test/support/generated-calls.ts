@@ -3,13 +3,27 @@
  * prices, with own prices of few and of many rates, and with strict ones.
  */
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
+import { limitsOf, type ModelLimits } from '../../src/catalog/limits.ts';
+import { type OwnPrice, ownPriceKey, resolvePrice } from '../../src/catalog/prices.ts';
+import { OWN_FIELDS } from '../../src/contract/gateway/requests.ts';
+import { callBound } from '../../src/demand/call-bound.ts';
 import { endpointAt, fieldsAt } from '../../src/demand/endpoints.ts';
-import { COMPONENTS, type Component, isUse, type RateConditions } from '../../src/domain/price.ts';
+import type { CallBound } from '../../src/domain/bound.ts';
+import { COMPONENTS, type Component, isUse, type RateConditions, rateOf } from '../../src/domain/price.ts';
+import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { VendorKind } from '../../src/domain/vendor-kind.ts';
-import type { Dialect } from '../../src/gateway/dialects/dialect.ts';
+import {
+  type AttemptTerms,
+  type Dialect,
+  formAt,
+  type ModelRequest,
+  type VendorForm,
+} from '../../src/gateway/dialects/dialect.ts';
 import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';
+import type { FormFile } from '../../src/platform/form-file.ts';
+import { chooseEffort } from '../../src/vendors/effort.ts';
 import type { Random } from '../crash/random.ts';
-import { type Json, makeRequest } from './request-generator.ts';
+import { type Json, MadeFile, makeRequest } from './request-generator.ts';
 import type { RequestForm } from './request-types.ts';
 
 /** The vendors of the organization, by their names. */
@@ -18,7 +32,7 @@ export const GENERATED_VENDORS = {
   anthropic: 'anthropic',
   google: 'google',
   openrouter: 'openrouter',
-  acme: 'compatible',
+  maker: 'compatible',
 } as const satisfies Record<string, VendorKind>;
 export type GeneratedVendor = keyof typeof GENERATED_VENDORS;
 
@@ -87,9 +101,11 @@ const CONDITIONS: readonly (RateConditions | undefined)[] = [
   { speed: 'fast' },
   { promptTokensAbove: 2_000 },
 ];
+/** A price by tokens has none of these. */
+const BY_UNIT: ReadonlySet<Component> = new Set(['images', 'characters', 'audioSeconds']);
 /** Every tier, speed and length of prompt has rates of its own, each of them different. */
 const MANY: readonly OwnComponent[] = CONDITIONS.flatMap((when, place) =>
-  COMPONENTS.filter((component) => when === undefined || !isUse(component)).map(
+  COMPONENTS.filter((component) => !isUse(component) || (when === undefined && !BY_UNIT.has(component))).map(
     (component, index): OwnComponent => ({
       component,
       per: 1_000_000,
@@ -110,12 +126,13 @@ export const OWN_COMPONENTS: Readonly<Record<Exclude<Pricing, 'catalog'>, readon
 
 /** What the price of a model is, by its place in the list of models: the same for all calls of a run. */
 export function pricingOf(provider: GeneratedVendor, model: string): Pricing {
-  if (provider === 'acme') return model.startsWith('many') ? 'many' : model.startsWith('strict') ? 'strict' : 'few';
+  if (provider === 'maker') return model.startsWith('many') ? 'many' : model.startsWith('strict') ? 'strict' : 'few';
   const place = catalog.models.findIndex((known) => model.endsWith(known.model));
   return (['catalog', 'catalog', 'few', 'strict', 'many'] as const)[Math.max(0, place) % 5] ?? 'catalog';
 }
 
-export function generateCall(random: Random): GeneratedCall {
+/** With so many models of each vendor and form, at most. */
+export function generateCall(random: Random, modelsMax = Number.POSITIVE_INFINITY): GeneratedCall {
   for (;;) {
     const form = random.pick(FORMS);
     const operation = random.pick(OPERATIONS[form]);
@@ -125,7 +142,7 @@ export function generateCall(random: Random): GeneratedCall {
     );
     const provider = random.pick(providers);
     const kind = GENERATED_VENDORS[provider];
-    const models = modelsOf(provider, form);
+    const models = modelsOf(provider, form, modelsMax);
     if (models.length === 0) continue;
     const model = random.pick(models);
     const endpoint = endpointAt(dialect.endpoint);
@@ -135,11 +152,87 @@ export function generateCall(random: Random): GeneratedCall {
   }
 }
 
-/** Those that the catalog has a price for, or an operator gave one. */
-export function modelsOf(provider: GeneratedVendor, form: RequestForm): string[] {
+/** Those that the catalog has a price for, or an operator gave one; of many a few from all over the list. */
+export function modelsOf(provider: GeneratedVendor, form: RequestForm, modelsMax: number): string[] {
   const kind = MODELS[form] ?? /chat/;
-  if (provider === 'acme') return ['few-1', 'strict-1', 'many-1', 'many-image-1'];
+  if (provider === 'maker') return ['few-1', 'strict-1', 'many-1', 'many-image-1'];
   const known = catalog.models.filter((model) => kind.test(model.kind) && model.pricing !== undefined);
-  if (provider === 'openrouter') return known.map(({ provider: maker, model }) => `${maker}/${model}`);
-  return known.filter((model) => model.provider === provider).map(({ model }) => model);
+  const names =
+    provider === 'openrouter'
+      ? known.map(({ provider: maker, model }) => `${maker}/${model}`)
+      : known.filter((model) => model.provider === provider).map(({ model }) => model);
+  const step = Math.max(1, Math.ceil(names.length / modelsMax));
+  return names.filter((_, place) => place % step === 0);
+}
+
+/** The time of the catalog's prices. */
+export const PRICED_AT_MS = Date.UTC(2026, 10, 27);
+const OPENED = { allowUnpricedModels: false, creditOpen: [] };
+
+/** A call that credit may pay for. */
+export interface BoundedCall {
+  ok: true;
+  request: ModelRequest;
+  bound: CallBound;
+  price: Extract<ResolvedPrice, { available: true }>;
+  limits: ModelLimits;
+  /** How the vendor is asked. */
+  form: VendorForm;
+  terms: AttemptTerms;
+}
+
+/** The bound of a call, or what it is refused for. */
+export async function boundOf(call: GeneratedCall): Promise<BoundedCall | { ok: false; why: string }> {
+  const { dialect, provider, kind, model } = call;
+  const asked = dialect.addressed?.(model, () => 'sse') ?? { model: `${provider}/${model}` };
+  const parsed = dialect.operation.body.safeParse({ ...asked, ...asReceived(call.body) });
+  if (!parsed.success) return { ok: false, why: 'BAD_REQUEST' };
+  const own = new Set(OWN_FIELDS);
+  const fields = Object.entries(parsed.data).filter(([name]) => !own.has(name));
+  const request = Object.fromEntries(fields) as ModelRequest;
+  const limits = limitsOf(catalog, model, PRICED_AT_MS);
+  const { effort } = chooseEffort(dialect.effortAsked(request), 'HIGH', limits.efforts);
+  const terms = { model, effort, ceiling: undefined, outputTokensMax: limits.maxOutputTokens, addsUsage: true };
+  const form = formAt(dialect, kind);
+  if (form.refused?.(request, terms)) return { ok: false, why: 'not translatable' };
+  const price = await priceOf(provider, model);
+  const toModel = { provider, kind, model, path: dialect.endpoint, body: request, price, limits };
+  const whose = { tier: null, onDowngrade: false, inSteps: false, asIs: false };
+  const bound = callBound({ ...toModel, ...whose }, 'standard', OPENED);
+  if (bound.gap) return { ok: false, why: `${bound.gap.code} ${bound.gap.component}` };
+  if (!bound.cost || !price.available) throw new Error('credit pays, and there is no price');
+  return { ok: true, request, bound, price, limits, form, terms };
+}
+
+/** The price of a model, its own one as the operator sets it. */
+export function priceOf(provider: GeneratedVendor, model: string): Promise<ResolvedPrice> {
+  const pricing = pricingOf(provider, model);
+  const modelKey = `${provider}/${model}`;
+  const own = new Map<string, OwnPrice[]>();
+  if (pricing !== 'catalog') {
+    const rates = OWN_COMPONENTS[pricing].map(({ component, usd, per, when }) => rateOf(component, usd, per, when));
+    const card = { snapshotId: `own/${modelKey}@1`, provider: 'own', modelKey, rates, regionalPercent: 100 };
+    const key = ownPriceKey(catalog, modelKey, PRICED_AT_MS);
+    own.set(key, [{ fromMs: 0, card, strict: pricing === 'strict' }]);
+  }
+  return resolvePrice(catalog, own, { modelUsed: model, providerUsed: provider }, PRICED_AT_MS);
+}
+
+/** The body as the service has it: fields of a form are files, and else text. */
+function asReceived(body: Json): Json {
+  const values = Object.values(body).flat();
+  if (!values.some((value) => value instanceof MadeFile)) return body;
+  const one = (value: unknown) =>
+    value instanceof MadeFile ? formFileOf(value) : typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => {
+      // A field that comes once is no list.
+      const [first, ...others] = [value].flat().map(one);
+      return [name, others.length > 0 ? [first, ...others] : first];
+    }),
+  );
+}
+
+function formFileOf({ name, type, content }: MadeFile): FormFile {
+  return { fileName: name, contentType: type, bytes: content.byteLength, head: content.subarray(0, 64) };
 }

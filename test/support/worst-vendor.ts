@@ -76,7 +76,8 @@ export function worstUsages(arrived: Arrived): Usage[] {
     ...(reading.hasSound ? [{ audioInputTokens: inputTokens, audio: inputTokens }] : []),
   ];
   const outputs: Partial<Usage>[] = [
-    {},
+    // Speech is nothing but sound.
+    ...(arrived.form === 'speech' ? [] : [{}]),
     ...(reading.draws ? [{ imageOutputTokens: responseTokens }] : []),
     ...(reading.speaks ? [{ audioOutputTokens: responseTokens }] : []),
   ];
@@ -225,7 +226,7 @@ class Reading {
     return words.some((word) => String(word).toLowerCase() === modality);
   }
 
-  /** What no token counts. */
+  /** What a model that is billed by no token is billed by. */
   uses(): Partial<Usage> {
     const { form, body } = this.#arrived;
     if (form === 'images' || form === 'imageEdits') return { images: numberOf(body.n) ?? 1 };
@@ -415,7 +416,8 @@ class Reading {
 
 /** A tool that the vendor runs, and whose results become part of the prompt. */
 function isHosted(tool: Json): boolean {
-  return [String(tool.type), ...Object.keys(tool)].some((name) => HOSTED.test(name) && tool[name] !== null);
+  // Google refuses a tool that is no object.
+  return HOSTED.test(String(tool.type)) || Object.keys(tool).some((name) => HOSTED.test(name) && isObject(tool[name]));
 }
 
 /** At most, by the vendors' documentation of vision. */
