@@ -106,6 +106,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
     tier,
     ...(onDowngrade && { onDowngrade }),
     outputTokens,
+    ...(!hasOutputBound(path) && { cannotBeLowered: true }),
     answers,
     inSteps,
     cost: price.available && !unbounded ? costBound(price.card, demand, mode) : null,

@@ -235,7 +235,9 @@ function usesOf(component: Component, places: readonly Place[], { kind, body, en
   const settable = !asIs && set?.kinds.includes(kind) ? set.uses : undefined;
   const each = places.map(({ value }) => countOf(fieldsOf(value).max_uses) ?? settable);
   const ofEach = each.every((uses) => uses !== undefined) ? sum(each) : undefined;
-  const uses = endpoint.name === 'responses' ? (countOf(body.max_tool_calls) ?? settable) : ofEach;
+  // Only kinds that are known to keep it are trusted with a bound of all tools.
+  const ofAll = set?.kinds.includes(kind) ? (countOf(body.max_tool_calls) ?? settable) : undefined;
+  const uses = endpoint.name === 'responses' ? ofAll : ofEach;
   const param = places[0]?.path;
   const rates = needed([component], param);
   return uses === undefined

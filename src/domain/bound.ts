@@ -19,6 +19,8 @@ export interface CallBound {
   onDowngrade?: boolean;
   /** Output tokens of one answer, at most, by the request and by the model; `null` where neither bounds them. */
   outputTokens: number | null;
+  /** No request to the endpoint can bound its output, so no plan lowers it. */
+  cannotBeLowered?: boolean;
   answers: number;
   /** The whole output is passed on as it is made, so that it can be held in steps. */
   inSteps: boolean;

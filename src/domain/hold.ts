@@ -83,7 +83,11 @@ export function percentile95<Value extends number | bigint>(values: readonly Val
 }
 
 /** The output tokens of one answer, at most, where credit pays. */
-export function outputTokensOnCredit({ outputTokens }: Pick<CallBound, 'outputTokens'>, { payg }: Plan): number {
+export function outputTokensOnCredit(
+  { outputTokens, cannotBeLowered }: Pick<CallBound, 'outputTokens' | 'cannotBeLowered'>,
+  { payg }: Plan,
+): number {
+  if (cannotBeLowered) return outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT;
   const { maxOutputTokens = OUTPUT_TOKENS_MAX_DEFAULT } = payg;
   return Math.min(
     outputTokens ?? maxOutputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT,
