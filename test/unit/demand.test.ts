@@ -35,7 +35,7 @@ test('rejected tokens of a prediction are output besides the answer, at most as 
 });
 
 test('the bound of a plan lowers what is held only if it can be sent', () => {
-  const { plan: content } = plan({ payg: { enabled: true, maxOutputTokens: 100 } });
+  const content = plan({ payg: { enabled: true, markupPercent: 0, maxOutputTokens: 100 } });
   expect(outputTokensOnCredit({ outputTokens: 4_000 }, content)).toBe(100);
   expect(outputTokensOnCredit({ outputTokens: 4_000, cannotBeLowered: true }, content)).toBe(4_000);
 });
