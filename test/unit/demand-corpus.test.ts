@@ -1,95 +1,30 @@
 /**
  * Nobody honest is stopped: credit pays for each request of the corpus at the catalog's prices, but for those that are
- * listed here with what has no rate or no bound.
+ * listed with what has no rate or no bound.
  */
 import { describe, expect, test } from 'vitest';
-import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
-import { limitsOf } from '../../src/catalog/limits.ts';
-import { resolvePrice } from '../../src/catalog/prices.ts';
-import { callBound } from '../../src/demand/call-bound.ts';
-import type { Gap } from '../../src/domain/bound.ts';
-import { CORPUS_DIALECTS, type CorpusDialect, type CorpusRequest, requestCorpus } from '../support/request-corpus.ts';
-
-const NOW = Date.UTC(2026, 10, 27);
-const PATHS: Record<CorpusDialect, string> = {
-  chat: 'chat/completions',
-  responses: 'responses',
-  messages: 'messages',
-  generateContent: ':generateContent',
-  completions: 'completions',
-  embeddings: 'embeddings',
-  embedContent: ':embedContent',
-  batchEmbedContents: ':batchEmbedContents',
-  images: 'images/generations',
-  imageEdits: 'images/edits',
-  speech: 'audio/speech',
-  transcriptions: 'audio/transcriptions',
-  moderations: 'moderations',
-};
-
-/** What is refused, by what has no rate or no bound, with how many requests of the corpus ask for it. */
-const REFUSED: Record<string, number> = {
-  // A price without the rate.
-  'batchEmbedContents: MODEL_NOT_PRICED imageInput': 1,
-  'chat: MODEL_NOT_PRICED audioOutput': 1,
-  'chat: MODEL_NOT_PRICED model': 6,
-  'chat: MODEL_NOT_PRICED webSearch': 1,
-  'completions: MODEL_NOT_PRICED model': 4,
-  'generateContent: MODEL_NOT_PRICED audioInput': 3,
-  'generateContent: MODEL_NOT_PRICED fileSearch': 1,
-  'generateContent: MODEL_NOT_PRICED imageInput': 1,
-  'generateContent: MODEL_NOT_PRICED model': 1,
-  'generateContent: MODEL_NOT_PRICED serviceTier': 1,
-  'imageEdits: MODEL_NOT_PRICED imageOutput': 1,
-  'transcriptions: MODEL_NOT_PRICED audioInput': 1,
-  'transcriptions: MODEL_NOT_PRICED model': 1,
-  // Containers that run code, maps, pictures drawn by a tool, and models besides the one that is asked.
-  'chat: MODEL_NOT_PRICED otherModel': 1,
-  'generateContent: MODEL_NOT_PRICED codeMinutes': 2,
-  'generateContent: MODEL_NOT_PRICED maps': 1,
-  'messages: BOUND_UNKNOWN field:messages/fallback_credit_token': 1,
-  'messages: MODEL_NOT_PRICED codeMinutes': 4,
-  'messages: MODEL_NOT_PRICED otherModel': 1,
-  'responses: MODEL_NOT_PRICED codeMinutes': 3,
-  'responses: MODEL_NOT_PRICED imageGeneration': 1,
-  'responses: MODEL_NOT_PRICED otherModel': 1,
-  // Google bills each search that the model makes, and takes no bound of them.
-  'generateContent: BOUND_UNKNOWN webSearch': 4,
-  // Plugins have fees of their own; several agents and compactions are runs of the model that nothing bounds; the last one
-  // is a setting of an SDK that leaks into its request.
-  'chat: BOUND_UNKNOWN field:chat/plugins': 2,
-  'messages: BOUND_UNKNOWN field:messages/context_management.edits.*.type': 1,
-  'responses: BOUND_UNKNOWN field:responses/multi_agent': 1,
-  'messages: BOUND_UNKNOWN field:messages/compactionControl': 2,
-};
-
-async function gapOf(dialect: CorpusDialect, { kind, model, body }: CorpusRequest): Promise<Gap | undefined> {
-  const provider = kind === 'compatible' ? undefined : kind;
-  const price = await resolvePrice(catalog, new Map(), { modelUsed: model, providerUsed: provider }, NOW);
-  const limits = limitsOf(catalog, model, NOW);
-  const request = { provider, kind, model, path: PATHS[dialect], body, price, limits, asIs: false };
-  const opened = { allowUnpricedModels: false, creditOpen: [] };
-  return callBound({ ...request, tier: null, onDowngrade: false, inSteps: false }, 'standard', opened).gap;
-}
+import { boundOfCorpus, REFUSED_OF_CORPUS } from '../support/corpus-on-credit.ts';
+import { CORPUS_DIALECTS, requestCorpus } from '../support/request-corpus.ts';
 
 test('is refused only for what is listed', async () => {
   const refused: Record<string, number> = {};
   for (const dialect of CORPUS_DIALECTS) {
     for (const request of requestCorpus(dialect)) {
-      const gap = await gapOf(dialect, request);
+      const { gap } = await boundOfCorpus(dialect, request);
       if (!gap) continue;
       const what = `${dialect}: ${gap.code} ${gap.component}`;
       refused[what] = (refused[what] ?? 0) + 1;
     }
   }
-  expect(refused).toEqual(REFUSED);
+  expect(refused).toEqual(REFUSED_OF_CORPUS);
 });
 
 describe('what a request cannot say', () => {
   test.each(CORPUS_DIALECTS)('a field that nobody knows makes each request of %s open', async (dialect) => {
     for (const request of requestCorpus(dialect)) {
-      if (await gapOf(dialect, request)) continue;
-      const gap = await gapOf(dialect, { ...request, body: { ...request.body, from_tomorrow: 1 } });
+      if ((await boundOfCorpus(dialect, request)).gap) continue;
+      const body = { ...request.body, from_tomorrow: 1 };
+      const { gap } = await boundOfCorpus(dialect, { ...request, body });
       expect(gap).toMatchObject({ code: 'BOUND_UNKNOWN', param: 'from_tomorrow' });
     }
   });

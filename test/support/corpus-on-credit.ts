@@ -1,0 +1,72 @@
+/**
+ * The corpus of requests on credit: which of them are refused at the catalog's prices, and what is held for the others.
+ */
+import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
+import { limitsOf } from '../../src/catalog/limits.ts';
+import { resolvePrice } from '../../src/catalog/prices.ts';
+import { callBound } from '../../src/demand/call-bound.ts';
+import type { CallBound } from '../../src/domain/bound.ts';
+import type { CorpusDialect, CorpusRequest } from './request-corpus.ts';
+
+/** The time of the prices. */
+const NOW = Date.UTC(2026, 10, 27);
+const PATHS: Record<CorpusDialect, string> = {
+  chat: 'chat/completions',
+  responses: 'responses',
+  messages: 'messages',
+  generateContent: ':generateContent',
+  completions: 'completions',
+  embeddings: 'embeddings',
+  embedContent: ':embedContent',
+  batchEmbedContents: ':batchEmbedContents',
+  images: 'images/generations',
+  imageEdits: 'images/edits',
+  speech: 'audio/speech',
+  transcriptions: 'audio/transcriptions',
+  moderations: 'moderations',
+};
+
+/** What is refused, by what has no rate or no bound, with how many requests of the corpus ask for it. */
+export const REFUSED_OF_CORPUS: Record<string, number> = {
+  // A price without the rate.
+  'batchEmbedContents: MODEL_NOT_PRICED imageInput': 1,
+  'chat: MODEL_NOT_PRICED audioOutput': 1,
+  'chat: MODEL_NOT_PRICED model': 6,
+  'chat: MODEL_NOT_PRICED webSearch': 1,
+  'completions: MODEL_NOT_PRICED model': 4,
+  'generateContent: MODEL_NOT_PRICED audioInput': 3,
+  'generateContent: MODEL_NOT_PRICED fileSearch': 1,
+  'generateContent: MODEL_NOT_PRICED imageInput': 1,
+  'generateContent: MODEL_NOT_PRICED model': 1,
+  'generateContent: MODEL_NOT_PRICED serviceTier': 1,
+  'imageEdits: MODEL_NOT_PRICED imageOutput': 1,
+  'transcriptions: MODEL_NOT_PRICED audioInput': 1,
+  'transcriptions: MODEL_NOT_PRICED model': 1,
+  // Containers that run code, maps, pictures drawn by a tool, and models besides the one that is asked.
+  'chat: MODEL_NOT_PRICED otherModel': 1,
+  'generateContent: MODEL_NOT_PRICED codeMinutes': 2,
+  'generateContent: MODEL_NOT_PRICED maps': 1,
+  'messages: BOUND_UNKNOWN field:messages/fallback_credit_token': 1,
+  'messages: MODEL_NOT_PRICED codeMinutes': 4,
+  'messages: MODEL_NOT_PRICED otherModel': 1,
+  'responses: MODEL_NOT_PRICED codeMinutes': 3,
+  'responses: MODEL_NOT_PRICED imageGeneration': 1,
+  'responses: MODEL_NOT_PRICED otherModel': 1,
+  // Google bills each search that the model makes, and takes no bound of them.
+  'generateContent: BOUND_UNKNOWN webSearch': 4,
+  // Plugins have fees of their own; several agents and compactions are runs of the model that nothing bounds; the last one
+  // is a setting of an SDK that leaks into its request.
+  'chat: BOUND_UNKNOWN field:chat/plugins': 2,
+  'messages: BOUND_UNKNOWN field:messages/context_management.edits.*.type': 1,
+  'responses: BOUND_UNKNOWN field:responses/multi_agent': 1,
+  'messages: BOUND_UNKNOWN field:messages/compactionControl': 2,
+};
+
+export async function boundOfCorpus(dialect: CorpusDialect, { kind, model, body }: CorpusRequest): Promise<CallBound> {
+  const provider = kind === 'compatible' ? undefined : kind;
+  const price = await resolvePrice(catalog, new Map(), { modelUsed: model, providerUsed: provider }, NOW);
+  const limits = limitsOf(catalog, model, NOW);
+  const request = { provider, kind, model, path: PATHS[dialect], body, price, limits, asIs: false };
+  const opened = { allowUnpricedModels: false, creditOpen: [] };
+  return callBound({ ...request, tier: null, onDowngrade: false, inSteps: false }, 'standard', opened);
+}
