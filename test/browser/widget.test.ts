@@ -151,8 +151,11 @@ test.each(['/', '/without-script'])(
         frameOf(page).evaluate<string>('document.documentElement.outerHTML + location.href + document.referrer'),
       )
       .not.toContain('eyJ');
-    // The blank page that the browser began with, and this one.
-    expect(await page.evaluate<number>('history.length')).toBe(2);
+    const { entries } = await (await page.context().newCDPSession(page)).send('Page.getNavigationHistory');
+    expect(entries.filter(({ url, userTypedURL }) => /eyJ|token=/.test(`${url} ${userTypedURL}`))).toEqual([]);
+    // The blank page that the browser began with, and this one. A frame that a script adds may have an entry of its own:
+    // on a loaded machine Chromium sometimes takes the page of its form for a new one (5 of 40 times beside busy loops).
+    expect(entries.length).toBeLessThanOrEqual(path === '/' ? 3 : 2);
     expect(complaints).toEqual([]);
     await close();
   },
