@@ -4,7 +4,8 @@
  */
 import { z } from 'zod';
 
-const ENTRIES_MAX = 100;
+/** Entries of one organization. */
+export const CREDIT_OPEN_MAX = 100;
 
 /** The forms of requests that an entry can name. */
 export const FORMS = [
@@ -32,7 +33,7 @@ const ENTRY_RULE = [
 
 export const creditOpen = z
   .array(z.string().regex(ENTRY, ENTRY_RULE))
-  .max(ENTRIES_MAX)
+  .max(CREDIT_OPEN_MAX)
   .describe(
     'What credit may pay for although its cost has no bound or no rate: a parameter of a request that the service does not know (`field:chat/min_p`), a component without a rate (`component:codeMinutes`), or everything (`*`). A call that uses it runs: what the vendor then reports without a rate is charged by the hold until it can be priced, and what it does not report is not charged',
   );

@@ -10,9 +10,10 @@ import type { Component } from '../domain/price.ts';
 import type { ServiceTier, Speed } from '../domain/usage.ts';
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { isSearchModel, requestedCapabilities } from '../vendors/capabilities.ts';
-import { COUNT_MAX, type Fields, fieldsOf, isFields, listOf, textOf, tierOf } from '../vendors/usage/figures.ts';
+import { COUNT_MAX, type Fields, fieldsOf, isFields, textOf, tierOf } from '../vendors/usage/figures.ts';
 import { type Endpoint, endpointAt, fieldsAt } from './endpoints.ts';
 import { mediaTypeOf } from './media-tokens.ts';
+import { figureOf } from './output.ts';
 import { fieldName, type Place, type ReadRequest, readRequest } from './read.ts';
 import type { Bill } from './rules.ts';
 import { countOf, leavesTier, SAFE_SERVICE_TIERS, USES_SET } from './safe.ts';
@@ -98,13 +99,18 @@ const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Con
   // A film has pictures and sound.
   video: ([place], { kind }) => merged([imageInput(kind, place), audioInput(place), FILLS_CONTEXT]),
   blob: (places, { kind }) => merged(places.map((place) => blobInput(place, kind))),
-  stored: () => ({ ...FILLS_CONTEXT, input: [...IMAGES, ...SOUNDS] }),
-  // Counted by `output.ts`.
-  answers: () => ({}),
+  stored: () => STORED,
+  storedPrompt: ([place]) => merged([STORED, { open: [openCost('BOUND_UNKNOWN', 'storedPrompt', place?.path)] }]),
+  // Counted by `output.ts`, if they are a count.
+  answers: (places) => {
+    const broken = places.find(({ value }) => figureOf(value) === null);
+    return broken ? { open: [openCost('BOUND_UNKNOWN', 'answers', broken.path)] } : {};
+  },
   outputBound: () => ({}),
   prediction: (places) => ({ outputBeside: sum(places.map(({ value }) => bytesOf(value))) }),
   modalities: (places) =>
-    merged(places.flatMap(({ value, path }) => listOf(value).map((word) => modality(word, path)))),
+    // Google's JSON takes a word for a list of one.
+    merged(places.flatMap(({ value, path }) => [value].flat().map((word) => modality(word, path)))),
   spoken: ([place]) => spoken(place?.path),
   // Google's JSON may have it twice, in both spellings.
   serviceTier: (places, { kind }) => ({
@@ -134,6 +140,7 @@ const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Con
 const FILLS_CONTEXT: Part = { fillsContext: true };
 const IMAGES: readonly Component[] = ['imageInput', 'cachedImageInput'];
 const SOUNDS: readonly Component[] = ['audioInput', 'cachedAudioInput'];
+const STORED: Part = { ...FILLS_CONTEXT, input: [...IMAGES, ...SOUNDS] };
 
 const needed = (of: readonly Component[], param?: string): NeededRate[] => [
   { of, ...(param !== undefined && { param }) },
@@ -151,14 +158,24 @@ function imageInput(kind: VendorKind, place: Place | undefined): Part {
   return { input: IMAGES, ...(isTold && { rates: needed(['imageInput'], place?.path) }) };
 }
 
-/** Content with its media type: as Google has it, or a `data:` URL. Of text without a type nothing else is read. */
+/** Media types of text and of documents, which cost the tokens of their text and pictures. */
+const DOCUMENT =
+  /^(?:text\/.+|application\/(?:pdf|json|xml|yaml|x-yaml|rtf|javascript|x-javascript|x-python|x-sh|x-typescript|x-latex|typescript|csv|sql|msword|vnd\.(?:ms-(?:excel|powerpoint)|openxmlformats-officedocument\.[a-z.]+|oasis\.opendocument\.(?:text|spreadsheet|presentation))|[a-z0-9.-]+\+(?:json|xml)))$/;
+
+/** Content with its media type: as Google has it, in one or two spellings, or a `data:` URL. */
 function blobInput(place: Place, kind: VendorKind): Part {
   const { value } = place;
+  // A text that is no such URL is read as text.
+  if (typeof value === 'string') return ofMediaType(mediaTypeOf(value) || 'text/plain', place, kind);
   const { mimeType, mime_type = mimeType } = fieldsOf(value);
-  const type = (typeof value === 'string' ? mediaTypeOf(value) || 'text/plain' : textOf(mime_type)).toLowerCase();
+  return merged([mimeType ?? mime_type, mime_type].map((type) => ofMediaType(textOf(type), place, kind)));
+}
+
+function ofMediaType(named: string, place: Place, kind: VendorKind): Part {
+  const type = named.toLowerCase().replace(/\s*;.*$/s, '');
   if (type.startsWith('image/')) return imageInput(kind, place);
   if (type.startsWith('audio/')) return audioInput(place);
-  if (/^text\/|^application\//.test(type)) return {};
+  if (DOCUMENT.test(type)) return {};
   // A film, or content that does not say what it is.
   return merged([imageInput(kind, place), audioInput(place), FILLS_CONTEXT]);
 }
@@ -182,8 +199,11 @@ function cacheWrites({ value: lifetime, path }: Place): Part {
       return { input: ['cacheWrite1h'], rates: needed(['cacheWrite1h'], path) };
     case '12h':
       return { input: ['cacheWrite12h'], rates: needed(['cacheWrite12h'], path) };
-    default:
+    case '5m':
+    case '30m':
       return {};
+    default:
+      return { open: [openCost('BOUND_UNKNOWN', 'cacheWrite', path)] };
   }
 }
 
@@ -204,7 +224,8 @@ function unpriceable(component: string, place: Place | undefined): Part {
 function searches(places: readonly Place[], context: Context): Part {
   const { endpoint, model } = context;
   const live = places.find(({ path }) => path === 'search_parameters');
-  if (live) return searchedSources(live);
+  const others = places.filter((place) => place !== live);
+  if (live) return merged([searchedSources(live), ...(others.length > 0 ? [searches(others, context)] : [])]);
   const rates = needed(['webSearch'], places[0]?.path);
   if (endpoint.name === 'chat') return { uses: { webSearch: USES_OF_SEARCH_MODEL }, rates };
   if (endpoint.name === 'generateContent' && isGeminiBefore3(model)) return { uses: { webSearch: 1 }, rates };
@@ -261,7 +282,7 @@ function answersOf({ endpoint, model, body }: Context): Part {
       return { output, rates: needed(['output', ...output]) };
     }
     case 'pictures': {
-      const n = countOf(body.n) ?? 1;
+      const n = figureOf(body.n) ?? 1;
       return {
         output: ['imageOutput'],
         input: IMAGES,
@@ -272,7 +293,7 @@ function answersOf({ endpoint, model, body }: Context): Part {
     case 'sound':
       return {
         output: ['audioOutput'],
-        uses: { characters: textOf(body.input).length },
+        uses: { characters: typeof body.input === 'string' ? body.input.length : bytesOf(body.input) },
         rates: needed(['audioOutput', 'characters']),
       };
     case 'transcript':

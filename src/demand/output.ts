@@ -162,7 +162,7 @@ function answersOf(body: Fields): number {
  * A number of tokens or answers; `null` if it is absent, or no such number: some vendors take 0 or -1 for no bound. Google
  * reads digits in a text as a number.
  */
-function figureOf(value: unknown): number | null {
+export function figureOf(value: unknown): number | null {
   const figure = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
   if (typeof figure !== 'number' || !(figure >= 1)) return null;
   return Math.min(COUNT_MAX, Math.floor(figure));

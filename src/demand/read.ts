@@ -2,6 +2,7 @@
  * Reads a request by the table of its endpoint: what it can make the vendor bill, and the first field that no table
  * knows. One walk for requests on credit; sessions have `../gateway/session-rules.ts`, which reads the same tables.
  */
+import { CREDIT_OPEN_MAX } from '../contract/credit-open.ts';
 import { type Fields, isFields } from '../vendors/usage/figures.ts';
 import type { Bill, Members, Rule } from './rules.ts';
 
@@ -13,16 +14,17 @@ export interface Place {
 }
 
 export interface ReadRequest {
-  /** The fields that can make the vendor bill something, in the order of the body; at most `PLACES_MAX` of each. */
+  /** The fields that can make the vendor bill something, in the order of the body; at most `PLACES_MAX` of each kind. */
   bills: ReadonlyMap<Bill, readonly Place[]>;
-  /** Fields that no table knows, at most `UNKNOWN_MAX`. */
+  /** The paths of fields that no table knows: one for each name that `fieldName` gives, at most `UNKNOWN_MAX`. */
   unknown: readonly string[];
 }
 
-/** More places of one kind are read and not listed: what counts is that there are some, and what the first ones say. */
-const PLACES_MAX = 1_000;
-const UNKNOWN_MAX = 100;
-/** Of a longer path the beginning is told. */
+/** A field beyond it counts as unknown: nobody reads what it asks for. */
+const PLACES_MAX = 10_000;
+/** One more than an organization can open, so that one is left that is not opened. */
+const UNKNOWN_MAX = CREDIT_OPEN_MAX + 1;
+/** A longer path ends with an ellipsis, which no entry of `creditOpen` has. */
 const PATH_LENGTH_MAX = 200;
 
 export function readRequest(members: Members, body: Fields): ReadRequest {
@@ -34,16 +36,19 @@ export function readRequest(members: Members, body: Fields): ReadRequest {
 /** The depth of this recursion is bounded by the rules, which are finite. */
 class Walk implements ReadRequest {
   readonly bills = new Map<Bill, Place[]>();
-  readonly unknown: string[] = [];
+  /** By name. */
+  readonly #unknown = new Map<string, string>();
+
+  get unknown(): string[] {
+    return [...this.#unknown.values()];
+  }
 
   members(members: Members, value: Fields, path: string): void {
     for (const [name, member] of Object.entries(value)) {
       if (member === null || member === undefined) continue;
       const at = path === '' ? name : `${path}.${name}`;
-      // Forms write a list so.
-      const known = name.replace(/\[\]$/, '');
-      if (Object.hasOwn(members, known)) this.#rule(members[known] as Rule, member, at);
-      else this.#unknown(at);
+      if (Object.hasOwn(members, name)) this.#rule(members[name] as Rule, member, at);
+      else this.#addUnknown(at);
     }
   }
 
@@ -65,10 +70,10 @@ class Walk implements ReadRequest {
     path: string,
   ) {
     if (typeof rule === 'string' || 'only' in rule) {
-      if (holdsObject(value)) this.#unknown(path);
+      if (holdsObject(value)) this.#addUnknown(path);
     } else if (Array.isArray(value)) {
       if ('list' in rule) for (const [index, item] of value.entries()) this.#rule(rule.list, item, `${path}.${index}`);
-      else this.#unknown(path);
+      else this.#addUnknown(path);
     } else if ('members' in rule) this.members(rule.members, value as Fields, path);
     else if ('types' in rule) this.#typed(rule, value as Fields, path);
     // An object in the place of a list: Google takes one content for a list of one.
@@ -83,7 +88,7 @@ class Walk implements ReadRequest {
       : typeof type === 'string' && Object.hasOwn(types, type)
         ? types[type]
         : undefined;
-    if (known === undefined) this.#unknown(`${path}.type`);
+    if (known === undefined) this.#addUnknown(`${path}.type`);
     else {
       if (known.bills !== undefined) this.#bill(known.bills, value, path);
       this.members(known.members, members, path);
@@ -94,17 +99,25 @@ class Walk implements ReadRequest {
     if (!isUsed(value)) return;
     const places = this.bills.get(bill) ?? [];
     if (places.length < PLACES_MAX) places.push({ path, value });
+    else this.#addUnknown(path);
     this.bills.set(bill, places);
   }
 
-  #unknown(path: string): void {
-    if (this.unknown.length < UNKNOWN_MAX) this.unknown.push(path.slice(0, PATH_LENGTH_MAX));
+  #addUnknown(path: string): void {
+    if (this.#unknown.size >= UNKNOWN_MAX) return;
+    const told = path.length > PATH_LENGTH_MAX ? `${path.slice(0, PATH_LENGTH_MAX)}…` : path;
+    const name = withoutPlaces(told);
+    if (!this.#unknown.has(name)) this.#unknown.set(name, told);
   }
 }
 
 /** The name of an unknown field in `creditOpen`: places in lists are a `*`. */
 export function fieldName(endpoint: string, path: string): string {
-  return `field:${endpoint}/${path.replaceAll(/(?<=^|\.)\d+(?=\.|$)/g, '*')}`;
+  return `field:${endpoint}/${withoutPlaces(path)}`;
+}
+
+function withoutPlaces(path: string): string {
+  return path.replaceAll(/(?<=^|\.)\d+(?=\.|$)/g, '*');
 }
 
 /** Text, numbers and lists of them cannot hold a field; an object can. */

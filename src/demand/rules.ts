@@ -10,7 +10,7 @@
  * What a field can make a vendor bill besides the tokens of its text. `demand.ts` says of each how much that is at most.
  *
  * - `image`, `audio`, `video`, `blob`: content of that kind; a blob says by its media type which kind it is
- * - `stored`: content that only the vendor knows, which can fill the model's context
+ * - `stored`: content that only the vendor knows, which can fill the model's context; `storedPrompt`: with tools of its own
  * - `answers`: so many answers; `outputBound`: at most so many tokens of each; `prediction`: tokens besides the answer
  * - `modalities`: the kinds of output; `spoken`: sound as output
  * - `serviceTier`, `speed`: rates of their own; `cacheLifetime`: writes to the cache by how long it keeps them
@@ -24,6 +24,7 @@ export const BILLS = [
   'video',
   'blob',
   'stored',
+  'storedPrompt',
   'answers',
   'outputBound',
   'prediction',

@@ -19,9 +19,9 @@ export const SAFE_SERVICE_TIERS: Partial<Record<VendorKind, string>> = {
 };
 const WITH_SERVICE_TIER: ReadonlySet<EndpointName> = new Set(['chat', 'responses', 'messages']);
 
-/** Whether a request leaves the tier to the vendor. */
+/** Whether a request leaves the tier to the vendor: what is no word does, too. */
 export function leavesTier(word: unknown): boolean {
-  return word === undefined || word === null || word === 'auto';
+  return typeof word !== 'string' || word === '' || word === 'auto';
 }
 
 /** The uses that are allowed where a request names no bound, by the endpoint whose field that is. */

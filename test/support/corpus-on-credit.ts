@@ -54,6 +54,10 @@ export const REFUSED_OF_CORPUS: Record<string, number> = {
   'responses: MODEL_NOT_PRICED otherModel': 1,
   // Google bills each search that the model makes, and takes no bound of them.
   'generateContent: BOUND_UNKNOWN webSearch': 4,
+  // A stored prompt brings its own tools.
+  'responses: BOUND_UNKNOWN storedPrompt': 2,
+  // For llama.cpp's server it stands above the bound that is sent.
+  'chat: BOUND_UNKNOWN field:chat/n_predict': 1,
   // Plugins have fees of their own; several agents and compactions are runs of the model that nothing bounds; the last one
   // is a setting of an SDK that leaks into its request.
   'chat: BOUND_UNKNOWN field:chat/plugins': 2,
@@ -66,7 +70,15 @@ export async function boundOfCorpus(dialect: CorpusDialect, { kind, model, body 
   const provider = kind === 'compatible' ? undefined : kind;
   const price = await resolvePrice(catalog, new Map(), { modelUsed: model, providerUsed: provider }, NOW);
   const limits = limitsOf(catalog, model, NOW);
-  const request = { provider, kind, model, path: PATHS[dialect], body, price, limits, asIs: false };
+  const read = FORMS.has(dialect) ? asFormIsRead(body) : body;
+  const request = { provider, kind, model, path: PATHS[dialect], body: read, price, limits, asIs: false };
   const opened = { allowUnpricedModels: false, creditOpen: [] };
   return callBound({ ...request, tier: null, onDowngrade: false, inSteps: false }, 'standard', opened);
+}
+
+const FORMS: ReadonlySet<CorpusDialect> = new Set(['imageEdits', 'transcriptions']);
+
+/** Forms write a list as `include[]`. */
+function asFormIsRead(body: CorpusRequest['body']): CorpusRequest['body'] {
+  return Object.fromEntries(Object.entries(body).map(([name, value]) => [name.replace(/\[\]$/, ''), value]));
 }

@@ -293,6 +293,10 @@ export const ROWS: readonly Row[] = [
     },
   },
   {
+    what: "A stored prompt, which brings the vendor's tools",
+    at: { responses: { fields: { prompt: { id: 'pmpt_1' } } } },
+  },
+  {
     what: 'Images in an answer',
     at: {
       chat: { fields: { modalities: ['text', 'image'] } },

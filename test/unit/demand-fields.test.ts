@@ -79,6 +79,8 @@ const UNKNOWN: Partial<Record<RequestForm, Record<string, string>>> = {
     'tools.*[mcp_toolset].tools': 'it adds the tools of a server',
   },
   generateContent: {
+    'contents.*.parts.*.mediaResolution.numTokens': 'the caller says how many tokens a picture has',
+    'systemInstruction.parts.*.mediaResolution.numTokens': 'the caller says how many tokens a picture has',
     'generationConfig.audioTranscriptionConfig': 'nobody says what it bills',
     'generationConfig.continuationToken': 'it goes on with what only the vendor knows',
     'generationConfig.generationOutputConfig': 'it stores answers in an account',

@@ -57,6 +57,8 @@ export const CHAT_AND_RESPONSES: Members = {
  * What servers that are compatible with OpenAI take besides OpenAI's own fields. Sources: docs.vllm.ai (extra parameters of
  * its server), docs.sglang.ai, docs.mistral.ai, api-docs.deepseek.com, console.groq.com/docs, docs.x.ai,
  * help.aliyun.com (Qwen), docs.z.ai, docs.together.ai, docs.fireworks.ai.
+ *
+ * Not here is `n_predict`: for llama.cpp's server it stands above `max_tokens`, and so above the bound that is sent.
  */
 export const COMPATIBLE: Members = {
   ...ofSomeVendors(
@@ -66,7 +68,8 @@ export const COMPATIBLE: Members = {
      add_generation_prompt continue_final_message add_special_tokens chat_template guided_regex guided_grammar
      guided_decoding_backend guided_whitespace_pattern regex ebnf priority return_tokens_as_token_ids return_token_ids
      cache_salt request_id echo safe_prompt random_seed prompt_mode reasoning_format include_reasoning
-     reasoning_split cache_prompt id_slot n_predict grammar samplers timings_per_token return_progress enable_thinking thinking_budget repeat_penalty mirostat mirostat_tau mirostat_eta
+     reasoning_split cache_prompt id_slot grammar samplers timings_per_token return_progress
+     enable_thinking thinking_budget repeat_penalty mirostat mirostat_tau mirostat_eta
      context_length_exceeded_behavior raw_output do_sample return_reasoning separate_reasoning keep_alive think`,
   ),
   ...ofSomeVendors(
@@ -83,7 +86,10 @@ export const COMPATIBLE: Members = {
 /** What Anthropic takes besides in the form of OpenAI (platform.claude.com/docs/en/api/openai-sdk). */
 export const ANTHROPIC_CHAT: Members = { ...CACHE_CONTROL, ...ofSomeVendors('any', 'thinking') };
 
-/** Besides, OpenRouter's; its `plugins` have fees that no price lists, and stay unknown. Source: openrouter.ai/docs/api-reference/parameters and /overview. */
+/**
+ * What OpenRouter takes besides. Its `plugins` have fees that no price lists, and stay unknown. Sources:
+ * openrouter.ai/docs/api-reference/parameters and /overview.
+ */
 export const OPENROUTER: Members = {
   ...COMPATIBLE,
   ...ofSomeVendors('value', 'transforms route session_id'),

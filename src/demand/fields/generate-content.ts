@@ -20,7 +20,7 @@ const PART: Members = {
   codeExecutionResult: { members: values('outcome output id') },
   toolCall: { members: { ...values('id toolType'), args: 'any' } },
   toolResponse: { members: { ...values('id toolType'), response: 'any' } },
-  mediaResolution: { members: values('level numTokens') },
+  mediaResolution: { members: values('level') },
   videoMetadata: { members: values('startOffset endOffset fps') },
   partMetadata: 'any',
   audioTranscription: 'any',

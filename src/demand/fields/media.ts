@@ -13,8 +13,7 @@ export const COMPLETIONS: Members = {
 };
 
 export const EMBEDDINGS: Members = {
-  ...values('model dimensions encoding_format user input_type truncate'),
-  input: 'any',
+  ...values('model input dimensions encoding_format user input_type truncate'),
 };
 
 const CONTENT: Rule = {

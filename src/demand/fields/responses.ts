@@ -283,7 +283,7 @@ export const RESPONSES: Members = {
   conversation: stored('any'),
   image: closed(PRICE, { members: values('context_compression') }),
   previous_response_id: stored(),
-  prompt: stored('any'),
+  prompt: closed(REFERENCE, bills('storedPrompt', 'any')),
 };
 
 /** Types of tools that no session may name, for tests. */
