@@ -191,7 +191,7 @@ export function presentEnd(account: Account, call: Call, outcome: CallOutcome, v
   };
 }
 
-/** The charge, where credit pays and its amount is known. */
+/** The charge, if credit pays and the amount is known. */
 function presentCharge(charge: Charge | null): Pick<EndCallData, 'payg'> {
   if (charge === null || charge.amountNanoUsd === null) return {};
   const { amountNanoUsd, markupPercent, basis } = charge;

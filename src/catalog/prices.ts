@@ -97,7 +97,7 @@ export async function modelToRecord(
   const model = matchModel(catalog, asked, nowMs)?.model ?? null;
   const isOwn = ownPrice(own, { modelUsed: asked, providerUsed }, model, channel, nowMs) !== null;
   if (!isOwn) return price.available ? served : asked;
-  // Of two names with the same price, the one that served tells more.
+  // If both names have the same price, the name that served tells more.
   const isSame = price.available && price.card.snapshotId === askedPrice.card.snapshotId;
   return isSame && servedBy(served, providerUsed).region === channel.region ? served : asked;
 }

@@ -68,7 +68,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
   const { fillsContext, ...extras } = extrasOf({ kind, model, path, body, headers, asIs });
   const input = inputBound({ kind, model, body, contextTokens: limits.contextTokens, fillsContext });
   const { perAnswer, answers } = outputAsked(body, path);
-  // Of a model that is billed by something else, tokens are not counted.
+  // Tokens of a model that is billed by something else are not counted.
   const hasTokens = !price.available || price.card.rates.some(({ component }) => !isUse(component));
   const outputTokens = hasTokens ? leastOf(perAnswer, limits.maxOutputTokens) : 0;
   const inputTokens = hasTokens ? input.estimate : 0;

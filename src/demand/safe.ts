@@ -24,7 +24,7 @@ export function leavesTier(word: unknown): boolean {
   return typeof word !== 'string' || word === '' || word === 'auto';
 }
 
-/** The uses that are allowed where a request names no bound, by the endpoint whose field that is. */
+/** The uses that are allowed if a request names no bound, by the endpoint whose field that is. */
 export const USES_SET: Partial<Record<EndpointName, { kinds: readonly VendorKind[]; uses: number }>> = {
   responses: { kinds: ['openai', 'azure'], uses: 10 },
   messages: { kinds: ['anthropic'], uses: 10 },

@@ -94,7 +94,7 @@ export interface Account {
   denied?: readonly (MeterName | DenialCode)[];
   /**
    * What was told of calls that ended without a price, on the last day (since 1970, UTC) that had one: model and reason.
-   * Absent is never; `told` is absent where an earlier version told it.
+   * Absent if nothing was told. `told` is absent if an earlier version of the service stored it.
    */
   unpriced?: { day: number; told?: readonly string[] };
   wallet: Wallet;

@@ -105,6 +105,7 @@ export interface CallOutcome extends Reasoning, Record<Exclude<RecordedField, ke
   price: CallPrice;
   stripeCustomerId: string | null;
   requestedServiceTier: string | undefined;
+  /** The fields that were sent in another form than the caller's: `service_tier=default`. */
   changed?: readonly string[] | undefined;
   /** What the caller asserted of the model's tier. */
   isPremium: boolean | undefined;

@@ -61,9 +61,8 @@ export function amendCall(
 }
 
 /**
- * Gives a call the price that it lacked at its end, with all that follows: the tier that the price tells, and the charge that
- * failed for the lack of it, or that its hold stood for. `null` where the call has a price, has no usage to price, or still
- * has no rate.
+ * Gives a call the price that it lacked at its end. The price sets its tier and its charge, which failed without a price or was
+ * made from the hold. `null` if the call has a price, has no usage, or uses something that still has no rate.
  */
 export function repriceCall(
   account: Account,
@@ -78,7 +77,7 @@ export function repriceCall(
   return replaceReport(account, call, ending, { ...why, kind: 'REPRICED', jobId }, ids);
 }
 
-/** What the price adds to the cost of an outcome that lacks one; `null` where something still has no rate. */
+/** What the price adds to the cost of an outcome that lacks one; `null` if something still has no rate. */
 export function addedCost({ price: before, usage, pricingMode }: CallOutcome, price: ResolvedPrice): NanoUsd | null {
   const priced = price.available ? costOf(price.card, usage, pricingMode) : null;
   if (!price.available || !priced?.known) return null;
@@ -106,7 +105,7 @@ export function replaceEstimate(
   return replaceReport(account, call, ending, { ...why, kind: 'AMENDED' }, ids);
 }
 
-/** What the price that the job gave the call added to its cost, whatever was corrected since; `null` where it gave none. */
+/** What the job's price added to the cost of the call, whatever was corrected since; `null` if the job gave it no price. */
 export function repricedCost({ corrections = [], outcome }: Call, jobId: string): NanoUsd | null {
   const at = corrections.findIndex((correction) => correction.jobId === jobId);
   if (at === -1) return null;

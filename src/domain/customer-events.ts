@@ -167,8 +167,8 @@ export function firstDenial(
 }
 
 /**
- * The first call of a model, reason and day that ended without a price, with the account that remembers it; `null` where
- * there was one before, where the price is not what is missing, or where no model ran or was reported.
+ * The first call of a model, reason and day that ended without a price, with the account that remembers it; `null` if
+ * there was one before, if something other than the price is missing, or if no model ran or was reported.
  */
 export function firstUnpriced(
   account: Account,

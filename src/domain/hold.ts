@@ -40,7 +40,7 @@ export interface Hold {
   leastNanoUsd: NanoUsd;
   /** What is held where the balance covers it; a first step may be smaller, down to the least. */
   nanoUsd: NanoUsd;
-  /** What of it is for the prompt and the uses; `null` where no bound tells. */
+  /** The part of `nanoUsd` that is for the prompt and the uses; `null` if no bound says it. */
   inputNanoUsd: NanoUsd | null;
   /** Present where the output is held in steps. */
   cost: CostBound | null;

@@ -77,7 +77,7 @@ export interface CallRow {
   cachedInputTokens: number | null;
   responseTokens: number | null;
   costNanoUsd: NanoUsd | null;
-  /** `null` where nothing was held instead of a price. */
+  /** `null` if everything in the charge has a rate. */
   chargeBasis: ChargeBasis | null;
   /** `null` where the usage is reported, and before the end. */
   usageSource: ProvisionalSource | null;

@@ -9,6 +9,8 @@ import { OUTPUT_TOKENS_MAX_DEFAULT } from '../../src/domain/hold.ts';
 import { boundOfCorpus, REFUSED_OF_CORPUS } from '../support/corpus-on-credit.ts';
 import {
   CORPUS_DIALECTS,
+  CORPUS_PATHS,
+  CORPUS_UPLOADS,
   type CorpusDialect,
   type CorpusRequest,
   formOf,
@@ -33,22 +35,6 @@ const VENDORS: Record<CorpusRequest['kind'], string> = {
   openrouter: 'openrouter',
   compatible: 'maker',
 };
-const PATHS: Record<CorpusDialect, string> = {
-  chat: '/v1/chat/completions',
-  responses: '/v1/responses',
-  messages: '/v1/messages',
-  generateContent: ':generateContent',
-  completions: '/v1/completions',
-  embeddings: '/v1/embeddings',
-  embedContent: ':embedContent',
-  batchEmbedContents: ':batchEmbedContents',
-  images: '/v1/images/generations',
-  imageEdits: '/v1/images/edits',
-  speech: '/v1/audio/speech',
-  transcriptions: '/v1/audio/transcriptions',
-  moderations: '/v1/moderations',
-};
-
 let gateway: Setting;
 let tenant: GatewayTenant;
 
@@ -77,12 +63,12 @@ const customerOf = (kind: string) => `corpus-${kind}`;
 async function refusalOf(dialect: CorpusDialect, request: CorpusRequest): Promise<string | null> {
   const { kind, model, headers, query, stream, body } = request;
   const key = `${VENDORS[kind]}/${model}`;
-  const named = PATHS[dialect];
+  const named = CORPUS_PATHS[dialect];
   const isGoogle = named.startsWith(':');
   const action = dialect === 'generateContent' && stream ? ':streamGenerateContent' : named;
-  const path = isGoogle ? `/v1beta/models/${key}${action}?${stream ? 'alt=sse' : ''}` : `${named}?${query}`;
+  const path = isGoogle ? `/v1beta/models/${key}${action}?${stream ? 'alt=sse' : ''}` : `/v1/${named}?${query}`;
   const fields = { ...body, customer: customerOf(kind), ...(!isGoogle && { model: key }) };
-  const isForm = dialect === 'imageEdits' || dialect === 'transcriptions';
+  const isForm = CORPUS_UPLOADS.has(dialect);
   const response = isForm
     ? await fetch(`${gateway.server.url}${path}`, {
         method: 'POST',

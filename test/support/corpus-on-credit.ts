@@ -6,25 +6,10 @@ import { limitsOf } from '../../src/catalog/limits.ts';
 import { resolvePrice } from '../../src/catalog/prices.ts';
 import { callBound } from '../../src/demand/call-bound.ts';
 import type { CallBound } from '../../src/domain/bound.ts';
-import type { CorpusDialect, CorpusRequest } from './request-corpus.ts';
+import { CORPUS_PATHS, CORPUS_UPLOADS, type CorpusDialect, type CorpusRequest } from './request-corpus.ts';
 
 /** The time of the prices. */
 const NOW = Date.UTC(2026, 10, 27);
-const PATHS: Record<CorpusDialect, string> = {
-  chat: 'chat/completions',
-  responses: 'responses',
-  messages: 'messages',
-  generateContent: ':generateContent',
-  completions: 'completions',
-  embeddings: 'embeddings',
-  embedContent: ':embedContent',
-  batchEmbedContents: ':batchEmbedContents',
-  images: 'images/generations',
-  imageEdits: 'images/edits',
-  speech: 'audio/speech',
-  transcriptions: 'audio/transcriptions',
-  moderations: 'moderations',
-};
 
 /** What is refused, by what has no rate or no bound, with how many requests of the corpus ask for it. */
 export const REFUSED_OF_CORPUS: Record<string, number> = {
@@ -70,13 +55,11 @@ export async function boundOfCorpus(dialect: CorpusDialect, { kind, model, body 
   const provider = kind === 'compatible' ? undefined : kind;
   const price = await resolvePrice(catalog, new Map(), { modelUsed: model, providerUsed: provider }, NOW);
   const limits = limitsOf(catalog, model, NOW);
-  const read = FORMS.has(dialect) ? asFormIsRead(body) : body;
-  const request = { provider, kind, model, path: PATHS[dialect], body: read, price, limits, asIs: false };
+  const read = CORPUS_UPLOADS.has(dialect) ? asFormIsRead(body) : body;
+  const request = { provider, kind, model, path: CORPUS_PATHS[dialect], body: read, price, limits, asIs: false };
   const opened = { allowUnpricedModels: false, creditOpen: [] };
   return callBound({ ...request, tier: null, onDowngrade: false, inSteps: false }, 'standard', opened);
 }
-
-const FORMS: ReadonlySet<CorpusDialect> = new Set(['imageEdits', 'transcriptions']);
 
 /** Forms write a list as `include[]`. */
 function asFormIsRead(body: CorpusRequest['body']): CorpusRequest['body'] {

@@ -2,6 +2,7 @@
  * Small requests that ask for each thing that a vendor can bill, at each endpoint that can ask for it, and what their
  * vendors would report of them. What credit pays for of them is not said here: see credit-table.ts.
  */
+import { FORMS } from '../../src/contract/credit-open.ts';
 import type { EndpointName } from '../../src/demand/endpoints.ts';
 import type { Usage } from '../../src/domain/usage.ts';
 import type { VendorKind } from '../../src/domain/vendor-kind.ts';
@@ -150,16 +151,7 @@ const WEB_SEARCH = { type: 'web_search_20250305', name: 'web_search' };
 const FROM_TOMORROW = { fields: { from_tomorrow: 1 } };
 
 export const CONVERSATIONS = ['chat', 'responses', 'messages', 'generateContent'] as const;
-export const OTHERS = [
-  'completions',
-  'embeddings',
-  'embedContent',
-  'images',
-  'imageEdits',
-  'speech',
-  'transcriptions',
-  'moderations',
-] as const;
+export const OTHERS = FORMS.filter((name) => CONVERSATIONS.every((other) => other !== name));
 
 export const ROWS: readonly Row[] = [
   {

@@ -8,25 +8,32 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { FORMS } from '../../src/contract/credit-open.ts';
 import { isRecord } from '../../src/contract/identity.ts';
 
 /** The forms of requests, each the name of its file. */
-export const CORPUS_DIALECTS = [
-  'chat',
-  'responses',
-  'messages',
-  'generateContent',
-  'completions',
-  'embeddings',
-  'embedContent',
-  'batchEmbedContents',
-  'images',
-  'imageEdits',
-  'speech',
-  'transcriptions',
-  'moderations',
-] as const;
+export const CORPUS_DIALECTS = [...FORMS, 'batchEmbedContents'] as const;
 export type CorpusDialect = (typeof CORPUS_DIALECTS)[number];
+
+/** How the path of each ends at its vendor. */
+export const CORPUS_PATHS: Readonly<Record<CorpusDialect, string>> = {
+  chat: 'chat/completions',
+  responses: 'responses',
+  messages: 'messages',
+  generateContent: ':generateContent',
+  completions: 'completions',
+  embeddings: 'embeddings',
+  embedContent: ':embedContent',
+  batchEmbedContents: ':batchEmbedContents',
+  images: 'images/generations',
+  imageEdits: 'images/edits',
+  speech: 'audio/speech',
+  transcriptions: 'audio/transcriptions',
+  moderations: 'moderations',
+};
+
+/** Those that are sent as `multipart/form-data`. */
+export const CORPUS_UPLOADS: ReadonlySet<CorpusDialect> = new Set(['imageEdits', 'transcriptions']);
 
 export interface CorpusRequest {
   /** Unique in its dialect. */

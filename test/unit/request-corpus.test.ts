@@ -25,7 +25,13 @@ import {
 } from '../../src/contract/gateway/requests.ts';
 import { readFormBody } from '../../src/platform/form-body.ts';
 import { boundaryOf } from '../../src/platform/multipart.ts';
-import { CORPUS_DIALECTS, type CorpusDialect, formOf, requestCorpus } from '../support/request-corpus.ts';
+import {
+  CORPUS_DIALECTS,
+  CORPUS_UPLOADS,
+  type CorpusDialect,
+  formOf,
+  requestCorpus,
+} from '../support/request-corpus.ts';
 
 const SCHEMAS: Record<CorpusDialect, z.ZodType> = {
   chat: ChatCompletionRequest,
@@ -42,11 +48,10 @@ const SCHEMAS: Record<CorpusDialect, z.ZodType> = {
   transcriptions: TranscriptionForm,
   moderations: ModerationRequest,
 };
-const FORMS: readonly CorpusDialect[] = ['imageEdits', 'transcriptions'];
 
 /** As the gateway reads it. */
 async function fieldsOf(dialect: CorpusDialect, body: Record<string, unknown>): Promise<unknown> {
-  if (!FORMS.includes(dialect)) return JSON.parse(JSON.stringify(body));
+  if (!CORPUS_UPLOADS.has(dialect)) return JSON.parse(JSON.stringify(body));
   const request = new Request('https://example.com', { method: 'POST', body: formOf(body) });
   const boundary = boundaryOf(request.headers.get('Content-Type') ?? '') ?? '';
   const read = await readFormBody(request, boundary, FILE_BODY_BYTES_MAX);

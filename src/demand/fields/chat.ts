@@ -32,7 +32,7 @@ const PARTS: Rule = {
         ...MARKS,
       },
     },
-    // Of compatible servers.
+    // Compatible servers take these.
     thinking: { members: { thinking: 'any', ...values('signature') }, closed: true },
     video_url: {
       members: { video_url: { text: 'link', object: { members: { url: 'link' } } } },
@@ -85,7 +85,7 @@ export const CHAT: Members = {
         parsed: 'any',
         audio: stored({ members: values('id data expires_at transcript') }),
         ...CACHE_CONTROL,
-        // Of compatible servers: what a model thought, the beginning of an answer that it goes on with.
+        // Compatible servers take these: what a model thought, and the beginning of an answer that it goes on with.
         reasoning: closed(ACCOUNT),
         reasoning_details: closed(ACCOUNT, 'any'),
         prefix: closed(ACCOUNT),

@@ -277,7 +277,7 @@ export const RESPONSES: Members = {
   },
   tools: { list: { types: TOOLS } },
   access_programs: closed(ACCOUNT, 'any'),
-  // Of Codex.
+  // Codex sends it.
   client_metadata: closed(ACCOUNT, 'any'),
   context_management: closed(REFERENCE, bills('otherModel', 'any')),
   conversation: stored('any'),

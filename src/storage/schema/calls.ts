@@ -56,7 +56,7 @@ export const calls = sqliteTable(
     costNanoUsd: integer('cost_nano_usd'),
     /** What the customer's balance pays, or has paid; NULL where nothing, or where the charge failed. */
     chargeNanoUsd: integer('charge_nano_usd'),
-    /** `HELD` where what was held stands for something in the charge that has no rate, else NULL. */
+    /** `HELD` if something in the charge has no rate and costs what was held for it; else NULL. */
     chargeBasis: text('charge_basis').$type<ChargeBasis>(),
     /** What compressing the prompt saved; NULL where nothing was recorded. */
     originalTokens: integer('original_tokens'),
