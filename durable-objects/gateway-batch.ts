@@ -11,6 +11,7 @@ import { DurableObject } from 'cloudflare:workers';
 import type { Env } from '../src/env.ts';
 import { endBatch, holdBatch, readInput, unreadOf } from '../src/gateway/batches/admission.ts';
 import { askForBatch, BATCH_TEXT_LENGTH_MAX, findBatch } from '../src/gateway/batches/creation.ts';
+import type { LineAsks } from '../src/gateway/batches/line-asks.ts';
 import { type BatchProgress, callerOf, meterBatch, type WatchedBatch } from '../src/gateway/batches/metering.ts';
 import {
   answerNotKept,
@@ -45,7 +46,7 @@ interface Asked {
 
 /** A batch that the vendor has begun. */
 interface State {
-  batch: Omit<WatchedBatch, 'requestName' | 'lines'>;
+  batch: Omit<WatchedBatch, 'requestName' | 'lines' | 'asks'>;
   progress: BatchProgress;
   watchedAtMs: number;
   /** Polls of the vendor since the last progress, failed ones included. */
@@ -58,6 +59,8 @@ interface State {
 
 const ASKED_KEY = 'asked';
 const STATE_KEY = 'state';
+/** What each line asks for (`LineAsks`). Batches that began before it was kept have none. */
+const LINE_ASKS_KEY = 'line-asks';
 const PAUSE_MS = 5_000;
 const PAUSE_MS_MAX = 5 * MINUTE_MS;
 /** A batch that the vendor's list has not shown for so long was never begun. */
@@ -118,12 +121,13 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     if (!vendor) return noVendor();
     const read = await readInput(caller, vendor, command);
     if (!read.ok) return read.answer;
-    const { input } = read;
+    const { input, asks } = read;
     const { requestName } = command;
     const toAsk: Asked = { command, input, askedAtMs: null, absentSinceMs: null, rounds: 0, answer: null };
     // Before anything is held, so that the alarm releases the hold of a request that dies here.
     await this.ctx.storage.transaction(async (transaction) => {
       await put(transaction, ASKED_KEY, toAsk);
+      await put(transaction, LINE_ASKS_KEY, asks);
       await transaction.setAlarm(Date.now() + PAUSE_MS);
     });
     await ask(this.#batchesOf(command), (batches) => batches.add(requestName));
@@ -250,7 +254,8 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
     if (!asked) return;
     const { command, input } = asked;
-    const watched = { ...batch, requestName: command.requestName, lines: input.lines };
+    const asks = await this.ctx.storage.get<LineAsks>(LINE_ASKS_KEY);
+    const watched = { ...batch, requestName: command.requestName, lines: input.lines, asks };
     const defer = (work: Promise<unknown>) => this.ctx.waitUntil(work);
     // After progress, failures are counted from zero again.
     const save = (moved: BatchProgress) =>

@@ -56,7 +56,8 @@ class Walk implements ReadRequest {
     if (value === null || rule === 'any') return;
     if (typeof rule === 'object' && 'closed' in rule) this.#rule(rule.of, value, path);
     else if (typeof rule === 'object' && 'bills' in rule) {
-      this.#bill(rule.bills, value, path);
+      // No vendor's documents say what a word means in the place of an object, so that it asks for what it names.
+      if (isUsed(value) || (rule.of === 'any' && typeof value !== 'object')) this.#bill(rule.bills, value, path);
       this.#rule(rule.of, value, path);
     } else if (typeof rule === 'object' && 'text' in rule)
       this.#rule(typeof value === 'object' ? rule.object : rule.text, value, path);
@@ -96,7 +97,6 @@ class Walk implements ReadRequest {
   }
 
   #bill(bill: Bill, value: unknown, path: string): void {
-    if (!isUsed(value)) return;
     const places = this.bills.get(bill) ?? [];
     if (places.length < PLACES_MAX) places.push({ path, value });
     else this.#addUnknown(path);
@@ -125,7 +125,8 @@ function holdsObject(value: object): boolean {
   return !Array.isArray(value) || value.some((item) => (Array.isArray(item) ? holdsObject(item) : isFields(item)));
 }
 
+/** Whether a field asks for what it names: `false`, an empty text and an empty list do not. */
 function isUsed(value: unknown): boolean {
-  if (value === undefined || value === null || value === false || value === '') return false;
+  if (value === false || value === '') return false;
   return !Array.isArray(value) || value.length > 0;
 }

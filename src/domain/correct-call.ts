@@ -165,7 +165,9 @@ function replaceReport(
   const reported = outcomeOf(without, open, report, price, ids.chargeId, before.endedAtMs, terms);
   const { period } = before;
   const stripeCustomerId = report.stripeCustomerId ?? before.stripeCustomerId;
-  const after = { ...reported.outcome, ...(period !== undefined && { period }), stripeCustomerId };
+  // What the vendor was sent stays as it is, whatever is reported anew.
+  const changed = report.changed ?? before.changed;
+  const after = { ...reported.outcome, ...(period !== undefined && { period }), stripeCustomerId, changed };
   const { account: settled, charge, returned, taken } = replaceOutcome(account, before, after, ids.differenceId);
   const correction: CallCorrection = { ...what, previous: before, returned, taken, charge };
   const revision = account.revision + 1;

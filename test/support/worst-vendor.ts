@@ -128,7 +128,7 @@ class Reading {
     const { contextTokens = CONTEXT_TOKENS, form, body } = this.#arrived;
     if (form === 'speech' || form === 'transcriptions' || form === 'translations')
       return Math.ceil(this.#text + this.#media);
-    const inputs = Math.max(1, ...[body.input, body.prompt, body.requests].map((list) => listOf(list).length));
+    const inputs = Math.max(1, ...[body.input, body.prompt, body.requests].map(separateInputs));
     const isSeparate = form === 'embeddings' || form === 'batchEmbedContents' || form === 'completions';
     const context = contextTokens * (isSeparate ? inputs : 1);
     const all = Math.ceil(this.#text + this.#media);
@@ -198,8 +198,7 @@ class Reading {
           ? [body.n, body.best_of]
           : [];
     const most = Math.max(1, ...counts.map((count) => Math.floor(numberOf(count) ?? 1)));
-    const prompts = form === 'completions' && Array.isArray(body.prompt) && typeof body.prompt[0] !== 'number';
-    return most * (prompts ? Math.max(1, listOf(body.prompt).length) : 1);
+    return most * (form === 'completions' ? Math.max(1, separateInputs(body.prompt)) : 1);
   }
 
   get draws(): boolean {
@@ -248,7 +247,7 @@ class Reading {
         .filter(({ type }) => /^web_search_/.test(String(type)))
         .reduce((sum, { max_uses: most }) => sum + (numberOf(most) ?? BOUNDLESS), 0);
     const searches = tools.some((tool) =>
-      Object.keys(tool).some((name) => /search$/i.test(name) && !/file/i.test(name)),
+      Object.entries(tool).some(([name, value]) => value !== null && /search$/i.test(name) && !/file/i.test(name)),
     );
     if (form === 'generateContent' && searches) return /gemini-[12]/.test(model) && kind === 'google' ? 1 : BOUNDLESS;
     return 0;
@@ -437,6 +436,11 @@ function textsIn(value: unknown): string[] {
 
 function bytes(text: string): number {
   return Buffer.byteLength(text);
+}
+
+/** Texts that each have a context for themselves. A list of tokens is one text. */
+function separateInputs(list: unknown): number {
+  return typeof listOf(list)[0] === 'number' ? 1 : listOf(list).length;
 }
 
 function listOf(value: unknown): unknown[] {

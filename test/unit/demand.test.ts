@@ -119,6 +119,11 @@ describe('what a request hides is not let through', () => {
     expect(at('google', ':generateContent', body).rates.flatMap(({ of }) => of)).toContain(component);
   });
 
+  test('a word in the place of a search tool', () => {
+    const body = { tools: [{ googleSearch: false }] };
+    expect(at('google', ':generateContent', body).open).toMatchObject([{ component: 'webSearch' }]);
+  });
+
   test('a search beside one that is off', () => {
     const body = { search_parameters: { mode: 'off' }, web_search_options: {} };
     expect(at('compatible', 'chat/completions', body).uses).toEqual({ webSearch: USES_OF_SEARCH_MODEL });

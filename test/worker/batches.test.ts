@@ -91,6 +91,50 @@ test('metering that breaks off continues where it stopped, and no line counts tw
   expect([reads.length, await calls()]).toEqual([asked, lines.length]);
 });
 
+test('each line has the price of the name that it asked for, and names what its cost does not include', async () => {
+  const tenant = await newTenant();
+  const params = { org: tenant.organizationId, modelKey: 'openai/house-blend' };
+  const components = ['input', 'output'].map((component) => ({ component, per: 1_000_000, usd: '4' }));
+  expect((await operator.send('setPrice', { params, body: { components } })).status).toBe(200);
+  const asked = [
+    { model: 'gpt-5.2' },
+    { model: 'house-blend' },
+    { model: 'house-blend', moderation: { model: 'omni-moderation-latest' } },
+  ];
+  const body = completion('gpt-5.2');
+  const output = asked.map((_, index) =>
+    JSON.stringify({ custom_id: `line-${index}`, response: { status_code: 200, body }, error: null }),
+  );
+  let requestName = '';
+  vendor.answers = (url, { metadata }) => {
+    if (url.endsWith('/files/file_in/content'))
+      return new Response(
+        asked
+          .map((line, index) => JSON.stringify({ custom_id: `line-${index}`, url: '/v1/chat/completions', body: line }))
+          .join('\n'),
+      );
+    if (metadata) {
+      requestName = (metadata as { service_request_id: string }).service_request_id;
+      return Response.json({ id: 'batch_3', status: 'validating', metadata });
+    }
+    return url.endsWith('/batches/batch_3')
+      ? Response.json({ id: 'batch_3', status: 'completed', output_file_id: 'file_out' })
+      : new Response(output.reverse().join('\n'));
+  };
+  const batch = { input_file_id: 'file_in', endpoint: '/v1/chat/completions' };
+  expect((await ask(tenant.key, batch, bindings, '/v1/batches')).response.status).toBe(200);
+  await runDurableObjectAlarm(batchOf(tenant, requestName));
+  const read = async (line: number) =>
+    (await tenant.api.send('readCall', { params: { callId: `batch:batch_3:line-${line}` } })).data as {
+      modelUsed: string;
+      costBreakdown: { assumptions?: string[] };
+    };
+  const [known, blend, moderated] = [await read(0), await read(1), await read(2)];
+  expect([known.modelUsed, blend.modelUsed, moderated.modelUsed]).toEqual(['gpt-5.2', 'house-blend', 'house-blend']);
+  expect(moderated.costBreakdown.assumptions).toContainEqual(expect.stringMatching(/^otherModel: .*not included/));
+  expect(blend.costBreakdown.assumptions ?? []).not.toContainEqual(expect.stringMatching(/^otherModel/));
+});
+
 test('a batch that the vendor did not create: after a minute its key is free and its holds are released', async () => {
   const tenant = await newTenant();
   const line = `${JSON.stringify({ body: { model: 'gpt-5.2' } })}\n`;

@@ -165,6 +165,19 @@ describe('what is made safe', () => {
     expect(bodies).toMatchObject([{ service_tier: 'default' }, { service_tier: 'default' }]);
   });
 
+  test('stands in the record after the call is amended', async () => {
+    const { tenant } = await tenantWith(TWO_RATES, 0, { kind: 'openai' });
+    sent();
+    const { response } = await ask(tenant.key, { model: MODEL });
+    const params = { callId: response.headers.get('x-service-call-id') ?? '' };
+    const body = { reason: 'misread usage', modelUsed: MODEL, inputTokens: 1 };
+    expect((await tenant.api.send('amendCall', { params, body })).status).toBe(200);
+    expect((await tenant.api.send('readCall', { params })).data).toMatchObject({
+      corrections: [{ kind: 'AMENDED' }],
+      changed: ['service_tier=default'],
+    });
+  });
+
   test('a bound of 0 is none, so that the plan bounds the output', async () => {
     const { tenant } = await tenantWith(TWO_RATES, 0, { kind: 'openai' });
     const bodies = sent();

@@ -31,14 +31,16 @@ import type {
 import { linesOf } from '../../platform/bytes.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
 import { requestedCapabilities } from '../../vendors/capabilities.ts';
+import { textOf } from '../../vendors/usage/figures.ts';
 import type { WholeAnswer } from '../answer.ts';
 import { denied, type Refused, refusalAnswer, refuseCall } from '../error-envelope.ts';
 import { BATCH_VENDOR, batchKind, passBack, type VendorAccess } from '../pass-through.ts';
 import { BATCH_LINE_BYTES_MAX, BATCH_LINES_MAX, lineOf } from './input-line.ts';
+import { type LineAsks, LineAsksWriter } from './line-asks.ts';
 import { type BatchModel, batchModel, withLine } from './line-bounds.ts';
 import { unmeterable } from './line-check.ts';
 
-type ReadInput = { ok: true; input: BatchInput } | { ok: false; answer: WholeAnswer };
+type ReadInput = { ok: true; input: BatchInput; asks: LineAsks } | { ok: false; answer: WholeAnswer };
 
 /** What the lines of the batch's input file are going to run. */
 export async function readInput(
@@ -69,6 +71,7 @@ async function readLines(
   const closedLines: ClosedLines = {};
   const models = new Map<string, BatchModel>();
   const open = limit && new OpenModels(organization, catalog, limit.models, nowMs);
+  const asks = new LineAsksWriter();
   let count = 0;
   for await (const { number, text, cut } of linesOf(file, BATCH_LINE_BYTES_MAX, Number(env.GATEWAY_TIMEOUT_MS))) {
     count += 1;
@@ -86,12 +89,13 @@ async function readLines(
     const more = withLine(lines, known, line, organization);
     lines = more.lines;
     if (more.gap) closedLines[known.tier] ??= { line: number, gap: more.gap };
+    await asks.add(textOf(line.customId), { model, notIncluded: more.notIncluded });
     for (const capability of used) needs.add(capability);
     if (used.includes('search')) searches += 1;
   }
   if (count === 0) return badInput('the input file has no lines');
   const model = models.size === 1 ? [...models.keys()][0] : undefined;
-  return { ok: true, input: { lines, searches, needs: [...needs], closed: closedLines, model } };
+  return { ok: true, input: { lines, searches, needs: [...needs], closed: closedLines, model }, asks: asks.written() };
 }
 
 async function modelOf(

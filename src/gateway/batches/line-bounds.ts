@@ -36,6 +36,8 @@ export interface BatchLineRequest {
 interface LineBound {
   /** Why credit does not pay for it. */
   gap: Gap | undefined;
+  /** What it could incur without a rate. */
+  notIncluded: readonly string[];
   costNanoUsd: NanoUsd;
   inputTokens: number;
   outputTokens: number;
@@ -63,13 +65,13 @@ function ratesOf({ rates }: RateCard, serviceTier: 'batch' | 'standard'): RateCa
   return rates.filter(({ component, when }) => isUse(component) || (when?.serviceTier ?? 'standard') === serviceTier);
 }
 
-/** The lines with one more, and why credit does not pay for that one, if it does not. */
+/** The lines with one more; of that one, why credit does not pay for it, and what its cost will not include. */
 export function withLine(
   lines: LinesByTier,
   model: BatchModel,
   request: BatchLineRequest,
   opened: OpenToCredit,
-): { lines: LinesByTier; gap: Gap | undefined } {
+): { lines: LinesByTier } & Pick<LineBound, 'gap' | 'notIncluded'> {
   const { tier, price } = model;
   const { count, isPriced, costNanoUsd, highestCostNanoUsd, outputTokens, highestOutputTokens, costliest } =
     lines[tier] ?? NO_LINES;
@@ -84,7 +86,7 @@ export function withLine(
     highestOutputTokens: Math.max(highestOutputTokens, line.outputTokens),
     costliest: isCostliest ? { inputTokens: line.inputTokens, outputTokens: line.outputTokens } : costliest,
   };
-  return { lines: { ...lines, [tier]: more }, gap: line.gap };
+  return { lines: { ...lines, [tier]: more }, gap: line.gap, notIncluded: line.notIncluded };
 }
 
 function boundOf(
@@ -99,6 +101,7 @@ function boundOf(
   const cost = bound.cost ? costAtMost(bound.cost, outputTokens) : 0n;
   return {
     gap: bound.gap,
+    notIncluded: bound.notIncluded ?? [],
     costNanoUsd: hasBatchRates ? cost : (cost + 1n) / 2n,
     inputTokens: bound.ifLost?.inputTokens ?? 0,
     outputTokens,

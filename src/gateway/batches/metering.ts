@@ -36,6 +36,7 @@ import type { BeginFields } from '../identify.ts';
 import { accessVendor, BATCH_VENDOR, batchKind, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
 import { tierOfModel } from './admission.ts';
 import { BATCH_LINE_BYTES_MAX } from './input-line.ts';
+import { type LineAsks, LineAsksReader } from './line-asks.ts';
 
 /** A batch at the vendor, and whom it is metered for. */
 export interface WatchedBatch {
@@ -46,6 +47,7 @@ export interface WatchedBatch {
   /** The model of all its lines, if that is one: lines that failed do not name it. */
   model: string | undefined;
   lines: LinesByTier;
+  asks: LineAsks | undefined;
 }
 
 /** How far the metering is: the number of lines that are done in each file. */
@@ -105,6 +107,7 @@ export async function meterBatch(
     caller,
     vendor,
     batch,
+    asks: batch.asks ? new LineAsksReader(batch.asks) : null,
     progress,
     save,
     untilMs: Date.now() + RUN_MS_MAX,
@@ -143,6 +146,7 @@ interface MeteringRun {
   readonly caller: Caller;
   readonly vendor: VendorAccess;
   readonly batch: WatchedBatch;
+  readonly asks: LineAsksReader | null;
   /** The progress that was saved last. */
   progress: BatchProgress;
   readonly save: (progress: BatchProgress) => Promise<boolean>;
@@ -178,9 +182,9 @@ async function meterFile(
 
 /** Records the next lines of a file and saves the progress. Returns whether the batch still exists. */
 async function meterLines(run: MeteringRun, name: 'output' | 'error', lines: readonly Line[]): Promise<boolean> {
-  const { caller, batch, progress } = run;
+  const { progress } = run;
   const before = progress[name];
-  const recorded = await Promise.all(lines.map((line, index) => meterLine(caller, batch, line, before + index)));
+  const recorded = await Promise.all(lines.map((line, index) => meterLine(run, line, before + index)));
   const refused = progress.refused + recorded.filter((isRecorded) => !isRecorded).length;
   run.linesLeft -= lines.length;
   // A new object: if saving fails, the old one still has the saved progress.
@@ -196,19 +200,15 @@ interface AnsweredLine {
 }
 
 /** Records the line's call once. `false` where the call id belongs to another call. */
-async function meterLine(
-  caller: Caller,
-  { organizationId, requestName, batchId, begin, model, lines }: WatchedBatch,
-  line: Line,
-  index: number,
-): Promise<boolean> {
+async function meterLine({ caller, batch, asks }: MeteringRun, line: Line, index: number): Promise<boolean> {
+  const { organizationId, requestName, batchId, begin, model, lines } = batch;
   const { env, organization, defer } = caller;
   const { customerId } = begin;
   const { customId, outcome, written } = readLine(line, index, batchKind(organization));
   const callId = await callIdOf(batchId, customId);
   const { catalog } = await currentCatalog(env, defer);
-  // Of lines for several models, nobody knows here what each asked for.
-  const names = { asked: model, served: outcome.modelUsed, providerUsed: BATCH_VENDOR };
+  const asked = await asks?.of(customId);
+  const names = { asked: asked?.model ?? model, served: outcome.modelUsed, providerUsed: BATCH_VENDOR };
   const modelUsed = await modelToRecord(catalog, organization.prices, names, Date.now());
   const tier = modelUsed === undefined ? 'standard' : await tierOfModel(organization, catalog, modelUsed, Date.now());
   // The batch is fingerprint enough: the call id names the line, and the vendor never changes a line.
@@ -220,6 +220,7 @@ async function meterLine(
     customerId,
     modelUsed,
     providerUsed: BATCH_VENDOR,
+    notIncluded: asked?.notIncluded,
     wantsAnswer: false,
   });
   const record = (claimedAtMs: number) =>
