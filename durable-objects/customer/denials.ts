@@ -1,6 +1,6 @@
 /**
- * class Denials: how many denied calls of the customer were recorded in the current minute. Beyond a bound no more are
- * recorded until the minute is over, or until something changes what the customer may do.
+ * class Denials: how many denied calls of the customer were recorded in the current minute, and when credit last did not
+ * suffice. Beyond a bound no more are recorded until the minute is over, or until something changes what the customer may do.
  *
  * The count is in memory, so an object that restarts begins a new minute. What D1 gets of denied calls is bounded by
  * the stored counts (tables/denied-hours.ts) all the same. A transaction that fails counts nothing.
@@ -16,6 +16,8 @@ interface Minute {
 const NONE: Minute = { startedAtMs: Number.NEGATIVE_INFINITY, count: 0 };
 
 export class Denials {
+  /** When a call or a batch was last refused for want of credit. */
+  creditRefusedAtMs: number | null = null;
   #minute = NONE;
   #committed = NONE;
 

@@ -7,6 +7,7 @@ import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { costOf } from '../domain/pricing.ts';
+import { NO_USAGE } from '../domain/usage.ts';
 import { reportedUsage, usageOf } from '../metering/end-service-call.ts';
 import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts';
 import { toBase64 } from '../platform/base64.ts';
@@ -15,7 +16,13 @@ import { PassedBody } from '../vendors/passed-body.ts';
 import type { Presence } from '../vendors/presence.ts';
 import type { VendorResult } from '../vendors/request.ts';
 import { withServedTier } from '../vendors/service-tier.ts';
-import { meterStream, type StreamLimit, type StreamOutcome, type StreamSoFar } from '../vendors/tee.ts';
+import {
+  type MeterOptions,
+  meterStream,
+  type StreamLimit,
+  type StreamOutcome,
+  type StreamSoFar,
+} from '../vendors/tee.ts';
 import type { Fields } from '../vendors/usage/figures.ts';
 import { type PassingUsage, plausible, SkimmedUsage, StreamUsage } from '../vendors/usage.ts';
 import { WrittenTokens } from '../vendors/written-tokens.ts';
@@ -44,9 +51,8 @@ export function answerStream(
   const { caller, request, dialect } = run;
   const { kind, model } = current.attempt;
   const { status } = result;
-  const usualType = request.stream === true ? 'text/event-stream; charset=utf-8' : 'application/octet-stream';
-  const contentType = result.headers.get('content-type') ?? usualType;
-  const isEvents = /event-stream/i.test(contentType);
+  const isEvents = result.content === 'events';
+  const contentType = contentTypeOf(result);
   const form = formAt(dialect, kind);
   const answerForm = form.answerForm?.(request);
   const headers = {
@@ -56,7 +62,7 @@ export function answerStream(
     [GATEWAY_HEADERS.requestId]: requestIdOf(result.headers) ?? run.requestId,
   };
   const recording = run.keyed ? recorded(result.body, isEvents ? STORED_BYTES_MAX : STORED_BINARY_BYTES_MAX) : null;
-  const passed = isEvents ? null : new PassedBody(result.headers);
+  const passed = isEvents ? null : new PassedBody(result.headers, result.content === 'json');
   const ended = Promise.withResolvers<void>();
   // Keeps this Worker reading when the caller has left.
   caller.defer(ended.promise);
@@ -79,6 +85,7 @@ export function answerStream(
   const reading = passed ?? readingOf(answerForm, written);
   const body = meterStream(recording?.body ?? result.body, {
     idleTimeoutMs: Number(caller.env.GATEWAY_IDLE_TIMEOUT_MS),
+    unread: unreadStream(run),
     // Less if the caller left before the stream began.
     drainMsMax: presence.readOnMs,
     bytesMax: DRAIN_BYTES_MAX,
@@ -90,7 +97,7 @@ export function answerStream(
     ...(isEvents &&
       answerForm !== 'any' && {
         broken: (end: StreamOutcome['end'], last: Fields | null) => {
-          const { code, message } = end === 'timeout' ? BROKEN.timeout : BROKEN.vendor_cut;
+          const { code, message } = BROKEN[end === 'timeout' || end === 'unread' ? end : 'vendor_cut'];
           return dialect.streamError({ status: wireError(code).status, code, message, param: null }, last);
         },
       }),
@@ -108,6 +115,19 @@ export function answerStream(
   return { status, headers: withVendorHeaders(own, result.headers, run.session !== undefined), body };
 }
 
+/** What the bytes are, whatever the headers say. */
+function contentTypeOf({ content, headers }: VendorResult & { kind: 'stream' }): string {
+  const said = headers.get('content-type') ?? '';
+  switch (content) {
+    case 'events':
+      return /event-stream/i.test(said) ? said : 'text/event-stream; charset=utf-8';
+    case 'json':
+      return /json/i.test(said) ? said : 'application/json';
+    case 'other':
+      return said || 'application/octet-stream';
+  }
+}
+
 /** What reads the chunks of events, where the events themselves are not read as they pass. */
 function readingOf(form: AnswerForm | undefined, written: WrittenTokens): PassingUsage | null {
   if (form === 'any') return new StreamUsage({ written, anyForm: true });
@@ -119,7 +139,32 @@ function streamHold({ caller, customerId, admission }: Run, attempt: BoundedAtte
   const { callId, credit } = admission;
   if (credit?.heldTokens === undefined || !credit.tiers.includes(attempt.tier)) return undefined;
   const tokensMax = (tokensPerAnswer(attempt, admission) ?? 0) * attempt.bound.answers;
-  return new StreamHold(credit.heldTokens, tokensMax, holdExtender(caller, customerId, callId));
+  const extend = holdExtender(caller, customerId, callId);
+  return new StreamHold(credit.heldTokens, tokensMax, async (tokens) => (await extend(tokens)).heldTokens);
+}
+
+/** So long a caller may be there and not read, whoever waits for what is held. */
+const UNREAD_MS_MAX = 10 * 60_000;
+/** So long if another call of the customer was refused meanwhile for want of credit. */
+const UNREAD_WHILE_WANTED_MS_MAX = 60_000;
+/** The object remembers a refusal as long as it is asked. */
+const UNREAD_ASKED_EVERY_MS = 5_000;
+
+/** Stops the vendor of a stream that nobody reads: its hold is for others. */
+function unreadStream({ caller, customerId, admission }: Run): NonNullable<MeterOptions['unread']> {
+  const onCredit = admission.credit !== undefined;
+  const ask = holdExtender(caller, customerId, admission.callId);
+  return {
+    everyMs: UNREAD_ASKED_EVERY_MS,
+    async isOver(unreadMs) {
+      if (unreadMs >= UNREAD_MS_MAX) return true;
+      if (!onCredit) return false;
+      // No more is held by this.
+      const { creditRefusedAtMs } = await ask(0);
+      const isWanted = creditRefusedAtMs !== null && creditRefusedAtMs >= Date.now() - unreadMs;
+      return isWanted && unreadMs >= UNREAD_WHILE_WANTED_MS_MAX;
+    },
+  };
 }
 
 /** Keeps a stream within its hold. */
@@ -160,6 +205,8 @@ async function endStream(
   { headers, passed, stored }: { headers: Headers; passed: PassedBody | null; stored: StoredAnswer | undefined },
 ): Promise<void> {
   const { dialect, request } = run;
+  const nothingDone =
+    outcome.failure !== null && outcome.usage === null && outcome.partial === null && outcome.outputTokens === 0;
   const reported = withServedTier(outcome.usage, headers);
   const usage = plausible(reported) ?? outcome.partial;
   const { vendorReportedCostUSD } = usage ?? {};
@@ -177,7 +224,14 @@ async function endStream(
   await endRun(
     run,
     current,
-    { usage: used, estimate, searches: outcome.searches, vendorReportedCostUSD, error, response },
+    {
+      usage: nothingDone && !hasUncountedOutput(dialect, request) ? NO_USAGE : used,
+      estimate,
+      searches: outcome.searches,
+      vendorReportedCostUSD,
+      error,
+      response,
+    },
     { modelUsed: usage?.modelUsed, effort: usage?.reasoningEffort },
   );
 }
@@ -188,6 +242,7 @@ const BROKEN = {
     code: 'CLIENT_LEFT',
     message: 'the caller left, and the stream did not end in the time that it was read on',
   },
+  unread: { code: 'CLIENT_LEFT', message: 'the caller did not read the stream, and the vendor was stopped' },
   timeout: { code: 'VENDOR_TIMEOUT', message: 'the vendor fell silent in the middle of its stream' },
   vendor_cut: { code: 'VENDOR_STREAM_CUT', message: "the vendor's stream ended before its end" },
 } as const;

@@ -19,6 +19,7 @@ import { closedName, modelsOfTools } from '../metering/key-limits.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
+import { ANSWERS_HELD, isAnswerMemoryFull } from '../vendors/answer-memory.ts';
 import { type BoundedAttempt, capabilitiesOf, refuseUnpriced, translatableAttempts, withBounds } from './admission.ts';
 import type { ModelCall } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
@@ -70,6 +71,7 @@ export async function admitAndRun(
   resolved: readonly Attempt[],
 ): Promise<Answered> {
   const { dialect, request } = call;
+  if (isAnswerMemoryFull()) return refuseCall('SERVICE_UNAVAILABLE', ANSWERS_HELD);
   const translatable = translatableAttempts(dialect, withoutOwnFields(request), resolved);
   if (!translatable.ok) return translatable;
   const needs = capabilitiesOf(dialect, request, translatable.attempts);

@@ -35,6 +35,8 @@ export const GATEWAY_ERRORS = {
   MODEL_RETIRED: { status: 404 },
   /** The vendor may have done the work, and is not set up as it must be. */
   VENDOR_ANSWER_BROKEN: { status: 502, retry: false },
+  /** It was charged, and the same request would bring the same answer. */
+  VENDOR_ANSWER_TOO_LARGE: { status: 502, retry: false },
   VENDOR_KEY_UNREADABLE: { status: 502, code: 'VENDOR_NOT_CONFIGURED', retry: false },
   VENDOR_UNREACHABLE: { status: 502 },
   VENDOR_TIMEOUT: { status: 504 },

@@ -14,9 +14,10 @@ import { NO_USAGE } from '../domain/usage.ts';
 import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts';
 import { chooseEffort } from '../vendors/effort.ts';
 import { Presence } from '../vendors/presence.ts';
-import type { VendorRequest, WholeResult } from '../vendors/request.ts';
+import type { VendorRequest, VendorResult, WholeResult } from '../vendors/request.ts';
 import { requestVendor } from '../vendors/request.ts';
-import { writtenTokens } from '../vendors/written-tokens.ts';
+import { StreamUsage } from '../vendors/usage.ts';
+import { hasWritten, writtenTokens } from '../vendors/written-tokens.ts';
 import { termsOf } from './admission.ts';
 import { type CurrentAttempt, endRun, headersOf, type Run } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
@@ -30,7 +31,15 @@ import { withVendorHeaders } from './passed-headers.ts';
 import { costHeader, storableAnswer } from './stored-answer.ts';
 import { type AskedResult, askedForUsage } from './stream-usage.ts';
 import { vendorKeyOf } from './vendor-key.ts';
-import { failed, type Reading, readPassed, readResult, requestIdOf, translated } from './vendor-result.ts';
+import {
+  failed,
+  type Reading,
+  readFailedAnswer,
+  readPassed,
+  readResult,
+  requestIdOf,
+  translated,
+} from './vendor-result.ts';
 
 export function runCall(run: Run): Promise<GatewayAnswer> {
   const work = carryOut(run);
@@ -67,8 +76,9 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       vendorAsked = true;
       const { result, addsUsage } = await askVendor(run, current, body, vendorKey, { timeoutMs, presence });
       run.tried.add(attempt, result);
-      if (result.kind === 'stream') return answerStream(run, current, result, addsUsage, presence);
-      reading = readWhole(run, attempt, result, vendorKey);
+      const opening = result.kind === 'stream' ? failedOpening(run, result, vendorKey) : null;
+      if (result.kind === 'stream' && !opening) return answerStream(run, current, result, addsUsage, presence);
+      reading = opening ?? readWhole(run, attempt, result as WholeResult, vendorKey);
       if (result.kind === 'answer') {
         reading.headers = result.headers;
         reading.answer.headers[GATEWAY_HEADERS.requestId] = requestIdOf(result.headers) ?? run.requestId;
@@ -91,11 +101,27 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
   }
 }
 
+/** The error with which a stream begins, if it does: its vendor has failed, and nothing has been passed on. */
+function failedOpening(
+  { dialect, request }: Run,
+  result: VendorResult & { kind: 'stream' },
+  vendorKey: string,
+): Reading | null {
+  if (result.first === null || dialect.answerForm?.(request) === 'any') return null;
+  const usage = new StreamUsage();
+  const document = usage.read(result.first);
+  if (usage.failed === null) return null;
+  // What else the vendor sends is not waited for.
+  result.body.cancel().catch(() => undefined);
+  return readFailedAnswer({ ...result, document }, usage.failed, vendorKey, dialect.errorBody);
+}
+
 function readWhole({ dialect, request }: Run, attempt: Attempt, result: WholeResult, vendorKey: string): Reading {
   const form = dialect.answerForm?.(request);
   if (form === 'any') return readPassed(result, vendorKey);
   const reading = readResult(result, vendorKey, dialect.errorBody, {
     isText: form === 'text',
+    hasOutput: hasWritten,
     counted: (usage, document) =>
       dialect.counted ? withCounted(usage, attempt.price, dialect.counted(request, document)) : usage,
   });
@@ -103,10 +129,10 @@ function readWhole({ dialect, request }: Run, attempt: Attempt, result: WholeRes
 }
 
 const RESPONSE_TYPES = {
-  json: 'text',
-  text: 'text',
-  large: 'large',
-  bytes: 'stream',
+  json: 'passed',
+  text: 'passed-text',
+  large: 'passed',
+  bytes: 'any',
   any: 'any',
 } as const satisfies Record<AnswerForm, VendorRequest['responseType']>;
 
@@ -147,7 +173,8 @@ function askVendor(
       body: run.text.changed(run.request, safe.body),
       timeoutMs: Math.max(1, untilMs - Date.now()),
       ...(presence && { presence }),
-      responseType: request.stream === true && answerForm !== 'any' ? 'events' : RESPONSE_TYPES[answerForm],
+      // An answer that is translated must be whole.
+      responseType: form.answer && request.stream !== true ? 'text' : RESPONSE_TYPES[answerForm],
     });
   };
   return askedForUsage(`${organizationId} ${baseUrl}`, addsUsage, send);

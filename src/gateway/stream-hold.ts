@@ -8,7 +8,7 @@ import { STEP_TOKENS } from '../domain/hold.ts';
 import type { Caller } from '../metering/caller.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
-import type { ExtendHoldCommand } from '../objects/customer-commands.ts';
+import type { ExtendedHold, ExtendHoldCommand } from '../objects/customer-commands.ts';
 import { log } from '../platform/log.ts';
 
 /** So many tokens before the end of a step the next one is asked for. */
@@ -69,12 +69,12 @@ export class StreamHold {
   }
 }
 
-/** Asks the customer's object to hold more for a call. */
+/** Asks the customer's object to hold so many tokens for a call, in all. */
 export function holdExtender({ env, organization }: Caller, customerId: string, callId: string) {
   const { organizationId } = organization;
-  return async (outputTokens: number): Promise<number> => {
+  return async (outputTokens: number): Promise<ExtendedHold> => {
     const command = sendCommand<ExtendHoldCommand>({ organizationId, callId, outputTokens });
     const address = customerByName(env, organizationId, customerId);
-    return (await ask(address, (customer) => customer.extendHold(command))).heldTokens;
+    return ask(address, (customer) => customer.extendHold(command));
   };
 }

@@ -10,9 +10,20 @@ import { NO_USAGE } from '../domain/usage.ts';
 import { type Outcome, reportedUsage } from '../metering/end-service-call.ts';
 import { parseAnswer } from '../platform/json.ts';
 import type { Effort } from '../vendors/effort.ts';
+import { readJson } from '../vendors/json-skim.ts';
+import { PassedBody } from '../vendors/passed-body.ts';
 import { CLIENT_LEFT, type WholeResult } from '../vendors/request.ts';
 import { withServedTier } from '../vendors/service-tier.ts';
-import { plausible, readFailure, readReportedUsage, readSearches } from '../vendors/usage.ts';
+import { errorIn } from '../vendors/usage/failure.ts';
+import { fieldsOf } from '../vendors/usage/figures.ts';
+import {
+  plausible,
+  type ReportedUsage,
+  readFailure,
+  readReportedUsage,
+  readSearches,
+  type VendorFailure,
+} from '../vendors/usage.ts';
 import type { WholeAnswer } from './answer.ts';
 import type { Dialect, ErrorBody, ErrorWords, VendorForm } from './dialects/dialect.ts';
 import { openAiError } from './dialects/openai.ts';
@@ -52,6 +63,8 @@ const REQUEST_ID = /^[\x21-\x7e]{1,200}$/;
 export interface AnswerReading {
   /** It may be any text. */
   isText: boolean;
+  /** Whether a parsed answer has any output. Without output, an error in it is the vendor's; absent where nothing is judged. */
+  hasOutput?(document: unknown): boolean;
   /** The usage with what can be counted in the answer. */
   counted(usage: Outcome['usage'], document: unknown): Outcome['usage'];
 }
@@ -74,9 +87,65 @@ export function readResult(
     case 'broken':
       // It broke off, which need not happen again.
       return failed(refuseCall('VENDOR_ANSWER_BROKEN', result.message, { retry: true }), null, false, errorBody);
+    case 'too_large':
+      return readTooLarge(result, vendorKey, errorBody);
     case 'answer':
-      return result.ok ? readSuccess(result, errorBody, answerReading) : readError(result, vendorKey, errorBody);
+      return result.ok
+        ? readSuccess(result, vendorKey, errorBody, answerReading)
+        : readError(result, vendorKey, errorBody);
   }
+}
+
+/** An answer that had to be held and could not be: what it used is charged, and the caller does not get it. */
+function readTooLarge(result: WholeResult & { kind: 'too_large' }, vendorKey: string, errorBody: ErrorBody): Reading {
+  const { ok, reading, headers, message } = result;
+  const document = reading instanceof PassedBody ? reading.document : undefined;
+  if (!ok) return readError({ ...result, kind: 'answer', body: document }, vendorKey, errorBody);
+  return {
+    ...failed(refuseCall('VENDOR_ANSWER_TOO_LARGE', message), null, false, errorBody),
+    ...usageTold(withServedTier(reading.reported(), headers), reading.searches()),
+  };
+}
+
+/** The error of an answer that says 200, as a whole or in its first event: nothing was done, unless it reports usage. */
+export function readFailedAnswer(
+  { status, headers, document }: { status: number; headers: Headers; document: unknown },
+  failure: VendorFailure,
+  vendorKey: string,
+  errorBody: ErrorBody,
+): Reading {
+  const told = usageTold(withServedTier(readReportedUsage(document), headers), readSearches(document));
+  const message = withoutKeys(failure.message, vendorKey);
+  const words = { status: statusOfFailure(document, status), message, ...wordsOf(document) };
+  return {
+    ...told,
+    usage: told.usage ?? NO_USAGE,
+    answer: errorAnswer(words, picked(headers, RETRY_HEADERS), errorBody),
+    error: { code: failure.code, message },
+    retryable: true,
+  };
+}
+
+/** Words of vendors' errors, by the status with which they otherwise come. */
+const STATUS_OF_WORDS: readonly (readonly [RegExp, number])[] = [
+  [/rate_?limit|too_many_requests|resource_exhausted|quota/i, 429],
+  [/overloaded|unavailable/i, 503],
+  [/timeout|deadline/i, 504],
+  [/authentication|unauthenticated|invalid_api_key/i, 401],
+  [/permission|forbidden/i, 403],
+  [/not_found/i, 404],
+  [/invalid|failed_precondition|context_length|bad_request/i, 400],
+];
+
+/** What the error says itself, or what its words mean; 502 if nobody knows. */
+function statusOfFailure(document: unknown, status: number): number {
+  if (status >= 400) return status;
+  const error = fieldsOf(errorIn(document));
+  const numbers = [error.status, error.code, error.http_code, fieldsOf(document).status].map(Number);
+  const said = numbers.find((number) => Number.isInteger(number) && number >= 400 && number < 600);
+  if (said !== undefined) return said;
+  const words = [error.type, error.code, error.status].filter((word) => typeof word === 'string').join(' ');
+  return STATUS_OF_WORDS.find(([pattern]) => pattern.test(words))?.[1] ?? 502;
 }
 
 /** What is recorded and answered when no vendor gave an answer. */
@@ -135,38 +204,63 @@ export function readPassed(result: WholeResult, vendorKey: string): Reading {
   return { ...read, answer: { status, headers: picked(headers, BODY_HEADERS), body: passed } };
 }
 
-function readSuccess(answered: Answered, errorBody: ErrorBody, answerReading: AnswerReading): Reading {
+function readSuccess(
+  answered: Answered,
+  vendorKey: string,
+  errorBody: ErrorBody,
+  answerReading: AnswerReading,
+): Reading {
   const { status, headers, body } = answered;
-  const { isText } = answerReading;
-  if (documentOf(body) === undefined && !isText) {
+  const { isText, hasOutput } = answerReading;
+  const document = documentOf(body);
+  if (document === undefined && !isText) {
     return failed(refuseCall('VENDOR_ANSWER_BROKEN', "the vendor's answer is no JSON"), null, false, errorBody);
   }
-  return {
-    ...told(answered, answerReading),
-    answer: {
-      status,
-      headers: { 'Content-Type': headers.get('content-type') ?? (isText ? 'text/plain' : 'application/json') },
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-    },
+  const failure = hasOutput && readFailure(document);
+  const answer = {
+    status,
+    headers: { 'Content-Type': contentTypeOf(headers, document === undefined) },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
   };
+  if (!failure || hasOutput(document)) return { ...told(answered, answerReading), answer };
+  const read = readFailedAnswer({ status, headers, document }, failure, vendorKey, errorBody);
+  // A response that failed is a form of its own, which clients know.
+  return fieldsOf(document).object === 'response' ? { ...read, answer } : read;
+}
+
+/** What the answer is, whatever its headers say. */
+function contentTypeOf(headers: Headers, isText: boolean): string {
+  const said = headers.get('content-type') ?? '';
+  if (isText) return said || 'text/plain';
+  return /json/i.test(said) ? said : 'application/json';
 }
 
 /** What a successful answer says of itself. */
 function told({ headers, body }: Answered, { counted }: AnswerReading): Omit<Reading, 'answer'> {
   const document = documentOf(body);
   const reported = withServedTier(readReportedUsage(document), headers);
-  const usage = plausible(reported);
   const error = readFailure(document);
   return {
+    ...usageTold(reported, readSearches(document)),
     usage: counted(reportedUsage(reported), document),
-    ...(usage === null && { withoutUsage: document ?? body }),
-    searches: readSearches(document),
-    modelUsed: usage?.modelUsed,
-    vendorReportedCostUSD: usage?.vendorReportedCostUSD,
-    effort: usage?.reasoningEffort,
+    ...(plausible(reported) === null && { withoutUsage: document ?? body }),
     // A well-formed answer can still say that the response failed.
     ...(error && { error }),
     retryable: false,
+  };
+}
+
+function usageTold(
+  reported: ReportedUsage,
+  searches: number,
+): Pick<Reading, 'usage' | 'searches' | 'modelUsed' | 'vendorReportedCostUSD' | 'effort'> {
+  const usage = plausible(reported);
+  return {
+    usage: reportedUsage(reported),
+    searches,
+    modelUsed: usage?.modelUsed,
+    vendorReportedCostUSD: usage?.vendorReportedCostUSD,
+    effort: usage?.reasoningEffort,
   };
 }
 
@@ -187,7 +281,7 @@ function readError({ status, headers, body }: Answered, vendorKey: string, error
 }
 
 function documentOf(body: unknown): unknown {
-  return typeof body === 'string' ? parseAnswer(body) : body;
+  return typeof body === 'string' ? readJson(body) : body;
 }
 
 /** Those of the headers that are there. */
@@ -198,8 +292,7 @@ export function picked(headers: Headers, names: readonly string[]): Record<strin
 
 /** Type, code and parameter of the vendor's error. */
 function wordsOf(document: unknown): Omit<ErrorWords, 'status' | 'message'> {
-  const [first] = Array.isArray(document) ? document : [document];
-  const { type, code, status, param } = ((first as { error?: unknown })?.error ?? {}) as Record<string, unknown>;
+  const { type, code, status, param } = fieldsOf(errorIn(document));
   const word = (value: unknown) => (typeof value === 'string' && value !== '' ? value.slice(0, WORD_LENGTH_MAX) : null);
   return { type: word(type) ?? undefined, code: word(code) ?? word(status), param: word(param) };
 }

@@ -16,9 +16,11 @@ import { DEFAULT_TIER } from '../domain/tiers.ts';
 import { NO_USAGE, takeUsage, type Usage } from '../domain/usage.ts';
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import type { Admission } from '../objects/customer-commands.ts';
-import { isShallow, parseAnswer } from '../platform/json.ts';
+import { isShallow } from '../platform/json.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { checkVendorUrl } from '../vendors/address.ts';
+import { ANSWERS_HELD, isAnswerMemoryFull } from '../vendors/answer-memory.ts';
+import { readJson } from '../vendors/json-skim.ts';
 import { Presence } from '../vendors/presence.ts';
 import { CLIENT_LEFT, requestVendor, type VendorResult } from '../vendors/request.ts';
 import { requestedServiceTier, withServedTier } from '../vendors/service-tier.ts';
@@ -32,7 +34,7 @@ import {
   readSearches,
   StreamUsage,
 } from '../vendors/usage.ts';
-import { WrittenTokens, writtenTokens } from '../vendors/written-tokens.ts';
+import { hasWritten, WrittenTokens, writtenTokens } from '../vendors/written-tokens.ts';
 import { pricingModeOf } from './begin-call.ts';
 import { beginServiceCall } from './begin-service-call.ts';
 import type { Caller } from './caller.ts';
@@ -72,6 +74,7 @@ export async function makeCall(
     const details = [{ path: 'vendor.url', message: address.reason }];
     return refuse('BAD_REQUEST', `vendor.url: ${address.reason}`, { members: { details } });
   }
+  if (vendor && isAnswerMemoryFull()) return refuse('SERVICE_UNAVAILABLE', ANSWERS_HELD, { retryAfterSeconds: 1 });
   const closed =
     closedFeature(caller.limits, request.feature) ??
     (vendor ? await closedVendorRequest(caller, vendor, 'vendor.body.model') : null);
@@ -291,9 +294,23 @@ function readAnswer(result: VendorResult, vendor: VendorRequest, kind: VendorKin
       return { ...NO_ANSWER, error: { code: BROKEN, message: result.message } };
     case 'stream':
       throw new Error('a stream was not asked for');
+    case 'too_large':
+      return readTooLarge(result);
     case 'answer':
       return readBody(result, vendor, kind);
   }
+}
+
+/** What it used is charged, and the caller does not get it. */
+function readTooLarge({ ok, status, headers, reading, message }: VendorResult & { kind: 'too_large' }): Read {
+  return {
+    ...NO_ANSWER,
+    status,
+    reported: withServedTier(reading.reported(), headers),
+    searches: reading.searches(),
+    refused: !ok,
+    error: { code: 'VENDOR_ANSWER_TOO_LARGE', message },
+  };
 }
 
 const NO_ANSWER = { ok: false, status: 502, reported: null, refused: false, body: null };
@@ -307,7 +324,7 @@ function readBody(
   const model = requestedModel(vendor) ?? '';
   const stream = typeof body === 'string' ? readStream(body, kind, model) : null;
   // Text was asked for, and may still be JSON: a refusal, or an answer longer than any event of a stream.
-  const document = typeof body === 'string' ? parseAnswer(body) : body;
+  const document = typeof body === 'string' ? readJson(body) : body;
   const read = {
     status,
     reported: withServedTier(stream?.reported() ?? readReportedUsage(document), headers),
@@ -323,8 +340,14 @@ function readBody(
   if (!isShallow(document))
     return { ...read, ok: false, body: null, error: { code: BROKEN, message: "the vendor's answer nests too deep" } };
   if (!ok) return { ...read, ok: false, error: failureOf(status, document), details: detailsOf(document) };
+  // An error instead of an answer: nothing was done, unless it reports usage.
+  const failure = stream?.failed ?? readFailure(document);
+  const shown = stream && !stream.empty ? stream.outputTokens > 0 : hasWritten(document);
+  if (failure && !shown)
+    return { ...read, ok: false, refused: true, error: clean(failure), details: detailsOf(document) };
   // What a stream reported before it broke off is no usage of a whole answer.
   if (stream?.failed) return { ...read, ok: false, reported: null, error: clean(stream.failed) };
+  if (failure) return { ...read, ok: false, error: clean(failure), details: detailsOf(document) };
   const error = stream && document === undefined ? brokenOff(stream, headers.get('content-type') ?? '') : null;
   return error ? { ...read, ok: false, reported: null, error } : { ...read, ok: true };
 }

@@ -157,6 +157,8 @@ export interface ExtendHoldCommand {
 /** The output tokens that are held now, in all; fewer than were wanted where the balance does not suffice. */
 export interface ExtendedHold {
   heldTokens: number;
+  /** When a call or batch of the customer was last refused for want of credit; `null` if the object remembers none. */
+  creditRefusedAtMs: number | null;
 }
 
 export interface ProvisionCommand extends Provisioning {

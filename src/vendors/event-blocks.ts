@@ -6,12 +6,15 @@
  * character in all three, so a character of several bytes is never cut. `eventsource-parser` reads the events.
  */
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { JsonSkim } from './json-skim.ts';
 
 /**
- * The longest event that is read: a finished response of OpenAI repeats its whole output, pictures included. A longer
- * event passes in pieces without being read.
+ * The longest event that is held until it is whole. A longer one (a picture, a finished response that repeats its whole
+ * output) passes in pieces, and is read without what is long in it.
  */
-export const EVENT_BYTES_MAX = 8 * 1024 * 1024;
+export const EVENT_BYTES_MAX = 1024 * 1024;
+/** The same of events that must be whole, because they are replaced or their text is limited. */
+export const WHOLE_EVENT_BYTES_MAX = 10 * 1024 * 1024;
 
 export interface StreamEvent {
   event?: string | undefined;
@@ -21,10 +24,12 @@ export interface StreamEvent {
 
 export interface Block {
   bytes: Uint8Array;
-  /** `null` for comments, empty lines and pieces of an event that is too long. */
+  /** `null` for comments, empty lines and pieces of a long event but the last, which has what is short in the event. */
   event: StreamEvent | null;
-  /** A server-sent event, which can be replaced, or a part of a JSON document. */
+  /** A server-sent event, which can be replaced if it is whole, or a part of a JSON document. */
   form: 'sse' | 'json';
+  /** Only the last piece of a long event: it cannot be replaced. */
+  isPiece?: true;
 }
 
 const LF = 10;
@@ -46,8 +51,11 @@ export class EventBlocks {
   /** The bytes of the unfinished block. */
   #held: Uint8Array[] = [];
   #heldLength = 0;
-  /** The unfinished block is too long: its pieces pass as they come. */
-  #overlong = false;
+  /** Reads the unfinished block, if it is too long to be held: its pieces pass as they come. */
+  #skim: JsonSkim | null = null;
+  /** What was skimmed of it. */
+  #skimmed: Uint8Array[] = [];
+  #skimmedLength = 0;
   // State of the server-sent events.
   #lineEmpty = true;
   #afterCr = false;
@@ -81,7 +89,7 @@ export class EventBlocks {
         this.#afterCr = false;
         index += 1;
       }
-      blocks.push(this.#complete(chunk.subarray(start, index + 1)));
+      blocks.push(...this.#complete(chunk.subarray(start, index + 1)));
       start = index + 1;
     }
     if (start < chunk.length) blocks.push(...this.#hold(chunk.subarray(start)));
@@ -90,11 +98,13 @@ export class EventBlocks {
 
   /** The rest, after the last chunk. The last event counts even without the empty line after it. */
   end(): Block[] {
-    if (this.#heldLength === 0) return [];
+    const isHeld = this.#heldLength > 0;
+    if (!isHeld && !this.#skim) return [];
     const bytes = this.#release(new Uint8Array());
     const form = this.#form ?? 'sse';
-    const event = form === 'sse' && !this.#overlong ? this.#read(`${this.#decoder.decode(bytes)}\n\n`) : null;
-    return [{ bytes, event, form }];
+    const read = isHeld ? bytes : this.#endSkim();
+    const event = form === 'sse' ? this.#read(`${this.#decoder.decode(read)}\n\n`) : null;
+    return [{ bytes, event, form, ...(!isHeld && { isPiece: true }) }];
   }
 
   #eventEnds(byte: number): boolean {
@@ -131,29 +141,69 @@ export class EventBlocks {
   }
 
   #hold(part: Uint8Array): Block[] {
-    if (!this.#overlong && this.#heldLength + part.length <= this.#bytesMax) {
+    if (!this.#skim && this.#heldLength + part.length <= this.#bytesMax) {
       // A copy: the runtime may use the chunk's memory again.
       this.#held.push(part.slice());
       this.#heldLength += part.length;
       return [];
     }
-    this.#overlong = true;
-    return [{ bytes: this.#release(part), event: null, form: this.#form ?? 'sse' }];
+    const form = this.#form ?? 'sse';
+    return [...this.#beginSkim(), part].map((bytes): Block => {
+      this.#skimPiece(bytes);
+      return { bytes, event: null, form };
+    });
   }
 
-  #complete(part: Uint8Array): Block {
+  /** The pieces that were held of a block that is too long to be held. */
+  #beginSkim(): Uint8Array[] {
+    this.#skim ??= new JsonSkim(this.#form === 'json' ? 'document' : 'lines');
+    this.#heldLength = 0;
+    return this.#held.splice(0);
+  }
+
+  #skimPiece(bytes: Uint8Array): void {
+    // What stands before an element of a list is none of it.
+    const skipped = Math.min(bytes.length, this.#elementStart);
+    this.#elementStart -= skipped;
+    const kept = this.#skim?.push(bytes.subarray(skipped));
+    if (!kept || this.#skimmedLength > this.#bytesMax) return;
+    this.#skimmed.push(kept);
+    this.#skimmedLength += kept.length;
+  }
+
+  /** What was skimmed of the block. */
+  #endSkim(): Uint8Array {
+    const skimmed = joined(this.#skimmed);
+    this.#skim = null;
+    this.#skimmed = [];
+    this.#skimmedLength = 0;
+    return skimmed;
+  }
+
+  #complete(part: Uint8Array): Block[] {
     const form = this.#form ?? 'sse';
-    const overlong = this.#overlong || this.#heldLength + part.length > this.#bytesMax;
-    const elementStart = this.#elementStart;
-    this.#overlong = false;
+    const isLong = this.#skim !== null || this.#heldLength + part.length > this.#bytesMax;
+    if (!isLong) {
+      const bytes = this.#release(part);
+      return [{ bytes, event: this.#eventOf(bytes.subarray(this.#endElement())), form }];
+    }
+    const pieces = this.#hold(part);
+    const event = this.#eventOf(this.#endSkim());
+    this.#endElement();
+    return pieces.map((piece, index) => (index === pieces.length - 1 ? { ...piece, event, isPiece: true } : piece));
+  }
+
+  /** Where the element of a list begins that ends here. */
+  #endElement(): number {
+    const start = this.#elementStart;
     this.#elementDepth = 0;
-    const bytes = this.#release(part);
-    if (overlong) return { bytes, event: null, form };
-    const event =
-      form === 'json'
-        ? { data: this.#decoder.decode(bytes.subarray(elementStart)) }
-        : this.#read(this.#decoder.decode(bytes));
-    return { bytes, event, form };
+    this.#elementStart = 0;
+    return start;
+  }
+
+  #eventOf(bytes: Uint8Array): StreamEvent | null {
+    const text = this.#decoder.decode(bytes);
+    return this.#form === 'json' ? { data: text } : this.#read(text);
   }
 
   #release(part: Uint8Array): Uint8Array {

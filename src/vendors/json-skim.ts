@@ -1,58 +1,208 @@
 /**
- * Leaves the contents of long texts out of JSON, so that an answer with pictures becomes a short one with the same
- * members. Takes whole documents and server-sent events alike, in chunks that end anywhere.
+ * Makes a short document of JSON of any length, in bounded memory: what says who answered, how it ended and what it used.
+ * Takes whole documents and server-sent events, in chunks that end anywhere.
  *
- * A text that is longer than the bound becomes an empty one; all else stays. A line end within a text is no JSON: the
- * text is taken to have ended there, so that a line that is no JSON does not change how the next one is read.
+ * A text that is longer than the bound becomes an empty one. Numbers and literals that stand in a list are left out: they
+ * are the content of embeddings. Once the document has `KEPT_BYTES`, all elements of lists are left out but those below a
+ * member that is named after usage; beyond `KEPT_BYTES_MAX` everything is. What is left is JSON if the whole was.
  */
-import { joined } from './event-blocks.ts';
+
+import { hasTooManyValues, parseAnswer } from '../platform/json.ts';
 
 /** Longer than the name of any model, event or kind of usage. */
 const TEXT_BYTES_MAX = 1_024;
+/** Of one document. More than ten pictures or a thousand embeddings leave. */
+const KEPT_BYTES = 256 * 1024;
+const KEPT_BYTES_MAX = 512 * 1024;
+/** Deeper values are left out. */
+const LEVELS_MAX = 64;
+
 const LF = 10;
 const QUOTE = 34;
+const COMMA = 44;
+const COLON = 58;
+const OPEN_LIST = 91;
 const BACKSLASH = 92;
-const NO_BYTES = new Uint8Array();
+const CLOSE_LIST = 93;
+const OPEN_OBJECT = 123;
+const CLOSE_OBJECT = 125;
+const isSpace = (byte: number) => byte === 32 || (byte >= 9 && byte <= 13);
+
+/** A list or an object that is open. */
+interface Level {
+  isList: boolean;
+  /** It has an element or a member that is kept. */
+  isBegun: boolean;
+  /** It is below a member that is named after usage. */
+  isUsage: boolean;
+}
 
 export class JsonSkim {
-  /** The text that is being read, while it is within the bound. */
+  readonly #isLines: boolean;
+  readonly #kept = new Bytes();
+  /** Bytes that are kept of the document so far. */
+  #keptBytes = 0;
+  readonly #levels: Level[] = [];
+  /** Levels of a value that is left out. */
+  #leftOut = 0;
+  /** The name of the member whose value comes next, with its quotes; `null` before it. */
+  #name: Uint8Array | null = null;
+  /** The text that is being read, as far as it is within the bound. */
   readonly #text = new Uint8Array(TEXT_BYTES_MAX);
   #length = 0;
   #inText = false;
   /** The last byte so far is a backslash that escapes the next one. */
   #escapes = false;
+  /** Where the next line ends in this chunk, once that is looked up. */
+  #lineEnd = -1;
+  /** Within a number or a literal, and whether it is kept. */
+  #inWord: 'kept' | 'left out' | null = null;
 
-  /** What is left of the chunk, and of the end of a text that began before it. */
-  push(chunk: Uint8Array): Uint8Array {
-    const parts: Uint8Array[] = [];
-    let at = 0;
-    let lineEnd = -1;
-    while (at < chunk.length) {
-      if (!this.#inText) {
-        const quote = chunk.indexOf(QUOTE, at);
-        const end = quote < 0 ? chunk.length : quote + 1;
-        parts.push(chunk.subarray(at, end));
-        at = end;
-        this.#inText = quote >= 0;
-        continue;
-      }
-      if (lineEnd < at) lineEnd = indexFrom(chunk, LF, at);
-      const end = Math.min(lineEnd, this.#endOfText(chunk, at));
-      this.#take(chunk.subarray(at, end));
-      at = end;
-      if (end === chunk.length) break;
-      // The quote, or the line end, belongs to what is outside.
-      parts.push(this.#released(), chunk.subarray(end, end + 1));
-      at = end + 1;
-      this.#inText = false;
-      this.#escapes = false;
-    }
-    return parts.length === 0 ? NO_BYTES : joined(parts);
+  /** `lines`: each line is a document of its own, whatever stands before it; that is so in server-sent events. */
+  constructor(of: 'document' | 'lines' = 'document') {
+    this.#isLines = of === 'lines';
   }
 
-  /** Where the closing quote stands, or the end of the chunk. */
+  /** What is left of the chunk, and of the end of a value that began before it. */
+  push(chunk: Uint8Array): Uint8Array {
+    this.#lineEnd = -1;
+    for (let at = 0; at < chunk.length; at += 1) {
+      if (this.#inText) {
+        const end = this.#endOfText(chunk, at);
+        this.#take(chunk.subarray(at, end));
+        if (end === chunk.length) break;
+        at = end;
+        this.#inText = false;
+        this.#escapes = false;
+        if (chunk[at] === QUOTE) {
+          this.#endText();
+          continue;
+        }
+        this.#length = 0;
+      }
+      this.#byte(chunk[at] as number);
+    }
+    return this.#kept.released();
+  }
+
+  #byte(byte: number): void {
+    if (byte === LF && this.#isLines) this.#endLine();
+    else if (this.#levels.length === 0 && this.#leftOut === 0 && byte !== OPEN_OBJECT && byte !== OPEN_LIST)
+      // Around documents everything is kept.
+      this.#kept.add(byte);
+    else if (byte === QUOTE) {
+      this.#inWord = null;
+      this.#inText = true;
+    } else if (byte === OPEN_OBJECT || byte === OPEN_LIST) this.#open(byte);
+    else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) this.#close(byte);
+    else if (byte === COMMA || byte === COLON || isSpace(byte)) this.#inWord = null;
+    else this.#word(byte);
+  }
+
+  #open(byte: number): void {
+    this.#inWord = null;
+    const usage = this.#isUsageNext();
+    const isKept = this.#leftOut === 0 && this.#levels.length < LEVELS_MAX && this.#isKept(usage);
+    if (!isKept) {
+      this.#name = null;
+      this.#leftOut += 1;
+      return;
+    }
+    if (this.#levels.length === 0) this.#keptBytes = 0;
+    this.#begin();
+    this.#keep(byte);
+    this.#levels.push({ isList: byte === OPEN_LIST, isBegun: false, isUsage: usage });
+  }
+
+  #close(byte: number): void {
+    this.#inWord = null;
+    this.#name = null;
+    if (this.#leftOut > 0) this.#leftOut -= 1;
+    else {
+      this.#levels.pop();
+      this.#keep(byte);
+    }
+  }
+
+  /** A number or a literal. */
+  #word(byte: number): void {
+    if (this.#leftOut > 0) return;
+    if (this.#inWord === null) {
+      const isKept = !this.#levels.at(-1)?.isList && this.#isKept(this.#isUsageNext());
+      this.#inWord = isKept ? 'kept' : 'left out';
+      if (isKept) this.#begin();
+      this.#name = null;
+    }
+    if (this.#inWord === 'kept') this.#keep(byte);
+  }
+
+  /** A name of a member, or a value. */
+  #endText(): void {
+    const isWhole = this.#length <= TEXT_BYTES_MAX;
+    const text = this.#text.subarray(0, isWhole ? this.#length : 0);
+    this.#length = 0;
+    if (this.#leftOut > 0) return;
+    const level = this.#levels.at(-1);
+    if (level && !level.isList && this.#name === null) {
+      this.#name = text.slice();
+      return;
+    }
+    if (this.#isKept(this.#isUsageNext())) {
+      this.#begin();
+      this.#keepText(text);
+    }
+    this.#name = null;
+  }
+
+  /** Before a value that is kept. */
+  #begin(): void {
+    const level = this.#levels.at(-1);
+    if (!level) return;
+    if (level.isBegun) this.#keep(COMMA);
+    level.isBegun = true;
+    if (level.isList) return;
+    this.#keepText(this.#name ?? NO_BYTES);
+    this.#keep(COLON);
+    this.#name = null;
+  }
+
+  #isKept(isUsage: boolean): boolean {
+    if (this.#keptBytes > KEPT_BYTES_MAX) return false;
+    return isUsage || this.#keptBytes <= KEPT_BYTES || !this.#levels.at(-1)?.isList;
+  }
+
+  #isUsageNext(): boolean {
+    return (
+      (this.#levels.at(-1)?.isUsage ?? false) || (this.#name !== null && /usage/i.test(decoder.decode(this.#name)))
+    );
+  }
+
+  #keepText(text: Uint8Array): void {
+    this.#keep(QUOTE);
+    for (const byte of text) this.#keep(byte);
+    this.#keep(QUOTE);
+  }
+
+  #keep(byte: number): void {
+    this.#kept.add(byte);
+    this.#keptBytes += 1;
+  }
+
+  /** What follows is another document, whatever was open. */
+  #endLine(): void {
+    this.#levels.length = 0;
+    this.#leftOut = 0;
+    this.#name = null;
+    this.#inWord = null;
+    this.#kept.add(LF);
+  }
+
+  /** Where the closing quote or the line end stands, or the end of the chunk. */
   #endOfText(chunk: Uint8Array, from: number): number {
+    if (this.#lineEnd < from) this.#lineEnd = this.#isLines ? indexFrom(chunk, LF, from) : chunk.length;
+    const lineEnd = this.#lineEnd;
     for (let quote = indexFrom(chunk, QUOTE, from); ; quote = indexFrom(chunk, QUOTE, quote + 1)) {
+      if (quote > lineEnd) return lineEnd;
       let slashes = quote;
       while (slashes > from && chunk[slashes - 1] === BACKSLASH) slashes -= 1;
       const isBegun = slashes === from && this.#escapes;
@@ -70,11 +220,40 @@ export class JsonSkim {
     if (this.#length + part.length <= TEXT_BYTES_MAX) this.#text.set(part, this.#length);
     this.#length += part.length;
   }
+}
 
-  #released(): Uint8Array {
-    const text = this.#length <= TEXT_BYTES_MAX ? this.#text.slice(0, this.#length) : NO_BYTES;
+/** A vendor's JSON, parsed: without what is long in it, if it has too many values. `undefined` if it is none. */
+export function readJson(text: string): unknown {
+  return hasTooManyValues(text) ? parseAnswer(decoder.decode(skimmed(text))) : parseAnswer(text);
+}
+
+function skimmed(text: string): Uint8Array {
+  return new JsonSkim().push(new TextEncoder().encode(text));
+}
+
+const NO_BYTES = new Uint8Array();
+const decoder = new TextDecoder();
+
+/** Bytes that grow one by one. */
+class Bytes {
+  #bytes = new Uint8Array(1_024);
+  #length = 0;
+
+  add(byte: number): void {
+    if (this.#length === this.#bytes.length) {
+      const larger = new Uint8Array(this.#length * 2);
+      larger.set(this.#bytes);
+      this.#bytes = larger;
+    }
+    this.#bytes[this.#length] = byte;
+    this.#length += 1;
+  }
+
+  /** All of them, which are let go. */
+  released(): Uint8Array {
+    const bytes = this.#bytes.slice(0, this.#length);
     this.#length = 0;
-    return text;
+    return bytes;
   }
 }
 

@@ -1,14 +1,14 @@
 /**
- * What is read of an answer that passes as it comes and is no stream of events: of JSON with large contents all but
- * those, of anything else only whether it came whole.
+ * What is read of an answer that passes as it comes and is no stream of events: of JSON all but what is long in it, of
+ * anything else only whether it came whole.
  */
 import { parseAnswer } from '../platform/json.ts';
 import { joined } from './event-blocks.ts';
 import { JsonSkim } from './json-skim.ts';
 import type { PassingUsage, ReportedUsage, VendorFailure, VendorUsage } from './usage.ts';
-import { plausible, readFailure, readReportedUsage } from './usage.ts';
+import { plausible, readFailure, readReportedUsage, readSearches } from './usage.ts';
 
-/** What is held of JSON beside its long texts: far more than ten pictures need. */
+/** What is held of JSON: more than is ever left of one document. */
 const SKIMMED_BYTES_MAX = 1024 * 1024;
 
 export class PassedBody implements PassingUsage {
@@ -20,11 +20,11 @@ export class PassedBody implements PassingUsage {
   #bytes = 0;
   #ended = false;
 
-  /** Of an answer with these headers. */
-  constructor(headers: Headers) {
+  /** Of an answer with these headers, and whether it is JSON. */
+  constructor(headers: Headers, isJson: boolean) {
     const declared = headers.get('content-length');
     this.#declaredBytes = declared === null || headers.has('content-encoding') ? null : Number(declared);
-    this.#skim = /\bjson\b/i.test(headers.get('content-type') ?? '') ? new JsonSkim() : null;
+    this.#skim = isJson ? new JsonSkim() : null;
   }
 
   push(chunk: Uint8Array): void {
@@ -82,6 +82,6 @@ export class PassedBody implements PassingUsage {
   }
 
   searches(): number {
-    return 0;
+    return readSearches(this.document);
   }
 }

@@ -3,18 +3,24 @@
  * left.
  *
  * Redirects are not followed but returned as answers, because nobody has checked the address behind one. An answer is
- * read up to a bound and within the time limit. The headers of the request contain the vendor's key, so they appear in
+ * held up to a bound and within the time limit; of a larger one that must be held, only its usage is read. The headers of the request contain the vendor's key, so they appear in
  * no outcome, no message and no log.
  */
 
 import { isConnectionHeader } from '../domain/vendor-headers.ts';
-import { readHead } from '../platform/bytes.ts';
 import { hasTooManyValues, JSON_VALUES_MAX, parseAnswer } from '../platform/json.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
+import { HELD_BYTES_MAX, HeldBytes } from './answer-memory.ts';
+import type { StreamEvent } from './event-blocks.ts';
+import { openingOf, replayed } from './opening.ts';
+import { PassedBody } from './passed-body.ts';
 import type { Presence } from './presence.ts';
+import { type PassingUsage, SkimmedUsage } from './usage.ts';
 
-/** The largest answer that is read. The largest answers of models are batches of embeddings. */
-export const ANSWER_BYTES_MAX = 10 * 1024 * 1024;
+/** Of an answer that cannot be held, more is not read for its usage. */
+const READ_BYTES_MAX = 64 * 1024 * 1024;
+/** The largest answer that passes through the gateway as a whole; a larger one passes as it comes. */
+const WHOLE_BYTES_MAX = 4 * 1024 * 1024;
 
 export type Fetcher = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -28,10 +34,11 @@ export interface VendorRequest {
   /** For the whole answer; for a stream until its headers arrive, because `meterStream` watches it after that. */
   timeoutMs: number;
   /**
-   * `events`: server-sent events are a stream, and any other answer is read as text. `large`: an answer that is larger
-   * than `ANSWER_BYTES_MAX` is a stream, and any other is read as text. `any`: JSON as `large`, and any other is a stream.
+   * `json`, `text`: held until it is whole. `stream`: whatever comes is a stream. `passed`: events are a stream, and so is
+   * what is too large to be held; any other answer is text. `passed-text`: the same where a text is an answer, which only
+   * its content type makes events. `any`: as `passed`, but all that is no JSON is a stream.
    */
-  responseType: 'json' | 'text' | 'stream' | 'events' | 'large' | 'any';
+  responseType: 'json' | 'text' | 'stream' | 'passed' | 'passed-text' | 'any';
   /** The caller that waits for the answer: some time after it has left, the request is given up. */
   presence?: Presence;
   /** Gives the request up at once, with a body that is not complete. */
@@ -44,7 +51,9 @@ export type VendorResult =
    * this form too, parsed if it is JSON.
    */
   | { kind: 'answer'; status: number; ok: boolean; headers: Headers; body: unknown }
-  | { kind: 'stream'; status: number; headers: Headers; body: ReadableStream<Uint8Array> }
+  | ({ kind: 'stream'; status: number; headers: Headers } & VendorStream)
+  /** It cannot be held, or not be parsed. It was read to its end all the same, for what it says of itself. */
+  | { kind: 'too_large'; status: number; ok: boolean; headers: Headers; reading: PassingUsage; message: string }
   /** Also where the request was given up. */
   | { kind: 'timeout' }
   /** The caller left, and no answer came in the time for which the vendor was read on. It may have done the work. */
@@ -53,6 +62,14 @@ export type VendorResult =
   | { kind: 'unreachable'; message: string }
   /** The answer broke off. The vendor may have done the work, so the request must not simply be repeated. */
   | { kind: 'broken'; status: number; message: string };
+
+export interface VendorStream {
+  body: ReadableStream<Uint8Array>;
+  /** By its bytes; `other` if nobody looked. */
+  content: 'events' | 'json' | 'other';
+  /** The first event, which is in the body too; `null` if there is none, or it did not come in time. */
+  first: StreamEvent | null;
+}
 
 /** What is recorded of a call whose outcome is `left`. */
 export const CLIENT_LEFT = 'the caller left, and the vendor did not answer in the time for which it was read on';
@@ -91,21 +108,7 @@ export async function requestVendor(
     delete body.content;
     const response = await asked;
     status = response.status;
-    if (isStream(request.responseType, response.headers) && response.ok && response.body) {
-      return { kind: 'stream', status, headers: response.headers, body: response.body };
-    }
-    const isLarge = ['large', 'any'].includes(request.responseType) && response.ok;
-    const read = isLarge ? await readLarge(response) : await readBounded(response);
-    if (read instanceof ReadableStream) return { kind: 'stream', status, headers: response.headers, body: read };
-    const text = read;
-    if (text === null)
-      return { kind: 'broken', status, message: `the vendor's answer has more than ${ANSWER_BYTES_MAX} bytes` };
-    if (request.responseType === 'json' && hasTooManyValues(text)) {
-      return { kind: 'broken', status, message: `the vendor's answer has more than ${JSON_VALUES_MAX} JSON values` };
-    }
-    const isParsed = request.responseType === 'json' || request.responseType === 'stream';
-    const answer = isParsed ? parsed(text) : text;
-    return { kind: 'answer', status, ok: response.ok, headers: response.headers, body: answer };
+    return await answerOf(request.responseType, response);
   } catch (error) {
     if (limit.signal.aborted) return { kind: limit.signal.reason === CLIENT_LEFT ? 'left' : 'timeout' };
     if (status === null) return { kind: 'unreachable', message: `the vendor could not be reached${codeOf(error)}` };
@@ -130,11 +133,44 @@ function timeLimit({ timeoutMs, presence, signal }: VendorRequest): { signal: Ab
   return { signal: controller.signal, lift };
 }
 
-/** Without a content type, a vendor that was asked for events is believed to send them. */
-function isStream(responseType: VendorRequest['responseType'], headers: Headers): boolean {
-  if (responseType === 'any') return !/\bjson\b/i.test(headers.get('content-type') ?? '');
-  if (responseType !== 'events') return responseType === 'stream';
-  return /event-stream/i.test(headers.get('content-type') ?? 'event-stream');
+async function answerOf(responseType: VendorRequest['responseType'], response: Response): Promise<VendorResult> {
+  const { status, ok, headers } = response;
+  const body = response.body as ReadableStream<Uint8Array> | null;
+  const answered = (text: string | null): VendorResult => ({
+    kind: 'answer',
+    status,
+    ok,
+    headers,
+    body: isParsed(responseType) ? parsed(text ?? '') : (text ?? ''),
+  });
+  if (!body) return answered('');
+  if (!ok || responseType === 'json' || responseType === 'text') {
+    const whole = await readWhole(body, headers);
+    const tooLarge = (reading: PassingUsage, message: string): VendorResult => ({
+      kind: 'too_large',
+      status,
+      ok,
+      headers,
+      reading,
+      message,
+    });
+    if (typeof whole !== 'string') return tooLarge(whole, TOO_LARGE);
+    if (responseType !== 'json' || !hasTooManyValues(whole)) return answered(whole);
+    const reading = new PassedBody(headers, true);
+    reading.push(new TextEncoder().encode(whole));
+    reading.end();
+    return tooLarge(reading, `the vendor's answer has more than ${JSON_VALUES_MAX} JSON values`);
+  }
+  if (responseType === 'stream') return { kind: 'stream', status, headers, body, content: 'other', first: null };
+  const opening = await openingOf(body, headers.get('content-type') ?? '', responseType === 'passed-text');
+  const passes = opening.content === 'events' || (responseType === 'any' && opening.content === 'other');
+  if (passes) return { kind: 'stream', status, headers, ...opening };
+  const held = await readHeld(opening.body);
+  return typeof held === 'string' ? answered(held) : { kind: 'stream', status, headers, ...opening, body: held };
+}
+
+function isParsed(responseType: VendorRequest['responseType']): boolean {
+  return responseType === 'json' || responseType === 'stream';
 }
 
 type Content = NonNullable<RequestInit['body']>;
@@ -168,51 +204,67 @@ function headersOf(
   return Object.fromEntries(headers);
 }
 
-/** The text of the body; `null` if it is larger than the bound. The rest is then not read. */
-async function readBounded(response: Response): Promise<string | null> {
-  const declared = response.headers.get('content-length');
-  // The connection enforces a declared length, but compressed content may be longer. `response.body` is not read before
-  // this, because that alone creates a stream.
-  if (declared !== null && Number(declared) <= ANSWER_BYTES_MAX && !response.headers.has('content-encoding'))
-    return response.text();
-  if (!response.body) return '';
-  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
-  const decoder = new TextDecoder();
-  let text = '';
-  let bytes = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
-    bytes += value.byteLength;
-    if (bytes > ANSWER_BYTES_MAX) {
-      // Whether the connection closes cleanly does not matter.
-      reader.cancel().catch(() => undefined);
-      return null;
+/** The text of the body; or, of one that cannot be held, what is read of it while it passes. */
+async function readWhole(body: ReadableStream<Uint8Array>, headers: Headers): Promise<string | PassingUsage> {
+  const reader = body.getReader();
+  const memory = new HeldBytes();
+  try {
+    const chunks: Uint8Array[] = [];
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return textOf(chunks);
+      chunks.push(value);
+      if (!memory.take(value.byteLength)) return await readPassing(chunks, reader, headers);
     }
-    text += decoder.decode(value, { stream: true });
+  } finally {
+    memory.release();
   }
 }
 
-/** The text of the body, or, where it is larger than the bound, its bytes from the beginning. */
-async function readLarge(response: Response): Promise<string | ReadableStream<Uint8Array>> {
-  if (!response.body) return '';
-  const body = response.body as ReadableStream<Uint8Array>;
-  const head = await readHead(body, ANSWER_BYTES_MAX + 1);
-  if (head.length <= ANSWER_BYTES_MAX) return new TextDecoder().decode(head);
+async function readPassing(
+  chunks: Uint8Array[],
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  headers: Headers,
+): Promise<PassingUsage> {
+  const opening = await openingOf(replayed(chunks, reader), headers.get('content-type') ?? '', false);
+  const reading =
+    opening.content === 'events' ? new SkimmedUsage() : new PassedBody(headers, opening.content === 'json');
+  let bytes = 0;
+  for await (const chunk of opening.body as unknown as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength;
+    if (bytes > READ_BYTES_MAX) break;
+    reading.push(chunk);
+  }
+  reading.end();
+  return reading;
+}
+
+/** The text of the body; or, of one that is too large to pass as a whole, its bytes from the beginning. */
+async function readHeld(body: ReadableStream<Uint8Array>): Promise<string | ReadableStream<Uint8Array>> {
   const reader = body.getReader();
-  let first: Uint8Array | null = head;
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = first ? { done: false, value: first } : await reader.read();
-        first = null;
-        if (value) controller.enqueue(value);
-        if (done) controller.close();
-      },
-      cancel: (reason) => reader.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  );
+  const memory = new HeldBytes();
+  try {
+    const chunks: Uint8Array[] = [];
+    for (let bytes = 0; ; ) {
+      const { done, value } = await reader.read();
+      if (done) return textOf(chunks);
+      chunks.push(value);
+      bytes += value.byteLength;
+      if (bytes > WHOLE_BYTES_MAX || !memory.take(value.byteLength)) return replayed(chunks, reader);
+    }
+  } finally {
+    memory.release();
+  }
+}
+
+const TOO_LARGE = `the vendor's answer has more than ${HELD_BYTES_MAX} bytes, or others fill the memory`;
+
+/** Each chunk is let go once it is text. */
+function textOf(chunks: Uint8Array[]): string {
+  const decoder = new TextDecoder();
+  let text = '';
+  for (let chunk = chunks.shift(); chunk; chunk = chunks.shift()) text += decoder.decode(chunk, { stream: true });
+  return text + decoder.decode();
 }
 
 function parsed(text: string): unknown {

@@ -7,7 +7,14 @@
  * the caller gets what was passed and a regular end. Every stream ends exactly once, with an outcome.
  */
 import { log } from '../platform/log.ts';
-import { type Block, EventBlocks, joined, type StreamEvent, serializeEvent } from './event-blocks.ts';
+import {
+  type Block,
+  EventBlocks,
+  joined,
+  type StreamEvent,
+  serializeEvent,
+  WHOLE_EVENT_BYTES_MAX,
+} from './event-blocks.ts';
 import type { Fields } from './usage/figures.ts';
 import {
   type PassingUsage,
@@ -24,9 +31,9 @@ export interface StreamOutcome {
   /**
    * `completed`: the vendor's answer is whole. `client_left`: the caller left before that. `vendor_cut`: the vendor's
    * stream broke, or closed before its own mark of the end. `timeout`: the vendor fell silent. `stopped`: the limit
-   * allowed no more output, whether the caller was still there or not.
+   * allowed no more output, whether the caller was still there or not. `unread`: the caller was there and did not read.
    */
-  end: 'completed' | 'client_left' | 'vendor_cut' | 'timeout' | 'stopped';
+  end: 'completed' | 'client_left' | 'vendor_cut' | 'timeout' | 'stopped' | 'unread';
   /** The vendor's answer is whole, even if its end came after the caller had left. */
   completed: boolean;
   /** What the vendor reported of its whole answer; `null` if it reported nothing, or if the answer is not whole. */
@@ -77,6 +84,12 @@ export interface MeterOptions {
   onEnd(outcome: StreamOutcome): void | Promise<void>;
   /** How long the vendor may be silent. */
   idleTimeoutMs: number;
+  /** What becomes of a stream whose caller is there and does not read. Without it, the vendor waits as long as the caller. */
+  unread?: {
+    /** Asked every `everyMs` while the caller does not read; `true` stops the vendor. */
+    isOver(unreadMs: number): Promise<boolean>;
+    everyMs: number;
+  };
   /** How long the stream is read on after the caller has left. */
   drainMsMax: number;
   /** How many bytes are read after the caller has left. */
@@ -117,7 +130,7 @@ class MeteredStream {
   readonly #usage: PassingUsage;
   /** Takes the events, unless the options read the chunks. */
   readonly #events: StreamUsage | null;
-  readonly #blocks = new EventBlocks();
+  readonly #blocks: EventBlocks;
   readonly #encoder = new TextEncoder();
   /** Set once, when the stream ends; resolves when `onEnd` is done. */
   #ended: Promise<void> | null = null;
@@ -135,6 +148,9 @@ class MeteredStream {
   #silentSinceMs: number | null = null;
   /** One timer watches over all reads, because setting one for each costs more than the rest of a read. */
   #watch: ReturnType<typeof setTimeout> | undefined;
+  /** Since when the caller has not asked for more; `null` while it waits for the vendor. */
+  #unreadSinceMs: number | null = Date.now();
+  #unreadWatch: ReturnType<typeof setTimeout> | undefined;
   /** The read under way; there is one at a time. */
   #pendingRead: Promise<Uint8Array | null> = Promise.resolve(null);
 
@@ -144,13 +160,17 @@ class MeteredStream {
   constructor(body: ReadableStream<Uint8Array>, options: MeterOptions) {
     this.#reader = body.getReader();
     this.#options = options;
+    const needsWhole = options.transform !== undefined || options.limit !== undefined;
+    this.#blocks = new EventBlocks(needsWhole ? WHOLE_EVENT_BYTES_MAX : undefined);
     const events = new StreamUsage({ written: options.written });
     this.#events = options.reading ? null : events;
     this.#usage = options.reading ?? events;
+    if (options.unread) this.#watchReader(options.unread);
     this.#byEvent = [options.transform, options.limit, options.broken].some((option) => option !== undefined);
   }
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    this.#unreadSinceMs = null;
     while (!this.#clientLeft) {
       this.#pendingRead = this.#advance();
       const bytes = await this.#pendingRead;
@@ -164,8 +184,21 @@ class MeteredStream {
         else controller.close();
         return;
       }
-      if (bytes !== null && bytes.length > 0) return;
+      if (bytes !== null && bytes.length > 0) {
+        this.#unreadSinceMs = Date.now();
+        return;
+      }
     }
+  }
+
+  #watchReader(unread: NonNullable<MeterOptions['unread']>): void {
+    this.#unreadWatch = setTimeout(async () => {
+      const sinceMs = this.#unreadSinceMs;
+      const isOver = sinceMs !== null && !this.#clientLeft && (await unread.isOver(Date.now() - sinceMs).catch(keptOn));
+      if (this.#ended) return;
+      if (isOver && this.#unreadSinceMs === sinceMs && !this.#clientLeft) this.#end('unread', true);
+      else this.#watchReader(unread);
+    }, unread.everyMs);
   }
 
   /** The caller has left: the rest is read only for its usage. */
@@ -238,7 +271,7 @@ class MeteredStream {
   async #pass(blocks: Block[]): Promise<Uint8Array> {
     const { transform, limit } = this.#options;
     const parts: Uint8Array[] = [];
-    for (const { bytes, event, form } of blocks) {
+    for (const { bytes, event, form, isPiece } of blocks) {
       const body = event && this.#events ? this.#events.read(event) : null;
       this.#last = body ?? this.#last;
       this.#form = form;
@@ -249,7 +282,8 @@ class MeteredStream {
         break;
       }
       if (event && body && !this.#clientLeft) limit?.passed(body, event.data);
-      const changed = transform && event && form === 'sse' && !this.#clientLeft ? await this.#change(event) : event;
+      const isChanged = transform && event && form === 'sse' && !isPiece && !this.#clientLeft;
+      const changed = isChanged ? await this.#change(event) : event;
       if (changed === event) parts.push(bytes);
       else for (const one of [changed ?? []].flat()) parts.push(this.#encoder.encode(serializeEvent(one)));
     }
@@ -297,6 +331,7 @@ class MeteredStream {
   #end(end: StreamOutcome['end'], failed = end === 'timeout', completed = this.#usage.completed): void {
     if (this.#ended) return;
     clearTimeout(this.#watch);
+    clearTimeout(this.#unreadWatch);
     this.#failed = failed;
     const { failed: failure, truncated, empty } = this.#usage;
     const brokeOff = failed || (end === 'vendor_cut' && (truncated || empty));
@@ -322,6 +357,12 @@ class MeteredStream {
       log('error', 'stream_end_failed', {}, error);
     }
   }
+}
+
+/** As long as nobody can say that the vendor is to be stopped, it is not. */
+function keptOn(error: unknown): false {
+  log('warn', 'unread_stream_not_judged', {}, error);
+  return false;
 }
 
 /** Whoever cannot say that a stream may go on has not allowed it. */

@@ -5,9 +5,8 @@
  * estimated. A usage with a broken or impossible figure, or with a part larger than its whole, is `IMPLAUSIBLE`. Runs
  * in any JavaScript runtime.
  */
-import { parseAnswer } from '../platform/json.ts';
 import { EventBlocks, type StreamEvent } from './event-blocks.ts';
-import { JsonSkim } from './json-skim.ts';
+import { JsonSkim, readJson } from './json-skim.ts';
 import { isMessage, isMessageEvent, MessageStream, readMessage, searchesOfMessage } from './usage/anthropic.ts';
 import { readErrorEvent, readFailure } from './usage/failure.ts';
 import {
@@ -217,7 +216,7 @@ export class StreamUsage implements PassingUsage {
       this.#done = true;
       return null;
     }
-    const body = parseAnswer(data);
+    const body = readJson(data);
     this.failed ??= event === 'error' ? readErrorEvent(data, body) : readFailure(body);
     this.#torn = body === undefined && /^\s*[{[]/.test(data);
     if (!isFields(body)) return null;
@@ -238,7 +237,7 @@ function readingOf(event: Fields): StreamReading | null {
 
 /** Reads a stream whose events may contain pictures: their long texts are left out first. */
 export class SkimmedUsage extends StreamUsage {
-  readonly #skim = new JsonSkim();
+  readonly #skim = new JsonSkim('lines');
 
   override push(chunk: Uint8Array): void {
     super.push(this.#skim.push(chunk));

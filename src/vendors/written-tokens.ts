@@ -119,9 +119,18 @@ export class WrittenTokens implements Written {
   }
 }
 
+/** Whether a whole, parsed answer has written anything that is known as output. */
+export function hasWritten(body: unknown): boolean {
+  return countOf(body, 'compatible', '').tokens > 0;
+}
+
 /** What a whole, parsed answer has written. Of an answer in a form that is not known, all text is counted. */
 export function writtenTokens(body: unknown, kind: VendorKind, model: string): number {
+  return countOf(body, kind, model).tokens || tokensAtMost(JSON.stringify(body) ?? '');
+}
+
+function countOf(body: unknown, kind: VendorKind, model: string): WrittenTokens {
   const written = new WrittenTokens(kind, model);
   for (const event of (Array.isArray(body) ? body : [body]).filter(isFields)) written.read(event);
-  return written.tokens || tokensAtMost(JSON.stringify(body) ?? '');
+  return written;
 }

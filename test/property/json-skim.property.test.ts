@@ -1,5 +1,6 @@
 /**
- * A skimmed answer is the same JSON with its long texts empty, wherever its bytes are cut; and events stay events.
+ * A skimmed answer is the same JSON without what is long in it, wherever its bytes are cut; and events stay events. Its
+ * usage is in it whatever stands before, in bounded memory.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -28,8 +29,8 @@ const { json } = fc.letrec<{ json: unknown }>((tie) => ({
 }));
 const cuts = fc.array(fc.nat(10_000), { maxLength: 12 });
 
-function skimmed(bytes: Uint8Array, at: readonly number[]): string {
-  const skim = new JsonSkim();
+function skimmed(bytes: Uint8Array, at: readonly number[], of: 'document' | 'lines' = 'document'): string {
+  const skim = new JsonSkim(of);
   const ends = [...new Set(at.map((cut) => cut % (bytes.length + 1))), bytes.length].sort((a, b) => a - b);
   return ends
     .map((end, index) => skim.push(bytes.slice(ends[index - 1] ?? 0, end)))
@@ -37,35 +38,44 @@ function skimmed(bytes: Uint8Array, at: readonly number[]): string {
     .join('');
 }
 
-/** The value with each text empty whose JSON has more than 1,024 bytes. */
+/** The value with each text empty whose JSON has more than 1,024 bytes, and lists without numbers and literals. */
 function withoutLong(value: unknown): unknown {
   if (typeof value === 'string') return encoder.encode(JSON.stringify(value)).length - 2 > 1_024 ? '' : value;
-  if (Array.isArray(value)) return value.map(withoutLong);
+  if (Array.isArray(value))
+    return value
+      .filter((item) => typeof item === 'string' || (typeof item === 'object' && item !== null))
+      .map(withoutLong);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withoutLong(member)]));
 }
 
-test('a document is the same but for its long texts', () => {
+test('a document is the same but for what is long in it', () => {
   fc.assert(
     fc.property(json, cuts, fc.boolean(), (value, at, spaced) => {
-      const bytes = encoder.encode(JSON.stringify(value, null, spaced ? 1 : undefined));
-      expect(JSON.parse(skimmed(bytes, at))).toEqual(withoutLong(value));
+      // Around lists and objects everything stays.
+      const document = typeof value === 'object' ? value : [value];
+      const bytes = encoder.encode(JSON.stringify(document, null, spaced ? 1 : undefined));
+      expect(JSON.parse(skimmed(bytes, at))).toEqual(withoutLong(document));
     }),
   );
 });
 
-test('events are the same but for their long texts, whatever lines stand between them', () => {
-  const line = fc.constantFrom(': a "comment', ': "', 'data: [DONE]', '', ': \\');
+test('events are the same but for what is long in them, whatever lines stand between them', () => {
+  const line = fc.constantFrom(': a "comment', ': "', ': {', 'data: {"broken": [', 'data: [DONE]', '', ': \\');
   fc.assert(
-    fc.property(fc.array(fc.tuple(json, line), { maxLength: 4 }), cuts, (events, at) => {
-      const written = (of: (value: unknown) => unknown) =>
-        events.map(([value, between]) => `data: ${JSON.stringify(of(value))}\n\n${between}\n`).join('');
-      const { length } = written((value) => value);
-      const text = skimmed(encoder.encode(written((value) => value)), at);
-      const data = (of: string) => of.split('\n').filter((one) => one.startsWith('data: ') && one !== 'data: [DONE]');
-      expect(data(text).map((one) => JSON.parse(one.slice(6)))).toEqual(events.map(([value]) => withoutLong(value)));
-      expect(text.length).toBeLessThanOrEqual(length);
-    }),
+    fc.property(
+      fc.array(fc.tuple(fc.dictionary(fc.constantFrom('b64_json', 'usage'), json), line), { maxLength: 4 }),
+      cuts,
+      (events, at) => {
+        const written = (of: (value: unknown) => unknown) =>
+          events.map(([value, between]) => `data: ${JSON.stringify(of(value))}\n\n${between}\n`).join('');
+        const { length } = written((value) => value);
+        const text = skimmed(encoder.encode(written((value) => value)), at, 'lines');
+        const data = (of: string) => of.split('\n').filter((one) => /^data: \{.*\}$/.test(one));
+        expect(data(text).map((one) => JSON.parse(one.slice(6)))).toEqual(events.map(([value]) => withoutLong(value)));
+        expect(text.length).toBeLessThanOrEqual(length);
+      },
+    ),
   );
 });
 
@@ -78,4 +88,32 @@ test('of a picture of any size only its usage is held', () => {
   reading.push(encoder.encode(`","usage":${JSON.stringify(usage)}}\n\n`));
   reading.end();
   expect(reading.usage()).toMatchObject({ inputTokens: 7, responseTokens: 9, imageOutputTokens: 9 });
+});
+
+test.each([
+  ['logprobs', '{"token":"a","logprob":-0.1,"bytes":[97],"top_logprobs":[]}'],
+  ['pictures', `{"b64_json":"${'A'.repeat(4_000)}"}`],
+  ['vectors', `{"embedding":[${'0.25,'.repeat(500)}1]}`],
+  ['texts', '"some text"'],
+])('of any number of %s the usage is kept, before and after them', (_, item) => {
+  const items = encoder.encode(`${item},`.repeat(Math.ceil(100_000 / item.length)));
+  const skim = new JsonSkim();
+  const kept: Uint8Array[] = [skim.push(encoder.encode('{"usageMetadata":{"details":[{"of":"TEXT"}]},"data":['))];
+  for (let index = 0; index < 300; index += 1) kept.push(skim.push(items));
+  kept.push(skim.push(encoder.encode(`${item}],"model":"m","usage":{"details":[{"tokens":7}],"n":9}}`)));
+  const bytes = Buffer.concat(kept);
+  expect(bytes.length).toBeLessThan(600_000);
+  expect(JSON.parse(bytes.toString())).toMatchObject({
+    usageMetadata: { details: [{ of: 'TEXT' }] },
+    model: 'm',
+    usage: { details: [{ tokens: 7 }], n: 9 },
+  });
+});
+
+test('a document of nothing but members is bounded too, and stays JSON', () => {
+  const skim = new JsonSkim();
+  const members = Array.from({ length: 200_000 }, (_, index) => `"name ${index}":{"a":${index}}`).join(',');
+  const kept = skim.push(encoder.encode(`{${members}}`));
+  expect(kept.length).toBeLessThan(600_000);
+  expect(JSON.parse(decoder.decode(kept))['name 1']).toEqual({ a: 1 });
 });

@@ -48,6 +48,7 @@ const TABLE: Record<Code, [number, 'true' | 'false', string?]> = {
   RATE_LIMITED: [429, 'true', '1'],
   INTERNAL_ERROR: [500, 'true'],
   VENDOR_ANSWER_BROKEN: [502, 'false'],
+  VENDOR_ANSWER_TOO_LARGE: [502, 'false'],
   VENDOR_KEY_UNREADABLE: [502, 'false'],
   VENDOR_UNREACHABLE: [502, 'true'],
   VENDOR_STREAM_CUT: [502, 'true'],

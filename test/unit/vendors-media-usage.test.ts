@@ -49,7 +49,7 @@ describe('a stream', () => {
 
 describe('an answer that passes as it comes', () => {
   const body = (headers: Record<string, string>, ...chunks: string[]) => {
-    const passed = new PassedBody(new Headers(headers));
+    const passed = new PassedBody(new Headers(headers), /json/.test(headers['content-type'] ?? ''));
     for (const chunk of chunks) passed.push(encoder.encode(chunk));
     return passed;
   };
@@ -75,26 +75,27 @@ describe('an answer that passes as it comes', () => {
     expect([open.completed, open.finished]).toEqual([false, true]);
   });
 
-  test('holds no more than a bound of JSON that is no picture: its usage is then not known', () => {
+  test('holds no more than a bound of JSON, and knows its usage whatever else is in it', () => {
     const many = `{"data":[${Array.from({ length: 300_000 }, (_, at) => at).join(',')}]`;
     const passed = body(JSON_TYPE, many, ',"usage":{"input_tokens":1,"output_tokens":2}}');
-    expect([passed.usage(), passed.document]).toEqual([null, undefined]);
+    expect([passed.usage()?.responseTokens, JSON.stringify(passed.document).length]).toEqual([2, 56]);
   });
 });
 
 describe('an answer that may be large', () => {
   const ask = (response: Response) =>
     requestVendor(
-      { url: 'https://vendor.example.com', method: 'POST', headers: {}, timeoutMs: 10_000, responseType: 'large' },
+      { url: 'https://vendor.example.com', method: 'POST', headers: {}, timeoutMs: 10_000, responseType: 'passed' },
       async () => response,
     );
 
   test('is text up to the bound, and a stream of all its bytes above it', async () => {
     const small = await ask(new Response('{"a":1}'));
     expect(small).toMatchObject({ kind: 'answer', body: '{"a":1}' });
-    const text = 'é'.repeat(6 * 1024 * 1024);
+    const text = `{"a":"${'é'.repeat(6 * 1024 * 1024)}"}`;
     const large = await ask(new Response(new Blob([text]).stream()));
     if (large.kind !== 'stream') throw new Error('a large answer is a stream');
+    expect(large.content).toBe('json');
     expect((await new Response(large.body).text()) === text).toBe(true);
     expect(await ask(new Response('{"error":{}}', { status: 500 }))).toMatchObject({ kind: 'answer', ok: false });
   });

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { JSON_VALUES_MAX } from '../../src/platform/json.ts';
-import { ANSWER_BYTES_MAX, requestVendor, type VendorRequest } from '../../src/vendors/request.ts';
+import { requestVendor, type VendorRequest } from '../../src/vendors/request.ts';
 import { StreamUsage } from '../../src/vendors/usage.ts';
 import { type FakeVendor, startVendor } from '../vendors/vendor.ts';
 
@@ -91,12 +91,19 @@ describe('what goes wrong', () => {
     expect(await ask('[fail:cut]')).toMatchObject({ kind: 'broken', status: 200 });
   });
 
-  test('an answer above the bound is not read to its end', async () => {
-    expect(await ask('[fail:big]')).toEqual({
-      kind: 'broken',
-      status: 200,
-      message: `the vendor's answer has more than ${ANSWER_BYTES_MAX} bytes`,
-    });
+  test('an answer that is too large to be held is read to its end for what it used', async () => {
+    const usage = '"usage":{"prompt_tokens":3,"completion_tokens":2}';
+    const part = new TextEncoder().encode(`"${'x'.repeat(1024 * 1024)}",`);
+    const parts = [`{"choices":[`, ...Array(30).fill(part), `""],${usage}}`].map((one) =>
+      typeof one === 'string' ? new TextEncoder().encode(one) : one,
+    );
+    const fetcher = async () => new Response(new Blob(parts).stream());
+    const request = { url: `${vendor.url}/v1`, method: 'POST', headers: {}, timeoutMs: 60_000 } as const;
+    for (const responseType of ['json', 'text'] as const) {
+      const result = await requestVendor({ ...request, responseType }, fetcher);
+      if (result.kind !== 'too_large') throw new Error(result.kind);
+      expect(result.reading.usage()).toMatchObject({ inputTokens: 3, responseTokens: 2 });
+    }
   });
 
   test.each([
@@ -111,15 +118,15 @@ describe('what goes wrong', () => {
     expect(vendor.requests.length).toBe(before);
   });
 
-  test('JSON with too many values is broken if JSON was asked for, and text if text was', async () => {
-    const text = `{"choices":[${'{},'.repeat(JSON_VALUES_MAX)}{}]}`;
+  test('JSON with too many values is too large if JSON was asked for, and text if text was', async () => {
+    const usage = '"usage":{"prompt_tokens":3,"completion_tokens":2}';
+    const text = `{"choices":[${'{},'.repeat(JSON_VALUES_MAX)}{}],${usage}}`;
     const fetcher = async () => new Response(text, { headers: { 'Content-Type': 'application/json' } });
     const request = { url: `${vendor.url}/v1`, method: 'POST', headers: {}, timeoutMs: 5_000 } as const;
-    expect(await requestVendor({ ...request, responseType: 'json' }, fetcher)).toEqual({
-      kind: 'broken',
-      status: 200,
-      message: `the vendor's answer has more than ${JSON_VALUES_MAX} JSON values`,
-    });
+    const built = await requestVendor({ ...request, responseType: 'json' }, fetcher);
+    if (built.kind !== 'too_large') throw new Error(built.kind);
+    expect(built.message).toBe(`the vendor's answer has more than ${JSON_VALUES_MAX} JSON values`);
+    expect(built.reading.usage()).toMatchObject({ inputTokens: 3, responseTokens: 2 });
     expect(await requestVendor({ ...request, responseType: 'text' }, fetcher)).toMatchObject({
       kind: 'answer',
       body: text,

@@ -14,7 +14,7 @@ import {
   type EndBatchCommand,
   type HoldBatchCommand,
 } from '../../../src/objects/batch-commands.ts';
-import { beginOrReplay } from './calls.ts';
+import { beginOrReplay, wantsCredit } from './calls.ts';
 import { type Context, catchUp, noDefaultPlan, openOrLoad } from './context.ts';
 import { saveEnd, withOutcome } from './ending.ts';
 
@@ -31,7 +31,10 @@ export function hold(context: Context, command: HoldBatchCommand): BatchAdmissio
     if (!earlier && store.countBatchHolds() >= BATCHES_MAX) return tooManyBatches();
     const free = earlier ? releaseBatch(account, earlier) : account;
     const decided = decideBatch(free, batch, nowMs + deadlineSeconds.batch * 1_000, nowMs);
-    if (!decided.ok) return decided;
+    if (!decided.ok) {
+      if (wantsCredit(decided.denial)) store.denials.creditRefusedAtMs = nowMs;
+      return decided;
+    }
     const line = decided.onCredit.map((tier) => closed[tier]).find((first) => first !== undefined);
     if (line !== undefined) return { ok: false, refusal: lineClosed(line) };
     store.saveAccount(holdBatch(free, decided.hold), nowMs);

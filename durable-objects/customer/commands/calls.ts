@@ -87,6 +87,7 @@ export function beginOrReplay(
   const decided = admit ? admit(account, decision) : decision;
   const { call } = decided;
   const isDenied = call.status === 'NOT_ALLOWED';
+  if (wantsCredit(decided.denial)) store.denials.creditRefusedAtMs = nowMs;
   if (decided.denial?.code === 'BALANCE_HELD' && command.refusesHeld) return balanceHeld();
   const resumeAtMs = isDenied ? store.denials.resumeAtMs(nowMs) : null;
   if (resumeAtMs !== null) return deniedTooOften(resumeAtMs, nowMs);
@@ -105,6 +106,11 @@ export function beginOrReplay(
   const left = presentLeft(decided.account, call.suggestedTier, counted, nowMs);
   const admission = { ...admissionOf(accepted.data, call), left };
   return { ok: true, call, replayed: false, admission, answer: { ...accepted, text, left } };
+}
+
+/** Whether credit would have paid, if there were enough of it. */
+export function wantsCredit(denial: { code: string } | null | undefined): boolean {
+  return denial?.code === 'BALANCE_HELD' || denial?.code === 'CREDIT_REQUIRED';
 }
 
 /** What this call needs is held for others: its request is to be repeated. */
@@ -210,12 +216,13 @@ export function extendHold(context: Context, command: ExtendHoldCommand): Extend
   return store.transaction(nowMs, () => {
     const found = findCall(context, command);
     const extended = found?.stored ? extendSteps(found.account, found.stored.call, command.outputTokens) : null;
-    if (!extended) return { heldTokens: 0 };
+    const { creditRefusedAtMs } = store.denials;
+    if (!extended) return { heldTokens: 0, creditRefusedAtMs };
     if (extended.account !== found?.account) {
       store.saveAccount(extended.account, nowMs);
       store.holdMore(extended.call);
     }
-    return { heldTokens: extended.heldTokens };
+    return { heldTokens: extended.heldTokens, creditRefusedAtMs };
   });
 }
 

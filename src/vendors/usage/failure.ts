@@ -11,14 +11,30 @@ const CODE_LENGTH_MAX = 100;
 const MESSAGE_LENGTH_MAX = 4_000;
 const UNNAMED = 'vendor_error';
 
-/** The error in a body; `null` if there is none. Google wraps some errors in an array. */
+/** The error in a body; `null` if there is none. */
 export function readFailure(body: unknown): VendorFailure | null {
+  const error = errorIn(body);
+  return error === null ? null : failureOf(error);
+}
+
+/** The error in a body as the vendor wrote it; `null` if there is none. Google wraps some errors in an array. */
+export function errorIn(body: unknown): unknown {
   const fields = fieldsOf(Array.isArray(body) ? body[0] : body);
-  if (fields.error !== undefined && fields.error !== null) return failureOf(fields.error);
+  if (isError(fields.error)) return fields.error;
   // OpenAI's responses have an error event, or a response that failed.
-  if (fields.type === 'error') return failureOf(fields);
-  if (fields.type === 'response.failed') return failureOf(fieldsOf(fields.response).error ?? {});
-  return null;
+  if (fields.type === 'error') return fields;
+  if (fields.type === 'response.failed') return fieldsOf(fields.response).error ?? {};
+  // OpenRouter's, of the model that it asked (openrouter.ai/docs/api-reference/errors).
+  return (
+    listOf(fields.choices)
+      .map((choice) => fieldsOf(choice).error)
+      .find(isError) ?? null
+  );
+}
+
+/** Some servers write an empty error beside an answer that is whole. */
+function isError(error: unknown): boolean {
+  return isFields(error) ? Object.keys(error).length > 0 : error != null && error !== '' && error !== false;
 }
 
 /** The error of an event named `error`, whatever its data is. */

@@ -1,0 +1,115 @@
+/**
+ * The beginning of an answer: whether it is events, JSON or something else, by its bytes and not by what its headers say;
+ * and its first event, for which it can be judged before anything of it is passed on.
+ */
+import { EventBlocks, type StreamEvent } from './event-blocks.ts';
+
+export interface Opening {
+  content: 'events' | 'json' | 'other';
+  /** `null` if the answer is no events, or none came in time. */
+  first: StreamEvent | null;
+  /** The whole answer, from its first byte on. */
+  body: ReadableStream<Uint8Array>;
+}
+
+/** More is not kept back. */
+const KEPT_BACK_BYTES_MAX = 64 * 1024;
+/** A vendor that says nothing for so long is passed on as it is: callers wait for the headers. */
+const KEPT_BACK_MS_MAX = 20_000;
+/** A field of an event, or a comment between events. */
+const EVENT_LINE = /^(?:data|event|id|retry)?:/;
+/** Long enough for the name of a field. */
+const LINE_LENGTH = 8;
+
+/** Content that is not looked at, because its bytes may be any. */
+const BINARY = /^\s*(?:audio|image|video)\/|octet-stream/i;
+
+/**
+ * Reads until the content is known and, of events, until the first is there. `isText` says that a text may be the answer,
+ * so that only a content type makes it events. Throws if the answer breaks off before.
+ */
+export async function openingOf(
+  body: ReadableStream<Uint8Array>,
+  contentType: string,
+  isText: boolean,
+  msMax = KEPT_BACK_MS_MAX,
+): Promise<Opening> {
+  const reader = body.getReader();
+  const isEvents = /event-stream/i.test(contentType);
+  if (BINARY.test(contentType)) return { content: 'other', first: null, body: replayed([], reader) };
+  const byHeader = isEvents ? 'events' : /\bjson\b/i.test(contentType) ? 'json' : 'other';
+  const kept: Uint8Array[] = [];
+  const blocks = new EventBlocks();
+  const decoder = new TextDecoder();
+  const timer = timeout(msMax);
+  let head = '';
+  let content: Opening['content'] | null = null;
+  let bytes = 0;
+  try {
+    while (bytes < KEPT_BACK_BYTES_MAX) {
+      const reading = reader.read();
+      const next = await Promise.race([reading, timer.over]);
+      if (next === 'late') return { content: content ?? byHeader, first: null, body: replayed(kept, reader, reading) };
+      if (next.done) break;
+      const chunk = next.value.slice();
+      kept.push(chunk);
+      bytes += chunk.length;
+      if (content === null) {
+        head += decoder.decode(chunk, { stream: true });
+        content = contentOf(head, isEvents, isText);
+      }
+      if (content === 'json' || content === 'other') return { content, first: null, body: replayed(kept, reader) };
+      const first = blocks.push(chunk).find(({ event }) => event !== null)?.event;
+      if (first) return { content: 'events', first, body: replayed(kept, reader) };
+    }
+  } finally {
+    timer.lift();
+  }
+  const last = blocks.end().find(({ event }) => event !== null)?.event ?? null;
+  return { content: content ?? byHeader, first: content === 'events' ? last : null, body: replayed(kept, reader) };
+}
+
+/** `null` while it cannot be told. */
+function contentOf(head: string, isEvents: boolean, isText: boolean): Opening['content'] | null {
+  const text = head.trimStart();
+  if (text === '') return null;
+  if (/^[{[]/.test(text)) return 'json';
+  if (isEvents) return 'events';
+  if (isText) return 'other';
+  if (EVENT_LINE.test(text)) return 'events';
+  return text.length < LINE_LENGTH && /^[a-z]*$/.test(text) ? null : 'other';
+}
+
+/** The chunks, and then what the reader still reads; never more than is asked for. */
+export function replayed(
+  chunks: Uint8Array[],
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  reading: ReturnType<typeof reader.read> | null = null,
+): ReadableStream<Uint8Array> {
+  let pending = reading;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const kept = chunks.shift();
+        if (kept) {
+          controller.enqueue(kept);
+          return;
+        }
+        const { done, value } = await (pending ?? reader.read());
+        pending = null;
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function timeout(ms: number): { over: Promise<'late'>; lift(): void } {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const over = new Promise<'late'>((resolve) => {
+    timer = setTimeout(() => resolve('late'), ms);
+  });
+  return { over, lift: () => clearTimeout(timer) };
+}
