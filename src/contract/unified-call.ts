@@ -98,7 +98,11 @@ export const CallData = z.object({
       error: z
         .object({
           message: z.string().describe('What went wrong'),
-          details: z.record(z.string(), z.unknown()).describe("The vendor's own error, where it is one"),
+          details: z
+            .record(z.string(), z.unknown())
+            .describe(
+              "The vendor's own error, if it is one; `code` `VENDOR_ANSWER_TOO_LARGE` if the answer was charged and cannot be passed on: the call's id is in `begin`",
+            ),
         })
         .optional()
         .describe('Present where the vendor failed'),

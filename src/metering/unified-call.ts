@@ -273,7 +273,7 @@ interface Read {
   refused: boolean;
   body: unknown;
   error?: { code: string; message: string };
-  /** The vendor's own error, where it is one. */
+  /** The vendor's own error, where it is one; else our code, where the caller has to tell it from others. */
   details?: Record<string, unknown>;
 }
 
@@ -309,10 +309,12 @@ function readTooLarge({ ok, status, headers, reading, message }: VendorResult & 
     reported: withServedTier(reading.reported(), headers),
     searches: reading.searches(),
     refused: !ok,
-    error: { code: 'VENDOR_ANSWER_TOO_LARGE', message },
+    error: { code: TOO_LARGE, message },
+    details: { code: TOO_LARGE },
   };
 }
 
+const TOO_LARGE = 'VENDOR_ANSWER_TOO_LARGE';
 const NO_ANSWER = { ok: false, status: 502, reported: null, refused: false, body: null };
 const BROKEN = 'VENDOR_ANSWER_BROKEN';
 

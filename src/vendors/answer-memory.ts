@@ -9,7 +9,7 @@ export const HELD_BYTES_MAX = 10 * 1024 * 1024;
 /** Of all answers together. Text takes up to twice its bytes, and is there twice while it is put together. */
 const TOTAL_BYTES_MAX = 32 * 1024 * 1024;
 /** If so much is held, no further request is begun: those under way need the rest. */
-const BUSY_BYTES = 20 * 1024 * 1024;
+export const BUSY_BYTES = 20 * 1024 * 1024;
 
 /** Why a request must come back later. */
 export const ANSWERS_HELD = "vendors' large answers fill the memory for the moment; send the request again";
