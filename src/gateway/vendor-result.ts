@@ -140,7 +140,7 @@ const STATUS_OF_WORDS: readonly (readonly [RegExp, number])[] = [
 /** What the error says itself, or what its words mean; 502 if nobody knows. */
 function statusOfFailure(document: unknown, status: number): number {
   if (status >= 400) return status;
-  const error = fieldsOf(errorIn(document));
+  const error = fieldsOf(errorIn(document) ?? document);
   const numbers = [error.status, error.code, error.http_code, fieldsOf(document).status].map(Number);
   const said = numbers.find((number) => Number.isInteger(number) && number >= 400 && number < 600);
   if (said !== undefined) return said;

@@ -139,12 +139,18 @@ function letGo(body: Pick<ReadableStream, 'cancel'>): void {
   body.cancel().catch(() => undefined);
 }
 
-/** A line. One that is too long is cut. */
+/** A line. One that is too long is cut, or shortened. */
 export interface Line {
   /** From 1; empty lines count. */
   number: number;
   text: string;
   cut: boolean;
+  shortened: boolean;
+}
+
+/** Makes a short line of one that is too long, in bounded memory. */
+export interface Shortener {
+  push(part: Uint8Array): Uint8Array;
 }
 
 /** The part of a line that is too long which is returned: enough to find its id. */
@@ -153,19 +159,23 @@ const CUT_LINE_BYTES = 4_096;
 export const LF = 10;
 
 /**
- * Finds lines in bytes that come in chunks, and leaves out empty ones. A line of more than `lineBytesMax` bytes is cut,
- * so that memory is bounded.
+ * Finds lines in bytes that come in chunks, and leaves out empty ones. A line of more than `lineBytesMax` bytes is
+ * shortened, or cut if nothing shortens it, so that memory is bounded.
  */
 class LineSplitter {
   readonly #lineBytesMax: number;
+  readonly #shortener: (() => Shortener) | undefined;
+  /** Shortens the present line, which is too long. */
+  #shortens: Shortener | null = null;
   readonly #decoder = new TextDecoder();
   #number = 1;
   #held: Uint8Array[] = [];
   #heldBytes = 0;
   #cut = false;
 
-  constructor(lineBytesMax: number) {
+  constructor(lineBytesMax: number, shortener: (() => Shortener) | undefined) {
     this.#lineBytesMax = lineBytesMax;
+    this.#shortener = shortener;
   }
 
   /** The lines that end in the chunk, whose memory may be used again once all of them are taken. */
@@ -185,11 +195,18 @@ class LineSplitter {
   }
 
   #take(part: Uint8Array): void {
-    if (part.length === 0) return;
-    this.#heldBytes += part.length;
-    if (this.#cut) return;
-    this.#held.push(part);
+    if (part.length === 0 || this.#cut) return;
+    const kept = this.#shortens?.push(part) ?? part;
+    this.#heldBytes += kept.length;
+    this.#held.push(kept);
     if (this.#heldBytes <= this.#lineBytesMax) return;
+    if (this.#shortener && !this.#shortens) {
+      const shortens = this.#shortener();
+      this.#shortens = shortens;
+      this.#held = this.#held.map((held) => shortens.push(held));
+      this.#heldBytes = this.#held.reduce((sum, { length }) => sum + length, 0);
+      return;
+    }
     this.#held = [joined(this.#held, this.#heldBytes).slice(0, CUT_LINE_BYTES)];
     this.#cut = true;
   }
@@ -200,9 +217,10 @@ class LineSplitter {
     for (let part = this.#held.shift(); part; part = this.#held.shift())
       text += this.#decoder.decode(part, { stream: true });
     text += this.#decoder.decode();
-    const line = { number: this.#number, text, cut: this.#cut };
+    const line = { number: this.#number, text, cut: this.#cut, shortened: this.#shortens !== null };
     this.#number += 1;
     this.#heldBytes = 0;
+    this.#shortens = null;
     this.#cut = false;
     if (text.trim() !== '') yield line;
   }
@@ -216,8 +234,9 @@ export async function* linesOf(
   body: ReadableStream<Uint8Array>,
   lineBytesMax: number,
   timeoutMs?: number,
+  shortener?: () => Shortener,
 ): AsyncGenerator<Line> {
-  const splitter = new LineSplitter(lineBytesMax);
+  const splitter = new LineSplitter(lineBytesMax, shortener);
   try {
     for await (const part of partsOf(body, timeoutMs)) yield* splitter.push(part);
     yield* splitter.end();

@@ -21,22 +21,27 @@ const EVENT_LINE = /^(?:data|event|id|retry)?:/;
 /** Long enough for the name of a field. */
 const LINE_LENGTH = 8;
 
-/** Content that is not looked at, because its bytes may be any. */
+/** What the caller knows of the answers that may come. */
+export interface Expected {
+  /** A text may be the answer, so that only a content type makes it events. */
+  isText: boolean;
+  /** Sound or pictures may be the answer, whose bytes may be any: they are not looked at if they are said to be that. */
+  isBinary: boolean;
+}
+
+/** Content of any bytes. */
 const BINARY = /^\s*(?:audio|image|video)\/|octet-stream/i;
 
-/**
- * Reads until the content is known and, of events, until the first is there. `isText` says that a text may be the answer,
- * so that only a content type makes it events. Throws if the answer breaks off before.
- */
+/** Reads until the content is known and, of events, until the first is there. Throws if the answer breaks off before. */
 export async function openingOf(
   body: ReadableStream<Uint8Array>,
   contentType: string,
-  isText: boolean,
+  { isText, isBinary }: Expected,
   msMax = KEPT_BACK_MS_MAX,
 ): Promise<Opening> {
   const reader = body.getReader();
   const isEvents = /event-stream/i.test(contentType);
-  if (BINARY.test(contentType)) return { content: 'other', first: null, body: replayed([], reader) };
+  if (isBinary && BINARY.test(contentType)) return { content: 'other', first: null, body: replayed([], reader) };
   const byHeader = isEvents ? 'events' : /\bjson\b/i.test(contentType) ? 'json' : 'other';
   const kept: Uint8Array[] = [];
   const blocks = new EventBlocks();

@@ -162,7 +162,10 @@ async function answerOf(responseType: VendorRequest['responseType'], response: R
     return tooLarge(reading, `the vendor's answer has more than ${JSON_VALUES_MAX} JSON values`);
   }
   if (responseType === 'stream') return { kind: 'stream', status, headers, body, content: 'other', first: null };
-  const opening = await openingOf(body, headers.get('content-type') ?? '', responseType === 'passed-text');
+  const opening = await openingOf(body, headers.get('content-type') ?? '', {
+    isText: responseType === 'passed-text',
+    isBinary: responseType === 'any',
+  });
   const passes = opening.content === 'events' || (responseType === 'any' && opening.content === 'other');
   if (passes) return { kind: 'stream', status, headers, ...opening };
   const held = await readHeld(opening.body);
@@ -226,7 +229,10 @@ async function readPassing(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   headers: Headers,
 ): Promise<PassingUsage> {
-  const opening = await openingOf(replayed(chunks, reader), headers.get('content-type') ?? '', false);
+  const opening = await openingOf(replayed(chunks, reader), headers.get('content-type') ?? '', {
+    isText: false,
+    isBinary: false,
+  });
   const reading =
     opening.content === 'events' ? new SkimmedUsage() : new PassedBody(headers, opening.content === 'json');
   let bytes = 0;

@@ -218,7 +218,7 @@ describe('effort', () => {
 
 describe("a line of a batch's file", () => {
   const read = (line: object | string, cut = false) =>
-    readLine({ text: typeof line === 'string' ? line : JSON.stringify(line), cut }, 3, 'openai');
+    readLine({ text: typeof line === 'string' ? line : JSON.stringify(line), cut, shortened: false }, 3, 'openai');
   const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
 
   test('yields its usage, or why it failed', () => {

@@ -29,13 +29,13 @@ import { MINUTE_MS } from '../../platform/time.ts';
 import { unreadable } from '../../platform/unavailable.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
 import { loadOrganization } from '../../storage/credentials.ts';
+import { JsonSkim, readJson } from '../../vendors/json-skim.ts';
 import { tokensAtMost } from '../../vendors/token-count.ts';
 import { plausible, readFailure, readReportedUsage, readSearches } from '../../vendors/usage.ts';
 import { writtenTokens } from '../../vendors/written-tokens.ts';
 import type { BeginFields } from '../identify.ts';
 import { accessVendor, BATCH_VENDOR, batchKind, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
 import { tierOfModel } from './admission.ts';
-import { BATCH_LINE_BYTES_MAX } from './input-line.ts';
 import { type LineAsks, LineAsksReader } from './line-asks.ts';
 
 /** A batch at the vendor, and whom it is metered for. */
@@ -63,6 +63,8 @@ const TERMINAL = new Set(['completed', 'failed', 'expired', 'cancelled']);
 const CONCURRENCY = 20;
 /** Lines of one run; the next run continues. */
 const RUN_LINES_MAX = 1_000;
+/** A longer line is read without what is long in it. */
+const ANSWERED_LINE_BYTES_MAX = 1024 * 1024;
 /** A run ends after this time and the next one continues: an alarm may take 15 minutes. */
 const RUN_MS_MAX = 5 * MINUTE_MS;
 /** A file that has not ended by then is taken for silent. */
@@ -167,7 +169,7 @@ async function meterFile(
   let number = 0;
   let pending: Line[] = [];
   // A file that falls silent must not block the alarm; saved progress stays.
-  for await (const line of linesOf(file.body, BATCH_LINE_BYTES_MAX, FILE_MS_MAX)) {
+  for await (const line of linesOf(file.body, ANSWERED_LINE_BYTES_MAX, FILE_MS_MAX, () => new JsonSkim())) {
     number += 1;
     // An earlier run has metered these lines.
     if (number <= run.progress[name]) continue;
@@ -266,12 +268,18 @@ function estimateOf(
 }
 
 /** Reads a line. One that is too long or unreadable ran all the same: its usage is not known. */
-export function readLine({ text, cut }: Pick<Line, 'text' | 'cut'>, index: number, kind: VendorKind): AnsweredLine {
+export function readLine(
+  { text, cut, shortened }: Omit<Line, 'number'>,
+  index: number,
+  kind: VendorKind,
+): AnsweredLine {
   const line = cut ? null : parseLine(text);
   const named = line?.custom_id ?? /"custom_id"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(text)?.[1];
   const customId = typeof named === 'string' && named !== '' ? named : `line ${index}`;
-  if (!line) return { customId, outcome: { usage: null }, written: cut ? null : tokensAtMost(text) };
-  const { response, error } = line;
+  const { response, error } = line ?? {};
+  // It says neither what was answered nor that it failed.
+  if (!isRecord(response) && error == null)
+    return { customId, outcome: { usage: null }, written: cut || shortened ? null : tokensAtMost(text) };
   const reported = readReportedUsage(response?.body);
   const usage = plausible(reported);
   const status = response?.status_code ?? 0;
@@ -282,7 +290,7 @@ export function readLine({ text, cut }: Pick<Line, 'text' | 'cut'>, index: numbe
   const isFree = reported === null && !answered;
   return {
     customId,
-    ...(usage === null && !isFree && { written: writtenTokens(response?.body, kind, '') }),
+    ...(usage === null && !isFree && { written: shortened ? null : writtenTokens(response?.body, kind, '') }),
     outcome: {
       usage: isFree ? NO_USAGE : reportedUsage(reported),
       searches: readSearches(response?.body) || undefined,
@@ -309,7 +317,7 @@ interface VendorLine {
 }
 
 function parseLine(text: string): VendorLine | null {
-  const line = parseAnswer(text) as VendorLine | null | undefined;
+  const line = readJson(text) as VendorLine | null | undefined;
   return typeof line === 'object' ? line : null;
 }
 
