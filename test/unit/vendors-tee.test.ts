@@ -323,3 +323,43 @@ describe('a transform', () => {
     expect(outcomes).toMatchObject([{ end: 'completed', usage: { inputTokens: 3 } }]);
   });
 });
+
+describe('a caller that is there and does not read', () => {
+  /** A stream of which one event was read, and how long each question said that nobody has read. */
+  async function unread(isOver: (unreadMs: number) => boolean) {
+    const { body, state, send } = scripted();
+    const asked: number[] = [];
+    const judged = async (unreadMs: number) => {
+      asked.push(unreadMs);
+      return isOver(unreadMs);
+    };
+    const metered = meter(body, { unread: { everyMs: 10, isOver: judged } });
+    const reader = metered.stream.getReader();
+    send(delta('one two three'), delta(' four'));
+    await reader.read();
+    return { ...metered, reader, asked, state };
+  }
+
+  test('is stopped, once its time is over, with what was used', async () => {
+    const { ended, reader, asked, state } = await unread((unreadMs) => unreadMs >= 30);
+    expect(await ended).toMatchObject({ end: 'unread', completed: false, usage: null, outputTokens: 5 });
+    expect(asked.at(-1)).toBeGreaterThanOrEqual(30);
+    expect(asked.slice(0, -1).every((unreadMs) => unreadMs < 30)).toBe(true);
+    expect(state.cancelled).toBe(true);
+    await expect(reader.read()).rejects.toThrow('broke off');
+  });
+
+  test('is not stopped while it reads, or if nobody can say that it should be', async () => {
+    const { outcomes, reader, asked } = await unread(() => {
+      throw new Error('the object is away');
+    });
+    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(2));
+    expect((await reader.read()).done).toBe(false);
+    const waiting = reader.read();
+    const before = asked.length;
+    await new Promise((resolve) => setTimeout(resolve, 40));
+    expect([asked.length, outcomes]).toEqual([before, []]);
+    await reader.cancel();
+    await waiting;
+  });
+});
