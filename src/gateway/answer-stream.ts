@@ -11,6 +11,7 @@ import { NO_USAGE } from '../domain/usage.ts';
 import { reportedUsage, usageOf } from '../metering/end-service-call.ts';
 import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts';
 import { toBase64 } from '../platform/base64.ts';
+import { HeldBytes } from '../vendors/answer-memory.ts';
 import { joined } from '../vendors/event-blocks.ts';
 import { PassedBody } from '../vendors/passed-body.ts';
 import type { Presence } from '../vendors/presence.ts';
@@ -265,23 +266,33 @@ function storedAs(
     : { status, headers, body: toBase64(bytes), isBase64: true };
 }
 
-/** The stream, and the bytes that have passed so far; `null` once they are over the bound. */
+/**
+ * The stream, and the bytes that have passed, which are then let go; `null` if they are over the bound or there was no room
+ * for them.
+ */
 function recorded(
   body: ReadableStream<Uint8Array>,
   bytesMax: number,
 ): { body: ReadableStream<Uint8Array>; bytes(): Uint8Array | null } {
   let chunks: Uint8Array[] | null = [];
   let bytes = 0;
+  const memory = new HeldBytes('recorded');
   const recorder = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
       bytes += chunk.byteLength;
-      if (bytes > bytesMax) chunks = null;
+      if (chunks && (bytes > bytesMax || !memory.take(chunk.byteLength))) {
+        chunks = null;
+        memory.release();
+      }
       chunks?.push(chunk.slice());
       controller.enqueue(chunk);
     },
   });
   return {
     body: body.pipeThrough(recorder),
-    bytes: () => chunks && joined(chunks),
+    bytes: () => {
+      memory.release();
+      return chunks && joined(chunks);
+    },
   };
 }
