@@ -201,6 +201,16 @@ const lost = (status: number, code: string): Ending => ({
   status,
   end: { status: 'FAILED', error: { code }, pricingStatus: 'FINAL', usageSource: 'estimated' },
 });
+const tooLarge: Ending = {
+  ok: false,
+  status: 200,
+  end: {
+    status: 'FAILED',
+    error: { code: 'VENDOR_ANSWER_TOO_LARGE' },
+    pricingStatus: 'FINAL',
+    usageSource: 'reported',
+  },
+};
 const unsaid: Ending = {
   ok: true,
   status: 200,
@@ -222,7 +232,7 @@ describe('a vendor that answers', () => {
     ['redirect', refused(302, 'VENDOR_HTTP_302')],
     ['cut-first', refused(502, 'VENDOR_UNREACHABLE')],
     ['cut', lost(502, 'VENDOR_ANSWER_BROKEN')],
-    ['big', lost(502, 'VENDOR_ANSWER_BROKEN')],
+    ['big', tooLarge],
     ['hang', lost(504, 'VENDOR_TIMEOUT')],
     ['html', unsaid],
     ['shape', unsaid],
@@ -236,7 +246,7 @@ describe('a vendor that answers', () => {
     ['redirect', refused(302, 'VENDOR_HTTP_302')],
     ['cut-first', refused(502, 'VENDOR_UNREACHABLE')],
     ['cut', lost(502, 'VENDOR_ANSWER_BROKEN')],
-    ['big', lost(502, 'VENDOR_ANSWER_BROKEN')],
+    ['big', tooLarge],
     ['silent', lost(504, 'VENDOR_TIMEOUT')],
     ['end-early', lost(200, 'VENDOR_STREAM_CUT')],
     ['stream-error', lost(200, 'server_error')],
