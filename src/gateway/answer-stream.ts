@@ -8,7 +8,7 @@ import { limitHeaders } from '../contract/limit-headers.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { costOf } from '../domain/pricing.ts';
 import { reportedUsage, usageOf } from '../metering/end-service-call.ts';
-import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts';
+import { seenOutput, tokensPerAnswer, unseenOutput, usageAtMost } from '../metering/output.ts';
 import { toBase64 } from '../platform/base64.ts';
 import { joined } from '../vendors/event-blocks.ts';
 import { PassedBody } from '../vendors/passed-body.ts';
@@ -17,7 +17,7 @@ import type { VendorResult } from '../vendors/request.ts';
 import { withServedTier } from '../vendors/service-tier.ts';
 import { meterStream, type StreamLimit, type StreamOutcome, type StreamSoFar } from '../vendors/tee.ts';
 import type { Fields } from '../vendors/usage/figures.ts';
-import { type PassingUsage, plausible, SkimmedUsage, StreamUsage } from '../vendors/usage.ts';
+import { type PassingUsage, SkimmedUsage, StreamUsage } from '../vendors/usage.ts';
 import { WrittenTokens } from '../vendors/written-tokens.ts';
 import type { BoundedAttempt } from './admission.ts';
 import { type CurrentAttempt, endRun, headersOf, priceOf, type Run } from './admitted-call.ts';
@@ -65,6 +65,7 @@ export function answerStream(
     try {
       const bytes = recording?.bytes() ?? null;
       await endStream(run, current, hold ? withinHold(outcome, hold) : outcome, {
+        heldTokens: hold?.heldTokens ?? Number.POSITIVE_INFINITY,
         headers: result.headers,
         passed,
         stored: bytes === null ? undefined : storedAs(bytes, { status, headers, addsUsage, kind }, isEvents),
@@ -153,15 +154,23 @@ function streamCost(run: Run, attempt: Attempt): StreamCost {
   };
 }
 
+interface StreamEnd {
+  /** Output tokens that are held, where the output is held in steps. */
+  heldTokens: number;
+  headers: Headers;
+  passed: PassedBody | null;
+  stored: StoredAnswer | undefined;
+}
+
 async function endStream(
   run: Run,
   current: CurrentAttempt,
   outcome: StreamOutcome,
-  { headers, passed, stored }: { headers: Headers; passed: PassedBody | null; stored: StoredAnswer | undefined },
+  { heldTokens, headers, passed, stored }: StreamEnd,
 ): Promise<void> {
   const { dialect, request } = run;
   const reported = withServedTier(outcome.usage, headers);
-  const usage = plausible(reported) ?? outcome.partial;
+  const usage = reported ?? outcome.partial;
   const { vendorReportedCostUSD } = usage ?? {};
   const isCounted = outcome.completed && dialect.counted !== undefined;
   const used = isCounted
@@ -171,13 +180,22 @@ async function endStream(
     outcome.partial === null && (passed !== null || hasUncountedOutput(dialect, request))
       ? { ...unseenOutput(current.attempt, run.admission), isWhole: outcome.completed }
       : seenOutput(current.attempt, run.admission, outcome, outcome.completed);
+  const atMost = usageAtMost(current.attempt, run.admission);
   const error = failureOf(outcome);
   // Of a stream that was stopped, the vendor's text is not what the caller got.
   const response = error || outcome.end === 'stopped' ? undefined : stored;
   await endRun(
     run,
     current,
-    { usage: used, estimate, searches: outcome.searches, vendorReportedCostUSD, error, response },
+    {
+      usage: used,
+      atMost: atMost && { ...atMost, outputTokens: Math.min(atMost.outputTokens, heldTokens) },
+      estimate,
+      searches: outcome.searches,
+      vendorReportedCostUSD,
+      error,
+      response,
+    },
     { modelUsed: usage?.modelUsed, effort: usage?.reasoningEffort },
   );
 }

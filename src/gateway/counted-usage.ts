@@ -4,27 +4,38 @@
  */
 import type { BilledUses } from '../domain/bound.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
+import type { Unclear } from '../domain/unclear-usage.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import type { Outcome } from '../metering/end-service-call.ts';
-import { IMPLAUSIBLE } from '../vendors/usage.ts';
 
 const COUNTS = ['images', 'characters', 'audioSeconds'] as const;
+
+/** What request and answer tell of uses, and which of these the answer tells in a form that makes no sense. */
+export type CountedUses = BilledUses & Pick<Unclear, 'unclear'>;
 
 /**
  * The usage with what was counted. Where the vendor reports nothing, it is known only if the price charges for nothing
  * else: a model that is billed by tokens has not used none because it does not report them.
  */
-export function withCounted(usage: Outcome['usage'], price: ResolvedPrice, counted: BilledUses): Outcome['usage'] {
-  if (!price.available || usage === IMPLAUSIBLE) return usage;
+export function withCounted(usage: Outcome['usage'], price: ResolvedPrice, counted: CountedUses): Outcome['usage'] {
+  if (!price.available) return usage;
   const { rates } = price.card;
   const charged = COUNTS.filter(
-    (name) => counted[name] !== undefined && rates.some(({ component }) => component === name),
+    (name) =>
+      (counted[name] !== undefined || counted.unclear?.includes(name)) &&
+      rates.some(({ component }) => component === name),
   );
   const isAll = rates.every(
     ({ component, nanoUsdPerMillion }) =>
       charged.some((name) => name === component) || BigInt(nanoUsdPerMillion) === 0n,
   );
   if (usage === null && !isAll) return null;
-  const added = charged.filter((name) => !usage?.[name]).map((name) => [name, counted[name]]);
-  return { ...NO_USAGE, ...usage, ...Object.fromEntries(added) };
+  const added = charged.filter((name) => !usage?.[name]);
+  const unclear = [...(usage?.unclear ?? []), ...added.filter((name) => counted.unclear?.includes(name))];
+  return {
+    ...NO_USAGE,
+    ...usage,
+    ...Object.fromEntries(added.map((name) => [name, counted[name] ?? 0])),
+    ...(unclear.length > 0 && { unclear }),
+  };
 }

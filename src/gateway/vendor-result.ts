@@ -12,7 +12,7 @@ import { parseAnswer } from '../platform/json.ts';
 import type { Effort } from '../vendors/effort.ts';
 import { CLIENT_LEFT, type WholeResult } from '../vendors/request.ts';
 import { withServedTier } from '../vendors/service-tier.ts';
-import { plausible, readFailure, readReportedUsage, readSearches } from '../vendors/usage.ts';
+import { readFailure, readSearches, readUsage } from '../vendors/usage.ts';
 import type { WholeAnswer } from './answer.ts';
 import type { Dialect, ErrorBody, ErrorWords, VendorForm } from './dialects/dialect.ts';
 import { openAiError } from './dialects/openai.ts';
@@ -23,7 +23,7 @@ export interface Reading {
   /** The headers of the vendor's answer. */
   headers?: Headers;
   usage: Outcome['usage'];
-  /** The answer, parsed, where it came without usage. */
+  /** The answer, parsed, where it came without usage or with unclear figures. */
   withoutUsage?: unknown;
   /** Web searches that are known although the usage is not. */
   searches?: number;
@@ -154,12 +154,11 @@ function readSuccess(answered: Answered, errorBody: ErrorBody, answerReading: An
 /** What a successful answer says of itself. */
 function told({ headers, body }: Answered, { counted }: AnswerReading): Omit<Reading, 'answer'> {
   const document = documentOf(body);
-  const reported = withServedTier(readReportedUsage(document), headers);
-  const usage = plausible(reported);
+  const usage = withServedTier(readUsage(document), headers);
   const error = readFailure(document);
   return {
-    usage: counted(reportedUsage(reported), document),
-    ...(usage === null && { withoutUsage: document ?? body }),
+    usage: counted(reportedUsage(usage), document),
+    ...((usage === null || usage.unclear) && { withoutUsage: document ?? body }),
     searches: readSearches(document),
     modelUsed: usage?.modelUsed,
     vendorReportedCostUSD: usage?.vendorReportedCostUSD,
