@@ -147,6 +147,8 @@ function withinHold<SoFar extends StreamSoFar>(soFar: SoFar, { heldTokens }: Str
 
 function streamCost(run: Run, attempt: Attempt): StreamCost {
   return async (usage) => {
+    // What unclear figures cost is known only when the call has ended.
+    if (usage.unclear) return null;
     const price = await priceOf(run, attempt, usage.modelUsed);
     if (!price.available) return null;
     const priced = costOf(price.card, usageOf(usage), 'standard');

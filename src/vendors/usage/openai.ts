@@ -138,8 +138,7 @@ function usageOf(body: Fields, reading: Reading, shown: number): VendorUsage | n
   const { figures, costUsd, serviceTier, isDuration } = reading;
   if (!figures.has(...TOKENS) && !isDuration) return null;
   const provider = providerOf(body.model);
-  const answers = Array.isArray(body.choices) || body.object === 'response';
-  const tokens = tokensOf(figures, provider.providerUsed === 'google', answers);
+  const tokens = tokensOf(figures, provider.providerUsed === 'google', outputOf(body));
   const cachedInputTokens = Math.max(figures.sum('cached'), figures.sum('cachedApart'));
   const cacheWriteInputTokens = Math.max(figures.sum('cacheWrite'), figures.sum('cacheWriteApart'));
   const [audioInputTokens, audioOutputTokens] = [figures.sum('audioInput'), figures.sum('audioOutput')];
@@ -194,8 +193,14 @@ interface Tokens {
   unclear: readonly UnclearFigure[];
 }
 
-/** `answers`: a text was written, so that a missing count of it is not zero. */
-function tokensOf(figures: Figures, isGoogle: boolean, answers: boolean): Tokens {
+/** Whether an answer has output: of embeddings and rankings there is none, and other answers do not tell. */
+function outputOf({ choices, object, data, results }: Fields): 'some' | 'none' | 'unknown' {
+  if (Array.isArray(choices) || object === 'response') return 'some';
+  const isVector = listOf(data).some((item) => fieldsOf(item).embedding !== undefined);
+  return object === 'list' || isVector || Array.isArray(results) ? 'none' : 'unknown';
+}
+
+function tokensOf(figures: Figures, isGoogle: boolean, hasOutput: ReturnType<typeof outputOf>): Tokens {
   const [prompt, completion, total] = [figures.sum('prompt'), figures.sum('completion'), figures.sum('total')];
   const [hasPrompt, hasCompletion] = [figures.has('prompt'), figures.has('completion')];
   const isClear = !figures.isUnclear('prompt', 'completion');
@@ -206,6 +211,9 @@ function tokensOf(figures: Figures, isGoogle: boolean, answers: boolean): Tokens
   const reasoning = Math.max(figures.sum('reasoning'), figures.sum('reasoningApart'));
   if (!hasPrompt && !hasCompletion) {
     const isAlone = figures.has('total');
+    if (isAlone && hasOutput === 'none') {
+      return { input: total, output: 0, reasoning, unclear: figures.isUnclear('total') ? ['inputTokens'] : [] };
+    }
     return {
       ...{ input: 0, output: 0, reasoning },
       ...(isAlone && !figures.isUnclear('total') && { total }),
@@ -222,7 +230,7 @@ function tokensOf(figures: Figures, isGoogle: boolean, answers: boolean): Tokens
     input: prompt + beside + figures.sum('promptBeside'),
     output: completion + hidden + (isApart ? figures.sum('reasoningApart') : 0),
     reasoning: Math.max(reasoning, hasCompletion ? hidden : 0),
-    unclear: answers && !hasCompletion && !figures.has('total') ? ['responseTokens'] : [],
+    unclear: hasOutput === 'some' && !hasCompletion && !figures.has('total') ? ['responseTokens'] : [],
   };
 }
 
