@@ -257,7 +257,7 @@ export type CostBreakdown = z.infer<typeof CostBreakdown>;
 const PricingUnavailableReason = z
   .string()
   .describe(
-    'Why the call has no price: MODEL_NOT_REPORTED, MODEL_NOT_IN_CATALOG, PRICE_NOT_IN_CATALOG, USAGE_NOT_REPORTED, NOT_ALLOWED, TIMEOUT; `RATE_NOT_IN_CATALOG: ` and what has no rate (tokens of a component, or a condition); USAGE_IMPLAUSIBLE: the vendor reported figures that no call has, which are not recorded',
+    'Why the call has no price: MODEL_NOT_REPORTED, MODEL_NOT_IN_CATALOG, PRICE_NOT_IN_CATALOG, USAGE_NOT_REPORTED, NOT_ALLOWED, TIMEOUT; `RATE_NOT_IN_CATALOG: ` and what has no rate (tokens of a component, or a condition); USAGE_IMPLAUSIBLE: the vendor reported a figure that no call has, and nothing bounds it',
   );
 
 const Multiplier = z.union([z.literal(0.5), z.literal(1)]).describe('0.5 for batch pricing');

@@ -4,6 +4,7 @@
  * Each unclear figure counts at its bound: the prompt, the output and the uses at what the call could have at most, a part at
  * its whole where its tokens cost more than others of the whole. Nothing else changes.
  */
+import type { BilledUses } from './bound.ts';
 import type { Component, RateCard } from './price.ts';
 import { type Count, PARTS, type Usage } from './usage.ts';
 
@@ -17,6 +18,9 @@ export interface Unclear {
   /** Tokens of the whole call, where the vendor reports nothing else of them. */
   totalTokens?: number | undefined;
 }
+
+/** What request and answer tell of uses, and which of these the answer tells in a form that makes no sense. */
+export type CountedUses = BilledUses & Pick<Unclear, 'unclear'>;
 
 /** What a call can use at most, and what is counted of it. */
 export interface UsageBound {

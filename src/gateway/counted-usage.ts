@@ -2,16 +2,12 @@
  * The usage of an answer whose vendor reports none, or not all of it: what can be counted here is usage where the price
  * charges for it.
  */
-import type { BilledUses } from '../domain/bound.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
-import type { Unclear } from '../domain/unclear-usage.ts';
+import type { CountedUses } from '../domain/unclear-usage.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import type { Outcome } from '../metering/end-service-call.ts';
 
 const COUNTS = ['images', 'characters', 'audioSeconds'] as const;
-
-/** What request and answer tell of uses, and which of these the answer tells in a form that makes no sense. */
-export type CountedUses = BilledUses & Pick<Unclear, 'unclear'>;
 
 /**
  * The usage with what was counted. Where the vendor reports nothing, it is known only if the price charges for nothing

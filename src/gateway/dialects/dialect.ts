@@ -7,12 +7,12 @@
 import type { z } from 'zod';
 import type { ModelOperation } from '../../contract/gateway/operations.ts';
 import type { ModelRequest as ModelRequestSchema } from '../../contract/gateway/requests.ts';
+import type { CountedUses } from '../../domain/unclear-usage.ts';
 import type { VendorKind } from '../../domain/vendor-kind.ts';
 import type { Effort } from '../../vendors/effort.ts';
 import type { VendorRequest } from '../../vendors/request.ts';
 import type { Transform } from '../../vendors/tee.ts';
 import type { VendorUsage } from '../../vendors/usage.ts';
-import type { CountedUses } from '../counted-usage.ts';
 
 /** What every request to a model has; the schema of its endpoint has more. */
 export type ModelRequest = z.infer<typeof ModelRequestSchema>;

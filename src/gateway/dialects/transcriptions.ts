@@ -3,9 +3,9 @@
  * JSON, as plain text, or with events. JSON and events report usage, or say how long the recording is.
  */
 import { modelOperations } from '../../contract/gateway/operations.ts';
+import type { CountedUses } from '../../domain/unclear-usage.ts';
 import { offering } from '../../vendors/kind.ts';
 import { fieldsOf, quantity } from '../../vendors/usage/figures.ts';
-import type { CountedUses } from '../counted-usage.ts';
 import type { Dialect } from './dialect.ts';
 import { openAiEndpoint, openAiStreamError } from './openai.ts';
 
