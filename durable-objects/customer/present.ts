@@ -136,6 +136,7 @@ export function presentEnd(account: Account, call: Call, outcome: CallOutcome, v
   const {
     requestedServiceTier: _requested,
     changed: _changed,
+    unclear: _unclear,
     vendorReported: _reported,
     isPremium: _asserted,
     usageSource,

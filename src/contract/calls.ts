@@ -257,7 +257,7 @@ export type CostBreakdown = z.infer<typeof CostBreakdown>;
 const PricingUnavailableReason = z
   .string()
   .describe(
-    'Why the call has no price: MODEL_NOT_REPORTED, MODEL_NOT_IN_CATALOG, PRICE_NOT_IN_CATALOG, USAGE_NOT_REPORTED, NOT_ALLOWED, TIMEOUT; `RATE_NOT_IN_CATALOG: ` and what has no rate (tokens of a component, or a condition); USAGE_IMPLAUSIBLE: the vendor reported figures that no call has, which are not recorded',
+    'Why the call has no price: MODEL_NOT_REPORTED, MODEL_NOT_IN_CATALOG, PRICE_NOT_IN_CATALOG, USAGE_NOT_REPORTED, NOT_ALLOWED, TIMEOUT; `RATE_NOT_IN_CATALOG: ` and what has no rate (tokens of a component, or a condition); USAGE_IMPLAUSIBLE: the vendor reported a figure that no call has, and nothing bounds it',
   );
 
 const Multiplier = z.union([z.literal(0.5), z.literal(1)]).describe('0.5 for batch pricing');
@@ -309,7 +309,7 @@ const UsageReport = z.object({
 export const UsageSource = z
   .enum(USAGE_SOURCES)
   .describe(
-    "Where the usage comes from; `reported`: the vendor's or the application's own figures; `partial`: figures that the vendor reported before its answer broke off, completed by a count of the service; `estimated`: a count of the service alone. `partial` and `estimated` are provisional: a reported figure replaces them when it comes",
+    "Where the usage comes from; `reported`: the vendor's or the application's own figures; `partial`: figures that the vendor reported before its answer broke off, or some of which make no sense, completed by a count of the service or by the call's bound; `estimated`: a count of the service alone. `partial` and `estimated` are provisional: a reported figure replaces them when it comes",
   );
 
 const Metered = z.object({
@@ -331,6 +331,12 @@ const PricingFields = z.object({
     .optional()
     .describe(
       'Fields that the vendor got otherwise than the request asked, because credit paid: `service_tier=default`',
+    ),
+  unclear: z
+    .array(z.string())
+    .optional()
+    .describe(
+      "Figures of the usage that the vendor reported in a form that makes no sense, such as `inputTokens`: they stand at the call's bound, and the usage is `partial`",
     ),
   vendorReportedCostUSD: vendorReportedCostUSD.optional(),
 });

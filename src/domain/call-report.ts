@@ -34,6 +34,8 @@ export interface CallReport extends Reasoning {
   usage: Usage;
   /** Absent where the usage is reported. */
   usageSource?: ProvisionalSource | undefined;
+  /** Figures that the vendor reported in a form that makes no sense, which are counted at the call's bound. */
+  unclear?: readonly string[] | undefined;
   /** The service tier that was asked for, in the vendor's word; that of `usage` served the call and is billed. */
   requestedServiceTier?: string | undefined;
   /** The fields that the vendor got otherwise than they were asked for, because credit pays: `service_tier=default`. */
@@ -49,19 +51,22 @@ export interface CallReport extends Reasoning {
   pricingMode?: PricingMode | undefined;
 }
 
-/** What was asked of the vendor, and what it said of the cost, as answers show it. */
+/** What was asked of the vendor, and what it said of usage and cost, as answers show it. */
 export function presentReported({
   requestedServiceTier,
   changed = [],
+  unclear = [],
   vendorReported,
-}: Pick<CallReport, 'requestedServiceTier' | 'changed' | 'vendorReported'>): {
+}: Pick<CallReport, 'requestedServiceTier' | 'changed' | 'unclear' | 'vendorReported'>): {
   requestedServiceTier?: string;
   changed?: string[];
+  unclear?: string[];
   vendorReportedCostUSD?: number;
 } {
   return {
     ...(requestedServiceTier !== undefined && { requestedServiceTier }),
     ...(changed.length > 0 && { changed: [...changed] }),
+    ...(unclear.length > 0 && { unclear: [...unclear] }),
     ...(vendorReported && { vendorReportedCostUSD: usdFromNano(BigInt(vendorReported.nanoUsd)) }),
   };
 }

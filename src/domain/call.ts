@@ -85,7 +85,9 @@ export type StoredCompression = Omit<CompressionSavings, 'inputCostAvoidedNanoUs
   bySession?: true;
 };
 
-export interface CallOutcome extends Reasoning, Record<Exclude<RecordedField, keyof Reasoning | 'changed'>, unknown> {
+export interface CallOutcome
+  extends Reasoning,
+    Record<Exclude<RecordedField, keyof Reasoning | 'changed' | 'unclear'>, unknown> {
   endedAtMs: number;
   providerUsed: string | null;
   modelUsed: string | null;
@@ -107,6 +109,8 @@ export interface CallOutcome extends Reasoning, Record<Exclude<RecordedField, ke
   requestedServiceTier: string | undefined;
   /** The fields that were sent in another form than the caller's: `service_tier=default`. */
   changed?: readonly string[] | undefined;
+  /** Figures of the usage that stand at the call's bound, because what the vendor reported of them makes no sense. */
+  unclear?: readonly string[] | undefined;
   /** What the caller asserted of the model's tier. */
   isPremium: boolean | undefined;
   vendorReported: VendorReportedCost | undefined;
@@ -241,6 +245,7 @@ export function outcomeOf(
     usageSource: report.usageSource,
     requestedServiceTier: report.requestedServiceTier,
     changed: report.changed,
+    unclear: report.unclear,
     isPremium: report.isPremium,
     vendorReported: report.vendorReported,
     pricingMode,

@@ -69,7 +69,7 @@ export interface Usage extends BaseUsage, UsageDetails {}
 
 /**
  * Where figures of usage come from. `reported`: from the vendor or the application. `partial`: from the vendor, whose answer
- * broke off, and completed by our count. `estimated`: our count alone. What is not `reported` is provisional: it counts and is
+ * broke off or had unclear figures, and completed by our count and by the call's bound. `estimated`: our count alone. What is not `reported` is provisional: it counts and is
  * charged like any usage, until a reported figure replaces it.
  */
 export const USAGE_SOURCES = ['reported', 'partial', 'estimated'] as const;
@@ -139,7 +139,7 @@ export function isUsed(usage: Usage): boolean {
 }
 
 /** Wholes with their parts. Of one line, the parts do not overlap, so that together they are within the whole. */
-const PARTS: readonly { whole: Count; parts: readonly Count[] }[] = [
+export const PARTS: readonly { whole: Count; parts: readonly Count[] }[] = [
   { whole: 'inputTokens', parts: ['cachedInputTokens', 'cacheWriteInputTokens'] },
   { whole: 'inputTokens', parts: ['audioInputTokens', 'imageInputTokens'] },
   { whole: 'cachedInputTokens', parts: ['cachedAudioInputTokens', 'cachedImageInputTokens'] },

@@ -9,7 +9,7 @@ import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { Caller } from '../metering/caller.ts';
 import type { EndedServiceCall, Outcome } from '../metering/end-service-call.ts';
 import { endWithRetries } from '../metering/end-with-retries.ts';
-import { loweredBound } from '../metering/output.ts';
+import { loweredBound, usageAtMost } from '../metering/output.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import type { RequestBody } from '../platform/request-body.ts';
 import type { Session } from '../storage/credentials.ts';
@@ -64,12 +64,13 @@ export interface CurrentAttempt {
 export async function endRun(
   run: Run,
   { attempt, effort: chosen }: CurrentAttempt,
-  outcome: Pick<Outcome, 'usage' | 'estimate' | 'searches' | 'vendorReportedCostUSD' | 'error' | 'response'>,
+  outcome: Pick<Outcome, 'usage' | 'atMost' | 'estimate' | 'searches' | 'vendorReportedCostUSD' | 'error' | 'response'>,
   reported: { modelUsed?: string | undefined; effort?: Effort | undefined } = {},
 ): Promise<EndedServiceCall | null> {
   const { effort, source } =
     reported.effort === undefined ? chosen : { effort: reported.effort, source: 'provider_response' as const };
   return endWithRetries(run.caller, run.admission.callId, {
+    atMost: usageAtMost(attempt, run.admission),
     ...outcome,
     customerId: run.customerId,
     wantsAnswer: false,

@@ -9,7 +9,7 @@ import { usdFromNano } from '../domain/money.ts';
 import { costOf } from '../domain/pricing.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import { reportedUsage, usageOf } from '../metering/end-service-call.ts';
-import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts';
+import { seenOutput, tokensPerAnswer, unseenOutput, usageAtMost } from '../metering/output.ts';
 import { toBase64 } from '../platform/base64.ts';
 import { HeldBytes } from '../vendors/answer-memory.ts';
 import { joined } from '../vendors/event-blocks.ts';
@@ -25,7 +25,7 @@ import {
   type StreamSoFar,
 } from '../vendors/tee.ts';
 import type { Fields } from '../vendors/usage/figures.ts';
-import { type PassingUsage, plausible, SkimmedUsage, StreamUsage } from '../vendors/usage.ts';
+import { type PassingUsage, SkimmedUsage, StreamUsage } from '../vendors/usage.ts';
 import { WrittenTokens } from '../vendors/written-tokens.ts';
 import type { BoundedAttempt } from './admission.ts';
 import { type CurrentAttempt, endRun, headersOf, priceOf, type Run } from './admitted-call.ts';
@@ -72,6 +72,7 @@ export function answerStream(
     try {
       const bytes = recording?.bytes() ?? null;
       await endStream(run, current, hold ? withinHold(outcome, hold) : outcome, {
+        heldTokens: hold?.heldTokens ?? Number.POSITIVE_INFINITY,
         headers: result.headers,
         passed,
         stored: bytes === null ? undefined : storedAs(bytes, { status, headers, addsUsage, kind }, isEvents),
@@ -192,6 +193,8 @@ function withinHold<SoFar extends StreamSoFar>(soFar: SoFar, { heldTokens }: Str
 
 function streamCost(run: Run, attempt: Attempt): StreamCost {
   return async (usage) => {
+    // What unclear figures cost is known only when the call has ended.
+    if (usage.unclear) return null;
     const price = await priceOf(run, attempt, usage.modelUsed);
     if (!price.available) return null;
     const priced = costOf(price.card, usageOf(usage), 'standard');
@@ -199,17 +202,25 @@ function streamCost(run: Run, attempt: Attempt): StreamCost {
   };
 }
 
+interface StreamEnd {
+  /** Output tokens that are held, where the output is held in steps. */
+  heldTokens: number;
+  headers: Headers;
+  passed: PassedBody | null;
+  stored: StoredAnswer | undefined;
+}
+
 async function endStream(
   run: Run,
   current: CurrentAttempt,
   outcome: StreamOutcome,
-  { headers, passed, stored }: { headers: Headers; passed: PassedBody | null; stored: StoredAnswer | undefined },
+  { heldTokens, headers, passed, stored }: StreamEnd,
 ): Promise<void> {
   const { dialect, request } = run;
   const nothingDone =
     outcome.failure !== null && outcome.usage === null && outcome.partial === null && outcome.outputTokens === 0;
   const reported = withServedTier(outcome.usage, headers);
-  const usage = plausible(reported) ?? outcome.partial;
+  const usage = reported ?? outcome.partial;
   const { vendorReportedCostUSD } = usage ?? {};
   const isCounted = outcome.completed && dialect.counted !== undefined;
   const used = isCounted
@@ -219,6 +230,7 @@ async function endStream(
     outcome.partial === null && (passed !== null || hasUncountedOutput(dialect, request))
       ? { ...unseenOutput(current.attempt, run.admission), isWhole: outcome.completed }
       : seenOutput(current.attempt, run.admission, outcome, outcome.completed);
+  const atMost = usageAtMost(current.attempt, run.admission);
   const error = failureOf(outcome);
   // Of a stream that was stopped, the vendor's text is not what the caller got.
   const response = error || outcome.end === 'stopped' ? undefined : stored;
@@ -227,6 +239,7 @@ async function endStream(
     current,
     {
       usage: nothingDone && !hasUncountedOutput(dialect, request) ? NO_USAGE : used,
+      atMost: atMost && { ...atMost, outputTokens: Math.min(atMost.outputTokens, heldTokens) },
       estimate,
       searches: outcome.searches,
       vendorReportedCostUSD,

@@ -2,11 +2,10 @@
  * The usage of an answer whose vendor reports none, or not all of it: what can be counted here is usage where the price
  * charges for it.
  */
-import type { BilledUses } from '../domain/bound.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
+import type { CountedUses } from '../domain/unclear-usage.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import type { Outcome } from '../metering/end-service-call.ts';
-import { IMPLAUSIBLE } from '../vendors/usage.ts';
 
 const COUNTS = ['images', 'characters', 'audioSeconds'] as const;
 
@@ -14,17 +13,25 @@ const COUNTS = ['images', 'characters', 'audioSeconds'] as const;
  * The usage with what was counted. Where the vendor reports nothing, it is known only if the price charges for nothing
  * else: a model that is billed by tokens has not used none because it does not report them.
  */
-export function withCounted(usage: Outcome['usage'], price: ResolvedPrice, counted: BilledUses): Outcome['usage'] {
-  if (!price.available || usage === IMPLAUSIBLE) return usage;
+export function withCounted(usage: Outcome['usage'], price: ResolvedPrice, counted: CountedUses): Outcome['usage'] {
+  if (!price.available) return usage;
   const { rates } = price.card;
   const charged = COUNTS.filter(
-    (name) => counted[name] !== undefined && rates.some(({ component }) => component === name),
+    (name) =>
+      (counted[name] !== undefined || counted.unclear?.includes(name)) &&
+      rates.some(({ component }) => component === name),
   );
   const isAll = rates.every(
     ({ component, nanoUsdPerMillion }) =>
       charged.some((name) => name === component) || BigInt(nanoUsdPerMillion) === 0n,
   );
   if (usage === null && !isAll) return null;
-  const added = charged.filter((name) => !usage?.[name]).map((name) => [name, counted[name]]);
-  return { ...NO_USAGE, ...usage, ...Object.fromEntries(added) };
+  const added = charged.filter((name) => !usage?.[name]);
+  const unclear = [...(usage?.unclear ?? []), ...added.filter((name) => counted.unclear?.includes(name))];
+  return {
+    ...NO_USAGE,
+    ...usage,
+    ...Object.fromEntries(added.map((name) => [name, counted[name] ?? 0])),
+    ...(unclear.length > 0 && { unclear }),
+  };
 }

@@ -16,14 +16,7 @@ import { CLIENT_LEFT, type WholeResult } from '../vendors/request.ts';
 import { withServedTier } from '../vendors/service-tier.ts';
 import { errorIn } from '../vendors/usage/failure.ts';
 import { fieldsOf } from '../vendors/usage/figures.ts';
-import {
-  plausible,
-  type ReportedUsage,
-  readFailure,
-  readReportedUsage,
-  readSearches,
-  type VendorFailure,
-} from '../vendors/usage.ts';
+import { readFailure, readSearches, readUsage, type VendorFailure, type VendorUsage } from '../vendors/usage.ts';
 import type { WholeAnswer } from './answer.ts';
 import type { Dialect, ErrorBody, ErrorWords, VendorForm } from './dialects/dialect.ts';
 import { openAiError } from './dialects/openai.ts';
@@ -34,7 +27,7 @@ export interface Reading {
   /** The headers of the vendor's answer. */
   headers?: Headers;
   usage: Outcome['usage'];
-  /** The answer, parsed, where it came without usage. */
+  /** The answer, parsed, where it came without usage or with unclear figures. */
   withoutUsage?: unknown;
   /** Web searches that are known although the usage is not. */
   searches?: number;
@@ -103,7 +96,7 @@ function readTooLarge(result: WholeResult & { kind: 'too_large' }, vendorKey: st
   if (!ok) return readError({ ...result, kind: 'answer', body: document }, vendorKey, errorBody);
   return {
     ...failed(refuseCall('VENDOR_ANSWER_TOO_LARGE', message), null, false, errorBody),
-    ...usageTold(withServedTier(reading.reported(), headers), reading.searches()),
+    ...usageTold(withServedTier(reading.usage(), headers), reading.searches()),
   };
 }
 
@@ -114,7 +107,7 @@ export function readFailedAnswer(
   vendorKey: string,
   errorBody: ErrorBody,
 ): Reading {
-  const told = usageTold(withServedTier(readReportedUsage(document), headers), readSearches(document));
+  const told = usageTold(withServedTier(readUsage(document), headers), readSearches(document));
   const message = withoutKeys(failure.message, vendorKey);
   const words = { status: statusOfFailure(document, status), message, ...wordsOf(document) };
   return {
@@ -238,12 +231,12 @@ function contentTypeOf(headers: Headers, isText: boolean): string {
 /** What a successful answer says of itself. */
 function told({ headers, body }: Answered, { counted }: AnswerReading): Omit<Reading, 'answer'> {
   const document = documentOf(body);
-  const reported = withServedTier(readReportedUsage(document), headers);
+  const usage = withServedTier(readUsage(document), headers);
   const error = readFailure(document);
   return {
-    ...usageTold(reported, readSearches(document)),
-    usage: counted(reportedUsage(reported), document),
-    ...(plausible(reported) === null && { withoutUsage: document ?? body }),
+    ...usageTold(usage, readSearches(document)),
+    usage: counted(reportedUsage(usage), document),
+    ...((usage === null || usage.unclear) && { withoutUsage: document ?? body }),
     // A well-formed answer can still say that the response failed.
     ...(error && { error }),
     retryable: false,
@@ -251,12 +244,11 @@ function told({ headers, body }: Answered, { counted }: AnswerReading): Omit<Rea
 }
 
 function usageTold(
-  reported: ReportedUsage,
+  usage: VendorUsage | null,
   searches: number,
 ): Pick<Reading, 'usage' | 'searches' | 'modelUsed' | 'vendorReportedCostUSD' | 'effort'> {
-  const usage = plausible(reported);
   return {
-    usage: reportedUsage(reported),
+    usage: reportedUsage(usage),
     searches,
     modelUsed: usage?.modelUsed,
     vendorReportedCostUSD: usage?.vendorReportedCostUSD,

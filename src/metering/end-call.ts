@@ -85,6 +85,7 @@ export function reportOf(request: EndCallRequest, organization: OrganizationConf
     usage,
     // An application's figures are reported.
     usageSource: undefined,
+    unclear: undefined,
     requestedServiceTier,
     // The application asks its vendor itself.
     changed: undefined,

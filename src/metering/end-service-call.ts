@@ -3,7 +3,7 @@
  * response that retries get.
  */
 
-import { resolvePriceFor } from '../catalog/prices.ts';
+import { resolvePrice, resolvePriceFor } from '../catalog/prices.ts';
 import type { EndCallData } from '../contract/calls.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
 import type { Left } from '../contract/limit-headers.ts';
@@ -11,12 +11,13 @@ import type { CallReport, Reasoning } from '../domain/call-report.ts';
 import type { Estimate } from '../domain/lost-call.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
+import { atBound, type Unclear, type UsageBound } from '../domain/unclear-usage.ts';
 import { NO_USAGE, takeUsage, type Usage } from '../domain/usage.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { EndServiceCallCommand, ServiceCallEnd } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
-import { IMPLAUSIBLE, type ReportedUsage, type VendorUsage } from '../vendors/usage.ts';
+import type { VendorUsage } from '../vendors/usage.ts';
 import type { Caller } from './caller.ts';
 import { vendorReportedOf } from './vendor-reported.ts';
 
@@ -25,11 +26,10 @@ export interface Outcome extends Reasoning {
   customerId: string;
   providerUsed?: string | undefined;
   modelUsed?: string | undefined;
-  /**
-   * `null` where a vendor was asked, may have done the work, and reported no usage; `IMPLAUSIBLE` where it reported
-   * what no call uses. The cost is then not known.
-   */
-  usage: Partial<Usage> | typeof IMPLAUSIBLE | null;
+  /** `null` where a vendor was asked, may have done the work, and reported no usage. */
+  usage: (Partial<Usage> & Unclear) | null;
+  /** What the call can use at most: its unclear figures count at that. */
+  atMost?: UsageBound | undefined;
   /** Where the usage is not known: what is known instead. */
   estimate?: Omit<Estimate, 'price'> | undefined;
   /** Web searches that ran although the usage is not known. */
@@ -98,18 +98,22 @@ export async function endServiceCallCommand(
   const { modelUsed, providerUsed, usage, searches = 0, isPremium, error, response, wantsAnswer } = outcome;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
   const { requestedServiceTier, changed, notIncluded, vendorReportedCostUSD } = outcome;
-  const known = usage === null || usage === IMPLAUSIBLE ? null : usage;
-  const estimate = known ? undefined : outcome.estimate;
+  const estimate = usage ? undefined : outcome.estimate;
   const { catalog } = await currentCatalog(env, defer);
-  const used = known ? { ...NO_USAGE, ...known } : { ...NO_USAGE, searches };
   const reported = { modelUsed, providerUsed };
+  const { unclear, totalTokens, ...told } = usage ?? { searches };
+  const known = { ...NO_USAGE, ...told };
+  const whole = unclear && (await resolvePrice(catalog, organization.prices, reported, Date.now()));
+  const atMost = outcome.atMost && { ...outcome.atMost, writtenTokens: outcome.estimate?.usage.responseTokens };
+  const filled = whole && atBound(known, { unclear, totalTokens }, atMost, whole.available ? whole.card : null);
+  const used = filled ?? known;
   // The output of an estimate may be left to the customer's object.
   const priced = estimate ? { ...estimate.usage, responseTokens: Math.max(1, estimate.usage.responseTokens) } : used;
   const found = await resolvePriceFor(catalog, organization.prices, reported, priced, Date.now());
   const price = found.available && notIncluded ? { ...found, card: { ...found.card, notIncluded } } : found;
   return {
     organizationId: organization.organizationId,
-    price: known ? price : usageUnknown(price, usage),
+    price: usage && filled !== null ? price : usageUnknown(price, usage),
     ...(estimate && { estimate: { ...estimate, price } }),
     report: {
       providerUsed,
@@ -119,7 +123,8 @@ export async function endServiceCallCommand(
       reasoningMode,
       reasoningBudgetTokens,
       usage: used,
-      usageSource: undefined,
+      usageSource: unclear && ('partial' as const),
+      unclear,
       requestedServiceTier,
       changed: changed?.length ? changed : undefined,
       vendorReported: vendorReportedOf(organization, providerUsed, vendorReportedCostUSD),
@@ -140,12 +145,20 @@ export function usageOf(reported: VendorUsage): Usage {
   return takeUsage(reported).usage;
 }
 
-/** The vendor's report as usage to record. */
-export function reportedUsage(reported: ReportedUsage): Usage | typeof IMPLAUSIBLE | null {
-  return reported === null || reported === IMPLAUSIBLE ? reported : usageOf(reported);
+/** The vendor's report as usage to record, with what is unclear of it. */
+export function reportedUsage(reported: VendorUsage | null): (Usage & Unclear) | null {
+  return reported && { ...usageOf(reported), ...unclearIn(reported) };
 }
 
-/** A call whose vendor reported no usage was not free: its cost is not known. */
+/** What is unclear of usage; nothing if all of it is clear. */
+export function unclearIn({ unclear, totalTokens }: Unclear): Unclear {
+  return { ...(unclear && { unclear }), ...(totalTokens !== undefined && { totalTokens }) };
+}
+
+/**
+ * A call whose vendor reported no usage was not free, nor was one with an unclear figure that has no bound: its cost is not
+ * known.
+ */
 function usageUnknown(price: ResolvedPrice, usage: Outcome['usage']): ResolvedPrice {
   return price.available
     ? { available: false, reason: usage === null ? 'USAGE_NOT_REPORTED' : 'USAGE_IMPLAUSIBLE' }

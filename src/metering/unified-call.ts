@@ -25,24 +25,16 @@ import { Presence } from '../vendors/presence.ts';
 import { CLIENT_LEFT, requestVendor, type VendorResult } from '../vendors/request.ts';
 import { requestedServiceTier, withServedTier } from '../vendors/service-tier.ts';
 import type { StreamSoFar } from '../vendors/tee.ts';
-import {
-  IMPLAUSIBLE,
-  plausible,
-  type ReportedUsage,
-  readFailure,
-  readReportedUsage,
-  readSearches,
-  StreamUsage,
-} from '../vendors/usage.ts';
+import { readFailure, readSearches, readUsage, StreamUsage, type VendorUsage } from '../vendors/usage.ts';
 import { hasWritten, WrittenTokens, writtenTokens } from '../vendors/written-tokens.ts';
 import { pricingModeOf } from './begin-call.ts';
 import { beginServiceCall } from './begin-service-call.ts';
 import type { Caller } from './caller.ts';
-import type { Outcome, reportedUsage } from './end-service-call.ts';
+import { type Outcome, type reportedUsage, unclearIn } from './end-service-call.ts';
 import { endWithRetries } from './end-with-retries.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { closedVendorRequest } from './key-limits.ts';
-import { type Bounded, seenOutput, tokensPerAnswer, unseenOutput } from './output.ts';
+import { type Bounded, seenOutput, tokensPerAnswer, unseenOutput, usageAtMost } from './output.ts';
 import { kindOfRequest, requestedModel, vendorBody, vendorNeeds } from './vendor-needs.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
@@ -207,27 +199,28 @@ async function askVendor(
     error,
     details = {},
   } = readAnswer(result, vendor, kindOfRequest(caller.organization, vendor));
-  const plausibleReport = plausible(reported) ?? soFar?.partial;
+  const told = reported ?? soFar?.partial;
   const asked = requestedModel(vendor);
-  const modelUsed = plausibleReport?.modelUsed ?? asked;
-  const providerUsed = vendor.provider ?? plausibleReport?.providerUsed;
+  const modelUsed = told?.modelUsed ?? asked;
+  const providerUsed = vendor.provider ?? told?.providerUsed;
   const { catalog } = await currentCatalog(caller.env, caller.defer);
-  const names = { asked, served: plausibleReport?.modelUsed, providerUsed };
+  const names = { asked, served: told?.modelUsed, providerUsed };
   const hints = takeUsage(request.usage ?? {}).usage;
   const usage = reported === null && refused ? NO_USAGE : withHints(reported, hints);
   const outcome: Done['outcome'] = {
     providerUsed,
     modelUsed: await modelToRecord(catalog, caller.organization.prices, names, Date.now()),
     usage,
+    atMost: usageAtMost(bounded, admission),
     estimate: soFar ? seenOutput(bounded, admission, soFar, ok) : unseenOutput(bounded, admission),
     searches,
     requestedServiceTier: requestedServiceTier(vendor.body),
     changed: toSend.changed,
     notIncluded: bounded.bound.notIncluded,
-    vendorReportedCostUSD: plausibleReport?.vendorReportedCostUSD,
+    vendorReportedCostUSD: told?.vendorReportedCostUSD,
     isPremium: request.usage?.isPremium,
-    reasoningEffort: plausibleReport?.reasoningEffort,
-    ...(plausibleReport?.reasoningEffort !== undefined && { reasoningEffortSource: 'provider_response' as const }),
+    reasoningEffort: told?.reasoningEffort,
+    ...(told?.reasoningEffort !== undefined && { reasoningEffortSource: 'provider_response' as const }),
     error: error ?? request.end?.error,
   };
   return {
@@ -241,7 +234,7 @@ async function askVendor(
         body,
       },
       endUsage: presentUsage(
-        usage === null || usage === IMPLAUSIBLE ? { ...NO_USAGE, searches: searches ?? 0 } : usage,
+        usage === null ? { ...NO_USAGE, searches: searches ?? 0 } : takeUsage(usage).usage,
         modelUsed,
       ),
     },
@@ -249,12 +242,13 @@ async function askVendor(
 }
 
 /** Conditions and uses that the caller knows, for what no answer tells. What the answer tells wins. */
-function withHints(told: ReportedUsage, hints: Usage): ReturnType<typeof reportedUsage> {
-  if (told === null || told === IMPLAUSIBLE) return told;
+function withHints(told: VendorUsage | null, hints: Usage): ReturnType<typeof reportedUsage> {
+  if (told === null) return null;
   const { serviceTier, region, speed, toolUses, images, characters, audioSeconds } = hints;
   const { usage } = takeUsage({ serviceTier, region, speed, images, characters, ...told });
   return {
     ...usage,
+    ...unclearIn(told),
     ...((toolUses || usage.toolUses) && { toolUses: { ...toolUses, ...usage.toolUses } }),
     audioSeconds: usage.audioSeconds || audioSeconds,
   };
@@ -264,7 +258,7 @@ interface Read {
   ok: boolean;
   status: number;
   /** The usage that the vendor reported. */
-  reported: ReportedUsage;
+  reported: VendorUsage | null;
   /** What is known of an answer without usage, where one came. */
   soFar?: StreamSoFar;
   /** Web searches that are known although the usage is not. */
@@ -306,7 +300,7 @@ function readTooLarge({ ok, status, headers, reading, message }: VendorResult & 
   return {
     ...NO_ANSWER,
     status,
-    reported: withServedTier(reading.reported(), headers),
+    reported: withServedTier(reading.usage(), headers),
     searches: reading.searches(),
     refused: !ok,
     error: { code: TOO_LARGE, message },
@@ -329,7 +323,7 @@ function readBody(
   const document = typeof body === 'string' ? readJson(body) : body;
   const read = {
     status,
-    reported: withServedTier(stream?.reported() ?? readReportedUsage(document), headers),
+    reported: withServedTier(stream?.usage() ?? readUsage(document), headers),
     soFar: {
       partial: stream?.partial() ?? null,
       outputTokens: stream && !stream.empty ? stream.outputTokens : writtenTokens(document ?? body, kind, model),

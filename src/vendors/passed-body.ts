@@ -5,8 +5,14 @@
 import { parseAnswer } from '../platform/json.ts';
 import { joined } from './event-blocks.ts';
 import { JsonSkim } from './json-skim.ts';
-import type { PassingUsage, ReportedUsage, VendorFailure, VendorUsage } from './usage.ts';
-import { plausible, readFailure, readReportedUsage, readSearches } from './usage.ts';
+import {
+  type PassingUsage,
+  readFailure,
+  readSearches,
+  readUsage,
+  type VendorFailure,
+  type VendorUsage,
+} from './usage.ts';
 
 /** What is held of JSON: more than is ever left of one document. */
 const SKIMMED_BYTES_MAX = 1024 * 1024;
@@ -70,11 +76,7 @@ export class PassedBody implements PassingUsage {
   }
 
   usage(): VendorUsage | null {
-    return plausible(this.reported());
-  }
-
-  reported(): ReportedUsage {
-    return readReportedUsage(this.document);
+    return readUsage(this.document);
   }
 
   partial(): null {

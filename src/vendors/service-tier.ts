@@ -2,7 +2,7 @@
  * The service tier of a request to a vendor: the one that was asked for, in the vendor's word, and the one that served it,
  * where a header tells.
  */
-import { IMPLAUSIBLE, isFields, type ReportedUsage, tierOf } from './usage/figures.ts';
+import { isFields, tierOf, type VendorUsage } from './usage/figures.ts';
 
 const WORD = /^[\w-]{1,50}$/;
 
@@ -17,7 +17,6 @@ export function requestedServiceTier(body: unknown): string | undefined {
 const TIER_HEADER = 'x-gemini-service-tier';
 
 /** The usage with the service tier that the answer's headers name, where its body names none. */
-export function withServedTier(reported: ReportedUsage, headers: Headers): ReportedUsage {
-  if (reported === null || reported === IMPLAUSIBLE) return reported;
-  return { ...tierOf(headers.get(TIER_HEADER)), ...reported };
+export function withServedTier(reported: VendorUsage | null, headers: Headers): VendorUsage | null {
+  return reported && { ...tierOf(headers.get(TIER_HEADER)), ...reported };
 }

@@ -16,14 +16,7 @@ import {
   WHOLE_EVENT_BYTES_MAX,
 } from './event-blocks.ts';
 import type { Fields } from './usage/figures.ts';
-import {
-  type PassingUsage,
-  type ReportedUsage,
-  StreamUsage,
-  type VendorFailure,
-  type VendorUsage,
-  type Written,
-} from './usage.ts';
+import { type PassingUsage, StreamUsage, type VendorFailure, type VendorUsage, type Written } from './usage.ts';
 
 export type { StreamEvent } from './event-blocks.ts';
 
@@ -37,7 +30,7 @@ export interface StreamOutcome {
   /** The vendor's answer is whole, even if its end came after the caller had left. */
   completed: boolean;
   /** What the vendor reported of its whole answer; `null` if it reported nothing, or if the answer is not whole. */
-  usage: ReportedUsage;
+  usage: VendorUsage | null;
   /**
    * What the vendor had reported when an answer ended that is not whole: all of its input, or nothing. The output in it
    * is what the vendor had counted by then, which may be less than `outputTokens`.
@@ -57,7 +50,7 @@ export interface StreamOutcome {
  */
 export type Transform = (
   event: StreamEvent,
-  reading: Pick<PassingUsage, 'usage' | 'reported' | 'completed' | 'failed' | 'outputTokens'>,
+  reading: Pick<PassingUsage, 'usage' | 'completed' | 'failed' | 'outputTokens'>,
 ) => Changed | Promise<Changed>;
 
 type Changed = StreamEvent | readonly StreamEvent[] | null;
@@ -340,7 +333,7 @@ class MeteredStream {
     this.#ended = this.#report({
       end,
       completed,
-      usage: completed ? this.#usage.reported() : null,
+      usage: completed ? this.#usage.usage() : null,
       partial: completed ? null : this.#usage.partial(),
       outputTokens: this.#usage.outputTokens,
       searches: this.#usage.searches() || undefined,

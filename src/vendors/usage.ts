@@ -2,32 +2,22 @@
  * Reads the usage of a model call in the vendor's own figures.
  *
  * The shape of the answer tells which vendor made it. A zero stays a zero; an absent usage is `null` and is never
- * estimated. A usage with a broken or impossible figure, or with a part larger than its whole, is `IMPLAUSIBLE`. Runs
- * in any JavaScript runtime.
+ * estimated. A figure that makes no sense is named as unclear, and changes no other. Of the totals in a stream the highest
+ * counts. Runs in any JavaScript runtime.
  */
 import { EventBlocks, type StreamEvent } from './event-blocks.ts';
 import { JsonSkim, readJson } from './json-skim.ts';
 import { isMessage, isMessageEvent, MessageStream, readMessage, searchesOfMessage } from './usage/anthropic.ts';
 import { readErrorEvent, readFailure } from './usage/failure.ts';
-import {
-  type Fields,
-  isFields,
-  plausible,
-  type ReportedUsage,
-  type StreamReading,
-  type VendorFailure,
-  type VendorUsage,
-} from './usage/figures.ts';
+import { type Fields, isFields, type StreamReading, type VendorFailure, type VendorUsage } from './usage/figures.ts';
 import { ContentStream, isContent, readContent, searchesOfContent } from './usage/google.ts';
 import {
   CompletionStream,
   isCompletion,
-  isDuration,
   isResponse,
   isResponseEvent,
   ResponseStream,
   readCompletion,
-  readDuration,
   readResponse,
   searchesOfCompletion,
   searchesOfResponse,
@@ -36,29 +26,22 @@ import {
 import { isMediaEvent, MediaStream } from './usage/openai-media.ts';
 
 export { readFailure } from './usage/failure.ts';
-export type { Effort, ReportedUsage, VendorFailure, VendorName, VendorUsage } from './usage/figures.ts';
-export { IMPLAUSIBLE, plausible } from './usage/figures.ts';
-
-/** The usage of a whole, parsed answer. */
-export function readUsage(body: unknown): VendorUsage | null {
-  return plausible(readReportedUsage(body));
-}
+export type { Effort, VendorFailure, VendorName, VendorUsage } from './usage/figures.ts';
 
 /** What a whole, parsed answer reports as its usage. */
-export function readReportedUsage(body: unknown): ReportedUsage {
-  if (Array.isArray(body)) return readChunks(body);
+export function readUsage(body: unknown): VendorUsage | null {
+  if (Array.isArray(body)) return streamOf(body).usage();
   if (!isFields(body)) return null;
   if (isMessage(body)) return readMessage(body);
   if (isContent(body)) return readContent(body);
   if (isCompletion(body)) return readCompletion(body);
-  if (isDuration(body)) return readDuration(body);
   return isResponse(body) ? readResponse(body) : null;
 }
 
-/** Web searches of a whole answer, known even without usage. A broken count is 0. */
+/** Web searches of a whole answer, known even without usage. A count that makes no sense is 0. */
 export function readSearches(body: unknown): number {
   if (Array.isArray(body)) return streamOf(body).searches();
-  return isFields(body) ? searchesShown(body) || 0 : 0;
+  return isFields(body) ? searchesShown(body) : 0;
 }
 
 function searchesShown(body: Fields): number {
@@ -68,10 +51,6 @@ function searchesShown(body: Fields): number {
 }
 
 /** Google's stream without events is an array of chunks. */
-function readChunks(chunks: unknown[]): ReportedUsage {
-  return streamOf(chunks).usage();
-}
-
 function streamOf(chunks: unknown[]): ContentStream {
   const stream = new ContentStream();
   for (const chunk of chunks) {
@@ -102,9 +81,8 @@ export interface PassingUsage {
   readonly empty: boolean;
   /** Our count of the text that came. */
   readonly outputTokens: number;
-  usage(): VendorUsage | null;
   /** The usage that was reported so far. */
-  reported(): ReportedUsage;
+  usage(): VendorUsage | null;
   /** What was reported of an answer that has not ended; `null` of one that has. */
   partial(): VendorUsage | null;
   searches(): number;
@@ -168,12 +146,8 @@ export class StreamUsage implements PassingUsage {
     return !this.#begun;
   }
 
-  usage(): VendorUsage | null {
-    return plausible(this.reported());
-  }
-
   /** The usage that the stream has reported so far. */
-  reported(): ReportedUsage {
+  usage(): VendorUsage | null {
     return this.#reading?.usage() ?? null;
   }
 
@@ -191,9 +165,9 @@ export class StreamUsage implements PassingUsage {
     return this.#written?.tokens ?? 0;
   }
 
-  /** Web searches so far, known even without usage. A broken count is 0. */
+  /** Web searches so far, known even without usage. A count that makes no sense is 0. */
   searches(): number {
-    return this.#reading?.searches() || 0;
+    return this.#reading?.searches() ?? 0;
   }
 
   push(chunk: string | Uint8Array): void {

@@ -81,7 +81,7 @@ async function operatorPage({ send, server }: World, path: string): Promise<numb
 const implausibleUsage: Attack = {
   name: 'implausible-usage',
   by: 'tenant',
-  promise: 'usage that no call can have is not priced, and the answer of the model is still given',
+  promise: "usage that no call can have counts at the call's bound, and the answer of the model is still given",
   async run(world) {
     const attacker = await world.attacker();
     const messages = [{ role: 'user', content: 'hello [reasoning:5000000000]' }];
@@ -93,12 +93,13 @@ const implausibleUsage: Attack = {
     const callId = String(answer?.headers['x-service-call-id'] ?? '');
     const call =
       callId === '' ? null : await world.send({ method: 'GET', path: `/calls/${callId}`, token: attacker.key });
-    const { pricingStatus, pricingUnavailableReason } = call?.json?.data ?? {};
+    const { pricingStatus, usageSource, unclear = [] } = call?.json?.data ?? {};
+    const seen = `${pricingStatus} ${usageSource} ${unclear.join(', ')}`;
     return {
-      figures: { 'the call': `${pricingStatus} ${pricingUnavailableReason}` },
+      figures: { 'the call': seen },
       broken: brokenOf(
         [answer?.status === 200, `the answer of the model is replaced by ${answer?.status}`],
-        [pricingUnavailableReason === 'USAGE_IMPLAUSIBLE', `the call is ${pricingStatus} ${pricingUnavailableReason}`],
+        [usageSource === 'partial' && unclear.length > 0, `the call is ${seen}`],
       ),
     };
   },

@@ -10,7 +10,7 @@ import { madeSafe } from '../../src/demand/safe.ts';
 import { generateContent } from '../../src/gateway/dialects/generate-content.ts';
 import { messages } from '../../src/gateway/dialects/messages.ts';
 import { requestedCapabilities } from '../../src/vendors/capabilities.ts';
-import { readFailure, readReportedUsage, readSearches, StreamUsage } from '../../src/vendors/usage.ts';
+import { readFailure, readSearches, readUsage, StreamUsage } from '../../src/vendors/usage.ts';
 import { WrittenTokens, writtenTokens } from '../../src/vendors/written-tokens.ts';
 import { rateCard } from '../support/rate-cards.ts';
 
@@ -84,14 +84,14 @@ test('an answer, whole or as the event of a stream', () => {
   fc.assert(
     fc.property(fc.array(json, { minLength: 1, maxLength: 4 }), (bodies) => {
       for (const body of [...bodies, bodies]) {
-        readReportedUsage(body);
+        readUsage(body);
         readFailure(body);
         readSearches(body);
         expect(writtenTokens(body, 'compatible', 'm')).toBeGreaterThanOrEqual(0);
       }
       const usage = new StreamUsage({ written: new WrittenTokens('compatible', 'm') });
       for (const body of bodies) usage.read({ data: JSON.stringify(body) });
-      usage.reported();
+      usage.usage();
       usage.partial();
       expect(usage.outputTokens).toBeGreaterThanOrEqual(0);
     }),

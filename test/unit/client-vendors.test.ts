@@ -64,6 +64,16 @@ describe('OpenAI', () => {
     expect(sdks.ends()).toMatchObject([{ responseTokens: 10 }]);
   });
 
+  test('a figure that makes no sense is not reported, and the others are', async () => {
+    await sdks.openai().chat.completions.create({ ...chat, messages: user(`${PROMPT} [reasoning:5000000000]`) });
+    const [end] = sdks.ends();
+    expect(end).toMatchObject({ modelUsed: 'gpt-5.2', inputTokens: expect.any(Number) });
+    expect(Number((end as { inputTokens?: number }).inputTokens)).toBeGreaterThan(0);
+    expect(end).not.toHaveProperty('unclear');
+    // The server took it: its fields are those of an end.
+    expect(sdks.ends()).toHaveLength(1);
+  });
+
   test('helpers of the SDK work: stream, parse, withResponse, asResponse', async () => {
     const openai = sdks.openai();
     expect(openai).toBeInstanceOf(OpenAI);

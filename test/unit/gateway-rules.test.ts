@@ -254,7 +254,7 @@ describe("a line of a batch's file", () => {
     expect(broken.written).toBeGreaterThan(0);
   });
 
-  test.each([1_000_000_001, -1, 1.5])('that reports %d tokens has an unknown cost, not a zero cost', (figure) => {
+  test.each([1_000_000_001, -1, '7'])('that reports %j tokens has an unclear prompt, not one of zero', (figure) => {
     const body = {
       object: 'chat.completion',
       model: 'gpt-5.2',
@@ -263,7 +263,7 @@ describe("a line of a batch's file", () => {
     };
     for (const status of [200, 500]) {
       const { outcome } = read({ custom_id: 'a', response: { status_code: status, body } });
-      expect(outcome.usage).toBe('IMPLAUSIBLE');
+      expect(outcome.usage).toMatchObject({ responseTokens: 2, unclear: ['inputTokens'] });
     }
   });
 

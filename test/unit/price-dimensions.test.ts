@@ -8,7 +8,7 @@ import { costOf } from '../../src/domain/pricing.ts';
 import type { Conditions } from '../../src/domain/usage.ts';
 import { usageOf } from '../../src/metering/end-service-call.ts';
 import { withServedTier } from '../../src/vendors/service-tier.ts';
-import { plausible, readReportedUsage } from '../../src/vendors/usage.ts';
+import { readUsage } from '../../src/vendors/usage.ts';
 import { usage } from './fixtures.ts';
 
 const card = (provider: string, rates: RateCard['rates'], more: Partial<RateCard> = {}): RateCard => ({
@@ -320,7 +320,7 @@ const GOLDEN: Golden[] = [
 
 describe('an answer of a vendor', () => {
   test.each(GOLDEN)('$name', ({ card: price, answer, headers, lines, conditions = {} }) => {
-    const reported = plausible(withServedTier(readReportedUsage(answer), new Headers(headers)));
+    const reported = withServedTier(readUsage(answer), new Headers(headers));
     if (!reported) throw new Error('the answer has no usage');
     const priced = costOf(price, usageOf(reported), 'standard');
     if (!priced.known) throw new Error(priced.reason);
@@ -331,7 +331,7 @@ describe('an answer of a vendor', () => {
 
   test('is never priced at a rate of something else', () => {
     const reasonOf = (price: RateCard, answer: object) => {
-      const reported = plausible(readReportedUsage(answer));
+      const reported = readUsage(answer);
       const priced = reported && costOf(price, usageOf(reported), 'standard');
       return priced && !priced.known ? priced.reason : null;
     };

@@ -43,7 +43,10 @@ describe('a stream', () => {
     const usage = { input_tokens: 5, output_tokens: 80, total_tokens: 85 };
     const spoken = reading({ type: 'speech.audio.delta', audio: 'AA' }, { type: 'speech.audio.done', usage });
     expect(spoken.usage()).toMatchObject({ inputTokens: 5, responseTokens: 80, audioOutputTokens: 80 });
-    expect(reading({ type: 'speech.audio.done', usage: { input_tokens: -1 } }).usage()).toBeNull();
+    const odd = reading({ type: 'speech.audio.done', usage: { input_tokens: -1, output_tokens: 80 } });
+    expect(odd.usage()).toMatchObject({ audioOutputTokens: 80, unclear: ['inputTokens'] });
+    const oddSound = reading({ type: 'speech.audio.done', usage: { input_tokens: 5, output_tokens: 'x' } });
+    expect(oddSound.usage()).toMatchObject({ inputTokens: 5, unclear: ['audioOutputTokens', 'responseTokens'] });
   });
 });
 

@@ -1,5 +1,5 @@
 /**
- * The usage of a stream is the vendor's latest figures, whatever the form of the stream and wherever it ends.
+ * The usage of a stream is the highest of the vendor's totals, whatever the form of the stream and wherever it ends.
  */
 import { describe, expect, test } from 'vitest';
 import { JSON_VALUES_MAX } from '../../src/platform/json.ts';
@@ -77,6 +77,24 @@ describe('streams', () => {
       true,
     ],
     [
+      'an empty usage after the usage says nothing',
+      sse(chunk([delta('', 'stop')], figures), chunk([], {}), '[DONE]'),
+      seven,
+      true,
+    ],
+    [
+      'zeros after the usage take nothing back',
+      sse(chunk([delta('', 'stop')], figures), chunk([], { prompt_tokens: 0, completion_tokens: 0 }), '[DONE]'),
+      seven,
+      true,
+    ],
+    [
+      'usage twice: the higher, in any order',
+      sse(chunk([delta('', 'stop')], figures), chunk([], { ...figures, prompt_tokens: 1 }), '[DONE]'),
+      seven,
+      true,
+    ],
+    [
       'usage twice: the later',
       sse(chunk([delta('', 'stop')], { ...figures, prompt_tokens: 1 }), chunk([], figures), '[DONE]'),
       seven,
@@ -92,9 +110,9 @@ describe('streams', () => {
     ['no mark of the end', sse(chunk([delta('a')])), null, false],
     ['finished but without usage and without a mark', sse(chunk([delta('a', 'stop')])), null, false],
     [
-      'a broken figure at the end',
+      'a broken figure at the end: the highest so far, and unclear',
       sse(chunk([delta('', 'stop')], figures), chunk([], { ...figures, prompt_tokens: -1 }), '[DONE]'),
-      null,
+      { ...seven, unclear: ['inputTokens'] },
       true,
     ],
     [
@@ -192,13 +210,14 @@ describe('streams', () => {
   };
   const messageDelta = (usage: object) => ({ type: 'message_delta', delta: {}, usage });
 
-  test('messages: the figures of a delta replace earlier ones, and null changes nothing', () => {
+  test('messages: the highest of the totals counts, and null and zeros change nothing', () => {
     const stream = streamed(
       sse(
         start,
         { type: 'ping' },
         messageDelta({ output_tokens: 20 }),
         messageDelta({ input_tokens: null, output_tokens: 41, server_tool_use: { web_search_requests: 1 } }),
+        messageDelta({ input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0 }),
         { type: 'message_stop' },
       ),
     );

@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import { TOKENS_MAX } from '../../src/contract/fields.ts';
-import { IMPLAUSIBLE, readReportedUsage, readSearches, readUsage, type VendorUsage } from '../../src/vendors/usage.ts';
+import { readSearches, readUsage, type VendorUsage } from '../../src/vendors/usage.ts';
 
 const NONE = { inputTokens: 0, cachedInputTokens: 0, cacheWriteInputTokens: 0, responseTokens: 0, reasoningTokens: 0 };
 const used = (figures: Partial<VendorUsage>): VendorUsage => ({ ...NONE, ...figures });
@@ -352,35 +352,85 @@ describe('whole answers', () => {
     expect(readUsage(body)).toEqual(expected);
   });
 
-  const broken = [-1, 1.5, '12', Number.NaN, Number.POSITIVE_INFINITY, true, [3], {}, TOKENS_MAX + 1, 1e13];
-  test.each(broken)('a figure %j in any place makes the usage implausible', (figure) => {
-    const bodies = [
-      chat({ prompt_tokens: figure, completion_tokens: 1 }),
-      chat({ prompt_tokens: 1, completion_tokens: figure }),
-      chat({ prompt_tokens: 1, completion_tokens: 1, prompt_tokens_details: { cached_tokens: figure } }),
-      chat({ prompt_tokens: 1, completion_tokens: 1, prompt_tokens_details: { cache_write_tokens: figure } }),
-      chat({ prompt_tokens: 1, completion_tokens: 1, completion_tokens_details: { reasoning_tokens: figure } }),
-      response({ input_tokens: figure, output_tokens: 1 }),
-      response({ input_tokens: 1, output_tokens: figure }),
-      response({ input_tokens: 1, output_tokens: 1 }, { tool_usage: { web_search: { num_requests: figure } } }),
-      chat({ prompt_tokens: 1, completion_tokens: 1, prompt_tokens_details: { audio_tokens: figure } }),
-      chat({ prompt_tokens: 1, completion_tokens: 1, num_search_queries: figure }),
-      message({ input_tokens: figure, output_tokens: 1 }),
-      message({ input_tokens: 1, output_tokens: 1, cache_read_input_tokens: figure }),
-      message({ input_tokens: 1, output_tokens: 1, cache_creation_input_tokens: figure }),
-      message({ input_tokens: 1, output_tokens: 1, server_tool_use: { web_search_requests: figure } }),
-      content({ promptTokenCount: figure }),
-      content({ promptTokenCount: 1, candidatesTokenCount: figure }),
-      content({ promptTokenCount: 1, thoughtsTokenCount: figure }),
-      content({ promptTokenCount: 1, toolUsePromptTokenCount: figure }),
+  const broken = [-1, '12', Number.NaN, Number.POSITIVE_INFINITY, true, [3], {}, TOKENS_MAX + 1, 1e13];
+  test.each(broken)('a figure %j is unclear in any place, and the others stay as they are', (figure) => {
+    const details = (name: string) => ({ prompt_tokens: 9, completion_tokens: 4, [name]: {} });
+    const cases: [unknown, Partial<VendorUsage>][] = [
+      [
+        chat({ prompt_tokens: figure, completion_tokens: 4 }),
+        { inputTokens: 0, responseTokens: 4, unclear: ['inputTokens'] },
+      ],
+      [
+        chat({ prompt_tokens: figure, completion_tokens: 4, prompt_tokens_details: { cached_tokens: 3 } }),
+        { inputTokens: 3, cachedInputTokens: 3, responseTokens: 4, unclear: ['inputTokens'] },
+      ],
+      [chat({ prompt_tokens: 9, completion_tokens: figure }), { inputTokens: 9, unclear: ['responseTokens'] }],
+      ...(
+        [
+          ['prompt_tokens_details', 'cached_tokens', 'cachedInputTokens'],
+          ['prompt_tokens_details', 'cache_write_tokens', 'cacheWriteInputTokens'],
+          ['prompt_tokens_details', 'audio_tokens', 'audioInputTokens'],
+          ['completion_tokens_details', 'reasoning_tokens', 'reasoningTokens'],
+        ] as const
+      ).map(([list, name, unclear]): [unknown, Partial<VendorUsage>] => [
+        chat({ ...details(list), [list]: { [name]: figure } }),
+        { inputTokens: 9, responseTokens: 4, unclear: [unclear] },
+      ]),
+      [
+        chat({ prompt_tokens: 9, completion_tokens: 4, num_search_queries: figure }),
+        { inputTokens: 9, responseTokens: 4, searches: 0, unclear: ['searches'] },
+      ],
+      [response({ input_tokens: figure, output_tokens: 4 }), { responseTokens: 4, unclear: ['inputTokens'] }],
+      [response({ input_tokens: 9, output_tokens: figure }), { inputTokens: 9, unclear: ['responseTokens'] }],
+      [
+        response({ input_tokens: 9, output_tokens: 4 }, { tool_usage: { web_search: { num_requests: figure } } }),
+        { inputTokens: 9, responseTokens: 4, searches: 0, unclear: ['searches'] },
+      ],
+      [message({ input_tokens: figure, output_tokens: 4 }), { responseTokens: 4, unclear: ['inputTokens'] }],
+      // Anthropic's prompt is the sum of three.
+      [
+        message({ input_tokens: 9, output_tokens: 4, cache_read_input_tokens: figure }),
+        { inputTokens: 9, responseTokens: 4, unclear: ['cachedInputTokens', 'inputTokens'] },
+      ],
+      [
+        message({ input_tokens: 9, output_tokens: 4, cache_creation_input_tokens: figure }),
+        { inputTokens: 9, responseTokens: 4, unclear: ['cacheWriteInputTokens', 'inputTokens'] },
+      ],
+      [
+        message({ input_tokens: 9, output_tokens: 4, server_tool_use: { web_search_requests: figure } }),
+        { inputTokens: 9, responseTokens: 4, searches: 0, unclear: ['searches'] },
+      ],
+      [content({ promptTokenCount: figure, candidatesTokenCount: 4 }), { responseTokens: 4, unclear: ['inputTokens'] }],
+      [content({ promptTokenCount: 9, candidatesTokenCount: figure }), { inputTokens: 9, unclear: ['responseTokens'] }],
+      [
+        content({ promptTokenCount: 9, candidatesTokenCount: 4, thoughtsTokenCount: figure }),
+        { inputTokens: 9, responseTokens: 4, unclear: ['reasoningTokens', 'responseTokens'] },
+      ],
+      [content({ promptTokenCount: 9, toolUsePromptTokenCount: figure }), { inputTokens: 9, unclear: ['inputTokens'] }],
     ];
-    expect(bodies.map(readUsage)).toEqual(bodies.map(() => null));
-    expect(bodies.map(readReportedUsage)).toEqual(bodies.map(() => IMPLAUSIBLE));
+    for (const [body, expected] of cases) {
+      const { modelUsed: _model, providerUsed: _provider, ...usage } = readUsage(body) as VendorUsage;
+      expect(usage).toEqual(used(expected));
+    }
   });
 
-  test.each([-1, '12', Number.NaN, 1e13, true])('seconds %j of audio make the usage unknown', (figure) => {
-    expect(readUsage(chat({ prompt_tokens: 1, completion_tokens: 1, prompt_audio_seconds: figure }))).toBeNull();
-    expect(readUsage({ text: 'x', usage: { type: 'duration', seconds: figure } })).toBeNull();
+  test.each([-1, '12', Number.NaN, 1e13, true])('seconds %j of audio are unclear, never zero seconds', (figure) => {
+    expect(readUsage(chat({ prompt_tokens: 1, completion_tokens: 1, prompt_audio_seconds: figure }))).toMatchObject({
+      inputTokens: 1,
+      responseTokens: 1,
+      unclear: ['audioSeconds'],
+    });
+    expect(readUsage({ text: 'x', usage: { type: 'duration', seconds: figure } })?.unclear).toEqual(['audioSeconds']);
+  });
+
+  test('a duration without its seconds is unclear', () => {
+    expect(readUsage({ text: 'x', usage: { type: 'duration' } })?.unclear).toEqual(['audioSeconds']);
+  });
+
+  test('a fraction of a token is rounded up, and seconds keep their thousandths', () => {
+    expect(
+      readUsage(chat({ prompt_tokens: 8.2, completion_tokens: 0.001, prompt_audio_seconds: 1.0625 })),
+    ).toMatchObject({ inputTokens: 9, responseTokens: 1, audioSeconds: 1.063 });
   });
 
   test('searches are known even without usage', () => {
@@ -407,16 +457,21 @@ describe('whole answers', () => {
       inputTokens: TOKENS_MAX,
     });
     // Two figures that are one of ours together.
-    expect(readReportedUsage(message({ input_tokens: TOKENS_MAX, output_tokens: 1, cache_read_input_tokens: 1 }))).toBe(
-      IMPLAUSIBLE,
-    );
+    expect(
+      readUsage(message({ input_tokens: TOKENS_MAX, output_tokens: 1, cache_read_input_tokens: 1 })),
+    ).toMatchObject({ inputTokens: TOKENS_MAX, cachedInputTokens: 1, unclear: ['inputTokens'] });
   });
 
-  test('a part larger than its whole makes the usage implausible', () => {
+  test('a part larger than its whole is unclear, and the whole stays', () => {
     const cached = chat({ prompt_tokens: 5, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 6 } });
     const reasoning = response({ input_tokens: 1, output_tokens: 5, output_tokens_details: { reasoning_tokens: 6 } });
-    for (const body of [cached, reasoning])
-      expect([readUsage(body), readReportedUsage(body)]).toEqual([null, IMPLAUSIBLE]);
+    expect(readUsage(cached)).toMatchObject({
+      inputTokens: 5,
+      cachedInputTokens: 0,
+      responseTokens: 1,
+      unclear: ['cachedInputTokens'],
+    });
+    expect(readUsage(reasoning)).toMatchObject({ responseTokens: 5, reasoningTokens: 0, unclear: ['reasoningTokens'] });
   });
 
   test.each([

@@ -125,8 +125,11 @@ describe('before its end, the vendor has reported', () => {
     expect(partialOf({ type: 'response.created', response: { object: 'response', usage: null } })).toBeNull();
   });
 
-  test('nothing that can be used, where a figure is broken', () => {
-    expect(partialOf({ ...start, message: { usage: { input_tokens: -1, output_tokens: 1 } } })).toBeNull();
+  test('the other figures, where one is broken', () => {
+    expect(partialOf({ ...start, message: { usage: { input_tokens: -1, output_tokens: 1 } } })).toMatchObject({
+      responseTokens: 1,
+      unclear: ['inputTokens'],
+    });
   });
 
   test('and after its end, the usage is whole and not partial', () => {

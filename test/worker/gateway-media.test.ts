@@ -43,6 +43,26 @@ function formOf(fields: readonly (readonly [string, string | File])[]): FormData
 const ALL_BYTES = Uint8Array.from({ length: 70_000 }, (_, at) => (at * 7 + (at >> 8)) % 256);
 const sound = (bytes: Uint8Array<ArrayBuffer> = ALL_BYTES, name = 'a "sound".mp3') =>
   new File([bytes], name, { type: 'audio/mpeg' });
+/** A recording of so many seconds: 16-bit samples, 8,000 a second. */
+function wave(seconds: number): Uint8Array<ArrayBuffer> {
+  const bytesPerSecond = 16_000;
+  const bytes = new Uint8Array(44 + seconds * bytesPerSecond);
+  const view = new DataView(bytes.buffer);
+  const text = (at: number, value: string) => bytes.set(new TextEncoder().encode(value), at);
+  text(0, 'RIFF');
+  view.setUint32(4, bytes.length - 8, true);
+  text(8, 'WAVEfmt ');
+  view.setUint32(16, 16, true);
+  view.setUint16(20, 1, true);
+  view.setUint16(22, 1, true);
+  view.setUint32(24, 8_000, true);
+  view.setUint32(28, bytesPerSecond, true);
+  view.setUint16(32, 2, true);
+  view.setUint16(34, 16, true);
+  text(36, 'data');
+  view.setUint32(40, seconds * bytesPerSecond, true);
+  return bytes;
+}
 const transcript = (more: object = {}) => Response.json({ text: 'hello', ...more });
 const TRANSCRIPTIONS = '/v1/audio/transcriptions';
 
@@ -247,6 +267,27 @@ describe('the cost', () => {
     expect((await callOf(tenant, callId))?.outcome).toMatchObject({
       price: { costNanoUsd: costUsdNano },
     });
+  });
+
+  test.each([
+    ['the usage', { usage: { type: 'duration', seconds: '9 s' } }],
+    ['a usage without it', { usage: { type: 'duration' } }],
+    ['a verbose answer', { duration: '8.47' }],
+  ])('of a transcription whose length makes no sense in %s is that of its bound, never zero', async (_name, more) => {
+    const tenant = await newTenant();
+    vendor.answers = () => transcript(more);
+    const fields = [
+      ['model', 'whisper-1'],
+      ['file', sound(wave(20), 'a.wav')],
+    ] as const;
+    const { callId, rest } = await sendForm(tenant.key, TRANSCRIPTIONS, formOf(fields));
+    await rest();
+    const outcome = (await callOf(tenant, callId))?.outcome;
+    expect(outcome).toMatchObject({ usageSource: 'partial', unclear: ['audioSeconds'] });
+    const { audioSeconds = 0 } = outcome?.usage ?? {};
+    expect(audioSeconds).toBeGreaterThanOrEqual(20);
+    // A hundredth of a cent for each second.
+    expect(outcome?.price).toMatchObject({ costNanoUsd: String(audioSeconds * 100_000) });
   });
 
   test('of tokens of text and of images', async () => {

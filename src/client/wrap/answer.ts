@@ -73,7 +73,7 @@ export function readStream(response: Response, metering: StreamMetering): Respon
       await end({
         end: 'completed',
         completed: true,
-        usage: reading.reported(),
+        usage: reading.usage(),
         partial: null,
         outputTokens: reading.outputTokens,
         failure: reading.failed,

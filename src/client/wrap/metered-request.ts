@@ -6,7 +6,7 @@
  * attempts. If the request continues after a response, as automatic function calling does, it begins another call.
  */
 import type { StreamOutcome } from '../../vendors/tee.ts';
-import { plausible, type VendorUsage } from '../../vendors/usage.ts';
+import type { VendorUsage } from '../../vendors/usage.ts';
 import type { CallFailure, CallScope, CallUsage } from '../call.ts';
 import { type PlainOutcome, readPlain, readStream } from './answer.ts';
 import { CallDeniedError } from './denied.ts';
@@ -104,7 +104,7 @@ export class MeteredRequest {
       hidesUsage: opening.hidesUsage,
       signal,
       onAbort: () => (opening.signal?.aborted ? abort() : undefined),
-      onEnd: (outcome) => ends(plausible(outcome.usage) ?? outcome.partial, failureOf(outcome)).finally(over),
+      onEnd: (outcome) => ends(outcome.usage ?? outcome.partial, failureOf(outcome)).finally(over),
     });
   }
 
@@ -192,7 +192,7 @@ export class MeteredRequest {
         ...(provider && { providerUsed: provider }),
         ...(serviceTier && { requestedServiceTier: serviceTier }),
         ...(effort && { reasoningEffort: effort, reasoningEffortSource: 'provider_request' }),
-        ...usage,
+        ...(usage && reportable(usage)),
         ...(usage?.reasoningEffort && { reasoningEffortSource: 'provider_response' }),
       };
       if ('call' in this.#options) return addUsage(call, known);
@@ -226,6 +226,14 @@ function failureOf({ end, completed, partial, failure }: StreamOutcome): CallFai
   if (failure) return { code: failure.code, message: 'the vendor reported an error inside its stream' };
   if (completed || (end === 'client_left' && partial)) return null;
   return { code: end.toUpperCase(), message: 'the stream ended before the vendor said that it was done' };
+}
+
+/**
+ * The usage in the fields of an end. No bound of the call is known here: what stands for an unclear figure is what the others
+ * prove, and tokens of which only the total is known are output, which costs most.
+ */
+function reportable({ unclear: _unclear, parts: _parts, totalTokens = 0, ...usage }: VendorUsage): CallUsage {
+  return { ...usage, responseTokens: usage.responseTokens + totalTokens };
 }
 
 const sums = new WeakMap<CallScope, CallUsage>();

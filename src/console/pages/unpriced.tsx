@@ -29,7 +29,7 @@ const REASONS: Readonly<Record<string, string>> = {
   PRICE_NOT_IN_CATALOG: 'The catalog has the model without a price: set one.',
   RATE_NOT_IN_CATALOG: 'The price lacks a rate for what the call used: set a price that has it.',
   USAGE_NOT_REPORTED: 'The end of the call reported no usage: amend the call.',
-  USAGE_IMPLAUSIBLE: 'The vendor reported figures that no call has: amend the call.',
+  USAGE_IMPLAUSIBLE: 'The vendor reported a figure that no call has, and nothing bounds it: amend the call.',
 };
 
 interface Row extends UnpricedModel {

@@ -31,7 +31,7 @@ import { currentCatalog } from '../../storage/catalog.ts';
 import { loadOrganization } from '../../storage/credentials.ts';
 import { JsonSkim, readJson } from '../../vendors/json-skim.ts';
 import { tokensAtMost } from '../../vendors/token-count.ts';
-import { plausible, readFailure, readReportedUsage, readSearches } from '../../vendors/usage.ts';
+import { readFailure, readSearches, readUsage } from '../../vendors/usage.ts';
 import { writtenTokens } from '../../vendors/written-tokens.ts';
 import type { BeginFields } from '../identify.ts';
 import { accessVendor, BATCH_VENDOR, batchKind, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
@@ -219,6 +219,7 @@ async function meterLine({ caller, batch, asks }: MeteringRun, line: Line, index
   const end = await endServiceCallCommand(caller, {
     ...outcome,
     ...(written !== undefined && costliest && { estimate: estimateOf(costliest, written) }),
+    ...(costliest && { atMost: { ...costliest, uses: {}, promptTokens: costliest.inputTokens } }),
     customerId,
     modelUsed,
     providerUsed: BATCH_VENDOR,
@@ -280,19 +281,19 @@ export function readLine(
   // It says neither what was answered nor that it failed.
   if (!isRecord(response) && error == null)
     return { customId, outcome: { usage: null }, written: cut || shortened ? null : tokensAtMost(text) };
-  const reported = readReportedUsage(response?.body);
-  const usage = plausible(reported);
+  const usage = readUsage(response?.body);
   const status = response?.status_code ?? 0;
   const answered = status >= 200 && status < 300;
   const failure =
     readFailure(response?.body) ??
     (answered ? null : (readFailure({ error }) ?? { code: `VENDOR_HTTP_${status}`, message: 'the line failed' }));
-  const isFree = reported === null && !answered;
+  const isFree = usage === null && !answered;
   return {
     customId,
-    ...(usage === null && !isFree && { written: shortened ? null : writtenTokens(response?.body, kind, '') }),
+    ...((usage === null || usage.unclear) &&
+      !isFree && { written: shortened ? null : writtenTokens(response?.body, kind, '') }),
     outcome: {
-      usage: isFree ? NO_USAGE : reportedUsage(reported),
+      usage: isFree ? NO_USAGE : reportedUsage(usage),
       searches: readSearches(response?.body) || undefined,
       ...(usage?.modelUsed !== undefined && { modelUsed: usage.modelUsed }),
       ...(usage?.reasoningEffort !== undefined && {

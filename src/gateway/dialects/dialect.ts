@@ -7,7 +7,7 @@
 import type { z } from 'zod';
 import type { ModelOperation } from '../../contract/gateway/operations.ts';
 import type { ModelRequest as ModelRequestSchema } from '../../contract/gateway/requests.ts';
-import type { BilledUses } from '../../domain/bound.ts';
+import type { CountedUses } from '../../domain/unclear-usage.ts';
 import type { VendorKind } from '../../domain/vendor-kind.ts';
 import type { Effort } from '../../vendors/effort.ts';
 import type { VendorRequest } from '../../vendors/request.ts';
@@ -138,7 +138,7 @@ export interface Dialect<Operation extends ModelOperation = ModelOperation> exte
    * What a whole answer used that its vendor may not report, counted in the request and in the parsed answer (`undefined`
    * where that was not read). Nothing else is billed by a vendor that reports nothing; absent where nothing is known then.
    */
-  counted?(request: z.infer<Operation['body']>, answer: unknown): BilledUses;
+  counted?(request: z.infer<Operation['body']>, answer: unknown): CountedUses;
   /** The event with which a stream ends that broke off; `last` is the last event before it, parsed. */
   streamError(error: ErrorWords, last: Readonly<Record<string, unknown>> | null): string;
 }

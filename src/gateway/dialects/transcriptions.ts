@@ -3,14 +3,21 @@
  * JSON, as plain text, or with events. JSON and events report usage, or say how long the recording is.
  */
 import { modelOperations } from '../../contract/gateway/operations.ts';
-import type { BilledUses } from '../../domain/bound.ts';
+import type { CountedUses } from '../../domain/unclear-usage.ts';
 import { offering } from '../../vendors/kind.ts';
-import { audioSecondsOf, fieldsOf } from '../../vendors/usage/figures.ts';
+import { fieldsOf, quantity } from '../../vendors/usage/figures.ts';
 import type { Dialect } from './dialect.ts';
 import { openAiEndpoint, openAiStreamError } from './openai.ts';
 
 /** Formats that are no JSON. Source: OpenAI's API reference, `response_format` of transcriptions. */
 const PLAIN = new Set(['text', 'srt', 'vtt']);
+
+/** The length of the recording by the answer's own word, or that it makes no sense; nothing if there is none. */
+function durationOf(duration: unknown): CountedUses {
+  if (duration === undefined || duration === null) return {};
+  const audioSeconds = quantity(duration);
+  return audioSeconds === null ? { unclear: ['audioSeconds'] } : { audioSeconds };
+}
 
 const shared = {
   isOfferedBy: offering('others'),
@@ -19,7 +26,7 @@ const shared = {
   vendorBody: <Request extends object>(request: Request, { model }: { model: string }) => ({ ...request, model }),
   answerForm: ({ response_format: format }: { response_format?: string | undefined }) =>
     format !== undefined && PLAIN.has(format) ? ('text' as const) : ('json' as const),
-  counted: (_request: unknown, answer: unknown): BilledUses => audioSecondsOf(fieldsOf(answer).duration),
+  counted: (_request: unknown, answer: unknown) => durationOf(fieldsOf(answer).duration),
   streamTransform: () => undefined,
   streamError: openAiStreamError,
   streamClosing: () => undefined,

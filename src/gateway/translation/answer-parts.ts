@@ -4,7 +4,7 @@
  */
 import type { ChatCompletion } from 'openai/resources/chat/completions';
 import type { CompletionUsage } from 'openai/resources/completions';
-import { fieldsOf, plausible, type ReportedUsage } from '../../vendors/usage/figures.ts';
+import { fieldsOf, type VendorUsage } from '../../vendors/usage/figures.ts';
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
 
@@ -31,10 +31,9 @@ export interface TranslatedUsage extends CompletionUsage {
   server_tool_use: { web_search_requests: number };
 }
 
-/** `undefined` where the answer reports no usage that can be believed. */
-export function usageOf(reported: ReportedUsage): TranslatedUsage | undefined {
-  const usage = plausible(reported);
-  if (usage === null) return undefined;
+/** `undefined` where the answer reports no usage, or figures that make no sense. */
+export function usageOf(usage: VendorUsage | null): TranslatedUsage | undefined {
+  if (usage === null || usage.unclear) return undefined;
   const { inputTokens, responseTokens, cacheWrite1hInputTokens: hour, searches } = usage;
   return {
     prompt_tokens: inputTokens,

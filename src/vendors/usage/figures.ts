@@ -1,10 +1,20 @@
 /**
  * The one form that every vendor's usage is read into, and the reading of single figures from untrusted answers.
  *
- * A negative, broken, textual or impossibly large count makes the whole usage implausible, because a call with half of
- * its usage would be billed as if that were all.
+ * A figure that makes no sense (negative, broken, a text, impossibly large, a part larger than its whole) is unclear: the
+ * usage names it, says what the other figures prove of it, and keeps these as they are. Who records the call counts it at
+ * the call's bound.
  */
-import { excessiveParts, type ServiceTier, type TokenDetail, type UsageDetails } from '../../domain/usage.ts';
+import type { Unclear, UnclearFigure } from '../../domain/unclear-usage.ts';
+import {
+  excessiveParts,
+  PARTS,
+  type ServiceTier,
+  type TokenDetail,
+  type ToolUses,
+  type UsageDetails,
+} from '../../domain/usage.ts';
+import { type FigureName, type Form, placesOf } from './names.ts';
 
 /** The levels of reasoning effort, lowest first, in OpenAI's words (contract 4.2). */
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
@@ -17,7 +27,7 @@ const USD_DECIMALS = 9;
 
 export type VendorName = 'openai' | 'anthropic' | 'google';
 
-export interface VendorUsage extends UsageDetails {
+export interface VendorUsage extends UsageDetails, Unclear {
   modelUsed?: string;
   /** Only if the answer itself tells; the sender of the request knows better. */
   providerUsed?: VendorName;
@@ -38,17 +48,8 @@ export interface VendorUsage extends UsageDetails {
   reasoningEffort?: Effort;
   /** What the vendor itself says that the call cost. */
   vendorReportedCostUSD?: number;
-}
-
-/** The answer reported usage with an impossible figure, or with a part larger than its whole. */
-export const IMPLAUSIBLE = 'IMPLAUSIBLE';
-
-/** The usage that an answer reports; `null` if it reports none. */
-export type ReportedUsage = VendorUsage | typeof IMPLAUSIBLE | null;
-
-/** The usage, if it can be used. */
-export function plausible(reported: ReportedUsage): VendorUsage | null {
-  return reported === IMPLAUSIBLE ? null : reported;
+  /** What another model did within the call, each with its own name. */
+  parts?: VendorUsage[];
 }
 
 /** An error that a vendor reports. */
@@ -61,7 +62,8 @@ export interface VendorFailure {
 export interface StreamReading {
   /** Takes the next event, parsed. */
   read(event: Fields): void;
-  usage(): ReportedUsage;
+  /** `null` if none was reported. */
+  usage(): VendorUsage | null;
   /** Web searches so far, known even without usage. */
   searches(): number;
   /** The vendor has marked the end and reported everything. */
@@ -95,29 +97,60 @@ export function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** A count, a fraction of it rounded up; `null` if it makes no sense. */
+export function count(value: unknown): number | null {
+  return typeof value === 'number' && value >= 0 && value <= COUNT_MAX ? Math.ceil(value) : null;
+}
+
+/** A quantity to a thousandth; `null` if it makes no sense. */
+export function quantity(value: unknown): number | null {
+  return typeof value === 'number' && value >= 0 && value <= COUNT_MAX ? Math.round(value * 1_000) / 1_000 : null;
+}
+
 /**
- * A count: 0 if it is absent or null, NaN if it is no count. NaN survives every sum, so one check at the end
- * (`checked`) finds any broken figure.
+ * The figures of one usage, or of the usages that a stream reports one after the other. These are totals so far, so the
+ * highest of each figure counts, whatever the order; `null` and an absent member say nothing.
  */
-export function count(value: unknown): number {
-  if (value === undefined || value === null) return 0;
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= COUNT_MAX ? value : Number.NaN;
-}
+export class Figures {
+  readonly #places: ReturnType<typeof placesOf>;
+  readonly #highest = new Map<FigureName, number>();
+  readonly #unclear = new Set<FigureName>();
 
-/** The sum of the audio tokens; no member if there are none. */
-export function audioOf(...tokens: unknown[]): { audio?: number } {
-  const audio = tokens.reduce((sum: number, part) => sum + count(part), 0);
-  return audio === 0 ? {} : { audio };
-}
+  constructor(form: Form) {
+    this.#places = placesOf(form);
+  }
 
-/** Longer than any recording: the most that the end of a call may report. */
-const SECONDS_MAX = 1_000_000_000;
+  read(usage: Fields): void {
+    for (const { figure, path, isQuantity } of this.#places) {
+      const value = path.reduce<unknown>((at, name) => fieldsOf(at)[name], usage);
+      if (value !== undefined && value !== null) this.add(figure, (isQuantity ? quantity : count)(value));
+    }
+  }
 
-/** Seconds of audio, to a thousandth; no member if the vendor does not count them. */
-export function audioSecondsOf(value: unknown): { audioSeconds?: number } {
-  if (value === undefined || value === null) return {};
-  const known = typeof value === 'number' && value >= 0 && value <= SECONDS_MAX;
-  return { audioSeconds: known ? Math.round(value * 1_000) / 1_000 : Number.NaN };
+  /** Takes a figure that stands in no place of its own; `null` if it makes no sense. */
+  add(figure: FigureName, value: number | null): void {
+    if (value === null) this.#unclear.add(figure);
+    else this.#highest.set(figure, Math.max(value, this.#highest.get(figure) ?? 0));
+  }
+
+  /** Whether one of them was reported, and be it in a form that makes no sense. */
+  has(...figures: FigureName[]): boolean {
+    return figures.some((figure) => this.#highest.has(figure) || this.#unclear.has(figure));
+  }
+
+  isUnclear(...figures: FigureName[]): boolean {
+    return figures.some((figure) => this.#unclear.has(figure));
+  }
+
+  /** The sum of figures, each as high as it was reported. */
+  sum(...figures: FigureName[]): number {
+    return figures.reduce((sum, figure) => sum + (this.#highest.get(figure) ?? 0), 0);
+  }
+
+  /** Those of these sums that have an unclear figure. */
+  unclearOf(sums: Partial<Record<UnclearFigure, readonly FigureName[]>>): UnclearFigure[] {
+    return (Object.keys(sums) as UnclearFigure[]).filter((name) => this.isUnclear(...(sums[name] ?? [])));
+  }
 }
 
 /** The most answers of one request that are told apart; no vendor makes more. */
@@ -145,17 +178,45 @@ export class Stops {
   }
 }
 
-/** The usage, or `IMPLAUSIBLE` if a figure is broken or a part is larger than its whole. */
-export function checked(usage: VendorUsage): VendorUsage | typeof IMPLAUSIBLE {
-  const { vendorReportedCostUSD: _cost, ...figures } = usage;
-  const counts = [...Object.values(figures), usage.toolUses?.fileSearch].filter((value) => typeof value === 'number');
-  if (!counts.every((figure) => figure >= 0 && figure <= COUNT_MAX)) return IMPLAUSIBLE;
-  return excessiveParts(usage) === null ? usage : IMPLAUSIBLE;
+/**
+ * The usage with its figures made to fit: one above the bound is cut to it, a whole that is unclear is at least its parts, a
+ * part that exceeds its whole is left out. These are unclear, beside those that the reader found so.
+ */
+export function fitting(usage: VendorUsage, found: readonly UnclearFigure[]): VendorUsage {
+  const fitted: VendorUsage = { ...usage };
+  const unclear = new Set(found);
+  for (const name of Object.keys(usage) as (keyof VendorUsage)[]) {
+    const figure = usage[name];
+    if (name === 'vendorReportedCostUSD' || typeof figure !== 'number' || figure <= COUNT_MAX) continue;
+    Object.assign(fitted, { [name]: COUNT_MAX });
+    unclear.add(name as UnclearFigure);
+  }
+  // From the smallest part to the largest whole, so that what a part proves reaches all that contain it.
+  for (const { whole, parts } of PARTS.toReversed()) {
+    if (!unclear.has(whole)) continue;
+    const proved = parts.reduce((sum, part) => sum + (fitted[part] ?? 0), 0);
+    if (proved > (fitted[whole] ?? 0)) Object.assign(fitted, { [whole]: Math.min(proved, COUNT_MAX) });
+  }
+  for (let excess = excessiveParts(fitted); excess; excess = excessiveParts(fitted)) {
+    Object.assign(fitted, { [excess.field]: 0 });
+    unclear.add(excess.field);
+  }
+  return unclear.size === 0 ? fitted : { ...fitted, unclear: [...unclear].sort() };
 }
 
-/** Details of usage, without those that are zero. A broken one stays, so that it makes the usage implausible. */
+/** Details of usage, without those that are zero. */
 export function detailsOf(details: Partial<Record<TokenDetail, number>>): Partial<Record<TokenDetail, number>> {
   return Object.fromEntries(Object.entries(details).filter(([, tokens]) => tokens !== 0));
+}
+
+/** The audio tokens; no member if there are none. */
+export function audioOf(tokens: number): { audio?: number } {
+  return tokens === 0 ? {} : { audio: tokens };
+}
+
+/** Uses of tools, without those that are zero. */
+export function toolUsesOf(fileSearch: number): { toolUses?: ToolUses } {
+  return fileSearch === 0 ? {} : { toolUses: { fileSearch } };
 }
 
 const TIERS: Readonly<Record<string, ServiceTier>> = {
@@ -178,10 +239,10 @@ export function tierOf(value: unknown): { serviceTier?: ServiceTier } {
   return tier === undefined ? {} : { serviceTier: tier };
 }
 
-/** USD that a vendor reports as its own charge. */
-export function reportedCost(value: unknown): { vendorReportedCostUSD?: number } {
-  if (typeof value !== 'number' || !(value >= 0 && value <= REPORTED_USD_MAX)) return {};
-  return { vendorReportedCostUSD: Number(value.toFixed(USD_DECIMALS)) };
+/** USD that a vendor reports as its own charge; `null` if that makes no sense. */
+export function reportedUsd(value: unknown): number | null {
+  if (typeof value !== 'number' || !(value >= 0 && value <= REPORTED_USD_MAX)) return null;
+  return Number(value.toFixed(USD_DECIMALS));
 }
 
 export function modelName(value: unknown): { modelUsed?: string } {

@@ -2,68 +2,128 @@
  * Usage in Google's generateContent, whole and streamed.
  *
  * `promptTokenCount` includes cached content. `candidatesTokenCount` excludes thoughts; ours includes them. What tools
- * add to the prompt counts as input. Google omits zeros. In a stream every chunk repeats the totals so far.
+ * add to the prompt counts as input. Google omits zeros. In a stream every chunk repeats the totals so far, and the last may
+ * have none: the highest count.
  */
+import type { UnclearFigure } from '../../domain/unclear-usage.ts';
 import {
   audioOf,
-  checked,
   count,
   detailsOf,
   type Fields,
+  Figures,
   fieldsOf,
+  fitting,
   isFields,
   listOf,
   modelName,
-  type ReportedUsage,
   Stops,
   type StreamReading,
   tierOf,
+  type VendorUsage,
 } from './figures.ts';
+import type { FigureName } from './names.ts';
 
 export function isContent(body: Fields): boolean {
   return isFields(body.usageMetadata) || Array.isArray(body.candidates) || isFields(body.promptFeedback);
 }
 
-export function readContent(body: Fields): ReportedUsage {
-  return isFields(body.usageMetadata) ? figuresOf(body.modelVersion, body.usageMetadata, searchesOf(body)) : null;
+export function readContent(body: Fields): VendorUsage | null {
+  if (!isFields(body.usageMetadata)) return null;
+  return figuresOf(body.modelVersion, body.usageMetadata, figuresIn(body.usageMetadata), searchesOf(body));
 }
 
-function figuresOf(model: unknown, usage: Fields, searches: number | null): ReportedUsage {
-  if (usage.promptTokenCount == null) return null;
-  const reasoningTokens = count(usage.thoughtsTokenCount);
-  const prompt = [usage.promptTokensDetails, usage.toolUsePromptTokensDetails];
-  const { cacheTokensDetails: cached, candidatesTokensDetails: answer } = usage;
-  return checked({
-    ...modelName(model),
-    providerUsed: 'google',
-    inputTokens: count(usage.promptTokenCount) + count(usage.toolUsePromptTokenCount),
-    cachedInputTokens: count(usage.cachedContentTokenCount),
-    cacheWriteInputTokens: 0,
-    responseTokens: count(usage.candidatesTokenCount) + reasoningTokens,
-    reasoningTokens,
-    ...(searches !== null && { searches }),
-    ...audioOf(...prompt.flatMap((details) => tokensOf('AUDIO', details)), ...tokensOf('AUDIO', answer)),
-    ...detailsOf({
-      audioInputTokens: sum(prompt.flatMap((details) => tokensOf('AUDIO', details))),
-      imageInputTokens: sum(prompt.flatMap((details) => tokensOf('IMAGE', details))),
-      cachedAudioInputTokens: sum(tokensOf('AUDIO', cached)),
-      cachedImageInputTokens: sum(tokensOf('IMAGE', cached)),
-      audioOutputTokens: sum(tokensOf('AUDIO', answer)),
-      imageOutputTokens: sum(tokensOf('IMAGE', answer)),
-    }),
-    ...tierOf(usage.trafficType),
-  });
+function figuresIn(usage: Fields): Figures {
+  const figures = new Figures('google');
+  readInto(figures, usage);
+  return figures;
 }
 
-/** Tokens of a modality in one of the lists of details. */
-function tokensOf(modality: string, details: unknown): unknown[] {
-  return listOf(details).flatMap((detail) =>
-    fieldsOf(detail).modality === modality ? [fieldsOf(detail).tokenCount] : [],
+/** The lists of tokens by modality, and what a modality in each of them is. */
+const MODALITIES: readonly { list: string; AUDIO?: FigureName; IMAGE?: FigureName }[] = [
+  { list: 'promptTokensDetails', AUDIO: 'audioInput', IMAGE: 'imageInput' },
+  { list: 'toolUsePromptTokensDetails', AUDIO: 'audioBeside', IMAGE: 'imageBeside' },
+  { list: 'cacheTokensDetails', AUDIO: 'cachedAudio', IMAGE: 'cachedImage' },
+  { list: 'candidatesTokensDetails', AUDIO: 'audioOutput', IMAGE: 'imageOutput' },
+  { list: 'responseTokensDetails', AUDIO: 'audioOutput', IMAGE: 'imageOutput' },
+];
+
+function readInto(figures: Figures, usage: Fields): void {
+  figures.read(usage);
+  for (const { list, ...names } of MODALITIES) {
+    for (const modality of ['AUDIO', 'IMAGE'] as const) {
+      const figure = names[modality];
+      const tokens = listOf(usage[list])
+        .map(fieldsOf)
+        .filter((detail) => detail.modality === modality && detail.tokenCount != null)
+        .map(({ tokenCount }) => count(tokenCount));
+      if (figure === undefined || tokens.length === 0) continue;
+      figures.add(
+        figure,
+        tokens.reduce<number>((sum, part) => sum + (part ?? 0), 0),
+      );
+      if (tokens.includes(null)) figures.add(figure, null);
+    }
+  }
+}
+
+/** The figures that each of ours is made of. */
+const MADE_OF = {
+  inputTokens: ['prompt', 'promptBeside'],
+  cachedInputTokens: ['cached'],
+  responseTokens: ['completion', 'reasoning'],
+  reasoningTokens: ['reasoning'],
+  audioInputTokens: ['audioInput', 'audioBeside'],
+  imageInputTokens: ['imageInput', 'imageBeside'],
+  cachedAudioInputTokens: ['cachedAudio'],
+  cachedImageInputTokens: ['cachedImage'],
+  audioOutputTokens: ['audioOutput'],
+  imageOutputTokens: ['imageOutput'],
+} as const satisfies Partial<Record<UnclearFigure, readonly FigureName[]>>;
+
+/**
+ * The total is of all four counts: what it has beyond those that are there is the prompt if that is missing, else output.
+ * `null` if there are no tokens at all.
+ */
+function figuresOf(model: unknown, usage: Fields, figures: Figures, searches: number | null): VendorUsage | null {
+  const counts = ['prompt', 'promptBeside', 'completion', 'reasoning'] as const;
+  if (!figures.has(...counts, 'total')) return null;
+  const isWhole = !figures.isUnclear(...counts);
+  const rest = isWhole ? Math.max(0, figures.sum('total') - figures.sum(...counts)) : 0;
+  const isTotalAlone = !figures.has(...counts);
+  const lacksPrompt = !figures.has('prompt') && !isTotalAlone;
+  const isPromptUnknown = lacksPrompt && rest === 0;
+  const hidden = lacksPrompt || isTotalAlone ? 0 : rest;
+  const audioInputTokens = figures.sum('audioInput', 'audioBeside');
+  const audioOutputTokens = figures.sum('audioOutput');
+  return fitting(
+    {
+      ...modelName(model),
+      providerUsed: 'google',
+      inputTokens: figures.sum('prompt', 'promptBeside') + (lacksPrompt ? rest : 0),
+      cachedInputTokens: figures.sum('cached'),
+      cacheWriteInputTokens: 0,
+      responseTokens: figures.sum('completion', 'reasoning') + hidden,
+      reasoningTokens: figures.sum('reasoning'),
+      ...(isTotalAlone && !figures.isUnclear('total') && { totalTokens: figures.sum('total') }),
+      ...(searches !== null && { searches }),
+      ...audioOf(audioInputTokens + audioOutputTokens),
+      ...detailsOf({
+        audioInputTokens,
+        imageInputTokens: figures.sum('imageInput', 'imageBeside'),
+        cachedAudioInputTokens: figures.sum('cachedAudio'),
+        cachedImageInputTokens: figures.sum('cachedImage'),
+        audioOutputTokens,
+        imageOutputTokens: figures.sum('imageOutput'),
+      }),
+      ...tierOf(usage.trafficType),
+    },
+    [
+      ...figures.unclearOf(MADE_OF),
+      ...(isPromptUnknown || isTotalAlone ? (['inputTokens'] as const) : []),
+      ...(isTotalAlone ? (['responseTokens'] as const) : []),
+    ],
   );
-}
-
-function sum(tokens: unknown[]): number {
-  return tokens.reduce((total: number, part) => total + count(part), 0);
 }
 
 export function searchesOfContent(body: Fields): number {
@@ -89,11 +149,15 @@ export class ContentStream implements StreamReading {
   #refused = false;
   #model: unknown;
   #usage: Fields | null = null;
+  readonly #figures = new Figures('google');
   #searches: number | null = null;
 
   read(event: Fields): void {
     if (event.modelVersion !== undefined) this.#model = event.modelVersion;
-    if (isFields(event.usageMetadata)) this.#usage = event.usageMetadata;
+    if (isFields(event.usageMetadata)) {
+      readInto(this.#figures, event.usageMetadata);
+      this.#usage = { ...this.#usage, ...event.usageMetadata };
+    }
     const searches = searchesOf(event);
     if (searches !== null) this.#searches = Math.max(this.#searches ?? 0, searches);
     for (const candidate of listOf(event.candidates)) this.#stops.read(candidate, 'finishReason');
@@ -109,8 +173,8 @@ export class ContentStream implements StreamReading {
     return this.completed;
   }
 
-  usage(): ReportedUsage {
-    return this.#usage && figuresOf(this.#model, this.#usage, this.#searches);
+  usage(): VendorUsage | null {
+    return this.#usage && figuresOf(this.#model, this.#usage, this.#figures, this.#searches);
   }
 
   searches(): number {

@@ -6,20 +6,8 @@
  * `speech.audio.done`.
  */
 
-import {
-  audioOf,
-  checked,
-  count,
-  detailsOf,
-  type Fields,
-  fieldsOf,
-  IMPLAUSIBLE,
-  type ReportedUsage,
-  type StreamReading,
-  textOf,
-  type VendorUsage,
-} from './figures.ts';
-import { isDuration, readDuration, readResponse } from './openai.ts';
+import { type Fields, fitting, type StreamReading, textOf, type VendorUsage } from './figures.ts';
+import { readResponse } from './openai.ts';
 
 const EVENT = /^(?:image_(?:generation|edit)|speech\.audio|transcript\.text)\./;
 const IMAGE_END = /^image_(?:generation|edit)\.completed$/;
@@ -31,7 +19,7 @@ export function isMediaEvent({ type }: Fields): boolean {
 export class MediaStream implements StreamReading {
   completed = false;
   #images = 0;
-  #usage: ReportedUsage = null;
+  #usage: VendorUsage | null = null;
 
   read(event: Fields): void {
     const type = textOf(event.type);
@@ -40,7 +28,7 @@ export class MediaStream implements StreamReading {
       // The reading of a whole answer takes an answer with `data` for one of images.
       this.#usage = sumOf(this.#usage, readResponse({ ...event, data: [] }));
     } else if (type === 'transcript.text.done') {
-      this.#usage = isDuration(event) ? readDuration(event) : readResponse(event);
+      this.#usage = readResponse(event);
       this.completed = true;
     } else if (type === 'speech.audio.done') {
       this.#usage = readSpeech(event);
@@ -53,7 +41,7 @@ export class MediaStream implements StreamReading {
     return this.completed || this.#images > 0;
   }
 
-  usage(): ReportedUsage {
+  usage(): VendorUsage | null {
     return this.#usage;
   }
 
@@ -63,18 +51,16 @@ export class MediaStream implements StreamReading {
 }
 
 /** All of the output is audio. */
-function readSpeech({ usage }: Fields): ReportedUsage {
-  const { input_tokens: input, output_tokens: output } = fieldsOf(usage);
-  if (input == null) return null;
-  return checked({
-    inputTokens: count(input),
-    cachedInputTokens: 0,
-    cacheWriteInputTokens: 0,
-    responseTokens: count(output),
-    reasoningTokens: 0,
-    ...audioOf(output),
-    ...detailsOf({ audioOutputTokens: count(output) }),
-  });
+function readSpeech(event: Fields): VendorUsage | null {
+  const usage = readResponse(event);
+  if (usage === null) return null;
+  const { responseTokens, unclear = [], ...others } = usage;
+  const audioOutputTokens = responseTokens === 0 ? {} : { audio: responseTokens, audioOutputTokens: responseTokens };
+  const isUnclear = unclear.includes('responseTokens');
+  return fitting(
+    { ...others, responseTokens, ...audioOutputTokens },
+    isUnclear ? [...unclear, 'audioOutputTokens'] : unclear,
+  );
 }
 
 const SUMMED = [
@@ -86,15 +72,15 @@ const SUMMED = [
   'imageInputTokens',
   'cachedImageInputTokens',
   'imageOutputTokens',
+  'totalTokens',
 ] as const;
 
-function sumOf(before: ReportedUsage, next: ReportedUsage): ReportedUsage {
-  if (before === null || next === IMPLAUSIBLE) return next;
-  if (next === null || before === IMPLAUSIBLE) return before;
+function sumOf(before: VendorUsage | null, next: VendorUsage | null): VendorUsage | null {
+  if (before === null || next === null) return next ?? before;
   const sum: VendorUsage = { ...before, ...next };
   for (const name of SUMMED) {
     const tokens = (before[name] ?? 0) + (next[name] ?? 0);
     if (tokens > 0) sum[name] = tokens;
   }
-  return checked(sum);
+  return fitting(sum, [...(before.unclear ?? []), ...(next.unclear ?? [])]);
 }

@@ -3,41 +3,91 @@
  *
  * Cache reads and writes are part of the prompt here, and reasoning is part of the completion. Google's compatible
  * endpoint leaves thoughts out of `completion_tokens` and counts them only in `total_tokens`; some other vendors list
- * reasoning in addition to the completion. Both show in a total that is larger than its parts.
+ * reasoning in addition to the completion. Both show in a total that is larger than its parts. A count that is missing
+ * beside a total is the rest of it.
  */
 
-import type { TokenDetail, ToolUses } from '../../domain/usage.ts';
+import type { UnclearFigure } from '../../domain/unclear-usage.ts';
 import { isSearchModel } from '../capabilities.ts';
 import {
   audioOf,
-  audioSecondsOf,
-  checked,
   count,
   detailsOf,
   effortOf,
   type Fields,
+  Figures,
   fieldsOf,
+  fitting,
   isFields,
   listOf,
   modelName,
   providerOf,
-  type ReportedUsage,
-  reportedCost,
+  reportedUsd,
   Stops,
   type StreamReading,
   textOf,
   tierOf,
+  toolUsesOf,
+  type VendorUsage,
 } from './figures.ts';
+import type { FigureName } from './names.ts';
 
-/** Chat completions, completions and embeddings: all answers that count `prompt_tokens`. */
+/** Chat completions, completions and embeddings: all answers that count tokens, and are none of the others. */
 export function isCompletion(body: Fields): boolean {
-  return Array.isArray(body.choices) || fieldsOf(body.usage).prompt_tokens !== undefined;
+  return Array.isArray(body.choices) || (!isResponse(body) && readingOf(body).figures.has(...TOKENS));
 }
 
-export function readCompletion(body: Fields): ReportedUsage {
-  return isFields(body.usage)
-    ? completionFigures(body.model, body.usage, searchesOfCompletion(body), body.service_tier)
-    : null;
+export function readCompletion(body: Fields): VendorUsage | null {
+  return usageOf(body, readingOf(body), searchesOfCompletion(body));
+}
+
+const TOKENS = ['prompt', 'completion', 'total'] as const;
+
+/** What answers of OpenAI's form report, in all of its events together. */
+class Reading {
+  readonly figures = new Figures('openai');
+  /** What the vendor charged by its own word, in USD. */
+  costUsd: number | null = null;
+  serviceTier: unknown;
+  /** It is counted only by its length. */
+  isDuration = false;
+
+  read(body: Fields): void {
+    for (const usage of usagesIn(body)) {
+      this.figures.read(usage);
+      const cost = costReported(usage);
+      if (cost !== null) this.costUsd = Math.max(cost, this.costUsd ?? 0);
+      this.serviceTier = usage.service_tier ?? this.serviceTier;
+      this.isDuration ||= usage.type === 'duration';
+    }
+    this.serviceTier = body.service_tier ?? this.serviceTier;
+    // The searches that OpenAI bills.
+    const { num_requests: requests } = fieldsOf(fieldsOf(body.tool_usage).web_search);
+    if (requests != null) this.figures.add('searches', count(requests));
+  }
+}
+
+function readingOf(body: Fields): Reading {
+  const reading = new Reading();
+  reading.read(body);
+  return reading;
+}
+
+/**
+ * The objects that hold usage: `usage`, Groq's `x_groq.usage` (console.groq.com/docs/api-reference, chat chunks), that of a
+ * choice in Moonshot's streams (platform.moonshot.ai/docs/api/chat), Cohere's `meta` and last event
+ * (docs.cohere.com/reference), and the answer itself of Ollama.
+ */
+function usagesIn(body: Fields): Fields[] {
+  const { usage, x_groq: groq, choices, meta, delta } = body;
+  return [
+    usage,
+    fieldsOf(groq).usage,
+    ...listOf(choices).map((choice) => fieldsOf(choice).usage),
+    fieldsOf(meta).billed_units === undefined ? null : meta,
+    body.type === 'message-end' ? fieldsOf(delta).usage : null,
+    body.eval_count === undefined && body.prompt_eval_count === undefined ? null : body,
+  ].filter(isFields);
 }
 
 /**
@@ -63,66 +113,179 @@ function citesWeb(annotations: unknown): boolean {
   return listOf(annotations).some((annotation) => fieldsOf(annotation).type === 'url_citation');
 }
 
-/** The searches that the usage counts (Perplexity, OpenRouter), else those that show in the answer. */
-function searchesCounted(usage: Fields, shown: number): { searches?: number } {
-  const counted = usage.num_search_queries ?? fieldsOf(usage.server_tool_use).web_search_requests;
-  if (counted != null) return { searches: count(counted) };
-  return shown === 0 ? {} : { searches: shown };
+/** The figures that each of ours is made of. */
+const MADE_OF = {
+  inputTokens: ['prompt', 'promptBeside'],
+  cachedInputTokens: ['cached', 'cachedApart'],
+  cacheWriteInputTokens: ['cacheWrite', 'cacheWriteApart'],
+  cacheWrite1hInputTokens: ['cacheWrite1h'],
+  cacheWrite12hInputTokens: ['cacheWrite12h'],
+  audioInputTokens: ['audioInput'],
+  imageInputTokens: ['imageInput'],
+  cachedAudioInputTokens: ['cachedAudio'],
+  cachedImageInputTokens: ['cachedImage'],
+  responseTokens: ['completion'],
+  reasoningTokens: ['reasoning', 'reasoningApart'],
+  audioOutputTokens: ['audioOutput'],
+  imageOutputTokens: ['imageOutput'],
+  searches: ['searches', 'webSearches', 'platformSearches', 'sources'],
+  fileSearch: ['fileSearches', 'documentSearches'],
+  audioSeconds: ['audioSeconds'],
+} as const satisfies Partial<Record<UnclearFigure, readonly FigureName[]>>;
+
+/** `shown`: searches that show in the answer, which count if the usage does not. */
+function usageOf(body: Fields, reading: Reading, shown: number): VendorUsage | null {
+  const { figures, costUsd, serviceTier, isDuration } = reading;
+  if (!figures.has(...TOKENS) && !isDuration) return null;
+  const provider = providerOf(body.model);
+  const tokens = tokensOf(figures, provider.providerUsed === 'google', outputOf(body));
+  const cachedInputTokens = Math.max(figures.sum('cached'), figures.sum('cachedApart'));
+  const cacheWriteInputTokens = Math.max(figures.sum('cacheWrite'), figures.sum('cacheWriteApart'));
+  const [audioInputTokens, audioOutputTokens] = [figures.sum('audioInput'), figures.sum('audioOutput')];
+  const fileSearch = figures.has('fileSearches', 'documentSearches')
+    ? figures.sum('fileSearches', 'documentSearches')
+    : listOf(body.output).filter((item) => fieldsOf(item).type === 'file_search_call').length;
+  const searches = searchesCounted(figures, shown);
+  const parts = toolParts(body);
+  return fitting(
+    {
+      ...modelName(body.model),
+      ...provider,
+      inputTokens: tokens.input,
+      cachedInputTokens,
+      cacheWriteInputTokens,
+      responseTokens: tokens.output,
+      reasoningTokens: tokens.reasoning,
+      ...(tokens.total !== undefined && { totalTokens: tokens.total }),
+      ...(searches !== null && { searches }),
+      ...toolUsesOf(fileSearch),
+      ...audioOf(audioInputTokens + audioOutputTokens),
+      ...detailsOf({
+        cacheWrite1hInputTokens: figures.sum('cacheWrite1h'),
+        cacheWrite12hInputTokens: figures.sum('cacheWrite12h'),
+        audioInputTokens,
+        imageInputTokens: figures.sum('imageInput'),
+        cachedAudioInputTokens: figures.sum('cachedAudio'),
+        cachedImageInputTokens: figures.sum('cachedImage'),
+        audioOutputTokens,
+        imageOutputTokens: imageOutputOf(body, figures),
+      }),
+      ...tierOf(serviceTier),
+      ...(costUsd !== null && { vendorReportedCostUSD: costUsd }),
+      ...(figures.has('audioSeconds') && { audioSeconds: figures.sum('audioSeconds') }),
+      ...effortOf(fieldsOf(body.reasoning).effort),
+      ...(parts.length > 0 && { parts }),
+    },
+    [
+      ...figures.unclearOf(MADE_OF),
+      ...tokens.unclear,
+      ...(isDuration && !figures.has('audioSeconds', 'prompt') ? (['audioSeconds'] as const) : []),
+    ],
+  );
 }
 
-function completionFigures(model: unknown, usage: Fields, searches: number, tier: unknown): ReportedUsage {
-  if (usage.prompt_tokens == null) return null;
-  const prompt = fieldsOf(usage.prompt_tokens_details);
-  const inputTokens = count(usage.prompt_tokens);
-  const listed = count(usage.completion_tokens);
-  const details = fieldsOf(usage.completion_tokens_details);
-  const reasoning = count(details.reasoning_tokens);
-  const provider = providerOf(model);
-  const beside = usage.total_tokens == null ? 0 : count(usage.total_tokens) - inputTokens - listed;
-  const hidden = beside > 0 && (provider.providerUsed === 'google' || beside === reasoning) ? beside : 0;
-  return checked({
-    ...modelName(model),
-    ...provider,
-    inputTokens,
-    cachedInputTokens: count(prompt.cached_tokens),
-    cacheWriteInputTokens: count(prompt.cache_write_tokens),
-    responseTokens: listed + hidden,
-    reasoningTokens: Number.isNaN(reasoning) ? reasoning : Math.max(reasoning, hidden),
-    ...searchesCounted(usage, searches),
-    ...audioOf(prompt.audio_tokens, details.audio_tokens),
-    ...mediaOf(prompt, details),
-    ...cacheWritesOf(prompt),
-    ...tierOf(tier ?? usage.service_tier),
-    ...costReported(usage),
-    // Mistral's field.
-    ...audioSecondsOf(usage.prompt_audio_seconds),
-  });
+interface Tokens {
+  input: number;
+  output: number;
+  reasoning: number;
+  /** Where it is all that is known. */
+  total?: number;
+  unclear: readonly UnclearFigure[];
 }
 
-/** Audio and images, which are parts of the prompt and the answer. */
-function mediaOf(input: Fields, output: Fields): Partial<Record<TokenDetail, number>> {
-  return detailsOf({
-    audioInputTokens: count(input.audio_tokens),
-    imageInputTokens: count(input.image_tokens),
-    cachedAudioInputTokens: count(fieldsOf(input.cached_tokens_details).audio_tokens),
-    cachedImageInputTokens: count(fieldsOf(input.cached_tokens_details).image_tokens),
-    audioOutputTokens: count(output.audio_tokens),
-    imageOutputTokens: count(output.image_tokens),
-  });
+/** Whether an answer has output: of embeddings and rankings there is none, and other answers do not tell. */
+function outputOf({ choices, object, data, results }: Fields): 'some' | 'none' | 'unknown' {
+  if (Array.isArray(choices) || object === 'response') return 'some';
+  const isVector = listOf(data).some((item) => fieldsOf(item).embedding !== undefined);
+  return object === 'list' || isVector || Array.isArray(results) ? 'none' : 'unknown';
 }
 
-function cacheWritesOf(input: Fields): Partial<Record<TokenDetail, number>> {
-  return detailsOf({ cacheWrite12hInputTokens: count(fieldsOf(input.cache_write_tokens_details).ttl_12h_tokens) });
+function tokensOf(figures: Figures, isGoogle: boolean, hasOutput: ReturnType<typeof outputOf>): Tokens {
+  const [prompt, completion, total] = [figures.sum('prompt'), figures.sum('completion'), figures.sum('total')];
+  const [hasPrompt, hasCompletion] = [figures.has('prompt'), figures.has('completion')];
+  const isClear = !figures.isUnclear('prompt', 'completion');
+  const rest = isClear ? Math.max(0, total - prompt - completion) : 0;
+  const beside = besideOf(figures, rest);
+  // Perplexity's deep research counts what it read and what it thought beside the rest.
+  const isApart = figures.has('promptBeside');
+  const reasoning = Math.max(figures.sum('reasoning'), figures.sum('reasoningApart'));
+  if (!hasPrompt && !hasCompletion) {
+    const isAlone = figures.has('total');
+    if (isAlone && hasOutput === 'none') {
+      return { input: total, output: 0, reasoning, unclear: figures.isUnclear('total') ? ['inputTokens'] : [] };
+    }
+    return {
+      ...{ input: 0, output: 0, reasoning },
+      ...(isAlone && !figures.isUnclear('total') && { total }),
+      unclear: isAlone ? ['inputTokens', 'responseTokens'] : [],
+    };
+  }
+  if (!hasPrompt) {
+    const unclear = rest > 0 ? [] : (['inputTokens'] as const);
+    return { input: rest, output: completion, reasoning, unclear };
+  }
+  const isHidden = isGoogle || !hasCompletion || rest === reasoning;
+  const hidden = beside === 0 && !isApart && isHidden ? rest : 0;
+  return {
+    input: prompt + beside + figures.sum('promptBeside'),
+    output: completion + hidden + (isApart ? figures.sum('reasoningApart') : 0),
+    reasoning: Math.max(reasoning, hasCompletion ? hidden : 0),
+    unclear: hasOutput === 'some' && !hasCompletion && !figures.has('total') ? ['responseTokens'] : [],
+  };
+}
+
+/**
+ * Cache reads and writes under Anthropic's names are beside the prompt, as Anthropic counts them, if they do not fit into it
+ * or if the total has them too; else they are part of it, as in OpenAI's form.
+ */
+function besideOf(figures: Figures, rest: number): number {
+  if (figures.isUnclear('prompt', 'cachedApart', 'cacheWriteApart')) return 0;
+  const apart = figures.sum('cachedApart', 'cacheWriteApart');
+  return apart > figures.sum('prompt') || apart === rest ? apart : 0;
+}
+
+/** The searches that the usage counts, else those that show; `null` if there are none. */
+function searchesCounted(figures: Figures, shown: number): number | null {
+  if (figures.isUnclear(...MADE_OF.searches)) return Math.max(shown, figures.sum('searches'));
+  if (figures.has('searches')) return figures.sum('searches');
+  if (figures.has('webSearches', 'platformSearches')) return figures.sum('webSearches', 'platformSearches');
+  if (figures.sum('sources') > 0) return figures.sum('sources');
+  return shown === 0 ? null : shown;
+}
+
+/** In an answer with images that were made, the output tokens are image tokens but for those of text. */
+function imageOutputOf(body: Fields, figures: Figures): number {
+  const isImages = Array.isArray(body.data) && body.object === undefined;
+  if (!isImages || figures.has('imageOutput')) return figures.sum('imageOutput');
+  return Math.max(0, figures.sum('completion') - figures.sum('textOutput'));
+}
+
+/** What a tool of a response made with a model of its own: OpenAI's images. Source: the types of its SDK, `ToolUsage`. */
+function toolParts(body: Fields): VendorUsage[] {
+  const usage = fieldsOf(body.tool_usage).image_gen;
+  if (!isFields(usage)) return [];
+  const { model } =
+    listOf(body.tools)
+      .map(fieldsOf)
+      .find(({ type }) => type === 'image_generation') ?? {};
+  const part = usageOf({ model, data: [] }, readingOf({ usage }), 0);
+  return part && (part.inputTokens > 0 || part.responseTokens > 0 || part.unclear !== undefined) ? [part] : [];
 }
 
 /** Ticks of a USD in xAI's answers. Source: docs.x.ai, API reference. */
 const TICKS_PER_USD = 10_000_000_000;
 
-/** What the vendor charged by its own word: OpenRouter's `cost` in USD, and xAI's in ticks. */
-function costReported(usage: Fields): { vendorReportedCostUSD?: number } {
-  const { cost, cost_in_usd_ticks: ticks } = usage;
-  if (typeof ticks === 'number') return reportedCost(ticks / TICKS_PER_USD);
-  return reportedCost(cost);
+/**
+ * What the vendor charged by its own word, in USD: xAI's ticks, Perplexity's object with a total, OpenRouter's cost. With a
+ * key of the caller's own, OpenRouter's is its fee alone, and the vendor behind it charges its cost besides.
+ */
+function costReported(usage: Fields): number | null {
+  const { cost, cost_in_usd_ticks: ticks, is_byok: isOwnKey, cost_details: details } = usage;
+  if (typeof ticks === 'number') return reportedUsd(ticks / TICKS_PER_USD);
+  if (isFields(cost)) return reportedUsd(cost.total_cost);
+  const upstream = isOwnKey === true ? reportedUsd(fieldsOf(details).upstream_inference_cost) : null;
+  const own = reportedUsd(cost);
+  return upstream === null ? (isOwnKey === true ? null : own) : reportedUsd(upstream + (own ?? 0));
 }
 
 /** A transcription that is counted only by its length. */
@@ -130,57 +293,22 @@ export function isDuration(body: Fields): boolean {
   return fieldsOf(body.usage).type === 'duration';
 }
 
-export function readDuration({ usage }: Fields): ReportedUsage {
-  return checked({
-    inputTokens: 0,
-    cachedInputTokens: 0,
-    cacheWriteInputTokens: 0,
-    responseTokens: 0,
-    reasoningTokens: 0,
-    ...audioSecondsOf(fieldsOf(usage).seconds),
-  });
-}
-
 /** Responses and OpenAI's other answers that count `input_tokens` (images, transcriptions). */
 export function isResponse(body: Fields): boolean {
-  return body.object === 'response' || fieldsOf(body.usage).input_tokens !== undefined;
+  return body.object === 'response' || fieldsOf(body.usage).input_tokens !== undefined || isDuration(body);
 }
 
-export function readResponse(body: Fields): ReportedUsage {
-  const usage = fieldsOf(body.usage);
-  if (usage.input_tokens == null) return null;
-  // Transcriptions have `input_token_details`.
-  const input = fieldsOf(usage.input_tokens_details ?? usage.input_token_details);
-  const output = fieldsOf(usage.output_tokens_details);
-  return checked({
-    ...modelName(body.model),
-    ...providerOf(body.model),
-    inputTokens: count(usage.input_tokens),
-    cachedInputTokens: count(input.cached_tokens),
-    cacheWriteInputTokens: count(input.cache_write_tokens),
-    responseTokens: count(usage.output_tokens),
-    reasoningTokens: count(output.reasoning_tokens),
-    ...searchesOf(body),
-    ...toolUsesOf(body),
-    ...audioOf(input.audio_tokens, output.audio_tokens),
-    ...(isImages(body) ? imageFigures(input, usage) : mediaOf(input, output)),
-    ...cacheWritesOf(input),
-    ...tierOf(body.service_tier),
-    ...costReported(usage),
-    ...effortOf(fieldsOf(body.reasoning).effort),
-  });
+export function readResponse(body: Fields): VendorUsage | null {
+  return usageOf(body, readingOf(body), searchesInOutput(body));
 }
 
-/** The billable searches if OpenAI counts them itself, else the search calls in the output. */
-function searchesOf(body: Fields): { searches?: number } {
-  const billable = fieldsOf(fieldsOf(body.tool_usage).web_search).num_requests;
-  if (billable != null) return { searches: count(billable) };
-  const searches = listOf(body.output).filter(isSearch).length;
-  return searches === 0 ? {} : { searches };
-}
-
+/** The searches that the usage counts, else those in the output. */
 export function searchesOfResponse(body: Fields): number {
-  return searchesOf(body).searches ?? 0;
+  return searchesCounted(readingOf(body).figures, searchesInOutput(body)) ?? 0;
+}
+
+function searchesInOutput({ output }: Fields): number {
+  return listOf(output).filter(isSearch).length;
 }
 
 /** Opening a page and finding in it are no searches, and are not billed. */
@@ -190,43 +318,25 @@ function isSearch(item: unknown): boolean {
   return type === 'web_search_call' && (kind === undefined || kind === 'search');
 }
 
-function toolUsesOf(body: Fields): { toolUses?: ToolUses } {
-  const fileSearch = listOf(body.output).filter((item) => fieldsOf(item).type === 'file_search_call').length;
-  return fileSearch === 0 ? {} : { toolUses: { fileSearch } };
-}
-
-/** An answer with images that were made, of which the output tokens are image tokens. */
-function isImages(body: Fields): boolean {
-  return Array.isArray(body.data) && body.object === undefined;
-}
-
-function imageFigures(input: Fields, usage: Fields): Partial<Record<TokenDetail, number>> {
-  const output = fieldsOf(usage.output_tokens_details);
-  const text = count(output.text_tokens);
-  return detailsOf({
-    imageInputTokens: count(input.image_tokens),
-    imageOutputTokens: output.image_tokens == null ? count(usage.output_tokens) - text : count(output.image_tokens),
-  });
-}
-
 export class CompletionStream implements StreamReading {
   #model: unknown;
-  #usage: Fields | null = null;
-  #tier: unknown;
+  readonly #reading = new Reading();
   #searches = 0;
   readonly #stops = new Stops();
+  #hasChoices = false;
 
   read(event: Fields): void {
+    this.#hasChoices ||= Array.isArray(event.choices);
     if (typeof event.model === 'string' && event.model !== '') this.#model = event.model;
-    if (typeof event.service_tier === 'string') this.#tier = event.service_tier;
     this.#searches = Math.max(this.#searches, searchesOfCompletion(event));
-    // Usage comes in a last chunk of its own, in every chunk, or with the choices: the latest counts, null does not.
-    if (isFields(event.usage)) this.#usage = event.usage;
+    // Usage comes in a last chunk of its own, in every chunk, or with the choices.
+    this.#reading.read(event);
     for (const choice of listOf(event.choices)) this.#stops.read(choice, 'finish_reason');
   }
 
-  usage(): ReportedUsage {
-    return this.#usage && completionFigures(this.#model, this.#usage, this.#searches, this.#tier);
+  usage(): VendorUsage | null {
+    const choices = this.#hasChoices ? [] : undefined;
+    return usageOf({ model: this.#model, choices }, this.#reading, this.#searches);
   }
 
   searches(): number {
@@ -235,11 +345,12 @@ export class CompletionStream implements StreamReading {
 
   /** Not every compatible vendor sends `[DONE]`; a stop reason and a usage are everything too. */
   get completed(): boolean {
-    return this.finished && this.#usage !== null;
+    return this.finished && this.usage() !== null;
   }
 
+  /** Events without choices, as Cohere's, report their usage with the last one. */
   get finished(): boolean {
-    return this.#stops.all;
+    return this.#stops.all || (!this.#hasChoices && this.usage() !== null);
   }
 }
 
@@ -253,6 +364,7 @@ export function isResponseEvent(event: Fields): boolean {
 export class ResponseStream implements StreamReading {
   completed = false;
   #response: Fields = {};
+  readonly #reading = new Reading();
   /** Searches that are done, known before the response counts them. */
   #searched = 0;
 
@@ -260,11 +372,11 @@ export class ResponseStream implements StreamReading {
     if (event.type === 'response.output_item.done' && isSearch(event.item)) this.#searched += 1;
     if (event.object === 'response') {
       // A whole answer in place of a stream.
-      this.#response = event;
+      this.#take(event);
       this.completed = END_STATES.has(textOf(event.status));
       return;
     }
-    if (isFields(event.response)) this.#response = event.response;
+    if (isFields(event.response)) this.#take(event.response);
     if (ENDS.has(textOf(event.type))) this.completed = true;
   }
 
@@ -272,11 +384,16 @@ export class ResponseStream implements StreamReading {
     return this.completed;
   }
 
-  usage(): ReportedUsage {
-    return readResponse(this.#response);
+  usage(): VendorUsage | null {
+    return usageOf(this.#response, this.#reading, searchesInOutput(this.#response));
   }
 
   searches(): number {
     return Math.max(this.#searched, searchesOfResponse(this.#response));
+  }
+
+  #take(response: Fields): void {
+    this.#response = response;
+    this.#reading.read(response);
   }
 }
