@@ -5,9 +5,12 @@ import type { Catalog } from '../catalog/model.ts';
 import { modelToRecord, resolvePrice } from '../catalog/prices.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { hasOutputBound } from '../demand/output.ts';
+import type { CallPart } from '../domain/call-parts.ts';
+import type { Estimate } from '../domain/lost-call.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
+import { NO_USAGE } from '../domain/usage.ts';
 import type { Caller } from '../metering/caller.ts';
-import type { EndedServiceCall, Outcome } from '../metering/end-service-call.ts';
+import type { EndedServiceCall, LostPart, Outcome } from '../metering/end-service-call.ts';
 import { endWithRetries } from '../metering/end-with-retries.ts';
 import { loweredBound } from '../metering/output.ts';
 import type { Admission } from '../objects/customer-commands.ts';
@@ -15,12 +18,14 @@ import type { RequestBody } from '../platform/request-body.ts';
 import type { Session } from '../storage/credentials.ts';
 import type { Effort, EffortChoice } from '../vendors/effort.ts';
 import { requestedServiceTier } from '../vendors/service-tier.ts';
+import { IMPLAUSIBLE } from '../vendors/usage.ts';
 import type { BoundedAttempt } from './admission.ts';
 import type { AttemptList } from './attempt-list.ts';
 import type { Dialect, ModelRequest } from './dialects/dialect.ts';
 import type { HeaderLabels } from './identify.ts';
 import { lifecycleHeaders } from './lifecycle-headers.ts';
 import { type Attempt, modelHeader } from './models.ts';
+import type { Reading } from './vendor-result.ts';
 
 /** A request to a model, with what its headers say. */
 export interface ModelCall {
@@ -52,6 +57,15 @@ export interface Run extends ModelCall {
   tried: AttemptList;
   /** The fields that the last vendor got otherwise than asked, because credit pays: `service_tier=default`. */
   changed: readonly string[];
+  /** Earlier attempts whose vendors may have done the work. */
+  unanswered: UnansweredAttempt[];
+}
+
+/** An attempt without an answer: what its vendor reported, and what is recorded if that is nothing. */
+export interface UnansweredAttempt {
+  current: CurrentAttempt;
+  reading: Reading;
+  estimate: Omit<Estimate, 'price'>;
 }
 
 /** The attempt that is being made, or was made last. */
@@ -64,13 +78,16 @@ export interface CurrentAttempt {
 export async function endRun(
   run: Run,
   { attempt, effort: chosen }: CurrentAttempt,
-  outcome: Pick<Outcome, 'usage' | 'estimate' | 'searches' | 'vendorReportedCostUSD' | 'error' | 'response'>,
+  outcome: Pick<Outcome, 'usage' | 'parts' | 'estimate' | 'searches' | 'vendorReportedCostUSD' | 'error' | 'response'>,
   reported: { modelUsed?: string | undefined; effort?: Effort | undefined } = {},
 ): Promise<EndedServiceCall | null> {
   const { effort, source } =
     reported.effort === undefined ? chosen : { effort: reported.effort, source: 'provider_response' as const };
+  const { parts, lost } = await partsOfAttempts(run);
   return endWithRetries(run.caller, run.admission.callId, {
     ...outcome,
+    parts: [...(outcome.parts ?? []), ...parts],
+    lost,
     customerId: run.customerId,
     wantsAnswer: false,
     providerUsed: attempt.provider,
@@ -81,6 +98,29 @@ export async function endRun(
     ...(attempt.assertsTier && { isPremium: attempt.tier === 'premium' }),
     ...(source !== undefined && { reasoningEffort: effort, reasoningEffortSource: source }),
   });
+}
+
+/** The attempts before the one that ends the call, each at its own model. */
+async function partsOfAttempts(run: Run): Promise<{ parts: CallPart[]; lost: LostPart[] }> {
+  const parts: CallPart[] = [];
+  const lost: LostPart[] = [];
+  for (const { current, reading, estimate } of run.unanswered) {
+    const { attempt } = current;
+    const { usage, parts: its = [] } = reading;
+    const ran = {
+      providerUsed: attempt.provider,
+      modelUsed: await modelOf(run, attempt, reading.modelUsed),
+      ...(attempt.assertsTier && { isPremium: attempt.tier === 'premium' }),
+    };
+    if (usage === null || usage === IMPLAUSIBLE)
+      lost.push({ ...ran, estimate, notIncluded: attempt.bound.notIncluded });
+    else
+      parts.push(
+        { ...ran, usage: { ...NO_USAGE, ...usage } },
+        ...its.map((part) => ({ ...part, providerUsed: attempt.provider })),
+      );
+  }
+  return { parts, lost };
 }
 
 /** A request that names no model has none, unless the answer does. */

@@ -7,6 +7,7 @@ import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { costOf } from '../domain/pricing.ts';
+import { partsOf } from '../metering/call-parts.ts';
 import { reportedUsage, usageOf } from '../metering/end-service-call.ts';
 import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts';
 import { toBase64 } from '../platform/base64.ts';
@@ -177,7 +178,15 @@ async function endStream(
   await endRun(
     run,
     current,
-    { usage: used, estimate, searches: outcome.searches, vendorReportedCostUSD, error, response },
+    {
+      usage: used,
+      parts: partsOf(usage),
+      estimate,
+      searches: outcome.searches,
+      vendorReportedCostUSD,
+      error,
+      response,
+    },
     { modelUsed: usage?.modelUsed, effort: usage?.reasoningEffort },
   );
 }

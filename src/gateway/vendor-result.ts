@@ -5,8 +5,10 @@
  * no answer of a model (a redirect, a login page, silence) becomes 502 or 504.
  */
 
+import type { CallPart } from '../domain/call-parts.ts';
 import type { CallError } from '../domain/call-report.ts';
 import { NO_USAGE } from '../domain/usage.ts';
+import { partsOf } from '../metering/call-parts.ts';
 import { type Outcome, reportedUsage } from '../metering/end-service-call.ts';
 import { parseAnswer } from '../platform/json.ts';
 import type { Effort } from '../vendors/effort.ts';
@@ -21,8 +23,10 @@ import { errorAnswer, type Refused, refusalAnswer, refuseCall, wireError } from 
 export interface Reading {
   answer: WholeAnswer;
   /** The headers of the vendor's answer. */
-  headers?: Headers;
+  headers?: Headers | undefined;
   usage: Outcome['usage'];
+  /** What ran beside the model that answered. */
+  parts?: readonly CallPart[];
   /** The answer, parsed, where it came without usage. */
   withoutUsage?: unknown;
   /** Web searches that are known although the usage is not. */
@@ -159,6 +163,7 @@ function told({ headers, body }: Answered, { counted }: AnswerReading): Omit<Rea
   const error = readFailure(document);
   return {
     usage: counted(reportedUsage(reported), document),
+    parts: partsOf(usage),
     ...(usage === null && { withoutUsage: document ?? body }),
     searches: readSearches(document),
     modelUsed: usage?.modelUsed,

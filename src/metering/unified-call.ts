@@ -35,6 +35,7 @@ import {
 import { WrittenTokens, writtenTokens } from '../vendors/written-tokens.ts';
 import { pricingModeOf } from './begin-call.ts';
 import { beginServiceCall } from './begin-service-call.ts';
+import { partsOf } from './call-parts.ts';
 import type { Caller } from './caller.ts';
 import type { Outcome, reportedUsage } from './end-service-call.ts';
 import { endWithRetries } from './end-with-retries.ts';
@@ -216,6 +217,7 @@ async function askVendor(
     providerUsed,
     modelUsed: await modelToRecord(catalog, caller.organization.prices, names, Date.now()),
     usage,
+    parts: partsOf(plausibleReport),
     estimate: soFar ? seenOutput(bounded, admission, soFar, ok) : unseenOutput(bounded, admission),
     searches,
     requestedServiceTier: requestedServiceTier(vendor.body),

@@ -38,6 +38,8 @@ export interface VendorUsage extends UsageDetails {
   reasoningEffort?: Effort;
   /** What the vendor itself says that the call cost. */
   vendorReportedCostUSD?: number;
+  /** What ran beside the model that answered, each with its own model: not in the figures above. */
+  parts?: VendorUsage[];
 }
 
 /** The answer reported usage with an impossible figure, or with a part larger than its whole. */
@@ -147,7 +149,8 @@ export class Stops {
 
 /** The usage, or `IMPLAUSIBLE` if a figure is broken or a part is larger than its whole. */
 export function checked(usage: VendorUsage): VendorUsage | typeof IMPLAUSIBLE {
-  const { vendorReportedCostUSD: _cost, ...figures } = usage;
+  const { vendorReportedCostUSD: _cost, parts = [], ...figures } = usage;
+  if (parts.some((part) => checked(part) === IMPLAUSIBLE)) return IMPLAUSIBLE;
   const counts = [...Object.values(figures), usage.toolUses?.fileSearch].filter((value) => typeof value === 'number');
   if (!counts.every((figure) => figure >= 0 && figure <= COUNT_MAX)) return IMPLAUSIBLE;
   return excessiveParts(usage) === null ? usage : IMPLAUSIBLE;
