@@ -32,9 +32,15 @@ function isUnpriced({ organizationId, fromMs, toMs, names }: UnpricedCalls): SQL
     lt(calls.finishedAtMs, toMs),
     LACKS_PRICE,
     isNotNull(calls.modelUsed),
-    names === null ? undefined : sql`${calls.modelUsed} IN (SELECT value FROM json_each(${JSON.stringify(names)}))`,
+    names === null
+      ? undefined
+      : sql`EXISTS (SELECT 1 FROM ${MODELS} WHERE model IN (SELECT value FROM json_each(${JSON.stringify(names)})))`,
   );
 }
+
+/** The models of a call: its own, and those of its parts. */
+const MODELS = sql`(SELECT ${calls.modelUsed} AS model UNION ALL
+  SELECT part.value ->> '$.modelUsed' FROM json_each(${calls.record}, '$.outcome.parts') part)`;
 
 export async function countUnpricedCalls(env: Env, of: UnpricedCalls): Promise<number> {
   return (await database(env, of.organizationId)).$count(calls, isUnpriced(of));
@@ -42,12 +48,10 @@ export async function countUnpricedCalls(env: Env, of: UnpricedCalls): Promise<n
 
 /** The names of their models, as the calls reported them. */
 export async function unpricedModels(env: Env, of: UnpricedCalls): Promise<string[]> {
-  const rows = await (await database(env, of.organizationId))
-    .selectDistinct({ name: calls.modelUsed })
-    .from(calls)
-    .where(isUnpriced(of))
-    .limit(NAMES_MAX);
-  return rows.flatMap(({ name }) => name ?? []);
+  const db = await database(env, of.organizationId);
+  const rows = await db.all<{ name: string }>(sql`
+    SELECT DISTINCT model AS name FROM ${calls}, ${MODELS} WHERE ${isUnpriced(of)} AND model IS NOT NULL LIMIT ${NAMES_MAX}`);
+  return rows.map(({ name }) => name);
 }
 
 /** In the order in which they began. */
