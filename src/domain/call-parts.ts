@@ -69,6 +69,14 @@ export function costOfParts([own, ...parts]: readonly [Costed, ...Costed[]]): Pr
   return { known: true, cost: costs.reduce(withPart, own.cost.cost) };
 }
 
+/** As `costOfParts`, of parts by their prices alone. */
+export function costOfAll([own, ...others]: readonly [Priceable, ...Priceable[]], mode: PricingMode): Priced {
+  const costed = (part: Priceable) => ({ providerUsed: part.providerUsed, cost: costOfPart(part, mode) });
+  return costOfParts([costed(own), ...others.map(costed)]);
+}
+
+type Priceable = Pick<PricedPart, 'price' | 'usage' | 'providerUsed'>;
+
 /** The cost with the lines of a part, which name their model and its recorded price. */
 function withPart(whole: Cost, part: Cost & { providerUsed: string | undefined }): Cost {
   const { modelKey: model, provider, providerUsed, snapshotId, tier: pricingTier } = part;

@@ -14,7 +14,7 @@ import {
   onBalanceOf,
   outcomeOf,
 } from './call.ts';
-import { type CallPart, costOfPart, costOfParts, type PricedPart } from './call-parts.ts';
+import { type CallPart, costOfAll, type PricedPart } from './call-parts.ts';
 import type { CallReport } from './call-report.ts';
 import { type Charge, newCharge, pendingAmount } from './charge.ts';
 import type { Correction } from './correction.ts';
@@ -97,9 +97,8 @@ export function addedCost(outcome: CallOutcome, { price, parts = [] }: NewPrices
     return null;
   const own = { price, usage: usageOfAnswer(outcome) };
   const all = [own, ...pricedParts(outcome, parts)] as const;
-  const [first, ...rest] = all.map((part) => ({ cost: costOfPart(part, pricingMode), providerUsed: undefined }));
-  const priced = first && costOfParts([first, ...rest]);
-  if (!priced?.known) return null;
+  const priced = costOfAll(all, pricingMode);
+  if (!priced.known) return null;
   const isUnlisted = all.some(
     ({ price: of, usage }) =>
       of.available && chargesOf(of.card, usage, pricingMode, usage.inputTokens).unlisted.length > 0,

@@ -74,12 +74,15 @@ export interface CurrentAttempt {
   effort: EffortChoice;
 }
 
+/** What an answer says of its model. */
+type Served = Pick<Reading, 'modelUsed' | 'isFallback'>;
+
 /** Ends the call with how it went; `reported` is what the vendor's answer says of model and effort. */
 export async function endRun(
   run: Run,
   { attempt, effort: chosen }: CurrentAttempt,
   outcome: Pick<Outcome, 'usage' | 'parts' | 'estimate' | 'searches' | 'vendorReportedCostUSD' | 'error' | 'response'>,
-  reported: { modelUsed?: string | undefined; effort?: Effort | undefined } = {},
+  reported: Served & { effort?: Effort | undefined } = {},
 ): Promise<EndedServiceCall | null> {
   const { effort, source } =
     reported.effort === undefined ? chosen : { effort: reported.effort, source: 'provider_response' as const };
@@ -91,7 +94,7 @@ export async function endRun(
     customerId: run.customerId,
     wantsAnswer: false,
     providerUsed: attempt.provider,
-    modelUsed: await modelOf(run, attempt, reported.modelUsed),
+    modelUsed: await modelOf(run, attempt, reported),
     requestedServiceTier: requestedServiceTier(run.request),
     changed: run.changed,
     notIncluded: attempt.bound.notIncluded,
@@ -109,7 +112,7 @@ async function partsOfAttempts(run: Run): Promise<{ parts: CallPart[]; lost: Los
     const { usage, parts: its = [] } = reading;
     const ran = {
       providerUsed: attempt.provider,
-      modelUsed: await modelOf(run, attempt, reading.modelUsed),
+      modelUsed: await modelOf(run, attempt, reading),
       ...(attempt.assertsTier && { isPremium: attempt.tier === 'premium' }),
     };
     if (usage === null || usage === IMPLAUSIBLE)
@@ -127,14 +130,15 @@ async function partsOfAttempts(run: Run): Promise<{ parts: CallPart[]; lost: Los
 function modelOf(
   { caller, catalog }: Run,
   { model, provider }: Attempt,
-  served: string | undefined,
+  { modelUsed: served, isFallback }: Served,
 ): Promise<string | undefined> {
-  const names = { asked: model || undefined, served, providerUsed: provider };
+  const asked = isFallback ? undefined : model || undefined;
+  const names = { asked, served, providerUsed: provider };
   return modelToRecord(catalog, caller.organization.prices, names, Date.now());
 }
 
 /** The price of a call that this attempt answered, by the model that the answer reports. */
-export async function priceOf(run: Run, attempt: Attempt, reported: string | undefined): Promise<ResolvedPrice> {
+export async function priceOf(run: Run, attempt: Attempt, reported: Served): Promise<ResolvedPrice> {
   const { caller, catalog } = run;
   const names = { modelUsed: await modelOf(run, attempt, reported), providerUsed: attempt.provider };
   return resolvePrice(catalog, caller.organization.prices, names, Date.now());

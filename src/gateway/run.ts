@@ -155,17 +155,7 @@ function askVendor(
 }
 
 async function answerWhole(run: Run, { attempt, effort }: CurrentAttempt, reading: Reading): Promise<GatewayAnswer> {
-  const {
-    answer,
-    usage,
-    parts,
-    withoutUsage,
-    searches,
-    modelUsed,
-    vendorReportedCostUSD,
-    effort: reported,
-    error,
-  } = reading;
+  const { answer, usage, parts, withoutUsage, searches, vendorReportedCostUSD, error } = reading;
   const headers = {
     [GATEWAY_HEADERS.requestId]: run.requestId,
     ...answer.headers,
@@ -195,7 +185,7 @@ async function answerWhole(run: Run, { attempt, effort }: CurrentAttempt, readin
       error,
       response: run.keyed ? storableAnswer(whole) : undefined,
     },
-    { modelUsed, effort: reported },
+    reading,
   );
   const told = ended?.ok ? { ...costHeader(ended.costNanoUsd, answer.status), ...limitHeaders(ended.left) } : {};
   const own = { ...headers, ...told };

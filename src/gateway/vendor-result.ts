@@ -32,6 +32,8 @@ export interface Reading {
   /** Web searches that are known although the usage is not. */
   searches?: number;
   modelUsed?: string | undefined;
+  /** It answered instead of the one that was asked, which declined. */
+  isFallback?: boolean | undefined;
   /** What the vendor itself says that the call cost. */
   vendorReportedCostUSD?: number | undefined;
   /** The reasoning effort that the answer reports. */
@@ -167,6 +169,7 @@ function told({ headers, body }: Answered, { counted }: AnswerReading): Omit<Rea
     ...(usage === null && { withoutUsage: document ?? body }),
     searches: readSearches(document),
     modelUsed: usage?.modelUsed,
+    isFallback: usage?.isFallback,
     vendorReportedCostUSD: usage?.vendorReportedCostUSD,
     effort: usage?.reasoningEffort,
     // A well-formed answer can still say that the response failed.

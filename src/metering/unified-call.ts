@@ -210,7 +210,8 @@ async function askVendor(
   const modelUsed = plausibleReport?.modelUsed ?? asked;
   const providerUsed = vendor.provider ?? plausibleReport?.providerUsed;
   const { catalog } = await currentCatalog(caller.env, caller.defer);
-  const names = { asked, served: plausibleReport?.modelUsed, providerUsed };
+  const { modelUsed: served, isFallback } = plausibleReport ?? {};
+  const names = { asked: isFallback ? undefined : asked, served, providerUsed };
   const hints = takeUsage(request.usage ?? {}).usage;
   const usage = reported === null && refused ? NO_USAGE : withHints(reported, hints);
   const outcome: Done['outcome'] = {

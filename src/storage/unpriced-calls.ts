@@ -32,25 +32,31 @@ function isUnpriced({ organizationId, fromMs, toMs, names }: UnpricedCalls): SQL
     lt(calls.finishedAtMs, toMs),
     LACKS_PRICE,
     isNotNull(calls.modelUsed),
-    names === null
-      ? undefined
-      : sql`EXISTS (SELECT 1 FROM ${MODELS} WHERE model IN (SELECT value FROM json_each(${JSON.stringify(names)})))`,
+    names === null ? undefined : ranOneOf(JSON.stringify(names)),
   );
 }
 
-/** The models of a call: its own, and those of its parts. */
-const MODELS = sql`(SELECT ${calls.modelUsed} AS model UNION ALL
-  SELECT part.value ->> '$.modelUsed' FROM json_each(${calls.record}, '$.outcome.parts') part)`;
+/** Whether the call, or a part of it, ran one of the models of a list as JSON. */
+function ranOneOf(names: string): SQL {
+  const isOne = (model: SQL) => sql`${model} IN (SELECT value FROM json_each(${names}))`;
+  return sql`(${isOne(sql`${calls.modelUsed}`)} OR EXISTS (SELECT 1 FROM ${PARTS} WHERE ${isOne(MODEL_OF_PART)}))`;
+}
+
+const PARTS = sql`json_each(${calls.record}, '$.outcome.parts') part`;
+const MODEL_OF_PART = sql`part.value ->> '$.modelUsed'`;
 
 export async function countUnpricedCalls(env: Env, of: UnpricedCalls): Promise<number> {
   return (await database(env, of.organizationId)).$count(calls, isUnpriced(of));
 }
 
-/** The names of their models, as the calls reported them. */
+/** The names of their models and those of their parts, as the calls reported them. */
 export async function unpricedModels(env: Env, of: UnpricedCalls): Promise<string[]> {
   const db = await database(env, of.organizationId);
   const rows = await db.all<{ name: string }>(sql`
-    SELECT DISTINCT model AS name FROM ${calls}, ${MODELS} WHERE ${isUnpriced(of)} AND model IS NOT NULL LIMIT ${NAMES_MAX}`);
+    SELECT DISTINCT name FROM (
+      SELECT ${calls.modelUsed} AS name FROM ${calls} WHERE ${isUnpriced(of)}
+      UNION ALL SELECT ${MODEL_OF_PART} FROM ${calls}, ${PARTS} WHERE ${isUnpriced(of)}
+    ) WHERE name IS NOT NULL LIMIT ${NAMES_MAX}`);
   return rows.map(({ name }) => name);
 }
 

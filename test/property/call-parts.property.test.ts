@@ -9,7 +9,7 @@ import { beginCall } from '../../src/domain/begin-call.ts';
 import { type Call, endCall } from '../../src/domain/call.ts';
 import type { PricedPart } from '../../src/domain/call-parts.ts';
 import { withMarkup } from '../../src/domain/charge.ts';
-import { repriceCall, reverseCall } from '../../src/domain/correct-call.ts';
+import { type NewPrices, type PartPrice, repriceCall, reverseCall } from '../../src/domain/correct-call.ts';
 import type { PricingMode, ResolvedPrice } from '../../src/domain/pricing.ts';
 import { knownCost, rateCard } from '../support/rate-cards.ts';
 import { account, NOTHING_KNOWN, plan, usage } from '../unit/fixtures.ts';
@@ -21,7 +21,11 @@ const UNKNOWN: ResolvedPrice = { available: false, reason: 'MODEL_NOT_IN_CATALOG
 
 const tokens = fc.nat({ max: 10_000 });
 const part = fc.record({
-  used: fc.record({ inputTokens: tokens, responseTokens: fc.integer({ min: 1, max: 10_000 }), searches: fc.nat({ max: 3 }) }),
+  used: fc.record({
+    inputTokens: tokens,
+    responseTokens: fc.integer({ min: 1, max: 10_000 }),
+    searches: fc.nat({ max: 3 }),
+  }),
   output: fc.constantFrom('0', '2000000001', '70000000000'),
   name: fc.constantFrom('one', 'two', 'three'),
   usageSource: fc.constantFrom(undefined, 'estimated' as const),
@@ -128,8 +132,8 @@ test('a call whose parts are priced later ends as one that is priced at once, an
       );
       expect(outcomeOf(late).price).toEqual({ status: 'UNAVAILABLE', reason: 'MODEL_NOT_IN_CATALOG' });
       const prices = { price: own.price, parts: parts.map(({ modelUsed, price }) => ({ modelUsed, price })) };
-      const missing = prices.parts.map((one, at) => (at === lacks ? { ...one, price: UNKNOWN } : one));
-      const reprice = (with_: typeof prices) => repriceCall(late.account, late.call, { ...with_, jobId: 'job' }, WHY, IDS);
+      const missing: PartPrice[] = prices.parts.map((one, at) => (at === lacks ? { ...one, price: UNKNOWN } : one));
+      const reprice = (found: NewPrices) => repriceCall(late.account, late.call, { ...found, jobId: 'job' }, WHY, IDS);
       expect(reprice({ ...prices, parts: missing }), 'a part still has no price').toBeNull();
       expect(reprice({ ...prices, parts: [] }), 'the prices of other parts').toBeNull();
       const repriced = reprice(prices);

@@ -41,7 +41,7 @@ export function searchesOfMessage({ usage }: Fields): number {
 
 function figuresOf(model: unknown, usage: Fields, hops: readonly Hop[]): ReportedUsage {
   if (usage.input_tokens == null || usage.output_tokens == null) return null;
-  const { model: answered, messages, compactions, others } = iterationsOf(usage, model, hops);
+  const { model: answered, isFallback, messages, compactions, others } = iterationsOf(usage, model, hops);
   const { server_tool_use: tools, inference_geo: geo, speed } = usage;
   const region = typeof geo === 'string' && REGION.test(geo) && geo !== 'not_available' ? { region: geo } : {};
   const conditions: Pick<VendorUsage, 'serviceTier' | 'region' | 'speed'> = {
@@ -57,6 +57,7 @@ function figuresOf(model: unknown, usage: Fields, hops: readonly Hop[]): Reporte
   }));
   return checked({
     ...modelName(answered),
+    ...(isFallback && { isFallback }),
     providerUsed: 'anthropic',
     ...tokensOf((figure) => Math.max(figure(usage), total(messages, figure)) + total(compactions, figure)),
     reasoningTokens: count(fieldsOf(usage.output_tokens_details).thinking_tokens),

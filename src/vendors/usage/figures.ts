@@ -19,6 +19,8 @@ export type VendorName = 'openai' | 'anthropic' | 'google';
 
 export interface VendorUsage extends UsageDetails {
   modelUsed?: string;
+  /** The model that was asked declined, and this one answered instead. */
+  isFallback?: true;
   /** Only if the answer itself tells; the sender of the request knows better. */
   providerUsed?: VendorName;
   /** All prompt tokens, including cache reads and writes. */

@@ -14,6 +14,8 @@ import { type Fields, fieldsOf, listOf, modelName, textOf, type VendorUsage } fr
 export interface Iterations {
   /** The model that answered, if the iterations tell it. */
   model: string | undefined;
+  /** It answered instead of the one that was asked. */
+  isFallback: boolean;
   /** Of the model that answered: beside the totals, and within them. */
   compactions: Fields[];
   messages: Fields[];
@@ -42,6 +44,7 @@ export function iterationsOf(usage: Fields, model: unknown, hops: readonly Hop[]
     type === 'message' && output === 0 && hops.every((hop) => hop.isFree);
   return {
     model: answered,
+    isFallback: served !== undefined || hops.length > 0,
     compactions: all.filter(({ type }) => type === 'compaction'),
     messages,
     others:
