@@ -2,13 +2,13 @@
  * Calls on the wire: begin, end and read (contract 4.1, 4.2, 4.4).
  */
 import { z } from 'zod';
-import { PARTS_MAX } from '../domain/call-parts.ts';
 import { CHARGE_BASES } from '../domain/charge.ts';
 import { DENIAL_CODES } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { CAPABILITIES } from '../domain/plan.ts';
 import { COMPONENTS } from '../domain/price.ts';
 import { excessiveParts, USAGE_SOURCES, type Counts as UsageCounts } from '../domain/usage.ts';
+import { PARTS_MAX } from '../domain/usage-sum.ts';
 import { Balances, CustomerState, PricingMode, RateLimits, Requested } from './entitlements.ts';
 import {
   customerId,
@@ -213,7 +213,7 @@ export const CallReportFields = UsageFields.extend(ReasoningFields.shape)
       .max(PARTS_MAX)
       .optional()
       .describe(
-        'What ran beside the model that answered, such as an advisor: each with its own model and usage, which the figures of the call do not include',
+        'What ran beside the model that answered, such as an advisor: each with its own model and usage, which the figures of the call do not include; an amendment without them leaves those that the call has',
       ),
   });
 
@@ -332,7 +332,7 @@ const UsageReport = z.object({
 export const UsageSource = z
   .enum(USAGE_SOURCES)
   .describe(
-    "Where the usage comes from; `reported`: the vendor's or the application's own figures; `partial`: figures that the vendor reported before its answer broke off, completed by a count of the service; `estimated`: a count of the service alone. `partial` and `estimated` are provisional: a reported figure replaces them when it comes",
+    "Where the usage comes from; `reported`: the vendor's or the application's own figures; `partial`: figures that the vendor reported before its answer broke off, or that lack a part of the call, completed by a count of the service; `estimated`: a count of the service alone. `partial` and `estimated` are provisional: a reported figure replaces them when it comes",
   );
 
 const Metered = z.object({

@@ -10,12 +10,8 @@ import { type Charge, newCharge, withMarkup } from './charge.ts';
 import { chargeByHold, type HeldPrice } from './held-charge.ts';
 import type { NanoUsd } from './money.ts';
 import { type Cost, costOf, type Priced, type PricingMode, type ResolvedPrice } from './pricing.ts';
-import { addQuantity } from './quantity.ts';
 import type { Tier } from './tiers.ts';
 import type { ProvisionalSource, Usage } from './usage.ts';
-
-/** The parts that one answer may report. */
-export const PARTS_MAX = 32;
 
 /** Plain JSON. */
 export interface CallPart {
@@ -121,19 +117,4 @@ export function chargeForParts(
  */
 export function sourceOfParts([own, ...others]: readonly [CallPart, ...CallPart[]]): ProvisionalSource | undefined {
   return own.usageSource ?? (others.some(({ usageSource }) => usageSource) ? 'partial' : undefined);
-}
-
-/** The figures of both together; what is no figure, such as a condition, is that of the first. */
-export function sumUsage<Figures extends object>(one: Figures, other: Figures): Figures {
-  return sum(one as never, other as never) as never;
-}
-
-function sum(one: Record<string, unknown>, other: Record<string, unknown>): Record<string, unknown> {
-  const added = Object.entries(other).flatMap(([name, value]): [string, unknown][] => {
-    const before = one[name];
-    if (typeof value === 'number') return [[name, addQuantity(typeof before === 'number' ? before : 0, value)]];
-    if (name !== 'toolUses' || !value) return [];
-    return [[name, sum((before ?? {}) as Record<string, unknown>, value as Record<string, unknown>)]];
-  });
-  return { ...one, ...Object.fromEntries(added) };
 }

@@ -21,7 +21,6 @@ import {
   type PricedPart,
   type RecordedPart,
   sourceOfParts,
-  sumUsage,
 } from './call-parts.ts';
 import type { CallError, CallReport, Reasoning, RecordedField, VendorReportedCost } from './call-report.ts';
 import { type Charge, pendingAmount } from './charge.ts';
@@ -54,6 +53,7 @@ import {
 import { sanitizeErrorMessage } from './sanitize.ts';
 import { assertedTier, DEFAULT_TIER, type Tier } from './tiers.ts';
 import { isUsed, type ProvisionalSource, type Usage, type UsageSource } from './usage.ts';
+import { sumUsage } from './usage-sum.ts';
 import { addUnsettled, release } from './wallet.ts';
 
 /**

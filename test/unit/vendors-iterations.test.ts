@@ -3,7 +3,7 @@
  * The examples are Anthropic's own: the advisor tool's and the fallback's pages.
  */
 import { describe, expect, test } from 'vitest';
-import { PARTS_MAX } from '../../src/domain/call-parts.ts';
+import { PARTS_MAX } from '../../src/domain/usage-sum.ts';
 import { IMPLAUSIBLE, readReportedUsage, StreamUsage, type VendorUsage } from '../../src/vendors/usage.ts';
 
 const NONE = { cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };

@@ -5,6 +5,7 @@
  * figures of the prompt, and every `message_delta` has totals so far, which replace the earlier ones. What `iterations`
  * adds to the totals is read by `iterations.ts`.
  */
+import { boundedParts } from '../../domain/usage-sum.ts';
 import {
   checked,
   count,
@@ -20,7 +21,7 @@ import {
   tierOf,
   type VendorUsage,
 } from './figures.ts';
-import { boundedParts, type Hop, Hops, iterationsOf } from './iterations.ts';
+import { type Hop, Hops, iterationsOf } from './iterations.ts';
 
 const REGION = /^[a-z0-9][a-z0-9-]{0,59}$/;
 

@@ -8,8 +8,7 @@
  * https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool#usage-and-billing
  * https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback#how-refusals-are-billed
  */
-import { PARTS_MAX, sumUsage } from '../../domain/call-parts.ts';
-import { type Fields, fieldsOf, listOf, modelName, textOf, type VendorUsage } from './figures.ts';
+import { type Fields, fieldsOf, listOf, modelName, textOf } from './figures.ts';
 
 export interface Iterations {
   /** The model that answered, if the iterations tell it. */
@@ -84,21 +83,3 @@ function isSameModel(one: string, other: string | undefined): boolean {
   const bare = (name: string) => name.replace(/[-@]\d{8}$/, '');
   return other !== undefined && bare(one) === bare(other);
 }
-
-/** At most `PARTS_MAX`: beyond that, those of the same model and conditions are summed, and the last of them whatever they are. */
-export function boundedParts(parts: VendorUsage[]): VendorUsage[] {
-  if (parts.length <= PARTS_MAX) return parts;
-  const sums = new Map<string, VendorUsage>();
-  for (const part of parts) {
-    const { serviceTier, region, speed, modelUsed } = part;
-    const own = JSON.stringify([modelUsed, serviceTier, region, speed]);
-    const key = sums.has(own) || sums.size < PARTS_MAX - 1 ? own : REST;
-    const before = sums.get(key);
-    // The model of what is left is not known, and so it has no price.
-    const { modelUsed: _model, ...unnamed } = part;
-    sums.set(key, before ? sumUsage(before, part) : key === REST ? unnamed : part);
-  }
-  return [...sums.values()];
-}
-
-const REST = 'the rest';
