@@ -9,10 +9,17 @@ import { DurableObject } from 'cloudflare:workers';
 import { ownPriceKey, resolvePriceFor } from '../src/catalog/prices.ts';
 import type { Repricing as Progress } from '../src/contract/corrections.ts';
 import type { Call, CallOutcome } from '../src/domain/call.ts';
-import { addedCost, lacksPrice, repricedCost } from '../src/domain/correct-call.ts';
+import {
+  addedCost,
+  lacksPrice,
+  type NewPrices,
+  otherParts,
+  repricedCost,
+  usageOfAnswer,
+} from '../src/domain/correct-call.ts';
 import { usdFromNano } from '../src/domain/money.ts';
-import type { ResolvedPrice } from '../src/domain/pricing.ts';
 import type { Env } from '../src/env.ts';
+import { pricedParts } from '../src/metering/call-parts.ts';
 import type { RepriceCallsCommand } from '../src/objects/customer-commands.ts';
 import type { RepricingCommand } from '../src/objects/job-commands.ts';
 import type { RepricingRpc } from '../src/objects/rpc.ts';
@@ -115,15 +122,15 @@ export class Repricing extends DurableObject<Env> implements RepricingRpc {
       const cost = repricedCost(call, jobId);
       if (cost !== null) count(1, cost);
       if (cost !== null || !call.outcome || !lacksPrice(call.outcome)) continue;
-      const price = await this.#priceOf(call.outcome, organization);
-      if (!price.available) continue;
+      const prices = await this.#pricesOf(call.outcome, organization);
+      if (!prices.price.available) continue;
       if (state.dryRun) {
-        const added = addedCost(call.outcome, price);
+        const added = addedCost(call.outcome, prices);
         if (added !== null) count(1, added);
         continue;
       }
       const some = byCustomer.get(call.customerId) ?? [];
-      byCustomer.set(call.customerId, [...some, { callId: call.callId, price, old: call }]);
+      byCustomer.set(call.customerId, [...some, { callId: call.callId, ...prices, old: call }]);
     }
     for (const [customerId, some] of byCustomer) {
       const customer = this.env.CUSTOMERS.getByName(`${organizationId}:${customerId}`);
@@ -133,11 +140,14 @@ export class Repricing extends DurableObject<Env> implements RepricingRpc {
     return { repriced, differenceNanoUsd };
   }
 
-  /** The price in force when the call ended. */
-  async #priceOf(outcome: CallOutcome, organization: OrganizationConfig): Promise<ResolvedPrice> {
+  /** The prices in force when the call ended. */
+  async #pricesOf(outcome: CallOutcome, { prices }: OrganizationConfig): Promise<NewPrices> {
     const { catalog } = await currentCatalog(this.env, (work) => this.ctx.waitUntil(work));
     const reported = { modelUsed: outcome.modelUsed ?? undefined, providerUsed: outcome.providerUsed ?? undefined };
-    return resolvePriceFor(catalog, organization.prices, reported, outcome.usage, outcome.endedAtMs);
+    return {
+      price: await resolvePriceFor(catalog, prices, reported, usageOfAnswer(outcome), outcome.endedAtMs),
+      parts: await pricedParts(catalog, prices, otherParts(outcome), outcome.endedAtMs),
+    };
   }
 }
 

@@ -132,7 +132,7 @@ export interface Velocity {
 
 export function presentEnd(account: Account, call: Call, outcome: CallOutcome, velocity: Velocity): EndCallData {
   const { endedAtMs, providerUsed, modelUsed, usage, pricingMode, calls, charge, error, price, ...more } = outcome;
-  const { stripeCustomerId, tier: _tier, consumed: _consumed, period: _period, ...told } = more;
+  const { stripeCustomerId, tier: _tier, consumed: _consumed, period: _period, parts: _parts, ...told } = more;
   const {
     requestedServiceTier: _requested,
     changed: _changed,

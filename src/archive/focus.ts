@@ -97,20 +97,24 @@ function rowsOfCall(call: Call, payer: Payer, period: Period): FocusRow[] {
   )
     return [];
   const { breakdown, costNanoUsd } = outcome.price;
-  const { lines, modelKey, provider, pricingTier, snapshotId } = breakdown;
+  const { lines } = breakdown;
   const listed = lines.map((line) => BigInt(line.costUsdNano));
   const costs = share(BigInt(costNanoUsd), listed);
   const charges = share(earnedNanoUsd(outcome.charge), listed);
-  const seller = outcome.providerUsed ?? provider;
-  return lines.map(({ component, quantity }, index) => {
+  return lines.map(({ component, quantity, model, ...part }, index) => {
     const cost = formatUsd(costs[index] ?? 0n);
+    // A line of another model names it, with its vendor and its price.
+    const { provider, snapshotId, pricingTier } = { ...breakdown, ...part };
+    const modelKey = model ?? breakdown.modelKey;
+    const host = model === undefined ? outcome.providerUsed : part.providerUsed;
+    const seller = host ?? provider;
     return {
       ...common(payer, finishedAtMs),
       BilledCost: cost,
       ChargeDescription: `${modelKey}, ${component}${outcome.pricingMode === 'batch' ? ', batch' : ''}`,
       ContractedCost: cost,
       EffectiveCost: cost,
-      HostProviderName: outcome.providerUsed ?? '',
+      HostProviderName: host ?? '',
       InvoiceIssuerName: seller,
       ListCost: formatUsd(listed[index] ?? 0n),
       PricingQuantity: String(quantity),

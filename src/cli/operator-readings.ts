@@ -137,6 +137,7 @@ export function showCall(call: Call): string {
             `Cost lines, at standard prices of ${costBreakdown.modelKey}`,
             table(costBreakdown.lines, {
               Component: ({ component }) => component,
+              Model: ({ model }) => model ?? costBreakdown.modelKey,
               Quantity: ({ quantity }) => quantity,
               'USD per million': ({ usdPerMillion }) => usdPerMillion,
               Cost: ({ costUsdNano }) => usd(costUsdNano),

@@ -8,6 +8,7 @@ import { METER_NAMES } from '../domain/meters.ts';
 import { CAPABILITIES } from '../domain/plan.ts';
 import { COMPONENTS } from '../domain/price.ts';
 import { excessiveParts, USAGE_SOURCES, type Counts as UsageCounts } from '../domain/usage.ts';
+import { PARTS_MAX } from '../domain/usage-sum.ts';
 import { Balances, CustomerState, PricingMode, RateLimits, Requested } from './entitlements.ts';
 import {
   customerId,
@@ -184,6 +185,11 @@ export const UsageFields = z.object({
   speed: speed.optional(),
 });
 
+const CallPartFields = UsageFields.extend({
+  providerUsed: label.optional().describe('Its vendor'),
+  modelUsed: text(300).optional().describe('Its model, by whose price it is charged'),
+}).superRefine(refineParts);
+
 /** Refuses usage with parts that exceed their whole, naming both. */
 export function refineParts(usage: UsageCounts, context: z.RefinementCtx): void {
   const excessive = excessiveParts(usage);
@@ -202,6 +208,13 @@ export const CallReportFields = UsageFields.extend(ReasoningFields.shape)
     stripeCustomerId: label.optional().describe('Overrides the customer id at Stripe'),
     requestedServiceTier: RequestedServiceTier.optional(),
     vendorReportedCostUSD: vendorReportedCostUSD.optional(),
+    parts: z
+      .array(CallPartFields)
+      .max(PARTS_MAX)
+      .optional()
+      .describe(
+        'What ran beside the model that answered, such as an advisor: each with its own model and usage, which the figures of the call do not include; an amendment without them leaves those that the call has',
+      ),
   });
 
 export const EndCallBody = z
@@ -239,6 +252,16 @@ export const CostBreakdown = z.object({
           .describe(
             "What is charged; `vendorReported`: the whole call, by the vendor's own figure; `held`: calls of a batch that cannot be read, by what was held for them",
           ),
+        model: z
+          .string()
+          .optional()
+          .describe(
+            "Model of the line's price, if the line is of a part of the call that another model ran: an advisor, an attempt that its model declined, an earlier model whose answer did not come; absent in lines of `modelKey`",
+          ),
+        provider: z.string().optional().describe('With `model`: the vendor of its price'),
+        providerUsed: z.string().optional().describe('With `model`: the vendor that ran it'),
+        snapshotId: z.string().optional().describe('With `model`: its recorded price'),
+        pricingTier: z.string().optional().describe('With `model`: its `pricingTier`'),
         quantity: z.number().describe('Units: tokens, characters, uses, minutes, seconds or images'),
         usdPerMillion: z.number().describe('Rate per million units'),
         rateNanoUsdPerMillion: z.string().describe('The same rate, exact, in nano-USD'),
@@ -309,7 +332,7 @@ const UsageReport = z.object({
 export const UsageSource = z
   .enum(USAGE_SOURCES)
   .describe(
-    "Where the usage comes from; `reported`: the vendor's or the application's own figures; `partial`: figures that the vendor reported before its answer broke off, or some of which make no sense, completed by a count of the service or by the call's bound; `estimated`: a count of the service alone. `partial` and `estimated` are provisional: a reported figure replaces them when it comes",
+    "Where the usage comes from; `reported`: the vendor's or the application's own figures; `partial`: figures that the vendor reported before its answer broke off, some of which make no sense, or that lack a part of the call, completed by a count of the service or by the call's bound; `estimated`: a count of the service alone. `partial` and `estimated` are provisional: a reported figure replaces them when it comes",
   );
 
 const Metered = z.object({

@@ -4,6 +4,7 @@
  * Wherever a report is made or taken apart, the compiler checks that no field is forgotten: a new field of `call_end`
  * does not compile until it is carried to the call's outcome and to the answer.
  */
+import type { PricedPart } from './call-parts.ts';
 import type { CompressionCounts } from './compression.ts';
 import { usdFromNano } from './money.ts';
 import type { PricingMode } from './pricing.ts';
@@ -31,7 +32,10 @@ export interface VendorReportedCost {
 export interface CallReport extends Reasoning {
   providerUsed?: string | undefined;
   modelUsed?: string | undefined;
+  /** Of the answer itself. */
   usage: Usage;
+  /** What ran beside the model that answered. */
+  parts?: readonly PricedPart[] | undefined;
   /** Absent where the usage is reported. */
   usageSource?: ProvisionalSource | undefined;
   /** Figures that the vendor reported in a form that makes no sense, which are counted at the call's bound. */

@@ -11,8 +11,19 @@ import { DAY_MS } from '../platform/time.ts';
 import { type Account, countOnBalance, type OnBalance, periodOf } from './account.ts';
 import { isTierLeft } from './allowances.ts';
 import type { IfLost } from './bound.ts';
+import {
+  allParts,
+  type BilledPart,
+  type CallPart,
+  chargeForParts,
+  costOfPart,
+  costOfParts,
+  type PricedPart,
+  type RecordedPart,
+  sourceOfParts,
+} from './call-parts.ts';
 import type { CallError, CallReport, Reasoning, RecordedField, VendorReportedCost } from './call-report.ts';
-import { type Charge, newCharge, pendingAmount, withMarkup } from './charge.ts';
+import { type Charge, pendingAmount } from './charge.ts';
 import {
   boundedCounts,
   type CompressionCounts,
@@ -25,17 +36,15 @@ import {
 import type { Correction } from './correction.ts';
 import type { RecordedDenial } from './denial.ts';
 import type { Entitlements, Requested, SuggestedTier } from './entitlements.ts';
-import { chargeByHold, type HeldTerms, heldForInputOf, heldPriceOf } from './held-charge.ts';
+import { type HeldTerms, heldForInputOf, heldPriceOf } from './held-charge.ts';
 import type { Steps } from './hold.ts';
 import { addQuantities, type Quantities, subtractQuantities } from './meters.ts';
-import type { NanoUsd } from './money.ts';
 import type { Capability } from './plan.ts';
 import { tierOfPrice } from './price.ts';
 import {
   breakdownOf,
-  type Cost,
   type CostBreakdown,
-  costOf,
+  type Priced as PricedCost,
   type PricingMode,
   type PricingUnavailableReason,
   type ResolvedPrice,
@@ -44,6 +53,7 @@ import {
 import { sanitizeErrorMessage } from './sanitize.ts';
 import { assertedTier, DEFAULT_TIER, type Tier } from './tiers.ts';
 import { isUsed, type ProvisionalSource, type Usage, type UsageSource } from './usage.ts';
+import { sumUsage } from './usage-sum.ts';
 import { addUnsettled, release } from './wallet.ts';
 
 /**
@@ -91,7 +101,10 @@ export interface CallOutcome
   endedAtMs: number;
   providerUsed: string | null;
   modelUsed: string | null;
+  /** Of all parts together. */
   usage: Usage;
+  /** All that the call is made of, its answer's own usage first; absent if that is all. */
+  parts: readonly RecordedPart[] | undefined;
   /** Absent where the usage is reported. */
   usageSource: ProvisionalSource | undefined;
   /** The mode that applied: of the end where it names one, else of begin. */
@@ -207,9 +220,12 @@ export function endCall(
 }
 
 /** What the balance pays for the call. A charge without a known price takes nothing of it. */
-export function onBalanceOf(outcome: Pick<CallOutcome, 'calls' | 'charge'> | null): OnBalance {
-  const { calls = 0, charge = null } = outcome ?? {};
-  return charge === null ? { calls: 0, nanoUsd: '0' } : { calls, nanoUsd: charge.amountNanoUsd ?? '0' };
+export function onBalanceOf(outcome: Pick<CallOutcome, 'calls' | 'charge' | 'parts'> | null): OnBalance {
+  if (!outcome?.charge) return { calls: 0, nanoUsd: '0' };
+  const { calls, charge, parts } = outcome;
+  // The call counts where its answer does.
+  const isAnswerPaid = parts?.[0]?.onCredit ?? true;
+  return { calls: isAnswerPaid ? calls : 0, nanoUsd: charge.amountNanoUsd ?? '0' };
 }
 
 /** What the call came to by the report, in an account in which it holds and counts nothing. */
@@ -223,15 +239,21 @@ export function outcomeOf(
   termsOf: (tier: Tier) => { markupPercent: number } | null = (tier) => creditTerms(account, call, tier),
 ): { outcome: CallOutcome; status: CallStatus; compression?: StoredCompression } {
   const pricingMode = report.usage.serviceTier === 'batch' ? 'batch' : (report.pricingMode ?? call.pricingMode);
-  const price = priceOf(report, resolved, pricingMode);
-  const tier = billedTier(call, report, resolved);
-  const terms = termsOf(tier);
-  const calls = countsAsCall(call, report) ? 1 : 0;
-  const held = report.vendorReported?.isUsed ? null : heldPriceOf(call);
-  const byHold = terms && held ? chargeByHold(held, resolved, report.usage, pricingMode, terms.markupPercent) : null;
+  const [answer, ...others] = allParts(report, resolved);
+  const bill = (part: PricedPart, cost: PricedCost): BilledPart => {
+    const tier = billedTier(call, part, part.price);
+    return { ...part, tier, cost, terms: termsOf(tier) };
+  };
+  const own = bill(answer, costOfAnswer(report, answer, pricingMode));
+  const parts = [own, ...others.map((part) => bill(part, costOfPart(part, pricingMode)))] as const;
+  const price = finalPrice(costOfParts(parts));
+  const { tier } = own;
+  const usage = others.reduce((sum, part) => sumUsage(sum, part.usage), report.usage);
+  const calls = countsAsCall(call, { ...report, usage }) ? 1 : 0;
+  const held = heldPriceOf(call);
+  const heldFor = (part: BilledPart) => (part === own && report.vendorReported?.isUsed ? null : held);
   // A failed call without usage and without a price has nothing to charge.
-  const charge =
-    terms && (calls > 0 || price.status === 'FINAL') ? chargeFor(chargeId, price, terms.markupPercent, byHold) : null;
+  const charge = calls > 0 || price.status === 'FINAL' ? chargeForParts(parts, heldFor, pricingMode, chargeId) : null;
   const compression = compressionAtEnd(call, report, { price, pricingMode }, nowMs);
   const outcome = {
     endedAtMs: nowMs,
@@ -241,8 +263,9 @@ export function outcomeOf(
     reasoningEffortSource: report.reasoningEffortSource,
     reasoningMode: report.reasoningMode,
     reasoningBudgetTokens: report.reasoningBudgetTokens,
-    usage: report.usage,
-    usageSource: report.usageSource,
+    usage,
+    parts: others.length > 0 ? parts.map(recorded) : undefined,
+    usageSource: sourceOfParts(parts),
     requestedServiceTier: report.requestedServiceTier,
     changed: report.changed,
     unclear: report.unclear,
@@ -251,7 +274,7 @@ export function outcomeOf(
     pricingMode,
     tier,
     calls,
-    consumed: consumption(report, tier, calls, terms !== null),
+    consumed: consumption(parts, calls),
     charge,
     error: report.error ? normalizeError(report.error) : null,
     price,
@@ -386,8 +409,12 @@ export function canEnd(call: Call): boolean {
  * The tier that the call is billed to: as the caller asserts, else by the model's price, else (without a known price)
  * the tier that was suggested at begin.
  */
-function billedTier(call: Pick<Call, 'suggestedTier'>, report: CallReport, price: ResolvedPrice): Tier {
-  if (report.isPremium !== undefined) return assertedTier(report.isPremium);
+function billedTier(
+  call: Pick<Call, 'suggestedTier'>,
+  { isPremium }: Pick<CallPart, 'isPremium'>,
+  price: ResolvedPrice,
+): Tier {
+  if (isPremium !== undefined) return assertedTier(isPremium);
   if (price.available) return tierOfPrice(price.card);
   return call.suggestedTier === 'none' ? DEFAULT_TIER : call.suggestedTier;
 }
@@ -399,41 +426,34 @@ function countsAsCall(call: Call, { usage, modelUsed, error }: CallReport): bool
   return modelRan && (isUsed(usage) || !error);
 }
 
-/** What the call consumes of each meter. Where credit pays for its tier, the tier's meters are not touched. */
-function consumption({ usage }: CallReport, tier: Tier, calls: number, onCredit: boolean): Quantities {
-  return {
-    ...(calls > 0 && !onCredit ? { [`${tier}Calls`]: calls } : {}),
-    ...(usage.responseTokens > 0 && !onCredit ? { [`${tier}Tokens`]: usage.responseTokens } : {}),
-    ...(usage.searches > 0 ? { searches: usage.searches } : {}),
-    ...(usage.audioSeconds > 0 ? { audioSeconds: usage.audioSeconds } : {}),
-  };
+/** What the call consumes of each meter. If credit pays for a part, the meters of its tier are not touched. */
+function consumption(parts: readonly BilledPart[], calls: number): Quantities {
+  return parts
+    .map(({ usage, tier, terms }, index) => ({
+      ...(index === 0 && calls > 0 && !terms ? { [`${tier}Calls`]: calls } : {}),
+      ...(usage.responseTokens > 0 && !terms ? { [`${tier}Tokens`]: usage.responseTokens } : {}),
+      ...(usage.searches > 0 ? { searches: usage.searches } : {}),
+      ...(usage.audioSeconds > 0 ? { audioSeconds: usage.audioSeconds } : {}),
+    }))
+    .reduce(addQuantities);
+}
+
+function recorded({ price: _price, cost: _cost, terms, ...part }: BilledPart): RecordedPart {
+  return { ...part, onCredit: terms !== null };
 }
 
 function normalizeError(error: CallError): CallError {
   return { code: sanitizeErrorMessage(error.code), message: sanitizeErrorMessage(error.message) };
 }
 
-function chargeFor(chargeId: string, price: CallPrice, markupPercent: number, byHold: NanoUsd | null): Charge {
-  if (byHold !== null) return { ...newCharge(chargeId, byHold, markupPercent), basis: 'HELD' };
-  const costNanoUsd = price.status === 'FINAL' ? withMarkup(BigInt(price.costNanoUsd), markupPercent) : null;
-  return newCharge(chargeId, costNanoUsd, markupPercent);
+/** What the answer itself cost: by the vendor's own word if the organization wants that, else by the price. */
+function costOfAnswer({ vendorReported, providerUsed, modelUsed }: CallReport, own: PricedPart, mode: PricingMode) {
+  if (!vendorReported?.isUsed) return costOfPart(own, mode);
+  const card = own.price.available ? own.price.card : { provider: providerUsed ?? '', modelKey: modelUsed ?? '' };
+  return { known: true, cost: reportedCost(card, BigInt(vendorReported.nanoUsd)) } as const;
 }
 
-/** What the call cost: by the vendor's own word where the organization wants that, else by the price. */
-function priceOf(
-  { usage, vendorReported, providerUsed, modelUsed }: CallReport,
-  resolved: ResolvedPrice,
-  mode: PricingMode,
-): CallPrice {
-  if (vendorReported?.isUsed) {
-    const card = resolved.available ? resolved.card : { provider: providerUsed ?? '', modelKey: modelUsed ?? '' };
-    return finalPrice(reportedCost(card, BigInt(vendorReported.nanoUsd)));
-  }
-  if (!resolved.available) return { status: 'UNAVAILABLE', reason: resolved.reason };
-  const priced = costOf(resolved.card, usage, mode);
-  return priced.known ? finalPrice(priced.cost) : { status: 'UNAVAILABLE', reason: priced.reason };
-}
-
-function finalPrice(cost: Cost): CallPrice {
-  return { status: 'FINAL', costNanoUsd: cost.totalNanoUsd.toString(), breakdown: breakdownOf(cost) };
+function finalPrice(priced: PricedCost): CallPrice {
+  if (!priced.known) return { status: 'UNAVAILABLE', reason: priced.reason };
+  return { status: 'FINAL', costNanoUsd: priced.cost.totalNanoUsd.toString(), breakdown: breakdownOf(priced.cost) };
 }

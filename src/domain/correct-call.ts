@@ -14,13 +14,15 @@ import {
   onBalanceOf,
   outcomeOf,
 } from './call.ts';
+import { type CallPart, costOfAll, type PricedPart } from './call-parts.ts';
 import type { CallReport } from './call-report.ts';
 import { type Charge, newCharge, pendingAmount } from './charge.ts';
 import type { Correction } from './correction.ts';
 import { addQuantities, type Quantities, subtractQuantities } from './meters.ts';
 import type { NanoUsd } from './money.ts';
-import { chargesOf, costOf, type ResolvedPrice } from './pricing.ts';
+import { chargesOf, type ResolvedPrice } from './pricing.ts';
 import type { Tier } from './tiers.ts';
+import type { Usage } from './usage.ts';
 import { addUnsettled } from './wallet.ts';
 
 export interface Corrected {
@@ -67,23 +69,59 @@ export function amendCall(
 export function repriceCall(
   account: Account,
   call: Call,
-  { price, jobId }: { price: ResolvedPrice; jobId: string },
+  { price, parts = [], jobId }: NewPrices & { jobId: string },
   why: Correction,
   ids: Ids,
 ): Corrected | null {
   const before = countedOutcome(call);
-  if (!before || !lacksPrice(before) || addedCost(before, price) === null) return null;
-  const ending = { report: reportOf(before), price };
+  if (!before || !lacksPrice(before) || addedCost(before, { price, parts }) === null) return null;
+  const ending = { report: reportOf(before, parts), price };
   return replaceReport(account, call, ending, { ...why, kind: 'REPRICED', jobId }, ids);
 }
 
-/** What the price adds to the cost of an outcome that lacks one; `null` if something still has no rate. */
-export function addedCost({ price: before, usage, pricingMode }: CallOutcome, price: ResolvedPrice): NanoUsd | null {
-  const priced = price.available ? costOf(price.card, usage, pricingMode) : null;
-  if (!price.available || !priced?.known) return null;
-  const { unlisted } = chargesOf(price.card, usage, pricingMode, usage.inputTokens);
-  if (before.status === 'FINAL' && unlisted.length > 0) return null;
+/** Prices for a call that lacks one. */
+export interface NewPrices {
+  price: ResolvedPrice;
+  /** Of the parts beside the answer itself, in the order in which the call has them. */
+  parts?: readonly PartPrice[] | undefined;
+}
+
+export interface PartPrice extends Pick<PricedPart, 'modelUsed' | 'price'> {}
+
+/** What the prices add to the cost of an outcome that lacks one; `null` if something still has no rate. */
+export function addedCost(outcome: CallOutcome, { price, parts = [] }: NewPrices): NanoUsd | null {
+  const { price: before, pricingMode } = outcome;
+  const others = otherParts(outcome);
+  // The call was corrected since its prices were looked up.
+  if (others.length !== parts.length || others.some(({ modelUsed }, at) => modelUsed !== parts[at]?.modelUsed))
+    return null;
+  const own = { price, usage: usageOfAnswer(outcome) };
+  const all = [own, ...pricedParts(outcome, parts)] as const;
+  const priced = costOfAll(all, pricingMode);
+  if (!priced.known) return null;
+  const isUnlisted = all.some(
+    ({ price: of, usage }) =>
+      of.available && chargesOf(of.card, usage, pricingMode, usage.inputTokens).unlisted.length > 0,
+  );
+  if (before.status === 'FINAL' && isUnlisted) return null;
   return priced.cost.totalNanoUsd - costKnown(before);
+}
+
+/** What the answer itself used. */
+export function usageOfAnswer({ usage, parts }: CallOutcome): Usage {
+  return parts?.[0]?.usage ?? usage;
+}
+
+/** What the call is made of beside the answer itself. */
+export function otherParts({ parts = [] }: CallOutcome): CallPart[] {
+  return parts.slice(1).map(({ tier: _tier, onCredit: _onCredit, ...part }) => part);
+}
+
+function pricedParts(outcome: CallOutcome, prices: readonly PartPrice[]): PricedPart[] {
+  return otherParts(outcome).flatMap((part, at) => {
+    const price = prices[at]?.price;
+    return price ? [{ ...part, price }] : [];
+  });
 }
 
 function costKnown(price: CallPrice): NanoUsd {
@@ -124,16 +162,19 @@ export function lacksPrice({ price, charge }: CallOutcome): boolean {
   return price.status === 'FINAL' ? charge?.basis !== undefined : !price.reason.startsWith('USAGE_');
 }
 
-/** What the end of the call reported. */
-export function reportOf(outcome: CallOutcome): CallReport {
+/** What the end of the call reported, with these prices of its parts. */
+function reportOf(outcome: CallOutcome, partPrices: readonly PartPrice[]): CallReport {
   const { providerUsed, modelUsed, error, stripeCustomerId, pricingMode, isPremium } = outcome;
-  const { usage, usageSource, requestedServiceTier, changed, unclear, vendorReported } = outcome;
+  const { requestedServiceTier, changed, unclear, vendorReported, parts: [own] = [] } = outcome;
+  const { usage, usageSource } = own ?? outcome;
+  const parts = pricedParts(outcome, partPrices);
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
   return {
     providerUsed: providerUsed ?? undefined,
     modelUsed: modelUsed ?? undefined,
     error: error ?? undefined,
     stripeCustomerId: stripeCustomerId ?? undefined,
+    parts: parts.length > 0 ? parts : undefined,
     ...{ usage, usageSource, pricingMode, isPremium, requestedServiceTier, changed, unclear, vendorReported },
     ...{ reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens },
     // What was recorded of it stands with the call.
@@ -158,8 +199,9 @@ function replaceReport(
   if (!before) return null;
   const without = replaceOutcome(account, before, null, ids.differenceId).account;
   const terms = (tier: Tier) => {
-    if (tier !== before.tier || before.calls === 0) return creditTerms(without, call, tier);
-    return before.charge && { markupPercent: before.charge.markupPercent ?? 0 };
+    const wasOnCredit = before.calls === 0 ? undefined : paidOnCredit(before, tier);
+    if (wasOnCredit === undefined) return creditTerms(without, call, tier);
+    return wasOnCredit ? { markupPercent: before.charge?.markupPercent ?? 0 } : null;
   };
   const open = { ...call, pricingMode: before.pricingMode };
   const reported = outcomeOf(without, open, report, price, ids.chargeId, before.endedAtMs, terms);
@@ -182,6 +224,12 @@ function replaceReport(
     },
     correction,
   };
+}
+
+/** Whether credit paid for what ran on the tier; `undefined` if nothing did. */
+function paidOnCredit({ parts, tier: own, charge }: CallOutcome, tier: Tier): boolean | undefined {
+  if (parts) return parts.find((part) => part.tier === tier)?.onCredit;
+  return tier === own ? charge !== null : undefined;
 }
 
 /** The charge of an amended call settles with the difference; where there is none, it is settled as it was. */

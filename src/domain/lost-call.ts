@@ -8,6 +8,7 @@
  */
 import type { Account } from './account.ts';
 import { type Call, endCall, isOnCredit } from './call.ts';
+import type { CallPart } from './call-parts.ts';
 import type { CallReport } from './call-report.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from './hold.ts';
 import type { ResolvedPrice } from './pricing.ts';
@@ -25,6 +26,11 @@ export interface Estimate {
   price: ResolvedPrice;
 }
 
+/** An earlier attempt of the call, of which no usage was reported. Plain JSON. */
+export interface LostAttempt extends Pick<CallPart, 'providerUsed' | 'modelUsed' | 'isPremium'> {
+  estimate: Estimate;
+}
+
 /** Output tokens that this customer's answers of a model usually have; `null` where there were none. */
 export type UsualOutput = (modelUsed: string | undefined) => number | null;
 
@@ -36,13 +42,37 @@ interface Ending {
 /** What is recorded of the end of the call: the estimate in place of usage that the vendor did not report. */
 export function withEstimate(call: Call, ending: Ending, estimate: Estimate | undefined, usual: UsualOutput): Ending {
   if (!estimate) return ending;
-  const { usage, source, isWhole, outputTokensMax, price } = estimate;
+  const { usage, source, isWhole, price } = estimate;
   const { report } = ending;
   if (isWhole && !isOnCredit(call, report, price)) return ending;
-  const responseTokens =
-    outputTokensMax === undefined ? usage.responseTokens : unseenTokens(call, outputTokensMax, usual(report.modelUsed));
+  const responseTokens = estimatedOutput(call, estimate, report.modelUsed, usual);
   const estimated = { ...report.usage, ...usage, searches: report.usage.searches, responseTokens };
   return { report: { ...report, usage: estimated, usageSource: source }, price };
+}
+
+/** The ending with the attempts as parts of the call, each at its own model. */
+export function withLostAttempts(
+  call: Call,
+  { report, price }: Ending,
+  attempts: readonly LostAttempt[],
+  usual: UsualOutput,
+): Ending {
+  const lost = attempts.map(({ estimate, ...ran }) => {
+    const responseTokens = estimatedOutput(call, estimate, ran.modelUsed, usual);
+    const { usage, source, price: its } = estimate;
+    return { ...ran, usage: { ...usage, responseTokens }, usageSource: source, price: its };
+  });
+  const parts = [...(report.parts ?? []), ...lost];
+  return { report: { ...report, parts: parts.length > 0 ? parts : undefined }, price };
+}
+
+function estimatedOutput(
+  call: Call,
+  { usage, outputTokensMax }: Estimate,
+  modelUsed: string | undefined,
+  usual: UsualOutput,
+): number {
+  return outputTokensMax === undefined ? usage.responseTokens : unseenTokens(call, outputTokensMax, usual(modelUsed));
 }
 
 /** Ends a call of the service of which nothing was heard until its deadline. */

@@ -27,7 +27,18 @@ export type ResolvedPrice =
 /** What a line is for: a component of the price, or everything, by the vendor's word or by what was held for it. */
 export type LineComponent = Component | 'vendorReported' | 'held';
 
-export interface CostLine {
+/** The model of a line that is not the call's own, and the recorded price that the line is of. */
+interface LineModel {
+  model: string;
+  /** The vendor of the price. */
+  provider: string;
+  /** The vendor that ran it, if it is known. */
+  providerUsed?: string;
+  snapshotId: string;
+  pricingTier: string;
+}
+
+export interface CostLine extends Partial<LineModel> {
   component: LineComponent;
   quantity: number;
   rateNanoUsdPerMillion: NanoUsd;
@@ -67,14 +78,15 @@ export interface CostBreakdown {
   pricingTier: string;
   pricingTierReason: string;
   conditions?: PricedConditions;
-  lines: {
+  /** Those of the call's own model are first. */
+  lines: (Partial<LineModel> & {
     component: LineComponent;
     quantity: number;
     usdPerMillion: number;
     rateNanoUsdPerMillion: string;
     costUSD: number;
     costUsdNano: string;
-  }[];
+  })[];
   standardCostUSD: number;
   standardCostUsdNano: string;
   assumptions: string[];
@@ -421,7 +433,8 @@ export function breakdownOf(cost: Cost): CostBreakdown {
     pricingTier: cost.tier,
     pricingTierReason: cost.tierReason,
     ...(Object.keys(cost.conditions).length > 0 && { conditions: cost.conditions }),
-    lines: cost.lines.map(({ component, quantity, rateNanoUsdPerMillion, costNanoUsd }) => ({
+    lines: cost.lines.map(({ component, quantity, rateNanoUsdPerMillion, costNanoUsd, ...of }) => ({
+      ...of,
       component,
       quantity,
       usdPerMillion: usdFromNano(rateNanoUsdPerMillion),

@@ -5,9 +5,12 @@ import type { Catalog } from '../catalog/model.ts';
 import { modelToRecord, resolvePrice } from '../catalog/prices.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { hasOutputBound } from '../demand/output.ts';
+import type { CallPart } from '../domain/call-parts.ts';
+import type { Estimate } from '../domain/lost-call.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
+import { takeUsage } from '../domain/usage.ts';
 import type { Caller } from '../metering/caller.ts';
-import type { EndedServiceCall, Outcome } from '../metering/end-service-call.ts';
+import type { EndedServiceCall, LostPart, Outcome } from '../metering/end-service-call.ts';
 import { endWithRetries } from '../metering/end-with-retries.ts';
 import { loweredBound, usageAtMost } from '../metering/output.ts';
 import type { Admission } from '../objects/customer-commands.ts';
@@ -21,6 +24,7 @@ import type { Dialect, ModelRequest } from './dialects/dialect.ts';
 import type { HeaderLabels } from './identify.ts';
 import { lifecycleHeaders } from './lifecycle-headers.ts';
 import { type Attempt, modelHeader } from './models.ts';
+import type { Reading } from './vendor-result.ts';
 
 /** A request to a model, with what its headers say. */
 export interface ModelCall {
@@ -52,6 +56,15 @@ export interface Run extends ModelCall {
   tried: AttemptList;
   /** The fields that the last vendor got otherwise than asked, because credit pays: `service_tier=default`. */
   changed: readonly string[];
+  /** Earlier attempts whose vendors may have done the work. */
+  unanswered: UnansweredAttempt[];
+}
+
+/** An attempt without an answer: what its vendor reported, and what is recorded if that is nothing. */
+export interface UnansweredAttempt {
+  current: CurrentAttempt;
+  reading: Reading;
+  estimate: Omit<Estimate, 'price'>;
 }
 
 /** The attempt that is being made, or was made last. */
@@ -60,22 +73,31 @@ export interface CurrentAttempt {
   effort: EffortChoice;
 }
 
+/** What an answer says of its model. */
+type Served = Pick<Reading, 'modelUsed' | 'isFallback'>;
+
 /** Ends the call with how it went; `reported` is what the vendor's answer says of model and effort. */
 export async function endRun(
   run: Run,
   { attempt, effort: chosen }: CurrentAttempt,
-  outcome: Pick<Outcome, 'usage' | 'atMost' | 'estimate' | 'searches' | 'vendorReportedCostUSD' | 'error' | 'response'>,
-  reported: { modelUsed?: string | undefined; effort?: Effort | undefined } = {},
+  outcome: Pick<
+    Outcome,
+    'usage' | 'atMost' | 'parts' | 'estimate' | 'searches' | 'vendorReportedCostUSD' | 'error' | 'response'
+  >,
+  reported: Served & { effort?: Effort | undefined } = {},
 ): Promise<EndedServiceCall | null> {
   const { effort, source } =
     reported.effort === undefined ? chosen : { effort: reported.effort, source: 'provider_response' as const };
+  const { parts, lost } = await partsOfAttempts(run);
   return endWithRetries(run.caller, run.admission.callId, {
     atMost: usageAtMost(attempt, run.admission),
     ...outcome,
+    parts: [...(outcome.parts ?? []), ...parts],
+    lost,
     customerId: run.customerId,
     wantsAnswer: false,
     providerUsed: attempt.provider,
-    modelUsed: await modelOf(run, attempt, reported.modelUsed),
+    modelUsed: await modelOf(run, attempt, reported),
     requestedServiceTier: requestedServiceTier(run.request),
     changed: run.changed,
     notIncluded: attempt.bound.notIncluded,
@@ -84,18 +106,41 @@ export async function endRun(
   });
 }
 
+/** The attempts before the one that ends the call, each at its own model. */
+async function partsOfAttempts(run: Run): Promise<{ parts: CallPart[]; lost: LostPart[] }> {
+  const parts: CallPart[] = [];
+  const lost: LostPart[] = [];
+  for (const { current, reading, estimate } of run.unanswered) {
+    const { attempt } = current;
+    const { usage, parts: its = [] } = reading;
+    const ran = {
+      providerUsed: attempt.provider,
+      modelUsed: await modelOf(run, attempt, reading),
+      ...(attempt.assertsTier && { isPremium: attempt.tier === 'premium' }),
+    };
+    if (usage === null || usage.unclear) lost.push({ ...ran, estimate, notIncluded: attempt.bound.notIncluded });
+    else
+      parts.push(
+        { ...ran, usage: takeUsage(usage).usage },
+        ...its.map((part) => ({ ...part, providerUsed: attempt.provider })),
+      );
+  }
+  return { parts, lost };
+}
+
 /** A request that names no model has none, unless the answer does. */
 function modelOf(
   { caller, catalog }: Run,
   { model, provider }: Attempt,
-  served: string | undefined,
+  { modelUsed: served, isFallback }: Served,
 ): Promise<string | undefined> {
-  const names = { asked: model || undefined, served, providerUsed: provider };
+  const asked = isFallback ? undefined : model || undefined;
+  const names = { asked, served, providerUsed: provider };
   return modelToRecord(catalog, caller.organization.prices, names, Date.now());
 }
 
 /** The price of a call that this attempt answered, by the model that the answer reports. */
-export async function priceOf(run: Run, attempt: Attempt, reported: string | undefined): Promise<ResolvedPrice> {
+export async function priceOf(run: Run, attempt: Attempt, reported: Served): Promise<ResolvedPrice> {
   const { caller, catalog } = run;
   const names = { modelUsed: await modelOf(run, attempt, reported), providerUsed: attempt.provider };
   return resolvePrice(catalog, caller.organization.prices, names, Date.now());

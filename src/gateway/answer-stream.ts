@@ -5,9 +5,10 @@
 
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
+import { costOfAll } from '../domain/call-parts.ts';
 import { usdFromNano } from '../domain/money.ts';
-import { costOf } from '../domain/pricing.ts';
 import { NO_USAGE } from '../domain/usage.ts';
+import { partsOf, pricedParts } from '../metering/call-parts.ts';
 import { reportedUsage, usageOf } from '../metering/end-service-call.ts';
 import { seenOutput, tokensPerAnswer, unseenOutput, usageAtMost } from '../metering/output.ts';
 import { toBase64 } from '../platform/base64.ts';
@@ -193,11 +194,13 @@ function withinHold<SoFar extends StreamSoFar>(soFar: SoFar, { heldTokens }: Str
 
 function streamCost(run: Run, attempt: Attempt): StreamCost {
   return async (usage) => {
-    // What unclear figures cost is known only when the call has ended.
-    if (usage.unclear) return null;
-    const price = await priceOf(run, attempt, usage.modelUsed);
-    if (!price.available) return null;
-    const priced = costOf(price.card, usageOf(usage), 'standard');
+    // What unclear figures and earlier attempts cost is known only when the call has ended.
+    if (usage.unclear || run.unanswered.length > 0) return null;
+    const { catalog, caller } = run;
+    const own = { price: await priceOf(run, attempt, usage), usage: usageOf(usage) };
+    const at = partsOf(usage).map((part) => ({ ...part, providerUsed: attempt.provider }));
+    const parts = await pricedParts(catalog, caller.organization.prices, at, Date.now());
+    const priced = costOfAll([own, ...parts], 'standard');
     return priced.known ? usdFromNano(priced.cost.totalNanoUsd) : null;
   };
 }
@@ -240,13 +243,14 @@ async function endStream(
     {
       usage: nothingDone && !hasUncountedOutput(dialect, request) ? NO_USAGE : used,
       atMost: atMost && { ...atMost, outputTokens: Math.min(atMost.outputTokens, heldTokens) },
+      parts: partsOf(usage),
       estimate,
       searches: outcome.searches,
       vendorReportedCostUSD,
       error,
       response,
     },
-    { modelUsed: usage?.modelUsed, effort: usage?.reasoningEffort },
+    { modelUsed: usage?.modelUsed, isFallback: usage?.isFallback, effort: usage?.reasoningEffort },
   );
 }
 

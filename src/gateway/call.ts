@@ -108,6 +108,7 @@ export async function admitAndRun(
     keyed,
     tried,
     changed: [],
+    unanswered: [],
   });
   return { ok: true, answer };
 }

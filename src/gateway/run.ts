@@ -50,9 +50,9 @@ export function runCall(run: Run): Promise<GatewayAnswer> {
 
 async function carryOut(run: Run): Promise<GatewayAnswer> {
   const { caller, dialect, request, session, attempts, admission } = run;
-  const [first] = attempts;
-  if (!first) throw new Error('an admitted call has an attempt');
-  let current: CurrentAttempt = { attempt: first, effort: { effort: undefined, source: undefined } };
+  const [wanted] = attempts;
+  if (!wanted) throw new Error('an admitted call has an attempt');
+  let current: CurrentAttempt = { attempt: wanted, effort: { effort: undefined, source: undefined } };
   let vendorAsked = false;
   try {
     const body = withoutOwnFields(request);
@@ -60,8 +60,6 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
     const untilMs = Date.now() + Number(caller.env.GATEWAY_TIMEOUT_MS);
     const presence = new Presence(run.clientSignal());
     let reading: Reading | null = null;
-    /** The first attempt whose vendor may have done the work although no answer came. */
-    let lost: { current: CurrentAttempt; reading: Reading } | null = null;
     for (const [index, attempt] of attempts.entries()) {
       const vendorKey = await vendorKeyOf(caller, attempt.provider);
       if (vendorKey === null) {
@@ -70,6 +68,10 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
         continue;
       }
       const { reasoningLevel } = admission.allowed;
+      if (reading && reading.usage !== NO_USAGE) {
+        const estimate = unseenOutput(current.attempt, admission);
+        run.unanswered.push({ current, reading, estimate });
+      }
       current = { attempt, effort: chooseEffort(dialect.effortAsked(request), reasoningLevel, attempt.limits.efforts) };
       // Every attempt gets an equal share of the remaining time, and so the last one gets all of it.
       const timeoutMs = Math.max(1, (untilMs - Date.now()) / (attempts.length - index));
@@ -85,13 +87,12 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       }
       // No further model is asked for a caller that has left.
       if (!reading.retryable || presence.hasLeft) break;
-      if (reading.usage === null) lost ??= { current, reading };
     }
     if (!reading) throw new Error('an admitted call has an attempt');
-    // Where no later vendor did the work, that of the first one counts.
-    const { usage, error } = lost?.reading ?? {};
-    return reading.usage === NO_USAGE && lost
-      ? await answerWhole(run, lost.current, { ...reading, usage: usage ?? null, ...(error && { error }) })
+    // If no later vendor did the work, the call is that of the first one that may have.
+    const first = reading.usage === NO_USAGE ? run.unanswered.shift() : undefined;
+    return first
+      ? await answerWhole(run, first.current, { ...first.reading, answer: reading.answer, headers: reading.headers })
       : await answerWhole(run, current, reading);
   } catch (error) {
     const failure = { code: 'INTERNAL_ERROR', message: 'the service failed' };
@@ -181,7 +182,7 @@ function askVendor(
 }
 
 async function answerWhole(run: Run, { attempt, effort }: CurrentAttempt, reading: Reading): Promise<GatewayAnswer> {
-  const { answer, usage, withoutUsage, searches, modelUsed, vendorReportedCostUSD, effort: reported, error } = reading;
+  const { answer, usage, parts, withoutUsage, searches, vendorReportedCostUSD, error } = reading;
   const headers = {
     [GATEWAY_HEADERS.requestId]: run.requestId,
     ...answer.headers,
@@ -204,13 +205,14 @@ async function answerWhole(run: Run, { attempt, effort }: CurrentAttempt, readin
     { attempt, effort },
     {
       usage,
+      parts,
       estimate,
       searches,
       vendorReportedCostUSD,
       error,
       response: run.keyed ? storableAnswer(whole) : undefined,
     },
-    { modelUsed, effort: reported },
+    reading,
   );
   const told = ended?.ok ? { ...costHeader(ended.costNanoUsd, answer.status), ...limitHeaders(ended.left) } : {};
   const own = { ...headers, ...told };

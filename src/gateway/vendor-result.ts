@@ -5,8 +5,10 @@
  * no answer of a model (a redirect, a login page, silence) becomes 502 or 504.
  */
 
+import type { CallPart } from '../domain/call-parts.ts';
 import type { CallError } from '../domain/call-report.ts';
 import { NO_USAGE } from '../domain/usage.ts';
+import { partsOf } from '../metering/call-parts.ts';
 import { type Outcome, reportedUsage } from '../metering/end-service-call.ts';
 import { parseAnswer } from '../platform/json.ts';
 import type { Effort } from '../vendors/effort.ts';
@@ -25,13 +27,17 @@ import { errorAnswer, type Refused, refusalAnswer, refuseCall, wireError } from 
 export interface Reading {
   answer: WholeAnswer;
   /** The headers of the vendor's answer. */
-  headers?: Headers;
+  headers?: Headers | undefined;
   usage: Outcome['usage'];
+  /** What ran beside the model that answered. */
+  parts?: readonly CallPart[];
   /** The answer, parsed, where it came without usage or with unclear figures. */
   withoutUsage?: unknown;
   /** Web searches that are known although the usage is not. */
   searches?: number;
   modelUsed?: string | undefined;
+  /** It answered instead of the one that was asked, which declined. */
+  isFallback?: boolean | undefined;
   /** What the vendor itself says that the call cost. */
   vendorReportedCostUSD?: number | undefined;
   /** The reasoning effort that the answer reports. */
@@ -246,11 +252,13 @@ function told({ headers, body }: Answered, { counted }: AnswerReading): Omit<Rea
 function usageTold(
   usage: VendorUsage | null,
   searches: number,
-): Pick<Reading, 'usage' | 'searches' | 'modelUsed' | 'vendorReportedCostUSD' | 'effort'> {
+): Pick<Reading, 'usage' | 'parts' | 'searches' | 'modelUsed' | 'isFallback' | 'vendorReportedCostUSD' | 'effort'> {
   return {
     usage: reportedUsage(usage),
+    parts: partsOf(usage),
     searches,
     modelUsed: usage?.modelUsed,
+    isFallback: usage?.isFallback,
     vendorReportedCostUSD: usage?.vendorReportedCostUSD,
     effort: usage?.reasoningEffort,
   };

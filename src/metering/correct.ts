@@ -15,11 +15,13 @@ import type {
 import { type Answer, type Result, refuse } from '../contract/errors.ts';
 import type { KeyLimits } from '../contract/key-limits.ts';
 import type { Call } from '../domain/call.ts';
+import { otherParts } from '../domain/correct-call.ts';
 import type { Env } from '../env.ts';
 import { ask, type CustomerAddress, customerByCall, customerByName, forgetOwner } from '../objects/addresses.ts';
 import { findOldCall } from '../storage/calls.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { findOldMeterEvent } from '../storage/meter-events.ts';
+import { partOf, pricedParts } from './call-parts.ts';
 import type { Caller } from './caller.ts';
 import { reportOf } from './end-call.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
@@ -63,9 +65,12 @@ export async function amendCall(
   const { catalog } = await currentCatalog(env, defer);
   const report = reportOf({ callId, ...described }, organization);
   const endedAtMs = call.finishedAtMs ?? Date.now();
-  const [fingerprint, price] = await Promise.all([
+  // Parts that are not named stay.
+  const named = described.parts?.map(partOf) ?? (call.outcome ? otherParts(call.outcome) : []);
+  const [fingerprint, price, parts] = await Promise.all([
     fingerprintOf({ callId, ...described }),
     resolvePriceFor(catalog, organization.prices, request, report.usage, endedAtMs),
+    pricedParts(catalog, organization.prices, named, endedAtMs),
   ]);
   const command = {
     organizationId,
@@ -74,7 +79,7 @@ export async function amendCall(
     by,
     limits,
     old,
-    report,
+    report: { ...report, parts },
     price,
     idempotencyKey: explicitKey(headerKey, request),
     fingerprint,

@@ -16,6 +16,7 @@ import type { CustomerRpc } from '../objects/rpc.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { pricingModeOf } from './begin-call.ts';
+import { partOf, pricedParts } from './call-parts.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { vendorReportedOf } from './vendor-reported.ts';
@@ -32,10 +33,12 @@ export async function endCall(
   const { catalog } = await currentCatalog(env, defer);
   // Only the object knows the mode that applies, and adds it to the fingerprint.
   const { batch: _batch, pricingMode: _mode, ...described } = request;
+  const nowMs = Date.now();
   const report = reportOf(request, organization);
-  const [fingerprint, price] = await Promise.all([
+  const [fingerprint, price, parts] = await Promise.all([
     fingerprintOf(described),
-    resolvePriceFor(catalog, organization.prices, request, report.usage, Date.now()),
+    resolvePriceFor(catalog, organization.prices, request, report.usage, nowMs),
+    pricedParts(catalog, organization.prices, request.parts?.map(partOf) ?? [], nowMs),
   ]);
   const answer = await ask<DurableObjectStub<CustomerRpc>, SerializedAnswer>(address, (customer) =>
     customer.end(
@@ -45,7 +48,7 @@ export async function endCall(
         idempotencyKey: explicitKey(headerKey, request),
         fingerprint,
         price,
-        report,
+        report: { ...report, parts },
         limits,
       }),
     ),
@@ -56,7 +59,7 @@ export async function endCall(
 }
 
 /**
- * The report of a request. A field that is not taken from the request, or not given to the report, does not compile.
+ * The report of a request, without its parts, whose prices have to be found. A field that is not taken from the request, or not given to the report, does not compile.
  */
 export function reportOf(request: EndCallRequest, organization: OrganizationConfig): CallReport {
   const {
@@ -68,7 +71,8 @@ export function reportOf(request: EndCallRequest, organization: OrganizationConf
     ...facts
   } = request;
   const { usage, rest: reported } = takeUsage(facts);
-  const { providerUsed, modelUsed, isPremium, error, stripeCustomerId, promptCompression, ...more } = reported;
+  const { parts: _parts, ...described } = reported;
+  const { providerUsed, modelUsed, isPremium, error, stripeCustomerId, promptCompression, ...more } = described;
   const { requestedServiceTier, vendorReportedCostUSD, ...reasoning } = more;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens, ...rest } = reasoning;
   rest satisfies Nothing;
@@ -83,6 +87,7 @@ export function reportOf(request: EndCallRequest, organization: OrganizationConf
     reasoningMode,
     reasoningBudgetTokens,
     usage,
+    parts: undefined,
     // An application's figures are reported.
     usageSource: undefined,
     unclear: undefined,

@@ -3,12 +3,14 @@
  * response that retries get.
  */
 
-import { resolvePrice, resolvePriceFor } from '../catalog/prices.ts';
+import type { Catalog } from '../catalog/model.ts';
+import { type OwnPrices, resolvePrice, resolvePriceFor } from '../catalog/prices.ts';
 import type { EndCallData } from '../contract/calls.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
 import type { Left } from '../contract/limit-headers.ts';
+import type { CallPart } from '../domain/call-parts.ts';
 import type { CallReport, Reasoning } from '../domain/call-report.ts';
-import type { Estimate } from '../domain/lost-call.ts';
+import type { Estimate, LostAttempt } from '../domain/lost-call.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import { atBound, type Unclear, type UsageBound } from '../domain/unclear-usage.ts';
@@ -18,6 +20,7 @@ import { sendCommand } from '../objects/command-text.ts';
 import type { EndServiceCallCommand, ServiceCallEnd } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { VendorUsage } from '../vendors/usage.ts';
+import { pricedParts } from './call-parts.ts';
 import type { Caller } from './caller.ts';
 import { vendorReportedOf } from './vendor-reported.ts';
 
@@ -30,6 +33,10 @@ export interface Outcome extends Reasoning {
   usage: (Partial<Usage> & Unclear) | null;
   /** What the call can use at most: its unclear figures count at that. */
   atMost?: UsageBound | undefined;
+  /** What ran beside the model that answered: at the same vendor, if a part names none. */
+  parts?: readonly CallPart[] | undefined;
+  /** Earlier attempts whose vendors may have done the work, and reported no usage. */
+  lost?: readonly LostPart[] | undefined;
   /** Where the usage is not known: what is known instead. */
   estimate?: Omit<Estimate, 'price'> | undefined;
   /** Web searches that ran although the usage is not known. */
@@ -48,6 +55,11 @@ export interface Outcome extends Reasoning {
   response?: unknown;
   /** Whether the whole answer of the end is wanted. */
   wantsAnswer: boolean;
+}
+
+export interface LostPart extends Omit<LostAttempt, 'estimate'> {
+  estimate: Omit<Estimate, 'price'>;
+  notIncluded?: readonly string[] | undefined;
 }
 
 /** Characters of a message to an object: it may have 32 MiB, and a character takes up to two bytes. */
@@ -107,14 +119,28 @@ export async function endServiceCallCommand(
   const atMost = outcome.atMost && { ...outcome.atMost, writtenTokens: outcome.estimate?.usage.responseTokens };
   const filled = whole && atBound(known, { unclear, totalTokens }, atMost, whole.available ? whole.card : null);
   const used = filled ?? known;
-  // The output of an estimate may be left to the customer's object.
-  const priced = estimate ? { ...estimate.usage, responseTokens: Math.max(1, estimate.usage.responseTokens) } : used;
-  const found = await resolvePriceFor(catalog, organization.prices, reported, priced, Date.now());
-  const price = found.available && notIncluded ? { ...found, card: { ...found.card, notIncluded } } : found;
+  const nowMs = Date.now();
+  const found = estimate
+    ? await priceOfEstimate(catalog, organization.prices, reported, estimate, nowMs)
+    : await resolvePriceFor(catalog, organization.prices, reported, used, nowMs);
+  const price = withNotIncluded(found, notIncluded);
+  const parts = await pricedParts(
+    catalog,
+    organization.prices,
+    (outcome.parts ?? []).map((part) => ({ ...part, providerUsed: part.providerUsed ?? providerUsed })),
+    nowMs,
+  );
+  const lost = await Promise.all(
+    (outcome.lost ?? []).map(async ({ notIncluded: notOfIt, estimate: its, ...ran }) => {
+      const foundOfIt = await priceOfEstimate(catalog, organization.prices, ran, its, nowMs);
+      return { ...ran, estimate: { ...its, price: withNotIncluded(foundOfIt, notOfIt) } };
+    }),
+  );
   return {
     organizationId: organization.organizationId,
     price: usage && filled !== null ? price : usageUnknown(price, usage),
     ...(estimate && { estimate: { ...estimate, price } }),
+    ...(lost.length > 0 && { lost }),
     report: {
       providerUsed,
       modelUsed,
@@ -123,6 +149,7 @@ export async function endServiceCallCommand(
       reasoningMode,
       reasoningBudgetTokens,
       usage: used,
+      parts: parts.length > 0 ? parts : undefined,
       usageSource: unclear && ('partial' as const),
       unclear,
       requestedServiceTier,
@@ -138,6 +165,22 @@ export async function endServiceCallCommand(
     response,
     wantsAnswer,
   };
+}
+
+/** The price for an estimate, whose output may be left to the customer's object. */
+function priceOfEstimate(
+  catalog: Catalog,
+  own: OwnPrices,
+  reported: Pick<CallPart, 'providerUsed' | 'modelUsed'>,
+  { usage }: Omit<Estimate, 'price'>,
+  nowMs: number,
+): Promise<ResolvedPrice> {
+  const priced = { ...usage, responseTokens: Math.max(1, usage.responseTokens) };
+  return resolvePriceFor(catalog, own, reported, priced, nowMs);
+}
+
+function withNotIncluded(price: ResolvedPrice, notIncluded: readonly string[] | undefined): ResolvedPrice {
+  return price.available && notIncluded ? { ...price, card: { ...price.card, notIncluded } } : price;
 }
 
 /** The vendor's figures as usage. */

@@ -29,6 +29,7 @@ import { readFailure, readSearches, readUsage, StreamUsage, type VendorUsage } f
 import { hasWritten, WrittenTokens, writtenTokens } from '../vendors/written-tokens.ts';
 import { pricingModeOf } from './begin-call.ts';
 import { beginServiceCall } from './begin-service-call.ts';
+import { partsOf } from './call-parts.ts';
 import type { Caller } from './caller.ts';
 import { type Outcome, type reportedUsage, unclearIn } from './end-service-call.ts';
 import { endWithRetries } from './end-with-retries.ts';
@@ -204,7 +205,8 @@ async function askVendor(
   const modelUsed = told?.modelUsed ?? asked;
   const providerUsed = vendor.provider ?? told?.providerUsed;
   const { catalog } = await currentCatalog(caller.env, caller.defer);
-  const names = { asked, served: told?.modelUsed, providerUsed };
+  const { modelUsed: served, isFallback } = told ?? {};
+  const names = { asked: isFallback ? undefined : asked, served, providerUsed };
   const hints = takeUsage(request.usage ?? {}).usage;
   const usage = reported === null && refused ? NO_USAGE : withHints(reported, hints);
   const outcome: Done['outcome'] = {
@@ -212,6 +214,7 @@ async function askVendor(
     modelUsed: await modelToRecord(catalog, caller.organization.prices, names, Date.now()),
     usage,
     atMost: usageAtMost(bounded, admission),
+    parts: partsOf(told),
     estimate: soFar ? seenOutput(bounded, admission, soFar, ok) : unseenOutput(bounded, admission),
     searches,
     requestedServiceTier: requestedServiceTier(vendor.body),

@@ -15,9 +15,10 @@ import type { Account, ChangeStrategy, Contact } from '../domain/account.ts';
 import type { CallBound } from '../domain/bound.ts';
 import type { BeginRequest, Call, CallStatus } from '../domain/call.ts';
 import type { CallReport } from '../domain/call-report.ts';
+import type { NewPrices } from '../domain/correct-call.ts';
 import type { IncrementRequest, MeterEvent } from '../domain/custom-meter.ts';
 import type { Entitlements } from '../domain/entitlements.ts';
-import type { Estimate } from '../domain/lost-call.ts';
+import type { Estimate, LostAttempt } from '../domain/lost-call.ts';
 import type { Alerts, PlanVersion } from '../domain/plan.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { Tier } from '../domain/tiers.ts';
@@ -128,6 +129,8 @@ export interface EndCommand {
 export interface EndServiceCallCommand extends Pick<EndCommand, 'organizationId' | 'callId' | 'report' | 'price'> {
   /** Where the vendor was asked and reported no usage. */
   estimate?: Estimate | undefined;
+  /** Earlier attempts whose vendors may have done the work, and reported no usage. */
+  lost?: readonly LostAttempt[] | undefined;
   /** Plain JSON to store with the end, for retries of the request that the call was made for. */
   response?: unknown;
   /** Whether the whole answer is wanted. */
@@ -260,7 +263,7 @@ export interface RepriceCallsCommand {
   reason: string;
   by: string;
   /** `old`: what D1 has of the call, which the object may have removed. */
-  calls: { callId: string; price: ResolvedPrice; old: Call }[];
+  calls: (NewPrices & { callId: string; old: Call })[];
 }
 
 /** How many of the calls have a price by the job now, and what they cost. */

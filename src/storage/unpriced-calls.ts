@@ -32,22 +32,32 @@ function isUnpriced({ organizationId, fromMs, toMs, names }: UnpricedCalls): SQL
     lt(calls.finishedAtMs, toMs),
     LACKS_PRICE,
     isNotNull(calls.modelUsed),
-    names === null ? undefined : sql`${calls.modelUsed} IN (SELECT value FROM json_each(${JSON.stringify(names)}))`,
+    names === null ? undefined : ranOneOf(JSON.stringify(names)),
   );
 }
+
+/** Whether the call, or a part of it, ran one of the models of a list as JSON. */
+function ranOneOf(names: string): SQL {
+  const isOne = (model: SQL) => sql`${model} IN (SELECT value FROM json_each(${names}))`;
+  return sql`(${isOne(sql`${calls.modelUsed}`)} OR EXISTS (SELECT 1 FROM ${PARTS} WHERE ${isOne(MODEL_OF_PART)}))`;
+}
+
+const PARTS = sql`json_each(${calls.record}, '$.outcome.parts') part`;
+const MODEL_OF_PART = sql`part.value ->> '$.modelUsed'`;
 
 export async function countUnpricedCalls(env: Env, of: UnpricedCalls): Promise<number> {
   return (await database(env, of.organizationId)).$count(calls, isUnpriced(of));
 }
 
-/** The names of their models, as the calls reported them. */
+/** The names of their models and those of their parts, as the calls reported them. */
 export async function unpricedModels(env: Env, of: UnpricedCalls): Promise<string[]> {
-  const rows = await (await database(env, of.organizationId))
-    .selectDistinct({ name: calls.modelUsed })
-    .from(calls)
-    .where(isUnpriced(of))
-    .limit(NAMES_MAX);
-  return rows.flatMap(({ name }) => name ?? []);
+  const db = await database(env, of.organizationId);
+  const rows = await db.all<{ name: string }>(sql`
+    SELECT DISTINCT name FROM (
+      SELECT ${calls.modelUsed} AS name FROM ${calls} WHERE ${isUnpriced(of)}
+      UNION ALL SELECT ${MODEL_OF_PART} FROM ${calls}, ${PARTS} WHERE ${isUnpriced(of)}
+    ) WHERE name IS NOT NULL LIMIT ${NAMES_MAX}`);
+  return rows.map(({ name }) => name);
 }
 
 /** In the order in which they began. */

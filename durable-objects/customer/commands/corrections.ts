@@ -88,7 +88,7 @@ export function repriceCalls(context: Context, { calls, jobId, reason, by, ...wh
   return store.transaction(nowMs, () => {
     let repriced = 0;
     let differenceNanoUsd = 0n;
-    for (const { callId, price, old } of calls) {
+    for (const { callId, price, parts, old } of calls) {
       const found = findCorrectable(context, { ...whose, callId, old });
       if (!found.ok) continue;
       const { account, call } = found;
@@ -96,7 +96,7 @@ export function repriceCalls(context: Context, { calls, jobId, reason, by, ...wh
       const isRepriced = repricedCost(call, jobId) !== null;
       const corrected = isRepriced
         ? null
-        : repriceCall(account, call, { price, jobId }, { atMs: nowMs, reason, by }, ids);
+        : repriceCall(account, call, { price, parts, jobId }, { atMs: nowMs, reason, by }, ids);
       if (corrected) storeCorrected(context, call, corrected);
       const cost = repricedCost(corrected?.call ?? call, jobId);
       if (cost === null) continue;

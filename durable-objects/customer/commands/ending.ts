@@ -7,8 +7,8 @@ import { type Call, type CallOutcome, endCall, timeOutCall } from '../../../src/
 import { type Corrected, countedOutcome, replaceEstimate } from '../../../src/domain/correct-call.ts';
 import { firstUnpriced } from '../../../src/domain/customer-events.ts';
 import { percentile95 } from '../../../src/domain/hold.ts';
-import { type Estimate, endLostCall, type UsualOutput, withEstimate } from '../../../src/domain/lost-call.ts';
-import type { EndCommand } from '../../../src/objects/customer-commands.ts';
+import { endLostCall, type UsualOutput, withEstimate, withLostAttempts } from '../../../src/domain/lost-call.ts';
+import type { EndCommand, EndServiceCallCommand } from '../../../src/objects/customer-commands.ts';
 import type { CustomerStore } from '../store.ts';
 import { UNUSED_HOUR, type UsageHour } from '../tables/usage-hours.ts';
 import { queueCharge } from './settlement.ts';
@@ -27,15 +27,18 @@ export interface Ended {
   outcome: CallOutcome;
 }
 
+type ServiceEnding = Partial<Pick<EndServiceCallCommand, 'estimate' | 'lost'>>;
+
 /** Ends the call, and counts what it used. The call itself is left to be stored with `finishCall`. */
 export function recordEnd(
   books: Books,
   account: Account,
   open: Call,
-  { report, price, estimate }: Pick<EndCommand, 'report' | 'price'> & { estimate?: Estimate | undefined },
+  { report, price, estimate, lost = [] }: Pick<EndCommand, 'report' | 'price'> & ServiceEnding,
 ): Ended {
   const { store, newId, nowMs } = books;
-  const ending = withEstimate(open, { report, price }, estimate, usualOutputOf(store));
+  const usual = usualOutputOf(store);
+  const ending = withLostAttempts(open, withEstimate(open, { report, price }, estimate, usual), lost, usual);
   // It timed out, and was estimated then.
   if (countedOutcome(open)) {
     const ids = { chargeId: newId(), differenceId: newId() };

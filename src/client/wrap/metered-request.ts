@@ -5,6 +5,7 @@
  * A failed attempt leaves the call open for the next one. The call ends with a response, or when there are no more
  * attempts. If the request continues after a response, as automatic function calling does, it begins another call.
  */
+import { boundedParts } from '../../domain/usage-sum.ts';
 import type { StreamOutcome } from '../../vendors/tee.ts';
 import type { VendorUsage } from '../../vendors/usage.ts';
 import type { CallFailure, CallScope, CallUsage } from '../call.ts';
@@ -244,6 +245,8 @@ function addUsage(call: CallScope, usage: CallUsage): void {
   const sum: CallUsage = { ...before, ...usage, ...added(before, usage) };
   const tools = added(before.toolUses ?? {}, usage.toolUses ?? {});
   if (Object.keys(tools).length > 0) sum.toolUses = tools;
+  const parts = boundedParts([...(before.parts ?? []), ...(usage.parts ?? [])]);
+  if (parts.length > 0) sum.parts = parts;
   sums.set(call, sum);
   call.setUsage(sum);
 }

@@ -181,7 +181,11 @@ const Breakdown: FC<{ breakdown: CostBreakdown; call: ReadCallData }> = ({ break
         caption="Cost lines"
         rows={breakdown.lines}
         columns={[
-          { title: 'Line', heading: true, cell: ({ component }) => words(component) },
+          {
+            title: 'Line',
+            heading: true,
+            cell: ({ component, model }) => (model === undefined ? words(component) : `${words(component)}, ${model}`),
+          },
           { title: 'Quantity', figure: true, cell: ({ quantity }) => <Count value={quantity} /> },
           { title: 'USD per million', figure: true, cell: ({ usdPerMillion }) => rate(usdPerMillion) },
           { title: 'Cost', figure: true, cell: ({ costUsdNano }) => <Usd nano={BigInt(costUsdNano)} show={show} /> },

@@ -16,6 +16,7 @@ import { NO_USAGE } from '../../domain/usage.ts';
 import type { VendorKind } from '../../domain/vendor-kind.ts';
 import type { Env } from '../../env.ts';
 import { beginCommand } from '../../metering/begin-call.ts';
+import { partsOf } from '../../metering/call-parts.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { endServiceCallCommand, type Outcome, reportedUsage } from '../../metering/end-service-call.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
@@ -196,7 +197,7 @@ async function meterLines(run: MeteringRun, name: 'output' | 'error', lines: rea
 
 interface AnsweredLine {
   customId: string;
-  outcome: Pick<Outcome, 'usage' | 'searches' | 'modelUsed' | 'reasoningEffort'> & { error?: CallError };
+  outcome: Pick<Outcome, 'usage' | 'parts' | 'searches' | 'modelUsed' | 'reasoningEffort'> & { error?: CallError };
   /** Output tokens as we count them, where an answer is there and says nothing of them; `null` where none can be counted. */
   written?: number | null;
 }
@@ -294,6 +295,7 @@ export function readLine(
       !isFree && { written: shortened ? null : writtenTokens(response?.body, kind, '') }),
     outcome: {
       usage: isFree ? NO_USAGE : reportedUsage(usage),
+      parts: partsOf(usage),
       searches: readSearches(response?.body) || undefined,
       ...(usage?.modelUsed !== undefined && { modelUsed: usage.modelUsed }),
       ...(usage?.reasoningEffort !== undefined && {

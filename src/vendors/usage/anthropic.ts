@@ -2,11 +2,12 @@
  * Usage in Anthropic's messages, whole and streamed.
  *
  * Anthropic's `input_tokens` excludes cache reads and writes; ours includes them. In a stream, `message_start` has the
- * figures of the prompt, and every `message_delta` has totals so far, of which the highest count. The tokens of a
- * compaction are billed but are not in the totals: only `iterations` has them. A request that was refused before any output
- * is not billed, whatever tokens it reports. Source: platform.claude.com/docs/en/build-with-claude/refusals-and-fallback.
+ * figures of the prompt, and every `message_delta` has totals so far, of which the highest count. What `iterations` adds to
+ * the totals is read by `iterations.ts`. A request that was refused before any output is not billed, whatever tokens it
+ * reports. Source: platform.claude.com/docs/en/build-with-claude/refusals-and-fallback.
  */
 import type { UnclearFigure } from '../../domain/unclear-usage.ts';
+import { boundedParts } from '../../domain/usage-sum.ts';
 import {
   count,
   detailsOf,
@@ -21,6 +22,7 @@ import {
   tierOf,
   type VendorUsage,
 } from './figures.ts';
+import { type Hop, Hops, iterationsOf } from './iterations.ts';
 import type { FigureName } from './names.ts';
 
 const REGION = /^[a-z0-9][a-z0-9-]{0,59}$/;
@@ -33,7 +35,10 @@ export function readMessage(body: Fields): VendorUsage | null {
   if (!isFields(body.usage)) return null;
   const { content, stop_reason: reason, usage } = body;
   const hasOutput = !Array.isArray(content) || content.length > 0 || count(usage.output_tokens) !== 0;
-  return isUnbilled(reason, hasOutput, usage) ? unbilled(body.model) : figuresOf(body.model, usage, figuresIn(usage));
+  if (isUnbilled(reason, hasOutput, usage)) return unbilled(body.model);
+  const hops = new Hops();
+  for (const block of listOf(content)) hops.read(fieldsOf(block));
+  return figuresOf(body.model, usage, figuresIn(usage), hops.found);
 }
 
 /** Searches that the usage counts, even if it counts nothing else. */
@@ -75,37 +80,61 @@ const MADE_OF = {
   searches: ['searches'],
 } as const satisfies Partial<Record<UnclearFigure, readonly FigureName[]>>;
 
-function figuresOf(model: unknown, usage: Fields, figures: Figures): VendorUsage | null {
+function figuresOf(model: unknown, usage: Fields, figures: Figures, hops: readonly Hop[]): VendorUsage | null {
   if (!figures.has('prompt') || !figures.has('completion')) return null;
-  const compactions = listOf(usage.iterations)
-    .map(fieldsOf)
-    .filter(({ type }) => type === 'compaction');
-  const billed = [figures, ...compactions.map(figuresIn)];
-  const sum = (...names: FigureName[]) => billed.reduce((total, part) => total + part.sum(...names), 0);
-  const cachedInputTokens = sum('cachedApart');
-  // Some answers have the lifetimes alone.
-  const cacheWriteInputTokens = billed.reduce(
-    (total, part) => total + Math.max(part.sum('cacheWriteApart'), part.sum('cacheWrite5m', 'cacheWrite1h')),
-    0,
-  );
+  const { model: answered, isFallback, ...iterations } = iterationsOf(usage, model, hops);
+  const [messages, compactions] = [iterations.messages.map(figuresIn), iterations.compactions.map(figuresIn)];
   const { inference_geo: geo, speed } = usage;
+  const region = typeof geo === 'string' && REGION.test(geo) && geo !== 'not_available' ? { region: geo } : {};
+  const conditions: Pick<VendorUsage, 'serviceTier' | 'region' | 'speed'> = {
+    ...tierOf(usage.service_tier),
+    ...region,
+    ...((speed === 'fast' || speed === 'standard') && { speed }),
+  };
+  const parts = iterations.others.map((other) => {
+    const its = figuresIn(other);
+    // An attempt ran as the answer did; an advisor has no tier or speed of its own.
+    const ran = other.type === 'message' ? conditions : region;
+    return fitting({ ...modelName(other.model), ...tokensOf((figure) => figure(its)), ...ran }, its.unclearOf(MADE_OF));
+  });
+  const unclear = [figures, ...messages, ...compactions].flatMap((part) => part.unclearOf(MADE_OF));
   return fitting(
     {
-      ...modelName(model),
+      ...modelName(answered),
+      ...(isFallback && { isFallback }),
       providerUsed: 'anthropic',
-      inputTokens: sum('prompt') + cachedInputTokens + cacheWriteInputTokens,
-      cachedInputTokens,
-      cacheWriteInputTokens,
-      responseTokens: sum('completion'),
+      ...tokensOf((figure) => Math.max(figure(figures), total(messages, figure)) + total(compactions, figure)),
       reasoningTokens: figures.sum('reasoning'),
-      ...detailsOf({ cacheWrite1hInputTokens: sum('cacheWrite1h') }),
       ...(figures.has('searches') && { searches: figures.sum('searches') }),
-      ...tierOf(usage.service_tier),
-      ...(typeof geo === 'string' && REGION.test(geo) && geo !== 'not_available' && { region: geo }),
-      ...((speed === 'fast' || speed === 'standard') && { speed }),
+      ...conditions,
+      ...(parts.length > 0 && { parts: boundedParts(parts.map(({ unclear: _unclear, ...part }) => part)) }),
     },
-    billed.flatMap((part) => part.unclearOf(MADE_OF)),
+    // What a part leaves unclear counts at the bound of the call.
+    [...unclear, ...parts.flatMap((part) => part.unclear ?? [])],
   );
+}
+
+type Figure = (of: Figures) => number;
+
+function total(iterations: readonly Figures[], figure: Figure): number {
+  return iterations.reduce((sum, one) => sum + figure(one), 0);
+}
+
+/** The tokens of all that `sum` takes a figure of. */
+function tokensOf(sum: (figure: Figure) => number): VendorUsage {
+  const cachedInputTokens = sum((of) => of.sum('cachedApart'));
+  // Some answers have the lifetimes alone.
+  const cacheWriteInputTokens = sum((of) =>
+    Math.max(of.sum('cacheWriteApart'), of.sum('cacheWrite5m', 'cacheWrite1h')),
+  );
+  return {
+    inputTokens: sum((of) => of.sum('prompt')) + cachedInputTokens + cacheWriteInputTokens,
+    cachedInputTokens,
+    cacheWriteInputTokens,
+    responseTokens: sum((of) => of.sum('completion')),
+    reasoningTokens: 0,
+    ...detailsOf({ cacheWrite1hInputTokens: sum((of) => of.sum('cacheWrite1h')) }),
+  };
 }
 
 /** The block with which a search begins; a block with its result follows. */
@@ -129,9 +158,12 @@ export function isMessageEvent(event: Fields): boolean {
 
 export class MessageStream implements StreamReading {
   completed = false;
-  #model: unknown;
+  /** The model that began, and the one that answered as far as it is known. */
+  #begun: unknown;
+  #answered: unknown;
   #usage: Fields | null = null;
-  readonly #figures = new Figures('anthropic');
+  #figures = new Figures('anthropic');
+  #hops = new Hops();
   /** Searches that have begun, known before the usage counts them. */
   #searched = 0;
   #stopReason: unknown;
@@ -154,9 +186,11 @@ export class MessageStream implements StreamReading {
       case 'content_block_start':
         this.#hasContent = true;
         if (isSearch(fieldsOf(event.content_block))) this.#searched += 1;
+        this.#hops.read(fieldsOf(event.content_block));
         break;
       case 'message_delta':
         this.#stopReason = fieldsOf(event.delta).stop_reason ?? this.#stopReason;
+        this.#answered = fieldsOf(event.delta).model ?? event.model ?? this.#answered;
         this.#add(fieldsOf(event.usage));
         break;
       case 'message_stop':
@@ -168,7 +202,7 @@ export class MessageStream implements StreamReading {
   usage(): VendorUsage | null {
     if (this.#usage === null) return null;
     if (isUnbilled(this.#stopReason, this.#hasContent || this.#hasTokens, this.#usage)) return unbilled(this.#model);
-    const usage = figuresOf(this.#model, this.#usage, this.#figures);
+    const usage = figuresOf(this.#model, this.#usage, this.#figures, this.#hops.found);
     if (usage === null) return null;
     // A stream that broke off has not counted its searches yet.
     return usage.searches === undefined && this.#searched > 0 ? { ...usage, searches: this.#searched } : usage;
@@ -178,12 +212,18 @@ export class MessageStream implements StreamReading {
     return Math.max(this.#searched, this.#figures.sum('searches'));
   }
 
+  get #model(): unknown {
+    return this.#answered ?? this.#hops.found.at(-1)?.to ?? this.#begun;
+  }
+
   get finished(): boolean {
     return this.completed;
   }
 
   #begin(message: Fields): void {
-    this.#model = message.model;
+    this.#begun = message.model;
+    this.#hops = new Hops();
+    for (const block of listOf(message.content)) this.#hops.read(fieldsOf(block));
     if (isFields(message.usage)) this.#add(message.usage);
   }
 
@@ -191,6 +231,8 @@ export class MessageStream implements StreamReading {
   #add(usage: Fields): void {
     const told = Object.entries(usage).filter(([, value]) => value !== null && value !== undefined);
     if (told.length === 0) return;
+    // Totals with iterations are those of the model that answered, which need not be the one that began.
+    if (listOf(usage.iterations).length > 0 && usage.input_tokens != null) this.#figures = new Figures('anthropic');
     this.#figures.read(usage);
     this.#usage = { ...this.#usage, ...Object.fromEntries(told) };
     if (usage.output_tokens != null) this.#hasTokens = count(usage.output_tokens) !== 0;

@@ -29,6 +29,8 @@ export type VendorName = 'openai' | 'anthropic' | 'google';
 
 export interface VendorUsage extends UsageDetails, Unclear {
   modelUsed?: string;
+  /** The model that was asked declined, and this one answered instead. */
+  isFallback?: true;
   /** Only if the answer itself tells; the sender of the request knows better. */
   providerUsed?: VendorName;
   /** All prompt tokens, including cache reads and writes. */
@@ -48,7 +50,7 @@ export interface VendorUsage extends UsageDetails, Unclear {
   reasoningEffort?: Effort;
   /** What the vendor itself says that the call cost. */
   vendorReportedCostUSD?: number;
-  /** What another model did within the call, each with its own name. */
+  /** What ran beside the model that answered, each with its own model: not in the figures above. */
   parts?: VendorUsage[];
 }
 

@@ -1,0 +1,120 @@
+/**
+ * Parts of a call: what ran beside the model that answered, each at its own model, with its own usage, price and payer.
+ *
+ * An advisor is a part, an attempt that the vendor's model declined, and an attempt whose answer did not come. The cost of
+ * a call is the sum of the costs of all that it is made of, in any order; if the cost of one is not known, that of the call
+ * is not. Its usage is their sum, and each takes its tokens from the allowance of its own tier, unless credit pays for that.
+ */
+import type { CallReport } from './call-report.ts';
+import { type Charge, newCharge, withMarkup } from './charge.ts';
+import { chargeByHold, type HeldPrice } from './held-charge.ts';
+import type { NanoUsd } from './money.ts';
+import { type Cost, costOf, type Priced, type PricingMode, type ResolvedPrice } from './pricing.ts';
+import type { Tier } from './tiers.ts';
+import type { ProvisionalSource, Usage } from './usage.ts';
+
+/** Plain JSON. */
+export interface CallPart {
+  providerUsed?: string | undefined;
+  modelUsed?: string | undefined;
+  usage: Usage;
+  /** Absent if the usage is reported. */
+  usageSource?: ProvisionalSource | undefined;
+  /** What the caller asserts of the model's tier. */
+  isPremium?: boolean | undefined;
+}
+
+export interface PricedPart extends CallPart {
+  price: ResolvedPrice;
+}
+
+/** A part as the call keeps it. */
+export interface RecordedPart extends CallPart {
+  tier: Tier;
+  /** Credit pays for it, not the allowance of its tier. */
+  onCredit: boolean;
+}
+
+/** A part with its tier, and what it is charged if credit pays; `null` if the allowance pays. */
+export interface BilledPart extends PricedPart {
+  tier: Tier;
+  cost: Priced;
+  terms: { markupPercent: number } | null;
+}
+
+/** All that the call is made of: its answer's own usage is the first. */
+export function allParts(report: CallReport, price: ResolvedPrice): [PricedPart, ...PricedPart[]] {
+  const { providerUsed, modelUsed, usage, usageSource, isPremium, parts = [] } = report;
+  return [{ providerUsed, modelUsed, usage, usageSource, isPremium, price }, ...parts];
+}
+
+export function costOfPart({ price, usage }: Pick<PricedPart, 'price' | 'usage'>, mode: PricingMode): Priced {
+  return price.available ? costOf(price.card, usage, mode) : { known: false, reason: price.reason };
+}
+
+type Costed = Pick<BilledPart, 'cost' | 'providerUsed'>;
+
+/** What all of it cost. If that is not known, the first that lacks a price says why. */
+export function costOfParts([own, ...parts]: readonly [Costed, ...Costed[]]): Priced {
+  if (!own.cost.known) return own.cost;
+  const costs: (Cost & { providerUsed: string | undefined })[] = [];
+  for (const { cost, providerUsed } of parts) {
+    if (!cost.known) return cost;
+    costs.push({ ...cost.cost, providerUsed });
+  }
+  return { known: true, cost: costs.reduce(withPart, own.cost.cost) };
+}
+
+/** As `costOfParts`, of parts by their prices alone. */
+export function costOfAll([own, ...others]: readonly [Priceable, ...Priceable[]], mode: PricingMode): Priced {
+  const costed = (part: Priceable) => ({ providerUsed: part.providerUsed, cost: costOfPart(part, mode) });
+  return costOfParts([costed(own), ...others.map(costed)]);
+}
+
+type Priceable = Pick<PricedPart, 'price' | 'usage' | 'providerUsed'>;
+
+/** The cost with the lines of a part, which name their model and its recorded price. */
+function withPart(whole: Cost, part: Cost & { providerUsed: string | undefined }): Cost {
+  const { modelKey: model, provider, providerUsed, snapshotId, tier: pricingTier } = part;
+  const of = { model, provider, ...(providerUsed !== undefined && { providerUsed }), snapshotId, pricingTier };
+  return {
+    ...whole,
+    lines: [...whole.lines, ...part.lines.map((line) => ({ ...line, ...of }))],
+    assumptions: [...whole.assumptions, ...part.assumptions.map((assumption) => `${model}: ${assumption}`)],
+    standardNanoUsd: whole.standardNanoUsd + part.standardNanoUsd,
+    totalNanoUsd: whole.totalNanoUsd + part.totalNanoUsd,
+  };
+}
+
+/**
+ * The charge for the parts that credit pays for; `null` if it pays for none. A part with something that has no rate is
+ * charged by the call's hold, and the others exactly. The amount is not known only if nothing of it is.
+ */
+export function chargeForParts(
+  parts: readonly BilledPart[],
+  heldFor: (part: BilledPart) => HeldPrice | null,
+  mode: PricingMode,
+  chargeId: string,
+): Charge | null {
+  const markupPercent = parts.find(({ terms }) => terms)?.terms?.markupPercent;
+  if (markupPercent === undefined) return null;
+  let exact: NanoUsd | null = null;
+  let byHold: NanoUsd | null = null;
+  for (const part of parts.filter(({ terms }) => terms)) {
+    const held = heldFor(part);
+    const amount = held && chargeByHold(held, part.price, part.usage, mode, markupPercent);
+    if (amount !== null) byHold = (byHold ?? 0n) + amount;
+    else if (part.cost.known) exact = (exact ?? 0n) + part.cost.cost.totalNanoUsd;
+  }
+  const priced = exact === null ? null : withMarkup(exact, markupPercent);
+  if (byHold === null) return newCharge(chargeId, priced, markupPercent);
+  return { ...newCharge(chargeId, byHold + (priced ?? 0n), markupPercent), basis: 'HELD' };
+}
+
+/**
+ * Where the figures of the whole come from: if the answer's own are reported, and those of another part are not, they are
+ * partial.
+ */
+export function sourceOfParts([own, ...others]: readonly [CallPart, ...CallPart[]]): ProvisionalSource | undefined {
+  return own.usageSource ?? (others.some(({ usageSource }) => usageSource) ? 'partial' : undefined);
+}
