@@ -195,7 +195,7 @@ export function reportedUsage(reported: VendorUsage | null): (Usage & Unclear) |
 
 /** What is unclear of usage; nothing if all of it is clear. */
 export function unclearIn({ unclear, totalTokens }: Unclear): Unclear {
-  return { ...(unclear && { unclear }), ...(totalTokens !== undefined && { totalTokens }) };
+  return { ...(unclear && unclear.length > 0 && { unclear }), ...(totalTokens !== undefined && { totalTokens }) };
 }
 
 /**

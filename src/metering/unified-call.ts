@@ -13,6 +13,7 @@ import type { Nothing } from '../domain/call-report.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
 import { sanitizeErrorMessage } from '../domain/sanitize.ts';
 import { DEFAULT_TIER } from '../domain/tiers.ts';
+import type { UnclearFigure } from '../domain/unclear-usage.ts';
 import { NO_USAGE, takeUsage, type Usage } from '../domain/usage.ts';
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import type { Admission } from '../objects/customer-commands.ts';
@@ -251,10 +252,17 @@ function withHints(told: VendorUsage | null, hints: Usage): ReturnType<typeof re
   const { usage } = takeUsage({ serviceTier, region, speed, images, characters, ...told });
   return {
     ...usage,
-    ...unclearIn(told),
+    ...unclearIn({ ...told, unclear: told.unclear?.filter((figure) => !isHinted(figure, hints)) }),
     ...((toolUses || usage.toolUses) && { toolUses: { ...toolUses, ...usage.toolUses } }),
     audioSeconds: usage.audioSeconds || audioSeconds,
   };
+}
+
+/** Whether the caller tells a use that the answer tells in a form that makes no sense. */
+function isHinted(figure: UnclearFigure, { audioSeconds, toolUses }: Usage): boolean {
+  return (
+    (figure === 'audioSeconds' && audioSeconds > 0) || (figure === 'fileSearch' && toolUses?.fileSearch !== undefined)
+  );
 }
 
 interface Read {

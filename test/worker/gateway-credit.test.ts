@@ -184,3 +184,38 @@ test('a begin with an estimate holds what its model may cost, and says that it i
   const second = await begin({ model: MODEL, inputTokens: 20_000, maxOutputTokens: 4_096 }, 'second');
   expect([second.allowed.premium, second.denial]).toEqual([false, { code: 'CREDIT_REQUIRED', meter: 'premiumCalls' }]);
 });
+
+test.each([
+  ['prompt_tokens', 'inputTokens', false],
+  ['prompt_tokens', 'inputTokens', true],
+  ['completion_tokens', 'responseTokens', false],
+  ['completion_tokens', 'responseTokens', true],
+] as const)(
+  '%s that makes no sense cost their bound (%s, stream: %s), within what was held',
+  async (name, figure, stream) => {
+    const { tenant, customer } = await onCredit('1');
+    const usage = { prompt_tokens: 10, completion_tokens: 4, [name]: 'many' };
+    vendor.answers = (_url, { model }) => {
+      const chunk = { object: 'chat.completion.chunk', model };
+      const choices = [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }];
+      const events = `data: ${JSON.stringify({ ...chunk, choices, usage })}\n\ndata: [DONE]\n\n`;
+      return stream
+        ? new Response(events, { headers: { 'Content-Type': 'text/event-stream' } })
+        : Response.json({ ...completion(model), usage });
+    };
+    const { response, callId, rest } = await ask(tenant.key, { model: MODEL, max_completion_tokens: 300, stream });
+    await response.text();
+    await rest();
+    const call = await callOf(tenant, callId);
+    const { usage: recorded, charge, unclear } = call?.outcome ?? {};
+    expect(unclear).toEqual([figure]);
+    const other = figure === 'inputTokens' ? { responseTokens: 4 } : { inputTokens: 10, responseTokens: 300 };
+    expect(recorded).toMatchObject(other);
+    const nanoUsd = BigInt(charge?.amountNanoUsd ?? -1);
+    expect(nanoUsd).toBe(BigInt((recorded?.inputTokens ?? 0) * 2_000 + (recorded?.responseTokens ?? 0) * 10_000));
+    expect(nanoUsd).toBeGreaterThan(10n * 2_000n);
+    expect(nanoUsd).toBeLessThanOrEqual(BigInt(call?.credit?.heldAtEndNanoUsd ?? 0));
+    await customer.settle();
+    expect((await customer.wallet()).heldUsd).toBe('0');
+  },
+);

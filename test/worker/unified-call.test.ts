@@ -270,6 +270,23 @@ describe('with a vendor', () => {
     expect(data.end?.usage).not.toHaveProperty('serviceTier');
   });
 
+  test('a hint stands for a length that makes no sense; without it the price is unknown, never zero', async () => {
+    vendorAnswers(() => Response.json({ text: 'hello', usage: { type: 'duration', seconds: 'twelve' } }));
+    const vendor = {
+      ...chat({ provider: 'openai' }),
+      url: 'https://api.openai.com/v1/audio/transcriptions',
+      body: { model: 'whisper-1' },
+    };
+    const hinted = (await send({ customerId: 'sound', vendor, usage: { audioSeconds: 12 } })).data.end;
+    expect(hinted).toMatchObject({ usageSource: 'reported', metered: { audioSeconds: 12 }, costUsdNano: '1200000' });
+    expect(hinted).not.toHaveProperty('unclear');
+    expect((await send({ customerId: 'sound', vendor })).data.end).toMatchObject({
+      usageSource: 'partial',
+      unclear: ['audioSeconds'],
+      pricingUnavailableReason: 'USAGE_IMPLAUSIBLE',
+    });
+  });
+
   test('a GET has no body, and a call without a model has no price', async () => {
     const requests = vendorAnswers(() => Response.json({ object: 'list', data: [] }));
     const vendor = { url: 'https://api.openai.com/v1/models', method: 'GET', body: { ignored: true } };
