@@ -71,7 +71,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
   // Tokens of a model that is billed by something else are not counted.
   const hasTokens = !price.available || price.card.rates.some(({ component }) => !isUse(component));
   const outputTokens = hasTokens ? leastOf(perAnswer, limits.maxOutputTokens) : 0;
-  const inputTokens = hasTokens ? input.estimate : 0;
+  const [inputTokens, inputTokensMax] = hasTokens ? [input.estimate, input.atMost] : [0, 0];
   const seconds = recordedSeconds(body);
   const demand: Demand = {
     ...extras,
@@ -99,7 +99,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
     [...open, ...(unbounded ? [UNBOUNDED_RECORDING] : []), ...(lacksBound ? [UNBOUNDED_OUTPUT] : [])],
     opened,
   );
-  const usage = { ...NO_USAGE, inputTokens, responseTokens: 1, ...uses };
+  const usage = { ...NO_USAGE, inputTokens: inputTokensMax, responseTokens: 1, ...uses };
   // Only text shows as it is made.
   const inSteps = request.inSteps && extras.output.length === 0;
   return {
@@ -116,6 +116,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
       ...(provider !== undefined && { providerUsed: provider }),
       ...(model !== '' && { modelUsed: model }),
       inputTokens,
+      inputTokensMax,
       ...(Object.keys(uses).length > 0 && { uses }),
       ...(SPEECH.test(path) && hasTokens && { outputTokens: spokenTokens(body) }),
       price: price.available ? { available: true, card: cardFor(price.card, usage) } : price,

@@ -49,6 +49,8 @@ export interface IfLost {
   modelUsed?: string | undefined;
   /** Our count of the prompt. */
   inputTokens: number;
+  /** The most tokens that the vendor can count for the prompt. Absent in calls of before this was kept. */
+  inputTokensMax?: number | undefined;
   /** What the request makes the vendor bill besides tokens, as far as it tells. */
   uses?: BilledUses | undefined;
   /** The output tokens that the request likely has, where it tells. */

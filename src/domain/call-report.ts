@@ -7,7 +7,7 @@
 import type { CompressionCounts } from './compression.ts';
 import { usdFromNano } from './money.ts';
 import type { PricingMode } from './pricing.ts';
-import type { ProvisionalSource, Usage } from './usage.ts';
+import type { OutputBasis, ProvisionalSource, Usage } from './usage.ts';
 
 export interface CallError {
   code: string;
@@ -34,6 +34,10 @@ export interface CallReport extends Reasoning {
   usage: Usage;
   /** Absent where the usage is reported. */
   usageSource?: ProvisionalSource | undefined;
+  /** What decided the output of provisional usage. Absent where the usage is reported. */
+  outputBasis?: OutputBasis | undefined;
+  /** Output tokens a second of one answer, of a model of the catalog, as the service measured it. */
+  outputRate?: number | undefined;
   /** The service tier that was asked for, in the vendor's word; that of `usage` served the call and is billed. */
   requestedServiceTier?: string | undefined;
   /** The fields that the vendor got otherwise than they were asked for, because credit pays: `service_tier=default`. */

@@ -43,7 +43,7 @@ import {
 } from './pricing.ts';
 import { sanitizeErrorMessage } from './sanitize.ts';
 import { assertedTier, DEFAULT_TIER, type Tier } from './tiers.ts';
-import { isUsed, type ProvisionalSource, type Usage, type UsageSource } from './usage.ts';
+import { isUsed, type OutputBasis, type ProvisionalSource, type Usage, type UsageSource } from './usage.ts';
 import { addUnsettled, release } from './wallet.ts';
 
 /**
@@ -92,6 +92,8 @@ export interface CallOutcome extends Reasoning, Record<Exclude<RecordedField, ke
   usage: Usage;
   /** Absent where the usage is reported. */
   usageSource: ProvisionalSource | undefined;
+  /** What decided the output of provisional usage. Absent in outcomes of before this was kept, and of unread lines. */
+  outputBasis: OutputBasis | undefined;
   /** The mode that applied: of the end where it names one, else of begin. */
   pricingMode: PricingMode;
   tier: Tier;
@@ -104,6 +106,7 @@ export interface CallOutcome extends Reasoning, Record<Exclude<RecordedField, ke
   error: CallError | null;
   price: CallPrice;
   stripeCustomerId: string | null;
+  outputRate: number | undefined;
   requestedServiceTier: string | undefined;
   /** The fields that were sent in another form than the caller's: `service_tier=default`. */
   changed?: readonly string[] | undefined;
@@ -239,6 +242,8 @@ export function outcomeOf(
     reasoningBudgetTokens: report.reasoningBudgetTokens,
     usage: report.usage,
     usageSource: report.usageSource,
+    outputBasis: report.outputBasis,
+    outputRate: report.outputRate,
     requestedServiceTier: report.requestedServiceTier,
     changed: report.changed,
     isPremium: report.isPremium,

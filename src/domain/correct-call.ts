@@ -127,14 +127,24 @@ export function lacksPrice({ price, charge }: CallOutcome): boolean {
 /** What the end of the call reported. */
 export function reportOf(outcome: CallOutcome): CallReport {
   const { providerUsed, modelUsed, error, stripeCustomerId, pricingMode, isPremium } = outcome;
-  const { usage, usageSource, requestedServiceTier, changed, vendorReported } = outcome;
+  const { usage, usageSource, outputBasis, outputRate, requestedServiceTier, changed, vendorReported } = outcome;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
   return {
     providerUsed: providerUsed ?? undefined,
     modelUsed: modelUsed ?? undefined,
     error: error ?? undefined,
     stripeCustomerId: stripeCustomerId ?? undefined,
-    ...{ usage, usageSource, pricingMode, isPremium, requestedServiceTier, changed, vendorReported },
+    ...{
+      usage,
+      usageSource,
+      outputBasis,
+      outputRate,
+      pricingMode,
+      isPremium,
+      requestedServiceTier,
+      changed,
+      vendorReported,
+    },
     ...{ reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens },
     // What was recorded of it stands with the call.
     promptCompression: undefined,

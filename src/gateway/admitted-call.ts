@@ -9,7 +9,7 @@ import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { Caller } from '../metering/caller.ts';
 import type { EndedServiceCall, Outcome } from '../metering/end-service-call.ts';
 import { endWithRetries } from '../metering/end-with-retries.ts';
-import { loweredBound } from '../metering/output.ts';
+import { type Asked, loweredBound, workedAt } from '../metering/output.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import type { RequestBody } from '../platform/request-body.ts';
 import type { Session } from '../storage/credentials.ts';
@@ -58,12 +58,13 @@ export interface Run extends ModelCall {
 export interface CurrentAttempt {
   attempt: BoundedAttempt;
   effort: EffortChoice;
+  asked: Asked;
 }
 
 /** Ends the call with how it went; `reported` is what the vendor's answer says of model and effort. */
 export async function endRun(
   run: Run,
-  { attempt, effort: chosen }: CurrentAttempt,
+  { attempt, effort: chosen, asked }: CurrentAttempt,
   outcome: Pick<Outcome, 'usage' | 'estimate' | 'searches' | 'vendorReportedCostUSD' | 'error' | 'response'>,
   reported: { modelUsed?: string | undefined; effort?: Effort | undefined } = {},
 ): Promise<EndedServiceCall | null> {
@@ -71,6 +72,7 @@ export async function endRun(
     reported.effort === undefined ? chosen : { effort: reported.effort, source: 'provider_response' as const };
   return endWithRetries(run.caller, run.admission.callId, {
     ...outcome,
+    worked: workedAt(attempt, asked),
     customerId: run.customerId,
     wantsAnswer: false,
     providerUsed: attempt.provider,

@@ -8,7 +8,7 @@ import { limitHeaders } from '../contract/limit-headers.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { costOf } from '../domain/pricing.ts';
 import { reportedUsage, usageOf } from '../metering/end-service-call.ts';
-import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts';
+import { seenOutput, tokensPerAnswer, uncountedOutput, unseenOutput } from '../metering/output.ts';
 import { toBase64 } from '../platform/base64.ts';
 import { joined } from '../vendors/event-blocks.ts';
 import { PassedBody } from '../vendors/passed-body.ts';
@@ -74,7 +74,7 @@ export function answerStream(
     }
   };
   const transform = isEvents ? form.streamTransform(request, streamCost(run, current.attempt), addsUsage) : undefined;
-  const limit = hold && streamLimit(run, current.attempt, hold);
+  const limit = hold && streamLimit(run, current, hold);
   const written = new WrittenTokens(kind, model);
   const reading = passed ?? readingOf(answerForm, written);
   const body = meterStream(recording?.body ?? result.body, {
@@ -123,7 +123,7 @@ function streamHold({ caller, customerId, admission }: Run, attempt: BoundedAtte
 }
 
 /** Keeps a stream within its hold. */
-function streamLimit(run: Run, attempt: BoundedAttempt, hold: StreamHold): StreamLimit | undefined {
+function streamLimit(run: Run, { attempt, asked }: CurrentAttempt, hold: StreamHold): StreamLimit | undefined {
   const { dialect, request, admission } = run;
   const closing = formAt(dialect, attempt.kind).streamClosing(request);
   if (!closing) return undefined;
@@ -131,7 +131,7 @@ function streamLimit(run: Run, attempt: BoundedAttempt, hold: StreamHold): Strea
     mayContinue: (tokens) => hold.mayContinue(tokens),
     passed: (event, data) => closing.passed(event, data),
     close: async (soFar) => {
-      const { usage, source } = seenOutput(attempt, admission, withinHold(soFar, hold), false);
+      const { usage, source } = seenOutput(attempt, admission, withinHold(soFar, hold), false, asked);
       const figures = { ...usage, modelUsed: attempt.model };
       const costUsd = await streamCost(run, attempt)(figures);
       return closing.close({ code: 'BALANCE_EXHAUSTED', usage: { figures, source, costUsd } });
@@ -167,10 +167,13 @@ async function endStream(
   const used = isCounted
     ? withCounted(reportedUsage(reported), current.attempt.price, dialect.counted?.(request, passed?.document) ?? {})
     : reportedUsage(reported);
-  const estimate =
-    outcome.partial === null && (passed !== null || hasUncountedOutput(dialect, request))
-      ? { ...unseenOutput(current.attempt, run.admission), isWhole: outcome.completed }
-      : seenOutput(current.attempt, run.admission, outcome, outcome.completed);
+  const { attempt, asked } = current;
+  const isUncounted = outcome.partial === null && (passed !== null || hasUncountedOutput(dialect, request));
+  const estimate = !isUncounted
+    ? seenOutput(attempt, run.admission, outcome, outcome.completed, asked)
+    : outcome.completed
+      ? uncountedOutput(attempt, run.admission)
+      : unseenOutput(attempt, run.admission, asked);
   const error = failureOf(outcome);
   // Of a stream that was stopped, the vendor's text is not what the caller got.
   const response = error || outcome.end === 'stopped' ? undefined : stored;

@@ -11,7 +11,7 @@ import { endpointAt } from '../demand/endpoints.ts';
 import { withOutputBound } from '../demand/output.ts';
 import { madeSafe } from '../demand/safe.ts';
 import { NO_USAGE } from '../domain/usage.ts';
-import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts';
+import { seenOutput, tokensPerAnswer, uncountedOutput, unseenOutput } from '../metering/output.ts';
 import { chooseEffort } from '../vendors/effort.ts';
 import { Presence } from '../vendors/presence.ts';
 import type { VendorRequest, WholeResult } from '../vendors/request.ts';
@@ -43,7 +43,11 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
   const { caller, dialect, request, session, attempts, admission } = run;
   const [first] = attempts;
   if (!first) throw new Error('an admitted call has an attempt');
-  let current: CurrentAttempt = { attempt: first, effort: { effort: undefined, source: undefined } };
+  let current: CurrentAttempt = {
+    attempt: first,
+    effort: { effort: undefined, source: undefined },
+    asked: { atMs: Date.now() },
+  };
   let vendorAsked = false;
   try {
     const body = withoutOwnFields(request);
@@ -61,13 +65,15 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
         continue;
       }
       const { reasoningLevel } = admission.allowed;
-      current = { attempt, effort: chooseEffort(dialect.effortAsked(request), reasoningLevel, attempt.limits.efforts) };
+      const effort = chooseEffort(dialect.effortAsked(request), reasoningLevel, attempt.limits.efforts);
+      current = { attempt, effort, asked: { atMs: Date.now() } };
       // Every attempt gets an equal share of the remaining time, and so the last one gets all of it.
       const timeoutMs = Math.max(1, (untilMs - Date.now()) / (attempts.length - index));
       vendorAsked = true;
       const { result, addsUsage } = await askVendor(run, current, body, vendorKey, { timeoutMs, presence });
       run.tried.add(attempt, result);
       if (result.kind === 'stream') return answerStream(run, current, result, addsUsage, presence);
+      current = { ...current, asked: { ...current.asked, leftAtMs: Date.now() } };
       reading = readWhole(run, attempt, result, vendorKey);
       if (result.kind === 'answer') {
         reading.headers = result.headers;
@@ -85,7 +91,7 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       : await answerWhole(run, current, reading);
   } catch (error) {
     const failure = { code: 'INTERNAL_ERROR', message: 'the service failed' };
-    const estimate = unseenOutput(current.attempt, admission);
+    const estimate = unseenOutput(current.attempt, admission, current.asked);
     await endRun(run, current, { usage: vendorAsked ? null : NO_USAGE, estimate, error: failure });
     throw error;
   }
@@ -153,7 +159,8 @@ function askVendor(
   return askedForUsage(`${organizationId} ${baseUrl}`, addsUsage, send);
 }
 
-async function answerWhole(run: Run, { attempt, effort }: CurrentAttempt, reading: Reading): Promise<GatewayAnswer> {
+async function answerWhole(run: Run, current: CurrentAttempt, reading: Reading): Promise<GatewayAnswer> {
+  const { attempt, asked } = current;
   const { answer, usage, withoutUsage, searches, modelUsed, vendorReportedCostUSD, effort: reported, error } = reading;
   const headers = {
     [GATEWAY_HEADERS.requestId]: run.requestId,
@@ -163,18 +170,17 @@ async function answerWhole(run: Run, { attempt, effort }: CurrentAttempt, readin
     ...(run.keyed && answer.status >= 400 && { [GATEWAY_HEADERS.shouldRetry]: 'false' }),
   };
   const whole = { ...answer, headers };
+  const { admission } = run;
+  const seen = (text: unknown) => ({ partial: null, outputTokens: writtenTokens(text, attempt.kind, attempt.model) });
   const estimate =
-    withoutUsage === undefined || hasUncountedOutput(run.dialect, run.request)
-      ? { ...unseenOutput(attempt, run.admission), isWhole: withoutUsage !== undefined }
-      : seenOutput(
-          attempt,
-          run.admission,
-          { partial: null, outputTokens: writtenTokens(withoutUsage, attempt.kind, attempt.model) },
-          true,
-        );
+    withoutUsage === undefined
+      ? unseenOutput(attempt, admission, asked)
+      : hasUncountedOutput(run.dialect, run.request)
+        ? uncountedOutput(attempt, admission)
+        : seenOutput(attempt, admission, seen(withoutUsage), true, asked);
   const ended = await endRun(
     run,
-    { attempt, effort },
+    current,
     {
       usage,
       estimate,

@@ -83,8 +83,10 @@ export function reportOf(request: EndCallRequest, organization: OrganizationConf
     reasoningMode,
     reasoningBudgetTokens,
     usage,
-    // An application's figures are reported.
+    // An application's figures are reported, and tell nothing of a vendor's speed.
     usageSource: undefined,
+    outputBasis: undefined,
+    outputRate: undefined,
     requestedServiceTier,
     // The application asks its vendor itself.
     changed: undefined,

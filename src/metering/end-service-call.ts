@@ -3,6 +3,8 @@
  * response that retries get.
  */
 
+import { matchModel } from '../catalog/matching.ts';
+import { type Catalog, modelKeyOf } from '../catalog/model.ts';
 import { resolvePriceFor } from '../catalog/prices.ts';
 import type { EndCallData } from '../contract/calls.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
@@ -10,12 +12,15 @@ import type { Left } from '../contract/limit-headers.ts';
 import type { CallReport, Reasoning } from '../domain/call-report.ts';
 import type { Estimate } from '../domain/lost-call.ts';
 import type { NanoUsd } from '../domain/money.ts';
+import { outputRateOf, type Worked } from '../domain/output-rate.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import { NO_USAGE, takeUsage, type Usage } from '../domain/usage.ts';
+import type { Env } from '../env.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { EndServiceCallCommand, ServiceCallEnd } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
+import { highestOutputRate } from '../storage/output-rates.ts';
 import { IMPLAUSIBLE, type ReportedUsage, type VendorUsage } from '../vendors/usage.ts';
 import type { Caller } from './caller.ts';
 import { vendorReportedOf } from './vendor-reported.ts';
@@ -31,7 +36,9 @@ export interface Outcome extends Reasoning {
    */
   usage: Partial<Usage> | typeof IMPLAUSIBLE | null;
   /** Where the usage is not known: what is known instead. */
-  estimate?: Omit<Estimate, 'price'> | undefined;
+  estimate?: Omit<Estimate, 'price' | 'outputRate'> | undefined;
+  /** How long the vendor worked, as the service measured it. */
+  worked?: Worked | undefined;
   /** Web searches that ran although the usage is not known. */
   searches?: number | undefined;
   /** The service tier that was asked for, in the vendor's word. */
@@ -97,7 +104,7 @@ export async function endServiceCallCommand(
 ): Promise<Omit<EndServiceCallCommand, 'callId'>> {
   const { modelUsed, providerUsed, usage, searches = 0, isPremium, error, response, wantsAnswer } = outcome;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
-  const { requestedServiceTier, changed, notIncluded, vendorReportedCostUSD } = outcome;
+  const { requestedServiceTier, changed, notIncluded, vendorReportedCostUSD, worked } = outcome;
   const known = usage === null || usage === IMPLAUSIBLE ? null : usage;
   const estimate = known ? undefined : outcome.estimate;
   const { catalog } = await currentCatalog(env, defer);
@@ -110,7 +117,7 @@ export async function endServiceCallCommand(
   return {
     organizationId: organization.organizationId,
     price: known ? price : usageUnknown(price, usage),
-    ...(estimate && { estimate: { ...estimate, price } }),
+    ...(estimate && { estimate: { ...estimate, price, outputRate: await rateFor(env, estimate, found) } }),
     report: {
       providerUsed,
       modelUsed,
@@ -120,6 +127,9 @@ export async function endServiceCallCommand(
       reasoningBudgetTokens,
       usage: used,
       usageSource: undefined,
+      outputBasis: undefined,
+      outputRate:
+        worked && isOfCatalog(catalog, modelUsed, found) ? outputRateOf(used.responseTokens, worked) : undefined,
       requestedServiceTier,
       changed: changed?.length ? changed : undefined,
       vendorReported: vendorReportedOf(organization, providerUsed, vendorReportedCostUSD),
@@ -143,6 +153,22 @@ export function usageOf(reported: VendorUsage): Usage {
 /** The vendor's report as usage to record. */
 export function reportedUsage(reported: ReportedUsage): Usage | typeof IMPLAUSIBLE | null {
   return reported === null || reported === IMPLAUSIBLE ? reported : usageOf(reported);
+}
+
+/** The highest rate of the model that answers were seen at, if the time of this one decides anything. */
+async function rateFor(
+  env: Env,
+  { worked, outputTokensMax }: Pick<Estimate, 'worked' | 'outputTokensMax'>,
+  price: ResolvedPrice,
+): Promise<number | undefined> {
+  const decides = worked !== undefined && outputTokensMax !== undefined;
+  return decides && price.available ? highestOutputRate(env, price.card.modelKey, Date.now()) : undefined;
+}
+
+/** Whether the price is of a model that everybody knows by that name. */
+function isOfCatalog(catalog: Catalog, modelUsed: string | undefined, price: ResolvedPrice): boolean {
+  const match = modelUsed === undefined ? null : matchModel(catalog, modelUsed, Date.now());
+  return match !== null && price.available && price.card.modelKey === modelKeyOf(match.model);
 }
 
 /** A call whose vendor reported no usage was not free: its cost is not known. */

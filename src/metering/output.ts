@@ -5,6 +5,7 @@
 import type { CallBound } from '../domain/bound.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';
 import type { Estimate } from '../domain/lost-call.ts';
+import type { Worked } from '../domain/output-rate.ts';
 import type { Tier } from '../domain/tiers.ts';
 import { NO_USAGE, type Usage } from '../domain/usage.ts';
 import type { Admission } from '../objects/customer-commands.ts';
@@ -32,35 +33,77 @@ export function loweredBound(bounded: Bounded, admission: Admission): number | n
   return perAnswer !== null && perAnswer < asked ? perAnswer : null;
 }
 
-/** What is recorded of an answer that did not come: the prompt as we count it, and output that nobody has seen. */
-export function unseenOutput({ tier, bound }: Bounded, { outputTokens }: Admission): Omit<Estimate, 'price'> {
-  const most = (bound.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT) * bound.answers;
+/** When a vendor was asked; and when it was done or was left, if that was not just now. */
+export interface Asked {
+  atMs: number;
+  leftAtMs?: number | undefined;
+}
+
+/** How long the vendor worked at the request, at most. */
+export function workedAt({ bound }: Pick<Bounded, 'bound'>, { atMs, leftAtMs = Date.now() }: Asked): Worked {
+  return { ms: Math.max(0, leftAtMs - atMs), answers: bound.answers };
+}
+
+type Counted = Omit<Estimate, 'price' | 'outputRate'>;
+
+/** What is recorded of an answer that did not come: the prompt at its bound, and output that nobody has seen. */
+export function unseenOutput(bounded: Bounded, admission: Admission, asked: Asked): Counted {
   return {
-    usage: promptOf(bound),
+    usage: promptAtMost(bounded.bound),
     source: 'estimated',
     isWhole: false,
-    outputTokensMax: Math.min(outputTokens[tier] ?? most, bound.ifLost?.outputTokens ?? most),
+    outputTokensMax: outputTokensMax(bounded, admission),
+    worked: workedAt(bounded, asked),
   };
 }
 
+/** What is recorded of an answer that came whole, in a form in which its output cannot be counted: the bound. */
+export function uncountedOutput(bounded: Bounded, admission: Admission): Counted {
+  return {
+    usage: likelyPrompt(bounded.bound),
+    source: 'estimated',
+    isWhole: true,
+    outputTokensMax: outputTokensMax(bounded, admission),
+  };
+}
+
+/** The most output tokens of all answers together. */
+function outputTokensMax({ tier, bound }: Bounded, { outputTokens }: Admission): number {
+  const most = (bound.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT) * bound.answers;
+  return Math.min(outputTokens[tier] ?? most, bound.ifLost?.outputTokens ?? most);
+}
+
 /** What a request makes its vendor bill besides the output, as we count it. */
-function promptOf({ ifLost }: CallBound): Usage {
+function likelyPrompt({ ifLost }: CallBound): Usage {
   return { ...NO_USAGE, inputTokens: ifLost?.inputTokens ?? 0, ...ifLost?.uses };
 }
 
-/** What is recorded of an answer that came, or broke off, without usage: never more output than the call was allowed. */
+function promptAtMost(bound: CallBound): Usage {
+  const likely = likelyPrompt(bound);
+  return { ...likely, inputTokens: bound.ifLost?.inputTokensMax ?? likely.inputTokens };
+}
+
+/**
+ * What is recorded of an answer that came, or broke off, without usage. Of a whole answer it is the text that came, never
+ * more than the call was allowed; one that broke off may have gone on where nobody saw it.
+ */
 export function seenOutput(
-  { tier, bound }: Bounded,
-  { outputTokens: allowed }: Admission,
+  bounded: Bounded,
+  admission: Admission,
   { partial, outputTokens }: StreamSoFar,
   isWhole: boolean,
-): Omit<Estimate, 'price'> {
-  const counted = Math.min(outputTokens, allowed[tier] ?? outputTokens);
-  if (partial === null) {
-    const usage = { ...promptOf(bound), responseTokens: bound.outputTokens === 0 ? 0 : counted };
-    return { usage, source: 'estimated', isWhole };
-  }
-  const usage = usageOf(partial);
-  const responseTokens = Math.max(usage.responseTokens, counted);
-  return { usage: { ...usage, responseTokens }, source: 'partial', isWhole };
+  asked: Asked,
+): Counted {
+  const { tier, bound } = bounded;
+  const counted = bound.outputTokens === 0 ? 0 : Math.min(outputTokens, admission.outputTokens[tier] ?? outputTokens);
+  const prompt = isWhole ? likelyPrompt(bound) : promptAtMost(bound);
+  const reported = partial && usageOf(partial);
+  // A vendor that told its output alone has not told that the prompt was free.
+  const usage = reported ? { ...reported, inputTokens: reported.inputTokens || prompt.inputTokens } : prompt;
+  return {
+    usage: { ...usage, responseTokens: Math.max(usage.responseTokens, counted) },
+    source: reported ? 'partial' : 'estimated',
+    isWhole,
+    ...(!isWhole && { outputTokensMax: outputTokensMax(bounded, admission), worked: workedAt(bounded, asked) }),
+  };
 }
