@@ -53,6 +53,8 @@ export interface IfLost {
   inputTokensMax?: number | undefined;
   /** What the request makes the vendor bill besides tokens, as far as it tells. */
   uses?: BilledUses | undefined;
+  /** The same at most, where that is bounded. Absent in calls of before this was kept. */
+  usesMax?: BilledUses | undefined;
   /** The output tokens that the request likely has, where it tells. */
   outputTokens?: number | undefined;
   price: ResolvedPrice;

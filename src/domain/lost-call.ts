@@ -10,6 +10,7 @@
  * it whenever they come.
  */
 import type { Account } from './account.ts';
+import type { IfLost } from './bound.ts';
 import { type Call, endCall, isOnCredit } from './call.ts';
 import type { CallReport } from './call-report.ts';
 import { OUTPUT_RATE_UNKNOWN, type Worked } from './output-rate.ts';
@@ -64,6 +65,11 @@ export function lostOutput({
   return { tokens, basis: tokens < bound ? 'time' : isHeld ? 'held' : 'bound' };
 }
 
+/** What a request made its vendor bill besides the output, at most; as we count it, if no more is known. */
+export function promptAtMost({ inputTokens, inputTokensMax = inputTokens, uses, usesMax = uses }: IfLost): Usage {
+  return { ...NO_USAGE, inputTokens: inputTokensMax, ...usesMax };
+}
+
 /** What is recorded of the end of the call: the estimate in place of usage that the vendor did not report. */
 export function withEstimate(call: Call, ending: Ending, estimate: Estimate | undefined): Ending {
   if (!estimate) return ending;
@@ -85,18 +91,11 @@ export function withEstimate(call: Call, ending: Ending, estimate: Estimate | un
 export function endLostCall(
   account: Account,
   call: Call,
-  {
-    inputTokens,
-    inputTokensMax = inputTokens,
-    uses,
-    outputTokensMax,
-    providerUsed,
-    modelUsed,
-    price,
-  }: NonNullable<Call['ifLost']>,
+  ifLost: NonNullable<Call['ifLost']>,
   chargeId: string,
 ): { account: Account; call: Call } {
-  const nothingCame = { ...NO_USAGE, inputTokens: inputTokensMax, ...uses };
+  const { outputTokensMax, providerUsed, modelUsed, price } = ifLost;
+  const nothingCame = promptAtMost(ifLost);
   const estimate: Estimate = { usage: nothingCame, source: 'estimated', isWhole: false, outputTokensMax, price };
   const error = { code: 'CALL_TIMEOUT', message: 'nothing was heard of the call until its deadline' };
   const { report } = withEstimate(

@@ -4,7 +4,7 @@
  */
 import type { CallBound } from '../domain/bound.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';
-import type { Estimate } from '../domain/lost-call.ts';
+import { type Estimate, promptAtMost } from '../domain/lost-call.ts';
 import type { Worked } from '../domain/output-rate.ts';
 import type { Tier } from '../domain/tiers.ts';
 import { NO_USAGE, type Usage } from '../domain/usage.ts';
@@ -49,7 +49,7 @@ type Counted = Omit<Estimate, 'price' | 'outputRate'>;
 /** What is recorded of an answer that did not come: the prompt at its bound, and output that nobody has seen. */
 export function unseenOutput(bounded: Bounded, admission: Admission, asked: Asked): Counted {
   return {
-    usage: promptAtMost(bounded.bound),
+    usage: mostOfPrompt(bounded.bound),
     source: 'estimated',
     isWhole: false,
     outputTokensMax: outputTokensMax(bounded, admission),
@@ -78,9 +78,8 @@ function likelyPrompt({ ifLost }: CallBound): Usage {
   return { ...NO_USAGE, inputTokens: ifLost?.inputTokens ?? 0, ...ifLost?.uses };
 }
 
-function promptAtMost(bound: CallBound): Usage {
-  const likely = likelyPrompt(bound);
-  return { ...likely, inputTokens: bound.ifLost?.inputTokensMax ?? likely.inputTokens };
+function mostOfPrompt({ ifLost }: CallBound): Usage {
+  return ifLost ? promptAtMost(ifLost) : NO_USAGE;
 }
 
 /**
@@ -96,7 +95,7 @@ export function seenOutput(
 ): Counted {
   const { tier, bound } = bounded;
   const counted = bound.outputTokens === 0 ? 0 : Math.min(outputTokens, admission.outputTokens[tier] ?? outputTokens);
-  const prompt = isWhole ? likelyPrompt(bound) : promptAtMost(bound);
+  const prompt = isWhole ? likelyPrompt(bound) : mostOfPrompt(bound);
   const reported = partial && usageOf(partial);
   // A vendor that told its output alone has not told that the prompt was free.
   const usage = reported ? { ...reported, inputTokens: reported.inputTokens || prompt.inputTokens } : prompt;
