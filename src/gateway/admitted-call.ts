@@ -9,7 +9,7 @@ import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { Caller } from '../metering/caller.ts';
 import type { EndedServiceCall, Outcome } from '../metering/end-service-call.ts';
 import { endWithRetries } from '../metering/end-with-retries.ts';
-import { type Asked, loweredBound, workedAt } from '../metering/output.ts';
+import { type Asked, loweredBound, measuredAt } from '../metering/output.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import type { RequestBody } from '../platform/request-body.ts';
 import type { Session } from '../storage/credentials.ts';
@@ -72,7 +72,7 @@ export async function endRun(
     reported.effort === undefined ? chosen : { effort: reported.effort, source: 'provider_response' as const };
   return endWithRetries(run.caller, run.admission.callId, {
     ...outcome,
-    worked: workedAt(attempt, asked),
+    worked: measuredAt(attempt.baseUrl, attempt, asked),
     customerId: run.customerId,
     wantsAnswer: false,
     providerUsed: attempt.provider,

@@ -37,7 +37,7 @@ export interface Outcome extends Reasoning {
   usage: Partial<Usage> | typeof IMPLAUSIBLE | null;
   /** Where the usage is not known: what is known instead. */
   estimate?: Omit<Estimate, 'price' | 'outputRate'> | undefined;
-  /** How long the vendor worked, as the service measured it. */
+  /** How long the vendor worked, if that may tell how fast its model writes. */
   worked?: Worked | undefined;
   /** Web searches that ran although the usage is not known. */
   searches?: number | undefined;

@@ -8,6 +8,7 @@ import { type Estimate, promptAtMost } from '../domain/lost-call.ts';
 import type { Worked } from '../domain/output-rate.ts';
 import type { Tier } from '../domain/tiers.ts';
 import { NO_USAGE, type Usage } from '../domain/usage.ts';
+import { kindAt } from '../domain/vendor-kind.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import type { StreamSoFar } from '../vendors/tee.ts';
 import { usageOf } from './end-service-call.ts';
@@ -40,8 +41,13 @@ export interface Asked {
 }
 
 /** How long the vendor worked at the request, at most. */
-export function workedAt({ bound }: Pick<Bounded, 'bound'>, { atMs, leftAtMs = Date.now() }: Asked): Worked {
+function workedAt({ bound }: Pick<Bounded, 'bound'>, { atMs, leftAtMs = Date.now() }: Asked): Worked {
   return { ms: Math.max(0, leftAtMs - atMs), answers: bound.answers };
+}
+
+/** What an answer may tell of how fast its model writes: only one of a vendor that is known, because others are a tenant's own. */
+export function measuredAt(address: string, bounded: Pick<Bounded, 'bound'>, asked: Asked): Worked | undefined {
+  return kindAt(address) === null ? undefined : workedAt(bounded, asked);
 }
 
 type Counted = Omit<Estimate, 'price' | 'outputRate'>;

@@ -40,7 +40,7 @@ import type { Outcome, reportedUsage } from './end-service-call.ts';
 import { endWithRetries } from './end-with-retries.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { closedVendorRequest } from './key-limits.ts';
-import { type Bounded, seenOutput, tokensPerAnswer, unseenOutput, workedAt } from './output.ts';
+import { type Bounded, measuredAt, seenOutput, tokensPerAnswer, unseenOutput } from './output.ts';
 import { kindOfRequest, requestedModel, vendorBody, vendorNeeds } from './vendor-needs.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
@@ -219,7 +219,7 @@ async function askVendor(
     modelUsed: await modelToRecord(catalog, caller.organization.prices, names, Date.now()),
     usage,
     estimate: soFar ? seenOutput(bounded, admission, soFar, ok, timed) : unseenOutput(bounded, admission, timed),
-    worked: workedAt(bounded, timed),
+    worked: measuredAt(vendor.url, bounded, timed),
     searches,
     requestedServiceTier: requestedServiceTier(vendor.body),
     changed: toSend.changed,
