@@ -140,6 +140,8 @@ export function presentEnd(account: Account, call: Call, outcome: CallOutcome, v
     vendorReported: _reported,
     isPremium: _asserted,
     usageSource,
+    outputBasis,
+    outputRate: _rate,
     ...reasoning
   } = told;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens, ...rest } = reasoning;
@@ -168,6 +170,7 @@ export function presentEnd(account: Account, call: Call, outcome: CallOutcome, v
     batch: pricingMode === 'batch',
     pricingMode,
     usageSource: usageSource ?? 'reported',
+    ...(outputBasis !== undefined && { outputBasis }),
     usage: {
       inputTokens: usage.inputTokens,
       cachedInputTokens: usage.cachedInputTokens,

@@ -360,11 +360,6 @@ export class CustomerStore {
     return this.#exists ? this.#tables.calls.recentCosts(USUAL_CALLS) : [];
   }
 
-  /** Output tokens of the customer's last calls of the model. */
-  recentOutputs(modelUsed: string): number[] {
-    return this.#tables.calls.recentOutputs(modelUsed, USUAL_CALLS);
-  }
-
   /** The newest call of the derived key with this payload, and the newest generation of that key. */
   derivedCall(hash: string, fingerprint: string): { call: StoredCall | null; newest: number } {
     if (!this.#exists) return { call: null, newest: 0 };

@@ -7,7 +7,7 @@ import { DENIAL_CODES } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { CAPABILITIES } from '../domain/plan.ts';
 import { COMPONENTS } from '../domain/price.ts';
-import { excessiveParts, USAGE_SOURCES, type Counts as UsageCounts } from '../domain/usage.ts';
+import { excessiveParts, OUTPUT_BASES, USAGE_SOURCES, type Counts as UsageCounts } from '../domain/usage.ts';
 import { PARTS_MAX } from '../domain/usage-sum.ts';
 import { Balances, CustomerState, PricingMode, RateLimits, Requested } from './entitlements.ts';
 import {
@@ -335,6 +335,12 @@ export const UsageSource = z
     "Where the usage comes from; `reported`: the vendor's or the application's own figures; `partial`: figures that the vendor reported before its answer broke off, some of which make no sense, or that lack a part of the call, completed by a count of the service or by the call's bound; `estimated`: a count of the service alone. `partial` and `estimated` are provisional: a reported figure replaces them when it comes",
   );
 
+export const OutputBasis = z
+  .enum(OUTPUT_BASES)
+  .describe(
+    "What decided the output tokens of provisional usage; `text`: what came of the answer, by the service's count or the vendor's; `time`: the seconds that the vendor worked, at the highest rate seen of the model; `held`: what was held for the output of a stream in steps; `bound`: the most that there can be. Absent where the usage is reported",
+  );
+
 const Metered = z.object({
   calls: z.number().optional().describe('Model calls taken from the allowance'),
   tokens: z.number().optional().describe('Output tokens'),
@@ -386,6 +392,7 @@ export const EndCallData = ReasoningFields.extend(PricingFields.shape).extend({
   pricingStatus: z.enum(['FINAL', 'UNAVAILABLE']).describe('Whether the price is known'),
   pricingUnavailableReason: PricingUnavailableReason.optional(),
   usageSource: UsageSource,
+  outputBasis: OutputBasis.optional(),
   usage: UsageReport,
   metered: Metered.optional(),
   spendVelocity: SpendVelocity.optional().describe("The customer's recorded spend of this hour and day"),
@@ -421,6 +428,7 @@ export const ReadCallData = PricingFields.extend({
   usageSource: UsageSource.nullable().describe(
     'Where the usage comes from; `partial` and `estimated` are provisional. `null` while nothing was recorded',
   ),
+  outputBasis: OutputBasis.optional(),
   providerUsed: z.string().nullable().describe('Executing vendor'),
   modelUsed: z.string().nullable().describe('Model that ran'),
   startTime: instant.nullable().describe('When the call began'),

@@ -71,7 +71,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
   // Tokens of a model that is billed by something else are not counted.
   const hasTokens = !price.available || price.card.rates.some(({ component }) => !isUse(component));
   const outputTokens = hasTokens ? leastOf(perAnswer, limits.maxOutputTokens) : 0;
-  const inputTokens = hasTokens ? input.estimate : 0;
+  const [inputTokens, inputTokensMax] = hasTokens ? [input.estimate, input.atMost] : [0, 0];
   const seconds = recordedSeconds(body);
   const demand: Demand = {
     ...extras,
@@ -90,6 +90,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
     ...(mode === 'batch' && price.available && { serviceTiers: [hasBatchRates(price.card) ? 'batch' : 'standard'] }),
   };
   const uses = price.available ? billedUses(price.card, demand, seconds.estimate) : {};
+  const usesMax = price.available ? billedUses(price.card, demand, seconds.atMost ?? seconds.estimate) : {};
   const open = price.available ? openCosts(price.card, demand) : [];
   const unbounded = seconds.atMost === null && price.available && charges(price.card, 'audioSeconds');
   const lacksBound = asIs && outputTokens === null && hasOutputBound(path);
@@ -99,7 +100,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
     [...open, ...(unbounded ? [UNBOUNDED_RECORDING] : []), ...(lacksBound ? [UNBOUNDED_OUTPUT] : [])],
     opened,
   );
-  const usage = { ...NO_USAGE, inputTokens, responseTokens: 1, ...uses };
+  const usage = { ...NO_USAGE, inputTokens: inputTokensMax, responseTokens: 1, ...usesMax };
   // Only text shows as it is made.
   const inSteps = request.inSteps && extras.output.length === 0;
   return {
@@ -117,7 +118,8 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
       ...(provider !== undefined && { providerUsed: provider }),
       ...(model !== '' && { modelUsed: model }),
       inputTokens,
-      ...(Object.keys(uses).length > 0 && { uses }),
+      inputTokensMax,
+      ...(Object.keys(usesMax).length > 0 && { uses, usesMax }),
       ...(SPEECH.test(path) && hasTokens && { outputTokens: spokenTokens(body) }),
       price: price.available ? { available: true, card: cardFor(price.card, usage) } : price,
     },
@@ -169,7 +171,7 @@ function spokenTokens({ input }: Fields): number {
   return Math.ceil((typeof input === 'string' ? input.length : 0) * SPEECH_TOKENS_PER_CHARACTER);
 }
 
-/** What the request likely makes the vendor bill besides tokens, as far as the price charges for it. */
+/** What the request makes the vendor bill besides tokens, with so many seconds, as far as the price charges for it. */
 function billedUses(card: RateCard, { uses: { images, characters } }: Demand, seconds: number): BilledUses {
   return {
     ...(images !== undefined && charges(card, 'images') && { images }),

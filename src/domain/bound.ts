@@ -51,8 +51,12 @@ export interface IfLost {
   modelUsed?: string | undefined;
   /** Our count of the prompt. */
   inputTokens: number;
+  /** The most tokens that the vendor can count for the prompt. Absent in calls of before this was kept. */
+  inputTokensMax?: number | undefined;
   /** What the request makes the vendor bill besides tokens, as far as it tells. */
   uses?: BilledUses | undefined;
+  /** The same at most, where that is bounded. Absent in calls of before this was kept. */
+  usesMax?: BilledUses | undefined;
   /** The output tokens that the request likely has, where it tells. */
   outputTokens?: number | undefined;
   price: ResolvedPrice;

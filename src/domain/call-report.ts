@@ -8,7 +8,7 @@ import type { PricedPart } from './call-parts.ts';
 import type { CompressionCounts } from './compression.ts';
 import { usdFromNano } from './money.ts';
 import type { PricingMode } from './pricing.ts';
-import type { ProvisionalSource, Usage } from './usage.ts';
+import type { OutputBasis, ProvisionalSource, Usage } from './usage.ts';
 
 export interface CallError {
   code: string;
@@ -40,6 +40,10 @@ export interface CallReport extends Reasoning {
   usageSource?: ProvisionalSource | undefined;
   /** Figures that the vendor reported in a form that makes no sense, which are counted at the call's bound. */
   unclear?: readonly string[] | undefined;
+  /** What decided the output of provisional usage. Absent where the usage is reported. */
+  outputBasis?: OutputBasis | undefined;
+  /** Output tokens a second of one answer, of a model of the catalog, as the service measured it. */
+  outputRate?: number | undefined;
   /** The service tier that was asked for, in the vendor's word; that of `usage` served the call and is billed. */
   requestedServiceTier?: string | undefined;
   /** The fields that the vendor got otherwise than they were asked for, because credit pays: `service_tier=default`. */

@@ -52,7 +52,7 @@ import {
 } from './pricing.ts';
 import { sanitizeErrorMessage } from './sanitize.ts';
 import { assertedTier, DEFAULT_TIER, type Tier } from './tiers.ts';
-import { isUsed, type ProvisionalSource, type Usage, type UsageSource } from './usage.ts';
+import { isUsed, type OutputBasis, type ProvisionalSource, type Usage, type UsageSource } from './usage.ts';
 import { sumUsage } from './usage-sum.ts';
 import { addUnsettled, release } from './wallet.ts';
 
@@ -107,6 +107,8 @@ export interface CallOutcome
   parts: readonly RecordedPart[] | undefined;
   /** Absent where the usage is reported. */
   usageSource: ProvisionalSource | undefined;
+  /** What decided the output of provisional usage. Absent in outcomes of before this was kept, and of unread lines. */
+  outputBasis: OutputBasis | undefined;
   /** The mode that applied: of the end where it names one, else of begin. */
   pricingMode: PricingMode;
   tier: Tier;
@@ -119,6 +121,7 @@ export interface CallOutcome
   error: CallError | null;
   price: CallPrice;
   stripeCustomerId: string | null;
+  outputRate: number | undefined;
   requestedServiceTier: string | undefined;
   /** The fields that were sent in another form than the caller's: `service_tier=default`. */
   changed?: readonly string[] | undefined;
@@ -266,6 +269,8 @@ export function outcomeOf(
     usage,
     parts: others.length > 0 ? parts.map(recorded) : undefined,
     usageSource: sourceOfParts(parts),
+    outputBasis: report.outputBasis,
+    outputRate: report.outputRate,
     requestedServiceTier: report.requestedServiceTier,
     changed: report.changed,
     unclear: report.unclear,

@@ -165,7 +165,15 @@ export function lacksPrice({ price, charge }: CallOutcome): boolean {
 /** What the end of the call reported, with these prices of its parts. */
 function reportOf(outcome: CallOutcome, partPrices: readonly PartPrice[]): CallReport {
   const { providerUsed, modelUsed, error, stripeCustomerId, pricingMode, isPremium } = outcome;
-  const { requestedServiceTier, changed, unclear, vendorReported, parts: [own] = [] } = outcome;
+  const {
+    outputBasis,
+    outputRate,
+    requestedServiceTier,
+    changed,
+    unclear,
+    vendorReported,
+    parts: [own] = [],
+  } = outcome;
   const { usage, usageSource } = own ?? outcome;
   const parts = pricedParts(outcome, partPrices);
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
@@ -175,7 +183,8 @@ function reportOf(outcome: CallOutcome, partPrices: readonly PartPrice[]): CallR
     error: error ?? undefined,
     stripeCustomerId: stripeCustomerId ?? undefined,
     parts: parts.length > 0 ? parts : undefined,
-    ...{ usage, usageSource, pricingMode, isPremium, requestedServiceTier, changed, unclear, vendorReported },
+    ...{ usage, usageSource, unclear, outputBasis, outputRate },
+    ...{ pricingMode, isPremium, requestedServiceTier, changed, vendorReported },
     ...{ reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens },
     // What was recorded of it stands with the call.
     promptCompression: undefined,

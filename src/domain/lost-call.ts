@@ -1,28 +1,36 @@
 /**
  * Calls whose vendor was asked and reported no usage: what is recorded instead.
  *
- * A vendor that was asked did the work. What it reported before its answer broke off is taken, then our count of the text
- * that came and of the prompt; where no text came that could be counted, what this customer's answers of that model
- * usually have. Such usage is provisional: the call says so, and the vendor's figures replace it whenever they come. A
- * whole answer without usage stays unpriced where an allowance pays, because nobody is charged for it.
+ * A vendor that was asked did the work, and nothing that the payer did before says how much. Of an answer that was lost
+ * the prompt counts as the most that the vendor can count, and the output as the most that is known of it: the text that
+ * came, or what the model can write in the time that it had; never more than its bound, which for a call in steps is what
+ * it holds. If nobody knows when it ended, its bound counts. Of an answer that came whole our count of prompt and text is
+ * taken, and it stays unpriced where an allowance pays, because nobody is charged for it. What the vendor reported before
+ * its answer broke off is taken. Such usage is provisional: the call says so and by what, and the vendor's figures replace
+ * it whenever they come.
  */
 import type { Account } from './account.ts';
+import type { IfLost } from './bound.ts';
 import { type Call, endCall, isOnCredit } from './call.ts';
 import type { CallPart } from './call-parts.ts';
 import type { CallReport } from './call-report.ts';
-import { OUTPUT_TOKENS_MAX_DEFAULT } from './hold.ts';
+import { OUTPUT_RATE_UNKNOWN, type Worked } from './output-rate.ts';
 import type { ResolvedPrice } from './pricing.ts';
-import { NO_USAGE, type ProvisionalSource, type Usage } from './usage.ts';
+import { NO_USAGE, type OutputBasis, type ProvisionalSource, type Usage } from './usage.ts';
 
 /** What is known of a call without the vendor's figures. Plain JSON. */
 export interface Estimate {
-  /** Counted by us, as far as the vendor did not report it before its answer broke off. */
+  /** The prompt, and the output that came, by our count or the vendor's. */
   usage: Usage;
   source: ProvisionalSource;
   /** The answer came whole. */
   isWhole: boolean;
-  /** Where no text came that could be counted: the most output tokens that there can be. */
+  /** The most output tokens that there can be of all answers together; absent if all of the output was counted. */
   outputTokensMax?: number;
+  /** Absent if nobody knows when the vendor was done with it. */
+  worked?: Worked | undefined;
+  /** The highest output tokens a second of one answer of the model; absent if none was seen. */
+  outputRate?: number | undefined;
   price: ResolvedPrice;
 }
 
@@ -31,76 +39,93 @@ export interface LostAttempt extends Pick<CallPart, 'providerUsed' | 'modelUsed'
   estimate: Estimate;
 }
 
-/** Output tokens that this customer's answers of a model usually have; `null` where there were none. */
-export type UsualOutput = (modelUsed: string | undefined) => number | null;
+/** What is known of output that nobody counted to its end. */
+export interface LostOutput extends Pick<Estimate, 'worked' | 'outputRate'> {
+  outputTokensMax: number;
+  /** Tokens that came. */
+  shown: number;
+  /** Tokens that are held in steps so far: all output shows there, and the answer is stopped before it shows more. */
+  heldTokens?: number | undefined;
+}
 
 interface Ending {
   report: CallReport;
   price: ResolvedPrice;
 }
 
+/** The output tokens of an answer that was lost, and what decided. */
+export function lostOutput({
+  outputTokensMax,
+  shown,
+  heldTokens,
+  worked,
+  outputRate = OUTPUT_RATE_UNKNOWN,
+}: LostOutput): { tokens: number; basis: OutputBasis } {
+  const isHeld = heldTokens !== undefined && heldTokens < outputTokensMax;
+  // A vendor that showed more than its bound has exceeded it.
+  const bound = Math.max(shown, isHeld ? heldTokens : outputTokensMax);
+  // The time of less than a second tells nothing.
+  const inTime = worked ? Math.floor(worked.ms / 1000) * outputRate * worked.answers : bound;
+  const tokens = Math.min(bound, Math.max(shown, inTime));
+  if (tokens === shown) return { tokens, basis: 'text' };
+  return { tokens, basis: tokens < bound ? 'time' : isHeld ? 'held' : 'bound' };
+}
+
+/** What a request made its vendor bill besides the output, at most; as we count it, if no more is known. */
+export function promptAtMost({ inputTokens, inputTokensMax = inputTokens, uses, usesMax = uses }: IfLost): Usage {
+  return { ...NO_USAGE, inputTokens: inputTokensMax, ...usesMax };
+}
+
 /** What is recorded of the end of the call: the estimate in place of usage that the vendor did not report. */
-export function withEstimate(call: Call, ending: Ending, estimate: Estimate | undefined, usual: UsualOutput): Ending {
+export function withEstimate(call: Call, ending: Ending, estimate: Estimate | undefined): Ending {
   if (!estimate) return ending;
   const { usage, source, isWhole, price } = estimate;
   const { report } = ending;
   if (isWhole && !isOnCredit(call, report, price)) return ending;
-  const responseTokens = estimatedOutput(call, estimate, report.modelUsed, usual);
-  const estimated = { ...report.usage, ...usage, searches: report.usage.searches, responseTokens };
-  return { report: { ...report, usage: estimated, usageSource: source }, price };
+  const { tokens, basis } = estimatedOutput(call, { report, price }, estimate);
+  const estimated = { ...report.usage, ...usage, searches: report.usage.searches, responseTokens: tokens };
+  return { report: { ...report, usage: estimated, usageSource: source, outputBasis: basis }, price };
 }
 
 /** The ending with the attempts as parts of the call, each at its own model. */
-export function withLostAttempts(
-  call: Call,
-  { report, price }: Ending,
-  attempts: readonly LostAttempt[],
-  usual: UsualOutput,
-): Ending {
+export function withLostAttempts(call: Call, { report, price }: Ending, attempts: readonly LostAttempt[]): Ending {
   const lost = attempts.map(({ estimate, ...ran }) => {
-    const responseTokens = estimatedOutput(call, estimate, ran.modelUsed, usual);
     const { usage, source, price: its } = estimate;
-    return { ...ran, usage: { ...usage, responseTokens }, usageSource: source, price: its };
+    const { tokens } = estimatedOutput(call, { report: { ...report, ...ran }, price: its }, estimate);
+    return { ...ran, usage: { ...usage, responseTokens: tokens }, usageSource: source, price: its };
   });
   const parts = [...(report.parts ?? []), ...lost];
   return { report: { ...report, parts: parts.length > 0 ? parts : undefined }, price };
 }
 
+/** The output of an estimate, and what decided. */
 function estimatedOutput(
   call: Call,
-  { usage, outputTokensMax }: Estimate,
-  modelUsed: string | undefined,
-  usual: UsualOutput,
-): number {
-  return outputTokensMax === undefined ? usage.responseTokens : unseenTokens(call, outputTokensMax, usual(modelUsed));
+  { report, price }: Ending,
+  { usage, outputTokensMax, worked, outputRate }: Estimate,
+): { tokens: number; basis: OutputBasis } {
+  const shown = usage.responseTokens;
+  if (outputTokensMax === undefined) return { tokens: shown, basis: 'text' };
+  const heldTokens = isOnCredit(call, report, price) ? call.credit?.steps?.heldTokens : undefined;
+  return lostOutput({ outputTokensMax, shown, heldTokens, worked, outputRate });
 }
 
 /** Ends a call of the service of which nothing was heard until its deadline. */
 export function endLostCall(
   account: Account,
   call: Call,
-  { inputTokens, uses, outputTokensMax, providerUsed, modelUsed, price }: NonNullable<Call['ifLost']>,
-  usual: UsualOutput,
+  ifLost: NonNullable<Call['ifLost']>,
   chargeId: string,
 ): { account: Account; call: Call } {
-  const responseTokens = unseenTokens(call, outputTokensMax, usual(modelUsed));
-  const report: CallReport = {
-    providerUsed,
-    modelUsed,
-    usage: { ...NO_USAGE, inputTokens, responseTokens, ...uses },
-    usageSource: 'estimated',
-    error: { code: 'CALL_TIMEOUT', message: 'nothing was heard of the call until its deadline' },
-  };
+  const { outputTokensMax, providerUsed, modelUsed, price } = ifLost;
+  const nothingCame = promptAtMost(ifLost);
+  const estimate: Estimate = { usage: nothingCame, source: 'estimated', isWhole: false, outputTokensMax, price };
+  const error = { code: 'CALL_TIMEOUT', message: 'nothing was heard of the call until its deadline' };
+  const { report } = withEstimate(
+    call,
+    { report: { providerUsed, modelUsed, usage: NO_USAGE, error }, price },
+    estimate,
+  );
   const ended = endCall(account, call, report, price, chargeId, call.deadlineAtMs);
   return { ...ended, call: { ...ended.call, status: 'TIMEOUT' } };
-}
-
-/**
- * The output tokens of an answer that nobody saw: what is usual, at most its bound. Where nothing is usual yet, the bound,
- * and no more than the default one: an allowance may leave an answer to the largest that a model makes. A call in steps
- * has no more than it holds.
- */
-function unseenTokens({ credit }: Call, outputTokensMax: number, usual: number | null): number {
-  const most = Math.min(outputTokensMax, credit?.steps?.heldTokens ?? outputTokensMax);
-  return Math.min(most, usual ?? OUTPUT_TOKENS_MAX_DEFAULT);
 }

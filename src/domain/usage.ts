@@ -76,6 +76,14 @@ export const USAGE_SOURCES = ['reported', 'partial', 'estimated'] as const;
 export type UsageSource = (typeof USAGE_SOURCES)[number];
 export type ProvisionalSource = Exclude<UsageSource, 'reported'>;
 
+/**
+ * What decided the output tokens of provisional usage. `text`: what came of the answer, by our count or the vendor's. `time`:
+ * how long the vendor worked, at the highest rate seen of the model. `held`: what was held for the output in steps. `bound`:
+ * the most that there can be.
+ */
+export const OUTPUT_BASES = ['text', 'time', 'held', 'bound'] as const;
+export type OutputBasis = (typeof OUTPUT_BASES)[number];
+
 export function isProvisional(source: UsageSource | null): source is ProvisionalSource {
   return source !== null && source !== 'reported';
 }

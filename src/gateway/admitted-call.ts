@@ -12,7 +12,7 @@ import { takeUsage } from '../domain/usage.ts';
 import type { Caller } from '../metering/caller.ts';
 import type { EndedServiceCall, LostPart, Outcome } from '../metering/end-service-call.ts';
 import { endWithRetries } from '../metering/end-with-retries.ts';
-import { loweredBound, usageAtMost } from '../metering/output.ts';
+import { type Asked, loweredBound, measuredAt, usageAtMost } from '../metering/output.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import type { RequestBody } from '../platform/request-body.ts';
 import type { Session } from '../storage/credentials.ts';
@@ -71,6 +71,7 @@ export interface UnansweredAttempt {
 export interface CurrentAttempt {
   attempt: BoundedAttempt;
   effort: EffortChoice;
+  asked: Asked;
 }
 
 /** What an answer says of its model. */
@@ -79,7 +80,7 @@ type Served = Pick<Reading, 'modelUsed' | 'isFallback'>;
 /** Ends the call with how it went; `reported` is what the vendor's answer says of model and effort. */
 export async function endRun(
   run: Run,
-  { attempt, effort: chosen }: CurrentAttempt,
+  { attempt, effort: chosen, asked }: CurrentAttempt,
   outcome: Pick<
     Outcome,
     'usage' | 'atMost' | 'parts' | 'estimate' | 'searches' | 'vendorReportedCostUSD' | 'error' | 'response'
@@ -94,6 +95,7 @@ export async function endRun(
     ...outcome,
     parts: [...(outcome.parts ?? []), ...parts],
     lost,
+    worked: measuredAt(attempt.baseUrl, attempt, asked),
     customerId: run.customerId,
     wantsAnswer: false,
     providerUsed: attempt.provider,

@@ -10,7 +10,7 @@ import { usdFromNano } from '../domain/money.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import { partsOf, pricedParts } from '../metering/call-parts.ts';
 import { reportedUsage, usageOf } from '../metering/end-service-call.ts';
-import { seenOutput, tokensPerAnswer, unseenOutput, usageAtMost } from '../metering/output.ts';
+import { seenOutput, tokensPerAnswer, uncountedOutput, unseenOutput, usageAtMost } from '../metering/output.ts';
 import { toBase64 } from '../platform/base64.ts';
 import { HeldBytes } from '../vendors/answer-memory.ts';
 import { joined } from '../vendors/event-blocks.ts';
@@ -83,7 +83,7 @@ export function answerStream(
     }
   };
   const transform = isEvents ? form.streamTransform(request, streamCost(run, current.attempt), addsUsage) : undefined;
-  const limit = hold && streamLimit(run, current.attempt, hold);
+  const limit = hold && streamLimit(run, current, hold);
   const written = new WrittenTokens(kind, model);
   const reading = passed ?? readingOf(answerForm, written);
   const body = meterStream(recording?.body ?? result.body, {
@@ -171,7 +171,7 @@ function unreadStream({ caller, customerId, admission }: Run): NonNullable<Meter
 }
 
 /** Keeps a stream within its hold. */
-function streamLimit(run: Run, attempt: BoundedAttempt, hold: StreamHold): StreamLimit | undefined {
+function streamLimit(run: Run, { attempt, asked }: CurrentAttempt, hold: StreamHold): StreamLimit | undefined {
   const { dialect, request, admission } = run;
   const closing = formAt(dialect, attempt.kind).streamClosing(request);
   if (!closing) return undefined;
@@ -179,7 +179,7 @@ function streamLimit(run: Run, attempt: BoundedAttempt, hold: StreamHold): Strea
     mayContinue: (tokens) => hold.mayContinue(tokens),
     passed: (event, data) => closing.passed(event, data),
     close: async (soFar) => {
-      const { usage, source } = seenOutput(attempt, admission, withinHold(soFar, hold), false);
+      const { usage, source } = seenOutput(attempt, admission, withinHold(soFar, hold), false, asked);
       const figures = { ...usage, modelUsed: attempt.model };
       const costUsd = await streamCost(run, attempt)(figures);
       return closing.close({ code: 'BALANCE_EXHAUSTED', usage: { figures, source, costUsd } });
@@ -229,11 +229,14 @@ async function endStream(
   const used = isCounted
     ? withCounted(reportedUsage(reported), current.attempt.price, dialect.counted?.(request, passed?.document) ?? {})
     : reportedUsage(reported);
-  const estimate =
-    outcome.partial === null && (passed !== null || hasUncountedOutput(dialect, request))
-      ? { ...unseenOutput(current.attempt, run.admission), isWhole: outcome.completed }
-      : seenOutput(current.attempt, run.admission, outcome, outcome.completed);
-  const atMost = usageAtMost(current.attempt, run.admission);
+  const { attempt, asked } = current;
+  const isUncounted = outcome.partial === null && (passed !== null || hasUncountedOutput(dialect, request));
+  const estimate = !isUncounted
+    ? seenOutput(attempt, run.admission, outcome, outcome.completed, asked)
+    : outcome.completed
+      ? uncountedOutput(attempt, run.admission)
+      : unseenOutput(attempt, run.admission, asked);
+  const atMost = usageAtMost(attempt, run.admission);
   const error = failureOf(outcome);
   // Of a stream that was stopped, the vendor's text is not what the caller got.
   const response = error || outcome.end === 'stopped' ? undefined : stored;

@@ -11,7 +11,7 @@ import { endpointAt } from '../demand/endpoints.ts';
 import { withOutputBound } from '../demand/output.ts';
 import { madeSafe } from '../demand/safe.ts';
 import { NO_USAGE } from '../domain/usage.ts';
-import { seenOutput, tokensPerAnswer, unseenOutput } from '../metering/output.ts';
+import { seenOutput, tokensPerAnswer, uncountedOutput, unseenOutput } from '../metering/output.ts';
 import { chooseEffort } from '../vendors/effort.ts';
 import { Presence } from '../vendors/presence.ts';
 import type { VendorRequest, VendorResult, WholeResult } from '../vendors/request.ts';
@@ -52,7 +52,11 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
   const { caller, dialect, request, session, attempts, admission } = run;
   const [wanted] = attempts;
   if (!wanted) throw new Error('an admitted call has an attempt');
-  let current: CurrentAttempt = { attempt: wanted, effort: { effort: undefined, source: undefined } };
+  let current: CurrentAttempt = {
+    attempt: wanted,
+    effort: { effort: undefined, source: undefined },
+    asked: { atMs: Date.now() },
+  };
   let vendorAsked = false;
   try {
     const body = withoutOwnFields(request);
@@ -69,10 +73,11 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       }
       const { reasoningLevel } = admission.allowed;
       if (reading && reading.usage !== NO_USAGE) {
-        const estimate = unseenOutput(current.attempt, admission);
+        const estimate = unseenOutput(current.attempt, admission, current.asked);
         run.unanswered.push({ current, reading, estimate });
       }
-      current = { attempt, effort: chooseEffort(dialect.effortAsked(request), reasoningLevel, attempt.limits.efforts) };
+      const effort = chooseEffort(dialect.effortAsked(request), reasoningLevel, attempt.limits.efforts);
+      current = { attempt, effort, asked: { atMs: Date.now() } };
       // Every attempt gets an equal share of the remaining time, and so the last one gets all of it.
       const timeoutMs = Math.max(1, (untilMs - Date.now()) / (attempts.length - index));
       vendorAsked = true;
@@ -80,6 +85,7 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       run.tried.add(attempt, result);
       const opening = result.kind === 'stream' ? failedOpening(run, result, vendorKey) : null;
       if (result.kind === 'stream' && !opening) return answerStream(run, current, result, addsUsage, presence);
+      current = { ...current, asked: { ...current.asked, leftAtMs: Date.now() } };
       reading = opening ?? readWhole(run, attempt, result as WholeResult, vendorKey);
       if (result.kind === 'answer') {
         reading.headers = result.headers;
@@ -96,7 +102,7 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       : await answerWhole(run, current, reading);
   } catch (error) {
     const failure = { code: 'INTERNAL_ERROR', message: 'the service failed' };
-    const estimate = unseenOutput(current.attempt, admission);
+    const estimate = unseenOutput(current.attempt, admission, current.asked);
     await endRun(run, current, { usage: vendorAsked ? null : NO_USAGE, estimate, error: failure });
     throw error;
   }
@@ -181,7 +187,8 @@ function askVendor(
   return askedForUsage(`${organizationId} ${baseUrl}`, addsUsage, send);
 }
 
-async function answerWhole(run: Run, { attempt, effort }: CurrentAttempt, reading: Reading): Promise<GatewayAnswer> {
+async function answerWhole(run: Run, current: CurrentAttempt, reading: Reading): Promise<GatewayAnswer> {
+  const { attempt, asked } = current;
   const { answer, usage, parts, withoutUsage, searches, vendorReportedCostUSD, error } = reading;
   const headers = {
     [GATEWAY_HEADERS.requestId]: run.requestId,
@@ -191,18 +198,17 @@ async function answerWhole(run: Run, { attempt, effort }: CurrentAttempt, readin
     ...(run.keyed && answer.status >= 400 && { [GATEWAY_HEADERS.shouldRetry]: 'false' }),
   };
   const whole = { ...answer, headers };
+  const { admission } = run;
+  const seen = (text: unknown) => ({ partial: null, outputTokens: writtenTokens(text, attempt.kind, attempt.model) });
   const estimate =
-    withoutUsage === undefined || hasUncountedOutput(run.dialect, run.request)
-      ? { ...unseenOutput(attempt, run.admission), isWhole: withoutUsage !== undefined }
-      : seenOutput(
-          attempt,
-          run.admission,
-          { partial: null, outputTokens: writtenTokens(withoutUsage, attempt.kind, attempt.model) },
-          true,
-        );
+    withoutUsage === undefined
+      ? unseenOutput(attempt, admission, asked)
+      : hasUncountedOutput(run.dialect, run.request)
+        ? uncountedOutput(attempt, admission)
+        : seenOutput(attempt, admission, seen(withoutUsage), true, asked);
   const ended = await endRun(
     run,
-    { attempt, effort },
+    current,
     {
       usage,
       parts,

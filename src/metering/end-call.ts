@@ -88,9 +88,11 @@ export function reportOf(request: EndCallRequest, organization: OrganizationConf
     reasoningBudgetTokens,
     usage,
     parts: undefined,
-    // An application's figures are reported.
+    // An application's figures are reported, and tell nothing of a vendor's speed.
     usageSource: undefined,
     unclear: undefined,
+    outputBasis: undefined,
+    outputRate: undefined,
     requestedServiceTier,
     // The application asks its vendor itself.
     changed: undefined,

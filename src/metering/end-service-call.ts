@@ -3,7 +3,8 @@
  * response that retries get.
  */
 
-import type { Catalog } from '../catalog/model.ts';
+import { matchModel } from '../catalog/matching.ts';
+import { type Catalog, modelKeyOf } from '../catalog/model.ts';
 import { type OwnPrices, resolvePrice, resolvePriceFor } from '../catalog/prices.ts';
 import type { EndCallData } from '../contract/calls.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
@@ -12,13 +13,16 @@ import type { CallPart } from '../domain/call-parts.ts';
 import type { CallReport, Reasoning } from '../domain/call-report.ts';
 import type { Estimate, LostAttempt } from '../domain/lost-call.ts';
 import type { NanoUsd } from '../domain/money.ts';
+import { outputRateOf, type Worked } from '../domain/output-rate.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import { atBound, type Unclear, type UsageBound } from '../domain/unclear-usage.ts';
 import { NO_USAGE, takeUsage, type Usage } from '../domain/usage.ts';
+import type { Env } from '../env.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { EndServiceCallCommand, ServiceCallEnd } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
+import { highestOutputRate } from '../storage/output-rates.ts';
 import type { VendorUsage } from '../vendors/usage.ts';
 import { pricedParts } from './call-parts.ts';
 import type { Caller } from './caller.ts';
@@ -38,7 +42,9 @@ export interface Outcome extends Reasoning {
   /** Earlier attempts whose vendors may have done the work, and reported no usage. */
   lost?: readonly LostPart[] | undefined;
   /** Where the usage is not known: what is known instead. */
-  estimate?: Omit<Estimate, 'price'> | undefined;
+  estimate?: Omit<Estimate, 'price' | 'outputRate'> | undefined;
+  /** How long the vendor worked, if that may tell how fast its model writes. */
+  worked?: Worked | undefined;
   /** Web searches that ran although the usage is not known. */
   searches?: number | undefined;
   /** The service tier that was asked for, in the vendor's word. */
@@ -109,7 +115,7 @@ export async function endServiceCallCommand(
 ): Promise<Omit<EndServiceCallCommand, 'callId'>> {
   const { modelUsed, providerUsed, usage, searches = 0, isPremium, error, response, wantsAnswer } = outcome;
   const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
-  const { requestedServiceTier, changed, notIncluded, vendorReportedCostUSD } = outcome;
+  const { requestedServiceTier, changed, notIncluded, vendorReportedCostUSD, worked } = outcome;
   const estimate = usage ? undefined : outcome.estimate;
   const { catalog } = await currentCatalog(env, defer);
   const reported = { modelUsed, providerUsed };
@@ -133,13 +139,14 @@ export async function endServiceCallCommand(
   const lost = await Promise.all(
     (outcome.lost ?? []).map(async ({ notIncluded: notOfIt, estimate: its, ...ran }) => {
       const foundOfIt = await priceOfEstimate(catalog, organization.prices, ran, its, nowMs);
-      return { ...ran, estimate: { ...its, price: withNotIncluded(foundOfIt, notOfIt) } };
+      const outputRate = await rateFor(env, its, foundOfIt);
+      return { ...ran, estimate: { ...its, price: withNotIncluded(foundOfIt, notOfIt), outputRate } };
     }),
   );
   return {
     organizationId: organization.organizationId,
     price: usage && filled !== null ? price : usageUnknown(price, usage),
-    ...(estimate && { estimate: { ...estimate, price } }),
+    ...(estimate && { estimate: { ...estimate, price, outputRate: await rateFor(env, estimate, found) } }),
     ...(lost.length > 0 && { lost }),
     report: {
       providerUsed,
@@ -152,6 +159,9 @@ export async function endServiceCallCommand(
       parts: parts.length > 0 ? parts : undefined,
       usageSource: unclear && ('partial' as const),
       unclear,
+      outputBasis: undefined,
+      outputRate:
+        worked && isOfCatalog(catalog, modelUsed, found) ? outputRateOf(used.responseTokens, worked) : undefined,
       requestedServiceTier,
       changed: changed?.length ? changed : undefined,
       vendorReported: vendorReportedOf(organization, providerUsed, vendorReportedCostUSD),
@@ -196,6 +206,22 @@ export function reportedUsage(reported: VendorUsage | null): (Usage & Unclear) |
 /** What is unclear of usage; nothing if all of it is clear. */
 export function unclearIn({ unclear, totalTokens }: Unclear): Unclear {
   return { ...(unclear && unclear.length > 0 && { unclear }), ...(totalTokens !== undefined && { totalTokens }) };
+}
+
+/** The highest rate of the model that answers were seen at, if the time of this one decides anything. */
+async function rateFor(
+  env: Env,
+  { worked, outputTokensMax }: Pick<Estimate, 'worked' | 'outputTokensMax'>,
+  price: ResolvedPrice,
+): Promise<number | undefined> {
+  const decides = worked !== undefined && outputTokensMax !== undefined;
+  return decides && price.available ? highestOutputRate(env, price.card.modelKey, Date.now()) : undefined;
+}
+
+/** Whether the price is of a model that everybody knows by that name. */
+function isOfCatalog(catalog: Catalog, modelUsed: string | undefined, price: ResolvedPrice): boolean {
+  const match = modelUsed === undefined ? null : matchModel(catalog, modelUsed, Date.now());
+  return match !== null && price.available && price.card.modelKey === modelKeyOf(match.model);
 }
 
 /**

@@ -4,12 +4,15 @@
  */
 import type { CallBound } from '../domain/bound.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';
-import type { Estimate } from '../domain/lost-call.ts';
+import { type Estimate, promptAtMost } from '../domain/lost-call.ts';
+import type { Worked } from '../domain/output-rate.ts';
 import type { Tier } from '../domain/tiers.ts';
 import { atBound, type UsageBound } from '../domain/unclear-usage.ts';
 import { NO_USAGE, type Usage } from '../domain/usage.ts';
+import { kindAt } from '../domain/vendor-kind.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import type { StreamSoFar } from '../vendors/tee.ts';
+import type { VendorUsage } from '../vendors/usage.ts';
 import { usageOf } from './end-service-call.ts';
 
 /** A request to a model, by what it may use and by who pays. */
@@ -45,39 +48,88 @@ export function usageAtMost({ tier, bound }: Bounded, { outputTokens }: Admissio
   };
 }
 
-/** What is recorded of an answer that did not come: the prompt as we count it, and output that nobody has seen. */
-export function unseenOutput({ tier, bound }: Bounded, { outputTokens }: Admission): Omit<Estimate, 'price'> {
-  const most = (bound.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT) * bound.answers;
+/** When a vendor was asked; and when it was done or was left, if that was not just now. */
+export interface Asked {
+  atMs: number;
+  leftAtMs?: number | undefined;
+}
+
+/** How long the vendor worked at the request, at most. */
+function workedAt({ bound }: Pick<Bounded, 'bound'>, { atMs, leftAtMs = Date.now() }: Asked): Worked {
+  return { ms: Math.max(0, leftAtMs - atMs), answers: bound.answers };
+}
+
+/** What an answer may tell of how fast its model writes: only one of a vendor that is known, because others are a tenant's own. */
+export function measuredAt(address: string, bounded: Pick<Bounded, 'bound'>, asked: Asked): Worked | undefined {
+  return kindAt(address) === null ? undefined : workedAt(bounded, asked);
+}
+
+type Counted = Omit<Estimate, 'price' | 'outputRate'>;
+
+/** What is recorded of an answer that did not come: the prompt at its bound, and output that nobody has seen. */
+export function unseenOutput(bounded: Bounded, admission: Admission, asked: Asked): Counted {
   return {
-    usage: promptOf(bound),
+    usage: mostOfPrompt(bounded.bound),
     source: 'estimated',
     isWhole: false,
-    outputTokensMax: Math.min(outputTokens[tier] ?? most, bound.ifLost?.outputTokens ?? most),
+    outputTokensMax: outputTokensMax(bounded, admission),
+    worked: workedAt(bounded, asked),
   };
 }
 
+/** What is recorded of an answer that came whole, in a form in which its output cannot be counted: the bound. */
+export function uncountedOutput(bounded: Bounded, admission: Admission): Counted {
+  return {
+    usage: likelyPrompt(bounded.bound),
+    source: 'estimated',
+    isWhole: true,
+    outputTokensMax: outputTokensMax(bounded, admission),
+  };
+}
+
+/** The most output tokens of all answers together. */
+function outputTokensMax({ tier, bound }: Bounded, { outputTokens }: Admission): number {
+  const most = (bound.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT) * bound.answers;
+  return Math.min(outputTokens[tier] ?? most, bound.ifLost?.outputTokens ?? most);
+}
+
 /** What a request makes its vendor bill besides the output, as we count it. */
-function promptOf({ ifLost }: CallBound): Usage {
+function likelyPrompt({ ifLost }: CallBound): Usage {
   return { ...NO_USAGE, inputTokens: ifLost?.inputTokens ?? 0, ...ifLost?.uses };
 }
 
-/** What is recorded of an answer that came, or broke off, without usage: never more output than the call was allowed. */
+function mostOfPrompt({ ifLost }: CallBound): Usage {
+  return ifLost ? promptAtMost(ifLost) : NO_USAGE;
+}
+
+/**
+ * What is recorded of an answer that came, or broke off, without usage. Of a whole answer it is the text that came, never
+ * more than the call was allowed; one that broke off may have gone on where nobody saw it.
+ */
 export function seenOutput(
   bounded: Bounded,
   admission: Admission,
   { partial, outputTokens }: StreamSoFar,
   isWhole: boolean,
-): Omit<Estimate, 'price'> {
+  asked: Asked,
+): Counted {
   const { tier, bound } = bounded;
-  const counted = Math.min(outputTokens, admission.outputTokens[tier] ?? outputTokens);
-  if (partial === null) {
-    const usage = { ...promptOf(bound), responseTokens: bound.outputTokens === 0 ? 0 : counted };
-    return { usage, source: 'estimated', isWhole };
-  }
-  // Of an answer that has not ended, our count goes before an unclear output.
-  const unclear = partial.unclear?.filter((figure) => figure !== 'responseTokens');
+  const counted = bound.outputTokens === 0 ? 0 : Math.min(outputTokens, admission.outputTokens[tier] ?? outputTokens);
+  const prompt = isWhole ? likelyPrompt(bound) : mostOfPrompt(bound);
+  const reported = partial && partialUsage(partial, usageAtMost(bounded, admission));
+  // A vendor that told its output alone has not told that the prompt was free.
+  const usage = reported ? { ...reported, inputTokens: reported.inputTokens || prompt.inputTokens } : prompt;
+  return {
+    usage: { ...usage, responseTokens: Math.max(usage.responseTokens, counted) },
+    source: reported ? 'partial' : 'estimated',
+    isWhole,
+    ...(!isWhole && { outputTokensMax: outputTokensMax(bounded, admission), worked: workedAt(bounded, asked) }),
+  };
+}
+
+/** What was reported of an answer that has not ended: our count of the output goes before one that is unclear. */
+function partialUsage(partial: VendorUsage, atMost: UsageBound | undefined): Usage {
   const reported = usageOf(partial);
-  const usage = atBound(reported, { unclear }, usageAtMost(bounded, admission), null) ?? reported;
-  const responseTokens = Math.max(usage.responseTokens, counted);
-  return { usage: { ...usage, responseTokens }, source: 'partial', isWhole };
+  const unclear = partial.unclear?.filter((figure) => figure !== 'responseTokens');
+  return atBound(reported, { unclear }, atMost, null) ?? reported;
 }

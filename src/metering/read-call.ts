@@ -51,6 +51,7 @@ function presentCall(call: Call): ReadCallData {
     pricingMode,
     batch: pricingMode === 'batch',
     usageSource: usageSourceOf(call),
+    ...(outcome?.outputBasis !== undefined && { outputBasis: outcome.outputBasis }),
     providerUsed: outcome?.providerUsed ?? null,
     modelUsed: outcome?.modelUsed ?? null,
     startTime: new Date(call.startedAtMs).toISOString(),

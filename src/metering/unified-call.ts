@@ -36,7 +36,7 @@ import { type Outcome, type reportedUsage, unclearIn } from './end-service-call.
 import { endWithRetries } from './end-with-retries.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { closedVendorRequest } from './key-limits.ts';
-import { type Bounded, seenOutput, tokensPerAnswer, unseenOutput, usageAtMost } from './output.ts';
+import { type Bounded, measuredAt, seenOutput, tokensPerAnswer, unseenOutput, usageAtMost } from './output.ts';
 import { kindOfRequest, requestedModel, vendorBody, vendorNeeds } from './vendor-needs.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
@@ -180,6 +180,7 @@ async function askVendor(
     perAnswer: tokensPerAnswer(bounded, admission),
     onCredit: admission.credit?.tiers.includes(bounded.tier) ?? false,
   });
+  const askedAtMs = Date.now();
   const result = await requestVendor({
     url: vendor.url,
     method: vendor.method,
@@ -190,6 +191,7 @@ async function askVendor(
     // A stream is answered as a whole here, so it is read as text.
     responseType: vendor.responseType === 'json' ? 'json' : 'text',
   });
+  const timed = { atMs: askedAtMs, leftAtMs: Date.now() };
   const {
     ok,
     status,
@@ -216,7 +218,8 @@ async function askVendor(
     usage,
     atMost: usageAtMost(bounded, admission),
     parts: partsOf(told),
-    estimate: soFar ? seenOutput(bounded, admission, soFar, ok) : unseenOutput(bounded, admission),
+    estimate: soFar ? seenOutput(bounded, admission, soFar, ok, timed) : unseenOutput(bounded, admission, timed),
+    worked: measuredAt(vendor.url, bounded, timed),
     searches,
     requestedServiceTier: requestedServiceTier(vendor.body),
     changed: toSend.changed,

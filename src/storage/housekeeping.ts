@@ -9,6 +9,7 @@ import { configDatabase, type Database, databaseNames, namedDatabase } from './d
 import { deleteOldMarks } from './erasure.ts';
 import { forgetOldEstimates } from './estimates.ts';
 import { deleteExpiredEvents } from './organization-events.ts';
+import { deleteOldOutputRates } from './output-rates.ts';
 import { deleteExpiredHistory } from './retention.ts';
 import { operatorIdempotency } from './schema/index.ts';
 import { recordDatabaseSize } from './sizes.ts';
@@ -30,6 +31,7 @@ export async function deleteExpired(env: Env, nowMs: number): Promise<void> {
       await deleteExpiredSamples(db, nowMs);
       await deleteExpiredEvents(db, nowMs);
       await deleteOldMarks(db, nowMs);
+      await deleteOldOutputRates(db, nowMs);
       await recordDatabaseSize(env, name, nowMs);
     } catch (error) {
       log('error', 'housekeeping_failed', { database: name }, error);

@@ -168,6 +168,7 @@ function projectCall(organizationId: string, record: string): Row<typeof calls> 
     reasoning_tokens: outcome?.usage.reasoningTokens ?? null,
     searches: outcome?.usage.searches ?? null,
     usage_source: outcome?.usageSource ?? null,
+    output_rate: outcome?.outputRate ?? null,
     error_code: outcome?.error?.code ?? null,
     denial_code: call.denial?.code ?? null,
     pricing_snapshot_id: price?.breakdown.snapshotId ?? null,

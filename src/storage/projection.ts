@@ -6,6 +6,7 @@
  * erased gets no row any more. What calls and denied calls change of the usage is found under the same guards, and
  * counted once for the whole batch.
  */
+import { DAY_MS } from '../platform/time.ts';
 import type { Change, ChangeKind, ProjectionPage } from './projection-page.ts';
 import { CHANGE_COLUMNS, COUNT_USAGE, USAGE_FIGURES, usageOfCalls } from './roll-ups.ts';
 
@@ -162,7 +163,7 @@ function upsertCalls(db: D1Database, chunk: Chunk): D1PreparedStatement[] {
     chunk.rows.map(({ page, change: { id, revision } }) => [page.organizationId, id, revision, page.subscriptionId]),
   );
   const count = (sql: string) => db.prepare(sql).bind(keys, delivery);
-  return [count(UNCOUNT_CALLS), upsert(db, chunk, delivery), count(COUNT_CALLS)];
+  return [count(UNCOUNT_CALLS), upsert(db, chunk, delivery), count(COUNT_CALLS), count(RAISE_OUTPUT_RATES)];
 }
 
 const SENT_CALLS = `json_each(?1) sent CROSS JOIN calls
@@ -172,6 +173,15 @@ const UNCOUNT_CALLS = `INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')}) 
   WHERE (sent.value ->> 2 > calls.revision OR calls.delivery = ?2) AND ${NOT_ERASED('sent.value ->> 3')})`)}`;
 const COUNT_CALLS = `INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')}) ${usageOfCalls(`(
   SELECT 1 AS sign, calls.* FROM ${SENT_CALLS} WHERE calls.delivery = ?2 AND ${NOT_ERASED('sent.value ->> 3')})`)}`;
+
+/** Of each model and day the highest rate stays, so that it may run twice. */
+const RAISE_OUTPUT_RATES = `INSERT INTO output_rates (model_key, day_ms, tokens_per_second)
+  SELECT model_key, finished_at_ms - finished_at_ms % ${DAY_MS}, MAX(output_rate) FROM ${SENT_CALLS}
+  WHERE calls.delivery = ?2 AND output_rate IS NOT NULL AND model_key IS NOT NULL AND finished_at_ms IS NOT NULL
+    AND ${NOT_ERASED('sent.value ->> 3')}
+  GROUP BY 1, 2
+  ON CONFLICT DO UPDATE SET tokens_per_second = excluded.tokens_per_second
+    WHERE excluded.tokens_per_second > output_rates.tokens_per_second`;
 
 const DENIED_COLUMNS = ['organization_id', 'customer_id', 'hour_ms', 'feature', 'calls'];
 

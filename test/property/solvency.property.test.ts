@@ -126,7 +126,7 @@ class Books {
         this.account = timeOutCall(this.account, call).account;
         continue;
       }
-      const ended = endLostCall(this.account, call, call.ifLost, () => 70, this.id());
+      const ended = endLostCall(this.account, call, call.ifLost, this.id());
       seen.lost += 1;
       this.lost.push(ended.call);
       this.#ended(ended);
@@ -340,7 +340,8 @@ test('no order of begins, steps, ends, deadlines, settlements, grants, revocatio
         books.expectSolvent();
       }
     }),
-    { numRuns: 3_000 },
+    // Figures above a bound come late and seldom.
+    { numRuns: 10_000 },
   );
   console.log(`solvency: ${JSON.stringify(seen)}`);
   for (const [what, times] of Object.entries(seen)) expect([what, times > 20]).toEqual([what, true]);

@@ -183,6 +183,8 @@ const endings: fc.Arbitrary<Ending & Choice> = fc.record({
       source: fc.constantFrom('partial' as const, 'estimated' as const),
       isWhole: fc.boolean(),
       outputTokensMax: fc.constantFrom(null, 40, 3_000),
+      workedMs: fc.constantFrom(null, 0, 999, 1_000, 2_700),
+      outputRate: fc.constantFrom(null, 100, 5_000),
     }),
     { nil: null, freq: 2 },
   ),
@@ -252,6 +254,8 @@ function sendEnd(
     usage: { ...counted, searches: 0 },
     price,
     ...(estimate.outputTokensMax !== null && { outputTokensMax: estimate.outputTokensMax }),
+    ...(estimate.workedMs !== null && { worked: { ms: estimate.workedMs, answers: 1 } }),
+    ...(estimate.outputRate !== null && { outputRate: estimate.outputRate }),
   };
   const sent = known
     ? object.endServiceCall(callId, nowMs, reported, {

@@ -25,7 +25,6 @@ import {
   needOf,
   nextStep,
   usualHold,
-  usualOf,
 } from './reference-holds.ts';
 import {
   type Ending,
@@ -45,7 +44,7 @@ const SLOT_METER = { CUSTOM1: 'customMeter1', CUSTOM2: 'customMeter2', AGENTIC_A
 const CAPABILITIES = { audio: 'audioSeconds', search: 'searches' } as const;
 const DAY_MS = 86_400_000;
 const MILLI = 1000n;
-const UNKNOWN_OUTPUT = 16_384;
+const UNKNOWN_RATE = 500;
 
 export type Asked = Partial<Record<Tier | 'audio' | 'image' | 'search', boolean>>;
 export type Allowed = Record<Tier | 'audio' | 'image' | 'search', boolean>;
@@ -128,6 +127,9 @@ export interface ModelEstimate {
   source: 'partial' | 'estimated';
   isWhole: boolean;
   outputTokensMax: number | null;
+  /** How long the vendor worked, and the rate that was seen; `null` where nobody knows. */
+  workedMs: number | null;
+  outputRate: number | null;
 }
 
 /** What became of a charge: the words of the contract. */
@@ -586,18 +588,21 @@ export class ReferenceModel {
   }
 
   /**
-   * The output of an answer that nobody saw: what this customer's answers of the model usually have, or the default bound
-   * where there are none; at most its own.
+   * The output of an answer that was lost: what came, or what its time allows, within its bound. In steps the bound is
+   * what was held.
    */
-  #unseen(call: ModelCall, most: number, modelUsed: string | null): number {
-    const held = call.steps ? Math.min(most, call.steps.heldTokens) : most;
-    const answers = this.#reported().filter(
-      (counted) => counted.source === 'reported' && modelUsed !== null && counted.modelUsed === modelUsed,
-    );
-    const outputs = answers.flatMap(({ tokens }) => (tokens > 0 ? [BigInt(tokens)] : []));
-    const usual = usualOf(outputs);
-    const likely = usual === null ? UNKNOWN_OUTPUT : Number(usual);
-    return Math.min(held, likely);
+  #lostOutput(
+    call: ModelCall,
+    tier: Tier,
+    came: number,
+    { outputTokensMax, workedMs, outputRate }: Omit<ModelEstimate, 'source' | 'isWhole'>,
+  ): number {
+    if (outputTokensMax === null) return came;
+    const held = call.onCredit.includes(tier) && call.steps ? call.steps.heldTokens : null;
+    const most = Math.max(came, held !== null && held < outputTokensMax ? held : outputTokensMax);
+    if (workedMs === null) return most;
+    const seconds = (workedMs - (workedMs % 1000)) / 1000;
+    return Math.min(most, Math.max(came, seconds * (outputRate ?? UNKNOWN_RATE)));
   }
 
   void(call: ModelCall): void {
@@ -611,9 +616,10 @@ export class ReferenceModel {
 
   /** Nothing was heard of the call until its deadline. */
   #lose(call: ModelCall, { card, inputTokens, modelUsed, outputTokensMax }: NonNullable<ModelCall['ifLost']>): void {
-    const tokens = this.#unseen(call, outputTokensMax, modelUsed);
-    const used = { inputTokens, cachedTokens: 0, tokens, searches: 0, audioMilli: 0 };
+    const used = { inputTokens, cachedTokens: 0, tokens: 0, searches: 0, audioMilli: 0 };
     const ending = { card, modelUsed, isPremium: undefined, failed: true, batch: undefined, used };
+    const known = { outputTokensMax, workedMs: null, outputRate: null };
+    used.tokens = this.#lostOutput(call, this.#tierOf(call, ending).tier, 0, known);
     const { settlement } = this.#settleEnd(call, ending, 'estimated', call.deadlineAtMs);
     call.status = 'TIMEOUT';
     // What the object calls the charge is learned later.
@@ -634,13 +640,13 @@ export class ReferenceModel {
     estimate: ModelEstimate | null,
   ): { ending: Ending; source: UsageSource } {
     if (!estimate) return { ending, source: 'reported' };
-    const { source, isWhole, outputTokensMax } = estimate;
+    const { source, isWhole } = estimate;
     const { tier } = this.#tierOf(call, ending);
     const nothing = { inputTokens: 0, cachedTokens: 0, tokens: 0, searches: ending.used.searches, audioMilli: 0 };
     if (isWhole && !call.onCredit.includes(tier))
       return { ending: { ...ending, card: null, used: nothing }, source: 'reported' };
-    const unseen = outputTokensMax === null ? null : this.#unseen(call, outputTokensMax, ending.modelUsed);
-    return { ending: { ...ending, used: { ...ending.used, tokens: unseen ?? ending.used.tokens } }, source };
+    const tokens = this.#lostOutput(call, tier, ending.used.tokens, estimate);
+    return { ending: { ...ending, used: { ...ending.used, tokens } }, source };
   }
 
   #tierOf(call: ModelCall, ending: Ending): { tier: Tier; price: Price } {

@@ -143,25 +143,20 @@ test('attempts whose answers did not come are parts by estimate: the whole is pr
     ...({ usage: usage({ inputTokens: 100 }), source: 'estimated', isWhole: false, outputTokensMax: 400 } as const),
     price: PRICE,
   };
-  const usual = (modelUsed: string | undefined) => (modelUsed === 'known' ? 7 : null);
   const answered = { report: { modelUsed: 'own', usage: usage({ inputTokens: 1, responseTokens: 1 }) }, price: PRICE };
   const attempts = [
     { modelUsed: 'slow', estimate },
-    { modelUsed: 'known', estimate },
+    { modelUsed: 'fast', estimate: { ...estimate, worked: { ms: 2_500, answers: 1 }, outputRate: 100 } },
   ];
-  const { report, price } = withLostAttempts(
-    from.call,
-    withEstimate(from.call, answered, undefined, usual),
-    attempts,
-    usual,
-  );
+  const ending = withEstimate(from.call, answered, undefined);
+  const { report, price } = withLostAttempts(from.call, ending, attempts);
   const { outcome } = endCall(from.account, from.call, report, price, 'charge', 5).call;
   expect(
     outcome?.parts?.map(({ modelUsed, usage: used, usageSource }) => [modelUsed, used.responseTokens, usageSource]),
   ).toEqual([
     ['own', 1, undefined],
     ['slow', 400, 'estimated'],
-    ['known', 7, 'estimated'],
+    ['fast', 200, 'estimated'],
   ]);
   expect([outcome?.usage.responseTokens, outcome?.usageSource]).toEqual([408, 'partial']);
 });

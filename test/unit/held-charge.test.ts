@@ -138,7 +138,7 @@ describe('a call of which something has no rate', () => {
   test('of which nothing was heard is charged by its hold, at the deadline and when its figures come', () => {
     const { account: from, call } = begun([UNPRICED]);
     if (!call.ifLost) throw new Error('the service makes the call');
-    const lost = endLostCall(from, call, call.ifLost, () => null, 'charge');
+    const lost = endLostCall(from, call, call.ifLost, 'charge');
     expect([lost.call.status, ...chargeOf(lost)]).toEqual(['TIMEOUT', '700', 'HELD', 'PENDING']);
     const reported = begun([], {});
     const late = timeOutCall(reported.account, reported.call);

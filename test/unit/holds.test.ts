@@ -443,34 +443,39 @@ describe('a denial', () => {
 describe('a call that was lost', () => {
   const ifLost = { modelUsed: 'm', inputTokens: 900, price: PRICE };
   const opened = (change: Partial<CallBound> = {}) => begin(onCredit(100_000n), [bound(1_000, { ifLost, ...change })]);
-  const lost = ({ account: from, call }: { account: Account; call: Call }, usual: number | null) => {
+  const lost = ({ account: from, call }: { account: Account; call: Call }) => {
     if (!call.ifLost) throw new Error('the service makes the call');
-    return endLostCall(from, call, call.ifLost, () => usual, 'charge');
+    return endLostCall(from, call, call.ifLost, 'charge');
   };
 
-  test('is a timeout with the usual output, charged and said to be estimated', () => {
-    const { account: after, call } = lost(opened(), 40);
+  test('is a timeout with the most that its vendor can have used, charged and said to be estimated', () => {
+    const most = { ...ifLost, inputTokensMax: 2_000 };
+    const { account: after, call } = lost(opened({ ifLost: most, outputTokens: 100 }));
     expect(call).toMatchObject({ status: 'TIMEOUT', finishedAtMs: DEADLINE, ifLost: undefined });
     expect(call.outcome).toMatchObject({
-      usage: { inputTokens: 900, responseTokens: 40 },
+      usage: { inputTokens: 2_000, responseTokens: 100 },
       usageSource: 'estimated',
+      outputBasis: 'bound',
       calls: 1,
-      charge: { amountNanoUsd: '1300' },
+      charge: { amountNanoUsd: '3000' },
       error: { code: 'CALL_TIMEOUT' },
     });
-    expect([after.wallet.held, after.wallet.unsettled]).toEqual(['0', '1300']);
+    expect([after.wallet.held, after.wallet.unsettled]).toEqual(['0', '3000']);
   });
 
-  test('has the bound where nothing is usual, and never more', () => {
-    expect(lost(opened(), null).call.outcome?.usage.responseTokens).toBe(500);
-    expect(lost(opened(), 9_000).call.outcome?.usage.responseTokens).toBe(500);
-    expect(lost(opened({ answers: 2 }), null).call.outcome?.usage.responseTokens).toBe(1_000);
+  test('counts the prompt by its estimate if it began before its bound was kept', () => {
+    expect(lost(opened()).call.outcome?.usage.inputTokens).toBe(900);
+  });
+
+  test('has its bound, for each of its answers', () => {
+    expect(lost(opened()).call.outcome?.usage.responseTokens).toBe(500);
+    expect(lost(opened({ answers: 2 })).call.outcome?.usage.responseTokens).toBe(1_000);
   });
 
   test('in steps has no more than it holds', () => {
     const stream = opened({ inSteps: true, outputTokens: 4_000 });
-    const { call } = lost(stream, null);
-    expect(call.outcome?.usage.responseTokens).toBe(1_024);
+    const { call } = lost(stream);
+    expect(call.outcome).toMatchObject({ usage: { responseTokens: 1_024 }, outputBasis: 'held' });
     expect(BigInt(call.outcome?.charge?.amountNanoUsd ?? 0)).toBeLessThanOrEqual(heldOf(stream.call));
     expect(call.credit?.exceededNanoUsd).toBeUndefined();
   });
@@ -483,23 +488,43 @@ describe('a call that was lost', () => {
   };
   const report = { modelUsed: 'm', usage: usage({ searches: 2 }) };
   const none: ResolvedPrice = { available: false, reason: 'USAGE_NOT_REPORTED' };
-  const ended = (call: Call, change: Partial<Estimate>, usual: number | null = 40) =>
-    withEstimate(call, { report, price: none }, { ...estimate, ...change }, () => usual);
+  const ended = (call: Call, change: Partial<Estimate>) =>
+    withEstimate(call, { report, price: none }, { ...estimate, ...change });
 
-  test('has our count of the text that came; where none came, what is usual or may be at most', () => {
-    const { call } = opened();
-    expect(ended(call, {})).toEqual({
+  test('has our count of the text that came whole', () => {
+    expect(ended(opened().call, { isWhole: true })).toEqual({
       report: {
         modelUsed: 'm',
         usage: usage({ inputTokens: 900, responseTokens: 70, searches: 2 }),
         usageSource: 'estimated',
+        outputBasis: 'text',
       },
       price: PRICE,
     });
-    expect(ended(call, { outputTokensMax: 300 }).report.usage.responseTokens).toBe(40);
-    expect(ended(call, { outputTokensMax: 300 }, null).report.usage.responseTokens).toBe(300);
-    expect(ended(call, { outputTokensMax: 300 }, 999).report.usage.responseTokens).toBe(300);
-    expect(ended(call, { source: 'partial' }).report.usageSource).toBe('partial');
+  });
+
+  test('has what its time allows if that is more than its text, within its bound; the record says which', () => {
+    const broken = { outputTokensMax: 3_000, worked: { ms: 2_000, answers: 1 } };
+    const told = (change: Partial<Estimate>) => {
+      const { usage: used, usageSource, outputBasis } = ended(opened().call, { ...broken, ...change }).report;
+      return [used.responseTokens, usageSource, outputBasis];
+    };
+    expect(told({ outputRate: 120 })).toEqual([240, 'estimated', 'time']);
+    expect(told({ source: 'partial' })).toEqual([1_000, 'partial', 'time']);
+    expect(told({ outputRate: 20 })).toEqual([70, 'estimated', 'text']);
+    expect(told({ outputRate: 5_000 })).toEqual([3_000, 'estimated', 'bound']);
+    expect(told({ worked: undefined })).toEqual([3_000, 'estimated', 'bound']);
+    const stream = opened({ inSteps: true, outputTokens: 4_000 }).call;
+    const held = ended(stream, { ...broken, outputRate: 600 }).report;
+    expect(held).toMatchObject({ usage: { responseTokens: 1_024 }, outputBasis: 'held' });
+  });
+
+  test('has what it held in steps only if credit pays for the tier that ran', () => {
+    const { credit, ...stream } = opened({ inSteps: true, outputTokens: 4_000, tier: 'standard' }).call;
+    if (!credit?.steps) throw new Error('it is held in steps');
+    const onAllowance: Call = { ...stream, credit: { ...credit, tiers: ['premium'] } };
+    const broken = { outputTokensMax: 3_000, worked: { ms: 999, answers: 1 } };
+    expect(ended(onAllowance, broken).report).toMatchObject({ usage: { responseTokens: 70 }, outputBasis: 'text' });
   });
 
   test('is not estimated where its whole answer came and an allowance pays', () => {
@@ -507,6 +532,6 @@ describe('a call that was lost', () => {
     expect(ended(free, { isWhole: true })).toEqual({ report, price: none });
     expect(ended(free, { isWhole: false }).report.usageSource).toBe('estimated');
     expect(ended(opened().call, { isWhole: true }).report.usageSource).toBe('estimated');
-    expect(withEstimate(free, { report, price: none }, undefined, () => 1)).toEqual({ report, price: none });
+    expect(withEstimate(free, { report, price: none }, undefined)).toEqual({ report, price: none });
   });
 });

@@ -26,7 +26,6 @@ const PLAN = {
 };
 /** A nano-USD for each token of input, ten for each of output. */
 const PRICE: ResolvedPrice = { available: true, card: rateCard({ input: '1000000', output: '10000000' }) };
-const UNREPORTED: ResolvedPrice = { available: false, reason: 'USAGE_NOT_REPORTED' };
 const bound = (change: Partial<CallBound> = {}): CallBound => ({
   tier: null,
   outputTokens: 4_000,
@@ -181,7 +180,12 @@ describe('a call of which nothing is heard until its deadline', () => {
       object.wake(START + HOUR);
       expect(object.seen('lost')).toMatchObject({
         status: 'TIMEOUT',
-        outcome: { usageSource: 'estimated', usage: { inputTokens: 900, responseTokens: 1_024 }, calls: 1 },
+        outcome: {
+          usageSource: 'estimated',
+          outputBasis: 'held',
+          usage: { inputTokens: 900, responseTokens: 1_024 },
+          calls: 1,
+        },
       });
       expect(charged(object, 'lost')).toBe('11140');
       await object.settle(START + HOUR + 2_000);
@@ -200,29 +204,16 @@ describe('a call of which nothing is heard until its deadline', () => {
       expect(wallet(object, START + HOUR + 9_000)).toMatchObject({ balanceUsd: '0.0000981', openCharges: 0 });
     }));
 
-  test('has what this customer’s answers of the model usually have; failures without an answer and estimates are none', () =>
+  test('has its bound, whatever the customer’s answers of the model were before', () =>
     withCredit(10n ** 9n, (object) => {
       const plain = { inSteps: false, outputTokens: 900 };
-      for (const [index, tokens] of [30, 40, 50].entries()) {
-        begin(object, `known-${index}`, START, plain);
-        accepted(object.end(`known-${index}`, START, used(tokens), PRICE));
+      for (let index = 0; index < 100; index += 1) {
+        begin(object, `short-${index}`, START, plain);
+        accepted(object.end(`short-${index}`, START, used(1), PRICE));
       }
-      for (let index = 0; index < 70; index += 1) {
-        begin(object, `failed-${index}`, START, plain);
-        const error = { code: 'vendor_error', message: 'it refused' };
-        accepted(object.end(`failed-${index}`, START, { modelUsed: 'm', usage: usage({}), error }, PRICE));
-      }
-      begin(object, 'guess', START, plain);
-      const estimate = {
-        usage: usage({ responseTokens: 800 }),
-        source: 'estimated',
-        isWhole: false,
-        price: PRICE,
-      } as const;
-      object.endServiceCall('guess', START, { modelUsed: 'm' }, { estimate, price: UNREPORTED });
       begin(object, 'lost', START, plain);
       object.wake(START + HOUR);
-      expect(object.seen('lost')?.outcome?.usage.responseTokens).toBe(50);
+      expect(object.seen('lost')?.outcome).toMatchObject({ usage: { responseTokens: 900 }, outputBasis: 'bound' });
     }));
 
   test('counts in the period of its deadline, however late the object wakes', () =>

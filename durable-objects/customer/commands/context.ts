@@ -18,7 +18,7 @@ import type { PlanVersion } from '../../../src/domain/plan.ts';
 import type { PricingMode } from '../../../src/domain/pricing.ts';
 import type { Provisioning, ReadUsageCommand } from '../../../src/objects/customer-commands.ts';
 import type { CustomerStore } from '../store.ts';
-import { finishOverdue, usualOutputOf } from './ending.ts';
+import { finishOverdue } from './ending.ts';
 
 export interface Context {
   store: CustomerStore;
@@ -37,11 +37,10 @@ export function catchUp(context: Context, known: Account): Account {
   const { store, nowMs } = context;
   let account = known;
   const overdue = store.callsPastDeadline(nowMs, TIMEOUTS_MAX);
-  const usualOutput = usualOutputOf(store);
   // Each in the period of its deadline, because what was lost counts then. Stored before the next period begins: what it
   // crossed is told of.
   for (const call of overdue) {
-    const finished = finishOverdue(context, replenishDue(account, call.deadlineAtMs), call, usualOutput);
+    const finished = finishOverdue(context, replenishDue(account, call.deadlineAtMs), call);
     account = store.saveAccount(finished, nowMs);
   }
   if (overdue.length > 0) store.refreshDeadline();

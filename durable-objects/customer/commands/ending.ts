@@ -6,8 +6,7 @@ import type { Account } from '../../../src/domain/account.ts';
 import { type Call, type CallOutcome, endCall, timeOutCall } from '../../../src/domain/call.ts';
 import { type Corrected, countedOutcome, replaceEstimate } from '../../../src/domain/correct-call.ts';
 import { firstUnpriced } from '../../../src/domain/customer-events.ts';
-import { percentile95 } from '../../../src/domain/hold.ts';
-import { endLostCall, type UsualOutput, withEstimate, withLostAttempts } from '../../../src/domain/lost-call.ts';
+import { endLostCall, withEstimate, withLostAttempts } from '../../../src/domain/lost-call.ts';
 import type { EndCommand, EndServiceCallCommand } from '../../../src/objects/customer-commands.ts';
 import type { CustomerStore } from '../store.ts';
 import { UNUSED_HOUR, type UsageHour } from '../tables/usage-hours.ts';
@@ -36,9 +35,8 @@ export function recordEnd(
   open: Call,
   { report, price, estimate, lost = [] }: Pick<EndCommand, 'report' | 'price'> & ServiceEnding,
 ): Ended {
-  const { store, newId, nowMs } = books;
-  const usual = usualOutputOf(store);
-  const ending = withLostAttempts(open, withEstimate(open, { report, price }, estimate, usual), lost, usual);
+  const { newId, nowMs } = books;
+  const ending = withLostAttempts(open, withEstimate(open, { report, price }, estimate), lost);
   // It timed out, and was estimated then.
   if (countedOutcome(open)) {
     const ids = { chargeId: newId(), differenceId: newId() };
@@ -65,15 +63,8 @@ export function saveEnd({ store, nowMs }: Pick<Books, 'store' | 'nowMs'>, ended:
  * Finishes a call whose deadline has come: a call of the service as one that the vendor made, because nothing tells that
  * it did not. Its account is left to be stored.
  */
-export function finishOverdue(
-  { store, newId, nowMs }: Books,
-  account: Account,
-  call: Call,
-  usualOutput: UsualOutput,
-): Account {
-  const finished = call.ifLost
-    ? endLostCall(account, call, call.ifLost, usualOutput, newId())
-    : timeOutCall(account, call);
+export function finishOverdue({ store, newId, nowMs }: Books, account: Account, call: Call): Account {
+  const finished = call.ifLost ? endLostCall(account, call, call.ifLost, newId()) : timeOutCall(account, call);
   store.finishCall(finished.call, null, nowMs);
   if (!finished.call.outcome) return finished.account;
   const ended = withOutcome(finished);
@@ -124,19 +115,6 @@ export function withOutcome({ account, call }: { account: Account; call: Call })
   const { outcome } = call;
   if (!outcome) throw new Error('an ended call has an outcome');
   return { account, call, outcome };
-}
-
-/** The usual output of each model, read once. */
-export function usualOutputOf(store: CustomerStore): UsualOutput {
-  const known = new Map<string, number | null>();
-  return (modelUsed) => {
-    if (modelUsed === undefined) return null;
-    const found = known.get(modelUsed);
-    if (found !== undefined) return found;
-    const usual = percentile95(store.recentOutputs(modelUsed));
-    known.set(modelUsed, usual);
-    return usual;
-  };
 }
 
 /** What an outcome counts in its hour. */

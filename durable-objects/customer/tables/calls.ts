@@ -147,18 +147,6 @@ export class CallTable {
       .flatMap(({ cost }) => (cost === null ? [] : [BigInt(cost)]));
   }
 
-  /** Output tokens of the last answers of the model, among so many last calls. Estimates are left out. */
-  recentOutputs(modelUsed: string, rowsMax: number): number[] {
-    const sql = `SELECT json_extract(record, '$.outcome.usage.responseTokens') AS tokens
-      FROM (SELECT record FROM calls WHERE status IN ('COMPLETED', 'FAILED') ORDER BY started_at_ms DESC LIMIT ?)
-      WHERE json_extract(record, '$.outcome.modelUsed') = ? AND json_extract(record, '$.outcome.usageSource') IS NULL
-        AND tokens > 0`;
-    return this.#sql
-      .exec<{ tokens: number }>(sql, rowsMax, modelUsed)
-      .toArray()
-      .map(({ tokens }) => tokens);
-  }
-
   /** Stores what a service call answered, in parts that fit a row. */
   storeResponse(callId: string, text: string): void {
     for (let part = 0, from = 0; from < text.length; part += 1) {

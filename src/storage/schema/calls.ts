@@ -47,6 +47,8 @@ export const calls = sqliteTable(
     searches: integer('searches'),
     /** `partial` or `estimated` where the usage is provisional, else NULL. */
     usageSource: text('usage_source'),
+    /** Output tokens a second of one answer; NULL where they were not measured, or tell nothing (`output-rates.ts`). */
+    outputRate: integer('output_rate'),
     errorCode: text('error_code'),
     /** Why the call was denied; NULL where it was not, and in rows of before this was kept. The record has the figures. */
     denialCode: text('denial_code'),

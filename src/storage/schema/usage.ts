@@ -228,3 +228,23 @@ export const featureRunningTotals = sqliteTable(
   },
   (table) => [primaryKey({ columns: [table.organizationId, table.customerId, table.feature, table.hourMs] })],
 );
+
+/**
+ * The highest output rate of a model among the answers that ended on a UTC day, of all organizations of the database. It
+ * says nothing of anybody, so no erasure touches it.
+ */
+export const outputRates = sqliteTable(
+  'output_rates',
+  {
+    /** The catalog's name of the model, `provider/model`. */
+    modelKey: text('model_key').notNull(),
+    dayMs: integer('day_ms').notNull(),
+    /** Output tokens a second of one answer. */
+    tokensPerSecond: integer('tokens_per_second').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.modelKey, table.dayMs] }),
+    // Days that are over.
+    index('output_rates_by_day').on(table.dayMs),
+  ],
+);
