@@ -188,12 +188,13 @@ export class MeteredRequest {
     this.#call = null;
     const model = this.#model;
     return async (usage, failure) => {
+      const { isFallback: _fallback, ...figures } = usage ?? {};
       const known: CallUsage = {
         modelUsed: model,
         ...(provider && { providerUsed: provider }),
         ...(serviceTier && { requestedServiceTier: serviceTier }),
         ...(effort && { reasoningEffort: effort, reasoningEffortSource: 'provider_request' }),
-        ...usage,
+        ...figures,
         ...(usage?.reasoningEffort && { reasoningEffortSource: 'provider_response' }),
       };
       if ('call' in this.#options) return addUsage(call, known);
