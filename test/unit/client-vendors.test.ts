@@ -275,6 +275,29 @@ describe('fetch', () => {
   const fetching = (more: Partial<MeterEach> = {}) =>
     wrapFetch(fetch, { callmeter: sdks.callmeter, customerId: 'alice', ...more });
 
+  test('what ran beside the model that answered is reported, of all requests of a call', async () => {
+    const run = (type: string, model: string) => ({ type, model, input_tokens: 5, output_tokens: 7 });
+    const iterations = [run('message', 'claude-fable-5'), run('fallback_message', 'claude-opus-4-8')];
+    const usage = { input_tokens: 5, output_tokens: 7, iterations };
+    const vendor = async (_url: string | URL | Request, _init?: RequestInit) =>
+      Response.json({ type: 'message', model: 'claude-opus-4-8', content: [], stop_reason: 'end_turn', usage });
+    const part = expect.objectContaining({ modelUsed: 'claude-fable-5', inputTokens: 5, responseTokens: 7 });
+    const ask = (metered: typeof vendor) =>
+      metered('https://api.anthropic.com/v1/messages', {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ model: 'claude-fable-5', messages: user(PROMPT) }),
+      });
+    await ask(wrapFetch(vendor, { callmeter: sdks.callmeter, customerId: 'alice' }));
+    const [alone] = sdks.ends();
+    expect(alone).toMatchObject({ modelUsed: 'claude-opus-4-8', responseTokens: 7, parts: [part] });
+    expect(alone).not.toHaveProperty('isFallback');
+    await sdks.callmeter.withCall({ customerId: 'alice' }, async (call) => {
+      for (let request = 0; request < 2; request += 1) await ask(wrapFetch(vendor, { call }));
+    });
+    expect(sdks.ends()[1]).toMatchObject({ responseTokens: 14, parts: [part, part] });
+  });
+
   test.each([
     ['OpenAI', '/v1/chat/completions', { model: 'gpt-5.2', messages: user(PROMPT) }, 'gpt-5.2'],
     ['Anthropic', '/v1/messages', { model: 'claude-sonnet-4-5', messages: user(PROMPT) }, 'claude-sonnet-4-5'],

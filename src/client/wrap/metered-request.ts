@@ -233,7 +233,16 @@ function failureOf({ end, completed, partial, failure }: StreamOutcome): CallFai
  * The usage in the fields of an end. No bound of the call is known here: what stands for an unclear figure is what the others
  * prove, and tokens of which only the total is known are output, which costs most.
  */
-function reportable({ unclear: _unclear, parts: _parts, totalTokens = 0, ...usage }: VendorUsage): CallUsage {
+function reportable({ parts = [], ...answer }: VendorUsage): CallUsage {
+  return { ...figuresOf(answer), ...(parts.length > 0 && { parts: parts.map(figuresOf) }) };
+}
+
+function figuresOf({
+  unclear: _unclear,
+  isFallback: _fallback,
+  totalTokens = 0,
+  ...usage
+}: Omit<VendorUsage, 'parts'>) {
   return { ...usage, responseTokens: usage.responseTokens + totalTokens };
 }
 
