@@ -21,9 +21,10 @@ import type { VendorKind } from '../domain/vendor-kind.ts';
 import { isFormFile } from '../platform/form-file.ts';
 import type { Fields } from '../vendors/usage/figures.ts';
 import { extrasOf } from './demand.ts';
-import { inputBound } from './input.ts';
-import { recordingLength, type SoundLength } from './media-tokens.ts';
+import { IMAGE_FIELDS, inputBound } from './input.ts';
+import { recordingLength } from './media-tokens.ts';
 import { hasOutputBound, outputAsked } from './output.ts';
+import type { SoundLength } from './sound-length.ts';
 
 const SPEECH = /(?:^|\/)audio\/speech$/;
 /**
@@ -183,7 +184,8 @@ function charges({ rates }: RateCard, component: Component): boolean {
 
 /** How long the recordings of a form are together. */
 function recordedSeconds(body: Fields): SoundLength {
-  const recordings = Object.values(body).filter(isFormFile).map(recordingLength);
+  const files = Object.entries(body).flatMap(([field, value]) => (IMAGE_FIELDS.includes(field) ? [] : value));
+  const recordings = files.filter(isFormFile).map(recordingLength);
   return {
     atMost: recordings.reduce<number | null>(
       (sum, { atMost }) => (sum === null || atMost === null ? null : sum + atMost),
