@@ -44,6 +44,8 @@ export interface RequestToModel {
   /** Of the vendor's address. */
   path: string;
   body: Fields;
+  /** The vendor gets another body, which nobody read. */
+  isUnread?: boolean;
   /** The names of headers that the caller chooses. */
   headers?: readonly string[];
   price: ResolvedPrice;
@@ -65,8 +67,8 @@ export interface OpenToCredit {
 
 export function callBound(request: RequestToModel, mode: PricingMode, opened: OpenToCredit): CallBound {
   const { provider, kind, model = '', path, body, price, limits, tier, onDowngrade } = request;
-  const { headers = [], asIs } = request;
-  const { fillsContext, ...extras } = extrasOf({ kind, model, path, body, headers, asIs });
+  const { headers = [], isUnread = false, asIs } = request;
+  const { fillsContext, ...extras } = extrasOf({ kind, model, path, body, isUnread, headers, asIs });
   const input = inputBound({ kind, model, body, contextTokens: limits.contextTokens, fillsContext });
   const { perAnswer, answers } = outputAsked(body, path);
   // Tokens of a model that is billed by something else are not counted.
