@@ -21,9 +21,10 @@ import type { VendorKind } from '../domain/vendor-kind.ts';
 import { isFormFile } from '../platform/form-file.ts';
 import type { Fields } from '../vendors/usage/figures.ts';
 import { extrasOf } from './demand.ts';
-import { inputBound } from './input.ts';
-import { recordingLength, type SoundLength } from './media-tokens.ts';
+import { IMAGE_FIELDS, inputBound } from './input.ts';
+import { recordingLength } from './media-tokens.ts';
 import { hasOutputBound, outputAsked } from './output.ts';
+import type { SoundLength } from './sound-length.ts';
 
 const SPEECH = /(?:^|\/)audio\/speech$/;
 /**
@@ -43,6 +44,8 @@ export interface RequestToModel {
   /** Of the vendor's address. */
   path: string;
   body: Fields;
+  /** The vendor gets another body, which nobody read. */
+  isUnread?: boolean;
   /** The names of headers that the caller chooses. */
   headers?: readonly string[];
   price: ResolvedPrice;
@@ -64,8 +67,8 @@ export interface OpenToCredit {
 
 export function callBound(request: RequestToModel, mode: PricingMode, opened: OpenToCredit): CallBound {
   const { provider, kind, model = '', path, body, price, limits, tier, onDowngrade } = request;
-  const { headers = [], asIs } = request;
-  const { fillsContext, ...extras } = extrasOf({ kind, model, path, body, headers, asIs });
+  const { headers = [], isUnread = false, asIs } = request;
+  const { fillsContext, ...extras } = extrasOf({ kind, model, path, body, isUnread, headers, asIs });
   const input = inputBound({ kind, model, body, contextTokens: limits.contextTokens, fillsContext });
   const { perAnswer, answers } = outputAsked(body, path);
   // Tokens of a model that is billed by something else are not counted.
@@ -186,7 +189,8 @@ function charges({ rates }: RateCard, component: Component): boolean {
 
 /** How long the recordings of a form are together. */
 function recordedSeconds(body: Fields): SoundLength {
-  const recordings = Object.values(body).filter(isFormFile).map(recordingLength);
+  const files = Object.entries(body).flatMap(([field, value]) => (IMAGE_FIELDS.includes(field) ? [] : value));
+  const recordings = files.filter(isFormFile).map(recordingLength);
   return {
     atMost: recordings.reduce<number | null>(
       (sum, { atMost }) => (sum === null || atMost === null ? null : sum + atMost),

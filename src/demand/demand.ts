@@ -25,6 +25,8 @@ export interface Asked {
   /** Of the vendor's address. */
   path: string;
   body: Fields;
+  /** The vendor gets another body, which nobody read. */
+  isUnread?: boolean;
   /** The names of headers that the caller chooses. */
   headers?: readonly string[];
   /** The vendor gets it as it is: `safe.ts` changes nothing. */
@@ -58,11 +60,12 @@ const HEADERS =
   /^(?:accept|accept-encoding|accept-language|authorization|api-key|x-api-key|x-goog-api-key|x-goog-api-client|content-type|user-agent|anthropic-(?:version|beta|dangerous-direct-browser-access)|openai-(?:organization|project|beta)|x-(?:client-)?request-id|idempotency-key|traceparent|tracestate|baggage|http-referer|referer|x-title|x-app|x-stainless-[a-z-]+)$/;
 const QUERY = /^(?:alt|key|api-version|beta)$/;
 
-/** Whether a header, or a member of the query, is one that nobody knows. Its name may be a secret, and is not told. */
-function unknownBeside({ path, headers = [] }: Asked): string[] {
+/** Whether a header, a member of the query, or the body is one that nobody knows. Its name may be a secret, and is not told. */
+function unknownBeside({ path, headers = [], isUnread = false }: Asked): string[] {
   const [, query = ''] = /\?([^#]*)/s.exec(path) ?? [];
   const members = [...new URLSearchParams(query).keys()];
   return [
+    ...(isUnread ? ['body'] : []),
     ...(headers.every((name) => HEADERS.test(name.toLowerCase())) ? [] : ['headers']),
     ...(members.every((name) => QUERY.test(name)) ? [] : ['query']),
   ];

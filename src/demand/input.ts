@@ -78,6 +78,9 @@ const REFERENCE_TYPES = new Set([
   'input_video',
 ]);
 
+/** The fields of forms whose files are images. */
+export const IMAGE_FIELDS: readonly string[] = ['image', 'mask'];
+
 export function inputBound({ kind, model, body, contextTokens, fillsContext }: InputRequest): InputBound {
   const walk = new Walk(kind, model);
   walk.request(body, fillsContext);
@@ -155,7 +158,7 @@ class Walk {
 
   #fields(fields: Fields, name: string, level: number, isStructured: boolean): void {
     if (isFormFile(fields)) {
-      this.#formFile(fields);
+      this.#formFile(fields, name);
       return;
     }
     const counted = this.#mediaOf(fields);
@@ -173,9 +176,9 @@ class Walk {
     }
   }
 
-  /** An image, or else a recording: forms have no other files. */
-  #formFile(file: FormFile): void {
-    if (/^image\//i.test(file.contentType)) this.#image(undefined);
+  /** An image, or else a recording: forms have no other files. What its sender calls it says nothing. */
+  #formFile(file: FormFile, field: string): void {
+    if (IMAGE_FIELDS.includes(field)) this.#image(undefined);
     else this.#media(tokensOfSound(this.#kind, recordingLength(file)));
   }
 
@@ -246,7 +249,7 @@ class Walk {
   #file(mediaType: string, content: unknown): void {
     if (typeof content !== 'string' || /^https?:/i.test(content.slice(0, 6))) this.#media(UNKNOWN_CONTENT);
     else if (/^image\//i.test(mediaType)) this.#image(content);
-    else if (/^audio\//i.test(mediaType)) this.#media(audioTokens(this.#kind, mediaType, content));
+    else if (/^audio\//i.test(mediaType)) this.#media(audioTokens(this.#kind, content));
     else this.#media(fileTokens(mediaType, content));
   }
 

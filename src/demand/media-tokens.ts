@@ -15,10 +15,11 @@
  * - Others: Qwen's models count at most 16,384 tokens for an image (their default of `max_pixels`), Llama's 6,404.
  */
 import type { VendorKind } from '../domain/vendor-kind.ts';
-import { toBase64 } from '../platform/base64.ts';
+import { type ByteSource, base64Bytes } from '../platform/byte-source.ts';
 import type { FormFile } from '../platform/form-file.ts';
 import { ACCEPTED, type Accepted } from '../vendors/kind.ts';
 import { type ImageSize, imageSize } from './image-size.ts';
+import { type SoundLength, soundLength, USUAL_BYTES_PER_SECOND } from './sound-length.ts';
 
 export interface MediaTokens {
   /** `null`: as many as the model can take. */
@@ -93,54 +94,32 @@ const AUDIO_TOKENS_PER_SECOND: Readonly<Record<Accepted['mediaOf'], number>> = {
   google: 32,
   others: OTHER_AUDIO_TOKENS_PER_SECOND,
 };
-/** The lowest usual rate of speech, 6 kbit/s (Opus, RFC 6716), and that of an ordinary recording, 64 kbit/s. */
-const AUDIO_BYTES_PER_SECOND_MIN = 750;
-const AUDIO_BYTES_PER_SECOND = 8_000;
-/** Formats in which silence takes next to no bytes: by name, and as they begin in base64 whatever they are called. */
-const SHRINKS_SILENCE = /flac|ogg|opus|webm|m4a|mp4|matroska/i;
-const SHRINKING_CONTENT = /^(?:ZkxhQ|T2dnU|GkXfo|.{5}[GWm2]Z0eX)/;
-
-/** A sound in base64; `format` is its name or media type. */
-export function audioTokens(kind: VendorKind, format: string, base64: string): MediaTokens {
-  const head = base64.slice(contentFrom(base64), contentFrom(base64) + FORMAT_HEAD_LENGTH);
-  return tokensOfSound(kind, soundLength(format, decodedBytes(base64), head));
-}
-
-/** How long a sound is, in seconds. */
-export interface SoundLength {
-  /** `null` where its bytes do not bound it. */
-  atMost: number | null;
-  estimate: number;
-}
-
-/** `format` is its name or media type, `head` its beginning in base64. */
-export function soundLength(format: string, bytes: number, head: string): SoundLength {
-  const shrinks = SHRINKS_SILENCE.test(format) || SHRINKING_CONTENT.test(head);
-  const isWave = /wav/i.test(format) || head.startsWith('UklGR');
-  const isBounded = !shrinks && (!isWave || hasUsualRate(head));
-  return {
-    atMost: isBounded ? Math.ceil(bytes / AUDIO_BYTES_PER_SECOND_MIN) : null,
-    estimate: Math.ceil(bytes / AUDIO_BYTES_PER_SECOND),
-  };
+/** A sound in base64, with or without the `data:` before it. */
+export function audioTokens(kind: VendorKind, base64: string): MediaTokens {
+  const from = contentFrom(base64);
+  const isBase64 = from === 0 || base64.slice(0, from).endsWith(';base64,');
+  const bytes = isBase64 ? base64Bytes(base64, from) : null;
+  if (bytes !== null) return tokensOfSound(kind, soundLength(bytes));
+  return { ...UNKNOWN_CONTENT, estimate: Math.ceil(decodedBytes(base64) / USUAL_BYTES_PER_SECOND) * rateOf(kind) };
 }
 
 export function tokensOfSound(kind: VendorKind, { atMost, estimate }: SoundLength): MediaTokens {
-  const rate = AUDIO_TOKENS_PER_SECOND[ACCEPTED[kind].mediaOf];
+  const rate = rateOf(kind);
   return { atMost: atMost === null ? null : atMost * rate, estimate: estimate * rate };
 }
 
-/** A recording of a form. */
-export function recordingLength({ fileName, contentType, bytes, head }: FormFile): SoundLength {
-  return soundLength(`${fileName} ${contentType}`, bytes, toBase64(head));
+function rateOf(kind: VendorKind): number {
+  return AUDIO_TOKENS_PER_SECOND[ACCEPTED[kind].mediaOf];
 }
 
-/** A WAV file names its own bytes per second, which could be one. */
-function hasUsualRate(base64: string): boolean {
-  const head = /^[A-Za-z0-9+/]{48}/.exec(base64)?.[0];
-  const view = new DataView(Uint8Array.from(atob(head ?? ''), (character) => character.charCodeAt(0)).buffer);
-  return (
-    head !== undefined && view.getUint32(12) === 0x666d7420 && view.getUint32(28, true) >= AUDIO_BYTES_PER_SECOND_MIN
-  );
+/** Each file is read once for all models that may run. */
+const READ = new WeakMap<ByteSource, SoundLength>();
+
+/** A recording of a form. */
+export function recordingLength({ content }: FormFile): SoundLength {
+  const length = READ.get(content) ?? soundLength(content);
+  READ.set(content, length);
+  return length;
 }
 
 /** The media type of a `data:` URL; empty for anything else. */

@@ -38,7 +38,7 @@ export function openTarget({ baseUrl, passthrough }: OpenVendor, path: string, q
   const written = `${origin}/${path.replaceAll(/%2f/gi, '/').replace(/^\//, '')}`;
   if (/[?#]/.test(path) || !URL.canParse(written)) return null;
   const target = new URL(written);
-  if (target.origin !== origin || !isSendable(target.pathname)) return null;
+  if (target.origin !== origin || !isPlainPath(target.pathname)) return null;
   if (!passthrough.some((open) => opens(open, target.pathname))) return null;
   target.search = query;
   return target;
@@ -50,8 +50,8 @@ function opens(open: string, path: string): boolean {
   return path.startsWith(root) && path.length > root.length;
 }
 
-/** A slash at the end is the vendor's to judge. */
-function isSendable(path: string): boolean {
+/** Whether all readers take a path, as the URL parser has it, for the same. A slash at the end is the vendor's to judge. */
+export function isPlainPath(path: string): boolean {
   const segments = path.replace(/\/$/, '').split('/').slice(1);
   return (
     segments.length > 0 && segments.every((segment) => SEGMENT.test(segment) && isText(segment) && !isDots(segment))

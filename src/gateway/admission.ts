@@ -34,7 +34,7 @@ export interface BoundedAttempt extends Attempt {
 /** The attempts with what each of them may cost. Requests to the gateway are never billed as a batch. */
 export function withBounds(
   dialect: Dialect,
-  request: ModelRequest,
+  { request, isUnread = false }: { request: ModelRequest; isUnread?: boolean },
   attempts: readonly Attempt[],
   opened: OpenToCredit,
 ): BoundedAttempt[] {
@@ -44,7 +44,8 @@ export function withBounds(
     const canBeStopped = request.stream === true && formAt(dialect, kind).streamClosing(request) !== undefined;
     // What a model thinks is billed and does not show.
     const inSteps = canBeStopped && !(limits.reasons && mayThink(dialect, request, limits));
-    const toModel = { provider, kind, model, modelKey, path: dialect.endpoint, body, price, limits, asIs: false };
+    const path = dialect.endpoint;
+    const toModel = { provider, kind, model, modelKey, path, body, isUnread, price, limits, asIs: false };
     return { ...attempt, bound: callBound({ ...toModel, tier, onDowngrade, inSteps }, 'standard', opened) };
   });
 }

@@ -75,7 +75,8 @@ export async function admitAndRun(
   const translatable = translatableAttempts(dialect, withoutOwnFields(request), resolved);
   if (!translatable.ok) return translatable;
   const needs = capabilitiesOf(dialect, request, translatable.attempts);
-  const attempts = withBounds(dialect, request, translatable.attempts, caller.organization);
+  const { isUnread = false } = call.text;
+  const attempts = withBounds(dialect, { request, isUnread }, translatable.attempts, caller.organization);
   const opened = await beginCall(caller, call, begin, attempts, needs);
   if (!opened.ok) return opened;
   const { admission, replayed } = opened;

@@ -147,7 +147,7 @@ function succeeded(work: Promise<unknown>): Promise<boolean> {
   );
 }
 
-/** Any form that is whole: it passes unchanged. */
+/** Any form that is whole: it passes up to its last boundary. */
 export class WholeForm implements FormCheck {
   readonly #scanner: FormScanner;
 
@@ -156,8 +156,12 @@ export class WholeForm implements FormCheck {
   }
 
   async push(bytes: Uint8Array): Promise<CheckedPart> {
-    for (const event of this.#scanner.push(bytes)) if (event.kind === 'broken') return brokenForm(event.rule);
-    return { ok: true, passed: [bytes] };
+    const passed: Uint8Array[] = [];
+    for (const event of this.#scanner.push(bytes)) {
+      if (event.kind === 'broken') return brokenForm(event.rule);
+      if ('bytes' in event) passed.push(event.bytes);
+    }
+    return { ok: true, passed };
   }
 
   end(): Refused | null {

@@ -43,7 +43,9 @@ export interface Attempt {
 }
 
 /** What of an endpoint decides which vendors can be asked. */
-export type OfferedEndpoint = Pick<Dialect, 'isOfferedBy' | 'alternative'> & { operation: { path: string } };
+export type OfferedEndpoint = Pick<Dialect, 'isOfferedBy' | 'takesModel' | 'alternative'> & {
+  operation: { path: string };
+};
 
 /** The most attempts of one request. */
 export const ATTEMPTS_MAX = 10;
@@ -93,12 +95,16 @@ export function modelHeader({ modelKey }: Pick<Attempt, 'modelKey'>): Record<str
 function obstacleTo(
   { vendors }: OrganizationConfig,
   dialect: OfferedEndpoint,
-  { provider }: NamedModel,
+  { provider, model }: NamedModel,
 ): Refused | null {
   const vendor = vendors.get(provider);
   if (!vendor) return vendorNotConfigured(provider, 'model');
   const { operation, alternative } = dialect;
-  if (dialect.isOfferedBy(vendor.kind)) return null;
+  if (dialect.isOfferedBy(vendor.kind)) {
+    if (dialect.takesModel?.(model) !== false) return null;
+    const rule = 'must be a name that can stand in a path: of letters, digits and _ . ~ @ + -, without . and .. alone';
+    return refuseCall('BAD_REQUEST', `the model ${JSON.stringify(model)} ${rule}`, { param: 'model' });
+  }
   const advice = alternative === null ? '' : `; use ${alternative}`;
   const message = `the vendor ${provider} does not offer ${operation.path}${advice}`;
   return refuseCall('ENDPOINT_NOT_OFFERED', message, { param: 'model' });

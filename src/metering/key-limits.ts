@@ -64,18 +64,25 @@ export function closedName(
 }
 
 /**
- * As `closedName`, of a request as its vendor gets it. One that names no model may run any, and is
- * refused too, unless its method only reads or deletes.
+ * As `closedName`, of a request as its vendor gets it. One that names no model may run any, and is refused too, unless its
+ * method only reads or deletes; so is one whose body nobody read.
  */
 export async function closedVendorRequest(
   caller: Pick<Caller, 'env' | 'organization' | 'limits' | 'defer'>,
-  { method, url, body, provider }: Pick<VendorRequest, 'url' | 'body' | 'provider'> & { method: string },
+  {
+    method,
+    url,
+    body,
+    provider,
+    isUnread = false,
+  }: Pick<VendorRequest, 'url' | 'body' | 'provider'> & { method: string; isUnread?: boolean },
   path: string,
 ): Promise<Refused | null> {
   const { env, limits, defer } = caller;
   if (!limits?.models) return null;
   const named = namedModels(url, body);
-  if (named.length === 0 && !RUNNING_NOTHING.includes(method)) return modelNotAllowed(limits, undefined, path);
+  if ((named.length === 0 || isUnread) && !RUNNING_NOTHING.includes(method))
+    return modelNotAllowed(limits, undefined, path);
   const prefix = provider === undefined ? '' : `${provider.toLowerCase()}/`;
   const names = named.map((name) => (typeof name === 'string' && !name.startsWith(prefix) ? prefix + name : name));
   const { catalog } = await currentCatalog(env, defer);
@@ -86,11 +93,15 @@ const RUNNING_NOTHING: readonly string[] = ['GET', 'DELETE'];
 
 /** What names a model at any vendor, however it is written: fields of the body, the path, the query. */
 function namedModels(url: string, body: VendorRequest['body']): unknown[] {
-  const { model, models } = body ?? {};
   const { pathname, searchParams } = new URL(url);
-  const inPath = /\/(?:models?|deployments)\/([^/]+)/.exec(decoded(pathname))?.[1]?.replace(/:[a-z]\w*$/i, '');
-  const named = [model, ...(Array.isArray(models) ? models : [models]), inPath, ...searchParams.getAll('model')];
-  return named.filter((name) => name !== undefined && name !== null);
+  const segments = decoded(pathname).split('/');
+  const inPath = segments.flatMap((segment, at) =>
+    /^(?:models?|deployments)$/i.test(segment) ? (segments[at + 1]?.replace(/:[a-z]\w*$/i, '') ?? []) : [],
+  );
+  // Some vendors do not tell large letters from small ones.
+  const members = [...Object.entries(body ?? {}), ...searchParams].filter(([name]) => /^models?$/i.test(name));
+  const named = [...members.flatMap(([, value]) => value), ...inPath];
+  return named.filter((name) => name !== undefined && name !== null && name !== '');
 }
 
 function decoded(pathname: string): string {

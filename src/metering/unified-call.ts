@@ -11,6 +11,7 @@ import { closedFeature } from '../contract/key-limits.ts';
 import type { CallData, CallRequest } from '../contract/unified-call.ts';
 import type { Nothing } from '../domain/call-report.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
+import { isPlainPath } from '../domain/open-paths.ts';
 import { sanitizeErrorMessage } from '../domain/sanitize.ts';
 import { DEFAULT_TIER } from '../domain/tiers.ts';
 import type { UnclearFigure } from '../domain/unclear-usage.ts';
@@ -37,7 +38,8 @@ import { endWithRetries } from './end-with-retries.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { closedVendorRequest } from './key-limits.ts';
 import { type Bounded, measuredAt, seenOutput, tokensPerAnswer, unseenOutput, usageAtMost } from './output.ts';
-import { kindOfRequest, requestedModel, vendorBody, vendorNeeds } from './vendor-needs.ts';
+import { requestedModel } from './requested-model.ts';
+import { kindOfRequest, vendorBody, vendorNeeds } from './vendor-needs.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
 type VendorPart = NonNullable<CallData['vendor']>;
@@ -58,16 +60,19 @@ const NOT_ENDED_YET = 'what the call used is being recorded; its cost is at GET 
 /** `clientSignal` makes the signal that is aborted when the caller leaves. */
 export async function makeCall(
   caller: Caller,
-  request: CallRequest,
+  asked: CallRequest,
   headerKey: string | null,
   clientSignal: () => AbortSignal,
 ): Promise<Answer<CallData>> {
-  const { vendor } = request;
-  const address = vendor && checkVendorUrl(vendor.url, caller.organization.vendorOrigins);
-  if (address && !address.ok) {
-    const details = [{ path: 'vendor.url', message: address.reason }];
-    return refuse('BAD_REQUEST', `vendor.url: ${address.reason}`, { members: { details } });
+  const address = asked.vendor && checkVendorUrl(asked.vendor.url, caller.organization.vendorOrigins);
+  const wrong = address && (address.ok ? pathReason(address.url) : address.reason);
+  if (wrong) {
+    const details = [{ path: 'vendor.url', message: wrong }];
+    return refuse('BAD_REQUEST', `vendor.url: ${wrong}`, { members: { details } });
   }
+  // What is judged is what is sent.
+  const request = address?.ok ? withAddress(asked, address.url) : asked;
+  const { vendor } = request;
   if (vendor && isAnswerMemoryFull()) return refuse('SERVICE_UNAVAILABLE', ANSWERS_HELD, { retryAfterSeconds: 1 });
   const closed =
     closedFeature(caller.limits, request.feature) ??
@@ -115,6 +120,17 @@ export async function makeCall(
   });
   caller.defer(work.catch(() => undefined));
   return work;
+}
+
+/** Why the path of an address could be another one to the vendor; `null` if it cannot. */
+function pathReason({ pathname }: URL): string | null {
+  if (pathname === '/' || isPlainPath(pathname)) return null;
+  return 'its path must be plain: without empty segments, backslashes, parameters, and encoded slashes, dots and percent signs';
+}
+
+function withAddress(request: CallRequest, { href, hash }: URL): CallRequest {
+  const { vendor } = request;
+  return vendor ? { ...request, vendor: { ...vendor, url: href.slice(0, href.length - hash.length) } } : request;
 }
 
 /** A call that has been admitted. */

@@ -10,7 +10,6 @@
 
 import { limitsOf, type ModelLimits } from '../catalog/limits.ts';
 import { resolvePrice } from '../catalog/prices.ts';
-import { text } from '../contract/fields.ts';
 import type { CallRequest } from '../contract/unified-call.ts';
 import { callBound } from '../demand/call-bound.ts';
 import { endpointAt } from '../demand/endpoints.ts';
@@ -30,6 +29,7 @@ import { requestedCapabilities } from '../vendors/capabilities.ts';
 import { withoutEffort } from '../vendors/effort.ts';
 import { pricingModeOf } from './begin-call.ts';
 import type { Caller } from './caller.ts';
+import { requestedModel } from './requested-model.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
 
@@ -41,9 +41,6 @@ export interface VendorNeeds {
   /** What the call may cost. */
   bound: CallBound;
 }
-
-/** A model's name as a call records it. */
-const modelName = text(300);
 
 export async function vendorNeeds({ env, organization, defer }: Caller, request: CallRequest): Promise<VendorNeeds> {
   const { vendor, usage, requested = {} } = request;
@@ -117,12 +114,6 @@ function reportedBound(price: ResolvedPrice, request: CallRequest, allowUnpriced
     cost,
     ...(isClosed && { gap }),
   };
-}
-
-/** The model that a request names in its body, or in its path, as Google has it. */
-export function requestedModel({ url, body }: Pick<VendorRequest, 'url' | 'body'>): string | undefined {
-  const named = body?.model ?? /\/models\/([^/:?]+):\w+/.exec(url)?.[1];
-  return modelName.safeParse(named).data;
 }
 
 /**

@@ -6,12 +6,13 @@ import type { z } from 'zod';
 import { IDEMPOTENCY_HEADER, MEDIA_TYPE } from '../contract/envelope.ts';
 import { badRequest, brokenRules, type Result, refuse } from '../contract/errors.ts';
 import { idempotencyKey } from '../contract/fields.ts';
+import { REPEATED_FIELDS } from '../contract/gateway/requests.ts';
 import { isRecord } from '../contract/identity.ts';
 import { SESSION_BODY_BYTES_MAX } from '../contract/sessions.ts';
 import { ByteBody } from '../platform/byte-body.ts';
 import { readRequest } from '../platform/bytes.ts';
 import { type FormBody, readFormBody } from '../platform/form-body.ts';
-import { JSON_BOUND_RULES } from '../platform/json.ts';
+import { JSON_BOUND_RULES, respelledName } from '../platform/json.ts';
 import { readJsonBody } from '../platform/json-body.ts';
 import { JsonText } from '../platform/json-text.ts';
 import { boundaryOf, type UploadedForm } from '../platform/multipart.ts';
@@ -33,7 +34,10 @@ export async function readJson(c: AppContext, bytesMax: number): Promise<Result<
   const typed = checkType(c, isJsonType, 'the Content-Type of a body must be application/json');
   if (!typed.ok) return typed;
   const json = await readJsonBody(c.req.raw, bytesMax);
-  if (json.ok) return json;
+  if (json.ok) {
+    const respelled = isRecord(json.value) ? respelledName(json.value) : undefined;
+    return respelled === undefined ? json : badRequest({ path: respelled, message: 'must be in the body once' });
+  }
   switch (json.broken) {
     case 'empty':
       return { ok: true, value: {}, text: '{}' };
@@ -84,7 +88,8 @@ export async function readForm(c: AppContext, bytesMax: number): Promise<Result<
   const declared = c.req.header('Content-Length');
   if (!c.req.raw.body || declared === '0') return { ok: true, value: {} };
   if (declared !== undefined && Number(declared) > bytesMax) return tooLarge(bytesMax);
-  const form = await readFormBody(c.req.raw, boundaryOf(c.req.header('Content-Type') ?? '') ?? '', bytesMax);
+  const boundary = boundaryOf(c.req.header('Content-Type') ?? '') ?? '';
+  const form = await readFormBody(c.req.raw, boundary, bytesMax, REPEATED_FIELDS);
   if (form.ok) return { ok: true, value: form.fields, body: form.body };
   return form.broken === 'bytes' ? tooLarge(bytesMax) : badRequest({ path: form.path, message: form.rule });
 }
@@ -116,10 +121,11 @@ function checkType(c: AppContext, isRight: (type: string) => boolean, rule: stri
   return isRight(c.req.header('Content-Type') ?? '') ? { ok: true } : refuse('UNSUPPORTED_MEDIA_TYPE', rule);
 }
 
-const FORM_RULE = 'the Content-Type must be multipart/form-data with a boundary, in ASCII';
+const FORM_RULE =
+  'the Content-Type must be multipart/form-data with a boundary of at most 70 characters, and no parameter besides but charset=utf-8';
 
 function isFormType(type: string): boolean {
-  return /^multipart\/form-data[\t ]*;[\t\x20-\x7e]+$/i.test(type) && boundaryOf(type) !== null;
+  return boundaryOf(type) !== null;
 }
 
 function hasBody(c: AppContext): boolean {

@@ -6,11 +6,13 @@ import type { RequestBody } from './request-body.ts';
 
 export class ByteBody implements RequestBody {
   readonly contentType: string;
+  readonly isUnread: boolean;
   readonly #bytes: Uint8Array;
 
   /** An empty media type where none is declared. */
   constructor(bytes: Uint8Array, contentType: string) {
     this.#bytes = bytes;
+    this.isUnread = bytes.length > 0;
     this.contentType = contentType;
   }
 

@@ -3,12 +3,16 @@
  *
  * All parts stay as they came, in their order, headers included; only those of a changed field are left out or written
  * anew. The names of fields are read as vendors' clients write them: `tags[]` is an item of the list `tags`, and
- * `customer[customerId]` a member of the object `customer`. A name that comes more than once is a list.
+ * `customer[customerId]` a member of the object `customer`.
+ *
+ * Of a field that comes twice some vendors take the first, some the last, and some a list. So a field comes once, in one
+ * spelling, unless it is a list by its name, or one of those that clients repeat.
  */
+import { PieceBytes } from './byte-source.ts';
 import { joined, partsOf } from './bytes.ts';
 import type { FormFile } from './form-file.ts';
 import { sha256Hex } from './hash.ts';
-import { FormScanner } from './multipart.ts';
+import { FormScanner, fieldNameOf, type PartHead, textOf } from './multipart.ts';
 import type { RequestBody } from './request-body.ts';
 
 export type FormFields = Record<string, unknown>;
@@ -19,8 +23,7 @@ export type ReadForm =
   /** What is wrong, and with which field. */
   | { ok: false; broken: 'form'; path: string; rule: string };
 
-interface Part {
-  name: string;
+interface Part extends PartHead {
   /** The line end after the boundary, and the headers. */
   head: Uint8Array;
   content: Uint8Array<ArrayBuffer>[];
@@ -28,16 +31,18 @@ interface Part {
 }
 
 const HEAD_BYTES = 48;
-const FILE_NAME = /^content-disposition:[^\r\n]*;[\t ]*filename\*?=(?:"([^"\r\n]*)"|([^\s";]+))/im;
-const CONTENT_TYPE = /^content-type:[\t ]*([^\s;]+)/im;
 /** A field, an item of a list, or a member of an object. */
 const NAME = /^([^[\]]+)(?:\[([^[\]]*)\])?$/;
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 
-/** Reads a form of at most `bytesMax` bytes. */
-export async function readFormBody(request: Request, boundary: string, bytesMax: number): Promise<ReadForm> {
+/** Reads a form of at most `bytesMax` bytes. `repeated` are the fields whose name may come more than once. */
+export async function readFormBody(
+  request: Request,
+  boundary: string,
+  bytesMax: number,
+  repeated: readonly string[],
+): Promise<ReadForm> {
   const scanner = new FormScanner(boundary);
   const parts: Part[] = [];
   let length = 0;
@@ -48,9 +53,9 @@ export async function readFormBody(request: Request, boundary: string, bytesMax:
       const part = parts.at(-1);
       if (event.kind === 'broken') return broken('body', event.rule);
       if (event.kind === 'part') {
-        if (!event.name) return broken('body', 'must have a name for each part');
+        const { kind: _kind, ...head } = event;
         // Its memory is used again.
-        parts.push({ name: event.name, head: event.head.slice(), content: [], bytes: 0 });
+        parts.push({ ...head, head: event.head.slice(), content: [], bytes: 0 });
       } else if (event.kind === 'content' && part) {
         part.content.push(new Uint8Array(event.bytes));
         part.bytes += event.bytes.length;
@@ -58,8 +63,32 @@ export async function readFormBody(request: Request, boundary: string, bytesMax:
     }
   }
   if (!scanner.isComplete) return broken('body', 'must be a form that ends with its boundary');
+  const values = parts.map(readPart);
+  const unread = values.indexOf(null);
+  if (unread >= 0) return broken(parts[unread]?.name ?? 'body', 'must be text in UTF-8');
+  const double = doubleIn(
+    parts.map(({ name }) => name),
+    repeated,
+  );
+  if (double !== null) return broken(double, 'must be in the form once');
   const contentType = request.headers.get('Content-Type') ?? '';
-  return { ok: true, fields: fieldsOf(parts), body: new FormBody(parts, boundary, contentType) };
+  return { ok: true, fields: fieldsOf(parts, values), body: new FormBody(parts, boundary, contentType) };
+}
+
+/**
+ * The first field that comes more than once and is no list: under one name, in several spellings (`n` and `n[]`), or in
+ * large and small letters, which some vendors do not tell apart. `null` if there is none.
+ */
+function doubleIn(names: readonly string[], repeated: readonly string[]): string | null {
+  for (const group of Map.groupBy(names, (name) => fieldNameOf(name).toLowerCase()).values()) {
+    const [first = '', ...others] = group;
+    const field = fieldNameOf(first);
+    const isMember = (name: string) => name.startsWith(`${field}[`) && !name.endsWith('[]');
+    const areItems = group.every((name) => name === first) && (first.endsWith('[]') || repeated.includes(first));
+    const areMembers = group.every(isMember) && new Set(group).size === group.length;
+    if (others.length > 0 && !areItems && !areMembers) return field;
+  }
+  return null;
 }
 
 function broken(path: string, rule: string): ReadForm {
@@ -103,24 +132,19 @@ export class FormBody implements RequestBody {
 
   async filesHash(): Promise<string> {
     const hashes: string[] = [];
-    for (const { name, head, content, bytes } of this.#parts)
-      if (isFile(head)) hashes.push(`${name} ${await sha256Hex(joined(content, bytes))}`);
+    for (const { name, fileName, content, bytes } of this.#parts)
+      if (fileName !== null) hashes.push(`${name} ${await sha256Hex(joined(content, bytes))}`);
     return sha256Hex(hashes.join('\n'));
   }
 }
 
 const LINE_END = encoder.encode('\r\n');
 
-/** The field that a part belongs to: what stands before the first bracket. */
-function fieldNameOf(name: string): string {
-  return name.split('[', 1)[0] || name;
-}
-
-function fieldsOf(parts: readonly Part[]): FormFields {
+function fieldsOf(parts: readonly Part[], read: readonly unknown[]): FormFields {
   const fields: [string, unknown][] = [];
-  for (const [field, all] of Map.groupBy(parts, ({ name }) => fieldNameOf(name))) {
-    const members = all.map(({ name }) => NAME.exec(name)?.[2]);
-    const values = all.map(readPart);
+  for (const [field, all] of Map.groupBy(parts.keys(), (at) => fieldNameOf(parts[at]?.name ?? ''))) {
+    const members = all.map((at) => NAME.exec(parts[at]?.name ?? '')?.[2]);
+    const values = all.map((at) => read[at]);
     const isObject = members.every((member) => member !== undefined && member !== '');
     const isOne = all.length === 1 && members[0] === undefined;
     if (isObject) fields.push([field, Object.fromEntries(members.map((member, at) => [member, values[at]]))]);
@@ -129,20 +153,12 @@ function fieldsOf(parts: readonly Part[]): FormFields {
   return Object.fromEntries(fields);
 }
 
-function isFile(head: Uint8Array): boolean {
-  return FILE_NAME.test(decoder.decode(head));
-}
-
-function readPart({ head, content, bytes }: Part): string | FormFile {
-  const headers = decoder.decode(head);
-  const [named, quoted, plain] = FILE_NAME.exec(headers) ?? [];
-  if (named === undefined) return decoder.decode(joined(content, bytes));
-  return {
-    fileName: quoted ?? plain ?? '',
-    contentType: CONTENT_TYPE.exec(headers)?.[1] ?? '',
-    bytes,
-    head: headOf(content),
-  };
+/** `null` for a text that not all read as the same. */
+function readPart({ fileName, contentType, isAscii, content, bytes }: Part): string | FormFile | null {
+  if (fileName !== null)
+    return { fileName, contentType, bytes, head: headOf(content), content: new PieceBytes(content, bytes) };
+  const text = textOf(joined(content, bytes));
+  return text === null || (isAscii && text.length < bytes) ? null : text;
 }
 
 function headOf(content: readonly Uint8Array[]): Uint8Array {

@@ -1,12 +1,15 @@
 /**
  * A file of a form, as a field of its request. Its content stays in the body (form-body.ts).
  */
+import type { ByteSource } from './byte-source.ts';
+
 export interface FormFile {
   fileName: string;
   contentType: string;
   bytes: number;
   /** The first bytes, which tell what it is. */
   head: Uint8Array;
+  content: ByteSource;
 }
 
 /** No JSON and no text of a form can look like one. */

@@ -55,8 +55,31 @@ export function parseJson(json: string | Uint8Array, bounds?: JsonBounds): Parse
 
 /** A text within the bounds of a request. */
 export function parseJsonText(text: string): ParsedJson {
-  const broken = brokenBound(text, REQUEST_BOUNDS);
+  const { broken } = counted(text, REQUEST_BOUNDS);
   return broken === null ? parseJson(text) : { ok: false, broken };
+}
+
+/** As `parseJsonText`, of a text that no other reader takes for another one: no object has a name twice. */
+export function parseSingleJson(text: string): ParsedJson | { ok: false; broken: 'double' } {
+  const { broken, values } = counted(text, REQUEST_BOUNDS);
+  if (broken !== null) return { ok: false, broken };
+  const json = parseJson(text);
+  // Of two members with one name the first is lost.
+  return json.ok && valuesIn(json.value) < values ? { ok: false, broken: 'double' } : json;
+}
+
+function valuesIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  return Object.values(value).reduce((sum: number, member) => sum + valuesIn(member), 1);
+}
+
+/**
+ * The first name of an object that differs from one before it in large and small letters alone: some readers, such as
+ * Go's, take both for the same member. `undefined` if there is none.
+ */
+export function respelledName(value: object): string | undefined {
+  const names = new Set<string>();
+  return Object.keys(value).find((name) => names.size === names.add(name.toLowerCase()).size);
 }
 
 /**
@@ -72,16 +95,16 @@ export function parseAnswer(text: string): unknown {
 export function hasTooManyValues(answer: string): boolean {
   if (answer.length < ANSWER_COUNTED_LENGTH_MIN) return false;
   const bounds = { valuesMax: JSON_VALUES_MAX, levelsMax: Number.POSITIVE_INFINITY, freeNumbers: true };
-  return brokenBound(answer, bounds) !== null;
+  return counted(answer, bounds).broken !== null;
 }
 
-/** The bound that the text exceeds; `null` where it exceeds none. No second copy of a long text is made. */
-function brokenBound(text: string, bounds: JsonBounds): JsonBound | null {
+/** What was counted up to the bound that the text exceeds. No second copy of a long text is made. */
+function counted(text: string, bounds: JsonBounds): JsonCount {
   const count = new JsonCount(bounds);
   for (let at = 0; at < text.length && count.broken === null; at += COUNTED_PART_LENGTH) {
     count.push(encoder.encode(text.slice(at, at + COUNTED_PART_LENGTH)));
   }
-  return count.broken;
+  return count;
 }
 
 /** Whether a value is within the nesting bound, so that it can be copied, hashed and stored. */

@@ -1,35 +1,64 @@
 /**
  * Finds the parts of a form (`multipart/form-data`, RFC 7578) in bytes that come in chunks, without holding more of
- * them than the headers of one part. Every byte that was read is a byte of an event, in order, so that a form can be
- * passed on with other contents.
+ * them than the headers of one part. The bytes of its events, in order, are the form up to its last boundary, so that it
+ * can be passed on with other contents.
+ *
+ * Vendors read forms by parsers that differ: those of the WHATWG and undici, busboy, Go's `mime/multipart`,
+ * python-multipart, werkzeug, Django. So a form is read only if it is plain: what it says means the same to all of them,
+ * or they refuse it. All else is broken: bare line ends, folded and doubled headers, `name*`, escapes, other encodings, a
+ * boundary within a part. What clients send is plain; the tests have their forms.
  */
 
 import { joined } from './bytes.ts';
 
+/** What the headers of a part say. */
+export interface PartHead {
+  name: string;
+  /** `null` for a text. */
+  fileName: string | null;
+  /** Of a file, without parameters; empty if it is not said. */
+  contentType: string;
+  /** Its headers name another encoding than UTF-8, so that only ASCII means the same to all. */
+  isAscii: boolean;
+}
+
 export type FormEvent =
   /**
-   * A part begins. `name` is `null` where its headers do not say it. `head` is what stands between the boundary and the
-   * empty line: a line end and the headers, as a view of memory that may be used again.
+   * A part begins. `head` is what stands between the boundary and the empty line: a line end and the headers, as a view of
+   * memory that may be used again.
    */
-  | { kind: 'part'; name: string | null; head: Uint8Array }
+  | ({ kind: 'part'; head: Uint8Array } & PartHead)
   /** Bytes of the part's content: a view of memory that may be used again afterwards. */
   | { kind: 'content'; bytes: Uint8Array }
   | { kind: 'partEnd' }
-  /** Bytes that are no content: boundaries, headers, what stands before and behind them. A view as that of content. */
+  /** Bytes that are no content: boundaries, headers, line ends before them. A view as that of content. */
   | { kind: 'frame'; bytes: Uint8Array }
   | { kind: 'broken'; rule: string };
 
 /** A form of a file has two parts. */
 const PARTS_MAX = 100;
 const HEADERS_BYTES_MAX = 16 * 1024;
-/** Bytes between a boundary and the end of its line. */
-const BLANKS_MAX = 100;
 const CR = 0x0d;
 const LF = 0x0a;
 const DASH = 0x2d;
-const NAME = /^content-disposition:[^\r\n]*;[\t ]*name=(?:"([^"\r\n]*)"|([^\s";]+))/im;
+
+const HEADER = /^([a-z\d-]+): *(\S.*)$/i;
+/** Of a name and a file's name; `filename*` may repeat the latter, as .NET has it. Names need no escapes. */
+const DISPOSITION =
+  /^form-data *; *name=(?:"([\w.:[\]-]+)"|([\w.:-]+))(?: *; *filename=(?:"([^"]+)"|([\w.~-]+))(?: *; *filename\*=[\w.~%'!#$&+^`|-]+)?)?$/;
+const FILE_TYPE = /^((?!multipart\/|message\/)[\w!#$&^.+-]+\/[\w!#$&^.+-]+) *(?:;.*)?$/i;
+const TEXT_TYPE = /^(?:text\/plain|application\/json) *(?:; *charset="?(utf-8|us-ascii|iso-8859-1)"? *)?$/i;
+/** The contents are the bytes as they stand. */
+const TRANSFER_ENCODING = /^(?:binary|8bit|7bit)$/i;
+/** Controls, and what some readers take for the end of a line. */
+const UNREADABLE = /[\p{Cc}\u2028\u2029]/u;
+/** Its value would be the encoding of all texts. */
+const CHARSET_FIELD = '_charset_';
+const PLAIN_RULE =
+  'must have plain headers in each part: Content-Disposition: form-data; name="field", with filename="name" for a file, and a Content-Type that fits';
 
 const encoder = new TextEncoder();
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const HEADERS_END = encoder.encode('\r\n\r\n');
 const LINE_END = encoder.encode('\r\n');
 const NO_BYTES = new Uint8Array();
@@ -40,17 +69,26 @@ export interface UploadedForm {
   bytesMax: number;
 }
 
-/** The boundary in a Content-Type; `null` where there is none. */
+/** A boundary of RFC 2046, and nothing else but that texts are UTF-8. */
+const FORM_TYPE =
+  /^multipart\/form-data *; *(?:charset="?utf-8"? *; *)?boundary=(?:"([\w'()+,./:=? -]{0,69}[\w'()+,./:=?-])"|([\w'+.-]{1,70})) *(?:; *charset="?utf-8"? *)?$/i;
+
+/** The boundary in the Content-Type of a form; `null` if there is none that all readers take for the same. */
 export function boundaryOf(contentType: string): string | null {
-  const [, quoted, plain] = /;[\t ]*boundary=(?:"([^"]{1,200})"|([^\s";]{1,200}))/i.exec(contentType) ?? [];
+  const [, quoted, plain] = FORM_TYPE.exec(contentType) ?? [];
   return quoted ?? plain ?? null;
 }
 
+/** The field that a part belongs to: what stands before the first bracket of its name. */
+export function fieldNameOf(name: string): string {
+  return name.split('[', 1)[0] || name;
+}
+
 export class FormScanner {
-  /** The last part has ended, and the form with it. What follows is not looked at. */
+  /** The last part has ended, and the form with it. What follows is left out, but for the end of the line. */
   isComplete = false;
   readonly #delimiter: Uint8Array;
-  #state: 'preamble' | 'delimiter' | 'headers' | 'content' | 'over' = 'preamble';
+  #state: 'preamble' | 'delimiter' | 'headers' | 'content' | 'end' | 'over' = 'preamble';
   /** Bytes that may be the beginning of a delimiter, or of headers. A form may begin with its first boundary. */
   #held: Uint8Array = LINE_END;
   /** What is held and was never read. */
@@ -58,7 +96,7 @@ export class FormScanner {
   #parts = 0;
 
   constructor(boundary: string) {
-    this.#delimiter = encoder.encode(`\r\n--${boundary}`);
+    this.#delimiter = encoder.encode(`--${boundary}`);
   }
 
   *push(chunk: Uint8Array): Generator<FormEvent> {
@@ -69,33 +107,34 @@ export class FormScanner {
         case 'preamble':
         case 'content': {
           const { at, isWhole } = find(rest, this.#delimiter);
-          const before = rest.subarray(0, at);
-          if (this.#state === 'preamble') yield* this.#frame(before);
-          else if (at > 0) yield { kind: 'content', bytes: before };
-          if (!isWhole) return this.#hold(rest.subarray(at));
+          const lineEnd = lineEndBefore(rest, at);
+          const before = rest.subarray(0, at - lineEnd);
+          if (this.#state === 'preamble') {
+            if (!isLineEnds(before)) return yield this.#broken('must begin with its boundary');
+            yield* this.#frame(before);
+          } else if (before.length > 0) yield { kind: 'content', bytes: before };
+          if (!isWhole) return this.#hold(rest.subarray(before.length));
+          if (lineEnd < LINE_END.length) return yield this.#broken('must not have its boundary within a part');
           if (this.#state === 'content') yield { kind: 'partEnd' };
-          yield* this.#frame(rest.subarray(at, at + this.#delimiter.length));
-          rest = rest.subarray(at + this.#delimiter.length);
+          const next = at + this.#delimiter.length;
+          yield* this.#frame(rest.subarray(before.length, next));
+          rest = rest.subarray(next);
           this.#state = 'delimiter';
           break;
         }
         case 'delimiter': {
-          // Two dashes end the form; blanks may stand before the end of the line.
           if (rest.length < 2) return this.#hold(rest);
+          // Two dashes end the form.
           if (rest[0] === DASH && rest[1] === DASH) {
             this.isComplete = true;
-            this.#state = 'over';
+            this.#state = 'end';
+            yield* this.#frame(rest.subarray(0, 2));
+            rest = rest.subarray(2);
             break;
           }
-          const end = rest.indexOf(LF);
-          if (end < 0 ? rest.length > BLANKS_MAX : end > BLANKS_MAX || rest[end - 1] !== CR)
-            return yield this.#broken('must be multipart/form-data');
-          if (end < 0) return this.#hold(rest);
+          if (rest[0] !== CR || rest[1] !== LF) return yield this.#broken('must be multipart/form-data');
           this.#parts += 1;
           if (this.#parts > PARTS_MAX) return yield this.#broken(`must have at most ${PARTS_MAX} parts`);
-          // Headers end with an empty line; a part may have none.
-          yield* this.#frame(rest.subarray(0, end - 1));
-          rest = rest.subarray(end - 1);
           this.#state = 'headers';
           break;
         }
@@ -105,15 +144,23 @@ export class FormScanner {
             return yield this.#broken(`must have at most ${HEADERS_BYTES_MAX} bytes of headers in each part`);
           if (!isWhole) return this.#hold(rest);
           const head = rest.subarray(0, at);
-          const [, quoted, plain] = NAME.exec(new TextDecoder().decode(head)) ?? [];
+          const read = readHead(head);
+          if (read === null) return yield this.#broken(PLAIN_RULE);
           yield* this.#frame(rest.subarray(0, at + HEADERS_END.length));
-          yield { kind: 'part', name: quoted ?? plain ?? null, head };
+          yield { kind: 'part', head, ...read };
           rest = rest.subarray(at + HEADERS_END.length);
           this.#state = 'content';
+          break;
+        }
+        case 'end': {
+          // A line end passes, and nothing else.
+          const { at, isWhole } = find(rest.subarray(0, LINE_END.length), LINE_END);
+          if (at === 0 && !isWhole) return this.#hold(rest);
+          if (isWhole) yield* this.#frame(LINE_END);
+          this.#state = 'over';
         }
       }
     }
-    yield* this.#frame(rest);
   }
 
   *#frame(bytes: Uint8Array): Generator<FormEvent> {
@@ -133,12 +180,63 @@ export class FormScanner {
   }
 }
 
-/** Where the text begins, which starts with CR; or where its beginning stands at the end of the bytes, or their end. */
+/** Where the text begins; or where its beginning stands at the end of the bytes, or their end. */
 function find(bytes: Uint8Array, text: Uint8Array): { at: number; isWhole: boolean } {
-  for (let at = bytes.indexOf(CR); at >= 0; at = bytes.indexOf(CR, at + 1)) {
+  const first = text[0] as number;
+  for (let at = bytes.indexOf(first); at >= 0; at = bytes.indexOf(first, at + 1)) {
     let same = 1;
     while (same < text.length && at + same < bytes.length && bytes[at + same] === text[same]) same += 1;
     if (same === text.length || at + same === bytes.length) return { at, isWhole: same === text.length };
   }
   return { at: bytes.length, isWhole: false };
+}
+
+/** How many bytes before `at` are a line end, or the beginning of one at the end of the bytes. */
+function lineEndBefore(bytes: Uint8Array, at: number): number {
+  if (bytes[at - 2] === CR && bytes[at - 1] === LF) return 2;
+  return at === bytes.length && bytes[at - 1] === CR ? 1 : 0;
+}
+
+function isLineEnds(bytes: Uint8Array): boolean {
+  return bytes.length % 2 === 0 && bytes.every((byte, at) => byte === (at % 2 === 0 ? CR : LF));
+}
+
+/** What the headers say, each of them on a line of its own; `null` if they are not plain. */
+function readHead(head: Uint8Array): PartHead | null {
+  const headers = headersOf(head);
+  const [disposed, quotedName, name = quotedName, quotedFile, file = quotedFile] =
+    DISPOSITION.exec(headers?.get('content-disposition') ?? '') ?? [];
+  if (disposed === undefined || name === undefined || name.toLowerCase() === CHARSET_FIELD) return null;
+  // Some take the quote after a backslash for one of the name.
+  if (file?.endsWith('\\')) return null;
+  if (!TRANSFER_ENCODING.test(headers?.get('content-transfer-encoding') ?? 'binary')) return null;
+  const type = headers?.get('content-type');
+  const isFile = file !== undefined;
+  const [typed, detail = ''] = type === undefined ? [''] : ((isFile ? FILE_TYPE : TEXT_TYPE).exec(type) ?? []);
+  if (typed === undefined) return null;
+  return {
+    name,
+    fileName: file ?? null,
+    contentType: isFile ? detail : '',
+    isAscii: !isFile && !/^(?:utf-8)?$/i.test(detail),
+  };
+}
+
+function headersOf(head: Uint8Array): Map<string, string> | null {
+  const headers = new Map<string, string>();
+  for (const line of textOf(head)?.split('\r\n').slice(1) ?? []) {
+    const [, name = '', value = ''] = UNREADABLE.test(line) ? [] : (HEADER.exec(line) ?? []);
+    if (name === '' || headers.has(name.toLowerCase())) return null;
+    headers.set(name.toLowerCase(), value.trimEnd());
+  }
+  return headers;
+}
+
+/** `null` if the bytes are not UTF-8. */
+export function textOf(bytes: Uint8Array): string | null {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return null;
+  }
 }

@@ -5,6 +5,8 @@
 
 export interface RequestBody {
   readonly contentType: string;
+  /** Nothing of it was read, so that nobody knows what it asks for. */
+  readonly isUnread?: boolean;
   /**
    * The body, in which each field that differs between the two objects is as in `after`: set, added at the end, or left
    * out. All else stays as it came, byte for byte.

@@ -1,5 +1,6 @@
 /**
- * The parts of a form are found wherever its bytes are cut, and they are those that Node finds in the whole.
+ * The parts of a form are found wherever its bytes are cut, and they are those that Node finds in the whole. A form that
+ * readers could take for different ones is broken, wherever it is cut.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -13,11 +14,11 @@ const content = fc.string({
   unit: fc.constantFrom('a', '\r', '\n', '-', '\r\n', '\r\n--', '\r\n--bound', 'é', '👋'),
   maxLength: 12,
 });
-const name = fc.string({ unit: fc.constantFrom('file', 'purpose', 'x', ' '), minLength: 1, maxLength: 3 });
+const name = fc.string({ unit: fc.constantFrom('file', 'purpose', 'x', '[]', '.'), minLength: 1, maxLength: 3 });
 const parts = fc.array(fc.record({ name, content, isFile: fc.boolean() }), { maxLength: 5 });
 /** What stands before the first boundary, and behind the last. */
-const preamble = fc.constantFrom('', '\r\n', 'x\r\n', '-\r\n\r\n');
-const epilogue = fc.constantFrom('', '\r\n', '\r\n--bound');
+const preamble = fc.constantFrom('', '\r\n', '\r\n\r\n');
+const epilogue = fc.constantFrom('', '\r\n', '\r\n--bound', 'x');
 const cuts = fc.array(fc.nat(2_000), { maxLength: 30 });
 
 async function formOf(fields: readonly { name: string; content: string; isFile: boolean }[]) {
@@ -72,8 +73,8 @@ describe('a form', () => {
         const around = new Uint8Array(Buffer.concat([Buffer.from(before), bytes, Buffer.from(behind)]));
         const { bytes: read, ...scanned } = scan(boundaryOf(type) ?? '', cutAt(around, at));
         expect(scanned).toEqual({ found: expected, broken: null, isComplete: true });
-        // What is no content is told as well: together that is the form.
-        expect(read.equals(around)).toBe(true);
+        // What is no content is told as well: together that is the form up to its last boundary.
+        expect(decoder.decode(read)).toBe(before + decoder.decode(bytes));
       }),
     );
   });
@@ -90,26 +91,138 @@ describe('a form', () => {
     expect(scan(boundary, [bytes.slice(0, -2)]).isComplete).toBe(true);
   });
 
+  const PLAIN = expect.stringContaining('plain headers');
+  const named = 'Content-Disposition: form-data; name="n"';
+  const part = (head: string, content = '1') => `--b\r\n${head}\r\n\r\n${content}\r\n`;
+  const END = '--b--\r\n';
+
   test.each([
-    ['parts', 'must have at most 100 parts', '--b\r\n\r\n\r\n'.repeat(101)],
-    ['headers', 'must have at most 16384 bytes of headers in each part', `--b\r\nX: ${'x'.repeat(20_000)}`],
-    ['bytes behind a boundary', 'must be multipart/form-data', `--b${'x'.repeat(200)}`],
-    ['a boundary whose line ends otherwise', 'must be multipart/form-data', '--bx\n\r\n'],
-  ])('with too many %s is broken', (_, rule, text) => {
+    ['too many parts', 'must have at most 100 parts', part(named).repeat(101)],
+    ['too many headers', 'must have at most 16384 bytes of headers in each part', `--b\r\nX: ${'x'.repeat(20_000)}`],
+    ['bytes behind a boundary', 'must be multipart/form-data', `--bx\r\n${named}\r\n\r\n1\r\n${END}`],
+    ['blanks behind a boundary', 'must be multipart/form-data', `--b \r\n${named}\r\n\r\n1\r\n${END}`],
+    ['a boundary whose line ends otherwise', 'must be multipart/form-data', `--b\n${named}\n\n1\n${END}`],
+    ['bytes before its first boundary', 'must begin with its boundary', `x\r\n${part(named)}${END}`],
+    ['a bare line end before its first boundary', 'must begin with its boundary', `\n${part(named)}${END}`],
+    ...['1\n--b', '1\r--b', '1--b', '--b', '\r\n---b'].map((content) => [
+      `the content ${JSON.stringify(content)}`,
+      'must not have its boundary within a part',
+      part(named, content) + END,
+    ]),
+    ...[
+      '',
+      'X: y',
+      'Content-Disposition: form-data',
+      'Content-Disposition: form-data; name=""',
+      'Content-Disposition: attachment; name="n"',
+      `${named}; x="; name=junk"`,
+      `${named}; filename="a; name=\\"n\\""`,
+      `${named}; filename="a\\"`,
+      `${named}; filename=""`,
+      `${named}; filename*=utf-8''a`,
+      `${named}; name="m"`,
+      `${named}; name*=utf-8''m`,
+      "Content-Disposition: form-data; name*=utf-8''n",
+      'Content-Disposition: form-data; x="y"; name="n"',
+      'Content-Disposition: form-data; filename="name="; name="n"',
+      'Content-Disposition: form-data; Name="n"',
+      'Content-Disposition: form-data; name = "n"',
+      'Content-Disposition: form-data; name="n',
+      "Content-Disposition: form-data; name='n'",
+      'Content-Disposition: form-data; name="n "',
+      'Content-Disposition: form-data; name="\\n"',
+      'Content-Disposition: form-data; name="%6e"',
+      'Content-Disposition: form-data; name="\u00f1"',
+      'Content-Disposition: form-data; name="_charset_"',
+      'Content-Disposition: form-data;\r\n name="n"',
+      'Content-Disposition : form-data; name="n"',
+      ' Content-Disposition: form-data; name="n"',
+      `${named}\r\nContent-Disposition: form-data; name="m"`,
+      `${named}\r\ncontent-disposition: form-data; name="n"`,
+      `${named}\nContent-Disposition: form-data; name="m"`,
+      `${named}\rX: y`,
+      `${named}\0`,
+      `${named}\t`,
+      `${named}; filename="a\u2028b"`,
+      `X: y\u0085Content-Disposition: form-data; name="m"\r\n${named}`,
+      `${named}\r\nContent-Transfer-Encoding: base64`,
+      `${named}\r\nContent-Transfer-Encoding: quoted-printable`,
+      `${named}\r\nContent-Type: text/plain; charset=utf-16`,
+      `${named}\r\nContent-Type: application/octet-stream`,
+      `${named}; filename="a"\r\nContent-Type: multipart/mixed; boundary=c`,
+    ].map((head) => [`the headers ${JSON.stringify(head)}`, PLAIN, part(head) + END]),
+  ])('with %s is broken', (_, rule, text) => {
     for (const size of [1, 7, text.length]) {
       const bytes = encoder.encode(text);
       const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
         bytes.slice(index * size, (index + 1) * size),
       );
-      expect(scan('b', chunks).broken).toBe(rule);
+      expect(scan('b', chunks).broken).toEqual(rule);
+    }
+  });
+
+  test.each([
+    ['curl', 'Content-Disposition: form-data; name="file"; filename="a b.wav"\r\nContent-Type: audio/wav'],
+    ['undici', 'Content-Disposition: form-data; name="file"; filename="C:\\a%22.wav"\r\nContent-Type: audio/wav'],
+    ['requests', 'Content-Disposition: form-data; name="file"; filename="\u00e4; x.wav"'],
+    [
+      'OkHttp',
+      'Content-Disposition: form-data; name="file"; filename="a"\r\nContent-Type: audio/wav; codecs="1"\r\nContent-Length: 1',
+    ],
+    [
+      "Apache's HttpClient",
+      'Content-Disposition: form-data; name="file"; filename="a"\r\nContent-Type: audio/wav\r\nContent-Transfer-Encoding: binary',
+    ],
+    [
+      '.NET',
+      "Content-Type: audio/wav\r\nContent-Disposition: form-data; name=file; filename=a.wav; filename*=utf-8''a.wav",
+    ],
+  ])('of %s is read', (_, head) => {
+    const { found, broken } = scan('b', [encoder.encode(part(head) + END)]);
+    expect([broken, found]).toEqual([null, [{ name: 'file', content: '1', isWhole: true }]]);
+  });
+
+  test.each([
+    ['', ''],
+    ['x', ''],
+    ['\n', ''],
+    ['\r\n', '\r\n'],
+    ['\r\r\n', ''],
+    [`\r\n${part('X: y')}`, '\r\n'],
+  ])('ends with its last boundary: of %j behind it %j passes', (behind, passed) => {
+    for (const cut of [0, 1, 2]) {
+      const [form, rest] = [encoder.encode(`${part(named)}--b--${behind.slice(0, cut)}`), behind.slice(cut)];
+      const { bytes, isComplete } = scan('b', [form, encoder.encode(rest)]);
+      expect([decoder.decode(bytes), isComplete]).toEqual([`${part(named)}--b--${passed}`, true]);
     }
   });
 });
 
-test('a boundary is read with and without quotes', () => {
-  expect(
-    ['; boundary=abc', ';boundary="a b"; x=y', '; x=y; Boundary=abc;z', '; boundary=', '', '; xboundary=a'].map(
-      (rest) => boundaryOf(`multipart/form-data${rest}`),
-    ),
-  ).toEqual(['abc', 'a b', 'abc', null, null, null]);
+test('a boundary is read if all readers take it for the same', () => {
+  const read = [
+    '; boundary=abc',
+    ';boundary="a b"',
+    '; charset=UTF-8; Boundary=abc',
+    '; boundary=a+b; charset="utf-8"',
+  ];
+  expect(read.map((rest) => boundaryOf(`multipart/form-data${rest}`))).toEqual(['abc', 'a b', 'abc', 'a+b']);
+  const refused = [
+    '',
+    '; boundary=',
+    '; boundary=""',
+    '; xboundary=a',
+    '; boundary=a; boundary=b',
+    '; boundary=a, multipart/form-data; boundary=b',
+    '; boundary=a; x=y',
+    '; boundary=a;',
+    '; boundary="a\\"b"',
+    '; boundary="a ',
+    '; boundary="a "',
+    '; boundary=a/b',
+    "; boundary*=utf-8''a",
+    '; charset=utf-16; boundary=a',
+    `; boundary=${'a'.repeat(71)}`,
+  ];
+  for (const rest of refused) expect([rest, boundaryOf(`multipart/form-data${rest}`)]).toEqual([rest, null]);
+  expect(boundaryOf('multipart/mixed; boundary=a')).toBe(null);
 });

@@ -6,6 +6,9 @@ import { FORMS } from '../../src/contract/credit-open.ts';
 import type { EndpointName } from '../../src/demand/endpoints.ts';
 import type { Usage } from '../../src/domain/usage.ts';
 import type { VendorKind } from '../../src/domain/vendor-kind.ts';
+import { PieceBytes } from '../../src/platform/byte-source.ts';
+import type { FormFile } from '../../src/platform/form-file.ts';
+import { FLAC, mp3 } from './recordings.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -38,11 +41,12 @@ interface Asked {
 const TEXT = 'What is the capital of France?';
 const TEXT_USAGE = { inputTokens: 100, responseTokens: 10 };
 const DATA = Buffer.from('a small file').toString('base64');
-const formFile = (fileName: string, contentType: string) => ({
+const formFile = (fileName: string, contentType: string, content = new Uint8Array(1_000)): FormFile => ({
   fileName,
   contentType,
-  bytes: 1_000,
-  head: new Uint8Array(64),
+  bytes: content.length,
+  head: content.subarray(0, 48),
+  content: new PieceBytes([content], content.length),
 });
 const PNG = `data:image/png;base64,${DATA}`;
 const PDF = `data:application/pdf;base64,${DATA}`;
@@ -122,7 +126,7 @@ export const ASKED: Readonly<Record<EndpointName, Asked>> = {
     path: 'audio/transcriptions',
     kind: 'openai',
     model: 'gpt-4o-transcribe',
-    body: { file: formFile('a.mp3', 'audio/mpeg') },
+    body: { file: formFile('a.mp3', 'audio/mpeg', mp3(1)) },
     usage: { inputTokens: 10, audioInputTokens: 10, responseTokens: 10 },
   },
   moderations: {
@@ -246,11 +250,11 @@ export const ROWS: readonly Row[] = [
     },
   },
   {
-    what: 'A recording that silence does not lengthen (FLAC, Ogg, WebM, MP4)',
+    what: 'A recording in another format than WAV, MP3 and Ogg, or that is not plain',
     at: {
       transcriptions: [
-        { fields: { file: formFile('a.flac', 'audio/flac') } },
-        { fields: { file: formFile('a.flac', 'audio/flac') }, model: 'whisper-1' },
+        { fields: { file: formFile('a.wav', 'audio/wav', FLAC) } },
+        { fields: { file: formFile('a.wav', 'audio/wav', FLAC) }, model: 'whisper-1' },
       ],
     },
   },

@@ -20,6 +20,7 @@ import {
   type VendorForm,
 } from '../../src/gateway/dialects/dialect.ts';
 import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';
+import { PieceBytes } from '../../src/platform/byte-source.ts';
 import type { FormFile } from '../../src/platform/form-file.ts';
 import { chooseEffort } from '../../src/vendors/effort.ts';
 import type { Random } from '../crash/random.ts';
@@ -234,5 +235,12 @@ function asReceived(body: Json): Json {
 }
 
 function formFileOf({ name, type, content }: MadeFile): FormFile {
-  return { fileName: name, contentType: type, bytes: content.byteLength, head: content.subarray(0, 64) };
+  const bytes = content.byteLength;
+  return {
+    fileName: name,
+    contentType: type,
+    bytes,
+    head: content.subarray(0, 64),
+    content: new PieceBytes([content], bytes),
+  };
 }

@@ -41,7 +41,7 @@ const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwA
 const WAVE = Buffer.concat([
   Buffer.from('524946460000000057415645666d742010000000010001', 'hex'),
   Buffer.from('00401f0000803e000002001000', 'hex'),
-  Buffer.from('6461746100000000', 'hex'),
+  Buffer.from('64617461803e0000', 'hex'),
   Buffer.alloc(16_000),
 ]).toString('base64');
 const CONTENTS = [PNG, WAVE, 'aGVsbG8gd29ybGQ=', 'JVBERi0xLjQK', 'ZkxhQwAAACI=', 'AAAAHGZ0eXA='];

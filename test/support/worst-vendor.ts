@@ -31,8 +31,10 @@ const CONTEXT_TOKENS = 2_000_000;
 /** A second of sound, at the vendor that counts the most. */
 const AUDIO_TOKENS: Partial<Record<VendorKind, number>> = { google: 32, vertex: 32, openai: 10, azure: 10 };
 const OTHER_AUDIO_TOKENS = 12.5;
-/** The slowest compressed speech, and the bytes of a second of it. */
-const SPEECH_BYTES = 750;
+/** The bytes of a second of the WAV files that are generated. */
+const WAVE_BYTES = 16_000;
+/** What a recording in any other format may last. */
+const HIDDEN_SECONDS = 36_000;
 /** Around each message, and what Anthropic adds for tools. */
 const MESSAGE_TOKENS = 4;
 const TOOLS_TOKENS = 804;
@@ -316,12 +318,14 @@ class Reading {
     for (const [member, inside] of Object.entries(value)) if (member !== media) this.#read(inside, member, isCounted);
   }
 
-  #formFile({ contentType, bytes: length }: Json): void {
+  #formFile({ contentType, bytes: length, head }: Json): void {
     if (String(contentType).startsWith('image/')) this.#image(undefined);
     else {
-      const seconds = Math.ceil(Number(length) / SPEECH_BYTES);
+      const isWave = String.fromCharCode(...(head as Uint8Array).subarray(0, 4)) === 'RIFF';
+      const seconds = isWave ? Math.ceil(Number(length) / WAVE_BYTES) : HIDDEN_SECONDS;
       this.#seconds += seconds;
-      this.#sound(seconds);
+      if (isWave) this.#sound(seconds);
+      else this.#stored();
     }
   }
 
@@ -383,10 +387,9 @@ class Reading {
     const held = String(content ?? '').replace(/^data:[^,]*,/, '');
     if (type.startsWith('image/')) this.#image(content);
     else if (type.startsWith('audio/')) {
-      // Formats in which silence takes next to no bytes, whatever they are called.
-      if (/flac|ogg|opus|webm|mp4/.test(type) || /^(?:ZkxhQ|T2dnU|GkXfo|AAAA)/.test(held)) this.#stored();
-      const isWave = held.startsWith('UklGR');
-      this.#sound(isWave ? 1 : Math.ceil((held.length * 3) / 4 / SPEECH_BYTES));
+      // In other formats silence takes next to no bytes, whatever they are called.
+      if (held.startsWith('UklGR')) this.#sound(Math.ceil((held.length * 3) / 4 / WAVE_BYTES));
+      else this.#stored();
       this.hasSound = true;
     } else if (/^text\/|json$/.test(type) && !held.startsWith('JVBER')) this.#text += Math.floor((held.length * 3) / 4);
     else {

@@ -8,7 +8,9 @@ import { describe, expect, test } from 'vitest';
 import { extrasOf } from '../../src/demand/demand.ts';
 import { CONTEXT_TOKENS_UNKNOWN, inputBound } from '../../src/demand/input.ts';
 import type { VendorKind } from '../../src/domain/vendor-kind.ts';
+import { PieceBytes } from '../../src/platform/byte-source.ts';
 import languages from '../fixtures/languages.json' with { type: 'json' };
+import { FLAC, mp3, OPUS_HEAD, OPUS_PACKET, ogg, wave } from '../support/recordings.ts';
 
 const CONTEXT = 1_000_000;
 type Body = Record<string, unknown>;
@@ -181,33 +183,51 @@ describe('images', () => {
 });
 
 describe('audio', () => {
-  const minute = (bytesPerSecond: number) => Buffer.alloc(60 * bytesPerSecond, 1).toString('base64');
-  const wav = (bytesPerSecond: number) => {
-    const bytes = Buffer.alloc(60_000);
-    bytes.write('RIFF____WAVEfmt ', 0);
-    bytes.writeUInt32LE(bytesPerSecond, 28);
-    return bytes.toString('base64');
-  };
+  const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
   const sound = (format: string, data: string) => user([{ type: 'input_audio', input_audio: { format, data } }]);
+  const inline = (mimeType: string, data: string) => ({ contents: [{ parts: [{ inlineData: { mimeType, data } }] }] });
 
-  test('counts by the seconds that its bytes can have', () => {
-    const { atMost, estimate } = openai(sound('mp3', minute(8_000)));
-    expect(atMost).toBeGreaterThanOrEqual(60 * 10);
-    expect(atMost).toBeLessThanOrEqual((60 * 10 * 8_000) / 750 + FRAME_MAX);
-    expect(estimate).toBeGreaterThan(590);
-    expect(estimate).toBeLessThan(650);
-    const inline = { inlineData: { mimeType: 'audio/mp3', data: minute(1_000) } };
-    expect(google({ contents: [{ parts: [inline] }] }).atMost).toBeGreaterThanOrEqual(60 * 32);
+  test('counts by the seconds that its bytes can have, whatever it is called', () => {
+    for (const [format, data] of [
+      ['mp3', base64(mp3(60))],
+      ['flac', base64(wave(60))],
+      ['wav', `data:audio/wav;base64,${base64(ogg(OPUS_HEAD, Array(3_000).fill(OPUS_PACKET)))}`],
+    ] as const) {
+      const { atMost, estimate } = openai(sound(format, data));
+      expect(atMost).toBeGreaterThanOrEqual(60 * 10);
+      expect(atMost).toBeLessThanOrEqual(61 * 10 + FRAME_MAX);
+      expect(estimate).toBeGreaterThanOrEqual(60 * 10);
+      expect(estimate).toBeLessThan(650);
+    }
+    const { atMost } = google(inline('audio/mp3', base64(mp3(60))));
+    expect(atMost).toBeGreaterThanOrEqual(60 * 32);
+    expect(atMost).toBeLessThanOrEqual(61 * 32 + FRAME_MAX);
   });
 
-  test('in which silence takes no bytes may fill the context', () => {
-    expect(openai(sound('flac', minute(1_000))).atMost).toBe(CONTEXT);
-    const flac = Buffer.concat([Buffer.from('fLaC'), Buffer.alloc(900)]).toString('base64');
-    expect(openai(sound('mp3', flac)).atMost).toBe(CONTEXT);
-    expect(openai(sound('mp3', wav(1))).atMost).toBe(CONTEXT);
-    expect(openai(sound('wav', wav(1))).atMost).toBe(CONTEXT);
-    expect(openai(sound('wav', minute(1_000))).atMost).toBe(CONTEXT);
-    expect(openai(sound('wav', wav(16_000))).atMost).toBeLessThan(2_000);
+  test('whose bytes do not bound it may fill the context', () => {
+    const plain = base64(wave(1));
+    for (const data of [
+      base64(FLAC),
+      base64(wave(10, { rate: 1 })),
+      base64(Buffer.alloc(60_000, 1)),
+      `${plain}\n`,
+      plain.replace('U', '-'),
+      `data:audio/wav,${plain}`,
+    ])
+      for (const format of ['wav', 'mp3'])
+        expect([openai(sound(format, data)).atMost, google(inline(`audio/${format}`, data)).atMost]).toEqual([
+          CONTEXT,
+          CONTEXT,
+        ]);
+  });
+
+  test('of a form is a recording whatever its sender calls it, and an image is one by its field', () => {
+    const content = new PieceBytes([FLAC], FLAC.length);
+    const file = { fileName: 'a.png', contentType: 'image/png', bytes: FLAC.length, head: FLAC, content };
+    const ofForm = (body: Body) =>
+      inputBound({ kind: 'openai', model: 'gpt-image-2', body, contextTokens: CONTEXT, fillsContext: false }).atMost;
+    expect(ofForm({ file })).toBe(CONTEXT);
+    expect(ofForm({ image: [{ ...file, contentType: 'audio/flac' }] })).toBeLessThan(100_000);
   });
 });
 

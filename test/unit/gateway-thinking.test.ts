@@ -150,7 +150,7 @@ describe('a stream that credit pays for', () => {
       onDowngrade: false,
       limits: { reasons: true, efforts: undefined, contextTokens: undefined, maxOutputTokens: 1_000, ...limits },
     };
-    const [bounded] = withBounds(dialect, request, [attempt], { allowUnpricedModels: false, creditOpen: [] });
+    const [bounded] = withBounds(dialect, { request }, [attempt], { allowUnpricedModels: false, creditOpen: [] });
     expect(bounded?.bound.inSteps).toBe(inSteps);
   });
 });

@@ -8,7 +8,9 @@ import {
   parseAnswer,
   parseJson,
   parseJsonText,
+  parseSingleJson,
   REQUEST_BOUNDS,
+  respelledName,
 } from '../../src/platform/json.ts';
 
 const MIB = 1_024 * 1_024;
@@ -97,4 +99,30 @@ describe("a vendor's answer", () => {
     expect(parseAnswer(list('{}', JSON_VALUES_MAX - 1))).toHaveLength(JSON_VALUES_MAX - 1);
     expect(parseAnswer('<html>')).toBeUndefined();
   });
+});
+
+test('a text that has a name twice in one object is none that all readers take for the same', () => {
+  const broken = { ok: false, broken: 'double' };
+  for (const text of [
+    '{"a":1,"a":1}',
+    '{"a":1,"\\u0061":2}',
+    '[{"a":[{"b":{},"b":null}]}]',
+    '{"__proto__":1,"__proto__":2}',
+  ])
+    expect([text, parseSingleJson(text)]).toEqual([text, broken]);
+  for (const text of [
+    '{"a":{"a":[{"a":1},{"a":2}]}}',
+    '"a:a"',
+    '{"é":"\\"","e":"{\\"e\\":1}"}',
+    '[1,1,{}]',
+    '{"__proto__":1}',
+  ])
+    expect(parseSingleJson(text)).toEqual({ ok: true, value: JSON.parse(text), text });
+  expect(parseSingleJson('{')).toMatchObject({ ok: false, broken: 'syntax' });
+  expect(parseSingleJson('['.repeat(JSON_LEVELS_MAX + 1))).toEqual({ ok: false, broken: 'levels' });
+});
+
+test('a name that is another one in large and small letters is told', () => {
+  expect(respelledName({ model: 'a', n: 1, Model: 'b' })).toBe('Model');
+  expect(respelledName({ model: { Model: 1 }, models: [], modeL2: 1 })).toBeUndefined();
 });

@@ -19,6 +19,7 @@ import {
   ImageRequest,
   MessageRequest,
   ModerationRequest,
+  REPEATED_FIELDS,
   ResponseRequest,
   SpeechRequest,
   TranscriptionForm,
@@ -54,7 +55,7 @@ async function fieldsOf(dialect: CorpusDialect, body: Record<string, unknown>): 
   if (!CORPUS_UPLOADS.has(dialect)) return JSON.parse(JSON.stringify(body));
   const request = new Request('https://example.com', { method: 'POST', body: formOf(body) });
   const boundary = boundaryOf(request.headers.get('Content-Type') ?? '') ?? '';
-  const read = await readFormBody(request, boundary, FILE_BODY_BYTES_MAX);
+  const read = await readFormBody(request, boundary, FILE_BODY_BYTES_MAX, REPEATED_FIELDS);
   return read.ok ? read.fields : read;
 }
 

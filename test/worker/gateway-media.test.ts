@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { ask, BASE_URL, callOf, mockVendor, newTenant, vendor } from '../support/gateway.ts';
+import { FLAC, mp3, OPUS_HEAD, OPUS_PACKET, ogg, wave } from '../support/recordings.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
 
 mockVendor();
@@ -38,30 +39,6 @@ function formOf(fields: readonly (readonly [string, string | File])[]): FormData
   const form = new FormData();
   for (const [name, value] of fields) form.append(name, value);
   return form;
-}
-
-const ALL_BYTES = Uint8Array.from({ length: 70_000 }, (_, at) => (at * 7 + (at >> 8)) % 256);
-const sound = (bytes: Uint8Array<ArrayBuffer> = ALL_BYTES, name = 'a "sound".mp3') =>
-  new File([bytes], name, { type: 'audio/mpeg' });
-/** A recording of so many seconds: 16-bit samples, 8,000 a second. */
-function wave(seconds: number): Uint8Array<ArrayBuffer> {
-  const bytesPerSecond = 16_000;
-  const bytes = new Uint8Array(44 + seconds * bytesPerSecond);
-  const view = new DataView(bytes.buffer);
-  const text = (at: number, value: string) => bytes.set(new TextEncoder().encode(value), at);
-  text(0, 'RIFF');
-  view.setUint32(4, bytes.length - 8, true);
-  text(8, 'WAVEfmt ');
-  view.setUint32(16, 16, true);
-  view.setUint16(20, 1, true);
-  view.setUint16(22, 1, true);
-  view.setUint32(24, 8_000, true);
-  view.setUint32(28, bytesPerSecond, true);
-  view.setUint16(32, 2, true);
-  view.setUint16(34, 16, true);
-  text(36, 'data');
-  view.setUint32(40, seconds * bytesPerSecond, true);
-  return bytes;
 }
 const transcript = (more: object = {}) => Response.json({ text: 'hello', ...more });
 const TRANSCRIPTIONS = '/v1/audio/transcriptions';
@@ -552,28 +529,38 @@ describe('on credit', () => {
   });
 
   test('a recording holds the longest that its bytes can be; one in a format without such a bound is refused', async () => {
-    const held = async (name: string, bytes: number) => {
+    const held = async (name: string, bytes: Uint8Array<ArrayBuffer>) => {
       const tenant = await newTenant(ON_CREDIT);
       const form = formOf([
         ['model', 'whisper-1'],
-        ['file', sound(new Uint8Array(bytes), name)],
+        ['file', sound(bytes, name)],
       ]);
       const answer = () => transcript({ usage: { type: 'duration', seconds: 5 } });
       return (await heldFor(tenant, () => sendForm(tenant.key, TRANSCRIPTIONS, form), answer)).held;
     };
-    // 750 bytes a second are the least: two hundred seconds at 0.0001 USD.
-    expect(await held('a.mp3', 150_000)).toBeCloseTo(0.02, 6);
-    const form = formOf([
-      ['model', 'whisper-1'],
-      ['file', sound(new Uint8Array(150_000), 'a.webm')],
-    ]);
+    // Two hundred seconds at 0.0001 USD, whatever the file is called.
+    expect(await held('a.mp3', mp3(200))).toBeCloseTo(0.02, 6);
+    expect(await held('a.flac', wave(200))).toBeCloseTo(0.0201, 6);
+    expect(await held('a.webm', ogg(OPUS_HEAD, Array(9_990).fill(OPUS_PACKET)))).toBeCloseTo(0.02, 6);
     const tenant = await newTenant(ON_CREDIT);
     await fundedCustomer(tenant, 'default', { usd: '1' });
-    const { response } = await sendForm(tenant.key, TRANSCRIPTIONS, form);
-    expect(response.status).toBe(403);
-    expect(await response.json()).toMatchObject({
-      error: { code: 'BOUND_UNKNOWN', component: 'audioSeconds', param: 'file' },
-    });
+    vendor.answers = () => expect.unreachable('no vendor is asked');
+    for (const [name, bytes] of [
+      ['a.flac', FLAC],
+      ['a.wav', FLAC],
+      ['a.wav', wave(10, { rate: 1, bits: 8 })],
+      ['a.mp3', new Uint8Array(150_000)],
+    ] as const) {
+      const form = formOf([
+        ['model', 'whisper-1'],
+        ['file', sound(bytes, name)],
+      ]);
+      const { response } = await sendForm(tenant.key, TRANSCRIPTIONS, form);
+      expect([name, response.status]).toEqual([name, 403]);
+      expect(await response.json()).toMatchObject({
+        error: { code: 'BOUND_UNKNOWN', component: 'audioSeconds', param: 'file' },
+      });
+    }
   });
 
   test('images hold each of them, and the plain text of a recording is charged by its likely length', async () => {
@@ -589,7 +576,7 @@ describe('on credit', () => {
     const fields = [
       ['model', 'whisper-1'],
       ['response_format', 'text'],
-      ['file', sound(new Uint8Array(80_000))],
+      ['file', sound(mp3(10))],
     ] as const;
     const { response, callId, rest } = await sendForm(tenant.key, TRANSCRIPTIONS, formOf(fields), {});
     expect(response.status).toBe(200);

@@ -269,12 +269,20 @@ describe('the model of a line', () => {
 
   test.each([
     ['a name that is too long', 'names a model with more than 330 characters', asking({}, `openai/${'x'.repeat(330)}`)],
-    ['two bodies', 'must have body and model once', asking({}, 'service/standard').replace('{', '{"body":{},')],
+    ['two bodies', 'must have each name once', asking({}, 'service/standard').replace('{', '{"body":{},')],
     [
       'two models',
-      'must have body and model once',
+      'must have each name once',
       asking({}, 'service/standard').replace('"body":{', '"body":{"mod\\u0065l":"gpt-5.2",'),
     ],
+    ['a double of its own', 'must have each name once', asking({}, 'gpt-5.2').replace('{', '{"custom_id":"b",')],
+    [
+      'a double deep within',
+      'must have each name once',
+      asking({ a: [{ b: 1 }] }, 'gpt-5.2').replace('"b":1', '"b":1,"b":2'),
+    ],
+    ['a model in capitals', 'must have each name once', asking({ Model: 'gpt-4o' }, 'gpt-5.2')],
+    ['a body in capitals', 'must have each name once', asking({}, 'gpt-5.2').replace('{', '{"Body":{},')],
   ])('with %s is refused', async (_, rule, text) => {
     expect(await upload(await formOf(text))).toEqual(broken(`line 1 of the file ${rule}`));
   });
@@ -323,7 +331,7 @@ describe('the model of a line', () => {
       ['gpt-unheard-of', 'gpt-unheard-of'],
     ] as const;
     const space = fc.stringMatching(/^[ \t]{0,2}$/);
-    const member = fc.constantFrom(
+    const members = [
       '"seed":9223372036854775807',
       '"n":1.0e0',
       '"x":"\\"model\\":\\"service/standard\\" é👋"',
@@ -331,15 +339,17 @@ describe('the model of a line', () => {
       '"z":[[],{},"}","\\\\",{"model":1}]',
       // Not UTF-8.
       new Uint8Array([0x22, 0x77, 0x22, 0x3a, 0x22, 0xff, 0xc3, 0x22]),
-    );
-    const others = fc.array(member, { maxLength: 3 });
+    ];
+    /** Each once, before and after another member. */
+    const around = fc
+      .tuple(fc.shuffledSubarray(members), fc.nat(3))
+      .map(([some, before]) => [some.slice(0, before), some.slice(before)] as const);
     const randomLine = fc.record({
       name: fc.constantFrom(...names),
       escaped: fc.boolean(),
       gaps: fc.tuple(space, space, space, space),
-      before: others,
-      after: others,
-      inBody: fc.tuple(others, others),
+      beside: around,
+      inBody: around,
       isEmpty: fc.boolean(),
     });
     await fc.assert(
@@ -352,7 +362,7 @@ describe('the model of a line', () => {
         async (lines, cuts, order, lineEnd, declares) => {
           const fileOf = (which: 0 | 1) =>
             bytesOf(
-              ...lines.flatMap(({ name, escaped, gaps: [a, b, c, d], before, after, inBody }, index) => {
+              ...lines.flatMap(({ name, escaped, gaps: [a, b, c, d], beside: [before, after], inBody }, index) => {
                 const quoted = JSON.stringify(name[which]);
                 const isReplaced = name[0] !== name[1];
                 const written = escaped && (which === 0 || !isReplaced) ? quoted.replace('-', '\\u002d') : quoted;
@@ -375,9 +385,9 @@ describe('the model of a line', () => {
   });
 });
 
-/** Members with a comma behind each, or before each; of one name the first alone. */
+/** Members with a comma behind each, or before each. */
 const list = (members: readonly (string | Uint8Array)[], comesLast = false) =>
-  [...new Set(members)].flatMap((member) => (comesLast ? [',', member] : [member, ',']));
+  members.flatMap((member) => (comesLast ? [',', member] : [member, ',']));
 
 function bytesOf(...parts: readonly (string | Uint8Array)[]): Uint8Array<ArrayBuffer> {
   return new Uint8Array(parts.flatMap((part) => [...(typeof part === 'string' ? encoder.encode(part) : part)]));
@@ -401,8 +411,13 @@ describe('a form', () => {
     ],
     [
       'with a field twice',
-      'the form must have the field once',
+      'the form must have the field once, under this name',
       (text: string) => text.replace('name="file"', 'name="purpose"'),
+    ],
+    [
+      'with a field in another spelling',
+      'the form must have the field once, under this name',
+      (text: string) => text.replace('name="file"', 'name="Purpose[]"'),
     ],
   ])('%s is refused, and the vendor does not get its end', async (_, message, change) => {
     const { type, bytes } = await formOf(line('a'));
@@ -460,7 +475,9 @@ describe('a part of an upload', () => {
   });
 
   test('of more than 64 MiB is refused, before it is read where it declares that', async () => {
-    const larger = { type: 'multipart/form-data; boundary=b', bytes: new Uint8Array(PART_BODY_BYTES_MAX + 1) };
+    const bytes = new Uint8Array(PART_BODY_BYTES_MAX + 1);
+    bytes.set(encoder.encode('--b\r\nContent-Disposition: form-data; name="data"; filename="a"\r\n\r\n'));
+    const larger = { type: 'multipart/form-data; boundary=b', bytes };
     const tooLarge = { status: 413, error: expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE' }) };
     expect(await upload(larger, [], true, tenant, PARTS)).toEqual(tooLarge);
     expect(got).toBeNull();

@@ -66,6 +66,22 @@ const formStream = z
   .optional()
   .describe('`true`: answer with server-sent events');
 
+/**
+ * The fields of forms that clients repeat under one name to send a list; any other comes once. Sources: OpenAI's API
+ * reference of transcriptions and image edits; Mistral's and FastAPI's forms have lists without brackets.
+ */
+export const REPEATED_FIELDS = [
+  'image',
+  'include',
+  'keywords',
+  'known_speaker_names',
+  'known_speaker_references',
+  'languages',
+  'models',
+  'tags',
+  'timestamp_granularities',
+];
+
 /** A request to a model as a form. */
 const FormRequest = ModelRequest.extend({
   tags: z

@@ -6,7 +6,7 @@
  * is taken for a batch's: a broken line counts once the purpose says so, and a file of another purpose in which a model
  * was replaced is refused.
  */
-import { FormScanner } from '../../platform/multipart.ts';
+import { FormScanner, fieldNameOf } from '../../platform/multipart.ts';
 import { type Refused, refuseCall } from '../error-envelope.ts';
 import { brokenForm, type CheckedPart, type FormCheck, unendedForm } from '../form-upload.ts';
 import type { LineCheck } from './line-check.ts';
@@ -42,13 +42,15 @@ export class FileCheck implements FormCheck {
         case 'frame':
           passed.push(event.bytes);
           break;
-        case 'part':
+        case 'part': {
           this.#field = event.name;
-          if (event.name === null || !FIELDS.includes(event.name)) break;
-          if (this.#fields.includes(event.name))
-            return refuseCall('BAD_REQUEST', 'the form must have the field once', { param: event.name });
-          this.#fields.push(event.name);
+          const field = fieldNameOf(event.name).toLowerCase();
+          if (!FIELDS.includes(field)) break;
+          if (event.name !== field || this.#fields.includes(field))
+            return refuseCall('BAD_REQUEST', 'the form must have the field once, under this name', { param: field });
+          this.#fields.push(field);
           break;
+        }
         case 'content':
           if (this.#field === 'purpose') this.#readPurpose(event.bytes);
           passed.push(...(this.#hasLines ? await this.#lines.push(event.bytes) : [event.bytes]));

@@ -1,7 +1,7 @@
 /**
  * A line of a batch's input file: how it is read, and how long lines and files may be.
  */
-import { JSON_BOUND_RULES, parseJsonText } from '../../platform/json.ts';
+import { JSON_BOUND_RULES, type JsonBound, parseSingleJson, respelledName } from '../../platform/json.ts';
 import { textOf } from '../../vendors/usage/figures.ts';
 import type { BatchLineRequest } from './line-bounds.ts';
 
@@ -18,12 +18,25 @@ export interface InputLine extends BatchLineRequest {
 
 /** The request of a line, or the rule that the line breaks. */
 export function lineOf(text: string): InputLine | { rule: string } {
-  const json = parseJsonText(text);
-  if (!json.ok) return { rule: json.broken === 'syntax' ? 'is no JSON' : JSON_BOUND_RULES[json.broken] };
+  const json = parseSingleJson(text);
+  if (!json.ok) return { rule: ruleOf(json.broken) };
   const { custom_id, method, url, body } = (json.value ?? {}) as Record<string, unknown>;
   const request = (body ?? {}) as Record<string, unknown>;
+  if (respelledName(json.value ?? {}) !== undefined || respelledName(request) !== undefined)
+    return { rule: ruleOf('double') };
   const { model } = request;
   return typeof model === 'string' && model !== ''
     ? { customId: custom_id, method, path: textOf(url), model, body: request }
     : { rule: 'names no model' };
+}
+
+function ruleOf(broken: JsonBound | 'syntax' | 'double'): string {
+  switch (broken) {
+    case 'syntax':
+      return 'is no JSON';
+    case 'double':
+      return 'must have each name once';
+    default:
+      return JSON_BOUND_RULES[broken];
+  }
 }

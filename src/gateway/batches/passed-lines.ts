@@ -80,7 +80,7 @@ export class PassedLines {
     const { named, model } = checked;
     if (named === model) return null;
     const place = placeOf(line, MODEL_PLACE);
-    if (!place) return this.#break('must have body and model once');
+    if (!place) return this.#break('must have each name once');
     this.replaced ??= { number: this.#number, named };
     return [line.subarray(0, place.start), encoder.encode(JSON.stringify(model)), line.subarray(place.end)];
   }

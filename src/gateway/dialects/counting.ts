@@ -11,6 +11,7 @@ import { googleEndpoint } from './google.ts';
 export interface Counting {
   readonly operation: GatewayOperation;
   isOfferedBy(kind: VendorKind): boolean;
+  takesModel?(model: string): boolean;
   readonly alternative: string | null;
   vendorUrl(address: VendorAddress): string;
   vendorHeaders(vendorKey: string): Record<string, string>;

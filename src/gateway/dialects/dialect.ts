@@ -117,6 +117,8 @@ export interface Dialect<Operation extends ModelOperation = ModelOperation> exte
   readonly operation: Operation;
   /** Whether vendors of the kind offer the endpoint in this form. */
   isOfferedBy(kind: VendorKind): boolean;
+  /** Whether a model of this name can be asked at the endpoint; any can if it is absent. */
+  takesModel?(model: string): boolean;
   /** The path of ours to use for the other vendors; `null` where there is none. */
   readonly alternative: string | null;
   /** The form in which vendors of a kind are asked that have a better one of their own. */

@@ -18,10 +18,14 @@ export function googleOpenAiRoot(baseUrl: string): string {
   return /\/v1(?:alpha|beta)$/.test(baseUrl) ? `${baseUrl}${COMPATIBLE}` : baseUrl;
 }
 
+/** A segment of a model's name, which becomes one of the path: it must neither be dots nor hold a verb. */
+const SEGMENT = /^(?!\.+$)[\w.~@+-]+$/;
+
 export function googleEndpoint<Action extends string>(action: Action) {
   return {
     endpoint: `:${action}` as const,
     isOfferedBy: offering('generateContent'),
+    takesModel: (model: string) => model.split('/').every((segment) => SEGMENT.test(segment)),
     vendorUrl: ({ baseUrl, model }: VendorAddress) =>
       `${googleRoot(baseUrl)}/models/${model.split('/').map(encodeURIComponent).join('/')}:${action}`,
     vendorHeaders: (vendorKey: string) => ({ 'x-goog-api-key': vendorKey }),
