@@ -40,6 +40,10 @@ function formOf(fields: readonly (readonly [string, string | File])[]): FormData
   for (const [name, value] of fields) form.append(name, value);
   return form;
 }
+
+const ALL_BYTES = Uint8Array.from({ length: 70_000 }, (_, at) => (at * 7 + (at >> 8)) % 256);
+const sound = (bytes: Uint8Array<ArrayBuffer> = ALL_BYTES, name = 'a "sound".mp3') =>
+  new File([bytes], name, { type: 'audio/mpeg' });
 const transcript = (more: object = {}) => Response.json({ text: 'hello', ...more });
 const TRANSCRIPTIONS = '/v1/audio/transcriptions';
 
