@@ -116,7 +116,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
     cost: price.available && !unbounded ? costBound(price.card, demand, mode) : null,
     ...(gap && { gap }),
     ...(notIncluded.length > 0 && { notIncluded }),
-    atMost: { inputTokens: hasTokens ? input.atMost : 0, uses: demand.uses },
+    uses: demand.uses,
     ifLost: {
       ...(provider !== undefined && { providerUsed: provider }),
       ...(model !== '' && { modelUsed: model }),

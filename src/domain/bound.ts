@@ -30,8 +30,8 @@ export interface CallBound {
   gap?: Gap;
   /** What the request can incur and no rate is for, by name, whoever pays. */
   notIncluded?: readonly string[];
-  /** Tokens of the prompt, and uses that the vendor bills, at most. */
-  atMost?: { inputTokens: number; uses: Demand['uses'] };
+  /** Uses that the vendor can bill besides tokens, at most. */
+  uses?: Demand['uses'];
   /** What is recorded where the vendor was asked and nothing is known of its answer. */
   ifLost?: IfLost;
 }

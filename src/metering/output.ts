@@ -38,13 +38,15 @@ export function loweredBound(bounded: Bounded, admission: Admission): number | n
 
 /** What a request can use at most, which counts for figures of its vendor that make no sense. */
 export function usageAtMost({ tier, bound }: Bounded, { outputTokens }: Admission): UsageBound | undefined {
-  if (!bound.atMost) return undefined;
+  const { ifLost, uses } = bound;
+  if (!ifLost || !uses) return undefined;
   const most = (bound.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT) * bound.answers;
   const allowed = outputTokens[tier] ?? most;
   return {
-    ...bound.atMost,
+    inputTokens: ifLost.inputTokensMax ?? ifLost.inputTokens,
+    uses,
     outputTokens: bound.outputTokens === null ? allowed : Math.min(allowed, most),
-    promptTokens: bound.ifLost?.inputTokens ?? 0,
+    promptTokens: ifLost.inputTokens,
   };
 }
 
