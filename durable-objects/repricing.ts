@@ -6,7 +6,7 @@
  * find them again: a batch that is repeated after a failure counts the same and changes nothing.
  */
 import { DurableObject } from 'cloudflare:workers';
-import { ownPriceKey, resolvePriceFor } from '../src/catalog/prices.ts';
+import { ownPriceKey, pricedParts, resolvePriceFor } from '../src/catalog/prices.ts';
 import type { Repricing as Progress } from '../src/contract/corrections.ts';
 import type { Call, CallOutcome } from '../src/domain/call.ts';
 import {
@@ -19,7 +19,6 @@ import {
 } from '../src/domain/correct-call.ts';
 import { usdFromNano } from '../src/domain/money.ts';
 import type { Env } from '../src/env.ts';
-import { pricedParts } from '../src/metering/call-parts.ts';
 import type { RepriceCallsCommand } from '../src/objects/customer-commands.ts';
 import type { RepricingCommand } from '../src/objects/job-commands.ts';
 import type { RepricingRpc } from '../src/objects/rpc.ts';

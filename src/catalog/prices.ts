@@ -4,6 +4,8 @@
  * A snapshot id is `provider/model@` and a hash of the rates, so equal rates always have the same id and different
  * rates another. A scheduled change takes effect at the start of its UTC day.
  */
+
+import type { CallPart, PricedPart } from '../domain/call-parts.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import { formatUsd, nanoFromUsd } from '../domain/money.ts';
 import type { Component, Rate, RateCard, RateConditions } from '../domain/price.ts';
@@ -303,4 +305,16 @@ async function snapshotIdOf(model: CatalogModel, pricing: CatalogPricing): Promi
   const uses = usesOf(model);
   const content = canonicalJson(uses.length === 0 ? rates : { ...rates, uses });
   return `${modelKeyOf(model)}@${(await sha256Hex(content)).slice(0, 12)}`;
+}
+
+/** The parts of a call, each with its price. */
+export function pricedParts(
+  catalog: Catalog,
+  own: OwnPrices,
+  parts: readonly CallPart[],
+  atMs: number,
+): Promise<PricedPart[]> {
+  return Promise.all(
+    parts.map(async (part) => ({ ...part, price: await resolvePriceFor(catalog, own, part, part.usage, atMs) })),
+  );
 }

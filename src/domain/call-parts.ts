@@ -5,7 +5,6 @@
  * a call is the sum of the costs of all that it is made of, in any order; if the cost of one is not known, that of the call
  * is not. Its usage is their sum, and each takes its tokens from the allowance of its own tier, unless credit pays for that.
  */
-import type { CallReport } from './call-report.ts';
 import { type Charge, newCharge, withMarkup } from './charge.ts';
 import { chargeByHold, type HeldPrice } from './held-charge.ts';
 import type { NanoUsd } from './money.ts';
@@ -43,7 +42,10 @@ export interface BilledPart extends PricedPart {
 }
 
 /** All that the call is made of: its answer's own usage is the first. */
-export function allParts(report: CallReport, price: ResolvedPrice): [PricedPart, ...PricedPart[]] {
+export function allParts(
+  report: CallPart & { parts?: readonly PricedPart[] | undefined },
+  price: ResolvedPrice,
+): [PricedPart, ...PricedPart[]] {
   const { providerUsed, modelUsed, usage, usageSource, isPremium, parts = [] } = report;
   return [{ providerUsed, modelUsed, usage, usageSource, isPremium, price }, ...parts];
 }

@@ -3,12 +3,13 @@
  * what it used.
  */
 
+import { pricedParts } from '../catalog/prices.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
 import { costOfAll } from '../domain/call-parts.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { NO_USAGE } from '../domain/usage.ts';
-import { partsOf, pricedParts } from '../metering/call-parts.ts';
+import { partsOf } from '../metering/call-parts.ts';
 import { reportedUsage, usageOf } from '../metering/end-service-call.ts';
 import { seenOutput, tokensPerAnswer, uncountedOutput, unseenOutput, usageAtMost } from '../metering/output.ts';
 import { toBase64 } from '../platform/base64.ts';

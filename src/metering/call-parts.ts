@@ -1,9 +1,7 @@
 /**
- * The parts of a call that are reported with it, and their prices at the time of its end.
+ * The parts of a call that are reported with it.
  */
-import type { Catalog } from '../catalog/model.ts';
-import { type OwnPrices, resolvePriceFor } from '../catalog/prices.ts';
-import type { CallPart, PricedPart } from '../domain/call-parts.ts';
+import type { CallPart } from '../domain/call-parts.ts';
 import { takeUsage, type UsageName } from '../domain/usage.ts';
 import type { VendorUsage } from '../vendors/usage.ts';
 
@@ -18,15 +16,4 @@ export function partOf(
 ): CallPart {
   const { providerUsed, modelUsed } = part;
   return { providerUsed, modelUsed, usage: takeUsage(part).usage };
-}
-
-export function pricedParts(
-  catalog: Catalog,
-  own: OwnPrices,
-  parts: readonly CallPart[],
-  atMs: number,
-): Promise<PricedPart[]> {
-  return Promise.all(
-    parts.map(async (part) => ({ ...part, price: await resolvePriceFor(catalog, own, part, part.usage, atMs) })),
-  );
 }

@@ -3,7 +3,7 @@
  * the command, from D1.
  */
 import { findArchivedCall } from '../archive/read-call.ts';
-import { resolvePriceFor } from '../catalog/prices.ts';
+import { pricedParts, resolvePriceFor } from '../catalog/prices.ts';
 import type {
   AmendCallRequest,
   AmendedCall,
@@ -21,7 +21,7 @@ import { ask, type CustomerAddress, customerByCall, customerByName, forgetOwner 
 import { findOldCall } from '../storage/calls.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { findOldMeterEvent } from '../storage/meter-events.ts';
-import { partOf, pricedParts } from './call-parts.ts';
+import { partOf } from './call-parts.ts';
 import type { Caller } from './caller.ts';
 import { reportOf } from './end-call.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';

@@ -3,7 +3,7 @@
  * end.
  */
 
-import { resolvePriceFor } from '../catalog/prices.ts';
+import { pricedParts, resolvePriceFor } from '../catalog/prices.ts';
 import type { EndCallRequest } from '../contract/calls.ts';
 import { refuse, type SerializedAnswer } from '../contract/errors.ts';
 import type { CallReport, Nothing } from '../domain/call-report.ts';
@@ -16,7 +16,7 @@ import type { CustomerRpc } from '../objects/rpc.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { pricingModeOf } from './begin-call.ts';
-import { partOf, pricedParts } from './call-parts.ts';
+import { partOf } from './call-parts.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { vendorReportedOf } from './vendor-reported.ts';

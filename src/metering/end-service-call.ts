@@ -5,7 +5,7 @@
 
 import { matchModel } from '../catalog/matching.ts';
 import { type Catalog, modelKeyOf } from '../catalog/model.ts';
-import { type OwnPrices, resolvePrice, resolvePriceFor } from '../catalog/prices.ts';
+import { type OwnPrices, pricedParts, resolvePrice, resolvePriceFor } from '../catalog/prices.ts';
 import type { EndCallData } from '../contract/calls.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
 import type { Left } from '../contract/limit-headers.ts';
@@ -24,7 +24,6 @@ import type { EndServiceCallCommand, ServiceCallEnd } from '../objects/customer-
 import { currentCatalog } from '../storage/catalog.ts';
 import { highestOutputRate } from '../storage/output-rates.ts';
 import type { VendorUsage } from '../vendors/usage.ts';
-import { pricedParts } from './call-parts.ts';
 import type { Caller } from './caller.ts';
 import { vendorReportedOf } from './vendor-reported.ts';
 

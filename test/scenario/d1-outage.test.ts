@@ -189,6 +189,8 @@ describe('the projection', () => {
         // Of calls that the balance pays.
         'charge_nano_usd',
         'charge_basis',
+        // Of calls that the service made.
+        'output_rate',
       ]);
       expect(row).toMatchObject({ tags: '["t"]', error_code: 'E', provider_used: 'openai', status: 'FAILED' });
     });

@@ -97,7 +97,7 @@ describe('lines', () => {
         async (text, cuts) => {
           const expected = text
             .split('\n')
-            .map((line, index) => ({ number: index + 1, text: line, cut: false }))
+            .map((line, index) => ({ number: index + 1, text: line, cut: false, shortened: false }))
             .filter((line) => line.text.trim() !== '');
           const { body } = streamOf(text, cuts);
           expect(await all(linesOf(body, 1_000))).toEqual(expected);
@@ -112,8 +112,8 @@ describe('lines', () => {
       const { body } = streamOf(`first\n${long}\nlast`, cuts);
       const [first, cut, last] = await all(linesOf(body, 5_000));
       expect([first, last]).toEqual([
-        { number: 1, text: 'first', cut: false },
-        { number: 3, text: 'last', cut: false },
+        { number: 1, text: 'first', cut: false, shortened: false },
+        { number: 3, text: 'last', cut: false, shortened: false },
       ]);
       expect(cut?.cut).toBe(true);
       expect(cut?.text.length).toBeLessThanOrEqual(5_000);

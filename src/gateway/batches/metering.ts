@@ -295,7 +295,7 @@ export function readLine(
       !isFree && { written: shortened ? null : writtenTokens(response?.body, kind, '') }),
     outcome: {
       usage: isFree ? NO_USAGE : reportedUsage(usage),
-      parts: partsOf(usage),
+      ...(usage?.parts && { parts: partsOf(usage) }),
       searches: readSearches(response?.body) || undefined,
       ...(usage?.modelUsed !== undefined && { modelUsed: usage.modelUsed }),
       ...(usage?.reasoningEffort !== undefined && {
