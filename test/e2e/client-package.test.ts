@@ -17,6 +17,8 @@ import { SERVICE_VERSION } from '../../src/platform/version.ts';
 import { COMMENTED_SOURCES, PROGRAMS, programOf } from '../support/documents.ts';
 
 const GZIP_BYTES_MAX = 13 * 1024;
+/** With all that reads the usage of every vendor. */
+const VENDORS_GZIP_BYTES_MAX = 18 * 1024;
 const REPOSITORY = 'https://git.example/owner/callmeter';
 
 const run = promisify(execFile);
@@ -289,7 +291,7 @@ describe('installed in an empty project', () => {
 
   test.each([
     ["import { createClient } from 'callmeter/client'; console.log(createClient);", GZIP_BYTES_MAX],
-    ["import { wrapOpenAI } from 'callmeter/client/vendors'; console.log(wrapOpenAI);", GZIP_BYTES_MAX],
+    ["import { wrapOpenAI } from 'callmeter/client/vendors'; console.log(wrapOpenAI);", VENDORS_GZIP_BYTES_MAX],
     ["import { createSampler } from 'callmeter/client/sampling'; console.log(createSampler);", 2 * 1024],
     ["import { callPerRequest } from 'callmeter/client/hono'; console.log(callPerRequest);", 2 * 1024],
     ["import { callPerRequest } from 'callmeter/client/express'; console.log(callPerRequest);", 2 * 1024],

@@ -63,7 +63,8 @@ describe('the output of a lost answer', () => {
       fc.property(lost, (of) => {
         const { shown, outputTokensMax, heldTokens, worked: time, outputRate = 500 } = of;
         const { tokens: counted, basis } = lostOutput(of);
-        const inTime = time ? Math.floor(time.ms / 1000) * outputRate * time.answers : 0;
+        const seconds = (ms: number) => (shown > 0 ? Math.floor(ms / 1000) : ms / 1000);
+        const inTime = time ? Math.ceil(seconds(time.ms) * outputRate * time.answers) : 0;
         expect(counted).toBe({ text: shown, held: heldTokens, time: inTime, bound: outputTokensMax }[basis]);
       }),
     );

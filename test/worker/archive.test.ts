@@ -180,7 +180,7 @@ describe('a call', () => {
          pricing_mode, provider_used, usage_provider, model_used, model_key, tier, input_tokens, cached_input_tokens,
          cache_write_input_tokens, response_tokens, reasoning_tokens, searches, usage_source, error_code, pricing_snapshot_id,
          standard_cost_nano_usd, cost_nano_usd, original_tokens, compressed_tokens, saved_tokens, cost_avoided_nano_usd,
-         compression_techniques, reversed_at_ms, record, revision, delivery, denial_code, charge_nano_usd, charge_basis
+         compression_techniques, reversed_at_ms, record, revision, delivery, denial_code, charge_nano_usd, charge_basis, output_rate
        FROM calls, n WHERE organization_id = ? AND call_id = ?`,
     )
       .bind(tenant.organizationId, callId)

@@ -104,7 +104,8 @@ function expectRecorded(call: Call | null, { usage }: GoldenAnswer, share = 1): 
     unclear ? 'partial' : undefined,
     unclear,
   ]);
-  const recorded: Partial<Record<string, unknown>> = { ...outcome.usage };
+  const [own, ...others] = outcome.parts ?? [];
+  const recorded: Partial<Record<string, unknown>> = { ...(own ?? outcome).usage };
   for (const [name, figure] of Object.entries({ ...told, searches })) {
     if (!unclear?.includes(name as UnclearFigure)) expect([name, recorded[name] ?? 0]).toEqual([name, figure]);
     else expect(recorded[name]).toBeGreaterThanOrEqual(Number(figure));
@@ -117,6 +118,11 @@ function expectRecorded(call: Call | null, { usage }: GoldenAnswer, share = 1): 
     expect(outcome.vendorReported?.nanoUsd).toBe(String(Math.round(vendorReportedCostUSD * 1e9)));
   }
   // What another model did within the call has a price of its own.
+  expect(
+    others.map(({ modelUsed, usage: { inputTokens, responseTokens } }) => [modelUsed, inputTokens, responseTokens]),
+  ).toEqual(
+    (parts ?? []).map(({ modelUsed, inputTokens, responseTokens }) => [modelUsed, inputTokens, responseTokens]),
+  );
   if (parts) return;
   // A request without a recording bounds no length: it is not taken for zero.
   if (unclear?.includes('audioSeconds')) {
