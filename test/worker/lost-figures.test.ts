@@ -161,7 +161,7 @@ test('a plain call that is left costs its seconds at 500 tokens, and twenty answ
   const left = await recorded(tenant, {}, 1_500);
   console.log(`plain call left after 1.5 s: ${left.responseTokens} tokens, $${left.usd}, ${left.seconds} s`);
   expect(left).toMatchObject({ usageSource: 'estimated', outputBasis: 'time', code: 'CLIENT_LEFT' });
-  between(left.responseTokens, 25 * 500, Math.floor(left.seconds) * 500);
+  between(left.responseTokens, 25 * 500, Math.ceil(left.seconds * 500));
   // The prompt by its bytes, with what a vendor puts around it: some four times our count.
   between(left.inputTokens, 330, 420);
   expect(left.usd).toBeCloseTo((left.inputTokens * 2 + left.responseTokens * 10) / 1e6, 9);
@@ -173,7 +173,7 @@ test('a stream that is left while its model thinks costs its seconds, at most it
   const left = await recorded(tenant, { stream: true }, 1_500);
   console.log(`stream left while it thinks: ${left.responseTokens} tokens, $${left.usd}, ${left.seconds} s`);
   expect(left).toMatchObject({ outputBasis: 'time', code: 'CLIENT_LEFT' });
-  between(left.responseTokens, 25 * 500, Math.floor(left.seconds) * 500);
+  between(left.responseTokens, 25 * 500, Math.ceil(left.seconds * 500));
   const bounded = await recorded(tenant, { stream: true, max_completion_tokens: 900 }, 1_500);
   expect(bounded).toMatchObject({ responseTokens: 900, outputBasis: 'bound' });
 });
@@ -209,7 +209,7 @@ test('a vendor that breaks off is charged for what came, or for its time', async
   vendor = () => stream(300, breaksOffAfter(8_000));
   const late = await recorded(tenant, { stream: true });
   expect(late).toMatchObject({ outputBasis: 'time', code: 'VENDOR_STREAM_CUT', usageSource: 'estimated' });
-  between(late.responseTokens, 8 * 500, Math.floor(late.seconds) * 500);
+  between(late.responseTokens, 8 * 500, Math.ceil(late.seconds * 500));
 });
 
 test('a vendor that does not answer in time is charged for the time that it had', async () => {
@@ -217,7 +217,7 @@ test('a vendor that does not answer in time is charged for the time that it had'
   vendor = thinks;
   const late = await recorded(tenant, {}, undefined, 30_000);
   expect(late).toMatchObject({ code: 'VENDOR_TIMEOUT', usageSource: 'estimated', outputBasis: 'time' });
-  between(late.responseTokens, 30 * 500, Math.floor(late.seconds) * 500);
+  between(late.responseTokens, 30 * 500, Math.ceil(late.seconds * 500));
 });
 
 test('the rate is the highest that any organization was answered at; slow, short and hasty answers and vendors of a tenant’s own tell nothing', async () => {
