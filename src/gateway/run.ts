@@ -117,7 +117,7 @@ function failedOpening(
   if (result.first === null || dialect.answerForm?.(request) === 'any') return null;
   const usage = new StreamUsage();
   const document = usage.read(result.first);
-  if (usage.failed === null) return null;
+  if (usage.failed === null || hasWritten(document)) return null;
   // What else the vendor sends is not waited for.
   result.body.cancel().catch(() => undefined);
   return readFailedAnswer({ ...result, document }, usage.failed, vendorKey, dialect.errorBody);

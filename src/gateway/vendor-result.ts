@@ -16,7 +16,7 @@ import { readJson } from '../vendors/json-skim.ts';
 import { PassedBody } from '../vendors/passed-body.ts';
 import { CLIENT_LEFT, type WholeResult } from '../vendors/request.ts';
 import { withServedTier } from '../vendors/service-tier.ts';
-import { errorIn } from '../vendors/usage/failure.ts';
+import { errorIn, failureStatus } from '../vendors/usage/failure.ts';
 import { fieldsOf } from '../vendors/usage/figures.ts';
 import { readFailure, readSearches, readUsage, type VendorFailure, type VendorUsage } from '../vendors/usage.ts';
 import type { WholeAnswer } from './answer.ts';
@@ -115,7 +115,7 @@ export function readFailedAnswer(
 ): Reading {
   const told = usageTold(withServedTier(readUsage(document), headers), readSearches(document));
   const message = withoutKeys(failure.message, vendorKey);
-  const words = { status: statusOfFailure(document, status), message, ...wordsOf(document) };
+  const words = { status: status >= 400 ? status : failureStatus(document), message, ...wordsOf(document) };
   return {
     ...told,
     usage: told.usage ?? NO_USAGE,
@@ -123,28 +123,6 @@ export function readFailedAnswer(
     error: { code: failure.code, message },
     retryable: true,
   };
-}
-
-/** Words of vendors' errors, by the status with which they otherwise come. */
-const STATUS_OF_WORDS: readonly (readonly [RegExp, number])[] = [
-  [/rate_?limit|too_many_requests|resource_exhausted|quota/i, 429],
-  [/overloaded|unavailable/i, 503],
-  [/timeout|deadline/i, 504],
-  [/authentication|unauthenticated|invalid_api_key/i, 401],
-  [/permission|forbidden/i, 403],
-  [/not_found/i, 404],
-  [/invalid|failed_precondition|context_length|bad_request/i, 400],
-];
-
-/** What the error says itself, or what its words mean; 502 if nobody knows. */
-function statusOfFailure(document: unknown, status: number): number {
-  if (status >= 400) return status;
-  const error = fieldsOf(errorIn(document) ?? document);
-  const numbers = [error.status, error.code, error.http_code, fieldsOf(document).status].map(Number);
-  const said = numbers.find((number) => Number.isInteger(number) && number >= 400 && number < 600);
-  if (said !== undefined) return said;
-  const words = [error.type, error.code, error.status].filter((word) => typeof word === 'string').join(' ');
-  return STATUS_OF_WORDS.find(([pattern]) => pattern.test(words))?.[1] ?? 502;
 }
 
 /** What is recorded and answered when no vendor gave an answer. */

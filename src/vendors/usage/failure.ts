@@ -60,3 +60,24 @@ function messageOf(value: unknown): string {
   const message = typeof value === 'string' ? value.slice(0, MESSAGE_LENGTH_MAX).trim() : '';
   return message || 'the vendor gave no reason';
 }
+
+/** Words of vendors' errors, by the status with which they otherwise come. */
+const STATUS_OF_WORDS: readonly (readonly [RegExp, number])[] = [
+  [/rate_?limit|too_many_requests|resource_exhausted|quota/i, 429],
+  [/overloaded|unavailable/i, 503],
+  [/timeout|deadline/i, 504],
+  [/authentication|unauthenticated|invalid_api_key/i, 401],
+  [/permission|forbidden/i, 403],
+  [/not_found/i, 404],
+  [/invalid|failed_precondition|context_length|bad_request/i, 400],
+];
+
+/** The HTTP status of an error that came with 200: what it says itself, or what its words mean; 502 if nobody knows. */
+export function failureStatus(body: unknown): number {
+  const error = fieldsOf(errorIn(body) ?? body);
+  const numbers = [error.status, error.code, error.http_code, fieldsOf(body).status].map(Number);
+  const said = numbers.find((number) => Number.isInteger(number) && number >= 400 && number < 600);
+  if (said !== undefined) return said;
+  const words = [error.type, error.code, error.status].filter((word) => typeof word === 'string').join(' ');
+  return STATUS_OF_WORDS.find(([pattern]) => pattern.test(words))?.[1] ?? 502;
+}
