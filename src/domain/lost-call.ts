@@ -64,15 +64,10 @@ export function lostOutput({
   const isHeld = heldTokens !== undefined && heldTokens < outputTokensMax;
   // A vendor that showed more than its bound has exceeded it.
   const bound = Math.max(shown, isHeld ? heldTokens : outputTokensMax);
-  const inTime = worked ? Math.ceil(secondsThatTell(worked, shown) * outputRate * worked.answers) : bound;
+  const inTime = worked ? Math.ceil((worked.ms / 1_000) * outputRate * worked.answers) : bound;
   const tokens = Math.min(bound, Math.max(shown, inTime));
   if (tokens === shown) return { tokens, basis: 'text' };
   return { tokens, basis: tokens < bound ? 'time' : isHeld ? 'held' : 'bound' };
-}
-
-/** Of output that shows as it is made, the time of less than a second tells less than the text. */
-function secondsThatTell({ ms }: Worked, shown: number): number {
-  return shown > 0 ? Math.floor(ms / 1_000) : ms / 1_000;
 }
 
 /** What a request made its vendor bill besides the output, at most; as we count it, if no more is known. */

@@ -156,9 +156,9 @@ test('attempts whose answers did not come are parts by estimate: the whole is pr
   ).toEqual([
     ['own', 1, undefined],
     ['slow', 400, 'estimated'],
-    ['fast', 200, 'estimated'],
+    ['fast', 250, 'estimated'],
   ]);
-  expect([outcome?.usage.responseTokens, outcome?.usageSource]).toEqual([601, 'partial']);
+  expect([outcome?.usage.responseTokens, outcome?.usageSource]).toEqual([651, 'partial']);
 });
 
 test('a call that was kept before there were parts reads, and is corrected, as one without', () => {
