@@ -107,7 +107,8 @@ async function onCredit(plan: object = ON_CREDIT, provider = 'openai') {
     const { outcome, corrections = [] } = (await callOf(tenant, callId)) ?? {};
     const { usage, usageSource, error, charge, price } = outcome ?? {};
     const usd = price?.status === 'FINAL' ? Number(price.costNanoUsd) / 1e9 : null;
-    return { ...usage, usageSource, code: error?.code, usd, charge, corrections: corrections.length };
+    const charged = charge?.amountNanoUsd ?? null;
+    return { ...usage, usageSource, code: error?.code, usd, charged, corrections: corrections.length };
   };
   return {
     tenant,
@@ -202,7 +203,7 @@ describe('the figures of a response that its vendor keeps', () => {
     const callId = await lose();
     shows = () => Response.json(ENDED);
     await pass(MINUTE_MS);
-    expect(await seen(callId)).toMatchObject({ responseTokens: 700, usageSource: undefined, charge: null });
+    expect(await seen(callId)).toMatchObject({ responseTokens: 700, usageSource: undefined, charged: null });
   });
 
   test('come for a whole answer without usage, whose cost was not known', async () => {
@@ -347,8 +348,7 @@ describe('the estimate stays', () => {
     expect(
       (await tenant.api.send('amendCall', { params: { callId: amended }, body: { ...body, ...usage } })).status,
     ).toBe(200);
-    const params = { org: tenant.organizationId, callId: reversed };
-    expect((await operator.send('reverseCall', { params, body })).status).toBe(200);
+    expect((await tenant.api.send('reverseCall', { params: { callId: reversed }, body })).status).toBe(200);
     shows = () => Response.json(ENDED);
     await pass(MINUTE_MS);
     expect(await seen(amended)).toMatchObject({ responseTokens: 2, corrections: 1 });
@@ -364,7 +364,7 @@ test('a response that failed before any output, and reports none, was not billed
   expect((await seen(callId)).usd).toBeGreaterThan(0);
   shows = () => Response.json(FAILED);
   await pass(MINUTE_MS);
-  expect(await seen(callId)).toMatchObject({ responseTokens: 0, usd: 0, charge: null });
+  expect(await seen(callId)).toMatchObject({ responseTokens: 0, usd: 0, charged: '0' });
   await customer.settle();
   expect(Number((await customer.wallet()).balanceUsd)).toBe(100);
 });
