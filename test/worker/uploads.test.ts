@@ -197,7 +197,7 @@ describe('a line of a batch', () => {
     ['a streamed answer', 'must not have stream: its answer is one line of a file', asking({ stream: true })],
     [
       'an answer in the background',
-      'must not have background: nothing holds what a background response may cost for as long as it runs',
+      'must not have background: what a background response uses would not be known',
       asking({ background: true }),
     ],
     ['too many values', 'must have at most 200000 JSON values', line('x', { x: Array(200_000).fill(0) })],
