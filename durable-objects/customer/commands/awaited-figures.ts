@@ -21,7 +21,9 @@ export const AWAITED_MAX = 1_000;
 /** Vendors that one alarm asks at a time; the next one asks others. */
 export const POLLS_MAX = 5;
 const PAUSE_MS = 10_000;
-const PAUSE_MS_MAX = 15 * MINUTE_MS;
+/** OpenAI keeps some responses for no longer than ten minutes (developers.openai.com/api/docs/guides/background). */
+const PAUSE_MS_MAX = 5 * MINUTE_MS;
+/** Nobody is asked any more after that. */
 export const AWAITED_MS_MAX = DAY_MS;
 
 /** Has the vendor asked for the figures of a call that has just ended without them. */
