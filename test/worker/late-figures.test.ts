@@ -93,15 +93,15 @@ function streamOf(words: number, then: Then, response: object = RUNNING): () => 
   };
 }
 
-async function onCredit(plan: object = ON_CREDIT, provider = 'openai') {
+async function onCredit(plan: object = ON_CREDIT, provider = 'openai', { model = MODEL, usd: balance = '100' } = {}) {
   const tenant = await newTenant(plan);
   const { organizationId } = tenant;
   const of = { org: organizationId, provider };
   await operator.send('setVendor', { params: of, body: { apiKey: 'sk-late', baseUrl: BASE_URL } });
-  const modelKey = MODEL.replace('openai', provider);
+  const modelKey = model.replace('openai', provider);
   const params = { org: organizationId, modelKey };
   expect((await operator.send('setPrice', { params, body: { components: COMPONENTS } })).status).toBe(200);
-  const customer = await fundedCustomer(tenant, 'default', { usd: '100' });
+  const customer = await fundedCustomer(tenant, 'default', { usd: balance });
   const stub = () => customerStub(organizationId, 'default');
   const seen = async (callId: string) => {
     const { outcome, corrections = [] } = (await callOf(tenant, callId)) ?? {};
@@ -232,6 +232,7 @@ describe('the figures of a response that its vendor keeps', () => {
       () => Response.json({ ...ENDED, status: 'queued' }),
     ];
     const pauses: number[] = [];
+    const said = ['log', 'warn', 'error'].map((level) => vi.spyOn(console, level as 'log'));
     for (const show of cannot) {
       shows = show;
       await pass(15 * MINUTE_MS);
@@ -239,6 +240,7 @@ describe('the figures of a response that its vendor keeps', () => {
       pauses.push(Math.round((due_at_ms - Date.now()) / 1_000));
     }
     expect(polls).toHaveLength(cannot.length);
+    expect(JSON.stringify(said.map(({ mock }) => mock.calls))).not.toContain('sk-late');
     // The clock goes on meanwhile.
     expect(pauses.map((pause) => Math.ceil(pause / 10) * 10)).toEqual([20, 40, 80, 160, 300, 300]);
     expect(await seen(callId)).toEqual(estimated);
@@ -329,6 +331,17 @@ describe('the estimate stays', () => {
     expect(await other.awaited()).toEqual([]);
     await own.lose({ store: true });
     expect(await own.awaited()).toHaveLength(1);
+  });
+
+  test('if the stream was stopped for want of credit: it costs what it held', async () => {
+    const model = 'openai/gpt-4o-mini';
+    const { lose, seen, awaited, customer } = await onCredit(ON_CREDIT, 'openai', { model, usd: '0.015' });
+    answers = streamOf(3_000, staysSilent);
+    const callId = await lose();
+    expect(await seen(callId)).toMatchObject({ usageSource: 'estimated', code: undefined });
+    expect(await awaited()).toEqual([]);
+    await customer.settle();
+    expect(Number((await customer.wallet()).balanceUsd)).toBeGreaterThanOrEqual(0);
   });
 
   test('if the id of the response is none that may stand in a path', async () => {
