@@ -9,6 +9,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import { serializeAnswer } from '../src/contract/errors.ts';
 import type { Env } from '../src/env.ts';
+import { fetchFigures } from '../src/gateway/late-figures.ts';
 import { type CommandText, receiveCommand } from '../src/objects/command-text.ts';
 import type {
   BeginCommand,
@@ -22,6 +23,7 @@ import type { CustomerRpc } from '../src/objects/rpc.ts';
 import { log } from '../src/platform/log.ts';
 import { markErased } from '../src/storage/erasure.ts';
 import { doAlarmWork, reporterOf } from './customer/alarm-work.ts';
+import { takeFigures } from './customer/commands/awaited-figures.ts';
 import * as batches from './customer/commands/batches.ts';
 import * as calls from './customer/commands/calls.ts';
 import * as compression from './customer/commands/compression.ts';
@@ -34,6 +36,7 @@ import { debit } from './customer/commands/settlement.ts';
 import * as subscription from './customer/commands/subscription.ts';
 import { HAND_OVER_DELAY_MS, handOver } from './customer/hand-over.ts';
 import { CustomerStore } from './customer/store.ts';
+import type { AwaitedFigures } from './customer/tables/awaited-figures.ts';
 import { GroupCommit } from './group-commit.ts';
 
 /**
@@ -193,8 +196,23 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
     });
   }
 
-  override alarm(): Promise<void> {
-    return this.#alone(() => doAlarmWork(this.#context(), this.env, this.ctx.storage));
+  override async alarm(): Promise<void> {
+    const awaited = await this.#alone(() => doAlarmWork(this.#context(), this.env, this.ctx.storage));
+    // Nothing else waits for vendors.
+    await Promise.all(awaited.map((figures) => this.#askFor(figures)));
+  }
+
+  async #askFor(awaited: AwaitedFigures): Promise<void> {
+    const { callId, text } = awaited;
+    const organizationId = this.#store.account()?.organizationId;
+    if (organizationId === undefined) return;
+    try {
+      const figures = await fetchFigures(this.env, organizationId, text, (work) => this.ctx.waitUntil(work));
+      // The customer may have been erased meanwhile.
+      takeFigures(this.#context(), awaited, figures);
+    } catch (error) {
+      log('warn', 'figures_delayed', { callId }, error);
+    }
   }
 
   #openStore(): CustomerStore {

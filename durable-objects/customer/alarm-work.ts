@@ -6,36 +6,46 @@
 import { reportCharge } from '../../src/billing/stripe.ts';
 import type { Env } from '../../src/env.ts';
 import { log } from '../../src/platform/log.ts';
+import { takeDue } from './commands/awaited-figures.ts';
 import type { Context } from './commands/context.ts';
 import { debit, type Reporter, reportDue } from './commands/settlement.ts';
 import { housekeep } from './commands/subscription.ts';
 import { handOver } from './hand-over.ts';
+import type { AwaitedFigures } from './tables/awaited-figures.ts';
 
 /** After an alarm that failed in a way nobody foresaw. */
 const RETRY_MS = 30_000;
 
-export async function doAlarmWork(context: Context, env: Env, storage: DurableObjectStorage): Promise<void> {
+/** Returns for which figures vendors are to be asked now. */
+export async function doAlarmWork(
+  context: Context,
+  env: Env,
+  storage: DurableObjectStorage,
+): Promise<AwaitedFigures[]> {
   const { store, objectId } = context;
   try {
     store.alarmFired(context.nowMs);
     const report = reporterOf(env);
-    doWhatIsDue(context, report !== null);
+    const awaited = doWhatIsDue(context, report !== null);
     await handOver({ store, env, objectId, now: Date.now });
     if (report) await reportDue(store, report, Date.now);
     // The alarm has probably opened the object.
     store.rest(Date.now());
+    return awaited;
   } catch (error) {
     log('error', 'alarm_failed', { objectId }, error);
     await storage.setAlarm(Date.now() + RETRY_MS);
+    return [];
   }
 }
 
 /** One transaction, so that the next alarm is set once, to what is due then. */
-export function doWhatIsDue(context: Context, reports: boolean): void {
+export function doWhatIsDue(context: Context, reports: boolean): AwaitedFigures[] {
   const { store, nowMs } = context;
-  store.transaction(nowMs, () => {
+  return store.transaction(nowMs, () => {
     housekeep(context);
     debit(store, reports, nowMs);
+    return takeDue(context);
   });
 }
 

@@ -11,6 +11,8 @@ export interface Due {
   deadlineMs: number | null;
   /** A batch is to give back what it holds. */
   batchExpiryMs: number | null;
+  /** A vendor is to be asked for the figures of a call. */
+  figuresMs: number | null;
   /** The usage period ends. */
   replenishMs: number | null;
   /** A credit expires. */
@@ -25,8 +27,8 @@ export interface Due {
 const STEP_MS = 30 * DAY_MS;
 
 export function nextAlarm(due: Due, nowMs: number): number | null {
-  const { outboxMs, deadlineMs, batchExpiryMs, replenishMs, expiryMs, settleMs, pruneMs } = due;
-  const times = [outboxMs, deadlineMs, batchExpiryMs, replenishMs, expiryMs, settleMs, pruneMs].filter(
+  const { outboxMs, deadlineMs, batchExpiryMs, figuresMs, replenishMs, expiryMs, settleMs, pruneMs } = due;
+  const times = [outboxMs, deadlineMs, batchExpiryMs, figuresMs, replenishMs, expiryMs, settleMs, pruneMs].filter(
     (time) => time !== null,
   );
   return times.length === 0 ? null : Math.min(...times, nowMs + STEP_MS);

@@ -183,4 +183,16 @@ export const MIGRATIONS: readonly string[] = [
     cost_rest_nano_usd INTEGER NOT NULL
   );
   `,
+  `
+  -- Responses that vendors keep, and whose figures are awaited: what the vendor is asked for, as JSON
+  -- (src/gateway/late-figures.ts), and how often it was asked.
+  CREATE TABLE awaited_figures (
+    call_id TEXT PRIMARY KEY,
+    since_ms INTEGER NOT NULL,
+    due_at_ms INTEGER NOT NULL,
+    polls INTEGER NOT NULL,
+    awaited TEXT NOT NULL
+  ) WITHOUT ROWID;
+  CREATE INDEX awaited_figures_due ON awaited_figures (due_at_ms);
+  `,
 ];

@@ -30,6 +30,7 @@ import {
   prune,
 } from './retention.ts';
 import { createSchema, hasSchema, migrate } from './schema.ts';
+import type { AwaitedFigures } from './tables/awaited-figures.ts';
 import type { CallEnd, StoredCall } from './tables/calls.ts';
 import type { OpenCharge } from './tables/charges.ts';
 import type { CorrectionTable } from './tables/corrections.ts';
@@ -330,6 +331,31 @@ export class CustomerStore {
     return (this.#dueNow().batchExpiryMs ?? NEVER_MS) > nowMs ? [] : this.#tables.batchHolds.pastExpiry(nowMs, rowsMax);
   }
 
+  /** Calls whose figures are awaited. */
+  countAwaited(): number {
+    return this.#tables.awaitedFigures.count();
+  }
+
+  awaitedFigures(callId: string): AwaitedFigures | null {
+    return this.#exists ? this.#tables.awaitedFigures.find(callId) : null;
+  }
+
+  saveAwaited(awaited: AwaitedFigures): void {
+    this.#tables.awaitedFigures.save(awaited);
+    this.#dueNow().figuresMs = this.#tables.awaitedFigures.nextDueMs();
+  }
+
+  dropAwaited(callId: string): void {
+    this.#tables.awaitedFigures.remove(callId);
+    this.#dueNow().figuresMs = this.#tables.awaitedFigures.nextDueMs();
+  }
+
+  /** Calls for whose figures a vendor is to be asked, at most `rowsMax` of them. */
+  awaitedDue(nowMs: number, rowsMax: number): AwaitedFigures[] {
+    const isDue = this.#exists && (this.#dueNow().figuresMs ?? NEVER_MS) <= nowMs;
+    return isDue ? this.#tables.awaitedFigures.due(nowMs, rowsMax) : [];
+  }
+
   /** What lists show of the customer beside the account. */
   figures(): CustomerFigures {
     return {
@@ -527,6 +553,7 @@ export class CustomerStore {
       outboxMs: this.#outboxDueMs(),
       deadlineMs: this.#tables.calls.nextDeadlineMs(),
       batchExpiryMs: this.#tables.batchHolds.nextExpiryMs(),
+      figuresMs: this.#tables.awaitedFigures.nextDueMs(),
       replenishMs: replenishmentOf(this.account()),
       settleMs: this.#tables.charges.nextDueMs(),
       pruneMs: nextPruneMs(this.#tables),

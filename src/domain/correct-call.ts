@@ -41,6 +41,12 @@ export function countedOutcome({ outcome, reversedAtMs }: Call): CallOutcome | n
   return reversedAtMs === undefined ? outcome : null;
 }
 
+/** Whether the vendor's figures can still replace what was recorded without them. */
+export function lacksFigures(call: Call): boolean {
+  const { usageSource, price } = countedOutcome(call) ?? {};
+  return usageSource !== undefined || (price?.status === 'UNAVAILABLE' && price.reason === 'USAGE_NOT_REPORTED');
+}
+
 /** What an amendment reports instead. */
 export interface Amendment {
   report: CallReport;
@@ -139,7 +145,7 @@ export function replaceEstimate(
   nowMs: number,
   ids: Ids,
 ): Corrected | null {
-  const why = { atMs: nowMs, reason: 'the figures of the call came after its deadline', by: 'service' };
+  const why = { atMs: nowMs, reason: 'the figures of the call came after its end', by: 'service' };
   return replaceReport(account, call, ending, { ...why, kind: 'AMENDED' }, ids);
 }
 

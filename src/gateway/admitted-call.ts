@@ -22,6 +22,7 @@ import type { BoundedAttempt } from './admission.ts';
 import type { AttemptList } from './attempt-list.ts';
 import type { Dialect, ModelRequest } from './dialects/dialect.ts';
 import type { HeaderLabels } from './identify.ts';
+import { awaitedText } from './late-figures.ts';
 import { lifecycleHeaders } from './lifecycle-headers.ts';
 import { type Attempt, modelHeader } from './models.ts';
 import type { Reading } from './vendor-result.ts';
@@ -77,25 +78,32 @@ export interface CurrentAttempt {
 /** What an answer says of its model. */
 type Served = Pick<Reading, 'modelUsed' | 'isFallback'>;
 
+/** How a call went. */
+interface RunEnd
+  extends Pick<
+    Outcome,
+    'usage' | 'atMost' | 'parts' | 'estimate' | 'searches' | 'vendorReportedCostUSD' | 'error' | 'response'
+  > {
+  /** The id under which the vendor may keep the response. */
+  responseId?: string | undefined;
+}
+
 /** Ends the call with how it went; `reported` is what the vendor's answer says of model and effort. */
 export async function endRun(
   run: Run,
   { attempt, effort: chosen, asked }: CurrentAttempt,
-  outcome: Pick<
-    Outcome,
-    'usage' | 'atMost' | 'parts' | 'estimate' | 'searches' | 'vendorReportedCostUSD' | 'error' | 'response'
-  >,
+  { responseId, ...outcome }: RunEnd,
   reported: Served & { effort?: Effort | undefined } = {},
 ): Promise<EndedServiceCall | null> {
   const { effort, source } =
     reported.effort === undefined ? chosen : { effort: reported.effort, source: 'provider_response' as const };
   const { parts, lost } = await partsOfAttempts(run);
-  return endWithRetries(run.caller, run.admission.callId, {
+  const { usage, estimate, response, ...rest } = outcome;
+  const known = {
     atMost: usageAtMost(attempt, run.admission),
-    ...outcome,
+    ...rest,
     parts: [...(outcome.parts ?? []), ...parts],
     lost,
-    worked: measuredAt(attempt.baseUrl, attempt, asked),
     customerId: run.customerId,
     wantsAnswer: false,
     providerUsed: attempt.provider,
@@ -105,7 +113,16 @@ export async function endRun(
     notIncluded: attempt.bound.notIncluded,
     ...(attempt.assertsTier && { isPremium: attempt.tier === 'premium' }),
     ...(source !== undefined && { reasoningEffort: effort, reasoningEffortSource: source }),
-  });
+  };
+  const { provider: providerUsed, model } = attempt;
+  const isAwaited = usage === null && run.dialect.isKept?.(run.request, attempt.kind);
+  const hasWritten = (estimate?.usage.responseTokens ?? 0) > 0;
+  const awaited =
+    isAwaited && responseId !== undefined
+      ? awaitedText({ responseId, providerUsed, model, hasWritten, known })
+      : undefined;
+  const worked = measuredAt(attempt.baseUrl, attempt, asked);
+  return endWithRetries(run.caller, run.admission.callId, { ...known, usage, estimate, response, worked, awaited });
 }
 
 /** The attempts before the one that ends the call, each at its own model. */

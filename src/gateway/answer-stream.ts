@@ -253,6 +253,8 @@ async function endStream(
       vendorReportedCostUSD,
       error,
       response,
+      // Of a stream that was stopped, only what was held is charged.
+      responseId: outcome.end === 'stopped' ? undefined : outcome.responseId,
     },
     { modelUsed: usage?.modelUsed, isFallback: usage?.isFallback, effort: usage?.reasoningEffort },
   );

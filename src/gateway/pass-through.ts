@@ -1,5 +1,5 @@
 /**
- * What the organization's vendor `openai` keeps: files, uploads, batches and responses. Requests are passed to it with
+ * What an organization's vendor keeps, above all the vendor `openai`: files, uploads, batches and responses. Requests are passed to it with
  * its key, and answers are passed back.
  *
  * Of the vendor's headers those are passed that describe the body, and those that every answer passes
@@ -51,9 +51,9 @@ export interface VendorAccess {
 }
 
 /** `null` where the organization has no usable key. */
-export async function accessVendor(caller: Caller): Promise<VendorAccess | null> {
-  const vendor = caller.organization.vendors.get(BATCH_VENDOR);
-  const key = vendor ? await vendorKeyOf(caller, BATCH_VENDOR) : null;
+export async function accessVendor(caller: Caller, provider = BATCH_VENDOR): Promise<VendorAccess | null> {
+  const vendor = caller.organization.vendors.get(provider);
+  const key = vendor ? await vendorKeyOf(caller, provider) : null;
   if (!vendor || key === null) return null;
   const requestOf = (passed: PassedRequest) => {
     const { method, path, contentType, body, timeoutMsMax = Number.POSITIVE_INFINITY, signal } = passed;

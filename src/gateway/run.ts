@@ -16,6 +16,7 @@ import { chooseEffort } from '../vendors/effort.ts';
 import { Presence } from '../vendors/presence.ts';
 import type { VendorRequest, VendorResult, WholeResult } from '../vendors/request.ts';
 import { requestVendor } from '../vendors/request.ts';
+import { fieldsOf, textOf } from '../vendors/usage/figures.ts';
 import { StreamUsage } from '../vendors/usage.ts';
 import { hasWritten, writtenTokens } from '../vendors/written-tokens.ts';
 import { termsOf } from './admission.ts';
@@ -217,6 +218,7 @@ async function answerWhole(run: Run, current: CurrentAttempt, reading: Reading):
       vendorReportedCostUSD,
       error,
       response: run.keyed ? storableAnswer(whole) : undefined,
+      responseId: textOf(fieldsOf(withoutUsage).id),
     },
     reading,
   );

@@ -42,6 +42,8 @@ export interface Outcome extends Reasoning {
   lost?: readonly LostPart[] | undefined;
   /** Where the usage is not known: what is known instead. */
   estimate?: Omit<Estimate, 'price' | 'outputRate'> | undefined;
+  /** What is stored to ask the vendor for its figures later. */
+  awaited?: string | undefined;
   /** How long the vendor worked, if that may tell how fast its model writes. */
   worked?: Worked | undefined;
   /** Web searches that ran although the usage is not known. */
@@ -171,6 +173,7 @@ export async function endServiceCallCommand(
       pricingMode: undefined,
       promptCompression: undefined,
     } satisfies Record<keyof CallReport, unknown>,
+    awaited: outcome.awaited,
     response,
     wantsAnswer,
   };

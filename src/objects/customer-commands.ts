@@ -131,11 +131,19 @@ export interface EndServiceCallCommand extends Pick<EndCommand, 'organizationId'
   estimate?: Estimate | undefined;
   /** Earlier attempts whose vendors may have done the work, and reported no usage. */
   lost?: readonly LostAttempt[] | undefined;
+  /**
+   * What the vendor is to be asked for the figures that it did not report (`AwaitedResponse` of `gateway/late-figures.ts`, as
+   * text).
+   */
+  awaited?: string | undefined;
   /** Plain JSON to store with the end, for retries of the request that the call was made for. */
   response?: unknown;
   /** Whether the whole answer is wanted. */
   wantsAnswer: boolean;
 }
+
+/** The end of a call by figures that came after it was ended without them. */
+export type LateFigures = Omit<EndServiceCallCommand, 'callId'>;
 
 /** The result of ending a service call. Plain JSON. */
 export type ServiceCallEnd =

@@ -40,6 +40,8 @@ export interface StreamOutcome {
   outputTokens: number;
   /** Web searches in the stream, known even without usage; absent if there were none. */
   searches?: number | undefined;
+  /** The id of OpenAI's response; absent if none came. */
+  responseId?: string | undefined;
   /** An error that the vendor reported inside the stream. */
   failure: VendorFailure | null;
 }
@@ -337,6 +339,7 @@ class MeteredStream {
       partial: completed ? null : this.#usage.partial(),
       outputTokens: this.#usage.outputTokens,
       searches: this.#usage.searches() || undefined,
+      responseId: this.#usage.responseId,
       failure,
     });
     // Closes the connection to the vendor if its stream is not over; a pending read then ends.

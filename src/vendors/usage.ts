@@ -81,6 +81,8 @@ export interface PassingUsage {
   readonly empty: boolean;
   /** Our count of the text that came. */
   readonly outputTokens: number;
+  /** The id of OpenAI's response, which may be kept under it. */
+  readonly responseId?: string | undefined;
   /** The usage that was reported so far. */
   usage(): VendorUsage | null;
   /** What was reported of an answer that has not ended; `null` of one that has. */
@@ -163,6 +165,10 @@ export class StreamUsage implements PassingUsage {
   /** Our count of the text that came so far, in all answers of the stream. */
   get outputTokens(): number {
     return this.#written?.tokens ?? 0;
+  }
+
+  get responseId(): string | undefined {
+    return this.#reading?.responseId;
   }
 
   /** Web searches so far, known even without usage. A count that makes no sense is 0. */

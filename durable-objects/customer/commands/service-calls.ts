@@ -17,6 +17,7 @@ import type {
   ServiceCallEnd,
   StoredServiceCall,
 } from '../../../src/objects/customer-commands.ts';
+import { awaitFigures } from './awaited-figures.ts';
 import { alreadyFinalized, answerOfEnd, beginOrReplay, callNotFound, findCall, leftOf } from './calls.ts';
 import type { Context } from './context.ts';
 import { type Ended, recordEnd } from './ending.ts';
@@ -99,6 +100,7 @@ function endOrRepeat(context: Context, command: EndServiceCallCommand): ServiceC
   }
   const ended = recordEnd(context, account, stored.call, command);
   store.finishCall(ended.call, null, nowMs);
+  if (command.awaited !== undefined) awaitFigures(context, ended.call, command.awaited);
   if (command.response !== undefined) {
     const { data } = answerOfEnd(context, ended);
     const toStore: StoredServiceCall = { endedAtMs: nowMs, end: data, response: command.response };

@@ -1,6 +1,7 @@
 /**
  * All tables of a customer's object.
  */
+import { AwaitedFigureTable } from './awaited-figures.ts';
 import { BatchHoldTable } from './batch-holds.ts';
 import { CallTable } from './calls.ts';
 import { ChargeTable } from './charges.ts';
@@ -18,6 +19,7 @@ export type Tables = ReturnType<typeof openTables>;
 export function openTables(sql: SqlStorage) {
   return {
     calls: new CallTable(sql),
+    awaitedFigures: new AwaitedFigureTable(sql),
     batchHolds: new BatchHoldTable(sql),
     keys: new KeyTable(sql),
     meterEvents: new MeterEventTable(sql),

@@ -117,7 +117,9 @@ export const ResponseRequest = ModelRequest.extend({
   stream,
   reasoning: z.looseObject({ effort }).nullish().describe('`effort` is lowered to what plan and model admit'),
   background: z
-    .literal(false, { error: 'is not offered: what a background response uses would not be known' })
+    .literal(false, {
+      error: 'is not offered: nothing holds what a background response may cost for as long as it runs',
+    })
     .nullish()
     .describe('Only false'),
 });

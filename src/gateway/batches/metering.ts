@@ -75,7 +75,7 @@ export function isTerminal(status: string | undefined): boolean {
   return status !== undefined && TERMINAL.has(status);
 }
 
-/** The caller on whose behalf an object begins or meters a batch, outside of any request. */
+/** The caller on whose behalf an object asks a vendor, outside of any request. */
 export async function callerOf(env: Env, organizationId: string, defer: Caller['defer']): Promise<Caller> {
   const organization = await loadOrganization(env, organizationId).catch((error: unknown) => {
     throw unreadable(error);

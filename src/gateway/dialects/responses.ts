@@ -19,6 +19,9 @@ export const responses: Dialect<typeof modelOperations.createResponse> = {
     return reasoning?.effort ?? undefined;
   },
 
+  /** Unless it is told not to. Other vendors that offer the endpoint differ in what they keep. */
+  isKept: ({ store }, kind) => store !== false && (kind === 'openai' || kind === 'azure'),
+
   vendorBody(request, terms) {
     const body: VendorBody = { ...request, model: terms.model };
     if (terms.effort !== undefined) body.reasoning = { ...request.reasoning, effort: terms.effort };

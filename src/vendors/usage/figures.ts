@@ -68,6 +68,8 @@ export interface StreamReading {
   usage(): VendorUsage | null;
   /** Web searches so far, known even without usage. */
   searches(): number;
+  /** The id of OpenAI's response. */
+  readonly responseId?: string | undefined;
   /** The vendor has marked the end and reported everything. */
   readonly completed: boolean;
   /** The answer is whole; unless the stream is `completed`, its usage may still follow. */

@@ -357,12 +357,18 @@ export class CompletionStream implements StreamReading {
 const ENDS = new Set(['response.completed', 'response.incomplete', 'response.failed', 'response.cancelled']);
 const END_STATES = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
 
+/** Whether the response runs no more. */
+export function hasEnded({ status }: Fields): boolean {
+  return END_STATES.has(textOf(status));
+}
+
 export function isResponseEvent(event: Fields): boolean {
   return event.object === 'response' || (typeof event.type === 'string' && event.type.startsWith('response.'));
 }
 
 export class ResponseStream implements StreamReading {
   completed = false;
+  responseId: string | undefined;
   #response: Fields = {};
   readonly #reading = new Reading();
   /** Searches that are done, known before the response counts them. */
@@ -373,7 +379,7 @@ export class ResponseStream implements StreamReading {
     if (event.object === 'response') {
       // A whole answer in place of a stream.
       this.#take(event);
-      this.completed = END_STATES.has(textOf(event.status));
+      this.completed = hasEnded(event);
       return;
     }
     if (isFields(event.response)) this.#take(event.response);
@@ -394,6 +400,7 @@ export class ResponseStream implements StreamReading {
 
   #take(response: Fields): void {
     this.#response = response;
+    this.responseId ??= textOf(response.id) || undefined;
     this.#reading.read(response);
   }
 }

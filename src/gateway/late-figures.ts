@@ -1,0 +1,109 @@
+/**
+ * The figures of a call whose answer was lost and whose vendor keeps the response: what is to be asked for them, and what
+ * the vendor says. The customer's object asks (durable-objects/customer/commands/awaited-figures.ts).
+ *
+ * A response that has ended without figures leaves the call as it was ended. One that failed before any output, and
+ * reports none, was not billed.
+ */
+import { modelToRecord } from '../catalog/prices.ts';
+import { NO_USAGE } from '../domain/usage.ts';
+import type { Env } from '../env.ts';
+import { partsOf } from '../metering/call-parts.ts';
+import type { Caller } from '../metering/caller.ts';
+import { endServiceCallCommand, type Outcome, reportedUsage } from '../metering/end-service-call.ts';
+import type { LateFigures } from '../objects/customer-commands.ts';
+import { currentCatalog } from '../storage/catalog.ts';
+import { readJson } from '../vendors/json-skim.ts';
+import { PassedBody } from '../vendors/passed-body.ts';
+import type { WholeResult } from '../vendors/request.ts';
+import { withServedTier } from '../vendors/service-tier.ts';
+import { type Fields, isFields } from '../vendors/usage/figures.ts';
+import { hasEnded } from '../vendors/usage/openai.ts';
+import { readFailure, readSearches, readUsage } from '../vendors/usage.ts';
+import { hasWritten } from '../vendors/written-tokens.ts';
+import { callerOf } from './batches/metering.ts';
+import { accessVendor, VENDOR_ID } from './pass-through.ts';
+
+/** A response that its vendor keeps. Plain JSON. */
+export interface AwaitedResponse {
+  responseId: string;
+  providerUsed: string;
+  /** The model as the vendor was asked for it. */
+  model: string;
+  /** Whether text of it came. */
+  hasWritten: boolean;
+  /** What is known of the call without it. */
+  known: Omit<Outcome, 'usage' | 'estimate' | 'worked' | 'response' | 'awaited'>;
+}
+
+/** Characters that are stored for one response. */
+const AWAITED_LENGTH_MAX = 64 * 1024;
+/** How long the vendor may take to show a response. */
+const SHOWN_MS_MAX = 10_000;
+
+/** What is stored to ask for the figures later; `undefined` if the vendor cannot be asked. */
+export function awaitedText(awaited: AwaitedResponse): string | undefined {
+  const text = JSON.stringify(awaited);
+  return VENDOR_ID.test(awaited.responseId) && text.length <= AWAITED_LENGTH_MAX ? text : undefined;
+}
+
+/** Asks the vendor. `pending`: it is to be asked again. `none`: there are no figures, and there will be none. */
+export async function fetchFigures(
+  env: Env,
+  organizationId: string,
+  text: string,
+  defer: Caller['defer'],
+): Promise<LateFigures | 'pending' | 'none'> {
+  const awaited = JSON.parse(text) as AwaitedResponse;
+  const caller = await callerOf(env, organizationId, defer);
+  const vendor = await accessVendor(caller, awaited.providerUsed);
+  if (!vendor) return 'pending';
+  const path = `responses/${awaited.responseId}`;
+  const shown = await vendor.ask({ method: 'GET', path, timeoutMsMax: SHOWN_MS_MAX });
+  if (shown.kind === 'answer' && shown.status === 404) return 'none';
+  const response = responseIn(shown, awaited);
+  if (!response || !hasEnded(response.document)) return 'pending';
+  return (await figuresOf(caller, awaited, response)) ?? 'none';
+}
+
+interface ShownResponse {
+  document: Fields;
+  headers: Headers;
+}
+
+/** The response that was asked for; `null` if the vendor did not show it. */
+function responseIn(shown: WholeResult, { responseId }: AwaitedResponse): ShownResponse | null {
+  if ((shown.kind !== 'answer' && shown.kind !== 'too_large') || !shown.ok) return null;
+  const document = shown.kind === 'answer' ? readJson(String(shown.body)) : skimmed(shown);
+  return isFields(document) && document.id === responseId ? { document, headers: shown.headers } : null;
+}
+
+/** Of a response that is too large to be held: all but its long texts. */
+function skimmed({ reading }: WholeResult & { kind: 'too_large' }): unknown {
+  return reading instanceof PassedBody ? reading.document : undefined;
+}
+
+/** The end of the call with the vendor's figures; `null` if it reports none. */
+async function figuresOf(
+  caller: Caller,
+  { providerUsed, model, known, hasWritten: hasShown }: AwaitedResponse,
+  { document, headers }: ShownResponse,
+): Promise<LateFigures | null> {
+  const figures = withServedTier(readUsage(document), headers);
+  const isFree = readFailure(document) !== null && !hasWritten(document) && !hasShown;
+  const usage = reportedUsage(figures) ?? (isFree ? NO_USAGE : null);
+  if (!usage) return null;
+  const { env, organization, defer } = caller;
+  const { catalog } = await currentCatalog(env, defer);
+  const { modelUsed: served, isFallback, reasoningEffort, vendorReportedCostUSD } = figures ?? {};
+  const names = { asked: isFallback ? undefined : model || undefined, served, providerUsed };
+  return endServiceCallCommand(caller, {
+    ...known,
+    usage,
+    parts: [...partsOf(figures), ...(known.parts ?? [])],
+    searches: readSearches(document),
+    vendorReportedCostUSD,
+    modelUsed: await modelToRecord(catalog, organization.prices, names, Date.now()),
+    ...(reasoningEffort !== undefined && { reasoningEffort, reasoningEffortSource: 'provider_response' as const }),
+  });
+}
