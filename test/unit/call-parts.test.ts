@@ -158,7 +158,7 @@ test('attempts whose answers did not come are parts by estimate: the whole is pr
     ['slow', 400, 'estimated'],
     ['fast', 200, 'estimated'],
   ]);
-  expect([outcome?.usage.responseTokens, outcome?.usageSource]).toEqual([408, 'partial']);
+  expect([outcome?.usage.responseTokens, outcome?.usageSource]).toEqual([601, 'partial']);
 });
 
 test('a call that was kept before there were parts reads, and is corrected, as one without', () => {

@@ -13,10 +13,10 @@ import { bindings, deliverToD1, operator } from '../support/worker.ts';
 mockVendor();
 
 /** The first of two attempts gets half of it. */
-const IMPATIENT = { ...bindings, GATEWAY_TIMEOUT_MS: 600 };
+const IMPATIENT = { ...bindings, GATEWAY_TIMEOUT_MS: 2_400 };
 /** As `fetch` is when it is aborted, a little later. */
 async function silent(): Promise<Response> {
-  await scheduler.wait(400);
+  await scheduler.wait(1_300);
   throw new Error('aborted');
 }
 const PLAN = { name: 'P', limitType: 'BLOCK', limits: {} };
@@ -73,15 +73,17 @@ describe('models of which the first does not answer in time', () => {
     const lines = await linesOf(callId);
     // 10 tokens of input, and 4 of output.
     expect(lines['']).toBe(10 * 1_000 + 4 * 2_000);
-    // At least the thousand tokens that it could have answered with.
-    expect(lines['slow-model']).toBeGreaterThanOrEqual(1_000 * 1_000_000);
+    // At least what it can write in a second.
+    expect(lines['slow-model']).toBeGreaterThanOrEqual(500 * 1_000_000);
     expect(Number(costUsdNano)).toBe(Object.values(lines).reduce((sum, line) => sum + line, 0));
     expect(response.headers.get('x-service-cost-usd')).toBe(String(Number(costUsdNano) / 1e9));
     const recorded = await callOf(tenant, callId);
-    expect(recorded?.outcome?.usage.responseTokens).toBe(1_004);
+    const written = recorded?.outcome?.parts?.[1]?.usage.responseTokens ?? 0;
+    expect([500, 1_000]).toContain(written);
+    expect(recorded?.outcome?.usage.responseTokens).toBe(written + 4);
     expect(recorded?.outcome?.parts).toMatchObject([
       { modelUsed: 'cheap-model', usage: { responseTokens: 4 }, tier: 'standard' },
-      { modelUsed: 'slow-model', usage: { responseTokens: 1_000 }, usageSource: 'estimated', tier: 'premium' },
+      { modelUsed: 'slow-model', usageSource: 'estimated', tier: 'premium' },
     ]);
   });
 
@@ -106,8 +108,8 @@ describe('models of which the first does not answer in time', () => {
     expect(response.status).toBe(504);
     await rest();
     const lines = await linesOf(callId);
-    expect(lines['']).toBeGreaterThanOrEqual(1_000 * 2_000);
-    expect(lines['slow-model']).toBeGreaterThanOrEqual(1_000 * 1_000_000);
+    expect(lines['']).toBeGreaterThanOrEqual(500 * 2_000);
+    expect(lines['slow-model']).toBeGreaterThanOrEqual(500 * 1_000_000);
   });
 
   test('are charged for the first alone if the second refuses', async () => {
@@ -117,7 +119,7 @@ describe('models of which the first does not answer in time', () => {
     await rest();
     const { modelUsed, costUsdNano } = await read(callId);
     expect([modelUsed, Object.keys(await linesOf(callId))]).toEqual(['slow-model', ['']]);
-    expect(Number(costUsdNano)).toBeGreaterThanOrEqual(1_000 * 1_000_000);
+    expect(Number(costUsdNano)).toBeGreaterThanOrEqual(500 * 1_000_000);
   });
 
   test('have no price until both have one; then the call is repriced, whichever model the job is for', async () => {
