@@ -103,6 +103,8 @@ export interface MeterOptions {
    * caller's stream breaks as the vendor's did.
    */
   broken?(end: StreamOutcome['end'], last: Fields | null): string;
+  /** The text of an event, without what the caller must not see of it. Asked from the first error of the vendor on. */
+  told?(text: string): string;
 }
 
 export function meterStream(body: ReadableStream<Uint8Array>, options: MeterOptions): ReadableStream<Uint8Array> {
@@ -277,10 +279,17 @@ class MeteredStream {
       if (event && body && !this.#clientLeft) limit?.passed(body, event.data);
       const isChanged = transform && event && form === 'sse' && !isPiece && !this.#clientLeft;
       const changed = isChanged ? await this.#change(event) : event;
-      if (changed === event) parts.push(bytes);
-      else for (const one of [changed ?? []].flat()) parts.push(this.#encoder.encode(serializeEvent(one)));
+      const hasError = this.#usage.failed !== null && !isPiece;
+      const passed = (part: Uint8Array) => parts.push(hasError ? this.#told(part) : part);
+      if (changed === event) passed(bytes);
+      else for (const one of [changed ?? []].flat()) passed(this.#encoder.encode(serializeEvent(one)));
     }
     return joined(parts);
+  }
+
+  #told(bytes: Uint8Array): Uint8Array {
+    const { told } = this.#options;
+    return told ? this.#encoder.encode(told(new TextDecoder().decode(bytes))) : bytes;
   }
 
   /** A transform that throws is a bug, but the caller must not lose its stream to it. */
@@ -325,6 +334,7 @@ class MeteredStream {
     if (this.#ended) return;
     clearTimeout(this.#watch);
     clearTimeout(this.#unreadWatch);
+    this.#blocks.release();
     this.#failed = failed;
     const { failed: failure, truncated, empty } = this.#usage;
     const brokeOff = failed || (end === 'vendor_cut' && (truncated || empty));
