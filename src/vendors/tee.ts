@@ -264,7 +264,7 @@ class MeteredStream {
 
   /** What the caller gets of these blocks: up to the first whose text is more than the limit allows. */
   async #pass(blocks: Block[]): Promise<Uint8Array> {
-    const { transform, limit } = this.#options;
+    const { transform, limit, told } = this.#options;
     const parts: Uint8Array[] = [];
     for (const { bytes, event, form, isPiece } of blocks) {
       const body = event && this.#events ? this.#events.read(event) : null;
@@ -279,17 +279,13 @@ class MeteredStream {
       if (event && body && !this.#clientLeft) limit?.passed(body, event.data);
       const isChanged = transform && event && form === 'sse' && !isPiece && !this.#clientLeft;
       const changed = isChanged ? await this.#change(event) : event;
-      const hasError = this.#usage.failed !== null && !isPiece;
-      const passed = (part: Uint8Array) => parts.push(hasError ? this.#told(part) : part);
+      const isTold = told && !isPiece && this.#usage.failed !== null;
+      const passed = (part: Uint8Array) =>
+        parts.push(isTold ? this.#encoder.encode(told(new TextDecoder().decode(part))) : part);
       if (changed === event) passed(bytes);
       else for (const one of [changed ?? []].flat()) passed(this.#encoder.encode(serializeEvent(one)));
     }
     return joined(parts);
-  }
-
-  #told(bytes: Uint8Array): Uint8Array {
-    const { told } = this.#options;
-    return told ? this.#encoder.encode(told(new TextDecoder().decode(bytes))) : bytes;
   }
 
   /** A transform that throws is a bug, but the caller must not lose its stream to it. */

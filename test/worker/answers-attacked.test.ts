@@ -440,13 +440,41 @@ describe('the memory of an isolate', () => {
   });
 });
 
+const FASTER = 20;
+/** Long waits are shorter. */
+function soon() {
+  const wait = setTimeout;
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms = 0) =>
+    wait(work, ms < 5_000 ? ms : ms / FASTER)) as typeof setTimeout);
+}
+
+/** Asks, and leaves after a while, if at all; what was recorded. */
+async function begin(
+  tenant: Awaited<ReturnType<typeof newTenant>>,
+  leavesMs: number | null,
+  body: object = { model: 'gpt-5.2', messages: [{ role: 'user', content: 'x' }], stream: true },
+  path = '/v1/chat/completions',
+) {
+  const context = createExecutionContext();
+  const caller = new AbortController();
+  const headers = { Authorization: `Bearer ${tenant.key}`, 'Content-Type': JSON_TYPE };
+  const request = { method: 'POST', headers, body: JSON.stringify(body), signal: caller.signal };
+  const asked = createApp().request(path, request, bindings, context);
+  if (leavesMs !== null) setTimeout(() => caller.abort(), leavesMs);
+  const response = await asked;
+  // Who leaves a stream reads no more of it.
+  const told = leavesMs !== null && response.ok ? '' : await response.text().catch(String);
+  await waitOnExecutionContext(context);
+  return { response, told, call: await callOf(tenant, response.headers.get('x-service-call-id') ?? '') };
+}
+
+function signalled(answer: (signal: AbortSignal | undefined) => Response | Promise<Response>) {
+  vi.spyOn(globalThis, 'fetch').mockImplementation(async (_url, init) =>
+    answer((init as { signal?: AbortSignal } | undefined)?.signal),
+  );
+}
+
 describe('before the first event', () => {
-  const FASTER = 20;
-  const soon = () => {
-    const wait = setTimeout;
-    vi.spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms = 0) =>
-      wait(work, ms < 5_000 ? ms : ms / FASTER)) as typeof setTimeout);
-  };
   /** Comments, and then whatever the test says. */
   const waiting = (signal: AbortSignal | undefined, text: string, afterMs: number) => {
     const encoder = new TextEncoder();
@@ -467,33 +495,6 @@ describe('before the first event', () => {
         controller.close();
       },
     });
-  };
-  const begin = async (tenant: Awaited<ReturnType<typeof newTenant>>, leavesMs: number | null, body: object = {}) => {
-    const context = createExecutionContext();
-    const caller = new AbortController();
-    const headers = { Authorization: `Bearer ${tenant.key}`, 'Content-Type': JSON_TYPE };
-    const text = JSON.stringify({
-      model: 'gpt-5.2',
-      messages: [{ role: 'user', content: 'x' }],
-      stream: true,
-      ...body,
-    });
-    const asked = createApp().request(
-      '/v1/chat/completions',
-      { method: 'POST', headers, body: text, signal: caller.signal },
-      bindings,
-      context,
-    );
-    if (leavesMs !== null) setTimeout(() => caller.abort(), leavesMs);
-    const response = await asked;
-    const told = await response.text().catch(String);
-    await waitOnExecutionContext(context);
-    return { response, told, call: await callOf(tenant, response.headers.get('x-service-call-id') ?? '') };
-  };
-  const signalled = (answer: (signal: AbortSignal | undefined) => Response) => {
-    vi.spyOn(globalThis, 'fetch').mockImplementation(async (_url, init) =>
-      answer((init as { signal?: AbortSignal } | undefined)?.signal),
-    );
   };
   const ANSWER = sse(chunk({ content: 'hi' }), { ...chunk({}), choices: [], usage }, '[DONE]');
 
@@ -538,6 +539,102 @@ describe('before the first event', () => {
     const late = await begin(tenant, null);
     expect(late.response.status).toBe(200);
     expect(late.call).toMatchObject({ status: 'FAILED', outcome: { usage: { inputTokens: 0, responseTokens: 0 } } });
+  });
+});
+
+describe('a call on credit that its caller leaves, whose vendor thinks on', () => {
+  const PROMPT = [{ role: 'user', content: 'Say something.' }];
+  const CONTENTS = [{ role: 'user', parts: [{ text: 'Say something.' }] }];
+  /** It sends this, and is then silent until it is left. */
+  const opens = (events: string) => (signal: AbortSignal | undefined) =>
+    typed(
+      new ReadableStream<Uint8Array>({
+        start(controller) {
+          if (events !== '') controller.enqueue(new TextEncoder().encode(events));
+          signal?.addEventListener('abort', () => controller.error(signal.reason), { once: true });
+        },
+      }),
+      EVENTS,
+    );
+  const thinks = (signal: AbortSignal | undefined) =>
+    new Promise<Response>((_, reject) => {
+      signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+    });
+  const begun = sse({
+    type: 'message_start',
+    message: { type: 'message', model: 'golden', content: [], usage: { input_tokens: 77, output_tokens: 1 } },
+  });
+  const onCreditEverywhere = async () => {
+    const tenant = await onCredit();
+    for (const [provider, baseUrl] of [
+      ['anthropic', ANTHROPIC],
+      ['google', GOOGLE],
+    ] as const) {
+      await withVendor(tenant, provider, baseUrl);
+      const params = { org: tenant.organizationId, modelKey: `${provider}/golden` };
+      const components = ['input', 'output'].map((component) => ({ component, per: 1_000_000, usd: '10' }));
+      expect((await operator.send('setPrice', { params, body: { components } })).status).toBe(200);
+    }
+    return tenant;
+  };
+
+  test.each<[string, string, object, (signal: AbortSignal | undefined) => Response | Promise<Response>, number]>([
+    ['a message', '/v1/messages', { model: 'anthropic/golden', messages: PROMPT, max_tokens: 900 }, thinks, 900],
+    [
+      'the stream of a message, once it has begun',
+      '/v1/messages',
+      { model: 'anthropic/golden', messages: PROMPT, max_tokens: 900, stream: true },
+      opens(begun),
+      900,
+    ],
+    [
+      'a chat that is translated',
+      '/v1/chat/completions',
+      { model: 'anthropic/golden', messages: PROMPT, max_tokens: 900 },
+      thinks,
+      900,
+    ],
+    [
+      'content of Google',
+      '/v1beta/models/google/golden:generateContent',
+      { contents: CONTENTS, generationConfig: { maxOutputTokens: 900 } },
+      thinks,
+      900,
+    ],
+    [
+      'a stream of Google',
+      '/v1beta/models/google/golden:streamGenerateContent?alt=sse',
+      { contents: CONTENTS, generationConfig: { maxOutputTokens: 900 } },
+      opens(': waiting\n\n'),
+      900,
+    ],
+    [
+      'three answers',
+      '/v1/chat/completions',
+      { model: 'gpt-5.2', messages: PROMPT, n: 3, max_completion_tokens: 900 },
+      thinks,
+      2_700,
+    ],
+    [
+      'a response',
+      '/v1/responses',
+      { model: 'gpt-5.2', input: 'Say something.', max_output_tokens: 900, store: false },
+      thinks,
+      900,
+    ],
+  ])('%s costs its bound, because there was time for it', async (_, path, body, vendorAnswers, tokens) => {
+    soon();
+    const [now, start] = [Date.now.bind(Date), Date.now()];
+    vi.spyOn(Date, 'now').mockImplementation(() => Math.floor(start + (now() - start) * FASTER));
+    const tenant = await onCreditEverywhere();
+    signalled(vendorAnswers);
+    const { call, told } = await begin(tenant, 100, body, path);
+    expect([call?.status, told.includes('refused')]).toEqual(['FAILED', false]);
+    const { usage: used, error, charge } = call?.outcome ?? {};
+    expect([error?.code, used?.responseTokens]).toEqual(['CLIENT_LEFT', tokens]);
+    expect(used?.inputTokens).toBeGreaterThan(10);
+    expect(charge?.amountNanoUsd).toBe(String(((used?.inputTokens ?? 0) + tokens) * 10_000));
+    expect((await accountOf(tenant)).wallet.held).toBe('0');
   });
 });
 
