@@ -199,6 +199,29 @@ describe('an error that says 200', () => {
     expect(outcome?.charge?.amountNanoUsd).toBe(String(2 * 14 * 10_000));
   });
 
+  test.each<[string, object]>([
+    ['vectors', { object: 'list', data: [{ embedding: [1] }], error: { message: 'one input was cut' } }],
+    ['a transcription', { text: 'hello', error: { message: 'the rest is noise' } }],
+    ['a ranking', { results: [{ index: 0 }], error: { message: 'two documents were left out' } }],
+  ])('beside %s does not make it free', async (_, answer) => {
+    const tenant = await newTenant();
+    vendor.answers = () => Response.json(answer);
+    const { response, callId, rest } = await ask(
+      tenant.key,
+      { input: 'x', messages: undefined },
+      bindings,
+      '/v1/embeddings',
+    );
+    expect([response.status, await response.json()]).toEqual([200, answer]);
+    await rest();
+    const call = await callOf(tenant, callId);
+    expect([call?.status, call?.outcome?.price]).toMatchObject(['FAILED', { status: 'UNAVAILABLE' }]);
+    const asked = { url: `${BASE_URL}/embeddings`, provider: 'openai', body: { model: 'gpt-5.2', input: 'x' } };
+    const { data } = await tenant.api.send('makeCall', { body: { customerId: 'default', vendor: asked } });
+    expect(data.end?.usageSource).toBe('estimated');
+    expect(Number(data.end?.costUsdNano)).toBeGreaterThan(0);
+  });
+
   test('a retry under its key gets the same error, and the vendor is not asked again', async () => {
     const tenant = await newTenant();
     let asked = 0;
