@@ -497,6 +497,99 @@ function signalled(answer: (signal: AbortSignal | undefined) => Response | Promi
   );
 }
 
+describe('answers of 12 MiB', () => {
+  const IMAGE = '{"type":"image_generation_call","id":"ig","status":"completed","result":"';
+  const RESPONSE = '{"id":"r","object":"response","model":"gpt-5.2","status":"completed","output":[';
+  const RESPONSE_END = '"}],"usage":{"input_tokens":10,"output_tokens":4,"total_tokens":14}}';
+  const FIRST = sse({ type: 'response.created', response: { object: 'response', model: 'gpt-5.2', output: [] } });
+  const GEMINI = '{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"image/png","data":"';
+  const GEMINI_END = '"}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":4}}';
+  const MESSAGE = '{"type":"message","model":"golden","content":[{"type":"text","text":"';
+  const MESSAGE_END = '"}],"stop_reason":"end_turn","usage":{"input_tokens":10,"output_tokens":4}}';
+  const gemini = { contents: [{ role: 'user', parts: [{ text: 'x' }] }], generationConfig: { maxOutputTokens: 900 } };
+  const message = { model: 'anthropic/golden', messages: [{ role: 'user', content: 'x' }], max_tokens: 900 };
+  const response = { model: 'gpt-5.2', input: 'x', max_output_tokens: 900, store: false };
+  const content = '/v1beta/models/google/golden';
+
+  test.each<[string, string, object, string, string, string]>([
+    ['a response', '/v1/responses', response, RESPONSE + IMAGE, RESPONSE_END, JSON_TYPE],
+    [
+      'the last event of a response',
+      '/v1/responses',
+      { ...response, stream: true },
+      `${FIRST}data: {"type":"response.completed","response":${RESPONSE}${IMAGE}`,
+      `${RESPONSE_END}}\n\n`,
+      EVENTS,
+    ],
+    ['content of Google', `${content}:generateContent`, gemini, GEMINI, GEMINI_END, JSON_TYPE],
+    [
+      'an event of Google',
+      `${content}:streamGenerateContent?alt=sse`,
+      gemini,
+      `data: ${GEMINI}`,
+      `${GEMINI_END}\n\n`,
+      EVENTS,
+    ],
+    ['a list of Google', `${content}:streamGenerateContent`, gemini, `[${GEMINI}`, `${GEMINI_END}]`, JSON_TYPE],
+    ['a message', '/v1/messages', message, MESSAGE, MESSAGE_END, JSON_TYPE],
+  ])(
+    '%s passes and is charged as reported, on credit too, and is not kept for a retry',
+    async (_, path, body, head, tail, type) => {
+      for (const tenant of [await newTenant(), await onCredit()]) {
+        for (const [provider, baseUrl] of [
+          ['anthropic', ANTHROPIC],
+          ['google', GOOGLE],
+        ] as const) {
+          await withVendor(tenant, provider, baseUrl);
+          const params = { org: tenant.organizationId, modelKey: `${provider}/golden` };
+          const components = ['input', 'output'].map((component) => ({ component, per: 1_000_000, usd: '10' }));
+          expect((await operator.send('setPrice', { params, body: { components } })).status).toBe(200);
+        }
+        vendor.answers = () => typed(long(head, 48, 'end', tail), type);
+        const asked = { messages: undefined, model: undefined, ...body };
+        const key = { 'Idempotency-Key': 'large' };
+        const { response: answer, callId, rest } = await ask(tenant.key, asked, bindings, path, key);
+        expect(answer.status).toBe(200);
+        expect((await answer.arrayBuffer()).byteLength).toBe(head.length + 12 * MEGABYTE + tail.length);
+        await rest();
+        const call = await callOf(tenant, callId);
+        expect(call).toMatchObject({ status: 'COMPLETED', outcome: { usage: { inputTokens: 10, responseTokens: 4 } } });
+        expect(call?.outcome?.usageSource).toBeUndefined();
+        const again = await ask(tenant.key, asked, bindings, path, key);
+        expect([again.response.status, await again.response.text()]).toEqual([
+          409,
+          expect.stringMatching(/CALL_ALREADY_FINALIZED|not kept/),
+        ]);
+        expectAllFree();
+      }
+    },
+  );
+
+  test.each([
+    ['json', GEMINI, GEMINI_END, JSON_TYPE],
+    ['text', GEMINI, GEMINI_END, JSON_TYPE],
+    ['text', `data: ${GEMINI}`, `${GEMINI_END}\n\n`, EVENTS],
+    ['json', `data: ${GEMINI}`, `${GEMINI_END}\n\n`, JSON_TYPE],
+  ])(
+    'by POST /call as %s are charged as reported, and told to be too large',
+    async (responseType, head, tail, type) => {
+      const tenant = await newTenant();
+      vendor.answers = () => typed(long(head, 48, 'end', tail), type);
+      const url = `${GOOGLE}/models/gemini-2.5-flash:generateContent`;
+      const asked = { url, provider: 'google', responseType, body: gemini };
+      const { body } = await tenant.api.send('makeCall', { body: { customerId: 'default', vendor: asked } });
+      expect(body).toMatchObject({
+        result: { code: 'CALL_VENDOR_WARNING' },
+        data: {
+          vendor: { ok: false, error: { details: { code: 'VENDOR_ANSWER_TOO_LARGE' } } },
+          endUsage: { inputTokens: 10, responseTokens: 4, usageSource: 'reported' },
+        },
+      });
+      expectAllFree();
+    },
+  );
+});
+
 describe('before the first event', () => {
   /** Comments, and then whatever the test says. */
   const waiting = (signal: AbortSignal | undefined, text: string, afterMs: number) => {
