@@ -39,7 +39,7 @@ import type { Attempt } from './models.ts';
 import { withVendorHeaders } from './passed-headers.ts';
 import { STORED_BINARY_BYTES_MAX, STORED_BYTES_MAX, type StoredAnswer } from './stored-answer.ts';
 import { holdExtender, StreamHold } from './stream-hold.ts';
-import { picked, requestIdOf } from './vendor-result.ts';
+import { picked, requestIdOf, withoutKeys } from './vendor-result.ts';
 
 /** How much is read after the caller has left: the longest answers of models, with the overhead of their events. */
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
@@ -48,8 +48,7 @@ export function answerStream(
   run: Run,
   current: CurrentAttempt,
   result: VendorResult & { kind: 'stream' },
-  addsUsage: boolean,
-  presence: Presence,
+  { addsUsage, presence, vendorKey }: { addsUsage: boolean; presence: Presence; vendorKey: string },
 ): GatewayAnswer {
   const { caller, request, dialect } = run;
   const { kind, model } = current.attempt;
@@ -76,6 +75,7 @@ export function answerStream(
       await endStream(run, current, hold ? withinHold(outcome, hold) : outcome, {
         heldTokens: hold?.heldTokens ?? Number.POSITIVE_INFINITY,
         headers: result.headers,
+        vendorKey,
         passed,
         stored: bytes === null ? undefined : storedAs(bytes, { status, headers, addsUsage, kind }, isEvents),
       });
@@ -100,6 +100,7 @@ export function answerStream(
     // Events in a form that is not known end as their vendor ends them.
     ...(isEvents &&
       answerForm !== 'any' && {
+        told: (text: string) => withoutKeys(text, vendorKey),
         broken: (end: StreamOutcome['end'], last: Fields | null) => {
           const { code, message } = BROKEN[end === 'timeout' || end === 'unread' ? end : 'vendor_cut'];
           return dialect.streamError({ status: wireError(code).status, code, message, param: null }, last);
@@ -112,11 +113,14 @@ export function answerStream(
     if (!body.locked) body.cancel().catch(() => undefined);
   };
   const clientSignal = run.clientSignal();
-  if (clientSignal.aborted) leave();
+  const hasLeft = clientSignal.aborted;
+  if (hasLeft) leave();
   else clientSignal.addEventListener('abort', leave, { once: true });
   // What is left as the stream begins.
   const own = { ...headers, ...limitHeaders(run.admission.left, current.attempt.tier) };
-  return { status, headers: withVendorHeaders(own, result.headers, run.session !== undefined), body };
+  const passedHeaders = withVendorHeaders(own, result.headers, run.session !== undefined);
+  // A stream that was left is no body any more.
+  return { status, headers: passedHeaders, body: hasLeft ? '' : body };
 }
 
 /** What the bytes are, whatever the headers say. */
@@ -210,6 +214,7 @@ interface StreamEnd {
   /** Output tokens that are held, where the output is held in steps. */
   heldTokens: number;
   headers: Headers;
+  vendorKey: string;
   passed: PassedBody | null;
   stored: StoredAnswer | undefined;
 }
@@ -218,7 +223,7 @@ async function endStream(
   run: Run,
   current: CurrentAttempt,
   outcome: StreamOutcome,
-  { heldTokens, headers, passed, stored }: StreamEnd,
+  { heldTokens, headers, vendorKey, passed, stored }: StreamEnd,
 ): Promise<void> {
   const { dialect, request } = run;
   const nothingDone =
@@ -238,7 +243,8 @@ async function endStream(
       ? uncountedOutput(attempt, run.admission)
       : unseenOutput(attempt, run.admission, asked);
   const atMost = usageAtMost(attempt, run.admission);
-  const error = failureOf(outcome);
+  const failure = failureOf(outcome);
+  const error = failure && { ...failure, message: withoutKeys(failure.message, vendorKey) };
   // Of a stream that was stopped, the vendor's text is not what the caller got.
   const response = error || outcome.end === 'stopped' ? undefined : stored;
   await endRun(
@@ -314,8 +320,11 @@ function recorded(
   return {
     body: body.pipeThrough(recorder),
     bytes: () => {
+      const whole = chunks && joined(chunks);
+      // Nothing that comes later is taken.
+      chunks = null;
       memory.release();
-      return chunks && joined(chunks);
+      return whole;
     },
   };
 }

@@ -18,7 +18,7 @@ import type { VendorRequest, VendorResult, WholeResult } from '../vendors/reques
 import { requestVendor } from '../vendors/request.ts';
 import { fieldsOf, textOf } from '../vendors/usage/figures.ts';
 import { StreamUsage } from '../vendors/usage.ts';
-import { hasWritten, writtenTokens } from '../vendors/written-tokens.ts';
+import { hasWritten, WrittenTokens, writtenTokens } from '../vendors/written-tokens.ts';
 import { termsOf } from './admission.ts';
 import { type CurrentAttempt, endRun, headersOf, type Run } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
@@ -85,10 +85,12 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       const { result, addsUsage } = await askVendor(run, current, body, vendorKey, { timeoutMs, presence });
       run.tried.add(attempt, result);
       const opening = result.kind === 'stream' ? failedOpening(run, result, vendorKey) : null;
-      if (result.kind === 'stream' && !opening) return answerStream(run, current, result, addsUsage, presence);
+      if (result.kind === 'stream' && !opening) {
+        return answerStream(run, current, result, { addsUsage, presence, vendorKey });
+      }
       current = { ...current, asked: { ...current.asked, leftAtMs: Date.now() } };
       reading = opening ?? readWhole(run, attempt, result as WholeResult, vendorKey);
-      if (result.kind === 'answer') {
+      if (result.kind === 'answer' || result.kind === 'stream') {
         reading.headers = result.headers;
         reading.answer.headers[GATEWAY_HEADERS.requestId] = requestIdOf(result.headers) ?? run.requestId;
       }
@@ -116,12 +118,15 @@ function failedOpening(
   vendorKey: string,
 ): Reading | null {
   if (result.first === null || dialect.answerForm?.(request) === 'any') return null;
-  const usage = new StreamUsage();
-  const document = usage.read(result.first);
-  if (usage.failed === null || hasWritten(document)) return null;
+  const written = new WrittenTokens('compatible', '');
+  const stream = new StreamUsage({ written });
+  const document = stream.read(result.first);
+  const { failed: failure } = stream;
+  if (failure === null || written.tokens > 0) return null;
   // What else the vendor sends is not waited for.
   result.body.cancel().catch(() => undefined);
-  return readFailedAnswer({ ...result, document }, usage.failed, vendorKey, dialect.errorBody);
+  const reported = stream.usage();
+  return readFailedAnswer({ ...result, document, reported }, failure, vendorKey, dialect.errorBody);
 }
 
 function readWhole({ dialect, request }: Run, attempt: Attempt, result: WholeResult, vendorKey: string): Reading {
@@ -181,8 +186,8 @@ function askVendor(
       body: run.text.changed(run.request, safe.body),
       timeoutMs: Math.max(1, untilMs - Date.now()),
       ...(presence && { presence }),
-      // An answer that is translated must be whole.
-      responseType: form.answer && request.stream !== true ? 'text' : RESPONSE_TYPES[answerForm],
+      // An answer that is translated must be whole, but for events.
+      responseType: form.answer && request.stream !== true ? 'held' : RESPONSE_TYPES[answerForm],
     });
   };
   return askedForUsage(`${organizationId} ${baseUrl}`, addsUsage, send);

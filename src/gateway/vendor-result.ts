@@ -102,18 +102,28 @@ function readTooLarge(result: WholeResult & { kind: 'too_large' }, vendorKey: st
   if (!ok) return readError({ ...result, kind: 'answer', body: document }, vendorKey, errorBody);
   return {
     ...failed(refuseCall('VENDOR_ANSWER_TOO_LARGE', message), null, false, errorBody),
-    ...usageTold(withServedTier(reading.usage(), headers), reading.searches()),
+    // What was reported of an answer that broke off is not all of it.
+    ...usageTold(withServedTier(reading.truncated ? null : reading.usage(), headers), reading.searches()),
   };
+}
+
+/** An answer that says 200 and has an error in it. */
+interface FailedAnswer {
+  status: number;
+  headers: Headers;
+  /** The answer, or its first event. */
+  document: unknown;
+  reported: VendorUsage | null;
 }
 
 /** The error of an answer that says 200, as a whole or in its first event: nothing was done, unless it reports usage. */
 export function readFailedAnswer(
-  { status, headers, document }: { status: number; headers: Headers; document: unknown },
+  { status, headers, document, reported }: FailedAnswer,
   failure: VendorFailure,
   vendorKey: string,
   errorBody: ErrorBody,
 ): Reading {
-  const told = usageTold(withServedTier(readUsage(document), headers), readSearches(document));
+  const told = usageTold(withServedTier(reported, headers), readSearches(document));
   const message = withoutKeys(failure.message, vendorKey);
   const words = { status: status >= 400 ? status : failureStatus(document), message, ...wordsOf(document) };
   return {
@@ -199,10 +209,18 @@ function readSuccess(
     headers: { 'Content-Type': contentTypeOf(headers, document === undefined) },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   };
-  if (!failure || hasOutput(document)) return { ...told(answered, answerReading), answer };
-  const read = readFailedAnswer({ status, headers, document }, failure, vendorKey, errorBody);
+  if (!failure) return { ...told(answered, answerReading), answer };
+  if (hasOutput(document)) {
+    const error = { ...failure, message: withoutKeys(failure.message, vendorKey) };
+    const body = withoutKey(answer.body, vendorKey);
+    return { ...told(answered, answerReading), answer: { ...answer, body }, error };
+  }
+  const reported = readUsage(document);
+  const read = readFailedAnswer({ status, headers, document, reported }, failure, vendorKey, errorBody);
   // A response that failed is a form of its own, which clients know.
-  return fieldsOf(document).object === 'response' ? { ...read, answer } : read;
+  return fieldsOf(document).object === 'response'
+    ? { ...read, answer: { ...answer, body: withoutKeys(answer.body, vendorKey) } }
+    : read;
 }
 
 /** What the answer is, whatever its headers say. */

@@ -330,7 +330,8 @@ function readTooLarge({ ok, status, headers, reading, message }: VendorResult & 
   return {
     ...NO_ANSWER,
     status,
-    reported: withServedTier(reading.usage(), headers),
+    // What was reported of an answer that broke off is not all of it.
+    reported: withServedTier(reading.truncated ? null : reading.usage(), headers),
     searches: reading.searches(),
     refused: !ok,
     error: { code: TOO_LARGE, message },

@@ -6,7 +6,10 @@ import { remember } from '../platform/isolate-memory.ts';
 
 /** An answer of so many bytes may be held, if there is room. */
 export const HELD_BYTES_MAX = 10 * 1024 * 1024;
-/** Of all answers together: held until they are whole, and recorded for a retry while they pass. */
+/**
+ * Of all answers together: held until they are whole, or until a slow caller has read what came, long events among them;
+ * and recorded for a retry while they pass.
+ */
 const POOL_BYTES_MAX = { whole: 32 * 1024 * 1024, recorded: 16 * 1024 * 1024 };
 /** If so much is held of answers that must be whole, no further request is begun: those under way need the rest. */
 export const BUSY_BYTES = 20 * 1024 * 1024;

@@ -6,6 +6,7 @@
  * character in all three, so a character of several bytes is never cut. `eventsource-parser` reads the events.
  */
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { HeldBytes } from './answer-memory.ts';
 import { JsonSkim } from './json-skim.ts';
 
 /**
@@ -13,7 +14,9 @@ import { JsonSkim } from './json-skim.ts';
  * output) passes in pieces, and is read without what is long in it.
  */
 export const EVENT_BYTES_MAX = 1024 * 1024;
-/** The same of events that must be whole, because they are replaced or their text is limited. */
+/**
+ * The same of events that must be whole, because they are replaced or their text is limited, if there is memory for them.
+ */
 export const WHOLE_EVENT_BYTES_MAX = 10 * 1024 * 1024;
 
 export interface StreamEvent {
@@ -44,6 +47,8 @@ const BEFORE_CONTENT = new Set([9, LF, CR, 32, 0xef, 0xbb, 0xbf]);
 
 export class EventBlocks {
   readonly #bytesMax: number;
+  /** Of an event that is longer than others. */
+  readonly #memory = new HeldBytes();
   readonly #decoder = new TextDecoder();
   readonly #parsed: EventSourceMessage[] = [];
   readonly #parser = createParser({ onEvent: (event) => this.#parsed.push(event) });
@@ -141,7 +146,7 @@ export class EventBlocks {
   }
 
   #hold(part: Uint8Array): Block[] {
-    if (!this.#skim && this.#heldLength + part.length <= this.#bytesMax) {
+    if (!this.#skim && this.#hasRoom(part.length)) {
       // A copy: the runtime may use the chunk's memory again.
       this.#held.push(part.slice());
       this.#heldLength += part.length;
@@ -154,9 +159,21 @@ export class EventBlocks {
     });
   }
 
+  /** Whether so many bytes more of a block can be held. */
+  #hasRoom(more: number): boolean {
+    const length = this.#heldLength + more;
+    return length <= this.#bytesMax && (length <= EVENT_BYTES_MAX || this.#memory.take(more));
+  }
+
+  /** Gives the memory back, of a stream that is not read to its end. */
+  release(): void {
+    this.#memory.release();
+  }
+
   /** The pieces that were held of a block that is too long to be held. */
   #beginSkim(): Uint8Array[] {
     this.#skim ??= new JsonSkim(this.#form === 'json' ? 'document' : 'lines');
+    this.#memory.release();
     this.#heldLength = 0;
     return this.#held.splice(0);
   }
@@ -208,6 +225,7 @@ export class EventBlocks {
 
   #release(part: Uint8Array): Uint8Array {
     const bytes = this.#held.length === 0 ? part : joined([...this.#held, part]);
+    this.#memory.release();
     this.#held = [];
     this.#heldLength = 0;
     return bytes;

@@ -85,11 +85,15 @@ function contentOf(head: string, isEvents: boolean, isText: boolean): Opening['c
   return text.length < LINE_LENGTH && /^[a-z]*$/.test(text) ? null : 'other';
 }
 
-/** The chunks, and then what the reader still reads; never more than is asked for. */
+/**
+ * The chunks, and then what the reader still reads; never more than is asked for. `letGo` is called once no chunk is held
+ * any more.
+ */
 export function replayed(
   chunks: Uint8Array[],
   reader: ReadableStreamDefaultReader<Uint8Array>,
   reading: ReturnType<typeof reader.read> | null = null,
+  letGo: () => void = () => undefined,
 ): ReadableStream<Uint8Array> {
   let pending = reading;
   return new ReadableStream<Uint8Array>(
@@ -98,6 +102,7 @@ export function replayed(
         const kept = chunks.shift();
         if (kept) {
           controller.enqueue(kept);
+          if (chunks.length === 0) letGo();
           return;
         }
         const { done, value } = await (pending ?? reader.read());
@@ -105,7 +110,11 @@ export function replayed(
         if (done) controller.close();
         else controller.enqueue(value);
       },
-      cancel: (reason) => reader.cancel(reason),
+      cancel(reason) {
+        chunks.length = 0;
+        letGo();
+        return reader.cancel(reason);
+      },
     },
     { highWaterMark: 0 },
   );

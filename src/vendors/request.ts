@@ -36,9 +36,10 @@ export interface VendorRequest {
   /**
    * `json`, `text`: held until it is whole. `stream`: whatever comes is a stream. `passed`: events are a stream, and so is
    * what is too large to be held; any other answer is text. `passed-text`: the same where a text is an answer, which only
-   * its content type makes events. `any`: as `passed`, but all that is no JSON is a stream.
+   * its content type makes events. `any`: as `passed`, but all that is no JSON is a stream. `held`: events are a stream,
+   * and anything else is text that is held until it is whole.
    */
-  responseType: 'json' | 'text' | 'stream' | 'passed' | 'passed-text' | 'any';
+  responseType: 'json' | 'text' | 'stream' | 'passed' | 'passed-text' | 'any' | 'held';
   /** The caller that waits for the answer: some time after it has left, the request is given up. */
   presence?: Presence;
   /** Gives the request up at once, with a body that is not complete. */
@@ -144,16 +145,16 @@ async function answerOf(responseType: VendorRequest['responseType'], response: R
     body: isParsed(responseType) ? parsed(text ?? '') : (text ?? ''),
   });
   if (!body) return answered('');
+  const tooLarge = (reading: PassingUsage, message: string): VendorResult => ({
+    kind: 'too_large',
+    status,
+    ok,
+    headers,
+    reading,
+    message,
+  });
   if (!ok || responseType === 'json' || responseType === 'text') {
     const whole = await readWhole(body, headers);
-    const tooLarge = (reading: PassingUsage, message: string): VendorResult => ({
-      kind: 'too_large',
-      status,
-      ok,
-      headers,
-      reading,
-      message,
-    });
     if (typeof whole !== 'string') return tooLarge(whole, TOO_LARGE);
     if (responseType !== 'json' || !hasTooManyValues(whole)) return answered(whole);
     const reading = new PassedBody(headers, true);
@@ -168,6 +169,10 @@ async function answerOf(responseType: VendorRequest['responseType'], response: R
   });
   const passes = opening.content === 'events' || (responseType === 'any' && opening.content === 'other');
   if (passes) return { kind: 'stream', status, headers, ...opening };
+  if (responseType === 'held') {
+    const whole = await readWhole(opening.body, headers);
+    return typeof whole === 'string' ? answered(whole) : tooLarge(whole, TOO_LARGE);
+  }
   const held = await readHeld(opening.body);
   return typeof held === 'string' ? answered(held) : { kind: 'stream', status, headers, ...opening, body: held };
 }
@@ -249,6 +254,7 @@ async function readPassing(
 async function readHeld(body: ReadableStream<Uint8Array>): Promise<string | ReadableStream<Uint8Array>> {
   const reader = body.getReader();
   const memory = new HeldBytes();
+  let isPassed = false;
   try {
     const chunks: Uint8Array[] = [];
     for (let bytes = 0; ; ) {
@@ -256,10 +262,13 @@ async function readHeld(body: ReadableStream<Uint8Array>): Promise<string | Read
       if (done) return textOf(chunks);
       chunks.push(value);
       bytes += value.byteLength;
-      if (bytes > WHOLE_BYTES_MAX || !memory.take(value.byteLength)) return replayed(chunks, reader);
+      if (bytes <= WHOLE_BYTES_MAX && memory.take(value.byteLength)) continue;
+      // A caller that is slow holds what was read.
+      isPassed = true;
+      return replayed(chunks, reader, null, () => memory.release());
     }
   } finally {
-    memory.release();
+    if (!isPassed) memory.release();
   }
 }
 

@@ -105,6 +105,8 @@ export interface MeterOptions {
    * caller's stream breaks as the vendor's did.
    */
   broken?(end: StreamOutcome['end'], last: Fields | null): string;
+  /** The text of an event, without what the caller must not see of it. Asked from the first error of the vendor on. */
+  told?(text: string): string;
 }
 
 export function meterStream(body: ReadableStream<Uint8Array>, options: MeterOptions): ReadableStream<Uint8Array> {
@@ -264,7 +266,7 @@ class MeteredStream {
 
   /** What the caller gets of these blocks: up to the first whose text is more than the limit allows. */
   async #pass(blocks: Block[]): Promise<Uint8Array> {
-    const { transform, limit } = this.#options;
+    const { transform, limit, told } = this.#options;
     const parts: Uint8Array[] = [];
     for (const { bytes, event, form, isPiece } of blocks) {
       const body = event && this.#events ? this.#events.read(event) : null;
@@ -279,8 +281,11 @@ class MeteredStream {
       if (event && body && !this.#clientLeft) limit?.passed(body, event.data);
       const isChanged = transform && event && form === 'sse' && !isPiece && !this.#clientLeft;
       const changed = isChanged ? await this.#change(event) : event;
-      if (changed === event) parts.push(bytes);
-      else for (const one of [changed ?? []].flat()) parts.push(this.#encoder.encode(serializeEvent(one)));
+      const isTold = told && !isPiece && this.#usage.failed !== null;
+      const passed = (part: Uint8Array) =>
+        parts.push(isTold ? this.#encoder.encode(told(new TextDecoder().decode(part))) : part);
+      if (changed === event) passed(bytes);
+      else for (const one of [changed ?? []].flat()) passed(this.#encoder.encode(serializeEvent(one)));
     }
     return joined(parts);
   }
@@ -327,6 +332,7 @@ class MeteredStream {
     if (this.#ended) return;
     clearTimeout(this.#watch);
     clearTimeout(this.#unreadWatch);
+    this.#blocks.release();
     this.#failed = failed;
     const { failed: failure, truncated, empty } = this.#usage;
     const brokeOff = failed || (end === 'vendor_cut' && (truncated || empty));

@@ -4,7 +4,7 @@
  */
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { TokenCount, tokensAtMost, type Vocabulary, vocabularyOf } from './token-count.ts';
-import { answerPlace, type Fields, fieldsOf, isFields, listOf } from './usage/figures.ts';
+import { answerPlace, type Fields, fieldsOf, isFields, listOf, textOf } from './usage/figures.ts';
 import type { Written } from './usage.ts';
 
 /** What one answer writes. Pieces of parallel answers come in any order, so each answer is counted by itself. */
@@ -119,9 +119,11 @@ export class WrittenTokens implements Written {
   }
 }
 
-/** Whether a whole, parsed answer has written anything that is known as output. */
+/** Whether a whole, parsed answer has anything that is known as output: text, or vectors, pictures and rankings. */
 export function hasWritten(body: unknown): boolean {
-  return countOf(body, 'compatible', '').tokens > 0;
+  const { text, data, results } = fieldsOf(body);
+  const isOther = textOf(text) !== '' || listOf(data).length > 0 || listOf(results).length > 0;
+  return isOther || countOf(body, 'compatible', '').tokens > 0;
 }
 
 /** What a whole, parsed answer has written. Of an answer in a form that is not known, all text is counted. */

@@ -347,7 +347,11 @@ describe('whole answers', () => {
     ['an empty usage', chat({}), null],
     ['another shape', { hello: 'world', usage: 'plenty' }, null],
     ['a text', 'plenty', null],
-    ['an answer that names Anthropic and lacks its output', message({ input_tokens: 5 }), null],
+    [
+      'an answer that names Anthropic and lacks its output',
+      message({ input_tokens: 5 }),
+      used({ ...claude, inputTokens: 5, unclear: ['responseTokens'] }),
+    ],
   ])('%s', (_, body, expected) => {
     expect(readUsage(body)).toEqual(expected);
   });

@@ -13,10 +13,10 @@ import { bindings, deliverToD1, operator } from '../support/worker.ts';
 mockVendor();
 
 /** The first of two attempts gets half of it. */
-const IMPATIENT = { ...bindings, GATEWAY_TIMEOUT_MS: 600 };
+const IMPATIENT = { ...bindings, GATEWAY_TIMEOUT_MS: 2_400 };
 /** As `fetch` is when it is aborted, a little later. */
 async function silent(): Promise<Response> {
-  await scheduler.wait(400);
+  await scheduler.wait(1_300);
   throw new Error('aborted');
 }
 const PLAN = { name: 'P', limitType: 'BLOCK', limits: {} };

@@ -33,7 +33,7 @@ import { loadOrganization } from '../../storage/credentials.ts';
 import { JsonSkim, readJson } from '../../vendors/json-skim.ts';
 import { tokensAtMost } from '../../vendors/token-count.ts';
 import { readFailure, readSearches, readUsage } from '../../vendors/usage.ts';
-import { writtenTokens } from '../../vendors/written-tokens.ts';
+import { hasWritten, writtenTokens } from '../../vendors/written-tokens.ts';
 import type { BeginFields } from '../identify.ts';
 import { accessVendor, BATCH_VENDOR, batchKind, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
 import { tierOfModel } from './admission.ts';
@@ -288,7 +288,8 @@ export function readLine(
   const failure =
     readFailure(response?.body) ??
     (answered ? null : (readFailure({ error }) ?? { code: `VENDOR_HTTP_${status}`, message: 'the line failed' }));
-  const isFree = usage === null && !answered;
+  // An error in place of an answer, whatever its status says: nothing was done, unless it reports usage.
+  const isFree = usage === null && (!answered || (failure !== null && !hasWritten(response?.body)));
   return {
     customId,
     ...((usage === null || usage.unclear) &&

@@ -34,7 +34,7 @@ export function isMessage(body: Fields): boolean {
 export function readMessage(body: Fields): VendorUsage | null {
   if (!isFields(body.usage)) return null;
   const { content, stop_reason: reason, usage } = body;
-  const hasOutput = !Array.isArray(content) || content.length > 0 || count(usage.output_tokens) !== 0;
+  const hasOutput = !Array.isArray(content) || content.some(isOutput) || count(usage.output_tokens) !== 0;
   if (isUnbilled(reason, hasOutput, usage)) return unbilled(body.model);
   const hops = new Hops();
   for (const block of listOf(content)) hops.read(fieldsOf(block));
@@ -50,6 +50,12 @@ function figuresIn(usage: Fields): Figures {
   const figures = new Figures('anthropic');
   figures.read(usage);
   return figures;
+}
+
+/** A block of text begins empty. */
+function isOutput(block: unknown): boolean {
+  const { type, text } = fieldsOf(block);
+  return type !== 'text' || text !== '';
 }
 
 function isUnbilled(stopReason: unknown, hasOutput: boolean, { iterations }: Fields): boolean {
@@ -81,7 +87,7 @@ const MADE_OF = {
 } as const satisfies Partial<Record<UnclearFigure, readonly FigureName[]>>;
 
 function figuresOf(model: unknown, usage: Fields, figures: Figures, hops: readonly Hop[]): VendorUsage | null {
-  if (!figures.has('prompt') || !figures.has('completion')) return null;
+  if (!figures.has('prompt', 'completion')) return null;
   const { model: answered, isFallback, ...iterations } = iterationsOf(usage, model, hops);
   const [messages, compactions] = [iterations.messages.map(figuresIn), iterations.compactions.map(figuresIn)];
   const { inference_geo: geo, speed } = usage;
@@ -98,6 +104,8 @@ function figuresOf(model: unknown, usage: Fields, figures: Figures, hops: readon
     return fitting({ ...modelName(other.model), ...tokensOf((figure) => figure(its)), ...ran }, its.unclearOf(MADE_OF));
   });
   const unclear = [figures, ...messages, ...compactions].flatMap((part) => part.unclearOf(MADE_OF));
+  if (!figures.has('prompt')) unclear.push('inputTokens');
+  if (!figures.has('completion')) unclear.push('responseTokens');
   return fitting(
     {
       ...modelName(answered),
@@ -167,7 +175,7 @@ export class MessageStream implements StreamReading {
   /** Searches that have begun, known before the usage counts them. */
   #searched = 0;
   #stopReason: unknown;
-  /** A block of content has begun, or the latest total of the output is not zero. */
+  /** There is content, or the latest total of the output is not zero. */
   #hasContent = false;
   #hasTokens = false;
 
@@ -176,7 +184,7 @@ export class MessageStream implements StreamReading {
       case 'message':
         // A whole answer in place of a stream.
         this.#begin(event);
-        this.#hasContent = !Array.isArray(event.content) || event.content.length > 0;
+        this.#hasContent = !Array.isArray(event.content) || event.content.some(isOutput);
         this.#stopReason = event.stop_reason;
         this.completed = typeof event.stop_reason === 'string';
         break;
@@ -184,9 +192,12 @@ export class MessageStream implements StreamReading {
         this.#begin(fieldsOf(event.message));
         break;
       case 'content_block_start':
-        this.#hasContent = true;
+        this.#hasContent ||= isOutput(event.content_block);
         if (isSearch(fieldsOf(event.content_block))) this.#searched += 1;
         this.#hops.read(fieldsOf(event.content_block));
+        break;
+      case 'content_block_delta':
+        this.#hasContent = true;
         break;
       case 'message_delta':
         this.#stopReason = fieldsOf(event.delta).stop_reason ?? this.#stopReason;

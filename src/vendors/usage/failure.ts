@@ -24,12 +24,26 @@ export function errorIn(body: unknown): unknown {
   // OpenAI's responses have an error event, or a response that failed.
   if (fields.type === 'error') return fields;
   if (fields.type === 'response.failed') return fieldsOf(fields.response).error ?? {};
+  const ofVendor = errorOfOthers(fields);
+  if (ofVendor !== null) return ofVendor;
   // OpenRouter's, of the model that it asked (openrouter.ai/docs/api-reference/errors).
   return (
     listOf(fields.choices)
       .map((choice) => fieldsOf(choice).error)
       .find(isError) ?? null
   );
+}
+
+/** Errors in forms that none of the three vendors has. */
+function errorOfOthers(fields: Fields): Fields | null {
+  // vLLM and FastChat write the members of the error into the answer itself.
+  if (fields.object === 'error') return fields;
+  // MiniMax's state of every answer, 0 if all is well (platform.minimax.io/docs/api-reference/errorcode).
+  const { status_code: code, status_msg: message } = fieldsOf(fields.base_resp);
+  if (typeof code === 'number' && code !== 0) return { code, message };
+  // Cloudflare's envelope (developers.cloudflare.com/fundamentals/api/reference).
+  const [first] = listOf(fields.errors);
+  return fields.success === false && isFields(first) ? first : null;
 }
 
 /** Some servers write an empty error beside an answer that is whole. */
