@@ -6,7 +6,7 @@
  */
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { toolsOf } from '../vendors/capabilities.ts';
-import { COUNT_MAX, type Fields, fieldsOf } from '../vendors/usage/figures.ts';
+import { COUNT_MAX, type Fields, fieldsOf, textOf } from '../vendors/usage/figures.ts';
 import type { EndpointName } from './endpoints.ts';
 
 /**
@@ -54,7 +54,7 @@ export function madeSafe<Body extends Fields>(
   if (!set?.kinds.includes(kind)) return { body: safe as Body, changed };
   if (endpoint === 'responses') {
     // Items of the input bring tools too.
-    const isHosted = toolsOf(body).some(({ type }) => HOSTED_ON_RESPONSES.test(String(type)));
+    const isHosted = toolsOf(body).some(({ type }) => HOSTED_ON_RESPONSES.test(textOf(type)));
     if (!isHosted || countOf(body.max_tool_calls) !== undefined) return { body: safe as Body, changed };
     changed.push(`max_tool_calls=${set.uses}`);
     return { body: { ...safe, max_tool_calls: set.uses } as unknown as Body, changed };
@@ -62,7 +62,7 @@ export function madeSafe<Body extends Fields>(
   if (!Array.isArray(body.tools)) return { body: safe as Body, changed };
   const lacksBound = (tool: unknown) => {
     const { type, max_uses: uses } = fieldsOf(tool);
-    return WITH_MAX_USES.test(String(type)) && countOf(uses) === undefined;
+    return WITH_MAX_USES.test(textOf(type)) && countOf(uses) === undefined;
   };
   if (!body.tools.some(lacksBound)) return { body: safe as Body, changed };
   const tools = body.tools.map((tool) => (lacksBound(tool) ? { ...fieldsOf(tool), max_uses: set.uses } : tool));

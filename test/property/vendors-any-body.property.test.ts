@@ -59,6 +59,15 @@ const TERMS = { model: 'm', effort: 'low', ceiling: 'low', outputTokensMax: unde
 const PRICE = { available: true, card: rateCard({ input: '1000000', output: '1000000' }) } as const;
 const NOTHING_OPEN = { allowUnpricedModels: false, creditOpen: [] };
 
+test('a tool whose type is no text', () => {
+  for (const type of [{ toString: 1, valueOf: 1 }, ['web_search'], 7, null]) {
+    const body = { tools: [{ type }] };
+    for (const endpoint of ['chat', 'responses', 'messages'] as const)
+      for (const kind of ['openai', 'anthropic'] as const)
+        expect(madeSafe(body, endpoint, kind).body.tools).toEqual([{ type }]);
+  }
+});
+
 test('a request', () => {
   fc.assert(
     fc.property(json, fc.constantFrom('openai', 'anthropic', 'google', 'compatible'), (body, kind) => {
