@@ -225,18 +225,16 @@ describe("a line of a batch's file", () => {
     const body = { object: 'chat.completion', model: 'gpt-5.2', choices: [], usage };
     expect(read({ custom_id: 'a', response: { status_code: 200, body }, error: null })).toEqual({
       customId: 'a',
-      outcome: { usage: { ...NO_USAGE, inputTokens: 5, responseTokens: 2 }, parts: [], modelUsed: 'gpt-5.2' },
+      outcome: { usage: { ...NO_USAGE, inputTokens: 5, responseTokens: 2 }, modelUsed: 'gpt-5.2' },
     });
     const refused = { error: { message: 'no', type: 'invalid_request_error', code: 'bad' } };
     expect(read({ custom_id: 'a', response: { status_code: 400, body: refused } }).outcome).toEqual({
       usage: NO_USAGE,
-      parts: [],
       error: { code: 'bad', message: 'no' },
     });
     expect(read({ custom_id: 'a', response: null, error: { code: 'batch_expired', message: 'late' } }).outcome).toEqual(
       {
         usage: NO_USAGE,
-        parts: [],
         error: { code: 'batch_expired', message: 'late' },
       },
     );
@@ -245,7 +243,7 @@ describe("a line of a batch's file", () => {
   test('that ran without reporting usage has an unknown cost, not a zero cost, and its text is counted where it is there', () => {
     expect(
       read({ custom_id: 'a', response: { status_code: 200, body: { object: 'list', data: [] } } }).outcome,
-    ).toEqual({ usage: null, parts: [] });
+    ).toEqual({ usage: null });
     expect(read('{"id":"1","custom_id":"a \\" b","response":{"stat', true)).toEqual({
       customId: 'a \\" b',
       outcome: { usage: null },
