@@ -64,7 +64,7 @@ export function lostOutput({
   const isHeld = heldTokens !== undefined && heldTokens < outputTokensMax;
   // A vendor that showed more than its bound has exceeded it.
   const bound = Math.max(shown, isHeld ? heldTokens : outputTokensMax);
-  const inTime = worked ? Math.ceil((worked.ms / 1_000) * outputRate * worked.answers) : bound;
+  const inTime = worked ? Math.ceil((worked.ms * outputRate * worked.answers) / 1_000) : bound;
   const tokens = Math.min(bound, Math.max(shown, inTime));
   if (tokens === shown) return { tokens, basis: 'text' };
   return { tokens, basis: tokens < bound ? 'time' : isHeld ? 'held' : 'bound' };

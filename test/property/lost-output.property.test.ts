@@ -63,7 +63,7 @@ describe('the output of a lost answer', () => {
       fc.property(lost, (of) => {
         const { shown, outputTokensMax, heldTokens, worked: time, outputRate = 500 } = of;
         const { tokens: counted, basis } = lostOutput(of);
-        const inTime = time ? Math.ceil((time.ms / 1000) * outputRate * time.answers) : 0;
+        const inTime = time ? Math.ceil((time.ms * outputRate * time.answers) / 1_000) : 0;
         expect(counted).toBe({ text: shown, held: heldTokens, time: inTime, bound: outputTokensMax }[basis]);
       }),
     );

@@ -601,8 +601,8 @@ export class ReferenceModel {
     const held = call.onCredit.includes(tier) && call.steps ? call.steps.heldTokens : null;
     const most = Math.max(came, held !== null && held < outputTokensMax ? held : outputTokensMax);
     if (workedMs === null) return most;
-    const seconds = (workedMs - (workedMs % 1000)) / 1000;
-    return Math.min(most, Math.max(came, seconds * (outputRate ?? UNKNOWN_RATE)));
+    const thousandths = workedMs * (outputRate ?? UNKNOWN_RATE);
+    return Math.min(most, Math.max(came, (thousandths + ((1_000 - (thousandths % 1_000)) % 1_000)) / 1_000));
   }
 
   void(call: ModelCall): void {
