@@ -106,7 +106,9 @@ function estimatedOutput(
   const shown = usage.responseTokens;
   if (outputTokensMax === undefined) return { tokens: shown, basis: 'text' };
   const heldTokens = isOnCredit(call, report, price) ? call.credit?.steps?.heldTokens : undefined;
-  return lostOutput({ outputTokensMax, shown, heldTokens, worked, outputRate });
+  // After its deadline the call holds nothing: what was counted then is the most that a later estimate can be.
+  const most = Math.min(outputTokensMax, call.outcome?.usage.responseTokens ?? outputTokensMax);
+  return lostOutput({ outputTokensMax: most, shown, heldTokens, worked, outputRate });
 }
 
 /** Ends a call of the service of which nothing was heard until its deadline. */

@@ -599,7 +599,9 @@ export class ReferenceModel {
   ): number {
     if (outputTokensMax === null) return came;
     const held = call.onCredit.includes(tier) && call.steps ? call.steps.heldTokens : null;
-    const most = Math.max(came, held !== null && held < outputTokensMax ? held : outputTokensMax);
+    // What was counted at the deadline is the most that an estimate after it can be.
+    const bound = Math.min(outputTokensMax, call.counted?.tokens ?? outputTokensMax);
+    const most = Math.max(came, held !== null && held < bound ? held : bound);
     if (workedMs === null) return most;
     const thousandths = workedMs * (outputRate ?? UNKNOWN_RATE);
     return Math.min(most, Math.max(came, (thousandths + ((1_000 - (thousandths % 1_000)) % 1_000)) / 1_000));

@@ -519,6 +519,17 @@ describe('a call that was lost', () => {
     expect(held).toMatchObject({ usage: { responseTokens: 1_024 }, outputBasis: 'held' });
   });
 
+  test('that comes after the deadline is never more than what was counted then', () => {
+    const stream = opened({ inSteps: true, outputTokens: 4_000 });
+    const { ifLost: lostThen } = stream.call;
+    if (!lostThen) throw new Error('the service makes the call');
+    const lost = endLostCall(stream.account, stream.call, lostThen, 'charge').call;
+    expect(lost.outcome?.usage.responseTokens).toBe(1_024);
+    const late = { outputTokensMax: 3_000, outputRate: 600, worked: { ms: 60_000, answers: 1 } };
+    expect(ended(lost, late).report.usage.responseTokens).toBe(1_024);
+    expect(ended(lost, { ...late, worked: { ms: 1_000, answers: 1 } }).report.usage.responseTokens).toBe(600);
+  });
+
   test('has what it held in steps only if credit pays for the tier that ran', () => {
     const { credit, ...stream } = opened({ inSteps: true, outputTokens: 4_000, tier: 'standard' }).call;
     if (!credit?.steps) throw new Error('it is held in steps');
