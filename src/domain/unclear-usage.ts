@@ -29,7 +29,7 @@ export interface UsageBound {
   uses: Partial<Record<Component, number>>;
   /** Our count of the prompt. */
   promptTokens: number;
-  /** Our count of the text that came, where it was counted. */
+  /** Our count of the text that came; absent if it was not counted. */
   writtenTokens?: number | undefined;
 }
 

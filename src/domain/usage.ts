@@ -68,9 +68,10 @@ export interface BaseUsage {
 export interface Usage extends BaseUsage, UsageDetails {}
 
 /**
- * Where figures of usage come from. `reported`: from the vendor or the application. `partial`: from the vendor, whose answer
- * broke off or had unclear figures, and completed by our count and by the call's bound. `estimated`: our count alone. What is not `reported` is provisional: it counts and is
- * charged like any usage, until a reported figure replaces it.
+ * Where figures of usage come from. `reported`: from the vendor or the application. `partial`: from the vendor, whose
+ * answer broke off or had unclear figures, and completed by our count and by the call's bound. `estimated`: our count
+ * alone. What is not `reported` is provisional: it counts and is charged like any usage, until a reported figure replaces
+ * it.
  */
 export const USAGE_SOURCES = ['reported', 'partial', 'estimated'] as const;
 export type UsageSource = (typeof USAGE_SOURCES)[number];
@@ -117,8 +118,8 @@ export const STANDARD_CONDITIONS: Partial<Record<UsageName, unknown>> = {
 };
 
 /**
- * Splits the usage off a request or an answer. Details that are zero and standard conditions are left out. The type of the rest has no member of
- * usage, so that a caller can check that it used everything.
+ * Splits the usage off a request or an answer. Details that are zero and standard conditions are left out. The type of
+ * the rest has no member of usage, so that a caller can check that it used everything.
  */
 export function takeUsage<Fields extends Partial<{ [Name in UsageName]: unknown }>>(
   fields: Fields,
@@ -165,7 +166,7 @@ export function excessiveParts(usage: Counts): { field: Count; message: string }
   for (const { whole, parts } of PARTS) {
     const size = usage[whole] ?? 0;
     const used = parts.filter((part) => (usage[part] ?? 0) > 0);
-    if (used.reduce((sum, part) => sum + (usage[part] ?? 0), 0) <= size) continue;
+    if (used.length === 0 || used.reduce((sum, part) => sum + (usage[part] ?? 0), 0) <= size) continue;
     const field = used.find((part) => (usage[part] ?? 0) > size) ?? used.at(-1) ?? whole;
     return {
       field,

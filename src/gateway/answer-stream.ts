@@ -1,6 +1,6 @@
 /**
- * The answer of an admitted call that passes as it comes, events or anything else: passes it on to the caller, within what is held of the balance, and ends the call with
- * what it used.
+ * The answer of an admitted call that passes as it comes, events or anything else: passes it on to the caller, within
+ * what is held of the balance, and ends the call with what it used.
  */
 
 import { pricedParts } from '../catalog/prices.ts';
@@ -226,8 +226,8 @@ async function endStream(
   { heldTokens, headers, vendorKey, passed, stored }: StreamEnd,
 ): Promise<void> {
   const { dialect, request } = run;
-  const nothingDone =
-    outcome.failure !== null && outcome.usage === null && outcome.partial === null && outcome.outputTokens === 0;
+  const { failure: said, partial, hasOutput } = outcome;
+  const isFree = said !== null && outcome.usage === null && partial === null && !hasOutput;
   const reported = withServedTier(outcome.usage, headers);
   const usage = reported ?? outcome.partial;
   const { vendorReportedCostUSD } = usage ?? {};
@@ -251,7 +251,7 @@ async function endStream(
     run,
     current,
     {
-      usage: nothingDone && !hasUncountedOutput(dialect, request) ? NO_USAGE : used,
+      usage: isFree ? NO_USAGE : used,
       atMost: atMost && { ...atMost, outputTokens: Math.min(atMost.outputTokens, heldTokens) },
       parts: partsOf(usage),
       estimate,
@@ -259,7 +259,7 @@ async function endStream(
       vendorReportedCostUSD,
       error,
       response,
-      // Of a stream that was stopped, only what was held is charged.
+      // A stream that was stopped is charged for what was held, whatever its response says later.
       responseId: outcome.end === 'stopped' ? undefined : outcome.responseId,
     },
     { modelUsed: usage?.modelUsed, isFallback: usage?.isFallback, effort: usage?.reasoningEffort },
@@ -277,7 +277,7 @@ const BROKEN = {
   vendor_cut: { code: 'VENDOR_STREAM_CUT', message: "the vendor's stream ended before its end" },
 } as const;
 
-/** Why a stream with this outcome is a failed call; `undefined` where it is not. */
+/** Why a stream with this outcome is a failed call; `undefined` if it is not. */
 function failureOf({ end, completed, failure }: StreamOutcome): { code: string; message: string } | undefined {
   if (failure) return failure;
   // Who is stopped gets a regular end.

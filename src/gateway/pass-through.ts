@@ -1,6 +1,6 @@
 /**
- * What an organization's vendor keeps, above all the vendor `openai`: files, uploads, batches and responses. Requests are passed to it with
- * its key, and answers are passed back.
+ * What an organization's vendor keeps, above all the vendor `openai`: files, uploads, batches and responses. Requests
+ * are passed to it with its key, and answers are passed back.
  *
  * Of the vendor's headers those are passed that describe the body, and those that every answer passes
  * (`passed-headers.ts`). The content of a file is streamed, so its size does not matter. A form passes while it is

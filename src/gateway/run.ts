@@ -122,7 +122,7 @@ function failedOpening(
   const stream = new StreamUsage({ written });
   const document = stream.read(result.first);
   const { failed: failure } = stream;
-  if (failure === null || written.tokens > 0) return null;
+  if (failure === null || written.hasOutput) return null;
   // What else the vendor sends is not waited for.
   result.body.cancel().catch(() => undefined);
   const reported = stream.usage();

@@ -31,7 +31,7 @@ export interface Reading {
   usage: Outcome['usage'];
   /** What ran beside the model that answered. */
   parts?: readonly CallPart[];
-  /** The answer, parsed, where it came without usage or with unclear figures. */
+  /** The parsed answer; absent if its usage is there and clear. */
   withoutUsage?: unknown;
   /** Web searches that are known although the usage is not. */
   searches?: number;
@@ -62,7 +62,7 @@ const REQUEST_ID = /^[\x21-\x7e]{1,200}$/;
 export interface AnswerReading {
   /** It may be any text. */
   isText: boolean;
-  /** Whether a parsed answer has any output. Without output, an error in it is the vendor's; absent where nothing is judged. */
+  /** Whether a parsed answer has any output. If not, an error in it is the vendor's. Absent if errors are not looked for. */
   hasOutput?(document: unknown): boolean;
   /** The usage with what can be counted in the answer. */
   counted(usage: Outcome['usage'], document: unknown): Outcome['usage'];

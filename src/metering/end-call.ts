@@ -59,7 +59,8 @@ export async function endCall(
 }
 
 /**
- * The report of a request, without its parts, whose prices have to be found. A field that is not taken from the request, or not given to the report, does not compile.
+ * The report of a request, without its parts, whose prices have to be found. A field that is not taken from the request,
+ * or not given to the report, does not compile.
  */
 export function reportOf(request: EndCallRequest, organization: OrganizationConfig): CallReport {
   const {

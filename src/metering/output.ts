@@ -105,8 +105,8 @@ function mostOfPrompt({ ifLost }: CallBound): Usage {
 }
 
 /**
- * What is recorded of an answer that came, or broke off, without usage. Of a whole answer it is the text that came, never
- * more than the call was allowed; one that broke off may have gone on where nobody saw it.
+ * What is recorded of an answer that came, or broke off, without usage. A whole answer used the text that came, and never
+ * more than the call was allowed. One that broke off may have gone on unseen.
  */
 export function seenOutput(
   bounded: Bounded,

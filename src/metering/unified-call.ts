@@ -297,7 +297,7 @@ interface Read {
   refused: boolean;
   body: unknown;
   error?: { code: string; message: string };
-  /** The vendor's own error, where it is one; else our code, where the caller has to tell it from others. */
+  /** The vendor's own error; else our code, if the caller has to tell it from other errors. */
   details?: Record<string, unknown>;
 }
 
@@ -369,7 +369,7 @@ function readBody(
   if (!ok) return { ...read, ok: false, error: failureOf(status, document), details: detailsOf(document) };
   // An error instead of an answer: nothing was done, unless it reports usage.
   const failure = stream?.failed ?? readFailure(document);
-  const shown = stream && !stream.empty ? stream.outputTokens > 0 : hasWritten(document);
+  const shown = stream && !stream.empty ? stream.hasOutput : hasWritten(document);
   if (failure && !shown)
     return { ...read, ok: false, refused: true, error: clean(failure), details: detailsOf(document) };
   // What a stream reported before it broke off is no usage of a whole answer.

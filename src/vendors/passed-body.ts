@@ -71,6 +71,11 @@ export class PassedBody implements PassingUsage {
     return this.#bytes === 0;
   }
 
+  /** What is too large to be held is no error alone, and bytes are output. */
+  get hasOutput(): boolean {
+    return !this.empty;
+  }
+
   get failed(): VendorFailure | null {
     return readFailure(this.document);
   }

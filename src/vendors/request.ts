@@ -3,8 +3,8 @@
  * left.
  *
  * Redirects are not followed but returned as answers, because nobody has checked the address behind one. An answer is
- * held up to a bound and within the time limit; of a larger one that must be held, only its usage is read. The headers of the request contain the vendor's key, so they appear in
- * no outcome, no message and no log.
+ * held up to a bound and within the time limit; of a larger one that must be held, only its usage is read. The headers
+ * of the request contain the vendor's key, so they appear in no outcome, no message and no log.
  */
 
 import { isConnectionHeader } from '../domain/vendor-headers.ts';

@@ -38,6 +38,8 @@ export interface StreamOutcome {
   partial: VendorUsage | null;
   /** Our count of the text that came, in all answers of the stream, whether or not the caller got it. */
   outputTokens: number;
+  /** Whether any output came, also what has no tokens that can be counted. */
+  hasOutput: boolean;
   /** Web searches in the stream, known even without usage; absent if there were none. */
   searches?: number | undefined;
   /** The id of OpenAI's response; absent if none came. */
@@ -52,7 +54,7 @@ export interface StreamOutcome {
  */
 export type Transform = (
   event: StreamEvent,
-  reading: Pick<PassingUsage, 'usage' | 'completed' | 'failed' | 'outputTokens'>,
+  reading: Pick<PassingUsage, 'usage' | 'completed' | 'failed' | 'outputTokens' | 'hasOutput'>,
 ) => Changed | Promise<Changed>;
 
 type Changed = StreamEvent | readonly StreamEvent[] | null;
@@ -344,6 +346,7 @@ class MeteredStream {
       usage: completed ? this.#usage.usage() : null,
       partial: completed ? null : this.#usage.partial(),
       outputTokens: this.#usage.outputTokens,
+      hasOutput: this.#usage.hasOutput,
       searches: this.#usage.searches() || undefined,
       responseId: this.#usage.responseId,
       failure,

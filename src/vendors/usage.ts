@@ -65,6 +65,8 @@ export interface Written {
   read(event: Fields): void;
   /** Output tokens so far, in all answers of the stream. */
   readonly tokens: number;
+  /** Whether any output came, also what has no tokens that can be counted: pictures and sound. */
+  readonly hasOutput: boolean;
 }
 
 /** What is read of an answer while it passes. */
@@ -81,6 +83,8 @@ export interface PassingUsage {
   readonly empty: boolean;
   /** Our count of the text that came. */
   readonly outputTokens: number;
+  /** Whether any output came. */
+  readonly hasOutput: boolean;
   /** The id of OpenAI's response, which may be kept under it. */
   readonly responseId?: string | undefined;
   /** The usage that was reported so far. */
@@ -162,6 +166,10 @@ export class StreamUsage implements PassingUsage {
     return this.completed ? null : this.usage();
   }
 
+  get hasOutput(): boolean {
+    return this.#written?.hasOutput ?? false;
+  }
+
   /** Our count of the text that came so far, in all answers of the stream. */
   get outputTokens(): number {
     return this.#written?.tokens ?? 0;
@@ -202,7 +210,7 @@ export class StreamUsage implements PassingUsage {
     if (!isFields(body)) return null;
     this.#reading ??= readingOf(body);
     this.#reading?.read(body);
-    this.#written?.read(body);
+    if (event !== 'error') this.#written?.read(body);
     return body;
   }
 }

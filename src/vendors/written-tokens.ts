@@ -4,6 +4,7 @@
  */
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { TokenCount, tokensAtMost, type Vocabulary, vocabularyOf } from './token-count.ts';
+import { errorIn } from './usage/failure.ts';
 import { answerPlace, type Fields, fieldsOf, isFields, listOf, textOf } from './usage/figures.ts';
 import type { Written } from './usage.ts';
 
@@ -45,11 +46,16 @@ class Answer {
 
 /** Its `delta` is sound, not text. */
 const AUDIO_DELTA = 'response.audio.delta';
+/** Types of events that bring no output. Any other brings some, known or not. */
+const WITHOUT_OUTPUT =
+  /^(?:error|ping|message_(?:start|delta|stop)|content_block_(?:start|delta|stop)|response\.(?:created|queued|in_progress|failed|incomplete|completed|cancelled|output_item\.added|content_part\.added))$/;
 
 /** Counts the answers of one stream, or of one whole answer; the events tell whose form they have. */
 export class WrittenTokens implements Written {
   readonly #vocabulary: Vocabulary;
   readonly #answers = new Map<number, Answer>();
+  /** Pictures, sound or events of another form came. */
+  #hasOther = false;
 
   constructor(kind: VendorKind, model: string) {
     this.#vocabulary = vocabularyOf(kind, model);
@@ -61,7 +67,12 @@ export class WrittenTokens implements Written {
     return sum;
   }
 
+  get hasOutput(): boolean {
+    return this.#hasOther || this.tokens > 0;
+  }
+
   read(event: Fields): void {
+    this.#hasOther ||= isOtherOutput(event);
     const { type, choices, candidates, delta } = event;
     if (choices !== undefined) for (const choice of listOf(choices)) this.#choice(fieldsOf(choice));
     else if (candidates !== undefined) for (const candidate of listOf(candidates)) this.#candidate(fieldsOf(candidate));
@@ -80,8 +91,9 @@ export class WrittenTokens implements Written {
     const part = fieldsOf(delta ?? message);
     // Some servers send the same reasoning under both names.
     const reasoning = part.reasoning_content ?? part.reasoning;
-    for (const value of [text, part.content, part.refusal, reasoning, fieldsOf(part.audio).transcript])
-      answer.take(value);
+    const { data: sound, transcript } = fieldsOf(part.audio);
+    for (const value of [text, part.content, part.refusal, reasoning, transcript]) answer.take(value);
+    this.#hasOther ||= listOf(part.images).length > 0 || sound !== undefined;
     const calls = listOf(part.tool_calls).map((call) => fieldsOf(call).function ?? fieldsOf(call).custom);
     for (const call of [...calls, part.function_call]) {
       const { name, arguments: given, input } = fieldsOf(call);
@@ -93,7 +105,8 @@ export class WrittenTokens implements Written {
   #candidate({ index, content }: Fields): void {
     const answer = this.#answer(index);
     for (const part of listOf(fieldsOf(content).parts)) {
-      const { text, functionCall: call, executableCode: code } = fieldsOf(part);
+      const { text, functionCall: call, executableCode: code, inlineData, fileData } = fieldsOf(part);
+      this.#hasOther ||= isFields(inlineData) || isFields(fileData);
       answer.take(text);
       answer.take(fieldsOf(code).code);
       if (isFields(call)) answer.take(JSON.stringify([call.name, call.args]));
@@ -106,8 +119,9 @@ export class WrittenTokens implements Written {
     if (isFields(input) && Object.keys(input).length > 0) this.#answer(0).take(JSON.stringify(input));
   }
 
-  /** An item of a whole response. */
-  #item({ content, summary, name, arguments: given, input }: Fields): void {
+  /** An item of a whole response. Its result is a picture. */
+  #item({ content, summary, name, arguments: given, input, result }: Fields): void {
+    this.#hasOther ||= textOf(result) !== '';
     for (const value of [content, summary, name, given, input]) this.#answer(0).take(value);
   }
 
@@ -119,11 +133,22 @@ export class WrittenTokens implements Written {
   }
 }
 
-/** Whether a whole, parsed answer has anything that is known as output: text, or vectors, pictures and rankings. */
+/** Whether an event, or a whole answer, has output that is not counted, or that nobody knows. */
+function isOtherOutput(event: Fields): boolean {
+  const { type, object, choices, candidates } = event;
+  // What these have is told by their members.
+  if (choices !== undefined || candidates !== undefined || object === 'response' || type === 'message') return false;
+  if (errorIn(event) !== null) return false;
+  if (typeof type !== 'string') return true;
+  const isText = typeof event.delta === 'string' && type !== AUDIO_DELTA;
+  return !isText && !WITHOUT_OUTPUT.test(type);
+}
+
+/** Whether a whole, parsed answer has any output: text, or vectors, pictures and rankings. */
 export function hasWritten(body: unknown): boolean {
   const { text, data, results } = fieldsOf(body);
   const isOther = textOf(text) !== '' || listOf(data).length > 0 || listOf(results).length > 0;
-  return isOther || countOf(body, 'compatible', '').tokens > 0;
+  return isOther || countOf(body, 'compatible', '').hasOutput;
 }
 
 /** What a whole, parsed answer has written. Of an answer in a form that is not known, all text is counted. */

@@ -16,6 +16,11 @@ function quantityOf({ lines }: Cost, components: readonly string[]): number {
   return lines.reduce((sum, { component, quantity }) => sum + (components.includes(component) ? quantity : 0), 0);
 }
 
+test('a whole below zero is no fault of parts that are not there', () => {
+  expect(excessiveParts({ inputTokens: -1 })).toBeNull();
+  expect(excessiveParts({ inputTokens: -1, cachedInputTokens: 1 })?.field).toBe('cachedInputTokens');
+});
+
 describe('a price with any dimensions', () => {
   test('charges each token on one line, and each use on its own or names it as not included', () => {
     let known = 0;

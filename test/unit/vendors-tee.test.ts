@@ -81,7 +81,15 @@ describe('a caller that stays', () => {
     const { stream, outcomes } = meter(sentBy(delta('a'), delta('', 'stop')));
     await text(stream);
     expect(outcomes).toEqual([
-      { end: 'completed', completed: true, usage: null, partial: null, outputTokens: 1, failure: null },
+      {
+        end: 'completed',
+        completed: true,
+        usage: null,
+        partial: null,
+        outputTokens: 1,
+        hasOutput: true,
+        failure: null,
+      },
     ]);
   });
 
@@ -95,7 +103,15 @@ describe('a caller that stays', () => {
     fail();
     await expect(reader.read()).rejects.toThrow();
     expect(outcomes).toEqual([
-      { end: 'vendor_cut', completed: false, usage: null, partial: null, outputTokens: 1, failure: null },
+      {
+        end: 'vendor_cut',
+        completed: false,
+        usage: null,
+        partial: null,
+        outputTokens: 1,
+        hasOutput: true,
+        failure: null,
+      },
     ]);
   });
 

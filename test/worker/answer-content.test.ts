@@ -124,6 +124,36 @@ describe('an error that says 200, before any output', () => {
     expect([call?.status, call?.outcome?.usage.inputTokens]).toEqual(['FAILED', 0]);
   });
 
+  test.each<[string, string, object]>([
+    [
+      'a picture of a chat',
+      'chat/completions',
+      chunk({ images: [{ type: 'image_url', image_url: { url: 'data:' } }] }),
+    ],
+    ['sound of a chat', 'chat/completions', chunk({ audio: { id: 'a', data: 'AAAA' } })],
+    ['sound of a response', 'responses', { type: 'response.audio.delta', delta: 'AAAA' }],
+    ['a picture of a response', 'responses', { type: 'response.image_generation_call.partial_image', b64: 'AAAA' }],
+    ['an event that nobody knows', 'responses', { type: 'response.hologram.delta', hologram: 'AAAA' }],
+    ['an event without a type', 'chat/completions', { hologram: 'AAAA' }],
+    [
+      'a picture of Google',
+      'chat/completions',
+      { candidates: [{ content: { parts: [{ inlineData: { data: 'AA' } }] } }] },
+    ],
+  ])('after %s is charged, though nothing is counted', async (_, path, event) => {
+    const tenant = await newTenant();
+    vendor.answers = () => typed(sse(event, OVERLOADED), 'text/event-stream');
+    const asked = path === 'responses' ? { input: 'x', messages: undefined } : {};
+    const { response, callId, rest } = await ask(tenant.key, { stream: true, ...asked }, bindings, `/v1/${path}`);
+    expect(response.status).toBe(200);
+    await response.text().catch(() => undefined);
+    await rest();
+    const call = await callOf(tenant, callId);
+    expect(call).toMatchObject({ status: 'FAILED', outcome: { usageSource: 'estimated' } });
+    expect(call?.outcome?.usage.inputTokens).toBeGreaterThan(0);
+    expect(call?.outcome?.price).not.toMatchObject({ costNanoUsd: '0' });
+  });
+
   test('of a response that failed passes as it is, and is free', async () => {
     const tenant = await newTenant();
     const failed = { object: 'response', status: 'failed', error: { code: 'server_error', message: 'no' }, output: [] };

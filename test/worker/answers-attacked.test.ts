@@ -47,6 +47,19 @@ async function withVendor(tenant: Tenant, provider: string, baseUrl: string, api
   expect((await operator.send('setVendor', { params, body: { apiKey, baseUrl } })).status).toBe(200);
 }
 
+/** Adds a vendor of Anthropic's kind and one of Google's, each with a model `golden` at 10 USD a million tokens. */
+async function withPricedVendors(tenant: Tenant) {
+  for (const [provider, baseUrl] of [
+    ['anthropic', ANTHROPIC],
+    ['google', GOOGLE],
+  ] as const) {
+    await withVendor(tenant, provider, baseUrl);
+    const params = { org: tenant.organizationId, modelKey: `${provider}/golden` };
+    const components = ['input', 'output'].map((component) => ({ component, per: 1_000_000, usd: '10' }));
+    expect((await operator.send('setPrice', { params, body: { components } })).status).toBe(200);
+  }
+}
+
 const CREDIT = {
   name: 'On credit',
   limitType: 'BLOCK',
@@ -536,15 +549,7 @@ describe('answers of 12 MiB', () => {
     '%s passes and is charged as reported, on credit too, and is not kept for a retry',
     async (_, path, body, head, tail, type) => {
       for (const tenant of [await newTenant(), await onCredit()]) {
-        for (const [provider, baseUrl] of [
-          ['anthropic', ANTHROPIC],
-          ['google', GOOGLE],
-        ] as const) {
-          await withVendor(tenant, provider, baseUrl);
-          const params = { org: tenant.organizationId, modelKey: `${provider}/golden` };
-          const components = ['input', 'output'].map((component) => ({ component, per: 1_000_000, usd: '10' }));
-          expect((await operator.send('setPrice', { params, body: { components } })).status).toBe(200);
-        }
+        await withPricedVendors(tenant);
         vendor.answers = () => typed(long(head, 48, 'end', tail), type);
         const asked = { messages: undefined, model: undefined, ...body };
         const key = { 'Idempotency-Key': 'large' };
@@ -682,15 +687,7 @@ describe('a call on credit that its caller leaves, whose vendor thinks on', () =
   });
   const onCreditEverywhere = async () => {
     const tenant = await onCredit();
-    for (const [provider, baseUrl] of [
-      ['anthropic', ANTHROPIC],
-      ['google', GOOGLE],
-    ] as const) {
-      await withVendor(tenant, provider, baseUrl);
-      const params = { org: tenant.organizationId, modelKey: `${provider}/golden` };
-      const components = ['input', 'output'].map((component) => ({ component, per: 1_000_000, usd: '10' }));
-      expect((await operator.send('setPrice', { params, body: { components } })).status).toBe(200);
-    }
+    await withPricedVendors(tenant);
     return tenant;
   };
 

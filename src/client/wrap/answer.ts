@@ -76,6 +76,7 @@ export function readStream(response: Response, metering: StreamMetering): Respon
         usage: reading.usage(),
         partial: null,
         outputTokens: reading.outputTokens,
+        hasOutput: reading.hasOutput,
         failure: reading.failed,
       });
     return hidesUsage && isUsageChunk(event) ? null : event;

@@ -134,7 +134,7 @@ export interface Dialect<Operation extends ModelOperation = ModelOperation> exte
   userOf(request: z.infer<Operation['body']>): string | undefined;
   /** The reasoning effort that the request asks for. */
   effortAsked(request: z.infer<Operation['body']>): Effort | undefined;
-  /** Whether a vendor of the kind keeps the answer under its id, with its figures; absent where none does. */
+  /** Whether a vendor of the kind keeps the answer under its id, with its figures; absent if none does. */
   isKept?(request: z.infer<Operation['body']>, kind: VendorKind): boolean;
   /** Whether the request switches thinking off, whichever levels of effort its model has; absent where none can. */
   thinksNot?(request: z.infer<Operation['body']>): boolean;

@@ -117,7 +117,8 @@ const NAMES: Readonly<Record<Form, readonly Name[]>> = {
     ['platformSearches', 'server_side_tool_usage_details.x_search_calls'],
     ['fileSearches', 'server_side_tool_usage_details.file_search_calls'],
     ['documentSearches', 'server_side_tool_usage_details.document_search_calls'],
-    // Perplexity: docs.perplexity.ai/docs/sonar/models/sonar-deep-research; SGLang: github.com/sgl-project/sglang, entrypoints/openai/protocol.py, UsageInfo
+    // Perplexity: docs.perplexity.ai/docs/sonar/models/sonar-deep-research.
+    // SGLang: github.com/sgl-project/sglang, entrypoints/openai/protocol.py, UsageInfo.
     ['reasoningApart', 'reasoning_tokens'],
     // Mistral: docs.mistral.ai/api, UsageInfo
     ['audioSeconds', 'prompt_audio_seconds'],
