@@ -271,14 +271,23 @@ test('POST /call refuses a report of more tokens than any call has, and names th
 });
 
 describe('POST /call', () => {
-  const make = async ({ key }: { key: string }, env: Env, idempotencyKey: string, responseType = 'json') => {
+  const make = async (
+    { key }: { key: string },
+    env: Env,
+    idempotencyKey: string,
+    { responseType = 'json', ...more }: { responseType?: string; max_completion_tokens?: number } = {},
+  ) => {
     const context = createExecutionContext();
     const api = new Api(
       async (url, init) => app.request(url, init as RequestInit, env, context),
       'https://service.test',
       key,
     );
-    const asked = { url: 'https://api.openai.com/v1/chat/completions', body: { model: 'gpt-5.2' }, responseType };
+    const asked = {
+      url: 'https://api.openai.com/v1/chat/completions',
+      body: { model: 'gpt-5.2', ...more },
+      responseType,
+    };
     const headers = { 'Idempotency-Key': idempotencyKey };
     const reply = await api.send('makeCall', { body: { customerId: 'default', vendor: asked }, headers });
     return { reply, rest: () => waitOnExecutionContext(context) };
@@ -358,7 +367,9 @@ describe('POST /call', () => {
       const tenant = await newTenant();
       for (const responseType of ['json', 'text', 'stream']) {
         vendor.answers = () => new Response(body, { headers: { 'Content-Type': contentType } });
-        const { reply } = await make(tenant, bindings, `${name} ${responseType}`.replaceAll(' ', '-'), responseType);
+        const key = `${name} ${responseType}`.replaceAll(' ', '-');
+        // So that what may have been lost is no more than what was reported, however long the answer took.
+        const { reply } = await make(tenant, bindings, key, { responseType, max_completion_tokens: 1 });
         expect(reply.body.result.code).toBe('CALL_VENDOR_WARNING');
         expect(reply.data.vendor).toMatchObject({ ok: false, status: 200, body });
         expect(reply.data.end).toMatchObject({ status: 'FAILED', error: { code }, ...end });
@@ -373,7 +384,7 @@ describe('POST /call', () => {
     ['documents in lines', '{"response":"a"}\n{"done":true}\n', 'application/x-ndjson'],
   ])('succeeds with %s', async (_, body, contentType) => {
     vendor.answers = () => new Response(body, { headers: { 'Content-Type': contentType } });
-    const { data } = (await make(await newTenant(), bindings, 'whole', 'stream')).reply;
+    const { data } = (await make(await newTenant(), bindings, 'whole', { responseType: 'stream' })).reply;
     expect([data.vendor?.ok, data.vendor?.body, data.end?.status]).toEqual([true, body, 'COMPLETED']);
   });
 });
