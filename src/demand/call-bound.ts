@@ -6,12 +6,13 @@ import type { ModelLimits } from '../catalog/limits.ts';
 import {
   type BilledUses,
   type CallBound,
-  costBound,
+  costOfPrompt,
   type Demand,
   type Gap,
   type NeededRate,
   type OpenCost,
   openCosts,
+  promptCost,
 } from '../domain/bound.ts';
 import { type Component, isUse, type RateCard } from '../domain/price.ts';
 import { cardFor, type PricingMode, type ResolvedPrice } from '../domain/pricing.ts';
@@ -54,6 +55,8 @@ export interface RequestToModel {
   onDowngrade: boolean;
   /** The output is passed on as it is made, and all of it shows. */
   inSteps: boolean;
+  /** The model may think, so that output is billed which nobody is shown. */
+  thinks?: boolean;
   /** The vendor gets the request as it is: nothing can be made safe. */
   asIs: boolean;
 }
@@ -106,6 +109,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
   const usage = { ...NO_USAGE, inputTokens: inputTokensMax, responseTokens: 1, ...usesMax };
   // Only text shows as it is made.
   const inSteps = request.inSteps && extras.output.length === 0;
+  const prompt = price.available && !unbounded ? promptCost(price.card, demand, mode) : null;
   return {
     tier,
     ...(onDowngrade && { onDowngrade }),
@@ -113,7 +117,9 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
     ...(!hasOutputBound(path) && { cannotBeLowered: true }),
     answers,
     inSteps,
-    cost: price.available && !unbounded ? costBound(price.card, demand, mode) : null,
+    ...(request.thinks && { thinks: true }),
+    cost: prompt && costOfPrompt(prompt, demand.inputTokens),
+    ...(prompt && hasTokens && { prompt }),
     ...(gap && { gap }),
     ...(notIncluded.length > 0 && { notIncluded }),
     uses: demand.uses,

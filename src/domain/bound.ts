@@ -24,8 +24,12 @@ export interface CallBound {
   answers: number;
   /** The whole output is passed on as it is made, so that it can be held in steps. */
   inSteps: boolean;
+  /** The model may think: its output has tokens that nobody is shown. */
+  thinks?: boolean;
   /** `null` if the model has no price. */
   cost: CostBound | null;
+  /** What the cost is by the length of the prompt; absent if nothing tells. */
+  prompt?: PromptCost;
   /** Why credit does not pay for the model; absent if it does. */
   gap?: Gap;
   /** What the request can incur and no rate is for, by name, whoever pays. */
@@ -40,6 +44,24 @@ export interface CostBound {
   /** Decimal nano-USD of the prompt and of the vendor's tools, at most. */
   inputNanoUsd: string;
   /** Decimal nano-USD of a million output tokens, at most. */
+  outputNanoUsdPerMillion: string;
+}
+
+/** The cost of a prompt by its length, for a length that becomes known later. Plain JSON. */
+export interface PromptCost {
+  /** The most tokens that it can have by the request alone. */
+  tokens: number;
+  /** Tokens that are billed as output besides those of the answers. */
+  outputBeside: number;
+  /** Decimal nano-USD of the uses, and of the rounding of lines. */
+  besideNanoUsd: string;
+  /** The highest rates of prompts with more tokens than `above`, in ascending order from 0. */
+  rates: readonly PromptRates[];
+}
+
+interface PromptRates {
+  above: number;
+  inputNanoUsdPerMillion: string;
   outputNanoUsdPerMillion: string;
 }
 
@@ -112,19 +134,57 @@ const TEXT_INPUT = ['input', 'cachedInput', 'cacheWrite'] as const;
 const PERCENT = 100n;
 const MILLION = 1_000_000n;
 
-export function costBound(card: RateCard, demand: Demand, mode: PricingMode): CostBound {
+/** What the prompt may cost, for each length up to that of the demand. */
+export function promptCost(card: RateCard, demand: Demand, mode: PricingMode): PromptCost {
   const { inputTokens, outputBeside, uses } = demand;
-  const outputRate = highestRate(card, ['output', ...demand.output], demand, mode);
-  const tokens = highestRate(card, [...TEXT_INPUT, ...demand.input], demand, mode) * BigInt(inputTokens);
-  const beside = outputRate * BigInt(outputBeside);
   const used = Object.entries(uses).reduce((sum, [component, quantity]) => {
     const thousandths = BigInt(Math.ceil(quantity * QUANTITY_SCALE));
     return sum + highestRate(card, [component as Component], demand, mode) * thousandths;
   }, 0n);
-  // Each line of the cost is rounded by itself.
-  const inputNanoUsd =
-    divideUp((tokens + beside) * BigInt(QUANTITY_SCALE) + used, UNITS_PER_RATE) + BigInt(COMPONENTS.length);
-  return { inputNanoUsd: inputNanoUsd.toString(), outputNanoUsdPerMillion: outputRate.toString() };
+  const thresholds = thresholdsOf(card.rates).filter((above) => above > 0 && above < inputTokens);
+  const rates = [...new Set([0, ...thresholds])].sort((a, b) => a - b);
+  return {
+    tokens: inputTokens,
+    outputBeside,
+    // Each line of the cost is rounded by itself.
+    besideNanoUsd: (divideUp(used, UNITS_PER_RATE) + BigInt(COMPONENTS.length)).toString(),
+    rates: rates.map((above) => {
+      const asLong = { ...demand, inputTokens: above + 1 };
+      return {
+        above,
+        inputNanoUsdPerMillion: highestRate(card, [...TEXT_INPUT, ...demand.input], asLong, mode).toString(),
+        outputNanoUsdPerMillion: highestRate(card, ['output', ...demand.output], asLong, mode).toString(),
+      };
+    }),
+  };
+}
+
+/** The cost if the prompt has no more than so many tokens. */
+export function costOfPrompt({ outputBeside, besideNanoUsd, rates }: PromptCost, tokens: number): CostBound {
+  const { inputNanoUsdPerMillion = '0', outputNanoUsdPerMillion = '0' } =
+    rates.findLast(({ above }) => above === 0 || above < tokens) ?? {};
+  const input = BigInt(inputNanoUsdPerMillion) * BigInt(tokens);
+  const beside = BigInt(outputNanoUsdPerMillion) * BigInt(outputBeside);
+  const inputNanoUsd = divideUp(input + beside, MILLION) + BigInt(besideNanoUsd);
+  return { inputNanoUsd: inputNanoUsd.toString(), outputNanoUsdPerMillion };
+}
+
+export function costBound(card: RateCard, demand: Demand, mode: PricingMode): CostBound {
+  return costOfPrompt(promptCost(card, demand, mode), demand.inputTokens);
+}
+
+/** The bound of a call whose prompt is known to have no more than so many tokens. The same if that is no news. */
+export function withPromptTokens(bound: CallBound, tokens: number): CallBound {
+  const { prompt, ifLost } = bound;
+  if (!prompt || tokens >= prompt.tokens) return bound;
+  return {
+    ...bound,
+    cost: costOfPrompt(prompt, tokens),
+    prompt: { ...prompt, tokens },
+    ...(ifLost && {
+      ifLost: { ...ifLost, inputTokens: Math.min(ifLost.inputTokens, tokens), inputTokensMax: tokens },
+    }),
+  };
 }
 
 /** What credit does not pay for: fields that are not known, what the price has no rate for, and what else is open. */

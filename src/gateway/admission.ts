@@ -43,10 +43,11 @@ export function withBounds(
     const { provider, kind, model, modelKey, price, limits, tier, onDowngrade } = attempt;
     const canBeStopped = request.stream === true && formAt(dialect, kind).streamClosing(request) !== undefined;
     // What a model thinks is billed and does not show.
-    const inSteps = canBeStopped && !(limits.reasons && mayThink(dialect, request, limits));
+    const thinks = limits.reasons && mayThink(dialect, request, limits);
+    const inSteps = canBeStopped && !thinks;
     const path = dialect.endpoint;
     const toModel = { provider, kind, model, modelKey, path, body, isUnread, price, limits, asIs: false };
-    return { ...attempt, bound: callBound({ ...toModel, tier, onDowngrade, inSteps }, 'standard', opened) };
+    return { ...attempt, bound: callBound({ ...toModel, tier, onDowngrade, inSteps, thinks }, 'standard', opened) };
   });
 }
 

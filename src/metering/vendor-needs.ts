@@ -74,6 +74,7 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
               tier: tier ?? null,
               onDowngrade: false,
               inSteps: false,
+              thinks: model !== undefined && limitsOf(catalog, model, Date.now()).reasons,
               asIs: false,
             },
             pricingModeOf(request) ?? 'standard',
