@@ -16,6 +16,10 @@ export const OUTPUT_TOKENS_MAX_DEFAULT = 16_384;
 export const STEP_TOKENS = 1_024;
 /** The last steps are smaller, down to this. */
 export const LAST_STEP_TOKENS = 64;
+/** With fewer output tokens an answer is of no use, unless its request asks for fewer. */
+export const LEAST_ANSWER_TOKENS = 256;
+/** The same of a model that thinks: vendors take no smaller budget for it than 1,024, and an answer follows. */
+export const LEAST_THINKING_TOKENS = 1_280;
 /** The least that a call holds whose cost nothing tells: one cent. */
 export const USUAL_CHARGE_MIN: NanoUsd = NANO_PER_USD / 100n;
 
@@ -93,6 +97,13 @@ export function outputTokensOnCredit(
     outputTokens ?? maxOutputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT,
     maxOutputTokens ?? Number.POSITIVE_INFINITY,
   );
+}
+
+/** The output tokens of all answers together that each of these models needs for answers of use. */
+export function leastOutputTokens(bounds: readonly CallBound[]): number {
+  const leastOf = ({ outputTokens, answers, thinks }: CallBound) =>
+    Math.min(thinks ? LEAST_THINKING_TOKENS : LEAST_ANSWER_TOKENS, outputTokens ?? Number.POSITIVE_INFINITY) * answers;
+  return Math.max(0, ...bounds.map(leastOf));
 }
 
 /**
