@@ -57,6 +57,8 @@ export interface RequestToModel {
   inSteps: boolean;
   /** The model may think, so that output is billed which nobody is shown. */
   thinks?: boolean;
+  /** The output is passed on as it is made, and not all of it shows. */
+  fitsBalance?: boolean;
   /** The vendor gets the request as it is: nothing can be made safe. */
   asIs: boolean;
 }
@@ -118,6 +120,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
     answers,
     inSteps,
     ...(request.thinks && { thinks: true }),
+    ...(request.fitsBalance && hasOutputBound(path) && { fitsBalance: true }),
     cost: prompt && costOfPrompt(prompt, demand.inputTokens),
     ...(prompt && hasTokens && { prompt }),
     ...(gap && { gap }),

@@ -162,7 +162,7 @@ function isPrice({ inputNanoUsd }: Hold, bounds: readonly CallBound[], { openedB
   return isMadeHere || (openedBy === undefined && inputNanoUsd !== null);
 }
 
-/** How credit pays for the tiers: with a hold that is covered, of which only a first step may be smaller than usual. */
+/** How credit pays for the tiers: with a hold that is covered, if need be for fewer output tokens. */
 function creditFor(
   { wallet }: Account,
   tiers: Tier[],
@@ -172,7 +172,7 @@ function creditFor(
 ): CreditTerms {
   const available = availableUsd(wallet);
   const held = hold.nanoUsd < available ? hold.nanoUsd : available;
-  const { cost, outputTokens, inputNanoUsd } = hold;
+  const { cost, outputTokens, inSteps, inputNanoUsd } = hold;
   const terms = {
     tiers,
     markupPercent,
@@ -181,8 +181,9 @@ function creditFor(
     ...(outputTokens !== null && { outputTokens }),
   };
   if (!cost || outputTokens === null) return terms;
-  const heldTokens = affordableTokens(cost, markupPercent, Math.min(STEP_TOKENS, outputTokens), held);
-  return { ...terms, steps: { ...cost, heldTokens } };
+  const wanted = inSteps ? Math.min(STEP_TOKENS, outputTokens) : outputTokens;
+  const heldTokens = affordableTokens(cost, markupPercent, wanted, held);
+  return inSteps ? { ...terms, steps: { ...cost, heldTokens } } : { ...terms, outputTokens: heldTokens };
 }
 
 /**

@@ -26,6 +26,8 @@ export interface CallBound {
   inSteps: boolean;
   /** The model may think: its output has tokens that nobody is shown. */
   thinks?: boolean;
+  /** Its answer is passed on as it is made, so that a bound below the one asked for, which the balance affords, is of use. */
+  fitsBalance?: boolean;
   /** `null` if the model has no price. */
   cost: CostBound | null;
   /** What the cost is by the length of the prompt; absent if nothing tells. */

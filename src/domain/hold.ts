@@ -1,9 +1,9 @@
 /**
  * What a call on credit holds of the balance before it runs, and while it runs.
  *
- * A call whose bound is known holds the bound; one whose output shows as it is made holds it in steps. Any other call
- * holds what the caller says, or else what this customer's calls usually come to. What is held and not spent is free when
- * the call ends.
+ * A call whose bound is known holds the bound. One whose output shows as it is made holds it in steps; a stream of a model
+ * that thinks has as many output tokens for its bound as the balance affords. Any other call holds what the caller says, or
+ * else what this customer's calls usually come to. What is held and not spent is free when the call ends.
  */
 import { type CallBound, type CostBound, costAtMost } from './bound.ts';
 import { withMarkup } from './charge.ts';
@@ -42,14 +42,16 @@ export interface HoldTerms {
 export interface Hold {
   /** With less the call may not begin. */
   leastNanoUsd: NanoUsd;
-  /** What is held where the balance covers it; a first step may be smaller, down to the least. */
+  /** What is held where the balance covers it; with less, fewer output tokens are held, down to the least. */
   nanoUsd: NanoUsd;
   /** The part of `nanoUsd` that is for the prompt and the uses; `null` if no bound says it. */
   inputNanoUsd: NanoUsd | null;
-  /** Present where the output is held in steps. */
+  /** Present if fewer output tokens can be held than are asked for. */
   cost: CostBound | null;
   /** Output tokens of all answers together, at most; `null` where the models are not known. */
   outputTokens: number | null;
+  /** More is held as the call goes on. */
+  inSteps: boolean;
 }
 
 /** What is to be held for a call that runs on one of the models with these bounds. */
@@ -58,17 +60,17 @@ export function holdOf(bounds: readonly CallBound[], plan: Plan, terms: HoldTerm
   const worst = worstOf(bounds, plan);
   if (!worst) {
     const nanoUsd = askedNanoUsd ?? terms.usualCharge();
-    return { leastNanoUsd: nanoUsd, nanoUsd, inputNanoUsd: null, cost: null, outputTokens: null };
+    return { leastNanoUsd: nanoUsd, nanoUsd, inputNanoUsd: null, cost: null, outputTokens: null, inSteps: false };
   }
-  const { cost, outputTokens, inSteps } = worst;
+  const { cost, outputTokens, inSteps, leastTokens } = worst;
   const upTo = (tokens: number) => withMarkup(costAtMost(cost, Math.min(tokens, outputTokens)), markupPercent);
-  const [least, first] = inSteps ? [LAST_STEP_TOKENS, STEP_TOKENS] : [outputTokens, outputTokens];
   return {
-    leastNanoUsd: highest(upTo(least), askedNanoUsd),
-    nanoUsd: highest(upTo(first), askedNanoUsd),
+    leastNanoUsd: highest(upTo(leastTokens), askedNanoUsd),
+    nanoUsd: highest(upTo(inSteps ? STEP_TOKENS : outputTokens), askedNanoUsd),
     inputNanoUsd: upTo(0),
-    cost: inSteps ? cost : null,
+    cost: inSteps || leastTokens < outputTokens ? cost : null,
     outputTokens,
+    inSteps,
   };
 }
 
@@ -126,11 +128,17 @@ export function affordableTokens(
   return low;
 }
 
+/** The bound of a call that may run on any of several models. */
+interface WorstBound {
+  cost: CostBound;
+  outputTokens: number;
+  inSteps: boolean;
+  /** With fewer output tokens the call may not begin. */
+  leastTokens: number;
+}
+
 /** A bound that is as high as each of them; `null` where none of them has a price. */
-function worstOf(
-  bounds: readonly CallBound[],
-  plan: Plan,
-): { cost: CostBound; outputTokens: number; inSteps: boolean } | null {
+function worstOf(bounds: readonly CallBound[], plan: Plan): WorstBound | null {
   const priced = bounds.flatMap((bound) => (bound.cost ? [{ bound, cost: bound.cost }] : []));
   if (priced.length === 0) return null;
   const most = (amounts: string[]) =>
@@ -138,13 +146,19 @@ function worstOf(
       .map(BigInt)
       .reduce((a, b) => (a > b ? a : b))
       .toString();
+  const models = priced.map(({ bound }) => bound);
+  const outputTokens = Math.max(...models.map((bound) => outputTokensOnCredit(bound, plan) * bound.answers));
+  const inSteps = models.every((bound) => bound.inSteps);
+  const fits = models.every((bound) => bound.inSteps || bound.fitsBalance);
+  const least = inSteps ? LAST_STEP_TOKENS : fits ? leastOutputTokens(models) : outputTokens;
   return {
     cost: {
       inputNanoUsd: most(priced.map(({ cost }) => cost.inputNanoUsd)),
       outputNanoUsdPerMillion: most(priced.map(({ cost }) => cost.outputNanoUsdPerMillion)),
     },
-    outputTokens: Math.max(...priced.map(({ bound }) => outputTokensOnCredit(bound, plan) * bound.answers)),
-    inSteps: priced.every(({ bound }) => bound.inSteps),
+    outputTokens,
+    inSteps,
+    leastTokens: Math.min(least, outputTokens),
   };
 }
 

@@ -44,10 +44,10 @@ export function withBounds(
     const canBeStopped = request.stream === true && formAt(dialect, kind).streamClosing(request) !== undefined;
     // What a model thinks is billed and does not show.
     const thinks = limits.reasons && mayThink(dialect, request, limits);
-    const inSteps = canBeStopped && !thinks;
+    const held = { inSteps: canBeStopped && !thinks, fitsBalance: canBeStopped && thinks };
     const path = dialect.endpoint;
     const toModel = { provider, kind, model, modelKey, path, body, isUnread, price, limits, asIs: false };
-    return { ...attempt, bound: callBound({ ...toModel, tier, onDowngrade, inSteps, thinks }, 'standard', opened) };
+    return { ...attempt, bound: callBound({ ...toModel, tier, onDowngrade, thinks, ...held }, 'standard', opened) };
   });
 }
 

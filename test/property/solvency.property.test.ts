@@ -40,6 +40,7 @@ type Step =
       kind: 'begin';
       known: boolean;
       inSteps: boolean;
+      fits: boolean;
       isOurs: boolean;
       input: number;
       output: number;
@@ -67,6 +68,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       kind: fc.constant('begin' as const),
       known: fc.constantFrom(true, true, true, false),
       inSteps: fc.boolean(),
+      fits: fc.boolean(),
       isOurs: fc.boolean(),
       input: fc.nat(2_000),
       output: fc.constantFrom(0, 30, 64, 500, 1_030, 5_000),
@@ -86,6 +88,7 @@ const seen = {
   refused: 0,
   steps: 0,
   stepsRefused: 0,
+  fitted: 0,
   ends: 0,
   lost: 0,
   late: 0,
@@ -172,10 +175,14 @@ class Books {
     else this.settle(step.pick);
   }
 
-  begin({ known, inSteps, isOurs, input, output, holdUsd }: Extract<Step, { kind: 'begin' }>): void {
+  begin({ known, inSteps, fits, isOurs, input, output, holdUsd }: Extract<Step, { kind: 'begin' }>): void {
     const cost = { inputNanoUsd: String(input + 18), outputNanoUsdPerMillion: OUTPUT_RATE };
     const ifLost = { modelUsed: 'm', inputTokens: input, price: PRICE };
-    const bound: CallBound = { tier: null, outputTokens: output, answers: 1, inSteps, cost, ...(isOurs && { ifLost }) };
+    const bound: CallBound = {
+      ...{ tier: null, outputTokens: output, answers: 1, inSteps, cost },
+      ...(fits && { fitsBalance: true, thinks: true }),
+      ...(isOurs && { ifLost }),
+    };
     const request: BeginRequest = { requested: {}, pricingMode: 'standard', ...(holdUsd !== null && { holdUsd }) };
     const expected = { bounds: known ? [bound] : [], usualCharge: () => CENT };
     const before = availableUsd(this.account.wallet);
@@ -191,14 +198,17 @@ class Books {
     seen.calls += 1;
     // Worked out by themselves: what would have to be there.
     const asked = holdUsd === null ? null : BigInt(Math.round(holdUsd * 1e9));
-    const tokens = inSteps ? Math.min(64, output) : output;
+    const tokens = Math.min(inSteps ? 64 : fits ? 1_280 : output, output);
     const own = known ? withMarkup(BigInt(input + 18 + 7 * tokens), this.markupPercent) : (asked ?? CENT);
     const least = asked !== null && asked > own ? asked : own;
-    const fits = (available: bigint) => available > 0n && available >= least;
+    const covers = (available: bigint) => available > 0n && available >= least;
     expect([denial && { code: denial.code, meter: denial.meter }, call.status]).toEqual(
-      fits(before)
+      covers(before)
         ? [null, 'IN_PROGRESS']
-        : [{ code: fits(free) && isHeld ? 'BALANCE_HELD' : 'CREDIT_REQUIRED', meter: 'standardCalls' }, 'NOT_ALLOWED'],
+        : [
+            { code: covers(free) && isHeld ? 'BALANCE_HELD' : 'CREDIT_REQUIRED', meter: 'standardCalls' },
+            'NOT_ALLOWED',
+          ],
     );
     if (denial) {
       seen.refused += 1;
@@ -207,7 +217,14 @@ class Books {
     } else {
       seen.held += 1;
       this.open.push(call);
-      expect(BigInt(call.credit?.heldNanoUsd ?? 0)).toBeGreaterThanOrEqual(least);
+      const { heldNanoUsd = '0', outputTokens = 0, steps } = call.credit ?? {};
+      expect(BigInt(heldNanoUsd)).toBeGreaterThanOrEqual(least);
+      // The vendor is sent no bound that is not held.
+      if (known && !steps) {
+        const bounded = withMarkup(BigInt(input + 18 + 7 * outputTokens), this.markupPercent);
+        expect(BigInt(heldNanoUsd)).toBeGreaterThanOrEqual(bounded);
+        if (outputTokens < output) seen.fitted += 1;
+      }
     }
     this.account = after;
   }

@@ -26,6 +26,7 @@ const bounds = fc
     outputTokens: fc.constantFrom(null, 0, 30, 64, 500, 2_000, 2_000, 2_000, 100_000),
     answers: fc.constantFrom(1, 1, 1, 2),
     inSteps: fc.constantFrom(true, true, true, false),
+    fits: fc.boolean(),
   })
   .map(({ card, hasTier, inputTokens, ...bound }): ModelBound => {
     const price = card === null ? null : (CARDS[card] ?? null);
@@ -59,9 +60,10 @@ const begins = fc.record({
 type Beginning = typeof begins extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** As the command of a begin carries it. */
-function boundOf({ cost, lost, ...bound }: ModelBound): CallBound {
+function boundOf({ cost, lost, fits, ...bound }: ModelBound): CallBound {
   return {
     ...bound,
+    ...(fits && { fitsBalance: true, thinks: true }),
     cost: cost && { inputNanoUsd: cost.input.toString(), outputNanoUsdPerMillion: cost.rate.toString() },
     ...(lost && {
       ifLost: { modelUsed: lost.modelUsed, inputTokens: lost.inputTokens, price: resolved(lost.card) },
@@ -116,6 +118,7 @@ function beginOnce(
   note('hold', call.held > 0n);
   note('hold of the usual charge', call.held > 0n && hold === null && call.outputTokens === null);
   note('hold of a first step', call.steps !== null);
+  note('hold that fits the balance', call.isFitted);
   const data = accepted(answer);
   const { reasoningLevel: _, ...allowed } = data.allowed;
   const { rollingCalls } = model.terms();

@@ -86,6 +86,7 @@ export const SIGHTS = [
   'hold',
   'hold of the usual charge',
   'hold of a first step',
+  'hold that fits the balance',
   'step',
   'smaller step',
   'step refused',

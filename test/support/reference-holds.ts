@@ -7,7 +7,7 @@ import type { Tier } from './reference-model.ts';
 const MILLION = 1_000_000n;
 const CENT = 10_000_000n;
 const OUTPUT_TOKENS = 16_384;
-const [STEP, LAST_STEP] = [1_024, 64];
+const [STEP, LAST_STEP, LEAST_ANSWER, LEAST_THINKING] = [1_024, 64, 256, 1_280];
 
 /** What is known of a model that may run. */
 export interface ModelBound {
@@ -16,6 +16,8 @@ export interface ModelBound {
   outputTokens: number | null;
   answers: number;
   inSteps: boolean;
+  /** A stream of a model that thinks. */
+  fits: boolean;
   /** Nano-USD of the prompt, and of a million output tokens; `null` where the model has no price. */
   cost: { input: bigint; rate: bigint } | null;
   /** Of a call that the service makes: what is known of it where nothing is heard of the vendor. */
@@ -30,6 +32,8 @@ export interface Need {
   input: bigint | null;
   outputTokens: number | null;
   steps: { input: bigint; rate: bigint } | null;
+  /** Whose output tokens are as many as there is money for. */
+  fits: { input: bigint; rate: bigint } | null;
 }
 
 /** Rounded half up: 1 + markup is (1,000,000 + markup) / 1,000,000, as markup is in ten-thousandths of a percent. */
@@ -56,7 +60,7 @@ export function needOf(
   );
   if (priced.length === 0) {
     const held = asked ?? usual;
-    return { least: held, first: held, input: null, outputTokens: null, steps: null };
+    return { least: held, first: held, input: null, outputTokens: null, steps: null, fits: null };
   }
   const outputTokens = Math.max(
     ...priced.map((bound) => {
@@ -66,12 +70,23 @@ export function needOf(
   );
   const cost = { input: largest(priced.map(({ input }) => input)), rate: largest(priced.map(({ rate }) => rate)) };
   const inSteps = priced.every((bound) => bound.inSteps);
+  const fits = !inSteps && priced.every((bound) => bound.inSteps || bound.fits);
+  const ofUse = priced.map((bound) => {
+    const least = bound.fits ? LEAST_THINKING : LEAST_ANSWER;
+    return bound.answers * (bound.outputTokens !== null && bound.outputTokens < least ? bound.outputTokens : least);
+  });
   const upTo = (step: number) => {
-    const own = chargeUpTo(cost, inSteps && step < outputTokens ? step : outputTokens, markup);
+    const own = chargeUpTo(cost, step < outputTokens ? step : outputTokens, markup);
     return asked !== null && asked > own ? asked : own;
   };
-  const input = markedUp(cost.input, markup);
-  return { least: upTo(LAST_STEP), first: upTo(STEP), input, outputTokens, steps: inSteps ? cost : null };
+  return {
+    least: upTo(inSteps ? LAST_STEP : fits ? Math.max(...ofUse) : outputTokens),
+    first: upTo(inSteps ? STEP : outputTokens),
+    input: markedUp(cost.input, markup),
+    outputTokens,
+    steps: inSteps ? cost : null,
+    fits: fits ? cost : null,
+  };
 }
 
 /** The most tokens that so much money holds: found one by one. */
@@ -89,6 +104,11 @@ export function tokensFor(
 export function firstStep(need: Need, held: bigint, markup: bigint): number | null {
   const { steps, outputTokens } = need;
   return steps && outputTokens !== null ? tokensFor(steps, Math.min(STEP, outputTokens), held, markup) : null;
+}
+
+/** The output tokens that a call is held to. */
+export function boundedTokens({ fits, outputTokens }: Need, held: bigint, markup: bigint): number | null {
+  return fits && outputTokens !== null ? tokensFor(fits, outputTokens, held, markup) : outputTokens;
 }
 
 /** What a call holds after it asked for so many tokens in all: a step, or as much of one as there is money for. */

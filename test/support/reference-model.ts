@@ -17,6 +17,7 @@ import type { UsageSource } from '../../src/domain/usage.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
 import {
   askedTokens,
+  boundedTokens,
   chargeByHold,
   firstStep,
   type ModelBound,
@@ -90,6 +91,8 @@ export interface ModelCall {
   heldForInput?: bigint | null;
   /** Output tokens that credit pays for, at most; `null` where no model is known. */
   outputTokens: number | null;
+  /** They are fewer than were asked for, because the balance affords no more. */
+  isFitted: boolean;
   steps: { input: bigint; rate: bigint; heldTokens: number } | null;
   /** What would be recorded of it at its deadline. */
   ifLost: { card: number | null; inputTokens: number; modelUsed: string; outputTokensMax: number } | null;
@@ -529,6 +532,7 @@ export class ReferenceModel {
     const available = this.available();
     const held = !needed ? 0n : needed.first < available ? needed.first : available;
     const heldTokens = needed && firstStep(needed, held, markup);
+    const outputTokens = needed && boundedTokens(needed, held, markup);
     const suggested = allowed.premium ? 'premium' : allowed.standard ? 'standard' : 'none';
     const call: ModelCall = {
       callId,
@@ -545,7 +549,8 @@ export class ReferenceModel {
       held,
       heldAtEnd: 0n,
       ...(needed && (needed.input !== null || bounds.some(({ lost }) => lost)) && { heldForInput: needed.input }),
-      outputTokens: needed?.outputTokens ?? null,
+      outputTokens,
+      isFitted: needed !== null && outputTokens !== needed.outputTokens,
       steps: needed?.steps && heldTokens !== null ? { ...needed.steps, heldTokens } : null,
       ifLost: null,
       exceeded: null,

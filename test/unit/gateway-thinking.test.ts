@@ -137,20 +137,24 @@ describe('a stream that credit pays for', () => {
       { efforts: LEVELS },
       false,
     ],
-  ])('%s is held in steps only if nothing hidden is billed', (_what, dialect, request, limits, inSteps) => {
-    const attempt = {
-      provider: 'openai',
-      kind: 'openai' as const,
-      baseUrl: 'https://vendor.test/v1',
-      model: 'm',
-      modelKey: 'openai/m',
-      tier: 'standard' as const,
-      price: { available: false as const, reason: 'MODEL_NOT_IN_CATALOG' as const },
-      assertsTier: false,
-      onDowngrade: false,
-      limits: { reasons: true, efforts: undefined, contextTokens: undefined, maxOutputTokens: 1_000, ...limits },
-    };
-    const [bounded] = withBounds(dialect, { request }, [attempt], { allowUnpricedModels: false, creditOpen: [] });
-    expect(bounded?.bound.inSteps).toBe(inSteps);
-  });
+  ])(
+    '%s is held in steps only if nothing hidden is billed; else its bound fits the balance',
+    (_what, dialect, request, limits, inSteps) => {
+      const attempt = {
+        provider: 'openai',
+        kind: 'openai' as const,
+        baseUrl: 'https://vendor.test/v1',
+        model: 'm',
+        modelKey: 'openai/m',
+        tier: 'standard' as const,
+        price: { available: false as const, reason: 'MODEL_NOT_IN_CATALOG' as const },
+        assertsTier: false,
+        onDowngrade: false,
+        limits: { reasons: true, efforts: undefined, contextTokens: undefined, maxOutputTokens: 1_000, ...limits },
+      };
+      const [bounded] = withBounds(dialect, { request }, [attempt], { allowUnpricedModels: false, creditOpen: [] });
+      const { bound } = bounded ?? {};
+      expect([bound?.inSteps, bound?.fitsBalance ?? false]).toEqual([inSteps, !inSteps]);
+    },
+  );
 });

@@ -72,6 +72,7 @@ function begin(from: Account, bounds: CallBound[], request: Partial<BeginRequest
   return beginCall(from, 'call', asked, { bounds, usualCharge: () => usual }, DEADLINE, 0);
 }
 
+const LOST = { modelUsed: 'm', inputTokens: 900, price: PRICE };
 const heldOf = ({ credit }: Call) => BigInt(credit?.heldNanoUsd ?? 0);
 
 describe('the bound of a cost', () => {
@@ -169,6 +170,26 @@ describe('what is held', () => {
     expect(hold(steps)).toMatchObject({ leastNanoUsd: 900n + 2_560n, nanoUsd: 900n + 40_960n });
   });
 
+  test('of a stream whose model thinks is the whole bound, or else what makes an answer of use', () => {
+    const thinking = { thinks: true, fitsBalance: true, outputTokens: 4_000 };
+    expect(hold([bound(7, thinking)])).toMatchObject({
+      leastNanoUsd: 12_807n,
+      nanoUsd: 40_007n,
+      outputTokens: 4_000,
+      inSteps: false,
+    });
+    // For each answer, and no more than request and plan allow.
+    expect(hold([bound(7, { ...thinking, answers: 2 })])).toMatchObject({ leastNanoUsd: 25_607n, nanoUsd: 80_007n });
+    expect(hold([bound(7, { ...thinking, outputTokens: 900 })]).leastNanoUsd).toBe(9_007n);
+    expect(hold([bound(7, thinking)], 500).leastNanoUsd).toBe(5_007n);
+    // Beside a model that could be held in steps; but not beside one that gives a whole answer.
+    expect(hold([bound(7, { inSteps: true }), bound(7, thinking)])).toMatchObject({
+      leastNanoUsd: 12_807n,
+      inSteps: false,
+    });
+    expect(hold([bound(7), bound(7, thinking)])).toMatchObject({ leastNanoUsd: 40_007n, cost: null });
+  });
+
   test('is what the caller asks for where that is more, or where nothing else is known', () => {
     expect(hold([bound(7)], undefined, 10_000n).nanoUsd).toBe(10_000n);
     expect(hold([bound(7)], undefined, 1n).nanoUsd).toBe(5_007n);
@@ -235,6 +256,29 @@ describe('the begin of a call on credit', () => {
       limit: 0,
       used: 0,
     });
+  });
+
+  test('of a stream whose model thinks takes the tokens that the balance affords, in one hold, down to 1,280', () => {
+    const thinking = { thinks: true, fitsBalance: true, outputTokens: 4_000, ifLost: LOST };
+    const begun = (available: bigint, change: Partial<CallBound> = {}) =>
+      begin(onCredit(available), [bound(1_000, { ...thinking, ...change })]);
+    const whole = begun(41_001n).call;
+    expect(whole.credit).toMatchObject({ heldNanoUsd: '41000', outputTokens: 4_000 });
+    const less = begun(21_009n);
+    expect(less.call.credit).toMatchObject({ heldNanoUsd: '21009', outputTokens: 2_000 });
+    expect(less.call.credit).not.toHaveProperty('steps');
+    expect([outputTokensOf(less.call), less.call.ifLost?.outputTokensMax]).toEqual([{ standard: 2_000 }, 2_000]);
+    expect(extendSteps(less.account, less.call, 3_000)).toBeNull();
+    expect(begun(13_800n).call.credit).toMatchObject({ outputTokens: 1_280 });
+    expect(begun(13_799n).denial?.code).toBe('CREDIT_REQUIRED');
+    expect(begun(26_599n, { answers: 2 }).denial?.code).toBe('CREDIT_REQUIRED');
+    expect(begun(26_600n, { answers: 2 }).call.credit).toMatchObject({ outputTokens: 2_560 });
+    // What others hold may be there again.
+    const busy = begin(onCredit(20_000n), [bound(10_000)]).account;
+    expect(begin(busy, [bound(1_000, thinking)]).denial?.code).toBe('BALANCE_HELD');
+    // A caller's own, higher hold leaves the tokens as they are.
+    const asked = begin(onCredit(50_000n), [bound(1_000, thinking)], { holdUsd: 0.00005 }).call;
+    expect(asked.credit).toMatchObject({ heldNanoUsd: '50000', outputTokens: 4_000 });
   });
 
   test('holds what the dearest of its models may cost, of the tiers that credit pays', () => {
@@ -441,7 +485,7 @@ describe('a denial', () => {
 });
 
 describe('a call that was lost', () => {
-  const ifLost = { modelUsed: 'm', inputTokens: 900, price: PRICE };
+  const ifLost = LOST;
   const opened = (change: Partial<CallBound> = {}) => begin(onCredit(100_000n), [bound(1_000, { ifLost, ...change })]);
   const lost = ({ account: from, call }: { account: Account; call: Call }) => {
     if (!call.ifLost) throw new Error('the service makes the call');

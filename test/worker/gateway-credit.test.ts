@@ -11,6 +11,8 @@ mockVendor();
 
 /** 2 USD a million tokens in, 10 USD a million out, by the organization's own price; a model whose output all shows. */
 const MODEL = 'openai/gpt-4o-mini';
+/** Not all of its output shows. */
+const THINKER = 'openai/gpt-5.2';
 const ON_CREDIT = {
   name: 'On credit',
   limitType: 'BLOCK',
@@ -20,13 +22,13 @@ const ON_CREDIT = {
 /** USD of an output token. */
 const TOKEN = 10 / 1_000_000;
 
-async function onCredit(usd: string) {
+async function onCredit(usd: string, model = MODEL) {
   const tenant = await newTenant(ON_CREDIT);
   const components = [
     { component: 'input', per: 1_000_000, usd: '2' },
     { component: 'output', per: 1_000_000, usd: '10' },
   ];
-  const params = { org: tenant.organizationId, modelKey: MODEL };
+  const params = { org: tenant.organizationId, modelKey: model };
   expect((await operator.send('setPrice', { params, body: { components } })).status).toBe(200);
   return { tenant, customer: await fundedCustomer(tenant, 'default', { usd }) };
 }
@@ -120,6 +122,19 @@ function words(count: number): Response {
   return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } });
 }
 
+/** A stream of so many tokens, of which one word shows. */
+function thoughts(completion_tokens: number): Response {
+  const chunk = { id: 's', object: 'chat.completion.chunk', created: 1, model: 'thinker' };
+  const choices = [{ index: 0, delta: { content: 'word' }, finish_reason: 'stop' }];
+  const usage = { prompt_tokens: 10, completion_tokens, total_tokens: 10 + completion_tokens };
+  const events = [
+    { ...chunk, choices },
+    { ...chunk, choices: [], usage },
+  ].map((event) => JSON.stringify(event));
+  const text = [...events, '[DONE]'].map((event) => `data: ${event}\n\n`).join('');
+  return new Response(text, { headers: { 'Content-Type': 'text/event-stream' } });
+}
+
 test('a stream takes steps while text flows, ends regularly where the balance ends, and is charged what it held at most', async () => {
   // The prompt and some 2,000 tokens.
   const { tenant, customer } = await onCredit('0.02');
@@ -153,6 +168,38 @@ test('a small balance serves many short streams at once', async () => {
   await Promise.all(asked.map(({ rest }) => rest()));
   await customer.settle();
   expect(await usdOf(customer, 'balanceUsd')).toBeGreaterThan(0.15);
+});
+
+test('a stream of a model that thinks has the output that the balance affords, one after the other until less is of use', async () => {
+  const { tenant, customer } = await onCredit('0.23', THINKER);
+  const sent: number[] = [];
+  vendor.answers = (_url, body) => {
+    const most = Number(body.max_completion_tokens);
+    sent.push(most);
+    return thoughts(most);
+  };
+  const stream = () => ask(tenant.key, { model: THINKER, stream: true });
+  let refused: Response | null = null;
+  while (!refused && sent.length < 20) {
+    const { response, rest } = await stream();
+    if (response.status === 200) {
+      const told = response.headers.get('x-service-max-output-tokens');
+      expect(told).toBe(String(sent.at(-1)));
+      await response.text();
+      await rest();
+      await customer.settle();
+    } else refused = response;
+  }
+  expect([refused?.status, await refused?.json()]).toMatchObject([402, { error: { code: 'CREDIT_REQUIRED' } }]);
+  const less = sent.filter((tokens) => tokens < 4_096);
+  expect([sent.length - less.length, less.length, sent.every((tokens) => tokens >= 1_280)]).toEqual([5, 1, true]);
+  const left = await usdOf(customer, 'balanceUsd');
+  expect(left).toBeGreaterThanOrEqual(0);
+  expect(left).toBeLessThan(1_280 * TOKEN + 0.002);
+  // A whole answer needs its whole bound.
+  expect((await customer.grant({ kind: 'USD', amountUsd: '0.03' })).status).toBe(200);
+  expect((await ask(tenant.key, { model: THINKER })).response.status).toBe(402);
+  expect((await stream()).response.status).toBe(200);
 });
 
 test('of hundreds of begins at once, a cent admits one', async () => {
