@@ -5,6 +5,7 @@
 import type { BeginCallData, EndCallData } from '../../src/contract/calls.ts';
 import type { CustomMeterData } from '../../src/contract/custom-meter.ts';
 import type { CustomerUsageData } from '../../src/contract/customers.ts';
+import { presentFigures, sumsSentence } from '../../src/contract/denial.ts';
 import type { CustomerState } from '../../src/contract/entitlements.ts';
 import type { Left, Rolling } from '../../src/contract/limit-headers.ts';
 import type { Account } from '../../src/domain/account.ts';
@@ -14,6 +15,7 @@ import type { Call, CallOutcome } from '../../src/domain/call.ts';
 import { type Nothing, presentReported } from '../../src/domain/call-report.ts';
 import type { Charge } from '../../src/domain/charge.ts';
 import type { Incremented } from '../../src/domain/custom-meter.ts';
+import type { RecordedDenial } from '../../src/domain/denial.ts';
 import { decideEntitlements, type EntitlementDecision, EVERYTHING } from '../../src/domain/entitlements.ts';
 import { type MeterName, SLOT_METERS } from '../../src/domain/meters.ts';
 import { type NanoUsd, usdFromNano } from '../../src/domain/money.ts';
@@ -58,7 +60,7 @@ export function presentBegin(
     ...(call.tags !== undefined && { tags: call.tags }),
     newCustomer,
     ...presentState(account, decision, command.models),
-    ...(denial && { denial: { code: denial.code, ...(denial.meter && { meter: denial.meter }) } }),
+    ...(denial && { denial: presentDenial(denial) }),
     ...(rolling && {
       rateLimits: {
         rollingCalls: {
@@ -75,6 +77,12 @@ export function presentBegin(
     pricingMode: call.pricingMode,
     ...(vendorHints && { vendorHints }),
   };
+}
+
+function presentDenial(denial: RecordedDenial): BeginCallData['denial'] {
+  const figures = presentFigures(denial);
+  const message = sumsSentence(figures);
+  return { code: denial.code, ...(message !== '' && { message }), ...figures };
 }
 
 /** What is left of the account for the headers of an answer. */

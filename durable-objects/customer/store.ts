@@ -11,6 +11,7 @@ import type { BatchHold } from '../../src/domain/batch-hold.ts';
 import type { Call } from '../../src/domain/call.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
 import { type CustomerEvent, eventsOf } from '../../src/domain/customer-events.ts';
+import type { OpenWork } from '../../src/domain/denial.ts';
 import { USUAL_CALLS } from '../../src/domain/hold.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import { totalsOf } from '../../src/domain/reverse-meter.ts';
@@ -371,6 +372,11 @@ export class CustomerStore {
 
   callsBegunSince(sinceMs: number): { count: number; oldestMs: number | null } {
     return this.#exists ? this.#tables.calls.begunSince(sinceMs) : { count: 0, oldestMs: null };
+  }
+
+  /** What may hold something of the customer's. */
+  openWork(): OpenWork {
+    return { calls: this.#exists ? this.countOpenCalls() : 0, batches: this.countBatchHolds() };
   }
 
   countOpenCalls(): number {

@@ -1,6 +1,7 @@
 /**
  * Readings of usage and of one call on the command line.
  */
+import { pastSumsSentence } from '../contract/denial.ts';
 import { formatUsd } from '../domain/money.ts';
 import type { Data } from './operator-client.ts';
 import { type Columns, pairs, section, show, showField, table } from './table.ts';
@@ -162,13 +163,16 @@ export function showCall(call: Call): string {
   ].join('\n');
 }
 
-/** `ALLOWANCE_EXHAUSTED: 0 of 0 premiumCalls were used; asked for premium`. */
-function denied({ code, meter, limit, used, requested }: NonNullable<Call['denial']>): string {
+/**
+ * `CREDIT_REQUIRED: 0 of 0 premiumCalls were used; asked for premium. The call needed $1.06, and $0.62 was available.`
+ */
+function denied({ code, meter, limit, used, requested, ...sums }: NonNullable<Call['denial']>): string {
   const figures =
     meter === null
       ? ''
       : `: ${used === null || limit === null ? meter : `${show(used)} of ${show(limit)} ${meter} were used`}`;
-  return `${code}${figures}; asked for ${requested.join(', ')}`;
+  const money = pastSumsSentence(sums);
+  return `${code}${figures}; asked for ${requested.join(', ')}${money && `. ${money}`}`;
 }
 
 /** Exact: an amount of nano-USD in dollars. */

@@ -3,8 +3,8 @@
  */
 import type { FC } from 'hono/jsx';
 import type { AnomaliesData } from '../contract/readings.ts';
-import { nanoFromUsd } from '../domain/money.ts';
-import { moment, plural, usd, words } from '../ui/format.ts';
+import { nanoFromUsd, usd } from '../domain/money.ts';
+import { moment, plural, words } from '../ui/format.ts';
 import { Badge, Time } from '../ui/parts.tsx';
 import { Table } from '../ui/table.tsx';
 import { customerPath } from './context.ts';

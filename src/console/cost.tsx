@@ -3,8 +3,8 @@
  * no sum, and where some have none, how many stands beside it.
  */
 import type { FC } from 'hono/jsx';
-import type { NanoUsd } from '../domain/money.ts';
-import { count, plural, usd } from '../ui/format.ts';
+import { type NanoUsd, usd } from '../domain/money.ts';
+import { count, plural } from '../ui/format.ts';
 import { Usd } from '../ui/parts.tsx';
 
 export interface Summed {

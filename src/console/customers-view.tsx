@@ -4,8 +4,8 @@
 import type { FC } from 'hono/jsx';
 import type { CustomerListItem } from '../contract/customers.ts';
 import type { CustomerFigures } from '../customer-list/figures.ts';
-import type { NanoUsd } from '../domain/money.ts';
-import { calendarDay, count, nanoOf, percent, plural, usd, usdColumn, words } from '../ui/format.ts';
+import { type NanoUsd, usd } from '../domain/money.ts';
+import { calendarDay, count, nanoOf, percent, plural, usdColumn, words } from '../ui/format.ts';
 import { Badge, Nothing, Time, Usd } from '../ui/parts.tsx';
 import { MeterBar, Sparkline } from '../ui/small-charts.tsx';
 import { type Column, Table } from '../ui/table.tsx';

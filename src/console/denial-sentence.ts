@@ -2,13 +2,19 @@
  * Why a call was denied, as sentences for people, from what was recorded with the call at that moment.
  */
 import type { ReadCallData } from '../contract/calls.ts';
+import { pastSumsSentence } from '../contract/denial.ts';
 import { count, words } from '../ui/format.ts';
 
 export const REASON_NOT_RECORDED = 'The reason was not recorded.';
 
-/** "Asked for premium. Denied: Free includes 0 premium calls." `planName` is that of the plan version of that moment. */
+/**
+ * "Asked for premium. Denied: Free includes 0 premium calls, and the balance did not cover the call. The call needed $1.06,
+ * and $0.62 was available." `planName` is that of the plan version of that moment.
+ */
 export function denialSentence(denial: NonNullable<ReadCallData['denial']>, planName: string): string {
-  return `Asked for ${listed(denial.requested)}. Denied: ${reasonOf(denial, planName)}.`;
+  const { meter, limit, used, ...sums } = denial;
+  const asked = `Asked for ${listed(denial.requested)}. Denied: ${reasonOf(denial, planName)}.`;
+  return [asked, pastSumsSentence(sums)].filter((sentence) => sentence !== '').join(' ');
 }
 
 function reasonOf(denial: NonNullable<ReadCallData['denial']>, planName: string): string {

@@ -2,7 +2,8 @@
  * Fields of plans, keys, settings and other things in the words of their pages: what a field is called, and its value.
  * Fields that are not listed here are named and shown by what their names end with.
  */
-import { byteSize, calendarDay, count, moment, nanoOf, percent, plural, rate, usd, words } from '../ui/format.ts';
+import { usd } from '../domain/money.ts';
+import { byteSize, calendarDay, count, moment, nanoOf, percent, plural, rate, words } from '../ui/format.ts';
 
 /** By path. */
 const LABELS: Readonly<Record<string, string>> = {

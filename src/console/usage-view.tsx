@@ -2,11 +2,11 @@
  * Usage: totals, charts by day, and rankings of what causes the cost.
  */
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
-import { formatUsd, NANO_PER_USD, type NanoUsd } from '../domain/money.ts';
+import { formatUsd, NANO_PER_USD, type NanoUsd, usd } from '../domain/money.ts';
 import type { Course, UsageCourse } from '../readings/usage/course.ts';
 import { STEP_MS } from '../storage/usage-course.ts';
 import { type Series, TimeChart } from '../ui/charts.tsx';
-import { compact, compactPlural, count, dayMonth, hourOfDay, percent, usd, usdParts } from '../ui/format.ts';
+import { compact, compactPlural, count, dayMonth, hourOfDay, percent, usdParts } from '../ui/format.ts';
 import { Card, Compact, Empty, Stat } from '../ui/parts.tsx';
 import { Ranking } from '../ui/small-charts.tsx';
 import { costText, isCostUnknown, KnownCost, withoutPrice } from './cost.tsx';

@@ -7,6 +7,7 @@ import { DENIAL_CODES } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { USAGE_SOURCES } from '../domain/usage.ts';
 import { ChargeBasis } from './calls.ts';
+import { DenialSums } from './denial.ts';
 import { customerId, flag, instant, ListQuery, text, usd } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
@@ -77,6 +78,7 @@ export const CallListItem = z.object({
       meter: z.enum(METER_NAMES).nullable().describe('The meter of which nothing was left'),
       limit: z.number().nullable().describe("The plan's limit of the meter; null without a meter"),
       used: z.number().nullable().describe('What ended and open calls had taken of it; null without a meter'),
+      ...DenialSums.shape,
     })
     .nullable()
     .describe('Why it was denied; null for other calls, and where the reason was not recorded'),

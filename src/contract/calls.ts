@@ -9,6 +9,7 @@ import { CAPABILITIES } from '../domain/plan.ts';
 import { COMPONENTS } from '../domain/price.ts';
 import { excessiveParts, OUTPUT_BASES, USAGE_SOURCES, type Counts as UsageCounts } from '../domain/usage.ts';
 import { PARTS_MAX } from '../domain/usage-sum.ts';
+import { DenialFigures, DenialSums } from './denial.ts';
 import { Balances, CustomerState, PricingMode, RateLimits, Requested } from './entitlements.ts';
 import {
   customerId,
@@ -101,10 +102,11 @@ export const BeginCallData = CustomerState.extend({
         .describe(
           'SUBSCRIPTION_CANCELED; CAPABILITY_NOT_IN_PLAN; ALLOWANCE_EXHAUSTED: nothing is left of the meter; CREDIT_REQUIRED: nothing is left of it, and the balance does not cover the call; BALANCE_HELD: it would, if open calls did not hold it; TIER_NOT_REQUESTED: the model is of a tier that the call did not ask for',
         ),
-      meter: z.enum(METER_NAMES).optional().describe('The meter of which nothing is left'),
+      message: z.string().optional().describe('The sums, for people; absent if there are none'),
+      ...DenialFigures.shape,
     })
     .optional()
-    .describe('Why the call may not be made; absent where it may'),
+    .describe('Why the call may not be made, with what it needs and what there is; absent where it may'),
   rateLimits: RateLimits.optional().describe('State of rate limits'),
   idempotency: z.object({
     key: z.string().describe('Always the call id'),
@@ -456,6 +458,7 @@ export const ReadCallData = PricingFields.extend({
       meter: z.enum(METER_NAMES).nullable().describe('The meter of which nothing was left'),
       limit: z.number().nullable().describe("The plan's limit of the meter; null without a meter"),
       used: z.number().nullable().describe('What ended and open calls had taken of the meter; null without a meter'),
+      ...DenialSums.shape,
       usagePlanVersionId: z.string().describe('The plan version at that moment'),
     })
     .optional()

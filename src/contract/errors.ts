@@ -5,6 +5,7 @@
  */
 import type { z } from 'zod';
 import type { Gap } from '../domain/bound.ts';
+import type { DenialFigures } from './denial.ts';
 import type { Left, Rolling } from './limit-headers.ts';
 
 export const ERROR_STATUS = {
@@ -74,6 +75,8 @@ export interface Refusal<Code extends string = ErrorCode> {
   retryAfterSeconds?: number;
   /** The rolling limit that refused, for the headers of the answer. */
   rolling?: Rolling;
+  /** What is used up or held, if that is the reason. */
+  denial?: DenialFigures;
 }
 
 /** An expected outcome: the members of `Value`, or a refusal. Bugs and broken infrastructure are thrown. */

@@ -22,6 +22,7 @@ import {
   tokensOfSound,
   UNKNOWN_CONTENT,
 } from './media-tokens.ts';
+import { OUTPUT_BOUND_NAMES } from './output.ts';
 
 export interface InputRequest {
   kind: VendorKind;
@@ -166,8 +167,10 @@ class Walk {
     if (fields.role !== undefined) this.#add(AROUND_MESSAGE);
     if (name === 'audio' && typeof fields.id === 'string') this.#media(UNKNOWN_CONTENT);
     for (const member of Object.keys(fields)) {
-      if (member === counted) continue;
       const value = fields[member];
+      // A bound of the output is no part of the prompt: another bound leaves the prompt as it is.
+      const isBound = typeof value === 'number' && OUTPUT_BOUND_NAMES.has(member);
+      if (member === counted || (isBound && (level === 0 || isConfiguration(name, level)))) continue;
       // The arguments of a call, which OpenAI has as text.
       const isArguments = member === 'input' && level > 0 && isFields(value);
       const isInside = isStructured || STRUCTURED.has(member) || isArguments;
@@ -276,6 +279,11 @@ class Walk {
 function hasContent(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return false;
   return !Array.isArray(value) || value.length > 0;
+}
+
+/** Google's configuration of the answer. */
+function isConfiguration(name: string, level: number): boolean {
+  return level === 1 && (name === 'generationConfig' || name === 'generation_config');
 }
 
 /** The answer must have a form that the request describes. */

@@ -27,6 +27,9 @@ const NAMES: Partial<Record<EndpointName, readonly string[]>> = {
 const GOOGLE_NAMES = ['maxOutputTokens', 'max_output_tokens'] as const;
 const GOOGLE_HOLDERS = ['generationConfig', 'generation_config'] as const;
 
+/** Every name of the bound, at the level of the request or in Google's configuration. */
+export const OUTPUT_BOUND_NAMES: ReadonlySet<string> = new Set([...Object.values(NAMES).flat(), ...GOOGLE_NAMES]);
+
 /** Of a completion of text that names no bound. Source: OpenAI's API reference, `max_tokens` of completions. */
 const TEXT_COMPLETION_TOKENS = 16;
 

@@ -11,7 +11,8 @@ import { isTierLeft, summarize } from './allowances.ts';
 import { admitCall, type CallDecision, creditLeft, heldByOthers } from './begin-call.ts';
 import type { CallOutcome } from './call.ts';
 import { withMarkup } from './charge.ts';
-import type { Denial } from './denial.ts';
+import { type RecordedDenial, usedUp } from './denial.ts';
+import { moneySums } from './denial-sums.ts';
 import { CAPABILITY_METERS, decideEntitlements, type Entitlements } from './entitlements.ts';
 import { addQuantities, type MeterName, type Quantities, subtractQuantities } from './meters.ts';
 import type { NanoUsd } from './money.ts';
@@ -68,7 +69,7 @@ export interface BatchToHold {
   needs: readonly Capability[];
 }
 
-export interface BatchDenial extends Denial {
+export interface BatchDenial extends RecordedDenial {
   /** What is allowed of what the lines ask for beside text. */
   allowed: Entitlements;
   /** Of which lines there are too many, and for how many of them the allowance suffices. */
@@ -86,19 +87,22 @@ export function decideBatch(
   const canceled = isCanceled(account);
   const requested = Object.fromEntries(needs.map((capability) => [capability, true]));
   const { allowed } = decideEntitlements(plan, account.meters, requested, canceled, () => false);
-  const deny = (denial: Denial, exceeds?: BatchDenial['exceeds']) =>
+  const deny = (denial: RecordedDenial, exceeds?: BatchDenial['exceeds']) =>
     ({ ok: false, denial: { ...denial, allowed, ...(exceeds && { exceeds }) } }) as const;
+  const of = (meter: MeterName) => usedUp(plan, account.meters, meter);
   if (canceled) return deny({ code: 'SUBSCRIPTION_CANCELED' });
   const lacking = needs.find((capability) => !allowed[capability]);
   if (lacking !== undefined) {
     const meter = hasCapability(plan, lacking) ? CAPABILITY_METERS[lacking] : null;
-    return deny(meter ? { code: 'ALLOWANCE_EXHAUSTED', meter } : { code: 'CAPABILITY_NOT_IN_PLAN' });
+    return deny(
+      meter ? { code: 'ALLOWANCE_EXHAUSTED', ...of(meter) } : { code: 'CAPABILITY_NOT_IN_PLAN', capability: lacking },
+    );
   }
   const informs = plan.limitType === 'NONE';
   const searchesLeft = left(account, 'searches');
   if (searches > searchesLeft && !informs)
     return deny(
-      { code: 'ALLOWANCE_EXHAUSTED', meter: 'searches' },
+      { code: 'ALLOWANCE_EXHAUSTED', ...of('searches') },
       { kind: 'search', lines: searches, left: searchesLeft },
     );
   const covered: Partial<Record<Tier, HeldLines>> = {};
@@ -117,9 +121,12 @@ export function decideBatch(
   if (informs) return { ok: true, hold: { ...held, tiers: reservedWhole(covered) }, onCredit: [] };
   const { count = 0, calls = 0 } = covered[first] ?? {};
   const meter = exhaustedMeter(account, first);
-  const unpaid = heldByOthers(account, needed, nowMs) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED';
-  const code = enabled ? unpaid : 'ALLOWANCE_EXHAUSTED';
-  return deny({ code, meter }, { kind: first, lines: count, left: calls });
+  const exceeds = { kind: first, lines: count, left: calls };
+  if (!enabled) return deny({ code: 'ALLOWANCE_EXHAUSTED', ...of(meter) }, exceeds);
+  const code = heldByOthers(account, needed, nowMs) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED';
+  // The vendor runs the file as it is, so no bound of its lines would help.
+  const money = moneySums(account.wallet, needed, [], plan, () => false);
+  return deny({ code, ...of(meter), money }, exceeds);
 }
 
 /** A plan that only informs denies no line for want of allowance. */

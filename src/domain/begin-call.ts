@@ -9,6 +9,7 @@ import { type CallBound, costAtMost, type Gap } from './bound.ts';
 import type { BeginRequest, Call, CreditTerms, LostCall } from './call.ts';
 import { withMarkup } from './charge.ts';
 import { denialOf, type RecordedDenial } from './denial.ts';
+import { moneySums } from './denial-sums.ts';
 import { allowedTiers, decideEntitlements, type EntitlementDecision, type Entitlements } from './entitlements.ts';
 import {
   affordableTokens,
@@ -54,8 +55,9 @@ export function beginCall(
   const { plan, usagePlanVersionId } = account.subscription.plan;
   const { markupPercent } = plan.payg;
   const askedNanoUsd = request.holdUsd === undefined ? null : nanoFromUsd(request.holdUsd);
-  const holdFor = (...tiers: Tier[]) =>
-    holdOf(payableOf(boundsOf(bounds, tiers)), plan, { markupPercent, askedNanoUsd, usualCharge });
+  const holdWith = (of: readonly CallBound[], tiers: readonly Tier[]) =>
+    holdOf(payableOf(boundsOf(of, tiers)), plan, { markupPercent, askedNanoUsd, usualCharge });
+  const holdFor = (...tiers: Tier[]) => holdWith(bounds, tiers);
   const decided = decideEntitlements(plan, account.meters, request.requested, isCanceled(account), (tier) =>
     // What nothing can pay for is refused as such, whatever is left.
     creditLeft(account, isClosed(bounds, tier) ? 0n : holdFor(tier).leastNanoUsd),
@@ -85,9 +87,17 @@ export function beginCall(
   const meters = { ...account.meters, reserved: addQuantities(account.meters.reserved, reserved) };
   const denial = admitted
     ? null
-    : denialOf(plan, account.meters, request, decision, isCanceled(account), (tier) =>
-        heldByOthers(account, holdFor(tier).leastNanoUsd, nowMs),
-      );
+    : denialOf(plan, account.meters, request, decision, isCanceled(account), {
+        wouldPass: (tier) => heldByOthers(account, holdFor(tier).leastNanoUsd, nowMs),
+        sums: (wanted, offered) =>
+          moneySums(
+            account.wallet,
+            holdFor(wanted).leastNanoUsd,
+            payableOf(boundsOf(bounds, offered)),
+            plan,
+            (lowered) => offered.some((tier) => creditLeft(account, holdWith(lowered, [tier]).leastNanoUsd)),
+          ),
+      });
   const call: Call = {
     ...request,
     callId,

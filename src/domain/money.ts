@@ -7,7 +7,9 @@
 
 export type NanoUsd = bigint;
 
-const NANO_DIGITS = 9;
+export const NANO_DIGITS = 9;
+/** Significant digits of an amount below a dollar. */
+const SMALL_DIGITS = 3;
 export const NANO_PER_USD = 10n ** BigInt(NANO_DIGITS);
 
 const DECIMAL = /^(\d{1,12})(?:\.(\d{1,9}))?$/;
@@ -36,6 +38,35 @@ export function formatUsd(nano: NanoUsd): string {
   const whole = digits.slice(0, -NANO_DIGITS);
   const fraction = digits.slice(-NANO_DIGITS).replace(/0+$/, '');
   return `${sign}${whole}${fraction && `.${fraction}`}`;
+}
+
+/** Which way what is not shown of an amount is rounded. */
+export type Rounding = 'half' | 'up' | 'down';
+
+/**
+ * For people: `$1,234.50`, `$0.0123`, `$0.0000425`: cents from a dollar up, three digits below. The exact amount is
+ * `formatUsd`. `up` and `down` are away from zero and towards it.
+ */
+export function usd(nano: NanoUsd, rounding: Rounding = 'half'): string {
+  const size = nano < 0n ? -nano : nano;
+  const text = fixedUsd(size, significantDecimals(size), rounding);
+  const short = size < NANO_PER_USD ? text.replace(/(\.\d\d\d*?)0+$/, '$1') : text;
+  return `${nano < 0n ? '-' : ''}$${short}`;
+}
+
+/** An amount that is not negative with so many decimals: `1,234.50`. */
+export function fixedUsd(size: NanoUsd, decimals: number, rounding: Rounding = 'half'): string {
+  const unit = 10n ** BigInt(NANO_DIGITS - decimals);
+  const units = rounding === 'half' ? divideHalfUp(size, unit) : rounding === 'up' ? divideUp(size, unit) : size / unit;
+  const [whole = '0', fraction = ''] = formatUsd(units * unit).split('.');
+  return `${whole.replace(/\B(?=(?:\d{3})+$)/g, ',')}.${fraction.padEnd(decimals, '0')}`;
+}
+
+/** Decimals with which a small amount has three significant digits; two from a dollar up. */
+export function significantDecimals(nano: NanoUsd): number {
+  const size = nano < 0n ? -nano : nano;
+  if (size === 0n || size >= NANO_PER_USD) return 2;
+  return Math.min(NANO_DIGITS, Math.max(2, NANO_DIGITS - size.toString().length + SMALL_DIGITS));
 }
 
 /** The JSON number nearest to the exact amount. The exact one travels beside it as a string. */

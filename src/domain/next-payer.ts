@@ -82,5 +82,5 @@ function reasonOf(account: Account, requested: Requested, neededNanoUsd: NanoUsd
   const { plan } = account.subscription.plan;
   const decision = decisionOf(account, requested, neededNanoUsd);
   const wouldPass = () => heldByOthers(account, neededNanoUsd, nowMs);
-  return denialOf(plan, account.meters, { requested }, decision, isCanceled(account), wouldPass).code;
+  return denialOf(plan, account.meters, { requested }, decision, isCanceled(account), { wouldPass }).code;
 }

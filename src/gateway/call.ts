@@ -25,7 +25,7 @@ import type { ModelCall } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { AttemptList } from './attempt-list.ts';
 import { mayStream } from './dialects/dialect.ts';
-import { denied, type Refused, refusalAnswer, refuseCall } from './error-envelope.ts';
+import { type Refused, refusalAnswer, refuseCall, refuseDenied } from './error-envelope.ts';
 import { type BeginFields, identify, withoutOwnFields } from './identify.ts';
 import { type Attempt, resolveAttempts } from './models.ts';
 import { runCall } from './run.ts';
@@ -37,7 +37,10 @@ const END_MARGIN_MS = 60_000;
 
 export async function callModel(caller: Caller, call: ModelCall): Promise<GatewayAnswer> {
   const result = await beginAndRun(caller, call);
-  return result.ok ? result.answer : refusalAnswer(result.refusal, call.dialect.errorBody);
+  if (result.ok) return result.answer;
+  const { denial, ...refusal } = result.refusal;
+  // A browser's session gets the words alone.
+  return refusalAnswer(call.session ? refusal : result.refusal, call.dialect.errorBody);
 }
 
 type Answered = { ok: true; answer: GatewayAnswer } | Refused;
@@ -168,14 +171,16 @@ function denialOf(
   needs: readonly Capability[],
   headers: Record<string, string>,
 ): Refused {
-  if (admission.canceled) return denied("the customer's subscription is canceled", headers);
-  const capability = capabilityDenied(needs, admission.allowed);
-  if (capability !== null) return denied(capability, headers);
-  const message = `the customer's plan allows no further call of a ${requestedTiers(attempts).join(' or ')} model`;
-  if (admission.denial?.code !== 'CREDIT_REQUIRED') return denied(message, headers);
-  return refuseCall('CREDIT_REQUIRED', `${message}, and the balance does not cover what this one may cost`, {
-    headers,
-  });
+  const { canceled, allowed, denial } = admission;
+  const { code, message: _sums, ...figures } = denial ?? {};
+  const deny = (reason: string) => refuseDenied('ENTITLEMENT_DENIED', reason, denial && figures, { headers });
+  if (canceled) return deny("the customer's subscription is canceled");
+  const capability = capabilityDenied(needs, allowed);
+  if (capability !== null) return deny(capability);
+  const reason = `the customer's plan allows no further call of a ${requestedTiers(attempts).join(' or ')} model`;
+  if (code !== 'CREDIT_REQUIRED') return deny(reason);
+  const uncovered = `${reason}, and the balance does not cover what this one may cost`;
+  return refuseDenied('CREDIT_REQUIRED', uncovered, figures, { headers });
 }
 
 /** The tiers of the attempts, without those that only a downgrade uses. */

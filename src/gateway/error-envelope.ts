@@ -5,6 +5,7 @@
  * OpenAI's SDKs repeat a request that was answered with 408, 409, 429 or 5xx, unless `x-should-retry` says otherwise.
  * Every refusal says it.
  */
+import { type DenialFigures, sumsSentence } from '../contract/denial.ts';
 import { ERROR_STATUS, type ErrorCode, type Refusal } from '../contract/errors.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { rollingHeaders } from '../contract/limit-headers.ts';
@@ -89,21 +90,33 @@ export function refuseCall(
   return { ok: false, refusal: { code, message, ...more } };
 }
 
-export function denied(message: string, headers: Record<string, string> = {}): Refused {
-  return refuseCall('ENTITLEMENT_DENIED', message, { headers });
+/** The refusal of a call that the plan does not allow, with the sums that say why. */
+export function refuseDenied(
+  code: 'ENTITLEMENT_DENIED' | 'CREDIT_REQUIRED' | 'BALANCE_HELD',
+  reason: string,
+  denial: DenialFigures | undefined,
+  more: Omit<GatewayRefusal, 'code' | 'message'> = {},
+): Refused {
+  const sums = sumsSentence(denial ?? {});
+  return refuseCall(code, sums === '' ? reason : `${reason}. ${sums}`, { ...more, ...(denial && { denial }) });
 }
 
 export function refusalAnswer(refusal: GatewayRefusal, errorBody: ErrorBody = openAiError): WholeAnswer {
-  const { code, message, members, headers } = refusal;
+  const { code, message, members, headers, denial } = refusal;
   const { status, code: wireCode = code, type, ...usual } = wireError(code);
   const retryAfter = refusal.retryAfterSeconds ?? (status === 429 || status === 503 ? RETRY_AFTER_SECONDS : undefined);
   const passes = refusal.retry ?? usual.retry ?? (PASSING.has(status) || status >= 500);
   const retry = passes && (retryAfter ?? 0) < WAITED_SECONDS_MAX;
   const [detail] = (members?.details as { path: string }[] | undefined) ?? [];
   const { requiredScope, component, param: named } = (members ?? {}) as Partial<Record<string, string>>;
+  const more = {
+    ...(requiredScope !== undefined && { requiredScope }),
+    ...(component !== undefined && { component }),
+    ...denial,
+  };
   const param = refusal.param ?? named ?? detail?.path ?? null;
   return errorAnswer(
-    { status, message, type, code: wireCode, param, requiredScope, component },
+    { status, message, type, code: wireCode, param, more },
     {
       ...(retryAfter !== undefined && { 'Retry-After': String(retryAfter) }),
       [GATEWAY_HEADERS.shouldRetry]: String(retry),

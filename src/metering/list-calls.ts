@@ -2,6 +2,7 @@
  * Use case: list an organization's calls, as of the last projection, and as CSV.
  */
 import { CALLS_SEARCHED_MAX, type CallList, type CallListItem, type CallsQuery } from '../contract/call-list.ts';
+import { presentSums } from '../contract/denial.ts';
 import { type Answer, accept } from '../contract/errors.ts';
 import type { RecordedDenial } from '../domain/denial.ts';
 import { nanoFromUsd, usdFromNano } from '../domain/money.ts';
@@ -111,8 +112,9 @@ function present({
   };
 }
 
-function presentDenial({ code, meter, limit, used }: RecordedDenial): CallListItem['denial'] {
-  return { code, meter: meter ?? null, limit: limit ?? null, used: used ?? null };
+function presentDenial(denial: RecordedDenial): CallListItem['denial'] {
+  const { code, meter = null, limit = null, used = null } = denial;
+  return { code, meter, limit, used, ...presentSums(denial) };
 }
 
 function instantOf(atMs: number | null): string | null {

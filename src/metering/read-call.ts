@@ -4,6 +4,7 @@
  */
 import { findArchivedCall } from '../archive/read-call.ts';
 import type { ReadCallData } from '../contract/calls.ts';
+import { presentSums } from '../contract/denial.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import { type Call, usageSourceOf } from '../domain/call.ts';
 import { presentReported } from '../domain/call-report.ts';
@@ -88,7 +89,9 @@ function presentDenial({ denial, requested, usagePlanVersionId }: Call): Pick<Re
   const { code, capability = null, meter = null, limit = null, used = null } = denial;
   const asked = withDefaultTier(requested);
   const names = [...TIERS, ...CAPABILITIES].filter((name) => asked[name] === true);
-  return { denial: { code, requested: names, capability, meter, limit, used, usagePlanVersionId } };
+  return {
+    denial: { code, requested: names, capability, meter, limit, used, ...presentSums(denial), usagePlanVersionId },
+  };
 }
 
 function presentCorrections({ reversedAtMs, corrections }: Call): Pick<ReadCallData, 'reversedAt' | 'corrections'> {

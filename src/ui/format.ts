@@ -4,13 +4,9 @@
  * Every function returns a short form; the exact value goes into a `title`. The current time is an argument.
  */
 
-import { formatUsd, NANO_PER_USD, type NanoUsd } from '../domain/money.ts';
+import { fixedUsd, formatUsd, NANO_DIGITS, type NanoUsd, significantDecimals } from '../domain/money.ts';
 import { NEVER_MS } from '../domain/period.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../platform/time.ts';
-
-const NANO_DIGITS = 9;
-/** Significant digits of an amount below a cent. */
-const SMALL_DIGITS = 3;
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 3 });
 const rough = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
@@ -42,24 +38,12 @@ export function percent(ratio: number): string {
 }
 
 /**
- * `$1,234.50`, `$0.0123`, `$0.0000425`: cents from a cent up, three digits below. Rounded half up; the exact amount is
- * `formatUsd`.
- */
-export function usd(nano: NanoUsd): string {
-  const sign = nano < 0n ? '-' : '';
-  const size = nano < 0n ? -nano : nano;
-  if (size === 0n || size >= NANO_PER_USD) return `${sign}$${grouped(round(size, 2))}`;
-  const text = round(size, significantDecimals(size)).replace(/(\.\d\d\d*?)0+$/, '$1');
-  return `${sign}$${text}`;
-}
-
-/**
  * A format for amounts that stand in one column: all have the same decimals, enough for three significant digits of the
  * smallest that is not zero, and so many that none of them is rounded where nine decimals of all are asked for.
  */
 export function usdColumn(amounts: readonly NanoUsd[], exact = false): (nano: NanoUsd) => string {
   const decimals = Math.max(2, ...amounts.map((nano) => (exact ? exactDecimals(nano) : significantDecimals(nano))));
-  return (nano) => `${nano < 0n ? '-' : ''}$${grouped(round(nano < 0n ? -nano : nano, decimals))}`;
+  return (nano) => `${nano < 0n ? '-' : ''}$${fixedUsd(nano < 0n ? -nano : nano, decimals)}`;
 }
 
 /**
@@ -77,7 +61,7 @@ export function usdParts(parts: readonly NanoUsd[]): string[] {
     .map((part, index) => ({ rest: part % unit, index }))
     .toSorted((a, b) => (a.rest === b.rest ? 0 : a.rest < b.rest ? 1 : -1));
   for (const { index } of byRest.slice(0, Number(missing))) units[index] = (units[index] ?? 0n) + 1n;
-  return units.map((one) => `$${grouped(round(one * unit, decimals))}`);
+  return units.map((one) => `$${fixedUsd(one * unit, decimals)}`);
 }
 
 /** Formats an exact decimal amount of USD. */
@@ -102,29 +86,10 @@ export function rateColumn(rates: readonly (number | undefined)[]): (usdPerMilli
 
 const decimalsOf = (text: string) => text.split('.')[1]?.length ?? 0;
 
-/** Decimals with which a small amount has three significant digits; two from a dollar up. */
-function significantDecimals(nano: NanoUsd): number {
-  const size = nano < 0n ? -nano : nano;
-  if (size === 0n || size >= NANO_PER_USD) return 2;
-  return Math.min(NANO_DIGITS, Math.max(2, NANO_DIGITS - size.toString().length + SMALL_DIGITS));
-}
-
 /** Decimals that the amount has. */
 function exactDecimals(nano: NanoUsd): number {
   const [, fraction = ''] = formatUsd(nano).split('.');
   return fraction.replace(/0+$/, '').length;
-}
-
-function round(nano: bigint, decimals: number): string {
-  const unit = 10n ** BigInt(NANO_DIGITS - decimals);
-  const rounded = ((nano * 2n + unit) / (unit * 2n)) * unit;
-  const [integer = '0', fraction = ''] = formatUsd(rounded).split('.');
-  return `${integer}.${fraction.padEnd(decimals, '0')}`;
-}
-
-function grouped(text: string): string {
-  const [integer = '0', fraction] = text.split('.');
-  return `${whole.format(BigInt(integer))}.${fraction}`;
 }
 
 /** `20 Nov 2026, 14:03`; `never` for the end of time. */

@@ -2,9 +2,9 @@
  * The small components of all pages: figures with their exact value, times, badges, cards, notices, lists of facts.
  */
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
-import { formatUsd, type NanoUsd } from '../domain/money.ts';
+import { formatUsd, type NanoUsd, usd } from '../domain/money.ts';
 import { NEVER_MS } from '../domain/period.ts';
-import { compact, count, distance, moment, usd } from './format.ts';
+import { compact, count, distance, moment } from './format.ts';
 
 /** In its own decimals, or in those that a column has in common. */
 export const Usd: FC<{ nano: NanoUsd; show?: (nano: NanoUsd) => string }> = ({ nano, show = usd }) => (

@@ -124,7 +124,7 @@ function beginOnce(
   const { rollingCalls } = model.terms();
   expect({
     allowed,
-    denial: data.denial ?? null,
+    denial: data.denial ? { code: data.denial.code, ...(data.denial.meter && { meter: data.denial.meter }) } : null,
     tier: data.entitlementHints.suggestedModelTier,
     meters: data.meters,
     subscription: withoutId(data.subscription),

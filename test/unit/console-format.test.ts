@@ -3,7 +3,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatUsd } from '../../src/domain/money.ts';
+import { formatUsd, usd } from '../../src/domain/money.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import {
   byteSize,
@@ -17,7 +17,6 @@ import {
   percent,
   plural,
   rate,
-  usd,
   usdColumn,
   words,
 } from '../../src/ui/format.ts';

@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { changeOf } from '../../src/console/customers-view.tsx';
-import { usd } from '../../src/ui/format.ts';
+import { usd } from '../../src/domain/money.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { deliverToD1, operator } from '../support/worker.ts';
 import { Visitor } from './console-visitor.ts';

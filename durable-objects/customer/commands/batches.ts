@@ -6,6 +6,7 @@ import { closedOnCredit, type Refusal, refuse } from '../../../src/contract/erro
 import { updateContact } from '../../../src/domain/account.ts';
 import { decideBatch, holdBatch, releaseBatch } from '../../../src/domain/batch-hold.ts';
 import { admitCall } from '../../../src/domain/begin-call.ts';
+import { withOpenWork } from '../../../src/domain/denial.ts';
 import { endUnread, type UnreadLines, unreadLines } from '../../../src/domain/unread-lines.ts';
 import {
   BATCHES_MAX,
@@ -33,7 +34,7 @@ export function hold(context: Context, command: HoldBatchCommand): BatchAdmissio
     const decided = decideBatch(free, batch, nowMs + deadlineSeconds.batch * 1_000, nowMs);
     if (!decided.ok) {
       if (wantsCredit(decided.denial)) store.denials.creditRefusedAtMs = nowMs;
-      return decided;
+      return { ok: false, denial: withOpenWork(decided.denial, free.subscription, () => store.openWork()) };
     }
     const line = decided.onCredit.map((tier) => closed[tier]).find((first) => first !== undefined);
     if (line !== undefined) return { ok: false, refusal: lineClosed(line) };

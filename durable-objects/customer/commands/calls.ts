@@ -3,6 +3,7 @@
  * are in `service-calls.ts`.
  */
 import { type BeginCallData, DERIVED_PREFIX, type EndCallData } from '../../../src/contract/calls.ts';
+import { presentFigures, sumsSentence } from '../../../src/contract/denial.ts';
 import {
   type Accepted,
   type Answer,
@@ -19,6 +20,7 @@ import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
 import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
 import { firstDenial } from '../../../src/domain/customer-events.ts';
+import { type RecordedDenial, withOpenWork } from '../../../src/domain/denial.ts';
 import { usualCharge } from '../../../src/domain/hold.ts';
 import type { Tier } from '../../../src/domain/tiers.ts';
 import type {
@@ -82,13 +84,13 @@ export function beginOrReplay(
   const { bounds = [] } = command;
   const { markupPercent } = account.subscription.plan.plan.payg;
   const expected = { bounds, usualCharge: () => usualCharge(store.recentCosts(), markupPercent) };
-  const decision = beginCall(account, callId, command.request, expected, deadlineAtMs, nowMs);
+  const decision = withOpen(context, beginCall(account, callId, command.request, expected, deadlineAtMs, nowMs));
   if (decision.gap && !ranAlready) return { ok: false, refusal: closedOnCredit(decision.gap) };
   const decided = admit ? admit(account, decision) : decision;
   const { call } = decided;
   const isDenied = call.status === 'NOT_ALLOWED';
   if (wantsCredit(decided.denial)) store.denials.creditRefusedAtMs = nowMs;
-  if (decided.denial?.code === 'BALANCE_HELD' && command.refusesHeld) return balanceHeld();
+  if (decided.denial?.code === 'BALANCE_HELD' && command.refusesHeld) return balanceHeld(decided.denial);
   const resumeAtMs = isDenied ? store.denials.resumeAtMs(nowMs) : null;
   if (resumeAtMs !== null) return deniedTooOften(resumeAtMs, nowMs);
   const counted = rolling && { ...rolling, used: rolling.used + (call.status === 'IN_PROGRESS' ? 1 : 0) };
@@ -113,11 +115,18 @@ export function wantsCredit(denial: { code: string } | null | undefined): boolea
   return denial?.code === 'BALANCE_HELD' || denial?.code === 'CREDIT_REQUIRED';
 }
 
+/** The decision whose denial, if there is one, says what else is open. */
+function withOpen({ store }: Context, decision: CallDecision): CallDecision {
+  if (!decision.denial) return decision;
+  const denial = withOpenWork(decision.denial, decision.account.subscription, () => store.openWork());
+  return { ...decision, denial, call: { ...decision.call, denial } };
+}
+
 /** What this call needs is held for others: its request is to be repeated. */
-function balanceHeld() {
-  const message =
-    'open calls and batches of the customer hold the balance that this call needs; it is free again when they end';
-  return refuse('BALANCE_HELD', message, { retryAfterSeconds: HELD_RETRY_SECONDS });
+function balanceHeld(denial: RecordedDenial) {
+  const figures = presentFigures(denial);
+  const message = `open calls and batches of the customer hold the balance that this call needs; it is free again when they end. ${sumsSentence(figures)}`;
+  return refuse('BALANCE_HELD', message, { retryAfterSeconds: HELD_RETRY_SECONDS, denial: figures });
 }
 
 /** The state of the plan's rolling limit; `null` where the plan has none. */

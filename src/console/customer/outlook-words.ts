@@ -4,11 +4,12 @@
 import { limitOf } from '../../domain/allowances.ts';
 import { CAPABILITY_METERS } from '../../domain/entitlements.ts';
 import { METERS, type MeterName, type MeterSlot, SLOT_METERS } from '../../domain/meters.ts';
+import { usd } from '../../domain/money.ts';
 import type { Unpaid } from '../../domain/next-payer.ts';
 import { CAPABILITIES, type Capability, type Plan } from '../../domain/plan.ts';
 import type { Tier } from '../../domain/tiers.ts';
 import type { Outlook } from '../../readings/forecast/outlook.ts';
-import { calendarDay, count, dayMonth, distance, usd, words } from '../../ui/format.ts';
+import { calendarDay, count, dayMonth, distance, words } from '../../ui/format.ts';
 import type { Tone } from '../../ui/parts.tsx';
 
 export interface Sentence {

@@ -2,6 +2,7 @@
  * What the gateway answers besides the answers of vendors: errors in the form of each endpoint's vendor, and models.
  */
 import { z } from 'zod';
+import { DenialFigures } from '../denial.ts';
 import { closedComponent } from '../envelope.ts';
 
 export const GatewayError = z.object({
@@ -16,6 +17,7 @@ export const GatewayError = z.object({
     param: z.string().nullable().describe('The field that is wrong'),
     requiredScope: z.string().optional().describe('The scope that the credential lacks'),
     component: closedComponent,
+    ...DenialFigures.shape,
   }),
 });
 
@@ -29,6 +31,7 @@ export const AnthropicError = z.object({
     param: z.string().optional().describe('The field that is wrong'),
     requiredScope: z.string().optional().describe('The scope that the credential lacks'),
     component: closedComponent,
+    ...DenialFigures.shape,
   }),
 });
 
@@ -40,7 +43,9 @@ export const GoogleError = z.object({
     status: z.string().describe("Google's word for the status"),
     details: z
       .array(z.looseObject({ '@type': z.string().optional().describe('What kind of detail it is') }))
-      .describe("The vendor's own, or an `ErrorInfo` whose `reason` is the service's code"),
+      .describe(
+        "The vendor's own, or an `ErrorInfo` whose `reason` is the service's code, with the figures of a denial as texts in `metadata`",
+      ),
   }),
 });
 

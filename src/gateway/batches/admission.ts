@@ -9,6 +9,7 @@
 import { limitsOf } from '../../catalog/limits.ts';
 import type { Catalog } from '../../catalog/model.ts';
 import { resolvePrice } from '../../catalog/prices.ts';
+import { presentFigures } from '../../contract/denial.ts';
 import { HELD_RETRY_SECONDS } from '../../contract/errors.ts';
 import { type KeyLimits, modelNotAllowed } from '../../contract/key-limits.ts';
 import type { BatchDenial, LinesByTier } from '../../domain/batch-hold.ts';
@@ -33,7 +34,7 @@ import { currentCatalog } from '../../storage/catalog.ts';
 import { requestedCapabilities } from '../../vendors/capabilities.ts';
 import { textOf } from '../../vendors/usage/figures.ts';
 import type { WholeAnswer } from '../answer.ts';
-import { denied, type Refused, refusalAnswer, refuseCall } from '../error-envelope.ts';
+import { type Refused, refusalAnswer, refuseCall, refuseDenied } from '../error-envelope.ts';
 import { BATCH_VENDOR, batchKind, passBack, type VendorAccess } from '../pass-through.ts';
 import { BATCH_LINE_BYTES_MAX, BATCH_LINES_MAX, lineOf } from './input-line.ts';
 import { type LineAsks, LineAsksWriter } from './line-asks.ts';
@@ -165,21 +166,24 @@ export async function unreadOf(
   return { linesMax, begin: { ...command, defaultPlan: null }, providerUsed: BATCH_VENDOR, modelUsed };
 }
 
-function refusalOf({ code, allowed, exceeds }: BatchDenial, needs: readonly Capability[]): Refused {
-  if (code === 'SUBSCRIPTION_CANCELED') return denied("the customer's subscription is canceled");
+function refusalOf(denial: BatchDenial, needs: readonly Capability[]): Refused {
+  const { code, allowed, exceeds } = denial;
+  const figures = presentFigures(denial);
+  const deny = (reason: string) => refuseDenied('ENTITLEMENT_DENIED', reason, figures);
+  if (code === 'SUBSCRIPTION_CANCELED') return deny("the customer's subscription is canceled");
   const capability = capabilityDenied(needs, allowed);
-  if (capability !== null) return denied(capability);
+  if (capability !== null) return deny(capability);
   if (!exceeds) throw new Error('a batch is denied for something that it exceeds');
   const message = exceeded(exceeds);
   switch (code) {
     case 'CREDIT_REQUIRED':
-      return refuseCall(code, `${message}, and the balance does not cover what the other lines may cost`);
+      return refuseDenied(code, `${message}, and the balance does not cover what the other lines may cost`, figures);
     case 'BALANCE_HELD': {
       const held = 'open calls and batches hold the balance that the other lines need; it is free again when they end';
-      return refuseCall(code, `${message}, and ${held}`, { retryAfterSeconds: HELD_RETRY_SECONDS });
+      return refuseDenied(code, `${message}, and ${held}`, figures, { retryAfterSeconds: HELD_RETRY_SECONDS });
     }
     default:
-      return denied(message);
+      return deny(message);
   }
 }
 

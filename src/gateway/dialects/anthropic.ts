@@ -21,7 +21,7 @@ export function anthropicEndpoint<Endpoint extends string>(endpoint: Endpoint) {
 }
 
 /** With our code and the field that is wrong, where Anthropic has only a kind and a message. */
-export function anthropicError({ status, message, type, code, param, requiredScope, component }: ErrorWords): object {
+export function anthropicError({ status, message, type, code, param, more }: ErrorWords): object {
   return {
     type: 'error',
     error: {
@@ -30,8 +30,7 @@ export function anthropicError({ status, message, type, code, param, requiredSco
       message,
       ...(code !== null && { code }),
       ...(param !== null && { param }),
-      ...(requiredScope !== undefined && { requiredScope }),
-      ...(component !== undefined && { component }),
+      ...more,
     },
   };
 }

@@ -5,6 +5,7 @@
  * asks the dialect. To add an endpoint, see ../README.md.
  */
 import type { z } from 'zod';
+import type { DenialFigures } from '../../contract/denial.ts';
 import type { ModelOperation } from '../../contract/gateway/operations.ts';
 import type { ModelRequest as ModelRequestSchema } from '../../contract/gateway/requests.ts';
 import type { CountedUses } from '../../domain/unclear-usage.ts';
@@ -77,11 +78,16 @@ export interface ErrorWords {
   type?: string | undefined;
   code: string | null;
   param: string | null;
-  requiredScope?: string | undefined;
-  /** What has no rate or no bound. */
-  component?: string | undefined;
+  /** The members of our refusal that have the same names in each form. */
+  more?: RefusalFigures;
   /** What the vendor says besides, in its own form. */
   details?: unknown;
+}
+
+/** The scope that is lacking, what has no rate or no bound, what is used up or held. */
+export interface RefusalFigures extends DenialFigures {
+  requiredScope?: string;
+  component?: string;
 }
 
 export type ErrorBody = (error: ErrorWords) => object;

@@ -35,26 +35,16 @@ export function googleEndpoint<Action extends string>(action: Action) {
 }
 
 /** Our code, and the field that is wrong, are an `ErrorInfo`, as Google adds its own. */
-export function googleError({
-  status,
-  message,
-  type,
-  code,
-  param,
-  requiredScope,
-  component,
-  details,
-}: ErrorWords): object {
-  const metadata = {
-    ...(param !== null && { param }),
-    ...(requiredScope !== undefined && { requiredScope }),
-    ...(component !== undefined && { component }),
-  };
+export function googleError({ status, message, type, code, param, more = {}, details }: ErrorWords): object {
+  // Metadata are texts.
+  const texts = Object.entries({ param, ...more }).flatMap(([name, value]) =>
+    value == null ? [] : [[name, String(value)]],
+  );
   const own = {
     '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
     reason: code ?? type,
     domain: 'callmeter',
-    metadata,
+    metadata: Object.fromEntries(texts),
   };
   return {
     error: {

@@ -24,15 +24,14 @@ export function openAiStreamError(error: ErrorWords): string {
   return serializeEvent({ data: JSON.stringify(openAiError(error)) });
 }
 
-export function openAiError({ status, message, type, code, param, requiredScope, component }: ErrorWords): object {
+export function openAiError({ status, message, type, code, param, more }: ErrorWords): object {
   return {
     error: {
       message,
       type: type ?? errorType(status),
       code,
       param,
-      ...(requiredScope !== undefined && { requiredScope }),
-      ...(component !== undefined && { component }),
+      ...more,
     },
   };
 }

@@ -3,10 +3,11 @@
  * nothing pays. A sentence says that something is over only where the next call would be denied.
  */
 import { METERS } from '../../domain/meters.ts';
+import { usd } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import type { WidgetMeter, WidgetTier, WidgetUsage } from '../../readings/usage/widget.ts';
-import { calendarDay, count, dayMonth, usd, words } from '../../ui/format.ts';
+import { calendarDay, count, dayMonth, words } from '../../ui/format.ts';
 
 export interface Sentence {
   /** `bad`: the next call is denied. `warn`: it runs, but not as asked for, or may be the last one. */

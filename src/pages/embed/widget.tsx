@@ -6,10 +6,11 @@
 import { html } from 'hono/html';
 import type { Child, FC } from 'hono/jsx';
 import { METERS } from '../../domain/meters.ts';
+import { usd } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
 import type { WidgetMeter, WidgetUsage } from '../../readings/usage/widget.ts';
 import { TimeChart } from '../../ui/charts.tsx';
-import { calendarDay, compact, count, dayMonth, distance, usd } from '../../ui/format.ts';
+import { calendarDay, compact, count, dayMonth, distance } from '../../ui/format.ts';
 import { Bar } from '../../ui/small-charts.tsx';
 import { OPENING_SCRIPT_PATH, WIDGET_SCRIPT_PATH } from './scripts.ts';
 import { balanceSentence, isNotInPlan, meterName, meterSentence, type Sentence, sentencesOf } from './sentences.ts';

@@ -1,0 +1,122 @@
+/**
+ * The figures of a denial, in answers and in errors, and the sentences that say them.
+ *
+ * They are those of the moment at which the call was denied.
+ */
+import { z } from 'zod';
+import type { RecordedDenial } from '../domain/denial.ts';
+import { METER_NAMES } from '../domain/meters.ts';
+import { NANO_PER_USD, type NanoUsd, usd, usdFromNano } from '../domain/money.ts';
+import { instant } from './fields.ts';
+
+/** What was needed and what there was. */
+export const DenialSums = z.object({
+  neededUsd: z
+    .number()
+    .optional()
+    .describe('What has to be available for the call, in USD; present if credit would have paid'),
+  availableUsd: z
+    .number()
+    .optional()
+    .describe('What of the balance is available: without what is held and what is still to be charged'),
+  heldUsd: z.number().optional().describe('What open calls and batches hold of the balance'),
+  openCalls: z.number().int().optional().describe('Calls in progress, which may give back what they hold'),
+  openBatches: z.number().int().optional().describe('Batches that hold something; absent if there are none'),
+  resetsAt: instant
+    .nullable()
+    .optional()
+    .describe('When the usage period ends, with which the meter renews; null if it does not'),
+  maxTokensThatPass: z
+    .number()
+    .int()
+    .nullable()
+    .optional()
+    .describe('The output tokens of an answer with which this call would pass; null if none would, or nothing tells'),
+});
+
+/** Of a refusal: the meter too. */
+export const DenialFigures = z.object({
+  meter: z.enum(METER_NAMES).optional().describe('The meter of which nothing is left'),
+  limit: z.number().nullable().optional().describe("The plan's limit of the meter; null if it is unlimited"),
+  used: z.number().optional().describe('What ended and open calls have taken of the meter'),
+  ...DenialSums.shape,
+});
+
+export type DenialFigures = z.infer<typeof DenialFigures>;
+
+export function presentSums({ money, open, resetsAtMs }: RecordedDenial): z.infer<typeof DenialSums> {
+  return {
+    ...(money && {
+      neededUsd: usdFromNano(BigInt(money.neededNanoUsd)),
+      availableUsd: usdFromNano(BigInt(money.availableNanoUsd)),
+      heldUsd: usdFromNano(BigInt(money.heldNanoUsd)),
+    }),
+    ...(open && { openCalls: open.calls, ...(open.batches > 0 && { openBatches: open.batches }) }),
+    ...(resetsAtMs !== undefined && { resetsAt: resetsAtMs === null ? null : new Date(resetsAtMs).toISOString() }),
+    ...(money && { maxTokensThatPass: money.maxTokensThatPass }),
+  };
+}
+
+export function presentFigures(denial: RecordedDenial): DenialFigures {
+  const { meter, limit, used } = denial;
+  return {
+    ...(meter && { meter, ...(limit !== undefined && { limit }), ...(used !== undefined && { used }) }),
+    ...presentSums(denial),
+  };
+}
+
+/**
+ * `The call needs $1.06, and $0.617 is available; 3 open calls hold $2.10. With at most 3,400 output tokens it would pass.`
+ * Empty if there is no sum to say.
+ */
+export function sumsSentence(denial: DenialFigures): string {
+  return [...moneySentences(denial, NOW), ...allowanceSentence(denial)].join(' ');
+}
+
+/** The same of a call that was denied before, whose allowance is told of elsewhere. */
+export function pastSumsSentence(denial: DenialFigures): string {
+  return moneySentences(denial, THEN).join(' ');
+}
+
+const NOW = { needs: 'needs', is: 'is', holds: 'holds', hold: 'hold', pass: 'would pass' };
+const THEN: typeof NOW = { needs: 'needed', is: 'was', holds: 'held', hold: 'held', pass: 'would have passed' };
+
+function moneySentences(
+  { neededUsd, availableUsd = 0, heldUsd = 0, openCalls = 0, openBatches = 0, maxTokensThatPass }: DenialFigures,
+  { needs, is, holds, hold, pass }: typeof NOW,
+): string[] {
+  if (neededUsd === undefined) return [];
+  // What is needed is not shown as less, and what there is not as more.
+  const needed = neededUsd > 0 ? usd(nanoOf(neededUsd), 'up') : 'credit';
+  const available = usd(nanoOf(availableUsd), availableUsd < 0 ? 'up' : 'down');
+  const holders = [
+    ...(openCalls > 0 ? [counted(openCalls, 'open call', 'open calls')] : []),
+    ...(openBatches > 0 ? [counted(openBatches, 'batch', 'batches')] : []),
+  ];
+  const verb = openCalls + openBatches === 1 ? holds : hold;
+  const held = heldUsd > 0 && holders.length > 0 ? `; ${holders.join(' and ')} ${verb} ${usd(nanoOf(heldUsd))}` : '';
+  return [
+    `The call ${needs} ${needed}, and ${available} ${is} available${held}.`,
+    ...(maxTokensThatPass == null
+      ? []
+      : [`With at most ${maxTokensThatPass.toLocaleString('en')} output tokens it ${pass}.`]),
+  ];
+}
+
+function allowanceSentence({ meter, limit, used, openCalls = 0, resetsAt }: DenialFigures): string[] {
+  if (meter === undefined || limit == null || used === undefined) return [];
+  // A plan without the meter has nothing that could be used up or renew.
+  if (limit === 0 && !resetsAt) return [];
+  const open = openCalls > 0 ? `, with what ${counted(openCalls, 'open call reserves', 'open calls reserve')}` : '';
+  const renews = resetsAt ? `; they renew on ${resetsAt.slice(0, 10)} at ${resetsAt.slice(11, 16)} UTC` : '';
+  return [`${meter}: ${used.toLocaleString('en')} of ${limit.toLocaleString('en')} are used${open}${renews}.`];
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+}
+
+/** The exact amount that the JSON number stands for. */
+function nanoOf(amountUsd: number): NanoUsd {
+  return BigInt(Math.round(amountUsd * Number(NANO_PER_USD)));
+}
