@@ -57,6 +57,8 @@ export interface RequestToModel {
   inSteps: boolean;
   /** The model may think, so that output is billed which nobody is shown. */
   thinks?: boolean;
+  /** The vendor counts prompts of the request that it is sent, for free. */
+  isCounted?: boolean;
   /** The vendor gets the request as it is: nothing can be made safe. */
   asIs: boolean;
 }
@@ -120,6 +122,8 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
     ...(request.thinks && { thinks: true }),
     cost: prompt && costOfPrompt(prompt, demand.inputTokens),
     ...(prompt && hasTokens && { prompt }),
+    // What the vendor finds or keeps itself, its counter does not see.
+    ...(prompt && hasTokens && request.isCounted && !fillsContext && { countable: true }),
     ...(gap && { gap }),
     ...(notIncluded.length > 0 && { notIncluded }),
     uses: demand.uses,
