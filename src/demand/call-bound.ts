@@ -59,6 +59,8 @@ export interface RequestToModel {
   thinks?: boolean;
   /** The output is passed on as it is made, and not all of it shows. */
   fitsBalance?: boolean;
+  /** The vendor counts prompts of the request that it is sent, for free. */
+  isCounted?: boolean;
   /** The vendor gets the request as it is: nothing can be made safe. */
   asIs: boolean;
 }
@@ -123,6 +125,8 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
     ...(request.fitsBalance && hasOutputBound(path) && { fitsBalance: true }),
     cost: prompt && costOfPrompt(prompt, demand.inputTokens),
     ...(prompt && hasTokens && { prompt }),
+    // What the vendor finds or keeps itself, its counter does not see.
+    ...(prompt && hasTokens && request.isCounted && !fillsContext && { countable: true }),
     ...(gap && { gap }),
     ...(notIncluded.length > 0 && { notIncluded }),
     uses: demand.uses,

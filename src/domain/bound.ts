@@ -32,6 +32,8 @@ export interface CallBound {
   cost: CostBound | null;
   /** What the cost is by the length of the prompt; absent if nothing tells. */
   prompt?: PromptCost;
+  /** The vendor counts the prompt for free, and its count is of all that it bills as prompt. */
+  countable?: true;
   /** Why credit does not pay for the model; absent if it does. */
   gap?: Gap;
   /** What the request can incur and no rate is for, by name, whoever pays. */
@@ -187,6 +189,23 @@ export function withPromptTokens(bound: CallBound, tokens: number): CallBound {
       ifLost: { ...ifLost, inputTokens: Math.min(ifLost.inputTokens, tokens), inputTokensMax: tokens },
     }),
   };
+}
+
+/** A count of the vendor's that is less than this part of our own is not believed: it is no count of the prompt. */
+const LEAST_SHARE = 4;
+
+/** The bound after its vendor counted the prompt. The same if the count is no news, or makes no sense. */
+export function withVendorCount(bound: CallBound, count: { tokens: number; atMost: number } | null): CallBound {
+  return count === null || count.tokens < leastCount(bound) ? bound : withPromptTokens(bound, count.atMost);
+}
+
+/** The bound at best: after the lowest count that is believed. */
+export function atLeastCount(bound: CallBound): CallBound {
+  return bound.countable ? withPromptTokens(bound, leastCount(bound)) : bound;
+}
+
+function leastCount({ ifLost }: CallBound): number {
+  return Math.ceil((ifLost?.inputTokens ?? 0) / LEAST_SHARE);
 }
 
 /** What credit does not pay for: fields that are not known, what the price has no rate for, and what else is open. */

@@ -12,6 +12,7 @@ import type { Capability, ReasoningLevel } from '../domain/plan.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { requestedCapabilities } from '../vendors/capabilities.ts';
 import { ceilingOf, chooseEffort, type Effort } from '../vendors/effort.ts';
+import { isCounted } from '../vendors/prompt-counter.ts';
 import { type AttemptTerms, type Dialect, formAt, type ModelRequest } from './dialects/dialect.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
 import { withoutOwnFields } from './identify.ts';
@@ -31,6 +32,9 @@ export interface BoundedAttempt extends Attempt {
   bound: CallBound;
 }
 
+/** The vendors' models whose counts of the prompt one call asks for, at most. */
+const COUNTED_MAX = 3;
+
 /** The attempts with what each of them may cost. Requests to the gateway are never billed as a batch. */
 export function withBounds(
   dialect: Dialect,
@@ -39,15 +43,19 @@ export function withBounds(
   opened: OpenToCredit,
 ): BoundedAttempt[] {
   const body = withoutOwnFields(request);
+  const counted = new Set<string>();
   return attempts.map((attempt) => {
     const { provider, kind, model, modelKey, price, limits, tier, onDowngrade } = attempt;
-    const canBeStopped = request.stream === true && formAt(dialect, kind).streamClosing(request) !== undefined;
+    const form = formAt(dialect, kind);
+    const canBeStopped = request.stream === true && form.streamClosing(request) !== undefined;
     // What a model thinks is billed and does not show.
     const thinks = limits.reasons && mayThink(dialect, request, limits);
     const held = { inSteps: canBeStopped && !thinks, fitsBalance: canBeStopped && thinks };
     const path = dialect.endpoint;
+    if (counted.size < COUNTED_MAX && isCounted(kind, form.endpoint)) counted.add(modelKey);
     const toModel = { provider, kind, model, modelKey, path, body, isUnread, price, limits, asIs: false };
-    return { ...attempt, bound: callBound({ ...toModel, tier, onDowngrade, thinks, ...held }, 'standard', opened) };
+    const asked = { ...toModel, tier, onDowngrade, ...held, thinks, isCounted: counted.has(modelKey) };
+    return { ...attempt, bound: callBound(asked, 'standard', opened) };
   });
 }
 

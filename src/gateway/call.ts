@@ -24,6 +24,7 @@ import { type BoundedAttempt, capabilitiesOf, refuseUnpriced, translatableAttemp
 import type { ModelCall } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { AttemptList } from './attempt-list.ts';
+import { countPrompts } from './count-prompts.ts';
 import { mayStream } from './dialects/dialect.ts';
 import { type Refused, refusalAnswer, refuseCall, refuseDenied } from './error-envelope.ts';
 import { type BeginFields, identify, withoutOwnFields } from './identify.ts';
@@ -79,9 +80,10 @@ export async function admitAndRun(
   if (!translatable.ok) return translatable;
   const needs = capabilitiesOf(dialect, request, translatable.attempts);
   const { isUnread = false } = call.text;
-  const attempts = withBounds(dialect, { request, isUnread }, translatable.attempts, caller.organization);
-  const opened = await beginCall(caller, call, begin, attempts, needs);
+  const bounded = withBounds(dialect, { request, isUnread }, translatable.attempts, caller.organization);
+  const opened = await beginCall(caller, call, begin, bounded, needs);
   if (!opened.ok) return opened;
+  const attempts = bounded.map((attempt, place) => ({ ...attempt, bound: opened.bounds[place] ?? attempt.bound }));
   const { admission, replayed } = opened;
   const { callId } = admission;
   const headers = {
@@ -120,11 +122,12 @@ export async function admitAndRun(
 /** Begins the call for the tiers of the attempts and for the capabilities that the request uses. */
 async function beginCall(
   caller: Caller,
-  { dialect, request, text, headerKey, session }: ModelCall,
+  call: ModelCall,
   begin: BeginFields,
   attempts: readonly BoundedAttempt[],
   needs: Capability[],
 ): Promise<BegunServiceCall> {
+  const { dialect, request, text, headerKey, session } = call;
   const { customer: _named, ...fields } = request;
   const requested = Object.fromEntries([...requestedTiers(attempts), ...needs].map((name) => [name, true]));
   // Hints about mapped models are for callers that choose a model themselves.
@@ -144,6 +147,7 @@ async function beginCall(
     runsOn: [...new Set(attempts.map(({ tier }) => tier))],
     needs,
     bounds: attempts.map(({ bound }) => bound),
+    countPrompts: () => countPrompts(caller, call, begin.customerId, attempts),
     refusesHeld: true,
     // If this Worker dies, a call whose answer is no stream holds its allowance no longer than its vendors could have taken.
     ...(!mayStream(dialect, request) && { deadlineMs: Number(caller.env.GATEWAY_TIMEOUT_MS) + END_MARGIN_MS }),

@@ -13,6 +13,7 @@ import type { ModelRequest } from './dialects/dialect.ts';
 import { refusalAnswer, refuseCall } from './error-envelope.ts';
 import { withoutOwnFields } from './identify.ts';
 import { modelHeader, resolveAttempts } from './models.ts';
+import { requestHeaders } from './passed-headers.ts';
 import { vendorKeyOf } from './vendor-key.ts';
 import { readResult, requestIdOf } from './vendor-result.ts';
 
@@ -37,11 +38,11 @@ export async function countTokens(
   const result = await requestVendor({
     url: counting.vendorUrl(attempt),
     method: 'POST',
-    headers: {
-      ...counting.vendorHeaders(vendorKey),
-      ...toVendor,
-      ...caller.organization.vendors.get(attempt.provider)?.headers,
-    },
+    headers: requestHeaders(
+      counting.vendorHeaders(vendorKey),
+      toVendor,
+      caller.organization.vendors.get(attempt.provider),
+    ),
     body: counting.vendorBody(withoutOwnFields(request), attempt.model),
     timeoutMs: Math.min(Number(caller.env.GATEWAY_TIMEOUT_MS), TIMEOUT_MS_MAX),
     responseType: 'text',

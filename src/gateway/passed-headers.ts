@@ -3,6 +3,8 @@
  * vendors say about limits and about how they answered.
  */
 
+import type { VendorCredential } from '../storage/credentials.ts';
+
 /** Of a caller with an API key. */
 const TO_VENDOR = [
   'openai-beta',
@@ -23,6 +25,15 @@ const HEADERS_MAX = 50;
 export function headersToVendor(read: (name: string) => string | undefined): Record<string, string> {
   const pairs = TO_VENDOR.map((name) => [name, read(name)] as const);
   return Object.fromEntries(pairs.filter((pair): pair is [string, string] => pair[1] !== undefined));
+}
+
+/** The headers of a request to a vendor: those of its form, those of the caller that pass, and the operator's, which win. */
+export function requestHeaders(
+  ofForm: Readonly<Record<string, string>>,
+  toVendor: Readonly<Record<string, string>>,
+  vendor: Pick<VendorCredential, 'headers'> | undefined,
+): Record<string, string> {
+  return { ...ofForm, ...toVendor, ...vendor?.headers };
 }
 
 /** Headers of an answer, with those of its vendor that pass; the answer's own win. */

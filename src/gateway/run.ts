@@ -28,7 +28,7 @@ import { type AnswerForm, formAt, hasUncountedOutput, type ModelRequest } from '
 import { refuseCall } from './error-envelope.ts';
 import { withoutOwnFields } from './identify.ts';
 import type { Attempt } from './models.ts';
-import { withVendorHeaders } from './passed-headers.ts';
+import { requestHeaders, withVendorHeaders } from './passed-headers.ts';
 import { costHeader, storableAnswer } from './stored-answer.ts';
 import { type AskedResult, askedForUsage } from './stream-usage.ts';
 import { vendorKeyOf } from './vendor-key.ts';
@@ -177,9 +177,7 @@ function askVendor(
       url: form.vendorUrl(attempt, request),
       method: form.method ?? 'POST',
       headers: {
-        ...form.vendorHeaders(vendorKey),
-        ...run.toVendor,
-        ...vendors.get(provider)?.headers,
+        ...requestHeaders(form.vendorHeaders(vendorKey), run.toVendor, vendors.get(provider)),
         ...(run.text.contentType !== '' && { 'content-type': run.text.contentType }),
       },
       // What is not changed is sent as it came.

@@ -4,7 +4,7 @@
  */
 
 import type { BeginCallData, BeginCallRequest } from '../contract/calls.ts';
-import type { Accepted, Refusal } from '../contract/errors.ts';
+import type { Accepted } from '../contract/errors.ts';
 import type { CallBound } from '../domain/bound.ts';
 import type { CallStatus } from '../domain/call.ts';
 import type { Capability } from '../domain/plan.ts';
@@ -15,6 +15,7 @@ import type {
   Admission,
   BeginServiceCallCommand,
   CallKey,
+  RefusedBegin,
   ServiceCallBegin,
   StoredServiceCall,
 } from '../objects/customer-commands.ts';
@@ -35,6 +36,11 @@ export interface ServiceCall {
   needs?: Capability[] | undefined;
   /** What the models may cost that are going to run, in their order. */
   bounds: CallBound[];
+  /**
+   * The bounds in their order, with the prompts counted by their vendors. Asked for only if a bound is `countable` and the
+   * call would be refused without.
+   */
+  countPrompts: () => Promise<CallBound[]>;
   /** Whether a call that only waits for holds of others is refused without a record. */
   refusesHeld?: boolean;
   /** How long it may take until its end is recorded; default the deadline of every call. */
@@ -47,7 +53,7 @@ export interface ServiceCall {
 
 /** A service call that has begun, in this request or in one that this request retries. */
 export type BegunServiceCall =
-  | { ok: false; refusal: Refusal }
+  | RefusedBegin
   | {
       ok: true;
       replayed: boolean;
@@ -57,6 +63,8 @@ export type BegunServiceCall =
       answer: Accepted<BeginCallData> | null;
       /** Of a replayed begin whose call has ended. */
       stored: StoredServiceCall | null;
+      /** What the models may cost, by what the begin held. */
+      bounds: CallBound[];
     };
 
 /**
@@ -69,11 +77,16 @@ export async function beginServiceCall(
   headerKey: string | null,
 ): Promise<BegunServiceCall> {
   const { request, fingerprint, runsOn, needs = [], deadlineMs, wantsAnswer } = toMake;
-  const { bounds, refusesHeld = false, bySession = false } = toMake;
+  const { refusesHeld = false, bySession = false } = toMake;
   const keyless = explicitKey(headerKey, request) === null;
   const command = await beginCommand(caller, request, keyless ? '' : fingerprint, 'API');
   const requestId = timeOrderedId(Date.now());
-  const begin = async (customer: DurableObjectStub<CustomerRpc>, key: CallKey) => {
+  const send = async (
+    customer: DurableObjectStub<CustomerRpc>,
+    key: CallKey,
+    bounds: CallBound[],
+    counted: boolean,
+  ) => {
     const text = sendCommand<BeginServiceCallCommand>({
       ...command,
       ...(deadlineMs !== undefined && { deadlineMs }),
@@ -81,24 +94,31 @@ export async function beginServiceCall(
       key,
       bounds,
       refusesHeld,
+      counted,
       wantsAnswer,
     });
-    return parseBegin(JSON.parse(await customer.beginServiceCall(text)) as ServiceCallBegin);
+    return parseBegin(JSON.parse(await customer.beginServiceCall(text)) as ServiceCallBegin, bounds);
   };
   const isSessionKey = bySession && headerKey !== null;
-  if (!keyless && !isSessionKey) return underKey(caller, request, headerKey, 'API', begin);
-  const key: CallKey = isSessionKey
-    ? { source: 'session', hash: await sessionKeyHash(headerKey) }
-    : { source: 'request', requestId };
-  const address = customerByName(caller.env, caller.organization.organizationId, request.customerId);
-  return ask(address, (customer) => begin(customer, key));
+  const begin = async (bounds: CallBound[], counted: boolean): Promise<BegunServiceCall> => {
+    if (!keyless && !isSessionKey)
+      return underKey(caller, request, headerKey, 'API', (customer, key) => send(customer, key, bounds, counted));
+    const key: CallKey = isSessionKey
+      ? { source: 'session', hash: await sessionKeyHash(headerKey) }
+      : { source: 'request', requestId };
+    const address = customerByName(caller.env, caller.organization.organizationId, request.customerId);
+    return ask(address, (customer) => send(customer, key, bounds, counted));
+  };
+  const begun = await begin(toMake.bounds, false);
+  return begun.ok || !begun.countFirst ? begun : begin(await toMake.countPrompts(), true);
 }
 
-function parseBegin(begin: ServiceCallBegin): BegunServiceCall {
+function parseBegin(begin: ServiceCallBegin, bounds: CallBound[]): BegunServiceCall {
   if (!begin.ok) return begin;
   const { replayed, answer, stored } = begin;
   return {
     ...begin,
+    bounds,
     answer: answer && { ok: true, ...answer, replayed },
     stored: stored === null ? null : (JSON.parse(stored) as StoredServiceCall),
   };

@@ -33,13 +33,14 @@ import { pricingModeOf } from './begin-call.ts';
 import { beginServiceCall } from './begin-service-call.ts';
 import { partsOf } from './call-parts.ts';
 import type { Caller } from './caller.ts';
+import { countedBounds } from './counted-bounds.ts';
 import { type Outcome, type reportedUsage, unclearIn } from './end-service-call.ts';
 import { endWithRetries } from './end-with-retries.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { closedVendorRequest } from './key-limits.ts';
 import { type Bounded, measuredAt, seenOutput, tokensPerAnswer, unseenOutput, usageAtMost } from './output.ts';
 import { requestedModel } from './requested-model.ts';
-import { kindOfRequest, vendorBody, vendorNeeds } from './vendor-needs.ts';
+import { kindOfRequest, promptToCount, vendorBody, vendorNeeds } from './vendor-needs.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
 type VendorPart = NonNullable<CallData['vendor']>;
@@ -86,6 +87,8 @@ export async function makeCall(
     runsOn: tier && [tier],
     needs,
     bounds: [bound],
+    countPrompts: () =>
+      countedBounds(caller, request.customerId, [bound], async () => (vendor ? promptToCount(caller, vendor) : null)),
     // If this Worker dies, the call holds its allowance no longer than the vendor could have taken.
     deadlineMs: (request.vendor?.timeoutMs ?? 0) + END_MARGIN_MS,
     wantsAnswer: true,
@@ -115,7 +118,7 @@ export async function makeCall(
     presence,
     begin: answer,
     admission,
-    bounded: { tier: paidBy, bound },
+    bounded: { tier: paidBy, bound: begun.bounds[0] ?? bound },
     keyed,
   });
   caller.defer(work.catch(() => undefined));

@@ -27,6 +27,7 @@ import { currentCatalog } from '../storage/catalog.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { requestedCapabilities } from '../vendors/capabilities.ts';
 import { withoutEffort } from '../vendors/effort.ts';
+import { isCounted, type PromptToCount } from '../vendors/prompt-counter.ts';
 import { pricingModeOf } from './begin-call.ts';
 import type { Caller } from './caller.ts';
 import { requestedModel } from './requested-model.ts';
@@ -75,6 +76,7 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
               onDowngrade: false,
               inSteps: false,
               thinks: model !== undefined && limitsOf(catalog, model, Date.now()).reasons,
+              isCounted: vendor.method === 'POST' && isCounted(kindOfRequest(organization, vendor), vendor.url),
               asIs: false,
             },
             pricingModeOf(request) ?? 'standard',
@@ -151,6 +153,13 @@ export async function vendorBody(
   const bounded = perAnswer === null ? body : withOutputBound(body, { kind, path: vendor.url }, perAnswer);
   const endpoint = endpointAt(vendor.url);
   return onCredit && endpoint ? madeSafe(bounded, endpoint.name, kind) : { body: bounded, changed: [] };
+}
+
+/** What the vendor would be sent, for its own count of the prompt; `null` without a body. */
+export async function promptToCount(caller: Caller, vendor: VendorRequest): Promise<PromptToCount | null> {
+  const { body } = await vendorBody(caller, vendor, { perAnswer: null, onCredit: false });
+  const { url, headers = {} } = vendor;
+  return body === undefined ? null : { kind: kindOfRequest(caller.organization, vendor), url, headers, body };
 }
 
 /** With the tier that will pay. A caller who requested nothing requested the standard tier, whatever is added here. */

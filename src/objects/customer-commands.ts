@@ -70,6 +70,8 @@ export interface BeginCommand extends Provisioning {
   bounds?: CallBound[];
   /** A call that only waits for holds of others is refused, and nothing is recorded of it: its request is repeated. */
   refusesHeld?: boolean;
+  /** The vendors have counted the prompts of the bounds that are `countable`, or could not: nobody is asked again. */
+  counted?: boolean;
 }
 
 /** The begin of a call that the service makes itself. */
@@ -92,9 +94,17 @@ export interface Admission extends Pick<BeginCallData, 'callId' | 'canceled' | '
 /** The part of an answer that goes to the caller of an operation. */
 export type AnswerBody<Data> = Pick<Accepted<Data>, 'result' | 'data'>;
 
+/** A begin of which nothing was recorded. */
+export interface RefusedBegin {
+  ok: false;
+  refusal: Refusal;
+  /** The call may pass once the vendors have counted its prompt: it is begun again, as `counted`. */
+  countFirst?: true;
+}
+
 /** The result of beginning a service call. Plain JSON. */
 export type ServiceCallBegin =
-  | { ok: false; refusal: Refusal }
+  | RefusedBegin
   | {
       ok: true;
       replayed: boolean;

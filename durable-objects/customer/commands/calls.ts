@@ -11,13 +11,13 @@ import {
   answerText,
   closedOnCredit,
   HELD_RETRY_SECONDS,
-  type Refusal,
   refuse,
 } from '../../../src/contract/errors.ts';
 import { closedFeature } from '../../../src/contract/key-limits.ts';
 import type { Left } from '../../../src/contract/limit-headers.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
+import { atLeastCount, type CallBound } from '../../../src/domain/bound.ts';
 import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
 import { firstDenial } from '../../../src/domain/customer-events.ts';
 import { type RecordedDenial, withOpenWork } from '../../../src/domain/denial.ts';
@@ -29,6 +29,7 @@ import type {
   EndCommand,
   ExtendedHold,
   ExtendHoldCommand,
+  RefusedBegin,
 } from '../../../src/objects/customer-commands.ts';
 import { DENIALS_MAX, DENIALS_WINDOW_SECONDS } from '../denials.ts';
 import { type BeginFacts, presentBegin, presentEnd, presentLeft, presentRolling } from '../present.ts';
@@ -41,8 +42,6 @@ const DERIVED_REPLAY_MS = 60_000;
 const KEY_HINT = 'send an Idempotency-Key for each logical call, so that retries are certain to be free';
 /** Why the end of a call with a derived key may be the second one. */
 const SHARED_KEY_HINT = `begins without an idempotency key and with the same payload are one call while it is in progress and younger than ${DERIVED_REPLAY_MS / 1000} seconds, and it ends once: send an Idempotency-Key of its own with each begin`;
-
-type Refused = { ok: false; refusal: Refusal };
 
 /** The call that a begin made or found. */
 export interface BeginOutcome {
@@ -66,7 +65,7 @@ export function beginOrReplay(
   context: Context,
   command: BeginCommand,
   admit?: (account: Account, decision: CallDecision) => CallDecision,
-): BeginOutcome | Refused {
+): BeginOutcome | RefusedBegin {
   const { store, nowMs } = context;
   const ranAlready = admit !== undefined;
   const earlier = earlierBegin(context, command);
@@ -84,11 +83,19 @@ export function beginOrReplay(
   const { bounds = [] } = command;
   const { markupPercent } = account.subscription.plan.plan.payg;
   const expected = { bounds, usualCharge: () => usualCharge(store.recentCosts(), markupPercent) };
-  const decision = withOpen(context, beginCall(account, callId, command.request, expected, deadlineAtMs, nowMs));
+  const decide = (atMost: readonly CallBound[]) =>
+    beginCall(account, callId, command.request, { ...expected, bounds: atMost }, deadlineAtMs, nowMs);
+  const decision = withOpen(context, decide(bounds));
   if (decision.gap && !ranAlready) return { ok: false, refusal: closedOnCredit(decision.gap) };
   const decided = admit ? admit(account, decision) : decision;
   const { call } = decided;
   const isDenied = call.status === 'NOT_ALLOWED';
+  const mayBeCounted = !command.counted && bounds.some(({ countable }) => countable);
+  if (mayBeCounted && wantsCredit(decided.denial)) {
+    // No vendor is asked whose count cannot help: to pass, or to be told that only holds of others are in the way.
+    const atBest = decide(bounds.map(atLeastCount));
+    if (atBest.denial?.code !== decided.denial?.code) return toBeCounted();
+  }
   if (wantsCredit(decided.denial)) store.denials.creditRefusedAtMs = nowMs;
   if (decided.denial?.code === 'BALANCE_HELD' && command.refusesHeld) return balanceHeld(decided.denial);
   const resumeAtMs = isDenied ? store.denials.resumeAtMs(nowMs) : null;
@@ -129,6 +136,12 @@ function balanceHeld(denial: RecordedDenial) {
   return refuse('BALANCE_HELD', message, { retryAfterSeconds: HELD_RETRY_SECONDS, denial: figures });
 }
 
+/** Nobody gets this refusal: the Worker has the prompt counted, and begins again. */
+function toBeCounted(): RefusedBegin {
+  const message = 'by its bytes the call costs more than the balance has; its vendor may count less';
+  return { ...refuse('CREDIT_REQUIRED', message), countFirst: true };
+}
+
 /** The state of the plan's rolling limit; `null` where the plan has none. */
 function rollingWindow({ store, nowMs }: Context, account: Account): BeginFacts['rolling'] {
   const { rollingCalls } = account.subscription.plan.plan;
@@ -156,7 +169,7 @@ function deniedTooOften(resumeAtMs: number, nowMs: number) {
 function earlierBegin(
   context: Context,
   { key, fingerprint }: BeginCommand,
-): BeginOutcome | Refused | { callId: string; derived: DerivedKey | null } {
+): BeginOutcome | RefusedBegin | { callId: string; derived: DerivedKey | null } {
   const { store, objectId, nowMs } = context;
   if (key.source === 'derived') {
     const { newest, call: stored } = store.derivedCall(key.hash, fingerprint);
@@ -188,7 +201,7 @@ function earlierOfSession(
   { store, objectId, nowMs }: Context,
   keyHash: string,
   fingerprint: string,
-): BeginOutcome | Refused | { callId: string; derived: DerivedKey } {
+): BeginOutcome | RefusedBegin | { callId: string; derived: DerivedKey } {
   const hash = `s${keyHash}`;
   const { newest, call: stored } = store.derivedCall(hash, fingerprint);
   if (stored) {

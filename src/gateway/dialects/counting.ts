@@ -3,6 +3,7 @@
  */
 import { countingOperations, type GatewayOperation } from '../../contract/gateway/operations.ts';
 import type { VendorKind } from '../../domain/vendor-kind.ts';
+import { ofGenerateContent } from '../../vendors/prompt-counter.ts';
 import { isFields } from '../../vendors/usage/figures.ts';
 import { anthropicEndpoint } from './anthropic.ts';
 import type { ErrorBody, ModelRequest, VendorAddress, VendorBody } from './dialect.ts';
@@ -32,7 +33,7 @@ export const COUNTING: { readonly [Id in keyof typeof countingOperations]: Count
     alternative: null,
     vendorBody: ({ model: _named, stream: _stream, ...body }, model) => {
       const whole = body.generateContentRequest;
-      return isFields(whole) ? { ...body, generateContentRequest: { ...whole, model: `models/${model}` } } : body;
+      return isFields(whole) ? { ...body, ...ofGenerateContent(whole, model) } : body;
     },
   },
 };

@@ -1,0 +1,42 @@
+/**
+ * The bounds of a call's attempts by what their vendors count, each for the request that it would be sent.
+ */
+import type { CallBound } from '../domain/bound.ts';
+import type { Caller } from '../metering/caller.ts';
+import { countedBounds } from '../metering/counted-bounds.ts';
+import { chooseEffort } from '../vendors/effort.ts';
+import type { PromptToCount } from '../vendors/prompt-counter.ts';
+import { type BoundedAttempt, termsOf } from './admission.ts';
+import type { ModelCall } from './admitted-call.ts';
+import { formAt } from './dialects/dialect.ts';
+import { withoutOwnFields } from './identify.ts';
+import { requestHeaders } from './passed-headers.ts';
+import { vendorKeyOf } from './vendor-key.ts';
+
+export function countPrompts(
+  caller: Caller,
+  { dialect, request, toVendor }: ModelCall,
+  customerId: string,
+  attempts: readonly BoundedAttempt[],
+): Promise<CallBound[]> {
+  const asked = withoutOwnFields(request);
+  const requestOf = async (attempt: BoundedAttempt): Promise<PromptToCount | null> => {
+    const { provider, kind, limits } = attempt;
+    const vendorKey = await vendorKeyOf(caller, provider);
+    if (vendorKey === null) return null;
+    const form = formAt(dialect, kind);
+    // A plan that lets the model think less makes no prompt longer.
+    const { effort } = chooseEffort(dialect.effortAsked(asked), 'HIGH', limits.efforts);
+    return {
+      kind,
+      url: form.vendorUrl(attempt, asked),
+      headers: requestHeaders(form.vendorHeaders(vendorKey), toVendor, caller.organization.vendors.get(provider)),
+      body: form.vendorBody(asked, termsOf(attempt, effort, 'HIGH')),
+    };
+  };
+  const bounds = attempts.map(({ bound }) => bound);
+  return countedBounds(caller, customerId, bounds, async (place) => {
+    const attempt = attempts[place];
+    return attempt ? requestOf(attempt) : null;
+  });
+}
