@@ -40,13 +40,14 @@ export function withBounds(
 ): BoundedAttempt[] {
   const body = withoutOwnFields(request);
   return attempts.map((attempt) => {
-    const { provider, kind, model, modelKey, price, limits, tier, onDowngrade } = attempt;
+    const { provider, kind, baseUrl, model, modelKey, price, limits, tier, onDowngrade } = attempt;
     const canBeStopped = request.stream === true && formAt(dialect, kind).streamClosing(request) !== undefined;
     // What a model thinks is billed and does not show.
     const thinks = limits.reasons && mayThink(dialect, request, limits);
     const inSteps = canBeStopped && !thinks;
     const path = dialect.endpoint;
-    const toModel = { provider, kind, model, modelKey, path, body, isUnread, price, limits, asIs: false };
+    const vendor = { provider, kind, address: baseUrl };
+    const toModel = { ...vendor, model, modelKey, path, body, isUnread, price, limits, asIs: false };
     return { ...attempt, bound: callBound({ ...toModel, tier, onDowngrade, inSteps, thinks }, 'standard', opened) };
   });
 }
