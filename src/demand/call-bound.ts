@@ -42,8 +42,10 @@ export interface RequestToModel {
   model: string | undefined;
   /** As the caller names it, if that is another name. */
   modelKey?: string;
-  /** Of the vendor's address. */
+  /** Of the endpoint's address. */
   path: string;
+  /** Of the vendor; absent if it is not known. */
+  address?: string | undefined;
   body: Fields;
   /** The vendor gets another body, which nobody read. */
   isUnread?: boolean;
@@ -74,8 +76,8 @@ export interface OpenToCredit {
 
 export function callBound(request: RequestToModel, mode: PricingMode, opened: OpenToCredit): CallBound {
   const { provider, kind, model = '', path, body, price, limits, tier, onDowngrade } = request;
-  const { headers = [], isUnread = false, asIs } = request;
-  const { fillsContext, ...extras } = extrasOf({ kind, model, path, body, isUnread, headers, asIs });
+  const { headers = [], isUnread = false, asIs, address } = request;
+  const { fillsContext, ...extras } = extrasOf({ kind, model, path, body, isUnread, headers, asIs, address });
   const input = inputBound({ kind, model, body, contextTokens: limits.contextTokens, fillsContext });
   const { perAnswer, answers } = outputAsked(body, path);
   // Tokens of a model that is billed by something else are not counted.

@@ -10,21 +10,18 @@ import type { Component } from '../domain/price.ts';
 import type { ServiceTier, Speed } from '../domain/usage.ts';
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { isSearchModel, requestedCapabilities } from '../vendors/capabilities.ts';
-import { COUNT_MAX, type Fields, fieldsOf, isFields, textOf, tierOf } from '../vendors/usage/figures.ts';
+import { COUNT_MAX, fieldsOf, isFields, textOf, tierOf } from '../vendors/usage/figures.ts';
 import { type Endpoint, endpointAt, fieldsAt } from './endpoints.ts';
 import { mediaTypeOf } from './media-tokens.ts';
 import { figureOf } from './output.ts';
 import { fieldName, type Place, type ReadRequest, readRequest } from './read.ts';
+import { type Addressed, isDirect, mayRunInRegion } from './region.ts';
 import type { Bill } from './rules.ts';
 import { countOf, leavesTier, SAFE_SERVICE_TIERS, USES_SET } from './safe.ts';
 
-export interface Asked {
-  kind: VendorKind;
-  /** As the vendor calls it. */
-  model: string;
-  /** Of the vendor's address. */
+export interface Asked extends Addressed {
+  /** Of the endpoint's address. */
   path: string;
-  body: Fields;
   /** The vendor gets another body, which nobody read. */
   isUnread?: boolean;
   /** The names of headers that the caller chooses. */
@@ -52,7 +49,13 @@ export function extrasOf(asked: Asked): Extras {
     const name = fieldName(endpoint.name, path);
     return { code: 'BOUND_UNKNOWN', component: name, name, param: path };
   });
-  return merged([answersOf(context), searchesOfModel(context), ...parts, { open, fillsContext: open.length > 0 }]);
+  const isOpen = open.length > 0;
+  const extras = merged([answersOf(context), searchesOfModel(context), ...parts, { open, fillsContext: isOpen }]);
+  return {
+    ...extras,
+    input: [...(mayCache(context, extras) ? CACHED : []), ...extras.input],
+    anyRegion: isOpen || mayRunInRegion(asked),
+  };
 }
 
 /** Headers and members of the query that cost nothing: credentials, versions, labels, and how the answer is sent. */
@@ -76,17 +79,20 @@ interface Context extends Asked {
   read: ReadRequest;
 }
 
-type Part = Partial<Extras>;
+type Part = Partial<Omit<Extras, 'anyRegion'>>;
+
+const CACHED: readonly Component[] = ['cachedInput', 'cacheWrite'];
 
 const NOTHING: Extras = {
   fillsContext: false,
   rates: [],
-  input: [],
+  input: CACHED,
   output: [],
   outputBeside: 0,
   uses: {},
   serviceTiers: ['standard'],
   speeds: ['standard'],
+  anyRegion: true,
   open: [],
 };
 
@@ -124,6 +130,8 @@ const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Con
     speeds: place?.value === 'standard' ? ['standard'] : ['fast', 'standard'],
     conditionsOf: { ...(place && { speed: place.path }) },
   }),
+  // Read by `mayCache`.
+  cacheMark: () => ({}),
   cacheLifetime: (places) => merged(places.map(cacheWrites)),
   hosted: () => FILLS_CONTEXT,
   webSearch: (places, context) => merged([FILLS_CONTEXT, searches(places, context)]),
@@ -208,6 +216,15 @@ function cacheWrites({ value: lifetime, path }: Place): Part {
     default:
       return { open: [openCost('BOUND_UNKNOWN', 'cacheWrite', path)] };
   }
+}
+
+/**
+ * Whether the vendor may take text from its cache, or write it there. Anthropic does so if the request has a mark, and with
+ * what its own tools find (platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool shows such usage); the
+ * others do it by themselves.
+ */
+function mayCache(asked: Context, { fillsContext }: Pick<Extras, 'fillsContext'>): boolean {
+  return !(asked.kind === 'anthropic' && isDirect(asked)) || fillsContext || asked.read.bills.has('cacheMark');
 }
 
 /** The tiers that can serve the request: the one that it names, and the standard one, on which vendors fall back. */
@@ -307,7 +324,7 @@ function answersOf({ endpoint, model, body }: Context): Part {
 }
 
 /** Parts together: all components, the sum of the uses, all that is open. */
-function merged(parts: readonly Part[]): Extras {
+function merged(parts: readonly Part[]): Omit<Extras, 'anyRegion'> {
   const uses: Demand['uses'] = {};
   for (const part of parts)
     for (const [component, quantity] of Object.entries(part.uses ?? {}))

@@ -13,7 +13,8 @@
  * - `stored`: content that only the vendor knows, which can fill the model's context; `storedPrompt`: with tools of its own
  * - `answers`: so many answers; `outputBound`: at most so many tokens of each; `prediction`: tokens besides the answer
  * - `modalities`: the kinds of output; `spoken`: sound as output
- * - `serviceTier`, `speed`: rates of their own; `cacheLifetime`: writes to the cache by how long it keeps them
+ * - `serviceTier`, `speed`: rates of their own
+ * - `cacheMark`: writes to the cache of a vendor that writes only if it is asked; `cacheLifetime`: by how long it keeps them
  * - `hosted`: a tool without a fee that the vendor runs; `webSearch`, `fileSearch`, `code`, `maps`, `drawing`: one with
  *   a fee; `usesBound`: at most so many uses of all hosted tools
  * - `otherModel`: a further model, with a price of its own; `reasoningMode`: more than one run of the model
@@ -32,6 +33,7 @@ export const BILLS = [
   'spoken',
   'serviceTier',
   'speed',
+  'cacheMark',
   'cacheLifetime',
   'hosted',
   'webSearch',

@@ -115,7 +115,7 @@ export interface NeededRate {
 export interface Demand {
   /** Tokens of the prompt; 0 for a model that is not billed by tokens. */
   inputTokens: number;
-  /** What tokens of the prompt can be billed as besides text and what the vendor caches by itself. */
+  /** What tokens of the prompt can be billed as besides text that is in no cache. */
   input: readonly Component[];
   /** What tokens of the answers can be billed as besides text. */
   output: readonly Component[];
@@ -126,6 +126,8 @@ export interface Demand {
   /** The service tiers and speeds at which the vendor may serve it. */
   serviceTiers: readonly ServiceTier[];
   speeds: readonly Speed[];
+  /** The vendor may run it in a region, whichever. If not, only one that the model's name says counts. */
+  anyRegion: boolean;
   /** The fields that ask for a service tier and a speed. */
   conditionsOf?: { serviceTier?: string; speed?: string };
   /** What the price must have rates for. */
@@ -134,7 +136,6 @@ export interface Demand {
   open: readonly OpenCost[];
 }
 
-const TEXT_INPUT = ['input', 'cachedInput', 'cacheWrite'] as const;
 const PERCENT = 100n;
 const MILLION = 1_000_000n;
 
@@ -156,7 +157,7 @@ export function promptCost(card: RateCard, demand: Demand, mode: PricingMode): P
       const asLong = { ...demand, inputTokens: above + 1 };
       return {
         above,
-        inputNanoUsdPerMillion: highestRate(card, [...TEXT_INPUT, ...demand.input], asLong, mode).toString(),
+        inputNanoUsdPerMillion: highestRate(card, ['input', ...demand.input], asLong, mode).toString(),
         outputNanoUsdPerMillion: highestRate(card, ['output', ...demand.output], asLong, mode).toString(),
       };
     }),
@@ -257,10 +258,12 @@ export function costAtMost({ inputNanoUsd, outputNanoUsdPerMillion }: CostBound,
 
 /** The highest rate that the components can have for this demand, in nano-USD per million; 0 where there is none. */
 function highestRate(card: RateCard, components: readonly Component[], demand: Demand, mode: PricingMode): NanoUsd {
-  // The vendor may say that a call ran in a region although neither the model nor the request names one.
-  const percent = BigInt(Math.max(100, card.regionalPercent ?? 100));
+  const isRegional = demand.anyRegion || card.region !== undefined;
+  const regionalPercent = BigInt(Math.max(100, (isRegional && card.regionalPercent) || 100));
   let highest = 0n;
   for (const group of groupsOf(card, demand, mode)) {
+    // Rates of a region have what it adds.
+    const percent = group.some(({ when }) => when?.region !== undefined) ? PERCENT : regionalPercent;
     const thresholds = new Set([0, ...thresholdsOf(group)]);
     for (const above of thresholds) {
       for (const component of components) {
@@ -274,7 +277,8 @@ function highestRate(card: RateCard, components: readonly Component[], demand: D
 }
 
 /** The rates that can apply, those under the same conditions together. */
-function groupsOf({ rates }: RateCard, { inputTokens, serviceTiers, speeds }: Demand, mode: PricingMode): Rate[][] {
+function groupsOf({ rates, region: named }: RateCard, demand: Demand, mode: PricingMode): Rate[][] {
+  const { inputTokens, serviceTiers, speeds, anyRegion } = demand;
   const groups = new Map<string, Rate[]>();
   for (const rate of rates) {
     const { promptTokensAbove = 0, ...when } = rate.when ?? {};
@@ -282,6 +286,7 @@ function groupsOf({ rates }: RateCard, { inputTokens, serviceTiers, speeds }: De
     if (promptTokensAbove > 0 && promptTokensAbove >= inputTokens) continue;
     if (tier !== 'standard' && !serviceTiers.includes(tier) && !(tier === 'batch' && mode === 'batch')) continue;
     if (pace !== 'standard' && !speeds.includes(pace)) continue;
+    if (region !== '' && region !== named && !anyRegion) continue;
     const conditions = [tier, region, pace].join(' ');
     const group = groups.get(conditions);
     if (group) group.push(rate);

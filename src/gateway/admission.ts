@@ -45,7 +45,7 @@ export function withBounds(
   const body = withoutOwnFields(request);
   const counted = new Set<string>();
   return attempts.map((attempt) => {
-    const { provider, kind, model, modelKey, price, limits, tier, onDowngrade } = attempt;
+    const { provider, kind, baseUrl, model, modelKey, price, limits, tier, onDowngrade } = attempt;
     const form = formAt(dialect, kind);
     const canBeStopped = request.stream === true && form.streamClosing(request) !== undefined;
     // What a model thinks is billed and does not show.
@@ -53,7 +53,8 @@ export function withBounds(
     const held = { inSteps: canBeStopped && !thinks, fitsBalance: canBeStopped && thinks };
     const path = dialect.endpoint;
     if (counted.size < COUNTED_MAX && isCounted(kind, form.endpoint)) counted.add(modelKey);
-    const toModel = { provider, kind, model, modelKey, path, body, isUnread, price, limits, asIs: false };
+    const vendor = { provider, kind, address: baseUrl };
+    const toModel = { ...vendor, model, modelKey, path, body, isUnread, price, limits, asIs: false };
     const asked = { ...toModel, tier, onDowngrade, ...held, thinks, isCounted: counted.has(modelKey) };
     return { ...attempt, bound: callBound(asked, 'standard', opened) };
   });

@@ -61,12 +61,13 @@ async function closedEstimate(
 
 /** Tokens of which nothing else is known. */
 const ANY_TOKENS: Omit<Demand, 'inputTokens'> = {
-  input: ['imageInput', 'audioInput', 'cacheWrite1h', 'cacheWrite12h'],
+  input: ['cachedInput', 'cacheWrite', 'imageInput', 'audioInput', 'cacheWrite1h', 'cacheWrite12h'],
   output: ['imageOutput', 'audioOutput'],
   outputBeside: 0,
   uses: {},
   serviceTiers: ['standard'],
   speeds: ['standard'],
+  anyRegion: true,
   rates: [],
   open: [],
 };

@@ -66,6 +66,8 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
             {
               provider: vendor.provider,
               kind: kindOfRequest(organization, vendor),
+              // A region that the caller tells counts, whatever the address says.
+              address: usage?.region === undefined ? vendor.url : undefined,
               model,
               path: vendor.url,
               body: vendor.body ?? {},

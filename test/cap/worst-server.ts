@@ -305,6 +305,7 @@ function messageUsage(usage: Usage): { usage: Json } {
       server_tool_use: { web_search_requests: usage.searches },
       service_tier: usage.serviceTier ?? 'standard',
       speed: usage.speed ?? 'standard',
+      inference_geo: usage.region ?? 'global',
     },
   };
 }

@@ -27,6 +27,8 @@ const demandOf = (used: Usage, more: { input: number; uses: number; tier: Servic
     audioSeconds: used.audioSeconds,
   },
   input: [
+    ...some('cachedInput', used.cachedInputTokens),
+    ...some('cacheWrite', used.cacheWriteInputTokens),
     ...some('cacheWrite1h', used.cacheWrite1hInputTokens),
     ...some('cacheWrite12h', used.cacheWrite12hInputTokens),
     ...some('audioInput', used.audioInputTokens),
@@ -39,6 +41,7 @@ const demandOf = (used: Usage, more: { input: number; uses: number; tier: Servic
   // The vendor may have fallen back on the standard one.
   serviceTiers: ['standard', ...[used.serviceTier ?? more.tier].filter((tier) => tier !== undefined)],
   speeds: ['standard', used.speed ?? 'standard'],
+  anyRegion: used.region !== undefined,
   rates: [],
   open: [],
 });

@@ -145,6 +145,7 @@ const tool = (...tools: Fields[]): Fields => ({ tools });
 const config = (fields: Fields): Fields => ({ generationConfig: { maxOutputTokens: 100, ...fields } });
 const CACHED = { usage: { cachedInputTokens: 50 } };
 const WRITTEN = { usage: { cacheWriteInputTokens: 50 } };
+const MARKED = { role: 'user', content: [{ type: 'text', text: 'Hello', cache_control: { type: 'ephemeral' } }] };
 const image = { imageInputTokens: 50 };
 const SOUND = { fields: inContents({ inlineData: { mimeType: 'audio/mp3', data: DATA } }) };
 const heard = { audioInputTokens: 50 };
@@ -184,7 +185,7 @@ export const ROWS: readonly Row[] = [
   {
     what: 'Writes to the cache for minutes',
     at: {
-      chat: WRITTEN,
+      chat: { fields: { messages: [MARKED] }, ...WRITTEN },
       responses: WRITTEN,
       messages: { fields: { cache_control: { type: 'ephemeral', ttl: '5m' } }, ...WRITTEN },
     },

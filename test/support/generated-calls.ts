@@ -37,6 +37,14 @@ export const GENERATED_VENDORS = {
 } as const satisfies Record<string, VendorKind>;
 export type GeneratedVendor = keyof typeof GENERATED_VENDORS;
 
+/** The vendors themselves, from which the least is to be feared: what is bounded there is bounded behind any proxy. */
+const ADDRESSES: Partial<Record<VendorKind, string>> = {
+  openai: 'https://api.openai.com/v1',
+  anthropic: 'https://api.anthropic.com/v1',
+  google: 'https://generativelanguage.googleapis.com/v1beta',
+  openrouter: 'https://openrouter.ai/api/v1',
+};
+
 /** The operations that are asked for, by form. */
 const OPERATIONS: Readonly<Record<RequestForm, readonly (keyof typeof DIALECTS)[]>> = {
   chat: ['createChatCompletion'],
@@ -101,10 +109,12 @@ const CONDITIONS: readonly (RateConditions | undefined)[] = [
   { serviceTier: 'ultrafast' },
   { speed: 'fast' },
   { promptTokensAbove: 2_000 },
+  { region: 'us' },
+  { region: 'us', promptTokensAbove: 2_000 },
 ];
 /** A price by tokens has none of these. */
 const BY_UNIT: ReadonlySet<Component> = new Set(['images', 'characters', 'audioSeconds']);
-/** Every tier, speed and length of prompt has rates of its own, each of them different. */
+/** Every tier, speed, length of prompt and region has rates of its own, each of them different. */
 const MANY: readonly OwnComponent[] = CONDITIONS.flatMap((when, place) =>
   COMPONENTS.filter((component) => !isUse(component) || (when === undefined && !BY_UNIT.has(component))).map(
     (component, index): OwnComponent => ({
@@ -197,7 +207,8 @@ export async function boundOf(call: GeneratedCall): Promise<BoundedCall | { ok: 
   const form = formAt(dialect, kind);
   if (form.refused?.(request, terms)) return { ok: false, why: 'not translatable' };
   const price = await priceOf(provider, model);
-  const toModel = { provider, kind, model, path: dialect.endpoint, body: request, price, limits };
+  const address = ADDRESSES[kind];
+  const toModel = { provider, kind, address, model, path: dialect.endpoint, body: request, price, limits };
   const whose = { tier: null, onDowngrade: false, inSteps: false, asIs: false };
   const bound = callBound({ ...toModel, ...whose }, 'standard', OPENED);
   if (bound.gap) return { ok: false, why: `${bound.gap.code} ${bound.gap.component}` };

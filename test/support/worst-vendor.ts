@@ -54,6 +54,8 @@ const AS_JSON = new Set(['tools', 'functions', 'response_format', 'output_config
 const SEARCHES = /-search-(?:preview|api)|sonar|:online$/;
 /** Models that are billed by what they hear, speak or draw, and by no token. */
 const BY_UNIT = /whisper|tts-1|dall-e|imagen/;
+/** Models of before Claude 4.6, and those of which no price for a region is published. */
+const OLDER_CLAUDE = /claude-(?:[1-3]|instant|mythos-(?:preview|5-)|[a-z]+-4-[0-5])/;
 const HOSTED =
   /^(?:web_search|web_fetch|file_search|mcp)|^(?:googleSearch|google_search|urlContext|url_context|fileSearch)/;
 
@@ -66,8 +68,7 @@ export function worstUsages(arrived: Arrived): Usage[] {
   if (reading.isRefused) return [];
   const inputs: Partial<Usage>[] = [
     {},
-    { cachedInputTokens: inputTokens },
-    { cacheWriteInputTokens: inputTokens },
+    ...(reading.caches ? [{ cachedInputTokens: inputTokens }, { cacheWriteInputTokens: inputTokens }] : []),
     ...(reading.lifetimes.has('1h')
       ? [{ cacheWriteInputTokens: inputTokens, cacheWrite1hInputTokens: inputTokens }]
       : []),
@@ -84,19 +85,23 @@ export function worstUsages(arrived: Arrived): Usage[] {
     ...(reading.speaks ? [{ audioOutputTokens: responseTokens }] : []),
   ];
   const beside: Partial<Usage> = { searches: reading.searches(), toolUses: { fileSearch: reading.fileSearches() } };
-  return reading.tiers().flatMap((serviceTier) =>
-    reading.speeds().flatMap((speed) =>
-      inputs.flatMap((input) =>
-        outputs.map(
-          (output) =>
-            takeUsage({
-              ...{ inputTokens, responseTokens, cachedInputTokens: 0, cacheWriteInputTokens: 0, serviceTier, speed },
-              ...beside,
-              ...(isByUnit && reading.uses()),
-              ...input,
-              ...output,
-            }).usage,
-        ),
+  const conditions = reading
+    .tiers()
+    .flatMap((serviceTier) =>
+      reading.speeds().flatMap((speed) => reading.regions().map((region) => ({ serviceTier, speed, region }))),
+    );
+  return conditions.flatMap((condition) =>
+    inputs.flatMap((input) =>
+      outputs.map(
+        (output) =>
+          takeUsage({
+            ...{ inputTokens, responseTokens, cachedInputTokens: 0, cacheWriteInputTokens: 0 },
+            ...condition,
+            ...beside,
+            ...(isByUnit && reading.uses()),
+            ...input,
+            ...output,
+          }).usage,
       ),
     ),
   );
@@ -105,9 +110,11 @@ export function worstUsages(arrived: Arrived): Usage[] {
 class Reading {
   readonly #arrived: Arrived;
   readonly lifetimes = new Set<unknown>();
+  #isMarked = false;
   hasImages = false;
   hasSound = false;
   #bringsContent = false;
+  #runsTools = false;
   #media = 0;
   #text = 0;
   #seconds = 0;
@@ -123,7 +130,7 @@ class Reading {
     const { form, model, body } = arrived;
     const searches = form === 'chat' && (body.web_search_options ?? body.search_parameters ?? body.enable_search);
     if (this.#tools().some(isHosted) || listOf(body.mcp_servers).length > 0 || searches || SEARCHES.test(model))
-      this.#bringsContent = true;
+      this.#bringsContent = this.#runsTools = true;
   }
 
   inputTokens(): number {
@@ -300,6 +307,19 @@ class Reading {
       : ['standard'];
   }
 
+  /** In which regions it may run. Anthropic refuses to choose one for models of before Claude 4.6. */
+  regions(): (string | undefined)[] {
+    const { kind, form, model, body } = this.#arrived;
+    const isChosen = (body.inference_geo ?? 'global') !== 'global' || (body.workspace_id ?? null) !== null;
+    const canChoose = kind === 'anthropic' && form === 'messages' && !OLDER_CLAUDE.test(model);
+    return canChoose && isChosen ? [undefined, 'us'] : [undefined];
+  }
+
+  /** Anthropic's cache is for what is marked, and for what its own tools bring; those of others work by themselves. */
+  get caches(): boolean {
+    return this.#arrived.kind !== 'anthropic' || this.#isMarked || this.#runsTools;
+  }
+
   #read(value: unknown, name: string, isCounted: boolean): void {
     if (typeof value === 'string') {
       if (!isCounted) this.#text += bytes(value);
@@ -314,6 +334,7 @@ class Reading {
       return;
     }
     if (/cache/.test(name) && 'ttl' in value) this.lifetimes.add(value.ttl);
+    if (name === 'cache_control') this.#isMarked = true;
     const media = this.#mediaIn(value, name);
     for (const [member, inside] of Object.entries(value)) if (member !== media) this.#read(inside, member, isCounted);
   }

@@ -36,7 +36,7 @@ const NOTHING_OPEN = { allowUnpricedModels: false, creditOpen: [] };
 
 /** Lines of the standard tier whose outputs are bounded so. */
 function linesOf(bounds: readonly number[]): LinesByTier {
-  const model = batchModel('openai', { available: true, card: CARD }, LIMITS);
+  const model = batchModel({ kind: 'openai' }, { available: true, card: CARD }, LIMITS);
   return bounds.reduce<LinesByTier>(
     (lines, max_tokens) =>
       withLine(lines, model, { path: '/v1/chat/completions', model: 'm', body: { max_tokens } }, NOTHING_OPEN).lines,
@@ -226,7 +226,7 @@ describe('a batch is denied', () => {
 
 describe('the bound of a line', () => {
   const at = (body: Record<string, unknown>, card = CARD, maxOutputTokens?: number): Lines | undefined => {
-    const model = batchModel('openai', { available: true, card }, { ...LIMITS, maxOutputTokens });
+    const model = batchModel({ kind: 'openai' }, { available: true, card }, { ...LIMITS, maxOutputTokens });
     return withLine({}, model, { path: '/v1/chat/completions', model: 'm', body }, NOTHING_OPEN).lines.standard;
   };
 
@@ -248,7 +248,7 @@ describe('the bound of a line', () => {
   });
 
   test('of a model without a price is nothing', () => {
-    const model = batchModel('openai', { available: false, reason: 'MODEL_NOT_IN_CATALOG' }, LIMITS);
+    const model = batchModel({ kind: 'openai' }, { available: false, reason: 'MODEL_NOT_IN_CATALOG' }, LIMITS);
     const request = { path: '/v1/chat/completions', model: 'm', body: { max_tokens: 7 } };
     expect(withLine({}, model, request, NOTHING_OPEN).lines.standard).toMatchObject({
       count: 1,

@@ -42,6 +42,81 @@ test('the bound of a plan lowers what is held only if it can be sent', () => {
   expect(outputTokensOnCredit({ outputTokens: 4_000, cannotBeLowered: true }, content)).toBe(4_000);
 });
 
+describe('the cache', () => {
+  const TEXT = { type: 'text', text: 'x' };
+  const caches = (
+    body: Record<string, unknown>,
+    address = 'https://api.anthropic.com/v1',
+    kind: VendorKind = 'anthropic',
+  ) =>
+    extrasOf({ kind, model: 'm', path: 'messages', body, address, asIs: false }).input.filter((name) =>
+      name.startsWith('cache'),
+    );
+  const ephemeral = { cache_control: { type: 'ephemeral' } };
+  const USED = ['cachedInput', 'cacheWrite'];
+
+  test('of Anthropic is used only if the request has a mark, wherever it is', () => {
+    const plain = { messages: [{ role: 'user', content: 'x' }] };
+    expect(caches(plain)).toEqual([]);
+    const said = (content: object[]) => ({ messages: [{ role: 'user', content }] });
+    for (const marked of [
+      { ...plain, ...ephemeral },
+      { ...plain, system: [{ ...TEXT, ...ephemeral }] },
+      { ...plain, tools: [{ name: 'f', input_schema: {}, ...ephemeral }] },
+      said([{ ...TEXT, ...ephemeral }]),
+      said([{ type: 'tool_result', tool_use_id: 't', content: [{ ...TEXT, ...ephemeral }] }]),
+      said([{ type: 'document', source: { type: 'content', content: [{ ...TEXT, ...ephemeral }] } }]),
+    ])
+      expect(caches(marked)).toEqual(USED);
+  });
+
+  test('keeps text for an hour only if the request says so', () => {
+    expect(caches({ ...ephemeral })).toEqual(USED);
+    expect(caches({ cache_control: { type: 'ephemeral', ttl: '5m' } })).toEqual(USED);
+    expect(caches({ cache_control: { type: 'ephemeral', ttl: '1h' } })).toEqual([...USED, 'cacheWrite1h']);
+  });
+
+  test("may be used if Anthropic's own tools run, if something is not known, and behind other addresses", () => {
+    expect(caches({ tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 1 }] })).toEqual(USED);
+    expect(caches({ messages: [], unheard_of: 1 })).toEqual(USED);
+    expect(caches({ messages: [] }, 'https://proxy.example/v1')).toEqual(USED);
+    expect(caches({ messages: [] }, 'https://openrouter.ai/api/v1', 'openrouter')).toEqual(USED);
+  });
+});
+
+describe('a region', () => {
+  const isPossible = (kind: VendorKind, address: string, body: Record<string, unknown> = {}, model = 'm') =>
+    extrasOf({ kind, model, path: kind === 'anthropic' ? 'messages' : 'chat/completions', body, address, asIs: false })
+      .anyRegion;
+
+  test('is possible at Anthropic only if the request asks for one, or for another workspace', () => {
+    const at = (body: Record<string, unknown>) => isPossible('anthropic', 'https://api.anthropic.com/v1', body);
+    expect([{}, { inference_geo: 'global' }, { inference_geo: null }].map(at)).toEqual([false, false, false]);
+    expect([{ inference_geo: 'us' }, { inference_geo: ['us'] }, { workspace_id: 'w' }].map(at)).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect(at({ unheard_of: 1 })).toBe(true);
+  });
+
+  test.each<[VendorKind, string, boolean, string?]>([
+    ['openai', 'https://api.openai.com/v1', false],
+    ['openai', 'https://eu.api.openai.com/v1', true],
+    ['google', 'https://generativelanguage.googleapis.com/v1beta', false],
+    ['vertex', 'https://aiplatform.googleapis.com/v1/projects/p/locations/global/endpoints/openapi', false],
+    ['vertex', 'https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/us-east5/endpoints/openapi', true],
+    ['bedrock', 'https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1', false, 'global.anthropic.claude-sonnet-5'],
+    ['bedrock', 'https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1', true, 'us.anthropic.claude-sonnet-5'],
+    ['azure', 'https://r.openai.azure.com/openai/v1', true],
+    ['openrouter', 'https://openrouter.ai/api/v1', true],
+    ['anthropic', 'https://proxy.example/v1', true],
+    ['compatible', 'https://api.anthropic.com/v1', true],
+  ])('of %s at %s: %s', (kind, address, expected, model) => {
+    expect(isPossible(kind, address, {}, model)).toBe(expected);
+  });
+});
+
 describe('what a request hides is not let through', () => {
   const open = (kind: VendorKind, path: string, body: Record<string, unknown>) =>
     at(kind, path, body).open.map(({ component, param }) => `${component} ${param ?? ''}`);
@@ -52,6 +127,7 @@ describe('what a request hides is not let through', () => {
     const content = [...Array.from({ length: 10_000 }, () => marked('5m')), marked('1h')];
     const found = open('anthropic', 'messages', { messages: [{ role: 'user', content }] });
     expect(found).toEqual([
+      'field:messages/messages.*.content.*.cache_control messages.0.content.10000.cache_control',
       'field:messages/messages.*.content.*.cache_control.ttl messages.0.content.10000.cache_control.ttl',
     ]);
   });

@@ -4,7 +4,15 @@
 import { describe, expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
 import { admitCall, beginCall, extendSteps, outputTokensOf } from '../../src/domain/begin-call.ts';
-import { type CallBound, costAtMost, costBound, type Demand } from '../../src/domain/bound.ts';
+import {
+  type CallBound,
+  costAtMost,
+  costBound,
+  costOfPrompt,
+  type Demand,
+  promptCost,
+  withPromptTokens,
+} from '../../src/domain/bound.ts';
 import { type BeginRequest, type Call, endCall, timeOutCall } from '../../src/domain/call.ts';
 import {
   affordableTokens,
@@ -32,6 +40,7 @@ const TEXT: Demand = {
   uses: {},
   serviceTiers: ['standard'],
   speeds: ['standard'],
+  anyRegion: false,
   rates: [],
   open: [],
 };
@@ -95,7 +104,8 @@ describe('the bound of a cost', () => {
     const card = rateCard({ ...RATES, cacheWrite: '1250000' }, [
       { inputTokensAbove: 100, rates: { input: '2000000' } },
     ]);
-    expect(costBound(card, TEXT, 'standard')).toEqual({ inputNanoUsd: '2518', outputNanoUsdPerMillion: '20000000' });
+    const marked = { ...TEXT, input: ['cacheWrite'] as const };
+    expect(costBound(card, marked, 'standard')).toEqual({ inputNanoUsd: '2518', outputNanoUsdPerMillion: '20000000' });
   });
 
   test('has the rates of a service tier and of a speed only where they were asked for', () => {
@@ -112,9 +122,45 @@ describe('the bound of a cost', () => {
     expect(output({ speeds: ['standard', 'fast'] })).toBe('60000000');
   });
 
-  test('has what a region costs more, whether or not the request names it', () => {
+  test('has what a region costs more only where the call may run in one', () => {
     const card = rateCard(RATES, [], { regionalPercent: 110 });
-    expect(costBound(card, TEXT, 'standard')).toEqual({ inputNanoUsd: '1118', outputNanoUsdPerMillion: '11000000' });
+    const plain = { inputNanoUsd: '1018', outputNanoUsdPerMillion: '10000000' };
+    const dearer = { inputNanoUsd: '1118', outputNanoUsdPerMillion: '11000000' };
+    expect(costBound(card, TEXT, 'standard')).toEqual(plain);
+    expect(costBound(card, { ...TEXT, anyRegion: true }, 'standard')).toEqual(dearer);
+    // The name of the model says it.
+    expect(costBound({ ...card, region: 'eu' }, TEXT, 'standard')).toEqual(dearer);
+  });
+
+  test('has the rates of a region only where the call may run in it, and adds nothing to them', () => {
+    const card = rateCard(RATES, [], { regionalPercent: 110 });
+    card.rates.push({ component: 'output', nanoUsdPerMillion: '30000000', when: { region: 'eu' } });
+    const output = (region: string | undefined, anyRegion: boolean) =>
+      costBound({ ...card, region }, { ...TEXT, anyRegion }, 'standard').outputNanoUsdPerMillion;
+    expect(output(undefined, false)).toBe('10000000');
+    expect(output('us', false)).toBe('11000000');
+    expect(output('eu', false)).toBe('30000000');
+    expect(output(undefined, true)).toBe('30000000');
+  });
+
+  test('has the rates of the cache only where the vendor may use it', () => {
+    const card = rateCard({ ...RATES, cacheWrite: '1250000', cacheWrite1h: '2000000' });
+    const input = (...components: Demand['input']) =>
+      costBound(card, { ...TEXT, input: components }, 'standard').inputNanoUsd;
+    expect(input()).toBe('1018');
+    expect(input('cacheWrite')).toBe('1268');
+    expect(input('cacheWrite', 'cacheWrite1h')).toBe('2018');
+  });
+
+  test('loses the rates of a long prompt once its tokens are known to be fewer', () => {
+    const card = rateCard(RATES, [{ inputTokensAbove: 200_000, rates: { input: '2000000', output: '15000000' } }]);
+    const prompt = promptCost(card, { ...TEXT, inputTokens: 250_000 }, 'standard');
+    const long = bound(0, { prompt, cost: costOfPrompt(prompt, 250_000) });
+    expect(long.cost).toEqual({ inputNanoUsd: '500018', outputNanoUsdPerMillion: '15000000' });
+    const known = { inputNanoUsd: '90018', outputNanoUsdPerMillion: '10000000' };
+    expect(withPromptTokens(long, 90_000).cost).toEqual(known);
+    expect(withPromptTokens(long, 200_000).cost?.outputNanoUsdPerMillion).toBe('10000000');
+    expect(withPromptTokens(long, 200_001).cost?.outputNanoUsdPerMillion).toBe('15000000');
   });
 
   test('has the uses of tools, and images and audio if there can be some', () => {

@@ -23,7 +23,7 @@ export const BREAKPOINT: Members = {
 
 /** Of Anthropic's marks, which vendors that are compatible with OpenAI take too. */
 export const CACHE_CONTROL: Members = {
-  cache_control: closed(ACCOUNT, { members: { type: 'value', ttl: bills('cacheLifetime') } }),
+  cache_control: closed(ACCOUNT, bills('cacheMark', { members: { type: 'value', ttl: bills('cacheLifetime') } })),
 };
 
 export const USER_LOCATION: Members = values('city country region timezone');

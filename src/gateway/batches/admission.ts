@@ -111,7 +111,8 @@ async function modelOf(
     { modelUsed: model, providerUsed: BATCH_VENDOR },
     nowMs,
   );
-  return batchModel(batchKind(organization), price, limitsOf(catalog, model, nowMs));
+  const vendor = { kind: batchKind(organization), address: organization.vendors.get(BATCH_VENDOR)?.baseUrl };
+  return batchModel(vendor, price, limitsOf(catalog, model, nowMs));
 }
 
 export async function tierOfModel(

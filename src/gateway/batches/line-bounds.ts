@@ -6,6 +6,7 @@
  */
 import type { ModelLimits } from '../../catalog/limits.ts';
 import { callBound, type OpenToCredit } from '../../demand/call-bound.ts';
+import type { Addressed } from '../../demand/region.ts';
 import type { Lines, LinesByTier } from '../../domain/batch-hold.ts';
 import { costAtMost, type Gap } from '../../domain/bound.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../../domain/hold.ts';
@@ -13,13 +14,14 @@ import type { NanoUsd } from '../../domain/money.ts';
 import { isUse, type RateCard, tierOfPrice } from '../../domain/price.ts';
 import type { ResolvedPrice } from '../../domain/pricing.ts';
 import { DEFAULT_TIER, type Tier } from '../../domain/tiers.ts';
-import type { VendorKind } from '../../domain/vendor-kind.ts';
 import { BATCH_VENDOR } from '../pass-through.ts';
+
+/** The vendor that runs a batch. */
+type BatchVendor = Pick<Addressed, 'kind' | 'address'>;
 
 /** A model of a batch's lines. */
 export interface BatchModel {
-  /** Of the vendor that runs the batch. */
-  kind: VendorKind;
+  vendor: BatchVendor;
   tier: Tier;
   price: ResolvedPrice;
   limits: ModelLimits;
@@ -53,11 +55,11 @@ const NO_LINES: Lines = {
   costliest: { inputTokens: 0, outputTokens: 0 },
 };
 
-export function batchModel(kind: VendorKind, price: ResolvedPrice, limits: ModelLimits): BatchModel {
-  if (!price.available) return { kind, tier: DEFAULT_TIER, price, limits, hasBatchRates: false };
+export function batchModel(vendor: BatchVendor, price: ResolvedPrice, limits: ModelLimits): BatchModel {
+  if (!price.available) return { vendor, tier: DEFAULT_TIER, price, limits, hasBatchRates: false };
   const hasBatchRates = price.card.rates.some(({ when }) => when?.serviceTier === 'batch');
   const card = { ...price.card, rates: ratesOf(price.card, hasBatchRates ? 'batch' : 'standard') };
-  return { kind, tier: tierOfPrice(price.card), price: { available: true, card }, limits, hasBatchRates };
+  return { vendor, tier: tierOfPrice(price.card), price: { available: true, card }, limits, hasBatchRates };
 }
 
 /** The rates that a line can be billed at: those of one service tier, whatever the line asks for. */
@@ -90,11 +92,11 @@ export function withLine(
 }
 
 function boundOf(
-  { kind, tier, price, limits, hasBatchRates }: BatchModel,
+  { vendor, tier, price, limits, hasBatchRates }: BatchModel,
   { path, model, body }: BatchLineRequest,
   opened: OpenToCredit,
 ): LineBound {
-  const request = { provider: BATCH_VENDOR, kind, model, path, body, price, limits, asIs: true };
+  const request = { provider: BATCH_VENDOR, ...vendor, model, path, body, price, limits, asIs: true };
   const bound = callBound({ ...request, tier, onDowngrade: false, inSteps: false }, 'batch', opened);
   const perAnswer = bound.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT;
   const outputTokens = Math.min(Number.MAX_SAFE_INTEGER, perAnswer * bound.answers);
