@@ -22,7 +22,7 @@ import {
   tokensOfSound,
   UNKNOWN_CONTENT,
 } from './media-tokens.ts';
-import { OUTPUT_BOUND_NAMES } from './output.ts';
+import { withoutOutputBound } from './output.ts';
 
 export interface InputRequest {
   kind: VendorKind;
@@ -84,7 +84,7 @@ export const IMAGE_FIELDS: readonly string[] = ['image', 'mask'];
 
 export function inputBound({ kind, model, body, contextTokens, fillsContext }: InputRequest): InputBound {
   const walk = new Walk(kind, model);
-  walk.request(body, fillsContext);
+  walk.request(withoutOutputBound(body), fillsContext);
   const context = contextTokens !== undefined && contextTokens > 0 ? contextTokens : undefined;
   const whole = (context ?? CONTEXT_TOKENS_UNKNOWN) * separateInputs(body);
   const counted = Math.min(walk.atMost, context === undefined ? COUNT_MAX : whole);
@@ -167,10 +167,8 @@ class Walk {
     if (fields.role !== undefined) this.#add(AROUND_MESSAGE);
     if (name === 'audio' && typeof fields.id === 'string') this.#media(UNKNOWN_CONTENT);
     for (const member of Object.keys(fields)) {
+      if (member === counted) continue;
       const value = fields[member];
-      // A bound of the output is no part of the prompt: another bound leaves the prompt as it is.
-      const isBound = typeof value === 'number' && OUTPUT_BOUND_NAMES.has(member);
-      if (member === counted || (isBound && (level === 0 || isConfiguration(name, level)))) continue;
       // The arguments of a call, which OpenAI has as text.
       const isArguments = member === 'input' && level > 0 && isFields(value);
       const isInside = isStructured || STRUCTURED.has(member) || isArguments;
@@ -279,11 +277,6 @@ class Walk {
 function hasContent(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return false;
   return !Array.isArray(value) || value.length > 0;
-}
-
-/** Google's configuration of the answer. */
-function isConfiguration(name: string, level: number): boolean {
-  return level === 1 && (name === 'generationConfig' || name === 'generation_config');
 }
 
 /** The answer must have a form that the request describes. */

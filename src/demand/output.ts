@@ -27,8 +27,7 @@ const NAMES: Partial<Record<EndpointName, readonly string[]>> = {
 const GOOGLE_NAMES = ['maxOutputTokens', 'max_output_tokens'] as const;
 const GOOGLE_HOLDERS = ['generationConfig', 'generation_config'] as const;
 
-/** Every name of the bound, at the level of the request or in Google's configuration. */
-export const OUTPUT_BOUND_NAMES: ReadonlySet<string> = new Set([...Object.values(NAMES).flat(), ...GOOGLE_NAMES]);
+const BOUND_NAMES: ReadonlySet<string> = new Set([...Object.values(NAMES).flat(), ...GOOGLE_NAMES]);
 
 /** Of a completion of text that names no bound. Source: OpenAI's API reference, `max_tokens` of completions. */
 const TEXT_COMPLETION_TOKENS = 16;
@@ -72,6 +71,24 @@ export function withOutputBound<Body extends Fields>(
   const set = names.filter((name) => body[name] !== undefined && body[name] !== null);
   const bounds = boundsOf(body, [...set, own], perAnswer);
   return bounds === null ? body : withThinkingBelow({ ...body, ...bounds });
+}
+
+/** The body without any name of the bound, which is no part of the prompt: with another bound the prompt is the same. */
+export function withoutOutputBound(body: Fields): Fields {
+  const bare: Record<string, unknown> = without(body, BOUND_NAMES);
+  for (const holder of GOOGLE_HOLDERS) {
+    const config = bare[holder];
+    if (!isFields(config)) continue;
+    bare[holder] = without(config, BOUND_NAMES);
+    if (Object.keys(fieldsOf(bare[holder])).length === 0) delete bare[holder];
+  }
+  return bare;
+}
+
+function without(fields: Fields, names: ReadonlySet<string>): Fields {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([name, value]) => typeof value !== 'number' || !names.has(name)),
+  );
 }
 
 /**

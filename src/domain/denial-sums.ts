@@ -42,9 +42,11 @@ function mostTokens(
   passes: (bounds: readonly CallBound[]) => boolean,
 ): number | null {
   const lowered = (tokens: number) => bounds.map((bound) => withTokens(bound, tokens));
+  // A model without a price tells nothing.
+  const priced = bounds.filter(({ cost }) => cost !== null);
   let [low, high] = [
-    Math.max(0, ...bounds.map(({ thinks }) => (thinks ? LEAST_THINKING_TOKENS : LEAST_ANSWER_TOKENS))),
-    Math.max(0, ...bounds.map((bound) => outputTokensOnCredit(bound, plan))),
+    Math.max(0, ...priced.map(({ thinks }) => (thinks ? LEAST_THINKING_TOKENS : LEAST_ANSWER_TOKENS))),
+    Math.max(0, ...priced.map((bound) => outputTokensOnCredit(bound, plan))),
   ];
   if (low >= high || !passes(lowered(low))) return null;
   while (low + 1 < high) {

@@ -291,6 +291,29 @@ describe('what only the vendor knows may fill the whole context', () => {
   });
 });
 
+test('the bound of the output is no part of the prompt, so that another one leaves it as it is', () => {
+  for (const [form, bodies] of [
+    [openai, [user('x'), { ...user('x'), max_tokens: 7, max_completion_tokens: 32_000 }]],
+    [openai, [{ input: 'x' }, { input: 'x', max_output_tokens: 500 }]],
+    [anthropic, [user('x'), { ...user('x'), max_tokens: 99 }]],
+    [google, [{ contents: [] }, { contents: [], generationConfig: { maxOutputTokens: 500 } }]],
+    [
+      google,
+      [
+        { contents: [], generation_config: { temperature: 1 } },
+        { contents: [], generation_config: { temperature: 1, max_output_tokens: 5 } },
+      ],
+    ],
+  ] as const) {
+    const [plain, ...others] = bodies.map(form);
+    for (const other of others) expect(other).toEqual(plain);
+  }
+  // Elsewhere such a name is content, as is a text in its place.
+  const inside = (args: object) => openai({ tools: [{ type: 'function', function: args }], ...user('x') }).atMost;
+  expect(inside({ max_tokens: 7 })).toBeGreaterThan(inside({}));
+  expect(openai({ ...user('x'), max_tokens: 'many words' }).atMost).toBeGreaterThan(openai(user('x')).atMost);
+});
+
 test("tools count as JSON whose characters are escaped, and with the vendor's own prompt", () => {
   const parameters = { type: 'object', properties: { 名前: { type: 'string', description: '名'.repeat(1_000) } } };
   const { atMost, estimate } = openai({

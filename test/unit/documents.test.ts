@@ -11,7 +11,7 @@ import { matchModel } from '../../src/catalog/matching.ts';
 import { ErrorEnvelope } from '../../src/contract/envelope.ts';
 import { ERROR_STATUS } from '../../src/contract/errors.ts';
 import { EVENT_TYPES, OrganizationEvent } from '../../src/contract/events.ts';
-import { GatewayError } from '../../src/contract/gateway/answers.ts';
+import { AnthropicError, GatewayError, GoogleError } from '../../src/contract/gateway/answers.ts';
 import { SetModelsRequest } from '../../src/contract/model-mappings.ts';
 import { operations, responseSchema } from '../../src/contract/operations.ts';
 import { Plan } from '../../src/contract/plans.ts';
@@ -49,6 +49,8 @@ const SCHEMAS = {
   event: OrganizationEvent,
   error: ErrorEnvelope,
   'gateway-error': GatewayError,
+  'anthropic-error': AnthropicError,
+  'google-error': GoogleError,
   'begin-request': operations.beginCall.body,
   'begin-answer': responseSchema(operations.beginCall),
   'end-request': operations.endCall.body,

@@ -129,8 +129,15 @@ describe('a balance', () => {
       fund(object, 10n);
       expect(hold(object, 'a', { lines: linesOf(6) })).toBe(true);
       expect(begin(object, '1', { holdUsd: 0.03 })).toBe(true);
-      expect(begin(object, '2', { holdUsd: 0.02 })).toMatchObject({ code: 'BALANCE_HELD' });
-      expect(hold(object, 'b', { lines: linesOf(2) })).toMatchObject({ code: 'BALANCE_HELD', meter: 'premiumCalls' });
+      expect(begin(object, '2', { holdUsd: 0.02 })).toMatchObject({
+        ...{ code: 'BALANCE_HELD', neededUsd: 0.02, availableUsd: 0.009999994, openCalls: 1, openBatches: 1 },
+        message: 'The call needs $0.02, and $0.00999 is available; 1 open call and 1 batch hold $0.09.',
+      });
+      expect(hold(object, 'b', { lines: linesOf(2) })).toMatchObject({
+        ...{ code: 'BALANCE_HELD', meter: 'premiumCalls', limit: 0, used: 0, open: { calls: 1, batches: 1 } },
+        money: { neededNanoUsd: '20000002', availableNanoUsd: '9999994', maxTokensThatPass: null },
+        resetsAtMs: null,
+      });
       expect(hold(object, 'b', { lines: linesOf(10) })).toMatchObject({ code: 'CREDIT_REQUIRED' });
       object.void('1', START);
       expect(hold(object, 'b', { lines: linesOf(2) })).toBe(true);
@@ -156,7 +163,9 @@ describe('a balance', () => {
       if (response.status !== 200) {
         expect(response.status).toBe(429);
         expect(response.headers.get('x-should-retry')).toBe('true');
-        expect(((await response.json()) as { error: { code: string } }).error.code).toBe('BALANCE_HELD');
+        const { error } = (await response.json()) as { error: Record<string, unknown> };
+        expect(error).toMatchObject({ code: 'BALANCE_HELD', meter: 'premiumCalls', maxTokensThatPass: null });
+        expect(error.message).toMatch(/The call needs \$0\.\d+, and \$0\.\d+ is available; \d.* holds? \$0\.\d+\.$/);
       }
       return response.status === 200;
     });

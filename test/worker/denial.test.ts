@@ -1,6 +1,6 @@
 /**
- * Promise: a denied call says why, with the figures of that moment: to its application, in the lists of calls, in the CSV and
- * in the console. Whatever the customer's plan has since, the reason stays.
+ * Promise: a denied call says why, with the figures of that moment and the sums if credit would have paid: to its application,
+ * in the lists of calls, in the CSV and in the console. Whatever the customer's plan has since, the reason stays.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
@@ -29,6 +29,8 @@ let tenant: Tenant;
 let org: string;
 /** The denied call of each reason. */
 const denied = new Map<DenialCode, { callId: string; customerId: string }>();
+/** What its begin answered. */
+const told = new Map<DenialCode, object>();
 
 const list = async (query: Record<string, string> = {}) => (await tenant.api.send('listCalls', { query })).data.items;
 const begin = async (customerId: string, more: object = {}) =>
@@ -36,7 +38,7 @@ const begin = async (customerId: string, more: object = {}) =>
 
 async function deny(customerId: string, more: object = {}): Promise<void> {
   const { callId, denial } = await begin(customerId, more);
-  expect(Object.keys(denial ?? {}).filter((name) => !['code', 'meter'].includes(name))).toEqual([]);
+  if (denial) told.set(denial.code, denial);
   if (denial) denied.set(denial.code, { callId, customerId });
 }
 
@@ -78,7 +80,8 @@ beforeAll(async () => {
   };
   const begun = await customerStub(org, 'other-tier').begin(sendCommand<BeginCommand>(command));
   if (!begun.ok) throw new Error('the begin was refused');
-  const { callId } = (JSON.parse(begun.text) as { data: { callId: string } }).data;
+  const { callId, denial } = (JSON.parse(begun.text) as { data: { callId: string; denial: object } }).data;
+  told.set('TIER_NOT_REQUESTED', denial);
   denied.set('TIER_NOT_REQUESTED', { callId, customerId: 'other-tier' });
   expect([...denied.keys()].sort()).toEqual(Object.keys(EXPECTED).sort());
   for (const { customerId } of denied.values()) await deliverToD1(org, customerId);
@@ -86,7 +89,7 @@ beforeAll(async () => {
 
 const EXPECTED: Record<DenialCode, { figures: object; sentence: string }> = {
   ALLOWANCE_EXHAUSTED: {
-    figures: { meter: 'standardCalls', limit: 2, used: 2 },
+    figures: { meter: 'standardCalls', limit: 2, used: 2, openCalls: 2, resetsAt: expect.stringMatching(/^20\d\d-/) },
     sentence: 'Asked for standard. Denied: 2 of the 2 standard calls of Free were used.',
   },
   CAPABILITY_NOT_IN_PLAN: {
@@ -98,13 +101,20 @@ const EXPECTED: Record<DenialCode, { figures: object; sentence: string }> = {
     sentence: 'Asked for standard. Denied: the subscription was canceled.',
   },
   CREDIT_REQUIRED: {
-    figures: { meter: 'premiumCalls', limit: 0, used: 0 },
-    sentence: 'Asked for premium. Denied: Credit includes 0 premium calls, and the balance did not cover the call.',
+    figures: {
+      ...{ meter: 'premiumCalls', limit: 0, used: 0, openCalls: 0, resetsAt: null },
+      ...{ neededUsd: 0.01, availableUsd: 0, heldUsd: 0, maxTokensThatPass: null },
+    },
+    sentence:
+      'Asked for premium. Denied: Credit includes 0 premium calls, and the balance did not cover the call. The call needed $0.01, and $0.00 was available.',
   },
   BALANCE_HELD: {
-    figures: { meter: 'standardCalls', limit: 0, used: 0 },
+    figures: {
+      ...{ meter: 'standardCalls', limit: 0, used: 0, openCalls: 1, resetsAt: null },
+      ...{ neededUsd: 3, availableUsd: 1, heldUsd: 4, maxTokensThatPass: null },
+    },
     sentence:
-      'Asked for standard. Denied: Credit includes 0 standard calls, and open calls and batches held the balance that the call needed.',
+      'Asked for standard. Denied: Credit includes 0 standard calls, and open calls and batches held the balance that the call needed. The call needed $3.00, and $1.00 was available; 1 open call held $4.00.',
   },
   TIER_NOT_REQUESTED: {
     figures: { meter: null, limit: null, used: null },
@@ -123,6 +133,13 @@ describe.each(Object.entries(EXPECTED) as [DenialCode, (typeof EXPECTED)[DenialC
         [callId, { code, ...figures }],
       ]);
       expect((await list({ reason: code, customerId: customerId ?? '' })).map((item) => item.callId)).toEqual([callId]);
+    });
+
+    test('is answered with the same figures', () => {
+      const { message: _message, ...answered } = { message: '', ...told.get(code) };
+      const none = Object.entries(figures).filter(([name]) => !(name in answered));
+      expect(none.filter(([, value]) => value !== null)).toEqual([]);
+      expect({ ...Object.fromEntries(none), ...answered }).toEqual({ code, ...figures });
     });
 
     test('is a sentence on the page of the call, which says nothing of a price or an allowance that paid', async () => {
@@ -144,8 +161,37 @@ test('the reason stays when the plan changes, and once D1 alone has the call', a
     meter: 'standardCalls',
     limit: 2,
     used: 2,
+    openCalls: 2,
+    resetsAt: expect.any(String),
     usagePlanVersionId: 'test:v1',
   });
+});
+
+test('the sums are told as a sentence too, if there are any', () => {
+  const messageOf = (code: DenialCode) => (told.get(code) as { message?: string }).message;
+  expect(messageOf('BALANCE_HELD')).toBe('The call needs $3.00, and $1.00 is available; 1 open call holds $4.00.');
+  expect(messageOf('CREDIT_REQUIRED')).toBe('The call needs $0.01, and $0.00 is available.');
+  expect(messageOf('ALLOWANCE_EXHAUSTED')).toMatch(
+    /^standardCalls: 2 of 2 are used, with what 2 open calls reserve; they renew on \d{4}-\d\d-\d\d at \d\d:\d\d UTC\.$/,
+  );
+  expect(messageOf('CAPABILITY_NOT_IN_PLAN')).toBeUndefined();
+  expect(messageOf('SUBSCRIPTION_CANCELED')).toBeUndefined();
+});
+
+test('a denial of before the sums were kept is read without them', async () => {
+  const { callId = '' } = denied.get('BALANCE_HELD') ?? {};
+  await bindings.DB.prepare(
+    `INSERT INTO calls (organization_id, call_id, customer_id, status, started_at_ms, finished_at_ms, usage_plan_version_id, pricing_mode,
+       usage_provider, denial_code, record, revision, delivery)
+     SELECT organization_id, 'older', 'older', status, started_at_ms, finished_at_ms, usage_plan_version_id, pricing_mode, usage_provider,
+       denial_code, json_remove(json_set(record, '$.callId', 'older'), '$.denial.money', '$.denial.open', '$.denial.resetsAtMs'), 1, 0
+     FROM calls WHERE call_id = ?`,
+  )
+    .bind(callId)
+    .run();
+  expect((await list({ customerId: 'older' })).map(({ denial }) => denial)).toEqual([
+    { code: 'BALANCE_HELD', meter: 'standardCalls', limit: 0, used: 0 },
+  ]);
 });
 
 test('calls that were not denied, and those of before the reason was kept, have none', async () => {
