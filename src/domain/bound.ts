@@ -192,8 +192,11 @@ export function withPromptTokens(bound: CallBound, tokens: number): CallBound {
   };
 }
 
-/** A count of the vendor's that is less than this part of our own is not believed: it is no count of the prompt. */
-const LEAST_SHARE = 4;
+/**
+ * A vendor's count that is less than this part of our own is not believed: it is no count of the prompt. Of text ours is
+ * near; for a document of a page it can be thirty times as much.
+ */
+const LEAST_SHARE = 32;
 
 /** The bound after its vendor counted the prompt. The same if the count is no news, or makes no sense. */
 export function withVendorCount(bound: CallBound, count: { tokens: number; atMost: number } | null): CallBound {

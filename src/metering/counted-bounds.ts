@@ -40,24 +40,28 @@ export async function countedBounds(
   bounds: readonly CallBound[],
   requestOf: (place: number) => Promise<PromptToCount | null>,
 ): Promise<CallBound[]> {
+  const customer = JSON.stringify([organizationId, customerId]);
   const asked = new Map<string, Promise<PromptCount | null>>();
   return Promise.all(
     bounds.map(async (bound, place) => {
       const request = bound.countable ? await requestOf(place) : null;
       const toCounter = request && countRequest(request);
       if (!toCounter) return bound;
-      const prompt = await nameOf(organizationId, toCounter);
-      const count = asked.get(prompt) ?? countOnce(prompt, `${organizationId} ${customerId}`, toCounter);
+      const prompt = await nameOf(customer, toCounter);
+      const count = asked.get(prompt) ?? countOnce(prompt, customer, toCounter);
       asked.set(prompt, count);
       return withVendorCount(bound, await count);
     }),
   );
 }
 
-/** The same for requests that have the same count. Other headers than those of the vendor's own change none. */
-function nameOf(organizationId: string, { url, headers, body }: CountRequest): Promise<string> {
+/**
+ * The same for requests of the customer that have the same count: of the headers only the vendor's own can change it. By
+ * customer, so that none learns from the time of an answer what another one sent.
+ */
+function nameOf(customer: string, { url, headers, body }: CountRequest): Promise<string> {
   const own = Object.entries(headers).filter(([name]) => /^(?:anthropic|openai)-/i.test(name));
-  return sha256Hex(JSON.stringify([organizationId, url, own, body]));
+  return sha256Hex(JSON.stringify([customer, url, own, body]));
 }
 
 async function countOnce(prompt: string, customer: string, request: CountRequest): Promise<PromptCount | null> {

@@ -1,6 +1,6 @@
 /**
- * Use case: begin, the vendor's request, and end in one. A denied begin makes no vendor request, and a retry never
- * reaches the vendor twice.
+ * Use case: begin, the vendor's request, and end in one. A denied begin makes no vendor request, but for a free count of
+ * the prompt, and a retry never reaches the vendor twice.
  */
 
 import { modelToRecord } from '../catalog/prices.ts';

@@ -165,7 +165,7 @@ function hasLink(value: unknown): boolean {
 /** Takes the fields that the counter knows, and leaves out those that add nothing to a prompt. */
 function ofFields(taken: ReadonlySet<string>, leftOut: ReadonlySet<string>) {
   return (request: Fields): Fields | null => {
-    const fields = Object.entries(request).filter(([name, value]) => value !== undefined && !leftOut.has(name));
+    const fields = Object.entries(request).filter(([name, value]) => value != null && !leftOut.has(name));
     return fields.every(([name]) => taken.has(name)) ? Object.fromEntries(fields) : null;
   };
 }

@@ -46,6 +46,8 @@ const PATHS: readonly (readonly [RegExp, RequestForm])[] = [
   [/\/audio\/translations$/, 'translations'],
   [/\/moderations$/, 'moderations'],
 ];
+/** Counters of prompts. It has none, so that each request is bounded by its bytes. */
+const COUNTER = /(?:\/count_tokens|:countTokens|\/input_tokens)$/;
 /** Each is an item of the answer; a request that allows more is refused. */
 const FILE_SEARCHES_MAX = 5_000;
 /** Longer than a run: see vendor.ts. */
@@ -60,6 +62,10 @@ export async function startWorstServer(): Promise<WorstServer> {
 
 async function answer(log: WorstBill[], request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { pathname, searchParams } = new URL(request.url ?? '', 'http://vendor');
+  if (COUNTER.test(pathname)) {
+    response.writeHead(404).end();
+    return;
+  }
   const provider = pathname.split('/')[1] as GeneratedVendor;
   const form = PATHS.find(([pattern]) => pattern.test(pathname))?.[1];
   if (form === undefined) throw new Error(`no vendor has ${pathname}`);
