@@ -19,7 +19,9 @@ import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
 import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
 import { firstDenial } from '../../../src/domain/customer-events.ts';
+import { expectedCharge } from '../../../src/domain/expected-hold.ts';
 import { usualCharge } from '../../../src/domain/hold.ts';
+import type { NanoUsd } from '../../../src/domain/money.ts';
 import type { Tier } from '../../../src/domain/tiers.ts';
 import type {
   Admission,
@@ -81,7 +83,12 @@ export function beginOrReplay(
   const deadlineAtMs = nowMs + Math.min(deadlineMs, command.deadlineMs ?? deadlineMs);
   const { bounds = [] } = command;
   const { markupPercent } = account.subscription.plan.plan.payg;
-  const expected = { bounds, usualCharge: () => usualCharge(store.recentCosts(), markupPercent) };
+  const expected = {
+    bounds,
+    usualCharge: () => usualCharge(store.recentCosts(), markupPercent),
+    expectedCharge: (model: string, bound: NanoUsd, step: NanoUsd) =>
+      expectedCharge(store.boundShares(model), bound, step),
+  };
   const decision = beginCall(account, callId, command.request, expected, deadlineAtMs, nowMs);
   if (decision.gap && !ranAlready) return { ok: false, refusal: closedOnCredit(decision.gap) };
   const decided = admit ? admit(account, decision) : decision;
