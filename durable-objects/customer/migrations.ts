@@ -195,4 +195,8 @@ export const MIGRATIONS: readonly string[] = [
   ) WITHOUT ROWID;
   CREATE INDEX awaited_figures_due ON awaited_figures (due_at_ms);
   `,
+  `
+  -- What the last answers of a model came to of their bounds, as JSON (src/domain/expected-hold.ts).
+  CREATE TABLE bound_shares (model TEXT PRIMARY KEY, ended_at_ms INTEGER NOT NULL, shares TEXT NOT NULL) WITHOUT ROWID;
+  `,
 ];

@@ -392,6 +392,15 @@ export class CustomerStore {
     return this.#exists ? this.#tables.calls.recentCosts(USUAL_CALLS) : [];
   }
 
+  /** What the customer's last answers of the model came to of their bounds, in millionths. */
+  boundShares(model: string): number[] {
+    return this.#exists ? this.#tables.boundShares.find(model) : [];
+  }
+
+  addBoundShare(model: string, share: number, nowMs: number): void {
+    this.#tables.boundShares.add(model, share, nowMs);
+  }
+
   /** The newest call of the derived key with this payload, and the newest generation of that key. */
   derivedCall(hash: string, fingerprint: string): { call: StoredCall | null; newest: number } {
     if (!this.#exists) return { call: null, newest: 0 };

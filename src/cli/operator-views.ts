@@ -50,7 +50,7 @@ export function showPlan(data: Data<'readPlan'>): string {
       'Rolling calls': rollingCalls && `${show(rollingCalls.limit)} in ${show(rollingCalls.windowSeconds)} s`,
       'Reserved output tokens': plan.reserveOutputTokens,
       'Pay-as-you-go': payg.enabled
-        ? `cost + ${show(payg.markupPercent)} %, ${payg.maxOutputTokens === null ? 'any number of' : show(payg.maxOutputTokens)} output tokens an answer`
+        ? `cost + ${show(payg.markupPercent)} %, ${payg.maxOutputTokens === null ? 'any number of' : show(payg.maxOutputTokens)} output tokens an answer, ${payg.holds === 'EXPECTED' ? 'expected' : 'exact'} holds`
         : 'off',
       'Alerts at percent of a limit': thresholdsOf(plan),
       'Alert below a balance of': plan.alerts?.balanceBelowUsd ? `$${plan.alerts.balanceBelowUsd}` : null,

@@ -31,6 +31,8 @@ export function eventSentence(event: OrganizationEvent): Part[] {
     }
     case 'balance.exhausted':
       return sentence`The balance is used up: ${usdText(event.data.balanceUsd)}`;
+    case 'balance.overdrawn':
+      return sentence`The balance is overdrawn: ${usdText(event.data.balanceUsd)}`;
     case 'call.denied': {
       const { callId, code, meter } = event.data;
       return sentence`${call(callId, 'A call')} was denied: ${lowerFirst(words(code))}${meter === null ? '' : `, ${lowerFirst(words(meter))}`}`;

@@ -13,6 +13,7 @@ const TONES: Partial<Record<EventType, Tone>> = {
   'meter.recovered': 'good',
   'balance.low': 'warn',
   'balance.exhausted': 'bad',
+  'balance.overdrawn': 'bad',
   'call.denied': 'bad',
   'charge.failed': 'bad',
   'webhook.disabled': 'bad',

@@ -16,6 +16,7 @@ const LABELS: Readonly<Record<string, string>> = {
   'payg.enabled': 'Pay as you go',
   'payg.markupPercent': 'Markup',
   'payg.maxOutputTokens': 'Output tokens of an answer on credit',
+  'payg.holds': 'Calls on credit hold',
   'alerts.thresholdsPercent': 'Alerts at percent of a limit',
   'alerts.balanceBelowUsd': 'Alert below a balance of',
   'alerts.balanceBelowDays': 'Alert below a balance for',

@@ -36,6 +36,7 @@ export function fieldsOfPlan(plan: Plan): Fields {
     'payg.maxOutputTokens': shown(
       plan.payg.maxOutputTokens === undefined ? OUTPUT_TOKENS_MAX_DEFAULT : plan.payg.maxOutputTokens,
     ),
+    'payg.holds': plan.payg.holds ?? 'EXACT',
     'alerts.thresholdsPercent': shownThresholds(plan.alerts?.thresholdsPercent),
     'alerts.balanceBelowUsd': plan.alerts?.balanceBelowUsd === null ? NONE : (plan.alerts?.balanceBelowUsd ?? ''),
     'alerts.balanceBelowDays': plan.alerts?.balanceBelowDays === null ? NONE : shown(plan.alerts?.balanceBelowDays),
@@ -88,6 +89,7 @@ export function planOfFields(fields: Fields): unknown {
       enabled: isChecked(fields, 'payg.enabled'),
       markupPercent: typedNumber(fields, 'payg.markupPercent') ?? 0,
       maxOutputTokens: typedNumber(fields, 'payg.maxOutputTokens') ?? null,
+      holds: text(fields, 'payg.holds'),
     },
     customMeters: Object.fromEntries(
       METER_SLOTS.flatMap((slot) =>

@@ -98,6 +98,7 @@ const OF_CUSTOMERS = {
       ),
   }),
   'balance.exhausted': z.object({ ...ofCustomer, balanceUsd }),
+  'balance.overdrawn': z.object({ ...ofCustomer, balanceUsd }),
   'call.denied': z.object({
     ...ofCustomer,
     callId: z.string().describe('The call that was denied'),

@@ -25,6 +25,7 @@ export const EVENT_MEANINGS: Record<EventType, string> = {
   'balance.low':
     'The USD balance fell below the amount, or the days of forecast spend, of the plan or the organization',
   'balance.exhausted': 'The USD balance is used up',
+  'balance.overdrawn': 'The USD balance fell below zero: something came to more than was held for it',
   'call.denied': 'A call was denied: the first of the customer for this reason in the usage period',
   'call.unpriced': 'A call has no known cost: the first of its customer, model, reason and UTC day',
   'charge.failed': 'The billing provider refused a charge for good',
@@ -59,6 +60,7 @@ export const OrganizationEvent = z.discriminatedUnion('type', [
   item('meter.recovered', DATA['meter.recovered']),
   item('balance.low', DATA['balance.low']),
   item('balance.exhausted', DATA['balance.exhausted']),
+  item('balance.overdrawn', DATA['balance.overdrawn']),
   item('call.denied', DATA['call.denied']),
   item('call.unpriced', DATA['call.unpriced']),
   item('charge.failed', DATA['charge.failed']),

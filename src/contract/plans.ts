@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';
 import type { LimitName } from '../domain/meters.ts';
-import type { Capability } from '../domain/plan.ts';
+import { type Capability, HOLD_POLICIES } from '../domain/plan.ts';
 import { LimitPolicy, ReasoningLevel } from './entitlements.ts';
 import { text } from './fields.ts';
 
@@ -165,6 +165,12 @@ export const Plan = z.strictObject({
         .nullable()
         .default(OUTPUT_TOKENS_MAX_DEFAULT)
         .describe('Output tokens of an answer that credit pays for, at most; null leaves them to request and model'),
+      holds: z
+        .enum(HOLD_POLICIES)
+        .default('EXACT')
+        .describe(
+          'What a call on credit holds: EXACT what it can cost at most, so that nothing is overdrawn; EXPECTED, once 20 answers of the model are known, the 95th percentile of what they came to of that, so that the calls open at the same time can overdraw the balance by their bounds together',
+        ),
     })
     .prefault({})
     .describe('Pay-as-you-go'),

@@ -75,7 +75,7 @@ export interface OpenToCredit {
 }
 
 export function callBound(request: RequestToModel, mode: PricingMode, opened: OpenToCredit): CallBound {
-  const { provider, kind, model = '', path, body, price, limits, tier, onDowngrade } = request;
+  const { provider, kind, model = '', modelKey = model, path, body, price, limits, tier, onDowngrade } = request;
   const { headers = [], isUnread = false, asIs, address } = request;
   const { fillsContext, ...extras } = extrasOf({ kind, model, path, body, isUnread, headers, asIs, address });
   const input = inputBound({ kind, model, body, contextTokens: limits.contextTokens, fillsContext });
@@ -117,6 +117,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
   const inSteps = request.inSteps && extras.output.length === 0;
   const prompt = price.available && !unbounded ? promptCost(price.card, demand, mode) : null;
   return {
+    ...(modelKey !== '' && { model: modelKey }),
     tier,
     ...(onDowngrade && { onDowngrade }),
     outputTokens,

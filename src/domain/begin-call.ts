@@ -13,6 +13,7 @@ import { moneySums } from './denial-sums.ts';
 import { allowedTiers, decideEntitlements, type EntitlementDecision, type Entitlements } from './entitlements.ts';
 import {
   affordableTokens,
+  type ExpectedCharge,
   type Hold,
   holdOf,
   LAST_STEP_TOKENS,
@@ -42,13 +43,15 @@ export interface Expected {
   bounds: readonly CallBound[];
   /** What this customer's calls usually come to. */
   usualCharge: () => NanoUsd;
+  /** Absent where nothing is expected of a model. */
+  expectedCharge?: ExpectedCharge;
 }
 
 export function beginCall(
   account: Account,
   callId: string,
   request: BeginRequest,
-  { bounds, usualCharge }: Expected,
+  { bounds, usualCharge, expectedCharge = () => null }: Expected,
   deadlineAtMs: number,
   nowMs: number,
 ): CallDecision {
@@ -56,7 +59,7 @@ export function beginCall(
   const { markupPercent } = plan.payg;
   const askedNanoUsd = request.holdUsd === undefined ? null : nanoFromUsd(request.holdUsd);
   const holdWith = (of: readonly CallBound[], tiers: readonly Tier[]) =>
-    holdOf(payableOf(boundsOf(of, tiers)), plan, { markupPercent, askedNanoUsd, usualCharge });
+    holdOf(payableOf(boundsOf(of, tiers)), plan, { markupPercent, askedNanoUsd, usualCharge, expectedCharge });
   const holdFor = (...tiers: Tier[]) => holdWith(bounds, tiers);
   const decided = decideEntitlements(plan, account.meters, request.requested, isCanceled(account), (tier) =>
     // What nothing can pay for is refused as such, whatever is left.
@@ -182,15 +185,25 @@ function creditFor(
 ): CreditTerms {
   const available = availableUsd(wallet);
   const held = hold.nanoUsd < available ? hold.nanoUsd : available;
-  const { cost, outputTokens, inSteps, inputNanoUsd } = hold;
-  const terms = {
+  const { cost, outputTokens, inSteps, inputNanoUsd, expected } = hold;
+  const { nanoUsd: expectedNanoUsd = null } = expected ?? {};
+  const isExpected = expectedNanoUsd !== null && expectedNanoUsd <= available;
+  const isWhole = isExpected || inSteps || (expected !== null && expected.boundNanoUsd <= held);
+  const terms: CreditTerms = {
     tiers,
     markupPercent,
-    heldNanoUsd: held.toString(),
+    heldNanoUsd: (isExpected ? expectedNanoUsd : held).toString(),
     ...(standsForPrice && { heldForInputNanoUsd: inputNanoUsd?.toString() ?? null }),
     ...(outputTokens !== null && { outputTokens }),
+    ...(expected && {
+      expectation: {
+        model: expected.model,
+        boundNanoUsd: (isWhole ? expected.boundNanoUsd : held).toString(),
+        isHeld: isExpected,
+      },
+    }),
   };
-  if (!cost || outputTokens === null) return terms;
+  if (isExpected || !cost || outputTokens === null) return terms;
   const wanted = inSteps ? Math.min(STEP_TOKENS, outputTokens) : outputTokens;
   const heldTokens = affordableTokens(cost, markupPercent, wanted, held);
   return inSteps ? { ...terms, steps: { ...cost, heldTokens } } : { ...terms, outputTokens: heldTokens };

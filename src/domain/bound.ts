@@ -13,6 +13,8 @@ import type { ServiceTier, Speed } from './usage.ts';
 
 /** What one model may use and cost for a call. Plain JSON. */
 export interface CallBound {
+  /** As its caller names it; absent if nobody names one. */
+  model?: string;
   /** Whose allowance or credit pays; `null`: whichever does. */
   tier: Tier | null;
   /** Runs only where the plan downgrades. */

@@ -190,7 +190,10 @@ export interface CreditTerms extends HeldTerms {
   outputTokens?: number;
   /** Present where more is held as the call goes on. */
   steps?: Steps;
-  /** Decimal nano-USD that were held when the call ended with a higher charge: the vendor exceeded its own bound. */
+  /**
+   * Decimal nano-USD that were held when the call ended with a higher charge: the vendor exceeded its own bound, or what
+   * was expected was held.
+   */
   exceededNanoUsd?: string;
 }
 
@@ -388,7 +391,7 @@ function releaseHeld(account: Account, { reserved, credit }: Call): Account {
   return { ...account, meters, wallet: release(account.wallet, BigInt(credit?.heldNanoUsd ?? 0)) };
 }
 
-/** The call without what it held. A charge above the hold stands with it: the vendor exceeded the bound. */
+/** The call without what it held. A charge above the hold stands with it. */
 function released(call: Call, charge: Charge | null): Partial<Call> {
   const { credit, status } = call;
   const freed = { reserved: {}, ifLost: undefined };

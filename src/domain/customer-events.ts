@@ -36,6 +36,7 @@ export interface CustomerEventData {
     belowDays?: number | undefined;
   };
   'balance.exhausted': { balanceUsd: string };
+  'balance.overdrawn': { balanceUsd: string };
   'call.denied': {
     callId: string;
     code: DenialCode;
@@ -133,13 +134,15 @@ function balanceEvents(before: Account | null, after: Account): CustomerEvent[] 
   const { customerId, subscription } = after;
   const { plan } = subscription.plan;
   if (!plan.payg.enabled) return [];
-  const balance = owedBalance(after);
+  const [was, balance] = [owedBalance(before), owedBalance(after)];
   const below = lowBalance(plan, after.alerts);
-  const fall = balanceFall(below, owedBalance(before), balance);
-  if (fall === null) return [];
+  const fall = balanceFall(below, was, balance);
   const data = { customerId, balanceUsd: formatUsd(balance) };
-  if (fall === 'exhausted') return [{ type: 'balance.exhausted', data }];
-  return [{ type: 'balance.low', data: { ...data, belowUsd: formatUsd(below ?? 0n) } }];
+  const events: CustomerEvent[] = [];
+  if (fall === 'exhausted') events.push({ type: 'balance.exhausted', data });
+  if (fall === 'low') events.push({ type: 'balance.low', data: { ...data, belowUsd: formatUsd(below ?? 0n) } });
+  if (was >= 0n && balance < 0n) events.push({ type: 'balance.overdrawn', data });
+  return events;
 }
 
 /** The USD balance less the charges that are still to leave it; what open calls hold is not used yet. */

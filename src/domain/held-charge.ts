@@ -6,6 +6,7 @@
  * bound is such a price, or that of a call which the service makes itself.
  */
 import { withMarkup } from './charge.ts';
+import type { Expectation } from './expected-hold.ts';
 import type { NanoUsd } from './money.ts';
 import { isOutput } from './price.ts';
 import { chargesOf, inMode, type PricingMode, type ResolvedPrice } from './pricing.ts';
@@ -29,6 +30,8 @@ export interface HeldTerms {
   heldForInputNanoUsd?: string | null;
   /** Decimal nano-USD that were held when the call ended, timed out or was refused. */
   heldAtEndNanoUsd?: string;
+  /** Present on plans that hold what is expected, if the model is known. */
+  expectation?: Expectation;
 }
 
 /** A call with what it holds; `ifLost` is present while the service makes it. */
@@ -41,10 +44,12 @@ interface Holding {
 export function heldPriceOf(call: Holding): HeldPrice | null {
   const input = heldForInputOf(call);
   if (!call.credit || input === undefined) return null;
-  const { heldNanoUsd, heldAtEndNanoUsd = heldNanoUsd } = call.credit;
+  const { heldNanoUsd, heldAtEndNanoUsd = heldNanoUsd, expectation } = call.credit;
   // Nothing was held for a call without a bound, such as the line of a batch: that does not make it free.
   if (heldAtEndNanoUsd === '0') return null;
-  return { nanoUsd: BigInt(heldAtEndNanoUsd), inputNanoUsd: input === null ? null : BigInt(input) };
+  // A plan that holds less charges no less.
+  const nanoUsd = expectation?.isHeld ? expectation.boundNanoUsd : heldAtEndNanoUsd;
+  return { nanoUsd: BigInt(nanoUsd), inputNanoUsd: input === null ? null : BigInt(input) };
 }
 
 /** `heldForInputNanoUsd` of the call's terms, also if they were made before the sides were told apart. */

@@ -3,7 +3,8 @@
  *
  * A call whose bound is known holds the bound. One whose output shows as it is made holds it in steps; a stream of a model
  * that thinks has as many output tokens for its bound as the balance affords. Any other call holds what the caller says, or
- * else what this customer's calls usually come to. What is held and not spent is free when the call ends.
+ * else what this customer's calls usually come to. A plan may hold what is expected in place of more (expected-hold.ts).
+ * What is held and not spent is free when the call ends.
  */
 import { type CallBound, type CostBound, costAtMost } from './bound.ts';
 import { withMarkup } from './charge.ts';
@@ -36,6 +37,20 @@ export interface HoldTerms {
   askedNanoUsd: NanoUsd | null;
   /** What this customer's calls usually come to. */
   usualCharge: () => NanoUsd;
+  expectedCharge: ExpectedCharge;
+}
+
+/** What a call of the model with this bound is expected to cost, at least that step; `null` if nothing tells. */
+export type ExpectedCharge = (model: string, boundNanoUsd: NanoUsd, stepNanoUsd: NanoUsd) => NanoUsd | null;
+
+/** Of a call on a plan that holds what is expected. */
+interface ExpectedHold {
+  /** The model that is asked first. */
+  model: string;
+  /** What the call can cost at most. */
+  boundNanoUsd: NanoUsd;
+  /** Held in place of more, for all output tokens, if the balance covers it; `null` if an exact plan holds no more. */
+  nanoUsd: NanoUsd | null;
 }
 
 /** What is to be held of the balance when a call begins. */
@@ -52,25 +67,45 @@ export interface Hold {
   outputTokens: number | null;
   /** More is held as the call goes on. */
   inSteps: boolean;
+  expected: ExpectedHold | null;
 }
 
 /** What is to be held for a call that runs on one of the models with these bounds. */
 export function holdOf(bounds: readonly CallBound[], plan: Plan, terms: HoldTerms): Hold {
-  const { markupPercent, askedNanoUsd } = terms;
+  const { markupPercent, askedNanoUsd, expectedCharge } = terms;
   const worst = worstOf(bounds, plan);
   if (!worst) {
     const nanoUsd = askedNanoUsd ?? terms.usualCharge();
-    return { leastNanoUsd: nanoUsd, nanoUsd, inputNanoUsd: null, cost: null, outputTokens: null, inSteps: false };
+    return {
+      leastNanoUsd: nanoUsd,
+      nanoUsd,
+      inputNanoUsd: null,
+      cost: null,
+      outputTokens: null,
+      inSteps: false,
+      expected: null,
+    };
   }
   const { cost, outputTokens, inSteps, leastTokens } = worst;
   const upTo = (tokens: number) => withMarkup(costAtMost(cost, Math.min(tokens, outputTokens)), markupPercent);
+  const least = highest(upTo(leastTokens), askedNanoUsd);
+  const nanoUsd = highest(upTo(inSteps ? STEP_TOKENS : outputTokens), askedNanoUsd);
+  const expectedOf = (model: string): ExpectedHold => {
+    const boundNanoUsd = upTo(outputTokens);
+    const charge = expectedCharge(model, boundNanoUsd, upTo(STEP_TOKENS) - upTo(0));
+    const held = charge === null ? nanoUsd : highest(charge, askedNanoUsd);
+    return { model, boundNanoUsd, nanoUsd: held < nanoUsd ? held : null };
+  };
+  const model = plan.payg.holds === 'EXPECTED' ? bounds[0]?.model : undefined;
+  const expected = model === undefined ? null : expectedOf(model);
   return {
-    leastNanoUsd: highest(upTo(leastTokens), askedNanoUsd),
-    nanoUsd: highest(upTo(inSteps ? STEP_TOKENS : outputTokens), askedNanoUsd),
+    leastNanoUsd: lowest(least, expected?.nanoUsd ?? null),
+    nanoUsd,
     inputNanoUsd: upTo(0),
     cost: inSteps || leastTokens < outputTokens ? cost : null,
     outputTokens,
     inSteps,
+    expected,
   };
 }
 
@@ -160,6 +195,10 @@ function worstOf(bounds: readonly CallBound[], plan: Plan): WorstBound | null {
     inSteps,
     leastTokens: Math.min(least, outputTokens),
   };
+}
+
+function lowest(amount: NanoUsd, other: NanoUsd | null): NanoUsd {
+  return other !== null && other < amount ? other : amount;
 }
 
 function highest(amount: NanoUsd, other: NanoUsd | null): NanoUsd {

@@ -7,6 +7,9 @@ import type { LimitName, MeterSlot } from './meters.ts';
 import type { Replenish } from './period.ts';
 
 export type LimitPolicy = 'NONE' | 'BLOCK' | 'DOWNGRADE';
+/** Whether calls on credit hold what they can cost at most, or what is expected of them (expected-hold.ts). */
+export const HOLD_POLICIES = ['EXACT', 'EXPECTED'] as const;
+export type HoldPolicy = (typeof HOLD_POLICIES)[number];
 export type ReasoningLevel = 'NONE' | 'LOW' | 'MEDIUM' | 'HIGH';
 /** What a call can do beside text. `tools` are those that the vendor hosts, bills beside tokens, or lets reach elsewhere. */
 export const CAPABILITIES = ['audio', 'image', 'search', 'tools'] as const;
@@ -53,8 +56,14 @@ export interface Plan {
   features: Record<AskedCapability, boolean> & { tools?: boolean | undefined };
   rollingCalls: { limit: number; windowSeconds: number } | null;
   reserveOutputTokens: number | null;
-  /** Versions from before the bound have none, which is its default (hold.ts); `null` is no bound. */
-  payg: { enabled: boolean; markupPercent: number; maxOutputTokens?: number | null | undefined };
+  payg: {
+    enabled: boolean;
+    markupPercent: number;
+    /** Versions from before the bound have none, which is its default (hold.ts); `null` is no bound. */
+    maxOutputTokens?: number | null | undefined;
+    /** Versions from before it have none, and are exact. */
+    holds?: HoldPolicy | undefined;
+  };
   customMeters: Partial<Record<MeterSlot, CustomMeter>>;
   alerts?: Alerts | undefined;
   /** What a customer pays for a usage period, as a decimal; `null` or absent is not known. It allows nothing. */

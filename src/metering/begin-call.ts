@@ -84,6 +84,7 @@ async function expected(
   const { maxOutputTokens: most } = limitsOf(catalog, model, nowMs);
   const outputTokens = [maxOutputTokens, most].filter((bound) => bound !== undefined);
   const bound: CallBound = {
+    model,
     tier: null,
     outputTokens: outputTokens.length === 0 ? null : Math.min(...outputTokens),
     answers: 1,

@@ -21,6 +21,7 @@ const SENTENCES: Readonly<Record<EventType | typeof TEST_EVENT_TYPE, (data: Data
   'balance.low': (d) =>
     `The balance of ${d.customerId} is low: $${d.balanceUsd}, ${d.belowDays === undefined ? `below $${d.belowUsd}` : `enough for ${d.daysLeft} days, below ${d.belowDays}`}.`,
   'balance.exhausted': (d) => `The balance of ${d.customerId} is used up: $${d.balanceUsd}.`,
+  'balance.overdrawn': (d) => `The balance of ${d.customerId} is overdrawn: $${d.balanceUsd}.`,
   'call.denied': (d) => `A call of ${d.customerId} was denied: ${d.code}${d.meter ? `, ${d.meter}` : ''}.`,
   'call.unpriced': (d) =>
     `A call of ${d.modelUsed} has no known cost: ${d.reason}${Number(d.atStakeUsd) > 0 ? `; $${d.atStakeUsd} was held for it` : ''}.`,

@@ -82,6 +82,7 @@ const plan = fc
       enabled: fc.boolean(),
       markupPercent: fc.integer({ min: 0, max: 100_000_000 }).map((value) => Number((value / 10_000).toFixed(4))),
       maxOutputTokens: fc.option(fc.integer({ min: 1, max: 10_000_000 })),
+      holds: fc.constantFrom('EXACT', 'EXPECTED'),
     }),
     customMeters: fc.record({ CUSTOM1: meter, CUSTOM2: meter, AGENTIC_API: meter }, { requiredKeys: [] }),
     alerts: fc.option(alerts, { nil: undefined }),

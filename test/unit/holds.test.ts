@@ -179,7 +179,12 @@ describe('what is held', () => {
   const hold = (bounds: CallBound[], maxOutputTokens?: number | null, askedNanoUsd: bigint | null = null) => {
     const { plan: content } = onCredit(0n, { payg: { enabled: true, markupPercent: 0, maxOutputTokens } }).subscription
       .plan;
-    return holdOf(bounds, content, { markupPercent: 0, askedNanoUsd, usualCharge: () => CENT });
+    return holdOf(bounds, content, {
+      markupPercent: 0,
+      askedNanoUsd,
+      usualCharge: () => CENT,
+      expectedCharge: () => null,
+    });
   };
 
   test('bounds the output by the request, by the plan, and by 16,384 tokens where the plan is silent', () => {

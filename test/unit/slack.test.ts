@@ -29,6 +29,7 @@ const EXAMPLES: { [Type in EventType]: DataOf<Type>[] } = {
     { customerId: 'ann', balanceUsd: '21.6', daysLeft: 8.5, belowDays: 10 },
   ],
   'balance.exhausted': [{ customerId: 'ann', balanceUsd: '0' }],
+  'balance.overdrawn': [{ customerId: 'ann', balanceUsd: '-0.2' }],
   'call.denied': [
     { customerId: 'ann', callId: 'c', code: 'CREDIT_REQUIRED', meter: null, feature: null, periodEndsAt: AT },
   ],

@@ -158,7 +158,7 @@ describe('plans', () => {
       features: { audio: true, image: true, search: true, tools: true },
       rollingCalls: null,
       reserveOutputTokens: null,
-      payg: { enabled: false, markupPercent: 0, maxOutputTokens: 16_384 },
+      payg: { enabled: false, markupPercent: 0, maxOutputTokens: 16_384, holds: 'EXACT' },
       customMeters: {},
     });
   });

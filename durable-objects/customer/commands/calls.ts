@@ -21,7 +21,9 @@ import { atLeastCount, type CallBound } from '../../../src/domain/bound.ts';
 import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
 import { firstDenial } from '../../../src/domain/customer-events.ts';
 import { type RecordedDenial, withOpenWork } from '../../../src/domain/denial.ts';
+import { expectedCharge } from '../../../src/domain/expected-hold.ts';
 import { usualCharge } from '../../../src/domain/hold.ts';
+import type { NanoUsd } from '../../../src/domain/money.ts';
 import type { Tier } from '../../../src/domain/tiers.ts';
 import type {
   Admission,
@@ -82,7 +84,11 @@ export function beginOrReplay(
   const deadlineAtMs = nowMs + Math.min(deadlineMs, command.deadlineMs ?? deadlineMs);
   const { bounds = [] } = command;
   const { markupPercent } = account.subscription.plan.plan.payg;
-  const expected = { bounds, usualCharge: () => usualCharge(store.recentCosts(), markupPercent) };
+  const expected = {
+    usualCharge: () => usualCharge(store.recentCosts(), markupPercent),
+    expectedCharge: (model: string, bound: NanoUsd, step: NanoUsd) =>
+      expectedCharge(store.boundShares(model), bound, step),
+  };
   const decide = (atMost: readonly CallBound[]) =>
     beginCall(account, callId, command.request, { ...expected, bounds: atMost }, deadlineAtMs, nowMs);
   const decision = withOpen(context, decide(bounds));

@@ -6,6 +6,7 @@ import type { Account } from '../../../src/domain/account.ts';
 import { type Call, type CallOutcome, endCall, timeOutCall } from '../../../src/domain/call.ts';
 import { type Corrected, countedOutcome, replaceEstimate } from '../../../src/domain/correct-call.ts';
 import { firstUnpriced } from '../../../src/domain/customer-events.ts';
+import { shareOfBound } from '../../../src/domain/expected-hold.ts';
 import { endLostCall, withEstimate, withLostAttempts } from '../../../src/domain/lost-call.ts';
 import type { EndCommand, EndServiceCallCommand } from '../../../src/objects/customer-commands.ts';
 import type { CustomerStore } from '../store.ts';
@@ -48,6 +49,9 @@ export function recordEnd(
   }
   const ended = withOutcome(endCall(account, open, ending.report, ending.price, newId(), nowMs));
   saveEnd(books, ended);
+  const { expectation } = open.credit ?? {};
+  const share = expectation ? shareOfBound(expectation, ended.outcome) : null;
+  if (expectation && share !== null) books.store.addBoundShare(expectation.model, share, nowMs);
   return ended;
 }
 

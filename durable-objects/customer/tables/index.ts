@@ -3,6 +3,7 @@
  */
 import { AwaitedFigureTable } from './awaited-figures.ts';
 import { BatchHoldTable } from './batch-holds.ts';
+import { BoundShareTable } from './bound-shares.ts';
 import { CallTable } from './calls.ts';
 import { ChargeTable } from './charges.ts';
 import { CorrectionTable } from './corrections.ts';
@@ -21,6 +22,7 @@ export function openTables(sql: SqlStorage) {
     calls: new CallTable(sql),
     awaitedFigures: new AwaitedFigureTable(sql),
     batchHolds: new BatchHoldTable(sql),
+    boundShares: new BoundShareTable(sql),
     keys: new KeyTable(sql),
     meterEvents: new MeterEventTable(sql),
     usageHours: new UsageHourTable(sql),

@@ -335,6 +335,15 @@ const Allowances: FC<{ state: FormState }> = ({ state }) => (
           placeholder="no bound"
           hint="At most, where credit pays: a call holds what they may cost. Nothing leaves them to request and model."
         />
+        <Select
+          name="payg.holds"
+          label="Calls on credit hold"
+          state={state}
+          options={[
+            ['EXACT', 'what they can cost at most'],
+            ['EXPECTED', 'what is expected; together they may overdraw'],
+          ]}
+        />
       </div>
     </Card>
     <Card title="Alerts">
