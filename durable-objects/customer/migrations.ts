@@ -195,4 +195,15 @@ export const MIGRATIONS: readonly string[] = [
   ) WITHOUT ROWID;
   CREATE INDEX awaited_figures_due ON awaited_figures (due_at_ms);
   `,
+  `
+  -- What vendors counted for prompts of ended calls, as JSON (tables/counted-prompts.ts): a ring of places, each with the
+  -- number of its call.
+  CREATE TABLE counted_prompts (
+    place INTEGER PRIMARY KEY,
+    number INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL,
+    plan_version_id TEXT NOT NULL,
+    prompts TEXT NOT NULL
+  );
+  `,
 ];

@@ -187,6 +187,11 @@ export function withPromptTokens(bound: CallBound, tokens: number): CallBound {
   };
 }
 
+/** The bounds of the models that may run, with the tokens of their prompts as far as they are known. */
+export function withKnownPrompts(bounds: readonly CallBound[], known: readonly (number | null)[] = []): CallBound[] {
+  return bounds.map((bound, index) => withPromptTokens(bound, known[index] ?? Number.POSITIVE_INFINITY));
+}
+
 /** What credit does not pay for: fields that are not known, what the price has no rate for, and what else is open. */
 export function openCosts(card: RateCard, demand: Demand): OpenCost[] {
   const { open, rates, serviceTiers, speeds, inputTokens, conditionsOf = {} } = demand;

@@ -6,12 +6,14 @@
  * both.
  */
 
-import { callBound, type OpenToCredit } from '../demand/call-bound.ts';
-import type { CallBound } from '../domain/bound.ts';
+import { type BoundedRequest, boundedRequest, type OpenToCredit } from '../demand/call-bound.ts';
 import type { Capability, ReasoningLevel } from '../domain/plan.ts';
+import type { Caller } from '../metering/caller.ts';
+import { type FollowedPrompt, followedPrompts, versionHeaders } from '../metering/counted-prompts.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { requestedCapabilities } from '../vendors/capabilities.ts';
 import { ceilingOf, chooseEffort, type Effort } from '../vendors/effort.ts';
+import type { ModelCall } from './admitted-call.ts';
 import { type AttemptTerms, type Dialect, formAt, type ModelRequest } from './dialects/dialect.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
 import { withoutOwnFields } from './identify.ts';
@@ -27,8 +29,12 @@ export function capabilitiesOf(
   return [...new Set(attempts.flatMap(({ model }) => requestedCapabilities({ path, model, body })))];
 }
 
-export interface BoundedAttempt extends Attempt {
-  bound: CallBound;
+export interface BoundedAttempt extends Attempt, BoundedRequest {}
+
+/** An attempt of an admitted call. */
+export interface AdmittedAttempt extends BoundedAttempt {
+  /** `null` if nothing can be known of its tokens. */
+  prompt: FollowedPrompt | null;
 }
 
 /** The attempts with what each of them may cost. Requests to the gateway are never billed as a batch. */
@@ -47,7 +53,7 @@ export function withBounds(
     const inSteps = canBeStopped && !thinks;
     const path = dialect.endpoint;
     const toModel = { provider, kind, model, modelKey, path, body, isUnread, price, limits, asIs: false };
-    return { ...attempt, bound: callBound({ ...toModel, tier, onDowngrade, inSteps, thinks }, 'standard', opened) };
+    return { ...attempt, ...boundedRequest({ ...toModel, tier, onDowngrade, inSteps, thinks }, 'standard', opened) };
   });
 }
 
@@ -55,6 +61,31 @@ export function withBounds(
 function mayThink(dialect: Dialect, request: ModelRequest, { efforts }: Attempt['limits']): boolean {
   if (dialect.thinksNot?.(request)) return false;
   return chooseEffort(dialect.effortAsked(request), 'HIGH', efforts).effort !== 'none';
+}
+
+/** The prompts of the attempts, of which the vendors may have counted the beginnings before. */
+export function followed(
+  { env, organization }: Caller,
+  customerId: string,
+  { dialect, request, toVendor }: Pick<ModelCall, 'dialect' | 'request' | 'toVendor'>,
+  attempts: readonly BoundedAttempt[],
+): Promise<(FollowedPrompt | null)[]> {
+  const { organizationId, vendors } = organization;
+  return followedPrompts(env, {
+    organizationId,
+    customerId,
+    path: dialect.endpoint,
+    body: withoutOwnFields(request),
+    attempts: attempts.map(({ bound, following, provider, kind, baseUrl, model }) => {
+      const headers = { ...versionHeaders(toVendor), ...vendors.get(provider)?.headers };
+      return {
+        bound,
+        following,
+        kind,
+        terms: [provider, kind, baseUrl, model, formAt(dialect, kind).endpoint, headers],
+      };
+    }),
+  });
 }
 
 /** The terms of an attempt at this effort, under the plan's ceiling. */

@@ -9,18 +9,27 @@ import type { Catalog } from '../catalog/model.ts';
 import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
+import { withKnownPrompts } from '../domain/bound.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
 import type { Capability } from '../domain/plan.ts';
 import type { BegunServiceCall } from '../metering/begin-service-call.ts';
 import { beginServiceCall } from '../metering/begin-service-call.ts';
 import type { Caller } from '../metering/caller.ts';
+import type { FollowedPrompt } from '../metering/counted-prompts.ts';
 import { fingerprintOf } from '../metering/idempotency.ts';
 import { closedName, modelsOfTools } from '../metering/key-limits.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { ANSWERS_HELD, isAnswerMemoryFull } from '../vendors/answer-memory.ts';
-import { type BoundedAttempt, capabilitiesOf, refuseUnpriced, translatableAttempts, withBounds } from './admission.ts';
+import {
+  type BoundedAttempt,
+  capabilitiesOf,
+  followed,
+  refuseUnpriced,
+  translatableAttempts,
+  withBounds,
+} from './admission.ts';
 import type { ModelCall } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { AttemptList } from './attempt-list.ts';
@@ -77,7 +86,8 @@ export async function admitAndRun(
   const needs = capabilitiesOf(dialect, request, translatable.attempts);
   const { isUnread = false } = call.text;
   const attempts = withBounds(dialect, { request, isUnread }, translatable.attempts, caller.organization);
-  const opened = await beginCall(caller, call, begin, attempts, needs);
+  const prompts = await followed(caller, begin.customerId, call, attempts);
+  const opened = await beginCall(caller, call, begin, { attempts, prompts, needs });
   if (!opened.ok) return opened;
   const { admission, replayed } = opened;
   const { callId } = admission;
@@ -92,7 +102,13 @@ export async function admitAndRun(
   }
   if (replayed) return refuseReplay(opened.status, headers);
   const { customerId } = begin;
-  const allowed = attempts.filter((attempt) => isAllowed(attempt, admission));
+  const bounds = withKnownPrompts(
+    attempts.map(({ bound }) => bound),
+    admission.promptTokens,
+  );
+  const allowed = attempts
+    .map((attempt, index) => ({ ...attempt, bound: bounds[index] ?? attempt.bound, prompt: prompts[index] ?? null }))
+    .filter((attempt) => isAllowed(attempt, admission));
   if (allowed.length === 0) {
     await voidCall(caller, customerId, callId);
     return denialOf(admission, attempts, needs, headers);
@@ -109,6 +125,7 @@ export async function admitAndRun(
     keyed,
     tried,
     changed: [],
+    lostThinking: false,
     unanswered: [],
   });
   return { ok: true, answer };
@@ -119,8 +136,11 @@ async function beginCall(
   caller: Caller,
   { dialect, request, text, headerKey, session }: ModelCall,
   begin: BeginFields,
-  attempts: readonly BoundedAttempt[],
-  needs: Capability[],
+  {
+    attempts,
+    prompts,
+    needs,
+  }: { attempts: readonly BoundedAttempt[]; prompts: readonly (FollowedPrompt | null)[]; needs: Capability[] },
 ): Promise<BegunServiceCall> {
   const { customer: _named, ...fields } = request;
   const requested = Object.fromEntries([...requestedTiers(attempts), ...needs].map((name) => [name, true]));
@@ -141,6 +161,7 @@ async function beginCall(
     runsOn: [...new Set(attempts.map(({ tier }) => tier))],
     needs,
     bounds: attempts.map(({ bound }) => bound),
+    prompts,
     refusesHeld: true,
     // If this Worker dies, a call whose answer is no stream holds its allowance no longer than its vendors could have taken.
     ...(!mayStream(dialect, request) && { deadlineMs: Number(caller.env.GATEWAY_TIMEOUT_MS) + END_MARGIN_MS }),

@@ -22,6 +22,7 @@ import type { CustomerRpc } from '../objects/rpc.ts';
 import { timeOrderedId } from '../platform/time-ordered-id.ts';
 import { beginCommand, underKey } from './begin-call.ts';
 import type { Caller } from './caller.ts';
+import type { FollowedPrompt } from './counted-prompts.ts';
 import { explicitKey, sessionKeyHash } from './idempotency.ts';
 
 /** What `beginServiceCall` needs to know beside the request. */
@@ -35,6 +36,8 @@ export interface ServiceCall {
   needs?: Capability[] | undefined;
   /** What the models may cost that are going to run, in their order. */
   bounds: CallBound[];
+  /** The prompt of each bound, as far as it is followed. */
+  prompts: readonly (FollowedPrompt | null)[];
   /** Whether a call that only waits for holds of others is refused without a record. */
   refusesHeld?: boolean;
   /** How long it may take until its end is recorded; default the deadline of every call. */
@@ -69,7 +72,7 @@ export async function beginServiceCall(
   headerKey: string | null,
 ): Promise<BegunServiceCall> {
   const { request, fingerprint, runsOn, needs = [], deadlineMs, wantsAnswer } = toMake;
-  const { bounds, refusesHeld = false, bySession = false } = toMake;
+  const { bounds, prompts, refusesHeld = false, bySession = false } = toMake;
   const keyless = explicitKey(headerKey, request) === null;
   const command = await beginCommand(caller, request, keyless ? '' : fingerprint, 'API');
   const requestId = timeOrderedId(Date.now());
@@ -80,6 +83,7 @@ export async function beginServiceCall(
       request: { ...command.request, runsOn, ...(needs.length > 0 && { needs }), openedBy: requestId },
       key,
       bounds,
+      prompts: prompts.some((prompt) => prompt) ? prompts.map((prompt) => prompt?.beginnings ?? null) : undefined,
       refusesHeld,
       wantsAnswer,
     });

@@ -17,6 +17,7 @@ import { closedFeature } from '../../../src/contract/key-limits.ts';
 import type { Left } from '../../../src/contract/limit-headers.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
+import { withKnownPrompts } from '../../../src/domain/bound.ts';
 import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
 import { firstDenial } from '../../../src/domain/customer-events.ts';
 import { usualCharge } from '../../../src/domain/hold.ts';
@@ -79,14 +80,17 @@ export function beginOrReplay(
 
   const deadlineMs = context.deadlineSeconds[command.request.pricingMode] * 1000;
   const deadlineAtMs = nowMs + Math.min(deadlineMs, command.deadlineMs ?? deadlineMs);
-  const { bounds = [] } = command;
+  const { usagePlanVersionId } = account.subscription.plan;
+  const promptTokens = store.promptTokens(command.prompts ?? [], usagePlanVersionId, nowMs);
+  const bounds = withKnownPrompts(command.bounds ?? [], promptTokens);
   const { markupPercent } = account.subscription.plan.plan.payg;
   const expected = { bounds, usualCharge: () => usualCharge(store.recentCosts(), markupPercent) };
   const decision = beginCall(account, callId, command.request, expected, deadlineAtMs, nowMs);
   if (decision.gap && !ranAlready) return { ok: false, refusal: closedOnCredit(decision.gap) };
   const decided = admit ? admit(account, decision) : decision;
-  const { call } = decided;
-  const isDenied = call.status === 'NOT_ALLOWED';
+  const isDenied = decided.call.status === 'NOT_ALLOWED';
+  const isKnown = !isDenied && promptTokens.some((tokens) => tokens !== null);
+  const call: Call = isKnown ? { ...decided.call, promptTokens } : decided.call;
   if (wantsCredit(decided.denial)) store.denials.creditRefusedAtMs = nowMs;
   if (decided.denial?.code === 'BALANCE_HELD' && command.refusesHeld) return balanceHeld();
   const resumeAtMs = isDenied ? store.denials.resumeAtMs(nowMs) : null;
@@ -197,7 +201,7 @@ function replayBegin(call: Call, text: string): BeginOutcome {
 }
 
 function admissionOf({ callId, canceled, entitlementHints, denial }: BeginCallData, call: Call): Admission {
-  const { allowed, credit } = call;
+  const { allowed, credit, promptTokens } = call;
   const { steps } = credit ?? {};
   return {
     callId,
@@ -206,6 +210,7 @@ function admissionOf({ callId, canceled, entitlementHints, denial }: BeginCallDa
     entitlementHints,
     ...(denial && { denial }),
     outputTokens: outputTokensOf(call),
+    ...(promptTokens && { promptTokens }),
     ...(credit && { credit: { tiers: credit.tiers, ...(steps && { heldTokens: steps.heldTokens }) } }),
   };
 }

@@ -6,6 +6,7 @@ import { BatchHoldTable } from './batch-holds.ts';
 import { CallTable } from './calls.ts';
 import { ChargeTable } from './charges.ts';
 import { CorrectionTable } from './corrections.ts';
+import { CountedPromptTable } from './counted-prompts.ts';
 import { DeniedHourTable } from './denied-hours.ts';
 import { EventTable } from './events.ts';
 import { KeyTable } from './keys.ts';
@@ -21,6 +22,7 @@ export function openTables(sql: SqlStorage) {
     calls: new CallTable(sql),
     awaitedFigures: new AwaitedFigureTable(sql),
     batchHolds: new BatchHoldTable(sql),
+    countedPrompts: new CountedPromptTable(sql),
     keys: new KeyTable(sql),
     meterEvents: new MeterEventTable(sql),
     usageHours: new UsageHourTable(sql),
