@@ -71,6 +71,7 @@ export function conversationOf(path: string, body: Fields): Conversation | null 
   if (!Array.isArray(messages) || messages.length === 0) return null;
   if (!toolsOf(body).every(isPlainTool) || !messages.every((message) => isPlain(message, endpoint))) return null;
   const isAnthropic = endpoint === 'messages';
+  if (isAnthropic && dropsThoughts(body.thinking, messages)) return null;
   const plain = messages.map((message) => withoutMarks(message, isAnthropic));
   const ends = plain.flatMap((message, index) => {
     const next = plain[index + 1];
@@ -123,6 +124,22 @@ function isPlainContent(content: unknown): boolean {
 function isOfModel(message: unknown): boolean {
   const { role, type } = fieldsOf(message);
   return role === undefined ? ITEM_OF_MODEL.test(textOf(type)) : role === 'assistant' || role === 'model';
+}
+
+/**
+ * Anthropic may leave all thoughts out of a request with a turn that uses tools and does not begin with one, and have them
+ * again in the next (platform.claude.com/docs/en/build-with-claude/extended-thinking, "graceful degradation"). Adaptive
+ * thinking asks for no thought.
+ */
+function dropsThoughts(thinking: unknown, messages: readonly unknown[]): boolean {
+  if (!isSet(thinking) || ['adaptive', 'disabled'].includes(textOf(fieldsOf(thinking).type))) return false;
+  const typesOf = (message: unknown) => listOf(fieldsOf(message).content).map((part) => textOf(fieldsOf(part).type));
+  const isThought = (type: string) => type === 'thinking' || type === 'redacted_thinking';
+  const beginsTurn = (message: unknown) =>
+    !isOfModel(message) && !typesOf(message).every((type) => type === 'tool_result');
+  const openings = messages.filter((message, index) => isOfModel(message) && beginsTurn(messages[index - 1]));
+  const isThoughtless = (message: unknown) => !typesOf(message).some(isThought);
+  return messages.some((message) => !isThoughtless(message)) && openings.some((message) => isThoughtless(message));
 }
 
 function withoutMarks(message: unknown, isAnthropic: boolean): unknown {

@@ -13,7 +13,6 @@ import { type FollowedPrompt, followedPrompts, versionHeaders } from '../meterin
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { requestedCapabilities } from '../vendors/capabilities.ts';
 import { ceilingOf, chooseEffort, type Effort } from '../vendors/effort.ts';
-import type { ModelCall } from './admitted-call.ts';
 import { type AttemptTerms, type Dialect, formAt, type ModelRequest } from './dialects/dialect.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
 import { withoutOwnFields } from './identify.ts';
@@ -67,7 +66,7 @@ function mayThink(dialect: Dialect, request: ModelRequest, { efforts }: Attempt[
 export function followed(
   { env, organization }: Caller,
   customerId: string,
-  { dialect, request, toVendor }: Pick<ModelCall, 'dialect' | 'request' | 'toVendor'>,
+  { dialect, request, toVendor }: { dialect: Dialect; request: ModelRequest; toVendor: Readonly<Record<string, string>> },
   attempts: readonly BoundedAttempt[],
 ): Promise<(FollowedPrompt | null)[]> {
   const { organizationId, vendors } = organization;

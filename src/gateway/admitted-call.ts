@@ -128,8 +128,10 @@ export async function endRun(
   const { modelUsed: served, isFallback } = reported;
   const { lostThinking } = run;
   const { parts: ofAnswer, error } = outcome;
-  const ended = { usage, parts: ofAnswer, error, asked: model, served, isFallback, responseId, lostThinking };
-  const counted = await countedPrompts(run.catalog, attempt.prompt, ended);
+  const counted = await countedPrompts(run.catalog, attempt.prompt, {
+    ...{ usage, parts: ofAnswer, error, asked: model, served, isFallback, responseId, lostThinking },
+    estimate: attempt.bound.ifLost?.inputTokens ?? 0,
+  });
   return endWithRetries(run.caller, run.admission.callId, {
     ...known,
     ...{ usage, estimate, response, worked, awaited, counted },

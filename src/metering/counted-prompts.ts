@@ -35,6 +35,8 @@ const HASH_BYTES = 32;
 /** Keys of customers that one isolate remembers. */
 const KEYS_MAX = 1_000;
 
+/** A count of less than this part of our own, a quarter, is not one of the whole prompt. */
+const PART_OF_ESTIMATE_MIN = 4;
 const VERSION_HEADER = /^(?:anthropic|openai)-|beta|version/;
 /** What a digest stands for. */
 const BEGINNING = 0;
@@ -75,6 +77,8 @@ export interface FollowedEnd extends Pick<Outcome, 'usage' | 'parts' | 'error'> 
   served: string | undefined;
   isFallback: boolean | undefined;
   responseId: string | undefined;
+  /** Our own count of the prompt. */
+  estimate: number;
   /** The request switched thinking on, and its output bound left no room for it, so that the vendor got another prompt. */
   lostThinking: boolean;
 }
@@ -83,13 +87,13 @@ export interface FollowedEnd extends Pick<Outcome, 'usage' | 'parts' | 'error'> 
 export async function countedPrompts(
   catalog: Catalog,
   prompt: FollowedPrompt | null,
-  { usage, parts = [], error, asked, served = asked, isFallback, responseId, lostThinking }: FollowedEnd,
+  { usage, parts = [], error, asked, served = asked, isFallback, responseId, estimate, lostThinking }: FollowedEnd,
 ): Promise<CountedPrompt[] | undefined> {
   if (!prompt || usage === null || usage.unclear || error || parts.length > 0 || isFallback || lostThinking) return;
   if (!isSameModel(catalog, asked, served, Date.now())) return;
   const { inputTokens, responseTokens } = takeUsage(usage).usage;
-  // A vendor that refused the prompt has not counted all of it.
-  if (inputTokens === 0 || responseTokens === 0) return;
+  // A vendor that refused the prompt, or that says only what its cache did not have, has not counted all of it.
+  if (responseTokens === 0 || inputTokens * PART_OF_ESTIMATE_MIN < estimate) return;
   const after = responseId === undefined ? null : await prompt.afterResponse(responseId);
   return [[prompt.whole, inputTokens], ...(after === null ? [] : [[after, inputTokens + responseTokens] as const])];
 }

@@ -241,6 +241,7 @@ async function askVendor(
   const counted = await countedPrompts(catalog, prompt, {
     ...{ usage, parts, error: ended, asked: asked ?? '', served, isFallback },
     responseId: textOf(fieldsOf(body).id) || undefined,
+    estimate: bounded.bound.ifLost?.inputTokens ?? 0,
     lostThinking: 'thinking' in (vendor.body ?? {}) && !('thinking' in (toSend.body ?? {})),
   });
   const outcome: Done['outcome'] = {
