@@ -199,4 +199,15 @@ export const MIGRATIONS: readonly string[] = [
   -- What the last answers of a model came to of their bounds, as JSON (src/domain/expected-hold.ts).
   CREATE TABLE bound_shares (model TEXT PRIMARY KEY, ended_at_ms INTEGER NOT NULL, shares TEXT NOT NULL) WITHOUT ROWID;
   `,
+  `
+  -- What vendors counted for prompts of ended calls, as JSON (tables/counted-prompts.ts): a ring of places, each with the
+  -- number of its call.
+  CREATE TABLE counted_prompts (
+    place INTEGER PRIMARY KEY,
+    number INTEGER NOT NULL,
+    at_ms INTEGER NOT NULL,
+    plan_version_id TEXT NOT NULL,
+    prompts TEXT NOT NULL
+  );
+  `,
 ];

@@ -7,13 +7,14 @@
 import { CALL_RETENTION_MS } from '../../src/domain/call.ts';
 import { CORRECTION_DAYS_MAX } from '../../src/domain/correction.ts';
 import { DAY_MS, HOUR_MS } from '../../src/platform/time.ts';
+import { COUNTED_MS } from './tables/counted-prompts.ts';
 import type { Tables } from './tables/index.ts';
 
 /** Answers are replayed for this long after a call has finished. */
 export const ANSWER_RETENTION_MS = 48 * HOUR_MS;
 /** A meter event is read by nobody once D1 has it and its charge is settled. */
 export const METER_EVENT_RETENTION_MS = HOUR_MS;
-/** An event is read by nobody once D1 has it. The object does not wake for it: it goes with what else is due. */
+/** An event is read by nobody once D1 has it. The object wakes for it no more than for old counts: both go with what else is due. */
 const EVENT_RETENTION_MS = HOUR_MS;
 /** Older entries of the ledger are in D1 alone. */
 const LEDGER_RETENTION_MS = 30 * DAY_MS;
@@ -40,12 +41,14 @@ const LAG_MS_MAX = 60_000;
  * the next round is due.
  */
 export function prune(tables: Tables, periodMs: number, nowMs: number): number | null {
-  const { calls, batchHolds, keys, meterEvents, usageHours, deniedHours, ledger, corrections, events, outbox } = tables;
+  const { calls, batchHolds, countedPrompts, keys, meterEvents, usageHours, deniedHours, ledger, corrections } = tables;
+  const { events, outbox } = tables;
   const isCurrent = (outbox.oldestMs() ?? nowMs) >= nowMs - LAG_MS_MAX;
   const written = [
     calls.dropAnswers(nowMs - ANSWER_RETENTION_MS, ROWS_MAX),
     isCurrent ? calls.drop(nowMs - CALL_RETENTION_MS, ROWS_MAX) : 0,
     batchHolds.drop(nowMs - BATCH_HOLD_RETENTION_MS, ROWS_MAX),
+    countedPrompts.drop(nowMs - COUNTED_MS, ROWS_MAX),
     isCurrent ? meterEvents.drop(nowMs - METER_EVENT_RETENTION_MS, ROWS_MAX) : 0,
     isCurrent ? ledger.drop(nowMs - LEDGER_RETENTION_MS, ROWS_MAX) : 0,
     keys.drop(nowMs, ROWS_MAX),

@@ -16,6 +16,7 @@ import { USUAL_CALLS } from '../../src/domain/hold.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import { totalsOf } from '../../src/domain/reverse-meter.ts';
 import { balanceOf, EMPTY_WALLET, nextExpiryMs, type Wallet } from '../../src/domain/wallet.ts';
+import type { CountedPrompt, PromptBeginnings } from '../../src/objects/customer-commands.ts';
 import type { DatabaseName } from '../../src/platform/database-name.ts';
 import { newEventId } from '../../src/platform/event-id.ts';
 import type { ChangeKind } from '../../src/storage/projection-page.ts';
@@ -135,6 +136,7 @@ export class CustomerStore {
     } catch (error) {
       this.denials.rolledBack();
       this.usageHours.rolledBack();
+      this.#tables.countedPrompts.rolledBack();
       this.#accountChanged = false;
       this.#account = undefined;
       this.#due = undefined;
@@ -330,6 +332,16 @@ export class CustomerStore {
   /** What batches hold whose time has come, at most `rowsMax` of them. */
   batchHoldsPastExpiry(nowMs: number, rowsMax: number): { requestName: string; hold: BatchHold }[] {
     return (this.#dueNow().batchExpiryMs ?? NEVER_MS) > nowMs ? [] : this.#tables.batchHolds.pastExpiry(nowMs, rowsMax);
+  }
+
+  /** Keeps what the vendor counted for the prompts of a call under a plan version. */
+  rememberCounted(prompts: readonly CountedPrompt[], planVersionId: string, nowMs: number): void {
+    this.#tables.countedPrompts.add({ prompts, planVersionId, atMs: nowMs });
+  }
+
+  /** The most tokens that each prompt can have by what vendors counted before; `null` if nothing is known of it. */
+  promptTokens(prompts: readonly (PromptBeginnings | null)[], planVersionId: string, nowMs: number): (number | null)[] {
+    return this.#exists ? this.#tables.countedPrompts.tokensOf(prompts, planVersionId, nowMs) : prompts.map(() => null);
   }
 
   /** Calls whose figures are awaited. */

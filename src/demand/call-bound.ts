@@ -75,6 +75,21 @@ export interface OpenToCredit {
 }
 
 export function callBound(request: RequestToModel, mode: PricingMode, opened: OpenToCredit): CallBound {
+  return boundedRequest(request, mode, opened).bound;
+}
+
+/** What a request may use and cost, and what can follow a beginning of it that the vendor has counted. */
+export interface BoundedRequest {
+  bound: CallBound;
+  /**
+   * The most tokens that the messages behind the first 0, 1, 2, ... of them add, where that has a bound; `null` if the same
+   * messages need not be the same prompt.
+   */
+  following: readonly (number | null)[] | null;
+}
+
+/** As `callBound`, for a prompt of whose beginning the tokens may be known. */
+export function boundedRequest(request: RequestToModel, mode: PricingMode, opened: OpenToCredit): BoundedRequest {
   const { provider, kind, model = '', modelKey = model, path, body, price, limits, tier, onDowngrade } = request;
   const { headers = [], isUnread = false, asIs, address } = request;
   const { fillsContext, ...extras } = extrasOf({ kind, model, path, body, isUnread, headers, asIs, address });
@@ -116,7 +131,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
   // Only text shows as it is made.
   const inSteps = request.inSteps && extras.output.length === 0;
   const prompt = price.available && !unbounded ? promptCost(price.card, demand, mode) : null;
-  return {
+  const bound: CallBound = {
     ...(modelKey !== '' && { model: modelKey }),
     tier,
     ...(onDowngrade && { onDowngrade }),
@@ -143,6 +158,13 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
       price: price.available ? { available: true, card: cardFor(price.card, usage) } : price,
     },
   };
+  // Of what the vendor has stored, an earlier response alone is always the same.
+  const { previous_response_id: earlier, ...withoutEarlier } = body;
+  const isKnown =
+    !fillsContext ||
+    (typeof earlier === 'string' &&
+      !extrasOf({ kind, model, path, body: withoutEarlier, isUnread, headers, asIs }).fillsContext);
+  return { bound, following: isKnown && input.isAllHere ? input.following : null };
 }
 
 const INPUT_RATES: NeededRate = { of: ['input', 'imageInput', 'audioInput'] };

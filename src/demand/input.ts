@@ -40,13 +40,20 @@ export interface InputBound {
   atMost: number;
   /** What the vendor will likely count, never above `atMost`; it is recorded where the answer was lost. */
   estimate: number;
+  /**
+   * The most that the messages behind the first 0, 1, 2, ... of them add, without what vendors put around them all; `null`
+   * if that has no bound.
+   */
+  following: readonly (number | null)[];
+  /** Nothing is named of which the content is elsewhere, where it may change. */
+  isAllHere: boolean;
 }
 
 /** More than any model takes today: stands for content that cannot be counted, where the context is not known. */
 export const CONTEXT_TOKENS_UNKNOWN = 2_000_000;
 
 /** What vendors put around a conversation, and around each message: roles, marks, dates, a few lines of their own. */
-const AROUND_ALL = { atMost: 300, estimate: 8 };
+export const AROUND_ALL = { atMost: 300, estimate: 8 };
 const AROUND_MESSAGE = { atMost: 16, estimate: 4 };
 /**
  * The prompt that a vendor adds once there are tools or a form of the answer, and for each tool that it defines itself.
@@ -79,6 +86,12 @@ const REFERENCE_TYPES = new Set([
   'input_video',
 ]);
 
+/** How the address of a content begins: `https://`, `gs://`. */
+const ADDRESS = /^(?:https?:|[a-z][a-z0-9+.-]*:\/\/)/i;
+
+/** The fields that have the messages of a conversation, one after the other. */
+const CONVERSATIONS = new Set(['messages', 'contents', 'input']);
+
 /** The fields of forms whose files are images. */
 export const IMAGE_FIELDS: readonly string[] = ['image', 'mask'];
 
@@ -89,7 +102,8 @@ export function inputBound({ kind, model, body, contextTokens, fillsContext }: I
   const whole = (context ?? CONTEXT_TOKENS_UNKNOWN) * separateInputs(body);
   const counted = Math.min(walk.atMost, context === undefined ? COUNT_MAX : whole);
   const atMost = Math.min(COUNT_MAX, walk.isBounded ? counted : Math.max(whole, counted));
-  return { atMost, estimate: Math.min(atMost, walk.estimate) };
+  const { following, isAllHere } = walk;
+  return { atMost, estimate: Math.min(atMost, walk.estimate), following, isAllHere };
 }
 
 /** Texts that each have the model's context for themselves: of embeddings, and of older completions. */
@@ -108,7 +122,11 @@ class Walk {
   /** Tokens beside those of texts. */
   #atMost = AROUND_ALL.atMost;
   #estimate = AROUND_ALL.estimate;
-  #isBounded = true;
+  /** Contents that can fill the whole context. */
+  #unbounded = 0;
+  /** Before the messages and after each of them: the most so far, and how many contents have no bound. */
+  readonly #marks: { atMost: number; unbounded: number }[] = [];
+  isAllHere = true;
 
   constructor(kind: VendorKind, model: string) {
     const vocabulary = vocabularyOf(kind, model);
@@ -128,20 +146,31 @@ class Walk {
 
   /** Nothing in the request can fill the whole context. */
   get isBounded(): boolean {
-    return this.#isBounded;
+    return this.#unbounded === 0;
+  }
+
+  get following(): (number | null)[] {
+    const last = this.#marks.at(-1);
+    return last === undefined
+      ? []
+      : this.#marks.map(({ atMost, unbounded }) => (unbounded === last.unbounded ? last.atMost - atMost : null));
+  }
+
+  #mark(): void {
+    this.#marks.push({ atMost: this.atMost, unbounded: this.#unbounded });
   }
 
   request(body: Fields, fillsContext: boolean): void {
     this.#fields(body, '', 0, false);
     const tools = toolsOf(body);
-    if (fillsContext && this.#isBounded) this.#media(UNKNOWN_CONTENT);
+    if (fillsContext && this.isBounded) this.#media(UNKNOWN_CONTENT);
     if (tools.length > 0 || asksForForm(body)) this.#add(TOOLS_PROMPT);
     for (const { type } of tools) if (isOwn(type)) this.#add(VENDOR_TOOL_PROMPT);
   }
 
   #value(value: unknown, name: string, level: number, isStructured: boolean): void {
     if (typeof value === 'string') this.#string(value, isStructured);
-    else if (level > JSON_LEVELS_MAX) this.#isBounded = false;
+    else if (level > JSON_LEVELS_MAX) this.#unbounded += 1;
     else if (Array.isArray(value)) this.#list(value, name, level, isStructured);
     else if (isFields(value)) this.#fields(value, name, level, isStructured);
     else this.#add({ atMost: String(value).length, estimate: isStructured ? 1 : 0 });
@@ -154,7 +183,11 @@ class Walk {
       return;
     }
     this.#add({ atMost: 2 + list.length, estimate: 0 });
-    for (const item of list) this.#value(item, name, level + 1, isStructured);
+    const isConversation = level === 1 && CONVERSATIONS.has(name);
+    for (const item of list) {
+      this.#value(item, name, level + 1, isStructured);
+      if (isConversation) this.#mark();
+    }
   }
 
   #fields(fields: Fields, name: string, level: number, isStructured: boolean): void {
@@ -165,7 +198,7 @@ class Walk {
     const counted = this.#mediaOf(fields);
     this.#add({ atMost: 2, estimate: 0 });
     if (fields.role !== undefined) this.#add(AROUND_MESSAGE);
-    if (name === 'audio' && typeof fields.id === 'string') this.#media(UNKNOWN_CONTENT);
+    if (name === 'audio' && typeof fields.id === 'string') this.#elsewhere();
     for (const member of Object.keys(fields)) {
       if (member === counted) continue;
       const value = fields[member];
@@ -173,7 +206,11 @@ class Walk {
       const isArguments = member === 'input' && level > 0 && isFields(value);
       const isInside = isStructured || STRUCTURED.has(member) || isArguments;
       this.#add({ atMost: escapedLength(member) + 6, estimate: isInside ? 3 : 0 });
+      const isConversation = level === 0 && CONVERSATIONS.has(member);
+      if (isConversation) this.#mark();
       this.#value(value, member, level + 1, isInside);
+      // A text in the place of the messages is one.
+      if (isConversation && typeof value === 'string') this.#mark();
     }
   }
 
@@ -191,7 +228,7 @@ class Walk {
       this.#file(textOf(mime_type), data);
       return inline;
     }
-    if (isFields(part.fileData) || isFields(part.file_data)) this.#media(UNKNOWN_CONTENT);
+    if (isFields(part.fileData) || isFields(part.file_data)) this.#elsewhere();
     switch (part.type) {
       case 'image_url':
       case 'input_image':
@@ -212,13 +249,14 @@ class Walk {
       case 'document':
         return isFields(part.source) ? this.#source(part.type, part.source) : undefined;
       default:
-        if (typeof part.type === 'string' && REFERENCE_TYPES.has(part.type)) this.#media(UNKNOWN_CONTENT);
+        if (typeof part.type === 'string' && REFERENCE_TYPES.has(part.type)) this.#elsewhere();
         return undefined;
     }
   }
 
   #image(url: unknown): void {
     const isInline = typeof url === 'string' && !/^https?:/i.test(url.slice(0, 6));
+    if (!isInline || ADDRESS.test(url.slice(0, 20))) this.isAllHere = false;
     this.#media(imageTokens(this.#kind, this.#model, isInline ? url : undefined));
   }
 
@@ -231,7 +269,7 @@ class Walk {
   /** OpenAI's file: its content as a `data:` URL, or a name of it. */
   #document(file: Fields, member: string): string {
     const isStored = hasContent(file.file_id) || hasContent(file.file_url);
-    if (isStored) this.#media(UNKNOWN_CONTENT);
+    if (isStored) this.#elsewhere();
     if (!isStored || typeof file.file_data === 'string') this.#file(mediaTypeOf(file.file_data), file.file_data);
     return member;
   }
@@ -248,14 +286,20 @@ class Walk {
   }
 
   #file(mediaType: string, content: unknown): void {
-    if (typeof content !== 'string' || /^https?:/i.test(content.slice(0, 6))) this.#media(UNKNOWN_CONTENT);
+    if (typeof content !== 'string' || ADDRESS.test(content.slice(0, 20))) this.#elsewhere();
     else if (/^image\//i.test(mediaType)) this.#image(content);
     else if (/^audio\//i.test(mediaType)) this.#media(audioTokens(this.#kind, content));
     else this.#media(fileTokens(mediaType, content));
   }
 
+  /** Content that is at the vendor, or where the vendor fetches it. */
+  #elsewhere(): void {
+    this.isAllHere = false;
+    this.#media(UNKNOWN_CONTENT);
+  }
+
   #media({ atMost, estimate }: MediaTokens): void {
-    if (atMost === null) this.#isBounded = false;
+    if (atMost === null) this.#unbounded += 1;
     this.#add({ atMost: atMost ?? 0, estimate });
   }
 

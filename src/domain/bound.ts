@@ -214,6 +214,11 @@ function leastCount({ ifLost }: CallBound): number {
   return Math.ceil((ifLost?.inputTokens ?? 0) / LEAST_SHARE);
 }
 
+/** The bounds of the models that may run, with the tokens of their prompts as far as they are known. */
+export function withKnownPrompts(bounds: readonly CallBound[], known: readonly (number | null)[] = []): CallBound[] {
+  return bounds.map((bound, index) => withPromptTokens(bound, known[index] ?? Number.POSITIVE_INFINITY));
+}
+
 /** What credit does not pay for: fields that are not known, what the price has no rate for, and what else is open. */
 export function openCosts(card: RateCard, demand: Demand): OpenCost[] {
   const { open, rates, serviceTiers, speeds, inputTokens, conditionsOf = {} } = demand;

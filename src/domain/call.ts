@@ -166,6 +166,8 @@ export interface Call extends BeginRequest {
   credit?: CreditTerms;
   /** While the service makes the call: what is recorded where it never learns what the vendor did. */
   ifLost?: LostCall | undefined;
+  /** While it is open: the tokens of its prompts that were known when it began, one for each model that may run. */
+  promptTokens?: (number | null)[] | undefined;
   /** Why the call was denied. Absent in denied calls of before this was kept. */
   denial?: RecordedDenial;
   /** When the call ended, timed out or was denied; `null` while it is in progress. */
@@ -394,7 +396,7 @@ function releaseHeld(account: Account, { reserved, credit }: Call): Account {
 /** The call without what it held. A charge above the hold stands with it. */
 function released(call: Call, charge: Charge | null): Partial<Call> {
   const { credit, status } = call;
-  const freed = { reserved: {}, ifLost: undefined };
+  const freed = { reserved: {}, ifLost: undefined, promptTokens: undefined };
   // After its deadline a call holds nothing that could be released or exceeded.
   if (!credit || status !== 'IN_PROGRESS') return freed;
   const { steps: _steps, heldNanoUsd, ...terms } = credit;

@@ -6,9 +6,10 @@
  * both.
  */
 
-import { callBound, type OpenToCredit } from '../demand/call-bound.ts';
-import type { CallBound } from '../domain/bound.ts';
+import { type BoundedRequest, boundedRequest, type OpenToCredit } from '../demand/call-bound.ts';
 import type { Capability, ReasoningLevel } from '../domain/plan.ts';
+import type { Caller } from '../metering/caller.ts';
+import { type FollowedPrompt, followedPrompts, versionHeaders } from '../metering/counted-prompts.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { requestedCapabilities } from '../vendors/capabilities.ts';
 import { ceilingOf, chooseEffort, type Effort } from '../vendors/effort.ts';
@@ -28,8 +29,12 @@ export function capabilitiesOf(
   return [...new Set(attempts.flatMap(({ model }) => requestedCapabilities({ path, model, body })))];
 }
 
-export interface BoundedAttempt extends Attempt {
-  bound: CallBound;
+export interface BoundedAttempt extends Attempt, BoundedRequest {}
+
+/** An attempt of an admitted call. */
+export interface AdmittedAttempt extends BoundedAttempt {
+  /** `null` if nothing can be known of its tokens. */
+  prompt: FollowedPrompt | null;
 }
 
 /** The vendors' models whose counts of the prompt one call asks for, at most. */
@@ -56,7 +61,7 @@ export function withBounds(
     const vendor = { provider, kind, address: baseUrl };
     const toModel = { ...vendor, model, modelKey, path, body, isUnread, price, limits, asIs: false };
     const asked = { ...toModel, tier, onDowngrade, ...held, thinks, isCounted: counted.has(modelKey) };
-    return { ...attempt, bound: callBound(asked, 'standard', opened) };
+    return { ...attempt, ...boundedRequest(asked, 'standard', opened) };
   });
 }
 
@@ -64,6 +69,35 @@ export function withBounds(
 function mayThink(dialect: Dialect, request: ModelRequest, { efforts }: Attempt['limits']): boolean {
   if (dialect.thinksNot?.(request)) return false;
   return chooseEffort(dialect.effortAsked(request), 'HIGH', efforts).effort !== 'none';
+}
+
+/** The prompts of the attempts, of which the vendors may have counted the beginnings before. */
+export function followed(
+  { env, organization }: Caller,
+  customerId: string,
+  {
+    dialect,
+    request,
+    toVendor,
+  }: { dialect: Dialect; request: ModelRequest; toVendor: Readonly<Record<string, string>> },
+  attempts: readonly BoundedAttempt[],
+): Promise<(FollowedPrompt | null)[]> {
+  const { organizationId, vendors } = organization;
+  return followedPrompts(env, {
+    organizationId,
+    customerId,
+    path: dialect.endpoint,
+    body: withoutOwnFields(request),
+    attempts: attempts.map(({ bound, following, provider, kind, baseUrl, model }) => {
+      const headers = { ...versionHeaders(toVendor), ...vendors.get(provider)?.headers };
+      return {
+        bound,
+        following,
+        kind,
+        terms: [provider, kind, baseUrl, model, formAt(dialect, kind).endpoint, headers],
+      };
+    }),
+  });
 }
 
 /** The terms of an attempt at this effort, under the plan's ceiling. */

@@ -10,6 +10,7 @@ import type { Estimate } from '../domain/lost-call.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import { takeUsage } from '../domain/usage.ts';
 import type { Caller } from '../metering/caller.ts';
+import { countedPrompts } from '../metering/counted-prompts.ts';
 import type { EndedServiceCall, LostPart, Outcome } from '../metering/end-service-call.ts';
 import { endWithRetries } from '../metering/end-with-retries.ts';
 import { type Asked, loweredBound, measuredAt, usageAtMost } from '../metering/output.ts';
@@ -18,7 +19,7 @@ import type { RequestBody } from '../platform/request-body.ts';
 import type { Session } from '../storage/credentials.ts';
 import type { Effort, EffortChoice } from '../vendors/effort.ts';
 import { requestedServiceTier } from '../vendors/service-tier.ts';
-import type { BoundedAttempt } from './admission.ts';
+import type { AdmittedAttempt } from './admission.ts';
 import type { AttemptList } from './attempt-list.ts';
 import type { Dialect, ModelRequest } from './dialects/dialect.ts';
 import type { HeaderLabels } from './identify.ts';
@@ -50,13 +51,15 @@ export interface Run extends ModelCall {
   customerId: string;
   admission: Admission;
   /** The attempts that the plan allows. */
-  attempts: readonly BoundedAttempt[];
+  attempts: readonly AdmittedAttempt[];
   /** The caller sent an idempotency key, so the answer is stored. */
   keyed: boolean;
   /** The attempts that were made so far. */
   tried: AttemptList;
   /** The fields that the last vendor got otherwise than asked, because credit pays: `service_tier=default`. */
   changed: readonly string[];
+  /** The last vendor was not asked to think, although the request was to, because the bound of its output is too low. */
+  lostThinking: boolean;
   /** Earlier attempts whose vendors may have done the work. */
   unanswered: UnansweredAttempt[];
 }
@@ -70,7 +73,7 @@ export interface UnansweredAttempt {
 
 /** The attempt that is being made, or was made last. */
 export interface CurrentAttempt {
-  attempt: BoundedAttempt;
+  attempt: AdmittedAttempt;
   effort: EffortChoice;
   asked: Asked;
 }
@@ -122,7 +125,17 @@ export async function endRun(
       ? awaitedText({ responseId, providerUsed, model, hasWritten, known })
       : undefined;
   const worked = measuredAt(attempt.baseUrl, attempt, asked);
-  return endWithRetries(run.caller, run.admission.callId, { ...known, usage, estimate, response, worked, awaited });
+  const { modelUsed: served, isFallback } = reported;
+  const { lostThinking } = run;
+  const { parts: ofAnswer, error } = outcome;
+  const counted = await countedPrompts(run.catalog, attempt.prompt, {
+    ...{ usage, parts: ofAnswer, error, asked: model, served, isFallback, responseId, lostThinking },
+    estimate: attempt.bound.ifLost?.inputTokens ?? 0,
+  });
+  return endWithRetries(run.caller, run.admission.callId, {
+    ...known,
+    ...{ usage, estimate, response, worked, awaited, counted },
+  });
 }
 
 /** The attempts before the one that ends the call, each at its own model. */
@@ -167,7 +180,7 @@ export async function priceOf(run: Run, attempt: Attempt, reported: Served): Pro
 
 export function headersOf(
   { admission, dialect, tried, catalog, changed }: Run,
-  attempt: BoundedAttempt,
+  attempt: AdmittedAttempt,
 ): Record<string, string> {
   const lowered = hasOutputBound(dialect.endpoint) ? loweredBound(attempt, admission) : null;
   return {

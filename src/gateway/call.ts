@@ -14,13 +14,21 @@ import type { Capability } from '../domain/plan.ts';
 import type { BegunServiceCall } from '../metering/begin-service-call.ts';
 import { beginServiceCall } from '../metering/begin-service-call.ts';
 import type { Caller } from '../metering/caller.ts';
+import type { FollowedPrompt } from '../metering/counted-prompts.ts';
 import { fingerprintOf } from '../metering/idempotency.ts';
 import { closedName, modelsOfTools } from '../metering/key-limits.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { ANSWERS_HELD, isAnswerMemoryFull } from '../vendors/answer-memory.ts';
-import { type BoundedAttempt, capabilitiesOf, refuseUnpriced, translatableAttempts, withBounds } from './admission.ts';
+import {
+  type BoundedAttempt,
+  capabilitiesOf,
+  followed,
+  refuseUnpriced,
+  translatableAttempts,
+  withBounds,
+} from './admission.ts';
 import type { ModelCall } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { AttemptList } from './attempt-list.ts';
@@ -81,7 +89,8 @@ export async function admitAndRun(
   const needs = capabilitiesOf(dialect, request, translatable.attempts);
   const { isUnread = false } = call.text;
   const bounded = withBounds(dialect, { request, isUnread }, translatable.attempts, caller.organization);
-  const opened = await beginCall(caller, call, begin, bounded, needs);
+  const prompts = await followed(caller, begin.customerId, call, bounded);
+  const opened = await beginCall(caller, call, begin, { attempts: bounded, prompts, needs });
   if (!opened.ok) return opened;
   const attempts = bounded.map((attempt, place) => ({ ...attempt, bound: opened.bounds[place] ?? attempt.bound }));
   const { admission, replayed } = opened;
@@ -97,7 +106,9 @@ export async function admitAndRun(
   }
   if (replayed) return refuseReplay(opened.status, headers);
   const { customerId } = begin;
-  const allowed = attempts.filter((attempt) => isAllowed(attempt, admission));
+  const allowed = attempts
+    .map((attempt, place) => ({ ...attempt, prompt: prompts[place] ?? null }))
+    .filter((attempt) => isAllowed(attempt, admission));
   if (allowed.length === 0) {
     await voidCall(caller, customerId, callId);
     return denialOf(admission, attempts, needs, headers);
@@ -114,6 +125,7 @@ export async function admitAndRun(
     keyed,
     tried,
     changed: [],
+    lostThinking: false,
     unanswered: [],
   });
   return { ok: true, answer };
@@ -124,8 +136,11 @@ async function beginCall(
   caller: Caller,
   call: ModelCall,
   begin: BeginFields,
-  attempts: readonly BoundedAttempt[],
-  needs: Capability[],
+  {
+    attempts,
+    prompts,
+    needs,
+  }: { attempts: readonly BoundedAttempt[]; prompts: readonly (FollowedPrompt | null)[]; needs: Capability[] },
 ): Promise<BegunServiceCall> {
   const { dialect, request, text, headerKey, session } = call;
   const { customer: _named, ...fields } = request;
@@ -148,6 +163,7 @@ async function beginCall(
     needs,
     bounds: attempts.map(({ bound }) => bound),
     countPrompts: () => countPrompts(caller, call, begin.customerId, attempts),
+    prompts,
     refusesHeld: true,
     // If this Worker dies, a call whose answer is no stream holds its allowance no longer than its vendors could have taken.
     ...(!mayStream(dialect, request) && { deadlineMs: Number(caller.env.GATEWAY_TIMEOUT_MS) + END_MARGIN_MS }),

@@ -16,7 +16,6 @@ import { chooseEffort } from '../vendors/effort.ts';
 import { Presence } from '../vendors/presence.ts';
 import type { VendorRequest, VendorResult, WholeResult } from '../vendors/request.ts';
 import { requestVendor } from '../vendors/request.ts';
-import { fieldsOf, textOf } from '../vendors/usage/figures.ts';
 import { StreamUsage } from '../vendors/usage.ts';
 import { hasWritten, WrittenTokens, writtenTokens } from '../vendors/written-tokens.ts';
 import { termsOf } from './admission.ts';
@@ -173,6 +172,7 @@ function askVendor(
     const endpoint = onCredit ? endpointAt(form.endpoint) : undefined;
     const safe = endpoint ? madeSafe(held, endpoint.name, kind) : { body: held, changed: [] };
     run.changed = safe.changed;
+    run.lostThinking = 'thinking' in body && !('thinking' in safe.body);
     return requestVendor({
       url: form.vendorUrl(attempt, request),
       method: form.method ?? 'POST',
@@ -193,7 +193,7 @@ function askVendor(
 
 async function answerWhole(run: Run, current: CurrentAttempt, reading: Reading): Promise<GatewayAnswer> {
   const { attempt, asked } = current;
-  const { answer, usage, parts, withoutUsage, searches, vendorReportedCostUSD, error } = reading;
+  const { answer, usage, parts, withoutUsage, responseId, searches, vendorReportedCostUSD, error } = reading;
   const headers = {
     [GATEWAY_HEADERS.requestId]: run.requestId,
     ...answer.headers,
@@ -221,7 +221,7 @@ async function answerWhole(run: Run, current: CurrentAttempt, reading: Reading):
       vendorReportedCostUSD,
       error,
       response: run.keyed ? storableAnswer(whole) : undefined,
-      responseId: textOf(fieldsOf(withoutUsage).id),
+      responseId,
     },
     reading,
   );

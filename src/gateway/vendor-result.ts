@@ -17,7 +17,7 @@ import { PassedBody } from '../vendors/passed-body.ts';
 import { CLIENT_LEFT, type WholeResult } from '../vendors/request.ts';
 import { withServedTier } from '../vendors/service-tier.ts';
 import { errorIn, failureStatus } from '../vendors/usage/failure.ts';
-import { fieldsOf } from '../vendors/usage/figures.ts';
+import { fieldsOf, textOf } from '../vendors/usage/figures.ts';
 import { readFailure, readSearches, readUsage, type VendorFailure, type VendorUsage } from '../vendors/usage.ts';
 import type { WholeAnswer } from './answer.ts';
 import type { Dialect, ErrorBody, ErrorWords, VendorForm } from './dialects/dialect.ts';
@@ -33,6 +33,8 @@ export interface Reading {
   parts?: readonly CallPart[];
   /** The parsed answer; absent if its usage is there and clear. */
   withoutUsage?: unknown;
+  /** The id that the answer has at its vendor. */
+  responseId?: string | undefined;
   /** Web searches that are known although the usage is not. */
   searches?: number;
   modelUsed?: string | undefined;
@@ -239,6 +241,7 @@ function told({ headers, body }: Answered, { counted }: AnswerReading): Omit<Rea
     ...usageTold(usage, readSearches(document)),
     usage: counted(reportedUsage(usage), document),
     ...((usage === null || usage.unclear) && { withoutUsage: document ?? body }),
+    responseId: textOf(fieldsOf(document).id) || undefined,
     // A well-formed answer can still say that the response failed.
     ...(error && { error }),
     retryable: false,

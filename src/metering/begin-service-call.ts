@@ -5,7 +5,7 @@
 
 import type { BeginCallData, BeginCallRequest } from '../contract/calls.ts';
 import type { Accepted } from '../contract/errors.ts';
-import type { CallBound } from '../domain/bound.ts';
+import { type CallBound, withKnownPrompts } from '../domain/bound.ts';
 import type { CallStatus } from '../domain/call.ts';
 import type { Capability } from '../domain/plan.ts';
 import type { Tier } from '../domain/tiers.ts';
@@ -23,6 +23,7 @@ import type { CustomerRpc } from '../objects/rpc.ts';
 import { timeOrderedId } from '../platform/time-ordered-id.ts';
 import { beginCommand, underKey } from './begin-call.ts';
 import type { Caller } from './caller.ts';
+import type { FollowedPrompt } from './counted-prompts.ts';
 import { explicitKey, sessionKeyHash } from './idempotency.ts';
 
 /** What `beginServiceCall` needs to know beside the request. */
@@ -41,6 +42,8 @@ export interface ServiceCall {
    * call would be refused without.
    */
   countPrompts: () => Promise<CallBound[]>;
+  /** The prompt of each bound, as far as it is followed. */
+  prompts: readonly (FollowedPrompt | null)[];
   /** Whether a call that only waits for holds of others is refused without a record. */
   refusesHeld?: boolean;
   /** How long it may take until its end is recorded; default the deadline of every call. */
@@ -77,7 +80,7 @@ export async function beginServiceCall(
   headerKey: string | null,
 ): Promise<BegunServiceCall> {
   const { request, fingerprint, runsOn, needs = [], deadlineMs, wantsAnswer } = toMake;
-  const { refusesHeld = false, bySession = false } = toMake;
+  const { prompts, refusesHeld = false, bySession = false } = toMake;
   const keyless = explicitKey(headerKey, request) === null;
   const command = await beginCommand(caller, request, keyless ? '' : fingerprint, 'API');
   const requestId = timeOrderedId(Date.now());
@@ -93,6 +96,7 @@ export async function beginServiceCall(
       request: { ...command.request, runsOn, ...(needs.length > 0 && { needs }), openedBy: requestId },
       key,
       bounds,
+      prompts: prompts.some((prompt) => prompt) ? prompts.map((prompt) => prompt?.beginnings ?? null) : undefined,
       refusesHeld,
       counted,
       wantsAnswer,
@@ -118,7 +122,7 @@ function parseBegin(begin: ServiceCallBegin, bounds: CallBound[]): BegunServiceC
   const { replayed, answer, stored } = begin;
   return {
     ...begin,
-    bounds,
+    bounds: withKnownPrompts(bounds, begin.admission.promptTokens),
     answer: answer && { ok: true, ...answer, replayed },
     stored: stored === null ? null : (JSON.parse(stored) as StoredServiceCall),
   };

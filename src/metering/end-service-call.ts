@@ -20,7 +20,7 @@ import { NO_USAGE, takeUsage, type Usage } from '../domain/usage.ts';
 import type { Env } from '../env.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
-import type { EndServiceCallCommand, ServiceCallEnd } from '../objects/customer-commands.ts';
+import type { CountedPrompt, EndServiceCallCommand, ServiceCallEnd } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { highestOutputRate } from '../storage/output-rates.ts';
 import type { VendorUsage } from '../vendors/usage.ts';
@@ -44,6 +44,8 @@ export interface Outcome extends Reasoning {
   estimate?: Omit<Estimate, 'price' | 'outputRate'> | undefined;
   /** What is stored to ask the vendor for its figures later. */
   awaited?: string | undefined;
+  /** What the vendor counted, for later prompts. */
+  counted?: readonly CountedPrompt[] | undefined;
   /** How long the vendor worked, if that may tell how fast its model writes. */
   worked?: Worked | undefined;
   /** Web searches that ran although the usage is not known. */
@@ -174,6 +176,7 @@ export async function endServiceCallCommand(
       promptCompression: undefined,
     } satisfies Record<keyof CallReport, unknown>,
     awaited: outcome.awaited,
+    counted: outcome.counted,
     response,
     wantsAnswer,
   };

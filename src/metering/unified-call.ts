@@ -27,6 +27,7 @@ import { Presence } from '../vendors/presence.ts';
 import { CLIENT_LEFT, requestVendor, type VendorResult } from '../vendors/request.ts';
 import { requestedServiceTier, withServedTier } from '../vendors/service-tier.ts';
 import type { StreamSoFar } from '../vendors/tee.ts';
+import { fieldsOf, textOf } from '../vendors/usage/figures.ts';
 import { readFailure, readSearches, readUsage, StreamUsage, type VendorUsage } from '../vendors/usage.ts';
 import { hasWritten, WrittenTokens, writtenTokens } from '../vendors/written-tokens.ts';
 import { pricingModeOf } from './begin-call.ts';
@@ -34,13 +35,14 @@ import { beginServiceCall } from './begin-service-call.ts';
 import { partsOf } from './call-parts.ts';
 import type { Caller } from './caller.ts';
 import { countedBounds } from './counted-bounds.ts';
+import { countedPrompts, type FollowedPrompt } from './counted-prompts.ts';
 import { type Outcome, type reportedUsage, unclearIn } from './end-service-call.ts';
 import { endWithRetries } from './end-with-retries.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { closedVendorRequest } from './key-limits.ts';
 import { type Bounded, measuredAt, seenOutput, tokensPerAnswer, unseenOutput, usageAtMost } from './output.ts';
 import { requestedModel } from './requested-model.ts';
-import { kindOfRequest, promptToCount, vendorBody, vendorNeeds } from './vendor-needs.ts';
+import { followedPrompt, kindOfRequest, promptToCount, vendorBody, vendorNeeds } from './vendor-needs.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
 type VendorPart = NonNullable<CallData['vendor']>;
@@ -79,16 +81,20 @@ export async function makeCall(
     closedFeature(caller.limits, request.feature) ??
     (vendor ? await closedVendorRequest(caller, vendor, 'vendor.body.model') : null);
   if (closed) return closed;
-  const { requested, tier, needs, bound } = await vendorNeeds(caller, request);
+  const { requested, tier, needs, ...bounded } = await vendorNeeds(caller, request);
+  const prompt = await followedPrompt(caller, request, bounded);
   const { vendor: _vendor, usage: _usage, end: _end, ...begin } = request;
   const toMake = {
     request: { ...begin, requested },
     fingerprint: await fingerprintOf(describe(request)),
     runsOn: tier && [tier],
     needs,
-    bounds: [bound],
+    bounds: [bounded.bound],
     countPrompts: () =>
-      countedBounds(caller, request.customerId, [bound], async () => (vendor ? promptToCount(caller, vendor) : null)),
+      countedBounds(caller, request.customerId, [bounded.bound], async () =>
+        vendor ? promptToCount(caller, vendor) : null,
+      ),
+    prompts: [prompt],
     // If this Worker dies, the call holds its allowance no longer than the vendor could have taken.
     deadlineMs: (request.vendor?.timeoutMs ?? 0) + END_MARGIN_MS,
     wantsAnswer: true,
@@ -118,7 +124,8 @@ export async function makeCall(
     presence,
     begin: answer,
     admission,
-    bounded: { tier: paidBy, bound: begun.bounds[0] ?? bound },
+    bounded: { tier: paidBy, bound: begun.bounds[0] ?? bounded.bound },
+    prompt,
     keyed,
   });
   caller.defer(work.catch(() => undefined));
@@ -144,6 +151,8 @@ interface AdmittedCall {
   begin: Accepted<BeginCallData>;
   admission: Admission;
   bounded: Bounded;
+  /** `null` if nothing can be known of its tokens. */
+  prompt: FollowedPrompt | null;
   /** Only a request with a key can be retried. */
   keyed: boolean;
 }
@@ -192,7 +201,7 @@ function reported({ usage = {}, end }: CallRequest): Done {
 }
 
 async function askVendor(
-  { caller, request, presence, admission, bounded }: AdmittedCall,
+  { caller, request, presence, admission, bounded, prompt }: AdmittedCall,
   vendor: VendorRequest,
 ): Promise<Done> {
   const toSend = await vendorBody(caller, vendor, {
@@ -231,12 +240,20 @@ async function askVendor(
   const names = { asked: isFallback ? undefined : asked, served, providerUsed };
   const hints = takeUsage(request.usage ?? {}).usage;
   const usage = reported === null && refused ? NO_USAGE : withHints(reported, hints);
+  const parts = partsOf(told);
+  const ended = error ?? request.end?.error;
+  const counted = await countedPrompts(catalog, prompt, {
+    ...{ usage, parts, error: ended, asked: asked ?? '', served, isFallback },
+    responseId: textOf(fieldsOf(body).id) || undefined,
+    estimate: bounded.bound.ifLost?.inputTokens ?? 0,
+    lostThinking: 'thinking' in (vendor.body ?? {}) && !('thinking' in (toSend.body ?? {})),
+  });
   const outcome: Done['outcome'] = {
     providerUsed,
     modelUsed: await modelToRecord(catalog, caller.organization.prices, names, Date.now()),
     usage,
     atMost: usageAtMost(bounded, admission),
-    parts: partsOf(told),
+    parts,
     estimate: soFar ? seenOutput(bounded, admission, soFar, ok, timed) : unseenOutput(bounded, admission, timed),
     worked: measuredAt(vendor.url, bounded, timed),
     searches,
@@ -247,7 +264,8 @@ async function askVendor(
     isPremium: request.usage?.isPremium,
     reasoningEffort: told?.reasoningEffort,
     ...(told?.reasoningEffort !== undefined && { reasoningEffortSource: 'provider_response' as const }),
-    error: error ?? request.end?.error,
+    error: ended,
+    counted,
   };
   return {
     outcome,

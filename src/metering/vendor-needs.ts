@@ -11,7 +11,7 @@
 import { limitsOf, type ModelLimits } from '../catalog/limits.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { CallRequest } from '../contract/unified-call.ts';
-import { callBound } from '../demand/call-bound.ts';
+import { type BoundedRequest, boundedRequest } from '../demand/call-bound.ts';
 import { endpointAt } from '../demand/endpoints.ts';
 import { withOutputBound } from '../demand/output.ts';
 import { madeSafe } from '../demand/safe.ts';
@@ -30,17 +30,16 @@ import { withoutEffort } from '../vendors/effort.ts';
 import { isCounted, type PromptToCount } from '../vendors/prompt-counter.ts';
 import { pricingModeOf } from './begin-call.ts';
 import type { Caller } from './caller.ts';
+import { type FollowedPrompt, followedPrompts, versionHeaders } from './counted-prompts.ts';
 import { requestedModel } from './requested-model.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
 
-export interface VendorNeeds {
+export interface VendorNeeds extends BoundedRequest {
   requested: NonNullable<CallRequest['requested']>;
   /** The tier that will pay; `undefined` where that is not known. */
   tier: Tier | undefined;
   needs: Capability[];
-  /** What the call may cost. */
-  bound: CallBound;
 }
 
 export async function vendorNeeds({ env, organization, defer }: Caller, request: CallRequest): Promise<VendorNeeds> {
@@ -60,9 +59,9 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
     },
     tier,
     needs,
-    bound: vendor
+    ...(vendor
       ? inVendorBody(
-          callBound(
+          boundedRequest(
             {
               provider: vendor.provider,
               kind: kindOfRequest(organization, vendor),
@@ -85,15 +84,17 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
             organization,
           ),
         )
-      : reportedBound(price, request, organization.allowUnpricedModels),
+      : { bound: reportedBound(price, request, organization.allowUnpricedModels), following: null }),
   };
 }
 
 /** The bound of a request within ours: its fields are members of `vendor.body`. */
-function inVendorBody({ gap, ...bound }: CallBound): CallBound {
-  if (!gap) return bound;
+function inVendorBody({ bound, following }: BoundedRequest): BoundedRequest {
+  const { gap, ...rest } = bound;
+  if (!gap) return { bound, following };
   const { param } = gap;
-  return { ...bound, gap: { ...gap, ...(param !== undefined && { param: placeInVendor(param) }) } };
+  const told = { ...gap, ...(param !== undefined && { param: placeInVendor(param) }) };
+  return { bound: { ...rest, gap: told }, following };
 }
 
 function placeInVendor(param: string): string {
@@ -125,16 +126,39 @@ function reportedBound(price: ResolvedPrice, request: CallRequest, allowUnpriced
  * The kind of the vendor that a request goes to: by its host, or else that of the registered vendor at its origin. Of
  * several there it is the one that the request names, or else one whose address the request's begins with.
  */
-export function kindOfRequest({ vendors }: OrganizationConfig, { url, provider }: VendorRequest): VendorKind {
+export function kindOfRequest(organization: OrganizationConfig, { url, provider }: VendorRequest): VendorKind {
   const known = kindAt(url);
   if (known !== null) return known;
-  const origin = URL.parse(url)?.origin;
-  const there = [...vendors].filter(([, { baseUrl }]) => URL.parse(baseUrl)?.origin === origin);
+  const there = registeredAt(organization, url);
   const registered =
     there.find(([name]) => name === provider) ??
     there.find(([, { baseUrl }]) => url.startsWith(`${baseUrl}/`)) ??
     there[0];
   return registered?.[1].kind ?? 'compatible';
+}
+
+/** The vendors that the organization has at the origin of an address. */
+function registeredAt({ vendors }: OrganizationConfig, url: string) {
+  const origin = URL.parse(url)?.origin;
+  return [...vendors].filter(([, { baseUrl }]) => URL.parse(baseUrl)?.origin === origin);
+}
+
+/** The prompt of a request to a vendor that the organization has; `null` if nothing can be known of its tokens. */
+export async function followedPrompt(
+  { env, organization }: Caller,
+  { customerId, vendor }: Pick<CallRequest, 'customerId' | 'vendor'>,
+  { bound, following }: BoundedRequest,
+): Promise<FollowedPrompt | null> {
+  if (!vendor?.body || registeredAt(organization, vendor.url).length === 0) return null;
+  const { organizationId } = organization;
+  const { provider, url, body, headers = {} } = vendor;
+  const { origin, pathname, searchParams } = new URL(url);
+  // A key is no part of it.
+  const query = [...searchParams].filter(([name]) => name !== 'key');
+  const terms = [provider ?? null, origin, pathname, query, requestedModel(vendor) ?? null, versionHeaders(headers)];
+  const attempt = { bound, following, kind: kindOfRequest(organization, vendor), terms };
+  const prompts = await followedPrompts(env, { organizationId, customerId, path: url, body, attempts: [attempt] });
+  return prompts[0] ?? null;
 }
 
 /**

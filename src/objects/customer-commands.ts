@@ -68,11 +68,22 @@ export interface BeginCommand extends Provisioning {
   callType: NonNullable<BeginCallData['callType']>;
   /** Of the models that may run, in their order, where they are known. */
   bounds?: CallBound[];
+  /** The prompt of each bound, as its vendor may have counted it before; `null` if nothing can be known of it. */
+  prompts?: (PromptBeginnings | null)[] | undefined;
   /** A call that only waits for holds of others is refused, and nothing is recorded of it: its request is repeated. */
   refusesHeld?: boolean;
   /** The vendors have counted the prompts of the bounds that are `countable`, or could not: nobody is asked again. */
   counted?: boolean;
 }
+
+/**
+ * Beginnings of a prompt, up to the whole of it: the digest of each, and the most tokens that the whole prompt has more than
+ * its vendor counted for that beginning.
+ */
+export type PromptBeginnings = readonly (readonly [digest: string, moreTokens: number])[];
+
+/** The digest of a prompt, and the tokens that its vendor counted for it, from its cache and not. */
+export type CountedPrompt = readonly [digest: string, tokens: number];
 
 /** The begin of a call that the service makes itself. */
 export interface BeginServiceCallCommand extends BeginCommand {
@@ -85,6 +96,8 @@ export interface Admission extends Pick<BeginCallData, 'callId' | 'canceled' | '
   allowed: Entitlements;
   /** Output tokens that a call of each tier must stay within, of all answers together. */
   outputTokens: Partial<Record<Tier, number>>;
+  /** Of each bound, the most tokens of its prompt by what the vendor counted before; absent if nothing is known of any. */
+  promptTokens?: (number | null)[];
   /** Present where credit pays: for which tiers, and how much of the output is held where it is held in steps. */
   credit?: { tiers: Tier[]; heldTokens?: number };
   /** What is left after it; absent of a replay. */
@@ -146,6 +159,8 @@ export interface EndServiceCallCommand extends Pick<EndCommand, 'organizationId'
    * text).
    */
   awaited?: string | undefined;
+  /** What the vendor counted, for later prompts that begin alike. */
+  counted?: readonly CountedPrompt[] | undefined;
   /** Plain JSON to store with the end, for retries of the request that the call was made for. */
   response?: unknown;
   /** Whether the whole answer is wanted. */

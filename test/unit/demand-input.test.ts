@@ -81,7 +81,7 @@ describe('text', () => {
   test('never counts more than the context', () => {
     const long = 'x'.repeat(3_000);
     expect(bound('openai', 'gpt-6-sol', user(long), 1_000).atMost).toBe(1_000);
-    expect(bound('openai', 'gpt-6-sol', user(long), 100)).toEqual({ atMost: 100, estimate: 100 });
+    expect(bound('openai', 'gpt-6-sol', user(long), 100)).toMatchObject({ atMost: 100, estimate: 100 });
     expect(bound('openai', 'gpt-6-sol', user(long), null).atMost).toBeGreaterThan(3_000);
   });
 

@@ -36,7 +36,7 @@ describe('the figures', () => {
 });
 
 describe('the meter of a denial', () => {
-  const denied = { code: 'ALLOWANCE_EXHAUSTED', meter: 'premiumCalls' } as const;
+  const denied: RecordedDenial = { code: 'ALLOWANCE_EXHAUSTED', meter: 'premiumCalls' };
   const open = () => ({ calls: 1, batches: 0 });
   const resets = (premiumCalls: number, more: object = {}) =>
     withOpenWork(denied, { ...account(plan({ limits: { premiumCalls } })).subscription, ...more }, open).resetsAtMs;

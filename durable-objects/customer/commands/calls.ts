@@ -17,7 +17,7 @@ import { closedFeature } from '../../../src/contract/key-limits.ts';
 import type { Left } from '../../../src/contract/limit-headers.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
-import { atLeastCount, type CallBound } from '../../../src/domain/bound.ts';
+import { atLeastCount, type CallBound, withKnownPrompts } from '../../../src/domain/bound.ts';
 import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
 import { firstDenial } from '../../../src/domain/customer-events.ts';
 import { type RecordedDenial, withOpenWork } from '../../../src/domain/denial.ts';
@@ -82,7 +82,9 @@ export function beginOrReplay(
 
   const deadlineMs = context.deadlineSeconds[command.request.pricingMode] * 1000;
   const deadlineAtMs = nowMs + Math.min(deadlineMs, command.deadlineMs ?? deadlineMs);
-  const { bounds = [] } = command;
+  const { usagePlanVersionId } = account.subscription.plan;
+  const promptTokens = store.promptTokens(command.prompts ?? [], usagePlanVersionId, nowMs);
+  const bounds = withKnownPrompts(command.bounds ?? [], promptTokens);
   const { markupPercent } = account.subscription.plan.plan.payg;
   const expected = {
     usualCharge: () => usualCharge(store.recentCosts(), markupPercent),
@@ -94,14 +96,15 @@ export function beginOrReplay(
   const decision = withOpen(context, decide(bounds));
   if (decision.gap && !ranAlready) return { ok: false, refusal: closedOnCredit(decision.gap) };
   const decided = admit ? admit(account, decision) : decision;
-  const { call } = decided;
-  const isDenied = call.status === 'NOT_ALLOWED';
   const mayBeCounted = !command.counted && bounds.some(({ countable }) => countable);
   if (mayBeCounted && wantsCredit(decided.denial)) {
     // No vendor is asked whose count cannot help: to pass, or to be told that only holds of others are in the way.
     const atBest = decide(bounds.map(atLeastCount));
     if (atBest.denial?.code !== decided.denial?.code) return toBeCounted();
   }
+  const isDenied = decided.call.status === 'NOT_ALLOWED';
+  const isKnown = !isDenied && promptTokens.some((tokens) => tokens !== null);
+  const call: Call = isKnown ? { ...decided.call, promptTokens } : decided.call;
   if (wantsCredit(decided.denial)) store.denials.creditRefusedAtMs = nowMs;
   if (decided.denial?.code === 'BALANCE_HELD' && command.refusesHeld) return balanceHeld(decided.denial);
   const resumeAtMs = isDenied ? store.denials.resumeAtMs(nowMs) : null;
@@ -225,7 +228,7 @@ function replayBegin(call: Call, text: string): BeginOutcome {
 }
 
 function admissionOf({ callId, canceled, entitlementHints, denial }: BeginCallData, call: Call): Admission {
-  const { allowed, credit } = call;
+  const { allowed, credit, promptTokens } = call;
   const { steps } = credit ?? {};
   return {
     callId,
@@ -234,6 +237,7 @@ function admissionOf({ callId, canceled, entitlementHints, denial }: BeginCallDa
     entitlementHints,
     ...(denial && { denial }),
     outputTokens: outputTokensOf(call),
+    ...(promptTokens && { promptTokens }),
     ...(credit && { credit: { tiers: credit.tiers, ...(steps && { heldTokens: steps.heldTokens }) } }),
   };
 }

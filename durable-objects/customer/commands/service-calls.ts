@@ -101,6 +101,8 @@ function endOrRepeat(context: Context, command: EndServiceCallCommand): ServiceC
   const ended = recordEnd(context, account, stored.call, command);
   store.finishCall(ended.call, null, nowMs);
   if (command.awaited !== undefined) awaitFigures(context, ended.call, command.awaited);
+  const { usagePlanVersionId } = ended.call;
+  if (command.counted?.length) store.rememberCounted(command.counted, usagePlanVersionId, nowMs);
   if (command.response !== undefined) {
     const { data } = answerOfEnd(context, ended);
     const toStore: StoredServiceCall = { endedAtMs: nowMs, end: data, response: command.response };

@@ -7,6 +7,7 @@ import { BoundShareTable } from './bound-shares.ts';
 import { CallTable } from './calls.ts';
 import { ChargeTable } from './charges.ts';
 import { CorrectionTable } from './corrections.ts';
+import { CountedPromptTable } from './counted-prompts.ts';
 import { DeniedHourTable } from './denied-hours.ts';
 import { EventTable } from './events.ts';
 import { KeyTable } from './keys.ts';
@@ -23,6 +24,7 @@ export function openTables(sql: SqlStorage) {
     awaitedFigures: new AwaitedFigureTable(sql),
     batchHolds: new BatchHoldTable(sql),
     boundShares: new BoundShareTable(sql),
+    countedPrompts: new CountedPromptTable(sql),
     keys: new KeyTable(sql),
     meterEvents: new MeterEventTable(sql),
     usageHours: new UsageHourTable(sql),
