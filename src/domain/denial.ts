@@ -1,7 +1,7 @@
 /**
  * Why a call is denied: a code, the meter that is used up with its figures, the capability that is missing.
  */
-import { hasLeft, isTierLeft, type MeterState, summarize } from './allowances.ts';
+import { hasLeft, type MeterState, summarize } from './allowances.ts';
 import { CAPABILITY_METERS, type EntitlementDecision, type Requested, withDefaultTier } from './entitlements.ts';
 import type { MeterName } from './meters.ts';
 import { CAPABILITIES, type Capability, hasCapability, type Plan } from './plan.ts';
@@ -37,7 +37,7 @@ export function denialOf(
   plan: Plan,
   meters: MeterState,
   request: { requested: Requested; runsOn?: Tier[] | undefined; needs?: Capability[] | undefined },
-  { allowed }: EntitlementDecision,
+  { allowed, usedUp }: EntitlementDecision,
   canceled: boolean,
   wouldPass: (tier: Tier) => boolean,
 ): RecordedDenial {
@@ -58,7 +58,7 @@ export function denialOf(
     return { code: 'ALLOWANCE_EXHAUSTED', capability: lacking, ...figuresOf(meter) };
   }
   // Of several tiers the highest is the one that was wanted most.
-  const exhausted = tiers.filter((tier) => !isTierLeft(plan, meters, tier)).at(-1);
+  const exhausted = tiers.findLast((tier) => usedUp.includes(tier));
   if (exhausted === undefined) return { code: 'TIER_NOT_REQUESTED' };
   const calls = `${exhausted}Calls` as const;
   const meter = hasLeft(plan, meters, calls) ? (`${exhausted}Tokens` as const) : calls;

@@ -14,7 +14,7 @@ import type { CallRequest } from '../contract/unified-call.ts';
 import { callBound } from '../demand/call-bound.ts';
 import { endpointAt } from '../demand/endpoints.ts';
 import { withOutputBound } from '../demand/output.ts';
-import { madeSafe } from '../demand/safe.ts';
+import { asAllowed } from '../demand/safe.ts';
 import type { CallBound, Gap } from '../domain/bound.ts';
 import { withDefaultTier } from '../domain/entitlements.ts';
 import type { Capability } from '../domain/plan.ts';
@@ -86,10 +86,15 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
 }
 
 /** The bound of a request within ours: its fields are members of `vendor.body`. */
-function inVendorBody({ gap, ...bound }: CallBound): CallBound {
-  if (!gap) return bound;
-  const { param } = gap;
-  return { ...bound, gap: { ...gap, ...(param !== undefined && { param: placeInVendor(param) }) } };
+function inVendorBody({ gap, searchGap, choices, ...bound }: CallBound): CallBound {
+  const placed = ({ param, ...rest }: Gap): Gap =>
+    param === undefined ? rest : { ...rest, param: placeInVendor(param) };
+  return {
+    ...bound,
+    ...(gap && { gap: placed(gap) }),
+    ...(searchGap && { searchGap: placed(searchGap) }),
+    ...(choices && { choices: { ...choices, param: placeInVendor(choices.param) } }),
+  };
 }
 
 function placeInVendor(param: string): string {
@@ -135,12 +140,12 @@ export function kindOfRequest({ vendors }: OrganizationConfig, { url, provider }
 
 /**
  * The vendor's request as the caller wrote it, but without an effort that the model would refuse, and with its answers
- * bounded to so many tokens. If credit pays, it incurs nothing that was not counted.
+ * bounded to so many tokens and its searches to so many. If credit pays, it incurs nothing that was not counted.
  */
 export async function vendorBody(
   { env, organization, defer }: Caller,
   vendor: VendorRequest,
-  { perAnswer, onCredit }: { perAnswer: number | null; onCredit: boolean },
+  { perAnswer, searches, onCredit }: { perAnswer: number | null; searches: number | null; onCredit: boolean },
 ): Promise<{ body: VendorRequest['body']; changed: readonly string[] }> {
   const model = requestedModel(vendor);
   if (vendor.body === undefined) return { body: undefined, changed: [] };
@@ -150,7 +155,9 @@ export async function vendorBody(
   const kind = kindOfRequest(organization, vendor);
   const bounded = perAnswer === null ? body : withOutputBound(body, { kind, path: vendor.url }, perAnswer);
   const endpoint = endpointAt(vendor.url);
-  return onCredit && endpoint ? madeSafe(bounded, endpoint.name, kind) : { body: bounded, changed: [] };
+  return endpoint
+    ? asAllowed(bounded, { endpoint: endpoint.name, kind, searches, onCredit })
+    : { body: bounded, changed: [] };
 }
 
 /** With the tier that will pay. A caller who requested nothing requested the standard tier, whatever is added here. */

@@ -83,6 +83,8 @@ export interface Admission extends Pick<BeginCallData, 'callId' | 'canceled' | '
   allowed: Entitlements;
   /** Output tokens that a call of each tier must stay within, of all answers together. */
   outputTokens: Partial<Record<Tier, number>>;
+  /** Web searches that it must stay within; absent if nothing limits them. */
+  searches?: number;
   /** Present where credit pays: for which tiers, and how much of the output is held where it is held in steps. */
   credit?: { tiers: Tier[]; heldTokens?: number };
   /** What is left after it; absent of a replay. */

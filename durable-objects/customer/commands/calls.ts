@@ -8,14 +8,17 @@ import {
   type Answer,
   accept,
   answerText,
+  closedByLimit,
   closedOnCredit,
   HELD_RETRY_SECONDS,
   type Refusal,
   refuse,
+  tooManyAnswers,
 } from '../../../src/contract/errors.ts';
 import { closedFeature } from '../../../src/contract/key-limits.ts';
 import type { Left } from '../../../src/contract/limit-headers.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
+import { answersBeyond } from '../../../src/domain/allowance-bound.ts';
 import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
 import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
 import { firstDenial } from '../../../src/domain/customer-events.ts';
@@ -74,16 +77,20 @@ export function beginOrReplay(
   const opened = openOrLoad(context, command);
   if (!opened) return noDefaultPlan();
   const account = opened.newCustomer ? opened.account : fillContact(opened.account, command.contact);
+  const { bounds = [] } = command;
+  const { plan } = account.subscription.plan;
+  const beyond = answersBeyond(plan, bounds);
+  if (beyond && !ranAlready) return tooManyAnswers(beyond);
   const rolling = rollingWindow(context, account);
   if (rolling && rolling.used >= rolling.limit && !ranAlready) return rateLimited(rolling, nowMs);
 
   const deadlineMs = context.deadlineSeconds[command.request.pricingMode] * 1000;
   const deadlineAtMs = nowMs + Math.min(deadlineMs, command.deadlineMs ?? deadlineMs);
-  const { bounds = [] } = command;
-  const { markupPercent } = account.subscription.plan.plan.payg;
+  const { markupPercent } = plan.payg;
   const expected = { bounds, usualCharge: () => usualCharge(store.recentCosts(), markupPercent) };
   const decision = beginCall(account, callId, command.request, expected, deadlineAtMs, nowMs);
   if (decision.gap && !ranAlready) return { ok: false, refusal: closedOnCredit(decision.gap) };
+  if (decision.searchGap && !ranAlready) return { ok: false, refusal: closedByLimit(decision.searchGap) };
   const decided = admit ? admit(account, decision) : decision;
   const { call } = decided;
   const isDenied = call.status === 'NOT_ALLOWED';
@@ -197,7 +204,7 @@ function replayBegin(call: Call, text: string): BeginOutcome {
 }
 
 function admissionOf({ callId, canceled, entitlementHints, denial }: BeginCallData, call: Call): Admission {
-  const { allowed, credit } = call;
+  const { allowed, allowance, credit } = call;
   const { steps } = credit ?? {};
   return {
     callId,
@@ -206,6 +213,7 @@ function admissionOf({ callId, canceled, entitlementHints, denial }: BeginCallDa
     entitlementHints,
     ...(denial && { denial }),
     outputTokens: outputTokensOf(call),
+    ...(allowance?.searches !== undefined && { searches: allowance.searches }),
     ...(credit && { credit: { tiers: credit.tiers, ...(steps && { heldTokens: steps.heldTokens }) } }),
   };
 }
