@@ -4,6 +4,7 @@
  * lookup, pages) or src/gateway/error-envelope.ts (OpenAI's envelope).
  */
 import type { z } from 'zod';
+import type { AnswersBeyond } from '../domain/allowance-bound.ts';
 import type { Gap } from '../domain/bound.ts';
 import type { Left, Rolling } from './limit-headers.ts';
 
@@ -185,7 +186,7 @@ function closed(gap: Gap, reason: string): Refusal {
 }
 
 /** The refusal of a request for more answers than the plan has for one call. */
-export function tooManyAnswers({ param, count, most }: { param: string; count: number; most: number }) {
+export function tooManyAnswers({ param, count, most }: AnswersBeyond) {
   return badRequest({
     path: param,
     message: `the customer's plan has at most ${most} answers for one call, and the request asks for ${count}`,

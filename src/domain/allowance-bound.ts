@@ -94,21 +94,32 @@ export function reservedUses(plan: Plan, meters: MeterState, uses: ReturnType<ty
   };
 }
 
+export function limitsSearches({ limits, limitType }: Plan): boolean {
+  return limitType !== 'NONE' && limits.searches !== null;
+}
+
 /** Why a limited number of searches does not pay for the call: none of its models has a bound of them. */
 export function searchGap(plan: Plan, bounds: readonly CallBound[]): Gap | null {
-  if (plan.limitType === 'NONE' || plan.limits.searches === null) return null;
+  if (!limitsSearches(plan)) return null;
   const made = bounds.filter(isMadeHere);
   return made.every((bound) => bound.searchGap !== undefined) ? (made[0]?.searchGap ?? null) : null;
 }
 
-/** The field that asks for more answers of text than the plan has, and how many that are; `null` if none does. */
+/** The field that asks for more answers of text than the plan has, and how many that are. */
+export interface AnswersBeyond {
+  param: string;
+  count: number;
+  most: number;
+}
+
+/** `null` if none of the requests asks for more answers than the plan has. */
 export function answersBeyond(
   { limitType, maxAnswers = ANSWERS_MAX_DEFAULT }: Plan,
   asked: readonly Pick<CallBound, 'choices'>[],
-): { param: string; count: number; most: number } | null {
+): AnswersBeyond | null {
   if (limitType === 'NONE') return null;
   const beyond = asked.map(({ choices }) => choices).find((choices) => choices && choices.count > maxAnswers);
-  return beyond ? { ...beyond, most: maxAnswers } : null;
+  return beyond ? { param: beyond.param, count: beyond.count, most: maxAnswers } : null;
 }
 
 /** Whether the service asks the vendor itself, so that it can send a bound. */

@@ -44,7 +44,7 @@ export interface HeldLines extends Lines {
 /** What a batch holds: for its lines that are not recorded yet. Plain JSON. */
 export interface BatchHold {
   tiers: Partial<Record<Tier, HeldLines>>;
-  /** Lines that can search. Nobody knows which ones did until they say so. */
+  /** Searches that the lines can make. Nobody knows which ones did until they say so. */
   searches: number;
   markupPercent: number;
   /** The plan reserves output tokens. */
@@ -71,7 +71,7 @@ export interface BatchToHold {
 export interface BatchDenial extends Denial {
   /** What is allowed of what the lines ask for beside text. */
   allowed: Entitlements;
-  /** Of which lines there are too many, and for how many of them the allowance suffices. */
+  /** Of which lines or searches there are too many, and for how many of them the allowance suffices. */
   exceeds?: { kind: Tier | 'search'; lines: number; left: number };
 }
 
@@ -240,7 +240,7 @@ export function admitLine(account: Account, decision: CallDecision, held: BatchH
 /** What the batch holds after one of its lines was recorded. */
 export function afterLine(held: BatchHold, tier: Tier, { usage, price }: CallOutcome): BatchHold {
   const lines = held.tiers[tier];
-  const searches = Math.max(0, held.searches - (usage.searches > 0 ? 1 : 0));
+  const searches = Math.max(0, held.searches - usage.searches);
   if (!lines) return { ...held, searches };
   const cost = BigInt(lines.costNanoUsd) - BigInt(price.status === 'FINAL' ? price.costNanoUsd : 0);
   const others: HeldLines = {

@@ -236,3 +236,43 @@ describe('searches', () => {
     ]);
   });
 });
+
+describe('a batch', () => {
+  /** The answer to a batch of lines with these bodies. */
+  async function batchOf(plan: object, path: string, ...bodies: object[]) {
+    const tenant = await newTenant(plan);
+    const lines = bodies.map((body) => JSON.stringify({ url: path, body: { model: 'gpt-4o-mini', ...body } }));
+    vendor.answers = (url, { metadata }) =>
+      url.endsWith('/content')
+        ? new Response(`${lines.join('\n')}\n`)
+        : Response.json({ id: `batch_${crypto.randomUUID()}`, status: 'validating', metadata });
+    const asked = await ask(tenant.key, { input_file_id: 'file_in', endpoint: path }, undefined, '/v1/batches');
+    return { tenant, asked };
+  }
+
+  test('with a line that asks for more answers than the plan has is refused, with the line and its field', async () => {
+    const { tenant, asked } = await batchOf(FREE, '/v1/chat/completions', { n: 8 }, { n: 9 });
+    const [status, error] = await errorOf(asked);
+    expect([status, error.code, error.param]).toEqual([400, 'BAD_REQUEST', 'body.n']);
+    expect(error.message).toMatch(/^line 2 of the input file: n?.*at most 8/);
+    expect(await accountOf(tenant)).toMatchObject({ consumed: {}, reserved: {} });
+  });
+
+  test('reserves all searches that its lines can make, and is denied or refused if that is too many', async () => {
+    const search = { tools: [{ type: 'web_search' }] };
+    const plan = { ...FREE, limits: { searches: 10 } };
+    const held = await batchOf(
+      plan,
+      '/v1/responses',
+      { ...search, max_tool_calls: 6 },
+      { ...search, max_tool_calls: 4 },
+    );
+    expect(held.asked.response.status).toBe(200);
+    expect((await accountOf(held.tenant)).reserved.searches).toBe(10);
+    const more = await batchOf(plan, '/v1/responses', { ...search, max_tool_calls: 60 });
+    expect((await errorOf(more.asked))[1].message).toMatch(/can make 60 searches.*allows 10 further/);
+    const [status, error] = await errorOf((await batchOf(plan, '/v1/responses', search)).asked);
+    expect([status, error.code, error.component]).toEqual([403, 'BOUND_UNKNOWN', 'webSearch']);
+    expect(error.message).toMatch(/^line 1 of the input file: /);
+  });
+});
