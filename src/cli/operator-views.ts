@@ -49,6 +49,8 @@ export function showPlan(data: Data<'readPlan'>): string {
       Features: Object.entries(features).flatMap(([name, on]) => (on ? [name] : [])),
       'Rolling calls': rollingCalls && `${show(rollingCalls.limit)} in ${show(rollingCalls.windowSeconds)} s`,
       'Reserved output tokens': plan.reserveOutputTokens,
+      'Output tokens of an answer': plan.maxOutputTokens,
+      'Answers of a call': plan.maxAnswers,
       'Pay-as-you-go': payg.enabled
         ? `cost + ${show(payg.markupPercent)} %, ${payg.maxOutputTokens === null ? 'any number of' : show(payg.maxOutputTokens)} output tokens an answer, ${payg.holds === 'EXPECTED' ? 'expected' : 'exact'} holds`
         : 'off',

@@ -5,7 +5,7 @@
 import { Plan } from '../contract/plans.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';
 import { LIMIT_NAMES, METER_SLOTS } from '../domain/meters.ts';
-import { CAPABILITIES, type CustomMeter, hasCapability } from '../domain/plan.ts';
+import { ANSWERS_MAX_DEFAULT, CAPABILITIES, type CustomMeter, hasCapability } from '../domain/plan.ts';
 import { count } from '../ui/format.ts';
 import type { Fields } from './context.ts';
 import { isChecked, text, typedNumber } from './submitted.ts';
@@ -30,6 +30,8 @@ export function fieldsOfPlan(plan: Plan): Fields {
     'rollingCalls.limit': shown(plan.rollingCalls?.limit),
     'rollingCalls.windowSeconds': shown(plan.rollingCalls?.windowSeconds),
     reserveOutputTokens: shown(plan.reserveOutputTokens),
+    maxOutputTokens: shown(plan.maxOutputTokens),
+    maxAnswers: String(plan.maxAnswers ?? ANSWERS_MAX_DEFAULT),
     'payg.enabled': on(plan.payg.enabled),
     'payg.markupPercent': String(plan.payg.markupPercent),
     // Versions from before the bound have its default.
@@ -85,6 +87,8 @@ export function planOfFields(fields: Fields): unknown {
       ? null
       : { limit: rolling[0], windowSeconds: rolling[1] },
     reserveOutputTokens: typedNumber(fields, 'reserveOutputTokens') ?? null,
+    maxOutputTokens: typedNumber(fields, 'maxOutputTokens') ?? null,
+    maxAnswers: typedNumber(fields, 'maxAnswers') ?? ANSWERS_MAX_DEFAULT,
     payg: {
       enabled: isChecked(fields, 'payg.enabled'),
       markupPercent: typedNumber(fields, 'payg.markupPercent') ?? 0,

@@ -361,7 +361,7 @@ const PricingFields = z.object({
     .array(z.string())
     .optional()
     .describe(
-      'Fields that the vendor got otherwise than the request asked, because credit paid: `service_tier=default`',
+      'Fields that the vendor got otherwise than the request asked, because credit paid or the plan limits searches: `service_tier=default`',
     ),
   unclear: z
     .array(z.string())

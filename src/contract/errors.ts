@@ -4,6 +4,7 @@
  * lookup, pages) or src/gateway/error-envelope.ts (OpenAI's envelope).
  */
 import type { z } from 'zod';
+import type { AnswersBeyond } from '../domain/allowance-bound.ts';
 import type { Gap } from '../domain/bound.ts';
 import type { DenialFigures } from './denial.ts';
 import type { Left, Rolling } from './limit-headers.ts';
@@ -172,9 +173,27 @@ export const planIsArchived = (field: string) =>
 export const HELD_RETRY_SECONDS = 1;
 
 /** The refusal of a call that credit would pay for, and of which something has no price or no bound. */
-export function closedOnCredit({ code, model, component, param }: Gap): Refusal {
+export function closedOnCredit(gap: Gap): Refusal {
+  return closed(gap, 'credit would pay for this call');
+}
+
+/** The refusal of a call that can make any number of searches. */
+export function closedByLimit(gap: Gap): Refusal {
+  return closed(gap, "the customer's plan limits searches");
+}
+
+function closed(gap: Gap, reason: string): Refusal {
+  const { code, component, param } = gap;
   const members = { component, ...(param !== undefined && { param }) };
-  return { code, message: `${whyClosed({ code, model, component })}, and credit would pay for this call`, members };
+  return { code, message: `${whyClosed(gap)}, and ${reason}`, members };
+}
+
+/** The refusal of a request for more answers than the plan has for one call. */
+export function tooManyAnswers({ param, count, most }: AnswersBeyond) {
+  return badRequest({
+    path: param,
+    message: `the customer's plan has at most ${most} answers for one call, and the request asks for ${count}`,
+  });
 }
 
 function whyClosed({ code, model, component }: Gap): string {

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';
 import type { LimitName } from '../domain/meters.ts';
-import { type Capability, HOLD_POLICIES } from '../domain/plan.ts';
+import { ANSWERS_MAX_DEFAULT, type Capability, HOLD_POLICIES } from '../domain/plan.ts';
 import { LimitPolicy, ReasoningLevel } from './entitlements.ts';
 import { text } from './fields.ts';
 
@@ -147,6 +147,21 @@ export const Plan = z.strictObject({
     .nullable()
     .default(null)
     .describe('Output tokens that each begin reserves, or fewer where request or model bound them lower'),
+  maxOutputTokens: z
+    .number()
+    .int()
+    .min(1)
+    .max(10_000_000)
+    .nullable()
+    .default(null)
+    .describe('Output tokens of an answer that an allowance pays for, at most; null leaves them to request and model'),
+  maxAnswers: z
+    .number()
+    .int()
+    .min(1)
+    .max(COUNT_MAX)
+    .default(ANSWERS_MAX_DEFAULT)
+    .describe('Answers of text that one call may ask for (`n`, `best_of`, `candidateCount`), whoever pays'),
   payg: z
     .strictObject({
       enabled: z.boolean().default(false).describe('The USD balance may pay when the allowance is gone'),

@@ -22,9 +22,11 @@ import type { VendorKind } from '../domain/vendor-kind.ts';
 import { isFormFile } from '../platform/form-file.ts';
 import type { Fields } from '../vendors/usage/figures.ts';
 import { extrasOf } from './demand.ts';
+import { endpointAt } from './endpoints.ts';
 import { IMAGE_FIELDS, inputBound } from './input.ts';
 import { recordingLength } from './media-tokens.ts';
 import { hasOutputBound, outputAsked } from './output.ts';
+import { searchesAtLeast } from './safe.ts';
 import type { SoundLength } from './sound-length.ts';
 
 const SPEECH = /(?:^|\/)audio\/speech$/;
@@ -94,7 +96,7 @@ export function boundedRequest(request: RequestToModel, mode: PricingMode, opene
   const { headers = [], isUnread = false, asIs, address } = request;
   const { fillsContext, ...extras } = extrasOf({ kind, model, path, body, isUnread, headers, asIs, address });
   const input = inputBound({ kind, model, body, contextTokens: limits.contextTokens, fillsContext });
-  const { perAnswer, answers } = outputAsked(body, path);
+  const { perAnswer, answers, choices } = outputAsked(body, path);
   // Tokens of a model that is billed by something else are not counted.
   const hasTokens = !price.available || price.card.rates.some(({ component }) => !isUse(component));
   const outputTokens = hasTokens ? leastOf(perAnswer, limits.maxOutputTokens) : 0;
@@ -130,6 +132,7 @@ export function boundedRequest(request: RequestToModel, mode: PricingMode, opene
   const usage = { ...NO_USAGE, inputTokens: inputTokensMax, responseTokens: 1, ...usesMax };
   // Only text shows as it is made.
   const inSteps = request.inSteps && extras.output.length === 0;
+  const searches = searchBound(request, demand, opened);
   const prompt = price.available && !unbounded ? promptCost(price.card, demand, mode) : null;
   const bound: CallBound = {
     ...(modelKey !== '' && { model: modelKey }),
@@ -148,6 +151,8 @@ export function boundedRequest(request: RequestToModel, mode: PricingMode, opene
     ...(gap && { gap }),
     ...(notIncluded.length > 0 && { notIncluded }),
     uses: demand.uses,
+    ...searches,
+    ...(choices && { choices }),
     ifLost: {
       ...(provider !== undefined && { providerUsed: provider }),
       ...(model !== '' && { modelUsed: model }),
@@ -176,6 +181,7 @@ const UNBOUNDED_RECORDING: OpenCost = {
   param: 'file',
 };
 
+const UNBOUNDED_SEARCH: OpenCost = { code: 'BOUND_UNKNOWN', component: 'webSearch', name: 'component:webSearch' };
 /** Neither the request nor the model bounds it, and no bound can be sent. */
 const UNBOUNDED_OUTPUT: OpenCost = { code: 'BOUND_UNKNOWN', component: 'output', name: 'component:output' };
 
@@ -202,6 +208,25 @@ function gapOf(
   if (!found) return null;
   const { name: _name, ...cost } = found;
   return { ...cost, model };
+}
+
+/** How web searches are bounded, for a plan that limits them. */
+function searchBound(
+  { kind, model: ofVendor, modelKey = ofVendor, path, body, asIs }: RequestToModel,
+  { uses, open }: Demand,
+  { creditOpen }: OpenToCredit,
+): Pick<CallBound, 'searchesAtLeast' | 'searchGap'> {
+  const endpoint = endpointAt(path);
+  if (uses.webSearch !== undefined) {
+    const atLeast = endpoint && !asIs ? searchesAtLeast(body, endpoint.name, kind) : undefined;
+    return atLeast === undefined ? {} : { searchesAtLeast: atLeast };
+  }
+  const unbounded = open.find(({ code, component }) => code === 'BOUND_UNKNOWN' && component === 'webSearch');
+  const { name, ...gap } = unbounded ?? UNBOUNDED_SEARCH;
+  // Of an endpoint that is in no table nobody knows how many there can be.
+  const isOpen = unbounded === undefined && endpoint !== undefined;
+  if (isOpen || creditOpen.includes('*') || creditOpen.includes(name)) return {};
+  return { searchGap: { ...gap, model: modelKey || null } };
 }
 
 function hasBatchRates({ rates }: RateCard): boolean {

@@ -14,6 +14,8 @@ export interface OutputAsked {
   perAnswer: number | null;
   /** Answers that are made and billed. */
   answers: number;
+  /** The most answers of text that a field asks for, if that is more than one, and its path. */
+  choices?: { count: number; param: string };
 }
 
 /** The endpoints' own names of the bound, newest first. What has another name is ignored there. */
@@ -26,6 +28,7 @@ const NAMES: Partial<Record<EndpointName, readonly string[]>> = {
 /** Google's, inside of the configuration; its JSON takes both spellings. */
 const GOOGLE_NAMES = ['maxOutputTokens', 'max_output_tokens'] as const;
 const GOOGLE_HOLDERS = ['generationConfig', 'generation_config'] as const;
+const GOOGLE_CHOICES = ['candidateCount', 'candidate_count'] as const;
 
 const BOUND_NAMES: ReadonlySet<string> = new Set([...Object.values(NAMES).flat(), ...GOOGLE_NAMES]);
 
@@ -38,7 +41,8 @@ const THINKING_TOKENS_MIN = 1_024;
 /** `path` is the path of the address, with or without its origin. */
 export function outputAsked(body: unknown, path: string): OutputAsked {
   const fields = fieldsOf(body);
-  const answers = answersOf(fields);
+  const choices = choicesOf(fields);
+  const answers = Math.min(COUNT_MAX, choices.count * promptsOf(fields));
   const endpoint = endpointAt(path);
   if (endpoint?.answers === 'nothing') return { perAnswer: 0, answers };
   const figures = (
@@ -47,7 +51,11 @@ export function outputAsked(body: unknown, path: string): OutputAsked {
       : namesAt(endpoint).map((name) => figureOf(fields[name]))
   ).filter((figure) => figure !== null);
   const usual = endpoint?.name === 'completions' ? TEXT_COMPLETION_TOKENS : null;
-  return { perAnswer: figures.length === 0 ? usual : Math.min(...figures), answers };
+  return {
+    perAnswer: figures.length === 0 ? usual : Math.min(...figures),
+    answers,
+    ...(endpoint?.answers === 'text' && choices.count > 1 && { choices }),
+  };
 }
 
 /**
@@ -162,20 +170,25 @@ function withThinkingBelow<Body extends Fields>(body: Body): Body {
 }
 
 /**
- * OpenAI's `n` (with `best_of` and several prompts where they exist, all of which are made and billed) and Google's
- * `candidateCount`.
+ * The answers that are made of each prompt, and the field that asks for the most: OpenAI's `n` and `best_of`, all of which
+ * are made and billed, and Google's `candidateCount`.
  */
-function answersOf(body: Fields): number {
-  const counts = [
-    body.n,
-    body.best_of,
-    ...GOOGLE_HOLDERS.flatMap((holder) => [
-      fieldsOf(body[holder]).candidateCount,
-      fieldsOf(body[holder]).candidate_count,
-    ]),
-  ].map((count) => figureOf(count) ?? 1);
-  const prompts = Array.isArray(body.prompt) && typeof body.prompt[0] !== 'number' ? body.prompt.length : 1;
-  return Math.min(COUNT_MAX, Math.max(1, ...counts) * Math.max(1, prompts));
+function choicesOf(body: Fields): { count: number; param: string } {
+  const fields: [string, unknown][] = [
+    ['n', body.n],
+    ['best_of', body.best_of],
+    ...GOOGLE_HOLDERS.flatMap((holder) =>
+      GOOGLE_CHOICES.map((name): [string, unknown] => [`${holder}.${name}`, fieldsOf(body[holder])[name]]),
+    ),
+  ];
+  return fields
+    .map(([param, value]) => ({ param, count: figureOf(value) ?? 1 }))
+    .reduce((most, other) => (other.count > most.count ? other : most));
+}
+
+/** Prompts of one request, where there can be several. */
+function promptsOf({ prompt }: Fields): number {
+  return Array.isArray(prompt) && typeof prompt[0] !== 'number' ? Math.max(1, prompt.length) : 1;
 }
 
 /**

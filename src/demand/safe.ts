@@ -1,12 +1,12 @@
 /**
- * What a request on credit is made not to incur: a service tier that costs more, and uses of tools without a bound. The
- * bound of the output is `output.ts`.
+ * What a request is made not to incur. On credit that is a service tier that costs more, and uses of tools without a bound;
+ * where a plan limits searches, more of them than are left. The bound of the output is `output.ts`.
  *
  * Only kinds of vendors that are known to take the field get it.
  */
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { toolsOf } from '../vendors/capabilities.ts';
-import { COUNT_MAX, type Fields, fieldsOf, textOf } from '../vendors/usage/figures.ts';
+import { COUNT_MAX, type Fields, fieldsOf, listOf, textOf } from '../vendors/usage/figures.ts';
 import type { EndpointName } from './endpoints.ts';
 
 /**
@@ -31,6 +31,7 @@ export const USES_SET: Partial<Record<EndpointName, { kinds: readonly VendorKind
 };
 const HOSTED_ON_RESPONSES = /^(?:web_search|file_search|mcp)/;
 const WITH_MAX_USES = /^web_(?:search|fetch)_\d/;
+const SEARCHES_ON_MESSAGES = /^web_search_\d/;
 
 /** A bound of uses, as vendors take it; `undefined` for anything else. */
 export function countOf(value: unknown): number | undefined {
@@ -68,4 +69,63 @@ export function madeSafe<Body extends Fields>(
   const tools = body.tools.map((tool) => (lacksBound(tool) ? { ...fieldsOf(tool), max_uses: set.uses } : tool));
   changed.push(`max_uses=${set.uses}`);
   return { body: { ...safe, tools } as unknown as Body, changed };
+}
+
+/** The body as it may be sent: with at most so many searches, and in its safe form if credit pays. */
+export function asAllowed<Body extends Fields>(
+  body: Body,
+  request: { endpoint: EndpointName; kind: VendorKind; searches: number | null; onCredit: boolean },
+): { body: Body; changed: string[] } {
+  const { endpoint, kind, searches, onCredit } = request;
+  const bounded = searches === null ? { body, changed: [] } : withSearchBound(body, endpoint, searches);
+  if (!onCredit) return bounded;
+  const safe = madeSafe(bounded.body, endpoint, kind);
+  return { body: safe.body, changed: [...bounded.changed, ...safe.changed] };
+}
+
+/** The tools of a request whose searches a field of their own bounds. */
+function searchTools(body: Fields): Fields[] {
+  return listOf(body.tools)
+    .map(fieldsOf)
+    .filter(({ type }) => SEARCHES_ON_MESSAGES.test(textOf(type)));
+}
+
+/** The fewest web searches that a field of the endpoint can hold the request to; `undefined` if it has no such field. */
+export function searchesAtLeast(body: Fields, endpoint: EndpointName, kind: VendorKind): number | undefined {
+  if (endpoint === 'responses') return USES_SET.responses?.kinds.includes(kind) ? 1 : undefined;
+  // Each tool has a bound of its own, and vendors take none of 0.
+  return endpoint === 'messages' ? Math.max(1, searchTools(body).length) : undefined;
+}
+
+/**
+ * The body with at most `most` web searches, in the endpoint's own field, and the fields that were changed. A bound is
+ * never raised. `most` is not below `searchesAtLeast`.
+ */
+export function withSearchBound<Body extends Fields>(
+  body: Body,
+  endpoint: EndpointName,
+  most: number,
+): { body: Body; changed: string[] } {
+  if (endpoint === 'responses') {
+    const asked = countOf(body.max_tool_calls);
+    const calls = Math.min(asked ?? USES_SET.responses?.uses ?? most, most);
+    if (asked === calls) return { body, changed: [] };
+    return { body: { ...body, max_tool_calls: calls }, changed: [`max_tool_calls=${calls}`] };
+  }
+  const tools = endpoint === 'messages' ? searchTools(body) : [];
+  if (tools.length === 0) return { body, changed: [] };
+  // What is left after one search of each tool goes to the first ones.
+  let rest = Math.max(0, most - tools.length);
+  const changed = new Set<string>();
+  const bounded = listOf(body.tools).map((tool) => {
+    const { type, max_uses: named } = fieldsOf(tool);
+    if (!SEARCHES_ON_MESSAGES.test(textOf(type))) return tool;
+    const asked = countOf(named);
+    const uses = Math.min(asked ?? USES_SET.messages?.uses ?? most, 1 + rest);
+    rest -= Math.max(0, uses - 1);
+    if (asked === uses) return tool;
+    changed.add(`max_uses=${uses}`);
+    return { ...fieldsOf(tool), max_uses: uses };
+  });
+  return changed.size === 0 ? { body, changed: [] } : { body: { ...body, tools: bounded }, changed: [...changed] };
 }

@@ -11,7 +11,7 @@ import { isTierLeft, summarize } from './allowances.ts';
 import { admitCall, type CallDecision, creditLeft, heldByOthers } from './begin-call.ts';
 import type { CallOutcome } from './call.ts';
 import { withMarkup } from './charge.ts';
-import { type RecordedDenial, usedUp } from './denial.ts';
+import { figuresOf, type RecordedDenial } from './denial.ts';
 import { moneySums } from './denial-sums.ts';
 import { CAPABILITY_METERS, decideEntitlements, type Entitlements } from './entitlements.ts';
 import { addQuantities, type MeterName, type Quantities, subtractQuantities } from './meters.ts';
@@ -45,7 +45,7 @@ export interface HeldLines extends Lines {
 /** What a batch holds: for its lines that are not recorded yet. Plain JSON. */
 export interface BatchHold {
   tiers: Partial<Record<Tier, HeldLines>>;
-  /** Lines that can search. Nobody knows which ones did until they say so. */
+  /** Searches that the lines can make. Nobody knows which ones did until they say so. */
   searches: number;
   markupPercent: number;
   /** The plan reserves output tokens. */
@@ -72,7 +72,7 @@ export interface BatchToHold {
 export interface BatchDenial extends RecordedDenial {
   /** What is allowed of what the lines ask for beside text. */
   allowed: Entitlements;
-  /** Of which lines there are too many, and for how many of them the allowance suffices. */
+  /** Of which lines or searches there are too many, and for how many of them the allowance suffices. */
   exceeds?: { kind: Tier | 'search'; lines: number; left: number };
 }
 
@@ -89,7 +89,7 @@ export function decideBatch(
   const { allowed } = decideEntitlements(plan, account.meters, requested, canceled, () => false);
   const deny = (denial: RecordedDenial, exceeds?: BatchDenial['exceeds']) =>
     ({ ok: false, denial: { ...denial, allowed, ...(exceeds && { exceeds }) } }) as const;
-  const of = (meter: MeterName) => usedUp(plan, account.meters, meter);
+  const of = (meter: MeterName) => figuresOf(plan, account.meters, meter);
   if (canceled) return deny({ code: 'SUBSCRIPTION_CANCELED' });
   const lacking = needs.find((capability) => !allowed[capability]);
   if (lacking !== undefined) {
@@ -247,7 +247,7 @@ export function admitLine(account: Account, decision: CallDecision, held: BatchH
 /** What the batch holds after one of its lines was recorded. */
 export function afterLine(held: BatchHold, tier: Tier, { usage, price }: CallOutcome): BatchHold {
   const lines = held.tiers[tier];
-  const searches = Math.max(0, held.searches - (usage.searches > 0 ? 1 : 0));
+  const searches = Math.max(0, held.searches - usage.searches);
   if (!lines) return { ...held, searches };
   const cost = BigInt(lines.costNanoUsd) - BigInt(price.status === 'FINAL' ? price.costNanoUsd : 0);
   const others: HeldLines = {

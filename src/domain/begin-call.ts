@@ -4,6 +4,14 @@
  * A tier is paid by its allowance, of which the call reserves, or by credit, of which it holds what it may cost.
  */
 import { type Account, expireDue, isCanceled } from './account.ts';
+import {
+  type AllowanceBound,
+  type AllowedOutput,
+  allowedOutput,
+  limitedUses,
+  reservedUses,
+  searchGap,
+} from './allowance-bound.ts';
 import { summarize } from './allowances.ts';
 import { type CallBound, costAtMost, type Gap } from './bound.ts';
 import type { BeginRequest, Call, CreditTerms, LostCall } from './call.ts';
@@ -22,7 +30,6 @@ import {
 } from './hold.ts';
 import { addQuantities, type Quantities } from './meters.ts';
 import { type NanoUsd, nanoFromUsd } from './money.ts';
-import type { Capability } from './plan.ts';
 import { TIERS, type Tier } from './tiers.ts';
 import { availableUsd, hold, release } from './wallet.ts';
 
@@ -35,6 +42,8 @@ export interface CallDecision {
   denial: RecordedDenial | null;
   /** Why credit does not pay for the call although it would have to; `null` if it does, or need not. */
   gap: Gap | null;
+  /** Why the plan's limit of searches keeps the call from running: nothing bounds its searches; `null` if something does. */
+  searchGap: Gap | null;
 }
 
 /** What is known of the cost of a call that wants to begin. */
@@ -61,9 +70,24 @@ export function beginCall(
   const holdWith = (of: readonly CallBound[], tiers: readonly Tier[]) =>
     holdOf(payableOf(boundsOf(of, tiers)), plan, { markupPercent, askedNanoUsd, usualCharge, expectedCharge });
   const holdFor = (...tiers: Tier[]) => holdWith(bounds, tiers);
-  const decided = decideEntitlements(plan, account.meters, request.requested, isCanceled(account), (tier) =>
+  const outputs = {
+    standard: allowedOutput(plan, account.meters, 'standard', boundsOf(bounds, ['standard'])),
+    premium: allowedOutput(plan, account.meters, 'premium', boundsOf(bounds, ['premium'])),
+  } satisfies Record<Tier, AllowedOutput>;
+  const uses = limitedUses(plan, bounds);
+  const decided = decideEntitlements(
+    plan,
+    account.meters,
+    request.requested,
+    isCanceled(account),
     // What nothing can pay for is refused as such, whatever is left.
-    creditLeft(account, isClosed(bounds, tier) ? 0n : holdFor(tier).leastNanoUsd),
+    (tier) => creditLeft(account, isClosed(bounds, tier) ? 0n : holdFor(tier).leastNanoUsd),
+    {
+      isTierLeft: (tier) =>
+        outputs[tier].isEnough &&
+        !(plan.payg.enabled && !isClosed(bounds, tier) && isBetterPaid(account, outputs[tier], holdFor(tier))),
+      uses: { searches: uses.searches?.least ?? 0, audioSeconds: uses.audioSeconds?.least ?? 0 },
+    },
   );
   const needs = request.needs ?? [];
   const runs = (allowed: Entitlements) =>
@@ -83,9 +107,15 @@ export function beginCall(
   const held = onCredit.length > 0 ? holdFor(...onCredit) : null;
   const credit = held && creditFor(account, onCredit, held, markupPercent, isPrice(held, bounds, request));
   const fromAllowance = tiers.filter((tier) => !onCredit.includes(tier));
-  const reserved = admitted ? reservationFor(account, fromAllowance, needs, bounds) : {};
+  // A search that nobody can count reserves one, so that concurrent calls do not all get the last one.
+  const reservedForUses = {
+    ...(needs.includes('search') && { searches: 1 }),
+    ...reservedUses(plan, account.meters, uses),
+  };
+  const allowance = admitted ? allowanceBound(fromAllowance, outputs, uses.searches && reservedForUses.searches) : null;
+  const reserved = admitted ? { ...reservedForUses, ...reservationFor(account, fromAllowance, bounds, allowance) } : {};
   const gap = hasOthers || onCredit.length === 0 ? null : (boundsOf(bounds, onCredit)[0]?.gap ?? null);
-  const ifLost = admitted ? lostCall(bounds, tiers, decision, outputTokensOf({ reserved, credit })) : null;
+  const ifLost = admitted ? lostCall(bounds, tiers, decision, outputTokensOf({ reserved, credit, allowance })) : null;
   const revision = account.revision + 1;
   const meters = { ...account.meters, reserved: addQuantities(account.meters.reserved, reserved) };
   const denial = admitted
@@ -113,6 +143,7 @@ export function beginCall(
     suggestedTier: suggestedModelTier,
     reserved,
     ...(credit && { credit }),
+    ...(allowance && { allowance }),
     ...(ifLost && { ifLost }),
     ...(denial && { denial }),
     finishedAtMs: admitted ? null : nowMs,
@@ -126,7 +157,30 @@ export function beginCall(
     decision,
     denial,
     gap,
+    searchGap: admitted && needs.includes('search') ? searchGap(plan, boundsOf(bounds, tiers)) : null,
   };
+}
+
+/** Whether credit pays for all that the call asks for, and allows it more output than what is left of the allowance. */
+function isBetterPaid(account: Account, { tokens, isCut }: AllowedOutput, hold: Hold): boolean {
+  const { cost, outputTokens, nanoUsd } = hold;
+  if (!isCut || tokens === null || outputTokens === null || outputTokens <= tokens) return false;
+  const { markupPercent } = account.subscription.plan.plan.payg;
+  const whole = cost ? withMarkup(costAtMost(cost, outputTokens), markupPercent) : nanoUsd;
+  return creditLeft(account, whole > nanoUsd ? whole : nanoUsd);
+}
+
+/** What the call may use at most of the allowances that pay for it; `null` if they do not bound it. */
+function allowanceBound(
+  tiers: readonly Tier[],
+  outputs: Record<Tier, AllowedOutput>,
+  searches: number | undefined,
+): AllowanceBound | null {
+  const bounded = tiers.flatMap((tier) =>
+    outputs[tier].tokens === null ? [] : [[tier, outputs[tier].tokens] as const],
+  );
+  if (bounded.length === 0 && searches === undefined) return null;
+  return { outputTokens: Object.fromEntries(bounded), ...(searches !== undefined && { searches }) };
 }
 
 /** Whether credit does not pay for any of the models that would run at its expense. */
@@ -244,24 +298,23 @@ export function extendSteps(
 /**
  * Reserves one call of each tier that the caller may run on, and where the plan has `reserveOutputTokens`, the bound of
  * the output, that number at most, or what is left. Every allowed tier is reserved, because only the end says which one
- * ran. A tier on credit reserves nothing. A call that can search reserves one search, so that concurrent calls do not all
- * get the last one.
+ * ran. A tier on credit reserves nothing.
  */
 function reservationFor(
   account: Account,
   tiers: readonly Tier[],
-  needs: readonly Capability[],
   bounds: readonly CallBound[],
+  allowance: AllowanceBound | null,
 ): Quantities {
   const { plan } = account.subscription.plan;
-  const reserved: Quantities = needs.includes('search') ? { searches: 1 } : {};
+  const reserved: Quantities = {};
   for (const tier of tiers) {
     reserved[`${tier}Calls`] = 1;
     if (plan.reserveOutputTokens === null) continue;
     const { unlimited, remaining } = summarize(plan, account.meters, `${tier}Tokens`);
     const bounded = !unlimited && plan.limitType !== 'NONE';
     const wanted = Math.min(plan.reserveOutputTokens, outputTokensAsked(boundsOf(bounds, [tier])));
-    reserved[`${tier}Tokens`] = bounded ? Math.min(wanted, remaining) : wanted;
+    reserved[`${tier}Tokens`] = allowance?.outputTokens[tier] ?? (bounded ? Math.min(wanted, remaining) : wanted);
   }
   return reserved;
 }
@@ -272,17 +325,20 @@ function outputTokensAsked(bounds: readonly CallBound[]): number {
   return Math.max(...bounds.map(({ outputTokens, answers }) => (outputTokens ?? Number.POSITIVE_INFINITY) * answers));
 }
 
-/** Output tokens that a call of each tier must stay within, of all answers together: what is held or reserved. */
+/** Output tokens that a call of each tier must stay within, of all answers together: what is held, left or reserved. */
 export function outputTokensOf({
   reserved,
   credit,
+  allowance,
 }: {
   reserved: Quantities;
   credit?: CreditTerms | null | undefined;
+  allowance?: AllowanceBound | null | undefined;
 }): Partial<Record<Tier, number>> {
   return Object.fromEntries(
     TIERS.flatMap((tier) => {
-      const tokens = credit?.tiers.includes(tier) ? credit.outputTokens : reserved[`${tier}Tokens`];
+      const ofAllowance = allowance?.outputTokens[tier] ?? reserved[`${tier}Tokens`];
+      const tokens = credit?.tiers.includes(tier) ? credit.outputTokens : ofAllowance;
       return tokens === undefined ? [] : [[tier, tokens]];
     }),
   );

@@ -42,6 +42,12 @@ export interface CallBound {
   notIncluded?: readonly string[];
   /** Uses that the vendor can bill besides tokens, at most. */
   uses?: Demand['uses'];
+  /** The fewest web searches that a field of the request can hold the vendor to; absent if it has no such field. */
+  searchesAtLeast?: number;
+  /** Why an allowance of searches does not pay for the model: nothing bounds them. Absent if it does. */
+  searchGap?: Gap;
+  /** The most answers of text that a field asks for, if that is more than one, and its path. */
+  choices?: { count: number; param: string };
   /** What is recorded where the vendor was asked and nothing is known of its answer. */
   ifLost?: IfLost;
 }

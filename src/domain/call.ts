@@ -9,6 +9,7 @@
 
 import { DAY_MS } from '../platform/time.ts';
 import { type Account, countOnBalance, type OnBalance, periodOf } from './account.ts';
+import type { AllowanceBound } from './allowance-bound.ts';
 import { isTierLeft } from './allowances.ts';
 import type { IfLost } from './bound.ts';
 import {
@@ -164,6 +165,8 @@ export interface Call extends BeginRequest {
   reserved: Quantities;
   /** Present where credit pays for a tier that the call may run on. */
   credit?: CreditTerms;
+  /** Present while the call is open, if its allowances bound it. */
+  allowance?: AllowanceBound | undefined;
   /** While the service makes the call: what is recorded where it never learns what the vendor did. */
   ifLost?: LostCall | undefined;
   /** While it is open: the tokens of its prompts that were known when it began, one for each model that may run. */
@@ -396,7 +399,7 @@ function releaseHeld(account: Account, { reserved, credit }: Call): Account {
 /** The call without what it held. A charge above the hold stands with it. */
 function released(call: Call, charge: Charge | null): Partial<Call> {
   const { credit, status } = call;
-  const freed = { reserved: {}, ifLost: undefined, promptTokens: undefined };
+  const freed = { reserved: {}, allowance: undefined, ifLost: undefined, promptTokens: undefined };
   // After its deadline a call holds nothing that could be released or exceeded.
   if (!credit || status !== 'IN_PROGRESS') return freed;
   const { steps: _steps, heldNanoUsd, ...terms } = credit;

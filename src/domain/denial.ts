@@ -2,7 +2,7 @@
  * Why a call is denied: a code, the meter that is used up with its figures, the capability that is missing, and the sums
  * of money if credit would have paid.
  */
-import { hasLeft, isTierLeft, limitOf, type MeterState, summarize } from './allowances.ts';
+import { hasLeft, limitOf, type MeterState, summarize } from './allowances.ts';
 import type { MoneySums } from './denial-sums.ts';
 import { CAPABILITY_METERS, type EntitlementDecision, type Requested, withDefaultTier } from './entitlements.ts';
 import type { MeterName } from './meters.ts';
@@ -59,7 +59,7 @@ export function denialOf(
   plan: Plan,
   meters: MeterState,
   request: { requested: Requested; runsOn?: Tier[] | undefined; needs?: Capability[] | undefined },
-  { allowed }: EntitlementDecision,
+  { allowed, usedUp }: EntitlementDecision,
   canceled: boolean,
   { wouldPass, sums }: CreditSays,
 ): RecordedDenial {
@@ -73,22 +73,22 @@ export function denialOf(
   if (lacking !== undefined) {
     const meter = CAPABILITY_METERS[lacking];
     if (!hasCapability(plan, lacking) || meter === null) return { code: 'CAPABILITY_NOT_IN_PLAN', capability: lacking };
-    return { code: 'ALLOWANCE_EXHAUSTED', capability: lacking, ...usedUp(plan, meters, meter) };
+    return { code: 'ALLOWANCE_EXHAUSTED', capability: lacking, ...figuresOf(plan, meters, meter) };
   }
   // Of several tiers the highest is the one that was wanted most.
-  const exhausted = tiers.filter((tier) => !isTierLeft(plan, meters, tier)).at(-1);
+  const exhausted = tiers.findLast((tier) => usedUp.includes(tier));
   if (exhausted === undefined) return { code: 'TIER_NOT_REQUESTED' };
   const calls = `${exhausted}Calls` as const;
   const meter = hasLeft(plan, meters, calls) ? (`${exhausted}Tokens` as const) : calls;
-  if (!plan.payg.enabled) return { code: 'ALLOWANCE_EXHAUSTED', ...usedUp(plan, meters, meter) };
+  if (!plan.payg.enabled) return { code: 'ALLOWANCE_EXHAUSTED', ...figuresOf(plan, meters, meter) };
   const isOffered = (tier: Tier) => plan.limitType === 'DOWNGRADE' && TIERS.indexOf(tier) < TIERS.indexOf(exhausted);
   const offered = TIERS.filter((tier) => tiers.includes(tier) || (isOffered(tier) && mayRunOn(tier)));
   const code = offered.some(wouldPass) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED';
-  return { code, ...usedUp(plan, meters, meter), ...(sums && { money: sums(exhausted, offered) }) };
+  return { code, ...figuresOf(plan, meters, meter), ...(sums && { money: sums(exhausted, offered) }) };
 }
 
 /** The meter of which nothing is left, with its figures. */
-export function usedUp(
+export function figuresOf(
   plan: Plan,
   meters: MeterState,
   meter: MeterName,

@@ -1,12 +1,12 @@
 /**
  * Entitlements: which model tiers and capabilities a customer may use for a call, now.
  *
- * A tier is allowed while its call meter and its token meter both have something left, and after that while credit pays
- * for it. Otherwise the plan's policy decides: BLOCK denies an exhausted tier, DOWNGRADE offers the tier below it, NONE
+ * A tier is allowed while its call meter and its token meter both have something left, or as much as the call needs where
+ * that is known, and after that while credit pays for it. Otherwise the plan's policy decides: BLOCK denies an exhausted tier, DOWNGRADE offers the tier below it, NONE
  * only informs. Only what was requested is allowed. Credit pays for model tiers only, not for searches and audio.
  */
-import { hasLeft, isTierLeft, type MeterState } from './allowances.ts';
-import type { MeterName } from './meters.ts';
+import { hasLeft, isTierLeft, type MeterState, summarize } from './allowances.ts';
+import type { MeterName, Quantities } from './meters.ts';
 import {
   type AskedCapability,
   CAPABILITIES,
@@ -38,8 +38,18 @@ export interface EntitlementDecision {
   hints: EntitlementHints;
   /** The call may run: a requested tier is allowed or, where no tier was requested, a requested capability is. */
   admitted: boolean;
-  /** The allowed tiers whose allowance is used up, so that credit pays. */
+  /** The tiers whose allowance is used up, or has too little left for the call. */
+  usedUp: Tier[];
+  /** The allowed ones among them: credit pays. */
   onCredit: Tier[];
+}
+
+/** What is known of a call besides what it asks for. */
+export interface CallNeeds {
+  /** Whether the allowance of the tier pays for it. */
+  isTierLeft: (tier: Tier) => boolean;
+  /** What it needs of the meters of capabilities, at least. */
+  uses: Quantities;
 }
 
 /** Everything at once: what a reading without a request asks for. */
@@ -66,25 +76,29 @@ export function decideEntitlements(
   canceled: boolean,
   /** Whether the USD balance can pay for a call of the tier; it does where the plan is pay-as-you-go. */
   creditPays: (tier: Tier) => boolean,
+  call: CallNeeds = { isTierLeft: (tier) => isTierLeft(plan, meters, tier), uses: {} },
 ): EntitlementDecision {
   const asked = withDefaultTier(requested);
   const reasoningLevel = canceled ? 'NONE' : lowerLevel(asked.reasoningLevel ?? 'HIGH', plan.reasoningLevel);
   const payable = (tier: Tier) => plan.payg.enabled && creditPays(tier);
   const within = (left: boolean) => !canceled && (plan.limitType === 'NONE' || left);
+  const usedUp = TIERS.filter((tier) => !call.isTierLeft(tier));
+  const suffices = (meter: MeterName) =>
+    hasLeft(plan, meters, meter) && summarize(plan, meters, meter).remaining >= (call.uses[meter] ?? 0);
 
   const tiers = flags(TIERS, () => false);
   /** The highest tier that was requested, is exhausted, and has a lower one to be replaced by. */
   let replaced: Tier | null = null;
   for (const tier of [...TIERS].reverse()) {
     const isOffered = asked[tier] === true || replaced !== null;
-    tiers[tier] = isOffered && within(isTierLeft(plan, meters, tier) || payable(tier));
+    tiers[tier] = isOffered && within(!usedUp.includes(tier) || payable(tier));
     if (isOffered && !tiers[tier] && plan.limitType === 'DOWNGRADE' && tier !== TIERS[0]) replaced ??= tier;
   }
   const allowed: Entitlements = {
     ...tiers,
     ...flags(CAPABILITIES, (capability) => {
       const meter = CAPABILITY_METERS[capability];
-      const isLeft = meter === null ? !canceled : within(hasLeft(plan, meters, meter));
+      const isLeft = meter === null ? !canceled : within(suffices(meter));
       return asked[capability] === true && hasCapability(plan, capability) && isLeft;
     }),
     reasoningLevel,
@@ -100,7 +114,8 @@ export function decideEntitlements(
     allowed,
     hints,
     admitted: wanted.some((name) => allowed[name]),
-    onCredit: allowedTiers(allowed).filter((tier) => !isTierLeft(plan, meters, tier) && payable(tier)),
+    usedUp,
+    onCredit: allowedTiers(allowed).filter((tier) => usedUp.includes(tier) && payable(tier)),
   };
 }
 

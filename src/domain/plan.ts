@@ -17,6 +17,9 @@ export type Capability = (typeof CAPABILITIES)[number];
 /** What callers ask for and are told of: the contract lists these three. That a call uses tools, only its request says. */
 export type AskedCapability = Exclude<Capability, 'tools'>;
 
+/** Answers that one call may ask for if the plan does not say. */
+export const ANSWERS_MAX_DEFAULT = 8;
+
 export interface CustomMeter {
   enabled: boolean;
   label: string;
@@ -56,6 +59,10 @@ export interface Plan {
   features: Record<AskedCapability, boolean> & { tools?: boolean | undefined };
   rollingCalls: { limit: number; windowSeconds: number } | null;
   reserveOutputTokens: number | null;
+  /** Of an answer that an allowance pays for, at most. Versions from before this bound have none, as `null`. */
+  maxOutputTokens?: number | null | undefined;
+  /** Answers that one call may ask for. Versions from before this bound have the default. */
+  maxAnswers?: number | undefined;
   payg: {
     enabled: boolean;
     markupPercent: number;

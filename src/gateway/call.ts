@@ -174,8 +174,9 @@ async function beginCall(
 }
 
 function isAllowed({ tier, onDowngrade, bound }: BoundedAttempt, admission: Admission): boolean {
-  const { allowed, entitlementHints, credit } = admission;
+  const { allowed, entitlementHints, credit, searches } = admission;
   if (bound.gap && credit?.tiers.includes(tier)) return false;
+  if (bound.searchGap && searches !== undefined) return false;
   return allowed[tier] && (!onDowngrade || entitlementHints.downgrade !== undefined);
 }
 

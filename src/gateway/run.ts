@@ -9,9 +9,9 @@ import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
 import { endpointAt } from '../demand/endpoints.ts';
 import { withOutputBound } from '../demand/output.ts';
-import { madeSafe } from '../demand/safe.ts';
+import { asAllowed } from '../demand/safe.ts';
 import { NO_USAGE } from '../domain/usage.ts';
-import { seenOutput, tokensPerAnswer, uncountedOutput, unseenOutput } from '../metering/output.ts';
+import { searchesOf, seenOutput, tokensPerAnswer, uncountedOutput, unseenOutput } from '../metering/output.ts';
 import { chooseEffort } from '../vendors/effort.ts';
 import { Presence } from '../vendors/presence.ts';
 import type { VendorRequest, VendorResult, WholeResult } from '../vendors/request.ts';
@@ -161,6 +161,7 @@ function askVendor(
   const form = formAt(dialect, kind);
   const answerForm = form.answerForm?.(request) ?? 'json';
   const perAnswer = tokensPerAnswer(attempt, admission);
+  const searches = searchesOf(attempt, admission);
   const untilMs = Date.now() + timeoutMs;
   const terms = termsOf(attempt, effort, admission.allowed.reasoningLevel);
   const onCredit = admission.credit?.tiers.includes(attempt.tier) ?? false;
@@ -169,8 +170,8 @@ function askVendor(
   const send = (asksUsage: boolean) => {
     const body = bodyOf(asksUsage);
     const held = perAnswer === null ? body : withOutputBound(body, { kind, path: form.endpoint }, perAnswer);
-    const endpoint = onCredit ? endpointAt(form.endpoint) : undefined;
-    const safe = endpoint ? madeSafe(held, endpoint.name, kind) : { body: held, changed: [] };
+    const endpoint = endpointAt(form.endpoint)?.name;
+    const safe = endpoint ? asAllowed(held, { endpoint, kind, searches, onCredit }) : { body: held, changed: [] };
     run.changed = safe.changed;
     run.lostThinking = 'thinking' in body && !('thinking' in safe.body);
     return requestVendor({

@@ -1,6 +1,6 @@
 /**
- * The output of a call that the service makes: how many tokens an answer may have, and what is recorded where the vendor
- * reports no usage.
+ * The output of a call that the service makes: how many tokens an answer may have, how many searches it may take, and what
+ * is recorded where the vendor reports no usage.
  */
 import type { CallBound } from '../domain/bound.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';
@@ -29,6 +29,11 @@ export function tokensPerAnswer({ tier, bound }: Bounded, { outputTokens }: Admi
   return Math.min(perAnswer, bound.outputTokens ?? perAnswer);
 }
 
+/** The searches that the vendor is to be held to; `null` if nothing limits them, or no field of the request could. */
+export function searchesOf({ bound }: Pick<Bounded, 'bound'>, { searches }: Admission): number | null {
+  return bound.searchesAtLeast === undefined ? null : (searches ?? null);
+}
+
 /** The tokens that an answer may have, where that is less than request and model allow. */
 export function loweredBound(bounded: Bounded, admission: Admission): number | null {
   const perAnswer = tokensPerAnswer(bounded, admission);
@@ -37,14 +42,16 @@ export function loweredBound(bounded: Bounded, admission: Admission): number | n
 }
 
 /** What a request can use at most, which counts for figures of its vendor that make no sense. */
-export function usageAtMost({ tier, bound }: Bounded, { outputTokens }: Admission): UsageBound | undefined {
+export function usageAtMost({ tier, bound }: Bounded, admission: Admission): UsageBound | undefined {
+  const { outputTokens } = admission;
   const { ifLost, uses } = bound;
   if (!ifLost || !uses) return undefined;
   const most = (bound.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT) * bound.answers;
   const allowed = outputTokens[tier] ?? most;
+  const searches = searchesOf({ bound }, admission);
   return {
     inputTokens: ifLost.inputTokensMax ?? ifLost.inputTokens,
-    uses,
+    uses: { ...uses, ...(searches !== null && { webSearch: searches }) },
     outputTokens: bound.outputTokens === null ? allowed : Math.min(allowed, most),
     promptTokens: ifLost.inputTokens,
   };

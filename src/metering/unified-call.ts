@@ -40,7 +40,15 @@ import { type Outcome, type reportedUsage, unclearIn } from './end-service-call.
 import { endWithRetries } from './end-with-retries.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { closedVendorRequest } from './key-limits.ts';
-import { type Bounded, measuredAt, seenOutput, tokensPerAnswer, unseenOutput, usageAtMost } from './output.ts';
+import {
+  type Bounded,
+  measuredAt,
+  searchesOf,
+  seenOutput,
+  tokensPerAnswer,
+  unseenOutput,
+  usageAtMost,
+} from './output.ts';
 import { requestedModel } from './requested-model.ts';
 import { followedPrompt, kindOfRequest, promptToCount, vendorBody, vendorNeeds } from './vendor-needs.ts';
 
@@ -206,6 +214,7 @@ async function askVendor(
 ): Promise<Done> {
   const toSend = await vendorBody(caller, vendor, {
     perAnswer: tokensPerAnswer(bounded, admission),
+    searches: searchesOf(bounded, admission),
     onCredit: admission.credit?.tiers.includes(bounded.tier) ?? false,
   });
   const askedAtMs = Date.now();

@@ -14,7 +14,7 @@ import type { CallRequest } from '../contract/unified-call.ts';
 import { type BoundedRequest, boundedRequest } from '../demand/call-bound.ts';
 import { endpointAt } from '../demand/endpoints.ts';
 import { withOutputBound } from '../demand/output.ts';
-import { madeSafe } from '../demand/safe.ts';
+import { asAllowed } from '../demand/safe.ts';
 import type { CallBound, Gap } from '../domain/bound.ts';
 import { withDefaultTier } from '../domain/entitlements.ts';
 import type { Capability } from '../domain/plan.ts';
@@ -90,11 +90,18 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
 
 /** The bound of a request within ours: its fields are members of `vendor.body`. */
 function inVendorBody({ bound, following }: BoundedRequest): BoundedRequest {
-  const { gap, ...rest } = bound;
-  if (!gap) return { bound, following };
-  const { param } = gap;
-  const told = { ...gap, ...(param !== undefined && { param: placeInVendor(param) }) };
-  return { bound: { ...rest, gap: told }, following };
+  const { gap, searchGap, choices } = bound;
+  const placed = ({ param, ...rest }: Gap): Gap =>
+    param === undefined ? rest : { ...rest, param: placeInVendor(param) };
+  return {
+    bound: {
+      ...bound,
+      ...(gap && { gap: placed(gap) }),
+      ...(searchGap && { searchGap: placed(searchGap) }),
+      ...(choices && { choices: { ...choices, param: placeInVendor(choices.param) } }),
+    },
+    following,
+  };
 }
 
 function placeInVendor(param: string): string {
@@ -163,12 +170,12 @@ export async function followedPrompt(
 
 /**
  * The vendor's request as the caller wrote it, but without an effort that the model would refuse, and with its answers
- * bounded to so many tokens. If credit pays, it incurs nothing that was not counted.
+ * bounded to so many tokens and its searches to so many. If credit pays, it incurs nothing that was not counted.
  */
 export async function vendorBody(
   { env, organization, defer }: Caller,
   vendor: VendorRequest,
-  { perAnswer, onCredit }: { perAnswer: number | null; onCredit: boolean },
+  { perAnswer, searches, onCredit }: { perAnswer: number | null; searches: number | null; onCredit: boolean },
 ): Promise<{ body: VendorRequest['body']; changed: readonly string[] }> {
   const model = requestedModel(vendor);
   if (vendor.body === undefined) return { body: undefined, changed: [] };
@@ -178,12 +185,14 @@ export async function vendorBody(
   const kind = kindOfRequest(organization, vendor);
   const bounded = perAnswer === null ? body : withOutputBound(body, { kind, path: vendor.url }, perAnswer);
   const endpoint = endpointAt(vendor.url);
-  return onCredit && endpoint ? madeSafe(bounded, endpoint.name, kind) : { body: bounded, changed: [] };
+  return endpoint
+    ? asAllowed(bounded, { endpoint: endpoint.name, kind, searches, onCredit })
+    : { body: bounded, changed: [] };
 }
 
 /** What the vendor would be sent, for its own count of the prompt; `null` without a body. */
 export async function promptToCount(caller: Caller, vendor: VendorRequest): Promise<PromptToCount | null> {
-  const { body } = await vendorBody(caller, vendor, { perAnswer: null, onCredit: false });
+  const { body } = await vendorBody(caller, vendor, { perAnswer: null, searches: null, onCredit: false });
   const { url, headers = {} } = vendor;
   return body === undefined ? null : { kind: kindOfRequest(caller.organization, vendor), url, headers, body };
 }

@@ -39,12 +39,16 @@ export interface BatchAnswer {
 /** What a batch is going to run. */
 export interface BatchInput {
   lines: LinesByTier;
-  /** Lines that can search. */
+  /** Searches that the lines can make; of a line without a bound, one. */
   searches: number;
   /** What any of the lines asks for beside text. */
   needs: Capability[];
   /** The first line of each tier for which credit does not pay. */
   closed: ClosedLines;
+  /** The first line that can make any number of searches. */
+  unboundedSearch?: ClosedLine | undefined;
+  /** The line that asks for the most answers, if that is more than one. */
+  mostAnswers?: AnswersOfLine | undefined;
   /** Where all lines name the same model. */
   model: string | undefined;
 }
@@ -53,13 +57,20 @@ export interface BatchInput {
 export const BATCHES_MAX = 1_000;
 
 /** A batch wants to begin. */
-export interface HoldBatchCommand extends Provisioning {
+export interface HoldBatchCommand extends Provisioning, Pick<BatchInput, 'unboundedSearch' | 'mostAnswers'> {
   requestName: string;
   batch: BatchToHold;
   closed: ClosedLines;
 }
 
-/** A line for which credit does not pay, and why. */
+/** How many answers of text a line asks for, and by which field of its body. */
+export interface AnswersOfLine {
+  line: number;
+  count: number;
+  param: string;
+}
+
+/** A line for which credit or the allowance does not pay, and why. */
 export interface ClosedLine {
   line: number;
   gap: Gap;

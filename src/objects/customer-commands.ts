@@ -98,6 +98,8 @@ export interface Admission extends Pick<BeginCallData, 'callId' | 'canceled' | '
   outputTokens: Partial<Record<Tier, number>>;
   /** Of each bound, the most tokens of its prompt by what the vendor counted before; absent if nothing is known of any. */
   promptTokens?: (number | null)[];
+  /** Web searches that it must stay within; absent if nothing limits them. */
+  searches?: number;
   /** Present where credit pays: for which tiers, and how much of the output is held where it is held in steps. */
   credit?: { tiers: Tier[]; heldTokens?: number };
   /** What is left after it; absent of a replay. */

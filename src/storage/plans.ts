@@ -2,7 +2,7 @@
  * Plan versions in D1.
  */
 import { and, asc, desc, eq, gt, inArray, lt, notExists, type SQL, sql } from 'drizzle-orm';
-import { hasCapability, type PlanVersion } from '../domain/plan.ts';
+import { ANSWERS_MAX_DEFAULT, hasCapability, type PlanVersion } from '../domain/plan.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, type Statement } from './database.ts';
 import { archivedPlans, organizations, planVersions } from './schema/index.ts';
@@ -140,10 +140,15 @@ export async function findPlanVersions(
       ),
     )
     .orderBy(asc(planVersions.planId), desc(planVersions.version));
-  // Those from before `tools` allow them: the same content that says so is no other version.
+  // Those from before a field have its default: the same content that says so is no other version.
   return rows.map(({ content, ...row }) => ({
     ...row,
-    content: { ...content, features: { ...content.features, tools: hasCapability(content, 'tools') } },
+    content: {
+      ...content,
+      maxOutputTokens: content.maxOutputTokens ?? null,
+      maxAnswers: content.maxAnswers ?? ANSWERS_MAX_DEFAULT,
+      features: { ...content.features, tools: hasCapability(content, 'tools') },
+    },
   }));
 }
 

@@ -41,7 +41,7 @@ export function markedUp(cost: bigint, markup: bigint): bigint {
   return (cost * (MILLION + markup) + 500_000n) / MILLION;
 }
 
-function chargeUpTo({ input, rate }: { input: bigint; rate: bigint }, tokens: number, markup: bigint): bigint {
+export function chargeUpTo({ input, rate }: { input: bigint; rate: bigint }, tokens: number, markup: bigint): bigint {
   const output = rate * BigInt(tokens);
   return markedUp(input + output / MILLION + (output % MILLION > 0n ? 1n : 0n), markup);
 }
@@ -155,4 +155,42 @@ export function chargeByHold(
   // Of these prices only uses can lack a rate, which are beside the prompt.
   const known = markedUp(price.inputCost, markup);
   return largest([input, known]) + all - known;
+}
+
+/** The output tokens that the allowance of a tier pays for, of all answers; whether that is of use, and all that is asked for. */
+export interface Written {
+  tokens: number;
+  isEnough: boolean;
+  isAll: boolean;
+}
+
+/** `left`: tokens of the tier, `null` without a limit. `null` if the allowance bounds nothing. */
+export function writtenOf(
+  bounds: readonly ModelBound[],
+  left: number | null,
+  plan: { maxOutputTokens: number | null; reserveOutputTokens: number | null },
+): Written | null {
+  const { maxOutputTokens, reserveOutputTokens } = plan;
+  const ours = bounds.filter(({ lost, outputTokens }) => lost !== null && outputTokens !== 0);
+  const isBounded = left !== null || maxOutputTokens !== null || reserveOutputTokens !== null;
+  if (!isBounded || ours.length === 0) return null;
+  const lower = (a: number | null, b: number | null) => (a === null ? b : b === null || a < b ? a : b);
+  const [all, few] = ours.reduce<[number | null, number]>(
+    ([most, least], { outputTokens, answers }) => {
+      const each = lower(outputTokens, maxOutputTokens);
+      const useful = (each !== null && each < 256 ? each : 256) * answers;
+      return [most === null || each === null ? null : Math.max(most, each * answers), Math.max(least, useful)];
+    },
+    [0, 0],
+  );
+  const answers = Math.max(...ours.map((bound) => bound.answers));
+  const asked = lower(all, reserveOutputTokens === null ? null : Math.max(answers, reserveOutputTokens));
+  const tokens = lower(asked, left);
+  if (tokens === null) throw new Error('something bounds them');
+  const needed = asked !== null && asked < few ? asked : few;
+  return {
+    tokens,
+    isEnough: left === null || left >= needed,
+    isAll: left === null || (asked !== null && left >= asked),
+  };
 }

@@ -19,6 +19,7 @@ import {
   askedTokens,
   boundedTokens,
   chargeByHold,
+  chargeUpTo,
   firstStep,
   type ModelBound,
   markedUp,
@@ -26,6 +27,8 @@ import {
   needOf,
   nextStep,
   usualHold,
+  type Written,
+  writtenOf,
 } from './reference-holds.ts';
 import {
   type Ending,
@@ -82,6 +85,8 @@ export interface ModelCall {
   allowed: Allowed;
   suggested: Tier | 'none';
   reserved: Map<MeterName, bigint>;
+  /** Output tokens that an allowance pays for, at most. */
+  bounded: Map<Tier, number>;
   onCredit: Tier[];
   markup: bigint;
   held: bigint;
@@ -442,10 +447,14 @@ export class ReferenceModel {
   }
 
   /** What a request gets now, or would get with another balance. */
-  decide(request: Asked, need: (tiers: Tier[]) => bigint, available = this.available()): Decision {
+  decide(
+    request: Asked,
+    need: (tiers: Tier[]) => bigint,
+    gone: (tier: Tier) => boolean = (tier) => this.#isGone(tier),
+    available = this.available(),
+  ): Decision {
     const { limitType, features, payg } = this.terms();
     const asked = withDefault(request);
-    const gone = (tier: Tier) => this.left(`${tier}Calls`) === 0n || this.left(`${tier}Tokens`) === 0n;
     const covers = (...tiers: Tier[]) => payg.enabled && available > 0n && available >= need(tiers);
     const may = (ok: boolean) => !this.canceled && (ok || limitType === 'NONE');
     const capability = (name: keyof typeof CAPABILITIES) =>
@@ -464,29 +473,35 @@ export class ReferenceModel {
     return { allowed, onCredit, downgraded: downgraded && !this.canceled, admitted };
   }
 
+  #isGone(tier: Tier): boolean {
+    return this.left(`${tier}Calls`) === 0n || this.left(`${tier}Tokens`) === 0n;
+  }
+
   /** Why a request is denied. */
-  #denialOf(request: Asked, allowed: Allowed, need: (tiers: Tier[]) => bigint): Denial {
+  #denialOf(request: Asked, allowed: Allowed, need: (tiers: Tier[]) => bigint, gone: (tier: Tier) => boolean): Denial {
     if (this.canceled) return { code: 'SUBSCRIPTION_CANCELED' };
     const asked = withDefault(request);
     const { features, payg } = this.terms();
-    const tier = asked.premium && this.#used('premium') ? 'premium' : asked.standard ? 'standard' : null;
+    const tier = asked.premium && gone('premium') ? 'premium' : asked.standard ? 'standard' : null;
     if (!asked.standard && !asked.premium) {
       const lacking = (['audio', 'image', 'search'] as const).find((name) => asked[name] && !allowed[name]);
       if (!lacking || lacking === 'image' || !features[lacking]) return { code: 'CAPABILITY_NOT_IN_PLAN' };
       return { code: 'ALLOWANCE_EXHAUSTED', meter: CAPABILITIES[lacking] };
     }
-    const meter = tier && this.#used(tier);
-    if (!meter) throw new Error('something is used up');
+    if (!tier || !gone(tier)) throw new Error('something is used up');
+    const meter = this.left(`${tier}Calls`) === 0n ? (`${tier}Calls` as const) : (`${tier}Tokens` as const);
     if (!payg.enabled) return { code: 'ALLOWANCE_EXHAUSTED', meter };
-    const wouldPass = this.held() > 0n && this.decide(request, need, this.#availableWithoutHolds()).admitted;
+    const wouldPass = this.held() > 0n && this.decide(request, need, gone, this.#availableWithoutHolds()).admitted;
     return { code: wouldPass ? 'BALANCE_HELD' : 'CREDIT_REQUIRED', meter };
   }
 
-  /** The meter of the tier that is used up. */
-  #used(tier: Tier): MeterName | null {
-    return (
-      (['Calls', 'Tokens'] as const).map((of) => `${tier}${of}` as const).find((of) => this.left(of) === 0n) ?? null
-    );
+  /** What the allowance of the tier lets a call write; `null` if it bounds nothing. */
+  #written(tier: Tier, bounds: readonly ModelBound[]): Written | null {
+    const { limitType, maxOutputTokens = null, reserveOutputTokens } = this.terms();
+    if (limitType === 'NONE') return null;
+    const left = this.left(`${tier}Tokens`);
+    const own = bounds.filter((bound) => bound.tier === null || bound.tier === tier);
+    return writtenOf(own, left === null ? null : Number(left / MILLI), { maxOutputTokens, reserveOutputTokens });
   }
 
   /** Admitted calls that began in the plan's window. */
@@ -512,18 +527,37 @@ export class ReferenceModel {
     };
     const need = (tiers: readonly Tier[]): Need => needOf(bounds, tiers, terms);
     const least = (tiers: readonly Tier[]) => need(tiers).least;
-    const { allowed, onCredit, admitted } = this.decide(request, least);
-    const denial = admitted ? null : this.#denialOf(request, allowed, least);
+    const written = { standard: this.#written('standard', bounds), premium: this.#written('premium', bounds) };
+    // Credit pays for a whole call rather than that the allowance cuts it.
+    const paidWhole = (tier: Tier) => {
+      const [part, { first, steps, outputTokens }] = [written[tier], need([tier])];
+      if (!payg.enabled || !part || part.isAll || outputTokens === null || outputTokens <= part.tokens) return false;
+      const whole = steps ? chargeUpTo(steps, outputTokens, markup) : first;
+      return this.available() > 0n && this.available() >= (whole > first ? whole : first);
+    };
+    const isSpent = (tier: Tier) =>
+      this.#isGone(tier) || (written[tier] !== null && !written[tier].isEnough) || paidWhole(tier);
+    const spent = TIERS.filter(isSpent);
+    const gone = (tier: Tier) => spent.includes(tier);
+    const { allowed, onCredit, admitted } = this.decide(request, least, gone);
+    const denial = admitted ? null : this.#denialOf(request, allowed, least, gone);
     if (refusesHeld && denial?.code === 'BALANCE_HELD') return { refused: 'BALANCE_HELD' };
     const reserved = new Map<MeterName, bigint>();
+    const bounded = new Map<Tier, number>();
     for (const tier of TIERS) {
       if (!admitted || !allowed[tier] || onCredit.includes(tier)) continue;
       reserved.set(`${tier}Calls`, MILLI);
+      const part = written[tier];
+      if (part) bounded.set(tier, part.tokens);
       if (reserveOutputTokens === null) continue;
+      if (part) {
+        reserved.set(`${tier}Tokens`, BigInt(part.tokens) * MILLI);
+        continue;
+      }
       const left = limitType === 'NONE' ? null : this.left(`${tier}Tokens`);
       const known = bounds.filter((bound) => bound.tier === null || bound.tier === tier);
-      const bounded = known.length > 0 && known.every(({ outputTokens }) => outputTokens !== null);
-      const asked = bounded ? Math.max(...known.map(askedTokens)) : reserveOutputTokens;
+      const isBounded = known.length > 0 && known.every(({ outputTokens }) => outputTokens !== null);
+      const asked = isBounded ? Math.max(...known.map(askedTokens)) : reserveOutputTokens;
       const wanted = BigInt(Math.min(reserveOutputTokens, asked)) * MILLI;
       reserved.set(`${tier}Tokens`, left !== null && left < wanted ? left : wanted);
     }
@@ -544,6 +578,7 @@ export class ReferenceModel {
       allowed,
       suggested,
       reserved,
+      bounded,
       onCredit: paid ? onCredit : [],
       markup,
       held,
@@ -567,9 +602,10 @@ export class ReferenceModel {
   }
 
   /** The output tokens that a call of the tier should stay within; `null` where nothing bounds them. */
-  outputBound({ onCredit, outputTokens, reserved }: ModelCall, tier: Tier | 'none'): number | null {
+  outputBound({ onCredit, outputTokens, reserved, bounded }: ModelCall, tier: Tier | 'none'): number | null {
     if (tier === 'none') return null;
     if (onCredit.includes(tier)) return outputTokens;
+    if (bounded.has(tier)) return bounded.get(tier) ?? null;
     const tokens = reserved.get(`${tier}Tokens`);
     return tokens === undefined ? null : Number(tokens / MILLI);
   }
@@ -618,7 +654,15 @@ export class ReferenceModel {
 
   #close(call: ModelCall, status: CallStatus, atMs: number): void {
     if (call.status === 'IN_PROGRESS') call.heldAtEnd = call.held;
-    Object.assign(call, { status, finishedAtMs: atMs, reserved: new Map(), held: 0n, steps: null, ifLost: null });
+    Object.assign(call, {
+      status,
+      finishedAtMs: atMs,
+      reserved: new Map(),
+      bounded: new Map(),
+      held: 0n,
+      steps: null,
+      ifLost: null,
+    });
   }
 
   /** Nothing was heard of the call until its deadline. */
@@ -664,7 +708,7 @@ export class ReferenceModel {
 
   /** The markup where credit pays for the tier: as the begin decided, or because the tier was neither allowed nor left. */
   #markupOf(call: ModelCall, tier: Tier): bigint | null {
-    const late = !call.allowed[tier] && this.terms().payg.enabled && this.#used(tier) !== null;
+    const late = !call.allowed[tier] && this.terms().payg.enabled && this.#isGone(tier);
     if (call.onCredit.includes(tier)) return call.markup;
     return late ? ratePercent(this.terms().payg.markupPercent) : null;
   }

@@ -78,6 +78,8 @@ const plan = fc
       fc.record({ limit: fc.integer({ min: 1, max: 100_000 }), windowSeconds: fc.integer({ min: 1, max: 86_400 }) }),
     ),
     reserveOutputTokens: fc.option(fc.integer({ min: 1, max: 10_000_000 })),
+    maxOutputTokens: fc.option(fc.integer({ min: 1, max: 10_000_000 })),
+    maxAnswers: fc.integer({ min: 1, max: 1_000 }),
     payg: fc.record({
       enabled: fc.boolean(),
       markupPercent: fc.integer({ min: 0, max: 100_000_000 }).map((value) => Number((value / 10_000).toFixed(4))),

@@ -34,7 +34,20 @@ describe('a request asks for', () => {
     [CHAT, { max_output_tokens: 5, generationConfig: { maxOutputTokens: 5 } }, null, 1],
     [GOOGLE, { max_tokens: 5, maxOutputTokens: 5 }, null, 1],
   ])('at %s %j: %j tokens, %d times', (path, body, perAnswer, answers) => {
-    expect(outputAsked(body, path)).toEqual({ perAnswer, answers });
+    expect(outputAsked(body, path)).toMatchObject({ perAnswer, answers });
+  });
+
+  test.each<[string, Body, { count: number; param: string } | undefined]>([
+    [CHAT, { n: 128 }, { count: 128, param: 'n' }],
+    [CHAT, { n: 1 }, undefined],
+    ['completions', { n: 2, best_of: 9, prompt: ['a', 'b'] }, { count: 9, param: 'best_of' }],
+    [GOOGLE, { generation_config: { candidateCount: '3' } }, { count: 3, param: 'generation_config.candidateCount' }],
+    // Pictures and vectors are no answers of text, and several prompts no more answers of one.
+    ['images/generations', { n: 10 }, undefined],
+    ['embeddings', { n: 10, input: ['a', 'b'] }, undefined],
+    ['completions', { prompt: ['a', 'b'] }, undefined],
+  ])('at %s %j the field that asks for several answers of text is %j', (path, body, choices) => {
+    expect(outputAsked(body, path).choices).toEqual(choices);
   });
 
   test.each<[string, number | null]>([

@@ -130,6 +130,7 @@ describe('a request', () => {
       },
       hints: { suggestedModelTier: 'premium', reasoningLevel: 'HIGH', policy: 'BLOCK' },
       admitted: true,
+      usedUp: [],
       onCredit: [],
     });
   });
@@ -261,6 +262,7 @@ test.each(['NONE', 'BLOCK', 'DOWNGRADE'] as const)(
         },
         hints: { suggestedModelTier: 'none', reasoningLevel: 'NONE', policy: limitType },
         admitted: false,
+        usedUp: [],
         onCredit: [],
       });
     }

@@ -164,9 +164,10 @@ describe('searches', () => {
       await promise;
       return Response.json(response(1));
     };
-    const open = [1, 2].map(() => ask(tenant.key, searching, undefined, RESPONSES));
+    const once = { ...searching, max_tool_calls: 1 };
+    const open = [1, 2].map(() => ask(tenant.key, once, undefined, RESPONSES));
     await expect.poll(() => used(tenant, 'searches')).toBe(2);
-    expect((await ask(tenant.key, searching, undefined, RESPONSES)).response.status).toBe(403);
+    expect((await ask(tenant.key, once, undefined, RESPONSES)).response.status).toBe(403);
     resolve();
     await Promise.all(open);
     expect(await used(tenant, 'searches')).toBe(2);

@@ -152,6 +152,8 @@ describe('plans', () => {
       'rollingCalls.limit': '60',
       'rollingCalls.windowSeconds': '60',
       reserveOutputTokens: '500',
+      maxOutputTokens: '4000',
+      maxAnswers: '2',
       'payg.enabled': 'on',
       'payg.markupPercent': '12.5',
       [`${slot}.listed`]: 'on',
@@ -173,6 +175,8 @@ describe('plans', () => {
       features: { audio: false, image: true },
       rollingCalls: { limit: 60, windowSeconds: 60 },
       reserveOutputTokens: 500,
+      maxOutputTokens: 4_000,
+      maxAnswers: 2,
       payg: { enabled: true, markupPercent: 12.5 },
       customMeters: {
         CUSTOM1: { label: 'Pages', included: 1_000, enabled: true, funding: { credits: false, payg: true } },

@@ -70,8 +70,8 @@ const plans = fc
         fc.record({
           standardCalls: limit(4),
           premiumCalls: limit(3),
-          standardTokens: limit(100),
-          premiumTokens: limit(60),
+          standardTokens: fc.oneof(limit(100), limit(3_000)),
+          premiumTokens: fc.oneof(limit(60), limit(3_000)),
           searches: limit(3),
           audioSeconds: limit(5),
         }),
@@ -85,6 +85,7 @@ const plans = fc
       }),
       rollingCalls: oneOf(null, null, null, { limit: 2, windowSeconds: 4 }),
       reserveOutputTokens: oneOf(null, null, 1, 25),
+      maxOutputTokens: oneOf(null, null, null, 40),
       payg: fc.record({
         enabled: oneOf(true, true, true, false),
         markupPercent: oneOf(0, 12.5, 0.0001, 33.3333, 250.75),

@@ -158,6 +158,8 @@ describe('plans', () => {
       features: { audio: true, image: true, search: true, tools: true },
       rollingCalls: null,
       reserveOutputTokens: null,
+      maxOutputTokens: null,
+      maxAnswers: 8,
       payg: { enabled: false, markupPercent: 0, maxOutputTokens: 16_384, holds: 'EXACT' },
       customMeters: {},
     });

@@ -2,10 +2,12 @@
  * The commands of batches at a vendor: hold what a batch may come to, and end it. Its lines are recorded in
  * `service-calls.ts`.
  */
-import { closedOnCredit, type Refusal, refuse } from '../../../src/contract/errors.ts';
+import { closedByLimit, closedOnCredit, type Refusal, refuse, tooManyAnswers } from '../../../src/contract/errors.ts';
 import { updateContact } from '../../../src/domain/account.ts';
+import { type AnswersBeyond, answersBeyond, limitsSearches } from '../../../src/domain/allowance-bound.ts';
 import { decideBatch, holdBatch, releaseBatch } from '../../../src/domain/batch-hold.ts';
 import { admitCall } from '../../../src/domain/begin-call.ts';
+import type { Gap } from '../../../src/domain/bound.ts';
 import { withOpenWork } from '../../../src/domain/denial.ts';
 import { endUnread, type UnreadLines, unreadLines } from '../../../src/domain/unread-lines.ts';
 import {
@@ -26,8 +28,11 @@ export function hold(context: Context, command: HoldBatchCommand): BatchAdmissio
     const opened = openOrLoad(context, command);
     if (!opened) return noDefaultPlan();
     const account = opened.newCustomer ? opened.account : updateContact(opened.account, command.contact);
+    const { requestName, batch, closed, mostAnswers } = command;
+    const { plan } = account.subscription.plan;
+    const beyond = mostAnswers && answersBeyond(plan, [{ choices: mostAnswers }]);
+    if (beyond) return { ok: false, refusal: lineAsksTooMuch(mostAnswers.line, beyond) };
     if (account !== store.account()) store.saveAccount(account, nowMs);
-    const { requestName, batch, closed } = command;
     const earlier = store.batchHold(requestName);
     if (!earlier && store.countBatchHolds() >= BATCHES_MAX) return tooManyBatches();
     const free = earlier ? releaseBatch(account, earlier) : account;
@@ -37,7 +42,11 @@ export function hold(context: Context, command: HoldBatchCommand): BatchAdmissio
       return { ok: false, denial: withOpenWork(decided.denial, free.subscription, () => store.openWork()) };
     }
     const line = decided.onCredit.map((tier) => closed[tier]).find((first) => first !== undefined);
-    if (line !== undefined) return { ok: false, refusal: lineClosed(line) };
+    if (line !== undefined) return { ok: false, refusal: lineClosed(line, closedOnCredit) };
+    const { unboundedSearch } = command;
+    if (unboundedSearch && limitsSearches(plan)) {
+      return { ok: false, refusal: lineClosed(unboundedSearch, closedByLimit) };
+    }
     store.saveAccount(holdBatch(free, decided.hold), nowMs);
     store.saveBatchHold(requestName, decided.hold, nowMs);
     return { ok: true };
@@ -45,9 +54,16 @@ export function hold(context: Context, command: HoldBatchCommand): BatchAdmissio
 }
 
 /** The vendor runs the file as it is, so the line has to be changed before. */
-function lineClosed({ line, gap }: ClosedLine): Refusal {
+function lineClosed({ line, gap }: ClosedLine, refusalOf: (gap: Gap) => Refusal): Refusal {
   const { param, ...rest } = gap;
-  const { message, ...refusal } = closedOnCredit({ ...rest, ...(param !== undefined && { param: `body.${param}` }) });
+  return ofLine(line, refusalOf({ ...rest, ...(param !== undefined && { param: `body.${param}` }) }));
+}
+
+function lineAsksTooMuch(line: number, beyond: AnswersBeyond): Refusal {
+  return ofLine(line, tooManyAnswers({ ...beyond, param: `body.${beyond.param}` }).refusal);
+}
+
+function ofLine(line: number, { message, ...refusal }: Refusal): Refusal {
   return { ...refusal, message: `line ${line} of the input file: ${message}` };
 }
 

@@ -9,13 +9,16 @@ import {
   type Answer,
   accept,
   answerText,
+  closedByLimit,
   closedOnCredit,
   HELD_RETRY_SECONDS,
   refuse,
+  tooManyAnswers,
 } from '../../../src/contract/errors.ts';
 import { closedFeature } from '../../../src/contract/key-limits.ts';
 import type { Left } from '../../../src/contract/limit-headers.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
+import { answersBeyond } from '../../../src/domain/allowance-bound.ts';
 import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
 import { atLeastCount, type CallBound, withKnownPrompts } from '../../../src/domain/bound.ts';
 import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
@@ -77,15 +80,17 @@ export function beginOrReplay(
   const opened = openOrLoad(context, command);
   if (!opened) return noDefaultPlan();
   const account = opened.newCustomer ? opened.account : fillContact(opened.account, command.contact);
+  const { plan, usagePlanVersionId } = account.subscription.plan;
+  const beyond = answersBeyond(plan, command.bounds ?? []);
+  if (beyond && !ranAlready) return tooManyAnswers(beyond);
   const rolling = rollingWindow(context, account);
   if (rolling && rolling.used >= rolling.limit && !ranAlready) return rateLimited(rolling, nowMs);
 
   const deadlineMs = context.deadlineSeconds[command.request.pricingMode] * 1000;
   const deadlineAtMs = nowMs + Math.min(deadlineMs, command.deadlineMs ?? deadlineMs);
-  const { usagePlanVersionId } = account.subscription.plan;
   const promptTokens = store.promptTokens(command.prompts ?? [], usagePlanVersionId, nowMs);
   const bounds = withKnownPrompts(command.bounds ?? [], promptTokens);
-  const { markupPercent } = account.subscription.plan.plan.payg;
+  const { markupPercent } = plan.payg;
   const expected = {
     usualCharge: () => usualCharge(store.recentCosts(), markupPercent),
     expectedCharge: (model: string, bound: NanoUsd, step: NanoUsd) =>
@@ -95,6 +100,7 @@ export function beginOrReplay(
     beginCall(account, callId, command.request, { ...expected, bounds: atMost }, deadlineAtMs, nowMs);
   const decision = withOpen(context, decide(bounds));
   if (decision.gap && !ranAlready) return { ok: false, refusal: closedOnCredit(decision.gap) };
+  if (decision.searchGap && !ranAlready) return { ok: false, refusal: closedByLimit(decision.searchGap) };
   const decided = admit ? admit(account, decision) : decision;
   const mayBeCounted = !command.counted && bounds.some(({ countable }) => countable);
   if (mayBeCounted && wantsCredit(decided.denial)) {
@@ -228,7 +234,7 @@ function replayBegin(call: Call, text: string): BeginOutcome {
 }
 
 function admissionOf({ callId, canceled, entitlementHints, denial }: BeginCallData, call: Call): Admission {
-  const { allowed, credit, promptTokens } = call;
+  const { allowed, allowance, credit, promptTokens } = call;
   const { steps } = credit ?? {};
   return {
     callId,
@@ -238,6 +244,7 @@ function admissionOf({ callId, canceled, entitlementHints, denial }: BeginCallDa
     ...(denial && { denial }),
     outputTokens: outputTokensOf(call),
     ...(promptTokens && { promptTokens }),
+    ...(allowance?.searches !== undefined && { searches: allowance.searches }),
     ...(credit && { credit: { tiers: credit.tiers, ...(steps && { heldTokens: steps.heldTokens }) } }),
   };
 }

@@ -6,7 +6,7 @@ import type { FC } from 'hono/jsx';
 import { operations } from '../../contract/operations.ts';
 import { Plan, planId as planIdField } from '../../contract/plans.ts';
 import { LIMIT_NAMES, METER_SLOTS, METERS, type MeterSlot } from '../../domain/meters.ts';
-import { CAPABILITIES } from '../../domain/plan.ts';
+import { ANSWERS_MAX_DEFAULT, CAPABILITIES } from '../../domain/plan.ts';
 import { putPlan, readPlan } from '../../operator/plans.ts';
 import { parseJson } from '../../platform/json.ts';
 import {
@@ -313,6 +313,22 @@ const Allowances: FC<{ state: FormState }> = ({ state }) => (
           numeric
           placeholder="none"
           hint="Reserved by each begin, so that a token limit is exact."
+        />
+        <TextField
+          name="maxOutputTokens"
+          label="Output tokens of an answer"
+          state={state}
+          numeric
+          placeholder="no bound"
+          hint="At most, if an allowance pays. Nothing leaves them to request and model."
+        />
+        <TextField
+          name="maxAnswers"
+          label="Answers of a call"
+          state={state}
+          numeric
+          placeholder={String(ANSWERS_MAX_DEFAULT)}
+          hint="Answers of text that one call may ask for, whoever pays."
         />
       </div>
     </Card>

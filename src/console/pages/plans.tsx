@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import { operations } from '../../contract/operations.ts';
 import type { Plan, PlanDetail } from '../../contract/plans.ts';
 import { thresholdsOf } from '../../domain/alerts.ts';
-import { CAPABILITIES, hasCapability } from '../../domain/plan.ts';
+import { ANSWERS_MAX_DEFAULT, CAPABILITIES, hasCapability } from '../../domain/plan.ts';
 import { listPlans, readPlan, setArchived } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { Choice, Form, type FormSecrets } from '../../ui/form.tsx';
@@ -265,6 +265,8 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
         'Reserved per call',
         plan.reserveOutputTokens === null ? 'nothing' : plural(plan.reserveOutputTokens, 'output token'),
       ],
+      ['Output tokens of an answer', plan.maxOutputTokens == null ? 'no limit' : count(plan.maxOutputTokens)],
+      ['Answers of a call', `at most ${count(plan.maxAnswers ?? ANSWERS_MAX_DEFAULT)}`],
       ['Pay as you go', plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : 'off'],
       ['Alerts at percent of a limit', thresholdsOf(plan).join(', ') || 'none'],
       ['Alert below a balance of', plan.alerts?.balanceBelowUsd == null ? 'none' : `$${plan.alerts.balanceBelowUsd}`],

@@ -150,7 +150,7 @@ const WITHOUT_TOKENS: ReadonlySet<ExampleId> = new Set<ExampleId>([
   'batchEmbedContents',
 ]);
 
-/** Credit may pay for a changed request. */
+/** A request may be changed, because credit pays or a limit bounds it. */
 const MADE_SAFE: ReadonlySet<ExampleId> = new Set<ExampleId>([
   'createChatCompletion',
   'createResponse',
@@ -285,7 +285,7 @@ export const HEADERS: OpenApiDocument['components']['headers'] = {
     'Output tokens that an answer may have, where plan or balance allow fewer than request and model',
   ),
   [GATEWAY_HEADERS.changed]: header(
-    'On credit: fields that the vendor was sent in place of what the request left open, such as `service_tier=default`',
+    'Fields that the vendor was sent in place of what the request left open, because credit pays or the plan limits searches, such as `service_tier=default`',
   ),
   [LIMIT_HEADERS.policy]: header("The plan's rolling limit: calls (`q`) in seconds (`w`)"),
   [LIMIT_HEADERS.limit]: header('Calls left of the rolling limit (`r`), and seconds until one comes back (`t`)'),

@@ -23,9 +23,11 @@ import { modelsOfTools } from '../../metering/key-limits.ts';
 import { OpenModels } from '../../metering/model-names.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import type {
+  AnswersOfLine,
   BatchAdmission,
   BatchCommand,
   BatchInput,
+  ClosedLine,
   ClosedLines,
   EndBatchCommand,
 } from '../../objects/batch-commands.ts';
@@ -68,6 +70,8 @@ async function readLines(
 ): Promise<ReadInput> {
   let lines: LinesByTier = {};
   let searches = 0;
+  let unboundedSearch: ClosedLine | undefined;
+  let most: AnswersOfLine | undefined;
   const needs = new Set<Capability>();
   const closedLines: ClosedLines = {};
   const models = new Map<string, BatchModel>();
@@ -89,14 +93,19 @@ async function readLines(
     const used = requestedCapabilities(line);
     const more = withLine(lines, known, line, organization);
     lines = more.lines;
-    if (more.gap) closedLines[known.tier] ??= { line: number, gap: more.gap };
-    await asks.add(textOf(line.customId), { model, notIncluded: more.notIncluded });
+    const { gap, searchGap, choices, notIncluded } = more.line;
+    if (gap) closedLines[known.tier] ??= { line: number, gap };
+    if (choices && choices.count > (most?.count ?? 0)) most = { line: number, ...choices };
+    await asks.add(textOf(line.customId), { model, notIncluded });
     for (const capability of used) needs.add(capability);
-    if (used.includes('search')) searches += 1;
+    if (!used.includes('search')) continue;
+    searches += Math.max(1, more.line.searches);
+    if (searchGap) unboundedSearch ??= { line: number, gap: searchGap };
   }
   if (count === 0) return badInput('the input file has no lines');
   const model = models.size === 1 ? [...models.keys()][0] : undefined;
-  return { ok: true, input: { lines, searches, needs: [...needs], closed: closedLines, model }, asks: asks.written() };
+  const bounds = { closed: closedLines, unboundedSearch, mostAnswers: most };
+  return { ok: true, input: { lines, searches, needs: [...needs], ...bounds, model }, asks: asks.written() };
 }
 
 async function modelOf(
@@ -128,14 +137,20 @@ export async function tierOfModel(
 export async function holdBatch(
   caller: Caller,
   { organizationId, requestName, begin }: BatchCommand,
-  { lines, searches, needs, closed = {} }: BatchInput,
+  { lines, searches, needs, closed = {}, unboundedSearch, mostAnswers }: BatchInput,
 ): Promise<Refused | null> {
   const { customerId, defaultPlan, alerts, contact } = await beginCommand(caller, begin, '', 'API');
   const command = { organizationId, customerId, defaultPlan, alerts, contact, requestName };
   const admission = await ask(
     customerByName(caller.env, organizationId, customerId),
     (customer) =>
-      customer.holdBatch({ ...command, batch: { lines, searches, needs }, closed }) as Promise<BatchAdmission>,
+      customer.holdBatch({
+        ...command,
+        batch: { lines, searches, needs },
+        closed,
+        unboundedSearch,
+        mostAnswers,
+      }) as Promise<BatchAdmission>,
   );
   if (admission.ok) return null;
   if ('denial' in admission) return refusalOf(admission.denial, needs);
@@ -190,7 +205,7 @@ function refusalOf(denial: BatchDenial, needs: readonly Capability[]): Refused {
 
 function exceeded({ kind, lines, left }: NonNullable<BatchDenial['exceeds']>): string {
   if (kind === 'search')
-    return `${lines} lines of the batch can search, and the customer's plan allows ${left} further searches`;
+    return `the lines of the batch can make ${lines} searches, and the customer's plan allows ${left} further ones`;
   if (left === 0) return `the customer's plan allows no further call of a ${kind} model`;
   return `the batch has ${lines} lines for ${kind} models, and the customer's plan allows ${left} further calls`;
 }

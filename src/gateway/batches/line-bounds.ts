@@ -8,7 +8,7 @@ import type { ModelLimits } from '../../catalog/limits.ts';
 import { callBound, type OpenToCredit } from '../../demand/call-bound.ts';
 import type { Addressed } from '../../demand/region.ts';
 import type { Lines, LinesByTier } from '../../domain/batch-hold.ts';
-import { costAtMost, type Gap } from '../../domain/bound.ts';
+import { type CallBound, costAtMost, type Gap } from '../../domain/bound.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../../domain/hold.ts';
 import type { NanoUsd } from '../../domain/money.ts';
 import { isUse, type RateCard, tierOfPrice } from '../../domain/price.ts';
@@ -35,7 +35,9 @@ export interface BatchLineRequest {
   body: Record<string, unknown>;
 }
 
-interface LineBound {
+interface LineBound extends Pick<CallBound, 'searchGap' | 'choices'> {
+  /** The web searches that it can make; 0 if it makes none, or nothing bounds them. */
+  searches: number;
   /** Why credit does not pay for it. */
   gap: Gap | undefined;
   /** What it could incur without a rate. */
@@ -67,13 +69,13 @@ function ratesOf({ rates }: RateCard, serviceTier: 'batch' | 'standard'): RateCa
   return rates.filter(({ component, when }) => isUse(component) || (when?.serviceTier ?? 'standard') === serviceTier);
 }
 
-/** The lines with one more; of that one, why credit does not pay for it, and what its cost will not include. */
+/** The lines with one more, and the bound of that one. */
 export function withLine(
   lines: LinesByTier,
   model: BatchModel,
   request: BatchLineRequest,
   opened: OpenToCredit,
-): { lines: LinesByTier } & Pick<LineBound, 'gap' | 'notIncluded'> {
+): { lines: LinesByTier; line: LineBound } {
   const { tier, price } = model;
   const { count, isPriced, costNanoUsd, highestCostNanoUsd, outputTokens, highestOutputTokens, costliest } =
     lines[tier] ?? NO_LINES;
@@ -88,7 +90,7 @@ export function withLine(
     highestOutputTokens: Math.max(highestOutputTokens, line.outputTokens),
     costliest: isCostliest ? { inputTokens: line.inputTokens, outputTokens: line.outputTokens } : costliest,
   };
-  return { lines: { ...lines, [tier]: more }, gap: line.gap, notIncluded: line.notIncluded };
+  return { lines: { ...lines, [tier]: more }, line };
 }
 
 function boundOf(
@@ -101,7 +103,11 @@ function boundOf(
   const perAnswer = bound.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT;
   const outputTokens = Math.min(Number.MAX_SAFE_INTEGER, perAnswer * bound.answers);
   const cost = bound.cost ? costAtMost(bound.cost, outputTokens) : 0n;
+  const { searchGap, choices } = bound;
   return {
+    ...(searchGap && { searchGap }),
+    ...(choices && { choices }),
+    searches: bound.uses?.webSearch ?? 0,
     gap: bound.gap,
     notIncluded: bound.notIncluded ?? [],
     costNanoUsd: hasBatchRates ? cost : (cost + 1n) / 2n,
