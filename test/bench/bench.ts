@@ -27,6 +27,7 @@ import { simulation } from './simulation/simulation.ts';
 import { start } from './start.ts';
 import type { Suite } from './suite.ts';
 import { transactions } from './transactions.ts';
+import { usable } from './usable/usable.ts';
 
 const SUITES: Record<string, Suite> = {
   lookup,
@@ -47,6 +48,7 @@ const SUITES: Record<string, Suite> = {
   retention,
   pages,
   memory,
+  usable,
   start,
   peers,
 };
