@@ -66,7 +66,11 @@ function mayThink(dialect: Dialect, request: ModelRequest, { efforts }: Attempt[
 export function followed(
   { env, organization }: Caller,
   customerId: string,
-  { dialect, request, toVendor }: { dialect: Dialect; request: ModelRequest; toVendor: Readonly<Record<string, string>> },
+  {
+    dialect,
+    request,
+    toVendor,
+  }: { dialect: Dialect; request: ModelRequest; toVendor: Readonly<Record<string, string>> },
   attempts: readonly BoundedAttempt[],
 ): Promise<(FollowedPrompt | null)[]> {
   const { organizationId, vendors } = organization;
