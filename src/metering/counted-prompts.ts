@@ -160,9 +160,9 @@ async function followedPrompt(
   following: readonly (number | null)[],
   isStored: boolean,
 ): Promise<FollowedPrompt> {
-  const afterResponse = async (responseId: string) => digestOf(RESPONSE, [await hashOf(responseId)]);
+  const afterResponse = async (responseId: string) => digestOf(RESPONSE, [await hashOfResponse(responseId)]);
   const more = (messages: number) => following[messages] ?? null;
-  const earlier = follows === undefined ? [] : [await hashOf(follows)];
+  const earlier = follows === undefined ? [] : [await hashOfResponse(follows)];
   const beginning = async (index: number) => digestOf(BEGINNING, [...earlier, ...pieces.slice(0, index + 1)]);
   const known = await Promise.all([
     ...(follows === undefined ? [] : [afterResponse(follows).then((digest) => ({ digest, more: more(0) }))]),
@@ -191,6 +191,9 @@ function digestsUnder(key: CryptoKey, root: readonly Uint8Array[]): DigestOf {
     return toBase64Url(new Uint8Array(digest, 0, DIGEST_BYTES));
   };
 }
+
+/** No piece of messages begins like this. */
+const hashOfResponse = (responseId: string) => hashOf(`response ${responseId}`);
 
 async function hashOf(text: string): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest('SHA-256', bytesOf(text)));
