@@ -200,7 +200,7 @@ async function hashOf(text: string): Promise<Uint8Array> {
 }
 
 /** The text in UTF-8, in memory that the next call uses again: a digest has copied its bytes when it returns its promise. */
-function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+function bytesOf(text: string): Uint8Array {
   if (text.length * UTF8_BYTES_MAX > SCRATCH_BYTES) return encoder.encode(text);
   const { written } = encoder.encodeInto(text, scratch.value);
   return scratch.value.subarray(0, written);
