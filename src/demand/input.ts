@@ -41,8 +41,8 @@ export interface InputBound {
   /** What the vendor will likely count, never above `atMost`; it is recorded where the answer was lost. */
   estimate: number;
   /**
-   * The most that the messages behind the first 0, 1, 2, ... of them add, without what vendors put around them all; `null`
-   * if that has no bound.
+   * The most by which the prompt is longer than its first 0, 1, 2, ... messages, which may have been written otherwise,
+   * without what vendors put around it; `null` if that has no bound.
    */
   following: readonly (number | null)[];
   /** Nothing is named of which the content is elsewhere, where it may change. */
@@ -92,6 +92,9 @@ const ADDRESS = /^(?:https?:|[a-z][a-z0-9+.-]*:\/\/)/i;
 /** The fields that have the messages of a conversation, one after the other. */
 const CONVERSATIONS = new Set(['messages', 'contents', 'input']);
 
+/** Bytes by which a reader may write a number otherwise if it came as `1.0` or `-0.0`, and not as `1` or `0`. */
+const NUMBER_SPELLING = 4;
+
 /** The fields of forms whose files are images. */
 export const IMAGE_FIELDS: readonly string[] = ['image', 'mask'];
 
@@ -126,6 +129,7 @@ class Walk {
   #unbounded = 0;
   /** Before the messages and after each of them: the most so far, and how many contents have no bound. */
   readonly #marks: { atMost: number; unbounded: number }[] = [];
+  #numbers = 0;
   isAllHere = true;
 
   constructor(kind: VendorKind, model: string) {
@@ -153,7 +157,9 @@ class Walk {
     const last = this.#marks.at(-1);
     return last === undefined
       ? []
-      : this.#marks.map(({ atMost, unbounded }) => (unbounded === last.unbounded ? last.atMost - atMost : null));
+      : this.#marks.map(({ atMost, unbounded }) =>
+          unbounded === last.unbounded ? last.atMost - atMost + this.#numbers * NUMBER_SPELLING : null,
+        );
   }
 
   #mark(): void {
@@ -173,7 +179,16 @@ class Walk {
     else if (level > JSON_LEVELS_MAX) this.#unbounded += 1;
     else if (Array.isArray(value)) this.#list(value, name, level, isStructured);
     else if (isFields(value)) this.#fields(value, name, level, isStructured);
-    else this.#add({ atMost: String(value).length, estimate: isStructured ? 1 : 0 });
+    else {
+      if (typeof value === 'number') this.#number(value);
+      this.#add({ atMost: String(value).length, estimate: isStructured ? 1 : 0 });
+    }
+  }
+
+  #number(value: number): void {
+    this.#numbers += 1;
+    // It may be written in any number of digits, which are not the same to each reader.
+    if (Number.isInteger(value) ? !Number.isSafeInteger(value) : !Number.isFinite(value)) this.isAllHere = false;
   }
 
   #list(list: unknown[], name: string, level: number, isStructured: boolean): void {

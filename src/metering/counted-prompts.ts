@@ -106,6 +106,11 @@ function isSameModel(catalog: Catalog, asked: string, served: string, nowMs: num
 
 const keys = remember(() => new BoundedMap<string, CryptoKey>(KEYS_MAX));
 const encoder = new TextEncoder();
+/** Memory of one isolate for texts that are hashed; making new one for each costs more than the hash. */
+const SCRATCH_BYTES = 1024 * 1024;
+/** Of a code unit. */
+const UTF8_BYTES_MAX = 3;
+const scratch = remember(() => new Uint8Array(SCRATCH_BYTES));
 
 /** The prompts of the attempts; `null` for one of which nothing can be known, and for all of them without a secret. */
 export async function followedPrompts(
@@ -155,9 +160,9 @@ async function followedPrompt(
   following: readonly (number | null)[],
   isStored: boolean,
 ): Promise<FollowedPrompt> {
-  const afterResponse = async (responseId: string) => digestOf(RESPONSE, [await hashOf(responseId)]);
+  const afterResponse = async (responseId: string) => digestOf(RESPONSE, [await hashOfResponse(responseId)]);
   const more = (messages: number) => following[messages] ?? null;
-  const earlier = follows === undefined ? [] : [await hashOf(follows)];
+  const earlier = follows === undefined ? [] : [await hashOfResponse(follows)];
   const beginning = async (index: number) => digestOf(BEGINNING, [...earlier, ...pieces.slice(0, index + 1)]);
   const known = await Promise.all([
     ...(follows === undefined ? [] : [afterResponse(follows).then((digest) => ({ digest, more: more(0) }))]),
@@ -187,8 +192,18 @@ function digestsUnder(key: CryptoKey, root: readonly Uint8Array[]): DigestOf {
   };
 }
 
+/** No piece of messages begins like this. */
+const hashOfResponse = (responseId: string) => hashOf(`response ${responseId}`);
+
 async function hashOf(text: string): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text)));
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', bytesOf(text)));
+}
+
+/** The text in UTF-8, in memory that the next call uses again: a digest has copied its bytes when it returns its promise. */
+function bytesOf(text: string): Uint8Array {
+  if (text.length * UTF8_BYTES_MAX > SCRATCH_BYTES) return encoder.encode(text);
+  const { written } = encoder.encodeInto(text, scratch.value);
+  return scratch.value.subarray(0, written);
 }
 
 async function keyOf(secret: string, organizationId: string, customerId: string): Promise<CryptoKey> {

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { get_encoding } from 'tiktoken';
 import { describe, expect, test } from 'vitest';
 import { boundedRequest } from '../../src/demand/call-bound.ts';
+import { SEAM_TOKENS } from '../../src/demand/conversation.ts';
 import { BEGINNINGS_MAX, type FollowedPrompt, followedPrompts } from '../../src/metering/counted-prompts.ts';
 import type { Fields } from '../../src/vendors/usage/figures.ts';
 
@@ -143,6 +144,22 @@ describe('who knows of a prompt', () => {
     const later = { type: 'function', function: { name: 'read' }, defer_loading: true };
     for (const body of [{ ...start, tools: [later] }, { messages: [OPENING, { role: 'user', content: [image] }] }])
       expect((await follow(body as never)).prompt).toBe(null);
+  });
+
+  test('numbers may come in another spelling, and one of any number of digits is not followed', async () => {
+    const called = (line: number): Body => ({
+      messages: [
+        OPENING,
+        {
+          role: 'assistant',
+          content: '',
+          tool_calls: [{ id: 'c', function: { name: 'f', parsed_arguments: { line } } }],
+        } as never,
+      ],
+    });
+    const more = async (line: number) => (await follow(called(line))).prompt?.beginnings.at(-1)?.[1] ?? null;
+    expect(await more(7)).toBe(SEAM_TOKENS + 4);
+    for (const line of [2 ** 53, 1e300, Number.POSITIVE_INFINITY]) expect(await more(line)).toBe(null);
   });
 
   test('the object is told the longest beginnings, 64 at most', async () => {
