@@ -76,7 +76,15 @@ export function holdOf(bounds: readonly CallBound[], plan: Plan, terms: HoldTerm
   const worst = worstOf(bounds, plan);
   if (!worst) {
     const nanoUsd = askedNanoUsd ?? terms.usualCharge();
-    return { leastNanoUsd: nanoUsd, nanoUsd, inputNanoUsd: null, cost: null, outputTokens: null, inSteps: false, expected: null };
+    return {
+      leastNanoUsd: nanoUsd,
+      nanoUsd,
+      inputNanoUsd: null,
+      cost: null,
+      outputTokens: null,
+      inSteps: false,
+      expected: null,
+    };
   }
   const { cost, outputTokens, inSteps, leastTokens } = worst;
   const upTo = (tokens: number) => withMarkup(costAtMost(cost, Math.min(tokens, outputTokens)), markupPercent);
