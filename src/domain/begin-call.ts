@@ -19,6 +19,7 @@ import { withMarkup } from './charge.ts';
 import { denialOf, type RecordedDenial } from './denial.ts';
 import { moneySums } from './denial-sums.ts';
 import { allowedTiers, decideEntitlements, type EntitlementDecision, type Entitlements } from './entitlements.ts';
+import type { Expectation } from './expected-hold.ts';
 import {
   affordableTokens,
   type ExpectedCharge,
@@ -242,7 +243,6 @@ function creditFor(
   const { cost, outputTokens, inSteps, inputNanoUsd, expected } = hold;
   const { nanoUsd: expectedNanoUsd = null } = expected ?? {};
   const isExpected = expectedNanoUsd !== null && expectedNanoUsd <= available;
-  const isWhole = isExpected || inSteps || (expected !== null && expected.boundNanoUsd <= held);
   const terms: CreditTerms = {
     tiers,
     markupPercent,
@@ -250,17 +250,22 @@ function creditFor(
     ...(standsForPrice && { heldForInputNanoUsd: inputNanoUsd?.toString() ?? null }),
     ...(outputTokens !== null && { outputTokens }),
     ...(expected && {
-      expectation: {
-        model: expected.model,
-        boundNanoUsd: (isWhole ? expected.boundNanoUsd : held).toString(),
-        isHeld: isExpected,
-      },
+      expectation: expectationOf(expected, { isHeld: isExpected, heldNanoUsd: inSteps ? null : held }),
     }),
   };
   if (isExpected || !cost || outputTokens === null) return terms;
   const wanted = inSteps ? Math.min(STEP_TOKENS, outputTokens) : outputTokens;
   const heldTokens = affordableTokens(cost, markupPercent, wanted, held);
   return inSteps ? { ...terms, steps: { ...cost, heldTokens } } : { ...terms, outputTokens: heldTokens };
+}
+
+/** What the end tells of later calls. Of a call that is held to fewer output tokens than it asks for, the bound is its hold. */
+function expectationOf(
+  { model, boundNanoUsd }: NonNullable<Hold['expected']>,
+  { isHeld, heldNanoUsd }: { isHeld: boolean; heldNanoUsd: NanoUsd | null },
+): Expectation {
+  const isFewer = !isHeld && heldNanoUsd !== null && heldNanoUsd < boundNanoUsd;
+  return { model, boundNanoUsd: (isFewer ? heldNanoUsd : boundNanoUsd).toString(), isHeld };
 }
 
 /**
