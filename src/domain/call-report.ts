@@ -46,7 +46,7 @@ export interface CallReport extends Reasoning {
   outputRate?: number | undefined;
   /** The service tier that was asked for, in the vendor's word; that of `usage` served the call and is billed. */
   requestedServiceTier?: string | undefined;
-  /** The fields that the vendor got otherwise than they were asked for, because credit pays: `service_tier=default`. */
+  /** The fields that the vendor got otherwise than asked: `service_tier=default`. */
   changed?: readonly string[] | undefined;
   /** What the vendor itself says that the call cost. */
   vendorReported?: VendorReportedCost | undefined;

@@ -56,7 +56,7 @@ export interface Run extends ModelCall {
   keyed: boolean;
   /** The attempts that were made so far. */
   tried: AttemptList;
-  /** The fields that the last vendor got otherwise than asked, because credit pays or a limit bounds them: `service_tier=default`. */
+  /** The fields that the last vendor got otherwise than asked: `service_tier=default`. */
   changed: readonly string[];
   /** The last vendor was not asked to think, although the request was to, because the bound of its output is too low. */
   lostThinking: boolean;

@@ -52,7 +52,7 @@ export interface Outcome extends Reasoning {
   searches?: number | undefined;
   /** The service tier that was asked for, in the vendor's word. */
   requestedServiceTier?: string | undefined;
-  /** The fields that the vendor got otherwise than asked, because credit pays. */
+  /** The fields that the vendor got otherwise than asked. */
   changed?: readonly string[] | undefined;
   /** What the request could incur and no rate is for. */
   notIncluded?: readonly string[] | undefined;

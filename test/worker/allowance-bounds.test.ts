@@ -3,10 +3,13 @@
  * of the tier's tokens and of the searches, a request for more answers than the plan has is refused, and what was reserved
  * and not used is given back.
  */
+import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { describe, expect, test } from 'vitest';
+import { createApp } from '../../src/app.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { accountOf, ask, callOf, completion, mockVendor, newTenant, usage, vendor } from '../support/gateway.ts';
-import { operator } from '../support/worker.ts';
+import { wave } from '../support/recordings.ts';
+import { bindings, operator } from '../support/worker.ts';
 
 mockVendor();
 
@@ -275,4 +278,29 @@ describe('a batch', () => {
     expect([status, error.code, error.component]).toEqual([403, 'BOUND_UNKNOWN', 'webSearch']);
     expect(error.message).toMatch(/^line 1 of the input file: /);
   });
+});
+
+test('seconds of audio are reserved where a recording tells them, given back, and denied beyond what is left', async () => {
+  const tenant = await newTenant({ ...FREE, limits: { audioSeconds: 3 } });
+  const reserved: unknown[] = [];
+  vendor.answers = async () => {
+    reserved.push((await accountOf(tenant)).reserved.audioSeconds);
+    return Response.json({ text: 'hi', usage: { type: 'duration', seconds: 2 } });
+  };
+  const transcribe = async (seconds: number) => {
+    const context = createExecutionContext();
+    const body = new FormData();
+    body.set('model', 'whisper-1');
+    body.set('file', new File([wave(seconds)], 'speech.wav', { type: 'audio/wav' }));
+    const headers = { Authorization: `Bearer ${tenant.key}` };
+    const request = { method: 'POST', headers, body };
+    const response = await createApp().request('/v1/audio/transcriptions', request, bindings, context);
+    await response.text();
+    await waitOnExecutionContext(context);
+    return response.status;
+  };
+  expect([await transcribe(4), await transcribe(2), await transcribe(2)]).toEqual([403, 200, 403]);
+  // The most that the file can last.
+  expect(reserved).toEqual([3]);
+  expect((await accountOf(tenant)).reserved.audioSeconds).toBe(0);
 });
