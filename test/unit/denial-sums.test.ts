@@ -36,7 +36,7 @@ describe('the figures', () => {
 });
 
 describe('the meter of a denial', () => {
-  const denied = { code: 'ALLOWANCE_EXHAUSTED', meter: 'premiumCalls' } as const;
+  const denied: RecordedDenial = { code: 'ALLOWANCE_EXHAUSTED', meter: 'premiumCalls' };
   const open = () => ({ calls: 1, batches: 0 });
   const resets = (premiumCalls: number, more: object = {}) =>
     withOpenWork(denied, { ...account(plan({ limits: { premiumCalls } })).subscription, ...more }, open).resetsAtMs;
@@ -50,7 +50,7 @@ describe('the meter of a denial', () => {
   });
 
   test('is needed for anything to be open or to renew', () => {
-    const canceled = { code: 'SUBSCRIPTION_CANCELED' } as const;
+    const canceled: RecordedDenial = { code: 'SUBSCRIPTION_CANCELED' };
     const { subscription } = account(plan({}));
     expect(withOpenWork(canceled, subscription, open)).toEqual(canceled);
   });
