@@ -84,9 +84,9 @@ export function beginOrReplay(
   const { bounds = [] } = command;
   const { markupPercent } = account.subscription.plan.plan.payg;
   const expected = { bounds, usualCharge: () => usualCharge(store.recentCosts(), markupPercent) };
-  const decision = withOpen(context, beginCall(account, callId, command.request, expected, deadlineAtMs, nowMs));
+  const decision = beginCall(account, callId, command.request, expected, deadlineAtMs, nowMs);
   if (decision.gap && !ranAlready) return { ok: false, refusal: closedOnCredit(decision.gap) };
-  const decided = admit ? admit(account, decision) : decision;
+  const decided = withOpen(context, admit ? admit(account, decision) : decision);
   const { call } = decided;
   const isDenied = call.status === 'NOT_ALLOWED';
   if (wantsCredit(decided.denial)) store.denials.creditRefusedAtMs = nowMs;
