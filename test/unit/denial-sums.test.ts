@@ -50,7 +50,7 @@ describe('the meter of a denial', () => {
   });
 
   test('is needed for anything to be open or to renew', () => {
-    const canceled = { code: 'SUBSCRIPTION_CANCELED' } as const;
+    const canceled: RecordedDenial = { code: 'SUBSCRIPTION_CANCELED' };
     const { subscription } = account(plan({}));
     expect(withOpenWork(canceled, subscription, open)).toEqual(canceled);
   });

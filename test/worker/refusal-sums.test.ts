@@ -28,12 +28,15 @@ const COMPONENTS = [
   { component: 'output', per: 1_000_000, usd: '10' },
 ];
 
-async function onCredit(usd: string, plan: object = ON_CREDIT) {
+async function onCredit(usd: string, plan: object = ON_CREDIT, provider: Provider = 'openai') {
   const tenant = await newTenant(plan);
   const params = { org: tenant.organizationId };
-  for (const [provider, baseUrl] of Object.entries(VENDORS)) {
-    const set = await operator.send('setVendor', { params: { ...params, provider }, body: { apiKey: 'k', baseUrl } });
-    const modelKey = `${provider}/${MODELS[provider as keyof typeof MODELS]}`;
+  for (const of of new Set([provider, 'openai'] as const)) {
+    const set = await operator.send('setVendor', {
+      params: { ...params, provider: of },
+      body: { apiKey: 'k', baseUrl: VENDORS[of] },
+    });
+    const modelKey = `${of}/${MODELS[of]}`;
     const priced = await operator.send('setPrice', {
       params: { ...params, modelKey },
       body: { components: COMPONENTS },
@@ -42,6 +45,7 @@ async function onCredit(usd: string, plan: object = ON_CREDIT) {
   }
   return { tenant, customer: await fundedCustomer(tenant, 'default', { usd }) };
 }
+type Provider = keyof typeof VENDORS;
 type Tenant = Awaited<ReturnType<typeof onCredit>>['tenant'];
 
 const MESSAGES = [{ role: 'user', content: 'x' }];
@@ -49,6 +53,7 @@ const CONTENTS = [{ role: 'user', parts: [{ text: 'x' }] }];
 const GOOGLE = '/v1beta/models/google/talker';
 
 interface Form {
+  provider: Provider;
   path: string;
   body: (tokens: number | undefined, stream: boolean) => object;
   /** The figures of an error, and its words. */
@@ -63,11 +68,13 @@ const beside = ({ message, type: _type, code: _code, param: _param, ...figures }
 
 const FORMS: Record<string, Form> = {
   'chat completions': {
+    provider: 'openai',
     path: '/v1/chat/completions',
     body: (max_completion_tokens, stream) => ({ model: 'openai/gpt-4o-mini', max_completion_tokens, stream }),
     read: beside,
   },
   responses: {
+    provider: 'openai',
     path: '/v1/responses',
     body: (max_output_tokens, stream) => ({
       ...{ model: 'openai/gpt-4o-mini', input: 'x', max_output_tokens, stream, messages: undefined },
@@ -75,6 +82,7 @@ const FORMS: Record<string, Form> = {
     read: beside,
   },
   messages: {
+    provider: 'anthropic',
     path: '/v1/messages',
     body: (max_tokens = 16_384, stream) => ({
       ...{ model: 'anthropic/talker', max_tokens, stream, messages: MESSAGES, thinking: { type: 'disabled' } },
@@ -82,6 +90,7 @@ const FORMS: Record<string, Form> = {
     read: beside,
   },
   generateContent: {
+    provider: 'google',
     path: `${GOOGLE}:generateContent`,
     body: (maxOutputTokens) => ({
       ...{ model: undefined, messages: undefined, contents: CONTENTS },
@@ -104,7 +113,7 @@ describe.each(Object.entries(FORMS))('%s', (name, form) => {
   const isGoogle = name === 'generateContent';
   let tenant: Tenant;
   beforeAll(async () => {
-    ({ tenant } = await onCredit('0.04'));
+    ({ tenant } = await onCredit('0.04', ON_CREDIT, form.provider));
   });
 
   test('says the sums of what credit does not cover; what it says would pass passes, and a token more does not', async () => {
@@ -138,14 +147,14 @@ describe.each(Object.entries(FORMS))('%s', (name, form) => {
   });
 
   test.runIf(!isGoogle)('of a stream, which begins with less, says that no bound would help', async () => {
-    const { tenant: poor } = await onCredit('0.0005');
+    const { tenant: poor } = await onCredit('0.0005', ON_CREDIT, form.provider);
     const refused = await refusal(poor, form, undefined, true);
     expect(refused).toMatchObject({ status: 402, figures: { availableUsd: 0.0005, maxTokensThatPass: null } });
     expect(refused.message).toMatch(/The call needs \$0\.00\d+, and \$0\.0005 is available\.$/);
   });
 
   test('says what open calls hold, and nothing is recorded of it', async () => {
-    const { tenant: busy, customer } = await onCredit('0.2');
+    const { tenant: busy, customer } = await onCredit('0.2', ON_CREDIT, form.provider);
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const { promise: asked, resolve: begun } = Promise.withResolvers<void>();
     vendor.answers = async () => {
@@ -172,7 +181,11 @@ describe.each(Object.entries(FORMS))('%s', (name, form) => {
   });
 
   test('says of an allowance what is used and when it renews, and no sums of money', async () => {
-    const { tenant: used } = await onCredit('1', { name: 'P', limitType: 'BLOCK', limits: { premiumCalls: 1 } });
+    const { tenant: used } = await onCredit(
+      '1',
+      { name: 'P', limitType: 'BLOCK', limits: { premiumCalls: 1 } },
+      form.provider,
+    );
     vendor.answers = () => Response.json(completion('talker'));
     await (await ask(used.key, { model: 'openai/gpt-4o-mini' })).rest();
     const { status, figures, message } = await refusal(used, form);

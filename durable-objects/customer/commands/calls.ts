@@ -98,10 +98,10 @@ export function beginOrReplay(
   };
   const decide = (atMost: readonly CallBound[]) =>
     beginCall(account, callId, command.request, { ...expected, bounds: atMost }, deadlineAtMs, nowMs);
-  const decision = withOpen(context, decide(bounds));
+  const decision = decide(bounds);
   if (decision.gap && !ranAlready) return { ok: false, refusal: closedOnCredit(decision.gap) };
   if (decision.searchGap && !ranAlready) return { ok: false, refusal: closedByLimit(decision.searchGap) };
-  const decided = admit ? admit(account, decision) : decision;
+  const decided = withOpen(context, admit ? admit(account, decision) : decision);
   const mayBeCounted = !command.counted && bounds.some(({ countable }) => countable);
   if (mayBeCounted && wantsCredit(decided.denial)) {
     // No vendor is asked whose count cannot help: to pass, or to be told that only holds of others are in the way.
