@@ -22,14 +22,14 @@ describe('with exact holds', () => {
   test('one agent after another uses most of the balance before the first refusal', async () => {
     const outcome = await agents.run({ ...SETTING, holds: 'EXACT', atOnce: 1 });
     expect(outcome.untilRefused).toBeGreaterThanOrEqual(EXACT.one);
-    expect(outcome.overshootNanoUsd).toBe(0n);
+    expect(outcome).toMatchObject({ overshootNanoUsd: 0n, mischargedNanoUsd: 0n });
   });
 
   test('six at once use their part before the first refusal, and most of it if they wait', async () => {
     const outcome = await agents.run({ ...SETTING, holds: 'EXACT', atOnce: 6 });
     expect(outcome.untilRefused).toBeGreaterThanOrEqual(EXACT.six);
     expect(outcome.untilSpent).toBeGreaterThanOrEqual(EXACT.one);
-    expect(outcome.overshootNanoUsd).toBe(0n);
+    expect(outcome).toMatchObject({ overshootNanoUsd: 0n, mischargedNanoUsd: 0n });
   });
 });
 

@@ -30,6 +30,8 @@ export interface Outcome {
   untilSpent: number;
   /** What was spent beyond the balance, or billed beyond it. */
   overshootNanoUsd: bigint;
+  /** What was charged more than the vendor billed; `null` with kills, after which charges are estimates. */
+  mischargedNanoUsd: bigint | null;
   calls: number;
   /** How often agents waited. */
   waits: number;
@@ -151,14 +153,14 @@ class Run {
     const bills = this.#world.vendor.bills.filter(({ marker }) => marker.startsWith(`${this.#customerId}/`));
     const sum = (some: typeof bills) => some.reduce((all, { nanoUsd }) => all + nanoUsd, 0n);
     const billed = sum(bills);
-    if (kills === 0 && billed !== granted - balance)
-      throw new Error(`${this.#customerId} was charged ${granted - balance}, and the vendor billed ${billed}`);
+    const charged = granted - balance;
     const before = this.#before ?? this.#passed;
     const beyond = [-balance, billed - granted].reduce((most, one) => (one > most ? one : most), 0n);
     const share = (nanoUsd: bigint) => Number(nanoUsd) / Number(granted);
     return {
       untilRefused: kills > 0 ? null : share(sum(bills.filter(({ marker }) => before.has(marker)))),
-      untilSpent: share(granted - balance),
+      untilSpent: share(charged),
+      mischargedNanoUsd: kills > 0 ? null : charged - billed,
       overshootNanoUsd: beyond,
       calls: bills.length,
       waits: this.#waits,

@@ -31,6 +31,7 @@ const COLUMNS: readonly Column[] = [
   { key: 'untilRefused', heading: 'until refused', digits: 3 },
   { key: 'untilSpent', heading: 'with waiting', digits: 3 },
   { key: 'overshootUsd', heading: 'beyond, $', digits: 6 },
+  { key: 'mischargedUsd', heading: 'mischarged, $', digits: 6 },
   { key: 'calls', heading: 'calls', digits: 0 },
   { key: 'waits', heading: 'waits', digits: 0 },
 ];
@@ -86,6 +87,9 @@ function figuresOf(outcomes: readonly Outcome[]): Row['figures'] {
     untilRefused: medianOf(({ untilRefused }) => untilRefused),
     untilSpent: medianOf(({ untilSpent }) => untilSpent),
     overshootUsd: Math.max(...outcomes.map(({ overshootNanoUsd }) => Number(overshootNanoUsd) / 1e9)),
+    mischargedUsd: medianOf(({ mischargedNanoUsd }) =>
+      mischargedNanoUsd === null ? null : Number(mischargedNanoUsd) / 1e9,
+    ),
     calls: medianOf(({ calls }) => calls),
     waits: medianOf(({ waits }) => waits),
   };
