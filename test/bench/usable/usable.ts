@@ -31,7 +31,7 @@ const COLUMNS: readonly Column[] = [
   { key: 'untilRefused', heading: 'until refused', digits: 3 },
   { key: 'untilSpent', heading: 'with waiting', digits: 3 },
   { key: 'overshootUsd', heading: 'beyond, $', digits: 6 },
-  { key: 'mischargedUsd', heading: 'mischarged, $', digits: 6 },
+  { key: 'mischargedUsd', heading: 'unequal, $', digits: 6 },
   { key: 'calls', heading: 'calls', digits: 0 },
   { key: 'waits', heading: 'waits', digits: 0 },
 ];
