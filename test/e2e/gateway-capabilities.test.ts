@@ -85,7 +85,7 @@ describe('a batch', () => {
 
   const silent = line('silent', { input: 'hello' });
   const searching = (custom_id: string, searches = 1) =>
-    line(custom_id, { input: `news [searches:${searches}]`, tools });
+    line(custom_id, { input: `news [searches:${searches}]`, tools, max_tool_calls: searches });
 
   test.each([
     ['search', { features: { search: false } }, () => searching('a')],
@@ -106,18 +106,18 @@ describe('a batch', () => {
     expect(await create(tenant, [silent])).toMatchObject({ status: 'validating' });
   });
 
-  test('needs a search for every line that can search, besides the holds of other batches, and counts those that ran', async () => {
-    const tenant = await tenantWith({ limits: { searches: 3 } });
+  test('needs the searches that its lines can make, besides the holds of other batches, and counts those that ran', async () => {
+    const tenant = await tenantWith({ limits: { searches: 6 } });
     expect(
       (
         await refusalOf(
           create(
             tenant,
-            ['a', 'b', 'c', 'd'].map((id) => searching(id)),
+            ['a', 'b'].map((id) => searching(id, 4)),
           ),
         )
       ).message,
-    ).toContain('3 further searches');
+    ).toContain('can make 8 searches');
     const batch = await create(tenant, [searching('a', 1), searching('b', 4), silent]);
     expect(
       (

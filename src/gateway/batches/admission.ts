@@ -205,7 +205,7 @@ function refusalOf(denial: BatchDenial, needs: readonly Capability[]): Refused {
 
 function exceeded({ kind, lines, left }: NonNullable<BatchDenial['exceeds']>): string {
   if (kind === 'search')
-    return `the lines of the batch can make ${lines} searches, and the customer's plan allows ${left} further ones`;
+    return `the lines of the batch can make ${lines} searches, and the customer's plan allows ${left} further searches`;
   if (left === 0) return `the customer's plan allows no further call of a ${kind} model`;
   return `the batch has ${lines} lines for ${kind} models, and the customer's plan allows ${left} further calls`;
 }
