@@ -356,6 +356,26 @@ describe('the bytes stand, and the refusal is recorded as before', () => {
   });
 });
 
+test('a call that only waits for holds of others by its bytes passes beside them by its count', async () => {
+  const world = await onCredit('anthropic', '0.6');
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const seen = watch('anthropic', counted('anthropic'), async () => {
+    await released;
+    return KINDS.anthropic.answer(COUNT, 2);
+  });
+  const first = toMessages(world);
+  await expect.poll(() => seen.calls.length).toBe(1);
+  expect(seen.counts).toEqual([]);
+  const second = toMessages(world);
+  await expect.poll(() => seen.calls.length).toBe(2);
+  expect(seen.counts).toHaveLength(1);
+  release();
+  for (const call of [await first, await second]) {
+    expect(call.response.status).toBe(200);
+    await call.rest();
+  }
+});
+
 test('what others hold counts as before: a call that its count would let pass without them is 429, and is not recorded', async () => {
   const world = await onCredit('anthropic', '0.3');
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
