@@ -7,8 +7,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Agents, startAgents } from '../bench/usable/agents.ts';
 import { GOALS } from '../bench/usable/usable.ts';
 
-/** Exact holds of prompts whose tokens nobody has counted are those of their bytes. */
-const EXACT = { one: 0.8, six: 0.3 };
 const SETTING = { promptKilobytes: 200, usd: 5, seed: 45, kills: 0 };
 
 const scope = new AsyncDisposableStack();
@@ -21,20 +19,19 @@ afterAll(() => scope.disposeAsync());
 describe('with exact holds', () => {
   test('one agent after another uses most of the balance before the first refusal', async () => {
     const outcome = await agents.run({ ...SETTING, holds: 'EXACT', atOnce: 1 });
-    expect(outcome.untilRefused).toBeGreaterThanOrEqual(EXACT.one);
+    expect(outcome.untilRefused).toBeGreaterThanOrEqual(GOALS.oneExact);
     expect(outcome).toMatchObject({ overshootNanoUsd: 0n, mischargedNanoUsd: 0n });
   });
 
   test('six at once use their part before the first refusal, and most of it if they wait', async () => {
     const outcome = await agents.run({ ...SETTING, holds: 'EXACT', atOnce: 6 });
-    expect(outcome.untilRefused).toBeGreaterThanOrEqual(EXACT.six);
-    expect(outcome.untilSpent).toBeGreaterThanOrEqual(EXACT.one);
+    expect(outcome.untilRefused).toBeGreaterThanOrEqual(GOALS.sixExact);
+    expect(outcome.untilSpent).toBeGreaterThanOrEqual(GOALS.oneExact);
     expect(outcome).toMatchObject({ overshootNanoUsd: 0n, mischargedNanoUsd: 0n });
   });
 });
 
-test('with expected holds six at once use nearly all of it before the first refusal', async ({ skip }) => {
-  skip(!agents.offers('EXPECTED'), 'plans have exact holds alone');
+test('with expected holds six at once use nearly all of it before the first refusal', async () => {
   const outcome = await agents.run({ ...SETTING, holds: 'EXPECTED', atOnce: 6 });
   expect(outcome.untilRefused).toBeGreaterThanOrEqual(GOALS.sixExpected);
 });

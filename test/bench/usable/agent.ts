@@ -14,8 +14,8 @@ const GROWTH_PERCENT = 1;
 const SUMMED_UP_AT_PERCENT = 150;
 const TOOLS = 20;
 const CACHED_PERCENT = 95;
-/** Most answers are short, and some are long. */
-const OUTPUTS = { fewest: 300, most: 3_000, long: 12_000, longPercent: 8 };
+/** Most answers are calls of a tool, and some write a file. */
+const OUTPUTS = { fewest: 100, most: 1_000, long: 6_000, longPercent: 4 };
 const WORDS =
   'const value = await read(path); if (!value) return null; // the file is not there yet, so nothing is known\n';
 const EPHEMERAL = { cache_control: { type: 'ephemeral' } };
@@ -34,7 +34,8 @@ export class Agent {
   #bytes = 0;
   /** Of the answer to the turn that is asked for. */
   #outputTokens = 0;
-  #isNew = true;
+  /** What the last turn asked for: it stays in the conversation. */
+  #asked: Json = {};
 
   constructor(random: Random, promptBytes: number) {
     this.#random = random;
@@ -53,13 +54,13 @@ export class Agent {
     const instructions: Instructions = {
       marker,
       outputTokens: this.#outputTokens,
-      cachedPercent: this.#isNew ? 0 : CACHED_PERCENT,
+      cachedPercent: CACHED_PERCENT,
       durationMs,
     };
-    const last = { type: 'text', text: instructionsText(instructions), ...EPHEMERAL };
+    this.#asked = { type: 'text', text: instructionsText(instructions) };
     const messages = this.#messages.map(({ role, content }, index) => ({
       role,
-      content: index === this.#messages.length - 1 ? [...content, last] : content,
+      content: index === this.#messages.length - 1 ? [...content, { ...this.#asked, ...EPHEMERAL }] : content,
     }));
     return JSON.stringify({
       model: `anthropic/${MODEL}`,
@@ -78,8 +79,8 @@ export class Agent {
     const said = { type: 'text', text: this.#text(GROWTH_PERCENT / 2) };
     const called = { type: 'tool_use', id, name: 'tool_0', input: { path: `src/${id}.ts` } };
     const found = { type: 'tool_result', tool_use_id: id, content: this.#text(GROWTH_PERCENT / 2) };
+    this.#messages.at(-1)?.content.push(this.#asked);
     this.#messages.push({ role: 'assistant', content: [said, called] }, { role: 'user', content: [found] });
-    this.#isNew = false;
     this.#draw();
     this.#bytes += (this.#promptBytes * GROWTH_PERCENT) / 100;
     if (this.#bytes > (this.#promptBytes * SUMMED_UP_AT_PERCENT) / 100) this.#begin();
@@ -89,7 +90,6 @@ export class Agent {
     const text = this.#text(100 - SYSTEM_PERCENT - TOOLS_PERCENT);
     this.#messages = [{ role: 'user', content: [{ type: 'text', text }] }];
     this.#bytes = this.#promptBytes;
-    this.#isNew = true;
     this.#draw();
   }
 
