@@ -341,7 +341,8 @@ export class CustomerStore {
 
   /** The most tokens that each prompt can have by what vendors counted before; `null` if nothing is known of it. */
   promptTokens(prompts: readonly (PromptBeginnings | null)[], planVersionId: string, nowMs: number): (number | null)[] {
-    return this.#exists ? this.#tables.countedPrompts.tokensOf(prompts, planVersionId, nowMs) : prompts.map(() => null);
+    const isFollowed = this.#exists && prompts.some((beginnings) => beginnings !== null);
+    return isFollowed ? this.#tables.countedPrompts.tokensOf(prompts, planVersionId, nowMs) : prompts.map(() => null);
   }
 
   /** Calls whose figures are awaited. */
