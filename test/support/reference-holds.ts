@@ -71,10 +71,7 @@ export function needOf(
   const cost = { input: largest(priced.map(({ input }) => input)), rate: largest(priced.map(({ rate }) => rate)) };
   const inSteps = priced.every((bound) => bound.inSteps);
   const fits = !inSteps && priced.every((bound) => bound.inSteps || bound.fits);
-  const ofUse = priced.map((bound) => {
-    const least = bound.fits ? LEAST_THINKING : LEAST_ANSWER;
-    return bound.answers * (bound.outputTokens !== null && bound.outputTokens < least ? bound.outputTokens : least);
-  });
+  const ofUse = priced.map((bound) => bound.answers * answerOfUse(bound, bound.outputTokens));
   const upTo = (step: number) => {
     const own = chargeUpTo(cost, step < outputTokens ? step : outputTokens, markup);
     return asked !== null && asked > own ? asked : own;
@@ -157,6 +154,12 @@ export function chargeByHold(
   return largest([input, known]) + all - known;
 }
 
+/** The fewest tokens of an answer that is of use; all of them if no more are asked for. Only models that think fit. */
+function answerOfUse({ fits }: ModelBound, asked: number | null): number {
+  const least = fits ? LEAST_THINKING : LEAST_ANSWER;
+  return asked !== null && asked < least ? asked : least;
+}
+
 /** The output tokens that the allowance of a tier pays for, of all answers; whether that is of use, and all that is asked for. */
 export interface Written {
   tokens: number;
@@ -176,9 +179,10 @@ export function writtenOf(
   if (!isBounded || ours.length === 0) return null;
   const lower = (a: number | null, b: number | null) => (a === null ? b : b === null || a < b ? a : b);
   const [all, few] = ours.reduce<[number | null, number]>(
-    ([most, least], { outputTokens, answers }) => {
+    ([most, least], bound) => {
+      const { outputTokens, answers } = bound;
       const each = lower(outputTokens, maxOutputTokens);
-      const useful = (each !== null && each < 256 ? each : 256) * answers;
+      const useful = answerOfUse(bound, each) * answers;
       return [most === null || each === null ? null : Math.max(most, each * answers), Math.max(least, useful)];
     },
     [0, 0],
