@@ -55,6 +55,8 @@ const GOOGLE = '/v1beta/models/google/talker';
 interface Form {
   provider: Provider;
   path: string;
+  /** Of streams, if that is another one. */
+  streamPath?: string;
   body: (tokens: number | undefined, stream: boolean) => object;
   /** The figures of an error, and its words. */
   read: (error: Record<string, unknown>) => { figures: Record<string, unknown>; message: unknown };
@@ -92,6 +94,7 @@ const FORMS: Record<string, Form> = {
   generateContent: {
     provider: 'google',
     path: `${GOOGLE}:generateContent`,
+    streamPath: `${GOOGLE}:streamGenerateContent?alt=sse`,
     body: (maxOutputTokens) => ({
       ...{ model: undefined, messages: undefined, contents: CONTENTS },
       ...(maxOutputTokens !== undefined && { generationConfig: { maxOutputTokens } }),
@@ -103,8 +106,9 @@ const FORMS: Record<string, Form> = {
   },
 };
 
-async function refusal(tenant: Tenant, { path, body, read }: Form, tokens?: number, stream = false, key = tenant.key) {
-  const { response } = await ask(key, body(tokens, stream), bindings, path);
+async function refusal(tenant: Tenant, form: Form, tokens?: number, stream = false, key = tenant.key) {
+  const { path, streamPath = path, body, read } = form;
+  const { response } = await ask(key, body(tokens, stream), bindings, stream ? streamPath : path);
   const { error } = (await response.json()) as { error: Record<string, unknown> };
   return { status: response.status, ...read(error) };
 }
@@ -146,11 +150,13 @@ describe.each(Object.entries(FORMS))('%s', (name, form) => {
     expect(asked).toBe(1);
   });
 
-  test.runIf(!isGoogle)('of a stream, which begins with less, says that no bound would help', async () => {
+  test('of a stream, which begins with less, says that no bound would help', async () => {
     const { tenant: poor } = await onCredit('0.0005', ON_CREDIT, form.provider);
     const refused = await refusal(poor, form, undefined, true);
-    expect(refused).toMatchObject({ status: 402, figures: { availableUsd: 0.0005, maxTokensThatPass: null } });
-    expect(refused.message).toMatch(/The call needs \$0\.00\d+, and \$0\.0005 is available\.$/);
+    const [availableUsd, maxTokensThatPass] = isGoogle ? ['0.0005', undefined] : [0.0005, null];
+    expect(refused).toMatchObject({ status: 402, figures: { availableUsd } });
+    expect(refused.figures.maxTokensThatPass).toBe(maxTokensThatPass);
+    expect(refused.message).toMatch(/The call needs \$0\.0\d+, and \$0\.0005 is available\.$/);
   });
 
   test('says what open calls hold, and nothing is recorded of it', async () => {
