@@ -115,7 +115,7 @@ export interface Figures {
   unused: bigint;
   /** Calls whose usage is a count of the service. */
   provisional: bigint;
-  /** Spent beyond the budgets, less what vendors billed beyond their bounds. */
+  /** Spent beyond the budgets, less what vendors billed beyond their bounds, and what the last increment may overdraw. */
   spentBeyond: bigint;
   /** Left of budgets that had a bound free although a request was refused last. */
   unusedBeyondBound: bigint;
@@ -229,10 +229,16 @@ function sizesOf({ budgets, attempts, billed, recorded }: Facts): Omit<Figures, 
   };
 }
 
-function overspending({ budget, billed }: Accounts): Count[] {
-  const { customerId, granted, spentMost } = budget;
+/**
+ * An increment needs a balance above zero and holds nothing, so the last one may overdraw the balance by less than its
+ * price (docs/decisions.md, "What pays").
+ */
+function overspending({ budget, attempts, billed }: Accounts): Count[] {
+  const { customerId, granted, spentMost, bounds } = budget;
   const beyond = sum(billed.values(), (bill) => bill.beyond);
-  const amount = positive(spentMost - granted - beyond);
+  const hasIncrements = attempts.some(({ kind, outcome }) => kind === 'increment' && outcome !== 'refused');
+  const byIncrement = hasIncrements && bounds.increment !== undefined ? positive(bounds.increment - 1n) : 0n;
+  const amount = positive(spentMost - granted - beyond - byIncrement);
   if (amount === 0n) return [];
   const sentence = `${customerId} spent ${spentMost} of ${granted}: ${amount} too much`;
   return [{ figure: 'spentBeyond', amount, sentence }];

@@ -80,6 +80,21 @@ describe('spent beyond the balance', () => {
   });
 });
 
+describe('spent beyond the balance by increments', () => {
+  const beyond = (spentMost: bigint, kind: string, outcome: 'served' | 'refused' = 'served') =>
+    missed({
+      budgets: [budget({ spentMost, bounds: { increment: 10n } })],
+      attempts: [attempt({ kind, outcome, ...(outcome === 'refused' && { answeredAtMs: null }) })],
+    }).spentBeyond;
+
+  test('is less than the price of one, and only if there was one', () => {
+    expect(beyond(1_009n, 'increment')).toBeUndefined();
+    expect(beyond(1_010n, 'increment')).toBe(1n);
+    expect(beyond(1_001n, 'plain')).toBe(1n);
+    expect(beyond(1_001n, 'increment', 'refused')).toBe(1n);
+  });
+});
+
 describe('unused at the end', () => {
   test('is found where a bound was left and a request was refused last', () => {
     const at = (spent: bigint) => missed({ budgets: [budget({ spent, wantedLast: 'plain' })] });
