@@ -43,6 +43,11 @@ export interface SlotUsage {
   /** Units that purchased credits paid, and units that nothing paid. */
   credits?: string;
   unfunded?: string;
+  /**
+   * Units of the overage and units that nothing paid, in turns and in the order of their increments. Absent if all of the
+   * overage came first (unit-runs.ts).
+   */
+  turns?: string[];
   /** Nano-USD of the overage, less what corrections gave back. */
   charged?: string;
   /** Increments so far, reversed ones too. */
@@ -61,7 +66,7 @@ export interface ReversedIncrement {
   number: number;
   reversedAt: number;
   /** The totals that it found. */
-  before: Pick<SlotUsage, 'usage' | 'overage' | 'credits' | 'unfunded'>;
+  before: Pick<SlotUsage, 'usage' | 'overage' | 'credits' | 'unfunded' | 'turns'>;
 }
 
 /** What the balance pays: calls, and their charges in decimal nano-USD. */

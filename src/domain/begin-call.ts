@@ -108,9 +108,9 @@ export function beginCall(
   const held = onCredit.length > 0 ? holdFor(...onCredit) : null;
   const credit = held && creditFor(account, onCredit, held, markupPercent, isPrice(held, bounds, request));
   const fromAllowance = tiers.filter((tier) => !onCredit.includes(tier));
-  // A search that nobody can count reserves one, so that concurrent calls do not all get the last one.
+  // Of searches that nobody can count one is reserved, so that concurrent calls do not all get the last one.
   const reservedForUses = {
-    ...(needs.includes('search') && { searches: 1 }),
+    ...(decision.allowed.search && { searches: 1 }),
     ...reservedUses(plan, account.meters, uses),
   };
   const allowance = admitted ? allowanceBound(fromAllowance, outputs, uses.searches && reservedForUses.searches) : null;

@@ -14,6 +14,7 @@ import type { Correction } from './correction.ts';
 import { addQuantities, type MeterSlot, SLOT_METERS } from './meters.ts';
 import { divideHalfUp, type NanoUsd, parseUsd } from './money.ts';
 import type { CustomMeter, OverageTier } from './plan.ts';
+import { runsOf, runsOfFunding, totalsOfRuns } from './unit-runs.ts';
 import { addUnsettled, availableUsd, balanceOf, spend } from './wallet.ts';
 
 export interface IncrementRequest {
@@ -103,9 +104,8 @@ export function incrementMeter(
   const charge = funding.overage > 0 ? newCharge(ids.chargeId, priced.totalNanoUsd, null) : null;
   const after: SlotUsage = {
     usage: sum(before.usage, amount),
-    overage: overageAfter.toString(),
+    ...totalsOfRuns([...runsOf(before), ...runsOfFunding(funding)]),
     credits: sum(before.credits, funding.credits),
-    unfunded: sum(before.unfunded, funding.unfunded),
     charged: sum(before.charged, priced.totalNanoUsd),
     increments: (before.increments ?? 0) + 1,
   };

@@ -1,11 +1,12 @@
 /**
  * The reversal of an increment: what of its units is given back, and by what.
  *
- * Without the mistake, later units of the same period would have been paid by what it took, so the given-back units come
- * from the margin of what it and the later units took: first those that nothing paid, then overage, then purchased
- * credits, and the included units last. What came before it is found in the totals that it recorded, without the
- * increments among them that were reversed since. A period whose plan changed after the event has no margin to price:
- * there the event's own funding is given back.
+ * Without the mistake, later units of the same period would have been paid by what it took. So what is given back are units
+ * of it and of later increments: first those beyond what is included and purchased, the earliest of them first, whether
+ * the balance paid them or nothing did; then purchased ones, and the included ones last. What the balance did not pay it
+ * never pays afterwards: its customer was told that it is blocked. What came before the event is found in the totals that
+ * it recorded, without the increments among them that were reversed since. A period whose plan changed after the event
+ * has no last units to price: there the event's own funding is given back.
  */
 import type { Account, ReversedIncrement, SlotUsage } from './account.ts';
 import { type Funding, type MeterEvent, priceOverage, tiersOf } from './custom-meter.ts';
@@ -13,6 +14,16 @@ import { METER_SLOTS, type MeterSlot } from './meters.ts';
 import type { NanoUsd } from './money.ts';
 import type { Mistake } from './payers.ts';
 import type { CustomMeter } from './plan.ts';
+import {
+  type Run,
+  type RunTotals,
+  runsOf,
+  runsOfFunding,
+  splitRuns,
+  totalsOfRuns,
+  unitsBy,
+  unitsIn,
+} from './unit-runs.ts';
 
 /** The meter's totals of the event's period as they are now, or were at its end. */
 export interface PeriodTotals {
@@ -50,16 +61,21 @@ interface Standing {
   mistake: Mistake;
 }
 
-type Source = keyof Funding;
-type Units = Record<Source, bigint>;
-/** From the margin inwards. */
-const MARGIN: readonly Source[] = ['unfunded', 'overage', 'credits', 'included'];
+interface Units {
+  included: bigint;
+  credits: bigint;
+  /** Those that are neither. */
+  beyond: readonly Run[];
+}
+
+const NO_UNITS: Units = { included: 0n, credits: 0n, beyond: [] };
 /** Reversed increments of a period that are remembered. Beyond it, the oldest count as if they had come before all. */
 const REVERSED_MAX = 50;
 
 export function reverseIncrement(event: MeterEvent, totals: PeriodTotals): Returned {
   const samePlan = totals.meter !== null && totals.usagePlanVersionId === event.usagePlanVersionId;
-  const funding = event.unlimited || !samePlan || !event.totalsAfter ? event.funding : margin(event, totals.usage);
+  const isOwn = event.unlimited || !samePlan || !event.totalsAfter;
+  const { funding, ...beyond } = isOwn ? ownFunding(event, totals.usage) : displaced(event, totals.usage);
   const { overage } = funding;
   const { increments = 0 } = totals.usage;
   const [overageNow, chargedNow] = [BigInt(totals.usage.overage), BigInt(totals.usage.charged ?? 0)];
@@ -72,9 +88,8 @@ export function reverseIncrement(event: MeterEvent, totals: PeriodTotals): Retur
   return {
     usage: {
       usage: less(totals.usage.usage, event.amount),
-      overage: less(totals.usage.overage, overage),
+      ...beyond,
       credits: less(totals.usage.credits, funding.credits),
-      unfunded: less(totals.usage.unfunded, funding.unfunded),
       charged: (chargedNow - refundNanoUsd).toString(),
       increments,
       reversed: [...(totals.usage.reversed ?? []), { ...placeOf(event), reversedAt: increments }].slice(-REVERSED_MAX),
@@ -85,33 +100,51 @@ export function reverseIncrement(event: MeterEvent, totals: PeriodTotals): Retur
   };
 }
 
-/** The units of the event and of later ones that were paid worst, as many as the event has. */
-function margin(event: MeterEvent, now: SlotUsage): Funding {
-  const totals = bySource(now);
+/** What is given back, and what is left beyond included and purchased units. */
+type GivenBack = { funding: Funding } & RunTotals;
+
+/** Where the event stood among others is not asked: of what is left, overage counts as the earlier. */
+function ownFunding({ funding }: MeterEvent, now: SlotUsage): GivenBack {
+  return { funding, ...beyondLess(now, funding) };
+}
+
+function beyondLess({ overage, unfunded }: SlotUsage, funding: Funding): RunTotals {
+  return { overage: less(overage, funding.overage), unfunded: less(unfunded, funding.unfunded) };
+}
+
+/** The units of the event and of later ones that would not be there, or would be paid by less, without the event. */
+function displaced(event: MeterEvent, now: SlotUsage): GivenBack {
   const amount = BigInt(event.amount);
-  const before = standing(now.reversed ?? [], placeOf(event)).found;
-  const own = takeMargin(subtract(totals, before), amount);
+  const own = takeOut(unitsOf(now), standing(now.reversed ?? [], placeOf(event)).found, amount);
   // Where less is left since then, the rest comes from the whole period.
-  const rest = takeMargin(subtract(totals, own), amount - MARGIN.reduce((sum, source) => sum + own[source], 0n));
-  const of = (source: Source) => Number(own[source] + rest[source]);
-  return { included: of('included'), credits: of('credits'), overage: of('overage'), unfunded: of('unfunded') };
+  const rest = takeOut(own.left, NO_UNITS, amount - own.count);
+  const of = (source: keyof Funding) => Number(own.taken[source] + rest.taken[source]);
+  return {
+    funding: { included: of('included'), credits: of('credits'), overage: of('overage'), unfunded: of('unfunded') },
+    ...totalsOfRuns(rest.left.beyond),
+  };
 }
 
 /** Where the event stood: its number, and the totals that it found. */
 function placeOf({ eventId, atMs, amount, funding, totalsAfter }: MeterEvent): Place {
-  const { usage = '0', overage = '0', credits, unfunded, increments = 0 } = totalsAfter ?? {};
+  const after: SlotUsage = totalsAfter ?? { usage: '0', overage: '0' };
   return {
     eventId,
     atMs,
     amount,
-    number: increments,
+    number: after.increments ?? 0,
     before: {
-      usage: less(usage, amount),
-      overage: less(overage, funding.overage),
-      credits: less(credits, funding.credits),
-      unfunded: less(unfunded, funding.unfunded),
+      usage: less(after.usage, amount),
+      credits: less(after.credits, funding.credits),
+      ...(after.turns ? runsBefore(runsOf(after), funding) : beyondLess(after, funding)),
     },
   };
+}
+
+/** Without the last ones, which are those of the increment. */
+function runsBefore(runs: readonly Run[], funding: Funding): RunTotals {
+  const [before] = splitRuns(runs, unitsIn(runs) - unitsIn(runsOfFunding(funding)));
+  return totalsOfRuns(before);
 }
 
 /** What an increment found, and which credits paid before it, in a history without the increments before it that were reversed after it. */
@@ -119,11 +152,11 @@ function standing(reversed: readonly ReversedIncrement[], place: Place): Standin
   const known: { of: ReversedIncrement; standing: Standing }[] = [];
   const standingOf = ({ number, before, eventId, atMs = 0 }: Place): Standing => {
     const earlier: { mistake: Mistake; freed: bigint }[] = [];
-    let found = bySource(before);
+    let found = unitsOf(before);
     for (const { of, standing } of known) {
       if (of.number >= number || number > of.reversedAt) continue;
-      const taken = takeMargin(subtract(found, standing.found), BigInt(of.amount));
-      found = subtract(found, taken);
+      const { taken, left } = takeOut(found, standing.found, BigInt(of.amount));
+      found = left;
       if (of.eventId !== undefined) earlier.push({ mistake: standing.mistake, freed: taken.credits });
     }
     return { found, mistake: { reference: eventId ?? null, atMs, earlier } };
@@ -132,25 +165,31 @@ function standing(reversed: readonly ReversedIncrement[], place: Place): Standin
   return standingOf(place);
 }
 
-/** As many of the units as there are, the worst paid ones. */
-function takeMargin(units: Units, amount: bigint): Units {
-  const taken: Units = { included: 0n, credits: 0n, overage: 0n, unfunded: 0n };
-  let left = amount;
-  for (const source of MARGIN) {
-    taken[source] = least(left, units[source]);
-    left -= taken[source];
-  }
-  return taken;
+/** As many units as there are of those that came after `found`: from beyond the allowance inwards. */
+function takeOut(
+  all: Units,
+  found: Units,
+  amount: bigint,
+): { taken: Record<keyof Funding, bigint>; count: bigint; left: Units } {
+  const [before, later] = splitRuns(all.beyond, unitsIn(found.beyond));
+  const [freed, others] = splitRuns(later, amount);
+  const inner = amount - unitsIn(freed);
+  const credits = least(inner, atLeastZero(all.credits - found.credits));
+  const included = least(inner - credits, atLeastZero(all.included - found.included));
+  return {
+    taken: { included, credits, overage: unitsBy(freed, 'overage'), unfunded: unitsBy(freed, 'unfunded') },
+    count: unitsIn(freed) + credits + included,
+    left: { included: all.included - included, credits: all.credits - credits, beyond: [...before, ...others] },
+  };
 }
 
-function subtract(from: Units, units: Units): Units {
-  const of = (source: Source) => atLeastZero(from[source] - units[source]);
-  return { included: of('included'), credits: of('credits'), overage: of('overage'), unfunded: of('unfunded') };
-}
-
-function bySource({ usage, overage, credits = '0', unfunded = '0' }: ReversedIncrement['before']): Units {
-  const paid = { overage: BigInt(overage), credits: BigInt(credits), unfunded: BigInt(unfunded) };
-  return { ...paid, included: atLeastZero(BigInt(usage) - paid.overage - paid.credits - paid.unfunded) };
+function unitsOf({ usage, credits = '0', ...beyond }: ReversedIncrement['before']): Units {
+  const runs = runsOf(beyond);
+  return {
+    included: atLeastZero(BigInt(usage) - BigInt(credits) - unitsIn(runs)),
+    credits: BigInt(credits),
+    beyond: runs,
+  };
 }
 
 const less = (total: string | undefined, units: number) => atLeastZero(BigInt(total ?? 0) - BigInt(units)).toString();

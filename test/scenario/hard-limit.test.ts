@@ -1,5 +1,5 @@
 /**
- * Promise: a hard limit stays hard under concurrency, also when the customer is new.
+ * Promise: a hard limit stays hard under concurrency, also when the customer is new: of calls, of reserved tokens, of searches.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
@@ -75,5 +75,32 @@ describe('a hard limit stays hard', () => {
     );
     const usage = (await tenant.api.send('readUsage', { params: { customerId: 'tokens' } })).data;
     expect(usage.meters.premiumTokens).toMatchObject({ used: 1_000, remaining: 0 });
+  });
+
+  test.each([
+    ['alone', { search: true }],
+    ['beside a tier', { standard: true, search: true }],
+  ])('of ten concurrent begins that ask for search %s, as many get one as are left', async (_how, requested) => {
+    const limits = { searches: 1 };
+    const { api } = await createTenant(operator, { name: 'Searching', limitType: 'BLOCK', limits });
+    const begin = async (key: string) => {
+      const headers = { 'Idempotency-Key': key };
+      return (await api.send('beginCall', { body: { customerId: 'seeker', requested }, headers })).data;
+    };
+    const begun = await Promise.all(Array.from({ length: 10 }, (_, n) => begin(`search-${n}`)));
+    const [first, ...others] = begun.filter(({ allowed }) => allowed.search);
+    expect(others).toEqual([]);
+    // The tier is left, and the call may run without a search.
+    const isTierAsked = 'standard' in requested;
+    for (const { callId, allowed, denial } of begun.filter(({ allowed }) => !allowed.search)) {
+      expect([allowed.standard, denial?.meter]).toEqual(isTierAsked ? [true, undefined] : [false, 'searches']);
+      const { status } = (await api.send('readCall', { params: { callId } })).data;
+      expect(status).toBe(isTierAsked ? 'IN_PROGRESS' : 'NOT_ALLOWED');
+    }
+    await api.send('endCall', { body: { callId: first?.callId ?? '', searches: 0 } });
+    const next = await begin('search-next');
+    expect(next.allowed.search).toBe(true);
+    await api.send('endCall', { body: { callId: next.callId, searches: 1 } });
+    expect((await begin('search-last')).allowed.search).toBe(false);
   });
 });

@@ -544,6 +544,7 @@ export class ReferenceModel {
     if (refusesHeld && denial?.code === 'BALANCE_HELD') return { refused: 'BALANCE_HELD' };
     const reserved = new Map<MeterName, bigint>();
     const bounded = new Map<Tier, number>();
+    if (admitted && allowed.search) reserved.set('searches', MILLI);
     for (const tier of TIERS) {
       if (!admitted || !allowed[tier] || onCredit.includes(tier)) continue;
       reserved.set(`${tier}Calls`, MILLI);

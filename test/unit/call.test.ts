@@ -84,11 +84,18 @@ describe('begin', () => {
       { requested: SEARCHING, needs: ['search'] },
       { standardCalls: 1, searches: 1 },
     ],
-    ['no search where it was only requested', {}, { requested: SEARCHING }, { standardCalls: 1 }],
+    ['one search where the caller asks for it', {}, { requested: SEARCHING }, { standardCalls: 1, searches: 1 }],
+    ['one search alone', {}, { requested: { search: true } }, { searches: 1 }],
+    [
+      'no search where none is left, and the tier all the same',
+      { limits: { searches: 0 } },
+      { requested: SEARCHING },
+      { standardCalls: 1 },
+    ],
     [
       'nothing of images and audio',
       {},
-      { requested: { ...SEARCHING, image: true, audio: true }, needs: ['image', 'audio'] },
+      { requested: { standard: true, image: true, audio: true }, needs: ['image', 'audio'] },
       { standardCalls: 1 },
     ],
     [
@@ -237,7 +244,7 @@ describe('reserved output tokens', () => {
       30,
     ],
     ['none for a denied call', { reserveOutputTokens: 40, limits: { standardTokens: 0 } }, {}, {}, null],
-    ['none for a capability alone', { reserveOutputTokens: 40 }, { requested: { search: true } }, {}, null],
+    ['none for a capability alone', { reserveOutputTokens: 40 }, { requested: { image: true } }, {}, null],
   ])('are held %s', (_of, change, request, held, maxResponseTokens) => {
     const begun = begin(change, request);
     expect(begun.call.reserved).toEqual(held);

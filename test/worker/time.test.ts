@@ -2,7 +2,8 @@
  * What the passing of time does to a customer's object, with the clock in the test's hand.
  */
 import { describe, expect, test } from 'vitest';
-import { accepted, withObject } from '../support/object.ts';
+import type { CallBound } from '../../src/domain/bound.ts';
+import { accepted, type Clockwork, withObject } from '../support/object.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { bindings } from '../support/worker.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
@@ -10,6 +11,17 @@ import { NO_USAGE } from '../unit/fixtures.ts';
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const START = Date.UTC(2027, 0, 31, 12);
+
+/** What a call of the service counts of which nothing is heard. */
+const LOST: CallBound = {
+  ...{ tier: 'standard', outputTokens: 10, answers: 1, inSteps: false, cost: null },
+  ifLost: { inputTokens: 5, price: { available: false, reason: 'MODEL_NOT_REPORTED' } },
+};
+
+/** Counted calls by the usage period in which they count. */
+const callsByPeriod = (object: Clockwork) =>
+  object.query(`SELECT json_extract(record, '$.outcome.period') AS period, COUNT(*) AS calls
+    FROM calls WHERE json_extract(record, '$.outcome.calls') = 1 GROUP BY 1 ORDER BY 1`);
 
 describe('a call that is never ended', () => {
   test('times out at its deadline, by alarm, and releases its reservation', async () => {
@@ -63,12 +75,58 @@ describe('a call that is never ended', () => {
     });
   });
 
-  test('1,000 calls past their deadline are all timed out, a bounded number at a time', async () => {
+  test('1,000 calls past their deadline are all timed out at once', async () => {
     await withObject({ name: 'P', limitType: 'NONE' }, async (object) => {
       for (let n = 0; n < 1_000; n += 1) accepted(object.begin(`c${n}`, START));
-      for (let round = 0; round < 5; round += 1) object.housekeep(START + HOUR);
       expect(accepted(object.usage(START + HOUR)).meters.standardCalls?.used).toBe(0);
     });
+  });
+
+  test('counts in the period of its deadline, however many are lost and however many periods have passed', async () => {
+    const plan = {
+      name: 'P',
+      limitType: 'BLOCK',
+      replenish: { every: 1, unit: 'DAY' },
+      limits: { standardCalls: 500 },
+    };
+    await withObject(plan, async (object) => {
+      const lose = (count: number, atMs: number) => {
+        for (let n = 0; n < count; n += 1) {
+          const callId = `${atMs}-${n}`;
+          accepted(object.begin(callId, atMs, {}, undefined, { bounds: [LOST] }));
+        }
+      };
+      accepted(object.begin('first', START));
+      lose(204, START + DAY - 2 * HOUR);
+      lose(203, START + 2 * DAY - HOUR);
+      const { meters } = accepted(object.usage(START + 2 * DAY));
+      // The deadline of the second ones is the first moment of the new period.
+      expect(meters.standardCalls?.used).toBe(203);
+      expect(callsByPeriod(object)).toEqual([
+        { period: 0, calls: 204 },
+        { period: 2, calls: 203 },
+      ]);
+    });
+  });
+
+  test('gives back the search that it reserved', async () => {
+    await withObject({ name: 'P', limitType: 'BLOCK', limits: { searches: 1 } }, async (object) => {
+      const search = (callId: string, atMs: number) =>
+        accepted(object.begin(callId, atMs, { requested: { search: true } })).allowed.search;
+      expect([search('a', START), search('b', START + 1)]).toEqual([true, false]);
+      expect([search('c', START + HOUR - 1), search('d', START + HOUR)]).toEqual([false, true]);
+    });
+  });
+});
+
+test('expired batches reserve nothing, however many there are', async () => {
+  const line = { isPriced: true, outputTokens: 1, highestOutputTokens: 1, costNanoUsd: '1', highestCostNanoUsd: '1' };
+  const lines = { standard: { count: 1, ...line, costliest: { inputTokens: 0, outputTokens: 1 } } };
+  await withObject({ name: 'P', limitType: 'BLOCK', limits: { standardCalls: 500 } }, async (object) => {
+    for (let n = 0; n < 401; n += 1)
+      expect(object.holdBatch(`b${n}`, { lines, searches: 0, needs: [] }, START)).toEqual({ ok: true });
+    expect(accepted(object.usage(START + 2 * DAY - 1)).meters.standardCalls?.used).toBe(401);
+    expect(accepted(object.usage(START + 2 * DAY)).meters.standardCalls?.used).toBe(0);
   });
 });
 

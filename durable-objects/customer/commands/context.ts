@@ -29,29 +29,44 @@ export interface Context {
   newId: () => string;
 }
 
-/** Calls past their deadline, or batches past their expiry, that one command finishes at most; the alarm finishes the rest. */
-const TIMEOUTS_MAX = 200;
+/** Calls past their deadline, or batches past their expiry, that are read at a time. */
+const PAGE_ROWS = 200;
 
 /** The account as of now. Changes that are due by time alone are stored. */
 export function catchUp(context: Context, known: Account): Account {
   const { store, nowMs } = context;
-  let account = known;
-  const overdue = store.callsPastDeadline(nowMs, TIMEOUTS_MAX);
-  // Each in the period of its deadline, because what was lost counts then. Stored before the next period begins: what it
-  // crossed is told of.
-  for (const call of overdue) {
-    const finished = finishOverdue(context, replenishDue(account, call.deadlineAtMs), call);
-    account = store.saveAccount(finished, nowMs);
-  }
-  if (overdue.length > 0) store.refreshDeadline();
+  let account = finishAllOverdue(context, known);
   account = replenishDue(account, nowMs);
-  for (const { requestName, hold } of store.batchHoldsPastExpiry(nowMs, TIMEOUTS_MAX)) {
+  for (const { requestName, hold } of pagesOf((rows) => store.batchHoldsPastExpiry(nowMs, rows))) {
     account = releaseBatch(account, hold);
     store.saveBatchHold(requestName, { ...hold, expiresAtMs: null }, nowMs);
   }
   // After calls and batches, which may have held something of a credit that has expired.
   account = expireDue(account, nowMs);
   return account === store.account() ? account : store.saveAccount(account, nowMs);
+}
+
+/**
+ * Finishes the open calls whose deadline has come, each in the period of its deadline, because what was lost counts then.
+ * A period is stored when it begins and before the next one does: what was crossed in it is told of.
+ */
+function finishAllOverdue(context: Context, known: Account): Account {
+  const { store, nowMs } = context;
+  let account = known;
+  let isAny = false;
+  for (const call of pagesOf((rows) => store.callsPastDeadline(nowMs, rows))) {
+    const inPeriod = replenishDue(account, call.deadlineAtMs);
+    if (inPeriod !== account) account = store.saveAccount(inPeriod, nowMs);
+    account = store.saveAccount(finishOverdue(context, account, call), nowMs);
+    isAny = true;
+  }
+  if (isAny) store.refreshDeadline();
+  return account;
+}
+
+/** All that is due, page by page. Whoever takes it settles it, so no page comes twice and the last one is short. */
+function* pagesOf<Due>(read: (rowsMax: number) => Due[]): Generator<Due> {
+  for (let page = read(PAGE_ROWS); page.length > 0; page = page.length < PAGE_ROWS ? [] : read(PAGE_ROWS)) yield* page;
 }
 
 /**
