@@ -47,6 +47,11 @@ export function lacksFigures(call: Call): boolean {
   return usageSource !== undefined || (price?.status === 'UNAVAILABLE' && price.reason === 'USAGE_NOT_REPORTED');
 }
 
+/** How many outcomes the call has had: an amendment is of the one that it was made from. */
+export function countOutcomes({ outcome, corrections = [] }: Call): number {
+  return (outcome ? 1 : 0) + corrections.length;
+}
+
 /** What an amendment reports instead. */
 export interface Amendment {
   report: CallReport;
@@ -81,7 +86,7 @@ export function repriceCall(
 ): Corrected | null {
   const before = countedOutcome(call);
   if (!before || !lacksPrice(before) || addedCost(before, { price, parts }) === null) return null;
-  const ending = { report: reportOf(before, parts), price };
+  const ending = { report: reportOfOutcome(before, parts), price };
   return replaceReport(account, call, ending, { ...why, kind: 'REPRICED', jobId }, ids);
 }
 
@@ -169,7 +174,7 @@ export function lacksPrice({ price, charge }: CallOutcome): boolean {
 }
 
 /** What the end of the call reported, with these prices of its parts. */
-function reportOf(outcome: CallOutcome, partPrices: readonly PartPrice[]): CallReport {
+export function reportOfOutcome(outcome: CallOutcome, partPrices: readonly PartPrice[]): CallReport {
   const { providerUsed, modelUsed, error, stripeCustomerId, pricingMode, isPremium } = outcome;
   const {
     outputBasis,

@@ -289,6 +289,7 @@ export async function withObject(
           by: 'test',
           old: null,
           report: { usage: NO_USAGE, ...more },
+          outcomes: Number.POSITIVE_INFINITY,
           price,
           idempotencyKey: null,
           fingerprint: JSON.stringify([more, price]),

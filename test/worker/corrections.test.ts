@@ -408,17 +408,112 @@ describe('an amended call', () => {
     expect((await of.api.send('readCall', { params: { callId } })).data.status).toBe('FAILED');
   });
 
-  test('is refused while it is open and after it was reversed, and may lose its price', async () => {
-    const { call, begin } = await caller({});
+  test('is refused while it is open and after it was reversed', async () => {
+    const { begin } = await caller({});
     const open = await begin();
     expect(await amend(open, RIGHT)).toMatchObject({ status: 409, refusal: { code: 'CONFLICT' } });
     await tenant.api.send('endCall', { body: { callId: open, ...USED } });
     await tenant.api.send('reverseCall', { params: { callId: open }, body: { reason: 'r' } });
     expect(await amend(open, RIGHT)).toMatchObject({ status: 409, refusal: { code: 'CONFLICT' } });
     expect(await amend('no-such-call', RIGHT)).toMatchObject({ status: 404, refusal: { code: 'CALL_NOT_FOUND' } });
+  });
+
+  test('keeps its model, and so its price and charge, where figures alone are named', async () => {
+    const { call, wallet, settle } = await caller();
+    await call();
+    const callId = await call({ ...USED, providerUsed: 'openai', cachedInputTokens: 5 });
+    await settle();
+    const { data } = await amend(callId, { inputTokens: 7, responseTokens: 5 });
+    // 2 x 2.50 + 5 x 1.25 + 5 x 10.00 USD per million; with the markup a fifth more.
+    expect(data).toMatchObject({ pricingStatus: 'FINAL', costUsdNano: '61250' });
+    expect(await read(callId)).toMatchObject({ modelUsed: 'gpt-4o', providerUsed: 'openai', costUsdNano: '61250' });
+    await settle();
+    expect((await wallet()).balanceUsd).toBe('0.9999265');
+  });
+
+  const outcomeOf = async (customerId: string, callId: string) =>
+    (await customerStub(org, customerId).readCall(org, callId))?.outcome;
+  /** Whatever the end of a call can report beside parts, in the rates that the model has. */
+  const FULL = {
+    ...{ providerUsed: 'openai', modelUsed: 'gpt-4o-realtime-preview', isPremium: false, pricingMode: 'standard' },
+    ...{ reasoningEffort: 'low', reasoningEffortSource: 'provider_request', reasoningMode: 'auto' },
+    ...{ reasoningBudgetTokens: 9, requestedServiceTier: 'auto', vendorReportedCostUSD: 0.5 },
+    ...{ inputTokens: 1_000, cachedInputTokens: 200, cacheWriteInputTokens: 0, audioInputTokens: 100 },
+    ...{ responseTokens: 500, reasoningTokens: 50, audioOutputTokens: 20, searches: 2, audio: 1, audioSeconds: 3 },
+    toolUses: { fileSearch: 1, codeMinutes: 2 },
+    error: { code: 'E', message: 'it failed' },
+  };
+
+  test('stays as it was in all that is not named, whichever field is', async () => {
+    const { call, customerId } = await caller({ usd: '5' });
+    await call();
+    const callId = await call(FULL);
+    const shown = async () => {
+      const { corrections: _corrections, payg, ...rest } = await read(callId);
+      return { ...rest, chargeNanoUsd: payg.chargeNanoUsd };
+    };
+    const before = await shown();
+    const recorded = async () => {
+      const outcome = await outcomeOf(customerId, callId);
+      return { ...outcome, charge: outcome?.charge?.amountNanoUsd };
+    };
+    const outcome = await recorded();
+    for (const [field, value] of Object.entries(FULL)) {
+      const { status, data } = await amend(callId, { [field]: value });
+      expect([field, status, data?.differenceNanoUsd]).toEqual([field, 200, '0']);
+      expect(await shown(), field).toEqual(before);
+      expect(await recorded(), field).toEqual(outcome);
+    }
+  });
+
+  test('may lose an error, the word on its tier and the cost by its vendor: they are null', async () => {
+    const { call, customerId } = await caller();
+    await call();
+    const callId = await call(FULL);
+    const { data } = await amend(callId, { error: null, isPremium: null, vendorReportedCostUSD: null });
+    expect(data).toMatchObject({ status: 'COMPLETED', pricingStatus: 'FINAL' });
+    expect(await outcomeOf(customerId, callId)).toMatchObject({ error: null, tier: 'premium' });
+    expect((await read(callId)).vendorReportedCostUSD).toBeUndefined();
+  });
+
+  test.each([
+    ['cachedInputTokens', 'inputTokens', { inputTokens: 199 }],
+    ['audioInputTokens', 'inputTokens', { inputTokens: 99, cachedInputTokens: 0 }],
+    ['reasoningTokens', 'responseTokens', { responseTokens: 49 }],
+    ['cachedInputTokens', 'inputTokens', { cachedInputTokens: 1_001 }],
+  ])('whose %s no longer fit its %s is 400 that names both, and nothing changes', async (part, whole, body) => {
+    const { call } = await caller({});
+    const callId = await call(FULL);
+    const before = await read(callId);
+    const { status, refusal } = await amend(callId, body);
+    const [detail] = refusal.details as { path: string; message: string }[];
+    expect([status, detail?.path]).toEqual([400, part]);
+    expect(detail?.message).toContain(whole);
+    expect(await read(callId)).toEqual(before);
+  });
+
+  test.each([
+    ['a model without a price', { modelUsed: 'a-model-of-nobody' }],
+    ['tokens without a rate', { audioInputTokens: 10 }],
+    ['conditions without a rate', { speed: 'fast' }],
+  ])('that has a price is 409 with %s, and nothing changes', async (_, body) => {
+    const { call, wallet, settle } = await caller();
+    await call();
     const callId = await call();
-    const unpriced = await amend(callId, { ...RIGHT, modelUsed: 'a-model-of-nobody' });
-    expect(unpriced.data).toMatchObject({ pricingStatus: 'UNAVAILABLE', costUsdNano: null });
+    await settle();
+    const before = [await read(callId), await wallet()];
+    const { status, refusal } = await amend(callId, body);
+    expect([status, refusal.code]).toEqual([409, 'PRICE_UNAVAILABLE']);
+    expect(refusal.pricingUnavailableReason).toMatch(/_NOT_IN_CATALOG/);
+    expect([await read(callId), await wallet()]).toEqual(before);
+  });
+
+  test('that had no price may have none as amended', async () => {
+    const { call } = await caller({});
+    const callId = await call({ ...USED, modelUsed: 'a-model-of-nobody' });
+    const { data } = await amend(callId, { responseTokens: 9 });
+    expect(data).toMatchObject({ pricingStatus: 'UNAVAILABLE', costUsdNano: null });
+    expect((await amend(callId, { modelUsed: 'gpt-4o' })).data).toMatchObject({ costUsdNano: '2590000' });
   });
 
   test.each([

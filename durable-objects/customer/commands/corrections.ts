@@ -11,6 +11,7 @@ import type { CallReport } from '../../../src/domain/call-report.ts';
 import { newCharge, pendingAmount } from '../../../src/domain/charge.ts';
 import {
   amendCall as amendTheCall,
+  countOutcomes,
   isCorrectable,
   repriceCall,
   repricedCost,
@@ -20,7 +21,9 @@ import { CORRECTION_DAYS_MAX } from '../../../src/domain/correction.ts';
 import type { MeterEvent, MeterReversal } from '../../../src/domain/custom-meter.ts';
 import { SLOT_METERS, subtractQuantities } from '../../../src/domain/meters.ts';
 import { usdFromNano } from '../../../src/domain/money.ts';
+import type { PricingUnavailableReason } from '../../../src/domain/pricing.ts';
 import { type PeriodTotals, reverseIncrement, totalsOf } from '../../../src/domain/reverse-meter.ts';
+import { excessiveParts } from '../../../src/domain/usage.ts';
 import { addUnsettled } from '../../../src/domain/wallet.ts';
 import type {
   AmendCallCommand,
@@ -37,6 +40,7 @@ import { storeCorrected } from './ending.ts';
 import { giveBackTo, queueCharge } from './settlement.ts';
 
 const BEHIND_SECONDS = 5;
+const AT_ONCE_SECONDS = 1;
 
 export function reverseCall(context: Context, command: ReverseCallCommand): Answer<ReversedCall> {
   const { store, nowMs, newId } = context;
@@ -67,6 +71,15 @@ export function amendCall(context: Context, command: AmendCallCommand): Answer<A
       return { ...amendedCall(call, last), replayed: true };
     if (call.reversedAtMs !== undefined)
       return refuse('CONFLICT', 'the call was reversed, and can no longer be amended');
+    if (countOutcomes(call) > command.outcomes) return changedMeanwhile();
+    const excessive = excessiveParts(report.usage);
+    if (excessive) {
+      const { field, message } = excessive;
+      return badRequest({
+        path: field,
+        message: `${message}; what an amendment does not name stays as it was reported`,
+      });
+    }
     if (wouldMoveCharge(call, report)) {
       const path = 'stripeCustomerId';
       return badRequest({ path, message: 'must be that of the call, whose charge is billed to it' });
@@ -74,6 +87,8 @@ export function amendCall(context: Context, command: AmendCallCommand): Answer<A
     const ids = { chargeId: newId(), differenceId: newId() };
     const corrected = amendTheCall(account, call, { report, price, fingerprint }, { atMs: nowMs, reason, by }, ids);
     if (!corrected) return notEnded(call);
+    const lost = lostPrice(call, corrected.call);
+    if (lost !== null) return priceUnavailable(lost);
     storeCorrected(context, call, corrected);
     return amendedCall(corrected.call, corrected.correction);
   });
@@ -105,6 +120,12 @@ export function repriceCalls(context: Context, { calls, jobId, reason, by, ...wh
     }
     return { repriced, differenceNanoUsd: differenceNanoUsd.toString() };
   });
+}
+
+/** Why the corrected call has no price any more; `null` if it has one, or had none before. */
+function lostPrice(before: Call, { outcome }: Call): PricingUnavailableReason | null {
+  if (before.outcome?.price.status !== 'FINAL' || outcome?.price.status !== 'UNAVAILABLE') return null;
+  return outcome.price.reason;
 }
 
 function wouldMoveCharge({ outcome }: Call, { stripeCustomerId }: CallReport): boolean {
@@ -295,6 +316,14 @@ const notEnded = ({ status }: Call) =>
 const noEvent = () => refuse('NOT_FOUND', 'no such meter event');
 const tooOld = () =>
   refuse('CONFLICT', `what was recorded more than ${CORRECTION_DAYS_MAX} days ago can no longer be corrected`);
+const priceUnavailable = (reason: PricingUnavailableReason) =>
+  refuse('PRICE_UNAVAILABLE', `the call has a price, and would have none as amended: ${reason}`, {
+    members: { pricingUnavailableReason: reason },
+  });
+const changedMeanwhile = () =>
+  refuse('SERVICE_UNAVAILABLE', 'the call was corrected at the same moment: try again', {
+    retryAfterSeconds: AT_ONCE_SECONDS,
+  });
 /** The object knows of a correction that D1 does not have yet. */
 const historyBehind = () =>
   refuse('SERVICE_UNAVAILABLE', 'an earlier correction is still on its way to the history: try again', {
