@@ -23,7 +23,7 @@ import type { Delivery, OutboxPage } from './tables/outbox.ts';
  * in it, and most calls begin and end within this time.
  */
 export const HAND_OVER_DELAY_MS = 1_500;
-/** Changes in one page. */
+/** Changes in one page, which is bounded by its bytes too (`tables/outbox.ts`). */
 const PAGE_CHANGES_MAX = 400;
 /** Pages of one run; the next one continues. */
 const PAGES_MAX = 25;
