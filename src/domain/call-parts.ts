@@ -91,6 +91,7 @@ function withPart(whole: Cost, part: Cost & { providerUsed: string | undefined }
     assumptions: [...whole.assumptions, ...part.assumptions.map((assumption) => `${model}: ${assumption}`)],
     standardNanoUsd: whole.standardNanoUsd + part.standardNanoUsd,
     totalNanoUsd: whole.totalNanoUsd + part.totalNanoUsd,
+    ...(part.standsIn && { standsIn: true as const }),
   };
 }
 

@@ -65,6 +65,8 @@ export interface Cost {
   assumptions: string[];
   standardNanoUsd: NanoUsd;
   totalNanoUsd: NanoUsd;
+  /** By a catalog that stood in for the published one: a repricing may find another cost. */
+  standsIn?: true;
 }
 
 export type Priced = { known: true; cost: Cost } | { known: false; reason: PricingUnavailableReason };
@@ -149,8 +151,12 @@ export function costOf(card: RateCard, usage: Usage, mode: PricingMode): Priced 
   const { snapshotId, provider, modelKey } = card;
   const { name: tier, reason: tierReason } = longPrompt;
   const facts = { snapshotId, provider, modelKey, tier, tierReason, conditions };
-  return { known: true, cost: { ...facts, lines, assumptions, standardNanoUsd, totalNanoUsd } };
+  const cost = { ...facts, lines, assumptions, standardNanoUsd, totalNanoUsd };
+  return { known: true, cost: card.standsIn ? { ...cost, standsIn: true } : cost };
 }
+
+const STANDS_IN =
+  'the published catalog could not be read: the price is that of the catalog that came with the service, until a repricing';
 
 /** Whether audio was used of which nobody says how many tokens it was. */
 export function isAudioUntold({ audio, audioInputTokens = 0, audioOutputTokens = 0 }: Usage): boolean {
@@ -180,6 +186,7 @@ export interface Charges {
 export function chargesOf(card: RateCard, usage: Usage, mode: PricingMode, promptTokens: number): Charges {
   const { group, longPrompt, percent, conditions, words } = select(card, usage, mode, promptTokens);
   const assumptions: string[] = [
+    ...(card.standsIn ? [STANDS_IN] : []),
     ...(card.assumption === undefined ? [] : [card.assumption]),
     ...(card.notIncluded ?? []).map((name) => `${name}: asked for, no rate is known, not included in the cost`),
   ];

@@ -12,12 +12,13 @@ import { newCharge, pendingAmount } from '../../../src/domain/charge.ts';
 import {
   amendCall as amendTheCall,
   countOutcomes,
+  endByAmendment,
   isCorrectable,
   repriceCall,
   repricedCost,
   reverseCall as reverseTheCall,
 } from '../../../src/domain/correct-call.ts';
-import { CORRECTION_DAYS_MAX } from '../../../src/domain/correction.ts';
+import { CORRECTION_DAYS_MAX, CORRECTIONS_MAX } from '../../../src/domain/correction.ts';
 import type { MeterEvent, MeterReversal } from '../../../src/domain/custom-meter.ts';
 import { SLOT_METERS, subtractQuantities } from '../../../src/domain/meters.ts';
 import { usdFromNano } from '../../../src/domain/money.ts';
@@ -33,10 +34,12 @@ import type {
   ReverseMeterEventCommand,
 } from '../../../src/objects/customer-commands.ts';
 import { DAY_MS } from '../../../src/platform/time.ts';
+import { fitsStorage } from '../../stored-value.ts';
 import type { CustomerStore } from '../store.ts';
+import { fitsPage } from '../tables/outbox.ts';
 import { callNotFound } from './calls.ts';
 import { type Context, catchUp, keyed } from './context.ts';
-import { storeCorrected } from './ending.ts';
+import { saveEnd, storeCorrected, withOutcome } from './ending.ts';
 import { giveBackTo, queueCharge } from './settlement.ts';
 
 const BEHIND_SECONDS = 5;
@@ -84,8 +87,19 @@ export function amendCall(context: Context, command: AmendCallCommand): Answer<A
       const path = 'stripeCustomerId';
       return badRequest({ path, message: 'must be that of the call, whose charge is billed to it' });
     }
+    if (!mayBeCorrectedAgain(call)) return correctedTooOften();
+    const [amendment, why] = [
+      { report, price, fingerprint },
+      { atMs: nowMs, reason, by },
+    ];
+    if (call.status === 'TIMEOUT' && !call.outcome) {
+      const late = endByAmendment(account, call, amendment, why, newId());
+      saveEnd(context, withOutcome(late));
+      context.store.correctCall(late.call, nowMs);
+      return amendedCall(late.call, late.correction);
+    }
     const ids = { chargeId: newId(), differenceId: newId() };
-    const corrected = amendTheCall(account, call, { report, price, fingerprint }, { atMs: nowMs, reason, by }, ids);
+    const corrected = amendTheCall(account, call, amendment, why, ids);
     if (!corrected) return notEnded(call);
     const lost = lostPrice(call, corrected.call);
     if (lost !== null) return priceUnavailable(lost);
@@ -108,10 +122,10 @@ export function repriceCalls(context: Context, { calls, jobId, reason, by, ...wh
       if (!found.ok) continue;
       const { account, call } = found;
       const ids = { chargeId: newId(), differenceId: newId() };
-      const isRepriced = repricedCost(call, jobId) !== null;
-      const corrected = isRepriced
-        ? null
-        : repriceCall(account, call, { price, parts, jobId }, { atMs: nowMs, reason, by }, ids);
+      const mayBeRepriced = repricedCost(call, jobId) === null && mayBeCorrectedAgain(call);
+      const corrected = mayBeRepriced
+        ? repriceCall(account, call, { price, parts, jobId }, { atMs: nowMs, reason, by }, ids)
+        : null;
       if (corrected) storeCorrected(context, call, corrected);
       const cost = repricedCost(corrected?.call ?? call, jobId);
       if (cost === null) continue;
@@ -120,6 +134,16 @@ export function repriceCalls(context: Context, { calls, jobId, reason, by, ...wh
     }
     return { repriced, differenceNanoUsd: differenceNanoUsd.toString() };
   });
+}
+
+/**
+ * Whether the record of the call has room for one more correction and for a reversal, each of which keeps what the call said
+ * before it.
+ */
+function mayBeCorrectedAgain(call: Call): boolean {
+  const { corrections = [], outcome } = call;
+  const largest = [call, outcome, outcome];
+  return corrections.length < CORRECTIONS_MAX && fitsStorage(...largest) && fitsPage(JSON.stringify(largest));
 }
 
 /** Why the corrected call has no price any more; `null` if it has one, or had none before. */
@@ -312,7 +336,14 @@ const notFinished = ({ status }: Call) =>
     members: { status },
   });
 const notEnded = ({ status }: Call) =>
-  refuse('CONFLICT', `the call is ${status}: only a call that ended can be amended`, { members: { status } });
+  refuse('CONFLICT', `the call is ${status}: only a call that ended or timed out can be amended`, {
+    members: { status },
+  });
+const correctedTooOften = () =>
+  refuse(
+    'CONFLICT',
+    `the call has ${CORRECTIONS_MAX} corrections, or as many as its record holds: it can only be reversed`,
+  );
 const noEvent = () => refuse('NOT_FOUND', 'no such meter event');
 const tooOld = () =>
   refuse('CONFLICT', `what was recorded more than ${CORRECTION_DAYS_MAX} days ago can no longer be corrected`);

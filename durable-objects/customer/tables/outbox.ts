@@ -40,12 +40,21 @@ const RECORDS: Record<Exclude<ChangeKind, 'customer'>, string> = {
 /**
  * Bytes of the records in one page, as they are written there. The columns of their rows repeat no more than that of them, so
  * that a page of 400 changes stays below the 2 MB that Cloudflare takes for the row in which its projector keeps it. A record
- * that is larger by itself has a page of its own, in which it fits, because it fits a row here (`assertFits`).
+ * that is larger by itself has a page of its own. Only corrections make a record that large, and they stop while it still fits
+ * (`fitsPage`).
  */
 const PAGE_RECORD_BYTES_MAX = 800_000;
 
+/** Bytes of a record that has a page of its own, as it is written there. */
+const LONE_RECORD_BYTES_MAX = 1_700_000;
+
 /** Bytes of a record inside the JSON of a page, which quotes it. */
 const writtenBytes = (record: string) => utf8Bytes(JSON.stringify(record));
+
+/** Whether a record fits a page that has nothing else. */
+export function fitsPage(record: string): boolean {
+  return writtenBytes(record) <= LONE_RECORD_BYTES_MAX;
+}
 
 export class OutboxTable {
   readonly #sql: SqlStorage;
