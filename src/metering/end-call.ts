@@ -59,12 +59,17 @@ export async function endCall(
       }),
     ),
   );
+  if (!isNotFound(answer)) return answer;
   // The cached owner may be outdated: try once more with the directory's.
-  const notFound = !answer.ok && answer.refusal.code === 'CALL_NOT_FOUND';
-  if (!notFound) return answer;
-  if (forgetOwner(organization.organizationId, callId)) return endCall(caller, request, headerKey);
+  if (forgetOwner(organization.organizationId, callId)) {
+    const again = await endCall(caller, request, headerKey);
+    // Only the object knows why it does not have the call.
+    return isNotFound(again) ? answer : again;
+  }
   return (await refuseLateEnd(caller, callId)) ?? answer;
 }
+
+const isNotFound = (answer: SerializedAnswer) => !answer.ok && answer.refusal.code === 'CALL_NOT_FOUND';
 
 /** Of a call that its customer's object keeps no longer; `null` if the history does not have it either. */
 async function refuseLateEnd({ env, organization, limits }: Caller, callId: string) {

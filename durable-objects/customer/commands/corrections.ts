@@ -164,10 +164,10 @@ function findCorrectable(
 ): Result<{ account: Account; call: Call }> {
   const { store, nowMs } = context;
   const known = store.account();
-  if (known?.organizationId !== organizationId) return callNotFound();
+  if (known?.organizationId !== organizationId) return callNotFound(context, { organizationId });
   const account = catchUp(context, known);
   const call = store.call(callId)?.call ?? (old?.customerId === known.customerId ? old : null);
-  if (!call) return callNotFound();
+  if (!call) return callNotFound(context, { organizationId });
   const closed = closedFeature(limits, call.feature);
   if (closed) return closed;
   if (call.revision < store.corrections.revision(callId)) return historyBehind();
