@@ -11,6 +11,7 @@ import { RETENTION_DAYS_MAX } from '../src/contract/operator.ts';
 import type { Env } from '../src/env.ts';
 import type { Claim } from '../src/objects/job-commands.ts';
 import type { CallDirectoryRpc } from '../src/objects/rpc.ts';
+import { BoundedMap } from '../src/platform/bounded-map.ts';
 import { log } from '../src/platform/log.ts';
 import { DAY_MS } from '../src/platform/time.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -18,11 +19,15 @@ import { GroupCommit } from './group-commit.ts';
 /** Claims that one alarm removes at most. */
 const PRUNE_ROWS_MAX = 1_000;
 const PRUNE_ROUND_MS = 1_000;
+/** Owners of call ids that an erasure forgot just now. */
+const ERASED_MAX = 1_000;
 
 export class CallDirectory extends DurableObject<Env> implements CallDirectoryRpc {
   readonly #sql: SqlStorage;
   #exists: boolean;
   readonly #commits = new GroupCommit();
+  /** In memory alone: nothing stored tells of a customer who was erased. */
+  readonly #erased = new BoundedMap<string, string>(ERASED_MAX);
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -63,17 +68,18 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
     if (this.#exists) this.#sql.exec('DELETE FROM claims WHERE call_id = ? AND token = ?', callId, token);
   }
 
-  /** Forgets every call id of an erased customer. Answers how many there were. */
-  forget(customerId: string): number {
+  forget(customerId: string, claimedByMs: number): number {
     if (!this.#exists) return 0;
-    return this.#sql
-      .exec<{ call_id: string }>('DELETE FROM claims WHERE customer_id = ? RETURNING call_id', customerId)
-      .toArray().length;
+    const sql = 'DELETE FROM claims WHERE customer_id = ? AND claimed_at_ms <= ? RETURNING call_id';
+    const forgotten = this.#sql.exec<{ call_id: string }>(sql, customerId, claimedByMs).toArray();
+    for (const { call_id } of forgotten) this.#erased.set(call_id, customerId);
+    return forgotten.length;
   }
 
-  /** The customer who owns the call id. */
+  /** The customer who owns the call id; just after an erasure also who owned it, because the object says what became of it. */
   find(callId: string): string | null {
-    return this.#exists ? (this.#row(callId)?.customer_id ?? null) : null;
+    const owner = this.#exists ? this.#row(callId)?.customer_id : undefined;
+    return owner ?? this.#erased.get(callId) ?? null;
   }
 
   /** When the call id was claimed. */

@@ -21,6 +21,7 @@ import type {
 } from '../src/objects/customer-commands.ts';
 import type { CustomerRpc } from '../src/objects/rpc.ts';
 import { log } from '../src/platform/log.ts';
+import { MINUTE_MS } from '../src/platform/time.ts';
 import { markErased } from '../src/storage/erasure.ts';
 import { doAlarmWork, reporterOf } from './customer/alarm-work.ts';
 import { takeFigures } from './customer/commands/awaited-figures.ts';
@@ -44,6 +45,9 @@ import { GroupCommit } from './group-commit.ts';
  * calls rarely.
  */
 const OPENED_JUST_NOW_MS = 10_000;
+
+/** What came of a new customer waits at most so long for the erasure of the one before, if that never ends. */
+const ERASURE_MS_MAX = 5 * MINUTE_MS;
 
 /** What a method takes. */
 type Args<Name extends Exclude<keyof CustomerRpc, symbol>> = Parameters<CustomerRpc[Name]>;
@@ -190,10 +194,24 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
         await this.ctx.storage.deleteAlarm();
         await this.ctx.storage.deleteAll();
         this.#store = this.#openStore();
+        const atMs = Date.now();
+        this.#store.erasure = { organizationId, atMs, heldUntilMs: atMs + ERASURE_MS_MAX };
         await this.#store.load();
         return true;
       });
     });
+  }
+
+  erasedAt(organizationId: string): number | null {
+    const { erasure } = this.#store;
+    return erasure?.organizationId === organizationId ? erasure.atMs : null;
+  }
+
+  erasureDone(organizationId: string): void {
+    const { erasure } = this.#store;
+    if (erasure?.organizationId !== organizationId) return;
+    this.#store.erasure = { ...erasure, heldUntilMs: 0 };
+    this.#handOverSoon();
   }
 
   override async alarm(): Promise<void> {

@@ -22,6 +22,18 @@ export function assertFits(name: string, ...values: readonly unknown[]): void {
   if (!fitsStorage(...values)) throw new Error(`${name} is larger than an object can store`);
 }
 
+/** To be called before a row with this text alone is written: SQLite keeps it as UTF-8. */
+export function assertTextFits(name: string, text: string): void {
+  if (!fitsStorage(text) && utf8Bytes(text) > STORED_BYTES_MAX)
+    throw new Error(`${name} is larger than an object can store`);
+}
+
+const encoder = new TextEncoder();
+
+export function utf8Bytes(text: string): number {
+  return encoder.encode(text).byteLength;
+}
+
 /** Stores a value under a key. */
 export function put(storage: Pick<DurableObjectTransaction, 'put'>, key: string, value: unknown): Promise<void> {
   assertFits(key, value);

@@ -23,7 +23,7 @@ import type { Delivery, OutboxPage } from './tables/outbox.ts';
  * in it, and most calls begin and end within this time.
  */
 export const HAND_OVER_DELAY_MS = 1_500;
-/** Changes in one page. */
+/** Changes in one page, which is bounded by its bytes too (`tables/outbox.ts`). */
 const PAGE_CHANGES_MAX = 400;
 /** Pages of one run; the next one continues. */
 const PAGES_MAX = 25;
@@ -42,12 +42,12 @@ export interface HandOverContext {
 }
 
 /**
- * Hands over what waits, unless an attempt after a failure is not due yet. Answers whether more waits. Never throws for
+ * Hands over what waits, unless an attempt after a failure is not due yet, or an erasure is under way. Answers whether more waits. Never throws for
  * what the projector does: a failure is recorded, and the alarm is set for the next attempt.
  */
 export async function handOver({ store, env, objectId, now }: HandOverContext): Promise<{ more: boolean }> {
   const before = store.delivery();
-  if ((before.dueAtMs ?? 0) > now()) return { more: false };
+  if (Math.max(before.dueAtMs ?? 0, store.erasure?.heldUntilMs ?? 0) > now()) return { more: false };
   try {
     for (let pages = 0; pages < PAGES_MAX; pages += 1) {
       const waiting = store.outboxPage(PAGE_CHANGES_MAX);

@@ -19,7 +19,7 @@ import type { RecordedDenial } from '../../src/domain/denial.ts';
 import { decideEntitlements, type EntitlementDecision, EVERYTHING } from '../../src/domain/entitlements.ts';
 import { type MeterName, SLOT_METERS } from '../../src/domain/meters.ts';
 import { type NanoUsd, usdFromNano } from '../../src/domain/money.ts';
-import { pricingMultiplier } from '../../src/domain/pricing.ts';
+import { multiplierOf } from '../../src/domain/pricing.ts';
 import type { Tier } from '../../src/domain/tiers.ts';
 import { billableInputTokens, NO_USAGE } from '../../src/domain/usage.ts';
 import { availableUsd } from '../../src/domain/wallet.ts';
@@ -171,10 +171,7 @@ export function presentEnd(account: Account, call: Call, outcome: CallOutcome, v
     pricingStatus: price.status,
     ...(price.status === 'UNAVAILABLE' && { pricingUnavailableReason: price.reason }),
     ...presentReported(outcome),
-    pricingMultiplier: pricingMultiplier(
-      pricingMode,
-      price.status === 'FINAL' ? price.breakdown.conditions : undefined,
-    ),
+    pricingMultiplier: multiplierOf(price.status === 'FINAL' ? price : null, pricingMode),
     batch: pricingMode === 'batch',
     pricingMode,
     usageSource: usageSource ?? 'reported',

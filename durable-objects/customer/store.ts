@@ -51,6 +51,14 @@ const OUTBOX_ALARM_MS = 30_000;
 /** What is due but for credits, whose expiry depends on what is held of them. */
 type KnownDue = Omit<Due, 'expiryMs'>;
 
+/** The erasure of the customer whose object this was before. */
+export interface Erasure {
+  organizationId: string;
+  atMs: number;
+  /** D1 gets nothing of a new customer until then, because the erasure removes there whatever has the customer's id. */
+  heldUntilMs: number;
+}
+
 export class CustomerStore {
   readonly usageHours: UsageHourTable;
   readonly ledger: Pick<LedgerTable, 'entryOf' | 'newest' | 'recent' | 'usdSpentBetween'>;
@@ -82,6 +90,8 @@ export class CustomerStore {
   #newestEvent = { atMs: 0, place: 0 };
   /** The customer's projector asked to be relieved when it took the last page. */
   isProjectorBusy = false;
+  /** As long as the object is in memory: nothing stored tells of a customer who was erased. */
+  erasure: Erasure | null = null;
 
   /** `changed` is called after a transaction that recorded changes. */
   constructor(storage: DurableObjectStorage, changed: () => void = () => undefined) {

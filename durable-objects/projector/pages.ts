@@ -4,6 +4,7 @@
 
 import type { HandOver, Whose } from '../../src/objects/projector-commands.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
+import { assertTextFits } from '../stored-value.ts';
 import { conditionOf } from './whose.ts';
 
 /** Characters of pages in one D1 batch. An object has 128 MB of memory. */
@@ -28,6 +29,7 @@ export class PageTable {
   }
 
   add({ organizationId, customerId, subscriptionId, sinceMs, changes, page }: Omit<HandOver, 'database'>): void {
+    assertTextFits('a page of changes', page);
     this.#sql.exec(
       'INSERT INTO pages (organization_id, customer_id, subscription_id, since_ms, changes, page) VALUES (?, ?, ?, ?, ?, ?)',
       organizationId,

@@ -71,11 +71,15 @@ export async function resolvePrice(
   const match = matchModel(catalog, modelUsed, nowMs);
   const served = servedBy(modelUsed, providerUsed);
   const ownFound = ownPrice(own, reported, match?.model ?? null, served, nowMs);
-  if (ownFound) return { available: true, card: await ownCardOf(catalog, ownFound, match?.model, served, nowMs) };
+  if (ownFound) {
+    const completed = await ownCardOf(catalog, ownFound, match?.model, served, nowMs);
+    const isRelated = completed.rates.some(({ relatedTo }) => relatedTo !== undefined);
+    return { available: true, card: isRelated ? ofCatalog(catalog, completed) : completed };
+  }
   const card = match && (await cardOn(match.model, nowMs));
   if (match && card) {
     const unlisted = `${modelUsed}: the catalog does not list it, and prices it as ${modelKeyOf(match.model)}`;
-    const priced = servedCard(match.model, card, served);
+    const priced = ofCatalog(catalog, servedCard(match.model, card, served));
     return { available: true, card: match.unlistedPin ? { ...priced, assumption: unlisted } : priced };
   }
   return { available: false, reason: match ? 'PRICE_NOT_IN_CATALOG' : 'MODEL_NOT_IN_CATALOG' };
@@ -145,6 +149,11 @@ function completeCard(own: RateCard, known: RateCard): RateCard {
 /** The model of a key that begins with the operator's own name of a vendor. */
 function modelBehindVendor(catalog: Catalog, modelKey: string, nowMs: number): CatalogModel | undefined {
   return matchModel(catalog, modelKey.slice(modelKey.indexOf('/') + 1), nowMs)?.model;
+}
+
+/** The card, which says so if the catalog stood in for another one. */
+function ofCatalog({ standsIn }: Catalog, card: RateCard): RateCard {
+  return standsIn ? { ...card, standsIn } : card;
 }
 
 /** The card of a model as its channel serves it. */

@@ -285,7 +285,9 @@ const PricingUnavailableReason = z
     'Why the call has no price: MODEL_NOT_REPORTED, MODEL_NOT_IN_CATALOG, PRICE_NOT_IN_CATALOG, USAGE_NOT_REPORTED, NOT_ALLOWED, TIMEOUT; `RATE_NOT_IN_CATALOG: ` and what has no rate (tokens of a component, or a condition); USAGE_IMPLAUSIBLE: the vendor reported a figure that no call has, and nothing bounds it',
   );
 
-const Multiplier = z.union([z.literal(0.5), z.literal(1)]).describe('0.5 for batch pricing');
+const Multiplier = z
+  .union([z.literal(0.5), z.literal(1)])
+  .describe("0.5 where batch pricing halves the standard cost, else 1: a vendor's own figure is taken as it is");
 
 const VelocityWindow = z.object({
   bucket: z.string().describe('UTC bucket: `2026-11-20T18` or `2026-11-20`'),

@@ -2,7 +2,7 @@
  * Corrections on the wire: what was recorded by mistake is taken back, with a reason.
  */
 import { z } from 'zod';
-import { BodyIdempotency, CallReportFields, refineParts, resolveUsageAliases } from './calls.ts';
+import { BodyIdempotency, CallReportFields, resolveUsageAliases, vendorReportedCostUSD } from './calls.ts';
 import { MeterSlot } from './custom-meter.ts';
 import { customerId, idempotencyKey, instant, text } from './fields.ts';
 
@@ -43,9 +43,18 @@ export const ReversedCall = CorrectionFields.extend({
 
 export type ReversedCall = z.infer<typeof ReversedCall>;
 
+const { error, isPremium } = CallReportFields.shape;
+
+/** What is not named stays as it was reported, so that parts and wholes are checked in what comes of both. */
 export const AmendCallBody = CallReportFields.extend(BodyIdempotency.shape)
   .extend(CorrectionRequest.shape)
-  .superRefine(refineParts);
+  .extend({
+    error: error.nullable().describe('Makes the call FAILED; null: it did not fail'),
+    isPremium: isPremium.nullable().describe('Overrides premium detection; null: nothing does'),
+    vendorReportedCostUSD: vendorReportedCostUSD
+      .nullish()
+      .describe('What the vendor itself says that the call cost; null: it says nothing'),
+  });
 
 export const AmendCallRequest = z.preprocess(resolveUsageAliases, AmendCallBody);
 export type AmendCallRequest = z.infer<typeof AmendCallBody>;

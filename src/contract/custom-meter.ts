@@ -12,7 +12,7 @@ export const MeterSlot = z.enum(['CUSTOM1', 'CUSTOM2', 'AGENTIC_API']);
 
 /** The bounds on `metadata`: members, and characters as JSON. */
 const METADATA_MEMBERS_MAX = 50;
-const METADATA_LENGTH_MAX = 8_192;
+export const METADATA_LENGTH_MAX = 8_192;
 
 export const IncrementMeterBody = CustomerIdentity.extend(BodyIdempotency.shape).extend({
   meterSlot: MeterSlot.describe('The meter; an AGENTIC_API unit is one HTTP API request or tool call'),

@@ -42,6 +42,8 @@ export const ERROR_STATUS = {
    */
   CUSTOM_METER_CONFLICT: 409,
   IDEMPOTENCY_KEY_CONFLICT: 409,
+  /** A call that has a price would lose it. */
+  PRICE_UNAVAILABLE: 409,
   PAYLOAD_TOO_LARGE: 413,
   UNSUPPORTED_MEDIA_TYPE: 415,
   /** Open calls of the customer hold the balance that a call needs. */

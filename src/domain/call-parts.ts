@@ -8,7 +8,7 @@
 import { type Charge, newCharge, withMarkup } from './charge.ts';
 import { chargeByHold, type HeldPrice } from './held-charge.ts';
 import type { NanoUsd } from './money.ts';
-import { type Cost, costOf, type Priced, type PricingMode, type ResolvedPrice } from './pricing.ts';
+import { asBilled, type Cost, costOf, type Priced, type PricingMode, type ResolvedPrice } from './pricing.ts';
 import type { Tier } from './tiers.ts';
 import type { ProvisionalSource, Usage } from './usage.ts';
 
@@ -64,8 +64,14 @@ export function costOfParts([own, ...parts]: readonly [Costed, ...Costed[]]): Pr
     if (!cost.known) return cost;
     costs.push({ ...cost.cost, providerUsed });
   }
-  return { known: true, cost: costs.reduce(withPart, own.cost.cost) };
+  // One multiplier is told of the whole: where only some of it are halved, each is told as it was billed.
+  const all = [own.cost.cost, ...costs];
+  const isMixed = all.some(isHalved) && all.some((cost) => cost.standardNanoUsd > 0n && !isHalved(cost));
+  const told = <Of extends Cost>(cost: Of) => (isMixed ? { ...cost, ...asBilled(cost) } : cost);
+  return { known: true, cost: costs.map(told).reduce(withPart, told(own.cost.cost)) };
 }
+
+const isHalved = ({ totalNanoUsd, standardNanoUsd }: Cost) => totalNanoUsd !== standardNanoUsd;
 
 /** As `costOfParts`, of parts by their prices alone. */
 export function costOfAll([own, ...others]: readonly [Priceable, ...Priceable[]], mode: PricingMode): Priced {
@@ -85,6 +91,7 @@ function withPart(whole: Cost, part: Cost & { providerUsed: string | undefined }
     assumptions: [...whole.assumptions, ...part.assumptions.map((assumption) => `${model}: ${assumption}`)],
     standardNanoUsd: whole.standardNanoUsd + part.standardNanoUsd,
     totalNanoUsd: whole.totalNanoUsd + part.totalNanoUsd,
+    ...(part.standsIn && { standsIn: true as const }),
   };
 }
 

@@ -85,7 +85,13 @@ export interface BeginRequest {
 
 /** What a call cost, or why that is not known. */
 export type CallPrice =
-  | { status: 'FINAL'; costNanoUsd: string; breakdown: CostBreakdown }
+  | {
+      status: 'FINAL';
+      costNanoUsd: string;
+      breakdown: CostBreakdown;
+      /** By a catalog that stood in for the published one: the call may be repriced. */
+      standsIn?: true;
+    }
   | { status: 'UNAVAILABLE'; reason: PricingUnavailableReason };
 
 export type StoredCompression = Omit<CompressionSavings, 'inputCostAvoidedNanoUsd'> & {
@@ -468,5 +474,7 @@ function costOfAnswer({ vendorReported, providerUsed, modelUsed }: CallReport, o
 
 function finalPrice(priced: PricedCost): CallPrice {
   if (!priced.known) return { status: 'UNAVAILABLE', reason: priced.reason };
-  return { status: 'FINAL', costNanoUsd: priced.cost.totalNanoUsd.toString(), breakdown: breakdownOf(priced.cost) };
+  const { totalNanoUsd, standsIn } = priced.cost;
+  const price = { status: 'FINAL', costNanoUsd: totalNanoUsd.toString(), breakdown: breakdownOf(priced.cost) } as const;
+  return standsIn ? { ...price, standsIn } : price;
 }

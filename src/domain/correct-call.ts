@@ -11,6 +11,7 @@ import {
   type CallOutcome,
   type CallPrice,
   creditTerms,
+  endCall,
   onBalanceOf,
   outcomeOf,
 } from './call.ts';
@@ -47,6 +48,11 @@ export function lacksFigures(call: Call): boolean {
   return usageSource !== undefined || (price?.status === 'UNAVAILABLE' && price.reason === 'USAGE_NOT_REPORTED');
 }
 
+/** How many outcomes the call has had: an amendment is of the one that it was made from. */
+export function countOutcomes({ outcome, corrections = [] }: Call): number {
+  return (outcome ? 1 : 0) + corrections.length;
+}
+
 /** What an amendment reports instead. */
 export interface Amendment {
   report: CallReport;
@@ -69,8 +75,33 @@ export function amendCall(
 }
 
 /**
- * Gives a call the price that it lacked at its end. The price sets its tier and its charge, which failed without a price or was
- * made from the hold. `null` if the call has a price, has no usage, or uses something that still has no rate.
+ * Records the end of a call that timed out, as an amendment: the application did not report it while `call_end` took it. It
+ * counts from now on, as a late end does.
+ */
+export function endByAmendment(
+  account: Account,
+  call: Call,
+  { report, price, fingerprint }: Amendment,
+  why: Correction,
+  chargeId: string,
+): Corrected {
+  const ended = endCall(account, call, report, price, chargeId, why.atMs);
+  const { consumed: taken = {}, charge = null } = ended.call.outcome ?? {};
+  const correction: CallCorrection = {
+    ...why,
+    kind: 'AMENDED',
+    fingerprint,
+    previous: null,
+    returned: {},
+    taken,
+    charge,
+  };
+  return { ...ended, call: { ...ended.call, corrections: [...(call.corrections ?? []), correction] }, correction };
+}
+
+/**
+ * Gives a call the price that it lacked at its end. The price sets its tier and its charge, which failed without a price, was
+ * made from the hold, or by the price of another catalog. `null` if the call has a price, has no usage, or uses something that still has no rate.
  */
 export function repriceCall(
   account: Account,
@@ -81,7 +112,7 @@ export function repriceCall(
 ): Corrected | null {
   const before = countedOutcome(call);
   if (!before || !lacksPrice(before) || addedCost(before, { price, parts }) === null) return null;
-  const ending = { report: reportOf(before, parts), price };
+  const ending = { report: reportOfOutcome(before, parts), price };
   return replaceReport(account, call, ending, { ...why, kind: 'REPRICED', jobId }, ids);
 }
 
@@ -104,12 +135,13 @@ export function addedCost(outcome: CallOutcome, { price, parts = [] }: NewPrices
   const own = { price, usage: usageOfAnswer(outcome) };
   const all = [own, ...pricedParts(outcome, parts)] as const;
   const priced = costOfAll(all, pricingMode);
-  if (!priced.known) return null;
+  // The published catalog is still away.
+  if (!priced.known || priced.cost.standsIn) return null;
   const isUnlisted = all.some(
     ({ price: of, usage }) =>
       of.available && chargesOf(of.card, usage, pricingMode, usage.inputTokens).unlisted.length > 0,
   );
-  if (before.status === 'FINAL' && isUnlisted) return null;
+  if (before.status === 'FINAL' && !before.standsIn && isUnlisted) return null;
   return priced.cost.totalNanoUsd - costKnown(before);
 }
 
@@ -161,15 +193,16 @@ export function repricedCost({ corrections = [], outcome }: Call, jobId: string)
 }
 
 /**
- * Whether a price is all that the outcome lacks, for its cost or for a use that its hold is charged for: without usage there
- * is nothing to price.
+ * Whether a price is all that the outcome lacks: for its cost, for a use that its hold is charged for, or for one that another
+ * catalog stood in for. Without usage there is nothing to price.
  */
 export function lacksPrice({ price, charge }: CallOutcome): boolean {
-  return price.status === 'FINAL' ? charge?.basis !== undefined : !price.reason.startsWith('USAGE_');
+  if (price.status === 'FINAL') return charge?.basis !== undefined || price.standsIn === true;
+  return !price.reason.startsWith('USAGE_');
 }
 
 /** What the end of the call reported, with these prices of its parts. */
-function reportOf(outcome: CallOutcome, partPrices: readonly PartPrice[]): CallReport {
+export function reportOfOutcome(outcome: CallOutcome, partPrices: readonly PartPrice[]): CallReport {
   const { providerUsed, modelUsed, error, stripeCustomerId, pricingMode, isPremium } = outcome;
   const {
     outputBasis,

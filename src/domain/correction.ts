@@ -14,3 +14,6 @@ export interface Correction {
  * twice, and what a usage period came to.
  */
 export const CORRECTION_DAYS_MAX = 400;
+
+/** A call has at most so many corrections. It can be reversed all the same: that ends them. */
+export const CORRECTIONS_MAX = 50;

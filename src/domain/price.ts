@@ -81,6 +81,8 @@ export interface RateCard {
   region?: string | undefined;
   /** What the price assumes of the model, if anything. */
   assumption?: string | undefined;
+  /** The rates are of a catalog that stood in for the published one, which could not be read. */
+  standsIn?: true | undefined;
   /** What the call could incur and no rate is for, by name: the cost is without it, and says so. */
   notIncluded?: readonly string[] | undefined;
   /** Token rates in a region, in percent of the others; absent where it is not known. Rates of the region itself win. */

@@ -65,6 +65,8 @@ export interface Cost {
   assumptions: string[];
   standardNanoUsd: NanoUsd;
   totalNanoUsd: NanoUsd;
+  /** By a catalog that stood in for the published one: a repricing may find another cost. */
+  standsIn?: true;
 }
 
 export type Priced = { known: true; cost: Cost } | { known: false; reason: PricingUnavailableReason };
@@ -101,6 +103,36 @@ export function pricingMultiplier(mode: PricingMode, conditions?: PricedConditio
   return mode === 'batch' && conditions?.serviceTier !== 'batch' ? 0.5 : 1;
 }
 
+/**
+ * What the standard cost of a recorded price was multiplied with. A cost that was taken as it is, such as a vendor's own figure,
+ * is the standard cost in each mode.
+ */
+export function multiplierOf(
+  price: { costNanoUsd: string; breakdown: CostBreakdown } | null,
+  mode: PricingMode,
+): 0.5 | 1 {
+  if (!price) return pricingMultiplier(mode);
+  const { lines, conditions, standardCostUsdNano } = price.breakdown;
+  const isCharged = standardCostUsdNano !== '0' || lines.some(({ component }) => component === 'vendorReported');
+  return isCharged && price.costNanoUsd === standardCostUsdNano ? 1 : pricingMultiplier(mode, conditions);
+}
+
+/** A cost whose lines and standard cost are what was billed: halved, if the total is. */
+export function asBilled(cost: Cost): Cost {
+  if (cost.totalNanoUsd === cost.standardNanoUsd) return cost;
+  let standard = 0n;
+  let billed = 0n;
+  const lines = cost.lines.map((line) => {
+    standard += line.costNanoUsd;
+    // What the lines up to this one come to, so that all of them come to the total.
+    const costNanoUsd = divideHalfUp(standard, 2n) - billed;
+    billed += costNanoUsd;
+    return { ...line, rateNanoUsdPerMillion: divideHalfUp(line.rateNanoUsdPerMillion, 2n), costNanoUsd };
+  });
+  const assumptions = [...cost.assumptions, 'batch: half the standard rates, as the lines show them'];
+  return { ...cost, lines, assumptions, standardNanoUsd: cost.totalNanoUsd };
+}
+
 /** What a standard cost comes to in the mode. */
 export function inMode(standardNanoUsd: NanoUsd, mode: PricingMode, conditions: PricedConditions): NanoUsd {
   return pricingMultiplier(mode, conditions) === 0.5 ? divideHalfUp(standardNanoUsd, 2n) : standardNanoUsd;
@@ -119,8 +151,12 @@ export function costOf(card: RateCard, usage: Usage, mode: PricingMode): Priced 
   const { snapshotId, provider, modelKey } = card;
   const { name: tier, reason: tierReason } = longPrompt;
   const facts = { snapshotId, provider, modelKey, tier, tierReason, conditions };
-  return { known: true, cost: { ...facts, lines, assumptions, standardNanoUsd, totalNanoUsd } };
+  const cost = { ...facts, lines, assumptions, standardNanoUsd, totalNanoUsd };
+  return { known: true, cost: card.standsIn ? { ...cost, standsIn: true } : cost };
 }
+
+const STANDS_IN =
+  'the published catalog could not be read: the price is that of the catalog that came with the service, until a repricing';
 
 /** Whether audio was used of which nobody says how many tokens it was. */
 export function isAudioUntold({ audio, audioInputTokens = 0, audioOutputTokens = 0 }: Usage): boolean {
@@ -150,6 +186,7 @@ export interface Charges {
 export function chargesOf(card: RateCard, usage: Usage, mode: PricingMode, promptTokens: number): Charges {
   const { group, longPrompt, percent, conditions, words } = select(card, usage, mode, promptTokens);
   const assumptions: string[] = [
+    ...(card.standsIn ? [STANDS_IN] : []),
     ...(card.assumption === undefined ? [] : [card.assumption]),
     ...(card.notIncluded ?? []).map((name) => `${name}: asked for, no rate is known, not included in the cost`),
   ];

@@ -56,6 +56,7 @@ const CONTRACT_ERRORS: Partial<Record<string, Omit<WireError, 'status'>>> = {
   CREDIT_REQUIRED: { retry: false },
   IDEMPOTENCY_KEY_CONFLICT: { retry: false },
   MODEL_NOT_PRICED: { retry: false },
+  PRICE_UNAVAILABLE: { retry: false },
   /** OpenAI's own words for it. */
   UNAUTHORIZED: { code: 'invalid_api_key', type: 'invalid_request_error' },
   QUOTA_EXCEEDED: { retry: false },

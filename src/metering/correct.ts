@@ -15,15 +15,15 @@ import type {
 import { type Answer, type Result, refuse } from '../contract/errors.ts';
 import type { KeyLimits } from '../contract/key-limits.ts';
 import type { Call } from '../domain/call.ts';
-import { otherParts } from '../domain/correct-call.ts';
+import { countOutcomes, otherParts } from '../domain/correct-call.ts';
 import type { Env } from '../env.ts';
 import { ask, type CustomerAddress, customerByCall, customerByName, forgetOwner } from '../objects/addresses.ts';
 import { findOldCall } from '../storage/calls.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { findOldMeterEvent } from '../storage/meter-events.ts';
+import { amendedReport } from './amended-report.ts';
 import { partOf } from './call-parts.ts';
 import type { Caller } from './caller.ts';
-import { reportOf } from './end-call.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 
 /** Whose record is corrected, and who corrects it. */
@@ -50,7 +50,7 @@ export async function reverseCall(
   return ask(address, (customer) => customer.reverseCall({ organizationId, callId, reason, by, limits, old }));
 }
 
-/** Replaces what the end of the call reported, at the prices of the day on which it ended. */
+/** Replaces what the amendment names of the report of the call, at the prices of the day on which it ended. */
 export async function amendCall(
   { env, organization, defer, by, limits }: Omit<Corrector, 'organizationId'> & Caller,
   callId: string,
@@ -63,13 +63,13 @@ export async function amendCall(
   if (!found.ok) return found;
   const { address, call, old } = found;
   const { catalog } = await currentCatalog(env, defer);
-  const report = reportOf({ callId, ...described }, organization);
+  const report = amendedReport(call.outcome, callId, request, organization);
   const endedAtMs = call.finishedAtMs ?? Date.now();
   // Parts that are not named stay.
   const named = described.parts?.map(partOf) ?? (call.outcome ? otherParts(call.outcome) : []);
   const [fingerprint, price, parts] = await Promise.all([
     fingerprintOf({ callId, ...described }),
-    resolvePriceFor(catalog, organization.prices, request, report.usage, endedAtMs),
+    resolvePriceFor(catalog, organization.prices, report, report.usage, endedAtMs),
     pricedParts(catalog, organization.prices, named, endedAtMs),
   ]);
   const command = {
@@ -80,6 +80,7 @@ export async function amendCall(
     limits,
     old,
     report: { ...report, parts },
+    outcomes: countOutcomes(call),
     price,
     idempotencyKey: explicitKey(headerKey, request),
     fingerprint,

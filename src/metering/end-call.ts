@@ -3,16 +3,22 @@
  * end.
  */
 
+import { findArchivedCall } from '../archive/read-call.ts';
 import { pricedParts, resolvePriceFor } from '../catalog/prices.ts';
 import type { EndCallRequest } from '../contract/calls.ts';
 import { refuse, type SerializedAnswer } from '../contract/errors.ts';
+import { closedFeature } from '../contract/key-limits.ts';
+import { CALL_RETENTION_MS } from '../domain/call.ts';
 import type { CallReport, Nothing } from '../domain/call-report.ts';
 import type { CompressionCounts } from '../domain/compression.ts';
+import { isCorrectable } from '../domain/correct-call.ts';
 import { takeUsage } from '../domain/usage.ts';
 import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { EndCommand } from '../objects/customer-commands.ts';
 import type { CustomerRpc } from '../objects/rpc.ts';
+import { DAY_MS } from '../platform/time.ts';
+import { findOldCall } from '../storage/calls.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { pricingModeOf } from './begin-call.ts';
@@ -53,10 +59,34 @@ export async function endCall(
       }),
     ),
   );
+  if (!isNotFound(answer)) return answer;
   // The cached owner may be outdated: try once more with the directory's.
-  const notFound = !answer.ok && answer.refusal.code === 'CALL_NOT_FOUND';
-  return notFound && forgetOwner(organization.organizationId, callId) ? endCall(caller, request, headerKey) : answer;
+  if (forgetOwner(organization.organizationId, callId)) {
+    const again = await endCall(caller, request, headerKey);
+    // Only the object knows why it does not have the call.
+    return isNotFound(again) ? answer : again;
+  }
+  return (await refuseLateEnd(caller, callId)) ?? answer;
 }
+
+const isNotFound = (answer: SerializedAnswer) => !answer.ok && answer.refusal.code === 'CALL_NOT_FOUND';
+
+/** Of a call that its customer's object keeps no longer; `null` if the history does not have it either. */
+async function refuseLateEnd({ env, organization, limits }: Caller, callId: string) {
+  const { organizationId } = organization;
+  const old = await findOldCall(env, organizationId, callId);
+  const call = old ?? (await findArchivedCall(env, organizationId, callId));
+  if (!call || call.status === 'IN_PROGRESS') return null;
+  const closed = closedFeature(limits, call.feature);
+  if (closed) return closed;
+  const { status, reversedAtMs } = call;
+  const isAmendable = old !== null && reversedAtMs === undefined && isCorrectable(call);
+  const advice = isAmendable ? ': amend it, with POST /calls/{callId}/amend' : '';
+  const message = `the call is ${status} for more than ${CALL_RETENTION_DAYS} days, and its end can no longer be reported${advice}`;
+  return refuse('CALL_ALREADY_FINALIZED', message, { members: { status } });
+}
+
+const CALL_RETENTION_DAYS = CALL_RETENTION_MS / DAY_MS;
 
 /**
  * The report of a request, without its parts, whose prices have to be found. A field that is not taken from the request,

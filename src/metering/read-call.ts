@@ -11,7 +11,7 @@ import { presentReported } from '../domain/call-report.ts';
 import { withDefaultTier } from '../domain/entitlements.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { CAPABILITIES } from '../domain/plan.ts';
-import { type CostBreakdown, pricingMultiplier } from '../domain/pricing.ts';
+import { type CostBreakdown, multiplierOf } from '../domain/pricing.ts';
 import { TIERS } from '../domain/tiers.ts';
 import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
 import { findOldCall } from '../storage/calls.ts';
@@ -47,7 +47,7 @@ function presentCall(call: Call): ReadCallData {
     ...(unavailable && { pricingUnavailableReason: unavailable }),
     currency: 'USD',
     ...(final ? presentPrice(final.costNanoUsd, final.breakdown) : NO_PRICE),
-    pricingMultiplier: pricingMultiplier(pricingMode, final?.breakdown.conditions),
+    pricingMultiplier: multiplierOf(final, pricingMode),
     ...(outcome && presentReported(outcome)),
     pricingMode,
     batch: pricingMode === 'batch',

@@ -102,11 +102,14 @@ export interface ErasedObjects {
   callIds: number;
 }
 
-/** Erases the customer's object, its requests for batches, and every call id that it owns. */
+/**
+ * Erases the customer's object, its requests for batches, and every call id that it owns. A customer of the same id who calls
+ * meanwhile is a new one, and keeps the ids that are claimed since; `finishErasure` lets D1 have what it does.
+ */
 export async function eraseObjects(env: Env, organizationId: string, customerId: string): Promise<ErasedObjects> {
-  const object = await ask(customerByName(env, organizationId, customerId), (customer) =>
-    customer.erase(organizationId),
-  );
+  const address = customerByName(env, organizationId, customerId);
+  const object = await ask(address, (customer) => customer.erase(organizationId));
+  const erasedAtMs = (await ask(address, (customer) => customer.erasedAt(organizationId))) ?? Date.now();
   // A line of a batch that is metered meanwhile finds no customer, and does not create one.
   const batches = await eraseBatches(env, organizationId, customerId);
   const shards = Array.from({ length: DIRECTORY_SHARDS }, (_, shard) => shard);
@@ -114,11 +117,16 @@ export async function eraseObjects(env: Env, organizationId: string, customerId:
     shards.map((shard) =>
       ask(
         () => env.CALL_DIRECTORY.getByName(`${organizationId}:${shard}`),
-        (directory) => directory.forget(customerId),
+        (directory) => directory.forget(customerId, erasedAtMs),
       ),
     ),
   );
   return { object, batches, callIds: forgotten.reduce((sum, count) => sum + count, 0) };
+}
+
+/** To be called when the customer's rows are gone from D1, or could not be removed. */
+export function finishErasure(env: Env, organizationId: string, customerId: string): Promise<void> {
+  return ask(customerByName(env, organizationId, customerId), (customer) => customer.erasureDone(organizationId));
 }
 
 async function eraseBatches(env: Env, organizationId: string, customerId: string): Promise<number> {

@@ -284,7 +284,10 @@ export interface ReverseCallCommand extends CorrectCommand {
 }
 
 export interface AmendCallCommand extends ReverseCallCommand {
+  /** All that the call reports with the amendment. */
   report: CallReport;
+  /** Outcomes that the call had when the report was made from the last of them. */
+  outcomes: number;
   price: ResolvedPrice;
   idempotencyKey: string | null;
   /** Of the amendment, without its reason. */

@@ -96,6 +96,10 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   inspect(command: ReadUsageCommand): Answer<InspectedCustomer>;
   /** Erases the customer. Answers whether there was anything. */
   erase(organizationId: string): Promise<boolean>;
+  /** When that was; `null` where the object does not remember it. */
+  erasedAt(organizationId: string): number | null;
+  /** D1 has nothing more of the customer who was erased, and takes what came since. */
+  erasureDone(organizationId: string): void;
 }
 
 /** One shard of an organization's directory: which customer owns a call id. */
@@ -103,7 +107,8 @@ export interface CallDirectoryRpc extends Rpc.DurableObjectBranded {
   claim(callId: string, customerId: string, token: string): Awaitable<Claim>;
   confirm(callId: string, customerId: string): string;
   release(callId: string, token: string): void;
-  forget(customerId: string): number;
+  /** Forgets call ids of an erased customer that were claimed by then. Answers how many there were. */
+  forget(customerId: string, claimedByMs: number): number;
   find(callId: string): string | null;
   claimedAt(callId: string): number | null;
 }

@@ -19,11 +19,12 @@ import { tierModels } from '../domain/model-mappings.ts';
 import { parseUsd } from '../domain/money.ts';
 import type { LedgerEntry } from '../domain/wallet.ts';
 import type { Env } from '../env.ts';
-import { ask, customerByName, eraseObjects } from '../objects/addresses.ts';
+import { ask, customerByName, eraseObjects, finishErasure } from '../objects/addresses.ts';
 import type { InspectedCustomer } from '../objects/customer-commands.ts';
 import type { ProjectorState } from '../objects/projector-commands.ts';
 import { projectorState, projectorsOf } from '../objects/projectors.ts';
 import { watchOf } from '../objects/watches.ts';
+import type { DatabaseName } from '../platform/database-name.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import type { Page, PageRequest } from '../platform/page.ts';
 import { markArchiveErased } from '../storage/archive.ts';
@@ -179,6 +180,36 @@ export function revokeCredit(
   });
 }
 
+/** Erases what others than the customer's objects have. A new customer of the same id has nothing there until that is done. */
+async function eraseHistory(
+  env: Env,
+  {
+    organizationId,
+    customerId,
+    database,
+    nowMs,
+  }: Record<'organizationId' | 'customerId', string> & {
+    database: DatabaseName;
+    nowMs: number;
+  },
+) {
+  try {
+    await Promise.all(
+      projectorsOf(env, database).map((address) =>
+        ask(address, (projector) => projector.erase(organizationId, customerId)),
+      ),
+    );
+    const waiting = await watchOf(env, organizationId).erase(customerId);
+    if (env.ARCHIVE) await markArchiveErased(env, organizationId, customerId, nowMs);
+    const rows = await eraseProjection(env, organizationId, customerId);
+    // What is no longer in D1 is read by none of them any more.
+    await eraseFromWebhooks(env, organizationId, customerId);
+    return { ...rows, events: rows.events + waiting };
+  } finally {
+    await finishErasure(env, organizationId, customerId);
+  }
+}
+
 /**
  * Erases a customer: the object, its call ids, its rows in D1, and, in the next runs of the archive, there. Each part may be repeated, so an erasure that broke off
  * is finished by sending it again. The event log records the erasure.
@@ -192,17 +223,10 @@ export function eraseCustomer(
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
     const database = await databaseNameOf(request.env, organizationId);
     const objects = await eraseObjects(request.env, organizationId, customerId);
-    await Promise.all(
-      projectorsOf(request.env, database).map((address) =>
-        ask(address, (projector) => projector.erase(organizationId, customerId)),
-      ),
-    );
-    const waiting = await watchOf(request.env, organizationId).erase(customerId);
-    if (request.env.ARCHIVE) await markArchiveErased(request.env, organizationId, customerId, nowMs);
-    const rows = await eraseProjection(request.env, organizationId, customerId);
-    // What is no longer in D1 is read by none of them any more.
-    await eraseFromWebhooks(request.env, organizationId, customerId);
-    const erased = { ...objects, ...rows, events: rows.events + waiting };
+    const erased = {
+      ...objects,
+      ...(await eraseHistory(request.env, { organizationId, customerId, database, nowMs })),
+    };
     if (!Object.values(erased).some(Boolean)) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
     return {
       action: 'customer.erase',

@@ -109,7 +109,7 @@ const COLUMNS = {
   cachedInputTokens: calls.cachedInputTokens,
   responseTokens: calls.responseTokens,
   costNanoUsd: nanoText(calls.costNanoUsd),
-  chargeBasis: calls.chargeBasis,
+  chargeBasis: sql<ChargeBasis | null>`NULLIF(${calls.chargeBasis}, 'STAND_IN')`,
   usageSource: sql<ProvisionalSource | null>`${calls.usageSource}`,
   errorCode: calls.errorCode,
   denial:

@@ -175,7 +175,7 @@ function projectCall(organizationId: string, record: string): Row<typeof calls> 
     standard_cost_nano_usd: price?.breakdown.standardCostUsdNano ?? null,
     cost_nano_usd: price?.costNanoUsd ?? null,
     charge_nano_usd: charge === 0n ? null : charge.toString(),
-    charge_basis: outcome?.charge?.basis ?? null,
+    charge_basis: outcome?.charge?.basis ?? (price?.standsIn ? 'STAND_IN' : null),
     original_tokens: compression?.originalTokens ?? null,
     compressed_tokens: compression?.compressedTokens ?? null,
     saved_tokens: compression?.savedTokens ?? null,

@@ -26,7 +26,13 @@ import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
 import type { Env } from '../../src/env.ts';
 import type { BatchLine, ClosedLines } from '../../src/objects/batch-commands.ts';
-import type { BeginCommand, CallKey, EndCommand, EndServiceCallCommand } from '../../src/objects/customer-commands.ts';
+import type {
+  BeginCommand,
+  CallKey,
+  EndCommand,
+  EndServiceCallCommand,
+  IncrementCommand,
+} from '../../src/objects/customer-commands.ts';
 import type { HandOver } from '../../src/objects/projector-commands.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
 import { bindings, customerStub } from './worker.ts';
@@ -86,7 +92,11 @@ export interface Clockwork {
   account(): Account | null;
   seen(callId: string): Call | null;
   usage(atMs: number): ReturnType<typeof subscription.readUsage>;
-  increment(amount: number, atMs: number, more?: { slot?: MeterSlot; key?: string }): ReturnType<typeof increment>;
+  increment(
+    amount: number,
+    atMs: number,
+    more?: { slot?: MeterSlot; key?: string } & Pick<IncrementCommand['request'], 'tags' | 'metadata'>,
+  ): ReturnType<typeof increment>;
   grant(
     unit: CreditUnit,
     amount: bigint,
@@ -260,11 +270,11 @@ export async function withObject(
       account: () => store.account(),
       seen: (callId) => store.call(callId)?.call ?? null,
       usage: (atMs) => subscription.readUsage(at(atMs), { organizationId }),
-      increment: (amount, atMs, { slot = 'CUSTOM1', key } = {}) =>
+      increment: (amount, atMs, { slot = 'CUSTOM1', key, ...more } = {}) =>
         increment(at(atMs), {
           organizationId,
           eventId: crypto.randomUUID(),
-          request: { slot, amount },
+          request: { slot, amount, ...more },
           idempotencyKey: key ?? null,
           fingerprint: `${slot} ${amount}`,
         }),
@@ -289,6 +299,7 @@ export async function withObject(
           by: 'test',
           old: null,
           report: { usage: NO_USAGE, ...more },
+          outcomes: Number.POSITIVE_INFINITY,
           price,
           idempotencyKey: null,
           fingerprint: JSON.stringify([more, price]),

@@ -10,7 +10,7 @@ import { type BeginRequest, type Call, endCall } from '../../src/domain/call.ts'
 import type { PricedPart } from '../../src/domain/call-parts.ts';
 import { amendCall, repriceCall, reverseCall } from '../../src/domain/correct-call.ts';
 import { withEstimate, withLostAttempts } from '../../src/domain/lost-call.ts';
-import type { ResolvedPrice } from '../../src/domain/pricing.ts';
+import { inMode, multiplierOf, type ResolvedPrice } from '../../src/domain/pricing.ts';
 import { grantCredit } from '../../src/domain/wallet.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { account, type PartialUsage, type PlanChange, plan, usage } from './fixtures.ts';
@@ -108,6 +108,39 @@ describe('on credit', () => {
       'PENDING',
     ]);
     expect(chargeOf(ended(advised, NONE, [part('other', { inputTokens: 1 }, NONE)]))).toEqual([null, null, 'FAILED']);
+  });
+});
+
+describe('in a batch', () => {
+  const listed = (price: ResolvedPrice): ResolvedPrice => {
+    if (!price.available) return price;
+    const { card } = price;
+    const rates = card.rates.map((rate) => ({ ...rate, when: { serviceTier: 'batch' as const } }));
+    return { available: true, card: { ...card, rates: [...card.rates, ...rates] } };
+  };
+  const used = { inputTokens: 95, responseTokens: 1 };
+  const vendorReported = { nanoUsd: '333', isUsed: true };
+
+  // 200 of its own and 105 of the part, which are halved unless the price lists rates for batches.
+  test.each([
+    ['all is halved', {}, PRICE, PRICE, '153', 0.5],
+    ['rates for batches are listed', {}, listed(PRICE), listed(PRICE), '305', 1],
+    ['a part is halved', {}, listed(PRICE), PRICE, '253', 1],
+    ['the answer is halved', {}, PRICE, listed(PRICE), '205', 1],
+    ['the vendor has a figure of its own', { vendorReported }, PRICE, PRICE, '386', 1],
+  ] as const)('the cost is the standard cost times the multiplier, and the lines sum to it: %s', (...row) => {
+    const [, more, price, other, cost, multiplier] = row;
+    const from = begun(ALL_ON_CREDIT, { pricingMode: 'batch' });
+    const report = { modelUsed: 'own', usage: usage({ inputTokens: 100, responseTokens: 10 }), ...more };
+    const parts = [part('other', used, other)];
+    const { call } = endCall(from.account, from.call, { ...report, parts }, price, 'charge', 5);
+    const final = call.outcome?.price;
+    if (final?.status !== 'FINAL') throw new Error('it has a price');
+    expect([final.costNanoUsd, multiplierOf(final, 'batch')]).toEqual([cost, multiplier]);
+    const { lines, standardCostUsdNano } = final.breakdown;
+    const sum = lines.reduce((all, line) => all + BigInt(line.costUsdNano), 0n);
+    expect(standardCostUsdNano).toBe(sum.toString());
+    expect(inMode(sum, multiplier === 0.5 ? 'batch' : 'standard', {})).toBe(BigInt(cost));
   });
 });
 

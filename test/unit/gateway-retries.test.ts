@@ -41,6 +41,7 @@ const TABLE: Record<Code, [number, 'true' | 'false', string?]> = {
   CONFLICT: [409, 'false'],
   CUSTOM_METER_CONFLICT: [409, 'true'],
   IDEMPOTENCY_KEY_CONFLICT: [409, 'false'],
+  PRICE_UNAVAILABLE: [409, 'false'],
   PAYLOAD_TOO_LARGE: [413, 'false'],
   UNSUPPORTED_MEDIA_TYPE: [415, 'false'],
   BALANCE_HELD: [429, 'true', '1'],

@@ -2,7 +2,7 @@
  * Corrections over HTTP: what was recorded by mistake is taken back once, by the organization or the operator, and is
  * told wherever the record is read.
  */
-import { runInDurableObject } from 'cloudflare:test';
+import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
@@ -185,6 +185,20 @@ const forget = (customerId: string) =>
     state.storage.sql.exec('DELETE FROM calls');
   });
 const read = async (callId: string) => (await tenant.api.send('readCall', { params: { callId } })).data;
+/** As if the call had begun long ago. */
+const timeOut = async (customerId: string, callId: string) => {
+  await runInDurableObject(customerStub(org, customerId), (_, state) => {
+    state.storage.sql.exec('UPDATE calls SET deadline_at_ms = 1 WHERE call_id = ?', callId);
+    state.storage.sql.exec(
+      `UPDATE calls SET record = json_set(record, '$.deadlineAtMs', ?) WHERE call_id = ?`,
+      Date.now() - 1,
+      callId,
+    );
+  });
+  await evictDurableObject(customerStub(org, customerId));
+  await operator.send('readCustomer', { params: { org, customerId } });
+  expect((await read(callId)).status).toBe('TIMEOUT');
+};
 
 describe('a reversed call', () => {
   const reverse = (callId: string, body: object = { reason: 'a test call' }) =>
@@ -408,17 +422,112 @@ describe('an amended call', () => {
     expect((await of.api.send('readCall', { params: { callId } })).data.status).toBe('FAILED');
   });
 
-  test('is refused while it is open and after it was reversed, and may lose its price', async () => {
-    const { call, begin } = await caller({});
+  test('is refused while it is open and after it was reversed', async () => {
+    const { begin } = await caller({});
     const open = await begin();
     expect(await amend(open, RIGHT)).toMatchObject({ status: 409, refusal: { code: 'CONFLICT' } });
     await tenant.api.send('endCall', { body: { callId: open, ...USED } });
     await tenant.api.send('reverseCall', { params: { callId: open }, body: { reason: 'r' } });
     expect(await amend(open, RIGHT)).toMatchObject({ status: 409, refusal: { code: 'CONFLICT' } });
     expect(await amend('no-such-call', RIGHT)).toMatchObject({ status: 404, refusal: { code: 'CALL_NOT_FOUND' } });
+  });
+
+  test('keeps its model, and so its price and charge, where figures alone are named', async () => {
+    const { call, wallet, settle } = await caller();
+    await call();
+    const callId = await call({ ...USED, providerUsed: 'openai', cachedInputTokens: 5 });
+    await settle();
+    const { data } = await amend(callId, { inputTokens: 7, responseTokens: 5 });
+    // 2 x 2.50 + 5 x 1.25 + 5 x 10.00 USD per million; with the markup a fifth more.
+    expect(data).toMatchObject({ pricingStatus: 'FINAL', costUsdNano: '61250' });
+    expect(await read(callId)).toMatchObject({ modelUsed: 'gpt-4o', providerUsed: 'openai', costUsdNano: '61250' });
+    await settle();
+    expect((await wallet()).balanceUsd).toBe('0.9999265');
+  });
+
+  const outcomeOf = async (customerId: string, callId: string) =>
+    (await customerStub(org, customerId).readCall(org, callId))?.outcome;
+  /** Whatever the end of a call can report beside parts, in the rates that the model has. */
+  const FULL = {
+    ...{ providerUsed: 'openai', modelUsed: 'gpt-4o-realtime-preview', isPremium: false, pricingMode: 'standard' },
+    ...{ reasoningEffort: 'low', reasoningEffortSource: 'provider_request', reasoningMode: 'auto' },
+    ...{ reasoningBudgetTokens: 9, requestedServiceTier: 'auto', vendorReportedCostUSD: 0.5 },
+    ...{ inputTokens: 1_000, cachedInputTokens: 200, cacheWriteInputTokens: 0, audioInputTokens: 100 },
+    ...{ responseTokens: 500, reasoningTokens: 50, audioOutputTokens: 20, searches: 2, audio: 1, audioSeconds: 3 },
+    toolUses: { fileSearch: 1, codeMinutes: 2 },
+    error: { code: 'E', message: 'it failed' },
+  };
+
+  test('stays as it was in all that is not named, whichever field is', async () => {
+    const { call, customerId } = await caller({ usd: '5' });
+    await call();
+    const callId = await call(FULL);
+    const shown = async () => {
+      const { corrections: _corrections, payg, ...rest } = await read(callId);
+      return { ...rest, chargeNanoUsd: payg.chargeNanoUsd };
+    };
+    const before = await shown();
+    const recorded = async () => {
+      const outcome = await outcomeOf(customerId, callId);
+      return { ...outcome, charge: outcome?.charge?.amountNanoUsd };
+    };
+    const outcome = await recorded();
+    for (const [field, value] of Object.entries(FULL)) {
+      const { status, data } = await amend(callId, { [field]: value });
+      expect([field, status, data?.differenceNanoUsd]).toEqual([field, 200, '0']);
+      expect(await shown(), field).toEqual(before);
+      expect(await recorded(), field).toEqual(outcome);
+    }
+  });
+
+  test('may lose an error, the word on its tier and the cost by its vendor: they are null', async () => {
+    const { call, customerId } = await caller();
+    await call();
+    const callId = await call(FULL);
+    const { data } = await amend(callId, { error: null, isPremium: null, vendorReportedCostUSD: null });
+    expect(data).toMatchObject({ status: 'COMPLETED', pricingStatus: 'FINAL' });
+    expect(await outcomeOf(customerId, callId)).toMatchObject({ error: null, tier: 'premium' });
+    expect((await read(callId)).vendorReportedCostUSD).toBeUndefined();
+  });
+
+  test.each([
+    ['cachedInputTokens', 'inputTokens', { inputTokens: 199 }],
+    ['audioInputTokens', 'inputTokens', { inputTokens: 99, cachedInputTokens: 0 }],
+    ['reasoningTokens', 'responseTokens', { responseTokens: 49 }],
+    ['cachedInputTokens', 'inputTokens', { cachedInputTokens: 1_001 }],
+  ])('whose %s no longer fit its %s is 400 that names both, and nothing changes', async (part, whole, body) => {
+    const { call } = await caller({});
+    const callId = await call(FULL);
+    const before = await read(callId);
+    const { status, refusal } = await amend(callId, body);
+    const [detail] = refusal.details as { path: string; message: string }[];
+    expect([status, detail?.path]).toEqual([400, part]);
+    expect(detail?.message).toContain(whole);
+    expect(await read(callId)).toEqual(before);
+  });
+
+  test.each([
+    ['a model without a price', { modelUsed: 'a-model-of-nobody' }],
+    ['tokens without a rate', { audioInputTokens: 10 }],
+    ['conditions without a rate', { speed: 'fast' }],
+  ])('that has a price is 409 with %s, and nothing changes', async (_, body) => {
+    const { call, wallet, settle } = await caller();
+    await call();
     const callId = await call();
-    const unpriced = await amend(callId, { ...RIGHT, modelUsed: 'a-model-of-nobody' });
-    expect(unpriced.data).toMatchObject({ pricingStatus: 'UNAVAILABLE', costUsdNano: null });
+    await settle();
+    const before = [await read(callId), await wallet()];
+    const { status, refusal } = await amend(callId, body);
+    expect([status, refusal.code]).toEqual([409, 'PRICE_UNAVAILABLE']);
+    expect(refusal.pricingUnavailableReason).toMatch(/_NOT_IN_CATALOG/);
+    expect([await read(callId), await wallet()]).toEqual(before);
+  });
+
+  test('that had no price may have none as amended', async () => {
+    const { call } = await caller({});
+    const callId = await call({ ...USED, modelUsed: 'a-model-of-nobody' });
+    const { data } = await amend(callId, { responseTokens: 9 });
+    expect(data).toMatchObject({ pricingStatus: 'UNAVAILABLE', costUsdNano: null });
+    expect((await amend(callId, { modelUsed: 'gpt-4o' })).data).toMatchObject({ costUsdNano: '2590000' });
   });
 
   test.each([
@@ -435,6 +544,61 @@ describe('an amended call', () => {
     expect((await read(callId)).corrections).toBeUndefined();
   });
 
+  test('that timed out is ended by the amendment, and counts and is charged from then on', async () => {
+    const { customerId, call, begin, wallet, settle, inspect } = await caller();
+    await call();
+    const callId = await begin();
+    await timeOut(customerId, callId);
+    const { data } = await amend(callId, RIGHT);
+    expect(data).toMatchObject({ status: 'COMPLETED', previousCostUsdNano: null, differenceNanoUsd: '4200000' });
+    expect((await amend(callId, RIGHT)).headers.get('Idempotency-Replayed')).toBe('true');
+    await settle();
+    expect((await wallet()).balanceUsd).toBe('0.9958');
+    expect(await read(callId)).toMatchObject({
+      status: 'COMPLETED',
+      costUsdNano: '3500000',
+      payg: { settlementStatus: 'POSTED' },
+    });
+    await tenant.api.send('reverseCall', { params: { callId }, body: { reason: 'no call at all' } });
+    await settle();
+    expect((await wallet()).balanceUsd).toBe('1');
+    expect((await inspect()).wallet.openCharges).toBe(0);
+  });
+
+  test('takes 50 corrections, then 409 and nothing changes; its reversal passes', async () => {
+    const { call, inspect } = await caller({});
+    const callId = await call();
+    for (let n = 1; n <= 50; n += 1) expect((await amend(callId, { inputTokens: n })).status).toBe(200);
+    const before = await read(callId);
+    const { status, refusal } = await amend(callId, { inputTokens: 51 });
+    expect([status, refusal.code]).toEqual([409, 'CONFLICT']);
+    expect((await amend(callId, { inputTokens: 50 })).headers.get('Idempotency-Replayed')).toBe('true');
+    expect(await read(callId)).toEqual(before);
+    expect(before.corrections).toHaveLength(50);
+    const reversed = await tenant.api.send('reverseCall', { params: { callId }, body: { reason: 'r' } });
+    expect(reversed.status).toBe(200);
+    expect((await read(callId)).corrections).toHaveLength(51);
+    expect((await inspect()).meters.premiumCalls).toMatchObject({ used: 0 });
+  });
+
+  test('with parts takes as many as its record holds, and its history follows', async () => {
+    const { call, settle } = await caller({});
+    const callId = await call();
+    const long = '\u20ac'.repeat(200);
+    const parts = Array.from({ length: 32 }, () => ({ modelUsed: 'gpt-4o', providerUsed: long }));
+    const next = (inputTokens: number) => amend(callId, { inputTokens, providerUsed: long, parts });
+    let amended = 0;
+    let answer = await next(0);
+    for (; answer.status === 200; answer = await next(amended)) amended += 1;
+    expect(amended).toBeGreaterThan(3);
+    expect([answer.status, answer.refusal.code]).toEqual([409, 'CONFLICT']);
+    const reversed = await tenant.api.send('reverseCall', { params: { callId }, body: { reason: 'r' } });
+    expect(reversed.status).toBe(200);
+    await settle();
+    const row = bindings.DB.prepare('SELECT reversed_at_ms FROM calls WHERE organization_id = ? AND call_id = ?');
+    expect(await row.bind(org, callId).first('reversed_at_ms')).toBeGreaterThan(0);
+  });
+
   test('by the operator is in the event log, once', async () => {
     const { customerId, call } = await caller({});
     const params = { org, callId: await call() };
@@ -446,5 +610,42 @@ describe('an amended call', () => {
       expect(data.by).toBe('operator');
     }
     expect((await events(customerId)).filter(({ action }) => action === 'call.amend')).toHaveLength(1);
+  });
+});
+
+describe('an end that comes after the object has removed its call', () => {
+  const end = (callId: string) => tenant.api.send('endCall', { body: { callId, ...USED } });
+  const amend = (callId: string) =>
+    tenant.api.send('amendCall', { params: { callId }, body: { reason: 'too late', ...USED } });
+
+  test('is 409 that names the amendment, which records it', async () => {
+    const { customerId, begin, call, settle, wallet, inspect } = await caller();
+    await call();
+    const callId = await begin();
+    await timeOut(customerId, callId);
+    await settle();
+    await forget(customerId);
+    const { status, refusal } = await end(callId);
+    expect([status, refusal.code, refusal.status]).toEqual([409, 'CALL_ALREADY_FINALIZED', 'TIMEOUT']);
+    expect(refusal.message).toContain('/amend');
+    expect((await amend(callId)).data).toMatchObject({ costUsdNano: '7500000', differenceNanoUsd: '9000000' });
+    await settle();
+    expect((await wallet()).balanceUsd).toBe('0.991');
+    expect((await inspect()).recentCalls).toMatchObject([{ callId, status: 'COMPLETED' }]);
+    expect((await end(callId)).refusal).toMatchObject({ code: 'CALL_ALREADY_FINALIZED', status: 'COMPLETED' });
+  });
+
+  test('of a reversed call is 409 and names none; of an unknown call it is 404', async () => {
+    const { customerId, call, settle } = await caller({});
+    const callId = await call();
+    await tenant.api.send('reverseCall', { params: { callId }, body: { reason: 'r' } });
+    await settle();
+    await forget(customerId);
+    const { refusal } = await end(callId);
+    expect(refusal.code).toBe('CALL_ALREADY_FINALIZED');
+    expect(refusal.message).not.toContain('amend');
+    expect((await end('no-such-call')).refusal.code).toBe('CALL_NOT_FOUND');
+    const other = await createTenant(operator, PLAN);
+    expect((await other.api.send('endCall', { body: { callId, ...USED } })).refusal.code).toBe('CALL_NOT_FOUND');
   });
 });

@@ -5,10 +5,12 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Env } from '../../src/env.ts';
+import { eraseObjects, finishErasure } from '../../src/objects/addresses.ts';
 import { claimKey } from '../../src/objects/claims.ts';
 import { sendCommand } from '../../src/objects/command-text.ts';
 import type { BeginCommand } from '../../src/objects/customer-commands.ts';
 import { projectorOf, projectorState } from '../../src/objects/projectors.ts';
+import { forgetAll } from '../../src/platform/isolate-memory.ts';
 import { eraseProjection } from '../../src/storage/erasure.ts';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
@@ -489,5 +491,80 @@ describe('an erased customer', () => {
     expect((await tenant.api.send('endCall', { body: { callId } })).data.status).toBe('COMPLETED');
     const again = await tenant.api.send('beginCall', { body: { customerId: 'forgotten' }, headers });
     expect(again.refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+  });
+});
+
+describe('a customer who goes on calling', () => {
+  test('learns at the end of a call that it was erased; nobody else does', async () => {
+    const { callIds, derivedId } = await live(tenant, 'told');
+    expect((await erase('told')).status).toBe(200);
+    for (const callId of [callIds[2] ?? '', derivedId]) {
+      const { status, refusal } = await tenant.api.send('endCall', { body: { callId } });
+      expect([status, refusal.code, refusal.reason]).toEqual([404, 'CALL_NOT_FOUND', 'CUSTOMER_ERASED']);
+      // Of another isolate, which does not remember whose call it was.
+      forgetAll();
+      expect((await tenant.api.send('endCall', { body: { callId } })).refusal.reason).toBe('CUSTOMER_ERASED');
+      expect((await other.api.send('endCall', { body: { callId } })).refusal).not.toHaveProperty('reason');
+    }
+    expect((await tenant.api.send('endCall', { body: { callId: 'never-begun' } })).refusal).not.toHaveProperty(
+      'reason',
+    );
+  });
+
+  test('keeps what it does since the erasure of its object, whatever is removed after that', async () => {
+    const { settle } = await live(tenant, 'since');
+    await settle();
+    const { organizationId } = tenant;
+    await eraseObjects(bindings, organizationId, 'since');
+    const headers = { 'Idempotency-Key': 'since-anew' };
+    expect((await tenant.api.send('beginCall', { body: { customerId: 'since' }, headers })).data.newCustomer).toBe(
+      true,
+    );
+    await tenant.api.send('endCall', { body: { callId: 'since-anew', modelUsed: 'gpt-4o-mini', inputTokens: 1 } });
+    await deliverToD1(organizationId, 'since');
+    await eraseProjection(bindings, organizationId, 'since');
+    expect(total(await rowsInD1(tenant, 'since'))).toBe(0);
+    await finishErasure(bindings, organizationId, 'since');
+    await deliverToD1(organizationId, 'since');
+    expect(await rowsInD1(tenant, 'since')).toMatchObject({ customers: 1, calls: 1, meter_events: 0 });
+  });
+
+  test('loses no call that began after its erasure, however closely', async () => {
+    const free = await createTenant(operator, { name: 'Free', limitType: 'NONE' });
+    const { organizationId } = free;
+    const ends: { status: number; reason: unknown }[] = [];
+    let isErased = false;
+    const calling = async (caller: number) => {
+      for (let n = 0; !isErased || n < 5; n += 1) {
+        const headers = { 'Idempotency-Key': `eager-${caller}-${n}` };
+        const begun = await free.api.send('beginCall', { body: { customerId: 'eager' }, headers });
+        if (begun.status === 503) continue;
+        const { callId } = begun.data;
+        forgetAll();
+        const end = await free.api.send('endCall', { body: { callId } });
+        ends.push({ status: end.status, reason: end.status === 200 ? null : end.refusal.reason });
+      }
+    };
+    const callers = [0, 1, 2, 3].map(calling);
+    await scheduler.wait(200);
+    expect((await erase('eager', free)).status).toBe(200);
+    isErased = true;
+    await Promise.all(callers);
+    for (const end of ends)
+      expect([
+        [200, null],
+        [404, 'CUSTOMER_ERASED'],
+      ]).toContainEqual([end.status, end.reason]);
+    await deliverToD1(organizationId, 'eager');
+    const inObject = await runInDurableObject(customerStub(organizationId, 'eager'), (_, { storage }) =>
+      storage.sql.exec<{ id: string }>('SELECT call_id AS id FROM calls ORDER BY 1').toArray(),
+    );
+    const inD1 = await bindings.DB.prepare(
+      'SELECT call_id AS id FROM calls WHERE organization_id = ? AND customer_id = ? ORDER BY 1',
+    )
+      .bind(organizationId, 'eager')
+      .all<{ id: string }>();
+    expect(inD1.results).toEqual(inObject);
+    expect(await claims(free, 'eager')).toBe(inObject.length);
   });
 });

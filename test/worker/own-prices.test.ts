@@ -211,6 +211,12 @@ describe("a vendor's own figure", () => {
       costBreakdown: { lines: [{ component: 'vendorReported', quantity: 1 }], snapshotId: 'vendor-reported' },
     });
     expect((await cost(used)).costUsdNano, 'it reported none').toBe('2500000');
+    for (const reported of [0.5, 0]) {
+      const inBatch = await cost({ ...used, pricingMode: 'batch', vendorReportedCostUSD: reported });
+      const figures = { costUSD: reported, standardCostUSD: reported, pricingMultiplier: 1, batch: true };
+      expect(inBatch).toMatchObject(figures);
+      expect((await tenant.api.send('readCall', { params: { callId: inBatch.callId } })).data).toMatchObject(figures);
+    }
     const { data } = await operator.send('readVendor', { params });
     expect(data).toEqual({
       provider: 'reseller',

@@ -180,6 +180,10 @@ function deniedTooOften(resumeAtMs: number, nowMs: number) {
   return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
 }
 
+function erasedJustNow() {
+  return refuse('SERVICE_UNAVAILABLE', 'the customer was erased at this moment: try again', { retryAfterSeconds: 1 });
+}
+
 /** The stored answer of the same begin, or the id of the call to begin. */
 function earlierBegin(
   context: Context,
@@ -199,6 +203,8 @@ function earlierBegin(
   const callId = key.source === 'request' ? `${DERIVED_PREFIX}${objectId}-${key.requestId}` : key.callId;
   const stored = store.call(callId);
   if (!stored) {
+    // The erasure forgets claims of before it, whatever began under them.
+    if (key.source === 'explicit' && key.claimedAtMs <= (store.erasure?.atMs ?? 0)) return erasedJustNow();
     const forgotten = key.source === 'explicit' && nowMs - key.claimedAtMs > CALL_RETENTION_MS;
     return forgotten ? keyUsedUp() : { callId, derived: null };
   }
@@ -294,11 +300,11 @@ function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData>
   const { store, nowMs } = context;
   const found = findCall(context, command);
   // Another organization learns nothing of this customer, not even which keys were used.
-  if (!found) return callNotFound();
+  if (!found) return callNotFound(context, command);
   const { account, stored } = found;
   const keyed = command.idempotencyKey === null ? null : store.idempotencyKey('end', command.idempotencyKey);
   if (keyed && keyed.callId !== command.callId) return keyConflict();
-  if (!stored) return callNotFound();
+  if (!stored) return callNotFound(context, command);
   const closed = closedFeature(command.limits, stored.call.feature);
   if (closed) return closed;
   // A mode that is spelled out is the same payload as the same mode carried over from begin.
@@ -344,7 +350,13 @@ export function readCall(context: Context, organizationId: string, callId: strin
   );
 }
 
-export const callNotFound = () => refuse('CALL_NOT_FOUND', 'no such call');
+/** A call that the object does not have. The organization of a customer who was erased just now is told so. */
+export function callNotFound({ store }: Pick<Context, 'store'>, { organizationId }: { organizationId: string }) {
+  return store.erasure?.organizationId === organizationId
+    ? refuse('CALL_NOT_FOUND', 'no such call: its customer was erased', { members: { reason: 'CUSTOMER_ERASED' } })
+    : refuse('CALL_NOT_FOUND', 'no such call');
+}
+
 export function alreadyFinalized({ callId, status }: Call) {
   const mayBeShared = status !== 'NOT_ALLOWED' && ID_OF_PAYLOAD.test(callId);
   return refuse('CALL_ALREADY_FINALIZED', `the call is ${status} and was ended with another payload or never allowed`, {

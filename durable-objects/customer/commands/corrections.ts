@@ -11,16 +11,20 @@ import type { CallReport } from '../../../src/domain/call-report.ts';
 import { newCharge, pendingAmount } from '../../../src/domain/charge.ts';
 import {
   amendCall as amendTheCall,
+  countOutcomes,
+  endByAmendment,
   isCorrectable,
   repriceCall,
   repricedCost,
   reverseCall as reverseTheCall,
 } from '../../../src/domain/correct-call.ts';
-import { CORRECTION_DAYS_MAX } from '../../../src/domain/correction.ts';
+import { CORRECTION_DAYS_MAX, CORRECTIONS_MAX } from '../../../src/domain/correction.ts';
 import type { MeterEvent, MeterReversal } from '../../../src/domain/custom-meter.ts';
 import { SLOT_METERS, subtractQuantities } from '../../../src/domain/meters.ts';
 import { usdFromNano } from '../../../src/domain/money.ts';
+import type { PricingUnavailableReason } from '../../../src/domain/pricing.ts';
 import { type PeriodTotals, reverseIncrement, totalsOf } from '../../../src/domain/reverse-meter.ts';
+import { excessiveParts } from '../../../src/domain/usage.ts';
 import { addUnsettled } from '../../../src/domain/wallet.ts';
 import type {
   AmendCallCommand,
@@ -30,13 +34,16 @@ import type {
   ReverseMeterEventCommand,
 } from '../../../src/objects/customer-commands.ts';
 import { DAY_MS } from '../../../src/platform/time.ts';
+import { fitsStorage } from '../../stored-value.ts';
 import type { CustomerStore } from '../store.ts';
+import { fitsPage } from '../tables/outbox.ts';
 import { callNotFound } from './calls.ts';
 import { type Context, catchUp, keyed } from './context.ts';
-import { storeCorrected } from './ending.ts';
+import { saveEnd, storeCorrected, withOutcome } from './ending.ts';
 import { giveBackTo, queueCharge } from './settlement.ts';
 
 const BEHIND_SECONDS = 5;
+const AT_ONCE_SECONDS = 1;
 
 export function reverseCall(context: Context, command: ReverseCallCommand): Answer<ReversedCall> {
   const { store, nowMs, newId } = context;
@@ -67,13 +74,35 @@ export function amendCall(context: Context, command: AmendCallCommand): Answer<A
       return { ...amendedCall(call, last), replayed: true };
     if (call.reversedAtMs !== undefined)
       return refuse('CONFLICT', 'the call was reversed, and can no longer be amended');
+    if (countOutcomes(call) > command.outcomes) return changedMeanwhile();
+    const excessive = excessiveParts(report.usage);
+    if (excessive) {
+      const { field, message } = excessive;
+      return badRequest({
+        path: field,
+        message: `${message}; what an amendment does not name stays as it was reported`,
+      });
+    }
     if (wouldMoveCharge(call, report)) {
       const path = 'stripeCustomerId';
       return badRequest({ path, message: 'must be that of the call, whose charge is billed to it' });
     }
+    if (!mayBeCorrectedAgain(call)) return correctedTooOften();
+    const [amendment, why] = [
+      { report, price, fingerprint },
+      { atMs: nowMs, reason, by },
+    ];
+    if (call.status === 'TIMEOUT' && !call.outcome) {
+      const late = endByAmendment(account, call, amendment, why, newId());
+      saveEnd(context, withOutcome(late));
+      context.store.correctCall(late.call, nowMs);
+      return amendedCall(late.call, late.correction);
+    }
     const ids = { chargeId: newId(), differenceId: newId() };
-    const corrected = amendTheCall(account, call, { report, price, fingerprint }, { atMs: nowMs, reason, by }, ids);
+    const corrected = amendTheCall(account, call, amendment, why, ids);
     if (!corrected) return notEnded(call);
+    const lost = lostPrice(call, corrected.call);
+    if (lost !== null) return priceUnavailable(lost);
     storeCorrected(context, call, corrected);
     return amendedCall(corrected.call, corrected.correction);
   });
@@ -93,10 +122,10 @@ export function repriceCalls(context: Context, { calls, jobId, reason, by, ...wh
       if (!found.ok) continue;
       const { account, call } = found;
       const ids = { chargeId: newId(), differenceId: newId() };
-      const isRepriced = repricedCost(call, jobId) !== null;
-      const corrected = isRepriced
-        ? null
-        : repriceCall(account, call, { price, parts, jobId }, { atMs: nowMs, reason, by }, ids);
+      const mayBeRepriced = repricedCost(call, jobId) === null && mayBeCorrectedAgain(call);
+      const corrected = mayBeRepriced
+        ? repriceCall(account, call, { price, parts, jobId }, { atMs: nowMs, reason, by }, ids)
+        : null;
       if (corrected) storeCorrected(context, call, corrected);
       const cost = repricedCost(corrected?.call ?? call, jobId);
       if (cost === null) continue;
@@ -105,6 +134,22 @@ export function repriceCalls(context: Context, { calls, jobId, reason, by, ...wh
     }
     return { repriced, differenceNanoUsd: differenceNanoUsd.toString() };
   });
+}
+
+/**
+ * Whether the record of the call has room for one more correction and for a reversal, each of which keeps what the call said
+ * before it.
+ */
+function mayBeCorrectedAgain(call: Call): boolean {
+  const { corrections = [], outcome } = call;
+  const largest = [call, outcome, outcome];
+  return corrections.length < CORRECTIONS_MAX && fitsStorage(...largest) && fitsPage(JSON.stringify(largest));
+}
+
+/** Why the corrected call has no price any more; `null` if it has one, or had none before. */
+function lostPrice(before: Call, { outcome }: Call): PricingUnavailableReason | null {
+  if (before.outcome?.price.status !== 'FINAL' || outcome?.price.status !== 'UNAVAILABLE') return null;
+  return outcome.price.reason;
 }
 
 function wouldMoveCharge({ outcome }: Call, { stripeCustomerId }: CallReport): boolean {
@@ -119,10 +164,10 @@ function findCorrectable(
 ): Result<{ account: Account; call: Call }> {
   const { store, nowMs } = context;
   const known = store.account();
-  if (known?.organizationId !== organizationId) return callNotFound();
+  if (known?.organizationId !== organizationId) return callNotFound(context, { organizationId });
   const account = catchUp(context, known);
   const call = store.call(callId)?.call ?? (old?.customerId === known.customerId ? old : null);
-  if (!call) return callNotFound();
+  if (!call) return callNotFound(context, { organizationId });
   const closed = closedFeature(limits, call.feature);
   if (closed) return closed;
   if (call.revision < store.corrections.revision(callId)) return historyBehind();
@@ -291,10 +336,25 @@ const notFinished = ({ status }: Call) =>
     members: { status },
   });
 const notEnded = ({ status }: Call) =>
-  refuse('CONFLICT', `the call is ${status}: only a call that ended can be amended`, { members: { status } });
+  refuse('CONFLICT', `the call is ${status}: only a call that ended or timed out can be amended`, {
+    members: { status },
+  });
+const correctedTooOften = () =>
+  refuse(
+    'CONFLICT',
+    `the call has ${CORRECTIONS_MAX} corrections, or as many as its record holds: it can only be reversed`,
+  );
 const noEvent = () => refuse('NOT_FOUND', 'no such meter event');
 const tooOld = () =>
   refuse('CONFLICT', `what was recorded more than ${CORRECTION_DAYS_MAX} days ago can no longer be corrected`);
+const priceUnavailable = (reason: PricingUnavailableReason) =>
+  refuse('PRICE_UNAVAILABLE', `the call has a price, and would have none as amended: ${reason}`, {
+    members: { pricingUnavailableReason: reason },
+  });
+const changedMeanwhile = () =>
+  refuse('SERVICE_UNAVAILABLE', 'the call was corrected at the same moment: try again', {
+    retryAfterSeconds: AT_ONCE_SECONDS,
+  });
 /** The object knows of a correction that D1 does not have yet. */
 const historyBehind = () =>
   refuse('SERVICE_UNAVAILABLE', 'an earlier correction is still on its way to the history: try again', {

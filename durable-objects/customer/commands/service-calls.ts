@@ -89,7 +89,7 @@ function giveBack(
 function endOrRepeat(context: Context, command: EndServiceCallCommand): ServiceCallEnd {
   const { store, nowMs } = context;
   const found = findCall(context, command);
-  if (!found?.stored) return callNotFound();
+  if (!found?.stored) return callNotFound(context, command);
   const { account, stored } = found;
   if (!canEnd(stored.call)) {
     const { outcome } = stored.call;

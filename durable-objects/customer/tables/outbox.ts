@@ -5,6 +5,7 @@
 import type { DatabaseName } from '../../../src/platform/database-name.ts';
 import type { ChangeKind } from '../../../src/storage/projection-page.ts';
 import type { RecordedChange } from '../../../src/storage/projection-rows.ts';
+import { utf8Bytes } from '../../stored-value.ts';
 
 /** The oldest changes. */
 export interface OutboxPage {
@@ -36,6 +37,25 @@ const RECORDS: Record<Exclude<ChangeKind, 'customer'>, string> = {
   event: 'SELECT record FROM events WHERE event_id = ?',
 };
 
+/**
+ * Bytes of the records in one page, as they are written there. The columns of their rows repeat no more than that of them, so
+ * that a page of 400 changes stays below the 2 MB that Cloudflare takes for the row in which its projector keeps it. A record
+ * that is larger by itself has a page of its own. Only corrections make a record that large, and they stop while it still fits
+ * (`fitsPage`).
+ */
+const PAGE_RECORD_BYTES_MAX = 800_000;
+
+/** Bytes of a record that has a page of its own, as it is written there. */
+const LONE_RECORD_BYTES_MAX = 1_700_000;
+
+/** Bytes of a record inside the JSON of a page, which quotes it. */
+const writtenBytes = (record: string) => utf8Bytes(JSON.stringify(record));
+
+/** Whether a record fits a page that has nothing else. */
+export function fitsPage(record: string): boolean {
+  return writtenBytes(record) <= LONE_RECORD_BYTES_MAX;
+}
+
 export class OutboxTable {
   readonly #sql: SqlStorage;
 
@@ -47,7 +67,7 @@ export class OutboxTable {
     this.#sql.exec('INSERT INTO outbox (kind, id, queued_at_ms) VALUES (?, ?, ?)', kind, id, nowMs);
   }
 
-  /** What the oldest `changesMax` changes after that place changed. */
+  /** What the oldest `changesMax` changes after that place changed, or as many of them as fit a page. */
   page(afterPlace: number, changesMax: number): OutboxPage {
     const changes = this.#sql
       .exec<{ kind: ChangeKind; id: string; place: number; queuedAtMs: number; times: number }>(
@@ -57,11 +77,20 @@ export class OutboxTable {
         changesMax,
       )
       .toArray();
+    const rows: RecordedChange[] = [];
+    let bytes = 0;
+    for (const { kind, id } of changes) {
+      const record = this.#record(kind, id);
+      bytes += record === null ? 0 : writtenBytes(record);
+      if (rows.length > 0 && bytes > PAGE_RECORD_BYTES_MAX) break;
+      rows.push({ kind, id, record });
+    }
+    const isCut = rows.length < changes.length;
     return {
-      rows: changes.map(({ kind, id }) => ({ kind, id, record: this.#record(kind, id) })),
-      place: changes.at(-1)?.place ?? 0,
+      rows,
+      place: changes[rows.length - 1]?.place ?? 0,
       sinceMs: Math.min(...changes.map(({ queuedAtMs }) => queuedAtMs)),
-      more: changes.reduce((sum, { times }) => sum + times, 0) === changesMax,
+      more: isCut || changes.reduce((sum, { times }) => sum + times, 0) === changesMax,
     };
   }
 

@@ -96,7 +96,7 @@ function callOf(c: ConsoleContext) {
 
 const reasonIn = (fields: Fields) => ({ reason: text(fields, 'reason') });
 
-/** The fields as the operator API takes them; an empty one is not reported. */
+/** The fields as the operator API takes them; an empty one stays as it was. */
 function amendmentIn(fields: Fields): unknown {
   const quantities = QUANTITIES.map(([name]) => [name, typedNumber(fields, name)] as const);
   const [code, message] = [optionalText(fields, 'error.code'), optionalText(fields, 'error.message')];
@@ -105,6 +105,7 @@ function amendmentIn(fields: Fields): unknown {
     ...reasonIn(fields),
     ...Object.fromEntries([...quantities, ...named].filter(([, value]) => value !== undefined)),
     ...((code ?? message) !== undefined && { error: { code, message } }),
+    ...(text(fields, 'ended') === 'COMPLETED' && { error: null }),
   };
 }
 
@@ -174,8 +175,8 @@ function amendPage(c: ConsoleContext, state: FormState) {
   return correctionPage(c, 'Amend call', state, callCrumbs(c), (secrets) => (
     <Form action={`${path}/amend`} secrets={secrets} state={state}>
       <p>
-        What the end of <Code>{callId}</Code> should have reported, all of it. The allowance and the balance follow the
-        difference; what it said before stays in the record.
+        What the end of <Code>{callId}</Code> should have reported; an empty field stays as it was. The allowance and
+        the balance follow the difference; what it said before stays in the record.
       </p>
       <div class="columns">
         <TextField name="modelUsed" label="Model" state={state} />
@@ -197,6 +198,15 @@ function amendPage(c: ConsoleContext, state: FormState) {
         ))}
       </div>
       <div class="columns">
+        <Select
+          name="ended"
+          label="Ended"
+          state={state}
+          options={[
+            ['', 'As before, or with this error'],
+            ['COMPLETED', 'Without an error'],
+          ]}
+        />
         <TextField name="error.code" label="Error code" state={state} hint="Of a call that failed." />
         <TextField name="error.message" label="Error message" state={state} />
       </div>

@@ -107,7 +107,7 @@ export const calls = {
   }),
   amendCall: operation({
     operationId: 'amendCall',
-    summary: 'Replace what the end of a call reported by mistake; everything is reported anew',
+    summary: 'Replace what the end of a call reported by mistake; what is not named stays as it was reported',
     method: 'POST',
     path: '/calls/{callId}/amend',
     security: apiKey('usage:write'),

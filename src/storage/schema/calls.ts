@@ -12,7 +12,10 @@ import type { ChargeBasis } from '../../domain/charge.ts';
 export const UNPRICED = sql.raw(
   "cost_nano_usd IS NULL AND status IN ('COMPLETED', 'FAILED') AND reversed_at_ms IS NULL",
 );
-/** Those, and calls that are charged by their hold for a use without a rate: what is left to be repriced. */
+/**
+ * Those, and calls that are charged by their hold for a use without a rate or priced by a catalog that stood in for the
+ * published one: what is left to be repriced.
+ */
 export const LACKS_PRICE = sql.raw(
   "(cost_nano_usd IS NULL OR charge_basis IS NOT NULL) AND status IN ('COMPLETED', 'FAILED') AND reversed_at_ms IS NULL",
 );
@@ -58,8 +61,11 @@ export const calls = sqliteTable(
     costNanoUsd: integer('cost_nano_usd'),
     /** What the customer's balance pays, or has paid; NULL where nothing, or where the charge failed. */
     chargeNanoUsd: integer('charge_nano_usd'),
-    /** `HELD` if something in the charge has no rate and costs what was held for it; else NULL. */
-    chargeBasis: text('charge_basis').$type<ChargeBasis>(),
+    /**
+     * `HELD` if something in the charge has no rate and costs what was held for it; `STAND_IN` if a catalog that stood in for
+     * the published one priced the call, on credit or not; else NULL.
+     */
+    chargeBasis: text('charge_basis').$type<ChargeBasis | 'STAND_IN'>(),
     /** What compressing the prompt saved; NULL where nothing was recorded. */
     originalTokens: integer('original_tokens'),
     compressedTokens: integer('compressed_tokens'),
