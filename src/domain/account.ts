@@ -171,16 +171,17 @@ export function mayMoveTo(account: Account, { planId }: PlanVersion, isArchived:
 }
 
 /**
- * Moves the subscription to another plan version. The latest change wins: an immediate change cancels a pending one,
- * and a new pending change replaces it. Returns the same object when nothing changes.
+ * Moves the subscription to a plan version. The latest change wins: an immediate change cancels a pending one, and a new
+ * pending change replaces it. To the version that the customer has, a reset starts a new period as to any other, and the
+ * other strategies only cancel a pending change. Returns the same object when nothing changes.
  */
 export function changePlan(account: Account, target: PlanVersion, strategy: ChangeStrategy, nowMs: number): Account {
   const { subscription } = account;
+  if (strategy === 'IMMEDIATE_RESET')
+    return startPeriod(account, target, { anchorMs: nowMs, replenish: target.plan.replenish }, nowMs);
   const current = target.usagePlanVersionId === subscription.plan.usagePlanVersionId;
   if (current) return subscription.pending ? changeSubscription(account, { pending: null }) : account;
   switch (strategy) {
-    case 'IMMEDIATE_RESET':
-      return startPeriod(account, target, { anchorMs: nowMs, replenish: target.plan.replenish }, nowMs);
     case 'IMMEDIATE_PRORATED':
       return changeSubscription(account, { ...onPlan(subscription, target, nowMs), pending: null });
     case 'AT_NEXT_REPLENISH':
