@@ -45,9 +45,15 @@ export async function provisionCustomer(
   return answer ?? refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
 }
 
-export function readUsage({ env, organization }: Caller, customerId: string): Promise<Answer<CustomerUsageData>> {
+export async function readUsage({ env, organization }: Caller, customerId: string): Promise<Answer<CustomerUsageData>> {
   const { organizationId, models } = organization;
-  return ask(customerByName(env, organizationId, customerId), (customer) =>
+  const answer: Answer<CustomerUsageData> = await ask(customerByName(env, organizationId, customerId), (customer) =>
     customer.readUsage({ organizationId, ...(models && { models }) }),
   );
+  // The object refuses for no other reason.
+  return answer.ok ? answer : unknownCustomer();
 }
+
+/** The contract's refusal of a customer without a subscription; the reason tells one who was never seen from one who was canceled. */
+export const unknownCustomer = () =>
+  refuse('SUBSCRIPTION_NOT_FOUND', 'no such customer', { members: { reason: 'CUSTOMER_NOT_FOUND' } });

@@ -165,6 +165,20 @@ describe('a plan change', () => {
   });
 });
 
+test('a customer who was never seen has no subscription, whatever is asked of it', async () => {
+  const sent = { params: { customerId: 'nobody' } };
+  const replies = [
+    await tenant.api.send('readUsage', sent),
+    await tenant.api.send('readUsageContext', sent),
+    await tenant.api.send('readForecast', { ...sent, query: { metric: 'calls' } }),
+    await tenant.api.send('changePlan', { ...sent, body: { planId: 'pro' } }),
+    await tenant.api.send('replenishCustomer', sent),
+  ];
+  expect(replies.map(({ status, refusal }) => [status, refusal.code])).toEqual(
+    replies.map(() => [404, 'SUBSCRIPTION_NOT_FOUND']),
+  );
+});
+
 describe('lists', () => {
   test('customers by page, any part of id or name, and plan', async () => {
     const other = await createTenant(operator);
