@@ -396,7 +396,7 @@ export const EndCallData = ReasoningFields.extend(PricingFields.shape).extend({
   usageSource: UsageSource,
   outputBasis: OutputBasis.optional(),
   usage: UsageReport,
-  metered: Metered.optional(),
+  metered: Metered.describe('What the call counts as'),
   spendVelocity: SpendVelocity.optional().describe("The customer's recorded spend of this hour and day"),
   balances: Balances,
   payg: z

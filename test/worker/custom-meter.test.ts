@@ -124,6 +124,7 @@ describe('an increment', () => {
         label: 'Requests',
         periodUsageBefore: '9007199254740991',
         periodUsageAfter: '18014398509481982',
+        overagePricingModel: 'SINGLE',
         overagePricingComponents: [],
       },
     ]);
