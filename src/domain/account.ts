@@ -282,6 +282,12 @@ export function updateContact(account: Account, contact: Contact): Account {
   return same ? account : { ...account, contact: merged, revision: account.revision + 1 };
 }
 
+/** Takes the id at Stripe from the customer. Returns the same object if the customer has another one, or none. */
+export function releaseStripeCustomer(account: Account, stripeCustomerId: string): Account {
+  const { stripeCustomerId: present, ...contact } = account.contact;
+  return present === stripeCustomerId ? { ...account, contact, revision: account.revision + 1 } : account;
+}
+
 /** Sets what the organization wants to be told of. Returns the same object when nothing changes. */
 export function setAlerts(account: Account, alerts: Alerts | null): Account {
   const { alerts: present, ...rest } = account;

@@ -7,21 +7,25 @@ import { ask, customerByName } from '../objects/addresses.ts';
 import { underClaim } from '../objects/claims.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
+import { claimForProvisioning } from './stripe-customers.ts';
 
 /** Separates these keys from call ids in the directory: no call id has a space. */
 const PROVISION_NAMESPACE = 'provision ';
 
 export async function provisionCustomer(
-  { env, organization }: Caller,
+  caller: Caller,
   request: ProvisionCustomerRequest,
   headerKey: string | null,
 ): Promise<Answer<ProvisionCustomerData>> {
+  const { env, organization } = caller;
   const { organizationId, defaultPlan, alerts, models } = organization;
   const { customerName, ...described } = request;
   const friendlyName = request.customerFriendlyName ?? customerName;
   const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName });
   const idempotencyKey = explicitKey(headerKey, request);
   const { customerId } = request;
+  const foreign = await claimForProvisioning(caller, customerId, request.stripeCustomerId);
+  if (foreign) return foreign;
   const provision = (): Promise<Answer<ProvisionCustomerData>> =>
     ask(customerByName(env, organizationId, customerId), (customer) =>
       customer.provision({
@@ -54,6 +58,6 @@ export async function readUsage({ env, organization }: Caller, customerId: strin
   return answer.ok ? answer : unknownCustomer();
 }
 
-/** The contract's refusal of a customer without a subscription; the reason tells one who was never seen from one who was canceled. */
+/** Readings answer for a canceled customer, so there is no subscription only if the customer was never seen. */
 export const unknownCustomer = () =>
   refuse('SUBSCRIPTION_NOT_FOUND', 'no such customer', { members: { reason: 'CUSTOMER_NOT_FOUND' } });
