@@ -136,6 +136,10 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
     return subscription.cancelOrReactivate(this.#context(), ...args);
   }
 
+  releaseStripe(...args: Args<'releaseStripe'>) {
+    subscription.releaseStripe(this.#context(), ...args);
+  }
+
   readUsage(...args: Args<'readUsage'>) {
     return subscription.readUsage(this.#context(), ...args);
   }

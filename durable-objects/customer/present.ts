@@ -223,7 +223,7 @@ export function presentIncrement({ account, event, meter }: Incremented): Custom
       label: meter.label,
       periodUsageBefore,
       periodUsageAfter,
-      ...(meter.overage && { overagePricingModel: meter.overage.model }),
+      overagePricingModel: meter.overage?.model ?? 'SINGLE',
       overagePricingComponents: components,
     },
   };

@@ -262,6 +262,12 @@ export const COMMANDS: readonly Command[] = [
   }),
 
   command('organizations events', 'readOrganizationEvents', rows(EVENT_COLUMNS)),
+  command('stripe-customers shared', 'listSharedStripeCustomers', {
+    note: 'Ids that customers of several organizations have.',
+  }),
+  command('stripe-customers release', 'releaseStripeCustomer', {
+    note: 'What these customers are charged from now on is no longer reported to Stripe.',
+  }),
   command('outbox list', 'listOutbox', rows(columnsOf(['customerId', 'kind', 'id', 'setAsideAt', 'reason']))),
   command('outbox resend', 'resendOutbox', { note: 'Deliveries that D1 rejects again are set aside again.' }),
 

@@ -42,6 +42,8 @@ function sentenceFor(event: LoggedEvent, action: OperatorAction): Part[] {
       return updated(before, after, own('organization'));
     case 'outbox.resend':
       return sentence`Sent ${plural(numberAt(after, 'rows') ?? 0, 'refused change')} of ${plural(numberAt(after, 'customers') ?? 0, 'customer')} to the database again`;
+    case 'stripe_customer.release':
+      return sentence`Took the Stripe customer ${textAt(after, 'stripeCustomerId') ?? ''} from ${plural(numberAt(after, 'customers') ?? 0, 'customer')}`;
 
     case 'plan.put':
       return planSaved(subject, before, after, isNew);

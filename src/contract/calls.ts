@@ -82,7 +82,9 @@ export const BeginCallBody = CustomerIdentity.extend(BodyIdempotency.shape)
     customerName: label.optional().describe('Display name for first provisioning'),
     customerFriendlyName: label.optional().describe('Preferred name of `customerName`'),
     customerEmail: label.optional().describe('E-mail address for first provisioning'),
-    stripeCustomerId: label.optional().describe('Customer id at Stripe'),
+    stripeCustomerId: label
+      .optional()
+      .describe('Customer id at Stripe for first provisioning; it does not count if another organization has it'),
   });
 
 export const BeginCallRequest = z.preprocess(resolveIdentity, BeginCallBody);
@@ -207,7 +209,9 @@ export const CallReportFields = UsageFields.extend(ReasoningFields.shape)
     promptCompression: PromptCompression.optional().describe('Counts of a compressed prompt'),
     isPremium: z.boolean().optional().describe('Overrides premium detection'),
     error: CallErrorInput.optional().describe('Makes the call FAILED'),
-    stripeCustomerId: label.optional().describe('Overrides the customer id at Stripe'),
+    stripeCustomerId: label
+      .optional()
+      .describe('Overrides the customer id at Stripe, by one that a customer of the organization was provisioned with'),
     requestedServiceTier: RequestedServiceTier.optional(),
     vendorReportedCostUSD: vendorReportedCostUSD.optional(),
     parts: z
@@ -398,7 +402,7 @@ export const EndCallData = ReasoningFields.extend(PricingFields.shape).extend({
   usageSource: UsageSource,
   outputBasis: OutputBasis.optional(),
   usage: UsageReport,
-  metered: Metered.optional(),
+  metered: Metered.describe('What the call counts as'),
   spendVelocity: SpendVelocity.optional().describe("The customer's recorded spend of this hour and day"),
   balances: Balances,
   payg: z

@@ -61,8 +61,7 @@ export const CustomMeterData = z.object({
     periodUsageAfter: z.string().describe('Units of the period with this event, exact'),
     overagePricingModel: z
       .enum(['SINGLE', 'GRADUATED'])
-      .optional()
-      .describe('How overage is priced; absent where the plan has no price'),
+      .describe('How overage is priced; SINGLE if the plan has no price'),
     overagePricingComponents: z.array(OverageComponent).describe('What this event added to the overage, by tier'),
   }),
 });

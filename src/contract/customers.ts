@@ -16,7 +16,7 @@ export const ProvisionCustomerBody = BodyIdempotency.extend({
   customerFriendlyName: label.optional().describe('Display name'),
   customerName: label.optional().describe('Alias of `customerFriendlyName`'),
   customerEmail: label.optional().describe('E-mail address'),
-  stripeCustomerId: label.optional().describe('Customer id at Stripe'),
+  stripeCustomerId: label.optional().describe('Customer id at Stripe; not one that another organization has'),
 });
 
 export const ProvisionCustomerRequest = z.preprocess(resolveIdentity, ProvisionCustomerBody);

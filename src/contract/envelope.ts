@@ -45,7 +45,12 @@ export const ErrorEnvelope = z.object({
       .array(z.object({ path: z.string().describe('The field'), message: z.string().describe('The rule') }))
       .optional()
       .describe('Each rule that the input broke'),
-    reason: z.string().optional().describe('API_KEY_SCOPE_REQUIRED where a scope is missing'),
+    reason: z
+      .string()
+      .optional()
+      .describe(
+        'API_KEY_SCOPE_REQUIRED if a scope is missing; CUSTOMER_NOT_FOUND if there is no subscription because the customer was never seen',
+      ),
     requiredScope: z.string().optional().describe('The scope that the key lacks'),
     component: closedComponent,
     param: z.string().optional().describe('The field of the request that asks for it'),

@@ -26,6 +26,7 @@ export const ACTION_KINDS = {
   'organization.create': 'organization',
   'organization.update': 'organization',
   'outbox.resend': 'organization',
+  'stripe_customer.release': 'organization',
   'customer.create': 'customer',
   'customer.change_plan': 'customer',
   'customer.replenish': 'customer',

@@ -180,3 +180,25 @@ export const PlanMigration = z.object({
 });
 
 export type PlanMigration = z.infer<typeof PlanMigration>;
+
+export const SharedStripeCustomer = z.object({
+  stripeCustomerId: z.string().describe('Customer id at Stripe'),
+  organizations: z
+    .array(
+      z.object({
+        organizationId: z.string().describe('Organization id'),
+        customers: z.number().int().describe('Its customers that were given the id'),
+      }),
+    )
+    .describe('The organizations whose customers are billed to it'),
+});
+
+export type SharedStripeCustomer = z.infer<typeof SharedStripeCustomer>;
+
+export const ReleasedStripeCustomer = z.object({
+  stripeCustomerId: z.string().describe('Customer id at Stripe'),
+  customers: z.number().int().describe('Customers of the organization that no longer have it'),
+  more: z.boolean().describe('There are customers left that have it: send it again'),
+});
+
+export type ReleasedStripeCustomer = z.infer<typeof ReleasedStripeCustomer>;

@@ -114,10 +114,10 @@ export const CallData = z.object({
     serviceTier: servedTier.optional(),
     tokens: z.number().describe('Output tokens'),
     usageSource: UsageSource,
-    modelUsed: z.string().optional().describe('Model that ran'),
+    modelUsed: z.string().describe('Model that ran; empty if no model is known'),
   })
     .optional()
-    .describe('Usage as recorded'),
+    .describe('Usage as recorded; absent if the call was denied'),
 });
 
 export type CallData = z.infer<typeof CallData>;

@@ -176,16 +176,17 @@ export function mayMoveTo(account: Account, { planId }: PlanVersion, isArchived:
 }
 
 /**
- * Moves the subscription to another plan version. The latest change wins: an immediate change cancels a pending one,
- * and a new pending change replaces it. Returns the same object when nothing changes.
+ * Moves the subscription to a plan version. The latest change wins: an immediate change cancels a pending one, and a new
+ * pending change replaces it. To the version that the customer has, a reset starts a new period as to any other, and the
+ * other strategies only cancel a pending change. Returns the same object when nothing changes.
  */
 export function changePlan(account: Account, target: PlanVersion, strategy: ChangeStrategy, nowMs: number): Account {
   const { subscription } = account;
+  if (strategy === 'IMMEDIATE_RESET')
+    return startPeriod(account, target, { anchorMs: nowMs, replenish: target.plan.replenish }, nowMs);
   const current = target.usagePlanVersionId === subscription.plan.usagePlanVersionId;
   if (current) return subscription.pending ? changeSubscription(account, { pending: null }) : account;
   switch (strategy) {
-    case 'IMMEDIATE_RESET':
-      return startPeriod(account, target, { anchorMs: nowMs, replenish: target.plan.replenish }, nowMs);
     case 'IMMEDIATE_PRORATED':
       return changeSubscription(account, { ...onPlan(subscription, target, nowMs), pending: null });
     case 'AT_NEXT_REPLENISH':
@@ -284,6 +285,12 @@ export function updateContact(account: Account, contact: Contact): Account {
   const merged = { ...account.contact, ...dropUndefined(contact) };
   const same = (['friendlyName', 'email', 'stripeCustomerId'] as const).every((f) => merged[f] === account.contact[f]);
   return same ? account : { ...account, contact: merged, revision: account.revision + 1 };
+}
+
+/** Takes the id at Stripe from the customer. Returns the same object if the customer has another one, or none. */
+export function releaseStripeCustomer(account: Account, stripeCustomerId: string): Account {
+  const { stripeCustomerId: present, ...contact } = account.contact;
+  return present === stripeCustomerId ? { ...account, contact, revision: account.revision + 1 } : account;
 }
 
 /** Sets what the organization wants to be told of. Returns the same object when nothing changes. */

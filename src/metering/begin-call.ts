@@ -24,6 +24,7 @@ import { currentCatalog } from '../storage/catalog.ts';
 import type { Caller } from './caller.ts';
 import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey } from './idempotency.ts';
 import { closedName, openMappings } from './key-limits.ts';
+import { withClaimedStripe } from './stripe-customers.ts';
 
 type CallType = BeginCommand['callType'];
 
@@ -40,12 +41,12 @@ export async function beginCall(
   const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName, pricingMode });
   const begin = await beginCommand(caller, request, fingerprint, 'standard');
   const command = { ...begin, ...(request.estimate && (await expected(caller, request.estimate, pricingMode))) };
-  return underKey(
-    caller,
-    request,
-    headerKey,
-    'standard',
-    (customer, key) => customer.begin(sendCommand<BeginCommand>({ ...command, key })) as Promise<SerializedAnswer>,
+  return underKey(caller, request, headerKey, 'standard', (customer, key) =>
+    withClaimedStripe(
+      caller,
+      { ...command, key },
+      (sent) => customer.begin(sendCommand<BeginCommand>(sent)) as Promise<SerializedAnswer>,
+    ),
   );
 }
 
@@ -123,7 +124,8 @@ export async function beginCommand(
     // Sent with every begin, which adds some 10 microseconds: only the object knows whether the customer is new.
     defaultPlan: defaultPlan && JSON.stringify(defaultPlan),
     alerts,
-    contact: { friendlyName, email: request.customerEmail, stripeCustomerId: request.stripeCustomerId },
+    contact: { friendlyName, email: request.customerEmail },
+    namedStripeCustomerId: request.stripeCustomerId,
     fingerprint,
     request: {
       customerUserId,

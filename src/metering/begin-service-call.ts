@@ -25,6 +25,7 @@ import { beginCommand, underKey } from './begin-call.ts';
 import type { Caller } from './caller.ts';
 import type { FollowedPrompt } from './counted-prompts.ts';
 import { explicitKey, sessionKeyHash } from './idempotency.ts';
+import { withClaimedStripe } from './stripe-customers.ts';
 
 /** What `beginServiceCall` needs to know beside the request. */
 export interface ServiceCall {
@@ -90,7 +91,7 @@ export async function beginServiceCall(
     bounds: CallBound[],
     counted: boolean,
   ) => {
-    const text = sendCommand<BeginServiceCallCommand>({
+    const whole: BeginServiceCallCommand = {
       ...command,
       ...(deadlineMs !== undefined && { deadlineMs }),
       request: { ...command.request, runsOn, ...(needs.length > 0 && { needs }), openedBy: requestId },
@@ -100,8 +101,13 @@ export async function beginServiceCall(
       refusesHeld,
       counted,
       wantsAnswer,
-    });
-    return parseBegin(JSON.parse(await customer.beginServiceCall(text)) as ServiceCallBegin, bounds);
+    };
+    const begun = await withClaimedStripe(
+      caller,
+      whole,
+      async (sent) => JSON.parse(await customer.beginServiceCall(sendCommand(sent))) as ServiceCallBegin,
+    );
+    return parseBegin(begun, bounds);
   };
   const isSessionKey = bySession && headerKey !== null;
   const begin = async (bounds: CallBound[], counted: boolean): Promise<BegunServiceCall> => {

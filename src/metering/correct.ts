@@ -25,6 +25,7 @@ import { amendedReport } from './amended-report.ts';
 import { partOf } from './call-parts.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
+import { refuseForeignStripe } from './stripe-customers.ts';
 
 /** Whose record is corrected, and who corrects it. */
 export interface Corrector {
@@ -52,15 +53,18 @@ export async function reverseCall(
 
 /** Replaces what the amendment names of the report of the call, at the prices of the day on which it ended. */
 export async function amendCall(
-  { env, organization, defer, by, limits }: Omit<Corrector, 'organizationId'> & Caller,
+  corrector: Omit<Corrector, 'organizationId'> & Caller,
   callId: string,
   request: AmendCallRequest,
   headerKey: string | null,
 ): Promise<Answer<AmendedCall>> {
+  const { env, organization, defer, by, limits } = corrector;
   const { organizationId } = organization;
   const { reason, ...described } = request;
   const found = await findForCorrection({ env, organizationId }, callId);
   if (!found.ok) return found;
+  const foreign = await refuseForeignStripe(corrector, request.stripeCustomerId);
+  if (foreign) return foreign;
   const { address, call, old } = found;
   const { catalog } = await currentCatalog(env, defer);
   const report = amendedReport(call.outcome, callId, request, organization);

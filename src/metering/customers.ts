@@ -7,21 +7,25 @@ import { ask, customerByName } from '../objects/addresses.ts';
 import { underClaim } from '../objects/claims.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
+import { claimForProvisioning } from './stripe-customers.ts';
 
 /** Separates these keys from call ids in the directory: no call id has a space. */
 const PROVISION_NAMESPACE = 'provision ';
 
 export async function provisionCustomer(
-  { env, organization }: Caller,
+  caller: Caller,
   request: ProvisionCustomerRequest,
   headerKey: string | null,
 ): Promise<Answer<ProvisionCustomerData>> {
+  const { env, organization } = caller;
   const { organizationId, defaultPlan, alerts, models } = organization;
   const { customerName, ...described } = request;
   const friendlyName = request.customerFriendlyName ?? customerName;
   const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName });
   const idempotencyKey = explicitKey(headerKey, request);
   const { customerId } = request;
+  const foreign = await claimForProvisioning(caller, customerId, request.stripeCustomerId);
+  if (foreign) return foreign;
   const provision = (): Promise<Answer<ProvisionCustomerData>> =>
     ask(customerByName(env, organizationId, customerId), (customer) =>
       customer.provision({
@@ -45,9 +49,15 @@ export async function provisionCustomer(
   return answer ?? refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
 }
 
-export function readUsage({ env, organization }: Caller, customerId: string): Promise<Answer<CustomerUsageData>> {
+export async function readUsage({ env, organization }: Caller, customerId: string): Promise<Answer<CustomerUsageData>> {
   const { organizationId, models } = organization;
-  return ask(customerByName(env, organizationId, customerId), (customer) =>
+  const answer: Answer<CustomerUsageData> = await ask(customerByName(env, organizationId, customerId), (customer) =>
     customer.readUsage({ organizationId, ...(models && { models }) }),
   );
+  // The object refuses for no other reason.
+  return answer.ok ? answer : unknownCustomer();
 }
+
+/** Readings answer for a canceled customer, so there is no subscription only if the customer was never seen. */
+export const unknownCustomer = () =>
+  refuse('SUBSCRIPTION_NOT_FOUND', 'no such customer', { members: { reason: 'CUSTOMER_NOT_FOUND' } });

@@ -25,6 +25,7 @@ import { pricingModeOf } from './begin-call.ts';
 import { partOf } from './call-parts.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
+import { refuseForeignStripe } from './stripe-customers.ts';
 import { vendorReportedOf } from './vendor-reported.ts';
 
 export async function endCall(
@@ -36,6 +37,8 @@ export async function endCall(
   const { callId } = request;
   const address = await customerByCall(env, organization.organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
+  const foreign = await refuseForeignStripe(caller, request.stripeCustomerId);
+  if (foreign) return foreign;
   const { catalog } = await currentCatalog(env, defer);
   // Only the object knows the mode that applies, and adds it to the fingerprint.
   const { batch: _batch, pricingMode: _mode, ...described } = request;

@@ -462,12 +462,12 @@ function estimatedUsage(
   return { ...endUsage, inputTokens, responseTokens, tokens: responseTokens, usageSource };
 }
 
-function presentUsage(usage: Usage, modelUsed: string | undefined): NonNullable<CallData['endUsage']> {
+function presentUsage(usage: Usage, modelUsed = ''): NonNullable<CallData['endUsage']> {
   return {
     ...usage,
     tokens: usage.responseTokens,
     usageSource: 'reported',
-    ...(modelUsed !== undefined && { modelUsed }),
+    modelUsed,
   };
 }
 

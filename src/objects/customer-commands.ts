@@ -51,7 +51,10 @@ export interface Provisioning {
    * plan no customer is created.
    */
   defaultPlan: string | null;
+  /** Its id at Stripe is one that the organization has (`storage/stripe-customers.ts`). */
   contact: Contact;
+  /** The id at Stripe that a begin names. It is claimed if the customer is new, and counts for no other. */
+  namedStripeCustomerId?: string | undefined;
   /** What the organization wants to be told of where a plan says nothing; `null` is nothing of its own. */
   alerts: Alerts | null;
 }
@@ -115,6 +118,8 @@ export interface RefusedBegin {
   refusal: Refusal;
   /** The call may pass once the vendors have counted its prompt: it is begun again, as `counted`. */
   countFirst?: true;
+  /** The customer is new: the id at Stripe that the begin names is claimed, and it is begun again. */
+  claimFirst?: true;
 }
 
 /** The result of beginning a service call. Plain JSON. */

@@ -89,6 +89,8 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   amendCall(command: AmendCallCommand): Answer<AmendedCall>;
   repriceCalls(command: RepriceCallsCommand): Repriced;
   reverseMeterEvent(command: ReverseMeterEventCommand): Answer<ReversedMeterEvent>;
+  /** Takes an id at Stripe from the customer, if the customer has it. */
+  releaseStripe(organizationId: string, stripeCustomerId: string): void;
   readUsage(command: ReadUsageCommand): Answer<CustomerUsageData>;
   readHistory(command: HistoryCommand): CustomerHistory | null;
   readCall(organizationId: string, callId: string): Call | null;

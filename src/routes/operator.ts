@@ -50,6 +50,7 @@ import { readRepricing, startRepricing } from '../operator/repricing.ts';
 import { deleteReview, listReviews, putReview, readReview } from '../operator/reviews.ts';
 import { deleteSample, exportSamples, listSamples, readSample } from '../operator/samples.ts';
 import { deleteSampling, readSampling, setSampling } from '../operator/sampling.ts';
+import { listSharedStripeCustomers, releaseStripeCustomer } from '../operator/stripe-customers.ts';
 import { operatorChangePlan, operatorCreateCustomer, operatorReplenish } from '../operator/subscriptions.ts';
 import { listOrganizationVendors, readVendor, removeVendor, setVendor } from '../operator/vendors.ts';
 import { radarCsv } from '../radar/csv.ts';
@@ -206,6 +207,10 @@ export function mountOperator(app: Hono<AppEnv>): void {
     operations.readOrganizationEvents,
     (c, page, { params, query }) => readOrganizationEvents(c.env, params.org, query, page),
     eventsCsv,
+  );
+  mountList(app, operations.listSharedStripeCustomers, (c, page) => listSharedStripeCustomers(c.env, page));
+  change(app, operations.releaseStripeCustomer, (request, { params }) =>
+    releaseStripeCustomer(request, params.org, params.stripeCustomerId),
   );
   mountList(app, operations.listOutbox, (c, page, { params }) => listOutbox(c.env, params.org, page));
   change(app, operations.resendOutbox, (request, { params }) => resendOutbox(request, params.org));

@@ -8,6 +8,7 @@ import { HOUR_MS } from '../platform/time.ts';
 import { type Database, database } from './database.ts';
 import { ERASE_HOURS, ERASED_HOURS_MAX, TOTALS_OF_CUSTOMERS } from './roll-ups.ts';
 import { erasedSubscriptions } from './schema/index.ts';
+import { forgetStripeCustomers } from './stripe-customers.ts';
 
 /** Far longer than D1 works on any query. */
 const MARK_RETENTION_MS = 48 * HOUR_MS;
@@ -74,6 +75,7 @@ export async function eraseProjection(
     for (const deletion of deletions) erased[name] += await deleteRows(env, deletion, organizationId, customerId);
   }
   erased.usageHours += await eraseHours(env, organizationId, customerId);
+  await forgetStripeCustomers(env, organizationId, customerId);
   return erased;
 }
 

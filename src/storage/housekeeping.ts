@@ -1,5 +1,5 @@
 /**
- * What the hourly cron does in D1: it deletes rows that are past their retention.
+ * What the hourly cron does in D1: it deletes rows that are past their retention, and moves ids at Stripe to where all are.
  */
 
 import { lt, sql } from 'drizzle-orm';
@@ -13,6 +13,7 @@ import { deleteOldOutputRates } from './output-rates.ts';
 import { deleteExpiredHistory } from './retention.ts';
 import { operatorIdempotency } from './schema/index.ts';
 import { recordDatabaseSize } from './sizes.ts';
+import { gatherStripeCustomers } from './stripe-customers.ts';
 
 /** Samples that one statement deletes, up to 300 KiB each, and statements of one run. */
 const DELETE_SAMPLES_MAX = 200;
@@ -32,6 +33,7 @@ export async function deleteExpired(env: Env, nowMs: number): Promise<void> {
       await deleteExpiredEvents(db, nowMs);
       await deleteOldMarks(db, nowMs);
       await deleteOldOutputRates(db, nowMs);
+      await gatherStripeCustomers(env, name);
       await recordDatabaseSize(env, name, nowMs);
     } catch (error) {
       log('error', 'housekeeping_failed', { database: name }, error);

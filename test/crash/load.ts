@@ -224,10 +224,10 @@ export class Load {
     const known = this.sent.subscriptions.get(customerId) as SentSubscription;
     const planId = random.pick(PLAN_IDS);
     const replenishes = random.chance(0.3);
-    const changes = replenishes || planId !== known.planId;
+    const strategy = random.pick(['IMMEDIATE_RESET', 'IMMEDIATE_PRORATED']);
+    const changes = replenishes || strategy === 'IMMEDIATE_RESET' || planId !== known.planId;
     const next = { planId: replenishes ? known.planId : planId, version: known.version + (changes ? 1 : 0) };
     this.sent.subscriptions.set(customerId, next);
-    const strategy = random.pick(['IMMEDIATE_RESET', 'IMMEDIATE_PRORATED']);
     const data = replenishes
       ? await this.#deliver('POST', `/customers/${customerId}/replenish`, id, {})
       : await this.#deliver('POST', `/customers/${customerId}/change_plan`, id, { planId, strategy });

@@ -161,7 +161,8 @@ test('a charge that Stripe refuses is FAILED with the reason; the balance has pa
     settlementFailureReason: 'STRIPE_resource_missing',
   });
   expect(await balance('refused')).toBe('0.99625');
-  // An end may name another customer of Stripe's.
+  // An end may name another customer of Stripe's that the organization has.
+  await customer('overrides', 'cus_override');
   await call('refused', 'refused-2', { stripeCustomerId: 'cus_override' });
   expect((await settled('refused-2')).settlementStatus).toBe('POSTED');
   expect(eventsOf('cus_override')).toHaveLength(1);

@@ -129,8 +129,8 @@ test('any history of usage, plan changes, migrations, replenishments and waits g
           } else if (action.kind === 'change') {
             const target = newestOf(action.plan);
             account = changePlan(account, target, action.strategy, nowMs);
-            if (target === model.plan) model.pending = null;
-            else if (action.strategy === 'IMMEDIATE_RESET') begin(model, target, nowMs);
+            if (action.strategy === 'IMMEDIATE_RESET') begin(model, target, nowMs);
+            else if (target === model.plan) model.pending = null;
             else if (action.strategy === 'AT_NEXT_REPLENISH') model.pending = target;
             else {
               prorate(model, target, nowMs);

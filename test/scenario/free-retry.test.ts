@@ -61,7 +61,7 @@ describe('begin', () => {
     expect((await begin('b4', { feature: 'other' })).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
     expect((await begin('b4', { customerId: 'someone-else' })).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
     expect((await tenant.api.send('readUsage', { params: { customerId: 'someone-else' } })).refusal.code).toBe(
-      'CUSTOMER_NOT_FOUND',
+      'SUBSCRIPTION_NOT_FOUND',
     );
   });
 
@@ -200,7 +200,7 @@ describe('customers and operators', () => {
       expect(other.refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
     }
     expect((await tenant.api.send('readUsage', { params: { customerId: 'p3' } })).refusal.code).toBe(
-      'CUSTOMER_NOT_FOUND',
+      'SUBSCRIPTION_NOT_FOUND',
     );
   });
 

@@ -86,7 +86,7 @@ const increment = command('increment', increments, (model, system, { slot, amoun
       label: terms?.label,
       periodUsageBefore: before.toString(),
       periodUsageAfter: (before + BigInt(amount)).toString(),
-      overagePricingModel: terms?.overage?.model,
+      overagePricingModel: terms?.overage?.model ?? 'SINGLE',
       overagePricingComponents: parts.map(({ tierIndex, upTo, units, rate, per }) => ({
         tierIndex,
         upTo,

@@ -284,11 +284,11 @@ export class ReferenceModel {
   // --- subscription
 
   changePlan(target: number, strategy: ChangeStrategy): void {
-    if (target === this.plan) {
+    if (strategy === 'IMMEDIATE_RESET') this.#startCycle(target);
+    else if (target === this.plan) {
       if (this.pending !== null) this.version += 1;
       this.pending = null;
-    } else if (strategy === 'IMMEDIATE_RESET') this.#startCycle(target);
-    else if (strategy === 'IMMEDIATE_PRORATED') {
+    } else if (strategy === 'IMMEDIATE_PRORATED') {
       this.plan = target;
       this.pending = null;
       this.version += 1;

@@ -145,13 +145,16 @@ describe('a plan that replenishes and one that never does', () => {
   });
 });
 
-test('a change to the current version only removes a pending change', () => {
-  const account = opened(version('pro', 1));
-  expect(changePlan(account, version('pro', 1), 'IMMEDIATE_RESET', NOW)).toBe(account);
-  const leaving = changePlan(account, version('team', 1), 'AT_NEXT_REPLENISH', NOW);
-  expect(changePlan(leaving, version('team', 1), 'AT_NEXT_REPLENISH', NOW)).toBe(leaving);
-  expect(idsOf(changePlan(leaving, version('pro', 1), 'IMMEDIATE_RESET', NOW))).toEqual(['pro:v1', null]);
-});
+test.each(['IMMEDIATE_PRORATED', 'AT_NEXT_REPLENISH'] as const)(
+  'a change to the current version by %s only removes a pending change',
+  (strategy) => {
+    const account = opened(version('pro', 1));
+    expect(changePlan(account, version('pro', 1), strategy, NOW)).toBe(account);
+    const leaving = changePlan(account, version('team', 1), 'AT_NEXT_REPLENISH', NOW);
+    expect(changePlan(leaving, version('team', 1), 'AT_NEXT_REPLENISH', NOW)).toBe(leaving);
+    expect(idsOf(changePlan(leaving, version('pro', 1), strategy, NOW))).toEqual(['pro:v1', null]);
+  },
+);
 
 test('a subscription is canceled and reactivated once', () => {
   const account = opened(version('pro', 1));

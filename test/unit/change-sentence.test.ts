@@ -38,6 +38,11 @@ const CASES: Record<OperatorAction, Case> = {
     after: { rows: 1, customers: 1 },
     says: 'Sent 1 refused change of 1 customer to the database again',
   },
+  'stripe_customer.release': {
+    subject: ORGANIZATION,
+    after: { stripeCustomerId: 'cus_1', customers: 2, more: false },
+    says: 'Took the Stripe customer cus_1 from 2 customers',
+  },
   'customer.create': { subject: 'acme', after: VERSION, says: 'Created the customer [acme] on [pro:v2]' },
   'customer.change_plan': {
     subject: 'acme',

@@ -237,7 +237,7 @@ describe('an erasure of a customer with batches', () => {
     expect(await erase(tenant, 'gone')).toMatchObject({ object: true, batches: 2 });
     for (const stub of [finished, running, batchesOf(tenant, 'gone')]) expect(await entriesOf(stub)).toBe(0);
     for (const stub of [other, batchesOf(tenant, 'stays')]) expect(await entriesOf(stub)).toBeGreaterThan(0);
-    expect((await usageOf(tenant, 'gone')).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+    expect((await usageOf(tenant, 'gone')).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
     expect(await runDurableObjectAlarm(running)).toBe(false);
     expect((await usageOf(tenant, 'stays')).data.customerId).toBe('stays');
   });
@@ -262,7 +262,7 @@ describe('an erasure of a customer with batches', () => {
     expect(await erase(tenant, 'metered')).toMatchObject({ batches: 1 });
     lines.resolve();
     await metering;
-    expect((await usageOf(tenant, 'metered')).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+    expect((await usageOf(tenant, 'metered')).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
     for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'metered')]) expect(await entriesOf(stub)).toBe(0);
     // Nor is the line's id claimed: whoever comes next may have it.
     const toClaim = { organizationId: tenant.organizationId, key: 'batch:batch_1:line', customerId: 'another' };

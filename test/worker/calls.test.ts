@@ -384,6 +384,7 @@ describe('identity', () => {
   test('the Stripe customer of the end overrides that of the subscription', async () => {
     const first = await begin('stripe', { stripeCustomerId: 'cus_1' });
     expect((await end(first.callId)).stripeCustomerId).toBe('cus_1');
+    await tenant.api.send('provisionCustomer', { body: { customerId: 'stripe-2', stripeCustomerId: 'cus_2' } });
     const second = await begin('stripe');
     expect((await end(second.callId, { stripeCustomerId: 'cus_2' })).stripeCustomerId).toBe('cus_2');
   });

@@ -261,9 +261,10 @@ describe('a plan change', () => {
 
   test('that changes nothing says so, and offers nothing', async () => {
     const path = pathOf(await customerWith(0));
-    const { text, html } = await preview(path, 'IMMEDIATE_RESET', 'test');
+    const { text, html } = await preview(path, 'IMMEDIATE_PRORATED', 'test');
     expect(text).toContain('is on test:v1 already');
     expect(html.includes('type="hidden" name="strategy"')).toBe(false);
+    expect((await preview(path, 'IMMEDIATE_RESET', 'test')).text).toContain('Change the plan now');
   });
 
   test('to a plan or by a strategy that does not exist is refused', async () => {

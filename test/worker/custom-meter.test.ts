@@ -124,6 +124,7 @@ describe('an increment', () => {
         label: 'Requests',
         periodUsageBefore: '9007199254740991',
         periodUsageAfter: '18014398509481982',
+        overagePricingModel: 'SINGLE',
         overagePricingComponents: [],
       },
     ]);
@@ -421,7 +422,7 @@ describe('access', () => {
     for (const { status, refusal } of replies) expect([status, refusal.code]).toEqual([404, 'SUBSCRIPTION_NOT_FOUND']);
     expect(new Set(replies.map(({ body }) => JSON.stringify(body.error))).size).toBe(1);
     expect((await tenant.api.send('readUsage', { params: { customerId: 'nobody' } })).refusal.code).toBe(
-      'CUSTOMER_NOT_FOUND',
+      'SUBSCRIPTION_NOT_FOUND',
     );
     await operator.send('reactivateCustomer', { params: { org: tenant.organizationId, customerId: 'canceled' } });
     expect((await increment(tenant.api, 'canceled')).data.meter.used).toBe(1);

@@ -156,7 +156,7 @@ describe('an erasure', () => {
     expect(await claims(tenant, 'ann')).toBe(0);
     const params = { org: tenant.organizationId, customerId: 'ann' };
     expect((await tenant.api.send('readUsage', { params: { customerId: 'ann' } })).refusal.code).toBe(
-      'CUSTOMER_NOT_FOUND',
+      'SUBSCRIPTION_NOT_FOUND',
     );
     expect((await operator.send('readCustomer', { params })).refusal.code).toBe('CUSTOMER_NOT_FOUND');
     for (const callId of [...callIds, derivedId]) {

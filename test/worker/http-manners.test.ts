@@ -326,7 +326,7 @@ describe('bad input', () => {
 
   test('records nothing: no customer, and the call stays open', async () => {
     expect((await tenant.api.send('readUsage', { params: { customerId: 'v' } })).refusal.code).toBe(
-      'CUSTOMER_NOT_FOUND',
+      'SUBSCRIPTION_NOT_FOUND',
     );
     await tenant.api.send('beginCall', { body: { customerId: 'w' }, headers: { 'Idempotency-Key': 'bad' } });
     for (const [, body] of BAD_ENDS) await tenant.api.send('endCall', { body });

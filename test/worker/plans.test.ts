@@ -81,11 +81,42 @@ describe('a plan change', () => {
     expect((await usage('later')).meters.standardCalls?.used).toBe(0);
   });
 
-  test('to the current plan changes nothing', async () => {
-    await use('same', 2);
-    const before = await usage('same');
-    expect((await change('same', { planId: 'test' })).data.subscription).toEqual(before.subscription);
-    expect((await usage('same')).meters).toEqual(before.meters);
+  test.each(['IMMEDIATE_PRORATED', 'AT_NEXT_REPLENISH'])(
+    'to the current plan by %s changes nothing',
+    async (strategy) => {
+      const customerId = `same-${strategy}`;
+      await use(customerId, 2);
+      const before = await usage(customerId);
+      expect((await change(customerId, { planId: 'test', strategy })).data.subscription).toEqual(before.subscription);
+      expect((await usage(customerId)).meters).toEqual(before.meters);
+    },
+  );
+
+  test('as a reset to the current plan grants full allowances, starts a cycle and leaves credit, once under a key', async () => {
+    const params = { org: tenant.organizationId, customerId: 'again' };
+    const balances = async () => {
+      const { credits, wallet } = (await operator.send('readCustomer', { params })).data;
+      return { credits, wallet };
+    };
+    await use('again', 5);
+    await operator.send('grantCredit', { params, body: { kind: 'USD', amountUsd: '25' } });
+    await change('again', { planId: 'pro', strategy: 'AT_NEXT_REPLENISH' });
+    const [before, credit] = [(await usage('again')).subscription, await balances()];
+    const headers = { 'Idempotency-Key': 'reset-again' };
+    const { subscription } = (await change('again', { planId: 'test' }, headers)).data;
+    expect(subscription).toMatchObject({
+      usagePlanVersionId: 'test:v1',
+      subscriptionVersion: before.subscriptionVersion + 1,
+    });
+    expect(subscription.pending).toBeUndefined();
+    for (const date of ['lastReplenishedAt', 'nextReplenishAt'] as const)
+      expect(Date.parse(subscription[date])).toBeGreaterThan(Date.parse(before[date]));
+    expect((await usage('again')).meters.standardCalls).toMatchObject({ used: 0, remaining: 5 });
+    expect(await balances()).toEqual(credit);
+
+    await use('again', 1);
+    expect((await change('again', { planId: 'test' }, headers)).data.subscription).toEqual(subscription);
+    expect((await usage('again')).meters.standardCalls?.used).toBe(1);
   });
 
   test('carries over open calls', async () => {
@@ -132,6 +163,20 @@ describe('a plan change', () => {
     const sent = { params: { customerId: 'reset' }, body: { planId: 'pro' } };
     expect((await tenant.api.with(key).send('changePlan', sent)).refusal.requiredScope).toBe('customers:write');
   });
+});
+
+test('a customer who was never seen has no subscription, whatever is asked of it', async () => {
+  const sent = { params: { customerId: 'nobody' } };
+  const replies = [
+    await tenant.api.send('readUsage', sent),
+    await tenant.api.send('readUsageContext', sent),
+    await tenant.api.send('readForecast', { ...sent, query: { metric: 'calls' } }),
+    await tenant.api.send('changePlan', { ...sent, body: { planId: 'pro' } }),
+    await tenant.api.send('replenishCustomer', sent),
+  ];
+  expect(replies.map(({ status, refusal }) => [status, refusal.code])).toEqual(
+    replies.map(() => [404, 'SUBSCRIPTION_NOT_FOUND']),
+  );
 });
 
 describe('lists', () => {

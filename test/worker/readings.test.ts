@@ -66,7 +66,8 @@ describe.each(READINGS)('%s', (id, query) => {
     const replies = await Promise.all(
       ids.map((name) => other.api.send(id, { params: { customerId: name }, query, headers })),
     );
-    for (const { status, refusal } of replies) expect([status, refusal.code]).toEqual([404, 'CUSTOMER_NOT_FOUND']);
+    for (const { status, refusal } of replies)
+      expect([status, refusal.code, refusal.reason]).toEqual([404, 'SUBSCRIPTION_NOT_FOUND', 'CUSTOMER_NOT_FOUND']);
     // The clock stands still, so that nothing at all may differ.
     expect(new Set(replies.map(({ body }) => JSON.stringify(body))).size).toBe(1);
     const described = replies.map((reply) => [...reply.headers].sort());

@@ -161,7 +161,7 @@ describe('without a vendor', () => {
       pricingUnavailableReason: 'MODEL_NOT_REPORTED',
       metered: { calls: 1 },
     });
-    expect(data.endUsage).toMatchObject({ tokens: 0, inputTokens: 0 });
+    expect(data.endUsage).toMatchObject({ tokens: 0, inputTokens: 0, modelUsed: '' });
   });
 
   test('batch halves the price, and isPremium overrides the tier', async () => {

@@ -215,7 +215,9 @@ describe('the address of a call', () => {
     const { code, details } = (await ask(url, tenant, customerId)).refusal;
     expect([code, (details as { path: string }[]).map(({ path }) => path)]).toEqual(['BAD_REQUEST', ['vendor.url']]);
     expect(asked).toEqual([]);
-    expect((await tenant.api.send('readUsage', { params: { customerId } })).refusal.code).toBe('CUSTOMER_NOT_FOUND');
+    expect((await tenant.api.send('readUsage', { params: { customerId } })).refusal.code).toBe(
+      'SUBSCRIPTION_NOT_FOUND',
+    );
   });
 
   test('that was refused leaves its key free', async () => {

@@ -18,7 +18,7 @@ import {
   type HoldBatchCommand,
 } from '../../../src/objects/batch-commands.ts';
 import { beginOrReplay, wantsCredit } from './calls.ts';
-import { type Context, catchUp, noDefaultPlan, openOrLoad } from './context.ts';
+import { type Context, catchUp, claimFirst, claimsStripe, noDefaultPlan, openOrLoad } from './context.ts';
 import { saveEnd, withOutcome } from './ending.ts';
 
 /** Holds what the lines of a batch may come to; or says why they may not run. Sent again, it holds them once. */
@@ -27,6 +27,7 @@ export function hold(context: Context, command: HoldBatchCommand): BatchAdmissio
   return store.transaction(nowMs, () => {
     const opened = openOrLoad(context, command);
     if (!opened) return noDefaultPlan();
+    if (claimsStripe(opened.newCustomer, command)) return claimFirst();
     const account = opened.newCustomer ? opened.account : updateContact(opened.account, command.contact);
     const { requestName, batch, closed, mostAnswers } = command;
     const { plan } = account.subscription.plan;

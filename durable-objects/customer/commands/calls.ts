@@ -39,7 +39,17 @@ import type {
 import { DENIALS_MAX, DENIALS_WINDOW_SECONDS } from '../denials.ts';
 import { type BeginFacts, presentBegin, presentEnd, presentLeft, presentRolling } from '../present.ts';
 import type { DerivedKey } from '../tables/keys.ts';
-import { type Context, catchUp, keyConflict, keyUsedUp, noDefaultPlan, openOrLoad, replay } from './context.ts';
+import {
+  type Context,
+  catchUp,
+  claimFirst,
+  claimsStripe,
+  keyConflict,
+  keyUsedUp,
+  noDefaultPlan,
+  openOrLoad,
+  replay,
+} from './context.ts';
 import { type Ended, recordEnd } from './ending.ts';
 
 /** A derived key replays a begin only for this long. */
@@ -79,6 +89,7 @@ export function beginOrReplay(
 
   const opened = openOrLoad(context, command);
   if (!opened) return noDefaultPlan();
+  if (claimsStripe(opened.newCustomer, command)) return claimFirst();
   const account = opened.newCustomer ? opened.account : fillContact(opened.account, command.contact);
   const { plan, usagePlanVersionId } = account.subscription.plan;
   const beyond = answersBeyond(plan, command.bounds ?? []);

@@ -16,7 +16,7 @@ import {
 import { releaseBatch } from '../../../src/domain/batch-hold.ts';
 import type { PlanVersion } from '../../../src/domain/plan.ts';
 import type { PricingMode } from '../../../src/domain/pricing.ts';
-import type { Provisioning, ReadUsageCommand } from '../../../src/objects/customer-commands.ts';
+import type { Provisioning, ReadUsageCommand, RefusedBegin } from '../../../src/objects/customer-commands.ts';
 import type { CustomerStore } from '../store.ts';
 import { finishOverdue } from './ending.ts';
 
@@ -83,6 +83,19 @@ export function openOrLoad(context: Context, command: Provisioning): { account: 
     context.nowMs,
   );
   return { account: setAlerts(account, command.alerts), newCustomer: true };
+}
+
+/**
+ * Whether the id at Stripe that a begin names is to be claimed first: only the object knows that the customer is new, and
+ * only D1 knows whose the id is.
+ */
+export function claimsStripe(newCustomer: boolean, { namedStripeCustomerId }: Provisioning): boolean {
+  return newCustomer && namedStripeCustomerId !== undefined;
+}
+
+/** Nobody gets this refusal: the Worker claims the id, and sends the command again. */
+export function claimFirst(): RefusedBegin {
+  return { ...refuse('SERVICE_UNAVAILABLE', 'the id at Stripe is to be claimed first'), claimFirst: true };
 }
 
 /** The account of a live subscription, as of now; `null` where there is none, or a canceled one. */

@@ -9,6 +9,7 @@ import {
   changePlan,
   mayMoveTo,
   migratePlan,
+  releaseStripeCustomer,
   replenishNow,
   setCanceled,
   updateContact,
@@ -154,6 +155,18 @@ export function cancelOrReactivate(context: Context, command: SetCanceledCommand
     },
     code,
   );
+}
+
+/** Takes an id at Stripe from the customer: what is charged from now on is not billed to it. */
+export function releaseStripe(context: Context, organizationId: string, stripeCustomerId: string): void {
+  const { store, nowMs } = context;
+  store.transaction(nowMs, () => {
+    const known = store.account();
+    if (!known || known.organizationId !== organizationId) return;
+    const account = catchUp(context, known);
+    const released = releaseStripeCustomer(account, stripeCustomerId);
+    if (released !== account) store.saveAccount(released, nowMs);
+  });
 }
 
 export function inspect(context: Context, command: ReadUsageCommand): Answer<InspectedCustomer> {

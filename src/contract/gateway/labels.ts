@@ -42,7 +42,9 @@ export const GatewayCustomer = z.preprocess(
     customerName: label.optional().describe('Display name for first provisioning'),
     customerFriendlyName: label.optional().describe('Preferred name of `customerName`'),
     customerEmail: label.optional().describe('E-mail address for first provisioning'),
-    stripeCustomerId: label.optional().describe('Customer id at Stripe'),
+    stripeCustomerId: label
+      .optional()
+      .describe('Customer id at Stripe for first provisioning; it does not count if another organization has it'),
   }),
 );
 

@@ -398,6 +398,11 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   listDeliveries: { params: { ...org, ...WEBHOOK }, query: { limit: '10' }, needs: ['putWebhook'] },
   sendDelivery: { params: { ...org, ...WEBHOOK, eventId: '$SENT_EVENT_ID' } },
   readOrganizationEvents: { params: org, query: { limit: '10' } },
+  listSharedStripeCustomers: {},
+  releaseStripeCustomer: {
+    params: { ...org, stripeCustomerId: 'cus_example' },
+    needs: [{ id: 'provisionCustomer', body: { customerId: 'frank', stripeCustomerId: 'cus_example' } }],
+  },
   listOutbox: { params: org },
   resendOutbox: { params: org },
   readCatalog: {},

@@ -71,7 +71,7 @@ export const TAGS: readonly Tag[] = [
   {
     name: 'Operator: customers',
     description: 'A customer as the operator sees it, credits, corrections, cancellation, erasure',
-    pattern: /^\/operator\/organizations\/\{org\}\/(customers|calls|meter_events)/,
+    pattern: /^\/operator\/organizations\/\{org\}\/(customers|calls|meter_events|stripe_customers)/,
   },
   {
     name: 'Operator: samples',

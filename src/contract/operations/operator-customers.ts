@@ -11,13 +11,15 @@ import {
   ProvisionCustomerBody,
   ProvisionCustomerData,
 } from '../customers.ts';
-import { customerId, ListQuery, listOf, text } from '../fields.ts';
+import { customerId, ListQuery, listOf, TEXT_LENGTH_MAX, text } from '../fields.ts';
 import {
   ErasedCustomer,
   GrantCreditRequest,
   GrantedCredit,
   OperatorCustomer,
+  ReleasedStripeCustomer,
   RevokedCredit,
+  SharedStripeCustomer,
 } from '../operator-customers.ts';
 import { ResentOutbox, SetAsideChange } from '../outbox.ts';
 import { admin, editor, type Operation, operation, organizationParam, viewer } from './operation.ts';
@@ -133,6 +135,26 @@ export const operatorCustomers = {
     params: customerParam,
     code: 'CUSTOMER_ERASED',
     data: ErasedCustomer,
+  }),
+  listSharedStripeCustomers: operation({
+    operationId: 'listSharedStripeCustomers',
+    summary: 'List ids at Stripe that customers of several organizations have',
+    method: 'GET',
+    path: '/operator/stripe_customers',
+    security: viewer,
+    query: ListQuery,
+    code: 'STRIPE_CUSTOMERS_LISTED',
+    data: listOf(SharedStripeCustomer),
+  }),
+  releaseStripeCustomer: operation({
+    operationId: 'releaseStripeCustomer',
+    summary: "Take an id at Stripe from an organization's customers, so that another organization may have it",
+    method: 'DELETE',
+    path: '/operator/organizations/{org}/stripe_customers/{stripeCustomerId}',
+    security: editor,
+    params: organizationParam.extend({ stripeCustomerId: text(TEXT_LENGTH_MAX).describe('Customer id at Stripe') }),
+    code: 'STRIPE_CUSTOMER_RELEASED',
+    data: ReleasedStripeCustomer,
   }),
   listOutbox: operation({
     operationId: 'listOutbox',

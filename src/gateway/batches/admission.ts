@@ -21,6 +21,7 @@ import { beginCommand } from '../../metering/begin-call.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { modelsOfTools } from '../../metering/key-limits.ts';
 import { OpenModels } from '../../metering/model-names.ts';
+import { withClaimedStripe } from '../../metering/stripe-customers.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import type {
   AnswersOfLine,
@@ -139,18 +140,21 @@ export async function holdBatch(
   { organizationId, requestName, begin }: BatchCommand,
   { lines, searches, needs, closed = {}, unboundedSearch, mostAnswers }: BatchInput,
 ): Promise<Refused | null> {
-  const { customerId, defaultPlan, alerts, contact } = await beginCommand(caller, begin, '', 'API');
-  const command = { organizationId, customerId, defaultPlan, alerts, contact, requestName };
-  const admission = await ask(
-    customerByName(caller.env, organizationId, customerId),
-    (customer) =>
-      customer.holdBatch({
-        ...command,
-        batch: { lines, searches, needs },
-        closed,
-        unboundedSearch,
-        mostAnswers,
-      }) as Promise<BatchAdmission>,
+  const { customerId, defaultPlan, alerts, contact, namedStripeCustomerId } = await beginCommand(
+    caller,
+    begin,
+    '',
+    'API',
+  );
+  const command = {
+    ...{ organizationId, customerId, defaultPlan, alerts, contact, namedStripeCustomerId, requestName },
+    batch: { lines, searches, needs },
+    closed,
+    unboundedSearch,
+    mostAnswers,
+  };
+  const admission = await ask(customerByName(caller.env, organizationId, customerId), (customer) =>
+    withClaimedStripe(caller, command, (sent) => customer.holdBatch(sent) as Promise<BatchAdmission>),
   );
   if (admission.ok) return null;
   if ('denial' in admission) return refusalOf(admission.denial, needs);

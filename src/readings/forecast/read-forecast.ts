@@ -5,7 +5,7 @@
  * the same response.
  */
 
-import { type Answer, accept, badRequest, refuse } from '../../contract/errors.ts';
+import { type Answer, accept, badRequest } from '../../contract/errors.ts';
 import type { ForecastData, ForecastFacts, ForecastMetric } from '../../contract/readings.ts';
 import { summarize } from '../../domain/allowances.ts';
 import type { MeterName, MeterSlot } from '../../domain/meters.ts';
@@ -13,6 +13,7 @@ import { usdFromNano } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
 import { balanceOf } from '../../domain/wallet.ts';
 import type { Caller } from '../../metering/caller.ts';
+import { unknownCustomer } from '../../metering/customers.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import type { CustomerHistory as SentHistory } from '../../objects/customer-commands.ts';
 import type { CustomerRpc } from '../../objects/rpc.ts';
@@ -79,7 +80,7 @@ export async function readForecast(
 ): Promise<Answer<ForecastData>> {
   if (!isTimeZone(timezone)) return unknownTimezone('timezone');
   const history = await customerHistory(caller, customerId, neededBy(metric), []);
-  if (!history) return customerNotFound();
+  if (!history) return unknownCustomer();
   const nowMs = Date.now();
   const { facts, days } = forecastAndDays(history, metric, timezone, nowMs);
   return accept('FORECAST_READ', { customerId, ...facts, days: days?.map(presentDay) ?? null }, nowMs);
@@ -116,8 +117,6 @@ export async function customerHistory(
   if (!history) return null;
   return { ...history, series: parseHours(history.hoursJson), recent: parseHours(history.recentHoursJson) };
 }
-
-export const customerNotFound = () => refuse('CUSTOMER_NOT_FOUND', 'no such customer');
 
 export function unknownTimezone(path: string) {
   return badRequest({ path, message: 'must be the name of an IANA time zone, such as Europe/Berlin' });

@@ -12,13 +12,13 @@ import { type NextPayer, slotPayer, tierPayer } from '../../domain/next-payer.ts
 import { TIERS } from '../../domain/tiers.ts';
 import { availableUsd, balanceOf } from '../../domain/wallet.ts';
 import type { Caller } from '../../metering/caller.ts';
+import { unknownCustomer } from '../../metering/customers.ts';
 import { HOUR_MS } from '../../platform/time.ts';
 import { isTimeZone } from '../calendar.ts';
 import {
   COLUMNS,
   type CustomerHistory,
   customerHistory,
-  customerNotFound,
   forecastOf,
   HISTORY_MS,
   METER_METRICS,
@@ -42,7 +42,7 @@ export async function readUsageContext(
   const needed = query.includeForecast ? neededBy(query.forecastMetric) : [];
   // The whole history of calls, because the latest call may be older than `recent`.
   const history = await customerHistory(caller, customerId, [...COLUMNS.calls, ...needed], HOUR_COLUMNS);
-  if (!history) return customerNotFound();
+  if (!history) return unknownCustomer();
   const nowMs = Date.now();
   return accept('USAGE_CONTEXT_READ', present(history, caller.organization, query, nowMs), nowMs);
 }

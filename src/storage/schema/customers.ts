@@ -92,6 +92,23 @@ export const customers = sqliteTable(
 );
 
 /**
+ * Which customers were given which id at Stripe: an id belongs to the organizations of its rows. The rows of all
+ * organizations are in the database with the configuration; another one has those that `gatherStripeCustomers` has not moved.
+ */
+export const stripeCustomers = sqliteTable(
+  'stripe_customers',
+  {
+    stripeCustomerId: text('stripe_customer_id').notNull(),
+    organizationId: text('organization_id').notNull(),
+    customerId: text('customer_id').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.stripeCustomerId, table.organizationId, table.customerId] }),
+    index('stripe_customers_by_customer').on(table.organizationId, table.customerId),
+  ],
+);
+
+/**
  * Subscriptions of customers who were erased: the outbox's batches write nothing for them, also one that D1 runs after
  * the erasure. A subscription's id is made with the account, stays while the account does, and says nothing of the
  * customer.

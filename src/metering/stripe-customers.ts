@@ -1,0 +1,51 @@
+/**
+ * Whose an id at Stripe is, before anything is billed to it. A customer is given an id when it is provisioned, if no other
+ * organization has that id; the end of a call may name another one that a customer of the organization was given.
+ */
+import { badRequest, type Refusal } from '../contract/errors.ts';
+import type { Provisioning } from '../objects/customer-commands.ts';
+import { claimStripeCustomer, hasStripeCustomer } from '../storage/stripe-customers.ts';
+import type { Caller } from './caller.ts';
+
+type Refused = { ok: false; refusal: Refusal };
+
+/** The refusal of a provisioning with the id of another organization; `null` if the customer has the id now. */
+export async function claimForProvisioning(
+  { env, organization: { organizationId } }: Caller,
+  customerId: string,
+  stripeCustomerId: string | undefined,
+): Promise<Refused | null> {
+  if (stripeCustomerId === undefined) return null;
+  if (await claimStripeCustomer(env, { organizationId, customerId, stripeCustomerId })) return null;
+  return badRequest({ path: 'stripeCustomerId', message: 'belongs to another organization' });
+}
+
+/**
+ * Sends a command that may open a customer. If the object says that the customer is new, the id at Stripe that the command
+ * names is claimed first; the customer goes without it if another organization has it.
+ */
+export async function withClaimedStripe<Command extends Provisioning, Result extends object>(
+  { env }: Caller,
+  command: Command,
+  send: (command: Command) => PromiseLike<Result>,
+): Promise<Result> {
+  const result = await send(command);
+  const { organizationId, customerId, namedStripeCustomerId: stripeCustomerId } = command;
+  if (stripeCustomerId === undefined || !('claimFirst' in result)) return result;
+  const isClaimed = await claimStripeCustomer(env, { organizationId, customerId, stripeCustomerId });
+  const contact = { ...command.contact, ...(isClaimed && { stripeCustomerId }) };
+  return send({ ...command, namedStripeCustomerId: undefined, contact });
+}
+
+/** The refusal of a report that would bill a call to an id that no customer of the organization was given. */
+export async function refuseForeignStripe(
+  { env, organization: { organizationId } }: Caller,
+  stripeCustomerId: string | undefined,
+): Promise<Refused | null> {
+  if (stripeCustomerId === undefined) return null;
+  if (await hasStripeCustomer(env, organizationId, stripeCustomerId)) return null;
+  return badRequest({
+    path: 'stripeCustomerId',
+    message: 'must be an id that a customer of the organization was provisioned with',
+  });
+}
