@@ -11,9 +11,10 @@ import type { Env } from '../../src/env.ts';
 import { projectorOf } from '../../src/objects/projectors.ts';
 import type { DatabaseName } from '../../src/platform/database-name.ts';
 import { errorText, log } from '../../src/platform/log.ts';
+import { DAY_MS } from '../../src/platform/time.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
 import { databaseNameOf } from '../../src/storage/database.ts';
-import type { ProjectionPage } from '../../src/storage/projection-page.ts';
+import type { Change, ProjectionPage } from '../../src/storage/projection-page.ts';
 import { projectPage, type RecordedChange } from '../../src/storage/projection-rows.ts';
 import type { CustomerStore } from './store.ts';
 import type { Delivery, OutboxPage } from './tables/outbox.ts';
@@ -54,7 +55,7 @@ export async function handOver({ store, env, objectId, now }: HandOverContext): 
       const account = store.account();
       if (!account || waiting.rows.length === 0) return { more: false };
       const page = projectPage(account, withCustomer(waiting, account), () => store.figures());
-      if (page.changes.length > 0) await send(store, env, page, waiting.sinceMs);
+      if (page.changes.length > 0) await send(store, env, page, waiting.sinceMs, now());
       store.handedOver(waiting);
       if (store.delivery().failures > 0) store.transaction(now(), () => store.saveDelivery(NO_FAILURE));
       if (!waiting.more) return { more: false };
@@ -81,11 +82,18 @@ function withCustomer({ rows, more }: OutboxPage, { customerId }: Account): read
   return isSent ? [...others, { kind: 'customer', id: customerId, record: null }] : rows;
 }
 
-async function send(store: CustomerStore, env: Env, page: ProjectionPage, sinceMs: number): Promise<void> {
+async function send(
+  store: CustomerStore,
+  env: Env,
+  page: ProjectionPage,
+  sinceMs: number,
+  nowMs: number,
+): Promise<void> {
   const { organizationId, customerId, subscriptionId, changes } = page;
   const database = await databaseOf(store, env, organizationId);
-  // Events of a customer pass one projector, whatever it has to do, so that they reach D1 in their order.
-  const mayMove = !changes.some(({ kind }) => kind === 'event');
+  // Events of a customer, and changes of calls whose rows may be deleted, pass one projector, whatever it has to do, so that
+  // they reach D1 in their order.
+  const mayMove = !changes.some((change) => change.kind === 'event' || isOfOldCall(change, nowMs));
   const projector = projectorOf(env, database, page, mayMove && store.isProjectorBusy)();
   const taken = projector.take({
     database,
@@ -97,6 +105,13 @@ async function send(store: CustomerStore, env: Env, page: ProjectionPage, sinceM
     page: JSON.stringify(page),
   });
   store.isProjectorBusy = (await withTimeout(Promise.resolve(taken), TIMEOUT_MS, 'the projector')).isBusy;
+}
+
+/** Whether the change is of a call that a retention of a day, the shortest, may have deleted. */
+function isOfOldCall({ replaced }: Change, nowMs: number): boolean {
+  if (replaced === undefined) return false;
+  const { started_at_ms: startedAtMs } = JSON.parse(replaced) as { started_at_ms: number };
+  return startedAtMs < nowMs - DAY_MS;
 }
 
 /** The database of the organization. The object keeps it, so that a hand-over needs nothing of the configuration. */

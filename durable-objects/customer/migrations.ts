@@ -210,4 +210,8 @@ export const MIGRATIONS: readonly string[] = [
     prompts TEXT NOT NULL
   );
   `,
+  `
+  -- What D1 was sent to count of a call before its last change, as JSON (src/storage/projection-rows.ts).
+  ALTER TABLE calls ADD COLUMN replaced TEXT;
+  `,
 ];

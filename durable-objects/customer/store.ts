@@ -20,7 +20,7 @@ import type { CountedPrompt, PromptBeginnings } from '../../src/objects/customer
 import type { DatabaseName } from '../../src/platform/database-name.ts';
 import { newEventId } from '../../src/platform/event-id.ts';
 import type { ChangeKind } from '../../src/storage/projection-page.ts';
-import type { CustomerFigures } from '../../src/storage/projection-rows.ts';
+import { type CustomerFigures, countedBefore } from '../../src/storage/projection-rows.ts';
 import { type Due, nextAlarm } from './alarms.ts';
 import { Denials } from './denials.ts';
 import {
@@ -47,6 +47,9 @@ import type { UsageHourTable } from './tables/usage-hours.ts';
  * an alarm is not moved, so that a customer with one call after the other sets one in this time.
  */
 const OUTBOX_ALARM_MS = 30_000;
+
+/** Calls that are known to wait for a hand-over, so that the outbox is not searched for them. */
+const WAITING_CALLS_MAX = 10_000;
 
 /** What is due but for credits, whose expiry depends on what is held of them. */
 type KnownDue = Omit<Due, 'expiryMs'>;
@@ -79,6 +82,8 @@ export class CustomerStore {
   #historyDatabase: DatabaseName | null | undefined;
   /** Up to this place of the outbox, projectors have everything. The next transaction forgets it. */
   #handedOverPlace = 0;
+  /** Calls that changed since the last hand-over; others may wait too. */
+  readonly #waitingCalls = new Set<string>();
   /** When the oldest change was recorded that is not in a page; `null` where there is none. */
   #newSinceMs: number | null = null;
   /** The transaction under way recorded changes. */
@@ -144,6 +149,7 @@ export class CustomerStore {
       if (this.#hasNewChanges) this.#changed();
       return result;
     } catch (error) {
+      this.#waitingCalls.clear();
       this.denials.rolledBack();
       this.usageHours.rolledBack();
       this.#tables.countedPrompts.rolledBack();
@@ -266,28 +272,43 @@ export class CustomerStore {
 
   /** Stores what became of a call's charge, or of its prompt. */
   updateCall(call: Call, nowMs: number): void {
-    this.#tables.calls.update(call);
+    this.#tables.calls.update(call, this.#replacedBy(call));
     if (!call.countedAlone) this.#enqueue('call', call.callId, nowMs);
   }
 
   /** Stores what an open call holds. D1 learns what it came to. */
   holdMore(call: Call): void {
-    this.#tables.calls.update(call);
+    this.#tables.calls.update(call, null);
   }
 
   /** Stores a call that stopped being in progress, with the answer of its end where it has one. */
   finishCall(call: Call, end: CallEnd | null, nowMs: number): void {
-    this.#tables.calls.finish(call, end);
+    this.#tables.calls.finish(call, end, this.#replacedBy(call));
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
     this.#enqueue('call', call.callId, nowMs);
   }
 
-  /** Stores a call that was corrected, which is kept as long as one that has just finished. */
-  correctCall(call: Call, nowMs: number): void {
-    this.#tables.calls.correct(call, nowMs);
+  /** Stores a call that was corrected, also one that was removed, and keeps it as long as one that has just finished. */
+  correctCall(before: Call, call: Call, nowMs: number): void {
+    this.#tables.calls.correct(call, this.#replacedBy(call, before), nowMs);
     this.corrections.note(call.callId, call.revision, nowMs);
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
     this.#enqueue('call', call.callId, nowMs);
+  }
+
+  /**
+   * What D1 was sent to count of the call so far. If a change of it waits to be handed over still, that is what this one
+   * replaced. `removed` is the call as it was, if the object has removed it.
+   */
+  #replacedBy({ callId }: Call, removed?: Call): string | null {
+    const { calls, outbox } = this.#tables;
+    if (this.#waitingCalls.has(callId)) return calls.replaced(callId);
+    const before = calls.finished(callId) ?? removed;
+    const organizationId = this.account()?.organizationId;
+    if (!before || organizationId === undefined) return null;
+    return outbox.hasCall(callId, this.#handedOverPlace)
+      ? calls.replaced(callId)
+      : countedBefore(organizationId, before);
   }
 
   /** Stores what a service call answered, for retries of its request. */
@@ -515,6 +536,7 @@ export class CustomerStore {
    */
   handedOver({ place, more }: OutboxPage): void {
     this.#handedOverPlace = place;
+    this.#waitingCalls.clear();
     if (!more) this.#dueNow().outboxMs = this.#newSinceMs === null ? null : this.#newSinceMs + OUTBOX_ALARM_MS;
   }
 
@@ -570,6 +592,7 @@ export class CustomerStore {
 
   #enqueue(kind: ChangeKind, id: string, nowMs: number): void {
     this.#tables.outbox.add(kind, id, nowMs);
+    if (kind === 'call' && this.#waitingCalls.size < WAITING_CALLS_MAX) this.#waitingCalls.add(id);
     this.#dueNow().outboxMs ??= nowMs + OUTBOX_ALARM_MS;
     this.#newSinceMs ??= nowMs;
     this.#hasNewChanges = true;

@@ -77,7 +77,7 @@ async function deliverParts(
   for (let parts = 0; parts < PARTS_MAX; parts += 1) {
     const part = store.pages.first(lastPlace, changesMax);
     if (part.pages.length === 0) return true;
-    const statements = projectionStatements(db, part.pages);
+    const statements = projectionStatements(db, part.pages, now());
     const sent = statements.length === 0 ? Promise.resolve() : db.batch(statements);
     const reason = await refusalOf(withTimeout<unknown>(sent, D1_TIMEOUT_MS, 'D1'));
     if (reason === null) {

@@ -19,6 +19,11 @@ export interface Change {
   revision: number;
   /** A JSON array: the subscription's id, then a value for each column of the kind. */
   values: string;
+  /**
+   * Of a call that counted in what was handed over before: its `COUNTED_COLUMNS` of then, as a JSON object. It is taken out
+   * of the usage if the retention has deleted the row, which else says it.
+   */
+  replaced?: string;
 }
 
 export interface ProjectionPage {

@@ -14,6 +14,7 @@ import { isOnCredit } from '../domain/next-payer.ts';
 import { wasDenied, worstMeterOf } from '../domain/summary.ts';
 import { balanceOf, type LedgerEntry } from '../domain/wallet.ts';
 import type { Change, ChangeKind, ProjectionPage } from './projection-page.ts';
+import { COUNTED_COLUMNS } from './roll-ups.ts';
 import type { calls, creditEntries, customers, deniedHours, meterEvents, organizationEvents } from './schema/index.ts';
 
 /** The names of a table's columns in D1. */
@@ -39,6 +40,8 @@ export interface RecordedChange {
   id: string;
   /** The record of that kind and id, as JSON; `null` for the customer, and where the record is gone. */
   record: string | null;
+  /** Of a call: what it counted before, as `countedBefore` says it; absent where it did not count. */
+  replaced?: string | null;
 }
 
 /** What the row of a customer has beside the account. */
@@ -58,7 +61,7 @@ export function projectPage(
   const { organizationId, customerId, subscription } = account;
   const columns: Partial<Record<ChangeKind, readonly string[]>> = {};
   const changes: Change[] = [];
-  for (const { kind, id, record: stored } of rows) {
+  for (const { kind, id, record: stored, replaced } of rows) {
     const row = kind === 'customer' ? projectCustomer(account, figures()) : projectRow(account, kind, id, stored);
     if (!row) continue;
     const { revision } = row.columns;
@@ -66,7 +69,7 @@ export function projectPage(
     // The record goes as it is, and what `->>` makes of it in D1 is the same text again.
     const text = JSON.stringify([subscription.id, ...Object.values(row.columns)]);
     const values = row.record === undefined ? text : `${text.slice(0, -1)},${row.record}]`;
-    changes.push({ kind, id, revision, values });
+    changes.push({ kind, id, revision, values, ...(replaced && { replaced }) });
   }
   return { organizationId, customerId, subscriptionId: subscription.id, columns, changes };
 }
@@ -137,14 +140,24 @@ function projectCustomer(
   return { columns };
 }
 
+/** What a call counts in the usage, for the change that will replace it; `null` where it does not count. */
+export function countedBefore(organizationId: string, call: Call): string | null {
+  if (call.status === 'IN_PROGRESS' || call.reversedAtMs !== undefined) return null;
+  const columns = columnsOfCall(organizationId, call);
+  return JSON.stringify(Object.fromEntries(COUNTED_COLUMNS.map((name) => [name, columns[name]])));
+}
+
 function projectCall(organizationId: string, record: string): Row<typeof calls> {
-  const call = JSON.parse(record) as Call;
+  return { columns: columnsOfCall(organizationId, JSON.parse(record) as Call), record };
+}
+
+function columnsOfCall(organizationId: string, call: Call): Row<typeof calls>['columns'] {
   const { outcome, compression } = call;
   const price = outcome?.price.status === 'FINAL' ? outcome.price : null;
   const modelKey = price?.breakdown.modelKey ?? null;
   const providerUsed = outcome?.providerUsed ?? null;
   const charge = earnedNanoUsd(outcome?.charge);
-  const columns = {
+  return {
     organization_id: organizationId,
     call_id: call.callId,
     customer_id: call.customerId,
@@ -185,7 +198,6 @@ function projectCall(organizationId: string, record: string): Row<typeof calls> 
     reversed_at_ms: call.reversedAtMs ?? null,
     revision: call.revision,
   };
-  return { columns, record };
 }
 
 function projectDeniedHour({ organizationId, customerId }: Account, record: string): Row<typeof deniedHours> {

@@ -6,9 +6,9 @@
  * erased gets no row any more. What calls and denied calls change of the usage is found under the same guards, and
  * counted once for the whole batch.
  */
-import { DAY_MS } from '../platform/time.ts';
+import { DAY_MS, SECOND_MS } from '../platform/time.ts';
 import type { Change, ChangeKind, ProjectionPage } from './projection-page.ts';
-import { CHANGE_COLUMNS, COUNT_USAGE, USAGE_FIGURES, usageOfCalls } from './roll-ups.ts';
+import { CHANGE_COLUMNS, COUNT_USAGE, COUNTED_COLUMNS, USAGE_FIGURES, usageOfCalls } from './roll-ups.ts';
 
 /** Characters of one bound value. D1 takes 2 MB, and a character has up to three bytes. */
 const VALUE_LENGTH_MAX = 500_000;
@@ -100,11 +100,21 @@ interface PlacedChange {
   change: Change;
 }
 
+/** How many numbers the deliveries of a second choose from. */
+const NUMBERS_OF_SECOND = 2 ** 20;
+
+/** The least number that a delivery at that time may have. */
+export const firstDelivery = (atMs: number) => Math.floor(atMs / SECOND_MS) * NUMBERS_OF_SECOND;
+
 /** The statements that bring the changes to D1, for one batch. Of a row that changed several times, the newest counts. */
-export function projectionStatements(db: D1Database, pages: readonly ProjectionPage[]): D1PreparedStatement[] {
+export function projectionStatements(
+  db: D1Database,
+  pages: readonly ProjectionPage[],
+  nowMs = Date.now(),
+): D1PreparedStatement[] {
   const chunks = chunksOf(newest(pages));
   const statements = chunks.flatMap((chunk) => {
-    if (chunk.kind === 'call') return upsertCalls(db, chunk);
+    if (chunk.kind === 'call') return upsertCalls(db, chunk, nowMs);
     const { rare } = TABLES[chunk.kind];
     if (rare) return [updateRare(db, chunk), upsert(db, chunk)];
     return chunk.kind === 'denied_hour' ? [countDenied(db, chunk), upsert(db, chunk)] : [upsert(db, chunk)];
@@ -152,25 +162,38 @@ function updateRare(db: D1Database, { kind, columns, rows }: Chunk): D1PreparedS
 }
 
 /**
- * Calls count as they are after the upsert, and no longer as they were before it. `delivery` is a random number that
- * the upsert writes to the rows that it changes: those count again afterwards. Rows that bear it already, because the
- * same batch runs twice or two numbers are equal by chance, are taken back first, so that the sums are exact in any
- * case.
+ * Calls count as they are after the upsert, and no longer as they were before it: as their row says, or as the change
+ * itself does if the retention has deleted the row. `delivery` is a number by time and chance that the upsert writes to the rows
+ * that it changes: those count again afterwards. Rows that bear it already, because the same batch runs twice or two numbers are
+ * equal by chance, are taken back first, so that the sums are exact in any case.
  */
-function upsertCalls(db: D1Database, chunk: Chunk): D1PreparedStatement[] {
-  const [delivery = 0] = crypto.getRandomValues(new Uint32Array(1));
-  const keys = JSON.stringify(
-    chunk.rows.map(({ page, change: { id, revision } }) => [page.organizationId, id, revision, page.subscriptionId]),
-  );
-  const count = (sql: string) => db.prepare(sql).bind(keys, delivery);
+function upsertCalls(db: D1Database, chunk: Chunk, nowMs: number): D1PreparedStatement[] {
+  const [chance = 0] = crypto.getRandomValues(new Uint32Array(1));
+  const delivery = firstDelivery(nowMs) + (chance % NUMBERS_OF_SECOND);
+  const keys = chunk.rows.map(({ page, change: { id, revision, replaced = 'null' } }) => {
+    const key = JSON.stringify([page.organizationId, id, revision, page.subscriptionId]);
+    return `${key.slice(0, -1)},${replaced}]`;
+  });
+  const count = (sql: string) => db.prepare(sql).bind(`[${keys}]`, delivery);
   return [count(UNCOUNT_CALLS), upsert(db, chunk, delivery), count(COUNT_CALLS), count(RAISE_OUTPUT_RATES)];
 }
 
 const SENT_CALLS = `json_each(?1) sent CROSS JOIN calls
   ON calls.organization_id = sent.value ->> 0 AND calls.call_id = sent.value ->> 1`;
+/** What a change says that the call counted before. Amounts are decimal strings there, which compare as text. */
+const REPLACED = COUNTED_COLUMNS.map((name) => {
+  const value = `sent.value -> 4 ->> '${name}'`;
+  return name.endsWith('_nano_usd') ? `CAST(${value} AS INTEGER)` : value;
+});
 const UNCOUNT_CALLS = `INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')}) ${usageOfCalls(`(
-  SELECT -1 AS sign, calls.* FROM ${SENT_CALLS}
-  WHERE (sent.value ->> 2 > calls.revision OR calls.delivery = ?2) AND ${NOT_ERASED('sent.value ->> 3')})`)}`;
+  SELECT -1 AS sign, ${COUNTED_COLUMNS.map((name) => `calls.${name}`).join(', ')} FROM ${SENT_CALLS}
+  WHERE (sent.value ->> 2 > calls.revision OR calls.delivery = ?2) AND ${NOT_ERASED('sent.value ->> 3')}
+  UNION ALL
+  SELECT -1, ${REPLACED.join(', ')} FROM json_each(?1) sent
+  CROSS JOIN deleted_calls ON deleted_calls.organization_id = sent.value ->> 0
+    AND before_ms > sent.value -> 4 ->> 'started_at_ms'
+  WHERE NOT EXISTS (SELECT 1 FROM calls WHERE calls.organization_id = sent.value ->> 0 AND calls.call_id = sent.value ->> 1)
+    AND ${NOT_ERASED('sent.value ->> 3')})`)}`;
 const COUNT_CALLS = `INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')}) ${usageOfCalls(`(
   SELECT 1 AS sign, calls.* FROM ${SENT_CALLS} WHERE calls.delivery = ?2 AND ${NOT_ERASED('sent.value ->> 3')})`)}`;
 
@@ -216,16 +239,27 @@ function valuesOf(columns: readonly string[], integers: readonly string[]): stri
   });
 }
 
-/** The newest of the changes of each row, in the order in which the rows came first. */
+/**
+ * The newest of the changes of each row, in the order in which the rows came first. It replaces what the oldest of them
+ * does.
+ */
 function newest(pages: readonly ProjectionPage[]): PlacedChange[] {
   const found = new Map<string, PlacedChange>();
   for (const page of pages)
     for (const change of page.changes) {
       const row = JSON.stringify([page.subscriptionId, change.kind, change.id]);
       const known = found.get(row);
-      if (!known || change.revision >= known.change.revision) found.set(row, { page, change });
+      found.set(row, known ? merged(known, { page, change }) : { page, change });
     }
   return [...found.values()];
+}
+
+function merged(one: PlacedChange, other: PlacedChange): PlacedChange {
+  const isOlder = other.change.revision < one.change.revision;
+  const [older, newer] = isOlder ? [other, one] : [one, other];
+  const { replaced: _, ...change } = newer.change;
+  const { replaced } = older.change;
+  return { page: newer.page, change: { ...change, ...(replaced !== undefined && { replaced }) } };
 }
 
 /** The changes by kind and columns, in as many parts as their values need, which must not be too long for a statement. */
@@ -233,17 +267,18 @@ function chunksOf(rows: readonly PlacedChange[]): Chunk[] {
   const chunks: Chunk[] = [];
   const open = new Map<string, { chunk: Chunk; length: number }>();
   for (const row of rows) {
-    const { kind, values } = row.change;
+    const { kind, values, replaced = '' } = row.change;
+    const length = values.length + replaced.length;
     const columns = row.page.columns[kind] ?? [];
     const shape = `${kind} ${columns}`;
     const last = open.get(shape);
-    if (last && last.length + values.length <= VALUE_LENGTH_MAX) {
+    if (last && last.length + length <= VALUE_LENGTH_MAX) {
       last.chunk.rows.push(row);
-      last.length += values.length;
+      last.length += length;
     } else {
       const chunk = { kind, columns, rows: [row] };
       chunks.push(chunk);
-      open.set(shape, { chunk, length: values.length });
+      open.set(shape, { chunk, length });
     }
   }
   return chunks;

@@ -12,9 +12,10 @@ import { and, eq, isNotNull } from 'drizzle-orm';
 import { RETENTION_DAYS_MAX, RETENTION_DEFAULTS, type Retention } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
-import { DAY_MS, WEEK_MS } from '../platform/time.ts';
+import { DAY_MS, HOUR_MS, WEEK_MS } from '../platform/time.ts';
 import { forgetOldDays } from './archive.ts';
 import { configDatabase, namedDatabase } from './database.ts';
+import { firstDelivery } from './projection.ts';
 import { ROLL_UPS, type RollUp, rollUpKey } from './roll-ups.ts';
 import { organizations } from './schema/index.ts';
 
@@ -23,6 +24,11 @@ const DELETE_ROWS_MAX = 5_000;
 /** Statements of one run that delete, or find customers whose usage can go. */
 const STATEMENTS_MAX = 400;
 const PAUSE_MS_MAX = 1_000;
+/**
+ * A call that D1 got a change of in this time stays, expired or not: a delivery that is repeated finds what it has written
+ * and counted.
+ */
+const WRITTEN_MS_MIN = HOUR_MS;
 /** Organizations with expired rows of a kind that one run looks after. */
 const ORGANIZATIONS_MAX = 100;
 /** Customers whose usage one statement deletes: each has a row at least. */
@@ -97,14 +103,18 @@ export async function deleteExpiredHistory(env: Env, name: DatabaseName, nowMs: 
   const budget: Budget = { statements: STATEMENTS_MAX };
   for (const kind of KINDS) {
     const { own: ownCutoffs, others } = cutoffs((retention) => nowMs - retention[kind.days] * DAY_MS);
-    const mayGo = env.ARCHIVE && kind.isArchived ? isInArchive(kind) : 'TRUE';
+    const isArchived = env.ARCHIVE && kind.isArchived ? isInArchive(kind) : 'TRUE';
+    const mayGo = kind.table === 'calls' ? `${isArchived} AND ${wasWrittenBefore(nowMs - WRITTEN_MS_MIN)}` : isArchived;
     const expired = await findExpired(
       db,
       `${kind.table} WHERE organization_id = sizes.organization_id AND ${mayGo} AND ${kind.at}`,
       ownCutoffs,
       others,
     );
-    for (const organization of expired) await deleteRows(db, kind, organization, mayGo, budget);
+    for (const organization of expired) {
+      if (kind.table === 'calls') await markDeleted(db, organization);
+      await deleteRows(db, kind, organization, mayGo, budget);
+    }
   }
   if (!env.ARCHIVE) await forgetOldDays(env, name, nowMs - RETENTION_DAYS_MAX * DAY_MS);
   const { own: ownCutoffs, others } = cutoffs((retention) => usageKeptSinceMs(retention, nowMs));
@@ -131,6 +141,15 @@ function isInArchive({ table, at }: Kind): string {
   return `EXISTS (SELECT 1 FROM history_days WHERE history_days.organization_id = ${table}.organization_id
     AND day_ms = ${at} / ${DAY_MS} * ${DAY_MS} AND state = 'ARCHIVED')`;
 }
+
+/** To be called before calls are deleted: a change that comes after them takes what they counted out of the sums. */
+async function markDeleted(db: D1Database, { organizationId, beforeMs }: Expired): Promise<void> {
+  const sql = `INSERT INTO deleted_calls (organization_id, before_ms) VALUES (?, ?)
+    ON CONFLICT DO UPDATE SET before_ms = MAX(before_ms, excluded.before_ms)`;
+  await db.prepare(sql).bind(organizationId, beforeMs).run();
+}
+
+const wasWrittenBefore = (atMs: number) => `delivery < ${firstDelivery(atMs)}`;
 
 async function deleteRows(
   db: D1Database,

@@ -180,8 +180,30 @@ const FIGURES_OF_CALL: Readonly<Record<Figure, string>> = {
   charge_rest_nano_usd: `${ended('charge_nano_usd')} % 1000000000`,
 };
 
+/** The columns of `calls` that say what a call counts. */
+export const COUNTED_COLUMNS = [
+  'organization_id',
+  'customer_id',
+  'feature',
+  'status',
+  'started_at_ms',
+  'finished_at_ms',
+  'usage_provider',
+  'model_used',
+  'model_key',
+  'input_tokens',
+  'cached_input_tokens',
+  'response_tokens',
+  'reasoning_tokens',
+  'searches',
+  'usage_source',
+  'cost_nano_usd',
+  'charge_nano_usd',
+  'reversed_at_ms',
+] as const;
+
 /**
- * The usage of calls, as rows of `usage_changes`: `source` has the columns of `calls` and `sign`, 1 for a call that
+ * The usage of calls, as rows of `usage_changes`: `source` has `COUNTED_COLUMNS` and `sign`, 1 for a call that
  * counts from now on and -1 for one that counts no longer. A call counts in the hour of its end; one that was reversed does
  * not count.
  */

@@ -6,6 +6,7 @@ import { runInDurableObject } from 'cloudflare:test';
 import { doWhatIsDue } from '../../durable-objects/customer/alarm-work.ts';
 import * as batches from '../../durable-objects/customer/commands/batches.ts';
 import * as calls from '../../durable-objects/customer/commands/calls.ts';
+import { compressPrompt } from '../../durable-objects/customer/commands/compression.ts';
 import type { Context } from '../../durable-objects/customer/commands/context.ts';
 import * as corrections from '../../durable-objects/customer/commands/corrections.ts';
 import { grant, revoke } from '../../durable-objects/customer/commands/credits.ts';
@@ -104,13 +105,16 @@ export interface Clockwork {
     more?: { expiresAtMs?: number | null; key?: string },
   ): ReturnType<typeof grant>;
   revoke(creditId: string, atMs: number): ReturnType<typeof revoke>;
-  /** Corrections of what the object itself still has. */
-  reverseCall(callId: string, atMs: number): ReturnType<typeof corrections.reverseCall>;
+  /** Records savings of a prompt. */
+  compress(callId: string, atMs: number): ReturnType<typeof compressPrompt>;
+  /** Corrections of what the object itself still has, or of a call as it comes with the command. */
+  reverseCall(callId: string, atMs: number, old?: Call | null): ReturnType<typeof corrections.reverseCall>;
   amendCall(
     callId: string,
     atMs: number,
     more?: Partial<EndCommand['report']>,
     price?: ResolvedPrice,
+    old?: Call | null,
   ): ReturnType<typeof corrections.amendCall>;
   reverseMeterEvent(eventId: string, atMs: number): ReturnType<typeof corrections.reverseMeterEvent>;
   changePlan(
@@ -289,15 +293,25 @@ export async function withObject(
           fingerprint: `${unit} ${amount} ${expiresAtMs}`,
         }),
       revoke: (creditId, atMs) => revoke(at(atMs), { organizationId, creditId, reason: 'a test', old: null }),
-      reverseCall: (callId, atMs) =>
-        corrections.reverseCall(at(atMs), { organizationId, callId, reason: 'a test', by: 'test', old: null }),
-      amendCall: (callId, atMs, more = {}, price = { available: false, reason: 'MODEL_NOT_REPORTED' }) =>
+      compress: (callId, atMs) =>
+        compressPrompt(at(atMs), {
+          organizationId,
+          callId,
+          customerId: null,
+          compression: { provider: 'toon', originalTokens: 10, compressedTokens: 4, techniques: [] },
+          limits: undefined,
+          idempotencyKey: null,
+          fingerprint: '',
+        }),
+      reverseCall: (callId, atMs, old = null) =>
+        corrections.reverseCall(at(atMs), { organizationId, callId, reason: 'a test', by: 'test', old }),
+      amendCall: (callId, atMs, more = {}, price = { available: false, reason: 'MODEL_NOT_REPORTED' }, old = null) =>
         corrections.amendCall(at(atMs), {
           organizationId,
           callId,
           reason: 'a test',
           by: 'test',
-          old: null,
+          old,
           report: { usage: NO_USAGE, ...more },
           outcomes: Number.POSITIVE_INFINITY,
           price,

@@ -95,7 +95,7 @@ export function amendCall(context: Context, command: AmendCallCommand): Answer<A
     if (call.status === 'TIMEOUT' && !call.outcome) {
       const late = endByAmendment(account, call, amendment, why, newId());
       saveEnd(context, withOutcome(late));
-      context.store.correctCall(late.call, nowMs);
+      context.store.correctCall(call, late.call, nowMs);
       return amendedCall(late.call, late.correction);
     }
     const ids = { chargeId: newId(), differenceId: newId() };

@@ -86,7 +86,7 @@ export function storeCorrected(
 ): void {
   const [was, is] = [countedOutcome(before), countedOutcome(call)];
   store.saveAccount(account, nowMs);
-  store.correctCall(call, nowMs);
+  store.correctCall(before, call, nowMs);
   if (was) store.usageHours.replace(was.endedAtMs, usageOf(was), is ? usageOf(is) : UNUSED_HOUR);
   store.denials.reset();
   const { charge } = correction;

@@ -61,14 +61,30 @@ export class CallTable {
     );
   }
 
-  finish(call: Call, end: CallEnd | null): void {
+  /** The call, if it counts in the usage or did. */
+  finished(callId: string): Call | null {
+    const sql = "SELECT record FROM calls WHERE call_id = ? AND status <> 'IN_PROGRESS'";
+    const row = this.#sql.exec<{ record: string }>(sql, callId).toArray()[0];
+    return row ? (JSON.parse(row.record) as Call) : null;
+  }
+
+  /** What `replaced` says already. */
+  replaced(callId: string): string | null {
+    const sql = 'SELECT replaced FROM calls WHERE call_id = ?';
+    return this.#sql.exec<{ replaced: string | null }>(sql, callId).toArray()[0]?.replaced ?? null;
+  }
+
+  /** `replaced` is what D1 was sent to count of the call before (`countedBefore` in src/storage/projection-rows.ts). */
+  finish(call: Call, end: CallEnd | null, replaced: string | null): void {
     const record = JSON.stringify(call);
-    assertFits('a call', record, end?.answer ?? '');
+    assertFits('a call', record, end?.answer ?? '', replaced ?? '');
     this.#sql.exec(
-      'UPDATE calls SET status = ?, finished_at_ms = ?, record = ?, end_fingerprint = ?, end_answer = ? WHERE call_id = ?',
+      `UPDATE calls SET status = ?, finished_at_ms = ?, record = ?, replaced = ?, end_fingerprint = ?, end_answer = ?
+       WHERE call_id = ?`,
       call.status,
       call.finishedAtMs,
       record,
+      replaced,
       end?.fingerprint ?? null,
       end?.answer ?? null,
       call.callId,
@@ -76,25 +92,27 @@ export class CallTable {
   }
 
   /** Stores a corrected call, also one that was removed, as if it had finished now. A reversed call is not counted as begun. */
-  correct(call: Call, nowMs: number): void {
+  correct(call: Call, replaced: string | null, nowMs: number): void {
     const record = JSON.stringify(call);
-    assertFits('a call', record);
+    assertFits('a call', record, replaced ?? '');
     this.#sql.exec(
-      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, begin_fingerprint)
-       VALUES (?, ?, ?, ?, ?, ?, '')
-       ON CONFLICT (call_id) DO UPDATE SET
-         status = excluded.status, finished_at_ms = excluded.finished_at_ms, record = excluded.record`,
+      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, replaced, begin_fingerprint)
+       VALUES (?, ?, ?, ?, ?, ?, ?, '')
+       ON CONFLICT (call_id) DO UPDATE SET status = excluded.status, finished_at_ms = excluded.finished_at_ms,
+         record = excluded.record, replaced = excluded.replaced`,
       call.callId,
       call.reversedAtMs === undefined ? call.status : 'REVERSED',
       call.startedAtMs,
       call.deadlineAtMs,
       nowMs,
       record,
+      replaced,
     );
   }
 
-  update(call: Call): void {
-    this.#sql.exec('UPDATE calls SET record = ? WHERE call_id = ?', JSON.stringify(call), call.callId);
+  update(call: Call, replaced: string | null): void {
+    const record = JSON.stringify(call);
+    this.#sql.exec('UPDATE calls SET record = ?, replaced = ? WHERE call_id = ?', record, replaced, call.callId);
   }
 
   /** Open calls whose deadline has come, the earliest first. */

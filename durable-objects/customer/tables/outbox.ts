@@ -27,9 +27,11 @@ export interface Delivery {
   lastError: string | null;
 }
 
+type Recorded = Pick<RecordedChange, 'record' | 'replaced'>;
+
 /** The record of a change by its id. */
 const RECORDS: Record<Exclude<ChangeKind, 'customer'>, string> = {
-  call: 'SELECT record FROM calls WHERE call_id = ?',
+  call: 'SELECT record, replaced FROM calls WHERE call_id = ?',
   denied_hour:
     'SELECT json_array(hour_ms, feature, counted_calls) AS record FROM denied_hours WHERE row_id = CAST(? AS INTEGER)',
   meter_event: 'SELECT record FROM meter_events WHERE event_id = ?',
@@ -80,10 +82,10 @@ export class OutboxTable {
     const rows: RecordedChange[] = [];
     let bytes = 0;
     for (const { kind, id } of changes) {
-      const record = this.#record(kind, id);
-      bytes += record === null ? 0 : writtenBytes(record);
+      const recorded = this.#recorded(kind, id);
+      bytes += writtenBytes(recorded.record ?? '') + writtenBytes(recorded.replaced ?? '');
       if (rows.length > 0 && bytes > PAGE_RECORD_BYTES_MAX) break;
-      rows.push({ kind, id, record });
+      rows.push({ kind, id, ...recorded });
     }
     const isCut = rows.length < changes.length;
     return {
@@ -95,9 +97,15 @@ export class OutboxTable {
   }
 
   /** `null` for the customer, and where the record is gone. */
-  #record(kind: ChangeKind, id: string): string | null {
-    if (kind === 'customer') return null;
-    return this.#sql.exec<{ record: string }>(RECORDS[kind], id).toArray()[0]?.record ?? null;
+  #recorded(kind: ChangeKind, id: string): Recorded {
+    const found = kind === 'customer' ? [] : this.#sql.exec<{ record: string }>(RECORDS[kind], id).toArray();
+    return found[0] ?? { record: null };
+  }
+
+  /** Whether a change of the call comes after that place. Reads all changes, as none is looked up by its key. */
+  hasCall(callId: string, afterPlace: number): boolean {
+    const sql = "SELECT 1 FROM outbox WHERE place > ? AND kind = 'call' AND id = ? LIMIT 1";
+    return this.#sql.exec(sql, afterPlace, callId).toArray().length > 0;
   }
 
   /** Changes after that place. */

@@ -78,7 +78,8 @@ export const calls = sqliteTable(
     record: text('record', { mode: 'json' }).$type<unknown>().notNull(),
     revision: integer('revision').notNull(),
     /**
-     * A number of the delivery that wrote the row last, by which it finds the rows that it changed (`projection.ts`).
+     * A number of the delivery that wrote the row last, by its time and chance: by it the delivery finds the rows that it
+     * changed (`projection.ts`).
      */
     delivery: integer('delivery').notNull(),
   },
@@ -100,6 +101,15 @@ export const calls = sqliteTable(
     index('calls_with_compression').on(table.organizationId, table.startedAtMs).where(sql`original_tokens IS NOT NULL`),
   ],
 );
+
+/**
+ * Up to which begin the retention has deleted calls of an organization. One that began before and has no row may have had
+ * one, which counts in the usage still.
+ */
+export const deletedCalls = sqliteTable('deleted_calls', {
+  organizationId: text('organization_id').primaryKey(),
+  beforeMs: integer('before_ms').notNull(),
+});
 
 /**
  * Denied calls that come as a count alone, because the customer had many in the hour. They count in the usage of the
