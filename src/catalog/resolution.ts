@@ -111,7 +111,7 @@ export function notInCatalog(key: string, nearest: LookUpMatch | null): string {
 async function resolveMatch(
   catalog: Catalog,
   requested: RequestedKey,
-  { model: source, strategy, unlistedPin }: LookUpMatch,
+  { model: source, strategy, unlistedPin, variant }: LookUpMatch,
   policy: LookupPolicy,
   day: string,
   reviews: Reviews,
@@ -120,6 +120,10 @@ async function resolveMatch(
   const warnings: string[] = [];
   if (unlistedPin)
     warnings.push(`${requested.modelKey} is not listed in the catalog; it is read as a dated ${modelKeyOf(source)}`);
+  if (variant)
+    warnings.push(
+      `${requested.modelKey} is ${modelKeyOf(source)} ${variant === 'batch' ? 'in batches' : 'in its fast mode'}; the price here is the standard one`,
+    );
   const thin = source.lifecycle.confidence === 'secondary';
   if (thin) warnings.push('the lifecycle of this model rests on secondary evidence');
   const action = status !== 'ACTIVE' ? 'REPLACE' : thin ? 'REVIEW' : 'KEEP';
