@@ -257,6 +257,19 @@ describe('HTTP', () => {
   });
 
   test.each([
+    ['gpt-4.1', 'openai/gpt-4.1'],
+    ['us.anthropic.claude-opus-4-7', 'anthropic/claude-opus-4-7'],
+    ['openrouter/openai/gpt-6-sol', 'openai/gpt-6-sol'],
+  ])('%s without a provider is refused with the key to ask for', async (name, key) => {
+    const response = await get(`/${name}`);
+    expect(response.status).toBe(400);
+    expect(LookupError.parse(await response.json())).toMatchObject({
+      error: 'INVALID_MODEL_KEY',
+      message: expect.stringMatching(new RegExp(`, ask for ${key}$`)),
+    });
+  });
+
+  test.each([
     ['response', 'response=tiny'],
     ['purpose', 'purpose=fun'],
     ['inputTokens', 'inputTokens=-1'],
