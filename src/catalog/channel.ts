@@ -9,14 +9,19 @@ export type Channel = 'bedrock' | 'vertex' | 'azure';
 export interface Served {
   /** `null`: the vendor's own API, or one that is not known. */
   channel: Channel | null;
-  /** The region that the name says; `null` where it says none, or `global`. */
+  /** The region that the name says, `in-region` for that of the endpoint; `null` where it says none, or `global`. */
   region: string | null;
 }
 
-const BEDROCK_REGION = /^(?:us-gov|us|eu|apac|jp|au|global)(?=\.anthropic\.)/;
+const BEDROCK_REGION = /^(?:us-gov|us|eu|apac|jp|au|in|global)(?=\.(?:anthropic|openai|google)\.)/;
+/** A model of OpenAI on Bedrock without a prefix runs in the region of the endpoint, and costs what regions cost. */
+const IN_REGION = /(?:^|[/:])openai\./;
 const CHANNEL_NAMES: readonly [Channel, RegExp][] = [
-  ['bedrock', /^(?:bedrock|bedrock_converse|aws-bedrock|amazon-bedrock)[/:]|^arn:aws(?:-[a-z-]+)?:bedrock:/],
-  ['bedrock', /^(?:(?:us-gov|us|eu|apac|jp|au|global)\.)?anthropic\./],
+  [
+    'bedrock',
+    /^(?:bedrock|bedrock_converse|bedrock_mantle|aws-bedrock|amazon-bedrock)[/:]|^arn:aws(?:-[a-z-]+)?:bedrock:/,
+  ],
+  ['bedrock', /^(?:(?:us-gov|us|eu|apac|jp|au|in|global)\.)?(?:anthropic|openai|google)\./],
   ['vertex', /^(?:vertex|vertex_ai|vertex_ai_beta|vertexai|google-vertex|google_vertexai)[/:]|^projects\//],
   ['vertex', /^claude-.*@(?:\d{8}|latest|default)$/],
   ['azure', /^(?:azure|azure_ai|azure-openai|azure_openai|azure_text)[/:]/],
@@ -28,11 +33,11 @@ const PROVIDER_NAMES: readonly [Channel, RegExp][] = [
 ];
 const REGIONS = [
   BEDROCK_REGION,
-  /(?<=[/:])(?:us-gov|us|eu|apac|jp|au|global)(?=\.anthropic\.)/,
+  /(?<=[/:])(?:us-gov|us|eu|apac|jp|au|in|global)(?=\.(?:anthropic|openai|google)\.)/,
   /(?<=^bedrock\/)[a-z]{2}(?:-gov)?-[a-z]+-\d(?=\/)/,
   /(?<=^arn:aws(?:-[a-z-]+)?:bedrock:)[a-z0-9-]+(?=:\d*:foundation-model\/)/,
   /(?<=^projects\/[^/]+\/locations\/)[^/]+/,
-  /(?<=^azure(?:_ai)?\/)(?:us|eu)(?=\/)/,
+  /(?<=^azure(?:_ai)?\/)(?:us|eu|data-zone)(?=(?:-standard)?\/)/,
 ];
 
 /** What the name of the model that ran, and the vendor that ran it, say of channel and region. */
@@ -42,6 +47,7 @@ export function servedBy(modelUsed: string, providerUsed?: string): Served {
   const found =
     CHANNEL_NAMES.find(([, pattern]) => pattern.test(name)) ??
     PROVIDER_NAMES.find(([, pattern]) => pattern.test(provider));
-  const region = found && REGIONS.map((pattern) => pattern.exec(name)?.[0]).find((match) => match !== undefined);
+  const stated = found && REGIONS.map((pattern) => pattern.exec(name)?.[0]).find((match) => match !== undefined);
+  const region = stated ?? (found?.[0] === 'bedrock' && IN_REGION.test(name) ? 'in-region' : undefined);
   return { channel: found?.[0] ?? null, region: region === undefined || region === 'global' ? null : region };
 }

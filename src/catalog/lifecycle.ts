@@ -5,8 +5,9 @@
  * 00:00 UTC. A missing list entry is not a date and changes nothing.
  */
 import { DAY_MS } from '../platform/time.ts';
+import { servedBy } from './channel.ts';
 import { modelOfKey } from './matching.ts';
-import { type Catalog, type CatalogModel, modelKeyOf } from './model.ts';
+import { type Catalog, type CatalogModel, type Lifecycle, modelKeyOf } from './model.ts';
 
 export type ModelStatus = 'ACTIVE' | 'DEPRECATED' | 'RETIRED';
 
@@ -29,6 +30,32 @@ export function isCertainlyRetired(model: CatalogModel, day: string): boolean {
   const { shutdownAt, confidence, source } = model.lifecycle;
   if (shutdownAt === undefined || shutdownAt > day || confidence === 'secondary') return false;
   return model.provider !== 'google' || source.checkedAt >= shutdownAt;
+}
+
+/**
+ * The model with the dates that hold where its name says that it is served. Bedrock and Google Cloud set their own for the
+ * models of others: those are the dates of the channel, or, if the catalog has none, no dates at all.
+ */
+export function asServed(model: CatalogModel, name: string): CatalogModel {
+  const there = lifecycleThere(model, name);
+  return there === null ? model : { ...model, lifecycle: there.lifecycle };
+}
+
+/** Whether the provider's own dates do not hold where the name says that the model is served, and no others are known. */
+export function areDatesUnknown(model: CatalogModel, name: string): boolean {
+  return lifecycleThere(model, name)?.isKnown === false;
+}
+
+/** The lifecycle at another channel; `null` where the provider's holds, or says nothing that could differ. */
+function lifecycleThere(model: CatalogModel, name: string): { lifecycle: Lifecycle; isKnown: boolean } | null {
+  const { channel } = servedBy(name);
+  if ((channel !== 'bedrock' && channel !== 'vertex') || model.provider === 'google') return null;
+  const { shutdownAt, announcedAt, earliestShutdownAt: _earliest, status, ...rest } = model.lifecycle;
+  const own = model.channels?.find((each) => each.channel === channel)?.lifecycle;
+  if (own) return { lifecycle: { ...rest, ...own }, isKnown: true };
+  if (status === 'ACTIVE' && shutdownAt === undefined && announcedAt === undefined) return null;
+  const { source, confidence } = rest;
+  return { lifecycle: { status: 'ACTIVE', source, confidence }, isKnown: false };
 }
 
 /** Whole days until the shutdown: 0 on its day, below 0 after it, `null` without a date. */

@@ -27,7 +27,15 @@
  * | normalized | `claude-3-5-sonnet@20240620`, `gemini-2.5-pro@default`, | the model of that Vertex version        |
  * |            | `claude-3-5-sonnet-v2@20241022`, `gemini-1.5-pro@002` |                                           |
  * | normalized | `gpt-35-turbo-16k-0613` (Azure)                       | `gpt-3.5-turbo-16k-0613`                  |
+ * | normalized | `us.openai.gpt-6-sol`, `openai.gpt-oss-20b-1:0`,      | the model on Bedrock                      |
+ * |            | `google.gemma-4-31b`                                  |                                           |
  * | normalized | `anthropic/claude-haiku-4.5:beta` (OpenRouter)        | the model without the routing             |
+ * | normalized | `openai/gpt-6-sol:batch` (OpenRouter),                | the model, as a variant with another price |
+ * |            | `openai/gpt-6-sol-batch`, `…-fast` (Vercel, Foundry)  |                                           |
+ * | normalized | `openai/gpt-6-sol-pro` (OpenRouter),                  | the model that a router thinks longer with |
+ * |            | `openai/gpt-5.1-thinking` (Vercel)                    | or names otherwise, at the same price     |
+ * | normalized | `~openai/gpt-sol-latest` (OpenRouter)                 | the newest model of the line              |
+ * | normalized | `gpt-5.4-20260305` (a pin without dashes)             | `gpt-5.4-2026-03-05`                      |
  * | normalized | `claude-opus-5-5[1m]` (Claude Code, long context)     | the model, at the same price              |
  * | normalized | `claude-3.7-sonnet`, `claude-2-1` (dots and dashes)   | `claude-3-7-sonnet-20250219`, `claude-2.1` |
  * | normalized | `claude-4-5-sonnet`, `claude-haiku-3`,                | `claude-sonnet-4-5-20250929`,             |
@@ -46,7 +54,14 @@ export interface Match {
   strategy: MatchStrategy;
   /** The name has a date pin that the catalog does not list; absent otherwise. */
   unlistedPin?: true;
+  /** The name moves with its line, of which this is the newest model; absent otherwise. */
+  newestOfLine?: true;
+  /** What the name says of how the model is served, at another price; absent otherwise. */
+  variant?: Variant;
 }
+
+/** A model in batches, or in the fast mode of its provider. */
+export type Variant = 'batch' | 'fast';
 
 export interface LookUpMatch extends Omit<Match, 'strategy'> {
   strategy: MatchStrategy | 'fuzzy';
@@ -71,18 +86,18 @@ const PREFIXES = [
   /^models\//,
   /^(?:projects\/[^/]+\/locations\/[^/]+\/)?publishers\/(?<provider>openai|anthropic|google)\/models\//,
   /^arn:aws(?:-[a-z-]+)?:bedrock:[a-z0-9-]*:\d*:(?:foundation-model|inference-profile)\//,
-  /^(?:azure|azure_ai)\/(?:us|eu|global|global-standard)\//,
+  /^(?:azure|azure_ai)\/(?:us|eu|global|global-standard|data-zone|data-zone-standard)\//,
   /^(?:azure|(?<provider>openai))\/responses\//,
-  /^(?:bedrock\/)?(?:converse|invoke)\/(?=.*anthropic\.)/,
-  /^[a-z]{2}(?:-gov)?-[a-z]+-\d\/(?=anthropic\.)/,
-  /^(?:openrouter|litellm|litellm_proxy|vercel_ai_gateway|service)[/:]/,
+  /^(?:bedrock\/)?(?:converse|invoke)\/(?=.*(?:anthropic|openai|google)\.)/,
+  /^[a-z]{2}(?:-gov)?-[a-z]+-\d\/(?=(?:anthropic|openai|google)\.)/,
+  /^(?:openrouter|litellm|litellm_proxy|vercel_ai_gateway|github_copilot|github-copilot|service)[/:]/,
   /^(?:azure|azure_ai|azure-openai|azure_openai|azure_text)[/:]/,
-  /^(?:bedrock|bedrock_converse|aws-bedrock|amazon-bedrock)[/:]/,
+  /^(?:bedrock|bedrock_converse|bedrock_mantle|aws-bedrock|amazon-bedrock)[/:]/,
   /^(?:vertex|vertex_ai|vertex_ai_beta|vertexai|google-vertex|google_vertexai)[/:]/,
   /^(?<provider>openai|openai-chat|openai-responses|text-completion-openai|anthropic)[/:]/,
   /^(?<provider>google|gemini|googleai|google-ai-studio|google-genai|google_genai|google-gla)[/:]/,
-  /^(?:us-gov|us|eu|apac|jp|au|global)\.(?=anthropic\.)/,
-  /^(?<provider>anthropic)\./,
+  /^(?:us-gov|us|eu|apac|jp|au|in|global)\.(?=(?:anthropic|openai|google)\.)/,
+  /^(?<provider>anthropic|openai|google)\./,
 ] as const;
 
 /** A name with more prefixes than this is not a model name. */
@@ -91,6 +106,23 @@ const PREFIXES_MAX = 6;
 /** OpenRouter's routing suffixes, which change neither the model nor its price per token. */
 const ROUTING = /:(?:online|beta|nitro|floor|thinking)$/;
 
+/** The end of a name that says how the model is served: OpenRouter's, Vercel's and Foundry's. */
+const VARIANT = /(?::|-)(batch)$|-(fast)$/;
+
+/** OpenRouter's names that move with a line: `~anthropic/claude-opus-latest`, `~openai/gpt-sol-latest`. */
+const LINE = /^(?:openrouter\/)?~(openai|anthropic|google)\/(claude-|gpt-|gemini-)([a-z]+)-latest$/;
+
+/** Routers' names of models that their providers name otherwise, at the same price. */
+const ROUTER_NAMES: [RegExp, string][] = [
+  [/^(gpt-[\d.]+-(?:sol|terra|luna|astra))-pro$/, '$1'],
+  [/^(gpt-5\.1)-thinking$/, '$1'],
+  [/^(gpt-5(?:\.\d)?-chat)$/, '$1-latest'],
+  [/^gpt-(chat-latest)$/, '$1'],
+  [/^(gemini-3-flash)$/, '$1-preview'],
+  [/^(gpt-oss-\d+b)-1:0$/, '$1'],
+  [/^(gemma-4-\d+b(?:-a\d+b)?)$/, '$1-it'],
+];
+
 interface NameIndex {
   exact: Map<string, CatalogModel>;
   alias: Map<string, CatalogModel>;
@@ -98,6 +130,7 @@ interface NameIndex {
   onlyDated: Map<string, CatalogModel>;
   /** Names without their date pin: the newest model of that name. */
   newestDated: Map<string, CatalogModel>;
+  newerFirst: CatalogModel[];
   /** Every name and alias, newer models first. */
   spellings: { spelling: Spelling; model: CatalogModel }[];
 }
@@ -164,12 +197,42 @@ function certainMatch(search: Search, name: string): { match: Match; named: Prov
   const qualified = /^(openai|anthropic|google)\/(.+)$/.exec(name);
   const match = findName(search, qualified?.[2] ?? name);
   if (match) return { match, named: providerOf(qualified?.[1]) };
+  const line = newestOfLine(search, name);
+  if (line) return { match: line, named: null };
   const plain = plainName(name);
-  for (const spelling of [plain.name, ...respellingsOf(plain.name)]) {
+  const found = findPlain(search, plain.name);
+  if (found) return { match: found, named: plain.provider };
+  const [end = '', batch] = VARIANT.exec(plain.name) ?? [];
+  const served = end === '' ? null : findPlain(search, plain.name.slice(0, -end.length));
+  const variant: Variant = batch === undefined ? 'fast' : 'batch';
+  return served && { match: { ...served, variant }, named: plain.provider };
+}
+
+/** The model of a name without decorations, in any spelling. */
+function findPlain(search: Search, name: string): Match | null {
+  for (const spelling of [name, ...respellingsOf(name)]) {
     const found = findName(search, spelling);
-    if (found) return { match: { ...found, strategy: 'normalized' }, named: plain.provider };
+    if (found) return { ...found, strategy: 'normalized' };
   }
   return null;
+}
+
+/** The newest chat model of the line that a moving name of OpenRouter means, of those that every account may use. */
+function newestOfLine({ index, nowMs }: Search, name: string): Match | null {
+  const [, provider, brand = '', line = ''] = LINE.exec(name.trim().toLowerCase()) ?? [];
+  // Google's newest models are no Pro by name, and the router's name means one of them.
+  if (provider === undefined || (brand === 'gemini-' && line === 'pro')) return null;
+  const names = brand === 'claude-' ? new RegExp(`^claude-${line}-[\\d-]+$`) : new RegExp(`^${brand}[\\d.]+-${line}$`);
+  const released = index.newerFirst.filter(
+    (model) =>
+      model.provider === provider &&
+      model.kind === 'chat' &&
+      !model.preview &&
+      model.availability === undefined &&
+      Date.parse(model.releasedAt ?? '') <= nowMs &&
+      [model.model, ...model.aliases].some((candidate) => names.test(candidate)),
+  );
+  return released[0] ? { model: released[0], strategy: 'normalized', newestOfLine: true } : null;
 }
 
 function findName({ index, dated, nowMs }: Search, name: string): Match | null {
@@ -247,8 +310,16 @@ function providerOf(decoration: string | undefined): Provider | null {
   return decoration.includes('openai') ? 'openai' : 'google';
 }
 
-/** Other ways to write the same version: dots for dashes, dashes for dots, version and family in the other order. */
+/**
+ * Other ways to write the same version: the provider's name for a router's, dots for dashes, dashes for dots, version and
+ * family in the other order.
+ */
 function respellingsOf(name: string): string[] {
+  const renamed = ROUTER_NAMES.filter(([pattern]) => pattern.test(name)).map(([pattern, to]) =>
+    name.replace(pattern, to),
+  );
+  if (renamed.length > 0) return renamed;
+  if (name.startsWith('gpt-')) return [name.replace(/-(\d{4})(\d{2})(\d{2})$/, '-$1-$2-$3')];
   if (name.startsWith('gemini-'))
     return [name.replace(/^gemini-(pro|flash-lite|flash)-(\d\.\d)(?=-|$)/, 'gemini-$2-$1')];
   if (!name.startsWith('claude-')) return [];
@@ -273,6 +344,7 @@ function indexOf(catalog: Catalog): NameIndex {
       groups.flatMap(([name, [only, ...others]]) => (only && others.length === 0 ? [[name, only]] : [])),
     ),
     newestDated: new Map(groups.flatMap(([name, models]) => (areSnapshots(models) ? [[name, newestOf(models)]] : []))),
+    newerFirst,
     spellings: newerFirst.flatMap((model) =>
       [model.model, ...model.aliases].map((name) => ({ spelling: spellingOf(name), model })),
     ),

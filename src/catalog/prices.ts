@@ -14,10 +14,11 @@ import { withRelations } from '../domain/price-relations.ts';
 import { cardFor, type ResolvedPrice } from '../domain/pricing.ts';
 import type { Usage } from '../domain/usage.ts';
 import { sha256Hex } from '../platform/hash.ts';
-import { type Served, servedBy } from './channel.ts';
-import { matchModel } from './matching.ts';
+import { type Channel, type Served, servedBy } from './channel.ts';
+import { type Match, matchModel } from './matching.ts';
 import { type Catalog, type CatalogModel, type CatalogPricing, type CatalogRates, modelKeyOf } from './model.ts';
-import { billedAsWhole, regionalPercent, usesOf } from './provider-rules.ts';
+import { billedAsWhole, percentOf, regionalPercent, usesOf } from './provider-rules.ts';
+import { variantCard } from './variants.ts';
 
 /** A recorded price, identified by its snapshot id. */
 export interface PriceSnapshot {
@@ -72,17 +73,24 @@ export async function resolvePrice(
   const served = servedBy(modelUsed, providerUsed);
   const ownFound = ownPrice(own, reported, match?.model ?? null, served, nowMs);
   if (ownFound) {
-    const completed = await ownCardOf(catalog, ownFound, match?.model, served, nowMs);
-    const isRelated = completed.rates.some(({ relatedTo }) => relatedTo !== undefined);
-    return { available: true, card: isRelated ? ofCatalog(catalog, completed) : completed };
+    const completed = await ownCardOf(catalog, ownFound.price, match?.model, served, nowMs);
+    const card = match?.variant && !ownFound.isOfName ? variantCard(completed, match.variant) : completed;
+    const isRelated = card.rates.some(({ relatedTo }) => relatedTo !== undefined);
+    return { available: true, card: isRelated ? ofCatalog(catalog, card) : card };
   }
-  const card = match && (await cardOn(match.model, nowMs));
-  if (match && card) {
-    const unlisted = `${modelUsed}: the catalog does not list it, and prices it as ${modelKeyOf(match.model)}`;
-    const priced = ofCatalog(catalog, servedCard(match.model, card, served));
-    return { available: true, card: match.unlistedPin ? { ...priced, assumption: unlisted } : priced };
-  }
-  return { available: false, reason: match ? 'PRICE_NOT_IN_CATALOG' : 'MODEL_NOT_IN_CATALOG' };
+  const card = match && (await cardOn(match.model, nowMs, served.channel));
+  if (!match || !card) return { available: false, reason: match ? 'PRICE_NOT_IN_CATALOG' : 'MODEL_NOT_IN_CATALOG' };
+  const listed = servedCard(match.model, match.variant ? variantCard(card, match.variant) : card, served);
+  const priced = ofCatalog(catalog, listed);
+  const assumption = assumptionOf(match, modelUsed);
+  return { available: true, card: assumption === null ? priced : { ...priced, assumption } };
+}
+
+/** What the price assumes of the model; `null` where the name says which it is. */
+function assumptionOf({ model, unlistedPin, newestOfLine }: Match, name: string): string | null {
+  const key = modelKeyOf(model);
+  if (unlistedPin) return `${name}: the catalog does not list it, and prices it as ${key}`;
+  return newestOfLine ? `${name}: a name that moves, priced as ${key}, the newest of its line` : null;
 }
 
 /**
@@ -100,7 +108,10 @@ export async function modelToRecord(
   const priceOf = (modelUsed: string) => resolvePrice(catalog, own, { modelUsed, providerUsed }, nowMs);
   const [price, askedPrice, channel] = [await priceOf(served), await priceOf(asked), servedBy(asked, providerUsed)];
   if (!askedPrice.available) return served;
-  const model = matchModel(catalog, asked, nowMs)?.model ?? null;
+  const match = matchModel(catalog, asked, nowMs);
+  const model = match?.model ?? null;
+  // An answer names the model alone: that it ran in batches or fast stands in the name that was asked for.
+  if (match?.variant && matchModel(catalog, served, nowMs)?.model === model) return asked;
   const isOwn = ownPrice(own, { modelUsed: asked, providerUsed }, model, channel, nowMs) !== null;
   if (!isOwn) return price.available ? served : asked;
   // If both names have the same price, the name that served tells more.
@@ -159,45 +170,62 @@ function ofCatalog({ standsIn }: Catalog, card: RateCard): RateCard {
 /** The card of a model as its channel serves it. */
 function servedCard(model: CatalogModel, card: RateCard, { channel, region }: Served): RateCard {
   if (channel === null && region === null) return card;
-  const { regionalPercent: _direct, ...rest } = card;
-  const percent = regionalPercent(model, channel);
+  const { regionalPercent: direct, ...rest } = card;
+  const percent = pricingOn(model, channel) ? direct : regionalPercent(model, channel);
   return { ...rest, ...(region !== null && { region }), ...(percent !== undefined && { regionalPercent: percent }) };
 }
 
-/** The key of a model's own price: its key in the catalog, of a channel `channel/model`, or the name in lower case. */
+/**
+ * The key of a model's own price: its key in the catalog, of a channel `channel/model`, or the name in lower case if the
+ * catalog does not have it, or has it as a variant with another price or as a name that moves.
+ */
 export function ownPriceKey(catalog: Catalog, name: string, nowMs: number): string {
   const match = matchModel(catalog, name, nowMs);
-  if (!match) return name.trim().toLowerCase();
+  if (!match || match.variant || match.newestOfLine) return name.trim().toLowerCase();
   const { channel } = servedBy(name);
   return channel === null ? modelKeyOf(match.model) : `${channel}/${match.model.model}`;
 }
 
-/** The organization's own price of the model that a name resolves to, of its channel first, else of the name itself. */
+/**
+ * The organization's own price of the name itself, else of the model that it resolves to, of its channel first. A price is
+ * kept under a name if the catalog did not have it then, or if the name alone has that price.
+ */
 function ownPrice(
   own: OwnPrices,
   { modelUsed = '', providerUsed }: ReportedModel,
   model: CatalogModel | null,
   { channel }: Served,
   nowMs: number,
-): OwnPrice | null {
+): { price: OwnPrice; isOfName: boolean } | null {
   if (own.size === 0) return null;
   const name = modelUsed.trim().toLowerCase();
-  const candidates = [
-    ...(model && channel !== null ? [`${channel}/${model.model}`] : []),
-    ...(model ? [modelKeyOf(model)] : []),
-    name,
+  const keys = model ? [...(channel === null ? [] : [`${channel}/${model.model}`]), modelKeyOf(model)] : [];
+  const names = [
+    ...(keys.includes(name) ? [] : [name]),
+    ...keys,
     ...(providerUsed === undefined ? [] : [`${providerUsed.toLowerCase()}/${name}`]),
   ];
-  for (const candidate of candidates) {
+  for (const candidate of names) {
     const price = own.get(candidate)?.find(({ fromMs }) => fromMs <= nowMs);
-    if (price) return price;
+    if (price) return { price, isOfName: !keys.includes(candidate) };
   }
   return null;
 }
 
-/** The rate card of a model at a time; `null` if the catalog has no price. */
-export async function cardOn(model: CatalogModel, nowMs: number): Promise<RateCard | null> {
+/** The rate card of a model at a time, at a channel; `null` if the catalog has no price. */
+export async function cardOn(
+  model: CatalogModel,
+  nowMs: number,
+  channel: Channel | null = null,
+): Promise<RateCard | null> {
+  const there = pricingOn(model, channel);
+  if (there) return newCard(model, pricingAt(there, nowMs), percentOf(there.regionalMultiplier));
   return model.pricing ? rateCard(model, model.pricing, nowMs) : null;
+}
+
+/** The price that a channel asks itself; none if it is the provider's. */
+function pricingOn({ channels = [] }: CatalogModel, channel: Channel | null): CatalogPricing | undefined {
+  return channels.find((own) => own.channel === channel)?.pricing;
 }
 
 /** The pricing at a time: scheduled changes that have taken effect are applied, and the schedule is removed. */
@@ -215,11 +243,13 @@ function effectiveChanges({ scheduled = [] }: CatalogPricing, nowMs: number): No
 /** Every price of the catalog as a snapshot: the current rates and each announced change. */
 export async function priceSnapshots(catalog: Catalog): Promise<PriceSnapshot[]> {
   const snapshots: PriceSnapshot[] = [];
-  for (const model of catalog.models) {
-    if (!model.pricing) continue;
-    for (const effectiveFrom of [null, ...(model.pricing.scheduled ?? []).map(({ from }) => from)]) {
+  const priced = catalog.models.flatMap((model) =>
+    [model, ...(model.channels ?? [])].flatMap(({ pricing }) => (pricing ? [{ model, pricing }] : [])),
+  );
+  for (const { model, pricing } of priced) {
+    for (const effectiveFrom of [null, ...(pricing.scheduled ?? []).map(({ from }) => from)]) {
       const atMs = effectiveFrom === null ? Number.NEGATIVE_INFINITY : Date.parse(`${effectiveFrom}T00:00:00Z`);
-      const rates = pricingAt(model.pricing, atMs);
+      const rates = pricingAt(pricing, atMs);
       snapshots.push({
         snapshotId: await snapshotIdOf(model, rates),
         provider: model.provider,
@@ -241,12 +271,16 @@ async function rateCard(model: CatalogModel, pricing: CatalogPricing, nowMs: num
   const effective = effectiveChanges(pricing, nowMs).length;
   const known = cards.get(model);
   if (known?.effective === effective) return known.card;
-  const current = pricingAt(pricing, nowMs);
-  const percent = regionalPercent(model, null);
+  const card = await newCard(model, pricingAt(pricing, nowMs), regionalPercent(model, null));
+  cards.set(model, { effective, card });
+  return card;
+}
+
+async function newCard(model: CatalogModel, current: CatalogPricing, percent: number | undefined): Promise<RateCard> {
   const whole = billedAsWhole(model);
   const listed = ratesOf(current);
   const uses = usesOf(model).filter(({ component }) => !listed.some((rate) => rate.component === component));
-  const card: RateCard = {
+  return {
     snapshotId: await snapshotIdOf(model, current),
     provider: model.provider,
     modelKey: modelKeyOf(model),
@@ -254,13 +288,11 @@ async function rateCard(model: CatalogModel, pricing: CatalogPricing, nowMs: num
     ...(whole.length > 0 && { billedAsWhole: whole }),
     ...(percent !== undefined && { regionalPercent: percent }),
   };
-  cards.set(model, { effective, card });
-  return card;
 }
 
 /** A price in the short form: rates of text, with those of long prompts, and further components. */
 export interface ListedPrice extends Loose<CatalogRates> {
-  tiers?: readonly (CatalogRates & { inputTokensAbove: number })[] | undefined;
+  tiers?: readonly (CatalogRates & { inputTokensAbove: number; assumption?: string | undefined })[] | undefined;
   components?: readonly ListedComponent[] | undefined;
   imageOutputUsdPerMillion?: number | undefined;
   searchUsdPerMillion?: number | undefined;
@@ -275,6 +307,7 @@ export interface ListedComponent {
   /** Decimal USD. */
   usd: string;
   when?: RateConditions | undefined;
+  assumption?: string | undefined;
 }
 
 const SHORT_FORM = {
@@ -300,20 +333,37 @@ export function ratesOf(price: ListedPrice): Rate[] {
     );
   return [
     ...inShort(price),
-    ...(price.tiers ?? []).flatMap((tier) => inShort(tier, { promptTokensAbove: tier.inputTokensAbove })),
+    ...(price.tiers ?? []).flatMap(({ inputTokensAbove, assumption, ...tier }) =>
+      inShort(tier, { promptTokensAbove: inputTokensAbove }).map((rate) => assumed(rate, assumption)),
+    ),
     ...Object.entries(SHORT_USES).flatMap(([name, component]) =>
       listed(price[name as keyof typeof SHORT_USES], component),
     ),
-    ...(price.components ?? []).map(({ component, per, usd, when }) => rateOf(component, usd, per, when)),
+    ...(price.components ?? []).map(({ component, per, usd, when, assumption }) =>
+      assumed(rateOf(component, usd, per, when), assumption),
+    ),
   ];
 }
 
-/** The hash covers only the rates: correcting a source text is not a new price. */
+function assumed(rate: Rate, assumption: string | undefined): Rate {
+  return assumption === undefined ? rate : { ...rate, assumption };
+}
+
+/** The hash covers only the rates: correcting a source text, or confirming a rate, is not a new price. */
 async function snapshotIdOf(model: CatalogModel, pricing: CatalogPricing): Promise<string> {
-  const { source: _source, batchMultiplier: _batch, ...rates } = pricing;
+  const { source: _source, batchMultiplier: _batch, ...listed } = pricing;
   const uses = usesOf(model);
-  const content = canonicalJson(uses.length === 0 ? rates : { ...rates, uses });
-  return `${modelKeyOf(model)}@${(await sha256Hex(content)).slice(0, 12)}`;
+  const rates = {
+    ...listed,
+    tiers: listed.tiers?.map(withoutAssumption),
+    components: listed.components?.map(withoutAssumption),
+    ...(uses.length > 0 && { uses }),
+  };
+  return `${modelKeyOf(model)}@${(await sha256Hex(canonicalJson(rates))).slice(0, 12)}`;
+}
+
+function withoutAssumption({ assumption: _assumption, ...stated }: { assumption?: string | undefined }): object {
+  return stated;
 }
 
 /** The parts of a call, each with its price. */

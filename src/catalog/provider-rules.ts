@@ -8,9 +8,11 @@
  * - OpenAI: developers.openai.com/api/docs/pricing: web search at 10 USD and file search at 2.50 USD per 1,000 calls
  *   (not for models that search in every call, which have prices of their own); developers.openai.com/api/docs/guides/
  *   data-residency: 10 % more for models released since 2026-03-05, older models the same; not said of Azure. Images in a prompt of a chat
- *   model cost what text costs.
+ *   model cost what text costs. On Bedrock: the model cards of AWS, and pi-ai 1.5.2: `global.` as OpenAI lists it, all else 10 % more.
  * - Google: ai.google.dev, Gemini API pricing: grounding with Google Search at 14 USD per 1,000 queries from Gemini 3 on,
- *   and at 35 USD per 1,000 grounded prompts before; one input price for text, images and video.
+ *   and at 35 USD per 1,000 grounded prompts before; one input price for text, images and video. It states a price of
+ *   audio where that differs, which it does for no Pro model, and for no other one since Gemini 3.5 (also genai-prices 0.1.8:
+ *   "no separate audio rate"). Decisions have one price of input, whatever it is.
  */
 import { type Component, type Rate, rateOf } from '../domain/price.ts';
 import type { Channel } from './channel.ts';
@@ -38,8 +40,19 @@ export function isGeminiBefore3(model: string): boolean {
 }
 
 /** Parts of a prompt that a model bills as text where it lists no rate for them. */
-export function billedAsWhole({ kind, modalities }: CatalogModel): Component[] {
-  return kind === 'chat' && modalities.input.includes('image') ? ['imageInput', 'cachedImageInput'] : [];
+export function billedAsWhole(model: CatalogModel): Component[] {
+  const { kind, modalities } = model;
+  if (kind !== 'chat' && kind !== 'decision') return [];
+  return [
+    ...(modalities.input.includes('image') ? (['imageInput', 'cachedImageInput'] as const) : []),
+    ...(modalities.input.includes('audio') && isAudioText(model) ? (['audioInput', 'cachedAudioInput'] as const) : []),
+  ];
+}
+
+/** Whether Google states one price of input for the model, audio included. */
+function isAudioText({ provider, model, kind }: CatalogModel): boolean {
+  const since35 = /^gemini-(?:[\d.]+-pro\b|3\.[5-9]-|[4-9]|(?:pro|flash|flash-lite)-latest$)/;
+  return provider === 'google' && (kind === 'decision' || since35.test(model));
 }
 
 const ANTHROPIC_CLOUD_PREMIUM_FROM = '2025-09-29';
@@ -52,8 +65,9 @@ export function regionalPercent(model: CatalogModel, channel: Channel | null): n
     if (releasedAt === undefined) return undefined;
     return releasedAt >= ANTHROPIC_CLOUD_PREMIUM_FROM ? 110 : 100;
   }
+  if (provider === 'openai' && channel === 'bedrock') return 110;
   if (channel === 'vertex' || channel === 'bedrock' || (channel === 'azure' && provider === 'openai')) return undefined;
-  if (pricing?.regionalMultiplier !== undefined) return Math.round(pricing.regionalMultiplier * 100);
+  if (pricing?.regionalMultiplier !== undefined) return percentOf(pricing.regionalMultiplier);
   if (
     provider === 'openai' &&
     channel === null &&
@@ -62,4 +76,9 @@ export function regionalPercent(model: CatalogModel, channel: Channel | null): n
   )
     return 100;
   return undefined;
+}
+
+/** A share as whole percent. */
+export function percentOf(share: number | undefined): number | undefined {
+  return share === undefined ? undefined : Math.round(share * 100);
 }

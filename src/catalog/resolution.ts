@@ -7,7 +7,7 @@
 import { canonicalJson } from '../domain/canonical.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { type Candidate, candidatesFor, isClosed, type SourcePrice } from './candidates.ts';
-import { type Replacement, replacementOf, statusOn } from './lifecycle.ts';
+import { areDatesUnknown, asServed, type Replacement, replacementOf, statusOn } from './lifecycle.ts';
 import { type LookUpMatch, lookUpModel, modelOfKey } from './matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf, type Provider } from './model.ts';
 import { type LookupPolicy, type RankedModel, SCORING_VERSION } from './ranking.ts';
@@ -111,22 +111,33 @@ export function notInCatalog(key: string, nearest: LookUpMatch | null): string {
 async function resolveMatch(
   catalog: Catalog,
   requested: RequestedKey,
-  { model: source, strategy, unlistedPin }: LookUpMatch,
+  { model: source, strategy, unlistedPin, variant }: LookUpMatch,
   policy: LookupPolicy,
   day: string,
   reviews: Reviews,
 ): Promise<Omit<Resolution, 'decisionId'>> {
-  const status = statusOn(source, day);
+  const isUnknown = areDatesUnknown(source, requested.model);
+  const dated = asServed(source, requested.model);
+  const status = isUnknown ? 'UNKNOWN' : statusOn(dated, day);
+  const isEnding = status === 'DEPRECATED' || status === 'RETIRED';
   const warnings: string[] = [];
   if (unlistedPin)
     warnings.push(`${requested.modelKey} is not listed in the catalog; it is read as a dated ${modelKeyOf(source)}`);
-  const thin = source.lifecycle.confidence === 'secondary';
+  if (variant)
+    warnings.push(
+      `${requested.modelKey} is ${modelKeyOf(source)} ${variant === 'batch' ? 'in batches' : 'in its fast mode'}; the price here is the standard one`,
+    );
+  if (isUnknown)
+    warnings.push(
+      `the channel sets its own dates, and the catalog has none; ${source.provider}'s own API: ${statusOn(source, day)}`,
+    );
+  const thin = dated.lifecycle.confidence === 'secondary';
   if (thin) warnings.push('the lifecycle of this model rests on secondary evidence');
-  const action = status !== 'ACTIVE' ? 'REPLACE' : thin ? 'REVIEW' : 'KEEP';
+  const action = isEnding ? 'REPLACE' : thin || isUnknown ? 'REVIEW' : 'KEEP';
 
   const allowed = allowedByKey(catalog, policy.allowedModelKeys, day);
   const allowedModels = policy.allowedModelKeys.length === 0 ? null : new Set(allowed.values());
-  const replacement = status === 'ACTIVE' ? null : replacementOf(catalog, source, day);
+  const replacement = isEnding ? replacementOf(catalog, source, day) : null;
   const review = reviewedReplacementOf(catalog, reviews, source, day);
   const candidates = await candidatesFor(catalog, source, replacement, review, { policy, allowedModels, day });
   for (const { modelKey, missed } of candidates.official)
@@ -150,7 +161,7 @@ async function resolveMatch(
 
   return {
     requested,
-    model: source,
+    model: dated,
     match: { matchedModelKey: modelKeyOf(source), strategy: requested.decorated ? 'normalized' : strategy },
     status,
     action,
@@ -185,7 +196,8 @@ function recommend(
   best: RankedModel | null,
   status: Resolution['status'],
 ): { recommendation: { modelKey: string | null; source: Resolution['recommendationSource'] }; more: string[] } {
-  if (status === 'ACTIVE') return { recommendation: { modelKey: null, source: 'none' }, more: [] };
+  if (status === 'ACTIVE' || status === 'UNKNOWN')
+    return { recommendation: { modelKey: null, source: 'none' }, more: [] };
   const more: string[] = [];
   const isAllowed = (model: CatalogModel) =>
     (policy.allowedProviders.length === 0 || policy.allowedProviders.includes(model.provider)) &&

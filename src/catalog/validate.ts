@@ -42,7 +42,12 @@ export function validateCatalog({ models, transitions = [] }: CatalogFacts): Pro
   return [
     ...nameProblems(models),
     ...models.flatMap((model) => {
-      const findings = [...lifecycleFindings(model, names), ...dateFindings(model), ...priceFindings(model.pricing)];
+      const findings = [
+        ...lifecycleFindings(model, names),
+        ...dateFindings(model),
+        ...priceFindings(model.pricing),
+        ...channelFindings(model),
+      ];
       return findings.map((finding) => ({ modelKey: modelKeyOf(model), ...finding }));
     }),
     ...transitions.flatMap((transition) =>
@@ -165,12 +170,30 @@ function dateFindings({ releasedAt, lifecycle, pricing, availability, migrationN
   ];
 }
 
+function channelFindings({ channels = [] }: CatalogModel): Finding[] {
+  return channels.flatMap(({ channel, pricing, lifecycle }, index) => {
+    const at = `channels.${index}`;
+    const { announcedAt, shutdownAt, source } = lifecycle ?? {};
+    const dates = Object.entries({ announcedAt, shutdownAt, 'source.checkedAt': source?.checkedAt });
+    return [
+      ...(channels.findIndex((other) => other.channel === channel) === index
+        ? []
+        : [{ field: `${at}.channel`, message: `${channel} is listed twice` }]),
+      ...(pricing || lifecycle ? [] : [{ field: at, message: 'says neither a price nor dates' }]),
+      ...dates.flatMap(([field, date]) =>
+        date === undefined || isRealDay(date) ? [] : [notADay(`${at}.lifecycle.${field}`, date)],
+      ),
+      ...priceFindings(pricing).map(({ field, message }) => ({ field: `${at}.${field}`, message })),
+    ];
+  });
+}
+
 function priceFindings(pricing: CatalogPricing | undefined): Finding[] {
   if (!pricing) return [];
   const { tiers = [], scheduled = [], components: _listed, ...rest } = pricing;
   const { batchMultiplier: _share, regionalMultiplier: _regional, source: _source, ...base } = rest;
   const findings = ratesFindings('pricing', base);
-  tiers.forEach(({ inputTokensAbove, ...rates }, index) => {
+  tiers.forEach(({ inputTokensAbove, assumption: _assumption, ...rates }, index) => {
     const field = `pricing.tiers.${index}`;
     findings.push(...ratesFindings(field, rates));
     const before = tiers[index - 1]?.inputTokensAbove ?? 0;

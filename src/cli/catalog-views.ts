@@ -4,6 +4,7 @@
 
 import { ENDING_DAYS, type Freshness } from '../catalog/freshness.ts';
 import type { ImportReport, Limits } from '../catalog/importers/merge.ts';
+import type { CatalogNews } from '../catalog/news.ts';
 import type { Problem } from '../catalog/validate.ts';
 import type { CatalogDifferences, CatalogPricing, Lifecycle, PublishedCatalog } from '../contract/catalog.ts';
 import { indent, labelOf, pairs, section, show, table } from './table.ts';
@@ -106,6 +107,45 @@ export function showFreshness({ day, contradicted, oldest, ending, overdue, sing
     ),
   ];
   return join(parts.map((part) => part || ''));
+}
+
+export function showNews(
+  { missing, ends, prices: differing }: CatalogNews,
+  failed: readonly { package: string; why: string }[],
+): string {
+  const model = ({ modelKey }: { modelKey: string }) => modelKey;
+  const by = ({ reportedBy }: { reportedBy: string[] }) => reportedBy.join('; ');
+  const parts = [
+    missing.length > 0 &&
+      section(
+        `Not in the catalog (${missing.length})`,
+        table(missing, { Model: model, Nearest: ({ nearest }) => nearest, 'Reported by': by }),
+      ),
+    ends.length > 0 &&
+      section(
+        `Ends that the catalog does not have, or on another day (${ends.length})`,
+        table(ends, {
+          Model: model,
+          Shutdown: ({ shutdownAt }) => shutdownAt,
+          Catalog: ({ ours }) => ours,
+          'Reported by': by,
+        }),
+      ),
+    differing.length > 0 &&
+      section(
+        `Rates that differ, USD per million (${differing.length})`,
+        table(differing, {
+          Model: model,
+          Rate: ({ rate }) => rate,
+          Reported: ({ usdPerMillion }) => usdPerMillion,
+          Catalog: ({ ours }) => ours,
+          'Reported by': by,
+        }),
+      ),
+    failed.length > 0 &&
+      section(`Not read (${failed.length})`, table(failed, { Package: (row) => row.package, Why: ({ why }) => why })),
+  ];
+  return join(parts.map((part) => part || '')) || 'The packages say nothing that the catalog does not.';
 }
 
 function names(title: string, keys: readonly string[]): string {

@@ -1,9 +1,10 @@
 /**
  * `npm run catalog -- <verb>`: imports upstream price lists into a catalog file; checks, compares and publishes it, and
- * says what in it should be read again.
+ * says what in it should be read again, and what packages know that it does not.
  *
  * Only `--out` writes a file and only `publish` publishes. Output is text, or JSON with `--json`. Exit code 0 means
- * success, 1 a catalog with problems or stale statuses, or a rejected request, 2 a wrong command line.
+ * success, 1 a catalog with problems or stale statuses, a rejected request or a package that could not be read, 2 a wrong
+ * command line.
  */
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -17,14 +18,17 @@ import type { Upstream } from '../catalog/importers/imported.ts';
 import { readLiteLlm } from '../catalog/importers/litellm.ts';
 import { mergeImport } from '../catalog/importers/merge.ts';
 import { readModelsDev } from '../catalog/importers/models-dev.ts';
+import { catalogNews, type PackageFacts } from '../catalog/news.ts';
 import { type Problem, readCatalogDocument } from '../catalog/validate.ts';
 import type { CatalogDocument, PublishedCatalog } from '../contract/catalog.ts';
 import { useContractMessages } from '../contract/messages.ts';
 import { parseJson } from '../platform/json.ts';
-import { showDifferences, showFreshness, showProblems, showPublished, showReport } from './catalog-views.ts';
+import { showDifferences, showFreshness, showNews, showProblems, showPublished, showReport } from './catalog-views.ts';
 import { exchange, Refused } from './operator-client.ts';
 import { UsageError } from './operator-flags.ts';
 import { operatorTarget, TARGET_HELP } from './operator-target.ts';
+import { type ReadFacts, WATCHED_PACKAGES } from './package-facts.ts';
+import { type NewestPackage, withNewestPackage } from './package-registry.ts';
 
 const HELP = `npm run catalog -- <verb> [arguments] [flags]
 
@@ -38,6 +42,8 @@ const HELP = `npm run catalog -- <verb> [arguments] [flags]
   freshness [FILE]   what to read again: statuses that their dates contradict (exit code 1), the oldest sources, models
                      that end within 90 days, facts with one source only
       --date DATE    day to judge by (today)
+  watch [FILE]       what the newest packages of the npm registry say of models that the catalog lacks or contradicts, with
+                     version and date; it changes nothing (packages: ${[...WATCHED_PACKAGES.keys()].join(', ')})
   publish FILE       check a catalog and publish it on a server
 ${TARGET_HELP.replace(/^/gm, '    ')}
 
@@ -45,7 +51,8 @@ ${TARGET_HELP.replace(/^/gm, '    ')}
   --json     the result as JSON; with \`npm run -s\`, standard output holds nothing else
   --help     this text
 
-Exit code: 0 success, 1 the catalog has problems or stale statuses, or was refused, 2 wrong command line.`;
+Exit code: 0 success, 1 the catalog has problems or stale statuses, was refused, or a package could not be read, 2 wrong
+command line.`;
 
 const OPTIONS = {
   from: { type: 'string' },
@@ -86,6 +93,7 @@ const VERBS = new Map<string, Verb>([
   ['validate', { run: validateFile, files: [0, 1], flags: [] }],
   ['diff', { run: diffFiles, files: [1, 2], flags: [] }],
   ['freshness', { run: showFreshnessOf, files: [0, 1], flags: ['date'] }],
+  ['watch', { run: watchPackages, files: [0, 1], flags: [] }],
   ['publish', { run: publishFile, files: [1, 1], flags: ['url', 'token'] }],
 ]);
 
@@ -172,6 +180,35 @@ async function showFreshnessOf([file]: string[], { date = today() }: Flags): Pro
   if ('problems' in catalog) return withProblems(catalog.problems);
   const freshness = freshnessOf(catalog.document, date);
   return { json: freshness, text: showFreshness(freshness), ok: freshness.contradicted.length === 0 };
+}
+
+async function watchPackages([file]: string[]): Promise<Outcome> {
+  const read = file === undefined ? { document: BUILT_IN } : await readCatalog(file);
+  if ('problems' in read) return withProblems(read.problems);
+  const { models, transitions = [] } = read.document;
+  const facts: PackageFacts[] = [];
+  const failed: { package: string; why: string }[] = [];
+  for (const [name, readFacts] of WATCHED_PACKAGES) {
+    try {
+      facts.push(...(await withNewestPackage(name, (newest, readFile) => factsOf(name, newest, readFacts(readFile)))));
+    } catch (error) {
+      failed.push({
+        package: name,
+        why: error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error),
+      });
+    }
+  }
+  const news = catalogNews({ ...BUILT_IN_CATALOG, models, transitions }, facts);
+  return { json: { ...news, failed }, text: showNews(news, failed), ok: failed.length === 0 };
+}
+
+async function factsOf(
+  name: string,
+  { version, date }: NewestPackage,
+  said: ReturnType<ReadFacts>,
+): Promise<PackageFacts[]> {
+  const source = `${name} ${version} of ${date}`;
+  return (await said).map((facts) => ({ ids: [], ends: {}, prices: {}, ...facts, source, date }));
 }
 
 async function publishFile([file = '']: string[], { url, token }: Flags): Promise<Outcome> {

@@ -2,7 +2,7 @@
  * A model wherever the console names it: with a badge where it is retired or ends.
  */
 import { createContext, type FC, useContext } from 'hono/jsx';
-import { daysLeft, statusOn } from '../catalog/lifecycle.ts';
+import { asServed, daysLeft, statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import { plural } from '../ui/format.ts';
@@ -21,7 +21,7 @@ export const KnownModels = createContext<{ catalog: Catalog; nowMs: number } | n
  */
 export const ModelLink: FC<{ name: string; organizationId: string | null }> = ({ name, organizationId }) => {
   const known = useContext(KnownModels);
-  const model = known && matchModel(known.catalog, name, known.nowMs)?.model;
+  const model = known && modelNamed(known, name);
   if (model)
     return (
       <>
@@ -37,7 +37,7 @@ export const ModelLink: FC<{ name: string; organizationId: string | null }> = ({
 /** A name as calls report it. */
 export const ModelName: FC<{ name: string }> = ({ name }) => {
   const known = useContext(KnownModels);
-  const model = known && matchModel(known.catalog, name, known.nowMs)?.model;
+  const model = known && modelNamed(known, name);
   return (
     <>
       {name}
@@ -46,6 +46,12 @@ export const ModelName: FC<{ name: string }> = ({ name }) => {
     </>
   );
 };
+
+/** With the dates that hold where the name says that it is served. */
+function modelNamed({ catalog, nowMs }: { catalog: Catalog; nowMs: number }, name: string): CatalogModel | null {
+  const match = matchModel(catalog, name, nowMs);
+  return match && asServed(match.model, name);
+}
 
 const dayOf = (nowMs: number) => new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
 

@@ -12,6 +12,7 @@ const MODELS_MAX = 2_000;
 const TRANSITIONS_MAX = 5_000;
 const LIST_MAX = 50;
 const COMPONENTS_MAX = 100;
+const CHANNELS_MAX = 2;
 const NAME_LENGTH_MAX = 300;
 const FACT_LENGTH_MAX = 500;
 const TOKENS_MAX = 1_000_000_000;
@@ -53,6 +54,13 @@ const rates = {
 
 const confidence = z.enum(['provider', 'snapshot', 'secondary']);
 
+/** What the rates of a price rest on, where it is less than the provider's word or two sources for this model. */
+const assumption = text(FACT_LENGTH_MAX)
+  .exactOptional()
+  .describe('Why the rate is an assumption: one source alone, or a rule; every cost that uses it says so');
+
+const CatalogComponent = PriceComponent.safeExtend({ assumption });
+
 const ReplacementEvidence = z.strictObject({
   source: Source.describe('Where the replacement was read'),
   confidence: confidence.describe('Who says so, as for the dates'),
@@ -66,12 +74,13 @@ const PricingTier = z.strictObject({
   inputUsdPerMillion: usdPerMillion.describe('Input tokens'),
   outputUsdPerMillion: usdPerMillion.describe('Output tokens'),
   inputTokensAbove: tokenLimit.describe('The tier applies to the whole call, from more input tokens than this'),
+  assumption,
 });
 
 const ScheduledRates = z.strictObject({
   ...rates,
   components: z
-    .array(PriceComponent)
+    .array(CatalogComponent)
     .min(1)
     .max(COMPONENTS_MAX)
     .exactOptional()
@@ -82,7 +91,7 @@ const ScheduledRates = z.strictObject({
 export const CatalogPricing = z.strictObject({
   ...rates,
   components: z
-    .array(PriceComponent)
+    .array(CatalogComponent)
     .min(1)
     .max(COMPONENTS_MAX)
     .optional()
@@ -134,6 +143,22 @@ export const Lifecycle = z.strictObject({
   note: text(FACT_LENGTH_MAX).optional().describe('What else is known'),
 });
 
+/** What another company asks for a model that it serves, and until when. */
+const ChannelFacts = z.strictObject({
+  channel: z.enum(['bedrock', 'vertex']).describe('Amazon Bedrock, or Google Cloud'),
+  pricing: CatalogPricing.optional().describe("Price there, where it is not the provider's"),
+  lifecycle: z
+    .strictObject({
+      status: Lifecycle.shape.status,
+      announcedAt: Lifecycle.shape.announcedAt,
+      shutdownAt: Lifecycle.shape.shutdownAt,
+      source: Lifecycle.shape.source,
+      confidence: Lifecycle.shape.confidence,
+    })
+    .optional()
+    .describe("Status and dates there, which are not those of the provider's own API"),
+});
+
 const Availability = z.strictObject({
   access: z.literal('limited').describe('Only for accounts that the provider admits'),
   note: text(FACT_LENGTH_MAX).describe('What the provider asks for'),
@@ -158,6 +183,7 @@ export const CatalogModel = z.strictObject({
   preview: z.boolean().describe('Not generally available'),
   availability: Availability.optional().describe('Absent for a model that is open to every account, or not known'),
   pricing: CatalogPricing.optional().describe('Price in USD; absent means unknown'),
+  channels: z.array(ChannelFacts).min(1).max(CHANNELS_MAX).optional().describe('What differs elsewhere'),
   contextTokens: tokenLimit.optional().describe('Tokens of input and output together'),
   maxOutputTokens: tokenLimit.optional().describe('Tokens of output'),
   modalities: z

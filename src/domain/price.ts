@@ -67,6 +67,8 @@ export interface Rate {
   when?: RateConditions | undefined;
   /** The stated rate that it follows from, if an own price does not state it (price-relations.ts). */
   relatedTo?: Component | undefined;
+  /** Why the rate is an assumption, if it is one: a cost that uses it says so. */
+  assumption?: string | undefined;
 }
 
 /** The rates of one model at one time. */

@@ -363,7 +363,7 @@ const AS_INPUT: ReadonlySet<Component> = new Set(['cachedInput', 'cacheWrite']);
 export function rateFor(group: readonly Rate[], above: number, component: Component): FoundRate | null {
   const at = (name: Component, threshold: number): FoundRate | null => {
     const rate = group.find(({ component: its, when }) => its === name && (when?.promptTokensAbove ?? 0) === threshold);
-    return rate ? { nanoUsdPerMillion: BigInt(rate.nanoUsdPerMillion), assumptions: relationOf(rate) } : null;
+    return rate ? { nanoUsdPerMillion: BigInt(rate.nanoUsdPerMillion), assumptions: assumptionsOf(rate) } : null;
   };
   const listed = at(component, above);
   if (listed !== null) return listed;
@@ -384,16 +384,21 @@ export function rateFor(group: readonly Rate[], above: number, component: Compon
   return { nanoUsdPerMillion, assumptions: [`${component}: no rate is published, the input rate is used`] };
 }
 
-/** What a rate assumes that the catalog's relations made. */
-function relationOf({ component, when, relatedTo }: Rate): string[] {
-  if (relatedTo === undefined) return [];
+/** What a rate rests on that is neither stated for the model, nor made of what is. */
+function assumptionsOf({ component, when, relatedTo, assumption }: Rate): string[] {
+  if (relatedTo === undefined && assumption === undefined) return [];
   const { promptTokensAbove, ...conditions } = when ?? {};
   const words = [
     ...Object.entries(conditions).map(([name, value]) => `${name} ${value}`),
     ...(promptTokensAbove === undefined ? [] : [`prompts of more than ${promptTokensAbove} tokens`]),
   ];
   const under = words.length === 0 ? '' : ` (${words.join(', ')})`;
-  return [`${component}${under}: by the catalog's relation to ${relatedTo}, because the own price states none`];
+  return [
+    ...(relatedTo === undefined
+      ? []
+      : [`${component}${under}: by the catalog's relation to ${relatedTo}, because the own price states none`]),
+    ...(assumption === undefined ? [] : [`${component}${under}: ${assumption}`]),
+  ];
 }
 
 /** A cost that the vendor itself reported, as one line. */

@@ -2,7 +2,7 @@
  * What the answers of a model say about its end: `Deprecation` (RFC 9745), `Sunset` (RFC 8594), and a link to the public
  * lookup, which knows what replaces it. A date that no source names is left out.
  */
-import { statusOn } from '../catalog/lifecycle.ts';
+import { asServed, statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
 import { type Catalog, modelKeyOf } from '../catalog/model.ts';
 import { LOOKUP_PATH } from '../contract/model-lookup.ts';
@@ -16,7 +16,8 @@ export function lifecycleHeaders(
   { provider, model }: NamedModel,
   nowMs: number,
 ): Record<string, string> {
-  const known = matchModel(catalog, model, nowMs)?.model;
+  const match = matchModel(catalog, model, nowMs);
+  const known = match && asServed(match.model, model);
   const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
   if (known?.provider !== provider || statusOn(known, day) === 'ACTIVE') return {};
   const { announcedAt, shutdownAt } = known.lifecycle;

@@ -48,7 +48,11 @@ export function modelsOf(
   const { vendors, models, aliases, prices } = organization;
   const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
   const live = catalog.models.filter(
-    (model) => vendors.has(model.provider) && KINDS.has(model.kind) && statusOn(model, day) !== 'RETIRED',
+    (model) =>
+      vendors.has(model.provider) &&
+      KINDS.has(model.kind) &&
+      !isElsewhereAlone(model) &&
+      statusOn(model, day) !== 'RETIRED',
   );
   const mappings = modelsByName(models, aliases);
   const named = [...mappings.flatMap(([, names]) => names), ...prices.keys(), ...(limits?.models ?? [])].flatMap(
@@ -110,4 +114,9 @@ function presentMapped(id: string): ModelObject {
 function present(id: string, provider: string, model: CatalogModel | undefined): ModelObject {
   const releasedMs = model?.releasedAt === undefined ? 0 : Date.parse(`${model.releasedAt}T00:00:00Z`);
   return { id, object: 'model', created: Math.floor((releasedMs || 0) / 1000), owned_by: provider };
+}
+
+/** Whether the provider's own API does not have the model, but other companies do: open weights. */
+function isElsewhereAlone({ channels, endpoints }: CatalogModel): boolean {
+  return channels !== undefined && endpoints.length === 0;
 }

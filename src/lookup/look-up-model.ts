@@ -4,6 +4,8 @@
  * the review of the model and the normalized question.
  */
 
+import { matchModel } from '../catalog/matching.ts';
+import { modelKeyOf } from '../catalog/model.ts';
 import { resolveKey } from '../catalog/resolution.ts';
 import type { Reviews } from '../catalog/reviews.ts';
 import { badRequest, brokenRules, type Refusal, type Result } from '../contract/errors.ts';
@@ -78,7 +80,7 @@ async function makeAnswer(
 ): Promise<LookupResult> {
   if (rawPath === '')
     return { ok: true, answer: await serialize(presentDiscovery(provenance), { discovery: true }, provenance) };
-  const parsed = parseRequestedKey(rawPath.slice(1));
+  const parsed = parseRequestedKey(rawPath.slice(1), (name) => keyOf(provenance, name));
   if (!parsed.ok) return parsed;
   const query = LookupQuery.safeParse(parameters);
   if (!query.success) {
@@ -109,4 +111,11 @@ function answersOf(inUse: CatalogInUse, reviews: ReviewsInUse, nowMs: number): M
   const answers = new BoundedMap<string, LookupAnswer>(ANSWERS_MAX);
   answersByCatalog.set(inUse, { day, reviews, answers });
   return answers;
+}
+
+/** The key that a name without a provider certainly means, in the spelling that was asked for if the catalog has it. */
+function keyOf({ catalog, day }: Provenance, name: string): string | null {
+  const match = matchModel(catalog, name, Date.parse(day));
+  if (!match) return null;
+  return match.strategy === 'normalized' ? modelKeyOf(match.model) : `${match.model.provider}/${name}`;
 }

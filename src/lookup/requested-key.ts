@@ -12,8 +12,11 @@ const MODEL_LENGTH_MAX = 300;
 /** `gemini` is what some clients call Google's models. */
 const NAMESPACES = new Map<string, Provider>([...PROVIDERS.map((name) => [name, name] as const), ['gemini', 'google']]);
 
-/** `rawPath` is what follows the lookup's own path, as it came. */
-export function parseRequestedKey(rawPath: string): Result<{ key: RequestedKey }, Refusal<'INVALID_MODEL_KEY'>> {
+/** `rawPath` is what follows the lookup's own path, as it came; `keyOf` is the key of a name without a provider, if it has one. */
+export function parseRequestedKey(
+  rawPath: string,
+  keyOf: (name: string) => string | null = () => null,
+): Result<{ key: RequestedKey }, Refusal<'INVALID_MODEL_KEY'>> {
   let path: string;
   try {
     path = decodeURIComponent(rawPath);
@@ -24,8 +27,11 @@ export function parseRequestedKey(rawPath: string): Result<{ key: RequestedKey }
     return refuse('the model key must not contain control characters or broken Unicode');
   const [, namespace = '', separator = '', model = ''] = /^([^/:]*)([/:]?)([\s\S]*)$/.exec(path) ?? [];
   const provider = NAMESPACES.get(namespace.toLowerCase());
-  if (!provider)
-    return refuse(`the model key must begin with a provider (${PROVIDERS.join(', ')}), as in openai/gpt-4o`);
+  if (!provider) {
+    const key = path.length > MODEL_LENGTH_MAX ? null : keyOf(path);
+    const advice = key === null ? 'as in openai/gpt-4o' : `ask for ${key}`;
+    return refuse(`the model key must begin with a provider (${PROVIDERS.join(', ')}), ${advice}`);
+  }
   if (/^[\s/]*$/.test(model)) return refuse('the model key names no model');
   if (model.length > MODEL_LENGTH_MAX) return refuse(`the model must have at most ${MODEL_LENGTH_MAX} characters`);
   const decorated = separator === ':' || namespace !== provider;

@@ -55,7 +55,8 @@ export function nameModel(
   const slash = name.indexOf('/');
   if (slash < 0) {
     const match = matchModel(catalog, name, nowMs);
-    return match && { provider: match.model.provider, model: vendorName(match, name) };
+    // The vendor itself has no such name: it takes batches and its fast mode another way.
+    return match && !match.variant ? { provider: match.model.provider, model: vendorName(match, name) } : null;
   }
   const prefix = name.slice(0, slash);
   const model = name.slice(slash + 1);

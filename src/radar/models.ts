@@ -4,7 +4,7 @@
  * All names of a model of the catalog (its aliases, pins that the catalog does not list, spellings of channels) are one
  * item. A snapshot that the catalog lists has dates and prices of its own, and so is an item of its own.
  */
-import { daysLeft, type ModelStatus, statusOn } from '../catalog/lifecycle.ts';
+import { asServed, daysLeft, type ModelStatus, statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import { type Reviews, reviewedReplacementOf } from '../catalog/reviews.ts';
@@ -63,22 +63,30 @@ function radarModel(view: RadarView, modelKey: string, same: readonly NamedUse[]
   const { catalog, nowMs } = view;
   const day = dayOf(nowMs);
   const sum = (of: (use: NamedUse) => number) => same.reduce((total, use) => total + of(use), 0);
+  const names = same.map(({ key }) => key);
   const model = matchModel(catalog, modelKey, nowMs)?.model ?? null;
+  const dated = model && datedFor(model, names);
   const unpricedCalls = sum((use) => use.unpricedCalls);
   return {
     modelKey,
     model,
-    names: same.map(({ key }) => key),
-    status: model ? statusOn(model, day) : 'UNKNOWN',
-    shutdownAt: model?.lifecycle.shutdownAt ?? null,
-    daysLeft: model && daysLeft(model, day),
-    reasons: [...(model ? reasonsOf(view, model, day) : []), ...(unpricedCalls > 0 ? (['UNPRICED'] as const) : [])],
+    names,
+    status: dated ? statusOn(dated, day) : 'UNKNOWN',
+    shutdownAt: dated?.lifecycle.shutdownAt ?? null,
+    daysLeft: dated && daysLeft(dated, day),
+    reasons: [...(dated ? reasonsOf(view, dated, day) : []), ...(unpricedCalls > 0 ? (['UNPRICED'] as const) : [])],
     calls: sum((use) => use.calls),
     unpricedCalls,
     inputTokens: sum((use) => use.inputTokens),
     outputTokens: sum((use) => use.outputTokens),
     costNanoUsd: same.reduce((total, { costNanoUsd }) => total + costNanoUsd, 0n),
   };
+}
+
+/** The dates of the channel if the model was used there alone, else those of the provider's own API. */
+function datedFor(model: CatalogModel, names: readonly string[]): CatalogModel {
+  const [first = ''] = names;
+  return names.every((name) => asServed(model, name) !== model) ? asServed(model, first) : model;
 }
 
 function reasonsOf({ catalog, reviews, horizonDays }: RadarView, model: CatalogModel, day: string): RadarReason[] {

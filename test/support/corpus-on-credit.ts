@@ -14,16 +14,13 @@ const NOW = Date.UTC(2026, 10, 27);
 /** What is refused, by what has no rate or no bound, with how many requests of the corpus ask for it. */
 export const REFUSED_OF_CORPUS: Record<string, number> = {
   // A price without the rate.
-  'batchEmbedContents: MODEL_NOT_PRICED imageInput': 1,
   'chat: MODEL_NOT_PRICED audioOutput': 1,
   'chat: MODEL_NOT_PRICED model': 6,
   'chat: MODEL_NOT_PRICED webSearch': 1,
   'completions: MODEL_NOT_PRICED model': 4,
-  'generateContent: MODEL_NOT_PRICED audioInput': 3,
   'generateContent: MODEL_NOT_PRICED fileSearch': 1,
   'generateContent: MODEL_NOT_PRICED imageInput': 1,
   'generateContent: MODEL_NOT_PRICED model': 1,
-  'generateContent: MODEL_NOT_PRICED serviceTier': 1,
   'imageEdits: MODEL_NOT_PRICED imageOutput': 1,
   'transcriptions: MODEL_NOT_PRICED audioInput': 1,
   'transcriptions: MODEL_NOT_PRICED model': 1,

@@ -28,12 +28,14 @@ interface RawRates {
 interface RawPricing extends RawRates {
   tiers?: (RawRates & { inputTokensAbove: string })[];
   scheduled?: (Partial<RawRates> & { from: string })[];
+  components?: { component: string; usd: string; when?: object }[];
 }
 interface RawModel {
   provider: string;
   model: string;
   aliases: string[];
   pricing?: RawPricing;
+  channels?: { pricing?: RawPricing }[];
 }
 
 const text = readFileSync(join(import.meta.dirname, '../../src/catalog/models.json'), 'utf8');
@@ -64,7 +66,8 @@ function roundedHalfUp(numerator: bigint, denominator: bigint): bigint {
 }
 
 function expectedNano(pricing: RawPricing, day: string, used: (typeof USAGES)[number]): bigint {
-  const current = { ...pricing };
+  const written = pricing.components?.find(({ component, when }) => component === 'cacheWrite' && !when)?.usd;
+  const current = { ...(written !== undefined && { cacheWriteUsdPerMillion: written }), ...pricing };
   for (const { from, ...change } of pricing.scheduled ?? []) if (from <= day) Object.assign(current, change);
   let rates: RawRates = current;
   let above = -1;
@@ -143,7 +146,7 @@ describe('a snapshot id', () => {
 
   const idOf = ({ provider, model }: CatalogModel, rates: object) =>
     `${provider}/${model}@${createHash('sha256')
-      .update(JSON.stringify(sorted(rates)))
+      .update(JSON.stringify(sorted(rates), (name, value) => (name === 'assumption' ? undefined : value)))
       .digest('hex')
       .slice(0, 12)}`;
 
@@ -197,7 +200,9 @@ describe('a snapshot id', () => {
 
   test('is recorded once for every price of every model, including announced prices', async () => {
     const snapshots = await priceSnapshots(BUILT_IN_CATALOG);
-    const priced = MODELS.flatMap(({ pricing }) => pricing ?? []);
+    const priced = MODELS.flatMap((model) =>
+      [model, ...(model.channels ?? [])].flatMap(({ pricing }) => pricing ?? []),
+    );
     const announced = priced.flatMap(({ scheduled }) => scheduled ?? []);
     expect(announced.length).toBeGreaterThanOrEqual(6);
     expect(snapshots).toHaveLength(priced.length + announced.length);

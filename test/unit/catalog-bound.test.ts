@@ -41,9 +41,9 @@ describe('an automatic publication is refused', () => {
   };
 
   test('when the price of more than a tenth of the priced models changes', () => {
-    expect(priced).toHaveLength(230);
+    expect(priced).toHaveLength(233);
     expect(afterRepricing(23, 1.5)).toBeNull();
-    expect(afterRepricing(24, 1.5)).toBe('24 of 230 priced models are repriced, more than 10 %');
+    expect(afterRepricing(24, 1.5)).toBe('24 of 233 priced models are repriced, more than 10 %');
   });
 
   test('when more than 50 models are added', () => {

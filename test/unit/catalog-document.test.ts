@@ -33,17 +33,17 @@ const problemsOf = (raw: unknown) => readCatalogDocument(raw).problems;
 describe('the built-in data', () => {
   test('pass through the schema without loss', () => {
     const models = read('models.json');
-    expect(models).toHaveLength(316);
+    expect(models).toHaveLength(322);
     for (const model of models) expect(CatalogModel.parse(model)).toEqual(model);
     const transitions = read('transitions.json');
-    expect(transitions).toHaveLength(391);
+    expect(transitions).toHaveLength(393);
     for (const transition of transitions) expect(Transition.parse(transition)).toEqual(transition);
   });
 
   test('are the catalog in the Worker', () => {
     const { models, transitions, version } = BUILT_IN_CATALOG;
     expect(CatalogDocument.parse({ version, models, transitions })).toEqual({
-      version: '2026-11-23',
+      version: '2026-11-27',
       models: read('models.json'),
       transitions: read('transitions.json'),
     });

@@ -313,7 +313,7 @@ describe('a merge', () => {
   test('of an older LiteLLM list reprices the two models that became cheaper since', () => {
     const { report } = mergeImport(models, liteLlm, options);
     expect(report.repriced.map(({ modelKey }) => modelKey)).toEqual(['google/gemini-3.6-flash', 'openai/gpt-5.6-sol']);
-    expect(report.repriced[0]?.after).toEqual({
+    expect(report.repriced[0]?.after).toMatchObject({
       inputUsdPerMillion: 1.5,
       cachedInputUsdPerMillion: 0.15,
       outputUsdPerMillion: 7.5,
@@ -321,7 +321,7 @@ describe('a merge', () => {
       scheduled: [
         { from: '2027-01-01', inputUsdPerMillion: 1.5, cachedInputUsdPerMillion: 0.15, outputUsdPerMillion: 7.5 },
       ],
-      source: 'Upstream 2026-11-21; what it does not state: pi-ai 1.5.2 catalog',
+      source: expect.stringMatching(/^Upstream 2026-11-21; what it does not state: pi-ai 1.5.2 catalog/),
     });
     expect(report.repriced[1]?.after).toMatchObject({
       outputUsdPerMillion: 30,

@@ -472,7 +472,7 @@ describe('similarity', () => {
 
   test('falls with age to zero after three years, and with lacking capabilities and context', () => {
     expect(similarities({ releasedAt: '2023-11-21' })).toMatchObject({ recency: 0 });
-    expect(similarities({ releasedAt: '2025-05-22' })).toMatchObject({ recency: 0.5 });
+    expect(similarities({ releasedAt: '2025-05-26' })).toMatchObject({ recency: 0.5 });
     expect(similarities({ capabilities: ['tools'] })).toMatchObject({ capabilities: 0.5 });
     expect(similarities({ contextTokens: 1_024 })).toMatchObject({ context: 0.25 });
   });

@@ -21,7 +21,7 @@ describe('a resolution', () => {
     const answer = await full('/anthropic/claude-opus-5-5');
     expect(answer).toMatchObject({
       schemaVersion: 1,
-      catalogVersion: '2026-11-23',
+      catalogVersion: '2026-11-27',
       requested: { modelKey: 'anthropic/claude-opus-5-5', provider: 'anthropic', model: 'claude-opus-5-5' },
       lifecycle: {
         status: 'ACTIVE',
@@ -174,7 +174,7 @@ describe('discovery', () => {
     const document = await (await get('')).json();
     expect(document).toMatchObject({
       schemaVersion: 1,
-      catalogVersion: '2026-11-23',
+      catalogVersion: '2026-11-27',
       purposes: ['upgrade', 'fallback', 'retirement'],
       responses: ['full', 'light'],
       defaults: { response: 'full', inputTokens: 8000, outputTokens: 2000, allowPreview: false },
@@ -198,7 +198,7 @@ describe('discovery', () => {
       });
     const { transitions } = (document as { lifecycle: { transitions: { date: string; scheduled: boolean }[] } })
       .lifecycle;
-    expect(transitions).toHaveLength(391);
+    expect(transitions).toHaveLength(393);
     const today = new Date().toISOString().slice(0, 10);
     for (const { date, scheduled } of transitions) expect(scheduled).toBe(date > today);
   });
@@ -254,6 +254,19 @@ describe('HTTP', () => {
     const response = await get(path);
     expect(response.status).toBe(400);
     expect(LookupError.parse(await response.json()).error).toBe('INVALID_MODEL_KEY');
+  });
+
+  test.each([
+    ['gpt-4.1', 'openai/gpt-4.1'],
+    ['us.anthropic.claude-opus-4-7', 'anthropic/claude-opus-4-7'],
+    ['openrouter/openai/gpt-6-sol', 'openai/gpt-6-sol'],
+  ])('%s without a provider is refused with the key to ask for', async (name, key) => {
+    const response = await get(`/${name}`);
+    expect(response.status).toBe(400);
+    expect(LookupError.parse(await response.json())).toMatchObject({
+      error: 'INVALID_MODEL_KEY',
+      message: expect.stringMatching(new RegExp(`, ask for ${key}$`)),
+    });
   });
 
   test.each([
@@ -370,7 +383,7 @@ describe('a publication', () => {
     expect(published).toMatchObject({
       version: '2027-02-01',
       source: 'published',
-      models: 316,
+      models: 322,
       differences: { added: [], removed: [], lifecycle: [] },
     });
     expect(published.differences.repriced.map(({ modelKey }) => modelKey)).toEqual(['openai/gpt-6-luna']);

@@ -42,7 +42,7 @@ test('a small change of price is published', async () => {
   expect(after).toMatchObject({
     differences: { removed: [], lifecycle: [], repriced: [{ modelKey: 'openai/gpt-6-luna' }] },
   });
-  expect((await operator.send('readCatalog')).data).toMatchObject({ source: 'published', models: 316 });
+  expect((await operator.send('readCatalog')).data).toMatchObject({ source: 'published', models: 322 });
 });
 
 test('a large change of price waits for an operator, and nothing changes', async () => {
