@@ -35,7 +35,7 @@ import { type PassedRequest, passThrough, VENDOR_ID } from '../gateway/pass-thro
 import { headersToVendor } from '../gateway/passed-headers.ts';
 import { closedField } from '../gateway/session-rules.ts';
 import type { ApiStyle, SessionCredential } from '../middleware/check-request.ts';
-import { type AppContext, type AppEnv, NO_STORE } from '../middleware/context.ts';
+import { type AppContext, type AppEnv, NO_SNIFF, NO_STORE } from '../middleware/context.ts';
 import { refusalOf } from '../middleware/error-envelopes.ts';
 import { ByteBody } from '../platform/byte-body.ts';
 import { callerOf, headerKeyOf, type Input, mountMethodNotAllowed, mountRoute } from './mount.ts';
@@ -279,6 +279,7 @@ function respond(c: AppContext, { status, headers, body }: GatewayAnswer): Respo
   const own = {
     [CORRELATION_HEADER]: correlationId,
     'Cache-Control': NO_STORE,
+    [NO_SNIFF[0]]: NO_SNIFF[1],
     [GATEWAY_HEADERS.requestId]: correlationId,
   };
   return new Response(WITHOUT_BODY.has(status) ? null : body, { status, headers: { ...own, ...headers } });
