@@ -36,6 +36,7 @@ import { readFailure, readSearches, readUsage } from '../../vendors/usage.ts';
 import { hasWritten, writtenTokens } from '../../vendors/written-tokens.ts';
 import type { BeginFields } from '../identify.ts';
 import { accessVendor, BATCH_VENDOR, batchKind, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
+import { cleanFailure } from '../vendor-result.ts';
 import { tierOfModel } from './admission.ts';
 import { type LineAsks, LineAsksReader } from './line-asks.ts';
 
@@ -203,7 +204,7 @@ interface AnsweredLine {
 }
 
 /** Records the line's call once. `false` where the call id belongs to another call. */
-async function meterLine({ caller, batch, asks }: MeteringRun, line: Line, index: number): Promise<boolean> {
+async function meterLine({ caller, vendor, batch, asks }: MeteringRun, line: Line, index: number): Promise<boolean> {
   const { organizationId, requestName, batchId, begin, model, lines } = batch;
   const { env, organization, defer } = caller;
   const { customerId } = begin;
@@ -219,6 +220,7 @@ async function meterLine({ caller, batch, asks }: MeteringRun, line: Line, index
   const { costliest } = lines[tier] ?? {};
   const end = await endServiceCallCommand(caller, {
     ...outcome,
+    ...(outcome.error && { error: cleanFailure(outcome.error, vendor.key) }),
     ...(written !== undefined && costliest && { estimate: estimateOf(costliest, written) }),
     ...(costliest && { atMost: { ...costliest, uses: {}, promptTokens: costliest.inputTokens } }),
     customerId,
