@@ -35,6 +35,7 @@ import { tokensAtMost } from '../../vendors/token-count.ts';
 import { readFailure, readSearches, readUsage } from '../../vendors/usage.ts';
 import { hasWritten, writtenTokens } from '../../vendors/written-tokens.ts';
 import type { BeginFields } from '../identify.ts';
+import { recordDocument } from '../kept-objects.ts';
 import { accessVendor, BATCH_VENDOR, batchKind, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
 import { cleanFailure } from '../vendor-result.ts';
 import { tierOfModel } from './admission.ts';
@@ -107,6 +108,7 @@ export async function meterBatch(
   if (!isRecord(document)) throw new Error('the vendor did not show the batch: no JSON object');
   const { status, output_file_id, error_file_id, request_counts } = document as unknown as VendorBatch;
   if (!isTerminal(status ?? undefined)) return 'pending';
+  await recordDocument(caller, document);
   const run: MeteringRun = {
     caller,
     vendor,
