@@ -91,6 +91,10 @@ export class WebhookEndpoint extends DurableObject<Env> implements WebhookEndpoi
     return 'sent';
   }
 
+  forgetAnswers(): void {
+    this.#store.forgetAnswers();
+  }
+
   erase(customerId: string): void {
     this.#store.erase(customerId);
   }

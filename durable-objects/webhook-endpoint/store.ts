@@ -369,6 +369,10 @@ export class EndpointStore {
     });
   }
 
+  forgetAnswers(): void {
+    this.#sql.exec('UPDATE deliveries SET answer = NULL WHERE answer IS NOT NULL');
+  }
+
   erase(customerId: string): void {
     this.erasures += 1;
     this.#sql.exec('DELETE FROM deliveries WHERE lane = ?', customerId);

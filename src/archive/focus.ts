@@ -5,8 +5,9 @@
 import type { Call } from '../domain/call.ts';
 import { earnedNanoUsd } from '../domain/charge.ts';
 import type { MeterEvent } from '../domain/custom-meter.ts';
-import { formatUsd, share } from '../domain/money.ts';
+import { formatUsd, type NanoUsd, share } from '../domain/money.ts';
 import type { LineComponent } from '../domain/pricing.ts';
+import { type Cell, csvLine, exact } from '../platform/csv.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import type { HistoryRow } from '../storage/archive.ts';
 
@@ -58,7 +59,7 @@ export const FOCUS_COLUMNS = [
   'x_UsageSource',
 ] as const;
 
-type FocusRow = Record<(typeof FOCUS_COLUMNS)[number], string>;
+type FocusRow = Record<(typeof FOCUS_COLUMNS)[number], Cell>;
 
 /** Of a line that is not of tokens. */
 const UNITS: Partial<Record<LineComponent, string>> = {
@@ -73,7 +74,7 @@ const UNITS: Partial<Record<LineComponent, string>> = {
 };
 const TOKENS = 'Tokens';
 
-export const FOCUS_HEADER = `${FOCUS_COLUMNS.join(',')}\r\n`;
+export const FOCUS_HEADER = csvLine(FOCUS_COLUMNS);
 
 /** The CSV of a row of history; empty where nothing of it counts in the period. */
 export function focusLines({ kind, record }: HistoryRow, payer: Payer, period: Period): string {
@@ -82,7 +83,7 @@ export function focusLines({ kind, record }: HistoryRow, payer: Payer, period: P
     kind === 'call'
       ? rowsOfCall(JSON.parse(record) as Call, payer, period)
       : rowsOfEvent(JSON.parse(record) as MeterEvent, payer, period);
-  return rows.map((row) => `${FOCUS_COLUMNS.map((column) => cell(row[column])).join(',')}\r\n`).join('');
+  return rows.map((row) => csvLine(FOCUS_COLUMNS.map((column) => row[column]))).join('');
 }
 
 /** A call counts when it ended. Of a call without a known price there is no cost to show. */
@@ -102,7 +103,7 @@ function rowsOfCall(call: Call, payer: Payer, period: Period): FocusRow[] {
   const costs = share(BigInt(costNanoUsd), listed);
   const charges = share(earnedNanoUsd(outcome.charge), listed);
   return lines.map(({ component, quantity, model, ...part }, index) => {
-    const cost = formatUsd(costs[index] ?? 0n);
+    const cost = amount(costs[index] ?? 0n);
     // A line of another model names it, with its vendor and its price.
     const { provider, snapshotId, pricingTier } = { ...breakdown, ...part };
     const modelKey = model ?? breakdown.modelKey;
@@ -116,15 +117,15 @@ function rowsOfCall(call: Call, payer: Payer, period: Period): FocusRow[] {
       EffectiveCost: cost,
       HostProviderName: host ?? '',
       InvoiceIssuerName: seller,
-      ListCost: formatUsd(listed[index] ?? 0n),
-      PricingQuantity: String(quantity),
+      ListCost: amount(listed[index] ?? 0n),
+      PricingQuantity: quantity,
       PricingUnit: UNITS[component] ?? TOKENS,
       ProviderName: seller,
       PublisherName: provider,
       ServiceCategory: 'AI and Machine Learning',
       ServiceName: modelKey,
       ServiceProviderName: seller,
-      ConsumedQuantity: String(quantity),
+      ConsumedQuantity: quantity,
       ConsumedUnit: UNITS[component] ?? TOKENS,
       SkuId: `${modelKey}/${component}`,
       SkuMeter: component,
@@ -132,7 +133,7 @@ function rowsOfCall(call: Call, payer: Payer, period: Period): FocusRow[] {
       SubAccountId: call.customerId,
       Tags: tagsOf(call.feature, call.tags),
       x_CallId: call.callId,
-      x_CustomerCharge: formatUsd(charges[index] ?? 0n),
+      x_CustomerCharge: amount(charges[index] ?? 0n),
       x_UsageSource: outcome.usageSource ?? 'reported',
     };
   });
@@ -143,7 +144,7 @@ function rowsOfEvent(event: MeterEvent, payer: Payer, period: Period): FocusRow[
   const { charge, slot, funding, atMs, reversal } = event;
   // What a reversal gave back may be of later events of the same meter.
   const charged = earnedNanoUsd(charge) + earnedNanoUsd(reversal?.charge ?? null);
-  const overage = String(funding.overage - (reversal?.returned.overage ?? 0));
+  const overage = funding.overage - (reversal?.returned.overage ?? 0);
   if ((!charge && charged === 0n) || (reversal && charged === 0n) || !isWithin(atMs, period)) return [];
   return [
     {
@@ -170,7 +171,7 @@ function rowsOfEvent(event: MeterEvent, payer: Payer, period: Period): FocusRow[
       SubAccountId: event.customerId,
       Tags: tagsOf(event.feature, undefined),
       x_CallId: '',
-      x_CustomerCharge: formatUsd(charged),
+      x_CustomerCharge: amount(charged),
       x_UsageSource: 'reported',
     },
   ];
@@ -195,6 +196,8 @@ function common({ organizationId, name }: Payer, atMs: number) {
 
 const isWithin = (atMs: number, { fromMs, toMs }: Period) => atMs >= fromMs && atMs < toMs;
 
+const amount = (nano: NanoUsd) => exact(formatUsd(nano));
+
 const instant = (ms: number) => new Date(ms).toISOString().replace('.000Z', 'Z');
 
 /** Keys and values as the specification has them; a tag of a call has no value. */
@@ -204,9 +207,4 @@ function tagsOf(feature: string | undefined, tags: readonly string[] | undefined
     ...(feature !== undefined && { feature }),
   };
   return Object.keys(pairs).length === 0 ? '' : JSON.stringify(pairs);
-}
-
-/** RFC 4180. */
-function cell(value: string): string {
-  return /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
 }

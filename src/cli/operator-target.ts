@@ -2,6 +2,7 @@
  * The server and operator token of a command: from the command line, else the environment, else the values that `npm
  * start` uses on this machine.
  */
+import { OPERATOR_HEADER } from '../contract/envelope.ts';
 import { readDevVars } from './dev-vars.ts';
 import { UsageError } from './operator-flags.ts';
 
@@ -11,7 +12,7 @@ export interface Target {
   url: string;
   /** `null`: whom the service token of Cloudflare Access stands for. */
   credential: string | null;
-  /** The headers that carry the service token past Cloudflare Access; empty if the environment has no service token. */
+  /** The headers of whoever comes through Cloudflare Access; empty if the environment has no service token. */
   access: Readonly<Record<string, string>>;
 }
 
@@ -40,10 +41,19 @@ export function isLocal(url: string): boolean {
   return ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(url).hostname);
 }
 
-/** The service token with which a command passes Cloudflare Access; none where the environment has none. */
+/**
+ * The service token with which a command passes Cloudflare Access, and what says that no other site made the request;
+ * none where the environment has no service token.
+ */
 export function accessHeaders(env = process.env): Record<string, string> {
   const { CF_ACCESS_CLIENT_ID: id, CF_ACCESS_CLIENT_SECRET: secret } = env;
-  return id && secret ? { 'CF-Access-Client-Id': id, 'CF-Access-Client-Secret': secret } : {};
+  if (!id || !secret) return {};
+  return {
+    'CF-Access-Client-Id': id,
+    'CF-Access-Client-Secret': secret,
+    'Sec-Fetch-Site': 'same-origin',
+    [OPERATOR_HEADER]: '1',
+  };
 }
 
 /** `null` where a service token of Cloudflare Access says who asks: then the token of this machine is not sent. */

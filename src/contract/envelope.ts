@@ -9,6 +9,8 @@ export const MEDIA_TYPE = 'application/vnd.service.v1+json';
 export const CORRELATION_HEADER = 'x-usage-correlation-id';
 export const IDEMPOTENCY_HEADER = 'Idempotency-Key';
 export const REPLAY_HEADER = 'Idempotency-Replayed';
+/** Of operators without a bearer token: a page of another origin cannot send it, because no preflight allows it. */
+export const OPERATOR_HEADER = 'x-service-operator';
 
 const correlationId = z.string().describe("The caller's correlation identifier, or one made for this request");
 

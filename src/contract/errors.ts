@@ -24,6 +24,8 @@ export const ERROR_STATUS = {
   MODEL_NOT_ALLOWED: 403,
   MODEL_NOT_PRICED: 403,
   CUSTOMER_FORBIDDEN: 403,
+  /** A browser may have sent an operator's request for another site. */
+  CROSS_SITE_REQUEST: 403,
   OPERATOR_ROLE_REQUIRED: 403,
   NOT_FOUND: 404,
   CALL_NOT_FOUND: 404,

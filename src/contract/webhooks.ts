@@ -60,7 +60,11 @@ export type SetWebhookRequest = z.infer<typeof SetWebhookRequest>;
 
 export const Webhook = z.object({
   webhookId: z.string().describe('Webhook id'),
-  url: z.string().describe('Where events are sent'),
+  url: z
+    .string()
+    .describe(
+      'Where events are sent; of an address that the operator registered, a key of the organization reads scheme and host',
+    ),
   types: z.array(z.string()).nullable().describe('The types that it gets; null for all'),
   description: z.string().nullable().describe('What it is for'),
   enabled: z.boolean().describe('Whether events are sent'),
@@ -118,7 +122,9 @@ const answerStatus = z.number().int().nullable().describe('The HTTP status of th
 const answer = z
   .string()
   .nullable()
-  .describe('The first characters of the last answer, or why none came; null before the first attempt');
+  .describe(
+    'The first characters of the last answer, or why none came; null before the first attempt, and to the organization where the operator registered the address',
+  );
 
 export const TestedWebhook = z.object({
   webhookId: z.string().describe('Webhook id'),

@@ -5,7 +5,7 @@ import type { CustomerListItem, ListCustomersQuery } from '../contract/customers
 import { type Answer, accept } from '../contract/errors.ts';
 import type { MeterName } from '../domain/meters.ts';
 import { formatUsd, nanoOfParts, usdFromNano } from '../domain/money.ts';
-import { csvOf } from '../platform/csv.ts';
+import { csvOf, exact } from '../platform/csv.ts';
 import type { Page, PageRequest } from '../platform/page.ts';
 import type { CustomerRow } from '../storage/customer-order.ts';
 import { findCustomers } from '../storage/customers.ts';
@@ -84,7 +84,7 @@ export function customersCsv({ items }: Pick<Page<CustomerListItem>, 'items'>): 
       worstMeterShare: (item) => item.worstMeter?.share ?? null,
       costUSD: ({ costUSD }) => costUSD,
       costUsdNano: ({ costUsdNano }) => costUsdNano,
-      balanceUsd: ({ balanceUsd }) => balanceUsd,
+      balanceUsd: ({ balanceUsd }) => exact(balanceUsd),
       onCredit: ({ onCredit }) => String(onCredit),
       denied: ({ denied }) => String(denied),
       lastCallAt: ({ lastCallAt }) => lastCallAt,

@@ -23,6 +23,7 @@ import type { AdmittedAttempt } from './admission.ts';
 import type { AttemptList } from './attempt-list.ts';
 import type { Dialect, ModelRequest } from './dialects/dialect.ts';
 import type { HeaderLabels } from './identify.ts';
+import { recordResponse } from './kept-objects.ts';
 import { awaitedText } from './late-figures.ts';
 import { lifecycleHeaders } from './lifecycle-headers.ts';
 import { type Attempt, modelHeader } from './models.ts';
@@ -118,7 +119,9 @@ export async function endRun(
     ...(source !== undefined && { reasoningEffort: effort, reasoningEffortSource: source }),
   };
   const { provider: providerUsed, model } = attempt;
-  const isAwaited = usage === null && run.dialect.isKept?.(run.request, attempt.kind);
+  const isKept = run.dialect.isKept?.(run.request, attempt.kind) === true;
+  if (isKept && responseId !== undefined) await recordResponse(run.caller, providerUsed, responseId);
+  const isAwaited = usage === null && isKept;
   const hasWritten = (estimate?.usage.responseTokens ?? 0) > 0;
   const awaited =
     isAwaited && responseId !== undefined

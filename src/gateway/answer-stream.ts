@@ -39,7 +39,7 @@ import type { Attempt } from './models.ts';
 import { withVendorHeaders } from './passed-headers.ts';
 import { STORED_BINARY_BYTES_MAX, STORED_BYTES_MAX, type StoredAnswer } from './stored-answer.ts';
 import { holdExtender, StreamHold } from './stream-hold.ts';
-import { picked, requestIdOf, withoutKeys } from './vendor-result.ts';
+import { cleanFailure, picked, requestIdOf, withoutKeys } from './vendor-result.ts';
 
 /** How much is read after the caller has left: the longest answers of models, with the overhead of their events. */
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
@@ -244,7 +244,7 @@ async function endStream(
       : unseenOutput(attempt, run.admission, asked);
   const atMost = usageAtMost(attempt, run.admission);
   const failure = failureOf(outcome);
-  const error = failure && { ...failure, message: withoutKeys(failure.message, vendorKey) };
+  const error = failure && cleanFailure(failure, vendorKey);
   // Of a stream that was stopped, the vendor's text is not what the caller got.
   const response = error || outcome.end === 'stopped' ? undefined : stored;
   await endRun(

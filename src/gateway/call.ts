@@ -36,6 +36,7 @@ import { countPrompts } from './count-prompts.ts';
 import { mayStream } from './dialects/dialect.ts';
 import { type Refused, refusalAnswer, refuseCall, refuseDenied } from './error-envelope.ts';
 import { type BeginFields, identify, withoutOwnFields } from './identify.ts';
+import { foreignReference } from './kept-objects.ts';
 import { type Attempt, resolveAttempts } from './models.ts';
 import { runCall } from './run.ts';
 import { closedModel } from './session-rules.ts';
@@ -67,6 +68,9 @@ async function beginAndRun(caller: Caller, call: ModelCall): Promise<Answered> {
   if (closed) return closed;
   const resolved = await resolveAttempts(caller, catalog, dialect, names, nowMs);
   if (!resolved.ok) return resolved;
+  const providers = resolved.attempts.map(({ provider }) => provider);
+  const foreign = await foreignReference(caller, providers, request);
+  if (foreign) return foreign;
   const closedTool = closedName(caller, catalog, modelsOfTools(request.tools), 'tools');
   if (closedTool) return closedTool;
   const unpriced = session && refuseUnpriced(organization, resolved.attempts);

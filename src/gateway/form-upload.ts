@@ -70,7 +70,7 @@ export async function passForm(
     body: readable,
     signal: givenUp.signal,
   } as const;
-  const result = await vendor.stream(passed);
+  const result = await vendor.ask(passed);
   // A vendor that answers early reads no more: a write that waits for it ends.
   void succeeded(writer.abort());
   const sent = await sending;

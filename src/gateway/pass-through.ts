@@ -1,6 +1,6 @@
 /**
  * What an organization's vendor keeps, above all the vendor `openai`: files, uploads, batches and responses. Requests
- * are passed to it with its key, and answers are passed back.
+ * are passed to it with its key, and answers are passed back; which of it is the organization's own: `kept-objects.ts`.
  *
  * Of the vendor's headers those are passed that describe the body, and those that every answer passes
  * (`passed-headers.ts`). The content of a file is streamed, so its size does not matter. A form passes while it is
@@ -81,12 +81,6 @@ export async function accessVendor(caller: Caller, provider = BATCH_VENDOR): Pro
 export function noVendor(): WholeAnswer {
   const message = `the organization has no credentials for the vendor "${BATCH_VENDOR}", which keeps files, batches and responses`;
   return refusalAnswer(refuseCall('VENDOR_NOT_CONFIGURED', message).refusal);
-}
-
-export async function passThrough(caller: Caller, passed: PassedRequest, requestId: string): Promise<GatewayAnswer> {
-  const vendor = await accessVendor(caller);
-  if (!vendor) return noVendor();
-  return passOn(await vendor.stream(passed), vendor.key, requestId);
 }
 
 /** The vendor's answer as ours, with its body as it comes. */

@@ -53,6 +53,9 @@ export interface Reading {
 export const BODY_HEADERS = ['content-type', 'content-disposition'];
 /** Of a key that is looked for in successful answers. */
 const KEY_LENGTH_MIN = 16;
+/** Of a key, or its beginning, that is looked for in the words of an error. */
+const WORD_KEY_LENGTH_MIN = 8;
+const CREDENTIAL = '[credential]';
 /** Headers of a vendor's error that tell a client when to come back. */
 const RETRY_HEADERS = ['Retry-After', 'retry-after-ms', 'x-should-retry'];
 /** The longest word that is taken over from a vendor's error. */
@@ -126,13 +129,14 @@ export function readFailedAnswer(
   errorBody: ErrorBody,
 ): Reading {
   const told = usageTold(withServedTier(reported, headers), readSearches(document));
-  const message = withoutKeys(failure.message, vendorKey);
-  const words = { status: status >= 400 ? status : failureStatus(document), message, ...wordsOf(document) };
+  const error = cleanFailure(failure, vendorKey);
+  const { message } = error;
+  const words = { status: status >= 400 ? status : failureStatus(document), message, ...wordsOf(document, vendorKey) };
   return {
     ...told,
     usage: told.usage ?? NO_USAGE,
     answer: errorAnswer(words, picked(headers, RETRY_HEADERS), errorBody),
-    error: { code: failure.code, message },
+    error,
     retryable: true,
   };
 }
@@ -167,15 +171,31 @@ export function requestIdOf(headers: Headers): string | undefined {
 
 /** Removes credentials: vendors repeat a key that they refuse, in full or in part. */
 export function withoutKeys(text: string, vendorKey: string): string {
-  return text
-    .replaceAll(vendorKey, '[credential]')
+  return withoutBeginning(text.replaceAll(vendorKey, CREDENTIAL), vendorKey)
     .replace(/\b(bearer)\s+[\w.~+/=*-]{8,}/gi, '$1 [credential]')
-    .replace(/\b(?:(?:sk|pk|rk|xai|gsk)[-_]|AIza)[\w*-]{6,}/g, '[credential]');
+    .replace(/\b(?:(?:sk|pk|rk|xai|gsk)[-_]|AIza)[\w*-]{6,}/g, CREDENTIAL);
+}
+
+/** A text that was cut may end within the key. */
+function withoutBeginning(text: string, vendorKey: string): string {
+  for (let length = vendorKey.length - 1; length >= WORD_KEY_LENGTH_MIN; length -= 1)
+    if (text.endsWith(vendorKey.slice(0, length))) return text.slice(0, -length) + CREDENTIAL;
+  return text;
+}
+
+/** The failure as it may be told and recorded. */
+export function cleanFailure({ code, message }: VendorFailure, vendorKey: string): VendorFailure {
+  return { code: cleanWord(code, vendorKey), message: withoutKeys(message, vendorKey) };
+}
+
+/** A word that programs compare: a shorter text is no secret, and may be a part of it. */
+function cleanWord(word: string, vendorKey: string): string {
+  return vendorKey.length < WORD_KEY_LENGTH_MIN ? word : withoutKeys(word, vendorKey);
 }
 
 /** The text of a success, which keeps all else. A shorter text is no key that a vendor gives, and may be a word. */
 function withoutKey(text: string, vendorKey: string): string {
-  return vendorKey.length < KEY_LENGTH_MIN ? text : text.replaceAll(vendorKey, '[credential]');
+  return vendorKey.length < KEY_LENGTH_MIN ? text : text.replaceAll(vendorKey, CREDENTIAL);
 }
 
 type Answered = WholeResult & { kind: 'answer' };
@@ -188,7 +208,7 @@ export function readPassed(result: WholeResult, vendorKey: string): Reading {
   if (result.kind !== 'answer' || (!result.ok && result.status < 400)) return readResult(result, vendorKey);
   const { status, ok, headers, body } = result;
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  const read = ok ? told(result, AS_REPORTED) : readError(result, vendorKey, openAiError);
+  const read = ok ? told(result, vendorKey, AS_REPORTED) : readError(result, vendorKey, openAiError);
   const passed = ok ? withoutKey(text, vendorKey) : withoutKeys(text, vendorKey);
   return { ...read, answer: { status, headers: picked(headers, BODY_HEADERS), body: passed } };
 }
@@ -211,11 +231,9 @@ function readSuccess(
     headers: { 'Content-Type': contentTypeOf(headers, document === undefined) },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   };
-  if (!failure) return { ...told(answered, answerReading), answer };
-  if (hasOutput(document)) {
-    const error = { ...failure, message: withoutKeys(failure.message, vendorKey) };
-    const body = withoutKey(answer.body, vendorKey);
-    return { ...told(answered, answerReading), answer: { ...answer, body }, error };
+  if (!failure || hasOutput(document)) {
+    const read = told(answered, vendorKey, answerReading);
+    return { ...read, answer: read.error ? { ...answer, body: withoutKey(answer.body, vendorKey) } : answer };
   }
   const reported = readUsage(document);
   const read = readFailedAnswer({ status, headers, document, reported }, failure, vendorKey, errorBody);
@@ -233,7 +251,7 @@ function contentTypeOf(headers: Headers, isText: boolean): string {
 }
 
 /** What a successful answer says of itself. */
-function told({ headers, body }: Answered, { counted }: AnswerReading): Omit<Reading, 'answer'> {
+function told({ headers, body }: Answered, vendorKey: string, { counted }: AnswerReading): Omit<Reading, 'answer'> {
   const document = documentOf(body);
   const usage = withServedTier(readUsage(document), headers);
   const error = readFailure(document);
@@ -243,7 +261,7 @@ function told({ headers, body }: Answered, { counted }: AnswerReading): Omit<Rea
     ...((usage === null || usage.unclear) && { withoutUsage: document ?? body }),
     responseId: textOf(fieldsOf(document).id) || undefined,
     // A well-formed answer can still say that the response failed.
-    ...(error && { error }),
+    ...(error && { error: cleanFailure(error, vendorKey) }),
     retryable: false,
   };
 }
@@ -270,11 +288,14 @@ function readError({ status, headers, body }: Answered, vendorKey: string, error
   }
   const document = documentOf(body);
   const failure = readFailure(document);
-  const message = withoutKeys(failure?.message ?? `the vendor answered ${status}`, vendorKey);
+  const error = failure
+    ? cleanFailure(failure, vendorKey)
+    : { code: `VENDOR_HTTP_${status}`, message: `the vendor answered ${status}` };
+  const words = { status, message: error.message, ...wordsOf(document, vendorKey) };
   return {
-    answer: errorAnswer({ status, message, ...wordsOf(document) }, picked(headers, RETRY_HEADERS), errorBody),
+    answer: errorAnswer(words, picked(headers, RETRY_HEADERS), errorBody),
     usage: NO_USAGE,
-    error: { code: failure?.code ?? `VENDOR_HTTP_${status}`, message },
+    error,
     retryable: status === 429 || status >= 500,
   };
 }
@@ -289,9 +310,10 @@ export function picked(headers: Headers, names: readonly string[]): Record<strin
   return Object.fromEntries(pairs.filter((pair): pair is [string, string] => pair[1] !== null));
 }
 
-/** Type, code and parameter of the vendor's error. */
-function wordsOf(document: unknown): Omit<ErrorWords, 'status' | 'message'> {
+/** Type, code and parameter of the vendor's error, without the key. */
+function wordsOf(document: unknown, vendorKey: string): Omit<ErrorWords, 'status' | 'message'> {
   const { type, code, status, param } = fieldsOf(errorIn(document));
-  const word = (value: unknown) => (typeof value === 'string' && value !== '' ? value.slice(0, WORD_LENGTH_MAX) : null);
+  const word = (value: unknown) =>
+    typeof value === 'string' && value !== '' ? cleanWord(value, vendorKey).slice(0, WORD_LENGTH_MAX) : null;
   return { type: word(type) ?? undefined, code: word(code) ?? word(status), param: word(param) };
 }

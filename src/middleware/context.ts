@@ -26,6 +26,8 @@ export type AppContext = Context<AppEnv>;
 const CORRELATION_ID = /^[\x21-\x7e]{1,200}$/;
 
 export const NO_STORE = 'private, no-store';
+/** A browser that opens a download takes it for what it says it is. */
+export const NO_SNIFF = ['X-Content-Type-Options', 'nosniff'] as const;
 
 /** Gives the request its correlation id: the caller's own, or a new one. */
 export function correlate(c: AppContext): string {
@@ -40,10 +42,12 @@ export const requestContext: MiddlewareHandler<AppEnv> = async (c, next) => {
   // Setting headers before the response is made costs less than changing it afterwards.
   c.header(CORRELATION_HEADER, correlationId);
   c.header('Cache-Control', NO_STORE);
+  c.header(...NO_SNIFF);
   await next();
   // A response that was not made through the context has its own headers.
   if (!c.res.headers.has(CORRELATION_HEADER)) c.header(CORRELATION_HEADER, correlationId);
   if (!c.res.headers.has('Cache-Control')) c.header('Cache-Control', NO_STORE);
+  if (!c.res.headers.has(NO_SNIFF[0])) c.header(...NO_SNIFF);
 };
 
 /** Keeps work alive after the response. */

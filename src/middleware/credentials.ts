@@ -15,6 +15,7 @@ import { unreadable } from '../platform/unavailable.ts';
 import { type Credential, findCredential, findCredentialById } from '../storage/credentials.ts';
 import { mayBeOldKey } from '../storage/old-keys.ts';
 import { type AppContext, deferrer } from './context.ts';
+import { requireSameOrigin } from './cross-site.ts';
 import { NO_ROUTE } from './error-envelopes.ts';
 import { refuseAuthentication } from './failed-authentications.ts';
 import { namedOperator, requireRole, TOKEN_OPERATOR } from './operators.ts';
@@ -107,7 +108,7 @@ function missingScope(security: ApiKeySecurity, { permissions, session }: Creden
 
 /**
  * 404 where no operator token is configured. The operator token is an admin's; without an `Authorization` header, whom
- * Cloudflare Access let in has the role that an admin gave.
+ * Cloudflare Access let in has the role that an admin gave, if no other site made the request.
  */
 async function authenticateOperator(c: AppContext): Promise<Result> {
   const token = c.env.OPERATOR_TOKEN;
@@ -117,7 +118,7 @@ async function authenticateOperator(c: AppContext): Promise<Result> {
     const named = await namedOperator(c.env, c.req.header(ACCESS_HEADER), Date.now());
     if (named) {
       c.set('operator', named);
-      return { ok: true };
+      return requireSameOrigin(c);
     }
   }
   const presented = bearer(authorization);

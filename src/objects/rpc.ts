@@ -144,6 +144,8 @@ export interface WebhookEndpointRpc extends Rpc.DurableObjectBranded {
   replay(webhook: WebhookKey, afterId: string, beforeId: string): boolean;
   /** Sends an event again, also one that waits, with all attempts before it. */
   sendAgain(webhook: WebhookKey, eventId: string): Promise<SentAgain>;
+  /** Forgets what the endpoint answered so far. */
+  forgetAnswers(): void;
   /** Forgets what was sent of a customer, and what waits. */
   erase(customerId: string): void;
 }

@@ -12,7 +12,7 @@ import {
 import { kindOfVendor } from '../domain/vendor-kind.ts';
 import type { Env } from '../env.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
-import { sealVendorKey } from '../storage/vendor-keys.ts';
+import { keyHintOf, sealVendorKey } from '../storage/vendor-keys.ts';
 import {
   countVendors,
   deleteVendor,
@@ -26,8 +26,6 @@ import { commitChange, type OperatorRequest } from './change.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
 
 type DeletedVendor = z.infer<typeof DeletedVendorSchema>;
-
-const HINT_LENGTH = 4;
 
 export function setVendor(
   request: OperatorRequest,
@@ -48,9 +46,7 @@ export function setVendor(
       return refuse('CONFLICT', `an organization has at most ${VENDORS_MAX} vendors`);
     }
     const sealedKey = await sealVendorKey(request.env, organizationId, provider, apiKey);
-    // A hint of a short key would give away most of it.
-    const keyHint = apiKey.length >= 4 * HINT_LENGTH ? apiKey.slice(-HINT_LENGTH) : '';
-    const saved = { provider, baseUrl, kind, keyHint, useReportedCost, headers, passthrough };
+    const saved = { provider, baseUrl, kind, keyHint: keyHintOf(apiKey), useReportedCost, headers, passthrough };
     return {
       action: 'vendor.put',
       organizationId,

@@ -1,6 +1,9 @@
 /**
  * The webhooks of an organization, as the operator or the organization's own key changes them. A change is in force when it
  * is acknowledged: an endpoint's object reads its webhook before each request.
+ *
+ * The path of an address is often a secret. The organization does not read that of an address which the operator
+ * registered, nor what was answered there, because answers may repeat it.
  */
 import { type Answer, accept, badRequest, refuse } from '../contract/errors.ts';
 import {
@@ -46,6 +49,8 @@ import { findOrganization, noOrganization } from './organizations.ts';
 /** Who registers a webhook: the operator, with the origin at which the console was reached, or the organization itself. */
 export type Registrar = { by: 'operator'; consoleOrigin: string } | { by: 'tenant' };
 
+type Reader = Registrar['by'];
+
 const noWebhook = () => refuse('NOT_FOUND', 'no such webhook');
 const switchedOff = () => refuse('CONFLICT', 'the webhook is switched off');
 
@@ -58,8 +63,7 @@ export async function putWebhook(
   { onlyNew = false } = {},
 ): Promise<Answer<SavedWebhook>> {
   const { env } = request;
-  const allowed = checkWebhookUrl(url, registrar.by);
-  if (!allowed.ok) return badRequest({ path: 'url', message: allowed.reason });
+  const reader = registrar.by;
   const answer = await commitChange<SavedWebhook>(request, async (nowMs) => {
     const { organizationId, webhookId } = webhook;
     if (!(await findOrganization(env, organizationId))) return noOrganization();
@@ -67,14 +71,24 @@ export async function putWebhook(
     if (before && onlyNew) return refuse('CONFLICT', 'webhookId: is the id of another webhook');
     if (!before && (await countWebhooks(env, organizationId)) >= WEBHOOKS_MAX)
       return refuse('CONFLICT', `an organization has at most ${WEBHOOKS_MAX} webhooks`);
-    const change = {
+    // What the organization read of the operator's address, and sends back, means the address that is there.
+    const keepsAddress = before !== null && isHidden(before, reader) && url === originOf(before);
+    const allowed = keepsAddress ? { ok: true as const } : checkWebhookUrl(url, registrar.by);
+    if (!allowed.ok) return badRequest({ path: 'url', message: allowed.reason });
+    // From here on the organization reads what is answered.
+    if (before && isHidden(before, reader) && !keepsAddress)
+      await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.forgetAnswers());
+    const address = {
       url,
+      registeredBy: registrar.by,
+      consoleOrigin: registrar.by === 'operator' ? registrar.consoleOrigin : null,
+    };
+    const change = {
+      ...(!keepsAddress && address),
       types: types && [...new Set(types)],
       description,
       enabled,
       format,
-      registeredBy: registrar.by,
-      consoleOrigin: registrar.by === 'operator' ? registrar.consoleOrigin : null,
       disabledAtMs: enabled ? null : (before?.disabledAtMs ?? null),
       disabledReason: enabled ? null : (before?.disabledReason ?? null),
       updatedAtMs: nowMs,
@@ -84,6 +98,7 @@ export async function putWebhook(
       ? { ...before, ...change }
       : {
           ...webhook,
+          ...address,
           ...change,
           sealedSecret: await sealWebhookSecret(env, webhook, secret ?? ''),
           previousSealedSecret: null,
@@ -100,7 +115,7 @@ export async function putWebhook(
       statements: [before ? updateWebhook(env, webhook, change) : insertWebhook(env, after)],
       replaces: false,
       code: 'WEBHOOK_SAVED',
-      data: { ...present(after, nowMs), ...(secret !== null && { secret }) },
+      data: { ...present(after, nowMs, reader), ...(secret !== null && { secret }) },
     };
   });
   // One that is switched on again goes on with what waits.
@@ -112,11 +127,12 @@ export async function listWebhooks(
   env: Env,
   organizationId: string,
   { after, limit }: PageRequest,
+  reader: Reader = 'operator',
 ): Promise<Answer<Page<Webhook>>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
   const nowMs = Date.now();
   const rows = await findWebhooks(env, organizationId, after, limit);
-  const items = rows.map((row) => present(row, nowMs));
+  const items = rows.map((row) => present(row, nowMs, reader));
   return accept(
     'WEBHOOKS_LISTED',
     pageOf(items, limit, ({ webhookId }) => webhookId),
@@ -124,13 +140,18 @@ export async function listWebhooks(
   );
 }
 
-export async function readWebhook(env: Env, webhook: WebhookKey): Promise<Answer<WebhookDetail>> {
+export async function readWebhook(
+  env: Env,
+  webhook: WebhookKey,
+  reader: Reader = 'operator',
+): Promise<Answer<WebhookDetail>> {
   if (!(await findOrganization(env, webhook.organizationId))) return noOrganization();
   const row = await findWebhook(env, webhook);
   if (!row) return noWebhook();
   const { pending, failingSinceMs } = await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.state());
   const nowMs = Date.now();
-  return accept('WEBHOOK_READ', { ...present(row, nowMs), pending, failingSince: instantOf(failingSinceMs) }, nowMs);
+  const shown = present(row, nowMs, reader);
+  return accept('WEBHOOK_READ', { ...shown, pending, failingSince: instantOf(failingSinceMs) }, nowMs);
 }
 
 export async function removeWebhook(request: OperatorRequest, webhook: WebhookKey): Promise<Answer<DeletedWebhook>> {
@@ -174,12 +195,17 @@ export function rotateWebhook(request: OperatorRequest, webhook: WebhookKey): Pr
   });
 }
 
-export function testWebhook(request: OperatorRequest, webhook: WebhookKey): Promise<Answer<TestedWebhook>> {
-  return change<TestedWebhook>(request, webhook, async ({ enabled }) => {
-    if (!enabled) return switchedOff();
+export function testWebhook(
+  request: OperatorRequest,
+  webhook: WebhookKey,
+  reader: Reader = 'operator',
+): Promise<Answer<TestedWebhook>> {
+  return change<TestedWebhook>(request, webhook, async (row) => {
+    if (!row.enabled) return switchedOff();
     const tested = await ask(webhookEndpoint(request.env, webhook), (endpoint) => endpoint.sendTest(webhook));
     if (!tested) return switchedOff();
-    const { eventId, delivered, answerStatus, answer } = tested;
+    const { eventId, delivered, answerStatus } = tested;
+    const answer = isHidden(row, reader) ? null : tested.answer;
     return {
       action: 'webhook.test',
       before: null,
@@ -218,15 +244,19 @@ export async function listDeliveries(
   env: Env,
   webhook: WebhookKey,
   { after, limit }: PageRequest,
+  reader: Reader = 'operator',
 ): Promise<Answer<Page<Delivery>>> {
   if (!(await findOrganization(env, webhook.organizationId))) return noOrganization();
-  if (!(await findWebhook(env, webhook))) return noWebhook();
+  const row = await findWebhook(env, webhook);
+  if (!row) return noWebhook();
   const before = after === null ? null : Number(after);
   if (before !== null && !Number.isSafeInteger(before))
     return badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
   const rows = await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.listDeliveries(before, limit + 1));
   const { items, nextCursor } = pageOf<DeliveryRow>(rows, limit, ({ delivery }) => String(delivery));
-  return accept('DELIVERIES_LISTED', { items: items.map(presentDelivery), nextCursor }, Date.now());
+  const hidden = isHidden(row, reader) && { answer: null };
+  const shown = items.map((item) => ({ ...presentDelivery(item), ...hidden }));
+  return accept('DELIVERIES_LISTED', { items: shown, nextCursor }, Date.now());
 }
 
 export function sendAgain(request: OperatorRequest, webhook: WebhookKey, eventId: string): Promise<Answer<SentAgain>> {
@@ -271,12 +301,19 @@ function change<Data>(
   });
 }
 
-function present(row: WebhookRow, nowMs: number): Webhook {
-  const { webhookId, url, types, description, enabled, format, registeredBy, disabledAtMs, disabledReason } = row;
+/** Whether the address, and what was answered there, is the operator's secret. */
+function isHidden({ registeredBy }: Pick<WebhookRow, 'registeredBy'>, reader: Reader): boolean {
+  return reader === 'tenant' && registeredBy === 'operator';
+}
+
+const originOf = ({ url }: Pick<WebhookRow, 'url'>) => new URL(url).origin;
+
+function present(row: WebhookRow, nowMs: number, reader: Reader): Webhook {
+  const { webhookId, types, description, enabled, format, registeredBy, disabledAtMs, disabledReason } = row;
   const { previousUntilMs, createdAtMs, updatedAtMs } = row;
   return {
     webhookId,
-    url,
+    url: isHidden(row, reader) ? originOf(row) : row.url,
     types,
     description,
     enabled,
@@ -294,8 +331,8 @@ function present(row: WebhookRow, nowMs: number): Webhook {
 
 /** For the event log, which more people read: the path of an address is often a secret, as Slack's is. */
 function logged(row: WebhookRow, nowMs: number): Omit<Webhook, 'url' | 'createdAt' | 'updatedAt'> & { host: string } {
-  const { url, createdAt: _, updatedAt: __, ...shown } = present(row, nowMs);
-  return { ...shown, host: new URL(url).origin };
+  const { url: _, createdAt: __, updatedAt: ___, ...shown } = present(row, nowMs, 'operator');
+  return { ...shown, host: originOf(row) };
 }
 
 function presentDelivery(row: DeliveryRow): Delivery {

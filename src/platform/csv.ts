@@ -1,19 +1,39 @@
 /**
  * CSV (RFC 4180) for spreadsheets: a text that one would read as a formula begins with an apostrophe, because names of
- * customers, features and models are whatever callers sent.
+ * customers, features and models are whatever callers sent. Every CSV of the service is written here.
  */
 
 /** What a cell may have; `null` is an empty one. A number stays one, also below zero. */
-export type Cell = string | number | null;
+export type Cell = string | number | Exact | null;
+
+/** A number that is written with all its digits. */
+interface Exact {
+  exact: string;
+}
+
+/** The first character after what a spreadsheet may pass over, in both widths that spreadsheets know. */
+const FORMULA = /^[\s\p{C}]*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|^[\t\r\n]/u;
+
+export const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
+
+/** A number that is a text already, such as an amount of money; `null` where there is none. */
+export function exact(digits: string | null): Cell {
+  return digits === null ? null : { exact: digits };
+}
 
 /** A line of titles, and one for each item. */
 export function csvOf<Item>(columns: Readonly<Record<string, (item: Item) => Cell>>, items: readonly Item[]): string {
-  const lines = items.map((item) => Object.values(columns).map((column) => cell(column(item))));
-  return [Object.keys(columns), ...lines].map((cells) => `${cells.join(',')}\r\n`).join('');
+  const lines = items.map((item) => csvLine(Object.values(columns).map((column) => column(item))));
+  return csvLine(Object.keys(columns)) + lines.join('');
+}
+
+export function csvLine(cells: readonly Cell[]): string {
+  return `${cells.map(cell).join(',')}\r\n`;
 }
 
 function cell(value: Cell): string {
-  if (typeof value !== 'string') return value === null ? '' : String(value);
-  const safe = /^[\s]*[=+\-@]|^[\t\r\n]/.test(value) ? `'${value}` : value;
+  if (value === null) return '';
+  if (typeof value !== 'string') return typeof value === 'number' ? String(value) : value.exact;
+  const safe = FORMULA.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -28,14 +28,15 @@ import { openAiError } from '../gateway/dialects/openai.ts';
 import { refusalAnswer } from '../gateway/error-envelope.ts';
 import { passForm, WholeForm } from '../gateway/form-upload.ts';
 import { headerLabels, withoutOwnFields } from '../gateway/identify.ts';
+import { isOwn, type KeptRequest, listKept, makeKept, noObject, passKept } from '../gateway/kept-objects.ts';
 import { LIFECYCLE_HEADERS } from '../gateway/lifecycle-headers.ts';
 import { listModels, retrieveModel } from '../gateway/list-models.ts';
 import { callOpenPath } from '../gateway/open-paths.ts';
-import { type PassedRequest, passThrough, VENDOR_ID } from '../gateway/pass-through.ts';
+import { VENDOR_ID } from '../gateway/pass-through.ts';
 import { headersToVendor } from '../gateway/passed-headers.ts';
 import { closedField } from '../gateway/session-rules.ts';
 import type { ApiStyle, SessionCredential } from '../middleware/check-request.ts';
-import { type AppContext, type AppEnv, NO_STORE } from '../middleware/context.ts';
+import { type AppContext, type AppEnv, NO_SNIFF, NO_STORE } from '../middleware/context.ts';
 import { refusalOf } from '../middleware/error-envelopes.ts';
 import { ByteBody } from '../platform/byte-body.ts';
 import { callerOf, headerKeyOf, type Input, mountMethodNotAllowed, mountRoute } from './mount.ts';
@@ -156,7 +157,7 @@ function mountFiles(app: Hono<AppEnv>): void {
   mount(app, gatewayOperations.uploadFile, (c, { body }) =>
     uploadFile(callerOf(c), body, toVendorOf(c), c.get('correlationId')),
   );
-  pass(app, gatewayOperations.listFiles, () => 'files');
+  passList(app, gatewayOperations.listFiles, 'files');
   pass(app, gatewayOperations.retrieveFile, (id) => `files/${id}`);
   pass(app, gatewayOperations.deleteFile, (id) => `files/${id}`);
   pass(app, gatewayOperations.readFileContent, (id) => `files/${id}/content`);
@@ -166,7 +167,7 @@ function mountUploads(app: Hono<AppEnv>): void {
   passJson(app, gatewayOperations.createUpload, () => 'uploads');
   mount(app, gatewayOperations.addUploadPart, async (c, { body }) => {
     const id = c.req.param('id') ?? '';
-    if (!VENDOR_ID.test(id)) return notFound();
+    if (!VENDOR_ID.test(id) || !(await isOwn(callerOf(c), id))) return noObject();
     const checkOf = (boundary: string) => new WholeForm(boundary);
     const passed = { path: `uploads/${id}/parts`, headers: toVendorOf(c), checkOf };
     return passForm(callerOf(c), body, passed, c.get('correlationId'));
@@ -184,10 +185,10 @@ function mountBatches(app: Hono<AppEnv>): void {
       requestId: c.get('correlationId'),
     }),
   );
-  pass(app, gatewayOperations.listBatches, () => 'batches');
+  passList(app, gatewayOperations.listBatches, 'batches');
   mount(app, gatewayOperations.retrieveBatch, async (c) => {
     const id = c.req.param('id') ?? '';
-    return VENDOR_ID.test(id) ? readBatch(callerOf(c), id, c.get('correlationId')) : notFound();
+    return VENDOR_ID.test(id) ? readBatch(callerOf(c), id, c.get('correlationId')) : noObject();
   });
   pass(app, gatewayOperations.cancelBatch, (id) => `batches/${id}/cancel`);
 }
@@ -215,29 +216,38 @@ const NO_BODY = new ByteBody(new Uint8Array(), '');
 
 /** Passes a request to the vendor unchanged, with its query. */
 function pass(app: Hono<AppEnv>, operation: GatewayOperation, path: (id: string) => string): void {
-  mount(app, operation, (c) => passTo(c, operation, path));
+  mount(app, operation, async (c) => {
+    const passed = keptRequest(c, operation, path);
+    return passed ? passKept(callerOf(c), passed, c.get('correlationId')) : noObject();
+  });
 }
 
-/** Passes a request with JSON. */
+/** Passes a request for a list. */
+function passList(app: Hono<AppEnv>, operation: GatewayOperation, path: string): void {
+  mount(app, operation, (c) => {
+    const passed = { method: operation.method, path: path + new URL(c.req.url).search, headers: toVendorOf(c) };
+    return listKept(callerOf(c), passed, c.get('correlationId'));
+  });
+}
+
+/** Passes a request with JSON that makes something. */
 function passJson(app: Hono<AppEnv>, operation: JsonOperation, path: (id: string) => string): void {
-  mount(app, operation, (c, { body, text }) => {
-    const json = text.changed(body, withoutOwnFields(body));
-    return passTo(c, operation, path, { body: json, contentType: 'application/json' });
+  mount(app, operation, async (c, { body, text }) => {
+    const passed = keptRequest(c, operation, path);
+    if (!passed) return noObject();
+    const json = { body: text.changed(body, withoutOwnFields(body)), contentType: 'application/json' };
+    return makeKept(callerOf(c), { ...passed, ...json }, c.get('correlationId'));
   });
 }
 
 type JsonOperation = GatewayOperation & { body: z.ZodType<Record<string, unknown>> };
 
-async function passTo(
-  c: AppContext,
-  { method }: GatewayOperation,
-  path: (id: string) => string,
-  json?: Pick<PassedRequest, 'body' | 'contentType'>,
-): Promise<GatewayAnswer> {
-  const id = c.req.param('id') ?? 'none';
-  if (!VENDOR_ID.test(id)) return notFound();
-  const address = path(id) + new URL(c.req.url).search;
-  return passThrough(callerOf(c), { method, path: address, headers: toVendorOf(c), ...json }, c.get('correlationId'));
+/** The request as the vendor gets it; `null` where its id is none. */
+function keptRequest(c: AppContext, { method }: GatewayOperation, path: (id: string) => string): KeptRequest | null {
+  const objectId = c.req.param('id');
+  if (objectId !== undefined && !VENDOR_ID.test(objectId)) return null;
+  const address = path(objectId ?? '') + new URL(c.req.url).search;
+  return { method, path: address, headers: toVendorOf(c), objectId };
 }
 
 /** Google's SDK asks for the first version by default, which has the same forms. */
@@ -279,6 +289,7 @@ function respond(c: AppContext, { status, headers, body }: GatewayAnswer): Respo
   const own = {
     [CORRELATION_HEADER]: correlationId,
     'Cache-Control': NO_STORE,
+    [NO_SNIFF[0]]: NO_SNIFF[1],
     [GATEWAY_HEADERS.requestId]: correlationId,
   };
   return new Response(WITHOUT_BODY.has(status) ? null : body, { status, headers: { ...own, ...headers } });
@@ -291,8 +302,4 @@ function labelsOf(c: AppContext) {
 /** The headers of the request that a vendor gets: of a browser none. */
 function toVendorOf(c: AppContext): Record<string, string> {
   return c.get('credential').session ? {} : headersToVendor((name) => c.req.header(name));
-}
-
-function notFound(): GatewayAnswer {
-  return refusalAnswer(refuse('NOT_FOUND', 'nothing has this id').refusal);
 }

@@ -57,6 +57,7 @@ function send(request: Request, answer: LookupAnswer, nowMs: number): Response {
   answer.headers ??= new Headers({
     'Content-Type': 'application/json',
     'Cache-Control': cacheControl(MAX_AGE_SECONDS + STALE_SECONDS),
+    'X-Content-Type-Options': 'nosniff',
     ETag: answer.etag,
     'Access-Control-Allow-Origin': '*',
     'Access-Control-Expose-Headers': 'ETag',

@@ -16,6 +16,7 @@ import { type ApiStyle, BODY_BYTES_MAX, checkRequest, type RouteSpec } from '../
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { answerResponse, refusalResponse } from '../middleware/error-envelopes.ts';
 import { checkIdentity } from '../middleware/session-identity.ts';
+import { CSV_TYPE } from '../platform/csv.ts';
 import type { UploadedForm } from '../platform/multipart.ts';
 import { type PageRequest, pageRequest } from '../platform/page.ts';
 import type { RequestBody } from '../platform/request-body.ts';
@@ -61,8 +62,6 @@ export function mountList<O extends Operation>(
     return answer(c, page, input);
   });
 }
-
-const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
 /**
  * An operation with a paginated answer, of which `csv` makes text where the request prefers that: then `answer` gets no

@@ -53,6 +53,7 @@ import { deleteSampling, readSampling, setSampling } from '../operator/sampling.
 import { listSharedStripeCustomers, releaseStripeCustomer } from '../operator/stripe-customers.ts';
 import { operatorChangePlan, operatorCreateCustomer, operatorReplenish } from '../operator/subscriptions.ts';
 import { listOrganizationVendors, readVendor, removeVendor, setVendor } from '../operator/vendors.ts';
+import { CSV_TYPE } from '../platform/csv.ts';
 import { radarCsv } from '../radar/csv.ts';
 import { readAnomalies } from '../readings/anomalies/read-anomalies.ts';
 import { readForecast } from '../readings/forecast/read-forecast.ts';
@@ -63,7 +64,6 @@ import { headerKeyOf, type Input, mount, mountCsvList, mountList } from './mount
 
 /** One line of JSON per item. */
 const LINES_TYPE = 'application/jsonl; charset=utf-8';
-const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
 export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.createOrganization, (request, { body }) => createOrganization(request, body));

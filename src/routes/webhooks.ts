@@ -62,15 +62,19 @@ function mountOfTenant(app: Hono<AppEnv>): void {
   tenantChange(app, operations.putOwnWebhook, (request, input, c) =>
     putWebhook(request, webhookOf(c, input), input.body, TENANT),
   );
-  mountList(app, operations.listOwnWebhooks, (c, page) => listWebhooks(c.env, organizationOf(c), page));
-  mount(app, operations.readOwnWebhook, (c, input) => readWebhook(c.env, webhookOf(c, input)));
+  mountList(app, operations.listOwnWebhooks, (c, page) => listWebhooks(c.env, organizationOf(c), page, TENANT.by));
+  mount(app, operations.readOwnWebhook, (c, input) => readWebhook(c.env, webhookOf(c, input), TENANT.by));
   tenantChange(app, operations.deleteOwnWebhook, (request, input, c) => removeWebhook(request, webhookOf(c, input)));
-  tenantChange(app, operations.testOwnWebhook, (request, input, c) => testWebhook(request, webhookOf(c, input)));
+  tenantChange(app, operations.testOwnWebhook, (request, input, c) =>
+    testWebhook(request, webhookOf(c, input), TENANT.by),
+  );
   tenantChange(app, operations.replayOwnWebhook, (request, input, c) =>
     replayWebhook(request, webhookOf(c, input), input.body),
   );
   tenantChange(app, operations.rotateOwnWebhook, (request, input, c) => rotateWebhook(request, webhookOf(c, input)));
-  mountList(app, operations.listOwnDeliveries, (c, page, input) => listDeliveries(c.env, webhookOf(c, input), page));
+  mountList(app, operations.listOwnDeliveries, (c, page, input) =>
+    listDeliveries(c.env, webhookOf(c, input), page, TENANT.by),
+  );
   tenantChange(app, operations.sendOwnDelivery, (request, input, c) =>
     sendAgain(request, webhookOf(c, input), input.params.eventId),
   );

@@ -14,6 +14,7 @@ import { deleteExpiredHistory } from './retention.ts';
 import { operatorIdempotency } from './schema/index.ts';
 import { recordDatabaseSize } from './sizes.ts';
 import { gatherStripeCustomers } from './stripe-customers.ts';
+import { deleteOldVendorObjects } from './vendor-objects.ts';
 
 /** Samples that one statement deletes, up to 300 KiB each, and statements of one run. */
 const DELETE_SAMPLES_MAX = 200;
@@ -41,6 +42,7 @@ export async function deleteExpired(env: Env, nowMs: number): Promise<void> {
     }
   }
   await forgetOldEstimates(env, nowMs);
+  await deleteOldVendorObjects(env, nowMs);
   await configDatabase(env).delete(operatorIdempotency).where(lt(operatorIdempotency.expiresAtMs, nowMs));
   if (failures.length > 0) throw failures.at(-1);
 }

@@ -1,10 +1,17 @@
 /**
  * Vendors' keys at rest: encrypted under VENDOR_KEY_SECRET, bound to the organization and the vendor that they are for.
  */
+import { and, eq, ne } from 'drizzle-orm';
 import type { Env } from '../env.ts';
 import { decryptText, encryptText } from '../platform/cipher.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
 import type { OrganizationConfig } from './credentials.ts';
+import { configDatabase } from './database.ts';
+import { vendorCredentials } from './schema/index.ts';
+
+const HINT_LENGTH = 4;
+/** Keys with the same hint that are compared; where there are more, one of the others is taken for the same. */
+const COMPARED_MAX = 100;
 
 const purposeOf = (organizationId: string, provider: string) => `vendor key ${organizationId} ${provider}`;
 
@@ -20,6 +27,24 @@ export async function openVendorKey(
 ): Promise<string | null> {
   const vendor = vendors.get(provider);
   return vendor ? decryptText(secretOf(env), purposeOf(organizationId, provider), vendor.sealedKey) : null;
+}
+
+/** The end of a key, which tells keys apart; none of a short one, because it would give away most of it. */
+export function keyHintOf(key: string): string {
+  return key.length >= 4 * HINT_LENGTH ? key.slice(-HINT_LENGTH) : '';
+}
+
+/** Whether another organization has this key too, for any vendor. */
+export async function isKeyShared(env: Env, organizationId: string, key: string): Promise<boolean> {
+  const { organizationId: otherId, provider, sealedKey, keyHint } = vendorCredentials;
+  const others = await configDatabase(env)
+    .select({ otherId, provider, sealedKey })
+    .from(vendorCredentials)
+    .where(and(eq(keyHint, keyHintOf(key)), ne(otherId, organizationId)))
+    .limit(COMPARED_MAX + 1);
+  if (others.length > COMPARED_MAX) return true;
+  const keys = others.map((row) => decryptText(secretOf(env), purposeOf(row.otherId, row.provider), row.sealedKey));
+  return (await Promise.all(keys)).includes(key);
 }
 
 function secretOf({ VENDOR_KEY_SECRET }: Env): string {

@@ -47,8 +47,8 @@ export function sharedServer(): BrowserServer {
   return clientsOf(url, operatorToken, demoKey);
 }
 
-/** With a bundle that is there, or one that it makes. */
-export async function startBrowserServer(bundleDir?: string): Promise<OwnServer> {
+/** With a bundle that is there, or one that it makes; `more` are further settings. */
+export async function startBrowserServer(bundleDir?: string, more: Record<string, string> = {}): Promise<OwnServer> {
   const stateDir = await mkdtemp(join(tmpdir(), 'callmeter-browser-'));
   const operatorToken = secret();
   const demoKey = createApiKey('utk-');
@@ -62,6 +62,7 @@ export async function startBrowserServer(bundleDir?: string): Promise<OwnServer>
     CONFIG_TTL_MS: 300,
     // As `npm start` sets it.
     DEMO_API_KEY: demoKey,
+    ...more,
   };
   const server = await startServer({ port: await freePort(0), stateDir, vars });
   await ensureDemoOrganization(server, operatorToken, demoKey);

@@ -1,8 +1,9 @@
 /**
  * Promise: what the vendor `openai` keeps is reached with OpenAI's SDK, changed only in base URL and key: responses by
- * their ids, and files that come in parts. A batch whose file came in parts is judged when it begins.
+ * their ids, and files that come in parts. A batch whose file came in parts is judged when it begins. Of one key that two
+ * organizations have, each reaches what it made.
  */
-import { BadRequestError, NotFoundError, toFile } from 'openai';
+import OpenAI, { BadRequestError, NotFoundError, toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTrialVendor, type TrialVendor } from '../../src/cli/vendor/server.ts';
 import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
@@ -112,5 +113,92 @@ describe('a file that comes in parts', () => {
     expect(await uploads.cancel(upload.id)).toMatchObject({ id: upload.id, status: 'cancelled' });
     const data = await toFile(Buffer.from('x'), 'part');
     await expect(uploads.parts.create(upload.id, { data })).rejects.toThrow(NotFoundError);
+  });
+});
+
+describe('one key of two organizations', () => {
+  const shared = `sk-${'s'.repeat(20)}`;
+  const holder = async (apiKey: string) => {
+    const made = await setting.tenant(undefined, []);
+    const params = { org: made.organizationId, provider: 'openai' };
+    const body = { apiKey, baseUrl: `${vendor.url}/v1` };
+    expect((await setting.server.operator.send('setVendor', { params, body })).status).toBe(200);
+    return made;
+  };
+  let mine: GatewayTenant['openai'];
+  let others: GatewayTenant['openai'];
+  beforeAll(async () => {
+    [mine, others] = (await Promise.all([holder(shared), holder(shared)])).map(({ openai }) => openai) as [
+      GatewayTenant['openai'],
+      GatewayTenant['openai'],
+    ];
+  });
+
+  const fileOf = (openai: GatewayTenant['openai'], text: string, purpose: 'batch' | 'user_data' = 'batch') =>
+    toFile(Buffer.from(text), 'a.jsonl').then((file) => openai.files.create({ file, purpose }));
+  const batchOf = (openai: GatewayTenant['openai'], input_file_id: string) =>
+    openai.batches.create({ input_file_id, endpoint: '/v1/chat/completions', completion_window: '24h' });
+
+  test('shows each what it made, and nothing of the other is listed, read, cancelled, completed or deleted', async () => {
+    const file = await fileOf(mine, good('a'));
+    const batch = await batchOf(mine, file.id);
+    const response = await mine.responses.create({ model: MODEL, input: PROMPT });
+    const upload = await mine.uploads.create({ filename: 'a', purpose: 'batch', bytes: 1, mime_type: 'text/plain' });
+    const part = await toFile(Buffer.from('x'), 'part');
+    const attempts: Record<string, () => PromiseLike<unknown>> = {
+      'read file': () => others.files.retrieve(file.id),
+      'read content': () => others.files.content(file.id),
+      'delete file': () => others.files.delete(file.id),
+      'read batch': () => others.batches.retrieve(batch.id),
+      'cancel batch': () => others.batches.cancel(batch.id),
+      'read response': () => others.responses.retrieve(response.id),
+      'list input': () => others.responses.inputItems.list(response.id),
+      'cancel response': () => others.responses.cancel(response.id),
+      'delete response': () => others.responses.delete(response.id),
+      'follow response': () =>
+        others.responses.create({ model: MODEL, input: PROMPT, previous_response_id: response.id }),
+      'name file': () =>
+        others.responses.create({
+          model: MODEL,
+          input: [{ role: 'user', content: [{ type: 'input_file', file_id: file.id }] }],
+        }),
+      'add part': () => others.uploads.parts.create(upload.id, { data: part }),
+      'complete upload': () => others.uploads.complete(upload.id, { part_ids: ['p'] }),
+      'cancel upload': () => others.uploads.cancel(upload.id),
+    };
+    for (const [name, attempt] of Object.entries(attempts)) {
+      const error = await Promise.resolve(attempt()).catch((thrown: unknown) => thrown);
+      expect(error, name).toBeInstanceOf(NotFoundError);
+    }
+    expect((await others.files.list()).data).toEqual([]);
+    expect((await others.batches.list()).data).toEqual([]);
+    await expect(batchOf(others, file.id)).rejects.toThrow('there is no such input file');
+    const naming = lineOf('a', {
+      model: MODEL,
+      messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: file.id } }] }],
+    });
+    await expect(batchOf(others, (await fileOf(others, naming)).id)).rejects.toThrow(`names ${file.id}`);
+
+    expect((await mine.files.list()).data.map(({ id }) => id)).toEqual([file.id]);
+    expect((await mine.batches.list()).data.map(({ id }) => id)).toEqual([batch.id]);
+    expect((await mine.responses.retrieve(response.id)).id).toBe(response.id);
+    expect((await mine.uploads.parts.create(upload.id, { data: part })).id).toBeTruthy();
+    let output: string | undefined;
+    await expect.poll(async () => (output = (await mine.batches.retrieve(batch.id)).output_file_id)).toBeTruthy();
+    expect(await (await mine.files.content(output ?? '')).text()).toContain('"custom_id":"a"');
+    await expect(others.files.content(output ?? '')).rejects.toThrow(NotFoundError);
+    expect((await mine.files.delete(file.id)).deleted).toBe(true);
+  });
+
+  test('hides what was made before there was a record, which a single holder of a key reaches', async () => {
+    const direct = new OpenAI({ apiKey: shared, baseURL: `${vendor.url}/v1` });
+    const { id } = await fileOf(direct, 'from before', 'user_data');
+    for (const openai of [mine, others]) {
+      await expect(openai.files.retrieve(id)).rejects.toThrow(NotFoundError);
+      expect((await openai.files.list()).data.map((file) => file.id)).not.toContain(id);
+    }
+    const single = (await holder(`sk-${'1'.repeat(20)}`)).openai;
+    expect((await single.files.retrieve(id)).id).toBe(id);
+    expect((await single.files.list()).data.map((file) => file.id)).toContain(id);
   });
 });

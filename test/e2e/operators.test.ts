@@ -1,11 +1,12 @@
 /**
  * Named operators on a real server behind a real key server: each role may do what the table of operations says and no
- * more, in the API and in the console, and every change is in the event log under a name.
+ * more, in the API and in the console, no other site acts for them, and every change is in the event log under a name.
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
+import { OPERATOR_HEADER } from '../../src/contract/envelope.ts';
 import { type Operation, type OperationId, operations } from '../../src/contract/operations.ts';
 import { type OperatorRole, ROLES } from '../../src/contract/roles.ts';
 import { type AccessServer, AUDIENCE, startAccess, startFrontDoor } from '../support/access-server.ts';
@@ -32,6 +33,9 @@ afterAll(async () => {
 const named = (role: OperatorRole | 'nobody') => `${role}@example.com`;
 const assertion = (name: string) => ({ 'Cf-Access-Jwt-Assertion': access.token(name) });
 
+/** What a page of this origin sends with a request. */
+const OWN_PAGE = { 'Sec-Fetch-Site': 'same-origin', [OPERATOR_HEADER]: '1' };
+
 /** A request as Access passes it on: with its token, and without `Authorization`. */
 const withoutCredential = () =>
   new Api(
@@ -43,8 +47,11 @@ const withoutCredential = () =>
     '',
   );
 
+const pathOf = (id: OperationId, params: Record<string, string>) =>
+  operations[id].path.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '');
+
 function as<Id extends OperationId>(name: string, id: Id, sent: Sent = {}): Promise<Reply<Id>> {
-  return withoutCredential().send(id, { ...sent, headers: { ...assertion(name), ...sent.headers } });
+  return withoutCredential().send(id, { ...sent, headers: { ...assertion(name), ...OWN_PAGE, ...sent.headers } });
 }
 
 const OF_OPERATOR = Object.entries<Operation>(operations).flatMap(([id, { security }]) =>
@@ -63,6 +70,57 @@ describe('every operation of the operator API', () => {
         expect(body.error, role).toMatchObject({ requiredRole: required, role });
       } else expect([200, 400, 404, 415], `${role}: ${status}`).toContain(status);
     }
+  });
+});
+
+describe('a request that another site may have made the browser of an admin send', () => {
+  const header = { [OPERATOR_HEADER]: '1' };
+  const MADE_BY_OTHERS: readonly Record<string, string>[] = [
+    {},
+    header,
+    { 'Sec-Fetch-Site': 'same-origin' },
+    ...['cross-site', 'same-site', 'none', ''].map((site) => ({ ...header, 'Sec-Fetch-Site': site })),
+    ...['https://evil.example', 'null', 'http://127.0.0.1'].map((origin) => ({ ...header, Origin: origin })),
+  ];
+
+  test.each(OF_OPERATOR)('%s: is refused, whatever its role, and changes nothing', async (id) => {
+    const { organizationId: org } = (await server.operator.send('createOrganization', { body: { name: 'Own' } })).data;
+    const params = Object.fromEntries(
+      [...operations[id].path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, name === 'org' ? org : 'none']),
+    );
+    const events = async () => (await server.operator.send('listEvents', { query: { limit: '1' } })).data.items;
+    const before = await events();
+    const own = { 'Sec-Fetch-Site': 'cross-site', Origin: server.url, ...header };
+    for (const headers of [...MADE_BY_OTHERS, own]) {
+      // As a form or a simple request of a script: without a body, or with one that needs no preflight.
+      for (const type of [undefined, 'text/plain']) {
+        const response = await fetch(server.url + pathOf(id, params), {
+          method: operations[id].method,
+          headers: { ...assertion(named('admin')), ...headers, ...(type && { 'Content-Type': type }) },
+          ...(type && operations[id].method !== 'GET' && { body: '{}' }),
+        });
+        const { result } = (await response.json()) as { result: { code: string } };
+        expect([response.status, result.code], JSON.stringify(headers)).toEqual([403, 'CROSS_SITE_REQUEST']);
+      }
+    }
+    expect(await events()).toEqual(before);
+  });
+
+  test('is told from one of this origin, by Sec-Fetch-Site or else by Origin; a bearer token needs neither', async () => {
+    const headers = { ...assertion(named('admin')), ...header };
+    const read = (sent: Record<string, string>) => fetch(`${server.url}/operator/identity`, { headers: sent });
+    expect((await read({ ...headers, Origin: server.url })).status).toBe(200);
+    expect((await read({ ...headers, 'Sec-Fetch-Site': 'same-origin', Origin: 'null' })).status).toBe(200);
+    const bearer = { Authorization: `Bearer ${OPERATOR_TOKEN}`, 'Sec-Fetch-Site': 'cross-site', Origin: 'null' };
+    expect((await read(bearer)).status).toBe(200);
+  });
+
+  test('gets no preflight that would let it send the header', async () => {
+    const response = await fetch(`${server.url}/operator/organizations`, {
+      method: 'OPTIONS',
+      headers: { Origin: 'https://evil.example', 'Access-Control-Request-Headers': OPERATOR_HEADER },
+    });
+    expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
   });
 });
 

@@ -1,9 +1,9 @@
 /**
- * Cloudflare Access as a team sees it, on a port of its own: its public keys, tokens that it signs, and a front door that
- * lets a service token in and passes requests on with the token of an application.
+ * Cloudflare Access as a team sees it, on a port of its own: its public keys, tokens that it signs, and front doors
+ * that let a service token or a browser in and pass requests on with the token of an application.
  */
 import { createSign, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
+import { request as forward, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type Loopback, serveOnLoopback } from '../vendors/loopback.ts';
 
 export const AUDIENCE = '32eafc7626e737119b0d3ba0e2c9d4a6';
@@ -75,20 +75,27 @@ export async function startFrontDoor(
   return serveOnLoopback(async (request, response) => {
     const { 'cf-access-client-id': sentId, 'cf-access-client-secret': sentSecret } = request.headers;
     if (sentId !== id || sentSecret !== secret) return response.writeHead(403).end();
-    const kept = ['authorization', 'accept', 'content-type', 'idempotency-key'];
-    const headers = Object.fromEntries(
-      kept.flatMap((name) => (request.headers[name] ? [[name, String(request.headers[name])]] : [])),
-    );
-    const token = access.token('', { email: undefined, sub: '', common_name: id });
-    const body = await bodyOf(request);
-    const passed = await fetch(target + request.url, {
-      method: request.method ?? 'GET',
-      headers: { ...headers, 'Cf-Access-Jwt-Assertion': token },
-      ...(body.length > 0 && { body }),
-    });
-    response.writeHead(passed.status, { 'Content-Type': passed.headers.get('Content-Type') ?? 'application/json' });
-    response.end(Buffer.from(await passed.arrayBuffer()));
+    pass(target, request, response, access.token('', { email: undefined, sub: '', common_name: id }));
   });
+}
+
+/**
+ * What is in front of a deployment for a browser that has signed in as `name`, where the cookie of Access is
+ * `SameSite=None`: every request of the browser is passed on with the application's token, whatever page made it.
+ */
+export function startOpenDoor(target: string, access: AccessServer, name: string): Promise<Loopback> {
+  return serveOnLoopback((request, response) => pass(target, request, response, access.token(name)));
+}
+
+/** With all headers, the host as the browser named it too. */
+function pass(target: string, request: IncomingMessage, response: ServerResponse, token: string): void {
+  const headers = { ...request.headers, 'cf-access-jwt-assertion': token };
+  const passed = forward(target + request.url, { method: request.method, headers }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    answer.pipe(response);
+  });
+  passed.on('error', () => response.writeHead(502).end());
+  request.pipe(passed);
 }
 
 function claimsOf(issuer: string, name: string, claims: Record<string, unknown> = {}): Record<string, unknown> {
@@ -116,9 +123,3 @@ let firstPair: Pair | undefined;
 const newPair = (): Pair => generateKeyPairSync('rsa', { modulusLength: 2048 });
 const newKeyId = () => randomUUID().replaceAll('-', '');
 const newKey = (): Key => ({ kid: newKeyId(), ...newPair() });
-
-async function bodyOf(request: IncomingMessage): Promise<Uint8Array<ArrayBuffer>> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return new Uint8Array(Buffer.concat(chunks));
-}

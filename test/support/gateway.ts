@@ -47,7 +47,8 @@ export async function newTenant(plan: object = PLAN): Promise<Tenant & { key: st
   const params = { org: tenant.organizationId };
   const set = await operator.send('setVendor', {
     params: { ...params, provider: 'openai' },
-    body: { apiKey: 'sk-test', baseUrl: BASE_URL },
+    // Its own: of one key, organizations reach only what is recorded for them.
+    body: { apiKey: `sk-test-${tenant.organizationId}`, baseUrl: BASE_URL },
   });
   expect(set.status).toBe(200);
   const { key } = (await operator.send('createKey', { params, body: { name: 'gateway' } })).data;

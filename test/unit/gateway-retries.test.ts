@@ -22,6 +22,7 @@ const TABLE: Record<Code, [number, 'true' | 'false', string?]> = {
   BOUND_UNKNOWN: [403, 'false'],
   MODEL_NOT_PRICED: [403, 'false'],
   CUSTOMER_FORBIDDEN: [403, 'false'],
+  CROSS_SITE_REQUEST: [403, 'false'],
   OPERATOR_ROLE_REQUIRED: [403, 'false'],
   ENTITLEMENT_DENIED: [403, 'false'],
   FEATURE_NOT_ALLOWED: [403, 'false'],

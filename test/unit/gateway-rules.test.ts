@@ -9,6 +9,7 @@ import { gatewayOperations } from '../../src/contract/gateway/operations.ts';
 import { kindNamed } from '../../src/domain/vendor-kind.ts';
 import { lineOf } from '../../src/gateway/batches/input-line.ts';
 import { callIdOf, isTerminal, readLine } from '../../src/gateway/batches/metering.ts';
+import { anthropicError } from '../../src/gateway/dialects/anthropic.ts';
 import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';
 import { type Refused, refusalAnswer } from '../../src/gateway/error-envelope.ts';
 import { identify } from '../../src/gateway/identify.ts';
@@ -317,6 +318,37 @@ describe("a vendor's error", () => {
     ['the model `sk` has no task-list', 'the model `sk` has no task-list'],
   ])('%j is passed on without keys', (message, told) => {
     expect(withoutKeys(message, 'sk-our-own-key')).toBe(told);
+  });
+});
+
+describe("a vendor's key, where its vendor repeats it", () => {
+  const KEY = 'own-key-without-a-known-form';
+  const told = (status: number, body: unknown) => {
+    const answered = { kind: 'answer', status, ok: status < 400, headers: new Headers(), body } as const;
+    const form = { isText: false, counted: (usage: null) => usage, hasOutput: () => false };
+    return [readResult(answered, KEY), readResult(answered, KEY, anthropicError, form as never)];
+  };
+  const words = { message: `m ${KEY}`, code: `c-${KEY}`, type: KEY, status: `s_${KEY}`, param: `p.${KEY}` };
+
+  test.each([
+    ['an error', 401, { error: words }],
+    ['an error without a message', 400, { error: { code: KEY } }],
+    ["an error in Google's form", 403, [{ error: { status: KEY, message: KEY } }]],
+    ['an error in an answer that says 200', 200, { error: words }],
+    ['a response that failed', 200, { object: 'response', status: 'failed', error: words }],
+    ['an error in the answer itself', 400, { object: 'error', ...words }],
+    ['a code that is cut within it', 400, { error: { code: 'x'.repeat(90) + KEY, message: 'x'.repeat(3_990) + KEY } }],
+  ])('is in no word of %s, neither told nor recorded', (_, status, body) => {
+    for (const reading of told(status, body)) {
+      expect(reading.error).toBeDefined();
+      expect(JSON.stringify([reading.answer, reading.error])).not.toContain(KEY.slice(0, 8));
+    }
+  });
+
+  test('leaves words alone that have a part of a key which is too short to be a secret', () => {
+    const answered = { kind: 'answer', status: 400, ok: false, headers: new Headers() } as const;
+    const { answer } = readResult({ ...answered, body: { error: { code: 'context_length_exceeded' } } }, 'x');
+    expect(answer.body).toContain('context_length_exceeded');
   });
 });
 

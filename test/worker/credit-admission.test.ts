@@ -27,7 +27,7 @@ async function tenantWith(components: object[] = TWO_RATES, calls = 0, vendorBod
   const params = { org: tenant.organizationId };
   const set = await operator.send('setVendor', {
     params: { ...params, provider: 'openai' },
-    body: { apiKey: 'sk-test', baseUrl: 'https://vendor.example.com/v1', ...vendorBody },
+    body: { apiKey: `sk-${tenant.organizationId}`, baseUrl: 'https://vendor.example.com/v1', ...vendorBody },
   });
   expect(set.status).toBe(200);
   const priced = await operator.send('setPrice', { params: { ...params, modelKey: MODEL }, body: { components } });

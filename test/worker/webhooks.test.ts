@@ -418,6 +418,44 @@ describe('an organization', () => {
     await rest(() => expect(receivers.at(A)).toHaveLength(1));
   });
 
+  test('reads of the address that the operator registered no more than scheme and host, whatever it asks or changes', async () => {
+    const params = { webhookId: 'monitored' };
+    const secretPath = '/hooks/T0KEN-of-the-operator';
+    const url = `https://a.receiver.dev${secretPath}`;
+    await operator.send('putWebhook', { ...paramsOf('monitored'), body: { url } });
+    receivers.answer(url, () => new Response(`Cannot POST ${secretPath}`, { status: 404 }));
+    const { api } = tenant;
+    const [id = ''] = await tell({ customerId: 'ann' });
+    await rest(() => expect(receivers.at(url)).toHaveLength(1));
+    const asked = async () => [
+      await api.send('testOwnWebhook', { params }),
+      await api.send('listOwnWebhooks'),
+      await api.send('readOwnWebhook', { params }),
+      await api.send('listOwnDeliveries', { params }),
+      await api.send('sendOwnDelivery', { params: { ...params, eventId: id } }),
+      await api.send('rotateOwnWebhook', { params }),
+      await api.send('readEvents'),
+    ];
+    for (const { status, body } of await asked()) {
+      expect(status).toBe(200);
+      expect(JSON.stringify(body)).not.toContain('T0KEN');
+    }
+    expect((await operator.send('readWebhook', paramsOf('monitored'))).data.url).toBe(url);
+    expect(JSON.stringify(await deliveries('monitored'))).toContain('T0KEN');
+    // Sent back as it was read, the address stays.
+    const { url: shown } = (await api.send('readOwnWebhook', { params })).data;
+    expect(shown).toBe('https://a.receiver.dev');
+    const kept = await api.send('putOwnWebhook', { params, body: { url: shown, description: 'ours' } });
+    expect(kept.data).toMatchObject({ url: shown, registeredBy: 'operator', description: 'ours' });
+    expect((await operator.send('readWebhook', paramsOf('monitored'))).data).toMatchObject({
+      url,
+      description: 'ours',
+    });
+    // With an address of its own, it reads what is answered from then on.
+    await api.send('putOwnWebhook', { params, body: { url: A } });
+    for (const { body } of await asked()) expect(JSON.stringify(body)).not.toContain('T0KEN');
+  });
+
   test('has all operations under its own key, and none without the scope', async () => {
     const params = { webhookId: 'own' };
     const { secret = '' } = (await tenant.api.send('putOwnWebhook', { params, body: { url: A } })).data;

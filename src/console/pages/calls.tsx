@@ -8,6 +8,7 @@ import { idempotencyKey } from '../../contract/fields.ts';
 import { CALL_STATUSES } from '../../domain/call.ts';
 import { DENIAL_CODES } from '../../domain/denial.ts';
 import { callFilterOf, callsCsv, readCalls } from '../../metering/list-calls.ts';
+import { CSV_TYPE } from '../../platform/csv.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { type CallTotals, sumCalls } from '../../storage/calls.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
@@ -81,7 +82,7 @@ interface Found {
 function sendFile(c: ConsoleContext, format: 'csv' | 'json', items: CallListItem[]) {
   const isCsv = format === 'csv';
   return c.body(isCsv ? callsCsv({ items }) : JSON.stringify(items, null, 2), 200, {
-    'Content-Type': isCsv ? 'text/csv; charset=utf-8; header=present' : 'application/json',
+    'Content-Type': isCsv ? CSV_TYPE : 'application/json',
     'Content-Disposition': `attachment; filename="calls.${format}"`,
   });
 }

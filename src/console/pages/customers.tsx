@@ -8,6 +8,7 @@ import { readCustomerFigures } from '../../customer-list/figures.ts';
 import { filterOf, type ListScope, readEndingNames } from '../../customer-list/filters.ts';
 import { customersCsv, listCustomers } from '../../customer-list/list-customers.ts';
 import { listPlans } from '../../operator/plans.ts';
+import { CSV_TYPE } from '../../platform/csv.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { countCustomers, countMarked } from '../../storage/customers.ts';
 import { count, plural } from '../../ui/format.ts';
@@ -139,7 +140,7 @@ function countText({ count: found, isAll }: { count: number; isAll: boolean }): 
 
 function sendFile(c: ConsoleContext, csv: string) {
   return c.body(csv, 200, {
-    'Content-Type': 'text/csv; charset=utf-8; header=present',
+    'Content-Type': CSV_TYPE,
     'Content-Disposition': 'attachment; filename="customers.csv"',
   });
 }

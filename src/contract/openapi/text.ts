@@ -110,7 +110,7 @@ export const SECURITY_SCHEMES = {
     in: 'header',
     name: 'Cf-Access-Jwt-Assertion',
     description:
-      'Set by Cloudflare Access for whom it let in: a named operator, with the role that an admin gave. `Authorization` wins over it.',
+      'Set by Cloudflare Access for whom it let in: a named operator, with the role that an admin gave. `Authorization` wins over it. Such a request also needs `Sec-Fetch-Site: same-origin` (or an `Origin` of the service, if that is absent) and `x-service-operator: 1`.',
   },
 } as const;
 

@@ -38,11 +38,15 @@ import { requestedCapabilities } from '../../vendors/capabilities.ts';
 import { textOf } from '../../vendors/usage/figures.ts';
 import type { WholeAnswer } from '../answer.ts';
 import { type Refused, refusalAnswer, refuseCall, refuseDenied } from '../error-envelope.ts';
+import { foreignOf, isOwn, isShared, referencesIn } from '../kept-objects.ts';
 import { BATCH_VENDOR, batchKind, passBack, type VendorAccess } from '../pass-through.ts';
 import { BATCH_LINE_BYTES_MAX, BATCH_LINES_MAX, lineOf } from './input-line.ts';
 import { type LineAsks, LineAsksWriter } from './line-asks.ts';
 import { type BatchModel, batchModel, withLine } from './line-bounds.ts';
 import { unmeterable } from './line-check.ts';
+
+/** Files and responses that the lines of a batch may name, if another organization has the vendor's key too. */
+const NAMED_MAX = 10_000;
 
 type ReadInput = { ok: true; input: BatchInput; asks: LineAsks } | { ok: false; answer: WholeAnswer };
 
@@ -52,23 +56,28 @@ export async function readInput(
   vendor: VendorAccess,
   { inputFileId, requestId, limit }: Pick<BatchCommand, 'inputFileId' | 'requestId' | 'limit'>,
 ): Promise<ReadInput> {
+  // Another organization's file is answered as one that is not there.
+  if (!(await isOwn(caller, inputFileId))) return noInputFile();
   const { catalog } = await currentCatalog(caller.env, caller.defer);
   const file = await vendor.stream({ method: 'GET', path: `files/${inputFileId}/content` });
   if (file.kind === 'stream') return readLines(caller, catalog, file.body, limit, Date.now());
   const answer = passBack(file, vendor.key, requestId);
   // If the vendor does not have the file, the request named a wrong one.
-  if (answer.status === 404) return badInput('there is no such input file');
+  if (answer.status === 404) return noInputFile();
   return file.kind === 'answer' && file.ok ? badInput('the input file has no lines') : { ok: false, answer };
 }
 
 /** Sums up the lines of a file by the tier that they bill, and collects what they ask for. */
 async function readLines(
-  { env, organization }: Caller,
+  caller: Caller,
   catalog: Catalog,
   file: ReadableStream<Uint8Array>,
   limit: BatchCommand['limit'],
   nowMs: number,
 ): Promise<ReadInput> {
+  const { env, organization } = caller;
+  /** What the lines name of the vendor's, where not all of it is the organization's own. */
+  const named = (await isShared(caller)) ? new Set<string>() : null;
   let lines: LinesByTier = {};
   let searches = 0;
   let unboundedSearch: ClosedLine | undefined;
@@ -86,6 +95,9 @@ async function readLines(
     const line = lineOf(text);
     const rule = 'rule' in line ? line.rule : unmeterable(line);
     if ('rule' in line || rule !== null) return badInput(`line ${number} of the input file ${rule}`);
+    if (named) for (const { id } of referencesIn(line.body)) named.add(id);
+    if (named && named.size > NAMED_MAX)
+      return badInput(`the lines of the input file name more than ${NAMED_MAX} files and responses`);
     const { model } = line;
     const closed = open && [model, ...modelsOfTools(line.body.tools)].find((name) => !isOpenInBatch(open, name));
     if (limit && closed !== undefined) return notAllowed(limit.limits, closed, number);
@@ -104,6 +116,9 @@ async function readLines(
     if (searchGap) unboundedSearch ??= { line: number, gap: searchGap };
   }
   if (count === 0) return badInput('the input file has no lines');
+  const foreign = named && (await foreignOf(caller, [...named]));
+  if (foreign)
+    return badInput(`a line of the input file names ${foreign}, and nothing of this organization has this id`);
   const model = models.size === 1 ? [...models.keys()][0] : undefined;
   const bounds = { closed: closedLines, unboundedSearch, mostAnswers: most };
   return { ok: true, input: { lines, searches, needs: [...needs], ...bounds, model }, asks: asks.written() };
@@ -226,6 +241,8 @@ function notAllowed(limits: KeyLimits, name: unknown, number: number): { ok: fal
     answer: refusalAnswer({ ...refusal, message: `line ${number} of the input file: ${refusal.message}` }),
   };
 }
+
+const noInputFile = () => badInput('there is no such input file');
 
 function badInput(message: string): { ok: false; answer: WholeAnswer } {
   const { refusal } = refuseCall('BAD_REQUEST', message, { param: 'input_file_id' });

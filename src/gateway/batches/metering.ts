@@ -35,7 +35,9 @@ import { tokensAtMost } from '../../vendors/token-count.ts';
 import { readFailure, readSearches, readUsage } from '../../vendors/usage.ts';
 import { hasWritten, writtenTokens } from '../../vendors/written-tokens.ts';
 import type { BeginFields } from '../identify.ts';
+import { recordDocument } from '../kept-objects.ts';
 import { accessVendor, BATCH_VENDOR, batchKind, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
+import { cleanFailure } from '../vendor-result.ts';
 import { tierOfModel } from './admission.ts';
 import { type LineAsks, LineAsksReader } from './line-asks.ts';
 
@@ -106,6 +108,7 @@ export async function meterBatch(
   if (!isRecord(document)) throw new Error('the vendor did not show the batch: no JSON object');
   const { status, output_file_id, error_file_id, request_counts } = document as unknown as VendorBatch;
   if (!isTerminal(status ?? undefined)) return 'pending';
+  await recordDocument(caller, document);
   const run: MeteringRun = {
     caller,
     vendor,
@@ -203,7 +206,7 @@ interface AnsweredLine {
 }
 
 /** Records the line's call once. `false` where the call id belongs to another call. */
-async function meterLine({ caller, batch, asks }: MeteringRun, line: Line, index: number): Promise<boolean> {
+async function meterLine({ caller, vendor, batch, asks }: MeteringRun, line: Line, index: number): Promise<boolean> {
   const { organizationId, requestName, batchId, begin, model, lines } = batch;
   const { env, organization, defer } = caller;
   const { customerId } = begin;
@@ -219,6 +222,7 @@ async function meterLine({ caller, batch, asks }: MeteringRun, line: Line, index
   const { costliest } = lines[tier] ?? {};
   const end = await endServiceCallCommand(caller, {
     ...outcome,
+    ...(outcome.error && { error: cleanFailure(outcome.error, vendor.key) }),
     ...(written !== undefined && costliest && { estimate: estimateOf(costliest, written) }),
     ...(costliest && { atMost: { ...costliest, uses: {}, promptTokens: costliest.inputTokens } }),
     customerId,

@@ -11,12 +11,13 @@ import type { UploadedForm } from '../../platform/multipart.ts';
 import { currentCatalog } from '../../storage/catalog.ts';
 import type { GatewayAnswer } from '../answer.ts';
 import { passForm } from '../form-upload.ts';
+import { recordMade } from '../kept-objects.ts';
 import { FileCheck } from './form-check.ts';
 import { LineCheck } from './line-check.ts';
 import { LineModels } from './line-models.ts';
 
 /** `headers` are those of the caller that pass. */
-export function uploadFile(
+export async function uploadFile(
   caller: Caller,
   form: UploadedForm,
   headers: Readonly<Record<string, string>>,
@@ -26,5 +27,5 @@ export function uploadFile(
     const { catalog } = await currentCatalog(caller.env, caller.defer);
     return new FileCheck(boundary, new LineCheck(new LineModels(caller, catalog, Date.now())));
   };
-  return passForm(caller, form, { path: 'files', headers, checkOf }, requestId);
+  return recordMade(caller, await passForm(caller, form, { path: 'files', headers, checkOf }, requestId));
 }

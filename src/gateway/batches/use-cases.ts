@@ -16,6 +16,7 @@ import { currentCatalog } from '../../storage/catalog.ts';
 import type { GatewayAnswer } from '../answer.ts';
 import { refusalAnswer } from '../error-envelope.ts';
 import { type HeaderLabels, identify, withoutOwnFields } from '../identify.ts';
+import { isOwn, noObject, recordMade } from '../kept-objects.ts';
 import { accessVendor, BATCH_VENDOR, noVendor, passBack } from '../pass-through.ts';
 import { BATCH_TEXT_LENGTH_MAX, batchIn, batchTooLarge, metadataFull, taggedBody } from './creation.ts';
 import { isTerminal } from './metering.ts';
@@ -56,7 +57,9 @@ export async function createBatch(
     body: text,
     requestId,
   };
-  const work = ask(batchByRequest(env, organizationId, requestName), (batch) => batch.create(command));
+  const work = ask(batchByRequest(env, organizationId, requestName), (batch) => batch.create(command)).then((answer) =>
+    recordMade(caller, answer),
+  );
   // Continues after the caller has left.
   caller.defer(work.catch(() => undefined));
   return work;
@@ -70,9 +73,11 @@ async function meantBy({ env, organization, defer }: Caller, names: readonly str
 
 /** The batch as the vendor has it. A finished batch is metered at once. */
 export async function readBatch(caller: Caller, batchId: string, requestId: string): Promise<GatewayAnswer> {
+  if (!(await isOwn(caller, batchId))) return noObject();
   const vendor = await accessVendor(caller);
   if (!vendor) return noVendor();
-  const answer = passBack(await vendor.ask({ method: 'GET', path: `batches/${batchId}` }), vendor.key, requestId);
+  const result = await vendor.ask({ method: 'GET', path: `batches/${batchId}` });
+  const answer = await recordMade(caller, passBack(result, vendor.key, requestId));
   const batch = answer.status === 200 ? batchIn(answer.body) : null;
   if (batch?.requestName != null && isTerminal(batch.status)) {
     const { organizationId } = caller.organization;

@@ -138,6 +138,20 @@ export const vendorCredentials = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.provider] })],
 );
 
+/** What an organization has had a vendor keep: files, uploads, batches and responses, by their ids there. */
+export const vendorObjects = sqliteTable(
+  'vendor_objects',
+  {
+    organizationId: text('organization_id').notNull(),
+    objectId: text('object_id').notNull(),
+    forgetAtMs: integer('forget_at_ms').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.objectId] }),
+    index('vendor_objects_by_end').on(table.forgetAtMs),
+  ],
+);
+
 /** Where an organization's events are sent. */
 export const webhooks = sqliteTable(
   'webhooks',

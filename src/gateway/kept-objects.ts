@@ -1,0 +1,215 @@
+/**
+ * Whose is what the vendor `openai` keeps: files, uploads, batches and responses.
+ *
+ * The vendor keeps them for its key, and several organizations may have the same key. So what an organization makes is
+ * recorded, and where another organization has the key too, it reaches what is recorded for it alone: anything else is
+ * answered as what is not there. Where nobody else has the key, all that the vendor keeps is the organization's, also
+ * from before the record.
+ */
+import { RETENTION_DAYS_MAX } from '../contract/operator.ts';
+import type { Caller } from '../metering/caller.ts';
+import { remember } from '../platform/isolate-memory.ts';
+import { parseAnswer } from '../platform/json.ts';
+import { log } from '../platform/log.ts';
+import { DAY_MS } from '../platform/time.ts';
+import { unreadable } from '../platform/unavailable.ts';
+import { ConfigCache } from '../storage/config-cache.ts';
+import { isKeyShared } from '../storage/vendor-keys.ts';
+import { findVendorObjects, forgetVendorObject, recordVendorObjects } from '../storage/vendor-objects.ts';
+import { type Fields, fieldsOf, isFields } from '../vendors/usage/figures.ts';
+import type { GatewayAnswer, WholeAnswer } from './answer.ts';
+import { type Refused, refusalAnswer, refuseCall } from './error-envelope.ts';
+import { accessVendor, BATCH_VENDOR, noVendor, type PassedRequest, passOn, VENDOR_ID } from './pass-through.ts';
+import { vendorKeyOf } from './vendor-key.ts';
+
+/** How long the record of a file, an upload or a batch is kept. */
+const KEPT_MS = RETENTION_DAYS_MAX * DAY_MS;
+/** OpenAI keeps a response for 30 days. */
+const RESPONSE_KEPT_MS = 31 * DAY_MS;
+/** Keys of which an isolate remembers whether others have them. */
+const KEYS_MAX = 1_000;
+/** Pages of the vendor that are read for one page of the organization's own. */
+const PAGES_MAX = 50;
+/** Fields of requests that name what a vendor keeps, at any depth. */
+const REFERENCES = new Set(['file_id', 'file_ids', 'input_file_id', 'previous_response_id']);
+/** The caller's own words, which no vendor reads. */
+const OWN_WORDS = 'metadata';
+
+const shared = remember(() => new ConfigCache<{ isShared: boolean }>(KEYS_MAX));
+
+/** A request about something that the vendor keeps; without `objectId` about none yet. */
+export interface KeptRequest extends PassedRequest {
+  objectId?: string | undefined;
+}
+
+/** Passes a request to read, cancel or delete. */
+export async function passKept(
+  caller: Caller,
+  { objectId, ...passed }: KeptRequest,
+  requestId: string,
+): Promise<GatewayAnswer> {
+  if (objectId !== undefined && !(await isOwn(caller, objectId))) return noObject();
+  const vendor = await accessVendor(caller);
+  if (!vendor) return noVendor();
+  const answer = passOn(await vendor.stream(passed), vendor.key, requestId);
+  if (passed.method === 'DELETE' && objectId !== undefined && isSuccess(answer))
+    caller.defer(forgetVendorObject(caller.env, caller.organization.organizationId, objectId).catch(notRecorded));
+  return answer;
+}
+
+/** Passes a request that makes something. */
+export async function makeKept(
+  caller: Caller,
+  { objectId, ...passed }: KeptRequest,
+  requestId: string,
+): Promise<GatewayAnswer> {
+  if (objectId !== undefined && !(await isOwn(caller, objectId))) return noObject();
+  const vendor = await accessVendor(caller);
+  if (!vendor) return noVendor();
+  return recordMade(caller, passOn(await vendor.ask(passed), vendor.key, requestId));
+}
+
+/** Passes a request for a list: of a key that others have, a page with what is the organization's own. */
+export async function listKept(caller: Caller, passed: PassedRequest, requestId: string): Promise<GatewayAnswer> {
+  const vendor = await accessVendor(caller);
+  if (!vendor) return noVendor();
+  if (!(await isShared(caller))) return passOn(await vendor.stream(passed), vendor.key, requestId);
+  const [path, search] = passed.path.split('?');
+  const query = new URLSearchParams(search);
+  for (let pages = 1; ; pages += 1) {
+    const result = await vendor.ask({ ...passed, path: `${path}?${query}` });
+    const answer = passOn(result, vendor.key, requestId);
+    const list = isSuccess(answer) ? fieldsOf(parseAnswer(String(answer.body))) : {};
+    if (!Array.isArray(list.data)) return answer;
+    const own = await ownOf(caller, list.data);
+    const last = idOf(list.data.at(-1));
+    const isFollowed = list.has_more === true && last !== undefined;
+    if (own.length === 0 && isFollowed && pages < PAGES_MAX) {
+      query.set('after', last);
+      continue;
+    }
+    const ends = { first_id: idOf(own[0]) ?? null, last_id: idOf(own.at(-1)) ?? null };
+    const body = { ...list, data: own, ...ends, has_more: own.length > 0 && isFollowed };
+    return { ...answer, body: JSON.stringify(body) };
+  }
+}
+
+/** Whether the organization may reach what the vendor keeps under the id. */
+export async function isOwn(caller: Caller, objectId: string): Promise<boolean> {
+  return !(await isShared(caller)) || (await recorded(caller, [objectId])).has(objectId);
+}
+
+/** The answer about what is not there, or is another's. */
+export function noObject(): WholeAnswer {
+  return refusalAnswer(refuseCall('NOT_FOUND', 'nothing has this id').refusal);
+}
+
+/** Records what an answer says was made. The answer passes as it is: what was made is made. */
+export async function recordMade<Answer extends GatewayAnswer>(caller: Caller, answer: Answer): Promise<Answer> {
+  if (isSuccess(answer) && typeof answer.body === 'string') await record(caller, madeIn(parseAnswer(answer.body)));
+  return answer;
+}
+
+/** Records what a document of the vendor says was made: itself, and the files that came of it. */
+export async function recordDocument(caller: Caller, document: unknown): Promise<void> {
+  await record(caller, madeIn(document));
+}
+
+/** Records a response; of a key that nobody else has it is not asked for. */
+export async function recordResponse(caller: Caller, provider: string, responseId: string): Promise<void> {
+  if (!VENDOR_ID.test(responseId)) return;
+  try {
+    if (await isShared(caller, provider)) await record(caller, [responseId], RESPONSE_KEPT_MS);
+  } catch (error) {
+    notRecorded(error);
+  }
+}
+
+/** The refusal of a request to a model that names what is not the organization's own; `null` where it names nothing else. */
+export async function foreignReference(
+  caller: Caller,
+  providers: readonly string[],
+  request: unknown,
+): Promise<Refused | null> {
+  const references = [...referencesIn(request)];
+  if (references.length === 0) return null;
+  const ofShared = await Promise.all([...new Set(providers)].map((provider) => isShared(caller, provider)));
+  if (!ofShared.includes(true)) return null;
+  const foreignId = await foreignOf(
+    caller,
+    references.map(({ id }) => id),
+  );
+  const foreign = references.find(({ id }) => id === foreignId);
+  if (!foreign) return null;
+  return refuseCall('NOT_FOUND', `${foreign.name}: nothing of this organization has this id`, { param: foreign.name });
+}
+
+/** The first of the ids that is not recorded for the organization. */
+export async function foreignOf(caller: Caller, ids: readonly string[]): Promise<string | undefined> {
+  const own = await recorded(caller, ids);
+  return ids.find((id) => !own.has(id));
+}
+
+/** What a request names of what the vendor keeps. */
+export function* referencesIn(value: unknown, name = ''): Generator<{ name: string; id: string }> {
+  if (typeof value === 'string') {
+    if (REFERENCES.has(name) && value !== '') yield { name, id: value };
+  } else if (Array.isArray(value)) for (const item of value) yield* referencesIn(item, name);
+  else if (isFields(value))
+    for (const [member, item] of Object.entries(value)) if (member !== OWN_WORDS) yield* referencesIn(item, member);
+}
+
+/** Whether another organization has the key too. A change of keys waits until no isolate remembers what was before. */
+export async function isShared(caller: Caller, provider = BATCH_VENDOR): Promise<boolean> {
+  const { env, organization, defer } = caller;
+  const { organizationId, vendors } = organization;
+  const key = await vendorKeyOf(caller, provider);
+  if (key === null) return false;
+  const load = async () => ({ isShared: await isKeyShared(env, organizationId, key) });
+  const name = `${organizationId} ${vendors.get(provider)?.sealedKey}`;
+  try {
+    return (await shared.value.get(name, env.CONFIG_TTL_MS, load, defer))?.isShared ?? true;
+  } catch (error) {
+    throw unreadable(error);
+  }
+}
+
+async function ownOf(caller: Caller, items: readonly unknown[]): Promise<unknown[]> {
+  const own = await recorded(
+    caller,
+    items.flatMap((item) => idOf(item) ?? []),
+  );
+  const found = items.filter((item) => own.has(idOf(item) ?? ''));
+  await record(caller, found.flatMap(madeIn));
+  return found;
+}
+
+async function recorded({ env, organization }: Caller, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  try {
+    return await findVendorObjects(env, organization.organizationId, ids);
+  } catch (error) {
+    throw unreadable(error);
+  }
+}
+
+/** Continues after the caller has left. */
+async function record({ env, organization, defer }: Caller, ids: readonly string[], keptMs = KEPT_MS): Promise<void> {
+  const work = recordVendorObjects(env, organization.organizationId, ids, Date.now() + keptMs).catch(notRecorded);
+  defer(work);
+  await work;
+}
+
+function notRecorded(error: unknown): void {
+  log('warn', 'vendor_object_not_recorded', {}, error);
+}
+
+/** An upload that is complete has its file, a batch that ran the files with its lines. */
+function madeIn(document: unknown): string[] {
+  const made: Fields = fieldsOf(document);
+  const ids = [made.id, fieldsOf(made.file).id, made.output_file_id, made.error_file_id];
+  return ids.filter((id): id is string => typeof id === 'string' && VENDOR_ID.test(id));
+}
+
+const idOf = (item: unknown) => madeIn({ id: fieldsOf(item).id })[0];
+
+const isSuccess = ({ status }: GatewayAnswer) => status >= 200 && status < 300;
