@@ -12,10 +12,11 @@ type Figures = Margin['totals'];
 const GROUPS_SHOWN_MAX = 10;
 
 export function showMargin(data: Margin): string {
-  const { period, timezone, totals, byPlan, byFeature, byModel } = data;
+  const { period, completeSince, timezone, totals, byPlan, byFeature, byModel } = data;
   return [
     pairs({
       Period: `${period.startedAt} to ${period.endedAt} (${timezone})`,
+      'Complete since': completeSince > period.startedAt ? completeSince : undefined,
       ...totalsOf(totals),
       Customers: data.customers,
       'On a plan without a price': data.customersWithoutPrice > 0 ? data.customersWithoutPrice : undefined,
@@ -38,6 +39,7 @@ export function showMargin(data: Margin): string {
 export function showCustomerMargin({
   customerId,
   period,
+  completeSince,
   timezone,
   totals,
   planPriceKnown,
@@ -47,6 +49,7 @@ export function showCustomerMargin({
     pairs({
       Customer: customerId,
       Period: `${period.startedAt} to ${period.endedAt} (${timezone})`,
+      'Complete since': completeSince > period.startedAt ? completeSince : undefined,
       ...totalsOf(totals),
       'Price of the plan': planPriceKnown ? undefined : 'not set for all of the time, which then earns nothing here',
     }),

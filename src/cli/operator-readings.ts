@@ -13,10 +13,11 @@ type Figures = Usage['totals'];
 const GROUPS_SHOWN_MAX = 10;
 
 export function showUsage(data: Usage): string {
-  const { period, totals, backlog } = data;
+  const { period, completeSince, totals, backlog } = data;
   return [
     pairs({
       Period: `${period.startedAt} to ${period.endedAt} (${data.timezone})`,
+      'Complete since': completeSince > period.startedAt ? completeSince : undefined,
       'As of': data.asOf,
       'Not yet in it': backlog.customers > 0 ? `changes of ${show(backlog.customers)} customers` : undefined,
       Calls: totals.calls,

@@ -2,6 +2,7 @@
  * The days of a page of usage: a range that ends today, or the dates that were asked for.
  */
 import type { FC } from 'hono/jsx';
+import type { UsageSummaryData } from '../contract/usage-summary.ts';
 import { DAY_MS } from '../platform/time.ts';
 
 /** Days, today included. */
@@ -28,6 +29,10 @@ export function askedDaysOf({ from, to, days }: Readonly<Record<string, string>>
 }
 
 /** Links to the ranges; `query` is what else they keep. */
+/** That the figures of a period are complete from a later day on; empty if they are from its start. */
+export const completeSinceText = ({ period, completeSince }: Pick<UsageSummaryData, 'period' | 'completeSince'>) =>
+  completeSince > period.startedAt ? ` · complete since ${completeSince.slice(0, 10)}` : '';
+
 export const RangeTabs: FC<{ path: string; query: Record<string, string>; range: number | null }> = ({
   path,
   query,

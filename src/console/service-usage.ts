@@ -7,6 +7,7 @@ import { log } from '../platform/log.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { readModelUses } from '../radar/read-radar.ts';
 import { readUsageCourse, sumCourses, type UsageCourse } from '../readings/usage/course.ts';
+import { keptPart } from '../storage/retention.ts';
 import { sumUsage, type UsageGroup } from '../storage/usage.ts';
 import type { DayUsage } from './usage-view.tsx';
 
@@ -55,7 +56,7 @@ async function readUsage(env: Env, organization: Organization, nowMs: number): P
   const days = lastDays(nowMs);
   try {
     const [sums, models] = await Promise.all([
-      sumDays(env, organizationId, days),
+      sumDays(env, organization, days, nowMs),
       readModelUses(env, { organizationId, retention: organization }, nowMs),
     ]);
     return { organization, unread: false, days, models, ...sums };
@@ -65,10 +66,11 @@ async function readUsage(env: Env, organization: Organization, nowMs: number): P
   }
 }
 
-async function sumDays(env: Env, organizationId: string, days: DayUsage[]) {
+async function sumDays(env: Env, organization: Organization, days: DayUsage[], nowMs: number) {
+  const { organizationId } = organization;
   const borders = days.map(({ startMs }) => ({ startMs, endMs: startMs + DAY_MS }));
   const dimensions = ['day', 'feature', 'customer'] as const;
-  const period = periodOf(days);
+  const period = keptPart(periodOf(days), organization, nowMs);
   const { day, feature, customer } = await sumUsage(env, organizationId, period, dimensions, GROUPS_MAX, borders);
   for (const group of day) addTo(days[Number(group.key)], group);
   return { features: feature, customers: customer };

@@ -2,6 +2,7 @@
  * Margins on the wire: what usage cost an organization, and what its customers paid for it.
  */
 import { z } from 'zod';
+import { instant } from './fields.ts';
 import { GROUPS_MAX, Period, SummaryQuery } from './usage-summary.ts';
 
 export const MarginQuery = SummaryQuery.pick({ from: true, to: true, timezone: true });
@@ -32,6 +33,9 @@ export type MarginFigures = z.infer<typeof MarginFigures>;
 
 const asked = {
   period: Period.describe('The days that were asked for; what is no longer kept counts nothing'),
+  completeSince: instant.describe(
+    'From when on the figures are complete. Before it, charges of custom meters may be missing, or all usage',
+  ),
   timezone: z.string().describe('In which the days are counted'),
   currency: z.literal('USD').describe('Currency'),
 };

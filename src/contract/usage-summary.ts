@@ -20,6 +20,11 @@ export const Period = z.object({
 const FIRST_DATE = '1970-01-01';
 const date = z.iso.date().refine((value) => value >= FIRST_DATE, `must be ${FIRST_DATE} or later`);
 
+/** Of figures that are summed over days whose usage is kept. */
+export const completeSince = instant.describe(
+  'From when on the figures are complete: the start of the period, or of the kept days where it begins before them',
+);
+
 export const SummaryQuery = z.object({
   from: date.optional().describe('First day; default 30 days before `to`'),
   to: date.optional().describe('Day after the last one; default tomorrow, so that today is included'),
@@ -54,6 +59,7 @@ const group = <Shape extends z.ZodRawShape>(shape: Shape) => Figures.extend(shap
 
 export const UsageSummaryData = z.object({
   period: Period.describe('The days that were asked for'),
+  completeSince,
   timezone: z.string().describe('In which the days are counted'),
   currency: z.literal('USD').describe('Currency'),
   asOf: instant.describe('Calls that ended before this instant are included'),

@@ -38,10 +38,11 @@ export async function readCustomerFigures(
   const fromMs = sinceDays(COST_DAYS, nowMs);
   const days = Array.from({ length: COST_DAYS + 1 }, (_, day) => fromMs + day * DAY_MS);
   const [beforeMs, untilMs] = [fromMs, nowMs - (nowMs % HOUR_MS) + HOUR_MS].map((atMs) => atMs - COST_DAYS * DAY_MS);
-  const isKept = usageKeptSinceMs(retention, nowMs) <= (beforeMs ?? 0);
+  const keptSinceMs = usageKeptSinceMs(retention, nowMs);
+  const isKept = keptSinceMs <= (beforeMs ?? 0);
   const query = {
     customerIds,
-    borders: [beforeMs ?? 0, untilMs ?? 0, ...days],
+    borders: [beforeMs ?? 0, untilMs ?? 0, ...days].map((atMs) => Math.max(atMs, keptSinceMs)),
     failedSinceMs: failedSince(nowMs),
     models: [...ending.keys()],
     modelsSinceMs: fromMs,

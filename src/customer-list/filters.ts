@@ -11,6 +11,7 @@ import type { RadarModel } from '../radar/models.ts';
 import { radarView, readModelsOnRadar } from '../radar/read-radar.ts';
 import { readCustomersEarnings } from '../readings/margin/customer-earnings.ts';
 import type { CustomerFilter } from '../storage/customers.ts';
+import { keptPart } from '../storage/retention.ts';
 import { sumUsage } from '../storage/usage.ts';
 
 /** Whose list it is. */
@@ -70,10 +71,11 @@ export async function readEndingNames(
 
 /** Where the price of the plan is not known, nor is the margin. */
 async function findUnprofitable(
-  { env, organization: { organizationId } }: ListScope,
+  { env, organization: { organizationId, retention } }: ListScope,
   nowMs: number,
 ): Promise<string[]> {
-  const window = { fromMs: sinceDays(COST_DAYS, nowMs), toMs: sinceDays(1, nowMs) + DAY_MS };
+  const days = { fromMs: sinceDays(COST_DAYS, nowMs), toMs: sinceDays(1, nowMs) + DAY_MS };
+  const window = keptPart(days, retention, nowMs);
   const { customer } = await sumUsage(env, organizationId, window, ['customer'], UNPROFITABLE_AMONG_MAX);
   const customerIds = customer.map(({ key }) => key);
   const earnings = await readCustomersEarnings(env, organizationId, customerIds, window, nowMs);

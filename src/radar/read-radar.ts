@@ -24,7 +24,7 @@ import { DAY_MS } from '../platform/time.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { findCustomersOfModels, type ModelCustomers } from '../storage/customer-course.ts';
 import { readModelTraffic } from '../storage/model-traffic.ts';
-import { usageKeptSinceMs } from '../storage/retention.ts';
+import { keptPart } from '../storage/retention.ts';
 import { currentReviews } from '../storage/reviews.ts';
 import { sumUsage } from '../storage/usage.ts';
 import { itemKey, modelsOnRadar, type NamedUse, type RadarModel, type RadarView } from './models.ts';
@@ -157,7 +157,7 @@ export async function radarView(
 /** Whole UTC days, so that the sums of days and hours and those of calls are of the same calls. */
 function periodOf(retention: Caller['organization']['retention'], nowMs: number): { fromMs: number; toMs: number } {
   const toMs = nowMs - (nowMs % DAY_MS) + DAY_MS;
-  return { fromMs: Math.max(toMs - RADAR_DAYS * DAY_MS, usageKeptSinceMs(retention, nowMs)), toMs };
+  return keptPart({ fromMs: toMs - RADAR_DAYS * DAY_MS, toMs }, retention, nowMs);
 }
 
 function pageAfter(models: RadarModel[], { limit, after }: PageRequest): Page<RadarModel> {

@@ -308,9 +308,11 @@ function customerQueries(scope: Scope, dimensions: readonly Dimension[], groupsM
   return [...queries, listsOf(lists, sql`${usageHours} WHERE ${where}`, groupsMax)];
 }
 
-/** A customer's running total at the end of each day, less the one at its start. */
-function daysOfCustomer({ runningTotals, among, customerId }: Scope, days: Days): SQL {
-  const borders = [...days.slice(0, 1).map(({ startMs }) => startMs), ...days.map(({ endMs }) => endMs)];
+/** A customer's running total at the end of each day, less the one at its start, as far as it is in the period. */
+function daysOfCustomer({ runningTotals, among, customerId, fromMs, toMs }: Scope, days: Days): SQL {
+  const borders = [...days.slice(0, 1).map(({ startMs }) => startMs), ...days.map(({ endMs }) => endMs)].map((atMs) =>
+    Math.min(Math.max(atMs, fromMs), toMs),
+  );
   const own = (table: SQL) => sql`${among(table)} AND ${table}.customer_id = ${customerId}`;
   const later = sql.raw(COLUMNS.map((name) => `COALESCE(later.${name}, 0) AS ${name}`).join(', '));
   const differences = sql.raw(

@@ -14,7 +14,7 @@ import { Table } from '../../ui/table.tsx';
 import { callerOf } from '../caller.ts';
 import { type ConsoleEnv, organizationPath, planPath } from '../context.ts';
 import { Cost } from '../cost.tsx';
-import { type AskedDays, askedDaysOf, RangeTabs } from '../day-range.tsx';
+import { type AskedDays, askedDaysOf, completeSinceText, RangeTabs } from '../day-range.tsx';
 import { Margin, shareOf } from '../margin-view.tsx';
 import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
@@ -50,7 +50,7 @@ export function mountMargin(app: Hono<ConsoleEnv>): void {
       c,
       {
         title: 'Margin',
-        sub: `${name} · ${dayMonth(Date.parse(startedAt))} to ${dayMonth(Date.parse(endedAt) - 1)}, UTC`,
+        sub: `${name} · ${dayMonth(Date.parse(startedAt))} to ${dayMonth(Date.parse(endedAt) - 1)}, UTC${completeSinceText(answer.data)}`,
         actions: <RangeTabs path={path} query={{ by }} range={days.range} />,
       },
       <>

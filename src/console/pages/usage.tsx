@@ -18,7 +18,7 @@ import { Card, Empty, Notice, Time } from '../../ui/parts.tsx';
 import { NeedsAttention } from '../attention-view.tsx';
 import { callerOf, deferrer } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
-import { type AskedDays, askedDaysOf, RangeTabs } from '../day-range.tsx';
+import { type AskedDays, askedDaysOf, completeSinceText, RangeTabs } from '../day-range.tsx';
 import { hiddenSetups } from '../hidden-setups.ts';
 import { EarnedStats, readEarned } from '../margin-view.tsx';
 import { ModelName } from '../model-name.tsx';
@@ -103,8 +103,8 @@ function usagePage(c: ConsoleContext, asked: Asked, days: AskedDays, read: Read 
       sub: data && (
         <>
           {name} · {data.period.startedAt.slice(0, 10)} to{' '}
-          {new Date(Date.parse(data.period.endedAt) - 1).toISOString().slice(0, 10)} · complete up to{' '}
-          <Time at={data.asOf} nowMs={Date.now()} brief />
+          {new Date(Date.parse(data.period.endedAt) - 1).toISOString().slice(0, 10)}
+          {completeSinceText(data)} · complete up to <Time at={data.asOf} nowMs={Date.now()} brief />
         </>
       ),
       status: details.length > 0 ? 400 : 200,

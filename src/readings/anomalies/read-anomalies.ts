@@ -11,7 +11,7 @@ import type { Env } from '../../env.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { type PageRequest, pageOf } from '../../platform/page.ts';
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
-import { usageKeptSinceMs } from '../../storage/retention.ts';
+import { keptPart } from '../../storage/retention.ts';
 import {
   readDailySpend,
   readHourlySpend,
@@ -45,12 +45,9 @@ export async function readAnomalies(
   const toMs = nowMs - (nowMs % HOUR_MS);
   // From midnight, so that the number of whole days does not depend on the time of day.
   const fromMs = toMs - (toMs % DAY_MS) - days * DAY_MS;
-  const period = { fromMs, toMs };
+  const period = keptPart({ fromMs, toMs }, organization.retention, nowMs);
   const [hourly, largest] = await (customerId === undefined
-    ? Promise.all([
-        readOrganizationSpend(env, organizationId, period),
-        largestCustomers(env, organization, period, nowMs),
-      ])
+    ? Promise.all([readOrganizationSpend(env, organizationId, period), largestCustomers(env, organizationId, period)])
     : Promise.all([readHourlySpend(env, organizationId, period, customerId), []]));
   const daily = largest.length === 0 ? [] : await readDailySpend(env, organizationId, period, largest);
   const all = series(hourBuckets, hourly, toMs);
@@ -98,15 +95,9 @@ function spendByDay(buckets: readonly UsageBucket[]): ReadonlyMap<number, number
   return spend;
 }
 
-/** The customers with the highest cost in the days of the period whose usage is kept, highest first. */
-async function largestCustomers(
-  env: Env,
-  { organizationId, retention }: Caller['organization'],
-  { fromMs, toMs }: SpendPeriod,
-  nowMs: number,
-): Promise<string[]> {
-  const keptFromMs = Math.min(Math.max(fromMs, usageKeptSinceMs(retention, nowMs)), toMs);
-  const { customer } = await sumUsage(env, organizationId, { fromMs: keptFromMs, toMs }, ['customer'], CUSTOMERS_MAX);
+/** The customers with the highest cost in the period, highest first. */
+async function largestCustomers(env: Env, organizationId: string, period: SpendPeriod): Promise<string[]> {
+  const { customer } = await sumUsage(env, organizationId, period, ['customer'], CUSTOMERS_MAX);
   return customer.map(({ key }) => key);
 }
 

@@ -2,7 +2,7 @@
  * What customers cost and earned in a period of whole hours, from D1. It does not reach back further than usage is kept, and
  * earns nothing by time that has not passed. While D1 does not have a new customer yet, its object says which plan it has.
  */
-import { RETENTION_DEFAULTS } from '../../contract/operator.ts';
+import type { Retention } from '../../contract/operator.ts';
 import { accruedNanoUsd, pricePerPeriod } from '../../domain/accrual.ts';
 import type { NanoUsd } from '../../domain/money.ts';
 import type { Env } from '../../env.ts';
@@ -11,7 +11,7 @@ import { DAY_MS } from '../../platform/time.ts';
 import { type Part, sumCustomerEarnings } from '../../storage/earnings.ts';
 import { findOrganizationRow } from '../../storage/organizations.ts';
 import { findPlanSpans, findVersionPrices, type PlanSpan, type VersionPrice } from '../../storage/plan-time.ts';
-import { usageKeptSinceMs } from '../../storage/retention.ts';
+import { keptPart, retentionOf } from '../../storage/retention.ts';
 import { type Earnings, earningsOf, sumEarnings } from './earnings.ts';
 
 export interface Window {
@@ -49,8 +49,8 @@ export async function readCustomerDays(
   days: readonly Part[],
   nowMs: number,
 ): Promise<CustomerEarnings | null> {
-  const keptFromMs = await keptSinceMs(env, organizationId, nowMs);
-  const kept = days.map(({ startMs, endMs }) => clipped({ startMs, endMs }, keptFromMs));
+  const retention = await retentionIn(env, organizationId);
+  const kept = days.map((day) => keptDay(day, retention, nowMs));
   const [measured, plans] = await Promise.all([
     sumCustomerEarnings(env, organizationId, [customerId], kept),
     readPlans(env, organizationId, [customerId], kept[0]?.startMs ?? nowMs),
@@ -77,8 +77,7 @@ export async function readCustomersEarnings(
   nowMs: number,
 ): Promise<Map<string, PageEarnings>> {
   if (customerIds.length === 0) return new Map();
-  const keptFromMs = await keptSinceMs(env, organizationId, nowMs);
-  const { startMs, endMs } = clipped({ startMs: window.fromMs, endMs: window.toMs }, keptFromMs);
+  const { fromMs: startMs, toMs: endMs } = keptPart(window, await retentionIn(env, organizationId), nowMs);
   const [measured, plans] = await Promise.all([
     sumCustomerEarnings(env, organizationId, customerIds, [{ startMs, endMs }]),
     readPlans(env, organizationId, customerIds, startMs),
@@ -94,13 +93,13 @@ export async function readCustomersEarnings(
   );
 }
 
-async function keptSinceMs(env: Env, organizationId: string, nowMs: number): Promise<number> {
-  const row = await findOrganizationRow(env, organizationId);
-  return usageKeptSinceMs({ ...RETENTION_DEFAULTS, ...row?.retention }, nowMs);
+async function retentionIn(env: Env, organizationId: string): Promise<Retention> {
+  return retentionOf((await findOrganizationRow(env, organizationId))?.retention ?? null);
 }
 
-function clipped({ startMs, endMs }: Part, keptFromMs: number): Part {
-  return { startMs: Math.min(Math.max(startMs, keptFromMs), endMs), endMs };
+function keptDay(day: Part, retention: Retention, nowMs: number): Part {
+  const { fromMs, toMs } = keptPart({ fromMs: day.startMs, toMs: day.endMs }, retention, nowMs);
+  return { startMs: fromMs, endMs: toMs };
 }
 
 interface CustomerPlans {

@@ -7,9 +7,10 @@ import { GROUPS_MAX } from '../../contract/usage-summary.ts';
 import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { GROUPINGS, type Grouping } from '../../storage/organization-earnings.ts';
-import { usageKeptSinceMs } from '../../storage/retention.ts';
+import { chargesKeptSinceMs, keptPart } from '../../storage/retention.ts';
+import type { LocalDay } from '../calendar.ts';
 import { askedDays } from '../usage/asked-days.ts';
-import { readCustomerDays } from './customer-earnings.ts';
+import { readCustomerDays, type Window } from './customer-earnings.ts';
 import type { Earnings } from './earnings.ts';
 import { readOrganizationMargin } from './organization-margin.ts';
 
@@ -23,17 +24,16 @@ export async function readMargin(
   const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);
   const { organizationId, retention } = organization;
-  const toMs = days.at(-1)?.endMs ?? nowMs;
-  const fromMs = Math.min(Math.max(days[0]?.startMs ?? nowMs, usageKeptSinceMs(retention, nowMs)), toMs);
-  const read = await readOrganizationMargin(
-    env,
-    organizationId,
-    { fromMs, toMs },
-    { by, groupsMax: GROUPS_MAX, nowMs },
-  );
+  const asked = periodOf(days, nowMs);
+  const read = await readOrganizationMargin(env, organizationId, keptPart(asked, retention, nowMs), {
+    by,
+    groupsMax: GROUPS_MAX,
+    nowMs,
+  });
   const { total, plans, features, models, truncated, customers, customersWithoutPrice } = read;
   const data: MarginData = {
-    period: { startedAt: iso(fromMs), endedAt: iso(toMs) },
+    period: { startedAt: iso(asked.fromMs), endedAt: iso(asked.toMs) },
+    completeSince: iso(chargesKeptSinceMs(asked, retention, nowMs)),
     timezone: query.timezone,
     currency: 'USD',
     ...{ customers, customersWithoutPrice },
@@ -60,11 +60,14 @@ export async function readCustomerMargin(
   const nowMs = Date.now();
   const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);
-  const read = await readCustomerDays(env, organization.organizationId, customerId, days, nowMs);
+  const { organizationId, retention } = organization;
+  const asked = periodOf(days, nowMs);
+  const read = await readCustomerDays(env, organizationId, customerId, days, nowMs);
   if (!read) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
   const data: CustomerMarginData = {
     customerId,
-    period: { startedAt: iso(days[0]?.startMs ?? nowMs), endedAt: iso(days.at(-1)?.endMs ?? nowMs) },
+    period: { startedAt: iso(asked.fromMs), endedAt: iso(asked.toMs) },
+    completeSince: iso(chargesKeptSinceMs(asked, retention, nowMs)),
     timezone: query.timezone,
     currency: 'USD',
     planPriceKnown: read.isPlanPriced,
@@ -77,6 +80,10 @@ export async function readCustomerMargin(
     })),
   };
   return accept('CUSTOMER_MARGIN_READ', data, nowMs);
+}
+
+function periodOf(days: readonly LocalDay[], nowMs: number): Window {
+  return { fromMs: days[0]?.startMs ?? nowMs, toMs: days.at(-1)?.endMs ?? nowMs };
 }
 
 function present(earnings: Earnings): MarginFigures {

@@ -8,7 +8,7 @@ import { usdFromNano } from '../../domain/money.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { projectorState } from '../../objects/projectors.ts';
 import { databaseNameOf } from '../../storage/database.ts';
-import { usageKeptSinceMs } from '../../storage/retention.ts';
+import { keptPart } from '../../storage/retention.ts';
 import { sumUsage, type UsageSums } from '../../storage/usage.ts';
 import { askedDays } from './asked-days.ts';
 
@@ -39,8 +39,8 @@ export async function readUsageSummary(
   if ('path' in days) return badRequest(days);
   const [fromMs, toMs] = [days[0]?.startMs ?? nowMs, days.at(-1)?.endMs ?? nowMs];
   // An hour belongs to the day in which it starts, even if days do not begin on a full hour.
-  const keptFromMs = Math.max(fromMs, usageKeptSinceMs(organization.retention, nowMs));
-  const filter = { fromMs: Math.min(keptFromMs, toMs), toMs, customerId: query.customerId, feature: query.feature };
+  const part = keptPart({ fromMs, toMs }, organization.retention, nowMs);
+  const filter = { ...part, customerId: query.customerId, feature: query.feature };
   const { organizationId } = organization;
   const [groups, projectors] = await Promise.all([
     // One group more than the list holds shows that there are more.
@@ -57,6 +57,7 @@ export async function readUsageSummary(
   const orNull = (key: string) => (key === '' ? null : key);
   const data: UsageSummaryData = {
     period: { startedAt: iso(fromMs), endedAt: iso(toMs) },
+    completeSince: iso(part.fromMs),
     timezone: query.timezone,
     currency: 'USD',
     asOf: iso(Math.min(nowMs - PROJECTION_DELAY_MS, oldestMs)),
