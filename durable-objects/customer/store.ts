@@ -227,9 +227,10 @@ export class CustomerStore {
     return wallet.entries.length === 0 ? account : { ...account, wallet: { ...wallet, entries: [] } };
   }
 
-  /** Keeps what the custom meters came to, where the period is over. */
+  /** Keeps what the custom meters came to, where the period is over, and the usage of the next one apart. */
   #closePeriod(before: Account, after: Account, nowMs: number): void {
     if (periodOf(before) === periodOf(after)) return;
+    this.usageHours.divide(after.subscription.lastReplenishedAtMs);
     for (const [slot, totals] of totalsOf(before)) {
       this.corrections.saveTotals(periodOf(before), slot, totals, nowMs);
       this.#dueNow().pruneMs ??= nowMs + CORRECTIONS_RETENTION_MS;

@@ -125,9 +125,7 @@ export const CustomerListItem = z.object({
   costUSD: z
     .number()
     .nullable()
-    .describe(
-      'Cost of the calls that ended in the usage period, counted from the whole hour in which it began; null where it is not known',
-    ),
+    .describe('Cost of the calls that ended in the usage period; null where it is not known'),
   costUsdNano: z.string().nullable().describe('The same, exact, in nano-USD'),
   balanceUsd: z.string().nullable().describe('USD balance, exact; null where it is not known'),
   onCredit: z

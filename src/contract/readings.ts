@@ -62,7 +62,9 @@ const ForecastFacts = z.object({
     .describe('Whether there is a forecast'),
   reason: z.string().nullable().describe('Why there is none, or an incomplete one'),
   period: Period.describe('The usage period'),
-  horizon: Period.describe('From the present hour to the next replenishment'),
+  horizon: Period.describe(
+    'From the present hour, or the beginning of the usage period in it, to the next replenishment',
+  ),
   recorded: z.number().describe('Quantity of the period so far'),
   remaining: Quantiles.nullable().describe('The whole horizon, of which the present hour is in part recorded already'),
   total: Quantiles.nullable().describe(
@@ -236,7 +238,7 @@ export const UsageContextData = z.object({
     })
     .describe('The latest week against the one before'),
   currentPeriod: Period.extend({
-    quantities: Quantities.describe('Recorded in the period so far. The UTC hour in which it began counts whole'),
+    quantities: Quantities.describe('Recorded in the period so far'),
   }).describe('The usage period'),
   signals: z
     .array(

@@ -46,7 +46,7 @@ export interface RecordedChange {
 
 /** What the row of a customer has beside the account. */
 export interface CustomerFigures {
-  /** Of the usage period, by whole hours. */
+  /** Of the usage period. */
   periodCostNanoUsd: NanoUsd;
   /** When the last call began that the object has; `null` where it has none. */
   lastCallAtMs: number | null;

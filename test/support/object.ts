@@ -19,6 +19,7 @@ import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { deliver } from '../../durable-objects/projector/deliver.ts';
 import { ProjectorStore } from '../../durable-objects/projector/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
+import type { ForecastMetric } from '../../src/contract/readings.ts';
 import type { Account, ChangeStrategy, Contact } from '../../src/domain/account.ts';
 import type { BatchToHold } from '../../src/domain/batch-hold.ts';
 import type { Call } from '../../src/domain/call.ts';
@@ -35,6 +36,8 @@ import type {
   IncrementCommand,
 } from '../../src/objects/customer-commands.ts';
 import type { HandOver } from '../../src/objects/projector-commands.ts';
+import { COLUMNS, recordedSince } from '../../src/readings/forecast/read-forecast.ts';
+import { parseHours } from '../../src/readings/usage/series-hours.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
 import { bindings, customerStub } from './worker.ts';
 
@@ -93,6 +96,8 @@ export interface Clockwork {
   account(): Account | null;
   seen(callId: string): Call | null;
   usage(atMs: number): ReturnType<typeof subscription.readUsage>;
+  /** What was recorded in the usage period, as readings sum it. */
+  recorded(atMs: number, metric: ForecastMetric): number;
   increment(
     amount: number,
     atMs: number,
@@ -274,6 +279,13 @@ export async function withObject(
       account: () => store.account(),
       seen: (callId) => store.call(callId)?.call ?? null,
       usage: (atMs) => subscription.readUsage(at(atMs), { organizationId }),
+      recorded: (atMs, metric) => {
+        const columns = COLUMNS[metric];
+        const history = subscription.readHistory(at(atMs), { organizationId, columns, recentColumns: columns });
+        if (!history) throw new Error('there is no such customer');
+        const { lastReplenishedAtMs } = history.account.subscription;
+        return recordedSince(parseHours(history.recentHoursJson), columns, lastReplenishedAtMs);
+      },
       increment: (amount, atMs, { slot = 'CUSTOM1', key, ...more } = {}) =>
         increment(at(atMs), {
           organizationId,

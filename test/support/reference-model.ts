@@ -747,6 +747,12 @@ export class ReferenceModel {
     return { tier, took, price, settlement, isByHold, difference: null };
   }
 
+  /** What the calls cost that count in this period, as far as it is known. */
+  periodCost(): bigint {
+    const counted = [...this.calls.values()].filter((call) => call.counted?.period === this.period);
+    return counted.reduce((sum, call) => sum + (call.counted?.cost ?? 0n), 0n);
+  }
+
   #countedOf(
     { modelUsed, used: { tokens } }: Ending,
     { price, ran, ...of }: Pick<Counted, 'tier' | 'source' | 'markup' | 'period'> & { price: Price; ran: boolean },

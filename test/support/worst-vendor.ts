@@ -53,7 +53,7 @@ const AS_JSON = new Set(['tools', 'functions', 'response_format', 'output_config
 /** Models that search in each call. */
 const SEARCHES = /-search-(?:preview|api)|sonar|:online$/;
 /** Models that are billed by what they hear, speak or draw, and by no token. */
-const BY_UNIT = /whisper|tts-1|dall-e|imagen/;
+const BY_UNIT = /whisper|gpt-live-transcribe|tts-1|dall-e|imagen/;
 /** Models of before Claude 4.6, and those of which no price for a region is published. */
 const OLDER_CLAUDE = /claude-(?:[1-3]|instant|mythos-(?:preview|5-)|[a-z]+-4-[0-5])/;
 const HOSTED =

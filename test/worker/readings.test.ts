@@ -182,7 +182,7 @@ describe('the forecast', () => {
       expect(data.method).toMatch(/^(weekday_seasonal|recent_level|damped_trend|seasonal_naive)$/);
       const { remaining, total, recorded } = data;
       if (!remaining || !total) throw new Error('an available forecast has quantities');
-      expect(recorded).toBeCloseTo(perHour[metric] * 288, 6);
+      expect(recorded).toBeCloseTo(perHour[metric] * 287, 6);
       // The first days had nothing, which a forecast may not have forgotten altogether.
       expect(remaining.expected / (perHour[metric] * HOURS_AHEAD)).toBeCloseTo(1, 1);
       expect(remaining.p10).toBeLessThanOrEqual(remaining.p50);
@@ -209,7 +209,7 @@ describe('the forecast', () => {
     const tokens = await forecast('inputTokens');
     expect(tokens.recorded).toBe(50_000_000);
     expect(tokens.total?.p10).toBeGreaterThanOrEqual(50_000_000);
-    expect((await context()).currentPeriod.quantities).toMatchObject({ calls: 288 + 5, customMeter1: 4_000 });
+    expect((await context()).currentPeriod.quantities).toMatchObject({ calls: 287 + 5, customMeter1: 4_000 });
   });
 
   test('of a customer who is a few days old has insufficient_history', async () => {

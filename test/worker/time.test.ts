@@ -3,6 +3,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import type { CallBound } from '../../src/domain/bound.ts';
+import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { bindings } from '../support/worker.ts';
@@ -172,6 +173,55 @@ describe('a usage period', () => {
       accepted(object.end('a', START + HOUR + 1));
       expect(accepted(object.usage(START + HOUR + 2)).meters.standardCalls?.used).toBe(1);
       expect(accepted(object.usage(START + 2 * HOUR)).meters.standardCalls?.used).toBe(0);
+    });
+  });
+
+  test('has what was recorded in it and nothing of before, also where it begins within an hour', async () => {
+    const plan = { ...monthly, limits: {}, customMeters: { CUSTOM1: { label: 'Pages', included: 1_000 } } };
+    const price: ResolvedPrice = { available: true, card: rateCard({ input: '1000000', output: '1000000' }) };
+    const used = { usage: { ...NO_USAGE, inputTokens: 1_000 } };
+    await withObject(plan, async (object) => {
+      const call = (id: string, atMs: number) => {
+        accepted(object.begin(id, atMs));
+        accepted(object.end(id, atMs, used, price));
+      };
+      const recorded = (atMs: number) =>
+        (['calls', 'inputTokens', 'dollars', 'customMeter1'] as const).map((metric) => object.recorded(atMs, metric));
+      for (let n = 0; n < 5; n += 1) call(`before-${n}`, START + n);
+      const { eventId } = accepted(object.increment(40, START + 9));
+      expect(recorded(START + 10)).toEqual([5, 5_000, 0.000005, 40]);
+      accepted(object.replenish(START + 10));
+      expect(recorded(START + 10)).toEqual([0, 0, 0, 0]);
+      call('after', START + 11);
+      accepted(object.increment(7, START + 11));
+      expect(recorded(START + 12)).toEqual([1, 1_000, 0.000001, 7]);
+      // What is taken back of the period before changes nothing of this one.
+      accepted(object.reverseCall('before-0', START + 13));
+      accepted(object.reverseMeterEvent(eventId, START + 13));
+      expect(recorded(START + 13)).toEqual([1, 1_000, 0.000001, 7]);
+      // Another one in the same hour: the hour has no more than two parts.
+      accepted(object.replenish(START + 20));
+      call('third', START + 20);
+      expect(recorded(START + 21)).toEqual([1, 1_000, 0.000001, 0]);
+      expect(object.rows('usage_hours')).toBe(2);
+      accepted(object.reverseCall('after', START + 22));
+      accepted(object.reverseCall('third', START + 23));
+      expect(recorded(START + 24)).toEqual([0, 0, 0, 0]);
+    });
+  });
+
+  test('counts what was lost in the hour of its beginning by its deadline', async () => {
+    const plan = { name: 'P', limitType: 'BLOCK', replenish: { every: 1, unit: 'DAY' } };
+    await withObject(plan, async (object) => {
+      accepted(object.begin('first', START + 1));
+      const lose = (callId: string, deadlineMs: number) =>
+        accepted(object.begin(callId, deadlineMs - HOUR, {}, undefined, { bounds: [LOST] }));
+      const boundary = START + 1 + DAY;
+      lose('before', boundary - 1);
+      lose('after', boundary);
+      lose('later', boundary + 1);
+      expect(object.recorded(boundary + 2, 'calls')).toBe(2);
+      expect(accepted(object.usage(boundary + 2)).meters.standardCalls?.used).toBe(2);
     });
   });
 

@@ -63,16 +63,16 @@ describe('the usage context', () => {
       evidence: { complete: true, gaps: [] },
       reviewReasons: [],
     });
-    // 288 hours from 15:00 of the 19th, the hour in which the period began, and what was used just now.
+    // 287 hours from 16:00 of the 19th, and what was used just now. The period began at 15:30, after the use of that hour.
     expect(data.currentPeriod).toEqual({
       startedAt: PERIOD_START,
       endedAt: PERIOD_END,
       quantities: {
-        calls: 288 + 3,
+        calls: 287 + 3,
         failedCalls: 1,
-        inputTokens: 2_880 + 3_000,
-        outputTokens: 1_440 + 1_500,
-        dollars: 0.0225288,
+        inputTokens: 2_870 + 3_000,
+        outputTokens: 1_435 + 1_500,
+        dollars: 0.0225287,
         provisionalCalls: 0,
         provisionalDollars: 0,
         agenticApi: 11,
@@ -203,7 +203,7 @@ describe('the usage context', () => {
     expect(await context()).toMatchObject({
       customer: { canceled: true },
       funding: { payAsYouGo: true, balanceUsd: 5, continuesBeyondAllowance: false },
-      currentPeriod: { startedAt: PERIOD_START, quantities: { calls: 576 } },
+      currentPeriod: { startedAt: PERIOD_START, quantities: { calls: 574 } },
     });
     expect((await forecast('calls')).status).toBe('available');
   });

@@ -1,6 +1,7 @@
 /**
- * Usage by UTC hour of the end of calls. A sum of money has two columns, whole dollars and the rest in nano-USD,
- * because it may exceed 64 bits. Both are read as text: above 2^53 a number would be rounded.
+ * Usage by UTC hour of the end of calls. The hour in which a usage period begins has two rows, one before and one from its
+ * beginning, so that what was recorded in a period is known exactly. A sum of money has two columns, whole dollars and the
+ * rest in nano-USD, because it may exceed 64 bits. Both are read as text: above 2^53 a number would be rounded.
  */
 
 import type { MeterSlot } from '../../../src/domain/meters.ts';
@@ -27,7 +28,7 @@ const SLOT_COLUMNS = { CUSTOM1: 'custom1', CUSTOM2: 'custom2', AGENTIC_API: 'age
 >;
 
 const COLUMNS: Record<SentColumn, string> = {
-  hour: `hour_ms / ${HOUR_MS}`,
+  hour: `IIF(hour_ms % ${HOUR_MS} = 0, hour_ms / ${HOUR_MS}, hour_ms / ${HOUR_MS}.0)`,
   completedCalls: 'completed_calls',
   failedCalls: 'failed_calls',
   inputTokens: 'input_tokens',
@@ -66,12 +67,16 @@ const ADD = `INSERT INTO usage_hours (hour_ms, ${Object.keys(ADDED).join(', ')})
     .map((name) => `${name} = ${name} + excluded.${name}`)
     .join(', ')}`;
 
+const ALL_COLUMNS = [...Object.keys(ADDED), ...Object.values(SLOT_COLUMNS)];
+const REJOIN = `INSERT INTO usage_hours (hour_ms, ${ALL_COLUMNS.join(', ')}) SELECT ?1, ${ALL_COLUMNS.join(', ')}`;
+const ADD_TO_ROW = `ON CONFLICT (hour_ms) DO UPDATE SET ${ALL_COLUMNS.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`;
+
 export class UsageHourTable {
   readonly #sql: SqlStorage;
   /** What the transaction under way adds, by hour: calls that share a transaction share a row. */
   readonly #added = new Map<number, UsageHour>();
-  /** What the hours from one on cost, once it was asked for; kept up to date. */
-  #costFrom: { hourMs: number; nanoUsd: NanoUsd } | undefined;
+  /** What was recorded cost since a usage period began, once it was asked for; kept up to date. */
+  #costSince: { periodMs: number; fromMs: number; nanoUsd: NanoUsd } | undefined;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
@@ -79,9 +84,42 @@ export class UsageHourTable {
 
   /** Adds a call. It is written with `flush`. */
   add(atMs: number, usage: UsageHour): void {
-    const hourMs = atMs - (atMs % HOUR_MS);
+    const hourMs = this.#rowAt(atMs);
     const added = this.#added.get(hourMs);
     this.#added.set(hourMs, added ? sumOf(added, usage) : usage);
+  }
+
+  /**
+   * Divides the hour of that time, at which a usage period begins: what is used from then on has a row of its own. An hour
+   * without usage before it needs none, and one in which periods began before is divided at the last of them alone.
+   */
+  divide(atMs: number): void {
+    this.flush();
+    this.#costSince = undefined;
+    const hourMs = atMs - (atMs % HOUR_MS);
+    const earlierPart = 'usage_hours WHERE hour_ms > ?1 AND hour_ms < ?2';
+    this.#sql.exec(`${REJOIN} FROM ${earlierPart} ${ADD_TO_ROW}`, hourMs, atMs);
+    this.#sql.exec(`DELETE FROM ${earlierPart}`, hourMs, atMs);
+    this.#sql.exec(
+      `INSERT INTO usage_hours (hour_ms) SELECT ?2 WHERE ?1 < ?2 AND EXISTS (SELECT 1 FROM usage_hours WHERE hour_ms = ?1)
+       ON CONFLICT (hour_ms) DO NOTHING`,
+      hourMs,
+      atMs,
+    );
+  }
+
+  /** The row that has what was used at that time. */
+  #rowAt(atMs: number): number {
+    const hourMs = atMs - (atMs % HOUR_MS);
+    const sql = 'SELECT MAX(hour_ms) AS at FROM usage_hours WHERE hour_ms >= ? AND hour_ms <= ?';
+    return this.#sql.exec<{ at: number | null }>(sql, hourMs, atMs).one().at ?? hourMs;
+  }
+
+  /** The first row of the usage period that began then: its whole hour, if that was not divided. */
+  #firstRowOf(periodMs: number): number {
+    const sql = `SELECT 1 FROM usage_hours WHERE hour_ms = ?1 UNION ALL SELECT 1 FROM dropped_cost WHERE from_ms = ?1`;
+    const isDivided = this.#sql.exec(sql, periodMs).toArray().length > 0;
+    return isDivided ? periodMs : periodMs - (periodMs % HOUR_MS);
   }
 
   /** To be called before a transaction ends. */
@@ -93,14 +131,14 @@ export class UsageHourTable {
   /** To be called when a transaction failed. */
   rolledBack(): void {
     this.#added.clear();
-    this.#costFrom = undefined;
+    this.#costSince = undefined;
   }
 
   #write(hourMs: number, usage: UsageHour): void {
     const [completed, failed] = [partsOfNano(usage.completedCostNanoUsd), partsOfNano(usage.failedCostNanoUsd)];
     const provisional = partsOfNano(usage.provisionalCostNanoUsd);
-    if (this.#costFrom && hourMs >= this.#costFrom.hourMs)
-      this.#costFrom.nanoUsd += usage.completedCostNanoUsd + usage.failedCostNanoUsd;
+    if (this.#costSince && hourMs >= this.#costSince.fromMs)
+      this.#costSince.nanoUsd += usage.completedCostNanoUsd + usage.failedCostNanoUsd;
     this.#sql.exec(
       ADD,
       hourMs,
@@ -123,13 +161,13 @@ export class UsageHourTable {
     const column = SLOT_COLUMNS[slot];
     const sql = `INSERT INTO usage_hours (hour_ms, ${column}) VALUES (?, ?)
       ON CONFLICT (hour_ms) DO UPDATE SET ${column} = ${column} + excluded.${column}`;
-    this.#sql.exec(sql, atMs - (atMs % HOUR_MS), units);
+    this.#sql.exec(sql, this.#rowAt(atMs), units);
   }
 
   /** Replaces what a call counted in its hour, as long as that is kept. */
   replace(atMs: number, before: UsageHour, after: UsageHour): void {
     this.flush();
-    const hourMs = atMs - (atMs % HOUR_MS);
+    const hourMs = this.#rowAt(atMs);
     const isKept = this.#sql.exec('SELECT 1 FROM usage_hours WHERE hour_ms = ?', hourMs).toArray().length > 0;
     if (isKept) this.#write(hourMs, sumOf(after, negated(before)));
   }
@@ -137,18 +175,14 @@ export class UsageHourTable {
   /** Takes units out of their hour, as long as it is kept. */
   takeUnits(atMs: number, slot: MeterSlot, units: number): void {
     const column = SLOT_COLUMNS[slot];
-    this.#sql.exec(
-      `UPDATE usage_hours SET ${column} = ${column} - ? WHERE hour_ms = ?`,
-      units,
-      atMs - (atMs % HOUR_MS),
-    );
+    this.#sql.exec(`UPDATE usage_hours SET ${column} = ${column} - ? WHERE hour_ms = ?`, units, this.#rowAt(atMs));
   }
 
   /** Completed calls and their cost in the UTC hour and the UTC day of that time. */
   velocity(atMs: number): Record<'hour' | 'day', { calls: number; costNanoUsd: NanoUsd }> {
     this.flush();
     const [hourMs, dayMs] = [atMs - (atMs % HOUR_MS), atMs - (atMs % DAY_MS)];
-    const inHour = 'FILTER (WHERE hour_ms = ?1)';
+    const inHour = `FILTER (WHERE hour_ms >= ?1 AND hour_ms < ?1 + ${HOUR_MS})`;
     const sum = (column: string, within = '') => `CAST(COALESCE(SUM(${column}) ${within}, 0) AS TEXT)`;
     const row = this.#sql
       .exec<Record<'hourCalls' | 'hourUsd' | 'hourRest' | 'dayCalls' | 'dayUsd' | 'dayRest', string>>(
@@ -168,34 +202,35 @@ export class UsageHourTable {
   }
 
   /**
-   * What was recorded cost from the hour of that time on, which is the start of the present usage period: of hours that
-   * are no longer kept, the cost is known since then alone.
+   * What was recorded cost since the present usage period began: of hours that are no longer kept, the cost is known since
+   * then alone.
    */
-  costSince(atMs: number): NanoUsd {
+  costSince(periodMs: number): NanoUsd {
     this.flush();
-    const hourMs = atMs - (atMs % HOUR_MS);
-    if (this.#costFrom?.hourMs !== hourMs) {
+    if (this.#costSince?.periodMs !== periodMs) {
+      const fromMs = this.#firstRowOf(periodMs);
       const sum = (columns: string) => `CAST(COALESCE(SUM(${columns}), 0) AS TEXT)`;
       const { usd, rest } = this.#sql
         .exec<{ usd: string; rest: string }>(
           `SELECT ${sum('usd')} AS usd, ${sum('rest')} AS rest FROM (
              SELECT ${COST_USD} AS usd, ${COST_REST_NANO_USD} AS rest FROM usage_hours WHERE hour_ms >= ?1
              UNION ALL SELECT cost_usd, cost_rest_nano_usd FROM dropped_cost WHERE from_ms = ?1)`,
-          hourMs,
+          fromMs,
         )
         .one();
-      this.#costFrom = { hourMs, nanoUsd: nanoOfParts(usd, rest) };
+      this.#costSince = { periodMs, fromMs, nanoUsd: nanoOfParts(usd, rest) };
     }
-    return this.#costFrom.nanoUsd;
+    return this.#costSince.nanoUsd;
   }
 
   /**
    * The hours from then on, as JSON: an object of these columns, which `parseHours`
    * (src/readings/usage/series-hours.ts) reads. It is one text, because thousands of objects would cost more to
    * send than to use, and columns, because SQLite prints and JavaScript parses them in half the time of rows. The order
-   * of hours is not defined.
+   * of hours is not defined, and one that a usage period divides comes in parts.
    */
   asJson(columns: readonly SentColumn[], fromMs: number): string {
+    this.flush();
     const pairs = columns.map((name) => `'${name}', json_group_array(${COLUMNS[name]})`);
     const sql = `SELECT json_object(${pairs.join(', ')}) AS hours FROM usage_hours WHERE hour_ms >= ?`;
     return this.#sql.exec<{ hours: string }>(sql, fromMs).one().hours;
@@ -206,8 +241,8 @@ export class UsageHourTable {
    * rows written.
    */
   drop(beforeMs: number, periodMs: number, rowsMax: number): number {
-    this.#costFrom = undefined;
-    const fromMs = periodMs - (periodMs % HOUR_MS);
+    this.#costSince = undefined;
+    const fromMs = this.#firstRowOf(periodMs);
     if (fromMs < beforeMs)
       this.#sql.exec(
         `INSERT INTO dropped_cost (id, from_ms, cost_usd, cost_rest_nano_usd)

@@ -85,7 +85,7 @@ export function chartDays(
   const presentMs = nowMs - (nowMs % HOUR_MS);
   const clock = zoneClock(timeZone, presentMs - 2 * DAY_MS, horizonEndMs + 3 * DAY_MS);
   const wallMs = clock.wallAt(presentMs);
-  const startOf = (index: number) => (index === 0 ? presentMs : instantOfClock(wallMs + index * DAY_MS, clock));
+  const startOf = (index: number) => (index === 0 ? nowMs : instantOfClock(wallMs + index * DAY_MS, clock));
   const all = days.reduce((sum, { expected }) => sum + expected, 0);
   const last = days.length - 1;
   let before = 0;

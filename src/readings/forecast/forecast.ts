@@ -64,6 +64,7 @@ export interface ForecastInput {
   /** When recording started; `null` if it never did. */
   firstDataMs: number | null;
   nowMs: number;
+  /** Hours that start from then on are of the period. */
   periodStartMs: number;
   /** The next replenishment; `null` if there is none. */
   horizonEndMs: number | null;
@@ -303,8 +304,7 @@ function addRecorded(remaining: Quantiles, recorded: number, decimals: number): 
 
 function recordedSince(hours: readonly UsageHour[], fromMs: number, toMs: number): number {
   let recorded = 0;
-  // The hour in which a period began counts fully, because the resolution is one hour.
-  for (const { startMs, quantity } of hours) if (startMs > fromMs - HOUR_MS && startMs < toMs) recorded += quantity;
+  for (const { startMs, quantity } of hours) if (startMs >= fromMs && startMs < toMs) recorded += quantity;
   return recorded;
 }
 

@@ -17,7 +17,7 @@ const HOURS_PER_DAY = 24;
 const PROFILE_PRIOR_DAYS = 2;
 
 export interface UsageHour {
-  /** Start of a UTC hour. */
+  /** Start of a UTC hour, or of a part of it. */
   startMs: number;
   quantity: number;
 }

@@ -1,8 +1,8 @@
 /**
  * Use case: the forecast of one metric of a customer until the next replenishment.
  *
- * Readings have a resolution of one hour: a forecast starts at the current hour, so within an hour the same data give
- * the same response.
+ * Readings have a resolution of one hour: a forecast starts at the current hour, or with the period that began in it, so
+ * within an hour the same data give the same response.
  */
 
 import { type Answer, accept, badRequest } from '../../contract/errors.ts';
@@ -20,7 +20,14 @@ import type { CustomerRpc } from '../../objects/rpc.ts';
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { isTimeZone } from '../calendar.ts';
 import { rounded } from '../statistics.ts';
-import { type HourColumn, parseHours, type SeriesHours, seriesOf, sumBetween } from '../usage/series-hours.ts';
+import {
+  firstOfPeriod,
+  type HourColumn,
+  parseHours,
+  type SeriesHours,
+  seriesOf,
+  sumBetween,
+} from '../usage/series-hours.ts';
 import { compareWeeks } from '../usage/weeks.ts';
 import type { ChartDay } from './course.ts';
 import { type Exhaustion, exhaustionOf } from './exhaustion.ts';
@@ -134,17 +141,17 @@ export function forecastOf(
 
 function forecastAndDays(history: CustomerHistory, metric: ForecastMetric, timezone: string, nowMs: number) {
   const { account, series } = history;
-  const presentMs = nowMs - (nowMs % HOUR_MS);
   const { subscription } = account;
   const { plan } = subscription.plan;
   const ofMeter = METER_METRICS[metric];
   const enabled = !ofMeter || plan.customMeters[ofMeter.slot]?.enabled === true;
   const { lastReplenishedAtMs: periodStartMs, nextReplenishAtMs: boundaryMs } = subscription;
+  const presentMs = Math.max(nowMs - (nowMs % HOUR_MS), periodStartMs);
   const result = forecast({
     hours: seriesOf(series, COLUMNS[metric]),
     firstDataMs: account.createdAtMs,
     nowMs: presentMs,
-    periodStartMs,
+    periodStartMs: firstOfPeriod(series, periodStartMs),
     horizonEndMs: boundaryMs < NEVER_MS ? boundaryMs : null,
     timeZone: timezone,
     kind: metric === 'dollars' ? 'usd' : 'quantity',
@@ -168,7 +175,7 @@ function forecastAndDays(history: CustomerHistory, metric: ForecastMetric, timez
     status,
     reason,
     period: { startedAt: iso(periodStartMs), endedAt: iso(boundaryMs) },
-    horizon: { startedAt: iso(Math.max(presentMs, periodStartMs)), endedAt: iso(boundaryMs) },
+    horizon: { startedAt: iso(presentMs), endedAt: iso(boundaryMs) },
     recorded,
     remaining,
     total: result.period && atLeast(result.period, recorded),
@@ -213,9 +220,9 @@ function evidenceFor(
   return beganMs < nowMs - HISTORY_MS ? 'partial' : 'complete';
 }
 
-/** The quantity recorded in the period, including the current hour. The hour in which the period began counts fully. */
+/** The quantity recorded in the period, including the current hour. */
 export function recordedSince(series: SeriesHours, names: readonly HourColumn[], periodStartMs: number): number {
-  return rounded(sumBetween(series, names, periodStartMs - HOUR_MS + 1, NEVER_MS), DECIMALS);
+  return rounded(sumBetween(series, names, firstOfPeriod(series, periodStartMs), NEVER_MS), DECIMALS);
 }
 
 /** The included units that are left; `null` without a meter or a limit. */

@@ -18,7 +18,7 @@ type Quantity =
   | 'unpricedCalls'
   | 'provisionalCalls';
 
-/** The columns of the text. `hour` is the number of the hour since 1970 (UTC). */
+/** The columns of the text. `hour` is the number of the hour since 1970 (UTC); with decimals, a part of it begins there. */
 export type SentColumn = Quantity | 'hour' | 'costNanoUsd' | 'provisionalCostNanoUsd';
 export type HourColumn = Quantity | keyof typeof SENT_AS;
 
@@ -49,8 +49,8 @@ export function sentColumns(names: readonly HourColumn[]): SentColumn[] {
 }
 
 /**
- * Hours with usage, in any order: the n-th number of each column belongs to the n-th hour. Columns that were not
- * requested are absent.
+ * Hours with usage, in any order: the n-th number of each column belongs to the n-th hour. The hour in which a usage period
+ * began may come in two parts, of which the later starts with the period. Columns that were not requested are absent.
  */
 export interface SeriesHours {
   startMs: readonly number[];
@@ -67,12 +67,17 @@ export function parseHours(json: string): SeriesHours {
   const costUsd = costNanoUsd?.map((nanoUsd) => nanoUsd / NANO_PER_USD);
   const provisionalCostUsd = provisionalCostNanoUsd?.map((nanoUsd) => nanoUsd / NANO_PER_USD);
   return {
-    startMs: hour.map((number) => number * HOUR_MS),
+    startMs: hour.map((number) => Math.round(number * HOUR_MS)),
     columns: { ...quantities, ...(costUsd && { costUsd }), ...(provisionalCostUsd && { provisionalCostUsd }) },
   };
 }
 
-/** The columns as one series, without zero hours. An hour occurs once for each column. */
+/** From when on hours are of the usage period that began then: from its whole hour, if that was not divided. */
+export function firstOfPeriod({ startMs }: SeriesHours, periodMs: number): number {
+  return startMs.includes(periodMs) ? periodMs : periodMs - (periodMs % HOUR_MS);
+}
+
+/** The columns as one series, without zero hours. An hour, or a part of it, occurs once for each column. */
 export function seriesOf({ startMs, columns }: SeriesHours, names: readonly HourColumn[]): UsageHour[] {
   const hours: UsageHour[] = [];
   for (const name of names) {

@@ -42,7 +42,7 @@ export const customers = sqliteTable(
       sql`COALESCE(worst_meter_used / worst_meter_limit, 0)`,
       { mode: 'virtual' },
     ),
-    /** The cost of the usage period, counted by whole hours: whole dollars, and the rest in nano-USD. */
+    /** The cost of the usage period: whole dollars, and the rest in nano-USD. */
     periodCostUsd: integer('period_cost_usd').notNull().default(0),
     periodCostRestNanoUsd: integer('period_cost_rest_nano_usd').notNull().default(0),
     /** When the last call began, denied ones included; 0 where none is known. */
