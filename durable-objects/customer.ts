@@ -23,7 +23,7 @@ import type { CustomerRpc } from '../src/objects/rpc.ts';
 import { log } from '../src/platform/log.ts';
 import { MINUTE_MS } from '../src/platform/time.ts';
 import { markErased } from '../src/storage/erasure.ts';
-import { doAlarmWork, reporterOf } from './customer/alarm-work.ts';
+import { doAlarmWork, reportsCharges } from './customer/alarm-work.ts';
 import { takeFigures } from './customer/commands/awaited-figures.ts';
 import * as batches from './customer/commands/batches.ts';
 import * as calls from './customer/commands/calls.ts';
@@ -251,9 +251,9 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
   }
 
   async #handOver(): Promise<void> {
-    const { store, objectId, nowMs } = this.#context();
+    const { store, objectId, reports, nowMs } = this.#context();
     try {
-      debit(store, reporterOf(this.env) !== null, nowMs);
+      debit(store, reports, nowMs);
     } finally {
       // What the charges changed goes with the rest.
       this.#isToHandOver = false;
@@ -275,6 +275,7 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
       store: this.#store,
       objectId: this.#objectId,
       deadlineSeconds: { standard: this.env.CALL_DEADLINE_SECONDS, batch: this.env.BATCH_CALL_DEADLINE_SECONDS },
+      reports: reportsCharges(this.env),
       nowMs: Date.now(),
       newId: () => crypto.randomUUID(),
     };

@@ -26,7 +26,7 @@ export async function doAlarmWork(
   try {
     store.alarmFired(context.nowMs);
     const report = reporterOf(env);
-    const awaited = doWhatIsDue(context, report !== null);
+    const awaited = doWhatIsDue(context);
     await handOver({ store, env, objectId, now: Date.now });
     if (report) await reportDue(store, report, Date.now);
     // The alarm has probably opened the object.
@@ -40,8 +40,8 @@ export async function doAlarmWork(
 }
 
 /** One transaction, so that the next alarm is set once, to what is due then. */
-export function doWhatIsDue(context: Context, reports: boolean): AwaitedFigures[] {
-  const { store, nowMs } = context;
+export function doWhatIsDue(context: Context): AwaitedFigures[] {
+  const { store, reports, nowMs } = context;
   return store.transaction(nowMs, () => {
     housekeep(context);
     debit(store, reports, nowMs);
@@ -49,8 +49,12 @@ export function doWhatIsDue(context: Context, reports: boolean): AwaitedFigures[
   });
 }
 
-/** How charges are reported; `null` where no billing provider is configured. */
-export function reporterOf({
+/** Whether a billing provider is configured. */
+export function reportsCharges({ STRIPE_SECRET_KEY: secretKey }: Env): boolean {
+  return Boolean(secretKey);
+}
+
+function reporterOf({
   STRIPE_SECRET_KEY: secretKey,
   STRIPE_API_BASE: apiBase,
   STRIPE_METER_EVENT_NAME: eventName,

@@ -214,4 +214,15 @@ export const MIGRATIONS: readonly string[] = [
   -- What D1 was sent to count of a call before its last change, as JSON (src/storage/projection-rows.ts).
   ALTER TABLE calls ADD COLUMN replaced TEXT;
   `,
+  `
+  -- Of a charge that the billing provider is told of: whether it was queued under a key of the provider, the amount of the
+  -- event that was sent under its id, whether the provider may have that event, and why the charge is listed as failed.
+  ALTER TABLE charges ADD COLUMN keyed INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE charges ADD COLUMN event_nano_usd TEXT;
+  ALTER TABLE charges ADD COLUMN may_be_there INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE charges ADD COLUMN failure_reason TEXT;
+  UPDATE charges SET keyed = 1 WHERE debited_at_ms IS NOT NULL;
+  UPDATE charges SET event_nano_usd = amount_nano_usd, may_be_there = 1 WHERE attempts > 0;
+  CREATE INDEX charges_reported ON charges (subject_id) WHERE stripe_customer_id IS NOT NULL;
+  `,
 ];

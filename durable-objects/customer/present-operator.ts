@@ -6,14 +6,17 @@ import type { OperatorCustomer } from '../../src/contract/operator-customers.ts'
 import type { Account } from '../../src/domain/account.ts';
 import { type Call, usageSourceOf } from '../../src/domain/call.ts';
 import { formatUsd, usdFromNano } from '../../src/domain/money.ts';
+import { NEVER_MS } from '../../src/domain/period.ts';
 import { availableUsd, balanceOf, type Credit, type CreditUnit } from '../../src/domain/wallet.ts';
 import type { InspectedCustomer } from '../../src/objects/customer-commands.ts';
 import { presentCustomer } from './present.ts';
 import type { CustomerStore } from './store.ts';
+import type { OpenCharge } from './tables/charges.ts';
 import type { StoredEntry } from './tables/ledger.ts';
 
 const RECENT_CALLS_MAX = 20;
 const RECENT_ENTRIES_MAX = 50;
+const FAILED_CHARGES_MAX = 50;
 
 export function presentForOperator(
   account: Account,
@@ -41,6 +44,7 @@ export function presentForOperator(
       },
       openCharges: store.countCharges(),
     },
+    failedCharges: store.failedCharges(FAILED_CHARGES_MAX).map(presentFailed),
     credits: wallet.credits.map(presentCredit),
     ledger: store.ledger.recent(RECENT_ENTRIES_MAX).map(presentEntry),
     outbox: {
@@ -58,6 +62,29 @@ function unitsOf({ wallet }: Account, unit: CreditUnit): number {
 
 function amountOf(unit: CreditUnit, amount: string): string {
   return unit === 'USD' ? formatUsd(BigInt(amount)) : amount;
+}
+
+function presentFailed({
+  chargeId,
+  kind,
+  subjectId,
+  stripeCustomerId,
+  amountNanoUsd,
+  eventNanoUsd,
+  failureReason,
+  atMs,
+  dueAtMs,
+}: OpenCharge): OperatorCustomer['failedCharges'][number] {
+  return {
+    chargeId,
+    subject: kind,
+    subjectId,
+    stripeCustomerId: stripeCustomerId ?? '',
+    amountUsd: formatUsd(eventNanoUsd ?? amountNanoUsd),
+    reason: failureReason ?? '',
+    at: iso(atMs),
+    nextAttemptAt: dueAtMs < NEVER_MS ? iso(dueAtMs) : null,
+  };
 }
 
 function presentCredit({

@@ -42,7 +42,7 @@ const LAG_MS_MAX = 60_000;
  */
 export function prune(tables: Tables, periodMs: number, nowMs: number): number | null {
   const { calls, batchHolds, countedPrompts, keys, meterEvents, usageHours, deniedHours, ledger, corrections } = tables;
-  const { events, outbox } = tables;
+  const { charges, events, outbox } = tables;
   const isCurrent = (outbox.oldestMs() ?? nowMs) >= nowMs - LAG_MS_MAX;
   const written = [
     calls.dropAnswers(nowMs - ANSWER_RETENTION_MS, ROWS_MAX),
@@ -56,6 +56,7 @@ export function prune(tables: Tables, periodMs: number, nowMs: number): number |
     usageHours.drop(nowMs - USAGE_HOURS_RETENTION_MS, periodMs, ROWS_MAX),
     isCurrent ? deniedHours.drop(nowMs - DENIED_HOURS_RETENTION_MS, ROWS_MAX) : 0,
     corrections.drop(nowMs - CORRECTIONS_RETENTION_MS, ROWS_MAX),
+    charges.dropGivenUp(nowMs - CORRECTIONS_RETENTION_MS, ROWS_MAX),
     isCurrent ? events.drop(nowMs - EVENT_RETENTION_MS, ROWS_MAX) : 0,
   ];
   if (written.some((rows) => rows >= ROWS_MAX)) return nowMs + ROUND_MS;

@@ -493,9 +493,14 @@ export class CustomerStore {
     return this.#tables.charges.find(chargeId);
   }
 
-  /** The corrections of the charge are not reported. */
-  unreportCorrections(chargeId: string): void {
-    this.#tables.charges.unreportCorrections(chargeId);
+  /** The charges of a call or an increment that the billing provider is told of, the oldest first. */
+  reportedCharges(subject: Pick<OpenCharge, 'kind' | 'subjectId'>): OpenCharge[] {
+    return this.#tables.charges.reportedOf(subject);
+  }
+
+  /** Charges that the billing provider does not take, the newest first. */
+  failedCharges(rowsMax: number): OpenCharge[] {
+    return this.#tables.charges.failed(rowsMax);
   }
 
   /** Charges that the balance has not paid, and those that it has and that are due. */

@@ -1,9 +1,9 @@
 /**
  * Reports a charge to Stripe as a billing meter event, and classifies the outcome of the attempt.
  *
- * The event's identifier is the charge's id. Stripe rejects a second event with the same identifier, so a repeated
+ * The event's identifier is a charge's id. Stripe rejects a second event with the same identifier, so a repeated
  * report bills once. Stripe guarantees this for 24 hours; after that, a report with an unknown outcome must not be
- * repeated without a check. Storing the charge and retrying are the caller's job.
+ * repeated. Storing the charge and retrying are the caller's job.
  */
 
 import type { Stripe } from 'stripe';
@@ -34,7 +34,8 @@ export interface SettledCharge {
 export type ChargeReport =
   | { status: 'REPORTED' }
   | { status: 'REJECTED'; reason: string }
-  | { status: 'RETRY'; reason: string; retryAfterMs: number | null };
+  /** `isNotThere`: Stripe refused the request before it looked at the event, so this attempt recorded nothing. */
+  | { status: 'RETRY'; reason: string; retryAfterMs: number | null; isNotThere?: true };
 
 /** The time for one request and its whole response. A report takes at most two requests. */
 export const REQUEST_TIMEOUT_MS = 10_000;
@@ -53,6 +54,8 @@ const API_VERSION = '2026-10-28.endive';
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([401, 403, 408, 409, 429]);
 /** Stripe has also sent these with status 400. */
 const TRANSIENT_CODES: ReadonlySet<string> = new Set(['rate_limit', 'lock_timeout']);
+/** Of these, the ones that come before a request is carried out. */
+const NOT_CARRIED_OUT: ReadonlySet<number> = new Set([401, 403, 429]);
 
 /** A failed attempt: an error response, or no response. */
 interface Failure {
@@ -148,7 +151,12 @@ function outcomeOf({ verdict, reason, retryAfterMs, duplicate }: Failure): Charg
     !TRANSIENT_CODES.has(verdict.code ?? '');
   return final
     ? { status: 'REJECTED', reason: `STRIPE_${reason}` }
-    : { status: 'RETRY', reason: `STRIPE_${reason}`, retryAfterMs };
+    : {
+        status: 'RETRY',
+        reason: `STRIPE_${reason}`,
+        retryAfterMs,
+        ...(verdict !== null && NOT_CARRIED_OUT.has(verdict.status) && { isNotThere: true as const }),
+      };
 }
 
 /**

@@ -240,6 +240,9 @@ export function inspectCustomer(data: Inspected): string {
       'Refused by D1': outbox.setAside === 0 ? undefined : `${outbox.setAside} changes, see outbox list`,
     }),
     section('Wallet', showWallet(data.wallet)),
+    ...(data.failedCharges.length > 0
+      ? [section('Charges that Stripe does not take', table(data.failedCharges, FAILED_CHARGE_COLUMNS))]
+      : []),
     section('Credits', table(data.credits, CREDIT_COLUMNS)),
     section('Last ledger entries', table(data.ledger, LEDGER_COLUMNS)),
     section('Last calls', calls),
@@ -269,6 +272,14 @@ function showWallet({
     Units: owned.map(([slot, count]) => `${show(count)} ${slot}`),
   });
 }
+
+const FAILED_CHARGE_COLUMNS: Columns<Inspected['failedCharges'][number]> = {
+  For: ({ subjectId }) => subjectId,
+  Amount: ({ amountUsd }) => amount('USD', amountUsd),
+  'At Stripe': ({ stripeCustomerId }) => stripeCustomerId,
+  Reason: ({ reason }) => reason,
+  'Tried again': ({ nextAttemptAt }) => nextAttemptAt ?? 'never',
+};
 
 const CREDIT_COLUMNS: Columns<Inspected['credits'][number]> = {
   Credit: ({ creditId }) => creditId,

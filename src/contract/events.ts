@@ -28,7 +28,7 @@ export const EVENT_MEANINGS: Record<EventType, string> = {
   'balance.overdrawn': 'The USD balance fell below zero: something came to more than was held for it',
   'call.denied': 'A call was denied: the first of the customer for this reason in the usage period',
   'call.unpriced': 'A call has no known cost: the first of its customer, model, reason and UTC day',
-  'charge.failed': 'The billing provider refused a charge for good',
+  'charge.failed': 'The billing provider refused a charge, or nobody knows whether it has it',
   'forecast.will_run_out': 'A limited meter is forecast to run out before the usage period ends',
   'model.deprecated': 'A model in use is deprecated, or retired',
   'model.ending': 'A model in use ends within 90, 30, 7 or 1 days',

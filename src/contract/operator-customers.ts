@@ -91,6 +91,21 @@ const LedgerEntry = z.object({
     .describe('What was paid, or given back; null for other causes, and for older entries, which do not have it'),
 });
 
+const FailedCharge = z.object({
+  chargeId: z.string().describe('The charge, whose id the event has at the billing provider'),
+  subject: z.enum(['call', 'meter_event']).describe('What it charges for'),
+  subjectId: z.string().describe('The id of the call or of the meter event'),
+  stripeCustomerId: z.string().describe("The billing provider's customer"),
+  amountUsd: exactUsd.describe('What the provider was to be told, exact; below zero where it gives back'),
+  reason: z
+    .string()
+    .describe(
+      'Why the provider does not have it; of `STRIPE_outcome_unknown` nobody knows whether it does, so nothing is sent',
+    ),
+  at: instant.describe('When it was charged'),
+  nextAttemptAt: instant.nullable().describe('When it is tried again; null: no more'),
+});
+
 const RecentCall = z.object({
   callId: z.string().describe('Call id'),
   status: z.string().describe('State'),
@@ -122,6 +137,9 @@ export const OperatorCustomer = CustomerUsageData.extend({
       openCharges: z.number().int().describe('Charges on their way'),
     })
     .describe('What the customer has bought'),
+  failedCharges: z
+    .array(FailedCharge)
+    .describe('The last charges that the billing provider does not take, newest first; the balance has paid them'),
   credits: z.array(Credit).describe('Credits with something left, in the order in which they are spent'),
   ledger: z.array(LedgerEntry).describe('The last changes of balances, newest first'),
   outbox: z.object({

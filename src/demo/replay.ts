@@ -66,7 +66,7 @@ function withEnds(events: readonly DemoEvent[], untilMs: number): Told[] {
 }
 
 function at({ store, objectId, deadlineSeconds }: Stage, nowMs: number): Context {
-  return { store, objectId, deadlineSeconds, nowMs, newId: () => crypto.randomUUID() };
+  return { store, objectId, deadlineSeconds, reports: false, nowMs, newId: () => crypto.randomUUID() };
 }
 
 function provision(stage: Stage, customer: DemoCustomer, atMs: number): void {

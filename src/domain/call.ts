@@ -24,7 +24,7 @@ import {
   sourceOfParts,
 } from './call-parts.ts';
 import type { CallError, CallReport, Reasoning, RecordedField, VendorReportedCost } from './call-report.ts';
-import { type Charge, pendingAmount } from './charge.ts';
+import { type Billed, type Charge, pendingAmount } from './charge.ts';
 import {
   boundedCounts,
   type CompressionCounts,
@@ -188,6 +188,11 @@ export interface Call extends BeginRequest {
   corrections?: CallCorrection[];
   /** Since when the call counts no longer, where it was a mistake. */
   reversedAtMs?: number;
+  /**
+   * What the billing provider has accepted of the call. `null` where the balance alone settled its first charge, and so
+   * settles its corrections; absent until one is settled, and in calls of before this was kept.
+   */
+  billed?: Billed | null;
   /** A denied call that D1 has only as part of an hourly count. */
   countedAlone?: true;
   revision: number;

@@ -24,6 +24,9 @@ export interface Charge {
   failureReason: string | null;
 }
 
+/** What the billing provider has accepted of a call or an increment, in decimal nano-USD by its customer there. */
+export type Billed = Record<string, string>;
+
 /** A plan's markup has at most four decimals of a percent. */
 const PERCENT_SCALE = 10_000;
 

@@ -38,7 +38,7 @@ export function isCorrectable({ status }: Call): boolean {
 }
 
 /** What the call counts; `null` where that is nothing. */
-export function countedOutcome({ outcome, reversedAtMs }: Call): CallOutcome | null {
+export function countedOutcome({ outcome, reversedAtMs }: Pick<Call, 'outcome' | 'reversedAtMs'>): CallOutcome | null {
   return reversedAtMs === undefined ? outcome : null;
 }
 

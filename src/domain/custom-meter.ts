@@ -9,7 +9,7 @@
 
 import { type Account, periodOf, type SlotUsage } from './account.ts';
 import { summarize } from './allowances.ts';
-import { type Charge, newCharge, pendingAmount } from './charge.ts';
+import { type Billed, type Charge, newCharge, pendingAmount } from './charge.ts';
 import type { Correction } from './correction.ts';
 import { addQuantities, type MeterSlot, SLOT_METERS } from './meters.ts';
 import { divideHalfUp, type NanoUsd, parseUsd } from './money.ts';
@@ -63,6 +63,10 @@ export interface MeterEvent extends IncrementRequest {
   /** The usage period that the event counts in, and the meter's totals of that period with it. Absent in old events. */
   period?: number;
   totalsAfter?: SlotUsage;
+  /** The billing provider's customer for the charge. Absent without one, and in events of before this was kept. */
+  stripeCustomerId?: string;
+  /** As with calls. */
+  billed?: Billed | null;
   /** Present where the event was a mistake, and counts no longer. */
   reversal?: MeterReversal;
   revision: number;
@@ -112,6 +116,7 @@ export function incrementMeter(
   const slots = { ...account.slots, [slot]: { ...after, ...(before.reversed && { reversed: before.reversed }) } };
 
   const revision = account.revision + 1;
+  const { stripeCustomerId } = account.contact;
   const subject = { kind: 'meter_event', id: ids.eventId } as const;
   const paid =
     funding.credits > 0
@@ -140,6 +145,7 @@ export function incrementMeter(
       periodUsageBefore: before.usage,
       periodUsageAfter: after.usage,
       charge,
+      ...(charge && stripeCustomerId !== undefined && { stripeCustomerId }),
       period: periodOf(account),
       totalsAfter: after,
       revision,

@@ -1,7 +1,8 @@
 /**
  * Promise: a charge reaches Stripe exactly once, whatever fails on the way; one that Stripe rejects is FAILED with the
- * reason.
+ * reason, and Stripe ends with what the ledger counts.
  */
+import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ReadCallData } from '../../src/contract/calls.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
@@ -68,8 +69,9 @@ async function settled(callId: string): Promise<ReadCallData['payg']> {
   return payg(callId);
 }
 
-const wallet = async (customerId: string) =>
-  (await server.operator.send('readCustomer', { params: { org: tenant.organizationId, customerId } })).data.wallet;
+const inspect = async (customerId: string) =>
+  (await server.operator.send('readCustomer', { params: { org: tenant.organizationId, customerId } })).data;
+const wallet = async (customerId: string) => (await inspect(customerId)).wallet;
 const balance = async (customerId: string) => (await wallet(customerId)).balanceUsd;
 const eventsOf = (stripeCustomerId: string) =>
   stripe.events.filter((event) => event.stripeCustomerId === stripeCustomerId);
@@ -147,6 +149,49 @@ test('a server that is killed while Stripe answers bills once, even if Stripe no
   expect((await settled('killed-1')).settlementStatus).toBe('POSTED');
   expect(eventsOf('cus_killed')).toHaveLength(1);
   expect(await balance('killed')).toBe('0.99625');
+});
+
+test('a charge that Stripe answers 503 and then 400, amended and then reversed, sums to nothing at Stripe', async () => {
+  await customer('amended', 'cus_amended');
+  stripe.fail('UNAVAILABLE');
+  stripe.fail({ status: 400, body: { error: { type: 'invalid_request_error', message: 'No.', param: 'timestamp' } } });
+  await call('amended', 'amended-1');
+  expect(await settled('amended-1')).toMatchObject({
+    settlementStatus: 'FAILED',
+    settlementFailureReason: 'STRIPE_invalid_timestamp',
+  });
+  expect(await inspect('amended')).toMatchObject({
+    wallet: { openCharges: 0 },
+    failedCharges: [{ subjectId: 'amended-1', stripeCustomerId: 'cus_amended', amountUsd: '0.00375' }],
+  });
+  const params = { callId: 'amended-1' };
+  const body = { ...USED, inputTokens: 800, reason: 'counted twice' };
+  expect((await tenant.api.send('amendCall', { params, body })).status).toBe(200);
+  expect((await settled('amended-1')).settlementStatus).toBe('POSTED');
+  expect(eventsOf('cus_amended').map(({ value }) => value)).toEqual(['3000000']);
+  expect((await tenant.api.send('reverseCall', { params, body: { reason: 'a test' } })).status).toBe(200);
+  await until(() => eventsOf('cus_amended').length === 2);
+  expect(eventsOf('cus_amended').map(({ value }) => value)).toEqual(['3000000', '-3000000']);
+});
+
+test('a charge that was queued under a key waits while the deployment has none, and is sent once it has one again', async () => {
+  await customer('waiting', 'cus_waiting');
+  const requests = stripe.requests.length;
+  stripe.fail('UNAVAILABLE');
+  await call('waiting', 'waiting-1');
+  await until(() => stripe.requests.length > requests);
+  await server.kill();
+  const vars = await readFile(state.devVars, 'utf8');
+  await writeFile(state.devVars, vars.replace(/^STRIPE_SECRET_KEY=.*\n/m, ''));
+  server = await startPrepared(state);
+  await call('waiting', 'waiting-2');
+  expect((await settled('waiting-2')).settlementStatus).toBe('POSTED');
+  expect((await payg('waiting-1')).settlementStatus).toBe('PENDING');
+  await server.kill();
+  await writeFile(state.devVars, vars);
+  server = await startPrepared(state);
+  expect((await settled('waiting-1')).settlementStatus).toBe('POSTED');
+  expect(eventsOf('cus_waiting').map(({ value }) => value)).toEqual([CHARGE_NANO_USD]);
 });
 
 test('a charge that Stripe refuses is FAILED with the reason; the balance has paid, and later charges are reported', async () => {

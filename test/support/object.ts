@@ -135,7 +135,7 @@ export interface Clockwork {
   settle(atMs: number, report?: Reporter | null): Promise<void>;
   call(callId: string, atMs: number): ReturnType<typeof calls.readCall>;
   housekeep(atMs: number): void;
-  /** All that the alarm does but the hand-over. */
+  /** All that the alarm does but the hand-over, in a deployment without a billing provider. */
   wake(atMs: number): void;
   /** Hands over what waits to a projector of the object's own, which then delivers it. Answers whether the object has more. */
   deliver(db: D1Database, atMs: number): Promise<{ more: boolean }>;
@@ -197,6 +197,7 @@ export async function withObject(
       store,
       objectId: state.id.toString(),
       deadlineSeconds: { standard: 3_600, batch: 172_800 },
+      reports: contact.stripeCustomerId !== undefined,
       nowMs,
       newId: () => crypto.randomUUID(),
     });
@@ -360,7 +361,7 @@ export async function withObject(
       },
       wake: (atMs) => {
         alarmFired(atMs);
-        doWhatIsDue(at(atMs), false);
+        doWhatIsDue({ ...at(atMs), reports: false });
       },
       deliver: async (db, atMs) => {
         const now = () => atMs;

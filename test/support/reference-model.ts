@@ -70,9 +70,15 @@ export interface ModelCharge {
   corrects: string | null;
   stripeCustomerId: string | null;
   dueAtMs: number;
+  madeAtMs: number;
   debited: boolean;
+  debitedAtMs: number;
   attempts: number;
   firstAttemptAtMs: number | null;
+  /** Stripe may have it. */
+  mayBeThere: boolean;
+  /** It is listed as failed. */
+  failed: boolean;
 }
 
 export interface ModelCall {
@@ -853,9 +859,13 @@ export class ReferenceModel {
       corrects,
       stripeCustomerId,
       dueAtMs,
+      madeAtMs: this.nowMs,
       debited: false,
+      debitedAtMs: 0,
       attempts: 0,
       firstAttemptAtMs: null,
+      mayBeThere: false,
+      failed: false,
     });
     const settlement = this.settlements.get(subjectId);
     if (settlement?.status === 'PENDING' && settlement.chargeId === null) settlement.chargeId = chargeId;
@@ -881,15 +891,20 @@ export class ReferenceModel {
     return due.sort((a, b) => Number(a.debited) - Number(b.debited) || a.dueAtMs - b.dueAtMs);
   }
 
-  /** Charges leave the balance, or come back; those that nobody is to be told of are done, the others are told at once. */
+  /**
+   * Charges leave the balance, or come back; those that nobody is to be told of are done. The others are told at once, or
+   * wait for somebody to be told.
+   */
   debit(reports: boolean, returnsOf: (chargeId: string) => { creditId: string | null; amount: bigint }[]): void {
     for (const charge of this.chargesToSettle()) {
       if (!charge.debited && charge.amount > 0n) this.#spend('USD', charge.amount);
       if (!charge.debited && charge.amount < 0n)
         this.#giveBack(charge.chargeId, -charge.amount, returnsOf(charge.chargeId));
-      if (!charge.debited) charge.dueAtMs = this.nowMs;
+      if (!charge.debited) Object.assign(charge, { debitedAtMs: this.nowMs, dueAtMs: this.nowMs });
       charge.debited = true;
-      if (!reports || charge.stripeCustomerId === null) this.conclude(charge, null);
+      const waited = this.nowMs - charge.debitedAtMs;
+      if (!reports) charge.dueAtMs = this.nowMs + Math.min(3_600_000, Math.max(5_000, waited));
+      if (charge.stripeCustomerId === null) this.conclude(charge, null);
     }
     this.#expire();
   }
@@ -899,9 +914,12 @@ export class ReferenceModel {
     const settlement = this.settlements.get(charge.subjectId);
     if (settlement?.chargeId === charge.chargeId)
       Object.assign(settlement, { status: reason === null ? 'POSTED' : 'FAILED', reason });
-    // Who does not have the charge gets no correction of it.
-    if (reason !== null)
-      for (const other of this.charges.values()) if (other.corrects === charge.chargeId) other.stripeCustomerId = null;
+  }
+
+  /** Stripe does not take the charge; `NEVER_MS` where it is not asked again. */
+  refuse(charge: ModelCharge, reason: string, dueAtMs: number): void {
+    this.conclude(charge, reason);
+    this.charges.set(charge.chargeId, Object.assign(charge, { failed: true, dueAtMs }));
   }
 }
 

@@ -47,6 +47,11 @@ const answered = (status: number, body: object | string | null, headers: Record<
 const refused = (status: number, error: object, headers?: Record<string, string>) =>
   answered(status, { error }, headers);
 const retry = (reason: string, retryAfterMs: number | null = null) => ({ status: 'RETRY', reason, retryAfterMs });
+/** Nothing of the request can be at Stripe. */
+const notThere = (reason: string, retryAfterMs: number | null = null) => ({
+  ...retry(reason, retryAfterMs),
+  isNotThere: true,
+});
 const rejected = (reason: string) => ({ status: 'REJECTED', reason });
 const REPORTED = { status: 'REPORTED' };
 
@@ -144,7 +149,7 @@ describe('a lost answer', () => {
 
 describe('a failure of Stripe', () => {
   test.each<[string, StripeFault, object]>([
-    ['a rate limit says when', 'RATE_LIMIT', retry('STRIPE_rate_limit', 2_000)],
+    ['a rate limit says when', 'RATE_LIMIT', notThere('STRIPE_rate_limit', 2_000)],
     ['503', 'UNAVAILABLE', retry('STRIPE_api_error_503')],
     ['an HTML page', 'HTML', retry('STRIPE_invalid_answer')],
     ['an HTML page with 200', answered(200, '<html>captive portal</html>'), retry('STRIPE_invalid_answer')],
@@ -154,9 +159,9 @@ describe('a failure of Stripe', () => {
     [
       'a rate limit without a code',
       refused(429, { type: 'invalid_request_error' }),
-      retry('STRIPE_invalid_request_error_429'),
+      notThere('STRIPE_invalid_request_error_429'),
     ],
-    ['a lock', refused(429, { type: 'invalid_request_error', code: 'lock_timeout' }), retry('STRIPE_lock_timeout')],
+    ['a lock', refused(429, { type: 'invalid_request_error', code: 'lock_timeout' }), notThere('STRIPE_lock_timeout')],
     [
       'a rate limit with 400',
       refused(400, { type: 'invalid_request_error', code: 'rate_limit' }),
@@ -165,7 +170,7 @@ describe('a failure of Stripe', () => {
     [
       'a wait without end',
       refused(429, { code: 'rate_limit' }, { 'Retry-After': '99999999' }),
-      retry('STRIPE_rate_limit', RETRY_AFTER_MS_MAX),
+      notThere('STRIPE_rate_limit', RETRY_AFTER_MS_MAX),
     ],
     [
       'a wait that is a date',
@@ -175,7 +180,7 @@ describe('a failure of Stripe', () => {
     [
       '403',
       refused(403, { type: 'invalid_request_error', code: 'more_permissions_required' }),
-      retry('STRIPE_more_permissions_required'),
+      notThere('STRIPE_more_permissions_required'),
     ],
     ['an empty error', refused(500, {}), retry('STRIPE_http_500')],
   ])('is a retry, and the retry is one event: %s', async (_name, fault, outcome) => {
@@ -214,7 +219,7 @@ describe('a key that Stripe rejects', () => {
   test.each([['sk_test_of_somebody_else'], ['rk_live_other']])(
     'is a retry, so that nothing is lost until the key is corrected: %s',
     async (secretKey) => {
-      expect(await report({}, { secretKey })).toEqual(retry('STRIPE_invalid_request_error_401'));
+      expect(await report({}, { secretKey })).toEqual(notThere('STRIPE_invalid_request_error_401'));
       expect(await report()).toEqual(REPORTED);
       expect(stripe.events).toHaveLength(1);
     },

@@ -45,6 +45,21 @@ it('an object with credits from before remembers their terms, so that they can g
   });
 });
 
+it('a charge that was on its way before may be at the provider, and waits for a key if it was debited under one', async () => {
+  await runInDurableObject(customerStub('schema', 'charges'), async (_object, { storage }) => {
+    const { sql } = storage;
+    sql.exec('CREATE TABLE schema_version (version INTEGER NOT NULL)');
+    const before = MIGRATIONS.findIndex((migration) => migration.includes('charges_reported'));
+    sql.exec('INSERT INTO schema_version (version) VALUES (?)', before);
+    for (const migration of MIGRATIONS.slice(0, before)) sql.exec(migration);
+    sql.exec(`INSERT INTO charges (charge_id, kind, subject_id, amount_nano_usd, stripe_customer_id, at_ms, debited_at_ms, attempts,
+      due_at_ms) VALUES ('new', 'call', 'a', '5', 'cus_1', 1, NULL, 0, 2), ('asked', 'call', 'b', '7', 'cus_1', 1, 2, 1, 3)`);
+    const store = new CustomerStore(storage);
+    expect(store.charge('new')).toMatchObject({ keyed: false, eventNanoUsd: null, mayBeThere: false });
+    expect(store.charge('asked')).toMatchObject({ keyed: true, eventNanoUsd: 7n, mayBeThere: true });
+  });
+});
+
 it('sums of cost beyond 64 bits in an hour are exact', async () => {
   await withOldStore('costs', ({ usageHours }) => {
     const used = { ...UNUSED_HOUR, completedCalls: 1 };

@@ -25,6 +25,8 @@ export interface Context {
   /** The object's own id, hexadecimal: derived call ids carry it. */
   objectId: string;
   deadlineSeconds: Record<PricingMode, number>;
+  /** A billing provider is configured, to which charges are reported. */
+  reports: boolean;
   nowMs: number;
   newId: () => string;
 }

@@ -285,10 +285,16 @@ function reverse(
   store.usageHours.takeUnits(event.atMs, slot, event.amount);
   // What may have been denied for the lack of it may be allowed now.
   store.denials.reset();
-  // As with calls: of a charge that the billing provider refused there is nothing to correct there.
-  const stripeCustomerId = corrected?.status === 'FAILED' ? null : (account.contact.stripeCustomerId ?? null);
+  const stripeCustomerId = event.stripeCustomerId ?? account.contact.stripeCustomerId ?? null;
   const correction = { subjectAtMs: event.atMs, corrects: corrected?.chargeId ?? null };
-  queueCharge(store, { kind: 'meter_event', subjectId: eventId, stripeCustomerId, charge, correction }, nowMs);
+  queueCharge(context, {
+    kind: 'meter_event',
+    subjectId: eventId,
+    stripeCustomerId,
+    billed: event.billed,
+    charge,
+    correction,
+  });
   return reversal;
 }
 

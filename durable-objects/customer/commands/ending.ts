@@ -9,15 +9,12 @@ import { firstUnpriced } from '../../../src/domain/customer-events.ts';
 import { shareOfBound } from '../../../src/domain/expected-hold.ts';
 import { endLostCall, withEstimate, withLostAttempts } from '../../../src/domain/lost-call.ts';
 import type { EndCommand, EndServiceCallCommand } from '../../../src/objects/customer-commands.ts';
-import type { CustomerStore } from '../store.ts';
 import { UNUSED_HOUR, type UsageHour } from '../tables/usage-hours.ts';
-import { queueCharge } from './settlement.ts';
+import { type ChargeBooks, queueCharge } from './settlement.ts';
 
 /** Where an end is recorded. */
-interface Books {
-  store: CustomerStore;
+interface Books extends ChargeBooks {
   newId: () => string;
-  nowMs: number;
 }
 
 /** A call that has ended, and the account after it. */
@@ -56,63 +53,56 @@ export function recordEnd(
 }
 
 /** Stores the account after the end, and counts what the call used. The call itself is left to be stored. */
-export function saveEnd({ store, nowMs }: Pick<Books, 'store' | 'nowMs'>, ended: Ended): void {
+export function saveEnd(books: ChargeBooks, ended: Ended): void {
+  const { store, nowMs } = books;
   const unpriced = firstUnpriced(ended.account, ended.call, ended.outcome, nowMs);
   store.saveAccount(unpriced?.account ?? ended.account, nowMs);
   if (unpriced) store.recordEvent(unpriced.event, nowMs);
-  count(store, ended, nowMs);
+  count(books, ended);
 }
 
 /**
  * Finishes a call whose deadline has come: a call of the service as one that the vendor made, because nothing tells that
  * it did not. Its account is left to be stored.
  */
-export function finishOverdue({ store, newId, nowMs }: Books, account: Account, call: Call): Account {
+export function finishOverdue(books: Books, account: Account, call: Call): Account {
+  const { store, newId, nowMs } = books;
   const finished = call.ifLost ? endLostCall(account, call, call.ifLost, newId()) : timeOutCall(account, call);
   store.finishCall(finished.call, null, nowMs);
   if (!finished.call.outcome) return finished.account;
   const ended = withOutcome(finished);
-  count(store, ended, nowMs);
+  count(books, ended);
   const unpriced = firstUnpriced(ended.account, ended.call, ended.outcome, nowMs);
   if (unpriced) store.recordEvent(unpriced.event, nowMs);
   return unpriced?.account ?? ended.account;
 }
 
 /** Stores a call that was corrected, and all that follows from the difference. */
-export function storeCorrected(
-  { store, nowMs }: Pick<Books, 'store' | 'nowMs'>,
-  before: Call,
-  { account, call, correction }: Corrected,
-): void {
+export function storeCorrected(books: ChargeBooks, before: Call, { account, call, correction }: Corrected): void {
+  const { store, nowMs } = books;
   const [was, is] = [countedOutcome(before), countedOutcome(call)];
   store.saveAccount(account, nowMs);
   store.correctCall(before, call, nowMs);
   if (was) store.usageHours.replace(was.endedAtMs, usageOf(was), is ? usageOf(is) : UNUSED_HOUR);
   store.denials.reset();
   const { charge } = correction;
-  // Of a charge that the billing provider refused there is nothing to correct there; one that had no price it never got.
-  const isUnpriced = was?.charge?.amountNanoUsd === null;
-  const isReported = was?.charge?.status !== 'FAILED' || isUnpriced;
-  queueCharge(
-    store,
-    {
-      kind: 'call',
-      subjectId: call.callId,
-      stripeCustomerId: isReported ? (was?.stripeCustomerId ?? null) : null,
-      charge,
-      correction: {
-        subjectAtMs: was?.endedAtMs ?? nowMs,
-        corrects: isUnpriced ? null : (was?.charge?.chargeId ?? null),
-      },
-    },
-    nowMs,
-  );
+  // One that had no price was never charged.
+  const corrected = was?.charge?.amountNanoUsd == null ? null : was.charge;
+  queueCharge(books, {
+    kind: 'call',
+    subjectId: call.callId,
+    // What is billed already stays with whom it is billed to.
+    stripeCustomerId: (corrected ? was : is)?.stripeCustomerId ?? null,
+    billed: call.billed,
+    charge,
+    correction: { subjectAtMs: was?.endedAtMs ?? nowMs, corrects: corrected?.chargeId ?? null },
+  });
 }
 
-function count(store: CustomerStore, { call, outcome }: Ended, nowMs: number): void {
-  store.usageHours.add(outcome.endedAtMs, usageOf(outcome));
+function count(books: ChargeBooks, { call, outcome }: Ended): void {
+  books.store.usageHours.add(outcome.endedAtMs, usageOf(outcome));
   const { stripeCustomerId, charge } = outcome;
-  queueCharge(store, { kind: 'call', subjectId: call.callId, stripeCustomerId, charge }, nowMs);
+  queueCharge(books, { kind: 'call', subjectId: call.callId, stripeCustomerId, charge });
 }
 
 export function withOutcome({ account, call }: { account: Account; call: Call }): Ended {

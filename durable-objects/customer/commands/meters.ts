@@ -34,12 +34,8 @@ export function increment(context: Context, command: IncrementCommand): Answer<C
     store.saveAccount(incremented.account, nowMs);
     store.saveMeterEvent(event, nowMs);
     store.usageHours.addUnits(nowMs, slot, amount);
-    const stripeCustomerId = account.contact.stripeCustomerId ?? null;
-    queueCharge(
-      store,
-      { kind: 'meter_event', subjectId: event.eventId, stripeCustomerId, charge: event.charge },
-      nowMs,
-    );
+    const { eventId, charge, stripeCustomerId = null } = event;
+    queueCharge(context, { kind: 'meter_event', subjectId: eventId, stripeCustomerId, charge });
     return accept('CUSTOM_METER_SUCCESS', presentIncrement(incremented), nowMs);
   });
 }

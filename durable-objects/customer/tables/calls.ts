@@ -2,6 +2,7 @@
  * One row per call: its facts, and the answers that retries of its begin and its end get, which few ask for.
  */
 import type { Call } from '../../../src/domain/call.ts';
+import { NEVER_MS } from '../../../src/domain/period.ts';
 import { assertFits } from '../../stored-value.ts';
 
 export interface StoredCall {
@@ -201,13 +202,19 @@ export class CallTable {
     ).rowsWritten;
   }
 
-  /** Drops calls that finished by then, except those that D1 does not have yet. Returns the rows written. */
+  /**
+   * Drops calls that finished by then, except those that D1 does not have yet, or that the billing provider is still to be
+   * told of. Returns the rows written.
+   */
   drop(finishedByMs: number, rowsMax: number): number {
     return this.#sql.exec(
       `DELETE FROM calls WHERE call_id IN (
          SELECT call_id FROM calls WHERE finished_at_ms <= ?
-           AND call_id NOT IN (SELECT id FROM outbox WHERE kind = 'call') LIMIT ?)`,
+           AND call_id NOT IN (SELECT id FROM outbox WHERE kind = 'call')
+           AND NOT EXISTS (SELECT 1 FROM charges WHERE kind = 'call' AND subject_id = calls.call_id
+             AND stripe_customer_id IS NOT NULL AND due_at_ms < ?) LIMIT ?)`,
       finishedByMs,
+      NEVER_MS,
       rowsMax,
     ).rowsWritten;
   }

@@ -1,8 +1,10 @@
 /**
  * Unsettled charges: created with the usage, taken from the balance, reported to the billing provider. A settled charge
- * is removed from the table; its outcome is in its call or its meter event.
+ * is removed from the table; its outcome is in its call or its meter event. One that the provider does not take stays, and
+ * is listed.
  */
 import type { NanoUsd } from '../../../src/domain/money.ts';
+import { NEVER_MS } from '../../../src/domain/period.ts';
 
 export interface OpenCharge {
   chargeId: string;
@@ -17,7 +19,16 @@ export interface OpenCharge {
   /** Attempts to report it, and when the first was made. */
   attempts: number;
   firstAttemptAtMs: number | null;
+  /** NEVER_MS where it is not tried again. */
   dueAtMs: number;
+  /** It was queued under a key of the billing provider, and so waits for one. */
+  keyed: boolean;
+  /** The amount of the event that was sent under the charge's id; `null` until then. It stays the same for good. */
+  eventNanoUsd: NanoUsd | null;
+  /** The provider may have the event, because nothing is known of the last attempt. */
+  mayBeThere: boolean;
+  /** Why the provider does not have it; `null` where it was not refused. */
+  failureReason: string | null;
   /** Of a correction: when what it corrects was recorded, and the charge of that, where there is one. */
   correction: { subjectAtMs: number; corrects: string | null } | null;
 }
@@ -33,6 +44,10 @@ type Row = {
   attempts: number;
   first_attempt_at_ms: number | null;
   due_at_ms: number;
+  keyed: number;
+  event_nano_usd: string | null;
+  may_be_there: number;
+  failure_reason: string | null;
   subject_at_ms: number | null;
   corrects: string | null;
 };
@@ -47,9 +62,12 @@ export class ChargeTable {
   save(charge: OpenCharge): void {
     this.#sql.exec(
       `INSERT INTO charges (charge_id, kind, subject_id, amount_nano_usd, stripe_customer_id, at_ms, debited_at_ms, attempts,
-         first_attempt_at_ms, due_at_ms, subject_at_ms, corrects) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+         first_attempt_at_ms, due_at_ms, keyed, event_nano_usd, may_be_there, failure_reason, subject_at_ms, corrects)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (charge_id) DO UPDATE SET debited_at_ms = excluded.debited_at_ms, attempts = excluded.attempts,
-         first_attempt_at_ms = excluded.first_attempt_at_ms, due_at_ms = excluded.due_at_ms`,
+         first_attempt_at_ms = excluded.first_attempt_at_ms, due_at_ms = excluded.due_at_ms, keyed = excluded.keyed,
+         event_nano_usd = excluded.event_nano_usd, may_be_there = excluded.may_be_there,
+         failure_reason = excluded.failure_reason`,
       charge.chargeId,
       charge.kind,
       charge.subjectId,
@@ -60,6 +78,10 @@ export class ChargeTable {
       charge.attempts,
       charge.firstAttemptAtMs,
       charge.dueAtMs,
+      charge.keyed ? 1 : 0,
+      charge.eventNanoUsd?.toString() ?? null,
+      charge.mayBeThere ? 1 : 0,
+      charge.failureReason,
       charge.correction?.subjectAtMs ?? null,
       charge.correction?.corrects ?? null,
     );
@@ -95,20 +117,51 @@ export class ChargeTable {
       .map(fromRow);
   }
 
-  unreportCorrections(chargeId: string): void {
-    this.#sql.exec('UPDATE charges SET stripe_customer_id = NULL WHERE corrects = ?', chargeId);
+  /** The charges of a call or an increment that the provider is told of, the oldest first. */
+  reportedOf({ kind, subjectId }: Pick<OpenCharge, 'kind' | 'subjectId'>): OpenCharge[] {
+    return this.#sql
+      .exec<Row>(
+        `SELECT * FROM charges WHERE subject_id = ? AND kind = ? AND stripe_customer_id IS NOT NULL ORDER BY rowid`,
+        subjectId,
+        kind,
+      )
+      .toArray()
+      .map(fromRow);
+  }
+
+  /** Charges that the provider does not take, the newest first. */
+  failed(rowsMax: number): OpenCharge[] {
+    return this.#sql
+      .exec<Row>('SELECT * FROM charges WHERE failure_reason IS NOT NULL ORDER BY rowid DESC LIMIT ?', rowsMax)
+      .toArray()
+      .map(fromRow);
   }
 
   drop(chargeId: string): void {
     this.#sql.exec('DELETE FROM charges WHERE charge_id = ?', chargeId);
   }
 
-  nextDueMs(): number | null {
-    return this.#sql.exec<{ at: number | null }>('SELECT MIN(due_at_ms) AS at FROM charges').one().at;
+  /** Drops charges made by then that are not tried again. Returns the rows written. */
+  dropGivenUp(madeByMs: number, rowsMax: number): number {
+    return this.#sql.exec(
+      `DELETE FROM charges WHERE charge_id IN (
+         SELECT charge_id FROM charges WHERE due_at_ms >= ? AND at_ms <= ? LIMIT ?)`,
+      NEVER_MS,
+      madeByMs,
+      rowsMax,
+    ).rowsWritten;
   }
 
+  nextDueMs(): number | null {
+    return this.#sql
+      .exec<{ at: number | null }>('SELECT MIN(due_at_ms) AS at FROM charges WHERE due_at_ms < ?', NEVER_MS)
+      .one().at;
+  }
+
+  /** Charges on their way: of those that the provider does not take it is not known whether they ever arrive. */
   count(): number {
-    return this.#sql.exec<{ count: number }>('SELECT COUNT(*) AS count FROM charges').one().count;
+    return this.#sql.exec<{ count: number }>('SELECT COUNT(*) AS count FROM charges WHERE failure_reason IS NULL').one()
+      .count;
   }
 }
 
@@ -124,6 +177,10 @@ function fromRow(row: Row): OpenCharge {
     attempts: row.attempts,
     firstAttemptAtMs: row.first_attempt_at_ms,
     dueAtMs: row.due_at_ms,
+    keyed: row.keyed === 1,
+    eventNanoUsd: row.event_nano_usd === null ? null : BigInt(row.event_nano_usd),
+    mayBeThere: row.may_be_there === 1,
+    failureReason: row.failure_reason,
     correction: row.subject_at_ms === null ? null : { subjectAtMs: row.subject_at_ms, corrects: row.corrects },
   };
 }

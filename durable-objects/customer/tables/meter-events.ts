@@ -2,6 +2,7 @@
  * Increments of the custom meters, until D1 has them and their charge is settled.
  */
 import type { MeterEvent } from '../../../src/domain/custom-meter.ts';
+import { NEVER_MS } from '../../../src/domain/period.ts';
 
 export class MeterEventTable {
   readonly #sql: SqlStorage;
@@ -31,16 +32,18 @@ export class MeterEventTable {
   }
 
   /**
-   * Drops events recorded by then, except those that D1 does not have or whose charge is not settled. Returns the rows
-   * written.
+   * Drops events recorded by then, except those that D1 does not have or whose charge is still to be settled. Returns the
+   * rows written.
    */
   drop(recordedByMs: number, rowsMax: number): number {
     return this.#sql.exec(
       `DELETE FROM meter_events WHERE event_id IN (
          SELECT event_id FROM meter_events WHERE at_ms <= ?
            AND event_id NOT IN (SELECT id FROM outbox WHERE kind = 'meter_event')
-           AND NOT EXISTS (SELECT 1 FROM charges WHERE kind = 'meter_event' AND subject_id = meter_events.event_id) LIMIT ?)`,
+           AND NOT EXISTS (SELECT 1 FROM charges WHERE kind = 'meter_event' AND subject_id = meter_events.event_id AND due_at_ms < ?)
+           LIMIT ?)`,
       recordedByMs,
+      NEVER_MS,
       rowsMax,
     ).rowsWritten;
   }

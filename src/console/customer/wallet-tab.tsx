@@ -15,10 +15,19 @@ type Entry = OperatorCustomer['ledger'][number];
 export const walletTab: Tab = async ({ customer: reading, nowMs }) => {
   const customer = await reading;
   if (!customer) return null;
-  const { organizationId, customerId, wallet, ledger } = customer;
+  const { organizationId, customerId, wallet, failedCharges, ledger } = customer;
   return (
     <>
       <Balances wallet={wallet} />
+      {failedCharges.length > 0 && (
+        <Card
+          title="Charges that Stripe does not take"
+          wide
+          note="The balance has paid them. What Stripe refuses is tried again for 23 hours."
+        >
+          <FailedCharges customer={customer} nowMs={nowMs} />
+        </Card>
+      )}
       <Card
         title="Credits"
         wide
@@ -128,6 +137,43 @@ const Credits: FC<{ customer: OperatorCustomer; nowMs: number }> = ({
           cell: ({ creditId }) => (
             <a href={customerPath(organizationId, customerId, 'credits', creditId, 'revoke')}>Revoke</a>
           ),
+        },
+      ]}
+    />
+  );
+};
+
+const FailedCharges: FC<{ customer: OperatorCustomer; nowMs: number }> = ({
+  customer: { organizationId, failedCharges },
+  nowMs,
+}) => {
+  const show = columnOf(failedCharges.map(({ amountUsd }) => ({ unit: 'USD', exact: amountUsd })));
+  return (
+    <Table
+      caption="Charges that Stripe does not take"
+      rows={failedCharges}
+      columns={[
+        { title: 'When', heading: true, cell: ({ at }) => <Time at={at} nowMs={nowMs} /> },
+        {
+          title: 'For',
+          cell: ({ subject, subjectId }) =>
+            subject === 'call' ? (
+              <a href={callPath(organizationId, subjectId)}>{shortened(subjectId)}</a>
+            ) : (
+              <span title={subjectId}>increment {shortened(subjectId)}</span>
+            ),
+        },
+        { title: 'Customer at Stripe', cell: ({ stripeCustomerId }) => <Code>{stripeCustomerId}</Code> },
+        { title: 'Reason', cell: ({ reason }) => <Code>{reason}</Code> },
+        {
+          title: 'Tried again',
+          cell: ({ nextAttemptAt }) =>
+            nextAttemptAt === null ? 'never' : <Time at={nextAttemptAt} nowMs={nowMs} brief />,
+        },
+        {
+          title: 'Amount',
+          figure: true,
+          cell: ({ amountUsd }) => <Amount unit="USD" exact={amountUsd} show={show} />,
         },
       ]}
     />

@@ -1,0 +1,79 @@
+/**
+ * What the billing provider has accepted of a call or an increment, and what that comes to now. It is told the difference:
+ * so a correction asks back nothing that the provider never had, and gives back all that it has.
+ */
+import type { Call, CallOutcome } from './call.ts';
+import type { Charge } from './charge.ts';
+import { countedOutcome } from './correct-call.ts';
+import type { MeterEvent } from './custom-meter.ts';
+import type { NanoUsd } from './money.ts';
+
+export type BilledCall = Pick<Call, 'outcome' | 'reversedAtMs' | 'corrections' | 'billed'>;
+export type BilledMeterEvent = Pick<MeterEvent, 'charge' | 'reversal' | 'billed'>;
+
+/** What one of the provider's customers is to be billed in all, and has been billed. */
+export interface Position {
+  target: NanoUsd;
+  accepted: NanoUsd;
+}
+
+export function positionOfCall(call: BilledCall, stripeCustomerId: string): Position {
+  const counted = countedOutcome(call);
+  const target = counted?.stripeCustomerId === stripeCustomerId ? amountOf(counted.charge) : 0n;
+  return { target, accepted: acceptedOf(call, stripeCustomerId, linksOfCall) };
+}
+
+/** An increment is billed to one customer of the provider's. */
+export function positionOfMeterEvent(event: BilledMeterEvent, stripeCustomerId: string): Position {
+  const target = amountOf(event.charge) + amountOf(event.reversal?.charge);
+  return { target, accepted: acceptedOf(event, stripeCustomerId, linksOfMeterEvent) };
+}
+
+function amountOf(charge: Charge | null | undefined): NanoUsd {
+  return BigInt(charge?.amountNanoUsd ?? 0);
+}
+
+/** A charge, and the one that it corrects. */
+interface Link {
+  charge: Charge | null | undefined;
+  corrects: Charge | null | undefined;
+}
+
+/**
+ * Before it was kept what is accepted, a charge was reported unless it corrected one that was refused, and it was POSTED
+ * when the provider had it.
+ */
+function acceptedOf<Subject extends Pick<Call, 'billed'>>(
+  subject: Subject,
+  stripeCustomerId: string,
+  linksOf: (subject: Subject, stripeCustomerId: string) => Link[],
+): NanoUsd {
+  const { billed } = subject;
+  if (billed !== undefined) return BigInt(billed?.[stripeCustomerId] ?? 0);
+  return linksOf(subject, stripeCustomerId)
+    .filter(({ charge, corrects }) => charge?.status === 'POSTED' && !isRefused(corrects))
+    .reduce((sum, { charge }) => sum + amountOf(charge), 0n);
+}
+
+/** One that had no price failed for that, and was not refused. */
+function isRefused(charge: Charge | null | undefined): boolean {
+  return charge?.status === 'FAILED' && charge.amountNanoUsd !== null;
+}
+
+function linksOfCall({ outcome, corrections = [] }: BilledCall, stripeCustomerId: string): Link[] {
+  const first = corrections[0] ? corrections[0].previous : outcome;
+  const billedTo = (of: CallOutcome | null) => of?.stripeCustomerId === stripeCustomerId;
+  return [
+    ...(billedTo(first) ? [{ charge: first?.charge, corrects: null }] : []),
+    ...corrections
+      .filter(({ previous }) => billedTo(previous))
+      .map(({ previous, charge }) => ({ charge, corrects: previous?.charge })),
+  ];
+}
+
+function linksOfMeterEvent({ charge, reversal }: BilledMeterEvent): Link[] {
+  return [
+    { charge, corrects: null },
+    { charge: reversal?.charge, corrects: charge },
+  ];
+}
