@@ -119,14 +119,19 @@ const twoCalls = fc
 
 const amendedHistory = fc
   .tuple(callSteps, call, call, callSteps, callSteps, fc.boolean())
-  .map(([before, reported, rightly, between, after, isOver]): Step[] => [
-    ...before,
-    { ...reported, open: false, mistake: true, rightly: { ...rightly, open: false } },
-    ...between,
-    ...(isOver ? [{ kind: 'next period' as const }] : []),
-    { kind: 'amend', to: { ...rightly, open: false } },
-    ...after,
-  ]);
+  .map(([before, reported, other, between, after, isOver]): Step[] => {
+    // A call that has a price is never amended to one without.
+    const price = reported.price.available && !other.price.available ? reported.price : other.price;
+    const rightly = { ...other, open: false, price };
+    return [
+      ...before,
+      { ...reported, open: false, mistake: true, rightly },
+      ...between,
+      ...(isOver ? [{ kind: 'next period' as const }] : []),
+      { kind: 'amend', to: rightly },
+      ...after,
+    ];
+  });
 
 /** Before the mistake, between it and its reversal, and after that. */
 const history = fc
