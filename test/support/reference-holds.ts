@@ -155,7 +155,7 @@ export function chargeByHold(
 }
 
 /** The fewest tokens of an answer that is of use; all of them if no more are asked for. Only models that think fit. */
-function answerOfUse({ fits }: ModelBound, asked: number | null): number {
+function answerOfUse({ fits }: Pick<ModelBound, 'fits'>, asked: number | null): number {
   const least = fits ? LEAST_THINKING : LEAST_ANSWER;
   return asked !== null && asked < least ? asked : least;
 }
