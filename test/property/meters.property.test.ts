@@ -142,8 +142,15 @@ class Ledger {
     return [...(standard ? ['standard' as const] : []), ...(premium ? ['premium' as const] : [])];
   }
 
-  hold(callId: string, tiers: Tier[]): void {
+  /** Whether a request may search. */
+  maySearch(wanted: { search: boolean }): boolean {
+    const { limitType, features } = this.#plan;
+    return wanted.search && features.search && (limitType === 'NONE' || this.left('searches') > 0);
+  }
+
+  hold(callId: string, tiers: Tier[], searches: boolean): void {
     const amounts: Amounts = new Map();
+    if (searches) amounts.set('searches', 1000);
     const reserve = this.#plan.reserveOutputTokens;
     for (const tier of tiers) {
       amounts.set(`${tier}Calls`, 1000);
@@ -219,6 +226,7 @@ test('used is always consumed plus reserved, and nothing is reserved once all ca
           const callId = `call-${index}`;
           const { standard, premium, search } = step;
           const expected = ledger.tiers(step);
+          const searches = ledger.maySearch(step);
           const begun = beginCall(
             current,
             callId,
@@ -228,12 +236,14 @@ test('used is always consumed plus reserved, and nothing is reserved once all ca
             1,
           );
           current = begun.account;
-          expect([begun.call.allowed.standard, begun.call.allowed.premium]).toEqual([
+          const { allowed } = begun.call;
+          expect([allowed.standard, allowed.premium, allowed.search]).toEqual([
             expected.includes('standard'),
             expected.includes('premium'),
+            searches,
           ]);
           if (begun.call.status === 'IN_PROGRESS') {
-            ledger.hold(callId, expected);
+            ledger.hold(callId, expected, searches);
             open.set(callId, begun.call);
           }
         } else if (step.kind === 'lateEnd') {

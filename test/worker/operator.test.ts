@@ -369,6 +369,6 @@ describe('housekeeping', () => {
     const row = await bindings.DB.prepare(
       'SELECT COUNT(*) AS n, COUNT(DISTINCT model_key) AS models FROM pricing_snapshots',
     ).first();
-    expect(row).toEqual({ n: 239, models: 230 });
+    expect(row).toEqual({ n: 249, models: 239 });
   });
 });
