@@ -7,11 +7,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Agents, startAgents } from '../bench/usable/agents.ts';
 import { GOALS } from '../bench/usable/usable.ts';
 
-/**
- * Of six at once the share depends on who comes first: 0.49 to 0.52 before the first refusal, 0.93 with waiting. By the
- * bytes of their prompts it is 0.3.
- */
-const SIX_EXACT = { untilRefused: 0.42, untilSpent: 0.85 };
 const SETTING = { promptKilobytes: 200, usd: 5, seed: 45, kills: 0 };
 
 const scope = new AsyncDisposableStack();
@@ -30,8 +25,8 @@ describe('with exact holds', () => {
 
   test('six at once use their part before the first refusal, and most of it if they wait', async () => {
     const outcome = await agents.run({ ...SETTING, holds: 'EXACT', atOnce: 6 });
-    expect(outcome.untilRefused).toBeGreaterThanOrEqual(SIX_EXACT.untilRefused);
-    expect(outcome.untilSpent).toBeGreaterThanOrEqual(SIX_EXACT.untilSpent);
+    expect(outcome.untilRefused).toBeGreaterThanOrEqual(GOALS.sixExact);
+    expect(outcome.untilSpent).toBeGreaterThanOrEqual(GOALS.oneExact);
     expect(outcome).toMatchObject({ overshootNanoUsd: 0n, mischargedNanoUsd: 0n });
   });
 });
