@@ -57,7 +57,7 @@ interface ExpectedHold {
 export interface Hold {
   /** With less the call may not begin. */
   leastNanoUsd: NanoUsd;
-  /** What is held where the balance covers it; with less, fewer output tokens are held, down to the least. */
+  /** What is held if the balance covers it; with less, fewer output tokens are held, down to the least. */
   nanoUsd: NanoUsd;
   /** The part of `nanoUsd` that is for the prompt and the uses; `null` if no bound says it. */
   inputNanoUsd: NanoUsd | null;
