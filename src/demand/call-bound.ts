@@ -59,7 +59,7 @@ export interface RequestToModel {
   onDowngrade: boolean;
   /** The output is passed on as it is made, and all of it shows. */
   inSteps: boolean;
-  /** The model may think, so that output is billed which nobody is shown. */
+  /** The request asks its model to think, and the model may. */
   thinks?: boolean;
   /** The output is passed on as it is made, and not all of it shows. */
   fitsBalance?: boolean;

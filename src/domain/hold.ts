@@ -19,7 +19,7 @@ export const STEP_TOKENS = 1_024;
 export const LAST_STEP_TOKENS = 64;
 /** With fewer output tokens an answer is of no use, unless its request asks for fewer. */
 export const LEAST_ANSWER_TOKENS = 256;
-/** The same of a model that thinks: vendors take no smaller budget for it than 1,024, and an answer follows. */
+/** The same if the request asks the model to think: vendors take no smaller budget for it than 1,024, and an answer follows. */
 export const LEAST_THINKING_TOKENS = 1_280;
 /** The least that a call holds whose cost nothing tells: one cent. */
 export const USUAL_CHARGE_MIN: NanoUsd = NANO_PER_USD / 100n;
