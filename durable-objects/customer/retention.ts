@@ -14,7 +14,7 @@ import type { Tables } from './tables/index.ts';
 export const ANSWER_RETENTION_MS = 48 * HOUR_MS;
 /** A meter event is read by nobody once D1 has it and its charge is settled. */
 export const METER_EVENT_RETENTION_MS = HOUR_MS;
-/** An event is read by nobody once D1 has it. The object wakes for it no more than for old counts: both go with what else is due. */
+/** An event is read by nobody once D1 has it. The object does not wake for it, nor for old counts: both go with what else is due. */
 const EVENT_RETENTION_MS = HOUR_MS;
 /** Older entries of the ledger are in D1 alone. */
 const LEDGER_RETENTION_MS = 30 * DAY_MS;

@@ -108,7 +108,7 @@ export const BeginCallData = CustomerState.extend({
       ...DenialFigures.shape,
     })
     .optional()
-    .describe('Why the call may not be made, with what it needs and what there is; absent where it may'),
+    .describe('Why the call may not be made, with what it needs and what there is; absent if it may'),
   rateLimits: RateLimits.optional().describe('State of rate limits'),
   idempotency: z.object({
     key: z.string().describe('Always the call id'),

@@ -10,6 +10,10 @@ import { text } from './fields.ts';
 
 const COUNT_MAX = 1_000_000_000_000_000;
 
+const OUTPUT_TOKENS_MAX = 10_000_000;
+/** Output tokens of a call or an answer; null for no such bound. */
+const outputTokens = z.number().int().min(1).max(OUTPUT_TOKENS_MAX).nullable();
+
 const limit = z.number().int().nonnegative().max(COUNT_MAX).nullable().default(null);
 const decimal = z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, 'must be a non-negative decimal number as a string');
 const positiveInteger = z.string().regex(/^[1-9]\d{0,14}$/, 'must be a positive whole number as a string');
@@ -139,20 +143,10 @@ export const Plan = z.strictObject({
     .nullable()
     .default(null)
     .describe('Calls that may begin in a sliding window'),
-  reserveOutputTokens: z
-    .number()
-    .int()
-    .min(1)
-    .max(10_000_000)
-    .nullable()
+  reserveOutputTokens: outputTokens
     .default(null)
     .describe('Output tokens that each begin reserves, or fewer where request or model bound them lower'),
-  maxOutputTokens: z
-    .number()
-    .int()
-    .min(1)
-    .max(10_000_000)
-    .nullable()
+  maxOutputTokens: outputTokens
     .default(null)
     .describe('Output tokens of an answer that an allowance pays for, at most; null leaves them to request and model'),
   maxAnswers: z
@@ -172,12 +166,7 @@ export const Plan = z.strictObject({
         .refine((value) => Number(value.toFixed(4)) === value, 'must have at most four decimals')
         .default(0)
         .describe('Percent of the cost that is added to it'),
-      maxOutputTokens: z
-        .number()
-        .int()
-        .min(1)
-        .max(10_000_000)
-        .nullable()
+      maxOutputTokens: outputTokens
         .default(OUTPUT_TOKENS_MAX_DEFAULT)
         .describe('Output tokens of an answer that credit pays for, at most; null leaves them to request and model'),
       holds: z

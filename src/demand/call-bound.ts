@@ -59,7 +59,7 @@ export interface RequestToModel {
   onDowngrade: boolean;
   /** The output is passed on as it is made, and all of it shows. */
   inSteps: boolean;
-  /** The model may think, so that output is billed which nobody is shown. */
+  /** The request asks its model to think, and the model may. */
   thinks?: boolean;
   /** The output is passed on as it is made, and not all of it shows. */
   fitsBalance?: boolean;
@@ -84,7 +84,7 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
 export interface BoundedRequest {
   bound: CallBound;
   /**
-   * The most tokens that the messages behind the first 0, 1, 2, ... of them add, where that has a bound; `null` if the same
+   * The most tokens that the messages behind the first 0, 1, 2, ... of them add, if that has a bound; `null` if the same
    * messages need not be the same prompt.
    */
   following: readonly (number | null)[] | null;
@@ -163,7 +163,7 @@ export function boundedRequest(request: RequestToModel, mode: PricingMode, opene
       price: price.available ? { available: true, card: cardFor(price.card, usage) } : price,
     },
   };
-  // Of what the vendor has stored, an earlier response alone is always the same.
+  // The vendor may change what it has stored, but for an earlier response.
   const { previous_response_id: earlier, ...withoutEarlier } = body;
   const isKnown =
     !fillsContext ||
@@ -223,7 +223,7 @@ function searchBound(
   }
   const unbounded = open.find(({ code, component }) => code === 'BOUND_UNKNOWN' && component === 'webSearch');
   const { name, ...gap } = unbounded ?? UNBOUNDED_SEARCH;
-  // Of an endpoint that is in no table nobody knows how many there can be.
+  // Nobody knows how many there can be at an endpoint that is in no table.
   const isOpen = unbounded === undefined && endpoint !== undefined;
   if (isOpen || creditOpen.includes('*') || creditOpen.includes(name)) return {};
   return { searchGap: { ...gap, model: modelKey || null } };

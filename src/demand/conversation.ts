@@ -2,7 +2,7 @@
  * A prompt in the form in which a request is compared with an earlier one: the fields that are no message, and the
  * messages in pieces, each of which ends where an earlier request can have ended.
  *
- * Of requests with equal fields and equal pieces, a vendor counts the same tokens. What it need not count again in the
+ * A vendor counts the same tokens for requests with equal fields and equal pieces. What it need not count again in the
  * same way has no such form: a prompt that the vendor cuts, edits or completes from elsewhere, and kinds of tools, items
  * and parts of which that is not certain. Marks of the cache are left out, because no model reads them and agents move
  * them from turn to turn.

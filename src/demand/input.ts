@@ -45,7 +45,7 @@ export interface InputBound {
    * without what vendors put around it; `null` if that has no bound.
    */
   following: readonly (number | null)[];
-  /** Nothing is named of which the content is elsewhere, where it may change. */
+  /** All content is in the request: none is elsewhere, so that it could change. */
   isAllHere: boolean;
 }
 

@@ -186,7 +186,7 @@ function choicesOf(body: Fields): { count: number; param: string } {
     .reduce((most, other) => (other.count > most.count ? other : most));
 }
 
-/** Prompts of one request, where there can be several. */
+/** The prompts of one request: a completion of text can have several. */
 function promptsOf({ prompt }: Fields): number {
   return Array.isArray(prompt) && typeof prompt[0] !== 'number' ? Math.max(1, prompt.length) : 1;
 }

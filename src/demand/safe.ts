@@ -1,6 +1,6 @@
 /**
  * What a request is made not to incur. On credit that is a service tier that costs more, and uses of tools without a bound;
- * where a plan limits searches, more of them than are left. The bound of the output is `output.ts`.
+ * if a plan limits searches, more of them than are left. The bound of the output is `output.ts`.
  *
  * Only kinds of vendors that are known to take the field get it.
  */

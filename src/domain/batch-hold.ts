@@ -72,7 +72,7 @@ export interface BatchToHold {
 export interface BatchDenial extends RecordedDenial {
   /** What is allowed of what the lines ask for beside text. */
   allowed: Entitlements;
-  /** Of which lines or searches there are too many, and for how many of them the allowance suffices. */
+  /** What there is too much of, lines or searches, and for how many of them the allowance suffices. */
   exceeds?: { kind: Tier | 'search'; lines: number; left: number };
 }
 

@@ -53,7 +53,7 @@ export interface Expected {
   bounds: readonly CallBound[];
   /** What this customer's calls usually come to. */
   usualCharge: () => NanoUsd;
-  /** Absent where nothing is expected of a model. */
+  /** Absent if nothing is expected of a model. */
   expectedCharge?: ExpectedCharge;
 }
 
@@ -259,7 +259,7 @@ function creditFor(
   return inSteps ? { ...terms, steps: { ...cost, heldTokens } } : { ...terms, outputTokens: heldTokens };
 }
 
-/** What the end tells of later calls. Of a call that is held to fewer output tokens than it asks for, the bound is its hold. */
+/** What the end tells of later calls. If the call is held to fewer output tokens than it asks for, its bound is its hold. */
 function expectationOf(
   { model, boundNanoUsd }: NonNullable<Hold['expected']>,
   { isHeld, heldNanoUsd }: { isHeld: boolean; heldNanoUsd: NanoUsd | null },

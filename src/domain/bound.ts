@@ -26,7 +26,7 @@ export interface CallBound {
   answers: number;
   /** The whole output is passed on as it is made, so that it can be held in steps. */
   inSteps: boolean;
-  /** The model may think: its output has tokens that nobody is shown. */
+  /** The request asks its model to think, so that a short answer is of no use. */
   thinks?: boolean;
   /** Its answer is passed on as it is made, so that a bound below the one asked for, which the balance affords, is of use. */
   fitsBalance?: boolean;

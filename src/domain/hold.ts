@@ -19,7 +19,7 @@ export const STEP_TOKENS = 1_024;
 export const LAST_STEP_TOKENS = 64;
 /** With fewer output tokens an answer is of no use, unless its request asks for fewer. */
 export const LEAST_ANSWER_TOKENS = 256;
-/** The same of a model that thinks: vendors take no smaller budget for it than 1,024, and an answer follows. */
+/** The same if the request asks the model to think: vendors take no smaller budget for it than 1,024, and an answer follows. */
 export const LEAST_THINKING_TOKENS = 1_280;
 /** The least that a call holds whose cost nothing tells: one cent. */
 export const USUAL_CHARGE_MIN: NanoUsd = NANO_PER_USD / 100n;
@@ -57,7 +57,7 @@ interface ExpectedHold {
 export interface Hold {
   /** With less the call may not begin. */
   leastNanoUsd: NanoUsd;
-  /** What is held where the balance covers it; with less, fewer output tokens are held, down to the least. */
+  /** What is held if the balance covers it; with less, fewer output tokens are held, down to the least. */
   nanoUsd: NanoUsd;
   /** The part of `nanoUsd` that is for the prompt and the uses; `null` if no bound says it. */
   inputNanoUsd: NanoUsd | null;

@@ -12,7 +12,7 @@ import type { Caller } from '../metering/caller.ts';
 import { type FollowedPrompt, followedPrompts, versionHeaders } from '../metering/counted-prompts.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { requestedCapabilities } from '../vendors/capabilities.ts';
-import { ceilingOf, chooseEffort, type Effort } from '../vendors/effort.ts';
+import { asksToThink, ceilingOf, chooseEffort, type Effort } from '../vendors/effort.ts';
 import { isCounted } from '../vendors/prompt-counter.ts';
 import { type AttemptTerms, type Dialect, formAt, type ModelRequest } from './dialects/dialect.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
@@ -54,8 +54,9 @@ export function withBounds(
     const form = formAt(dialect, kind);
     const canBeStopped = request.stream === true && form.streamClosing(request) !== undefined;
     // What a model thinks is billed and does not show.
-    const thinks = limits.reasons && mayThink(dialect, request, limits);
-    const held = { inSteps: canBeStopped && !thinks, fitsBalance: canBeStopped && thinks };
+    const mayHide = limits.reasons && mayThink(dialect, request, limits);
+    const held = { inSteps: canBeStopped && !mayHide, fitsBalance: canBeStopped && mayHide };
+    const thinks = mayHide && asksToThink(body);
     const path = dialect.endpoint;
     if (counted.size < COUNTED_MAX && isCounted(kind, form.endpoint)) counted.add(modelKey);
     const vendor = { provider, kind, address: baseUrl };

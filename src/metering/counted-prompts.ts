@@ -22,7 +22,7 @@ import { remember } from '../platform/isolate-memory.ts';
 import type { Fields } from '../vendors/usage/figures.ts';
 import type { Outcome } from './end-service-call.ts';
 
-/** Of a prompt whose bound is lower, nothing is gained. */
+/** A prompt whose bound is lower is not followed: nothing is gained. */
 export const FOLLOWED_TOKENS_MIN = 4_096;
 /** Beginnings of a prompt that its customer's object is told, the longest ones. */
 export const BEGINNINGS_MAX = 64;

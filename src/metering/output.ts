@@ -1,6 +1,6 @@
 /**
  * The output of a call that the service makes: how many tokens an answer may have, how many searches it may take, and what
- * is recorded where the vendor reports no usage.
+ * is recorded if the vendor reports no usage.
  */
 import type { CallBound } from '../domain/bound.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';

@@ -26,7 +26,7 @@ import { kindAt, type VendorKind } from '../domain/vendor-kind.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { requestedCapabilities } from '../vendors/capabilities.ts';
-import { withoutEffort } from '../vendors/effort.ts';
+import { asksToThink, withoutEffort } from '../vendors/effort.ts';
 import { isCounted, type PromptToCount } from '../vendors/prompt-counter.ts';
 import { pricingModeOf } from './begin-call.ts';
 import type { Caller } from './caller.ts';
@@ -51,6 +51,7 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
   const price = await resolvePrice(catalog, organization.prices, reported, Date.now());
   const priced = price.available && vendor ? tierOfPrice(price.card) : undefined;
   const tier = usage?.isPremium === undefined ? priced : assertedTier(usage.isPremium);
+  const limits: Partial<ModelLimits> = model === undefined ? {} : limitsOf(catalog, model, Date.now());
   const needs = vendor ? requestedCapabilities({ path: vendor.url, model, body: vendor.body ?? {} }) : [];
   return {
     requested: {
@@ -72,11 +73,11 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
               body: vendor.body ?? {},
               headers: Object.keys(vendor.headers ?? {}),
               price,
-              limits: model === undefined ? {} : limitsOf(catalog, model, Date.now()),
+              limits,
               tier: tier ?? null,
               onDowngrade: false,
               inSteps: false,
-              thinks: model !== undefined && limitsOf(catalog, model, Date.now()).reasons,
+              thinks: limits.reasons === true && asksToThink(vendor.body ?? {}),
               isCounted: vendor.method === 'POST' && isCounted(kindOfRequest(organization, vendor), vendor.url),
               asIs: false,
             },

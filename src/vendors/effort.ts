@@ -93,6 +93,25 @@ export function withoutEffort(body: Fields): Fields {
   return reasoning === undefined || fieldsOf(reasoning).effort !== undefined ? rest : { ...rest, reasoning };
 }
 
+/** What stands in the place of an effort, a budget or a mode, and asks for no thinking. */
+const NO_THINKING = new Set(['', '0', 'none', 'disabled', 'false']);
+
+/** Whether the request asks its model to think, in any vendor's form. Without that, the model's own default stands. */
+export function asksToThink(body: Fields): boolean {
+  const { reasoning_effort, reasoning, output_config, thinking } = body;
+  const { effort, max_tokens, enabled } = fieldsOf(reasoning);
+  const { type, budget_tokens } = fieldsOf(thinking);
+  const configs = [body.generationConfig, body.generation_config].flatMap((holder) => {
+    const { thinkingConfig, thinking_config } = fieldsOf(holder);
+    return [fieldsOf(thinkingConfig), fieldsOf(thinking_config)];
+  });
+  return [
+    ...[reasoning_effort, effort, max_tokens, enabled, fieldsOf(output_config).effort, type ?? budget_tokens],
+    ...configs.flatMap((config) => [config.thinkingLevel, config.thinking_level]),
+    ...configs.flatMap((config) => [config.thinkingBudget, config.thinking_budget]),
+  ].some((asked) => asked != null && !NO_THINKING.has(String(asked).toLowerCase()));
+}
+
 function rank(level: Effort): number {
   return EFFORTS.indexOf(level);
 }

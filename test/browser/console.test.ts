@@ -64,9 +64,10 @@ describe('the console', () => {
     await page.waitForURL(/\/console$/);
     expect(await heading()).toBe('Overview');
 
+    await page.waitForLoadState('load');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    expect(new URL(page.url()).hash).toBe('#main');
+    await page.waitForURL(/\/console#main$/);
   });
 
   let key: string;

@@ -48,7 +48,7 @@ export async function createKillableServer(vars: ServerOptions['vars'], database
     async start(more = {}) {
       const options: ServerOptions = { port, stateDir, vars: { ...vars, ...more }, databases };
       const started = spawn(process.execPath, [join(import.meta.dirname, 'serve.ts'), JSON.stringify(options)], {
-        stdio: ['ignore', 'pipe', 'pipe'],
+        stdio: ['pipe', 'pipe', 'pipe'],
         detached: true,
       });
       child = started;

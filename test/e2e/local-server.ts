@@ -7,7 +7,7 @@ import { cp, mkdtemp, readdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inject } from 'vitest';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
@@ -101,13 +101,13 @@ export async function startPrepared(state: PreparedState): Promise<LocalServer> 
   const options: ServerOptions = { port: state.port, stateDir: state.stateDir, vars };
   const child = spawn(process.execPath, ['test/crash/serve.ts', JSON.stringify(options)], {
     cwd: PROJECT_DIR,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
   return started(child, state, 'ready');
 }
 
 async function started(
-  child: ChildProcessByStdio<null, Readable, Readable>,
+  child: ChildProcessByStdio<Writable | null, Readable, Readable>,
   state: LocalState,
   sign: string,
 ): Promise<LocalServer> {

@@ -160,7 +160,7 @@ function answerOfUse({ fits }: Pick<ModelBound, 'fits'>, asked: number | null): 
   return asked !== null && asked < least ? asked : least;
 }
 
-/** The output tokens that the allowance of a tier pays for, of all answers; whether that is of use, and all that is asked for. */
+/** The output tokens of all answers that a tier's allowance pays for; whether they are of use, and all that is asked for. */
 export interface Written {
   tokens: number;
   isEnough: boolean;

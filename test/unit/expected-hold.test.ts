@@ -10,9 +10,9 @@ import { expectedCharge, SHARES_LEAST, SHARES_MAX, shareOfBound, withShare } fro
 import { endLostCall } from '../../src/domain/lost-call.ts';
 import type { HoldPolicy } from '../../src/domain/plan.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
-import { availableUsd, grantCredit } from '../../src/domain/wallet.ts';
+import { availableUsd } from '../../src/domain/wallet.ts';
 import { rateCard } from '../support/rate-cards.ts';
-import { account, plan, usage } from './fixtures.ts';
+import { account, plan, usage, withBalance } from './fixtures.ts';
 
 /** A nano-USD for each token of input, ten for each of output. */
 const PRICE: ResolvedPrice = { available: true, card: rateCard({ input: '1000000', output: '10000000' }) };
@@ -38,16 +38,7 @@ function begin(
 ) {
   const limits = { standardCalls: 0, premiumCalls: 0 };
   const opened = account(plan({ limits, payg: { enabled: true, markupPercent, holds } }));
-  const granted = available.toString();
-  const credit = {
-    creditId: 'c',
-    unit: 'USD',
-    granted,
-    remaining: granted,
-    grantedAtMs: 0,
-    expiresAtMs: null,
-  } as const;
-  const from = { ...opened, wallet: grantCredit(opened.wallet, { ...credit, reference: null }) };
+  const from = withBalance(opened, available);
   const expected = {
     bounds: [{ ...BOUND, ...change }],
     usualCharge: () => 1n,

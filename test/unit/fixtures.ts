@@ -8,7 +8,7 @@ import { type Expected, outputTokensOf } from '../../src/domain/begin-call.ts';
 import type { Call } from '../../src/domain/call.ts';
 import type { Plan } from '../../src/domain/plan.ts';
 import { NO_USAGE, type Usage } from '../../src/domain/usage.ts';
-import { EMPTY_WALLET } from '../../src/domain/wallet.ts';
+import { EMPTY_WALLET, grantCredit } from '../../src/domain/wallet.ts';
 
 export { NO_USAGE };
 
@@ -54,6 +54,14 @@ export const NOTHING_KNOWN: Expected = { bounds: [], usualCharge: () => 0n };
 /** The output tokens that a call on the suggested tier should stay within; `null` where nothing bounds them. */
 export function boundOf(call: Call): number | null {
   return call.suggestedTier === 'none' ? null : (outputTokensOf(call)[call.suggestedTier] ?? null);
+}
+
+/** The account with a credit of so much, which never expires. */
+export function withBalance(of: Account, nanoUsd: bigint): Account {
+  if (nanoUsd === 0n) return of;
+  const amount = nanoUsd.toString();
+  const credit = { creditId: 'c', unit: 'USD', granted: amount, remaining: amount, reference: null } as const;
+  return { ...of, wallet: grantCredit(of.wallet, { ...credit, grantedAtMs: 0, expiresAtMs: null }) };
 }
 
 export function account(content: Plan, meters: MeterState = { consumed: {}, reserved: {} }): Account {

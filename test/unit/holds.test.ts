@@ -23,9 +23,9 @@ import {
 } from '../../src/domain/hold.ts';
 import { type Estimate, endLostCall, withEstimate } from '../../src/domain/lost-call.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
-import { availableUsd, grantCredit } from '../../src/domain/wallet.ts';
+import { availableUsd } from '../../src/domain/wallet.ts';
 import { rateCard } from '../support/rate-cards.ts';
-import { account, type PlanChange, plan, usage } from './fixtures.ts';
+import { account, type PlanChange, plan, usage, withBalance } from './fixtures.ts';
 
 const CENT = 10_000_000n;
 const DEADLINE = 3_600_000;
@@ -63,17 +63,7 @@ function onCredit(nanoUsd: bigint, change: PlanChange = {}): Account {
   const opened = account(
     plan({ payg: { enabled: true, markupPercent: 0 }, ...change, limits: { ...limits, ...change.limits } }),
   );
-  const granted = nanoUsd.toString();
-  const credit = {
-    creditId: 'c',
-    unit: 'USD',
-    granted,
-    remaining: granted,
-    grantedAtMs: 0,
-    expiresAtMs: null,
-    reference: null,
-  } as const;
-  return nanoUsd === 0n ? opened : { ...opened, wallet: grantCredit(opened.wallet, credit) };
+  return withBalance(opened, nanoUsd);
 }
 
 function begin(from: Account, bounds: CallBound[], request: Partial<BeginRequest> = {}, usual: bigint = CENT) {

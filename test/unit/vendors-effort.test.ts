@@ -3,7 +3,15 @@
  */
 import { describe, expect, test } from 'vitest';
 import models from '../../src/catalog/models.json' with { type: 'json' };
-import { ceilingOf, EFFORTS, type Effort, effectiveEffort, isEffort, withinCeiling } from '../../src/vendors/effort.ts';
+import {
+  asksToThink,
+  ceilingOf,
+  EFFORTS,
+  type Effort,
+  effectiveEffort,
+  isEffort,
+  withinCeiling,
+} from '../../src/vendors/effort.ts';
 
 describe('the level that a model runs at', () => {
   test.each<[Effort, string[], Effort | undefined]>([
@@ -86,4 +94,41 @@ test('only the known words are levels', () => {
     false,
     false,
   ]);
+});
+
+describe('whether a request asks its model to think', () => {
+  test.each<object>([
+    { reasoning_effort: 'low' },
+    { reasoning: { effort: 'high' } },
+    { reasoning: { max_tokens: 2_000 } },
+    { reasoning: { enabled: true } },
+    { output_config: { effort: 'medium' } },
+    { thinking: { type: 'enabled', budget_tokens: 1_024 } },
+    { thinking: { type: 'adaptive' } },
+    { thinking: { budget_tokens: 1_024 } },
+    { generationConfig: { thinkingConfig: { thinkingLevel: 'LOW' } } },
+    { generationConfig: { thinkingConfig: { thinkingBudget: -1 } } },
+    { generation_config: { thinking_config: { thinking_budget: 512 } } },
+    { reasoning_effort: 'none', thinking: { type: 'enabled' } },
+  ])('%j does', (body) => {
+    expect(asksToThink({ ...body })).toBe(true);
+  });
+
+  test.each<object>([
+    {},
+    { model: 'gpt-5.2', messages: [], max_tokens: 100 },
+    { reasoning_effort: 'none' },
+    { reasoning_effort: null },
+    { reasoning: null },
+    { reasoning: { effort: 'none' } },
+    { reasoning: { summary: 'auto' } },
+    { reasoning: { enabled: false } },
+    { thinking: { type: 'disabled' } },
+    { thinking: { type: 'disabled', budget_tokens: 1_024 } },
+    { generationConfig: { maxOutputTokens: 100 } },
+    { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } },
+    { generationConfig: { thinkingConfig: { includeThoughts: true } } },
+  ])('%j does not', (body) => {
+    expect(asksToThink({ ...body })).toBe(false);
+  });
 });

@@ -90,9 +90,11 @@ describe('output tokens', () => {
     const [status, error] = await errorOf(await ask(tenant.key, { model: MODEL }));
     expect([status, error.code, bodies]).toEqual([403, 'ENTITLEMENT_DENIED', []]);
     expect((await ask(tenant.key, { model: MODEL, max_completion_tokens: 10 })).response.status).toBe(200);
-    // A model that thinks needs more.
+    // A request that asks for thinking needs more.
     const thinker = await newTenant({ ...FREE, limits: { ...FREE.limits, standardTokens: 1_279 } });
-    expect((await errorOf(await ask(thinker.key, { model: 'openai/gpt-5-nano' })))[0]).toBe(403);
+    const request = { model: 'openai/gpt-5-nano', reasoning_effort: 'low' };
+    expect((await errorOf(await ask(thinker.key, request)))[0]).toBe(403);
+    expect((await ask(thinker.key, { model: request.model })).response.status).toBe(200);
   });
 
   test('too few for an answer are replaced by the tier below', async () => {

@@ -12,7 +12,7 @@ mockVendor();
 const PLAN = {
   name: 'P',
   limitType: 'BLOCK',
-  limits: { premiumCalls: 5, premiumTokens: 10_000, standardCalls: 100 },
+  limits: { premiumCalls: 5, premiumTokens: 1_000, standardCalls: 100 },
   rollingCalls: { limit: 50, windowSeconds: 60 },
 };
 
@@ -56,11 +56,11 @@ test('of a begin and an end, for the tier that the call is for, and the rolling 
   expect(data.rateLimits.rollingCalls.remaining).toBe(49);
   expect(begun.headers.get('RateLimit-Policy')).toBe('"calls";q=50;w=60');
   expect(begun.headers.get('RateLimit')).toMatch(/^"calls";r=49;t=(?:60|59)$/);
-  expect(told(begun)).toEqual({ calls: 4, tokens: 10_000, usd: null });
+  expect(told(begun)).toEqual({ calls: 4, tokens: 1_000, usd: null });
   expect(told(begun)).toEqual(await left(tenant, customerId, 'premium'));
   const end = { callId, modelUsed: 'gpt-5.2', providerUsed: 'openai', inputTokens: 10, responseTokens: 30 };
   const ended = await send(tenant.key, '/call_end', end);
-  expect(told(ended)).toEqual({ calls: 4, tokens: 9_970, usd: null });
+  expect(told(ended)).toEqual({ calls: 4, tokens: 970, usd: null });
   expect(told(ended)).toEqual(await left(tenant, customerId, 'premium'));
   expect(ended.headers.get('RateLimit')).toMatch(/^"calls";r=49;t=\d+$/);
   // A replay tells of another time.
@@ -72,7 +72,7 @@ test('of an answer of the gateway after the call, of a stream as it begins, and 
   const tenant = await newTenant(PLAN);
   vendor.answers = answers;
   const first = await ask(tenant.key, {});
-  expect(told(first.response)).toEqual({ calls: 4, tokens: 9_996, usd: null });
+  expect(told(first.response)).toEqual({ calls: 4, tokens: 996, usd: null });
   expect(told(first.response)).toEqual(await left(tenant, 'default', 'premium'));
   expect(first.response.headers.get('RateLimit')).toMatch(/^"calls";r=49;t=\d+$/);
   const standard = await ask(tenant.key, { model: 'gpt-4o-mini' });

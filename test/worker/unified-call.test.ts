@@ -10,7 +10,7 @@ import { createTenant, type Reply, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
 
-const PLAN = { name: 'Test', limitType: 'BLOCK', limits: { standardTokens: 10_000, premiumTokens: 10_000 } };
+const PLAN = { name: 'Test', limitType: 'BLOCK', limits: { standardTokens: 1_000, premiumTokens: 1_000 } };
 const URL_CHAT = 'https://api.openai.com/v1/chat/completions';
 const MARKER = 'sk-vendor-secret-0123456789';
 
@@ -110,7 +110,7 @@ describe('without a vendor', () => {
       pricingMultiplier: 1,
       costBreakdown: { standardCostUsdNano: '22750000' },
       metered: { calls: 1, tokens: 50, reasoningTokens: 10, searches: 2, audio: 0, audioSeconds: 1.5 },
-      balances: { tokensRemaining: 19_950 },
+      balances: { tokensRemaining: 1_950 },
       reasoningEffort: 'low',
     });
     expect(data.end).not.toHaveProperty('payg');
@@ -234,7 +234,7 @@ describe('with a vendor', () => {
     expect(requests).toHaveLength(1);
     const [request] = requests;
     // With what is left of the plan's tokens.
-    const sent = '{"model":"gpt-4o-mini","messages":[],"max_completion_tokens":10000}';
+    const sent = '{"model":"gpt-4o-mini","messages":[],"max_completion_tokens":1000}';
     expect(request).toMatchObject({ url: URL_CHAT, method: 'POST', body: sent });
     expect(Object.fromEntries(request?.headers ?? [])).toEqual({
       authorization: `Bearer ${MARKER}`,

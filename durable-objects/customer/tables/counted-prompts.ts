@@ -26,7 +26,7 @@ export class CountedPromptTable {
   readonly #sql: SqlStorage;
   /** By place; `undefined` until they are read. */
   #calls: Map<number, Counted> | undefined;
-  /** Of the next call, counted since the oldest that is kept. */
+  /** The number of the next call. */
   #nextNumber = 0;
 
   constructor(sql: SqlStorage) {

@@ -3,12 +3,13 @@
  * is spent beyond it, also while the server is killed and callers leave.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseUsd } from '../../../src/domain/money.ts';
+import { formatUsd, parseUsd } from '../../../src/domain/money.ts';
+import { isUse } from '../../../src/domain/price.ts';
 import { createKillableServer, type KillableServer } from '../../crash/killable-server.ts';
 import { type Random, randomFrom } from '../../crash/random.ts';
 import { Api, OPERATOR_TOKEN } from '../../support/api.ts';
 import { Agent } from './agent.ts';
-import { type AgentVendor, startAgentVendor } from './vendor.ts';
+import { type AgentVendor, MODEL, startAgentVendor } from './vendor.ts';
 
 export const HOLDS = ['EXACT', 'EXPECTED'] as const;
 export type Holds = (typeof HOLDS)[number];
@@ -92,6 +93,17 @@ export async function startAgents(scope: AsyncDisposableStack): Promise<Agents> 
   expectOk(await operator.send('updateOrganization', { params, body: { defaultPlanId: 'exact' } }));
   const body = { apiKey: 'sk-usable-0123456789', baseUrl: vendor.url };
   expectOk(await operator.send('setVendor', { params: { ...params, provider: PROVIDER }, body }));
+  // A vendor on loopback may run a request in any region, as far as the service knows. These rates have none, as at the
+  // vendor's own host. Agents here use no tool that the vendor bills.
+  const components = vendor.rates
+    .filter(({ component }) => !isUse(component))
+    .map(({ component, nanoUsdPerMillion }) => ({
+      component,
+      per: 1_000_000,
+      usd: formatUsd(BigInt(nanoUsdPerMillion)),
+    }));
+  const ofModel = { ...params, modelKey: `${PROVIDER}/${MODEL}` };
+  expectOk(await operator.send('setPrice', { params: ofModel, body: { strict: true, components } }));
   const { key } = (await operator.send('createKey', { params, body: { name: 'usable' } })).data;
   let runs = 0;
   return {

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Usage as VendorUsage } from '@anthropic-ai/sdk/resources/messages';
 import { BUILT_IN_CATALOG as catalog } from '../../../src/catalog/built-in.ts';
 import { resolvePrice } from '../../../src/catalog/prices.ts';
+import type { Rate } from '../../../src/domain/price.ts';
 import { costOf } from '../../../src/domain/pricing.ts';
 import { NO_USAGE } from '../../../src/domain/usage.ts';
 import { eventOf } from '../../vendors/answers.ts';
@@ -34,6 +35,8 @@ export interface Bill {
 
 export interface AgentVendor {
   url: string;
+  /** What it bills by. */
+  rates: readonly Rate[];
   /** In the order in which requests came. What a request owes grows until it is over. */
   bills: readonly Readonly<Bill>[];
   close(): Promise<void>;
@@ -75,7 +78,7 @@ export async function startAgentVendor(): Promise<AgentVendor> {
     },
     { keepAliveTimeout: KEEP_ALIVE_MS },
   );
-  return { url: `${url}/v1`, bills, close };
+  return { url: `${url}/v1`, rates: card.rates, bills, close };
 }
 
 interface Counted {
