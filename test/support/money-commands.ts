@@ -343,6 +343,7 @@ const deliver = command('deliver', fc.constant(null), (model, system) => deliver
 const wake = command('wake', fc.constant(null), async (model, system) => {
   const { object } = system;
   object.wake(model.nowMs);
+  model.lostWithoutStripe();
   model.debit(false, returnsIn(object));
   await deliverTo(system, model.nowMs);
   expectListed(model, object, system.customer);

@@ -69,6 +69,8 @@ export interface ModelCharge {
   /** The charge that it corrects. */
   corrects: string | null;
   stripeCustomerId: string | null;
+  /** It was made, or left the balance, where there was somebody to be told: it waits for that. */
+  waits: boolean;
   dueAtMs: number;
   madeAtMs: number;
   debited: boolean;
@@ -117,6 +119,7 @@ interface Counted {
   tier: Tier;
   calls: boolean;
   period: number;
+  periodStartMs: number;
   cost: bigint | null;
   /** `null` where the allowance paid. */
   markup: bigint | null;
@@ -748,20 +751,32 @@ export class ReferenceModel {
     for (const [meter, milli] of took) this.#take(meter, milli, call.callId);
     const isBeyond = status === 'IN_PROGRESS' && isCharged && amount !== null && amount > held;
     if (call.onCredit.length > 0 && isBeyond) call.exceeded = held;
-    call.counted = this.#countedOf(ending, { tier, price, source, ran, markup, period: this.period });
+    call.counted = this.#countedOf(ending, {
+      tier,
+      price,
+      source,
+      ran,
+      markup,
+      period: this.period,
+      periodStartMs: this.startMs,
+    });
     const settlement = isCharged ? this.#owe(call.callId, amount) : null;
     return { tier, took, price, settlement, isByHold, difference: null };
   }
 
-  /** What the calls cost that count in this period, as far as it is known. */
+  /** What the calls cost since this period began, as far as it is known; one that ended as it began has no time. */
   periodCost(): bigint {
-    const counted = [...this.calls.values()].filter((call) => call.counted?.period === this.period);
+    const counted = [...this.calls.values()].filter((call) => call.counted?.periodStartMs === this.startMs);
     return counted.reduce((sum, call) => sum + (call.counted?.cost ?? 0n), 0n);
   }
 
   #countedOf(
     { modelUsed, used: { tokens } }: Ending,
-    { price, ran, ...of }: Pick<Counted, 'tier' | 'source' | 'markup' | 'period'> & { price: Price; ran: boolean },
+    {
+      price,
+      ran,
+      ...of
+    }: Pick<Counted, 'tier' | 'source' | 'markup' | 'period' | 'periodStartMs'> & { price: Price; ran: boolean },
   ): Counted {
     return { ...of, calls: ran, cost: price?.cost ?? null, tokens, modelUsed };
   }
@@ -778,7 +793,15 @@ export class ReferenceModel {
     const { took, ran, amount, isCharged, isByHold } = this.#outcome(call, ending, tier, price, markup);
     if (isNow) for (const [meter, milli] of took) this.#take(meter, milli, call.callId);
     call.status = ending.failed ? 'FAILED' : 'COMPLETED';
-    call.counted = this.#countedOf(ending, { tier, price, source, ran, markup, period: before.period });
+    call.counted = this.#countedOf(ending, {
+      tier,
+      price,
+      source,
+      ran,
+      markup,
+      period: before.period,
+      periodStartMs: before.periodStartMs,
+    });
     const was = this.settlements.get(call.callId);
     const difference = (isCharged ? (amount ?? 0n) : 0n) - (was?.amount ?? 0n);
     this.settlements.delete(call.callId);
@@ -858,6 +881,8 @@ export class ReferenceModel {
       amount,
       corrects,
       stripeCustomerId,
+      // Whose customer has an id at Stripe has a key of Stripe's.
+      waits: this.stripeCustomerId !== null,
       dueAtMs,
       madeAtMs: this.nowMs,
       debited: false,
@@ -869,6 +894,12 @@ export class ReferenceModel {
     });
     const settlement = this.settlements.get(subjectId);
     if (settlement?.status === 'PENDING' && settlement.chargeId === null) settlement.chargeId = chargeId;
+  }
+
+  /** Calls that were found lost just now were found so where nobody is to be told. */
+  lostWithoutStripe(): void {
+    for (const charge of this.charges.values())
+      if (charge.chargeId === `lost-${charge.subjectId}`) charge.waits = false;
   }
 
   /** The object says what it calls the charges of calls that were lost. */
@@ -893,7 +924,7 @@ export class ReferenceModel {
 
   /**
    * Charges leave the balance, or come back; those that nobody is to be told of are done. The others are told at once, or
-   * wait for somebody to be told.
+   * wait until there is somebody to be told.
    */
   debit(reports: boolean, returnsOf: (chargeId: string) => { creditId: string | null; amount: bigint }[]): void {
     for (const charge of this.chargesToSettle()) {
@@ -904,7 +935,8 @@ export class ReferenceModel {
       charge.debited = true;
       const waited = this.nowMs - charge.debitedAtMs;
       if (!reports) charge.dueAtMs = this.nowMs + Math.min(3_600_000, Math.max(5_000, waited));
-      if (charge.stripeCustomerId === null) this.conclude(charge, null);
+      charge.waits ||= reports;
+      if (charge.stripeCustomerId === null || !charge.waits) this.conclude(charge, null);
     }
     this.#expire();
   }
