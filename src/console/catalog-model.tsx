@@ -15,6 +15,7 @@ import { pricingAt, ratesOf } from '../catalog/prices.ts';
 import { usesOf } from '../catalog/provider-rules.ts';
 import { reportOf } from '../catalog/reported-ends.ts';
 import { citationOf, type Review } from '../catalog/reviews.ts';
+import { LOOKUP_PATH } from '../contract/model-lookup.ts';
 import { usdFromNano } from '../domain/money.ts';
 import type { RateConditions } from '../domain/price.ts';
 import { beginOf, type PriceSnapshotRow } from '../storage/prices.ts';
@@ -53,7 +54,7 @@ export function modelPage(c: ConsoleContext, view: ModelView) {
       ),
       crumbs: [{ text: 'Model catalog', href: `${CONSOLE_PATH}/catalog` }],
       actions: (
-        <a class="button" href={`/v1/model-lookup/${modelKeyOf(model)}`}>
+        <a class="button" href={`${LOOKUP_PATH}/${modelKeyOf(model)}`}>
           Public lookup
         </a>
       ),
