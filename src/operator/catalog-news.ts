@@ -9,7 +9,7 @@ import { type CatalogNews, catalogNews, countOf, type SourceFacts, untoldNews } 
 import type { Env } from '../env.ts';
 import type { CronOutcome } from '../objects/service-figures.ts';
 import { sha256Hex } from '../platform/hash.ts';
-import { errorText, log } from '../platform/log.ts';
+import { log } from '../platform/log.ts';
 import { currentCatalog, type ReportingList, readReportingLists, storeReportingLists } from '../storage/catalog.ts';
 import { findEvents } from '../storage/events.ts';
 import { downloadJson } from './download.ts';
@@ -84,7 +84,7 @@ async function readFrom(address: URL, nowMs: number): Promise<ReportingList | No
     return { address: address.href, facts: readList(downloaded.value, { address, day }) };
   } catch (error) {
     log('warn', 'list_not_read', { list }, error);
-    return { list, why: errorText(error) };
+    return { list, why: error instanceof Error ? error.message : String(error) };
   }
 }
 

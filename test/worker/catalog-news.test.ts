@@ -237,6 +237,7 @@ describe('on the day of the release', () => {
     const { lists, reason } = (failure?.after ?? {}) as { lists: { list: string; why: string }[]; reason: string };
     expect(lists).toEqual([{ list: 'eol.example/feeds/anthropic.json', why: expect.stringContaining(why) }]);
     expect(reason).toBe(`${lists[0]?.list}: ${lists[0]?.why}`);
+    expect(lists[0]?.why).toMatch(/^it /);
     expect([await told(), await reportedEnds()]).toEqual([news, ends]);
   });
 
