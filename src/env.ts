@@ -48,6 +48,8 @@ export interface Env {
   /** Where the daily import reads a catalog; absent: no import. */
   CATALOG_UPSTREAM_URL?: string;
   CATALOG_UPSTREAM_FORMAT?: 'models.dev' | 'litellm';
+  /** Addresses of price and deprecation lists that the daily import compares with the catalog; absent: none. */
+  CATALOG_NEWS_URLS?: string;
   /** Secret; absent means that charges are settled against the USD balance alone. */
   STRIPE_SECRET_KEY?: string;
   /** The meter at Stripe that charges are reported to, in nano-USD. */

@@ -5,6 +5,7 @@ import { createApp } from './app.ts';
 import { runArchive } from './archive/run.ts';
 import { priceSnapshots } from './catalog/prices.ts';
 import type { Env } from './env.ts';
+import { hearNews } from './operator/catalog-news.ts';
 import { type CronOutcome, recordRun } from './operator/service-figures.ts';
 import { importUpstream } from './operator/upstream.ts';
 import { errorText, log } from './platform/log.ts';
@@ -44,7 +45,7 @@ export default {
       await recordRun(env, run).catch((error: unknown) => log('warn', 'cron_not_recorded', { cron }, error));
     };
     try {
-      await recorded(name === 'import' ? await importUpstream(env, nowMs, defer) : await keepHouse(env, nowMs, defer));
+      await recorded(name === 'import' ? await runImport(env, nowMs, defer) : await keepHouse(env, nowMs, defer));
     } catch (error) {
       log('error', 'cron_failed', { cron }, error);
       await recorded({ ok: false, message: errorText(error) });
@@ -53,6 +54,14 @@ export default {
     }
   },
 } satisfies ExportedHandler<Env>;
+
+/** The lists are compared with what the import has published. */
+async function runImport(env: Env, nowMs: number, defer: (work: Promise<unknown>) => void): Promise<CronOutcome> {
+  const imported = await importUpstream(env, nowMs, defer);
+  const heard = await hearNews(env, nowMs, defer);
+  const messages = [imported.message, heard.message].filter((message) => message !== null);
+  return { ok: imported.ok && heard.ok, message: messages.join('; ') };
+}
 
 async function keepHouse(env: Env, nowMs: number, defer: (work: Promise<unknown>) => void): Promise<CronOutcome> {
   const { catalog } = await currentCatalog(env, defer);

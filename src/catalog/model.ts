@@ -26,6 +26,19 @@ export interface Catalog {
   transitions: readonly Transition[];
   /** In use because the published catalog, which may say otherwise, cannot be read. */
   standsIn?: true;
+  /** What a deployment's lists say of ends, and nobody has confirmed, by the key of the model. */
+  reportedEnds?: ReadonlyMap<string, readonly ReportedEnd[]>;
+}
+
+/** An end that sources name, and the catalog does not have, or has on another day. */
+export interface ReportedEnd {
+  modelKey: string;
+  /** Day of the shutdown. */
+  shutdownAt: string;
+  /** The catalog's own. */
+  ours: string | null;
+  /** As each source is named, the newest first. */
+  reportedBy: string[];
 }
 
 /** `provider/model`: the name of a model in every answer. */

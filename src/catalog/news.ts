@@ -1,16 +1,16 @@
 /**
- * What packages say of models that the catalog does not: ids that it lacks, ends that it does not have or dates otherwise, and
- * prices that differ. Pure. Nothing of it changes the catalog: a person reads the source first.
+ * What packages and lists say of models that the catalog does not: ids that it lacks, ends that it does not have or dates
+ * otherwise, and prices that differ. Pure. Nothing of it changes the catalog: a person reads the source first.
  */
 import { lookUpModel, matchModel } from './matching.ts';
-import { type Catalog, type CatalogModel, modelKeyOf, type Provider } from './model.ts';
+import { type Catalog, type CatalogModel, modelKeyOf, type Provider, type ReportedEnd } from './model.ts';
 import { pricingAt } from './prices.ts';
 
-/** What a version of a package says. */
-export interface PackageFacts {
+/** What a version of a package, or a list, says of the models of a provider. */
+export interface SourceFacts {
   /** As in `@anthropic-ai/sdk 1.14.0 of 2026-11-24`. */
   source: string;
-  /** Day on which the version was published. */
+  /** Day on which the version was published; of a list, the day that it names, or on which it was read. */
   date: string;
   provider: Provider;
   /** Ids of models, as the provider's API takes them. */
@@ -18,10 +18,10 @@ export interface PackageFacts {
   /** Days of shutdown, by id. */
   ends: Readonly<Record<string, string>>;
   /** USD per million tokens, by id; what is zero or absent is unknown. */
-  prices: Readonly<Record<string, PackagePrice>>;
+  prices: Readonly<Record<string, SourcePrice>>;
 }
 
-export interface PackagePrice {
+export interface SourcePrice {
   input: number;
   output: number;
   cachedInput?: number | undefined;
@@ -29,7 +29,7 @@ export interface PackagePrice {
 }
 
 interface Reported {
-  /** Versions that say so, the newest first. */
+  /** Versions and lists that say so, the newest first. */
   reportedBy: string[];
 }
 
@@ -37,9 +37,9 @@ export interface CatalogNews {
   /** Ids that name no model of the catalog. */
   missing: (Reported & { modelKey: string; nearest: string | null })[];
   /** Ends that the catalog does not have, or has on another day. */
-  ends: (Reported & { modelKey: string; shutdownAt: string; ours: string | null })[];
-  /** Rates that differ from those in force on the day of the package. */
-  prices: (Reported & { modelKey: string; rate: keyof PackagePrice; usdPerMillion: number; ours: number | null })[];
+  ends: ReportedEnd[];
+  /** Rates that differ from those in force on the day of the source. */
+  prices: (Reported & { modelKey: string; rate: keyof SourcePrice; usdPerMillion: number; ours: number | null })[];
 }
 
 const RATES = {
@@ -49,9 +49,9 @@ const RATES = {
   cacheWrite: 'cacheWriteUsdPerMillion',
 } as const;
 
-/** What `packages` have and the catalog lacks or contradicts, by model; what several say alike is one item. */
-export function catalogNews(catalog: Catalog, packages: readonly PackageFacts[]): CatalogNews {
-  const newestFirst = packages.toSorted((a, b) => Number(a.date < b.date) - Number(a.date > b.date));
+/** What `sources` have and the catalog lacks or contradicts, by model; what several say alike is one item. */
+export function catalogNews(catalog: Catalog, sources: readonly SourceFacts[]): CatalogNews {
+  const newestFirst = sources.toSorted((a, b) => Number(a.date < b.date) - Number(a.date > b.date));
   return {
     missing: merged(newestFirst, (facts) => missingFrom(catalog, facts)),
     ends: merged(newestFirst, (facts) => endsIn(catalog, facts)),
@@ -59,12 +59,48 @@ export function catalogNews(catalog: Catalog, packages: readonly PackageFacts[])
   };
 }
 
-/** The items of all packages by what they say, sorted. */
+/**
+ * The items of `news` that `told` does not have, whoever reports them: at most `max`, the ends first, then the models, then
+ * the prices. `more` counts those that are left.
+ */
+export function untoldNews(
+  news: CatalogNews,
+  told: readonly CatalogNews[],
+  max: number,
+): CatalogNews & { more: number } {
+  const known = new Set(told.flatMap(claimsOf));
+  const isNew = (claim: string) => !known.has(claim);
+  const ends = news.ends.filter((end) => isNew(claimOfEnd(end)));
+  const missing = news.missing.filter((model) => isNew(claimOfModel(model)));
+  const prices = news.prices.filter((price) => isNew(claimOfPrice(price)));
+  const shown = {
+    ends: ends.slice(0, max),
+    missing: missing.slice(0, Math.max(0, max - ends.length)),
+    prices: prices.slice(0, Math.max(0, max - ends.length - missing.length)),
+  };
+  return { ...shown, more: countOf({ ends, missing, prices }) - countOf(shown) };
+}
+
+export function countOf({ ends, missing, prices }: CatalogNews): number {
+  return ends.length + missing.length + prices.length;
+}
+
+/** What is claimed, and not what the catalog has instead, which changes with it. */
+const claimOfEnd = ({ modelKey, shutdownAt }: CatalogNews['ends'][number]) => `${modelKey} ends ${shutdownAt}`;
+const claimOfModel = ({ modelKey }: CatalogNews['missing'][number]) => modelKey;
+const claimOfPrice = ({ modelKey, rate, usdPerMillion }: CatalogNews['prices'][number]) =>
+  `${modelKey} ${rate} ${usdPerMillion}`;
+
+function claimsOf({ ends, missing, prices }: CatalogNews): string[] {
+  return [...ends.map(claimOfEnd), ...missing.map(claimOfModel), ...prices.map(claimOfPrice)];
+}
+
+/** The items of all sources by what they say, sorted. */
 function merged<Item extends object>(
-  packages: readonly PackageFacts[],
-  itemsOf: (facts: PackageFacts) => Item[],
+  sources: readonly SourceFacts[],
+  itemsOf: (facts: SourceFacts) => Item[],
 ): (Item & Reported)[] {
-  const all = packages.flatMap((facts) =>
+  const all = sources.flatMap((facts) =>
     itemsOf(facts).map((item) => ({ item, said: JSON.stringify(item), source: facts.source })),
   );
   return [...Map.groupBy(all, ({ said }) => said)]
@@ -74,23 +110,26 @@ function merged<Item extends object>(
     );
 }
 
-function found(catalog: Catalog, { provider, date }: PackageFacts, id: string): CatalogModel | null {
+function found(catalog: Catalog, { provider, date }: SourceFacts, id: string): CatalogModel | null {
   const model = matchModel(catalog, id, Date.parse(date))?.model;
   return model?.provider === provider ? model : null;
 }
 
-function missingFrom(catalog: Catalog, facts: PackageFacts) {
+function missingFrom(catalog: Catalog, facts: SourceFacts) {
   const { provider, date } = facts;
   const ids = new Set([...facts.ids, ...Object.keys(facts.ends), ...Object.keys(facts.prices)]);
-  return [...ids]
-    .filter((id) => found(catalog, facts, id) === null)
-    .map((id) => {
-      const nearest = lookUpModel(catalog, id, Date.parse(date), provider)?.model;
-      return { modelKey: `${provider}/${id}`, nearest: nearest ? modelKeyOf(nearest) : null };
-    });
+  return (
+    [...ids]
+      // A provider may sell models of others, which are not its own.
+      .filter((id) => matchModel(catalog, id, Date.parse(date)) === null)
+      .map((id) => {
+        const nearest = lookUpModel(catalog, id, Date.parse(date), provider)?.model;
+        return { modelKey: `${provider}/${id}`, nearest: nearest ? modelKeyOf(nearest) : null };
+      })
+  );
 }
 
-function endsIn(catalog: Catalog, facts: PackageFacts) {
+function endsIn(catalog: Catalog, facts: SourceFacts) {
   const byKey = new Map<string, { modelKey: string; shutdownAt: string; ours: string | null }>();
   for (const [id, shutdownAt] of Object.entries(facts.ends)) {
     const model = found(catalog, facts, id);
@@ -100,13 +139,13 @@ function endsIn(catalog: Catalog, facts: PackageFacts) {
   return [...byKey.values()];
 }
 
-function pricesIn(catalog: Catalog, facts: PackageFacts) {
+function pricesIn(catalog: Catalog, facts: SourceFacts) {
   return Object.entries(facts.prices).flatMap(([id, price]) => {
     const model = found(catalog, facts, id);
     if (!model) return [];
     const inForce = model.pricing && pricingAt(model.pricing, Date.parse(facts.date));
     return Object.entries(RATES).flatMap(([name, field]) => {
-      const rate = name as keyof PackagePrice;
+      const rate = name as keyof SourcePrice;
       const usdPerMillion = price[rate] ?? 0;
       const ours = inForce?.[field] ?? null;
       return usdPerMillion > 0 && ours !== usdPerMillion

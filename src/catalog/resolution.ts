@@ -2,15 +2,16 @@
  * The lookup's result for one key on one day: match, lifecycle, action, replacement, candidates, automation.
  *
  * It depends only on catalog, reviews, key, policy and day, so it is constant within a UTC day while nobody publishes a
- * catalog or reviews the model.
+ * catalog or reviews the model, and no list reports another end of it.
  */
 import { canonicalJson } from '../domain/canonical.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { type Candidate, candidatesFor, isClosed, type SourcePrice } from './candidates.ts';
 import { areDatesUnknown, asServed, type Replacement, replacementOf, statusOn } from './lifecycle.ts';
 import { type LookUpMatch, lookUpModel, modelOfKey } from './matching.ts';
-import { type Catalog, type CatalogModel, modelKeyOf, type Provider } from './model.ts';
+import { type Catalog, type CatalogModel, modelKeyOf, type Provider, type ReportedEnd } from './model.ts';
 import { type LookupPolicy, type RankedModel, SCORING_VERSION } from './ranking.ts';
+import { reportedEndsOf, reportOf } from './reported-ends.ts';
 import {
   citationOf,
   NO_REVIEWS,
@@ -44,6 +45,8 @@ export interface Resolution {
   recommendationSource: 'provider' | 'admin_review' | 'computed' | 'none';
   /** The review of the model by an operator; `null` where there is none. */
   review: Review | null;
+  /** Ends that lists name and nobody has confirmed: warnings alone say them. */
+  reportedEnds: readonly ReportedEnd[];
   pricing: SourcePrice | null;
   equivalents: Candidate[];
   variants: Candidate[];
@@ -92,6 +95,7 @@ function unknownKey(requested: RequestedKey, nearest: LookUpMatch | null): Omit<
     recommendedModelKey: null,
     recommendationSource: 'none',
     review: null,
+    reportedEnds: [],
     pricing: null,
     equivalents: [],
     variants: [],
@@ -133,6 +137,9 @@ async function resolveMatch(
     );
   const thin = dated.lifecycle.confidence === 'secondary';
   if (thin) warnings.push('the lifecycle of this model rests on secondary evidence');
+  // They are of the provider's own API.
+  const reportedEnds = dated === source ? reportedEndsOf(catalog, source, day) : [];
+  for (const end of reportedEnds) warnings.push(`a shutdown on ${reportOf(end)}, is not confirmed`);
   const action = isEnding ? 'REPLACE' : thin || isUnknown ? 'REVIEW' : 'KEEP';
 
   const allowed = allowedByKey(catalog, policy.allowedModelKeys, day);
@@ -171,6 +178,7 @@ async function resolveMatch(
     recommendedModelKey: recommendation.modelKey,
     recommendationSource: recommendation.source,
     review: review?.review ?? null,
+    reportedEnds,
     pricing: candidates.sourcePrice,
     equivalents: [...candidates.official.map(({ candidate }) => candidate), ...candidates.equivalents],
     variants: candidates.variants,

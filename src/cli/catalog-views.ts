@@ -58,7 +58,12 @@ export function showReport(report: ImportReport): string {
   return join(parts);
 }
 
-export function showPublished({ differences, sourceDates, ...info }: PublishedCatalog): string {
+export function showPublished({
+  differences,
+  sourceDates,
+  reportedEnds: _reportedEnds,
+  ...info
+}: PublishedCatalog): string {
   const figures = Object.entries({ ...info, sources: `${sourceDates.oldest} to ${sourceDates.newest}` });
   return `${pairs(Object.fromEntries(figures.map(([field, value]) => [labelOf(field), value])))}\n\n${showDifferences(differences)}`;
 }

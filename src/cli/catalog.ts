@@ -18,7 +18,7 @@ import type { Upstream } from '../catalog/importers/imported.ts';
 import { readLiteLlm } from '../catalog/importers/litellm.ts';
 import { mergeImport } from '../catalog/importers/merge.ts';
 import { readModelsDev } from '../catalog/importers/models-dev.ts';
-import { catalogNews, type PackageFacts } from '../catalog/news.ts';
+import { catalogNews, type SourceFacts } from '../catalog/news.ts';
 import { type Problem, readCatalogDocument } from '../catalog/validate.ts';
 import type { CatalogDocument, PublishedCatalog } from '../contract/catalog.ts';
 import { useContractMessages } from '../contract/messages.ts';
@@ -186,7 +186,7 @@ async function watchPackages([file]: string[]): Promise<Outcome> {
   const read = file === undefined ? { document: BUILT_IN } : await readCatalog(file);
   if ('problems' in read) return withProblems(read.problems);
   const { models, transitions = [] } = read.document;
-  const facts: PackageFacts[] = [];
+  const facts: SourceFacts[] = [];
   const failed: { package: string; why: string }[] = [];
   for (const [name, readFacts] of WATCHED_PACKAGES) {
     try {
@@ -206,7 +206,7 @@ async function factsOf(
   name: string,
   { version, date }: NewestPackage,
   said: ReturnType<ReadFacts>,
-): Promise<PackageFacts[]> {
+): Promise<SourceFacts[]> {
   const source = `${name} ${version} of ${date}`;
   return (await said).map((facts) => ({ ids: [], ends: {}, prices: {}, ...facts, source, date }));
 }

@@ -2,13 +2,10 @@
  * What the packages of the npm registry say of models: the ids and deprecation tables of the three SDKs, and a price list with
  * a date. Only the text of their files is read; no code of theirs runs.
  */
-import { z } from 'zod';
-import type { PackageFacts } from '../catalog/news.ts';
+import { readPiAi, type Said } from '../catalog/lists.ts';
 
 /** Reads a file of the package; `null` if the version does not have it. */
 export type ReadPackageFile = (path: string) => Promise<string | null>;
-
-type Said = Pick<PackageFacts, 'provider'> & Partial<PackageFacts>;
 
 export type ReadFacts = (read: ReadPackageFile) => Promise<Said[]>;
 
@@ -17,7 +14,7 @@ export const WATCHED_PACKAGES = new Map<string, ReadFacts>([
   ['openai', readOpenAi],
   ['@anthropic-ai/sdk', readAnthropic],
   ['@google/genai', readGoogle],
-  ['@earendil-works/pi-ai', readPiAi],
+  ['@earendil-works/pi-ai', readPiAiFiles],
 ]);
 
 /** `export type ChatModel = 'gpt-6-sol' | ...;` and comments: `"gpt-5.1", "gpt-5.1-2025-11-13": Announced shutdown date: 2027-04-01.` */
@@ -61,26 +58,12 @@ async function readGoogle(read: ReadPackageFile): Promise<Said[]> {
   return [{ provider: 'google', ids: unionOf(await required(read, 'dist/genai.d.ts'), 'Model_2') }];
 }
 
-const PiAiModel = z.object({
-  type: z.string(),
-  cost: z.object({ input: z.number(), output: z.number(), cacheRead: z.number(), cacheWrite: z.number() }),
-});
-/** By kind of API, then by type and id: `chat:gpt-6-sol`. */
-const PiAiModels = z.record(z.string(), z.record(z.string(), PiAiModel));
-
-async function readPiAi(read: ReadPackageFile): Promise<Said[]> {
+async function readPiAiFiles(read: ReadPackageFile): Promise<Said[]> {
   const providers = ['openai', 'anthropic', 'google'] as const;
   return Promise.all(
     providers.map(async (provider) => {
-      const apis = PiAiModels.parse(JSON.parse(await required(read, `dist/providers/data/${provider}.json`)));
-      const chat = Object.values(apis)
-        .flatMap((models) => Object.entries(models))
-        .filter(([, { type }]) => type === 'chat');
-      const prices = chat.map(([name, { cost }]) => [
-        name.slice(name.indexOf(':') + 1),
-        { input: cost.input, output: cost.output, cachedInput: cost.cacheRead, cacheWrite: cost.cacheWrite },
-      ]);
-      return { provider, prices: Object.fromEntries(prices) };
+      const file = await required(read, `dist/providers/data/${provider}.json`);
+      return { provider, prices: readPiAi(JSON.parse(file)) };
     }),
   );
 }

@@ -79,6 +79,11 @@ const WORDS: Record<AttentionKind, Words> = {
     why: 'Prices and dates may be wrong.',
     name: 'the model catalog',
   },
+  CATALOG_NEWS: {
+    title: one('report', 'of what the catalog lacks'),
+    why: 'In 7 days. Lists know models, ends or prices that it does not.',
+    name: 'news of the catalog',
+  },
   BINDINGS: {
     title: (value) => (value === 1 ? '1 part of the service' : `${count(value)} parts of the service`),
     why: 'It does not answer.',
@@ -156,6 +161,8 @@ function hrefOf({ kind, organizationId, list }: AttentionItem): string {
       return `${own('webhooks')}?failing=true`;
     case 'CATALOG':
       return `${CONSOLE_PATH}/catalog`;
+    case 'CATALOG_NEWS':
+      return `${CONSOLE_PATH}/events${query}`;
     default:
       return `${CONSOLE_PATH}/health`;
   }

@@ -8,11 +8,14 @@ import {
   type CatalogPricing,
   type CatalogRates,
   modelKeyOf,
+  type ReportedEnd,
   type Transition,
 } from '../catalog/model.ts';
 import { pricingAt, ratesOf } from '../catalog/prices.ts';
 import { usesOf } from '../catalog/provider-rules.ts';
+import { reportOf } from '../catalog/reported-ends.ts';
 import { citationOf, type Review } from '../catalog/reviews.ts';
+import { LOOKUP_PATH } from '../contract/model-lookup.ts';
 import { usdFromNano } from '../domain/money.ts';
 import type { RateConditions } from '../domain/price.ts';
 import { beginOf, type PriceSnapshotRow } from '../storage/prices.ts';
@@ -30,6 +33,7 @@ export interface ModelView {
   status: ModelStatus;
   replacement: Replacement | null;
   review: Review | null;
+  reportedEnds: readonly ReportedEnd[];
   transitions: readonly Transition[];
   snapshots: readonly PriceSnapshotRow[];
   nowMs: number;
@@ -50,7 +54,7 @@ export function modelPage(c: ConsoleContext, view: ModelView) {
       ),
       crumbs: [{ text: 'Model catalog', href: `${CONSOLE_PATH}/catalog` }],
       actions: (
-        <a class="button" href={`/v1/model-lookup/${modelKeyOf(model)}`}>
+        <a class="button" href={`${LOOKUP_PATH}/${modelKeyOf(model)}`}>
           Public lookup
         </a>
       ),
@@ -61,7 +65,7 @@ export function modelPage(c: ConsoleContext, view: ModelView) {
           <Lifecycle {...view} />
         </Card>
         <Card title="Evidence">
-          <Evidence model={model} replacement={view.replacement} review={view.review} />
+          <Evidence {...view} />
         </Card>
       </div>
       <Card title="Facts">
@@ -140,11 +144,7 @@ function eventsOf({ releasedAt, lifecycle, pricing }: CatalogModel, transitions:
     .toSorted((a, b) => (a.day < b.day ? -1 : 1));
 }
 
-const Evidence: FC<Pick<ModelView, 'model' | 'replacement' | 'review'>> = ({
-  model: { lifecycle },
-  replacement,
-  review,
-}) => (
+const Evidence: FC<ModelView> = ({ model: { lifecycle }, replacement, review, reportedEnds }) => (
   <Facts
     items={[
       ['Confidence', words(lifecycle.confidence)],
@@ -155,6 +155,7 @@ const Evidence: FC<Pick<ModelView, 'model' | 'replacement' | 'review'>> = ({
         </a>,
       ],
       ['Read on', lifecycle.source.checkedAt],
+      ['Not confirmed', reportedEnds.length > 0 ? reportedEnds.map(reportOf).join('. ') : undefined],
       ['Replacement', replacement ? <Code>{replacement.modelKey}</Code> : undefined],
       [
         'Live today',

@@ -121,6 +121,10 @@ function sentenceFor(event: LoggedEvent, action: OperatorAction): Part[] {
       return sentence`Did not publish an imported catalog`;
     case 'catalog.upstream_failed':
       return sentence`Could not import a catalog`;
+    case 'catalog.news':
+      return heardOf(after);
+    case 'catalog.news_failed':
+      return sentence`Could not read ${plural(list(after.lists).length, 'list')} of models`;
     case 'review.put':
       return sentence`Reviewed ${model(subject)}: replaced by ${model(textAt(after, 'replacementModelKey') ?? '')}`;
     case 'review.delete':
@@ -275,6 +279,25 @@ function catalogChanges(after: State): string {
     return models.length === 0 ? [] : [`${count(models.length)} ${text}`];
   });
   return counted.length === 0 ? '' : `: ${counted.join(', ')}`;
+}
+
+/** "Heard that claude-opus-4-5 ends on 2027-01-22, of 1 model and 2 prices that the catalog does not have". */
+function heardOf(after: State): Part[] {
+  const [ends, missing, prices] = ['ends', 'missing', 'prices'].map((member) => list(after[member]).map(stateOf)) as [
+    State[],
+    State[],
+    State[],
+  ];
+  const named = ends
+    .slice(0, NAMES_SHOWN_MAX)
+    .map((end) => sentence`that ${model(textAt(end, 'modelKey') ?? '')} ends on ${textAt(end, 'shutdownAt') ?? ''}`);
+  const counted = [
+    [ends.length - named.length, 'more end'],
+    [missing.length, 'unknown model'],
+    [prices.length, 'other price'],
+  ] as const;
+  const others = counted.flatMap(([value, noun]) => (value > 0 ? [[`of ${plural(value, noun)}`]] : []));
+  return sentence`Heard ${enumerated([...named, ...others])}`;
 }
 
 /** Why, in the words of whoever did it; the service's own reasons are codes, which its sentences say. */

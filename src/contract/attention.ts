@@ -18,6 +18,7 @@ export const ATTENTION_KINDS = [
   'LATE_ARCHIVE',
   'FULL_DATABASES',
   'CATALOG',
+  'CATALOG_NEWS',
   'BINDINGS',
 ] as const;
 
@@ -32,6 +33,7 @@ export const UNPRICED_DAYS = 30;
 export const DENIED_HOURS = 24;
 export const FAILED_CHARGES_DAYS = 7;
 export const ANOMALIES_DAYS = 2;
+export const CATALOG_NEWS_DAYS = 7;
 
 /** What an item of each kind counts, and why it matters. */
 export const ATTENTION_MEANINGS: Record<AttentionKind, string> = {
@@ -48,6 +50,7 @@ export const ATTENTION_MEANINGS: Record<AttentionKind, string> = {
     'Closed days that the archive lacks, the oldest for more than two days: the database keeps them meanwhile',
   FULL_DATABASES: 'Databases that are nearly full: new organizations need another one',
   CATALOG: 'The model catalog is old or cannot be used: prices and dates may be wrong',
+  CATALOG_NEWS: `Reports of the last ${CATALOG_NEWS_DAYS} days that lists know models, ends or prices that the catalog does not`,
   BINDINGS: 'Parts of the service that do not answer',
 };
 

@@ -229,6 +229,16 @@ const Document = z.strictObject({
 /** A bare list counts as the list of models of a document. */
 export const CatalogDocument = z.preprocess((input) => (Array.isArray(input) ? { models: input } : input), Document);
 
+/** Reported ends that one answer has. */
+export const REPORTED_ENDS_MAX = 200;
+
+const ReportedEnd = z.object({
+  modelKey: z.string().describe('`provider/model`'),
+  shutdownAt: day.describe('Day of the shutdown, as it is reported'),
+  ours: day.nullable().describe('Day of the shutdown, as the catalog has it; null where it has none'),
+  reportedBy: z.array(z.string()).describe('Lists that say so, the newest first'),
+});
+
 export const CatalogInfo = z.object({
   version: z.string().describe('Label of the release'),
   publishedAt: instant.describe('When it was published'),
@@ -243,6 +253,10 @@ export const CatalogInfo = z.object({
     .describe('Dates of the copies that statuses were read from'),
   hash: z.string().describe('SHA-256 of the content'),
   problem: z.string().optional().describe('Why the lookup says degraded; absent when nothing is wrong'),
+  reportedEnds: z
+    .array(ReportedEnd)
+    .max(REPORTED_ENDS_MAX)
+    .describe('Ends that lists name and nobody has confirmed, the soonest first: they change no status'),
 });
 
 const change = <Fact extends z.ZodType>(fact: Fact) =>

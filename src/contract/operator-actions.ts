@@ -71,6 +71,8 @@ export const ACTION_KINDS = {
   'catalog.publish': 'catalog',
   'catalog.upstream_held': 'catalog',
   'catalog.upstream_failed': 'catalog',
+  'catalog.news': 'catalog',
+  'catalog.news_failed': 'catalog',
   'review.put': 'review',
   'review.delete': 'review',
   'operator.put': 'operator',

@@ -4,14 +4,22 @@
  */
 import { type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import { pricingAt } from '../catalog/prices.ts';
+import { reportedEndsOf, reportOf } from '../catalog/reported-ends.ts';
 import type { FullResolution } from '../contract/model-lookup.ts';
 import type { Env } from '../env.ts';
-import { type ListedModel, listed, listView, nearestModels } from './find-models.ts';
+import { dayOf, type ListedModel, listed, listView, nearestModels } from './find-models.ts';
 import { lookUp } from './look-up-model.ts';
 
 export type DescribedModel =
   /** `model` has the rates in force at the time. */
-  | { known: true; model: CatalogModel; daysLeft: number | null; resolution: FullResolution }
+  | {
+      known: true;
+      model: CatalogModel;
+      daysLeft: number | null;
+      /** Ends that lists report and nobody has confirmed, in words. */
+      reportedEnds: string[];
+      resolution: FullResolution;
+    }
   | { known: false; asked: string; near: ListedModel[] };
 
 /** `rawPath` is `/provider/model`, still encoded. A model that was matched by similarity alone is not known. */
@@ -30,7 +38,8 @@ export async function describeModel(
     matched === undefined ? undefined : catalog.models.find((candidate) => modelKeyOf(candidate) === matched);
   if (resolution && model) {
     const priced = model.pricing ? { ...model, pricing: pricingAt(model.pricing, nowMs) } : model;
-    return { known: true, model: priced, daysLeft: listed(view, model).daysLeft, resolution };
+    const reportedEnds = reportedEndsOf(catalog, model, dayOf(nowMs)).map(reportOf);
+    return { known: true, model: priced, daysLeft: listed(view, model).daysLeft, reportedEnds, resolution };
   }
   const asked = resolution?.requested.modelKey ?? readable(rawPath.slice(1));
   return { known: false, asked, near: nearestModels(catalog, asked).map((candidate) => listed(view, candidate)) };

@@ -1,7 +1,7 @@
 /**
- * Use case: look a model key up. An answer is constant within a UTC day, a catalog and the operators' reviews, so each
- * isolate caches answers in serialized form, per catalog, reviews and day. The entity tag covers the catalog, the day,
- * the review of the model and the normalized question.
+ * Use case: look a model key up. An answer is constant within a UTC day, a catalog, the operators' reviews and what lists
+ * report, so each isolate caches answers in serialized form, per catalog, reviews and day. The entity tag covers the
+ * catalog, the day, the review of the model, the ends that are reported of it and the normalized question.
  */
 
 import { matchModel } from '../catalog/matching.ts';
@@ -89,11 +89,12 @@ async function makeAnswer(
   }
   const { response, ...policy } = query.data;
   const resolution = await resolveKey(provenance.catalog, parsed.key, policy, provenance.day, reviews);
+  const { review, reportedEnds } = resolution;
   const body =
     response === 'light' ? presentLight(resolution, policy, provenance) : presentFull(resolution, policy, provenance);
   return {
     ok: true,
-    answer: await serialize(body, { key: parsed.key, query: query.data, review: resolution.review }, provenance),
+    answer: await serialize(body, { key: parsed.key, query: query.data, review, reportedEnds }, provenance),
   };
 }
 

@@ -12,6 +12,7 @@ import {
   type Attention,
   type AttentionItem,
   type AttentionKind,
+  CATALOG_NEWS_DAYS,
   DENIED_HOURS,
   FAILED_CHARGES_DAYS,
   NEAR_LIMIT_SHARE,
@@ -25,6 +26,7 @@ import { WEBHOOKS_MAX } from '../contract/webhooks.ts';
 import type { Env } from '../env.ts';
 import { ask } from '../objects/addresses.ts';
 import { webhookEndpoint } from '../objects/webhook-endpoints.ts';
+import { eventIdsFrom } from '../platform/event-id.ts';
 import { log } from '../platform/log.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
@@ -38,8 +40,10 @@ import {
   countUnpricedSince,
 } from '../storage/attention.ts';
 import { databaseNameOf } from '../storage/database.ts';
+import { findEvents } from '../storage/events.ts';
 import { findWatchedWebhooks } from '../storage/webhooks.ts';
 import { readHealth } from './health.ts';
+import { IMPORT_SUBJECT } from './import-events.ts';
 import { findOrganization, listOrganizations, noOrganization } from './organizations.ts';
 
 /** A reading that takes longer is not waited for. */
@@ -55,6 +59,7 @@ export function attentionSince(nowMs: number) {
     deniedMs: minuteMs - DENIED_HOURS * HOUR_MS,
     failedChargesMs: minuteMs - FAILED_CHARGES_DAYS * DAY_MS,
     anomaliesMs: minuteMs - ANOMALIES_DAYS * DAY_MS,
+    catalogNewsMs: minuteMs - CATALOG_NEWS_DAYS * DAY_MS,
   };
 }
 
@@ -109,7 +114,10 @@ export async function gatherAttention(
   defer: (work: Promise<unknown>) => void,
   { organizations, isMore = false, health, nowMs }: Scope,
 ): Promise<Attention> {
-  const readings = [...(await organizationReadings(env, defer, organizations, nowMs)), ...serviceReadings(health)];
+  const readings = [
+    ...(await organizationReadings(env, defer, organizations, nowMs)),
+    ...serviceReadings(env, health, nowMs),
+  ];
   const notRead: Attention['notRead'] = [];
   const found = await Promise.all(
     readings.map(async ({ kind, organizationIds, read }) => {
@@ -211,8 +219,8 @@ async function readFailingWebhooks(env: Env, organizationIds: readonly string[])
   }));
 }
 
-/** Of the health of the service, which is one reading for all. */
-function serviceReadings(health: Promise<Answer<Health>>): Reading[] {
+/** Of the health of the service, which is one reading for all, and of what lists said of the catalog. */
+function serviceReadings(env: Env, health: Promise<Answer<Health>>, nowMs: number): Reading[] {
   const count = (kind: AttentionKind, of: (health: Health) => number): Reading => ({
     kind,
     organizationIds: [],
@@ -231,13 +239,27 @@ function serviceReadings(health: Promise<Answer<Health>>): Reading[] {
       return d1.databases.filter(({ isNearlyFull }) => isNearlyFull).length;
     }),
     count('CATALOG', ({ catalog }) => catalog.warnings.length),
+    {
+      kind: 'CATALOG_NEWS',
+      organizationIds: [],
+      read: async () => {
+        const fromId = eventIdsFrom(attentionSince(nowMs).catalogNewsMs);
+        const told = await findEvents(
+          env,
+          { actions: ['catalog.news'], subject: IMPORT_SUBJECT, fromId },
+          'newest',
+          COUNTED_MAX,
+        );
+        return [{ organizationId: null, count: told.length }];
+      },
+    },
     count('BINDINGS', ({ checks }) => checks.filter(({ ok }) => !ok).length),
   ];
 }
 
 /** The path of the operator API that lists what an item counts. */
 function listOf(kind: AttentionKind, organizationId: string, nowMs: number): string {
-  const { unpricedMs, deniedMs, failedChargesMs, anomaliesMs } = attentionSince(nowMs);
+  const { unpricedMs, deniedMs, failedChargesMs, anomaliesMs, catalogNewsMs } = attentionSince(nowMs);
   const iso = (atMs: number) => new Date(atMs).toISOString();
   const of = (path: string, query: Record<string, string> = {}) => {
     const asked = new URLSearchParams(query).toString();
@@ -258,6 +280,8 @@ function listOf(kind: AttentionKind, organizationId: string, nowMs: number): str
       return of('events', { type: 'anomaly.detected', from: iso(anomaliesMs) });
     case 'FAILING_WEBHOOKS':
       return of('webhooks');
+    case 'CATALOG_NEWS':
+      return `/operator/events?${new URLSearchParams({ action: 'catalog.news', from: iso(catalogNewsMs) })}`;
     default:
       return '/operator/health';
   }

@@ -9,8 +9,14 @@ import { diffCatalogs } from '../catalog/diff.ts';
 import { statusOn } from '../catalog/lifecycle.ts';
 import type { Catalog, CatalogModel } from '../catalog/model.ts';
 import { priceSnapshots } from '../catalog/prices.ts';
+import { allReportedEnds } from '../catalog/reported-ends.ts';
 import { validateCatalog } from '../catalog/validate.ts';
-import type { CatalogDocument, CatalogInfo, PublishedCatalog } from '../contract/catalog.ts';
+import {
+  type CatalogDocument,
+  type CatalogInfo,
+  type PublishedCatalog,
+  REPORTED_ENDS_MAX,
+} from '../contract/catalog.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { Env } from '../env.ts';
 import { type CatalogInUse, currentCatalog, isVersionTaken, storeCatalog } from '../storage/catalog.ts';
@@ -102,5 +108,6 @@ function presentCatalog({ catalog, source, hash, problem }: CatalogInUse, nowMs:
     retired: count((model) => statusOn(model, day) === 'RETIRED'),
     sourceDates: { oldest: checked[0] ?? day, newest: checked.at(-1) ?? day },
     ...(problem !== null && { problem }),
+    reportedEnds: allReportedEnds(catalog, day).slice(0, REPORTED_ENDS_MAX),
   };
 }

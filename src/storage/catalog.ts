@@ -4,10 +4,15 @@
  * KV holds an immutable document per version and a pointer to the current one, with the document's SHA-256. The pointer
  * is read again in the background; a request waits for KV only while the isolate has no catalog yet. What is wrong
  * with the catalog in use is its `problem`, which makes every answer from it degraded.
+ *
+ * Beside it KV holds the ends that lists report. Where they cannot be read, those that were read before stay, and nothing is
+ * degraded: they decide nothing.
  */
 
 import { BUILT_IN_CATALOG } from '../catalog/built-in.ts';
 import type { Catalog } from '../catalog/model.ts';
+import type { SourceFacts } from '../catalog/news.ts';
+import { withReportedEnds } from '../catalog/reported-ends.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
 import { sha256Hex } from '../platform/hash.ts';
@@ -31,18 +36,31 @@ interface Pointer {
   publishedAtMs: number;
 }
 
+/** What a list says of ends that the catalog does not. */
+export interface ReportingList {
+  /** The whole address, whose query may be a secret: it is shown to nobody. */
+  address: string;
+  facts: SourceFacts[];
+}
+
 const CURRENT_KEY = 'catalog:current';
+const REPORTED_KEY = 'reported-ends';
 const documentKey = (version: string) => `catalog:${version}`;
 
 /** The pointer is read again after this time. */
 const REFRESH_MS = 10_000;
 /** A KV that does not answer counts as failed. */
 const KV_TIMEOUT_MS = 2_000;
+const NONE_REPORTED = '[]';
 /** The lifecycles of an older catalog are not reliable. */
 const AGE_MAX_DAYS = 90;
 
 interface Held {
   inUse: CatalogInUse;
+  /** The catalog as it was released, without what lists report. */
+  released: Catalog;
+  /** What lists report, as KV has it. */
+  reported: string;
   checkedAtMs: number;
 }
 
@@ -88,7 +106,27 @@ export async function storeCatalog(env: Env, catalog: Catalog): Promise<CatalogI
   };
   await env.KV.put(documentKey(catalog.version), text);
   await env.KV.put(CURRENT_KEY, JSON.stringify(pointer));
-  return hold(env.KV, { catalog, source: 'published', hash: pointer.hash, problem: null });
+  const reported = held.value.get(env.KV)?.reported ?? NONE_REPORTED;
+  return hold(env.KV, { catalog, source: 'published', hash: pointer.hash, problem: null }, reported);
+}
+
+/** What lists reported when they were read last. */
+export async function readReportingLists(env: Env): Promise<ReportingList[]> {
+  return JSON.parse(await readReported(env.KV)) as ReportingList[];
+}
+
+export async function storeReportingLists(env: Env, lists: readonly ReportingList[]): Promise<void> {
+  const reported = JSON.stringify(lists);
+  await env.KV.put(REPORTED_KEY, reported);
+  const known = held.value.get(env.KV);
+  if (known) hold(env.KV, { ...known.inUse, catalog: known.released }, reported);
+}
+
+/** Throws where KV has something else. */
+async function readReported(kv: KVNamespace): Promise<string> {
+  const text = (await withTimeout(kv.get(REPORTED_KEY), KV_TIMEOUT_MS, 'KV')) ?? NONE_REPORTED;
+  if (!Array.isArray(JSON.parse(text))) throw new Error('what KV has of reported ends is no list');
+  return text;
 }
 
 /** Whether a document of this version exists. */
@@ -97,12 +135,20 @@ export async function isVersionTaken(env: Env, version: string): Promise<boolean
 }
 
 async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
-  const known = held.value.get(kv)?.inUse;
-  const published = known?.source === 'published' ? { ...known, problem: null } : null;
+  const known = held.value.get(kv);
+  const published =
+    known?.inUse.source === 'published' ? { ...known.inUse, catalog: known.released, problem: null } : null;
+  const earlier = known?.reported ?? NONE_REPORTED;
+  const reading = readReported(kv).catch((error: unknown) => {
+    log('warn', 'reported_ends_not_read', {}, error);
+    return earlier;
+  });
   try {
     const pointer = await withTimeout(kv.get<Pointer>(CURRENT_KEY, 'json'), KV_TIMEOUT_MS, 'KV');
-    if (!pointer) return hold(kv, await builtIn(null));
-    if (published?.catalog.version === pointer.version && published.hash === pointer.hash) return hold(kv, published);
+    const reported = await reading;
+    if (!pointer) return hold(kv, await builtIn(null), reported);
+    if (published?.catalog.version === pointer.version && published.hash === pointer.hash)
+      return hold(kv, published, reported);
     const text = await withTimeout(kv.get(documentKey(pointer.version)), KV_TIMEOUT_MS, 'KV');
     if (text === null || (await sha256Hex(text)) !== pointer.hash) {
       const problem = `the published catalog ${pointer.version} ${text === null ? 'is missing' : 'does not match its hash'}`;
@@ -110,15 +156,12 @@ async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
       return hold(
         kv,
         published ? { ...published, problem } : await builtIn(`${problem}; the built-in catalog is in use`),
+        reported,
       );
     }
     const document = JSON.parse(text) as Pick<Catalog, 'version' | 'models' | 'transitions'>;
-    return hold(kv, {
-      catalog: { ...document, publishedAtMs: pointer.publishedAtMs },
-      source: 'published',
-      hash: pointer.hash,
-      problem: null,
-    });
+    const catalog = { ...document, publishedAtMs: pointer.publishedAtMs };
+    return hold(kv, { catalog, source: 'published', hash: pointer.hash, problem: null }, reported);
   } catch (error) {
     log('warn', 'catalog_not_read', {}, error);
     // A published catalog that was read before is still the right one, unless what was read now is not valid.
@@ -128,6 +171,7 @@ async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
       published
         ? { ...published, problem }
         : await builtIn('the catalog store could not be read; the built-in catalog is in use'),
+      await reading,
     );
   }
 }
@@ -136,13 +180,25 @@ async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
  * Remembers what is in use. The same catalog stays the same object, so that what is derived from it can be cached with
  * it.
  */
-function hold(kv: KVNamespace, found: CatalogInUse): CatalogInUse {
-  const known = held.value.get(kv)?.inUse;
+function hold(kv: KVNamespace, found: CatalogInUse, reported: string): CatalogInUse {
+  const known = held.value.get(kv);
   const problem = found.problem ?? ageProblem(found.catalog);
-  const same = known?.catalog === found.catalog && known.hash === found.hash && known.problem === problem;
-  const inUse = same ? known : { ...found, problem };
-  held.value.set(kv, { inUse, checkedAtMs: Date.now() });
+  const same =
+    known?.released === found.catalog &&
+    known.reported === reported &&
+    known.inUse.hash === found.hash &&
+    known.inUse.problem === problem;
+  const inUse = same ? known.inUse : { ...found, catalog: withReports(found.catalog, reported), problem };
+  held.value.set(kv, { inUse, released: found.catalog, reported, checkedAtMs: Date.now() });
   return inUse;
+}
+
+function withReports(catalog: Catalog, reported: string): Catalog {
+  const lists = JSON.parse(reported) as ReportingList[];
+  return withReportedEnds(
+    catalog,
+    lists.flatMap(({ facts }) => facts),
+  );
 }
 
 const builtInHash = remember<string | undefined>(() => undefined);

@@ -182,6 +182,7 @@ describe('LiteLLM', () => {
       maxOutputTokens: 4096,
       capabilities: ['parallel_tool_calls', 'prompt_caching', 'system_messages', 'tool_choice', 'tools'],
       ending: true,
+      shutdownAt: '2026-09-28',
     });
   });
 

@@ -1,7 +1,5 @@
 /**
  * What the newest packages of the registry say of models and the catalog does not is found on the day on which they say it.
- * The fixture is the packages as they were on 2026-11-23, cut to what is read: Anthropic's SDK of that day announced the end
- * of Claude Opus 4.5, and the catalog that was released that day did not have it.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -13,55 +11,34 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
-import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';
-import { type CatalogNews, catalogNews, type PackageFacts } from '../../src/catalog/news.ts';
-import { WATCHED_PACKAGES } from '../../src/cli/package-facts.ts';
+import { type CatalogNews, catalogNews, type SourceFacts } from '../../src/catalog/news.ts';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
-import fixture from '../fixtures/packages-2026-11-23.json' with { type: 'json' };
+import {
+  beforeTheNotice,
+  type CutPackage,
+  catalogWith,
+  OPUS,
+  PACKAGES,
+  saidBy,
+} from '../support/packages-of-release.ts';
 
 const run = promisify(execFile);
 
-interface CutPackage {
-  version: string;
-  date: string;
-  files: Record<string, string>;
-}
-const PACKAGES = new Map(Object.entries(fixture as unknown as Record<string, CutPackage>));
 const SDK = '@anthropic-ai/sdk 1.13.0 of 2026-11-23';
 
-async function factsOf(name: string, { version, date, files }: CutPackage): Promise<PackageFacts[]> {
-  const said = await WATCHED_PACKAGES.get(name)?.(async (path) => files[path] ?? null);
-  return (said ?? []).map((facts) => ({
-    ids: [],
-    ends: {},
-    prices: {},
-    ...facts,
-    source: `${name} ${version} of ${date}`,
-    date,
-  }));
+async function factsOf(name: string, { version, date, files }: CutPackage): Promise<SourceFacts[]> {
+  const source = `${name} ${version} of ${date}`;
+  return (await saidBy(name, files)).map((said) => ({ ids: [], ends: {}, prices: {}, ...said, source, date }));
 }
 
-/** The catalog with one model otherwise. */
-function catalogWith(name: string, change: (model: CatalogModel) => CatalogModel): Catalog {
-  const models = BUILT_IN_CATALOG.models.map((model) =>
-    model.model === name ? change(structuredClone(model)) : model,
-  );
-  return { ...BUILT_IN_CATALOG, models };
-}
-
-let facts: PackageFacts[];
+let facts: SourceFacts[];
 beforeAll(async () => {
   facts = (await Promise.all([...PACKAGES].map(([name, cut]) => factsOf(name, cut)))).flat();
 });
 
 describe('a notice in a package', () => {
-  const OPUS = 'claude-opus-4-5-20251101';
-
   test('that the catalog lacks is news on its day, with version and date', () => {
-    const before = catalogWith(OPUS, (model) => {
-      const { source, confidence } = model.lifecycle;
-      return { ...model, lifecycle: { status: 'ACTIVE', earliestShutdownAt: '2026-11-24', source, confidence } };
-    });
+    const before = catalogWith(OPUS, beforeTheNotice);
     expect(catalogNews(before, facts).ends).toContainEqual({
       modelKey: `anthropic/${OPUS}`,
       shutdownAt: '2027-01-22',

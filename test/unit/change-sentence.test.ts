@@ -228,6 +228,21 @@ const CASES: Record<OperatorAction, Case> = {
     says: 'Did not publish an imported catalog',
   },
   'catalog.upstream_failed': { subject: 'catalog', after: { reason: '503' }, says: 'Could not import a catalog' },
+  'catalog.news': {
+    subject: 'catalog',
+    after: {
+      ends: [{ modelKey: 'anthropic/claude-opus-4-5', shutdownAt: '2027-01-22', reportedBy: ['a'] }],
+      missing: [{ modelKey: 'openai/gpt-7' }],
+      prices: [{}, {}],
+      more: 0,
+    },
+    says: 'Heard that [anthropic/claude-opus-4-5] ends on 2027-01-22, of 1 unknown model and of 2 other prices',
+  },
+  'catalog.news_failed': {
+    subject: 'catalog',
+    after: { reason: 'lists.example/a.json: it answered 404', lists: [{ list: 'lists.example/a.json' }] },
+    says: 'Could not read 1 list of models',
+  },
   'review.put': {
     subject: 'openai/gpt-5.1',
     after: { replacementModelKey: 'openai/gpt-6', reason: 'same answers' },

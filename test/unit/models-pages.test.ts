@@ -41,7 +41,7 @@ async function pageOf(model: CatalogModel): Promise<{ words: string; asksToRenam
     day: DAY,
   });
   const { daysLeft } = listed({ ...view, catalog }, model);
-  const html = await modelPage({ model, daysLeft, resolution }, 'https://callmeter.test');
+  const html = await modelPage({ model, daysLeft, reportedEnds: [], resolution }, 'https://callmeter.test');
   return { words: wordsOf(html), asksToRename: resolution.keyGuidance?.shouldUpdate };
 }
 

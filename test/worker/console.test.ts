@@ -436,6 +436,13 @@ describe('every page', () => {
     await check('/console/catalog/models/openai/gpt-6-luna');
   });
 
+  test('of a model leads to what the public lookup answers of it', async () => {
+    const { html } = await visitor.read('/console/catalog/models/openai/gpt-6-luna');
+    const lookup = /href="([^"]+)">Public lookup/.exec(html)?.[1];
+    const answer = await worker.fetch(ORIGIN + lookup);
+    expect([answer.status, await answer.json()]).toMatchObject([200, { requested: { modelKey: 'openai/gpt-6-luna' } }]);
+  });
+
   test('of an empty organization, with a hint on what to do next', async () => {
     const { organizationId } = (await operator.send('createOrganization', { body: { name: 'Empty' } })).data;
     for (const path of OF_ORGANIZATION) await check(`/console/organizations/${organizationId}${path}`);

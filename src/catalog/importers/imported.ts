@@ -30,6 +30,8 @@ export interface ImportedModel {
   reasoningEfforts?: string[];
   /** Whether upstream calls it deprecated or gives an end date. */
   ending: boolean;
+  /** The end date. The import does not take it: a person reads the provider's page first. */
+  shutdownAt?: string;
 }
 
 export interface Skipped {

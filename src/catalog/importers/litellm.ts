@@ -131,6 +131,7 @@ function readEntry(provider: Provider, model: string, kind: string, entry: Entry
     // For other providers these are LiteLLM's own endpoints.
     ...(provider === 'openai' && entry.supported_endpoints && { endpoints: entry.supported_endpoints }),
     ending: Boolean(entry.deprecation_date),
+    ...(z.iso.date().safeParse(entry.deprecation_date).success && { shutdownAt: entry.deprecation_date as string }),
   };
 }
 

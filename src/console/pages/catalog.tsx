@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { type ModelStatus, replacementOf, statusOn } from '../../catalog/lifecycle.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from '../../catalog/model.ts';
 import { pricingAt } from '../../catalog/prices.ts';
+import { reportedEndsOf } from '../../catalog/reported-ends.ts';
 import type { CatalogInfo } from '../../contract/catalog.ts';
 import { readCatalog } from '../../operator/catalog.ts';
 import { pageOf, pageRequest } from '../../platform/page.ts';
@@ -82,6 +83,7 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
       },
       <>
         <Info info={info.data} />
+        <ReportedEnds ends={info.data.reportedEnds} />
         <Card>
           <Filters state={{ values, details: checked.ok ? [] : checked.details }} />
           {items.length === 0 ? (
@@ -114,6 +116,7 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
       model,
       status: statusOn(model, day),
       replacement: replacementOf(catalog, model, day),
+      reportedEnds: reportedEndsOf(catalog, model, day),
       transitions: catalog.transitions.filter((transition) => modelKeyOf(transition) === modelKey),
       review: await findReview(c.env, modelKey),
       snapshots: await listPriceSnapshots(c.env, modelKey),
@@ -155,6 +158,25 @@ const Info: FC<{ info: z.infer<typeof CatalogInfo> }> = ({ info }) => (
     </dl>
   </>
 );
+
+const ReportedEnds: FC<{ ends: CatalogInfo['reportedEnds'] }> = ({ ends }) =>
+  ends.length === 0 ? null : (
+    <Card
+      title="Reported, not confirmed"
+      note="Lists name these ends. Read the provider's page, and publish a catalog."
+    >
+      <Table
+        caption="Ends that lists report"
+        rows={ends}
+        columns={[
+          { title: 'Model', heading: true, cell: ({ modelKey }) => <a href={modelPath(modelKey)}>{modelKey}</a> },
+          { title: 'Reported shutdown', cell: ({ shutdownAt }) => shutdownAt },
+          { title: 'In the catalog', cell: ({ ours }) => ours ?? <Nothing /> },
+          { title: 'Reported by', cell: ({ reportedBy }) => reportedBy.join('; ') },
+        ]}
+      />
+    </Card>
+  );
 
 const Filters: FC<{ state: FormState }> = ({ state }) => (
   <search aria-label="Models">

@@ -14,10 +14,12 @@ import { Day, MODELS_PATH, ModelLink, modelPath, Status } from './list-pages.tsx
 export interface ModelPage {
   model: CatalogModel;
   daysLeft: number | null;
+  /** Ends that lists report and nobody has confirmed, in words. */
+  reportedEnds: string[];
   resolution: FullResolution;
 }
 
-export function modelPage({ model, daysLeft, resolution }: ModelPage, origin: string): Promise<string> {
+export function modelPage({ model, daysLeft, reportedEnds, resolution }: ModelPage, origin: string): Promise<string> {
   const { requested, match, warnings = [], equivalents, alternatives, lifecycle } = resolution;
   const key = match?.matchedModelKey ?? requested.modelKey;
   const { provider, model: name } = model;
@@ -59,7 +61,7 @@ export function modelPage({ model, daysLeft, resolution }: ModelPage, origin: st
       </header>
       {resolution.degraded && <Notice tone="warn">The service cannot use its current catalog: {warnings[0]}</Notice>}
       <Decision resolution={resolution} daysLeft={daysLeft} />
-      <Dates model={model} resolution={resolution} />
+      <Dates model={model} reportedEnds={reportedEnds} resolution={resolution} />
       <Price model={model} resolution={resolution} />
       <Candidates title="What to move to, at the same provider" candidates={equivalents} />
       <Candidates title="At other providers" candidates={alternatives} />
@@ -152,7 +154,7 @@ const Decision: FC<Pick<ModelPage, 'resolution' | 'daysLeft'>> = ({ resolution, 
   );
 };
 
-const Dates: FC<{ model: CatalogModel; resolution: FullResolution }> = ({ model, resolution }) => {
+const Dates: FC<Omit<ModelPage, 'daysLeft'>> = ({ model, reportedEnds, resolution }) => {
   const { announcedAt = null, shutdownAt = null, source } = resolution.lifecycle;
   const { earliestShutdownAt, note } = model.lifecycle;
   return (
@@ -162,6 +164,7 @@ const Dates: FC<{ model: CatalogModel; resolution: FullResolution }> = ({ model,
           ['Released', model.releasedAt ? <Day day={model.releasedAt} /> : undefined],
           ['Deprecation announced', <Day day={announcedAt} />],
           ['Shutdown', <Day day={shutdownAt} />],
+          ['Not confirmed', reportedEnds.length > 0 ? reportedEnds.join('. ') : undefined],
           ['Not before', earliestShutdownAt ? <Day day={earliestShutdownAt} /> : undefined],
           ['Access', model.availability?.note],
           ['Note', note],

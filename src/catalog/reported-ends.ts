@@ -1,0 +1,37 @@
+/**
+ * Ends that sources name and nobody has confirmed. They stand beside the catalog's own dates, as "reported by", and never
+ * change a status: a person reads the provider's page, and publishes a catalog that has the date.
+ */
+
+import { statusOn } from './lifecycle.ts';
+import { type Catalog, type CatalogModel, modelKeyOf, type ReportedEnd } from './model.ts';
+import { catalogNews, type SourceFacts } from './news.ts';
+
+/** The catalog with what `sources` say of ends otherwise than it does: the same object if that is nothing. */
+export function withReportedEnds(catalog: Catalog, sources: readonly SourceFacts[]): Catalog {
+  if (sources.length === 0) return catalog;
+  // Names are looked up in the copy, which then has its index already.
+  const copy: Catalog = { ...catalog };
+  const { ends } = catalogNews(copy, sources);
+  if (ends.length === 0) return catalog;
+  copy.reportedEnds = Map.groupBy(ends, ({ modelKey }) => modelKey);
+  return copy;
+}
+
+/** The ends that are reported of a model. Of one that has ended, another day of the past tells nobody anything. */
+export function reportedEndsOf(catalog: Catalog, model: CatalogModel, day: string): readonly ReportedEnd[] {
+  const reported = catalog.reportedEnds?.get(modelKeyOf(model)) ?? [];
+  return statusOn(model, day) === 'RETIRED' ? reported.filter(({ shutdownAt }) => shutdownAt > day) : reported;
+}
+
+/** Those of all models, the soonest first. */
+export function allReportedEnds(catalog: Catalog, day: string): ReportedEnd[] {
+  return catalog.models
+    .flatMap((model) => reportedEndsOf(catalog, model, day))
+    .toSorted((a, b) => Number(a.shutdownAt > b.shutdownAt) - Number(a.shutdownAt < b.shutdownAt));
+}
+
+/** "2027-01-22, reported by @anthropic-ai/sdk 1.13.0 of 2026-11-23". */
+export function reportOf({ shutdownAt, reportedBy }: ReportedEnd): string {
+  return `${shutdownAt}, reported by ${reportedBy.join('; ')}`;
+}

@@ -1,0 +1,123 @@
+/**
+ * What the price and deprecation lists of `CATALOG_NEWS_URLS` say and the catalog does not: operators are told of it once, by
+ * an event, and the ends that lists name are kept for whoever asks for the model. Neither changes the catalog.
+ *
+ * The event log is the memory of what was told. A list that cannot be read changes nothing: what it said before stays.
+ */
+import { labelOf, readList } from '../catalog/lists.ts';
+import { type CatalogNews, catalogNews, countOf, type SourceFacts, untoldNews } from '../catalog/news.ts';
+import type { Env } from '../env.ts';
+import type { CronOutcome } from '../objects/service-figures.ts';
+import { sha256Hex } from '../platform/hash.ts';
+import { log } from '../platform/log.ts';
+import { currentCatalog, type ReportingList, readReportingLists, storeReportingLists } from '../storage/catalog.ts';
+import { findEvents } from '../storage/events.ts';
+import { downloadJson } from './download.ts';
+import { IMPORT_SUBJECT, importRequest, leaveEvent } from './import-events.ts';
+
+/** Lists of one run. */
+export const LISTS_MAX = 10;
+/** Items of one event; the next day tells more. */
+export const ITEMS_TOLD_MAX = 100;
+/** Ends that are kept of one list and provider. */
+const ENDS_KEPT_MAX = 500;
+/** The newest events, whose items are not told again. */
+const TOLD_EVENTS_MAX = 100;
+
+interface NotRead {
+  list: string;
+  why: string;
+}
+
+/** What came of it. It throws only where the event log or the catalog's store cannot be read or written. */
+export async function hearNews(env: Env, nowMs: number, defer: (work: Promise<unknown>) => void): Promise<CronOutcome> {
+  const { addresses, notRead } = addressesOf(env.CATALOG_NEWS_URLS);
+  const named = new Set(addresses.map(({ href }) => href));
+  const earlier = await readReportingLists(env);
+  if (addresses.length + notRead.length + earlier.length === 0) return { ok: true, message: null };
+  const lists: ReportingList[] = [];
+  // One at a time: each may take much of the memory of the isolate.
+  for (const address of addresses) {
+    const list = await readFrom(address, nowMs);
+    if ('why' in list) notRead.push(list);
+    else lists.push(list);
+  }
+  const { catalog } = await currentCatalog(env, defer);
+  const news = catalogNews(
+    catalog,
+    lists.flatMap(({ facts }) => facts),
+  );
+  const told = await tellNews(env, news, nowMs);
+  const read = new Set(lists.map(({ address }) => address));
+  await storeReportingLists(env, [
+    ...lists.map((list) => endsOf(list, news)).filter(({ facts }) => facts.length > 0),
+    ...earlier.filter(({ address }) => named.has(address) && !read.has(address)),
+  ]);
+  const found = lists.length === 0 ? [] : [`${told} news of ${lists.length} lists`];
+  if (notRead.length === 0) return { ok: true, message: found.join('') || null };
+  const reason = notRead.map(({ list, why }) => `${list}: ${why}`).join('; ');
+  await leaveEvent(importRequest(env, 'hearNews', nowMs), 'catalog.news_failed', { reason, lists: notRead });
+  return { ok: false, message: [...found, reason].join('; ') };
+}
+
+/** Separated by spaces or commas. */
+function addressesOf(named = ''): { addresses: URL[]; notRead: NotRead[] } {
+  const texts = [...new Set(named.split(/[\s,]+/).filter(Boolean))];
+  const addresses: URL[] = [];
+  const notRead: NotRead[] = [];
+  for (const [place, text] of texts.slice(0, LISTS_MAX).entries()) {
+    const url = URL.parse(text);
+    if (url?.protocol === 'https:' && url.username === '' && url.password === '') addresses.push(url);
+    else notRead.push({ list: `address ${place + 1}`, why: 'it must be an https address without a user' });
+  }
+  if (texts.length > LISTS_MAX)
+    notRead.push({ list: 'CATALOG_NEWS_URLS', why: `it names ${texts.length} lists, and ${LISTS_MAX} are read` });
+  return { addresses, notRead };
+}
+
+async function readFrom(address: URL, nowMs: number): Promise<ReportingList | NotRead> {
+  const list = labelOf(address);
+  const downloaded = await downloadJson(address);
+  if (!downloaded.ok) return { list, why: downloaded.why };
+  try {
+    const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+    return { address: address.href, facts: readList(downloaded.value, { address, day }) };
+  } catch (error) {
+    log('warn', 'list_not_read', { list }, error);
+    return { list, why: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Tells what was not told before, and returns how many items that is. */
+async function tellNews(env: Env, news: CatalogNews, nowMs: number): Promise<number> {
+  const earlier = await findEvents(
+    env,
+    { actions: ['catalog.news'], subject: IMPORT_SUBJECT },
+    'newest',
+    TOLD_EVENTS_MAX,
+  );
+  const untold = untoldNews(
+    news,
+    earlier.map(({ after }) => after as CatalogNews),
+    ITEMS_TOLD_MAX,
+  );
+  if (countOf(untold) === 0) return 0;
+  // Two runs at the same time tell the same, once.
+  const key = await sha256Hex(JSON.stringify(untold));
+  await leaveEvent(importRequest(env, 'hearNews', nowMs, key), 'catalog.news', untold);
+  return countOf(untold);
+}
+
+/** What is kept of a list: the ends that are news, by the models of the catalog. */
+function endsOf({ address, facts }: ReportingList, { ends }: CatalogNews): ReportingList {
+  const kept = facts.map(({ source, date, provider }): SourceFacts => {
+    const own = ends.filter(
+      ({ modelKey, reportedBy }) => modelKey.startsWith(`${provider}/`) && reportedBy.includes(source),
+    );
+    const byModel = own
+      .slice(0, ENDS_KEPT_MAX)
+      .map(({ modelKey, shutdownAt }) => [modelKey.slice(provider.length + 1), shutdownAt]);
+    return { source, date, provider, ids: [], ends: Object.fromEntries(byModel), prices: {} };
+  });
+  return { address, facts: kept.filter((fact) => Object.keys(fact.ends).length > 0) };
+}

@@ -1,0 +1,35 @@
+/**
+ * What the daily import leaves in the event log, under a name of its own.
+ */
+import type { OperatorAction } from '../contract/operator-actions.ts';
+import type { Env } from '../env.ts';
+import { commitChange, type OperatorRequest } from './change.ts';
+
+const ACTOR = 'upstream import';
+/** The subject of its events. */
+export const IMPORT_SUBJECT = 'catalog';
+
+/** An event with an idempotency key is left once, however often it is asked for at the same time. */
+export function importRequest(
+  env: Env,
+  operationId: string,
+  nowMs: number,
+  idempotencyKey: string | null = null,
+): OperatorRequest {
+  const correlationId = `upstream-${new Date(nowMs).toISOString()}`;
+  return { env, actor: ACTOR, correlationId, idempotencyKey, operationId, input: null };
+}
+
+export async function leaveEvent(request: OperatorRequest, action: OperatorAction, after: object): Promise<void> {
+  await commitChange(request, async () => ({
+    action,
+    organizationId: null,
+    subject: IMPORT_SUBJECT,
+    before: null,
+    after,
+    statements: [],
+    replaces: false,
+    code: 'EVENT_LEFT',
+    data: null,
+  }));
+}
