@@ -232,7 +232,8 @@ function projectMeterEvent(organizationId: string, record: string): Row<typeof m
     credits: funding.credits,
     overage: funding.overage,
     unfunded: funding.unfunded,
-    charge_nano_usd: charge?.amountNanoUsd ?? null,
+    // One that charged nothing has charged less than that, if its reversal gave back what later ones had paid.
+    charge_nano_usd: charge?.amountNanoUsd ?? (reversal?.charge ? '0' : null),
     settlement_status: charge?.status ?? null,
     charged_usd: charged.usd,
     charged_rest_nano_usd: charged.restNanoUsd,

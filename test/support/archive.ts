@@ -28,9 +28,11 @@ export async function stateOfDay(tenant: Tenant): Promise<string | undefined> {
 }
 
 /** Today's object, unpacked as a whole. */
-export async function archivedText(tenant: Tenant): Promise<string> {
-  const manifest = await readManifest(bindings, today(tenant));
-  const object = await bucket.get(`${tenant.organizationId}/${manifest?.day}/${manifest?.object}`);
+export const archivedText = (tenant: Tenant) => textOfDay(today(tenant));
+
+export async function textOfDay(day: HistoryDay): Promise<string> {
+  const manifest = await readManifest(bindings, day);
+  const object = await bucket.get(`${day.organizationId}/${manifest?.day}/${manifest?.object}`);
   if (!object) throw new Error('the archive has no such day');
   return gunzipSync(new Uint8Array(await object.arrayBuffer())).toString();
 }

@@ -23,6 +23,7 @@ import type { ForecastMetric } from '../../src/contract/readings.ts';
 import type { Account, ChangeStrategy, Contact } from '../../src/domain/account.ts';
 import type { BatchToHold } from '../../src/domain/batch-hold.ts';
 import type { Call } from '../../src/domain/call.ts';
+import type { MeterEvent } from '../../src/domain/custom-meter.ts';
 import type { MeterSlot } from '../../src/domain/meters.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
@@ -36,6 +37,7 @@ import type {
   IncrementCommand,
 } from '../../src/objects/customer-commands.ts';
 import type { HandOver } from '../../src/objects/projector-commands.ts';
+import { timeOrderedId } from '../../src/platform/time-ordered-id.ts';
 import { COLUMNS, recordedSince } from '../../src/readings/forecast/read-forecast.ts';
 import { parseHours } from '../../src/readings/usage/series-hours.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
@@ -121,7 +123,11 @@ export interface Clockwork {
     price?: ResolvedPrice,
     old?: Call | null,
   ): ReturnType<typeof corrections.amendCall>;
-  reverseMeterEvent(eventId: string, atMs: number): ReturnType<typeof corrections.reverseMeterEvent>;
+  reverseMeterEvent(
+    eventId: string,
+    atMs: number,
+    old?: MeterEvent | null,
+  ): ReturnType<typeof corrections.reverseMeterEvent>;
   changePlan(
     plan: object,
     strategy: ChangeStrategy,
@@ -152,14 +158,14 @@ export interface Clockwork {
   restart(): Promise<void>;
 }
 
-/** Runs `steps` in a fresh customer's object on the given plan. */
+/** Runs `steps` in a customer's object, a fresh one unless it is named, with nothing in memory. New customers get the plan. */
 export async function withObject(
   plan: object,
   steps: (object: Clockwork, names: { organizationId: string; customerId: string }) => Promise<void>,
   contact: Contact = {},
+  names = { organizationId: crypto.randomUUID() as string, customerId: 'clockwork' },
 ): Promise<void> {
-  const organizationId = crypto.randomUUID();
-  const customerId = 'clockwork';
+  const { organizationId, customerId } = names;
   const defaultPlan = JSON.stringify({
     planId: 'test',
     usagePlanVersionId: 'test:v1',
@@ -290,7 +296,7 @@ export async function withObject(
       increment: (amount, atMs, { slot = 'CUSTOM1', key, ...more } = {}) =>
         increment(at(atMs), {
           organizationId,
-          eventId: crypto.randomUUID(),
+          eventId: timeOrderedId(atMs),
           request: { slot, amount, ...more },
           idempotencyKey: key ?? null,
           fingerprint: `${slot} ${amount}`,
@@ -331,8 +337,8 @@ export async function withObject(
           idempotencyKey: null,
           fingerprint: JSON.stringify([more, price]),
         }),
-      reverseMeterEvent: (eventId, atMs) =>
-        corrections.reverseMeterEvent(at(atMs), { organizationId, eventId, reason: 'a test', by: 'test', old: null }),
+      reverseMeterEvent: (eventId, atMs, old = null) =>
+        corrections.reverseMeterEvent(at(atMs), { organizationId, eventId, reason: 'a test', by: 'test', old }),
       changePlan: (content, strategy, atMs, { version = 1, key } = {}) => {
         const parsed = Plan.parse(content);
         const target = { planId: parsed.name, usagePlanVersionId: `${parsed.name}:v${version}`, version, plan: parsed };
@@ -400,7 +406,7 @@ export async function withObject(
         started = null;
       },
     };
-    await steps(object, { organizationId, customerId });
+    await steps(object, names);
   });
 }
 

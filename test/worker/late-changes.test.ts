@@ -13,6 +13,7 @@ import { sumUsage } from '../../src/storage/usage.ts';
 import { type Clockwork, withObject } from '../support/object.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { swept } from '../support/sweep.ts';
+import { DATABASES } from '../support/unreliable-d1.ts';
 import { bindings } from '../support/worker.ts';
 import { usage } from '../unit/fixtures.ts';
 
@@ -213,20 +214,6 @@ test('a settlement, savings and a correction of what the object has removed coun
     await books.agree();
   });
 });
-
-const prepare = bindings.DB.prepare.bind(bindings.DB);
-/** D1 as it is, as it cannot be reached, and as its answer is lost. */
-const DATABASES = {
-  there: bindings.DB,
-  away: { prepare, batch: () => Promise.reject(new Error('away')) } as unknown as D1Database,
-  late: {
-    prepare,
-    async batch(statements: D1PreparedStatement[]) {
-      await bindings.DB.batch(statements);
-      throw new Error('the answer was lost');
-    },
-  } as unknown as D1Database,
-};
 
 const place = fc.nat(9);
 const step = fc.oneof(
