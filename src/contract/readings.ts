@@ -71,9 +71,11 @@ const ForecastFacts = z.object({
     'The whole period: what was recorded before the horizon, and the horizon; at least what is recorded',
   ),
   method: z
-    .enum(['weekday_seasonal', 'recent_level', 'damped_trend', 'seasonal_naive'])
+    .enum(['weekday_seasonal', 'recent_level'])
     .nullable()
-    .describe('The method that weighs most, by a rolling-origin backtest'),
+    .describe(
+      'The level of the latest weeks, with a factor for each weekday or, where weekdays do not differ, without',
+    ),
   backtest: z
     .object({
       weightedAbsolutePercentageError: z.number().nullable().describe('0.1 is 10 percent; null where nothing was used'),
@@ -86,7 +88,7 @@ const ForecastFacts = z.object({
     .enum(['HIGH', 'MEDIUM', 'LOW'])
     .nullable()
     .describe(
-      'How small the error is. HIGH: four weeks and an error of at most 15 percent; MEDIUM: two weeks and 40. P10 to P90 is made to hold 80 percent of outcomes in every grade',
+      'How near P10 and P90 are, and how much of the past speaks for that. HIGH: four weeks of usage, and P10 to P90 within 25 percent of what is expected; MEDIUM: two weeks, and 60; LOW where the horizon is longer than the history after its first week. P10 to P90 is made to hold 80 percent of outcomes in every grade',
     ),
   historyDays: z.number().int().describe('Whole days of history'),
   runsOut: RunsOut.nullable().describe(

@@ -1,5 +1,5 @@
 /**
- * On public series that no constant was chosen on: P10 to P90 holds the outcome in 70 to 90 percent of cases, the error
+ * On public series: P10 to P90 holds the outcome in 70 to 90 percent of cases, the error
  * stays below that of repeating the last week, and injected anomalies are found and little else is.
  *
  * Each series is forecast from many moments, as if its customer had been there for 14 to 100 days, for 1 to 30 days

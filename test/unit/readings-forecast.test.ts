@@ -3,12 +3,10 @@
  * ends.
  */
 import { describe, expect, test } from 'vitest';
-import { totalAhead } from '../../src/readings/forecast/backtest.ts';
-import { blend, leadingMethod } from '../../src/readings/forecast/blend.ts';
-import { CANDIDATES, expectation } from '../../src/readings/forecast/candidates.ts';
 import { exhaustionOf, projectedAllowanceExhaustionAt } from '../../src/readings/forecast/exhaustion.ts';
 import { type ForecastInput, forecast } from '../../src/readings/forecast/forecast.ts';
-import { quantityAt, scoreOf, totalDeviation } from '../../src/readings/forecast/interval.ts';
+import { quantilesOf, windowSpreads } from '../../src/readings/forecast/interval.ts';
+import { MEMORIES, weightsOf } from '../../src/readings/forecast/level.ts';
 import { DAY_MS, forecastCase, HOUR_MS, NAMED_FAMILIES } from '../support/series.ts';
 
 const START = Date.UTC(2026, 2, 2);
@@ -48,7 +46,7 @@ describe('status', () => {
       status: 'available',
       reason: null,
       historyDays: 7,
-      method: 'weekday_seasonal',
+      method: 'recent_level',
       backtest: null,
       quality: 'LOW',
     });
@@ -164,19 +162,19 @@ describe('another level', () => {
   const fallen = (lastDays: number) => steady(60, (hour) => (hour >= (60 - lastDays) * 24 ? 3 : 10));
   const week = (lastDays: number) => forecast(fallen(lastDays)).remaining ?? { expected: 0, p10: 0, p50: 0, p90: 0 };
 
-  test('of four days may be temporary: the forecast lies between both levels, and both are within P10 and P90', () => {
+  test('of four days may be temporary: the forecast lies between both levels, and is less certain', () => {
     const { expected, p10, p90 } = week(4);
-    expect(expected).toBeGreaterThan(7 * 110);
+    expect(expected).toBeGreaterThan(7 * 72);
     expect(expected).toBeLessThan(7 * 200);
-    expect(p10).toBeLessThanOrEqual(7 * 72);
-    expect(p90).toBeGreaterThanOrEqual(7 * 240);
+    expect(p90 - p10).toBeGreaterThan(0.2 * expected);
+    expect(week(0).p90 - week(0).p10).toBe(0);
   });
 
-  test('gains weight with each day, and is certain after every weekday occurred', () => {
+  test('gains weight with each day, and is nearly certain after two weeks', () => {
     const expected = [4, 5, 6, 7, 8].map((days) => week(days).expected);
     for (const [at, value] of expected.entries()) if (at > 0) expect(value).toBeLessThan(expected[at - 1] ?? 0);
     expect(week(8).expected).toBeLessThan(7 * 90);
-    expect(week(14).expected).toBeCloseTo(7 * 72, 0);
+    expect(week(14).expected).toBeLessThan(7 * 75);
   });
 });
 
@@ -287,7 +285,8 @@ describe('the days of a forecast', () => {
 
   test('have the rhythm of the week, and their figures in order', () => {
     const office = (hour: number) => ([5, 6].includes(Math.floor(hour / 24) % 7) ? 2 : 10 + (hour % 5));
-    const { days } = forecast(steady(42, office));
+    const { days, method } = forecast(steady(42, office));
+    expect(method).toBe('weekday_seasonal');
     expect(days).toHaveLength(7);
     days?.forEach(({ expected, p10, p50, p90 }, at) => {
       if (at >= 5) expect(expected).toBeLessThan(0.3 * (days[0]?.expected ?? 0));
@@ -304,71 +303,71 @@ describe('the days of a forecast', () => {
   });
 });
 
-describe('a total', () => {
-  const flat = { days: new Array<number>(28).fill(100), length: 28, factors: new Array<number>(7).fill(1) };
-  const past = { ...flat, kept: new Array<number>(28).fill(1), levelStart: 0, end: 28, dayVariance: 0.01 };
-
-  test('of a constant series is the same by every method', () => {
-    for (const candidate of CANDIDATES) {
-      const total = totalAhead(candidate, past, [1, 1, 0.5]);
-      expect(total.expected).toBeCloseTo(250, 6);
-      expect(total.level).toBeCloseTo(100, 6);
-      expect(total.own).toBeCloseTo(2 * 1000 + 50 ** 1.5, 6);
-      expect(total.betweenVariance).toBe(0);
-    }
+describe('a memory', () => {
+  test('counts half of one with a tenth less error, and all count alike before any error', () => {
+    expect(weightsOf(MEMORIES.map(() => 0))).toEqual([1 / 3, 1 / 3, 1 / 3]);
+    const [first = 0, second = 0, third = 0] = weightsOf([100, 110, 200]);
+    expect(first + second + third).toBeCloseTo(1, 9);
+    expect(second / first).toBeCloseTo(0.47, 2);
+    expect(third).toBeLessThan(0.01);
   });
 
-  test('of a level that began on idle weekdays is zero by every method', () => {
-    const idle = { ...past, days: flat.days.map(() => 0), factors: [0, 0, 0, 0, 2, 2, 3], end: 4 };
-    for (const candidate of CANDIDATES) expect(expectation(candidate, idle).day(0)).toBe(0);
-  });
-
-  const one = {
-    expected: 100,
-    own: 10,
-    level: 50,
-    levelVariance: 0.25,
-    slopeVariance: 0,
-    slopeSteps: 0,
-    doubtVariance: 0,
-    betweenVariance: 0,
-  };
-
-  test('blended with itself stays as it is', () => {
-    expect(blend([one, one], [0.25, 0.75])).toEqual(one);
-  });
-
-  test('blended is the weighted mean, and disagreement between methods adds to its uncertainty', () => {
-    const sloping = { ...one, expected: 200, level: 100, slopeVariance: 4, slopeSteps: 3 };
-    const blended = blend([one, sloping], [0.75, 0.25]);
-    expect(blended).toMatchObject({ expected: 125, level: 62.5, slopeVariance: 1, slopeSteps: 3 });
-    expect(blended.betweenVariance).toBe(1875);
-  });
-
-  test('is led by the method with the largest weight over all of its candidates', () => {
-    const weights = (methods: string, weight: number) =>
-      CANDIDATES.map(({ method }) => (method === methods ? weight : 0.01));
-    for (const { method } of CANDIDATES) expect(leadingMethod(weights(method, 0.5))).toBe(method);
-    expect(leadingMethod(CANDIDATES.map(() => 0))).toBe('weekday_seasonal');
-  });
-
-  test('deviates by what its days have in common as often as it has days', () => {
-    const spread = { dayVariance: 0.01, levelMeasured: 100 };
-    const level = { ...one, own: 0, level: 100, levelVariance: 0.04 };
-    const deviation = (days: number) => totalDeviation({ ...level, expected: days * 100 }, spread);
-    // The root of 0.01 x 10 x 1,000 x 0.04.
-    expect(deviation(1)).toBeCloseTo(2, 9);
-    expect(deviation(7)).toBeCloseTo(14, 9);
-    const sloping = { ...level, expected: 100, levelVariance: 0, slopeVariance: 0.04, slopeSteps: 3 };
-    expect(totalDeviation(sloping, spread)).toBeCloseTo(6, 9);
-    expect(totalDeviation({ ...level, expected: 0 }, spread)).toBe(0);
+  test('that never erred is the only one that counts', () => {
+    expect(weightsOf([5, 0, 1])).toEqual([0, 1, 0]);
   });
 });
 
-test('a quantity at a score has that score', () => {
-  for (const z of [-1.5, -1.28, 0, 0.5, 1.28, 2])
-    for (const deviation of [1, 10, 30])
-      expect(scoreOf(quantityAt(100, deviation, z), 100, deviation)).toBeCloseTo(z, 9);
-  expect(quantityAt(100, 0, 1)).toBe(100);
-  expect(quantityAt(0, 10, 1)).toBe(0);
+describe('the interval', () => {
+  const trials = (outcomes: number[]) => outcomes.map((outcome) => ({ expected: 100, outcome }));
+  const day = { days: 1, hours: 24 };
+  const week = { days: 7, hours: 24 };
+  const month = { days: 30, hours: 24 };
+  const calm = trials(Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? 95 : 105)));
+  const of = (window: { days: number; hours: number }, own: { expected: number; outcome: number }[] = []) => {
+    return { window, trials: own, expected: 100 * window.days };
+  };
+
+  test('is as wide as own errors were', () => {
+    const erratic = trials(Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? 70 : 130)));
+    const width = (own: typeof calm) => {
+      const { p10, p90 } = quantilesOf(windowSpreads([of(day, own)]), 100, 1);
+      return p90 - p10;
+    };
+    expect(width(calm)).toBeGreaterThan(9);
+    expect(width(calm)).toBeLessThan(13);
+    expect(width(erratic) / width(calm)).toBeGreaterThan(5);
+  });
+
+  test('reaches further to the side on which outcomes stray', () => {
+    const upward = trials(Array.from({ length: 60 }, (_, at) => (at % 5 === 0 ? 200 : 90)));
+    const { p10, p90 } = quantilesOf(windowSpreads([of(day, upward)]), 100, 1);
+    expect(p90 - 100).toBeGreaterThan(1.3 * (100 - p10));
+  });
+
+  test('of recent errors counts more than of old ones', () => {
+    const settled = trials(Array.from({ length: 60 }, (_, at) => (at < 20 ? 30 : at % 2 === 0 ? 95 : 105)));
+    const unsettled = trials(Array.from({ length: 60 }, (_, at) => (at >= 40 ? 30 : at % 2 === 0 ? 95 : 105)));
+    const width = (own: typeof calm) => quantilesOf(windowSpreads([of(day, own)]), 100, 1).p10;
+    expect(width(unsettled)).toBeLessThan(width(settled) - 30);
+  });
+
+  test('of a window that was never tried is relatively wider than that of a shorter one', () => {
+    const spreads = windowSpreads([of(day, calm), of(week), of(month)]);
+    const relative = (days: number) => {
+      const { p10, p90 } = quantilesOf(spreads, 100 * days, days);
+      return (p90 - p10) / (100 * days);
+    };
+    expect(relative(7)).toBeGreaterThan(relative(1));
+    expect(relative(30)).toBeGreaterThanOrEqual(relative(7));
+    expect(relative(60)).toBeCloseTo(relative(30), 3);
+    expect(relative(3)).toBeGreaterThan(relative(1));
+    expect(relative(3)).toBeLessThan(relative(7));
+  });
+
+  test('is nothing where nothing is expected, and where no error ever was', () => {
+    expect(quantilesOf(windowSpreads([of(day, calm)]), 0, 1)).toEqual({ p10: 0, p50: 0, p90: 0 });
+    const exact = trials(Array.from({ length: 20 }, () => 100));
+    const { p10, p90 } = quantilesOf(windowSpreads([of(day, exact)]), 100, 1);
+    expect([p10, p90].map((quantity) => quantity.toFixed(9))).toEqual(['100.000000000', '100.000000000']);
+  });
 });

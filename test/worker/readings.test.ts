@@ -179,7 +179,7 @@ describe('the forecast', () => {
         historyDays: 40,
         backtest: { windows: expect.any(Number), windowHours: expect.any(Number) },
       });
-      expect(data.method).toMatch(/^(weekday_seasonal|recent_level|damped_trend|seasonal_naive)$/);
+      expect(data.method).toMatch(/^(weekday_seasonal|recent_level)$/);
       const { remaining, total, recorded } = data;
       if (!remaining || !total) throw new Error('an available forecast has quantities');
       expect(recorded).toBeCloseTo(perHour[metric] * 287, 6);

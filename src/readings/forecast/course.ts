@@ -6,9 +6,9 @@
  */
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { instantOfClock, zoneClock } from '../calendar.ts';
-import { rounded, Z_90 } from '../statistics.ts';
+import { rounded } from '../statistics.ts';
+import type { Expectation } from './backtest.ts';
 import type { AheadDay } from './history.ts';
-import { quantityAt, type Total } from './interval.ts';
 
 /** A day from the current hour on. */
 export interface PaceDay {
@@ -29,28 +29,27 @@ export interface Pace {
 }
 
 /**
- * `totals[n]` is the total of the first n + 1 days. A percentile of a longer total never falls, and rises only on days
- * with usage.
+ * `quantilesOf` those of the total of the first days, which end so many days from now. A percentile of a longer total never
+ * falls, and rises only on days with usage.
  */
 export function paceDays(
   ahead: readonly AheadDay[],
-  totals: readonly Total[],
-  deviationOf: (total: Total) => number,
+  { level, factors }: Expectation,
+  quantilesOf: (expected: number, days: number) => { p10: number; p90: number },
 ): PaceDay[] {
-  let before = 0;
+  let total = 0;
   let low = 0;
   let high = 0;
   return ahead.map(({ phase, share }, index) => {
-    const total = totals[index] as Total;
-    const expected = Math.max(0, total.expected - before);
-    before = total.expected;
-    const deviation = deviationOf(total);
-    const to = (z: number, reached: number) =>
-      expected > 0 ? Math.max(reached, quantityAt(total.expected, deviation, z)) : reached;
-    const [p10, p90] = [to(-Z_90, low) - low, to(Z_90, high) - high];
+    const wholeDay = level * (factors[phase] ?? 1);
+    const expected = share * wholeDay;
+    total += expected;
+    const quantiles = quantilesOf(total, index + 1);
+    const to = (quantity: number, reached: number) => (expected > 0 ? Math.max(reached, quantity) : reached);
+    const [p10, p90] = [to(quantiles.p10, low) - low, to(quantiles.p90, high) - high];
     low += p10;
     high += p90;
-    return { phase, expected, wholeDay: share > 0 ? expected / share : 0, p10, p90 };
+    return { phase, expected, wholeDay, p10, p90 };
   });
 }
 

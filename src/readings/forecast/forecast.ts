@@ -2,21 +2,25 @@
  * The forecast of one metric of one customer: the expected quantity from now to the end of the period, its uncertainty,
  * and the method.
  *
- * It uses only the customer's own hours; the same input gives the same bytes. A long horizon uses the recent level with
- * a damped slope and a widening interval; its quality is LOW if the horizon is longer than the history.
+ * It uses only the customer's own hours; the same input gives the same bytes. The same forecast is made at the end of every
+ * past day, and its errors are what the interval and the quality are made of.
  */
 
-import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
+import { DAY_MS } from '../../platform/time.ts';
 import { DAYS_PER_WEEK } from '../calendar.ts';
-import { mean, rounded, Z_90 } from '../statistics.ts';
-import { backtest, knowledgeAt, type Trial, totalsAhead, type Window, weightedError } from './backtest.ts';
-import { blend, blendWeights, leadingMethod } from './blend.ts';
-import { CANDIDATES, type Candidate, type ForecastMethod, type Past, SEASONAL, trendBelief } from './candidates.ts';
-import { type ChartDay, chartDays, type Pace, type PaceDay, paceDays } from './course.ts';
-import { type AheadDay, daysAhead, type History, HORIZON_DAYS_MAX, readHistory, type UsageHour } from './history.ts';
-import { quantityAt, type Total, totalDeviation } from './interval.ts';
-import type { LevelChange } from './regime.ts';
-import { calibratedWidth, steadyFactor } from './width.ts';
+import { rounded, sum } from '../statistics.ts';
+import {
+  daysOf,
+  type Expectation,
+  expectations,
+  type Trial,
+  trialsOf,
+  type Window,
+  weightedError,
+} from './backtest.ts';
+import { type ChartDay, chartDays, type Pace, paceDays } from './course.ts';
+import { daysAhead, HORIZON_DAYS_MAX, readHistory, type UsageHour } from './history.ts';
+import { quantilesOf, windowSpreads } from './interval.ts';
 
 export const FORECAST_STATUSES = [
   'available',
@@ -33,6 +37,9 @@ export type ForecastQuality = (typeof FORECAST_QUALITIES)[number];
 export const FORECAST_REASONS = ['HISTORY_TOO_SHORT', 'NO_BOUNDARY', 'METRIC_NOT_ENABLED', 'EVIDENCE_PARTIAL'] as const;
 export type ForecastReason = (typeof FORECAST_REASONS)[number];
 
+/** The level of the latest weeks, with their weekly rhythm or, where none shows, without. */
+export type ForecastMethod = 'weekday_seasonal' | 'recent_level';
+
 /** One week: the minimum that contains every weekday. */
 export const HISTORY_DAYS_MIN = 7;
 /** Two weeks: before that no weekday has occurred twice, and nothing can be backtested. */
@@ -41,21 +48,13 @@ export const BACKTEST_DAYS_MIN = 14;
 /** Decimals in the response: metered quantities have at most three, USD nine. */
 const DECIMALS = { quantity: 3, usd: 9 } as const;
 const SHARE_DECIMALS = 4;
-/**
- * Factor by which an outcome spreads wider than its days suggest if there is only one week of history; measured on
- * weeks of all test series.
- */
-const WIDTH_OF_ONE_WEEK = 2.4;
-/** With this many horizons of history, the backtest alone decides. */
-const SEEN_HORIZONS = 1.5;
-/** Days after a change of level during which the new level is uncertain. */
-const SETTLING_DAYS = 7;
 /** Backtested windows in days, as far as history and horizon allow. */
-const WINDOW_DAYS = [1, 2, 3, 5, 7, 10, 14, 21, 28, 42] as const;
+const WINDOW_DAYS = [1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90] as const;
 
+/** Days since the first usage, and half of P10 to P90 against what is expected. */
 const QUALITY_BOUNDS = [
-  { quality: 'HIGH', historyDaysMin: 28, errorMax: 0.15 },
-  { quality: 'MEDIUM', historyDaysMin: 14, errorMax: 0.4 },
+  { quality: 'HIGH', daysMin: 28, widthMax: 0.25 },
+  { quality: 'MEDIUM', daysMin: BACKTEST_DAYS_MIN, widthMax: 0.6 },
 ] as const;
 
 export interface ForecastInput {
@@ -134,13 +133,23 @@ export function forecast(input: ForecastInput): ForecastResult {
     return none('not_applicable', 'NO_BOUNDARY');
   if (firstDataMs === null) return none('insufficient_history', 'HISTORY_TOO_SHORT');
   const history = readHistory({ ...input, firstDataMs });
-  const historyDays = history.days.length;
+  const historyDays = history.recordedDays;
   if (historyDays < HISTORY_DAYS_MIN) return none('insufficient_history', 'HISTORY_TOO_SHORT', historyDays);
 
   const ahead = daysAhead(history, nowMs, horizonEndMs, input.timeZone);
-  const estimated = estimate(history, ahead, horizonEndMs - nowMs);
-  const remaining = quantiles(estimated, decimals);
-  const quality = grade(historyDays, ahead.length, estimated.summary, evidence === 'partial');
+  const horizonDays = (horizonEndMs - nowMs) / DAY_MS;
+  const made = expectations(history);
+  const present = made.at(-1) as Expectation;
+  const windows = windowsFor(horizonDays).map((window) => ({ window, trials: trialsOf(history, made, window) }));
+  const spreads = windowSpreads(
+    windows.map(({ window, trials }) => {
+      const share = window.hours < 24 ? history.shareOf(0, 0, window.hours) : 1;
+      return { window, trials, expected: share * daysOf(present, window.days, history.days.length) };
+    }),
+  );
+  const days = paceDays(ahead, present, (expected, end) => quantilesOf(spreads, expected, Math.min(end, horizonDays)));
+  const expected = sum(days.map((day) => day.expected));
+  const remaining = roundedAll({ expected, ...quantilesOf(spreads, expected, horizonDays) }, decimals);
   return {
     status: evidence === 'partial' ? 'incomplete' : 'available',
     reason: evidence === 'partial' ? 'EVIDENCE_PARTIAL' : null,
@@ -148,158 +157,52 @@ export function forecast(input: ForecastInput): ForecastResult {
     recorded,
     remaining,
     period: addRecorded(remaining, recorded, decimals),
-    method: estimated.method,
-    backtest: estimated.summary,
-    quality,
-    days: chartDays(estimated.days, remaining, { nowMs, horizonEndMs, timeZone: input.timeZone, decimals }),
-    pace: { days: estimated.days, profiles: history.profiles },
+    method: present.factors.every((factor) => factor === 1) ? 'recent_level' : 'weekday_seasonal',
+    backtest: historyDays < BACKTEST_DAYS_MIN ? null : summarize(windows, history.days.length, horizonDays),
+    quality: evidence === 'partial' ? 'LOW' : grade(history.days.length, horizonDays, remaining),
+    days: chartDays(days, remaining, { nowMs, horizonEndMs, timeZone: input.timeZone, decimals }),
+    pace: { days, profiles: history.profiles },
   };
 }
 
-interface Estimate {
-  total: Total;
-  days: PaceDay[];
-  deviation: number;
-  /** The deviation of the days alone, without the uncertainty of their level. */
-  ownDeviation: number;
-  method: ForecastMethod;
-  summary: BacktestSummary | null;
+/** Windows up to the first one that is as long as the horizon. */
+function windowsFor(horizonDays: number): Window[] {
+  if (horizonDays < 1) return [{ days: 1, hours: Math.max(1, Math.round(horizonDays * 24)) }];
+  const longest = WINDOW_DAYS.find((days) => days >= horizonDays) ?? Number.POSITIVE_INFINITY;
+  return WINDOW_DAYS.filter((days) => days <= longest).map((days) => ({ days, hours: 24 }));
 }
 
-function estimate(history: History, ahead: readonly AheadDay[], horizonMs: number): Estimate {
-  const knowledge = knowledgeAt(history, history.days.length);
-  const spread = { dayVariance: knowledge.rhythm.dayVariance, levelMeasured: mean(history.days) };
-  const backtested = history.days.length >= BACKTEST_DAYS_MIN;
-  const windows = backtested ? windowsFor(history.days.length, horizonMs) : [];
-  const trials = backtested ? backtest(history, windows) : [];
-  const calm = calmTrials(windows, trials, knowledge.changes);
-  const weights = backtested
-    ? anchored(blendWeights(windows, calm), knowledge.past, ahead.length)
-    : CANDIDATES.map(seasonalAlone);
-  const shares = ahead.map(({ share }) => share);
-  const lengths = ahead.map((_, index) => index + 1);
-  const byCandidate = CANDIDATES.map((candidate) => totalsAhead(candidate, knowledge.past, shares, lengths));
-  const totals = lengths.map((_, at) => {
-    const totalsOfLength = byCandidate.map((ofCandidate) => ofCandidate[at] as Total);
-    return blend(totalsOfLength, weights);
-  });
-  const total = totals[totals.length - 1] ?? blend([], weights);
-  const width = backtested ? calibratedWidth(windows, calm, weights, spread, ahead.length) : WIDTH_OF_ONE_WEEK;
-  const historyWeeks = history.days.length / DAYS_PER_WEEK;
-  const deviationOf = (of: Total): number => {
-    // Stable days before a change of level do not make the forecast after it more certain.
-    const deviation = Math.hypot(
-      width * totalDeviation({ ...of, doubtVariance: 0 }, spread),
-      Math.max(1, width) * Math.sqrt(of.doubtVariance),
-    );
-    return of.expected > 0 ? deviation * steadyFactor(deviation / of.expected, historyWeeks) : deviation;
-  };
-  return {
-    total,
-    days: paceDays(ahead, totals, deviationOf),
-    deviation: deviationOf(total),
-    ownDeviation: totalDeviation(
-      { ...total, levelVariance: 0, slopeVariance: 0, doubtVariance: 0, betweenVariance: 0 },
-      spread,
-    ),
-    method: leadingMethod(weights),
-    summary: backtested ? summarize(windows, trials, weights) : null,
-  };
-}
-
-/**
- * The backtest sees nothing of a horizon that is long against the history. There the mean of the whole level decides,
- * because what moved lately may move back; less so where a trend is significant.
- */
-function anchored(weights: readonly number[], past: Past, horizonDays: number): number[] {
-  const unseen = Math.max(0, 1 - past.length / (SEEN_HORIZONS * horizonDays));
-  const share = unseen * (1 - trendBelief(past));
-  return weights.map((weight, index) => (1 - share) * weight + share * seasonalAlone(CANDIDATES[index] as Candidate));
-}
-
-function seasonalAlone(candidate: Candidate): number {
-  return candidate === SEASONAL ? 1 : 0;
-}
-
-/**
- * Windows as long as the horizon and shorter ones, at most long enough that half of the history remains to learn from.
- */
-function windowsFor(historyDays: number, horizonMs: number): Window[] {
-  if (horizonMs < DAY_MS) return [{ days: 1, hours: Math.max(1, Math.round(horizonMs / HOUR_MS)) }];
-  const longest = Math.max(1, Math.min(Math.round(horizonMs / DAY_MS), Math.floor((historyDays - DAYS_PER_WEEK) / 2)));
-  const shorter = WINDOW_DAYS.filter((days) => days < longest);
-  return [...shorter, longest].map((days) => ({ days, hours: 24 }));
-}
-
-/**
- * Trials that compare the candidates fairly: their windows contain no change of level, which no candidate could
- * predict. All trials if there are no such ones.
- */
-function calmTrials(
-  windows: readonly Window[],
-  trials: readonly Trial[][],
-  changes: readonly LevelChange[],
-): Trial[][] {
-  return windows.map((window, at) => {
-    const all = trials[at] ?? [];
-    const calm = all.filter((trial) => !straddles(trial, window, changes));
-    return calm.length > 0 ? calm : all;
-  });
-}
-
-/**
- * Whether a trial's window contains the only change of level. If levels change often, changes are normal for the
- * series.
- */
-function straddles({ origin }: Trial, window: Window, changes: readonly LevelChange[]): boolean {
-  const [change] = changes;
-  return (
-    changes.length === 1 &&
-    change !== undefined &&
-    origin < change.day + SETTLING_DAYS &&
-    origin + window.days > change.day
-  );
-}
-
+/** The error of the longest window that is within the horizon and fits twice into the backtested days. */
 function summarize(
-  windows: readonly Window[],
-  trials: readonly Trial[][],
-  weights: readonly number[],
+  windows: readonly { window: Window; trials: readonly Trial[] }[],
+  days: number,
+  horizonDays: number,
 ): BacktestSummary {
-  const window = windows[windows.length - 1] as Window;
-  const pairs = (trials[trials.length - 1] ?? []).map(({ totals, outcome }) => ({
-    expected: blend(totals, weights).expected,
-    outcome,
-  }));
-  const error = weightedError(pairs);
+  const longest = Math.max(1, Math.min(horizonDays, (days - DAYS_PER_WEEK) / 2));
+  const within = windows.filter(({ window }) => window.days <= longest);
+  const { window, trials } = within.at(-1) as (typeof within)[number];
+  const error = weightedError(trials);
   return {
     weightedAbsolutePercentageError: error === null ? null : rounded(error, SHARE_DECIMALS),
     windowHours: window.hours < 24 ? window.hours : window.days * 24,
-    windows: pairs.length,
+    windows: trials.length,
   };
 }
 
-/** Only the days' own noise skews the median: an uncertain level widens the interval but does not lower its middle. */
-function quantiles({ total, deviation, ownDeviation }: Estimate, decimals: number): Quantiles {
-  const p10 = quantityAt(total.expected, deviation, -Z_90);
-  const p90 = quantityAt(total.expected, deviation, Z_90);
-  const p50 = Math.min(p90, Math.max(p10, quantityAt(total.expected, ownDeviation, 0)));
+function roundedAll({ expected, p10, p50, p90 }: Quantiles, decimals: number): Quantiles {
   return {
-    expected: rounded(total.expected, decimals),
+    expected: rounded(expected, decimals),
     p10: rounded(p10, decimals),
     p50: rounded(p50, decimals),
     p90: rounded(p90, decimals),
   };
 }
 
-function addRecorded(remaining: Quantiles, recorded: number, decimals: number): Quantiles {
-  const add = (quantity: number) => rounded(quantity + recorded, decimals);
-  return {
-    expected: add(remaining.expected),
-    p10: add(remaining.p10),
-    p50: add(remaining.p50),
-    p90: add(remaining.p90),
-  };
+function addRecorded({ expected, p10, p50, p90 }: Quantiles, recorded: number, decimals: number): Quantiles {
+  return roundedAll(
+    { expected: expected + recorded, p10: p10 + recorded, p50: p50 + recorded, p90: p90 + recorded },
+    decimals,
+  );
 }
 
 function recordedSince(hours: readonly UsageHour[], fromMs: number, toMs: number): number {
@@ -309,18 +212,11 @@ function recordedSince(hours: readonly UsageHour[], fromMs: number, toMs: number
 }
 
 /**
- * HIGH: four weeks of history and a backtest error of at most 15 percent. MEDIUM: two weeks and 40 percent. LOW:
- * everything else.
+ * HIGH: four weeks of usage, and P10 to P90 within a quarter of what is expected. MEDIUM: two weeks, and three fifths. LOW:
+ * everything else, and a horizon that is longer than the days which were forecast of the past.
  */
-function grade(
-  historyDays: number,
-  horizonDays: number,
-  summary: BacktestSummary | null,
-  partial: boolean,
-): ForecastQuality {
-  if (summary === null || partial || horizonDays > historyDays) return 'LOW';
-  const error = summary.weightedAbsolutePercentageError ?? 0;
-  return (
-    QUALITY_BOUNDS.find((bound) => historyDays >= bound.historyDaysMin && error <= bound.errorMax)?.quality ?? 'LOW'
-  );
+function grade(days: number, horizonDays: number, { expected, p10, p90 }: Quantiles): ForecastQuality {
+  if (horizonDays > days - DAYS_PER_WEEK) return 'LOW';
+  const width = expected > 0 ? (p90 - p10) / 2 / expected : 0;
+  return QUALITY_BOUNDS.find(({ daysMin, widthMax }) => days >= daysMin && width <= widthMax)?.quality ?? 'LOW';
 }

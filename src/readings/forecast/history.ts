@@ -30,8 +30,13 @@ export interface AheadDay {
 }
 
 export interface History {
-  /** Totals of whole days, oldest first; the last one ends at the current hour. */
+  /**
+   * Totals of whole days since the first with usage, and at least of a week, oldest first; the last one ends at the current
+   * hour. Days before a customer began say nothing of how many to expect.
+   */
   days: number[];
+  /** How many whole days were recorded, with usage or without. */
+  recordedDays: number;
   /**
    * By phase of the week: the share of the day that falls on Saturday and Sunday. Phase 0 is the day that begins now.
    */
@@ -69,14 +74,17 @@ export function readHistory({ hours, firstDataMs, nowMs, timeZone }: HistoryInpu
     const place = Math.floor((clock.wallAt(startMs) - presentWallMs) / HOUR_MS) + byHour.length;
     if (place >= 0 && place < byHour.length) byHour[place] = (byHour[place] ?? 0) + quantity;
   }
-  const days = totals(byHour, HOURS_PER_DAY);
-  const profiles = hourProfiles(byHour, days);
+  const recorded = totals(byHour, HOURS_PER_DAY);
+  const profiles = hourProfiles(byHour, recorded);
+  const firstUsed = recorded.findIndex((day) => day > 0);
+  const begun = Math.max(0, Math.min(firstUsed, length - DAYS_PER_WEEK));
   return {
-    days,
+    days: recorded.slice(begun),
+    recordedDays: length,
     weekendShares: profiles.map((profile, phase) => weekendShare(profile, presentWallMs + phase * DAY_MS)),
     profiles,
     shareOf: (phase, fromHour, toHour) => partOf(profiles[phase] ?? [], fromHour, toHour),
-    openingTotals: (count) => totals(byHour, count),
+    openingTotals: (count) => totals(byHour, count).slice(begun),
   };
 }
 

@@ -1,77 +1,132 @@
 /**
- * The interval around an expectation: the spread of a total by the number of its days, and the quantiles of a quantity
- * that cannot be negative.
+ * The interval of a forecast, from the customer's own errors alone: how far outcomes lay from what the same forecast would
+ * have expected at the end of every past day, window by window.
  *
- * Quantiles of a gamma distribution by the cube root of Wilson and Hilferty: bell-shaped for large steady quantities,
- * skewed for small erratic ones, and never below zero.
+ * Errors are differences of square roots, on which counts vary alike whatever their size, and no quantity is below zero.
+ * Overlapping windows are one piece of evidence, so a long window has few of them: then quantiles are those of Student's
+ * t, and what shorter windows showed counts too.
  */
-import { Z_90 } from '../statistics.ts';
+import { studentsT90, Z_90 } from '../statistics.ts';
+import { ERROR_MEMORY, type Trial, type Window } from './backtest.ts';
 
-export interface Spread {
-  /** Variance of one day, relative to the squared level. */
-  dayVariance: number;
-  /** The level at which `dayVariance` was measured. */
-  levelMeasured: number;
+/** As much as so many windows of its own is what the next shorter window showed. */
+const SHORTER_WINDOWS = 2;
+/** The relative error that is assumed before any is known, and as how many windows it counts. */
+const USUAL_ERROR = 0.17;
+const USUAL_WINDOWS = 0.75;
+/** Errors below and above are told apart by half at most: what fell lately may rise next. */
+const SIDES_SHARE = 0.5;
+
+/** How far from the root of what is expected of a window P10 and P90 lie: the squares of it, for each day. */
+export interface WindowSpread {
+  days: number;
+  low: number;
+  high: number;
 }
 
-/** A forecast total: what its days contribute, and how uncertain their level is. */
-export interface Total {
-  expected: number;
-  /** The sum of `ownSpread` over the days. */
-  own: number;
-  /** Expected quantity of an average day of the total. */
-  level: number;
-  /**
-   * Variance of the level and of the slope in units of one day's variance, and the number of slope steps in the total.
-   */
-  levelVariance: number;
-  slopeVariance: number;
-  slopeSteps: number;
-  /** Variance between the possible levels. */
-  doubtVariance: number;
-  /** Variance between the blended methods. */
-  betweenVariance: number;
-}
-
-/** A day's variance grows with the quantity to the power of 1.5, between counts (1) and proportional noise (2). */
-export function ownSpread(day: number): number {
-  return day * Math.sqrt(day);
+/** Of each window, in ascending order; `expected` is what it is expected to bring now. */
+export function windowSpreads(
+  windows: readonly { window: Window; trials: readonly Trial[]; expected: number }[],
+): WindowSpread[] {
+  let known = { days: 1, count: 0, low: 0, high: 0 };
+  return windows.map(({ window, trials, expected }) => {
+    const days = window.hours < 24 ? window.hours / 24 : window.days;
+    const errors = ownErrors(trials, window.days);
+    // The same relative error goes on in a longer window.
+    const longer = days / known.days;
+    const carried = { ...known, low: known.low * longer, high: known.high * longer };
+    if (errors) {
+      const before = Math.min(SHORTER_WINDOWS, known.count);
+      const count = errors.count + before;
+      const pooled = (own: number, shorter: number) => (errors.count * own + before * shorter) / count;
+      known = { days, count, low: pooled(errors.low, carried.low), high: pooled(errors.high, carried.high) };
+    } else {
+      const count = Math.max(Math.min(SHORTER_WINDOWS, known.count), known.count / longer);
+      known = { ...carried, days, count };
+    }
+    const usual = usualFactor((known.low + known.high) / 2, known.count, expected);
+    const wide = (studentsT90(known.count + USUAL_WINDOWS) ** 2 * usual) / days;
+    return { days, low: known.low * wide, high: known.high * wide };
+  });
 }
 
 /**
- * The standard deviation of a total: the days' own noise adds up, the uncertainty of the level is common to all days,
- * and that of the slope grows with distance.
+ * The quantities of a total: below the first lies one outcome of ten, above the last as many. Half lie below what is
+ * expected, as nearly as can be told.
  */
-export function totalDeviation(total: Total, spread: Spread): number {
-  if (total.expected <= 0) return 0;
-  const perDay = spread.dayVariance * Math.sqrt(spread.levelMeasured);
-  const days = total.expected / total.level;
-  const common = total.levelVariance * days ** 2 + total.slopeVariance * total.slopeSteps ** 2;
-  return Math.sqrt(
-    perDay * (total.own + ownSpread(total.level) * common) + total.doubtVariance + total.betweenVariance,
+export function quantilesOf(spreads: readonly WindowSpread[], expected: number, days: number) {
+  if (expected <= 0) return { p10: 0, p50: 0, p90: 0 };
+  const { low, high } = spreadAt(spreads, days);
+  const at = (distance: number) => Math.max(0, Math.sqrt(expected) + distance) ** 2;
+  const [p10, p90] = [at(-Math.sqrt(low * days)), at(Math.sqrt(high * days))];
+  return { p10: Math.min(p10, expected), p50: expected, p90: Math.max(p90, expected) };
+}
+
+/** Between two windows the spread goes straight; beyond the first and the last it stays. */
+function spreadAt(spreads: readonly WindowSpread[], days: number): WindowSpread {
+  const last = spreads.at(-1) as WindowSpread;
+  const next = spreads.findIndex((spread) => spread.days >= days);
+  const after = spreads[next] ?? last;
+  const before = spreads[next - 1];
+  if (!before) return after;
+  const part = (days - before.days) / (after.days - before.days);
+  const between = (a: number, b: number) => a + part * (b - a);
+  return { days, low: between(before.low, after.low), high: between(before.high, after.high) };
+}
+
+interface OwnErrors {
+  /** How many windows of this length the trials are worth. */
+  count: number;
+  low: number;
+  high: number;
+}
+
+/** Variances as if errors were normal: the 80 percent that are smallest, and one in ten at each side. */
+function ownErrors(trials: readonly Trial[], days: number): OwnErrors | null {
+  if (trials.length === 0) return null;
+  let all = 0;
+  let squares = 0;
+  const errors = trials.map(({ expected, outcome }, at) => {
+    const weight = ERROR_MEMORY ** (trials.length - 1 - at);
+    all += weight;
+    squares += weight * weight;
+    return { value: Math.sqrt(outcome) - Math.sqrt(expected), weight };
+  });
+  const count = (all ** 2 / squares + days - 1) / days;
+  const [size = 0] = weightedQuantiles(
+    errors.map(({ value, weight }) => ({ value: Math.abs(value), weight })),
+    [0.8],
   );
+  const [below = 0, above = 0] = weightedQuantiles(errors, [0.1, 0.9]);
+  const apart = (SIDES_SHARE * count) / (count + SHORTER_WINDOWS);
+  const side = (distance: number) => ((1 - apart) * size ** 2 + apart * Math.max(0, distance) ** 2) / Z_90 ** 2;
+  return { count, low: side(-below), high: side(above) };
 }
 
-/**
- * Below this shape the cube root no longer approximates the gamma distribution: its 90th percentile would fall as the
- * deviation grows. The turning point of 1 - 1 / 9k + z / 3 sqrt(k) at z of the 90th percentile is (2 / 3z)^2.
- */
-const SHAPE_MIN = (2 / (3 * Z_90)) ** 2;
-
-function shapeOf(expected: number, deviation: number): number {
-  return Math.max(SHAPE_MIN, (expected / deviation) ** 2);
+/** Brings a variance nearer to the usual one, by the windows that speak for either. Usage without any error stays so. */
+function usualFactor(variance: number, count: number, expected: number): number {
+  if (variance <= 0 || expected <= 0) return 1;
+  // The root of a quantity has half of its relative error.
+  const usual = (USUAL_ERROR / 2) ** 2 * expected;
+  return (usual / variance) ** (USUAL_WINDOWS / (count + USUAL_WINDOWS));
 }
 
-/** The quantity at `z` standard deviations from the middle of the cube-root scale. */
-export function quantityAt(expected: number, deviation: number, z: number): number {
-  if (expected <= 0) return 0;
-  if (deviation <= 0) return expected;
-  const shape = shapeOf(expected, deviation);
-  return expected * Math.max(0, 1 - 1 / (9 * shape) + z / (3 * Math.sqrt(shape))) ** 3;
-}
-
-/** The inverse of `quantityAt`: an outcome's position on the cube-root scale. */
-export function scoreOf(outcome: number, expected: number, deviation: number): number {
-  const shape = shapeOf(expected, deviation);
-  return 3 * Math.sqrt(shape) * (Math.cbrt(outcome / expected) - 1 + 1 / (9 * shape));
+/** As `quantiles`, of values with weights. */
+function weightedQuantiles(values: readonly { value: number; weight: number }[], shares: readonly number[]): number[] {
+  const sorted = [...values].sort((a, b) => a.value - b.value);
+  let sum = 0;
+  const middles = sorted.map(({ weight }) => {
+    sum += weight;
+    return sum - weight / 2;
+  });
+  const [first = 0, last = 0] = [middles[0], middles.at(-1)];
+  return shares.map((share) => {
+    const at = first + (last - first) * share;
+    const high = middles.findIndex((middle) => middle >= at);
+    const low = Math.max(0, high - 1);
+    const [from = 0, to = 0] = [middles[low], middles[high]];
+    const part = to > from ? (at - from) / (to - from) : 0;
+    const [below = 0, above = 0] = [sorted[low]?.value, sorted[high]?.value];
+    return below + (above - below) * part;
+  });
 }

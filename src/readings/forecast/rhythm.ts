@@ -1,19 +1,12 @@
 /**
- * The weekly rhythm of a series of days: a factor for each day of the week, and the variance of single days.
+ * The weekly rhythm of a series of days: a factor for each day of the week.
  *
  * Factors are shrunk: each weekday towards the average of weekdays or weekends, and that towards no rhythm, depending
  * on how large the difference is relative to its uncertainty.
  */
 import { DAYS_PER_WEEK } from '../calendar.ts';
-import { clamp, median, SD_PER_MAD } from '../statistics.ts';
+import { clamp, mean, median, SD_PER_MAD } from '../statistics.ts';
 import { phaseOf } from './history.ts';
-
-export interface Rhythm {
-  /** One per phase; their mean is 1. */
-  factors: number[];
-  /** Variance of one day without the rhythm, relative to the squared level. */
-  dayVariance: number;
-}
 
 /** Residuals are capped at this many standard deviations, so that one outlier does not determine the noise. */
 const STRAY_SD_MAX = 4;
@@ -25,20 +18,14 @@ const PRIOR_WEIGHT = 2;
 const NOISE_SHARE_OF_ONE_WEEK = 0.15;
 
 /**
- * The rhythm of `days[0, length)`, where a new level began on each of `changes`. `days` is the whole history: its end
- * determines the phases.
+ * The factors by phase of `days[0, length)`; their mean is 1. `days` is the whole history: its end determines the phases.
  */
-export function weeklyRhythm(
-  days: readonly number[],
-  length: number,
-  weekendShares: readonly number[],
-  changes: readonly number[],
-): Rhythm {
+export function weeklyRhythm(days: readonly number[], length: number, weekendShares: readonly number[]): number[] {
   const total = days.length;
-  const ratios = levelRatios(days, length, changes);
+  const ratios = levelRatios(days, length);
   const { means, counts } = phaseMeans(ratios, total);
   const rarest = Math.min(...counts);
-  if (rarest === 0) return { factors: flat(), dayVariance: spread(ratios) };
+  if (rarest === 0) return flat();
 
   const group = weekendLine(means, weekendShares);
   const between =
@@ -57,7 +44,7 @@ export function weeklyRhythm(
     return Math.max(0, common + weight * (value - common));
   });
   const scale = factors.reduce((all, factor) => all + factor, 0) / DAYS_PER_WEEK;
-  return { factors: scale > 0 ? factors.map((factor) => factor / scale) : flat(), dayVariance };
+  return scale > 0 ? factors.map((factor) => factor / scale) : flat();
 }
 
 function flat(): number[] {
@@ -76,25 +63,14 @@ function phaseMeans(ratios: readonly (number | null)[], total: number): { means:
   return { means: sums.map((sum, phase) => sum / Math.max(1, counts[phase] ?? 0)), counts };
 }
 
-/** Each day divided by the mean of the week around it, within the same level; `null` if that week is empty. */
-function levelRatios(days: readonly number[], length: number, changes: readonly number[]): (number | null)[] {
-  const sums = [0];
-  for (let index = 0; index < length; index += 1) sums.push((sums[index] ?? 0) + (days[index] ?? 0));
-  const borders = [0, ...changes, length];
-  const ratios: (number | null)[] = [];
-  borders.slice(1).forEach((end, at) => {
-    const start = borders[at] ?? 0;
-    // A level of less than a week has no whole week, so it borrows days from its neighbours.
-    const whole = end - start >= DAYS_PER_WEEK;
-    const [low, high] = whole ? [start, end] : [0, length];
-    const window = Math.min(DAYS_PER_WEEK, high - low);
-    for (let index = start; index < end; index += 1) {
-      const from = clamp(index - 3, low, high - window);
-      const level = ((sums[from + window] ?? 0) - (sums[from] ?? 0)) / window;
-      ratios.push(level > 0 ? (days[index] ?? 0) / level : null);
-    }
+/** Each day divided by the mean of the week around it; `null` if that week is empty. */
+function levelRatios(days: readonly number[], length: number): (number | null)[] {
+  const window = Math.min(DAYS_PER_WEEK, length);
+  return days.slice(0, length).map((day, index) => {
+    const from = clamp(index - 3, 0, length - window);
+    const level = mean(days.slice(from, from + window));
+    return level > 0 ? day / level : null;
   });
-  return ratios;
 }
 
 interface WeekendLine {
@@ -136,11 +112,6 @@ function strayed(ratios: readonly (number | null)[], total: number, means: reado
   for (const residual of residuals)
     squares += bound > 0 ? Math.min(residual * residual, bound * bound) : residual * residual;
   return squares;
-}
-
-function spread(ratios: readonly (number | null)[]): number {
-  const known = ratios.filter((ratio) => ratio !== null);
-  return meanSquare(known.map((ratio) => ratio - 1));
 }
 
 function meanSquare(values: readonly number[]): number {
