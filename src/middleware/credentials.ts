@@ -14,10 +14,10 @@ import { verifySession } from '../platform/session-token.ts';
 import { unreadable } from '../platform/unavailable.ts';
 import { type Credential, findCredential, findCredentialById } from '../storage/credentials.ts';
 import { mayBeOldKey } from '../storage/old-keys.ts';
+import { refuseAuthentication } from './address-limits.ts';
 import { type AppContext, deferrer } from './context.ts';
 import { requireSameOrigin } from './cross-site.ts';
 import { NO_ROUTE } from './error-envelopes.ts';
-import { refuseAuthentication } from './failed-authentications.ts';
 import { namedOperator, requireRole, TOKEN_OPERATOR } from './operators.ts';
 
 const OPERATOR_TOKEN_LENGTH_MIN = 32;
