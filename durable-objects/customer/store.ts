@@ -32,6 +32,7 @@ import {
   prune,
 } from './retention.ts';
 import { createSchema, hasSchema, migrate } from './schema.ts';
+import { SessionRequests } from './session-requests.ts';
 import type { AwaitedFigures } from './tables/awaited-figures.ts';
 import type { CallEnd, StoredCall } from './tables/calls.ts';
 import type { OpenCharge } from './tables/charges.ts';
@@ -67,6 +68,7 @@ export class CustomerStore {
   readonly ledger: Pick<LedgerTable, 'entryOf' | 'newest' | 'recent' | 'usdSpentBetween'>;
   readonly corrections: CorrectionTable;
   readonly denials = new Denials();
+  readonly sessionRequests = new SessionRequests();
   readonly #storage: DurableObjectStorage;
   readonly #tables: Tables;
   #exists: boolean;

@@ -32,7 +32,7 @@ export const BODY_BYTES_MAX = 64 * 1024;
 /** What a route needs to know of an operation. */
 export type RouteSpec = Pick<
   Operation,
-  'method' | 'path' | 'security' | 'params' | 'query' | 'body' | 'bodyBytesMax' | 'csv' | 'isChange'
+  'method' | 'path' | 'security' | 'params' | 'query' | 'body' | 'bodyBytesMax' | 'csv' | 'isChange' | 'isFree'
 > & {
   /** The body is a form: with a schema its fields are read, without one it is taken as it comes. */
   form?: true;
