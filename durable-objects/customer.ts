@@ -176,6 +176,10 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
     return corrections.reverseMeterEvent(this.#context(), ...args);
   }
 
+  countSessionRequest(...args: Args<'countSessionRequest'>) {
+    return serviceCalls.countSessionRequest(this.#context(), ...args);
+  }
+
   compressPrompt(...args: Args<'compressPrompt'>) {
     return compression.compressPrompt(this.#context(), ...args);
   }

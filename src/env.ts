@@ -34,9 +34,10 @@ export interface Env {
   COMPRESSION_JOBS: DurableObjectNamespace<CompressionJobRpc>;
   WEBHOOK_ENDPOINTS: DurableObjectNamespace<WebhookEndpointRpc>;
   ORGANIZATION_WATCHES: DurableObjectNamespace<OrganizationWatchRpc>;
-  /** Per address; without them failures are not limited. */
+  /** Per address; without them failures, and public pages that are made, are not limited. */
   FAILED_AUTHENTICATIONS?: RateLimit;
   FAILED_SIGN_INS?: RateLimit;
+  MADE_PAGES?: RateLimit;
   /** Milliseconds for which an isolate may use configuration that it read. */
   CONFIG_TTL_MS: number;
   CALL_DEADLINE_SECONDS: number;

@@ -225,4 +225,15 @@ export const MIGRATIONS: readonly string[] = [
   UPDATE charges SET event_nano_usd = amount_nano_usd, may_be_there = 1 WHERE attempts > 0;
   CREATE INDEX charges_reported ON charges (subject_id) WHERE stripe_customer_id IS NOT NULL;
   `,
+  `
+  -- Calls that failed and were free, by UTC hour: those that D1 gets in full, and those that it gets as a count, of which some
+  -- have no price.
+  CREATE TABLE failed_hours (
+    hour_ms INTEGER PRIMARY KEY,
+    full_calls INTEGER NOT NULL,
+    counted_calls INTEGER NOT NULL,
+    counted_unpriced INTEGER NOT NULL,
+    revision INTEGER NOT NULL
+  );
+  `,
 ];

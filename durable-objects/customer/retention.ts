@@ -25,6 +25,8 @@ const USAGE_HOURS_RETENTION_MS = 100 * DAY_MS;
 export const CORRECTIONS_RETENTION_MS = (CORRECTION_DAYS_MAX + 1) * DAY_MS;
 /** Nothing is counted in an hour that is over. */
 const DENIED_HOURS_RETENTION_MS = DAY_MS;
+/** A call that is counted in an hour may be corrected as long as the object has it. */
+const FAILED_HOURS_RETENTION_MS = CALL_RETENTION_MS + DAY_MS;
 /** Rows of each table that one round removes at most, and how long it waits for the next round. */
 const ROWS_MAX = 500;
 const ROUND_MS = 1_000;
@@ -42,7 +44,7 @@ const LAG_MS_MAX = 60_000;
  */
 export function prune(tables: Tables, periodMs: number, nowMs: number): number | null {
   const { calls, batchHolds, countedPrompts, keys, meterEvents, usageHours, deniedHours, ledger, corrections } = tables;
-  const { charges, events, outbox } = tables;
+  const { charges, events, failedHours, outbox } = tables;
   const isCurrent = (outbox.oldestMs() ?? nowMs) >= nowMs - LAG_MS_MAX;
   const written = [
     calls.dropAnswers(nowMs - ANSWER_RETENTION_MS, ROWS_MAX),
@@ -55,6 +57,7 @@ export function prune(tables: Tables, periodMs: number, nowMs: number): number |
     keys.dropDerived(nowMs - CALL_RETENTION_MS, ROWS_MAX),
     usageHours.drop(nowMs - USAGE_HOURS_RETENTION_MS, periodMs, ROWS_MAX),
     isCurrent ? deniedHours.drop(nowMs - DENIED_HOURS_RETENTION_MS, ROWS_MAX) : 0,
+    isCurrent ? failedHours.drop(nowMs - FAILED_HOURS_RETENTION_MS, ROWS_MAX) : 0,
     corrections.drop(nowMs - CORRECTIONS_RETENTION_MS, ROWS_MAX),
     charges.dropGivenUp(nowMs - CORRECTIONS_RETENTION_MS, ROWS_MAX),
     isCurrent ? events.drop(nowMs - EVENT_RETENTION_MS, ROWS_MAX) : 0,
@@ -72,6 +75,7 @@ export function nextPruneMs({
   meterEvents,
   usageHours,
   deniedHours,
+  failedHours,
   ledger,
   corrections,
 }: Tables): number | null {
@@ -86,6 +90,7 @@ export function nextPruneMs({
     keys.nextExpiryMs(),
     after(usageHours.oldestMs(), USAGE_HOURS_RETENTION_MS),
     after(deniedHours.oldestMs(), DENIED_HOURS_RETENTION_MS),
+    after(failedHours.oldestMs(), FAILED_HOURS_RETENTION_MS),
     after(corrections.oldestMs(), CORRECTIONS_RETENTION_MS),
   ].filter((time) => time !== null);
   return times.length === 0 ? null : Math.min(...times);

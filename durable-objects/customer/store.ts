@@ -8,7 +8,7 @@
 
 import { type Account, periodOf } from '../../src/domain/account.ts';
 import type { BatchHold } from '../../src/domain/batch-hold.ts';
-import type { Call } from '../../src/domain/call.ts';
+import { type Call, hasFailedFree } from '../../src/domain/call.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
 import { type CustomerEvent, eventsOf } from '../../src/domain/customer-events.ts';
 import type { OpenWork } from '../../src/domain/denial.ts';
@@ -32,6 +32,7 @@ import {
   prune,
 } from './retention.ts';
 import { createSchema, hasSchema, migrate } from './schema.ts';
+import { SessionRequests } from './session-requests.ts';
 import type { AwaitedFigures } from './tables/awaited-figures.ts';
 import type { CallEnd, StoredCall } from './tables/calls.ts';
 import type { OpenCharge } from './tables/charges.ts';
@@ -67,6 +68,7 @@ export class CustomerStore {
   readonly ledger: Pick<LedgerTable, 'entryOf' | 'newest' | 'recent' | 'usdSpentBetween'>;
   readonly corrections: CorrectionTable;
   readonly denials = new Denials();
+  readonly sessionRequests = new SessionRequests();
   readonly #storage: DurableObjectStorage;
   readonly #tables: Tables;
   #exists: boolean;
@@ -253,12 +255,14 @@ export class CustomerStore {
     return this.#tables.calls.answer(callId, of);
   }
 
-  /** Stores a call that has begun. */
-  insertCall(call: Call, fingerprint: string, answer: string, nowMs: number): void {
+  /** Stores a call that has begun. D1 learns of one that the service makes when it ends, if too many of them failed. */
+  insertCall(begun: Call, fingerprint: string, answer: string, nowMs: number): void {
+    const isUntold = begun.openedBy !== undefined && this.#tables.failedHours.isFull(nowMs);
+    const call: Call = isUntold ? { ...begun, untold: true } : begun;
     this.#tables.calls.insert(call, fingerprint, answer);
     const due = this.#dueNow();
     due.deadlineMs = Math.min(due.deadlineMs ?? NEVER_MS, call.deadlineAtMs);
-    this.#enqueue('call', call.callId, nowMs);
+    if (!isUntold) this.#enqueue('call', call.callId, nowMs);
   }
 
   /** Stores a call that was denied. */
@@ -272,7 +276,7 @@ export class CustomerStore {
   }
 
   /** Stores what became of a call's charge, or of its prompt. */
-  updateCall(call: Call, nowMs: number): void {
+  updateCall({ untold: _, ...call }: Call, nowMs: number): void {
     this.#tables.calls.update(call, this.#replacedBy(call));
     if (!call.countedAlone) this.#enqueue('call', call.callId, nowMs);
   }
@@ -283,15 +287,25 @@ export class CustomerStore {
   }
 
   /** Stores a call that stopped being in progress, with the answer of its end where it has one. */
-  finishCall(call: Call, end: CallEnd | null, nowMs: number): void {
+  finishCall({ untold, ...finished }: Call, end: CallEnd | null, nowMs: number): void {
+    const isFree = finished.openedBy !== undefined && hasFailedFree(finished);
+    const { failedHours } = this.#tables;
+    const isCounted = isFree && untold === true && failedHours.isFull(nowMs);
+    const call: Call = isCounted ? { ...finished, countedAlone: true } : finished;
     this.#tables.calls.finish(call, end, this.#replacedBy(call));
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
-    this.#enqueue('call', call.callId, nowMs);
+    if (isFree && !isCounted) failedHours.addFull(nowMs);
+    if (isCounted) this.#enqueue('failed_hour', failedHours.count(...countedOf(call, nowMs), 1), nowMs);
+    else this.#enqueue('call', call.callId, nowMs);
   }
 
   /** Stores a call that was corrected, also one that was removed, and keeps it as long as one that has just finished. */
-  correctCall(before: Call, call: Call, nowMs: number): void {
-    this.#tables.calls.correct(call, this.#replacedBy(call, before), nowMs);
+  correctCall(before: Call, { countedAlone, ...call }: Call, nowMs: number): void {
+    const replaced = countedAlone ? null : this.#replacedBy(call, before);
+    this.#tables.calls.correct(call, replaced, nowMs);
+    // From now on D1 has the call, and the count is without it.
+    if (countedAlone)
+      this.#enqueue('failed_hour', this.#tables.failedHours.count(...countedOf(before, nowMs), -1), nowMs);
     this.corrections.note(call.callId, call.revision, nowMs);
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
     this.#enqueue('call', call.callId, nowMs);
@@ -647,4 +661,9 @@ export class CustomerStore {
 function replenishmentOf(account: Account | null): number | null {
   const atMs = account?.subscription.nextReplenishAtMs ?? NEVER_MS;
   return atMs < NEVER_MS ? atMs : null;
+}
+
+/** In which hour a call counts, and whether it lacks a price. */
+function countedOf({ finishedAtMs, outcome }: Call, nowMs: number): [atMs: number, isUnpriced: boolean] {
+  return [finishedAtMs ?? nowMs, outcome?.price.status !== 'FINAL'];
 }

@@ -6,7 +6,9 @@ import { instant } from './fields.ts';
 
 export const SetAsideChange = z.object({
   customerId: z.string().describe('The customer'),
-  kind: z.enum(['customer', 'call', 'denied_hour', 'meter_event', 'credit_entry', 'event']).describe('What changed'),
+  kind: z
+    .enum(['customer', 'call', 'denied_hour', 'failed_hour', 'meter_event', 'credit_entry', 'event'])
+    .describe('What changed'),
   id: z.string().describe('Its id: of the customer, the call, the event, or the entry of the ledger'),
   setAsideAt: instant.describe('When D1 refused it first'),
   reason: z.string().describe('Why D1 refused it last'),

@@ -193,9 +193,17 @@ export interface Call extends BeginRequest {
    * settles its corrections; absent until one is settled, and in calls of before this was kept.
    */
   billed?: Billed | null;
-  /** A denied call that D1 has only as part of an hourly count. */
+  /** A denied call, or one that failed and was free, that D1 has only as part of an hourly count. */
   countedAlone?: true;
+  /** While it is open: D1 learns of it when it ends, because many of the customer's calls failed in this hour. */
+  untold?: true | undefined;
   revision: number;
+}
+
+/** Whether a call that has ended failed, and neither used nor took anything. */
+export function hasFailedFree({ outcome }: Pick<Call, 'outcome'>): boolean {
+  if (!outcome?.error || outcome.charge !== null || outcome.calls > 0) return false;
+  return Object.values(outcome.usage).every((figure) => figure === 0) && !outcome.usageSource && !outcome.parts;
 }
 
 /** How credit pays for a call, fixed at begin. */

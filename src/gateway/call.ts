@@ -17,6 +17,7 @@ import type { Caller } from '../metering/caller.ts';
 import type { FollowedPrompt } from '../metering/counted-prompts.ts';
 import { fingerprintOf } from '../metering/idempotency.ts';
 import { closedName, modelsOfTools } from '../metering/key-limits.ts';
+import { countSessionRequest } from '../metering/session-requests.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import { currentCatalog } from '../storage/catalog.ts';
@@ -46,14 +47,18 @@ import { refuseReplay, replayedAnswer } from './stored-answer.ts';
 const END_MARGIN_MS = 60_000;
 
 export async function callModel(caller: Caller, call: ModelCall): Promise<GatewayAnswer> {
+  const { session, dialect } = call;
   const result = await beginAndRun(caller, call);
   if (result.ok) return result.answer;
-  const { denial, ...refusal } = result.refusal;
+  if (!session) return refusalAnswer(result.refusal, dialect.errorBody);
+  const counted = result.hasBegun ? result : await countSessionRequest(caller, session.customerId, session);
   // A browser's session gets the words alone.
-  return refusalAnswer(call.session ? refusal : result.refusal, call.dialect.errorBody);
+  const { denial, ...refusal } = counted.ok ? result.refusal : counted.refusal;
+  return refusalAnswer(refusal, dialect.errorBody);
 }
 
-type Answered = { ok: true; answer: GatewayAnswer } | Refused;
+/** `hasBegun`: the customer's object was asked, and has counted the request. */
+type Answered = { ok: true; answer: GatewayAnswer } | (Refused & { hasBegun?: true });
 
 async function beginAndRun(caller: Caller, call: ModelCall): Promise<Answered> {
   const { dialect, request, session } = call;
@@ -95,7 +100,7 @@ export async function admitAndRun(
   const bounded = withBounds(dialect, { request, isUnread }, translatable.attempts, caller.organization);
   const prompts = await followed(caller, begin.customerId, call, bounded);
   const opened = await beginCall(caller, call, begin, { attempts: bounded, prompts, needs });
-  if (!opened.ok) return opened;
+  if (!opened.ok) return { ...opened, hasBegun: true };
   const attempts = bounded.map((attempt, place) => ({ ...attempt, bound: opened.bounds[place] ?? attempt.bound }));
   const { admission, replayed } = opened;
   const { callId } = admission;
@@ -104,18 +109,19 @@ export async function admitAndRun(
     ...(replayed && { [REPLAY_HEADER]: 'true' }),
     ...(opened.status === 'NOT_ALLOWED' && limitHeaders(admission.left, attempts[0]?.tier)),
   };
-  if (opened.status === 'NOT_ALLOWED') return denialOf(admission, attempts, needs, headers);
+  const denied = () => ({ ...denialOf(admission, attempts, needs, headers), hasBegun: true }) as const;
+  if (opened.status === 'NOT_ALLOWED') return denied();
   if (opened.stored) {
     return { ok: true, answer: replayedAnswer(opened.stored, dialect, request) };
   }
-  if (replayed) return refuseReplay(opened.status, headers);
+  if (replayed) return { ...refuseReplay(opened.status, headers), hasBegun: true };
   const { customerId } = begin;
   const allowed = attempts
     .map((attempt, place) => ({ ...attempt, prompt: prompts[place] ?? null }))
     .filter((attempt) => isAllowed(attempt, admission));
   if (allowed.length === 0) {
     await voidCall(caller, customerId, callId);
-    return denialOf(admission, attempts, needs, headers);
+    return denied();
   }
   const keyed = call.headerKey !== null;
   const tried = new AttemptList();
@@ -172,7 +178,7 @@ async function beginCall(
     // If this Worker dies, a call whose answer is no stream holds its allowance no longer than its vendors could have taken.
     ...(!mayStream(dialect, request) && { deadlineMs: Number(caller.env.GATEWAY_TIMEOUT_MS) + END_MARGIN_MS }),
     wantsAnswer: false,
-    bySession: session !== undefined,
+    session,
   };
   return beginServiceCall({ ...caller, organization }, toMake, headerKey);
 }

@@ -41,11 +41,12 @@ export async function describeModel(
     const reportedEnds = reportedEndsOf(catalog, model, dayOf(nowMs)).map(reportOf);
     return { known: true, model: priced, daysLeft: listed(view, model).daysLeft, reportedEnds, resolution };
   }
-  const asked = resolution?.requested.modelKey ?? readable(rawPath.slice(1));
+  const asked = resolution?.requested.modelKey ?? readablePath(rawPath).slice(1);
   return { known: false, asked, near: nearestModels(catalog, asked).map((candidate) => listed(view, candidate)) };
 }
 
-function readable(path: string): string {
+/** The path that asks for a model, as it reads; as it came if it cannot be decoded. */
+export function readablePath(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {

@@ -1,12 +1,13 @@
 /**
  * Use case: look a model key up. An answer is constant within a UTC day, a catalog, the operators' reviews and what lists
- * report, so each isolate caches answers in serialized form, per catalog, reviews and day. The entity tag covers the
- * catalog, the day, the review of the model, the ends that are reported of it and the normalized question.
+ * report, so each isolate caches answers in serialized form, per catalog, reviews and day: one for each question, however it
+ * is spelled. The entity tag covers the catalog, the day, the review of the model, the ends that are reported of it and the
+ * normalized question.
  */
 
 import { matchModel } from '../catalog/matching.ts';
 import { modelKeyOf } from '../catalog/model.ts';
-import { resolveKey } from '../catalog/resolution.ts';
+import { type RequestedKey, resolveKey } from '../catalog/resolution.ts';
 import type { Reviews } from '../catalog/reviews.ts';
 import { badRequest, brokenRules, type Refusal, type Result } from '../contract/errors.ts';
 import { type LookupErrorCode, LookupQuery } from '../contract/model-lookup.ts';
@@ -22,6 +23,9 @@ import { parseRequestedKey } from './requested-key.ts';
 
 /** Answers that one isolate caches for a catalog, about 30 KB each. */
 const ANSWERS_MAX = 500;
+/** Spellings of questions that one isolate remembers, and the length of one. */
+const SPELLINGS_MAX = 2_000;
+const SPELLING_LENGTH_MAX = 400;
 
 export interface LookupAnswer {
   etag: string;
@@ -32,39 +36,68 @@ export interface LookupAnswer {
 
 export type LookupResult = Result<{ answer: LookupAnswer }, Refusal<LookupErrorCode>>;
 
-interface CachedAnswers {
+/** What was answered from the same catalog and reviews on the same day. */
+export interface AnswersOfDay {
   day: number;
   reviews: ReviewsInUse;
-  /** By raw path and query. */
+  /** By what was asked: the question as JSON. */
   answers: Map<string, LookupAnswer>;
+  /** Questions by the raw path and query that asked them. */
+  questions: Map<string, string>;
 }
 
-const answersByCatalog = new WeakMap<CatalogInUse, CachedAnswers>();
+const answersByCatalog = new WeakMap<CatalogInUse, AnswersOfDay>();
 
 /** The cached answer to `asked`, the raw path and query. */
 export function cachedAnswer(env: Env, asked: string, nowMs: number): LookupAnswer | null {
   const inUse = catalogInMemory(env, nowMs);
   const reviews = reviewsInMemory(nowMs);
-  return (inUse && reviews && answersOf(inUse, reviews, nowMs).get(asked)) ?? null;
+  return (inUse && reviews && answerTo(asked, answersOf(inUse, reviews, nowMs))) ?? null;
 }
 
-/** The answer to `asked`, the raw path and query. `query` has the decoded parameters. */
+function answerTo(asked: string, { answers, questions }: AnswersOfDay): LookupAnswer | undefined {
+  const question = questions.get(asked);
+  return question === undefined ? undefined : answers.get(question);
+}
+
+/** The answers of today. They are another object when the catalog, the reviews or the day changes. */
+export async function answersOfDay(
+  env: Env,
+  nowMs: number,
+  defer: (work: Promise<unknown>) => void,
+): Promise<AnswersOfDay> {
+  const [inUse, reviews] = await Promise.all([currentCatalog(env, defer), currentReviews(env, defer)]);
+  return answersOf(inUse, reviews, nowMs);
+}
+
+/**
+ * The answer to `asked`, the raw path and query. `query` has the decoded parameters. One that has to be made first is refused
+ * with what `limit` says.
+ */
 export async function lookUp(
   env: Env,
   asked: string,
   query: Record<string, string>,
   nowMs: number,
   defer: (work: Promise<unknown>) => void,
+  limit: () => Promise<Refusal<'RATE_LIMITED'> | null> = async () => null,
 ): Promise<LookupResult> {
   const [inUse, reviews] = await Promise.all([currentCatalog(env, defer), currentReviews(env, defer)]);
-  const answers = answersOf(inUse, reviews, nowMs);
-  const known = answers.get(asked);
+  const ofDay = answersOf(inUse, reviews, nowMs);
+  const known = answerTo(asked, ofDay);
   if (known) return { ok: true, answer: known };
   const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
   const provenance = { catalog: inUse.catalog, problem: inUse.problem ?? reviews.problem, day };
-  const made = await makeAnswer(asked.split(/[?#]/)[0] ?? '', query, provenance, reviews.reviews);
-  if (made.ok) answers.set(asked, made.answer);
-  return made;
+  const read = readQuestion(asked.split(/[?#]/)[0] ?? '', query, provenance);
+  if (!read.ok) return read;
+  const text = canonicalJson(read.question);
+  const made = ofDay.answers.get(text);
+  const refusal = made ? null : await limit();
+  if (refusal) return { ok: false, refusal };
+  const answer = made ?? (await makeAnswer(read.question, provenance, reviews.reviews));
+  if (!made) ofDay.answers.set(text, answer);
+  if (asked.length <= SPELLING_LENGTH_MAX) ofDay.questions.set(asked, text);
+  return { ok: true, answer };
 }
 
 /** Milliseconds until the answers of the day expire. */
@@ -72,30 +105,32 @@ export function remainingDayMs(nowMs: number): number {
   return DAY_MS - (nowMs % DAY_MS);
 }
 
-async function makeAnswer(
+/** What is asked; `null` is the discovery. */
+type Question = { key: RequestedKey; query: LookupQuery } | null;
+
+function readQuestion(
   rawPath: string,
   parameters: Record<string, string>,
   provenance: Provenance,
-  reviews: Reviews,
-): Promise<LookupResult> {
-  if (rawPath === '')
-    return { ok: true, answer: await serialize(presentDiscovery(provenance), { discovery: true }, provenance) };
+): Result<{ question: Question }, Refusal<LookupErrorCode>> {
+  if (rawPath === '') return { ok: true, question: null };
   const parsed = parseRequestedKey(rawPath.slice(1), (name) => keyOf(provenance, name));
   if (!parsed.ok) return parsed;
   const query = LookupQuery.safeParse(parameters);
-  if (!query.success) {
-    const { message } = badRequest(...brokenRules(query.error)).refusal;
-    return { ok: false, refusal: { code: 'INVALID_MODEL_REQUEST', message } };
-  }
-  const { response, ...policy } = query.data;
-  const resolution = await resolveKey(provenance.catalog, parsed.key, policy, provenance.day, reviews);
-  const { review, reportedEnds } = resolution;
+  if (query.success) return { ok: true, question: { key: parsed.key, query: query.data } };
+  const { message } = badRequest(...brokenRules(query.error)).refusal;
+  return { ok: false, refusal: { code: 'INVALID_MODEL_REQUEST', message } };
+}
+
+async function makeAnswer(question: Question, provenance: Provenance, reviews: Reviews): Promise<LookupAnswer> {
+  if (!question) return serialize(presentDiscovery(provenance), { discovery: true }, provenance);
+  const { key, query } = question;
+  const { response, ...policy } = query;
+  const resolution = await resolveKey(provenance.catalog, key, policy, provenance.day, reviews);
   const body =
     response === 'light' ? presentLight(resolution, policy, provenance) : presentFull(resolution, policy, provenance);
-  return {
-    ok: true,
-    answer: await serialize(body, { key: parsed.key, query: query.data, review, reportedEnds }, provenance),
-  };
+  const { review, reportedEnds } = resolution;
+  return serialize(body, { key, query, review, reportedEnds }, provenance);
 }
 
 async function serialize(body: object, question: object, { catalog, day, problem }: Provenance): Promise<LookupAnswer> {
@@ -105,13 +140,18 @@ async function serialize(body: object, question: object, { catalog, day, problem
   return { etag: `"${hash.slice(0, 32)}"`, body: new TextEncoder().encode(JSON.stringify(body)) };
 }
 
-function answersOf(inUse: CatalogInUse, reviews: ReviewsInUse, nowMs: number): Map<string, LookupAnswer> {
+function answersOf(inUse: CatalogInUse, reviews: ReviewsInUse, nowMs: number): AnswersOfDay {
   const day = Math.floor(nowMs / DAY_MS);
   const known = answersByCatalog.get(inUse);
-  if (known?.day === day && known.reviews === reviews) return known.answers;
-  const answers = new BoundedMap<string, LookupAnswer>(ANSWERS_MAX);
-  answersByCatalog.set(inUse, { day, reviews, answers });
-  return answers;
+  if (known?.day === day && known.reviews === reviews) return known;
+  const made: AnswersOfDay = {
+    day,
+    reviews,
+    answers: new BoundedMap(ANSWERS_MAX),
+    questions: new BoundedMap(SPELLINGS_MAX),
+  };
+  answersByCatalog.set(inUse, made);
+  return made;
 }
 
 /** The key that a name without a provider certainly means, in the spelling that was asked for if the catalog has it. */

@@ -20,7 +20,9 @@ import type {
   StoredServiceCall,
 } from '../objects/customer-commands.ts';
 import type { CustomerRpc } from '../objects/rpc.ts';
+import { holderName } from '../platform/session-token.ts';
 import { timeOrderedId } from '../platform/time-ordered-id.ts';
+import type { Session } from '../storage/credentials.ts';
 import { beginCommand, underKey } from './begin-call.ts';
 import type { Caller } from './caller.ts';
 import type { FollowedPrompt } from './counted-prompts.ts';
@@ -51,8 +53,8 @@ export interface ServiceCall {
   deadlineMs?: number | undefined;
   /** Whether the whole answer of the begin is wanted. */
   wantsAnswer: boolean;
-  /** For a browser's session, whose keys are apart from those of the organization. */
-  bySession?: boolean;
+  /** The browser's session, whose keys are apart from those of the organization. */
+  session?: Session | undefined;
 }
 
 /** A service call that has begun, in this request or in one that this request retries. */
@@ -81,7 +83,7 @@ export async function beginServiceCall(
   headerKey: string | null,
 ): Promise<BegunServiceCall> {
   const { request, fingerprint, runsOn, needs = [], deadlineMs, wantsAnswer } = toMake;
-  const { prompts, refusesHeld = false, bySession = false } = toMake;
+  const { prompts, refusesHeld = false, session } = toMake;
   const keyless = explicitKey(headerKey, request) === null;
   const command = await beginCommand(caller, request, keyless ? '' : fingerprint, 'API');
   const requestId = timeOrderedId(Date.now());
@@ -101,6 +103,7 @@ export async function beginServiceCall(
       refusesHeld,
       counted,
       wantsAnswer,
+      session: session && holderName(session),
     };
     const begun = await withClaimedStripe(
       caller,
@@ -109,7 +112,7 @@ export async function beginServiceCall(
     );
     return parseBegin(begun, bounds);
   };
-  const isSessionKey = bySession && headerKey !== null;
+  const isSessionKey = session !== undefined && headerKey !== null;
   const begin = async (bounds: CallBound[], counted: boolean): Promise<BegunServiceCall> => {
     if (!keyless && !isSessionKey)
       return underKey(caller, request, headerKey, 'API', (customer, key) => send(customer, key, bounds, counted));

@@ -24,6 +24,7 @@ import {
   requireAccept,
   validate,
 } from './input.ts';
+import { requireChange } from './key-changes.ts';
 import { namedQuery } from './query.ts';
 
 export const BODY_BYTES_MAX = 64 * 1024;
@@ -31,7 +32,7 @@ export const BODY_BYTES_MAX = 64 * 1024;
 /** What a route needs to know of an operation. */
 export type RouteSpec = Pick<
   Operation,
-  'method' | 'path' | 'security' | 'params' | 'query' | 'body' | 'bodyBytesMax' | 'csv'
+  'method' | 'path' | 'security' | 'params' | 'query' | 'body' | 'bodyBytesMax' | 'csv' | 'isChange' | 'isFree'
 > & {
   /** The body is a form: with a schema its fields are read, without one it is taken as it comes. */
   form?: true;
@@ -70,7 +71,8 @@ export async function checkRequest(c: AppContext, style: ApiStyle, operation: Ro
   const acceptable = typed && authenticated.ok && !isCsv ? requireAccept(accepted) : authenticated;
   const checked = acceptable.ok ? await checkInput(c, style, operation) : acceptable;
   if (!checked.ok) await drain(c.req.raw, authenticated.ok ? DRAIN_BYTES_MAX : LINGER_BYTES_MAX);
-  return checked;
+  const allowed = checked.ok && operation.isChange ? await requireChange(c) : checked;
+  return allowed.ok ? checked : allowed;
 }
 
 async function checkInput(c: AppContext, style: ApiStyle, operation: RouteSpec): Promise<Checked> {

@@ -10,14 +10,14 @@ import { hasChecksum } from '../platform/api-key.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { remember } from '../platform/isolate-memory.ts';
-import { verifySession } from '../platform/session-token.ts';
+import { holderOf, verifySession } from '../platform/session-token.ts';
 import { unreadable } from '../platform/unavailable.ts';
 import { type Credential, findCredential, findCredentialById } from '../storage/credentials.ts';
 import { mayBeOldKey } from '../storage/old-keys.ts';
+import { refuseAuthentication } from './address-limits.ts';
 import { type AppContext, deferrer } from './context.ts';
 import { requireSameOrigin } from './cross-site.ts';
 import { NO_ROUTE } from './error-envelopes.ts';
-import { refuseAuthentication } from './failed-authentications.ts';
 import { namedOperator, requireRole, TOKEN_OPERATOR } from './operators.ts';
 
 const OPERATOR_TOKEN_LENGTH_MIN = 32;
@@ -82,7 +82,7 @@ async function sessionCredential(c: AppContext, token: string): Promise<Credenti
   if (claims?.kind !== 'client') return null;
   const key = await findCredentialById(c.env, claims.keyId, deferrer(c));
   if (!key || key.organization.organizationId !== claims.organizationId) return null;
-  const { customerId, customerUserId, feature, tags, models } = claims;
+  const { customerId, feature, tags, models } = claims;
   const scopes = (Object.entries(CLIENT_SCOPES) as [Scope, ClientScope][])
     .filter(([scope, clientScope]) => key.permissions.has(scope) && claims.scopes.includes(clientScope))
     .map(([, clientScope]) => clientScope);
@@ -90,7 +90,7 @@ async function sessionCredential(c: AppContext, token: string): Promise<Credenti
     ...key,
     ...(key.limits && { limits: { ...key.limits, ofSession: true } }),
     permissions: new Set(),
-    session: { customerId, customerUserId, scopes, feature, tags, models },
+    session: { ...holderOf(claims), customerId, scopes, feature, tags, models },
   };
 }
 

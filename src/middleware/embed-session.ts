@@ -2,13 +2,14 @@
  * Who asks for a usage widget: a session token of ours that has not expired, made by a key that is not revoked and
  * still has the scope for such tokens.
  */
-import { verifySession } from '../platform/session-token.ts';
+import { holderOf, type TokenHolder, verifySession } from '../platform/session-token.ts';
 import { type Credential, findCredentialById } from '../storage/credentials.ts';
 import { type AppContext, deferrer } from './context.ts';
 
 export interface EmbedSession {
   organization: Credential['organization'];
   customerId: string;
+  holder: TokenHolder;
   origins: readonly string[];
   theme: 'auto' | 'light' | 'dark';
   variant: 'compact' | 'detailed';
@@ -24,13 +25,13 @@ export async function embedSession(c: AppContext, token: string, nowMs: number):
   const key = await findCredentialById(c.env, claims.keyId, deferrer(c));
   if (key?.organization.organizationId !== claims.organizationId || !key.permissions.has('embeds:read')) return null;
   const { origins, theme, variant } = claims.embed;
-  const { exp } = claims as typeof claims & { exp: number };
   return {
     organization: key.organization,
     customerId: claims.customerId,
+    holder: holderOf(claims),
     origins,
     theme: theme as EmbedSession['theme'],
     variant: variant as EmbedSession['variant'],
-    livesMs: exp * 1000 - nowMs,
+    livesMs: claims.exp * 1000 - nowMs,
   };
 }

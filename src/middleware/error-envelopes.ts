@@ -25,10 +25,11 @@ const JSON_TYPE = 'application/json';
 /** When it is not known how long to wait. */
 const RETRY_AFTER_SECONDS = 1;
 
-const LOOKUP_STATUS: Record<LookupErrorCode, 400 | 405 | 500 | 503> = {
+const LOOKUP_STATUS: Record<LookupErrorCode, 400 | 405 | 429 | 500 | 503> = {
   INVALID_MODEL_KEY: 400,
   INVALID_MODEL_REQUEST: 400,
   METHOD_NOT_ALLOWED: 405,
+  RATE_LIMITED: 429,
   INTERNAL_ERROR: 500,
   SERVICE_UNAVAILABLE: 503,
 };
@@ -62,10 +63,12 @@ export function refusalResponse(c: AppContext, refusal: Refusal): Response {
 
 const typeOf = (c: AppContext) => ({ 'Content-Type': c.get('mediaType') ?? JSON_TYPE });
 
-export function lookupRefusalResponse(c: AppContext, { code, message }: Refusal<LookupErrorCode>): Response {
+export function lookupRefusalResponse(c: AppContext, refusal: Refusal<LookupErrorCode>): Response {
+  const { code, message } = refusal;
   const status = LOOKUP_STATUS[code];
   c.header('Cache-Control', 'no-store');
-  if (status === 503) c.header('Retry-After', String(RETRY_AFTER_SECONDS));
+  const wait = retryAfter(refusal, status);
+  if (wait !== null) c.header('Retry-After', wait);
   return c.json({ error: code, message }, status);
 }
 

@@ -92,6 +92,8 @@ export type CountedPrompt = readonly [digest: string, tokens: number];
 export interface BeginServiceCallCommand extends BeginCommand {
   /** Whether the whole answer is wanted. */
   wantsAnswer: boolean;
+  /** What requests of the browser's session are counted under; absent for a backend. */
+  session?: string | undefined;
 }
 
 /** What has to be known of a call in order to make it. */

@@ -11,7 +11,7 @@ import type {
   ReversedMeterEvent,
 } from '../contract/corrections.ts';
 import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../contract/customers.ts';
-import type { Answer, SerializedAnswer } from '../contract/errors.ts';
+import type { Answer, Result, SerializedAnswer } from '../contract/errors.ts';
 import type { GrantedCredit, PlanMigration, RevokedCredit } from '../contract/operator-customers.ts';
 import type { Call } from '../domain/call.ts';
 import type { WebhookKey } from '../domain/webhook-delivery.ts';
@@ -79,6 +79,8 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   replenish(command: ReplenishCommand): Answer<ChangePlanData>;
   migrate(command: MigrateCommand): boolean;
   increment(command: CommandText<IncrementCommand>): Awaitable<SerializedAnswer>;
+  /** Counts a request of a browser's session that is free or was refused; `RATE_LIMITED` if there were too many. */
+  countSessionRequest(session: string): Result;
   compressPrompt(command: CompressPromptCommand): Answer<CompressPromptData>;
   isOutOfCredit(organizationId: string): boolean;
   grant(command: GrantCommand): Answer<GrantedCredit>;

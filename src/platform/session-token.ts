@@ -19,6 +19,22 @@ export interface SessionClaims {
   embed?: { origins: string[]; theme: string; variant: string };
 }
 
+/** Of whom a token is: the customer's user, however many tokens it has, or else whoever has this one. */
+export interface TokenHolder {
+  customerUserId: string | null;
+  /** The token's own id; present where nothing names the user. */
+  tokenId?: string | undefined;
+}
+
+export function holderOf({ customerUserId, jti }: VerifiedSession): TokenHolder {
+  return { customerUserId, ...(customerUserId === null && { tokenId: jti }) };
+}
+
+/** What the requests of a session are counted under. */
+export function holderName({ customerUserId, tokenId }: TokenHolder): string {
+  return customerUserId === null ? `token ${tokenId}` : `user ${customerUserId}`;
+}
+
 const ALGORITHM = 'HS256';
 const ISSUER = 'callmeter';
 
@@ -31,10 +47,13 @@ export function signSession(secret: string, claims: SessionClaims, nowMs: number
   );
 }
 
+/** What a verified token says beside the claims: its own id, and when it ends, in seconds. */
+export type VerifiedSession = SessionClaims & { jti: string; exp: number };
+
 /** The session; `null` where the token is invalid or has expired. */
-export async function verifySession(secret: string, token: string): Promise<SessionClaims | null> {
+export async function verifySession(secret: string, token: string): Promise<VerifiedSession | null> {
   try {
-    return (await verify(token, secret, { alg: ALGORITHM, iss: ISSUER })) as unknown as SessionClaims;
+    return (await verify(token, secret, { alg: ALGORITHM, iss: ISSUER })) as unknown as VerifiedSession;
   } catch {
     return null;
   }

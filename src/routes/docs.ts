@@ -11,14 +11,17 @@ import { searchResults } from '../pages/docs/results.tsx';
 import { findEntries, type SearchEntry } from '../pages/docs/search.ts';
 import { INDEX_FILE, NOT_FOUND_FILE, ORIGIN, QUERY, RESULTS, SEARCH_FILE } from '../pages/docs/template.ts';
 import { PAGES_STYLESHEET, PAGES_STYLESHEET_PATH } from '../pages/stylesheet.ts';
+import { BoundedMap } from '../platform/bounded-map.ts';
 import { contentHash } from '../platform/content-hash.ts';
 import { isMatching } from '../platform/etag.ts';
-import { CACHED_FOREVER, publicRoutes, sendPage } from './public-page.ts';
+import { remember } from '../platform/isolate-memory.ts';
+import { CACHED_FOREVER, type KeptPages, publicRoutes, searchedText, sendKeptPage, sendPage } from './public-page.ts';
 
 export const DOCS_PATH = '/docs';
 const DOCUMENT_PATH = '/openapi.json';
 const DEMO_KEY_PATH = '/demo-key';
-const QUERY_LENGTH_MAX = 300;
+/** Searches that one isolate keeps, each of up to 100 KB. */
+const SEARCHES_KEPT_MAX = 40;
 const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600';
 /** A page's path, which is also a file's. */
 const PAGE = /^\/docs(?:\/[\w-]+){0,2}$/;
@@ -27,6 +30,8 @@ const ASSET = '(?:docs|console)-[0-9a-f]+\\.(?:css|js)|inter-[\\d.]+\\.(?:woff2|
 const PICTURE = /^\/docs\/[\w/-]+\.(?:png|svg)$/;
 /** An address that only programs on the server's own machine reach. */
 const LOOPBACK: readonly string[] = ['127.0.0.1', 'localhost', '[::1]'];
+
+const keptSearches = remember<KeptPages>(() => new BoundedMap(SEARCHES_KEPT_MAX));
 
 export function mountDocs(app: Hono<AppEnv>): void {
   app.get(PAGES_STYLESHEET_PATH, (c) =>
@@ -57,7 +62,7 @@ async function sendDocument(c: AppContext): Promise<Response> {
 
 function mountPages(pages: Hono<AppEnv>): void {
   pages.get('/', (c) => {
-    const query = (c.req.query('q') ?? '').trim().slice(0, QUERY_LENGTH_MAX);
+    const query = searchedText(c);
     return query === '' ? sendDocsPage(c, `${DOCS_PATH}.html`) : sendSearch(c, query);
   });
   pages.get(DEMO_KEY_PATH, sendDemoKey);
@@ -78,13 +83,15 @@ async function sendNotFound(c: AppContext): Promise<Response> {
   return sendPage(c, { html, status: 404, cacheControl: CACHE_CONTROL, scripted: true });
 }
 
-async function sendSearch(c: AppContext, query: string): Promise<Response> {
-  const [page, index] = await Promise.all([readFile(c, SEARCH_FILE), readFile(c, INDEX_FILE)]);
-  const found = findEntries(JSON.parse(index ?? '[]') as SearchEntry[], query);
-  const results = await searchResults(found, query);
-  // A function, because a replacement that is text has signs of its own.
-  const html = (page ?? '').replaceAll(QUERY, () => escaped(query)).replace(RESULTS, () => results);
-  return sendPage(c, { html, cacheControl: CACHE_CONTROL, scripted: true });
+function sendSearch(c: AppContext, query: string): Promise<Response> {
+  const how = { kept: keptSearches.value, meaning: query, cacheControl: CACHE_CONTROL, scripted: true };
+  return sendKeptPage(c, how, async () => {
+    const [page, index] = await Promise.all([readFile(c, SEARCH_FILE), readFile(c, INDEX_FILE)]);
+    const found = findEntries(JSON.parse(index ?? '[]') as SearchEntry[], query);
+    const results = await searchResults(found, query);
+    // A function, because a replacement that is text has signs of its own.
+    return { html: (page ?? '').replaceAll(QUERY, () => escaped(query)).replace(RESULTS, () => results) };
+  });
 }
 
 /**

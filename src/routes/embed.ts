@@ -6,8 +6,10 @@
  * page, which shows nothing and may be embedded anywhere, posts it.
  */
 import type { Hono } from 'hono';
+import { countSessionRequest } from '../metering/session-requests.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { type EmbedSession, embedSession } from '../middleware/embed-session.ts';
+import { pageStatus } from '../middleware/error-envelopes.ts';
 import {
   EMBED_SCRIPT,
   EMBED_SCRIPT_PATH,
@@ -65,6 +67,8 @@ async function sendWidget(c: AppContext): Promise<Response> {
   const token = new URLSearchParams(new TextDecoder().decode(form)).get('token') ?? '';
   const session = await embedSession(c, token, nowMs);
   if (!session) return respond(await endedPage(), 401, []);
+  const limited = await refuseMany(c, session);
+  if (limited) return limited;
   return respond(await widgetPage(await propsOf(c, session, nowMs), token), 200, session.origins);
 }
 
@@ -73,11 +77,19 @@ async function sendPart(c: AppContext): Promise<Response> {
   const token = /^bearer +(\S+)$/i.exec(c.req.header('Authorization') ?? '')?.[1] ?? '';
   const session = await embedSession(c, token, nowMs);
   if (!session) return respond(await endedPage(), 401, []);
+  const limited = await refuseMany(c, session);
+  if (limited) return limited;
   return respond(await widgetPart(await propsOf(c, session, nowMs)), 200, []);
 }
 
+/** 429 if the session asked for too much in this minute: the widget is free. */
+async function refuseMany(c: AppContext, { organization, customerId, holder }: EmbedSession): Promise<Response | null> {
+  const counted = await countSessionRequest({ env: c.env, organization }, customerId, holder);
+  return counted.ok ? null : c.text(counted.refusal.message, pageStatus(c, counted.refusal));
+}
+
 async function propsOf(c: AppContext, session: EmbedSession, nowMs: number): Promise<WidgetProps> {
-  const { organization, customerId, ...shown } = session;
+  const { organization, customerId, holder: _, ...shown } = session;
   const usage = await readWidgetUsage({ env: c.env, organization, defer: deferrer(c) }, customerId, nowMs);
   return { ...shown, nowMs, usage };
 }

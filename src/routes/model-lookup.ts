@@ -8,6 +8,7 @@ import { Hono } from 'hono';
 import { cors } from 'hono/cors';
 import { LOOKUP_PATH } from '../contract/model-lookup.ts';
 import { cachedAnswer, type LookupAnswer, lookUp, remainingDayMs } from '../lookup/look-up-model.ts';
+import { refuseManyPages } from '../middleware/address-limits.ts';
 import { type AppEnv, deferrer } from '../middleware/context.ts';
 import { logThrown, lookupRefusalResponse } from '../middleware/error-envelopes.ts';
 import { isMatching } from '../platform/etag.ts';
@@ -30,12 +31,20 @@ export function cachedLookup(request: Request, env: AppEnv['Bindings']): Respons
 
 export function modelLookup(): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
-  app.use(cors({ origin: '*', allowMethods: ['GET', 'OPTIONS'], exposeHeaders: ['ETag'], maxAge: PREFLIGHT_SECONDS }));
+  app.use(
+    cors({
+      origin: '*',
+      allowMethods: ['GET', 'OPTIONS'],
+      exposeHeaders: ['ETag', 'Retry-After'],
+      maxAge: PREFLIGHT_SECONDS,
+    }),
+  );
   app.get('*', async (c, next) => {
     // The router answers HEAD as GET; the contract has only GET.
     if (c.req.raw.method === 'HEAD') return next();
     const nowMs = Date.now();
-    const found = await lookUp(c.env, askedOf(c.req.raw.url) ?? '', c.req.query(), nowMs, deferrer(c));
+    const asked = askedOf(c.req.raw.url) ?? '';
+    const found = await lookUp(c.env, asked, c.req.query(), nowMs, deferrer(c), () => refuseManyPages(c));
     return found.ok ? send(c.req.raw, found.answer, nowMs) : lookupRefusalResponse(c, found.refusal);
   });
   app.all('*', (c) => {

@@ -1,21 +1,27 @@
 /**
  * The public model pages over HTTP: a list, a search, a page for each model. Like the lookup's answers, they can be
- * cached until the end of the UTC day.
+ * cached until the end of the UTC day, and an isolate keeps them as long as those.
  */
 import type { Hono } from 'hono';
-import { describeModel } from '../lookup/describe-model.ts';
+import { describeModel, readablePath } from '../lookup/describe-model.ts';
 import { findModels, listCatalog } from '../lookup/find-models.ts';
-import { remainingDayMs } from '../lookup/look-up-model.ts';
+import { type AnswersOfDay, answersOfDay, remainingDayMs } from '../lookup/look-up-model.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { catalogPage, MODELS_PATH, modelNotFoundPage, searchPage } from '../pages/models/list-pages.tsx';
 import { modelPage } from '../pages/models/model-page.tsx';
-import { publicRoutes, sendPage } from './public-page.ts';
+import { BoundedMap } from '../platform/bounded-map.ts';
+import { type KeptPages, originOf, publicRoutes, searchedText, sendKeptPage } from './public-page.ts';
 
-const QUERY_LENGTH_MAX = 300;
 /** Models of each list on the first page. */
 const LISTED_MAX = 15;
+/** Pages that one isolate keeps: of a model about 11 KB, of a search up to 300 KB. */
+const MODELS_KEPT_MAX = 500;
+const SEARCHES_KEPT_MAX = 40;
 const MAX_AGE_SECONDS = 300;
 const STALE_SECONDS = 3_600;
+
+/** Pages of today. */
+const keptPages = new WeakMap<AnswersOfDay, { models: KeptPages; searches: KeptPages }>();
 
 export function mountModels(app: Hono<AppEnv>): void {
   app.route(
@@ -29,26 +35,40 @@ export function mountModels(app: Hono<AppEnv>): void {
 
 async function sendList(c: AppContext): Promise<Response> {
   const nowMs = Date.now();
-  const query = (c.req.query('q') ?? '').trim().slice(0, QUERY_LENGTH_MAX);
-  const html =
-    query === ''
-      ? await catalogPage(await listCatalog(c.env, nowMs, deferrer(c), LISTED_MAX), originOf(c))
-      : await searchPage(await findModels(c.env, query, nowMs, deferrer(c)), query);
-  return sendPage(c, { html, cacheControl: cacheControl(nowMs) });
+  const query = searchedText(c);
+  return sendKept(c, query === '' ? 'models' : 'searches', query, nowMs, async () => ({
+    html:
+      query === ''
+        ? await catalogPage(await listCatalog(c.env, nowMs, deferrer(c), LISTED_MAX), originOf(c))
+        : await searchPage(await findModels(c.env, query, nowMs, deferrer(c)), query),
+  }));
 }
 
 async function sendModel(c: AppContext): Promise<Response> {
   const nowMs = Date.now();
   // The raw path: a model may have slashes in its name, percent-encoded or not.
-  const { pathname } = new URL(c.req.raw.url);
-  const described = await describeModel(c.env, pathname.slice(MODELS_PATH.length), nowMs, deferrer(c));
-  const cached = { cacheControl: cacheControl(nowMs) };
-  if (described.known) return sendPage(c, { html: await modelPage(described, originOf(c)), ...cached });
-  return sendPage(c, { html: await modelNotFoundPage(described.asked, described.near), status: 404, ...cached });
+  const rawPath = new URL(c.req.raw.url).pathname.slice(MODELS_PATH.length);
+  return sendKept(c, 'models', readablePath(rawPath), nowMs, async () => {
+    const described = await describeModel(c.env, rawPath, nowMs, deferrer(c));
+    if (described.known) return { html: await modelPage(described, originOf(c)) };
+    return { html: await modelNotFoundPage(described.asked, described.near), status: 404 };
+  });
 }
 
-function originOf(c: AppContext): string {
-  return new URL(c.req.url).origin;
+async function sendKept(
+  c: AppContext,
+  kind: 'models' | 'searches',
+  meaning: string,
+  nowMs: number,
+  make: Parameters<typeof sendKeptPage>[2],
+): Promise<Response> {
+  const ofDay = await answersOfDay(c.env, nowMs, deferrer(c));
+  const pages = keptPages.get(ofDay) ?? {
+    models: new BoundedMap(MODELS_KEPT_MAX),
+    searches: new BoundedMap(SEARCHES_KEPT_MAX),
+  };
+  keptPages.set(ofDay, pages);
+  return sendKeptPage(c, { kept: pages[kind], meaning, cacheControl: cacheControl(nowMs) }, make);
 }
 
 function cacheControl(nowMs: number): string {

@@ -11,6 +11,7 @@ import { type Answer, badRequest, refuse, type SerializedAnswer } from '../contr
 import type { ListQuery } from '../contract/fields.ts';
 import { type Operation, operations } from '../contract/operations.ts';
 import type { Caller } from '../metering/caller.ts';
+import { countSessionRequest } from '../metering/session-requests.ts';
 import { prefersCsv } from '../middleware/accept.ts';
 import { type ApiStyle, BODY_BYTES_MAX, checkRequest, type RouteSpec } from '../middleware/check-request.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
@@ -102,7 +103,10 @@ export function mountRoute<O extends RouteSpec>(
 ): void {
   app.on([operation.method], [honoPath(operation)], async (c: AppContext) => {
     const checked = await checkRequest(c, style, operation);
-    return checked.ok ? handler(c, checked.input as Input<O>) : style.refuse(c, checked.refusal);
+    if (!checked.ok) return style.refuse(c, checked.refusal);
+    const session = operation.isFree ? c.get('credential').session : undefined;
+    const counted = session ? await countSessionRequest(callerOf(c), session.customerId, session) : checked;
+    return counted.ok ? handler(c, checked.input as Input<O>) : style.refuse(c, counted.refusal);
   });
 }
 

@@ -1,11 +1,14 @@
 /**
  * Sends public pages with a content security policy (no scripts, nothing from other origins), an entity tag and a cache
- * lifetime, and their errors.
+ * lifetime, and their errors. What costs something to make is kept under what it means, and made for one address only so
+ * often.
  */
 
 import { Hono } from 'hono';
+import { refuseManyPages } from '../middleware/address-limits.ts';
 import type { AppContext, AppEnv } from '../middleware/context.ts';
 import { logThrown, pageStatus } from '../middleware/error-envelopes.ts';
+import type { BoundedMap } from '../platform/bounded-map.ts';
 import { contentHash } from '../platform/content-hash.ts';
 import { isMatching } from '../platform/etag.ts';
 
@@ -14,6 +17,8 @@ const CONTENT_POLICY =
 /** For pages that have a script of their own. */
 const SCRIPTED_POLICY = `${CONTENT_POLICY}; script-src 'self'; connect-src 'self'`;
 const ALLOW = 'GET, HEAD';
+/** Characters of a search that count. */
+const SEARCH_LENGTH_MAX = 300;
 
 /** For files whose address contains a hash of their content. */
 export const CACHED_FOREVER = {
@@ -34,8 +39,64 @@ export interface PageAnswer {
   scripted?: boolean;
 }
 
-export function sendPage(c: AppContext, { html, status = 200, cacheControl, scripted = false }: PageAnswer): Response {
+/** A page as it is sent. */
+interface MadePage {
+  bytes: Uint8Array;
+  etag: string;
+}
+
+/**
+ * Pages that an isolate keeps, by what they mean. What anybody can ask for in any number of ways has a map of its own, so that
+ * it takes the place of nothing else.
+ */
+export type KeptPages = BoundedMap<string, MadePage>;
+
+export function sendPage(c: AppContext, { html, ...answer }: PageAnswer): Response {
+  return send(c, madePage(html), answer);
+}
+
+/**
+ * Sends the page that `make` makes. `meaning` is all that the page depends on beside the origin and what `kept` was made for:
+ * no parameter that the page does not know, and no other spelling of the same. A page that is not there is not kept.
+ */
+export async function sendKeptPage(
+  c: AppContext,
+  { kept, meaning, ...how }: { kept: KeptPages; meaning: string } & Omit<PageAnswer, 'html' | 'status'>,
+  make: () => Promise<Pick<PageAnswer, 'html' | 'status'>>,
+): Promise<Response> {
+  const key = `${originOf(c)} ${meaning}`;
+  const known = kept.get(key);
+  if (known) return send(c, known, how);
+  const refusal = await refuseManyPages(c);
+  if (refusal) {
+    c.header('Cache-Control', 'no-store');
+    return c.text(`${refusal.message}.`, pageStatus(c, refusal));
+  }
+  const { html, status = 200 } = await make();
+  const page = madePage(html);
+  if (status === 200) kept.set(key, page);
+  return send(c, page, { ...how, status });
+}
+
+export function originOf(c: AppContext): string {
+  return new URL(c.req.url).origin;
+}
+
+/** What a search means: its words in small letters, one space between them, and not too many characters. */
+export function searchedText(c: AppContext): string {
+  return (c.req.query('q') ?? '').toLowerCase().split(/\s+/).join(' ').trim().slice(0, SEARCH_LENGTH_MAX).trim();
+}
+
+function madePage(html: string): MadePage {
   const etag = `W/"${contentHash(html)}-${html.length.toString(36)}"`;
+  return { bytes: new TextEncoder().encode(html), etag };
+}
+
+function send(
+  c: AppContext,
+  { bytes, etag }: MadePage,
+  { status = 200, cacheControl, scripted = false }: Omit<PageAnswer, 'html'>,
+): Response {
   const headers = new Headers({
     'Content-Type': 'text/html; charset=utf-8',
     'Cache-Control': cacheControl,
@@ -48,7 +109,7 @@ export function sendPage(c: AppContext, { html, status = 200, cacheControl, scri
   // The comparison is weak, on both sides.
   if (status === 200 && isMatching(c.req.header('If-None-Match'), etag.slice('W/'.length)))
     return new Response(null, { status: 304, headers });
-  return new Response(html, { status, headers });
+  return new Response(bytes as Uint8Array<ArrayBuffer>, { status, headers });
 }
 
 /** Routes that answer only GET. An error is a line of text. */

@@ -14,6 +14,7 @@ import type { VendorKind } from '../domain/vendor-kind.ts';
 import type { Env } from '../env.ts';
 import { remember } from '../platform/isolate-memory.ts';
 import { log } from '../platform/log.ts';
+import type { TokenHolder } from '../platform/session-token.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import { ConfigCache } from './config-cache.ts';
 import { configDatabase } from './database.ts';
@@ -78,9 +79,8 @@ export interface Credential {
   session?: Session;
 }
 
-export interface Session {
+export interface Session extends TokenHolder {
   customerId: string;
-  customerUserId: string | null;
   scopes: readonly ClientScope[];
   /** The feature and tags of each of its calls. */
   feature?: string | undefined;

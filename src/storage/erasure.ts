@@ -37,6 +37,7 @@ const DELETIONS = {
   creditEntries: [rowsOf('credit_entries', '(organization_id, customer_id, entry_id)')],
   usageHours: [
     rowsOf('denied_hours', '(organization_id, customer_id, hour_ms, feature)'),
+    rowsOf('failed_hours', '(organization_id, customer_id, hour_ms)'),
     ...TOTALS_OF_CUSTOMERS.map(({ table, key }) => rowsOf(table, `(${key})`)),
   ],
   events: [rowsOf('organization_events')],

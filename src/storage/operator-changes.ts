@@ -5,11 +5,11 @@
  * The transaction is one of the database with the configuration. History may be in another one, so a change of history
  * is made before, and may be repeated.
  */
-import { eq } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import type { Env } from '../env.ts';
 import { newEventId } from '../platform/event-id.ts';
 import { configDatabase, type Statement } from './database.ts';
-import { operatorEvents, operatorIdempotency } from './schema/index.ts';
+import { BY_TENANT, operatorEvents, operatorIdempotency } from './schema/index.ts';
 
 export type StoredAnswer = typeof operatorIdempotency.$inferInsert;
 export type NewEvent = Omit<typeof operatorEvents.$inferInsert, 'eventId'>;
@@ -22,6 +22,14 @@ export async function findStoredAnswer(env: Env, idempotencyKey: string): Promis
   return row ?? null;
 }
 
+/**
+ * Events of one organization that the log keeps of those that it can cause by itself, the newest ones: fewer than a page has,
+ * so that one organization never fills it.
+ */
+const TENANT_EVENTS_MAX = 100;
+/** Older ones that one change removes. */
+const REMOVED_EVENTS_MAX = 500;
+
 /** Commits the change. Throws where another one came first, which `isTaken` recognizes. */
 export async function commitStatements(
   env: Env,
@@ -32,7 +40,11 @@ export async function commitStatements(
   const db = configDatabase(env);
   const inserted = db.insert(operatorEvents).values({ ...event, eventId: newEventId(event.atMs) });
   const stored = answer ? [db.insert(operatorIdempotency).values(answer)] : [];
-  await db.batch([inserted, ...statements, ...stored]);
+  const beyond = db.delete(operatorEvents).where(
+    sql`event_id IN (SELECT event_id FROM operator_events WHERE organization_id = ${event.organizationId} AND ${BY_TENANT}
+      ORDER BY event_id DESC LIMIT ${REMOVED_EVENTS_MAX} OFFSET ${TENANT_EVENTS_MAX})`,
+  );
+  await db.batch([inserted, ...statements, ...stored, ...(event.organizationId === null ? [] : [beyond])]);
 }
 
 /**

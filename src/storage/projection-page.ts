@@ -7,7 +7,15 @@
  */
 
 /** What a change is of. */
-export const CHANGE_KINDS = ['customer', 'call', 'denied_hour', 'meter_event', 'credit_entry', 'event'] as const;
+export const CHANGE_KINDS = [
+  'customer',
+  'call',
+  'denied_hour',
+  'failed_hour',
+  'meter_event',
+  'credit_entry',
+  'event',
+] as const;
 
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 

@@ -15,7 +15,15 @@ import { wasDenied, worstMeterOf } from '../domain/summary.ts';
 import { balanceOf, type LedgerEntry } from '../domain/wallet.ts';
 import type { Change, ChangeKind, ProjectionPage } from './projection-page.ts';
 import { COUNTED_COLUMNS } from './roll-ups.ts';
-import type { calls, creditEntries, customers, deniedHours, meterEvents, organizationEvents } from './schema/index.ts';
+import type {
+  calls,
+  creditEntries,
+  customers,
+  deniedHours,
+  failedHours,
+  meterEvents,
+  organizationEvents,
+} from './schema/index.ts';
 
 /** The names of a table's columns in D1. */
 type ColumnOf<T> = {
@@ -82,6 +90,8 @@ function projectRow(account: Account, kind: Exclude<ChangeKind, 'customer'>, id:
       return projectCall(account.organizationId, record);
     case 'denied_hour':
       return projectDeniedHour(account, record);
+    case 'failed_hour':
+      return projectFailedHour(account, record);
     case 'meter_event':
       return projectMeterEvent(account.organizationId, record);
     case 'credit_entry':
@@ -210,6 +220,19 @@ function projectDeniedHour({ organizationId, customerId }: Account, record: stri
     feature,
     calls,
     revision: calls,
+  };
+  return { columns };
+}
+
+function projectFailedHour({ organizationId, customerId }: Account, record: string): Row<typeof failedHours> {
+  const [hourMs, calls, unpricedCalls, revision] = JSON.parse(record) as [number, number, number, number];
+  const columns = {
+    organization_id: organizationId,
+    customer_id: customerId,
+    hour_ms: hourMs,
+    calls,
+    unpriced_calls: unpricedCalls,
+    revision,
   };
   return { columns };
 }

@@ -73,6 +73,7 @@ const TABLES: Record<ChangeKind, Table> = {
     fixed: ['customer_id', 'started_at_ms', 'denial_code'],
   },
   denied_hour: { name: 'denied_hours', key: ['organization_id', 'customer_id', 'hour_ms', 'feature'], integers: [] },
+  failed_hour: { name: 'failed_hours', key: ['organization_id', 'customer_id', 'hour_ms'], integers: [] },
   meter_event: {
     name: 'meter_events',
     key: ['organization_id', 'customer_id', 'event_id'],
@@ -117,9 +118,10 @@ export function projectionStatements(
     if (chunk.kind === 'call') return upsertCalls(db, chunk, nowMs);
     const { rare } = TABLES[chunk.kind];
     if (rare) return [updateRare(db, chunk), upsert(db, chunk)];
-    return chunk.kind === 'denied_hour' ? [countDenied(db, chunk), upsert(db, chunk)] : [upsert(db, chunk)];
+    const count = chunk.kind === 'denied_hour' ? countDenied : chunk.kind === 'failed_hour' ? countFailed : null;
+    return [...(count ? [count(db, chunk)] : []), upsert(db, chunk)];
   });
-  const isCounted = chunks.some(({ kind }) => kind === 'call' || kind === 'denied_hour');
+  const isCounted = chunks.some(({ kind }) => kind === 'call' || kind === 'denied_hour' || kind === 'failed_hour');
   return isCounted ? [...statements, ...COUNT_USAGE.map((sql) => db.prepare(sql))] : statements;
 }
 
@@ -220,6 +222,24 @@ function countDenied(db: D1Database, { columns, rows }: Chunk): D1PreparedStatem
         .join(', ')}
     FROM sent LEFT JOIN denied_hours USING (organization_id, customer_id, hour_ms, feature)
     WHERE sent.calls > COALESCE(denied_hours.calls, 0)`;
+  return db.prepare(sql).bind(textOf(rows));
+}
+
+const FAILED_COLUMNS = ['organization_id', 'customer_id', 'hour_ms', 'calls', 'unpriced_calls', 'revision'];
+
+/** Failed calls that come as a count, of which a correction takes one out: the difference counts. To be run before the upsert. */
+function countFailed(db: D1Database, { columns, rows }: Chunk): D1PreparedStatement {
+  const sql = `WITH sent AS MATERIALIZED (
+      SELECT ${FAILED_COLUMNS.map((name) => `value ->> ${placeOf(name, columns)} AS ${name}`).join(', ')}
+      FROM json_each(?1) WHERE ${NOT_ERASED('value ->> 0')})
+    INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')})
+    SELECT organization_id, customer_id, '', '', '', 'FAILED', '', hour_ms, sent.calls - COALESCE(failed_hours.calls, 0),
+      sent.unpriced_calls - COALESCE(failed_hours.unpriced_calls, 0),
+      ${USAGE_FIGURES.slice(2)
+        .map(() => 0)
+        .join(', ')}
+    FROM sent LEFT JOIN failed_hours USING (organization_id, customer_id, hour_ms)
+    WHERE sent.revision > COALESCE(failed_hours.revision, 0)`;
   return db.prepare(sql).bind(textOf(rows));
 }
 

@@ -54,6 +54,13 @@ const KINDS: readonly Kind[] = [
     key: 'organization_id, customer_id, hour_ms, feature',
     isArchived: false,
   },
+  {
+    table: 'failed_hours',
+    days: 'callRetentionDays',
+    at: 'hour_ms',
+    key: 'organization_id, customer_id, hour_ms',
+    isArchived: false,
+  },
   { table: 'meter_events', days: 'meterEventRetentionDays', at: 'at_ms', key: 'rowid', isArchived: true },
   {
     table: 'credit_entries',

@@ -1,5 +1,5 @@
 /**
- * Recomputes every roll-up of an organization from its calls and counts of denied calls, row by row.
+ * Recomputes every roll-up of an organization from its calls and counts of denied and failed calls, row by row.
  */
 import { ROLL_UPS, USAGE_FIGURES } from '../../src/storage/roll-ups.ts';
 import type { Row } from './state.ts';
@@ -21,10 +21,10 @@ interface Change {
 /** Sentences about roll-ups that differ from the sums of the calls. */
 export function wrongRollUps(
   calls: readonly Row[],
-  deniedHours: readonly Row[],
+  { denied, failed }: { denied: readonly Row[]; failed: readonly Row[] },
   tableOf: (table: string) => Row[],
 ): string[] {
-  const changes = [...calls.flatMap(changeOfCall), ...deniedHours.map(changeOfDenied)];
+  const changes = [...calls.flatMap(changeOfCall), ...denied.map(changeOfDenied), ...failed.map(changeOfFailed)];
   return ROLL_UPS.flatMap((rollUp) => {
     const { table, keys, unit, where } = rollUp;
     const names = Object.keys(rollUp.figures ?? Object.fromEntries(USAGE_FIGURES.map((name) => [name, name])));
@@ -117,6 +117,14 @@ function changeOfDenied(hour: Row): Change {
     keys: keysOf(hour, { feature: String(hour.feature), ...none }),
     hourMs: Number(hour.hour_ms),
     figures: { calls: BigInt(String(hour.calls)) },
+  };
+}
+
+function changeOfFailed(hour: Row): Change {
+  return {
+    keys: keysOf(hour, { feature: '', provider: '', model: '', outcome: 'FAILED', paid_model: '' }),
+    hourMs: Number(hour.hour_ms),
+    figures: { calls: BigInt(String(hour.calls)), unpriced_calls: BigInt(String(hour.unpriced_calls)) },
   };
 }
 

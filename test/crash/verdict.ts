@@ -75,7 +75,7 @@ function judgeOrganization(
   judgeIncrements(sent, rows('meter_events'), objects, say);
   judgeLedger(sent, rows('credit_entries'), objects, say);
   judgeUsageHours(rows('calls'), rows('usage_hours'), objects, say);
-  wrong.push(...wrongRollUps(rows('calls'), rows('denied_hours'), rows));
+  wrong.push(...wrongRollUps(rows('calls'), { denied: rows('denied_hours'), failed: rows('failed_hours') }, rows));
   for (const [customerId, object] of objects) {
     judgeSubscription(sent, customerId, object, rows('customers'), say);
     judgeMeters(customerId, object, say);

@@ -62,7 +62,7 @@ describe('/docs', () => {
     expect(html).toContain('value="&quot;&gt;&lt;script&gt;');
     // Neither the signs of a replacement nor the names of the places mean anything in it.
     const odd = await (await get(`/docs?q=${encodeURIComponent("$& $` @@RESULTS@@ $'")}`)).text();
-    expect(odd).toContain('value="$&amp; $` @@RESULTS@@ $\'"');
+    expect(odd).toContain('value="$&amp; $` @@results@@ $\'"');
     expect(odd.match(/role="status"/g)).toHaveLength(1);
   });
 

@@ -4,7 +4,7 @@
  * Only the request that began a service call ends it. An end that is sent again, because its answer was lost, is
  * answered from the call, so no answer of an end is stored for it.
  */
-import type { Accepted } from '../../../src/contract/errors.ts';
+import { type Accepted, type Result, refuse } from '../../../src/contract/errors.ts';
 import { type AdmittedLine, admitLine, afterLine, giveBackLine } from '../../../src/domain/batch-hold.ts';
 import { canEnd } from '../../../src/domain/call.ts';
 import type { BatchLine } from '../../../src/objects/batch-commands.ts';
@@ -17,6 +17,8 @@ import type {
   ServiceCallEnd,
   StoredServiceCall,
 } from '../../../src/objects/customer-commands.ts';
+import { SECOND_MS } from '../../../src/platform/time.ts';
+import { SESSION_REQUESTS_MAX } from '../session-requests.ts';
 import { awaitFigures } from './awaited-figures.ts';
 import { alreadyFinalized, answerOfEnd, beginOrReplay, callNotFound, findCall, leftOf } from './calls.ts';
 import type { Context } from './context.ts';
@@ -28,10 +30,18 @@ import { type Ended, recordEnd } from './ending.ts';
  */
 export function beginServiceCall(context: Context, command: BeginServiceCallCommand): ServiceCallBegin {
   const { store, nowMs } = context;
+  const { session } = command;
   return store.transaction(nowMs, () => {
+    const counted = session === undefined ? null : countSessionRequest(context, session);
+    if (counted?.ok === false) return counted;
     const outcome = beginOrReplay(context, command);
-    if (!outcome.ok) return outcome;
+    if (!outcome.ok) {
+      const comesAgain = outcome.countFirst || outcome.claimFirst;
+      if (session !== undefined && comesAgain) store.sessionRequests.takeBack(session, nowMs);
+      return outcome;
+    }
     const { call } = outcome;
+    if (session !== undefined && !outcome.replayed) store.sessionRequests.begun(session, call.callId, nowMs);
     const isSameRequest = call.openedBy !== undefined && call.openedBy === command.request.openedBy;
     const replayed = outcome.replayed && !isSameRequest;
     const answer = command.wantsAnswer ? bodyOf(outcome.answer) : null;
@@ -41,6 +51,15 @@ export function beginServiceCall(context: Context, command: BeginServiceCallComm
     const left = account ? { left: leftOf(context, account, call.suggestedTier) } : {};
     return { ok: true, replayed, status: call.status, admission: { ...outcome.admission, ...left }, answer, stored };
   });
+}
+
+/** Counts a request of a browser's session that is free or has failed, or may fail still. */
+export function countSessionRequest({ store, nowMs }: Pick<Context, 'store' | 'nowMs'>, session: string): Result {
+  const resumeAtMs = store.sessionRequests.count(session, nowMs);
+  if (resumeAtMs === null) return { ok: true };
+  const retryAfterSeconds = Math.max(1, Math.ceil((resumeAtMs - nowMs) / SECOND_MS));
+  const message = `the session made ${SESSION_REQUESTS_MAX} requests within a minute that are free, failed or have not ended`;
+  return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
 }
 
 export function endServiceCall(context: Context, command: EndServiceCallCommand): ServiceCallEnd {
@@ -100,6 +119,7 @@ function endOrRepeat(context: Context, command: EndServiceCallCommand): ServiceC
   }
   const ended = recordEnd(context, account, stored.call, command);
   store.finishCall(ended.call, null, nowMs);
+  store.sessionRequests.ended(command.callId, ended.outcome.error === null);
   if (command.awaited !== undefined) awaitFigures(context, ended.call, command.awaited);
   const { usagePlanVersionId } = ended.call;
   if (command.counted?.length) store.rememberCounted(command.counted, usagePlanVersionId, nowMs);

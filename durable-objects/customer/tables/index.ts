@@ -10,6 +10,7 @@ import { CorrectionTable } from './corrections.ts';
 import { CountedPromptTable } from './counted-prompts.ts';
 import { DeniedHourTable } from './denied-hours.ts';
 import { EventTable } from './events.ts';
+import { FailedHourTable } from './failed-hours.ts';
 import { KeyTable } from './keys.ts';
 import { LedgerTable } from './ledger.ts';
 import { MeterEventTable } from './meter-events.ts';
@@ -29,6 +30,7 @@ export function openTables(sql: SqlStorage) {
     meterEvents: new MeterEventTable(sql),
     usageHours: new UsageHourTable(sql),
     deniedHours: new DeniedHourTable(sql),
+    failedHours: new FailedHourTable(sql),
     ledger: new LedgerTable(sql),
     charges: new ChargeTable(sql),
     corrections: new CorrectionTable(sql),

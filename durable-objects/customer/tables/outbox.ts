@@ -34,6 +34,8 @@ const RECORDS: Record<Exclude<ChangeKind, 'customer'>, string> = {
   call: 'SELECT record, replaced FROM calls WHERE call_id = ?',
   denied_hour:
     'SELECT json_array(hour_ms, feature, counted_calls) AS record FROM denied_hours WHERE row_id = CAST(? AS INTEGER)',
+  failed_hour:
+    'SELECT json_array(hour_ms, counted_calls, counted_unpriced, revision) AS record FROM failed_hours WHERE hour_ms = CAST(? AS INTEGER)',
   meter_event: 'SELECT record FROM meter_events WHERE event_id = ?',
   credit_entry: 'SELECT record FROM ledger WHERE entry_id = CAST(? AS INTEGER)',
   event: 'SELECT record FROM events WHERE event_id = ?',

@@ -66,6 +66,11 @@ export function otherErrorResponses({ openAi, anthropic, google, lookup }: Other
       description: '`INVALID_MODEL_KEY` or `INVALID_MODEL_REQUEST`, which names the parameter',
       content: { 'application/json': { schema: lookup } },
     },
+    LookupLimited: {
+      description:
+        '`RATE_LIMITED`: too many answers had to be made for this address; `Retry-After` says when to come back',
+      content: { 'application/json': { schema: lookup } },
+    },
     NotModified: { description: 'The answer with this entity tag is still current' },
   };
 }
@@ -99,7 +104,12 @@ export function responsesOf({
   body,
 }: Refusing): Record<string, Reference> {
   const reference = (name: string): Reference => ({ $ref: RESPONSES_POINTER + name });
-  if (kind === 'lookup') return { '304': reference('NotModified'), '400': reference('LookupInvalid') };
+  if (kind === 'lookup')
+    return {
+      '304': reference('NotModified'),
+      '400': reference('LookupInvalid'),
+      '429': reference('LookupLimited'),
+    };
   if (kind === 'gateway') {
     return { default: reference(GATEWAY_ERRORS[errorFormAt(path)]) };
   }

@@ -42,6 +42,10 @@ export interface Operation {
   data: z.ZodType;
   /** A success has one line of JSON for each item, without an envelope. */
   lines?: true;
+  /** It is free, so a session may do it only so often in a minute. */
+  isFree?: true;
+  /** A key may do it only so often in an hour: it changes what the organization has set up, or starts work for it. */
+  isChange?: true;
   /** A success is CSV, with all items of the list, where `Accept` prefers `text/csv`. */
   csv?: true;
 }

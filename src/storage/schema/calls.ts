@@ -132,3 +132,24 @@ export const deniedHours = sqliteTable(
     index('denied_hours_by_time').on(table.organizationId, table.hourMs),
   ],
 );
+
+/**
+ * Failed calls that were free and come as a count alone, because the customer had many in the hour. They count in the usage of
+ * the hour as calls do, without feature, provider and model.
+ */
+export const failedHours = sqliteTable(
+  'failed_hours',
+  {
+    organizationId: text('organization_id').notNull(),
+    customerId: text('customer_id').notNull(),
+    hourMs: integer('hour_ms').notNull(),
+    calls: integer('calls').notNull(),
+    unpricedCalls: integer('unpriced_calls').notNull(),
+    revision: integer('revision').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.customerId, table.hourMs] }),
+    // The retention.
+    index('failed_hours_by_time').on(table.organizationId, table.hourMs),
+  ],
+);

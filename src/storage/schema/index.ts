@@ -3,7 +3,7 @@
  *
  * Instants are integer milliseconds. Money is an integer column of nano-USD that is only ever written and read as a
  * decimal string, because neither side of D1 carries integers above 2^53; a sum of money is two such columns
- * (`sumOfCost`). The projection tables (`customers`, `calls`, `denied_hours`, `meter_events`, `credit_entries`,
+ * (`sumOfCost`). The projection tables (`customers`, `calls`, `denied_hours`, `failed_hours`, `meter_events`, `credit_entries`,
  * `organization_events`) are
  * written by the objects' outboxes alone: `revision` lets a late row never overwrite a newer one, and
  * `erased_subscriptions` lets none come back after an erasure.

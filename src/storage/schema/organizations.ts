@@ -186,6 +186,13 @@ export const webhooks = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.webhookId] })],
 );
 
+/** How many changes a key made in the hour of its last one. */
+export const keyChanges = sqliteTable('key_changes', {
+  keyId: text('key_id').primaryKey(),
+  hourMs: integer('hour_ms').notNull(),
+  changes: integer('changes').notNull(),
+});
+
 /** Live keys of before; written out, because an index over some rows serves only queries that say the same. */
 export const WITHOUT_CHECKSUM = sql`has_checksum = 0 AND revoked_at_ms IS NULL`;
 

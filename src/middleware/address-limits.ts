@@ -1,8 +1,9 @@
 /**
- * Failed authentications: the Worker's rate limits count them by address and turn 401 into 429 past the limit.
+ * What one address may cost in a minute: failed authentications, failed sign-ins, and public pages that have to be made. The
+ * Worker's rate limits count them.
  *
- * The limit is checked only after a failure, so that a valid credential always works, whatever else came from its
- * address. Without a rate limit binding, or without an address, every failure is 401.
+ * An authentication is counted only after it failed, so that a valid credential always works, whatever else came from its
+ * address. Without a rate limit binding, or without an address, nothing is limited.
  */
 import { type Refusal, refuse } from '../contract/errors.ts';
 import { log } from '../platform/log.ts';
@@ -18,7 +19,7 @@ const NETWORK_GROUPS = 4;
 
 /** 401, or 429 where the address failed too often in this minute. */
 export async function refuseAuthentication(c: AppContext): Promise<Refusal> {
-  if (!(await failsTooOften(c.env.FAILED_AUTHENTICATIONS, c.req.header(ADDRESS_HEADER)))) {
+  if (!(await isBeyond(c.env.FAILED_AUTHENTICATIONS, c))) {
     return refuse('UNAUTHORIZED', 'the credential is missing, malformed, unknown or revoked').refusal;
   }
   const message = 'too many requests without a valid credential came from this address';
@@ -27,11 +28,19 @@ export async function refuseAuthentication(c: AppContext): Promise<Refusal> {
 
 /** The same for the operator's sign-in. */
 export function failsToSignInTooOften(c: Pick<AppContext, 'env' | 'req'>): Promise<boolean> {
-  return failsTooOften(c.env.FAILED_SIGN_INS, c.req.header(ADDRESS_HEADER));
+  return isBeyond(c.env.FAILED_SIGN_INS, c);
 }
 
-/** Counts a failure. */
-async function failsTooOften(limit: RateLimit | undefined, address: string | undefined): Promise<boolean> {
+/** 429 where the address had too many public pages made in this minute; else this one is counted. */
+export async function refuseManyPages(c: AppContext): Promise<Refusal<'RATE_LIMITED'> | null> {
+  if (!(await isBeyond(c.env.MADE_PAGES, c))) return null;
+  const message = 'too many public pages and lookups were made for this address: try again in a minute';
+  return { code: 'RATE_LIMITED', message, retryAfterSeconds: LIMIT_PERIOD_SECONDS };
+}
+
+/** Counts one more of the address. */
+async function isBeyond(limit: RateLimit | undefined, { req }: Pick<AppContext, 'req'>): Promise<boolean> {
+  const address = req.header(ADDRESS_HEADER);
   if (!limit || !address) return false;
   try {
     return !(await limit.limit({ key: networkOf(address) })).success;

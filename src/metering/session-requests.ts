@@ -1,0 +1,22 @@
+/**
+ * Use case: a request of a browser's session that is free, or was refused before it reached the customer's object. The object
+ * counts it, together with the calls that fail (durable-objects/customer/session-requests.ts). What has a wrong form is refused
+ * without: to count it would cost more than it does.
+ */
+import type { Result } from '../contract/errors.ts';
+import { ask, customerByName } from '../objects/addresses.ts';
+import type { CustomerRpc } from '../objects/rpc.ts';
+import { holderName, type TokenHolder } from '../platform/session-token.ts';
+import type { Caller } from './caller.ts';
+
+/** 429 if the session made too many such requests in this minute; else this one is counted. */
+export function countSessionRequest(
+  { env, organization }: Pick<Caller, 'env' | 'organization'>,
+  customerId: string,
+  holder: TokenHolder,
+): Promise<Result> {
+  const address = customerByName(env, organization.organizationId, customerId);
+  return ask<DurableObjectStub<CustomerRpc>, Result>(address, (customer) =>
+    customer.countSessionRequest(holderName(holder)),
+  );
+}

@@ -1,0 +1,18 @@
+/**
+ * 429 if a key has changed too much in this hour of what its organization has set up: each change is free, and leaves
+ * something that all organizations pay for.
+ */
+import { type Result, refuse } from '../contract/errors.ts';
+import { SECOND_MS } from '../platform/time.ts';
+import { countKeyChange, KEY_CHANGES_MAX } from '../storage/key-changes.ts';
+import type { AppContext } from './context.ts';
+
+/** Counts the change that the request asks for, whatever becomes of it. */
+export async function requireChange(c: AppContext): Promise<Result> {
+  const nowMs = Date.now();
+  const resumeAtMs = await countKeyChange(c.env, c.get('credential').keyId, nowMs);
+  if (resumeAtMs === null) return { ok: true };
+  const retryAfterSeconds = Math.ceil((resumeAtMs - nowMs) / SECOND_MS);
+  const message = `the key made ${KEY_CHANGES_MAX} changes in this hour, which is as many as it may`;
+  return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
+}

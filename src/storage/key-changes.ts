@@ -1,0 +1,22 @@
+/**
+ * How many changes each key made in the present UTC hour, in D1: all isolates share the count.
+ */
+import { sql } from 'drizzle-orm';
+import type { Env } from '../env.ts';
+import { HOUR_MS } from '../platform/time.ts';
+import { configDatabase } from './database.ts';
+
+/** Changes of one key in an hour. */
+export const KEY_CHANGES_MAX = 600;
+
+/** Counts a change. Answers when the next one is allowed if this one is not, which writes nothing; else `null`. */
+export async function countKeyChange(env: Pick<Env, 'DB'>, keyId: string, nowMs: number): Promise<number | null> {
+  const hourMs = nowMs - (nowMs % HOUR_MS);
+  const counted = await configDatabase(env).all(
+    sql`INSERT INTO key_changes (key_id, hour_ms, changes) VALUES (${keyId}, ${hourMs}, 1)
+      ON CONFLICT (key_id) DO UPDATE SET
+        changes = CASE WHEN hour_ms = excluded.hour_ms THEN changes + 1 ELSE 1 END, hour_ms = excluded.hour_ms
+      WHERE changes < ${KEY_CHANGES_MAX} OR hour_ms <> excluded.hour_ms RETURNING 1`,
+  );
+  return counted.length > 0 ? null : hourMs + HOUR_MS;
+}
