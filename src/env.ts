@@ -34,10 +34,11 @@ export interface Env {
   COMPRESSION_JOBS: DurableObjectNamespace<CompressionJobRpc>;
   WEBHOOK_ENDPOINTS: DurableObjectNamespace<WebhookEndpointRpc>;
   ORGANIZATION_WATCHES: DurableObjectNamespace<OrganizationWatchRpc>;
-  /** Per address; without them failures, and public pages that are made, are not limited. */
+  /** Per address; without them failures, and public pages and lookups that are made, are not limited. */
   FAILED_AUTHENTICATIONS?: RateLimit;
   FAILED_SIGN_INS?: RateLimit;
   MADE_PAGES?: RateLimit;
+  MADE_LOOKUPS?: RateLimit;
   /** Milliseconds for which an isolate may use configuration that it read. */
   CONFIG_TTL_MS: number;
   CALL_DEADLINE_SECONDS: number;

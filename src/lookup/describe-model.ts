@@ -2,11 +2,13 @@
  * Use case: everything that a page shows about one model. The decision is the lookup's own answer; the catalog adds
  * what the lookup leaves out.
  */
+import { modelOfKey } from '../catalog/matching.ts';
 import { type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import { pricingAt } from '../catalog/prices.ts';
 import { reportedEndsOf, reportOf } from '../catalog/reported-ends.ts';
 import type { FullResolution } from '../contract/model-lookup.ts';
 import type { Env } from '../env.ts';
+import { currentCatalog } from '../storage/catalog.ts';
 import { dayOf, type ListedModel, listed, listView, nearestModels } from './find-models.ts';
 import { lookUp } from './look-up-model.ts';
 
@@ -43,6 +45,16 @@ export async function describeModel(
   }
   const asked = resolution?.requested.modelKey ?? readablePath(rawPath).slice(1);
   return { known: false, asked, near: nearestModels(catalog, asked).map((candidate) => listed(view, candidate)) };
+}
+
+/** Whether this is a name of a model that the catalog lists. */
+export async function isModelKey(
+  env: Env,
+  modelKey: string,
+  defer: (work: Promise<unknown>) => void,
+): Promise<boolean> {
+  const { catalog } = await currentCatalog(env, defer);
+  return modelOfKey(catalog, modelKey) !== null;
 }
 
 /** The path that asks for a model, as it reads; as it came if it cannot be decoded. */

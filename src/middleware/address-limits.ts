@@ -1,6 +1,6 @@
 /**
- * What one address may cost in a minute: failed authentications, failed sign-ins, and public pages that have to be made. The
- * Worker's rate limits count them.
+ * What one address may cost in a minute: failed authentications, failed sign-ins, and public pages and lookups that have to be
+ * made. The Worker's rate limits count them.
  *
  * An authentication is counted only after it failed, so that a valid credential always works, whatever else came from its
  * address. Without a rate limit binding, or without an address, nothing is limited.
@@ -31,10 +31,23 @@ export function failsToSignInTooOften(c: Pick<AppContext, 'env' | 'req'>): Promi
   return isBeyond(c.env.FAILED_SIGN_INS, c);
 }
 
-/** 429 where the address had too many public pages made in this minute; else this one is counted. */
-export async function refuseManyPages(c: AppContext): Promise<Refusal<'RATE_LIMITED'> | null> {
-  if (!(await isBeyond(c.env.MADE_PAGES, c))) return null;
-  const message = 'too many public pages and lookups were made for this address: try again in a minute';
+/** 429 if the address had too many public pages made in this minute; else this one is counted. */
+export function refuseManyPages(c: AppContext): Promise<Refusal<'RATE_LIMITED'> | null> {
+  return refuseMade(c, c.env.MADE_PAGES, 'public pages');
+}
+
+/** The same for answers of the model lookup, which programs ask for, and which cost less. */
+export function refuseManyLookups(c: AppContext): Promise<Refusal<'RATE_LIMITED'> | null> {
+  return refuseMade(c, c.env.MADE_LOOKUPS, 'lookups');
+}
+
+async function refuseMade(
+  c: AppContext,
+  limit: RateLimit | undefined,
+  what: string,
+): Promise<Refusal<'RATE_LIMITED'> | null> {
+  if (!(await isBeyond(limit, c))) return null;
+  const message = `too many ${what} were made for this address: try again in a minute`;
   return { code: 'RATE_LIMITED', message, retryAfterSeconds: LIMIT_PERIOD_SECONDS };
 }
 

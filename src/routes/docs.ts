@@ -84,7 +84,8 @@ async function sendNotFound(c: AppContext): Promise<Response> {
 }
 
 function sendSearch(c: AppContext, query: string): Promise<Response> {
-  const how = { kept: keptSearches.value, meaning: query, cacheControl: CACHE_CONTROL, scripted: true };
+  const kept = { kept: keptSearches.value, meaning: query, isCounted: true };
+  const how = { ...kept, cacheControl: CACHE_CONTROL, scripted: true };
   return sendKeptPage(c, how, async () => {
     const [page, index] = await Promise.all([readFile(c, SEARCH_FILE), readFile(c, INDEX_FILE)]);
     const found = findEntries(JSON.parse(index ?? '[]') as SearchEntry[], query);

@@ -8,7 +8,7 @@ import { Hono } from 'hono';
 import { cors } from 'hono/cors';
 import { LOOKUP_PATH } from '../contract/model-lookup.ts';
 import { cachedAnswer, type LookupAnswer, lookUp, remainingDayMs } from '../lookup/look-up-model.ts';
-import { refuseManyPages } from '../middleware/address-limits.ts';
+import { refuseManyLookups } from '../middleware/address-limits.ts';
 import { type AppEnv, deferrer } from '../middleware/context.ts';
 import { logThrown, lookupRefusalResponse } from '../middleware/error-envelopes.ts';
 import { isMatching } from '../platform/etag.ts';
@@ -44,7 +44,7 @@ export function modelLookup(): Hono<AppEnv> {
     if (c.req.raw.method === 'HEAD') return next();
     const nowMs = Date.now();
     const asked = askedOf(c.req.raw.url) ?? '';
-    const found = await lookUp(c.env, asked, c.req.query(), nowMs, deferrer(c), () => refuseManyPages(c));
+    const found = await lookUp(c.env, asked, c.req.query(), nowMs, deferrer(c), () => refuseManyLookups(c));
     return found.ok ? send(c.req.raw, found.answer, nowMs) : lookupRefusalResponse(c, found.refusal);
   });
   app.all('*', (c) => {

@@ -3,7 +3,7 @@
  * cached until the end of the UTC day, and an isolate keeps them as long as those.
  */
 import type { Hono } from 'hono';
-import { describeModel, readablePath } from '../lookup/describe-model.ts';
+import { describeModel, isModelKey, readablePath } from '../lookup/describe-model.ts';
 import { findModels, listCatalog } from '../lookup/find-models.ts';
 import { type AnswersOfDay, answersOfDay, remainingDayMs } from '../lookup/look-up-model.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
@@ -16,12 +16,12 @@ import { type KeptPages, originOf, publicRoutes, searchedText, sendKeptPage } fr
 const LISTED_MAX = 15;
 /** Pages that one isolate keeps: of a model about 11 KB, of a search up to 300 KB. */
 const MODELS_KEPT_MAX = 500;
-const SEARCHES_KEPT_MAX = 40;
+const OTHERS_KEPT_MAX = 40;
 const MAX_AGE_SECONDS = 300;
 const STALE_SECONDS = 3_600;
 
 /** Pages of today. */
-const keptPages = new WeakMap<AnswersOfDay, { models: KeptPages; searches: KeptPages }>();
+const keptPages = new WeakMap<AnswersOfDay, { models: KeptPages; others: KeptPages }>();
 
 export function mountModels(app: Hono<AppEnv>): void {
   app.route(
@@ -36,7 +36,7 @@ export function mountModels(app: Hono<AppEnv>): void {
 async function sendList(c: AppContext): Promise<Response> {
   const nowMs = Date.now();
   const query = searchedText(c);
-  return sendKept(c, query === '' ? 'models' : 'searches', query, nowMs, async () => ({
+  return sendKept(c, query, query === '' ? 'models' : 'others', nowMs, async () => ({
     html:
       query === ''
         ? await catalogPage(await listCatalog(c.env, nowMs, deferrer(c), LISTED_MAX), originOf(c))
@@ -48,7 +48,8 @@ async function sendModel(c: AppContext): Promise<Response> {
   const nowMs = Date.now();
   // The raw path: a model may have slashes in its name, percent-encoded or not.
   const rawPath = new URL(c.req.raw.url).pathname.slice(MODELS_PATH.length);
-  return sendKept(c, 'models', readablePath(rawPath), nowMs, async () => {
+  const isListed = await isModelKey(c.env, readablePath(rawPath).slice(1), deferrer(c));
+  return sendKept(c, readablePath(rawPath), isListed ? 'models' : 'others', nowMs, async () => {
     const described = await describeModel(c.env, rawPath, nowMs, deferrer(c));
     if (described.known) return { html: await modelPage(described, originOf(c)) };
     return { html: await modelNotFoundPage(described.asked, described.near), status: 404 };
@@ -57,18 +58,20 @@ async function sendModel(c: AppContext): Promise<Response> {
 
 async function sendKept(
   c: AppContext,
-  kind: 'models' | 'searches',
   meaning: string,
+  /** There are only so many models. */
+  kind: 'models' | 'others',
   nowMs: number,
   make: Parameters<typeof sendKeptPage>[2],
 ): Promise<Response> {
   const ofDay = await answersOfDay(c.env, nowMs, deferrer(c));
   const pages = keptPages.get(ofDay) ?? {
     models: new BoundedMap(MODELS_KEPT_MAX),
-    searches: new BoundedMap(SEARCHES_KEPT_MAX),
+    others: new BoundedMap(OTHERS_KEPT_MAX),
   };
   keptPages.set(ofDay, pages);
-  return sendKeptPage(c, { kept: pages[kind], meaning, cacheControl: cacheControl(nowMs) }, make);
+  const kept = { kept: pages[kind], meaning, isCounted: kind === 'others' };
+  return sendKeptPage(c, { ...kept, cacheControl: cacheControl(nowMs) }, make);
 }
 
 function cacheControl(nowMs: number): string {

@@ -1,7 +1,7 @@
 /**
  * Sends public pages with a content security policy (no scripts, nothing from other origins), an entity tag and a cache
  * lifetime, and their errors. What costs something to make is kept under what it means, and made for one address only so
- * often.
+ * often if it can be asked for in any number of ways.
  */
 
 import { Hono } from 'hono';
@@ -45,11 +45,18 @@ interface MadePage {
   etag: string;
 }
 
-/**
- * Pages that an isolate keeps, by what they mean. What anybody can ask for in any number of ways has a map of its own, so that
- * it takes the place of nothing else.
- */
+/** Pages that an isolate keeps, by what they mean. */
 export type KeptPages = BoundedMap<string, MadePage>;
+
+interface Kept {
+  /**
+   * What anybody can ask for in any number of ways has a map of its own, so that it takes the place of nothing else, and is
+   * counted for its address.
+   */
+  kept: KeptPages;
+  meaning: string;
+  isCounted: boolean;
+}
 
 export function sendPage(c: AppContext, { html, ...answer }: PageAnswer): Response {
   return send(c, madePage(html), answer);
@@ -61,13 +68,13 @@ export function sendPage(c: AppContext, { html, ...answer }: PageAnswer): Respon
  */
 export async function sendKeptPage(
   c: AppContext,
-  { kept, meaning, ...how }: { kept: KeptPages; meaning: string } & Omit<PageAnswer, 'html' | 'status'>,
+  { kept, meaning, isCounted, ...how }: Kept & Omit<PageAnswer, 'html' | 'status'>,
   make: () => Promise<Pick<PageAnswer, 'html' | 'status'>>,
 ): Promise<Response> {
   const key = `${originOf(c)} ${meaning}`;
   const known = kept.get(key);
   if (known) return send(c, known, how);
-  const refusal = await refuseManyPages(c);
+  const refusal = isCounted ? await refuseManyPages(c) : null;
   if (refusal) {
     c.header('Cache-Control', 'no-store');
     return c.text(`${refusal.message}.`, pageStatus(c, refusal));
