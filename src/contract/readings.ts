@@ -88,7 +88,7 @@ const ForecastFacts = z.object({
     .enum(['HIGH', 'MEDIUM', 'LOW'])
     .nullable()
     .describe(
-      'How near P10 and P90 are, and how much of the past speaks for that. HIGH: four weeks of usage, and P10 to P90 within 25 percent of what is expected; MEDIUM: two weeks, and 60; LOW where the horizon is longer than the history after its first week. P10 to P90 is made to hold 80 percent of outcomes in every grade',
+      'How near P10 and P90 are, and how much of the past speaks for that. HIGH: four weeks of usage, a horizon that fits twice into the history after its first week, and P10 to P90 within 25 percent of what is expected; MEDIUM: two weeks, once, and 50. P10 to P90 is made to hold 80 percent of outcomes in every grade',
     ),
   historyDays: z.number().int().describe('Whole days of history'),
   runsOut: RunsOut.nullable().describe(

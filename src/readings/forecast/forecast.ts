@@ -51,10 +51,13 @@ const SHARE_DECIMALS = 4;
 /** Backtested windows in days, as far as history and horizon allow. */
 const WINDOW_DAYS = [1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90] as const;
 
-/** Days since the first usage, and half of P10 to P90 against what is expected. */
+/**
+ * Days since the first usage, how often the horizon fits into those that were forecast of the past, and half of P10 to P90
+ * against what is expected. An interval that is narrow by chance is more often so where little of the past speaks for it.
+ */
 const QUALITY_BOUNDS = [
-  { quality: 'HIGH', daysMin: 28, widthMax: 0.25 },
-  { quality: 'MEDIUM', daysMin: BACKTEST_DAYS_MIN, widthMax: 0.6 },
+  { quality: 'HIGH', daysMin: 28, horizonsMin: 2, widthMax: 0.25 },
+  { quality: 'MEDIUM', daysMin: BACKTEST_DAYS_MIN, horizonsMin: 1, widthMax: 0.5 },
 ] as const;
 
 export interface ForecastInput {
@@ -211,12 +214,11 @@ function recordedSince(hours: readonly UsageHour[], fromMs: number, toMs: number
   return recorded;
 }
 
-/**
- * HIGH: four weeks of usage, and P10 to P90 within a quarter of what is expected. MEDIUM: two weeks, and three fifths. LOW:
- * everything else, and a horizon that is longer than the days which were forecast of the past.
- */
 function grade(days: number, horizonDays: number, { expected, p10, p90 }: Quantiles): ForecastQuality {
-  if (horizonDays > days - DAYS_PER_WEEK) return 'LOW';
+  const horizons = (days - DAYS_PER_WEEK) / horizonDays;
   const width = expected > 0 ? (p90 - p10) / 2 / expected : 0;
-  return QUALITY_BOUNDS.find(({ daysMin, widthMax }) => days >= daysMin && width <= widthMax)?.quality ?? 'LOW';
+  const bound = QUALITY_BOUNDS.find(
+    ({ daysMin, horizonsMin, widthMax }) => days >= daysMin && horizons >= horizonsMin && width <= widthMax,
+  );
+  return bound?.quality ?? 'LOW';
 }
