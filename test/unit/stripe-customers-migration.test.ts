@@ -12,7 +12,7 @@ import {
 } from '../../src/storage/stripe-customers.ts';
 import { asD1, MIGRATION_NAMES, migrate, openD1 } from '../support/d1.ts';
 
-const MIGRATION = '0016_stripe_customers.sql';
+const MIGRATION = '0016_edges_of_history.sql';
 
 test('customers of before have their ids, those of other databases too', async () => {
   const before = MIGRATION_NAMES.slice(0, MIGRATION_NAMES.indexOf(MIGRATION));
