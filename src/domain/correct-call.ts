@@ -323,6 +323,7 @@ export function replaceOutcome(
   return { account: isCurrent ? countOnBalance(corrected, paid, paidBefore) : corrected, charge, returned, taken };
 }
 
-function isOfPresentPeriod(account: Account, { period, endedAtMs }: CallOutcome): boolean {
+/** Whether the call counts in the present usage period; of old outcomes their time tells it. */
+export function isOfPresentPeriod(account: Account, { period, endedAtMs }: CallOutcome): boolean {
   return period === undefined ? endedAtMs > account.subscription.lastReplenishedAtMs : period === periodOf(account);
 }

@@ -119,7 +119,6 @@ interface Counted {
   tier: Tier;
   calls: boolean;
   period: number;
-  periodStartMs: number;
   cost: bigint | null;
   /** `null` where the allowance paid. */
   markup: bigint | null;
@@ -758,25 +757,20 @@ export class ReferenceModel {
       ran,
       markup,
       period: this.period,
-      periodStartMs: this.startMs,
     });
     const settlement = isCharged ? this.#owe(call.callId, amount) : null;
     return { tier, took, price, settlement, isByHold, difference: null };
   }
 
-  /** What the calls cost since this period began, as far as it is known; one that ended as it began has no time. */
+  /** What the calls cost that count in this period, as far as it is known. */
   periodCost(): bigint {
-    const counted = [...this.calls.values()].filter((call) => call.counted?.periodStartMs === this.startMs);
+    const counted = [...this.calls.values()].filter((call) => call.counted?.period === this.period);
     return counted.reduce((sum, call) => sum + (call.counted?.cost ?? 0n), 0n);
   }
 
   #countedOf(
     { modelUsed, used: { tokens } }: Ending,
-    {
-      price,
-      ran,
-      ...of
-    }: Pick<Counted, 'tier' | 'source' | 'markup' | 'period' | 'periodStartMs'> & { price: Price; ran: boolean },
+    { price, ran, ...of }: Pick<Counted, 'tier' | 'source' | 'markup' | 'period'> & { price: Price; ran: boolean },
   ): Counted {
     return { ...of, calls: ran, cost: price?.cost ?? null, tokens, modelUsed };
   }
@@ -800,7 +794,6 @@ export class ReferenceModel {
       ran,
       markup,
       period: before.period,
-      periodStartMs: before.periodStartMs,
     });
     const was = this.settlements.get(call.callId);
     const difference = (isCharged ? (amount ?? 0n) : 0n) - (was?.amount ?? 0n);

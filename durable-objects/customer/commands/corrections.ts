@@ -282,7 +282,7 @@ function reverse(
   if (closed && event.period !== undefined)
     store.corrections.saveTotals(event.period, slot, { ...closed, usage }, nowMs);
   store.correctMeterEvent({ ...event, reversal, revision }, nowMs);
-  store.usageHours.takeUnits(event.atMs, slot, event.amount);
+  store.usageHours.takeUnits({ atMs: event.atMs, isPresent: isCurrent }, slot, event.amount);
   // What may have been denied for the lack of it may be allowed now.
   store.denials.reset();
   const stripeCustomerId = event.stripeCustomerId ?? account.contact.stripeCustomerId ?? null;

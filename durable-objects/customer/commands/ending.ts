@@ -4,7 +4,12 @@
  */
 import type { Account } from '../../../src/domain/account.ts';
 import { type Call, type CallOutcome, endCall, timeOutCall } from '../../../src/domain/call.ts';
-import { type Corrected, countedOutcome, replaceEstimate } from '../../../src/domain/correct-call.ts';
+import {
+  type Corrected,
+  countedOutcome,
+  isOfPresentPeriod,
+  replaceEstimate,
+} from '../../../src/domain/correct-call.ts';
 import { firstUnpriced } from '../../../src/domain/customer-events.ts';
 import { shareOfBound } from '../../../src/domain/expected-hold.ts';
 import { endLostCall, withEstimate, withLostAttempts } from '../../../src/domain/lost-call.ts';
@@ -83,7 +88,10 @@ export function storeCorrected(books: ChargeBooks, before: Call, { account, call
   const [was, is] = [countedOutcome(before), countedOutcome(call)];
   store.saveAccount(account, nowMs);
   store.correctCall(before, call, nowMs);
-  if (was) store.usageHours.replace(was.endedAtMs, usageOf(was), is ? usageOf(is) : UNUSED_HOUR);
+  if (was) {
+    const recorded = { atMs: was.endedAtMs, isPresent: isOfPresentPeriod(account, was) };
+    store.usageHours.replace(recorded, usageOf(was), is ? usageOf(is) : UNUSED_HOUR);
+  }
   store.denials.reset();
   const { charge } = correction;
   // One that had no price was never charged.

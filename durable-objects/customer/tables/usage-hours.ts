@@ -22,6 +22,12 @@ export interface UsageHour {
   provisionalCostNanoUsd: NanoUsd;
 }
 
+/** When usage was recorded that is corrected now, and whether it counts in the present usage period. */
+interface Recorded {
+  atMs: number;
+  isPresent: boolean;
+}
+
 const SLOT_COLUMNS = { CUSTOM1: 'custom1', CUSTOM2: 'custom2', AGENTIC_API: 'agentic_api' } as const satisfies Record<
   MeterSlot,
   string
@@ -91,13 +97,14 @@ export class UsageHourTable {
 
   /**
    * Divides the hour of that time, at which a usage period begins: what is used from then on has a row of its own. An hour
-   * without usage before it needs none, and one in which periods began before is divided at the last of them alone.
+   * without usage before it needs none, and one in which periods began before is divided at the last of them alone, also if
+   * that began in the same instant.
    */
   divide(atMs: number): void {
     this.flush();
     this.#costSince = undefined;
     const hourMs = atMs - (atMs % HOUR_MS);
-    const earlierPart = 'usage_hours WHERE hour_ms > ?1 AND hour_ms < ?2';
+    const earlierPart = 'usage_hours WHERE hour_ms > ?1 AND hour_ms <= ?2';
     this.#sql.exec(`${REJOIN} FROM ${earlierPart} ${ADD_TO_ROW}`, hourMs, atMs);
     this.#sql.exec(`DELETE FROM ${earlierPart}`, hourMs, atMs);
     this.#sql.exec(
@@ -108,11 +115,11 @@ export class UsageHourTable {
     );
   }
 
-  /** The row that has what was used at that time. */
-  #rowAt(atMs: number): number {
+  /** The row that has what was used at that time. `isEarlier`: before the period that began in the same instant. */
+  #rowAt(atMs: number, isEarlier = false): number {
     const hourMs = atMs - (atMs % HOUR_MS);
-    const sql = 'SELECT MAX(hour_ms) AS at FROM usage_hours WHERE hour_ms >= ? AND hour_ms <= ?';
-    return this.#sql.exec<{ at: number | null }>(sql, hourMs, atMs).one().at ?? hourMs;
+    const sql = 'SELECT MAX(hour_ms) AS at FROM usage_hours WHERE hour_ms >= ? AND hour_ms < ?';
+    return this.#sql.exec<{ at: number | null }>(sql, hourMs, isEarlier ? atMs : atMs + 1).one().at ?? hourMs;
   }
 
   /** The first row of the usage period that began then: its whole hour, if that was not divided. */
@@ -165,17 +172,18 @@ export class UsageHourTable {
   }
 
   /** Replaces what a call counted in its hour, as long as that is kept. */
-  replace(atMs: number, before: UsageHour, after: UsageHour): void {
+  replace({ atMs, isPresent }: Recorded, before: UsageHour, after: UsageHour): void {
     this.flush();
-    const hourMs = this.#rowAt(atMs);
+    const hourMs = this.#rowAt(atMs, !isPresent);
     const isKept = this.#sql.exec('SELECT 1 FROM usage_hours WHERE hour_ms = ?', hourMs).toArray().length > 0;
     if (isKept) this.#write(hourMs, sumOf(after, negated(before)));
   }
 
   /** Takes units out of their hour, as long as it is kept. */
-  takeUnits(atMs: number, slot: MeterSlot, units: number): void {
+  takeUnits({ atMs, isPresent }: Recorded, slot: MeterSlot, units: number): void {
     const column = SLOT_COLUMNS[slot];
-    this.#sql.exec(`UPDATE usage_hours SET ${column} = ${column} - ? WHERE hour_ms = ?`, units, this.#rowAt(atMs));
+    const hourMs = this.#rowAt(atMs, !isPresent);
+    this.#sql.exec(`UPDATE usage_hours SET ${column} = ${column} - ? WHERE hour_ms = ?`, units, hourMs);
   }
 
   /** Completed calls and their cost in the UTC hour and the UTC day of that time. */
