@@ -445,13 +445,7 @@ export class Walk {
     const { subscription, meters } = accepted(this.#object.usage(this.#nowMs));
     this.#expectSubscription(subscription);
     this.#expectMeters(meters);
-    const { period, startMs } = this.#model.customer(this.#customerId);
-    // What was used in the very millisecond in which a period began belongs to either.
-    const atStart = [
-      ...this.#model.callsOf(this.#customerId).map(({ finishedAtMs }) => finishedAtMs),
-      ...this.#model.incrementsOf(this.#customerId).map(({ atMs }) => atMs),
-    ].includes(startMs);
-    if (atStart) return;
+    const { period } = this.#model.customer(this.#customerId);
     const ended = this.#model.callsOf(this.#customerId).filter((call) => call.period === period && !call.isReversed);
     const tokens = ended.reduce((sum, { report: of }) => sum + (of?.inputTokens ?? 0), 0);
     const units = this.#model.unitsIn(this.#customerId, 'CUSTOM1', period);
