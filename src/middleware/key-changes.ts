@@ -4,10 +4,10 @@
  */
 import { type Result, refuse } from '../contract/errors.ts';
 import { SECOND_MS } from '../platform/time.ts';
-import { countKeyChange, KEY_CHANGES_MAX } from '../storage/key-changes.ts';
+import { countKeyChange, KEY_CHANGES_MAX, takeBackKeyChange } from '../storage/key-changes.ts';
 import type { AppContext } from './context.ts';
 
-/** Counts the change that the request asks for, whatever becomes of it. */
+/** Counts the change that the request asks for, before it is made, so that many at once are bounded too. */
 export async function requireChange(c: AppContext): Promise<Result> {
   const nowMs = Date.now();
   const resumeAtMs = await countKeyChange(c.env, c.get('credential').keyId, nowMs);
@@ -15,4 +15,9 @@ export async function requireChange(c: AppContext): Promise<Result> {
   const retryAfterSeconds = Math.ceil((resumeAtMs - nowMs) / SECOND_MS);
   const message = `the key made ${KEY_CHANGES_MAX} changes in this hour, which is as many as it may`;
   return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
+}
+
+/** To be called with the response: a request that was refused changed nothing, and is not counted. */
+export async function settleChange(c: AppContext, { status }: Response): Promise<void> {
+  if (status >= 400 && status < 500) await takeBackKeyChange(c.env, c.get('credential').keyId);
 }

@@ -16,6 +16,7 @@ import { prefersCsv } from '../middleware/accept.ts';
 import { type ApiStyle, BODY_BYTES_MAX, checkRequest, type RouteSpec } from '../middleware/check-request.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { answerResponse, refusalResponse } from '../middleware/error-envelopes.ts';
+import { settleChange } from '../middleware/key-changes.ts';
 import { checkIdentity } from '../middleware/session-identity.ts';
 import { CSV_TYPE } from '../platform/csv.ts';
 import type { UploadedForm } from '../platform/multipart.ts';
@@ -106,7 +107,10 @@ export function mountRoute<O extends RouteSpec>(
     if (!checked.ok) return style.refuse(c, checked.refusal);
     const session = operation.isFree ? c.get('credential').session : undefined;
     const counted = session ? await countSessionRequest(callerOf(c), session.customerId, session) : checked;
-    return counted.ok ? handler(c, checked.input as Input<O>) : style.refuse(c, counted.refusal);
+    if (!counted.ok) return style.refuse(c, counted.refusal);
+    const response = await handler(c, checked.input as Input<O>);
+    if (operation.isChange) await settleChange(c, response);
+    return response;
   });
 }
 

@@ -20,3 +20,12 @@ export async function countKeyChange(env: Pick<Env, 'DB'>, keyId: string, nowMs:
   );
   return counted.length > 0 ? null : hourMs + HOUR_MS;
 }
+
+/** What was counted last changed nothing. A key without changes has no row. */
+export async function takeBackKeyChange(env: Pick<Env, 'DB'>, keyId: string): Promise<void> {
+  const { $client } = configDatabase(env);
+  await $client.batch([
+    $client.prepare('UPDATE key_changes SET changes = changes - 1 WHERE key_id = ?').bind(keyId),
+    $client.prepare('DELETE FROM key_changes WHERE key_id = ? AND changes <= 0').bind(keyId),
+  ]);
+}

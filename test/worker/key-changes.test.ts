@@ -113,7 +113,7 @@ describe('a key that changes as much as it can', () => {
   });
 });
 
-test('a request that may not change anything is not counted', async () => {
+test('a request that may not change anything, or finds nothing to change, is not counted', async () => {
   const { organizationId, api } = await createTenant(operator);
   const counted = async () => (await bindings.DB.prepare('SELECT SUM(changes) AS n FROM key_changes').first())?.n;
   const before = await counted();
@@ -125,5 +125,7 @@ test('a request that may not change anything is not counted', async () => {
   expect((await change(operator.with(createApiKey('utk-')), 0)).status).toBe(401);
   expect((await api.send('putOwnWebhook', { params: { webhookId: 'x' }, body: { url: 5 } })).status).toBe(400);
   expect((await api.send('listOwnWebhooks')).status).toBe(200);
+  for (const id of ['testOwnWebhook', 'deleteOwnWebhook', 'rotateOwnWebhook'] as const)
+    expect((await api.send(id, { params: { webhookId: 'none' } })).status).toBe(404);
   expect(await counted()).toBe(before);
 });
