@@ -39,7 +39,8 @@ import { type Ledger, type LedgerStep, ledgerSteps, SIGHTS, Walk, walked } from 
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
 import { bindings } from '../support/worker.ts';
 
-const seed = Number(process.env.VITE_SEED ?? Math.floor(Math.random() * 0x7fff_ffff));
+/** Always the same where none is given, so that a change is judged by what it changes: `npm run test:ledger` takes others. */
+const seed = Number(process.env.VITE_SEED ?? 34_417_403);
 const STEPS = Number(process.env.VITE_STEPS ?? 5_000);
 /** Some cases are rare: so many steps more look for one that the others did not meet. */
 const STEPS_MORE = 5_000;
