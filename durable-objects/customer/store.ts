@@ -229,7 +229,7 @@ export class CustomerStore {
     return wallet.entries.length === 0 ? account : { ...account, wallet: { ...wallet, entries: [] } };
   }
 
-  /** Keeps what the custom meters came to, where the period is over, and the usage of the next one apart. */
+  /** Keeps what the custom meters came to, if the period is over, and the usage of the next one apart. */
   #closePeriod(before: Account, after: Account, nowMs: number): void {
     if (periodOf(before) === periodOf(after)) return;
     this.usageHours.divide(after.subscription.lastReplenishedAtMs);

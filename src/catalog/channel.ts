@@ -9,7 +9,7 @@ export type Channel = 'bedrock' | 'vertex' | 'azure';
 export interface Served {
   /** `null`: the vendor's own API, or one that is not known. */
   channel: Channel | null;
-  /** The region that the name says, `in-region` for that of the endpoint; `null` where it says none, or `global`. */
+  /** The region that the name says, `in-region` for that of the endpoint; `null` if it says none, or `global`. */
   region: string | null;
 }
 

@@ -46,7 +46,7 @@ export function areDatesUnknown(model: CatalogModel, name: string): boolean {
   return lifecycleThere(model, name)?.isKnown === false;
 }
 
-/** The lifecycle at another channel; `null` where the provider's holds, or says nothing that could differ. */
+/** The lifecycle at another channel; `null` if the provider's holds, or says nothing that could differ. */
 function lifecycleThere(model: CatalogModel, name: string): { lifecycle: Lifecycle; isKnown: boolean } | null {
   const { channel } = servedBy(name);
   if ((channel !== 'bedrock' && channel !== 'vertex') || model.provider === 'google') return null;

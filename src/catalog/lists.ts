@@ -1,6 +1,6 @@
 /**
  * What a public JSON list of models says: a price list in the form of models.dev, LiteLLM, genai-prices or pi-ai, or the
- * deprecations of a provider in the form of model-eol. The members of a list tell its form. Pure; throws where it has none.
+ * deprecations of a provider in the form of model-eol. The members of a list tell its form. Pure; throws if it has none.
  */
 import { z } from 'zod';
 import { Provider } from '../contract/catalog.ts';

@@ -86,7 +86,7 @@ export async function resolvePrice(
   return { available: true, card: assumption === null ? priced : { ...priced, assumption } };
 }
 
-/** What the price assumes of the model; `null` where the name says which it is. */
+/** What the price assumes of the model; `null` if the name says which it is. */
 function assumptionOf({ model, unlistedPin, newestOfLine }: Match, name: string): string | null {
   const key = modelKeyOf(model);
   if (unlistedPin) return `${name}: the catalog does not list it, and prices it as ${key}`;

@@ -27,7 +27,7 @@ export function variantCard(card: RateCard, variant: Variant): RateCard {
   };
 }
 
-/** Batches cost half where no rates are listed for them. */
+/** Batches cost half if no rates are listed for them. */
 function halved(tokens: readonly Rate[]): Rate[] {
   return tokens
     .filter(({ when }) => when?.serviceTier === undefined && when?.speed === undefined)

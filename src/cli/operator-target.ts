@@ -43,7 +43,7 @@ export function isLocal(url: string): boolean {
 
 /**
  * The service token with which a command passes Cloudflare Access, and what says that no other site made the request;
- * none where the environment has no service token.
+ * none if the environment has no service token.
  */
 export function accessHeaders(env = process.env): Record<string, string> {
   const { CF_ACCESS_CLIENT_ID: id, CF_ACCESS_CLIENT_SECRET: secret } = env;

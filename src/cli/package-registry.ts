@@ -20,7 +20,7 @@ export interface NewestPackage {
   date: string;
 }
 
-/** Reads the newest version of `name` by `use`. Throws where the registry does not have it. */
+/** Reads the newest version of `name` by `use`. Throws if the registry does not have it. */
 export async function withNewestPackage<Result>(
   name: string,
   use: (newest: NewestPackage, read: ReadPackageFile) => Promise<Result>,

@@ -235,7 +235,7 @@ export const REPORTED_ENDS_MAX = 200;
 const ReportedEnd = z.object({
   modelKey: z.string().describe('`provider/model`'),
   shutdownAt: day.describe('Day of the shutdown, as it is reported'),
-  ours: day.nullable().describe('Day of the shutdown, as the catalog has it; null where it has none'),
+  ours: day.nullable().describe('Day of the shutdown, as the catalog has it; null if it has none'),
   reportedBy: z.array(z.string()).describe('Lists that say so, the newest first'),
 });
 

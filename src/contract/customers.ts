@@ -122,10 +122,7 @@ export const CustomerListItem = z.object({
     })
     .nullable()
     .describe('The meter with the highest share used; null where the plan limits none, and where it is not known'),
-  costUSD: z
-    .number()
-    .nullable()
-    .describe('Cost of the calls that ended in the usage period; null where it is not known'),
+  costUSD: z.number().nullable().describe('Cost of the calls that ended in the usage period; null if it is not known'),
   costUsdNano: z.string().nullable().describe('The same, exact, in nano-USD'),
   balanceUsd: z.string().nullable().describe('USD balance, exact; null where it is not known'),
   onCredit: z

@@ -126,7 +126,7 @@ const OF_CUSTOMERS = {
     chargeId: z.string().describe('The charge'),
     subject: z.enum(['call', 'meter_event']).describe('What it charges for'),
     subjectId: z.string().describe('The id of the call or of the meter event'),
-    amountUsd: z.string().describe('What the provider was to be told, exact; below zero where it gives back'),
+    amountUsd: z.string().describe('What the provider was to be told, exact; below zero if it gives back'),
     reason: z.string().describe('Why the billing provider does not have it'),
   }),
 } satisfies { [Type in CustomerEventType]: z.ZodType<{ customerId: string } & CustomerEventData[Type]> };

@@ -189,7 +189,7 @@ export interface Call extends BeginRequest {
   /** Since when the call counts no longer, where it was a mistake. */
   reversedAtMs?: number;
   /**
-   * What the billing provider has accepted of the call. `null` where the balance alone settled its first charge, and so
+   * What the billing provider has accepted of the call. `null` if the balance alone settled its first charge, and so
    * settles its corrections; absent until one is settled, and in calls of before this was kept.
    */
   billed?: Billed | null;

@@ -125,7 +125,7 @@ export async function recordResponse(caller: Caller, provider: string, responseI
   }
 }
 
-/** The refusal of a request to a model that names what is not the organization's own; `null` where it names nothing else. */
+/** The refusal of a request to a model that names what is not the organization's own; `null` if it names nothing else. */
 export async function foreignReference(
   caller: Caller,
   providers: readonly string[],

@@ -100,7 +100,7 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   inspect(command: ReadUsageCommand): Answer<InspectedCustomer>;
   /** Erases the customer. Answers whether there was anything. */
   erase(organizationId: string): Promise<boolean>;
-  /** When that was; `null` where the object does not remember it. */
+  /** When that was; `null` if the object does not remember it. */
   erasedAt(organizationId: string): number | null;
   /** D1 has nothing more of the customer who was erased, and takes what came since. */
   erasureDone(organizationId: string): void;

@@ -29,7 +29,7 @@ interface NotRead {
   why: string;
 }
 
-/** What came of it. It throws only where the event log or the catalog's store cannot be read or written. */
+/** What came of it. It throws only if the event log or the catalog's store cannot be read or written. */
 export async function hearNews(env: Env, nowMs: number, defer: (work: Promise<unknown>) => void): Promise<CronOutcome> {
   const { addresses, notRead } = addressesOf(env.CATALOG_NEWS_URLS);
   const named = new Set(addresses.map(({ href }) => href));

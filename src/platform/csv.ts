@@ -16,7 +16,7 @@ const FORMULA = /^[\s\p{C}]*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|^[\t\r\n]/u;
 
 export const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
-/** A number that is a text already, such as an amount of money; `null` where there is none. */
+/** A number that is a text already, such as an amount of money; `null` if there is none. */
 export function exact(digits: string | null): Cell {
   return digits === null ? null : { exact: digits };
 }

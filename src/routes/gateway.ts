@@ -242,7 +242,7 @@ function passJson(app: Hono<AppEnv>, operation: JsonOperation, path: (id: string
 
 type JsonOperation = GatewayOperation & { body: z.ZodType<Record<string, unknown>> };
 
-/** The request as the vendor gets it; `null` where its id is none. */
+/** The request as the vendor gets it; `null` if its id is none. */
 function keptRequest(c: AppContext, { method }: GatewayOperation, path: (id: string) => string): KeptRequest | null {
   const objectId = c.req.param('id');
   if (objectId !== undefined && !VENDOR_ID.test(objectId)) return null;

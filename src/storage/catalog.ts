@@ -122,7 +122,7 @@ export async function storeReportingLists(env: Env, lists: readonly ReportingLis
   if (known) hold(env.KV, { ...known.inUse, catalog: known.released }, reported);
 }
 
-/** Throws where KV has something else. */
+/** Throws if KV has something else. */
 async function readReported(kv: KVNamespace): Promise<string> {
   const text = (await withTimeout(kv.get(REPORTED_KEY), KV_TIMEOUT_MS, 'KV')) ?? NONE_REPORTED;
   if (!Array.isArray(JSON.parse(text))) throw new Error('what KV has of reported ends is no list');

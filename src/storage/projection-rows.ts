@@ -48,7 +48,7 @@ export interface RecordedChange {
   id: string;
   /** The record of that kind and id, as JSON; `null` for the customer, and where the record is gone. */
   record: string | null;
-  /** Of a call: what it counted before, as `countedBefore` says it; absent where it did not count. */
+  /** Of a call: what it counted before, as `countedBefore` says it; absent if it did not count. */
   replaced?: string | null;
 }
 
@@ -150,7 +150,7 @@ function projectCustomer(
   return { columns };
 }
 
-/** What a call counts in the usage, for the change that will replace it; `null` where it does not count. */
+/** What a call counts in the usage, for the change that will replace it; `null` if it does not count. */
 export function countedBefore(organizationId: string, call: Call): string | null {
   if (call.status === 'IN_PROGRESS' || call.reversedAtMs !== undefined) return null;
   const columns = columnsOfCall(organizationId, call);

@@ -296,7 +296,7 @@ export class LedgerModel {
   }
 
   /**
-   * What the reversal of an increment gives back: the difference to the period without it. `null` where the plan changed in
+   * What the reversal of an increment gives back: the difference to the period without it. `null` if the plan changed in
    * the period, and nobody can say.
    */
   returnedBy(event: LedgerIncrement): Funding | null {

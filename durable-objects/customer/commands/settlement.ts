@@ -3,7 +3,7 @@
  *
  * A charge is queued with the usage that made it. The next hand-over takes it from the balance, so that D1 learns of the
  * call and its charge at once, or the alarm does for an object that was gone; without a provider it is POSTED then. One that
- * was queued under a key of the provider waits for a key. A correction is a charge of its own, below zero where it gives back.
+ * was queued under a key of the provider waits for a key. A correction is a charge of its own, below zero if it gives back.
  *
  * The provider is told of each call or increment what it comes to, less what the provider has accepted of it
  * (src/domain/billed.ts): one event at a time, under the id of the newest charge in it. An event of which the provider may
@@ -193,7 +193,7 @@ interface Attempt {
   mayBeThereBefore: boolean;
 }
 
-/** The event to be sent for a charge that is due; `null` where there is none, or none yet. */
+/** The event to be sent for a charge that is due; `null` if there is none, or none yet. */
 function nextAttempt(store: CustomerStore, chargeId: string, nowMs: number): Attempt | null {
   // What came of the charges before it may have settled it.
   const due = store.charge(chargeId);

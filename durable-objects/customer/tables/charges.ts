@@ -19,7 +19,7 @@ export interface OpenCharge {
   /** Attempts to report it, and when the first was made. */
   attempts: number;
   firstAttemptAtMs: number | null;
-  /** NEVER_MS where it is not tried again. */
+  /** NEVER_MS if it is not tried again. */
   dueAtMs: number;
   /** It was queued under a key of the billing provider, and so waits for one. */
   keyed: boolean;
@@ -27,7 +27,7 @@ export interface OpenCharge {
   eventNanoUsd: NanoUsd | null;
   /** The provider may have the event, because nothing is known of the last attempt. */
   mayBeThere: boolean;
-  /** Why the provider does not have it; `null` where it was not refused. */
+  /** Why the provider does not have it; `null` if it was not refused. */
   failureReason: string | null;
   /** Of a correction: when what it corrects was recorded, and the charge of that, where there is one. */
   correction: { subjectAtMs: number; corrects: string | null } | null;
