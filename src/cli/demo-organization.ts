@@ -1,5 +1,6 @@
 /**
- * The demo organization: a Free and a Pro plan, real model mappings, and the demo key of `.dev.vars`.
+ * The demo organization: a Free and a Pro plan, real model mappings, the demo key of `.dev.vars`, and the vendor for trying
+ * out in the place of each vendor that it has no key of.
  *
  * Everything except the key is created through the operator API. The key's value is fixed, so its row is written
  * directly.
@@ -41,6 +42,15 @@ const PRO = {
     searches: 200,
     audioSeconds: 3_600,
   },
+  payg: { enabled: true },
+  customMeters: {
+    CUSTOM1: {
+      label: 'Pages',
+      included: 1_000,
+      funding: { credits: true, payg: true },
+      overage: { model: 'SINGLE', priceUsd: '0.01' },
+    },
+  },
   priceUsd: '20',
 };
 
@@ -58,7 +68,7 @@ export async function ensureDemoOrganization(server: Server, operatorToken: stri
     await operator.demand('POST', '/operator/organizations', { name: 'Demo', organizationId: DEMO_ORGANIZATION_ID });
   await adoptKey(server, demoKey);
   const data = known.body.data as { defaultPlanId?: string | null; models?: unknown } | undefined;
-  if (data?.defaultPlanId && data.models) return;
+  if (data?.defaultPlanId && data.models) return renewPro(operator, path);
   await Promise.all([
     operator.demand('PUT', `${path}/plans/free`, FREE),
     operator.demand('PUT', `${path}/plans/pro`, PRO),
@@ -67,6 +77,15 @@ export async function ensureDemoOrganization(server: Server, operatorToken: stri
     operator.demand('PATCH', path, { defaultPlanId: 'pro' }),
     operator.demand('PUT', `${path}/models`, MODELS),
   ]);
+}
+
+/** A Pro plan of a start before it had a custom meter gets one, with its customers, unless an operator changed the plan. */
+async function renewPro(operator: OperatorClient, path: string): Promise<void> {
+  const { data } = (await operator.send('GET', `${path}/plans/pro`)).body;
+  const known = data as { version: number; plan: { customMeters: object } } | undefined;
+  if (known?.version !== 1 || Object.keys(known.plan.customMeters).length > 0) return;
+  await operator.demand('PUT', `${path}/plans/pro`, PRO);
+  await operator.demand('POST', `${path}/plans/pro/migrate`, { when: 'NOW' });
 }
 
 /** Providers that the vendor for trying out stands in for, with the path of its address (`VENDOR_BASE_URLS`). */
@@ -91,6 +110,39 @@ export async function ensureDemoVendors(url: string, operatorToken: string, vend
     if (known?.baseUrl !== baseUrl) await operator.demand('PUT', address, { apiKey: MADE_UP_KEY, baseUrl });
   }
   return providers;
+}
+
+const VENDORS_LOOK_MS = 250;
+
+/**
+ * Until it is stopped, registers the vendor for trying out again as each provider whose key an operator deletes: a deletion
+ * is acknowledged later than the next look, so that the next request has a vendor. It looks into the table, because requests
+ * would count as the operator's.
+ */
+export function keepDemoVendors({ db, url }: Server, operatorToken: string, vendorUrl: string): () => void {
+  const count = db
+    .prepare('SELECT COUNT(*) AS found FROM vendor_credentials WHERE organization_id = ? AND provider IN (?, ?, ?)')
+    .bind(DEMO_ORGANIZATION_ID, ...Object.keys(VENDOR_PATHS));
+  let timer: NodeJS.Timeout | undefined;
+  const look = async (): Promise<void> => {
+    const found = await count.first<number>('found');
+    if (found !== Object.keys(VENDOR_PATHS).length) await ensureDemoVendors(url, operatorToken, vendorUrl);
+  };
+  const lookAgain = (): void => {
+    // A server that is busy or stops is asked again.
+    timer = setTimeout(
+      () =>
+        void look()
+          .catch(() => undefined)
+          .finally(() => timer && lookAgain()),
+      VENDORS_LOOK_MS,
+    );
+  };
+  lookAgain();
+  return () => {
+    clearTimeout(timer);
+    timer = undefined;
+  };
 }
 
 /** The same host and key; its port may be another one than at the last start. */

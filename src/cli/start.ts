@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { MEDIA_TYPE } from '../contract/envelope.ts';
 import { bundle } from './bundle.ts';
 import { writeDemoHistory } from './demo-history.ts';
-import { DEMO_ORGANIZATION_ID } from './demo-organization.ts';
+import { DEMO_ORGANIZATION_ID, keepDemoVendors } from './demo-organization.ts';
 import { ensureDevVars } from './dev-vars.ts';
 import { refuseOptionsOfNpm } from './npm-options.ts';
 import { ancestorsUpToNpm, whenNpmEnds } from './parents.ts';
@@ -64,6 +64,7 @@ async function main(): Promise<void> {
   if (withHistory) await tellHistory(stateDir, vars, secrets.OPERATOR_TOKEN);
   // The API reference fills in the key on this machine.
   const server = await startServer({ port, stateDir, vars: { ...vars, DEMO_API_KEY } });
+  const leaveVendors = keepDemoVendors(server, secrets.OPERATOR_TOKEN, vendor.url);
 
   console.log(`Callmeter runs at ${server.url}
 
@@ -91,6 +92,7 @@ Ctrl+C stops.`);
   const stop = () => {
     if (stopping) return;
     stopping = true;
+    leaveVendors();
     void Promise.all([server.stop(), vendor.stop()]).then(() => process.exit(0));
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);

@@ -52,10 +52,14 @@ const passthrough = z
     'Paths of the vendor that `/v1/passthrough/{provider}/` reaches with its key, from the root of its host, such as `/v1/rerank`; `/v1/jobs/*` opens all that is below `/v1/jobs/`',
   );
 
+/** What documents write in place of a key: `sk-...`, `***`, `<key>`, `YOUR-API-KEY`. Stored, it would fail every request. */
+const PLACEHOLDER = /\.{3}|\*{3}|^<.*>$|^(?:sk-)?your[-_]/i;
+
 export const SetVendorRequest = z.object({
   apiKey: z
     .string()
     .regex(/^[\x21-\x7e]{1,500}$/, 'must be 1 to 500 visible ASCII characters')
+    .refine((key) => !PLACEHOLDER.test(key), 'must be a key, not a placeholder such as sk-... or YOUR-KEY')
     .describe("The vendor's key; stored encrypted and never returned"),
   baseUrl: z
     .url({ protocol: /^https?$/, error: 'must be an http or https address' })

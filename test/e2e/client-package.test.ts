@@ -14,7 +14,7 @@ import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
 import { SERVICE_VERSION } from '../../src/platform/version.ts';
-import { COMMENTED_SOURCES, PROGRAMS, programOf } from '../support/documents.ts';
+import { COMMENTED_SOURCES, PROGRAMS, programsOf } from '../support/documents.ts';
 
 const GZIP_BYTES_MAX = 13 * 1024;
 /** With all that reads the usage of every vendor. */
@@ -164,13 +164,16 @@ describe('what is shown of it', () => {
     expect(COMMENTED_SOURCES.map(({ path }) => path).toSorted()).toEqual(sources.toSorted());
   });
 
-  test('the ts blocks of each document and comment compile as one program, with the types of the package and of the SDKs', async () => {
+  test('each ts block of a document or comment compiles with the setup of its page, the types of the package and of the SDKs', async () => {
     // In the repository, so that packages are found; in a folder that git ignores. Lines are those of the document.
     await mkdir(join(PROJECT_DIR, '.state'), { recursive: true });
     const work = await mkdtemp(join(PROJECT_DIR, '.state/documents-'));
     try {
-      const files = shown.map(({ path }) => `${path.replaceAll('/', '-')}.ts`);
-      await Promise.all(shown.map((program, index) => writeFile(join(work, files[index] ?? ''), programOf(program))));
+      const programs = shown
+        .flatMap(programsOf)
+        .map(({ place, source }) => ({ file: `${place.replaceAll(/[/:]/g, '-')}.ts`, source }));
+      const files = programs.map(({ file }) => file);
+      await Promise.all(programs.map(({ file, source }) => writeFile(join(work, file), source)));
       const compilerOptions = {
         ...{ target: 'es2024', lib: ['es2024', 'esnext.disposable'], types: ['@cloudflare/workers-types', 'node'] },
         ...{ module: 'esnext', moduleResolution: 'bundler', strict: true, noEmit: true, skipLibCheck: true },

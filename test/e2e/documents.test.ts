@@ -1,145 +1,130 @@
 /**
- * Runs every `sh` block and every program in a `ts` block of the README and docs, in document order, on a server
- * started as by `npm start`. For commands that cannot run here, it checks that every flag exists.
+ * Pastes every `sh` block of the README and docs into the shells of their readers, each on a server as `npm start` starts
+ * it: all of a page in order, and each alone. Runs every `ts` block. For commands that cannot run here, it checks that every
+ * flag exists.
+ *
+ * What a block needs of another one is found without a server for each block: in order it may need what comes before it,
+ * and backwards, on another fresh server, what comes after it; a block that runs both ways needs neither.
  */
-import { execFile, spawn } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { execFile, spawnSync } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { experimental_getWranglerCommands } from 'wrangler';
 import manifest from '../../package.json' with { type: 'json' };
-import { DEMO_ORGANIZATION_ID, ensureDemoVendors } from '../../src/cli/demo-organization.ts';
+import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
-import { startTrialVendor, type TrialVendor } from '../../src/cli/vendor/server.ts';
-import { type Block, blocksOf, DOCUMENTS, PROGRAMS, placeOf, programOf, ROOT } from '../support/documents.ts';
-import { type LocalServer, type PreparedState, preparedState, startPrepared } from './local-server.ts';
-import { type NpmShim, startNpmShim } from './npm-shim.ts';
+import { BLOCKS, type Block, blocksOf, DOCUMENTS, PROGRAMS, placeOf, programsOf, ROOT } from '../support/documents.ts';
+import { keptNode } from '../support/node-install.ts';
+import { type FreshClone, freshClone, type Ran, runShell, SHELLS, type Shell } from './fresh-clone.ts';
+import { sharedServer } from './shared-servers.ts';
 
-let server: LocalServer;
-let state: PreparedState;
-let vendor: TrialVendor;
-/** A folder with the repository in it, in which blocks may leave files. */
-let folder: string;
-let npm: NpmShim;
-beforeAll(async () => {
-  [state, vendor, folder] = await Promise.all([
-    preparedState(),
-    startTrialVendor({ port: 0 }),
-    mkdtemp(join(tmpdir(), 'callmeter-documents-')),
-  ]);
-  server = await startPrepared(state);
-  const own = new Set(['.dev.vars', '.state', '.git', 'dist']);
-  const names = (await readdir(ROOT)).filter((name) => !own.has(name));
-  await Promise.all(names.map((name) => symlink(join(ROOT, name), join(folder, name))));
-  await symlink(state.devVars, join(folder, '.dev.vars'));
-  // A request that is refused ends its block.
-  await mkdir(join(folder, 'bin'));
-  await writeFile(join(folder, 'bin/curl'), '#!/bin/sh\nPATH="$REAL_PATH" exec curl --fail-with-body "$@"\n');
-  await chmod(join(folder, 'bin/curl'), 0o755);
-  npm = await startNpmShim(join(folder, 'bin'));
-  await prepareDemoOrganization();
-});
-afterAll(async () => {
-  await server?.stop();
-  await vendor?.stop();
-  npm?.stop();
-  if (folder) await rm(folder, { recursive: true, force: true });
-});
+/** A shell that is missing on a developer's machine is left out; CI has all of them. */
+const [installed, missing] = (Object.keys(SHELLS) as Shell[]).reduce<[Shell[], Shell[]]>(
+  ([found, absent], shell) =>
+    spawnSync(shell, ['-c', ':']).error ? [found, [...absent, shell]] : [[...found, shell], absent],
+  [[], []],
+);
 
-/** What the documents take for granted: the vendor of `npm start`, and a custom meter in the plan of new customers. */
-async function prepareDemoOrganization(): Promise<void> {
-  const { OPERATOR_TOKEN = '' } = await readDevVars(state.devVars);
-  expect(await ensureDemoVendors(server.url, OPERATOR_TOKEN, vendor.url)).toEqual(['openai', 'anthropic', 'google']);
-  const params = { org: DEMO_ORGANIZATION_ID, planId: 'pro' };
-  const { plan } = (await server.operator.send('readPlan', { params })).data;
-  const withMeter = { ...plan, customMeters: { CUSTOM1: { label: 'Pages', included: 1_000 } } };
-  expect((await server.operator.send('putPlan', { params, body: withMeter })).status).toBe(200);
-}
-
-/** The addresses, the placeholder of a vendor's key and the token of the deployed service, as they are here. */
-function localized(text: string): string {
+/** The addresses, and the token of the deployed service, as they are in a clone. */
+function localized(text: string, { server, vendor }: FreshClone): string {
   return text
     .replaceAll("//p' .secrets)", "//p' .dev.vars)")
     .replaceAll(/http:\/\/(127\.0\.0\.1|localhost):8787/g, server.url)
     .replaceAll('http://127.0.0.1:8788', vendor.url)
     .replaceAll('https://callmeter.YOUR-SUBDOMAIN.workers.dev', server.url)
-    .replaceAll('https://api.openai.com', vendor.url)
-    .replaceAll('{"apiKey":"sk-..."}', JSON.stringify({ apiKey: 'sk-documents', baseUrl: `${vendor.url}/v1` }));
+    .replaceAll('https://api.openai.com', vendor.url);
 }
 
-interface Ran {
-  exitCode: number | null;
-  out: string;
-  err: string;
+/** Pastes blocks into one shell; each says on both outputs where it begins. */
+async function pasteAll(clone: FreshClone, shell: Shell, blocks: readonly Block[]): Promise<void> {
+  const lines = blocks.flatMap((block) => [
+    `printf '%s\\n' '--- ${placeOf(block)}'; printf '%s\\n' '--- ${placeOf(block)}' >&2`,
+    localized(block.text, clone),
+  ]);
+  const { exitCode, reachedEnd, out, err } = await clone.paste(shell, lines.join('\n'));
+  const went = exitCode === 0 && reachedEnd;
+  expect([shell, exitCode, reachedEnd, went ? '' : `${out}\n${err}`]).toEqual([shell, 0, true, '']);
+  expect(out + err).not.toMatch(/"status":"ERROR"/);
 }
 
-/** A script in the folder, with the programs of its `bin` before others, or without them. */
-function runScript(script: string, own = [join(folder, 'bin')]): Promise<Ran> {
-  // Nor are npm's options those of the npm that started the tests.
-  const foreign = (name: string) => /^(OPERATOR_TOKEN$|CALLMETER_URL$|npm_)/.test(name);
-  const env = {
-    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign(name))),
-    PATH: [...own, process.env.PATH].join(delimiter),
-    REAL_PATH: process.env.PATH,
-    PORT: new URL(server.url).port,
-    VENDOR_PORT: new URL(vendor.url).port,
-    DEV_VARS_FILE: state.devVars,
-  };
-  const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {
-    cwd: folder,
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
+const pages = DOCUMENTS.map(({ path, blocks }) => ({
+  path,
+  commands: blocks.filter(({ language, words }) => language === 'sh' && words.length === 0),
+})).filter(({ commands }) => commands.length > 0);
+
+test.runIf(missing.length > 0 || process.env.CI)('every shell is installed', (context) => {
+  const said = `not installed, so no block is pasted into it: ${missing.join(', ')}`;
+  if (process.env.CI) expect(missing, said).toEqual([]);
+  else context.skip(said);
+});
+
+describe('pasted into each shell, a page at a time', () => {
+  let clones: [Shell, FreshClone][];
+  beforeAll(async () => {
+    clones = await Promise.all(installed.map(async (shell) => [shell, await freshClone()] as [Shell, FreshClone]));
   });
-  const printed = { out: '', err: '' };
-  child.stdout.on('data', (chunk: Buffer) => (printed.out += chunk));
-  child.stderr.on('data', (chunk: Buffer) => (printed.err += chunk));
-  return new Promise((resolve) => child.once('close', (exitCode) => resolve({ exitCode, ...printed })));
-}
+  afterAll(async () => {
+    await Promise.all((clones ?? []).map(([, clone]) => clone.stop()));
+  });
 
-/** Each block says on both outputs where it begins. */
-function runBlocks(blocks: readonly Block[]): Promise<Ran> {
-  return runScript(
-    blocks
-      .flatMap((block) => [
-        `echo '--- ${placeOf(block)}'`,
-        `echo '--- ${placeOf(block)}' >&2`,
-        localized(block.text),
-        '',
-      ])
-      .join('\n'),
-  );
-}
+  test.each(pages)('the blocks of $path run in order', async ({ commands }) => {
+    await Promise.all(clones.map(([shell, clone]) => pasteAll(clone, shell, commands)));
+  });
 
-describe('commands', () => {
-  const documents = DOCUMENTS.map(({ path }) => path).filter((path) =>
-    blocksOf('sh').some(({ document }) => document === path),
-  );
-  test.each(documents)('those of %s run', async (path) => {
-    const { exitCode, out, err } = await runBlocks(blocksOf('sh').filter(({ document }) => document === path));
-    expect([exitCode, exitCode === 0 ? '' : out + err]).toEqual([0, '']);
-    expect(out + err).not.toMatch(/"status":"ERROR"/);
+  test('and leave nothing behind that git would take', async () => {
+    for (const [shell, clone] of clones) expect([shell, await clone.leftBehind()]).toEqual([shell, '']);
+  });
+
+  test.each(installed)('those that are not run are whole commands for %s', async (shell) => {
+    for (const block of blocksOf('sh', 'unrun')) {
+      const { exitCode, out, err } = await runShell(shell, ['-n'], { cwd: ROOT, env: process.env }, block.text);
+      expect([placeOf(block), exitCode, out + err]).toEqual([placeOf(block), 0, '']);
+    }
+  });
+});
+
+describe('pasted alone, into each shell by turns', () => {
+  let clone: FreshClone;
+  beforeAll(async () => {
+    clone = await freshClone();
+  });
+  afterAll(() => clone?.stop());
+
+  test.each(pages.toReversed())('each block of $path runs', async ({ commands }) => {
+    for (const block of commands.toReversed()) {
+      const shell = installed[BLOCKS.indexOf(block) % installed.length] as Shell;
+      await pasteAll(clone, shell, [block]);
+    }
   });
 
   test('a deployment keeps its secrets, and its plan limits every meter', async () => {
-    const secrets = parseEnv(await readFile(join(folder, '.secrets'), 'utf8'));
+    const secrets = parseEnv(await readFile(join(clone.folder, '.secrets'), 'utf8'));
     expect(Object.keys(secrets).toSorted()).toEqual(['OPERATOR_TOKEN', 'SESSION_SECRET', 'VENDOR_KEY_SECRET']);
     for (const secret of Object.values(secrets)) expect(secret).toMatch(/^[\w-]{43}$/);
-    const { items } = (await server.operator.send('listOrganizations')).data;
+    const { items } = (await clone.server.operator.send('listOrganizations')).data;
     const { organizationId: org, defaultPlanId } = items.find(({ name }) => name === 'My company') ?? {};
     const params = { org: org ?? '', planId: defaultPlanId ?? '' };
-    const { plan } = (await server.operator.send('readPlan', { params })).data;
+    const { plan } = (await clone.server.operator.send('readPlan', { params })).data;
     expect(Object.values(plan.limits)).not.toContain(null);
   });
 });
 
 describe('npm run operator', () => {
+  let clone: FreshClone;
   let org: string;
   beforeAll(async () => {
-    org = (await server.operator.send('createOrganization', { body: { name: 'npm' } })).data.organizationId;
+    clone = await freshClone();
+    org = (await clone.server.operator.send('createOrganization', { body: { name: 'npm' } })).data.organizationId;
   });
+  afterAll(() => clone?.stop());
+
+  /** A script, with the programs of the clone before others, or without them. */
+  const runScript = (script: string, withOwn = true): Promise<Ran> =>
+    runShell('bash', ['-euo', 'pipefail', '-c', script], { cwd: clone.folder, env: clone.environment(withOwn) }, '');
 
   test.each([
     [
@@ -155,10 +140,10 @@ describe('npm run operator', () => {
     ['a refusal', 'OPERATOR_TOKEN=wrong-token npm run -s operator -- health'],
     ['both outputs', 'npm run -s operator -- events list --limit 1'],
   ])('does with %s what it does in these tests', async (_name, script) => {
-    const [own, ran] = [`ORG=${org}\n${script}`, npm.ran];
-    const real = await runScript(own, []);
-    expect([real.out + real.err, npm.ran]).toEqual([expect.stringMatching(/./), ran]);
-    expect([await runScript(own), npm.ran]).toEqual([real, ran + 1]);
+    const [own, ran] = [`ORG=${org}\n${script}`, clone.npm.ran];
+    const real = await runScript(own, false);
+    expect([real.out + real.err, clone.npm.ran]).toEqual([expect.stringMatching(/./), ran]);
+    expect([await runScript(own), clone.npm.ran]).toEqual([real, ran + 1]);
   });
 
   test('says what npm took for itself, and what npm says of the script', async () => {
@@ -169,29 +154,60 @@ describe('npm run operator', () => {
   });
 });
 
-test.each(PROGRAMS.map((document) => [document.path, document] as const))(
-  'the program of %s runs',
-  async (_path, document) => {
-    const file = join(folder, `${document.path.replaceAll('/', '-')}.mjs`);
-    await build({
-      stdin: { contents: localized(programOf(document)), loader: 'ts', resolveDir: ROOT },
-      alias: { 'callmeter/client': join(ROOT, 'src/client') },
-      ...{ bundle: true, packages: 'external', format: 'esm', target: 'es2022', platform: 'node', outfile: file },
-    });
-    const { DEMO_API_KEY } = await readDevVars(state.devVars);
+/** By name, with its range and the target to which what it does not know is compiled. */
+const NODES = {
+  'Node 20': { range: '^20.20.0', target: 'es2022' },
+  'Node 24': { range: '^24.0.0', target: 'node24' },
+};
+
+/** Imports the programs that it is given, one after the other. */
+const RUNNER = 'for (const file of process.argv.slice(2)) await import(file);';
+
+describe.each([
+  ['Node 20', 'in order and then backwards', [1, -1]],
+  ['Node 24', 'backwards and then in order', [-1, 1]],
+] as const)('the programs of each page, on a fresh server in %s, %s', (name, _ways, ways) => {
+  const { range, target } = NODES[name];
+  let clone: FreshClone;
+  let node: string;
+  beforeAll(async () => {
+    const folder = join(tmpdir(), 'callmeter-nodes', range);
+    [clone, node] = await Promise.all([freshClone(), keptNode(folder, range)]);
+    await writeFile(join(clone.folder, 'runner.mjs'), RUNNER);
+  });
+  afterAll(() => clone?.stop());
+
+  test.each(PROGRAMS)('those of $path run', async (document) => {
+    const files = await Promise.all(
+      programsOf(document).map(async ({ place, source }) => {
+        const outfile = join(clone.folder, `${place.replaceAll(/[/:]/g, '-')}.mjs`);
+        await build({
+          stdin: { contents: localized(source, clone), loader: 'ts', resolveDir: ROOT },
+          alias: { 'callmeter/client': join(ROOT, 'src/client') },
+          ...{ bundle: true, packages: 'external', format: 'esm', platform: 'node', target, outfile },
+        });
+        return outfile;
+      }),
+    );
+    const { DEMO_API_KEY } = await readDevVars(clone.devVars);
+    const body = { name: 'widget', prefix: 'ek-' } as const;
     const params = { org: DEMO_ORGANIZATION_ID };
-    const { key } = (await server.operator.send('createKey', { params, body: { name: 'widget', prefix: 'ek-' } })).data;
+    const { key } = (await clone.server.operator.send('createKey', { params, body })).data;
     const env = {
-      ...process.env,
-      ...{ CALLMETER_KEY: DEMO_API_KEY, CALLMETER_EMBED_KEY: key, OPENAI_BASE_URL: `${vendor.url}/v1` },
-      ...{ OPENAI_API_KEY: 'sk-documents', ANTHROPIC_API_KEY: 'sk-documents', GEMINI_API_KEY: 'documents' },
+      ...clone.environment(),
+      ...{ CALLMETER_KEY: DEMO_API_KEY, CALLMETER_EMBED_KEY: key, OPENAI_BASE_URL: `${clone.vendor.url}/v1` },
+      ...{ OPENAI_API_KEY: 'any', ANTHROPIC_API_KEY: 'any', GEMINI_API_KEY: 'any' },
     };
-    const { stderr } = await promisify(execFile)(process.execPath, [file], { cwd: folder, env });
-    expect(stderr).toBe('');
-  },
-);
+    for (const way of ways) {
+      const programs = way > 0 ? files : files.toReversed();
+      const { stderr } = await promisify(execFile)(node, ['runner.mjs', ...programs], { cwd: clone.folder, env });
+      expect(stderr).toBe('');
+    }
+  });
+});
 
 test("html blocks name the widget's script, and attributes that it reads", async () => {
+  const server = await sharedServer();
   for (const block of blocksOf('html')) {
     const [, source = ''] = /^<script src="https:\/\/[^/"]+(\/[^"]*)"/.exec(block.text) ?? [];
     const script = await (await fetch(server.url + source)).text();
@@ -228,12 +244,12 @@ describe('commands that are not run', () => {
   });
 
   test('every suite and flag of the test and bench commands exists', async () => {
-    const commands = blocksOf('sh', 'unrun').flatMap((block) =>
-      [...block.text.matchAll(/\bnpm run (?:-s )?((?:test|bench)[:\w]*) -- ([^#&|\n]+)/g)].map(
-        ([, script = '', words = '']) => ({ place: placeOf(block), script, words: words.trim() }),
+    const commands = DOCUMENTS.flatMap(({ path, text }) =>
+      [...text.matchAll(/\bnpm run (?:-s )?((?:test|bench)[:\w]*) -- ([^#&|`\n]+)/g)].map(
+        ([, script = '', words = '']) => ({ place: path, script, words: words.trim() }),
       ),
     );
-    expect(commands.length).toBeGreaterThan(1);
+    expect(commands.length).toBeGreaterThan(10);
     const helps = await helpsOf([...new Set(commands.map(({ script }) => script))]);
     for (const { place, script, words } of commands) {
       const help = helps.get(script) ?? '';

@@ -4,9 +4,10 @@
  *
  * The first word after a fence is the language, the others say how the block is checked:
  *
- * - `sh`: run against a started server (test/e2e/documents.test.ts)
- * - `sh unrun`: not run, because it installs, deploys or runs for minutes; its commands and flags must exist
- * - `ts`: the blocks of a document are one program, which is compiled, and run against a started server
+ * - `sh`: pasted into three shells with a started server (test/e2e/documents.test.ts), alone and after those before it
+ * - `sh unrun`: not run, because it installs, deploys, runs for minutes or has a placeholder; it must be whole, and its
+ *   commands and flags must exist
+ * - `ts`: the first of a document is its setup; each other one is a program with it, which is compiled and run
  * - `json NAME`: parsed by the schema of that name
  * - `html`: its script and attributes must be the widget's
  * - `text`: not checked
@@ -50,13 +51,24 @@ export function blocksOf(language: string, ...words: string[]): Block[] {
   return BLOCKS.filter((block) => block.language === language && block.words.join() === words.join());
 }
 
-/** The `ts` blocks of a document as one program, each on its own lines: all else is blank. */
-export function programOf({ text, blocks }: Document): string {
-  const lines = text.split('\n').map(() => '');
-  for (const { line, text: code } of blocks.filter(({ language }) => language === 'ts')) {
-    lines.splice(line, code.split('\n').length, ...code.split('\n'));
-  }
-  return lines.join('\n');
+export interface Program {
+  /** Where its last block stands. */
+  place: string;
+  source: string;
+}
+
+/**
+ * The `ts` blocks of a document as programs: the first, which is the setup, and each other one with the setup. Each block
+ * is on its lines of the document; all else is blank.
+ */
+export function programsOf({ text, blocks }: Document): Program[] {
+  const [setup, ...others] = blocks.filter(({ language }) => language === 'ts');
+  if (!setup) return [];
+  return [[setup], ...others.map((block) => [setup, block])].map((parts) => {
+    const lines = text.split('\n').map(() => '');
+    for (const { line, text: code } of parts) lines.splice(line, code.split('\n').length, ...code.split('\n'));
+    return { place: placeOf(parts.at(-1) ?? setup), source: lines.join('\n') };
+  });
 }
 
 export const PROGRAMS: readonly Document[] = DOCUMENTS.filter(({ blocks }) =>

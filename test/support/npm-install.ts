@@ -1,6 +1,6 @@
 /**
  * Installs packages that are no dependencies of this project into a folder of their own, from the npm registry, with
- * the npm that started the command.
+ * the npm that started the command, else the one that is found.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -36,8 +36,8 @@ export async function npmInstall(
     await mkdir(folder, { recursive: true });
     const manifest = { private: true, dependencies, overrides, allowScripts };
     await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
-    if (npm === undefined) throw new Error('npm did not start this command; use npm run');
-    const running = promisify(execFile)(process.execPath, [npm, ...args], { cwd: folder, timeout: INSTALL_MS_MAX });
+    const [file, ...own] = npm === undefined ? ['npm'] : [process.execPath, npm];
+    const running = promisify(execFile)(file, [...own, ...args], { cwd: folder, timeout: INSTALL_MS_MAX });
     const kill = () => void running.child.kill();
     process.once('exit', kill);
     await running;

@@ -60,7 +60,7 @@ const SCHEMAS = {
 };
 
 /** Commands that a block which is not run may use. */
-const COMMANDS = new Set(['claude', 'npm', 'curl', 'jq']);
+const COMMANDS = new Set(['claude', 'echo', 'npm']);
 
 describe('code blocks', () => {
   test('every block is of a kind that a test checks, or says that it is plain text', () => {
@@ -89,15 +89,39 @@ describe('code blocks', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const own = new Set(['ci', 'start', 'test', 'pack', 'publish', 'exec', 'install']);
     for (const block of BLOCKS.filter(({ language }) => language === 'sh')) {
-      const commands = block.text.replace(/(^|\s)#.*$/gm, '');
+      const { text: commands } = block;
       for (const [, verb = '', script] of commands.matchAll(/\bnpm (\w+)(?: (?:-s )?([\w:]+))?/g)) {
         const found = verb === 'run' ? Object.hasOwn(scripts, script ?? '') : own.has(verb);
         expect([placeOf(block), verb, script, found]).toEqual([placeOf(block), verb, script, true]);
       }
       if (block.words[0] !== 'unrun') continue;
-      const programs = commands.split('\n').flatMap((line) => /^(?:\w+=\S* )*(\w+)\b/.exec(line)?.[1] ?? []);
+      const programs = commands.split('\n').flatMap((line) => /^(?:\w+=\S* )*(\w+)\b(?!=)/.exec(line)?.[1] ?? []);
       expect([placeOf(block), programs.filter((program) => !COMMANDS.has(program))]).toEqual([placeOf(block), []]);
     }
+  });
+
+  test('every sh block sets what it uses, has no comment, and reads the same in an interactive zsh, in bash and in dash', () => {
+    for (const block of BLOCKS.filter(({ language }) => language === 'sh')) {
+      const { text, complaints } = pastedText(block.text);
+      for (const [use, name = ''] of text.matchAll(/\$\{?([A-Za-z_]\w*)/g)) {
+        const before = text.slice(0, text.indexOf(use));
+        if (!new RegExp(`(^|[\\s;({])${name}=`).test(before)) complaints.push(`${use} is not set`);
+      }
+      expect([placeOf(block), complaints]).toEqual([placeOf(block), []]);
+    }
+  });
+
+  test.each([
+    ['echo "it" # a comment', 'a comment'],
+    ["echo it's", 'a quotation without an end'],
+    ["printf $'one'", 'an expansion that dash does not have'],
+    ['ls *.json', 'a glob'],
+    ['curl http://127.0.0.1/events?limit=1', 'a glob'],
+    ['path=/tmp', 'a name that zsh keeps for itself'],
+    ['echo "done!"', 'a sign of history'],
+    ['diff <(one) <(two)', 'what dash does not have'],
+  ])('%s cannot be pasted into every shell: %s', (line, complaint) => {
+    expect(pastedText(line).complaints).toContain(complaint);
   });
 
   test('examples use models that have no date of shutdown', () => {
@@ -132,6 +156,30 @@ describe('code blocks', () => {
     }
   });
 });
+
+/** What shells take differently when it is pasted. */
+const DIFFERENT: readonly [string, RegExp][] = [
+  ['a comment', /(^|\s)#/m],
+  ['a quotation without an end', /'(?!')(?<!'')/],
+  ['an expansion that dash does not have', /\$\{[^}]*[:/^,@[]|\$'/],
+  ['a sign of history', /!/],
+  ['a name that zsh keeps for itself', /(^|[\s;({])(argv|commands|functions|options|path|prompt|status|words)=/m],
+];
+
+/** The same, outside of double quotes too. */
+const DIFFERENT_BARE: readonly [string, RegExp][] = [
+  ['a glob', /[*?[\]~]|(^|\s)=\w/m],
+  ['what dash does not have', /[<>]\(|&>|<<<|\bfunction\b|\{[^\s}]*,/],
+];
+
+/** A block without what its quoted parts say, and what is wrong with it. */
+function pastedText(block: string): { text: string; complaints: string[] } {
+  const text = block.replace(/<<'(\w+)'\n[\s\S]*?\n\1$/gm, '').replace(/'[^']*'/g, "''");
+  const bare = text.replace(/"[^"]*"/g, '""');
+  const found = (rules: readonly [string, RegExp][], where: string) =>
+    rules.flatMap(([name, rule]) => (rule.test(where) ? [name] : []));
+  return { text, complaints: [...found(DIFFERENT, text), ...found(DIFFERENT_BARE, bare)] };
+}
 
 describe('links', () => {
   const links = DOCUMENTS.flatMap(({ path, text }) =>

@@ -4,6 +4,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { isCallmeterError } from '../errors.ts';
+import { targetUrl } from './target.ts';
 
 /** Files of this folder that are not examples. */
 const OTHERS = new Set(['run', 'target']);
@@ -11,10 +13,10 @@ const OTHERS = new Set(['run', 'target']);
 const HELP = `npm run example -- NAME
 
 Runs an example of the client library against CALLMETER_URL with CALLMETER_KEY, else against the server of
-\`npm start\` on this machine. Those that run a model take the variables of the vendor's SDK: its key (OPENAI_API_KEY,
-ANTHROPIC_API_KEY, GEMINI_API_KEY), and its address for another one than the vendor's own (OPENAI_BASE_URL,
-ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL). Against \`npm start\` they need none: its vendor for trying out answers,
-and makes its answers up.
+\`npm start\` on this machine, at port PORT (8787). Those that run a model take the variables of the vendor's SDK: its
+key (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY), and its address for another one than the vendor's own
+(OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL). Against \`npm start\` they need none: its vendor for
+trying out, at VENDOR_PORT or the next port, answers, and makes its answers up.
 `;
 
 /** What each vendor's SDK reads: its keys, its address, and the path that it expects there. */
@@ -65,5 +67,9 @@ function fileOf(name: string): string {
 
 main(process.argv[2]).catch((error: Error) => {
   console.error(`The example stopped: ${error.message}`);
+  if (isCallmeterError(error) && error.code === 'SERVICE_NETWORK_ERROR')
+    console.error(
+      `Nothing answers at ${targetUrl()}. Start a server with \`npm start\`, or set PORT or CALLMETER_URL to one that runs.`,
+    );
   process.exitCode = 1;
 });
