@@ -1,5 +1,5 @@
 /**
- * `npm run build:client`: builds the client library as a package for `npm publish ./dist/client`.
+ * `npm run build:client`: builds the client library as a package, packs it, and prints the lines that install it.
  *
  * `src/client/package/` has what the package takes over: its manifest, which lists the entry points, README and
  * changelog. `docs/client.md` becomes its GUIDE.md, and its version is the root's. Each entry point is one ES module,
@@ -9,12 +9,14 @@
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join, posix } from 'node:path';
+import { dirname, join, posix, resolve } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { build, type Plugin } from 'esbuild';
 import manifest from '../client/package/manifest.json' with { type: 'json' };
 import { SERVICE_VERSION } from '../platform/version.ts';
 import { clientTypes } from './client-types.ts';
+
+const run = promisify(execFile);
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const SOURCE = join(ROOT, 'src', 'client');
@@ -34,7 +36,8 @@ const ENTRIES = Object.values(manifest.exports).flatMap((entry) =>
 const HELP = `npm run build:client [-- --out dist/client] [--repository https://...]
 
 Builds the client library as a package: ES modules, their types, package.json, README, guide, changelog and license.
-"npm publish ./dist/client" publishes it.
+Packs it into an archive beside the folder, and prints the two lines that install it in an application's folder.
+"npm publish ./dist/client --access public" publishes it.
 
   --out FOLDER         where to; what is there is replaced (dist/client)
   --repository URL     address of the repository, for the manifest's repository, homepage and bugs; none without it`;
@@ -47,10 +50,30 @@ async function main(): Promise<void> {
   const { repository } = values;
   if (repository !== undefined && !REPOSITORY.test(repository))
     throw new Error(`--repository must be like https://host/owner/name, without .git and slash at its end`);
-  const out = values.out ?? join(ROOT, 'dist', 'client');
+  const out = resolve(values.out ?? join(ROOT, 'dist', 'client'));
   await rm(out, { recursive: true, force: true });
   await mkdir(out, { recursive: true });
   await Promise.all([buildModules(out), buildTypes(out), writeManifest(out, repository), copyDocuments(out)]);
+  const archive = await pack(out);
+  console.log(`The client library ${SERVICE_VERSION} is built. Install it in the folder of your application by one of these lines:
+
+${installLine(archive)}
+${installLine(out)}
+
+The first copies an archive. The second links to the folder, so that the next build is there at once.`);
+}
+
+/** Returns the path of the archive. */
+async function pack(out: string): Promise<string> {
+  const folder = dirname(out);
+  const { stdout } = await run('npm', ['pack', out, '--pack-destination', folder, '--ignore-scripts', '--silent']);
+  return join(folder, stdout.trim());
+}
+
+/** Applications import `callmeter`, whatever the package's own name is. */
+function installLine(path: string): string {
+  const what = `callmeter@file:${path}`;
+  return `npm install ${/^[\w@:./+-]+$/.test(what) ? what : `'${what.replaceAll("'", String.raw`'\''`)}'`}`;
 }
 
 /** Among the sources it has another name and no version, so that nobody publishes them. */
@@ -118,7 +141,7 @@ async function buildTypes(out: string): Promise<void> {
   };
   try {
     await writeFile(join(work, 'tsconfig.json'), JSON.stringify(config));
-    await promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '--project', work]);
+    await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '--project', work]);
     await writeDeclarations(join(work, 'types', 'src', 'client'), out);
   } finally {
     await rm(work, { recursive: true });

@@ -1,9 +1,10 @@
 /**
- * The client library as a package: `npm pack` produces valid entry points, complete types, no dependency and a small
- * size, and whatever a document or a comment shows of it compiles. Nothing else of the repository can be published.
+ * The client library as a package: it has valid entry points, complete types, no dependency and a small size, and is
+ * installed by the lines that the build prints and the documents show. Whatever a document or a comment shows of it
+ * compiles. Nothing else of the repository can be published.
  */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,9 +13,20 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ensureDemoVendors } from '../../src/cli/demo-organization.ts';
+import { readDevVars } from '../../src/cli/dev-vars.ts';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
+import { startTrialVendor, type TrialVendor } from '../../src/cli/vendor/server.ts';
 import { SERVICE_VERSION } from '../../src/platform/version.ts';
-import { COMMENTED_SOURCES, PROGRAMS, programsOf } from '../support/documents.ts';
+import {
+  COMMENTED_SOURCES,
+  DOCUMENTS,
+  type Document,
+  PACKAGE_README,
+  PROGRAMS,
+  programsOf,
+} from '../support/documents.ts';
+import { type LocalServer, preparedState, startPrepared } from './local-server.ts';
 
 const GZIP_BYTES_MAX = 13 * 1024;
 /** With all that reads the usage of every vendor. */
@@ -24,29 +36,45 @@ const REPOSITORY = 'https://git.example/owner/callmeter';
 const run = promisify(execFile);
 const BIN = join(PROJECT_DIR, 'node_modules');
 
+/** npm asks no registry. */
+const OFFLINE = { npm_config_offline: 'true', npm_config_audit: 'false', npm_config_fund: 'false' };
+
 let folder: string;
+/** The lines that the build printed to install what it built: of the archive, and of the folder. */
+let lines: string[];
 let tarball: string;
 /** A project that has the package installed, and nothing else. */
 let project: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'callmeter-package-'));
   const built = join(folder, 'built');
-  await run(process.execPath, [
+  const { stdout } = await run(process.execPath, [
     join(PROJECT_DIR, 'src/cli/build-client.ts'),
     '--out',
     built,
     '--repository',
     REPOSITORY,
   ]);
-  const { stdout } = await run('npm', ['pack', '--pack-destination', folder, built]);
-  tarball = join(folder, stdout.trim());
-  project = join(folder, 'project');
-  await mkdir(installed(), { recursive: true });
-  await run('tar', ['-xzf', tarball, '-C', installed(), '--strip-components=1']);
+  lines = stdout.split('\n').filter((line) => line.startsWith('npm '));
+  tarball = lines[0]?.split('@file:')[1] ?? '';
+  project = await emptyProject('project');
+  await runLines(lines[0] ?? '', project);
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-const installed = () => join(project, 'node_modules', 'callmeter');
+const installed = (where = project) => join(where, 'node_modules', 'callmeter');
+
+async function emptyProject(name: string): Promise<string> {
+  const path = join(folder, name);
+  await mkdir(path);
+  await writeFile(join(path, 'package.json'), JSON.stringify({ type: 'module' }));
+  return path;
+}
+
+/** Resolves with what they print. They run as pasted into a shell, with an npm that has no network. */
+async function runLines(text: string, cwd: string): Promise<string> {
+  return (await run('sh', ['-eu', '-c', text], { cwd, env: { ...process.env, ...OFFLINE } })).stdout;
+}
 
 /** What a command says when it fails; empty where it does not. */
 async function complaint(args: string[], cwd: string): Promise<string> {
@@ -86,6 +114,17 @@ describe('the package', () => {
     for (const address of ['owner/name', `${REPOSITORY}.git`, `${REPOSITORY}/`, 'http://git.example/owner/name']) {
       const said = await complaint([script, '--out', join(folder, 'wrong'), '--repository', address], folder);
       expect(said).toContain('--repository must be like https://host/owner/name');
+    }
+  });
+
+  test('each line that the build prints installs it as callmeter, under a name with a scope', async () => {
+    expect(lines).toHaveLength(2);
+    for (const [index, line] of lines.entries()) {
+      const where = await emptyProject(`by-line-${index}`);
+      await runLines(line, where);
+      const { name } = JSON.parse(await readFile(join(installed(where), 'package.json'), 'utf8'));
+      const { dependencies } = JSON.parse(await readFile(join(where, 'package.json'), 'utf8'));
+      expect([name, Object.keys(dependencies)]).toEqual(['@callmeter/callmeter', ['callmeter']]);
     }
   });
 
@@ -192,6 +231,67 @@ describe('what is shown of it', () => {
   });
 });
 
+describe('as a document says', () => {
+  const BUILD_LINE = 'npm run build:client';
+  let server: LocalServer;
+  let vendor: TrialVendor;
+  /** The repository as a clone, with the secrets of the server in it. */
+  let clone: string;
+  /** OpenAI's SDK as npm gets it from the registry. */
+  let openai: string;
+  beforeAll(async () => {
+    const [state, started] = await Promise.all([preparedState(), startTrialVendor({ port: 0 })]);
+    vendor = started;
+    server = await startPrepared(state);
+    const { OPERATOR_TOKEN = '' } = await readDevVars(state.devVars);
+    await ensureDemoVendors(server.url, OPERATOR_TOKEN, vendor.url);
+    clone = join(folder, 'documents', 'callmeter');
+    await mkdir(clone, { recursive: true });
+    const names = (await readdir(PROJECT_DIR)).filter((name) => name !== '.dev.vars' && name !== 'dist');
+    await Promise.all([...names, 'dist'].map((name) => symlink(join(PROJECT_DIR, name), join(clone, name))));
+    await symlink(state.devVars, join(clone, '.dev.vars'));
+    const packed = await run('npm', ['pack', join(BIN, 'openai'), '--pack-destination', folder, '--silent']);
+    openai = join(folder, packed.stdout.trim());
+    // Once, as the first line of each document.
+    await runLines(BUILD_LINE, clone);
+  });
+  afterAll(async () => {
+    await server?.stop();
+    await vendor?.stop();
+  });
+
+  test.each(['README.md', 'docs/client.md', PACKAGE_README])(
+    '%s installs it in an empty project, and the first program compiles strictly and runs',
+    async (path) => {
+      const { blocks } = DOCUMENTS.find((document) => document.path === path) as Document;
+      const text = (kind: string, part: string) =>
+        blocks.find((block) => [block.language, ...block.words].join(' ') === kind && block.text.includes(part))
+          ?.text ?? `no ${kind} block has ${part}`;
+      const localized = (shown: string) =>
+        shown.replaceAll('http://127.0.0.1:8787', server.url).replaceAll('http://127.0.0.1:8788', vendor.url);
+      const beside = join(folder, 'documents', 'my-app');
+      await rm(beside, { recursive: true, force: true });
+      const [build, ...install] = text('sh unrun', BUILD_LINE).split('\n');
+      expect(build).toBe(BUILD_LINE);
+      await runLines(install.join('\n').replace(/ openai$/, ` openai@file:${openai}`), clone);
+
+      const runs = text('sh unrun', 'node ../my-app/');
+      const [, file = ''] = /node \.\.\/my-app\/(\w+)\.mjs/.exec(runs) ?? [];
+      const program = localized(text('ts', 'createClient('));
+      await writeFile(join(beside, `${file}.mjs`), program);
+      await writeFile(join(beside, `${file}.mts`), program);
+      const compilerOptions = {
+        ...{ target: 'es2022', module: 'nodenext', strict: true, noEmit: true, skipLibCheck: true },
+        ...{ exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, verbatimModuleSyntax: true },
+        types: [join(BIN, '@types/node')],
+      };
+      await writeFile(join(beside, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [`${file}.mts`] }));
+      expect(await complaint([join(BIN, 'typescript/bin/tsc'), '--project', beside], beside)).toBe('');
+      expect(await runLines(localized(runs), clone)).toMatch(/./);
+    },
+  );
+});
+
 /** A registry on loopback that takes whatever it is sent. */
 async function startRegistry(): Promise<{ url: string; asked: string[]; stop(): void }> {
   const asked: string[] = [];
@@ -243,7 +343,7 @@ describe('npm publish', () => {
   });
 
   test('of the built package sends it', async () => {
-    expect(await publish(join(folder, 'built'))).toEqual({ said: '', asked: ['PUT /callmeter'] });
+    expect(await publish(join(folder, 'built'))).toEqual({ said: '', asked: ['PUT /@callmeter%2fcallmeter'] });
   });
 
   test('npm pack of the repository takes nothing of it', async () => {
@@ -255,7 +355,6 @@ describe('npm publish', () => {
 
 describe('installed in an empty project', () => {
   beforeAll(async () => {
-    await writeFile(join(project, 'package.json'), JSON.stringify({ type: 'module' }));
     await writeFile(join(project, 'main.ts'), PROGRAM);
   });
 

@@ -60,7 +60,7 @@ const SCHEMAS = {
 };
 
 /** Commands that a block which is not run may use. */
-const COMMANDS = new Set(['claude', 'echo', 'npm']);
+const COMMANDS = new Set(['claude', 'echo', 'export', 'mkdir', 'node', 'npm']);
 
 describe('code blocks', () => {
   test('every block is of a kind that a test checks, or says that it is plain text', () => {
