@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { DENIAL_CODES } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { TIERS } from '../domain/tiers.ts';
+import { CreditWarnings } from './customers.ts';
 import { Subscription } from './entitlements.ts';
 import { customerId, flag, instant, ListQuery } from './fields.ts';
 import { Period, timezone } from './usage-summary.ts';
@@ -213,7 +214,9 @@ export const UsageContextData = z.object({
               .describe("A call of the tier, or a unit of the plan's custom meter"),
             payer: z
               .enum(['ALLOWANCE', 'PURCHASED_UNITS', 'BALANCE', 'COUNTED', 'NOBODY'])
-              .describe('COUNTED: nobody pays, and the policy NONE does not deny. NOBODY: it is denied, or blocked'),
+              .describe(
+                'ALLOWANCE: the plan includes it, with or without a limit. COUNTED: nobody pays, and the policy NONE does not deny. NOBODY: it is denied, or blocked',
+              ),
             reason: z
               .enum(DENIAL_CODES)
               .optional()
@@ -223,6 +226,7 @@ export const UsageContextData = z.object({
         )
         .optional()
         .describe('What pays for the next one, now; a call that needs more than what is left of the balance is denied'),
+      warnings: CreditWarnings,
     })
     .describe('What pays when the allowance is gone'),
   weeks: z

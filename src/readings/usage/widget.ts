@@ -6,14 +6,18 @@
 
 import { type Account, periodCharge } from '../../domain/account.ts';
 import { hasLeft, limitOf, summarize } from '../../domain/allowances.ts';
+import { creditLeft } from '../../domain/begin-call.ts';
 import { owedBalance } from '../../domain/customer-events.ts';
 import { CAPABILITY_METERS } from '../../domain/entitlements.ts';
+import { unusableCredit } from '../../domain/funding.ts';
 import { METER_NAMES, METERS, type MeterName, type MeterSlot } from '../../domain/meters.ts';
 import type { NanoUsd } from '../../domain/money.ts';
 import { capabilityPayer, type NextPayer, slotPayer, type TierPayer, tierPayer } from '../../domain/next-payer.ts';
-import { CAPABILITIES } from '../../domain/plan.ts';
+import { CAPABILITIES, type Plan } from '../../domain/plan.ts';
 import { TIERS, type Tier } from '../../domain/tiers.ts';
+import type { CreditUnit } from '../../domain/wallet.ts';
 import type { Caller } from '../../metering/caller.ts';
+import type { RefusedCall } from '../../objects/customer-commands.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import {
   COLUMNS,
@@ -28,6 +32,9 @@ import { seriesOf } from './series-hours.ts';
 /** Days of the widget's chart. */
 export const WIDGET_DAYS = 14;
 
+/** For so long a refused call is told of. */
+const REFUSED_TOLD_MS = DAY_MS;
+
 export interface WidgetUsage {
   planName: string;
   /** Where the customer buys more; `null` for nowhere. */
@@ -39,6 +46,12 @@ export interface WidgetUsage {
   tiers: WidgetTier[];
   /** `null` where the customer has no balance, and needs none. */
   balance: WidgetBalance | null;
+  /** What a call on credit usually needs. */
+  usualNanoUsd: NanoUsd;
+  /** The latest call that credit did not cover, if it would not cover it now either. */
+  refused: RefusedCall | null;
+  /** Credit that the plan lets pay for nothing, neither now nor once a scheduled plan applies. */
+  unusable: WidgetCredit[];
   meters: WidgetMeter[];
   /** Ended calls on each of the latest UTC days, today last. */
   days: { startMs: number; calls: number }[];
@@ -54,9 +67,19 @@ export interface WidgetTier {
   isShort: boolean;
 }
 
+export interface WidgetCredit {
+  unit: CreditUnit;
+  /** Nano-USD, or units. */
+  amount: bigint;
+  /** The name of the custom meter; `null` if the plan does not have it, and for USD. */
+  label: string | null;
+}
+
 export interface WidgetBalance {
   /** Less the charges that are still to leave it; below zero it is overdrawn. */
   nanoUsd: NanoUsd;
+  /** What calls in progress hold of it. */
+  heldNanoUsd: NanoUsd;
   /** Charged in the period; `null` where that is not known. */
   spentNanoUsd: NanoUsd | null;
   /** By the forecast; `lasts` until the plan renews, `null` where too little is known. */
@@ -87,7 +110,8 @@ export async function readWidgetUsage(caller: Caller, customerId: string, nowMs:
 function widgetUsage(history: CustomerHistory, upgradeUrl: string | null, nowMs: number): WidgetUsage {
   const { account } = history;
   const { subscription } = account;
-  const tiers = TIERS.map((tier) => tierOf(account, tier, BigInt(history.usualChargeNanoUsd), nowMs));
+  const usualNanoUsd = BigInt(history.usualChargeNanoUsd);
+  const tiers = TIERS.map((tier) => tierOf(account, tier, usualNanoUsd, nowMs));
   return {
     planName: subscription.plan.plan.name,
     upgradeUrl,
@@ -96,6 +120,9 @@ function widgetUsage(history: CustomerHistory, upgradeUrl: string | null, nowMs:
     calls: callsOf(history),
     tiers,
     balance: balanceOfCustomer(history, tiers, nowMs),
+    usualNanoUsd,
+    refused: stillRefused(history, nowMs),
+    unusable: unusableOf(account),
     meters: metersOf(history, tiers, nowMs),
     days: daysOf(history, nowMs),
   };
@@ -132,7 +159,12 @@ function balanceOfCustomer(history: CustomerHistory, tiers: WidgetTier[], nowMs:
   const isUsed = nanoUsd !== 0n || BigInt(wallet.held) > 0n || (spentNanoUsd ?? 0n) > 0n;
   if (!subscription.plan.plan.payg.enabled || !(isUsed || needsCredit)) return null;
   const isSpent = nanoUsd <= 0n || subscription.canceledAtMs !== null;
-  return { nanoUsd, spentNanoUsd, runsOutAtMs: isSpent ? null : balanceRunsOut(history, nowMs) };
+  return {
+    nanoUsd,
+    heldNanoUsd: BigInt(wallet.held),
+    spentNanoUsd,
+    runsOutAtMs: isSpent ? null : balanceRunsOut(history, nowMs),
+  };
 }
 
 function balanceRunsOut(history: CustomerHistory, nowMs: number): number | 'lasts' | null {
@@ -151,7 +183,7 @@ function metersOf(history: CustomerHistory, tiers: WidgetTier[], nowMs: number):
     const end = ends.get(name);
     return {
       name,
-      label: slot !== null && plan.customMeters[slot]?.enabled ? plan.customMeters[slot].label : null,
+      label: slot === null ? null : labelOf(plan, slot),
       // Of a custom meter the account counts all units, however they are paid.
       used: slot === null ? used : Number(account.slots?.[slot]?.usage ?? 0),
       limit,
@@ -169,6 +201,25 @@ function payerOf(account: Account, name: MeterName, tiers: WidgetTier[], nowMs: 
   const tier = tiers.find((each) => name === `${each.tier}Calls` || name === `${each.tier}Tokens`);
   if (!tier) throw new Error(`${name} is of no tier, capability or slot`);
   return tier.payer;
+}
+
+function labelOf({ customMeters }: Plan, slot: MeterSlot): string | null {
+  const meter = customMeters[slot];
+  return meter?.enabled ? meter.label : null;
+}
+
+function stillRefused({ account, refused }: CustomerHistory, nowMs: number): RefusedCall | null {
+  if (!refused || nowMs - refused.atMs > REFUSED_TOLD_MS) return null;
+  const needed = BigInt(refused.money.neededNanoUsd);
+  return needed > 0n && !creditLeft(account, needed) ? refused : null;
+}
+
+/** A canceled subscription is said as such. */
+function unusableOf(account: Account): WidgetCredit[] {
+  const { plan } = account.subscription.plan;
+  return unusableCredit(account)
+    .filter(({ gap, fromMs }) => gap !== 'CANCELED' && fromMs === null)
+    .map(({ unit, amount }) => ({ unit, amount, label: unit === 'USD' ? null : labelOf(plan, unit) }));
 }
 
 /** The units of the purchases of which something is left. */
