@@ -103,6 +103,36 @@ test('from a search in the reference to an example that can be copied', async ()
   await close();
 });
 
+describe('the reference opens at its top', () => {
+  test.each([
+    ['/docs', 'All operations'],
+    ['/docs/errors', 'Error codes'],
+    ['/docs/guides/README', 'Start'],
+  ])('%s: page, search and list', async (path, entry) => {
+    const { page, close } = await openPage(browser, server.url, { viewport: { width: 1280, height: 600 } });
+    await page.goto(path, { waitUntil: 'networkidle' });
+    const scrolled = "[scrollY, document.querySelector('.docs-side').scrollTop, document.activeElement.tagName]";
+    expect(await page.evaluate(scrolled)).toEqual([0, 0, 'BODY']);
+    for (const shown of [
+      page.getByLabel('Search'),
+      page.locator('.docs-side').getByRole('link', { name: entry, exact: true }),
+    ]) {
+      const box = await shown.boundingBox();
+      expect([path, box && box.y >= 0 && box.y + box.height <= 600]).toEqual([path, true]);
+    }
+    await close();
+  });
+
+  test('the list of a page whose entry is below its end is scrolled there, and the page is not', async () => {
+    const { page, close } = await openPage(browser, server.url, { viewport: { width: 1280, height: 600 } });
+    await page.goto('/docs/createChatCompletion');
+    await expect.poll(() => page.evaluate<number>("document.querySelector('.docs-side').scrollTop")).toBeGreaterThan(0);
+    const entry = await page.locator('.docs-side [aria-current]').boundingBox();
+    expect([await page.evaluate('scrollY'), entry && entry.y > 0 && entry.y < 600]).toEqual([0, true]);
+    await close();
+  });
+});
+
 test('samples are tabs that arrows move between, and the language stays chosen on the next page', async () => {
   const { page, complaints, close } = await openPage(browser, server.url);
   await page.goto('/docs/beginCall');
