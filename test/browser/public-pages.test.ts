@@ -1,6 +1,6 @@
 /**
- * The public pages in a browser: API reference and model pages, in light and dark mode and at phone width. None scrolls
- * sideways, logs an error or has an axe violation.
+ * The public pages in a browser: start page, API reference and model pages, in light and dark mode and at phone width.
+ * None scrolls sideways, logs an error or has an axe violation.
  */
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -16,6 +16,7 @@ beforeAll(async () => {
 });
 
 const PAGES = {
+  start: '/',
   docs: '/docs',
   'docs-search': '/docs?q=credit',
   'docs-nothing-found': '/docs?q=zebra+crossing',
