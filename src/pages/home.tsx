@@ -75,6 +75,7 @@ const GUIDES = [
   ['credit', 'What credit pays for', 'and what is refused, so that no balance is overdrawn'],
   ['client', 'Client library', 'TypeScript, with the SDKs of OpenAI, Anthropic and Google'],
   ['gateway', 'Gateway', 'metering by another base URL, in any language'],
+  ['python', 'Python', 'requests, and OpenAI’s SDK at the gateway'],
   ['widget', 'Usage widget', 'a customer’s usage inside your own pages'],
   ['readings', 'Readings', 'usage, forecast and anomalies of a customer'],
   ['events', 'Events', 'limits, balances and prices that change, by webhook or Slack'],
@@ -164,7 +165,8 @@ export function homePage(steps: readonly Step[], origin: string): Promise<string
           </p>
           <pre class="json">{`new OpenAI({\n  baseURL: '${origin}/v1',\n  apiKey: process.env.CALLMETER_KEY,\n})`}</pre>
           <p>
-            <GuideLink name="client">Client library</GuideLink> · <GuideLink name="gateway">Gateway</GuideLink>
+            <GuideLink name="client">Client library</GuideLink> · <GuideLink name="gateway">Gateway</GuideLink> ·{' '}
+            <GuideLink name="python">Python</GuideLink>
           </p>
         </li>
         <li class="card">

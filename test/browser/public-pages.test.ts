@@ -28,6 +28,7 @@ const PAGES = {
   'docs-errors': '/docs/errors',
   'docs-guide': '/docs/guides/concepts',
   'docs-start': '/docs/guides/README',
+  'docs-python': '/docs/guides/python',
   'docs-tables': '/docs/guides/decisions',
   'docs-not-found': '/docs/nothing',
   models: '/models',

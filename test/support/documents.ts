@@ -7,6 +7,8 @@
  * - `sh`: run against a started server (test/e2e/documents.test.ts)
  * - `sh unrun`: not run, because it installs, deploys or runs for minutes; its commands and flags must exist
  * - `ts`: the blocks of a document are one program, which is compiled, and run against a started server
+ * - `py WORD`: the blocks of a document with the same word are programs for Python: the first one is their setup, which each
+ *   other one runs after. `requests` and `openai` are the packages that they need (test/e2e/documents-python.test.ts)
  * - `json NAME`: parsed by the schema of that name
  * - `html`: its script and attributes must be the widget's
  * - `text`: not checked

@@ -60,7 +60,7 @@ const SCHEMAS = {
 };
 
 /** Commands that a block which is not run may use. */
-const COMMANDS = new Set(['claude', 'npm', 'curl', 'jq']);
+const COMMANDS = new Set(['claude', 'npm', 'curl', 'jq', 'python3']);
 
 describe('code blocks', () => {
   test('every block is of a kind that a test checks, or says that it is plain text', () => {
@@ -69,6 +69,7 @@ describe('code blocks', () => {
       if (more.length > 0) return false;
       if (language === 'sh') return word === undefined || word === 'unrun';
       if (language === 'json') return word !== undefined && Object.hasOwn(SCHEMAS, word);
+      if (language === 'py') return word === 'requests' || word === 'openai';
       return ['ts', 'html', 'text'].includes(language) && word === undefined;
     };
     expect(BLOCKS.filter((block) => !isKnown(block)).map(placeOf)).toEqual([]);
