@@ -3,10 +3,12 @@
  * what the lookup leaves out.
  */
 import { modelOfKey } from '../catalog/matching.ts';
-import { type CatalogModel, modelKeyOf } from '../catalog/model.ts';
-import { pricingAt } from '../catalog/prices.ts';
-import { reportedEndsOf, reportOf } from '../catalog/reported-ends.ts';
+import { type CatalogModel, modelKeyOf, type ReportedEnd } from '../catalog/model.ts';
+import { pricingAt, ratesOf } from '../catalog/prices.ts';
+import { reportedEndsOf } from '../catalog/reported-ends.ts';
 import type { FullResolution } from '../contract/model-lookup.ts';
+import type { NanoUsd } from '../domain/money.ts';
+import type { Component } from '../domain/price.ts';
 import type { Env } from '../env.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { dayOf, type ListedModel, listed, listView, nearestModels } from './find-models.ts';
@@ -18,8 +20,8 @@ export type DescribedModel =
       known: true;
       model: CatalogModel;
       daysLeft: number | null;
-      /** Ends that lists report and nobody has confirmed, in words. */
-      reportedEnds: string[];
+      /** Ends that lists report and nobody has confirmed. */
+      reportedEnds: readonly ReportedEnd[];
       resolution: FullResolution;
     }
   | { known: false; asked: string; near: ListedModel[] };
@@ -40,11 +42,17 @@ export async function describeModel(
     matched === undefined ? undefined : catalog.models.find((candidate) => modelKeyOf(candidate) === matched);
   if (resolution && model) {
     const priced = model.pricing ? { ...model, pricing: pricingAt(model.pricing, nowMs) } : model;
-    const reportedEnds = reportedEndsOf(catalog, model, dayOf(nowMs)).map(reportOf);
+    const reportedEnds = reportedEndsOf(catalog, model, dayOf(nowMs));
     return { known: true, model: priced, daysLeft: listed(view, model).daysLeft, reportedEnds, resolution };
   }
   const asked = resolution?.requested.modelKey ?? readablePath(rawPath).slice(1);
   return { known: false, asked, near: nearestModels(catalog, asked).map((candidate) => listed(view, candidate)) };
+}
+
+/** What each component costs under standard conditions, in nano-USD per million units. */
+export function standardRates(pricing: NonNullable<CatalogModel['pricing']>): ReadonlyMap<Component, NanoUsd> {
+  const standard = ratesOf(pricing).filter(({ when }) => when === undefined);
+  return new Map(standard.map(({ component, nanoUsdPerMillion }) => [component, BigInt(nanoUsdPerMillion)]));
 }
 
 /** Whether this is a name of a model that the catalog lists. */

@@ -1,9 +1,11 @@
 /**
- * The start page: what this is, where to go, and what a new deployment still lacks. And the page that a person gets who
- * opens a route of the API in a browser.
+ * The start page: what this is, a call with its real cost, the way to a first one, the guides, and what a new deployment
+ * still lacks. And the page that a person gets who opens a route of the API in a browser.
  */
-import type { FC } from 'hono/jsx';
+import type { FC, PropsWithChildren } from 'hono/jsx';
+import { fixedUsd, NANO_DIGITS } from '../domain/money.ts';
 import { Badge, Card } from '../ui/parts.tsx';
+import { guidePath, operationPath } from './docs/paths.ts';
 import { publicPage } from './shell.tsx';
 
 /** As `operator/setup.ts` finds it. */
@@ -12,10 +14,81 @@ interface Step {
   done: boolean;
 }
 
-const LINKS = [
+/** The third step's plan. */
+const PLAN = `{
+  "name": "Pro",
+  "limitType": "BLOCK",
+  "limits": {
+    "standardCalls": 5000,
+    "premiumCalls": 500
+  },
+  "payg": {
+    "enabled": true,
+    "markupPercent": 20
+  }
+}`;
+
+/** The two requests of a customer's first call on that plan, and what matters of their answers. */
+const BEGIN = {
+  operationId: 'beginCall',
+  path: '/call_begin',
+  header: 'Idempotency-Key: chat-1',
+  body: `{
+  "customerId": "alice",
+  "feature": "chat",
+  "requested": { "premium": true }
+}`,
+  answer: `{
+  "callId": "chat-1",
+  "allowed": { "premium": true },
+  "meters": { "premiumCalls": {
+    "limit": 500, "used": 1, "remaining": 499
+  } }
+}`,
+};
+const END = {
+  operationId: 'endCall',
+  path: '/call_end',
+  body: `{
+  "callId": "chat-1",
+  "providerUsed": "openai",
+  "modelUsed": "gpt-6-sol",
+  "inputTokens": 1234,
+  "cachedInputTokens": 217,
+  "responseTokens": 351
+}`,
+  answer: `{
+  "costUsdNano": "5587400",
+  "costBreakdown": { "lines": [
+    { "component": "input", "quantity": 1017, "usdPerMillion": 2 },
+    { "component": "cachedInput", "quantity": 217, "usdPerMillion": 0.2 },
+    { "component": "output", "quantity": 351, "usdPerMillion": 10 }
+  ] }
+}`,
+};
+const COST = `$${fixedUsd(BigInt(JSON.parse(END.answer).costUsdNano), NANO_DIGITS)}`;
+
+/** What each guide is for. */
+const GUIDES = [
+  ['concepts', 'Concepts', 'the terms, in ten minutes'],
+  ['plans', 'Plans', 'what a customer may use, and what happens at a limit'],
+  ['credit', 'What credit pays for', 'and what is refused, so that no balance is overdrawn'],
+  ['client', 'Client library', 'TypeScript, with the SDKs of OpenAI, Anthropic and Google'],
+  ['gateway', 'Gateway', 'metering by another base URL, in any language'],
+  ['python', 'Python', 'requests, and OpenAI’s SDK at the gateway'],
+  ['widget', 'Usage widget', 'a customer’s usage inside your own pages'],
+  ['readings', 'Readings', 'usage, forecast and anomalies of a customer'],
+  ['events', 'Events', 'limits, balances and prices that change, by webhook or Slack'],
+  ['operate', 'Operate', 'the console, the command line, models and prices, Stripe'],
+  ['deploy', 'Deploy', 'to your own Cloudflare account, and what that costs'],
+  ['security', 'Security', 'keys, bounds, and what is stored'],
+  ['performance', 'Performance', 'what was measured, and how to measure it yourself'],
+] as const;
+
+const PLACES = [
   ['/console', 'Console', 'customers, plans, prices and usage, for the operator'],
-  ['/docs', 'API reference', 'every operation, with a line to try it'],
-  ['/models', 'Models', 'which models are current, deprecated or retired, and what to use instead'],
+  ['/docs', 'API reference', 'every operation, with a request to try'],
+  ['/models', 'Models', 'which are current, deprecated or retired, what replaces them and what they cost'],
   ['/health', 'Health', 'whether the service serves, for monitors'],
 ] as const;
 
@@ -50,44 +123,145 @@ export function homePage(steps: readonly Step[], origin: string): Promise<string
       description: 'Metering, entitlements and exact cost for AI calls, at the edge.',
       canonical: `${origin}/`,
       section: 'home',
-      narrow: true,
     },
     <>
       <header class="page-head">
         <div>
           <h1>Metering, entitlements and exact cost for AI calls</h1>
           <p class="sub">
-            Applications ask before a model call whether the customer may make it, and report after it what it used.
-            Callmeter answers with the exact cost and what is left.
+            For applications that sell AI features. Before a model call, Callmeter says whether the customer may make
+            it. After the call, it says what the call cost, exact to a billionth of a dollar, and what is left.
           </p>
         </div>
       </header>
-      <Card title="Where to go">
-        <ul class="list">
-          {LINKS.map(([path, title, text]) => (
-            <li>
-              <a href={path}>{title}</a>: <span class="quiet">{text}</span>
-            </li>
-          ))}
-        </ul>
-      </Card>
-      <Card title="Set-up">
-        {steps.every(({ done }) => done) ? (
-          <p>
-            <Badge tone="good">complete</Badge> This deployment has received calls.
+      <div class="halves exchanges">
+        <Exchange title="Before the call: may Alice make it?" {...BEGIN} />
+        <Exchange title={`After the call: it cost ${COST}`} {...END}>
+          <p class="quiet">
+            <code>usdPerMillion</code> is in USD per million tokens. The lines sum to the cost.
           </p>
-        ) : (
+        </Exchange>
+      </div>
+      <h2>Three steps</h2>
+      <ol class="first-steps">
+        <li class="card">
+          <h3>Start</h3>
+          <p>
+            In a clone of the repository, with Node 20.20 or newer. You get a demo organization, its key and a vendor
+            for trying out: no key of OpenAI, Anthropic or Google is needed. <code>npm run demo</code> then shows three
+            vendors, an exhausted quota and a downgrade.
+          </p>
+          <pre class="json">npm ci && npm start</pre>
+          <p>
+            <GuideLink name="README">First requests</GuideLink> · <GuideLink name="deploy">Deploy</GuideLink>
+          </p>
+        </li>
+        <li class="card">
+          <h3>Meter</h3>
+          <p>
+            Send the two requests above around a model call. Or change base URL and key of an SDK of OpenAI, Anthropic
+            or Google, and the gateway meters every call. The key is an API key of your organization: after{' '}
+            <code>npm start</code>, <code>DEMO_API_KEY</code> in <code>.dev.vars</code>.
+          </p>
+          <pre class="json">{`new OpenAI({\n  baseURL: '${origin}/v1',\n  apiKey: process.env.CALLMETER_KEY,\n})`}</pre>
+          <p>
+            <GuideLink name="client">Client library</GuideLink> · <GuideLink name="gateway">Gateway</GuideLink> ·{' '}
+            <GuideLink name="python">Python</GuideLink>
+          </p>
+        </li>
+        <li class="card">
+          <h3>Sell</h3>
+          <p>
+            A plan says what is included and what happens at a limit. Credit pays for more, at your markup, and never
+            for a request whose cost has no bound. This plan includes 500 premium calls a month; after them, a
+            customer’s credit pays the cost plus 20 %.
+          </p>
+          <pre class="json">{PLAN}</pre>
+          <p>
+            <GuideLink name="plans">Plans</GuideLink> · <GuideLink name="credit">What credit pays for</GuideLink>
+          </p>
+        </li>
+      </ol>
+      <div class="halves">
+        <Card title="Guides">
           <ul class="list">
-            {steps.map((step) => (
-              <SetupStep {...step} />
+            {GUIDES.map(([name, title, text]) => (
+              <li>
+                <GuideLink name={name}>{title}</GuideLink>: <span class="quiet">{text}</span>
+              </li>
             ))}
           </ul>
-        )}
-      </Card>
+        </Card>
+        <div class="stack">
+          <Card title="On this server">
+            <ul class="list">
+              {PLACES.map(([path, title, text]) => (
+                <li>
+                  <a href={path}>{title}</a>: <span class="quiet">{text}</span>
+                </li>
+              ))}
+            </ul>
+          </Card>
+          <Card title="Set-up">
+            {steps.every(({ done }) => done) ? (
+              <p>
+                <Badge tone="good">complete</Badge> This deployment has received calls.
+              </p>
+            ) : (
+              <ul class="list">
+                {steps.map((step) => (
+                  <SetupStep {...step} />
+                ))}
+              </ul>
+            )}
+          </Card>
+        </div>
+      </div>
     </>,
   );
 }
 
+const GuideLink: FC<PropsWithChildren<{ name: string }>> = ({ name, children }) => (
+  <a href={guidePath(name)}>{children}</a>
+);
+
+interface ExchangeProps {
+  title: string;
+  operationId: string;
+  path: string;
+  header?: string;
+  body: string;
+  answer: string;
+}
+
+/** A request, which leads to its operation with all its headers, and what of its answer matters. */
+const Exchange: FC<PropsWithChildren<ExchangeProps>> = ({
+  title,
+  operationId,
+  path,
+  header,
+  body,
+  answer,
+  children,
+}) => (
+  <Card title={title}>
+    <p class="address">
+      <span class="method POST">POST</span>{' '}
+      <a href={operationPath(operationId)}>
+        <code>{path}</code>
+      </a>
+    </p>
+    {header && (
+      <p>
+        <code>{header}</code>
+      </p>
+    )}
+    <pre class="json">{body}</pre>
+    <p class="quiet">From its answer:</p>
+    <pre class="json">{answer}</pre>
+    {children}
+  </Card>
+);
 const SetupStep: FC<Step> = ({ name, done }) => {
   const { text, todo } = STEPS[name] ?? { text: name, todo: '' };
   return (

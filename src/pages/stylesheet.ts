@@ -1,5 +1,5 @@
 /**
- * Styles of the public pages beyond those of all pages: their header, the API reference, the model page.
+ * Styles of the public pages beyond those of all pages: their header, the start page, the API reference, the model page.
  */
 import { contentHash } from '../platform/content-hash.ts';
 
@@ -39,6 +39,15 @@ pre.shell { background: var(--raised); border-radius: 8px; padding: 14px 16px; m
 .fields .head { display: flex; flex-wrap: wrap; gap: 2px 10px; align-items: baseline; }
 .fields .kind { font-family: var(--mono); font-size: 12px; color: var(--quiet); }
 .fields .must { font-size: 12px; color: var(--bad); font-weight: 560; }
+.halves, .first-steps { display: grid; gap: 18px; grid-template-columns: minmax(0, 1fr); }
+.first-steps { list-style: none; padding: 0; counter-reset: step; }
+.first-steps > li { counter-increment: step; }
+.first-steps h3::before { content: counter(step) ". "; color: var(--accent); }
+@media (min-width: 861px) {
+  .halves { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+  .halves.exchanges { grid-template-columns: minmax(0, 5fr) minmax(0, 7fr); }
+  .first-steps { grid-template-columns: repeat(3, minmax(0, 1fr)); }
+}
 .decision { display: grid; gap: 6px; }
 .decision .days-left { color: var(--quiet); }
 .decision .verdict { font-size: 19px; font-weight: 620; line-height: 1.35; letter-spacing: -0.01em; }

@@ -19,6 +19,8 @@ export interface Sort {
 
 export interface Column<Row> {
   title: string;
+  /** What the figures are in: under the title in the head, after it on a card. */
+  unit?: string;
   cell: (row: Row) => Child;
   /** Figures are aligned to the right. */
   figure?: boolean;
@@ -93,26 +95,28 @@ function placesOf<Row>(columns: readonly Column<Row>[]): CardPlace[] {
   return places;
 }
 
-function headOf<Row>({ title, figure, sort }: Column<Row>) {
+function headOf<Row>({ title, unit, figure, sort }: Column<Row>) {
   const style = [figure && 'figure', sort && 'sort'].filter(Boolean).join(' ') || undefined;
   return (
     // biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles
     <th role="columnheader" scope="col" class={style} aria-sort={sort?.order ?? undefined}>
       {sort ? <a href={sort.href}>{title}</a> : title}
+      {unit && <span class="sub">{unit}</span>}
     </th>
   );
 }
 
-function cellOf<Row>({ title, cell, figure, heading }: Column<Row>, row: Row, place: CardPlace) {
+function cellOf<Row>({ title, unit, cell, figure, heading }: Column<Row>, row: Row, place: CardPlace) {
+  const label = unit ? `${title}, ${unit}` : title;
   const style = figure ? `figure in-${place}` : `in-${place}`;
   return heading ? (
     // biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles
-    <th role="rowheader" scope="row" data-label={title} class={style}>
+    <th role="rowheader" scope="row" data-label={label} class={style}>
       {cell(row)}
     </th>
   ) : (
     // biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles
-    <td role="cell" data-label={title} class={style}>
+    <td role="cell" data-label={label} class={style}>
       {cell(row)}
     </td>
   );

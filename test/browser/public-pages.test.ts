@@ -1,6 +1,6 @@
 /**
- * The public pages in a browser: API reference and model pages, in light and dark mode and at phone width. None scrolls
- * sideways, logs an error or has an axe violation.
+ * The public pages in a browser: start page, API reference and model pages, in light and dark mode and at phone width.
+ * None scrolls sideways, logs an error or has an axe violation.
  */
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -16,6 +16,7 @@ beforeAll(async () => {
 });
 
 const PAGES = {
+  start: '/',
   docs: '/docs',
   'docs-search': '/docs?q=credit',
   'docs-nothing-found': '/docs?q=zebra+crossing',
@@ -27,6 +28,7 @@ const PAGES = {
   'docs-errors': '/docs/errors',
   'docs-guide': '/docs/guides/concepts',
   'docs-start': '/docs/guides/README',
+  'docs-python': '/docs/guides/python',
   'docs-tables': '/docs/guides/decisions',
   'docs-not-found': '/docs/nothing',
   models: '/models',
@@ -101,6 +103,36 @@ test('from a search in the reference to an example that can be copied', async ()
   expect(copied).toContain(`${server.url}/call_end`);
   expect(complaints).toEqual([]);
   await close();
+});
+
+describe('the reference opens at its top', () => {
+  test.each([
+    ['/docs', 'All operations'],
+    ['/docs/errors', 'Error codes'],
+    ['/docs/guides/README', 'Start'],
+  ])('%s: page, search and list', async (path, entry) => {
+    const { page, close } = await openPage(browser, server.url, { viewport: { width: 1280, height: 600 } });
+    await page.goto(path, { waitUntil: 'networkidle' });
+    const scrolled = "[scrollY, document.querySelector('.docs-side').scrollTop, document.activeElement.tagName]";
+    expect(await page.evaluate(scrolled)).toEqual([0, 0, 'BODY']);
+    for (const shown of [
+      page.getByLabel('Search'),
+      page.locator('.docs-side').getByRole('link', { name: entry, exact: true }),
+    ]) {
+      const box = await shown.boundingBox();
+      expect([path, box && box.y >= 0 && box.y + box.height <= 600]).toEqual([path, true]);
+    }
+    await close();
+  });
+
+  test('the list of a page whose entry is below its end is scrolled there, and the page is not', async () => {
+    const { page, close } = await openPage(browser, server.url, { viewport: { width: 1280, height: 600 } });
+    await page.goto('/docs/createChatCompletion');
+    await expect.poll(() => page.evaluate<number>("document.querySelector('.docs-side').scrollTop")).toBeGreaterThan(0);
+    const entry = await page.locator('.docs-side [aria-current]').boundingBox();
+    expect([await page.evaluate('scrollY'), entry && entry.y > 0 && entry.y < 600]).toEqual([0, true]);
+    await close();
+  });
 });
 
 test('samples are tabs that arrows move between, and the language stays chosen on the next page', async () => {

@@ -8,6 +8,8 @@
  * - `sh unrun`: not run, because it installs, deploys, runs for minutes or has a placeholder; it must be whole, and its
  *   commands and flags must exist
  * - `ts`: the first of a document is its setup; each other one is a program with it, which is compiled and run
+ * - `py WORD`: the blocks of a document with the same word are programs for Python: the first one is their setup, which each
+ *   other one runs after. `requests` and `openai` are the packages that they need (test/e2e/documents-python.test.ts)
  * - `json NAME`: parsed by the schema of that name
  * - `html`: its script and attributes must be the widget's
  * - `text`: not checked

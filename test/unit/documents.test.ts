@@ -60,7 +60,7 @@ const SCHEMAS = {
 };
 
 /** Commands that a block which is not run may use. */
-const COMMANDS = new Set(['claude', 'echo', 'export', 'mkdir', 'node', 'npm']);
+const COMMANDS = new Set(['claude', 'echo', 'export', 'mkdir', 'node', 'npm', 'python3']);
 
 /** Variables that every shell sets. */
 const SET_BY_SHELLS = new Set(['HOME', 'PWD']);
@@ -72,6 +72,7 @@ describe('code blocks', () => {
       if (more.length > 0) return false;
       if (language === 'sh') return word === undefined || word === 'unrun';
       if (language === 'json') return word !== undefined && Object.hasOwn(SCHEMAS, word);
+      if (language === 'py') return word === 'requests' || word === 'openai';
       return ['ts', 'html', 'text'].includes(language) && word === undefined;
     };
     expect(BLOCKS.filter((block) => !isKnown(block)).map(placeOf)).toEqual([]);

@@ -51,12 +51,12 @@ function wordsOf(html: string): string {
 
 describe('the page of a model that ends', () => {
   test.each([
-    ['2026-11-26', '1 day left'],
-    ['2026-12-07', '12 days left'],
-    ['2027-11-25', '365 days left'],
-  ])('with the shutdown on %s says first: %s', async (shutdownAt, left) => {
+    ['2026-11-26', '1 day left', '26 Nov 2026'],
+    ['2026-12-07', '12 days left', '7 Dec 2026'],
+    ['2027-11-25', '365 days left', '25 Nov 2027'],
+  ])('with the shutdown on %s says first: %s', async (shutdownAt, left, day) => {
     const { words } = await pageOf(ending(shutdownAt));
-    expect(words).toContain(`${left} , until the shutdown on ${shutdownAt}`);
+    expect(words).toContain(`${left} , until the shutdown on ${day}`);
     expect(words.indexOf(left)).toBeLessThan(words.indexOf('Move to'));
   });
 

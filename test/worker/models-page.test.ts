@@ -53,6 +53,45 @@ test('a page shows the cache rate in force, not the one before an announced chan
   expect(limited).toContain('Access needs an organization that OpenAI approved for Daybreak Red');
 });
 
+describe('prices and dates are plain', () => {
+  test.each(['/models', '/models?q=anthropic%2F', '/models/openai/gpt-4-32k'])(
+    'each price of the tables of %s has its unit in the head, and beside it if the row is a card',
+    async (path) => {
+      const html = await text(path);
+      const heads = [...html.matchAll(/<th role="columnheader"[^>]*>(.*?)<\/th>/gs)].map(([, head = '']) =>
+        wordsOf(head),
+      );
+      expect(heads.filter((head) => /^(Input|Output)/.test(head))).toEqual(
+        heads.filter((head) => /^(Input|Output) USD per million tokens/.test(head)),
+      );
+      const labels = [...html.matchAll(/data-label="([^"]*)"[^>]*>\$/g)].map(([, label]) => label);
+      expect(new Set(labels)).toEqual(new Set(['Input, USD per million tokens', 'Output, USD per million tokens']));
+    },
+  );
+
+  test.each([
+    ['openai/gpt-4-32k', ['Input $60.00 per million tokens', 'Output $120.00 per million tokens']],
+    ['openai/whisper-1', ['Audio $0.006 per minute']],
+    ['openai/tts-1', ['Characters $15.00 per million characters']],
+    ['openai/gpt-image-2.6-sunburst', ['Image output $30.00 per million tokens']],
+  ])('the price of %s has the unit of each of its rates', async (key, prices) => {
+    const words = wordsOf(await text(`/models/${key}`));
+    for (const price of prices) expect(words).toContain(price);
+  });
+
+  test.each(['/models', '/models?q=openai%2F', '/models/openai/gpt-4-32k', '/models/openai/whisper-1'])(
+    'each date of %s is shown as in 23 Oct 2026, and has its day for programs',
+    async (path) => {
+      const times = [...(await text(path)).matchAll(/<time datetime="(\d{4}-\d\d-\d\d)"[^>]*>([^<]*)<\/time>/g)];
+      expect(times.length).toBeGreaterThan(0);
+      for (const [, day = '', shown = ''] of times) {
+        expect(shown).toMatch(/^\d{1,2} [A-Z][a-z]{2,3} \d{4}$/);
+        expect(new Date(`${shown.replace('Sept', 'Sep')} UTC`).toISOString().slice(0, 10)).toBe(day);
+      }
+    },
+  );
+});
+
 test('every model of the catalog has its page', async () => {
   for (const key of BUILT_IN_CATALOG.models.map(modelKeyOf))
     expect((await get(`/models/${key}`)).status, key).toBe(200);

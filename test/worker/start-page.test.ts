@@ -21,6 +21,37 @@ test('the start page leads to console, reference and models, and says what a new
   expect(page).not.toContain('To do: set the secret');
 });
 
+test('what the start page shows of a call is what the service answers to the requests that it shows', async () => {
+  const page = await (await open('/')).text();
+  const shown = [...page.matchAll(/<pre class="json">(.*?)<\/pre>/gs)]
+    .map(([, text = '']) => text.replaceAll('&quot;', '"'))
+    .filter((text) => text.startsWith('{'))
+    .map((text) => JSON.parse(text));
+  const [beginBody, begun, endBody, ended, plan] = shown;
+  expect(shown).toHaveLength(5);
+  const [, key = ''] = /<code>Idempotency-Key: ([^<]+)</.exec(page) ?? [];
+  const { api } = await createTenant(operator, plan);
+  const began = await api.send('beginCall', { body: beginBody, headers: { 'Idempotency-Key': key } });
+  expect(began).toMatchObject({ status: 200, data: begun });
+  const { data } = await api.send('endCall', { body: endBody });
+  // Every line of the cost, not only the ones shown.
+  expect(data).toMatchObject(ended);
+  const lines = data.costBreakdown?.lines ?? [];
+  expect(lines.reduce((sum, { costUsdNano }) => sum + BigInt(costUsdNano), 0n)).toBe(BigInt(ended.costUsdNano));
+  expect(page).toContain(`it cost $0.00${ended.costUsdNano}</h2>`);
+  expect([data.costUSD, data.pricingStatus]).toEqual([Number(ended.costUsdNano) / 1e9, 'FINAL']);
+});
+
+test('the start page has the address of its server, leads to guides that are there, and holds no key', async () => {
+  const page = await (await open('/')).text();
+  expect(page).toContain(`baseURL: &#39;${BASE}/v1&#39;`);
+  expect(page).not.toContain('127.0.0.1');
+  expect(page).not.toMatch(/utk-|sk-|Bearer/);
+  const guides = new Set([...page.matchAll(/href="(\/docs\/[^"]+)"/g)].map(([, path = '']) => path));
+  expect(guides.size).toBeGreaterThan(10);
+  for (const path of guides) expect([path, (await open(path)).status]).toEqual([path, 200]);
+});
+
 test('/health needs no key, and says which version serves', async () => {
   await createTenant(operator);
   const response = await open('/health', {});

@@ -79,16 +79,6 @@ const List: FC<Contents> = ({ guides, groups }) => (
   <details class="docs-list">
     <summary>All pages</summary>
     <nav aria-label="Documentation">
-      <details id={`list-${anchorOf(GUIDES)}`}>
-        <summary>{GUIDES}</summary>
-        <ul>
-          {guides.map(({ path, title }) => (
-            <li>
-              <a href={path}>{title}</a>
-            </li>
-          ))}
-        </ul>
-      </details>
       <ul>
         <li>
           <a href={DOCS_PATH}>All operations</a>
@@ -100,6 +90,16 @@ const List: FC<Contents> = ({ guides, groups }) => (
           <a href={SCHEMAS_PATH}>Schemas</a>
         </li>
       </ul>
+      <details id={`list-${anchorOf(GUIDES)}`}>
+        <summary>{GUIDES}</summary>
+        <ul>
+          {guides.map(({ path, title }) => (
+            <li>
+              <a href={path}>{title}</a>
+            </li>
+          ))}
+        </ul>
+      </details>
       {groups.map(({ name, routes }) => (
         <details id={`list-${anchorOf(name)}`}>
           <summary>{name}</summary>

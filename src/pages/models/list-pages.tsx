@@ -3,7 +3,7 @@
  */
 import type { FC } from 'hono/jsx';
 import type { FoundModels, ListedCatalog, ListedModel } from '../../lookup/find-models.ts';
-import { count, rate } from '../../ui/format.ts';
+import { calendarDay, count, rate } from '../../ui/format.ts';
 import { Badge, Card, Nothing, type Tone } from '../../ui/parts.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { publicPage, SearchForm } from '../shell.tsx';
@@ -33,9 +33,21 @@ export const Day: FC<{ day: string | null }> = ({ day }) =>
     <Nothing />
   ) : (
     <time datetime={day} class="num">
-      {day}
+      {dayText(day)}
     </time>
   );
+
+/** `23 Oct 2026`. */
+export const dayText = (day: string) => calendarDay(Date.parse(day));
+
+/** A catalog has the name of the day on which it was made: `2026-11-27`, or `2026-11-27.2` for the second of that day. */
+export const CatalogDay: FC<{ version: string }> = ({ version }) => {
+  const [day] = /^\d{4}-\d{2}-\d{2}/.exec(version) ?? [];
+  return day === undefined ? <span>{version}</span> : <Day day={day} />;
+};
+
+/** The name of a provider as it writes itself. */
+export const providerName = (provider: string) => PROVIDERS.find(([name]) => name === provider)?.[1] ?? provider;
 
 export function catalogPage({ catalogVersion, total, ending, newest }: ListedCatalog, origin: string): Promise<string> {
   return publicPage(
@@ -124,7 +136,8 @@ const Heading: FC<{ catalogVersion: string }> = ({ catalogVersion }) => (
     <div>
       <h1>Model lifecycles</h1>
       <p class="sub">
-        Is this model still a good choice? Dates cite their source. Catalog <span class="num">{catalogVersion}</span>
+        Is this model still a good choice? Until when it answers, what replaces it, and what it costs. Catalog of{' '}
+        <CatalogDay version={catalogVersion} />.
       </p>
     </div>
   </header>
@@ -164,7 +177,17 @@ const REPLACEMENT: Column<ListedModel> = {
   cell: ({ replacementModelKey: key }) => (key === null ? <Nothing /> : <ModelLink modelKey={key} />),
 };
 
+const TOKENS_UNIT = 'USD per million tokens';
+
 const PRICES: Column<ListedModel>[] = [
-  { title: 'Input', figure: true, cell: ({ inputUsdPerMillion: usd }) => (usd === null ? <Nothing /> : rate(usd)) },
-  { title: 'Output', figure: true, cell: ({ outputUsdPerMillion: usd }) => (usd === null ? <Nothing /> : rate(usd)) },
+  priceColumn('Input', ({ inputUsdPerMillion }) => inputUsdPerMillion),
+  priceColumn('Output', ({ outputUsdPerMillion }) => outputUsdPerMillion),
 ];
+
+export function priceColumn<Row>(title: string, priceOf: (row: Row) => number | null | undefined): Column<Row> {
+  const cell = (row: Row) => {
+    const usd = priceOf(row) ?? null;
+    return usd === null ? <Nothing /> : rate(usd);
+  };
+  return { title, unit: TOKENS_UNIT, figure: true, cell };
+}

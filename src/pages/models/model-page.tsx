@@ -4,18 +4,31 @@
 import type { FC } from 'hono/jsx';
 import type { CatalogModel } from '../../contract/catalog.ts';
 import { type Candidate, type FullResolution, LOOKUP_PATH } from '../../contract/model-lookup.ts';
-import { count, percent, plural, rate } from '../../ui/format.ts';
+import { divideHalfUp, usdFromNano } from '../../domain/money.ts';
+import type { Component } from '../../domain/price.ts';
+import { standardRates } from '../../lookup/describe-model.ts';
+import { count, moment, percent, plural, rate } from '../../ui/format.ts';
 import { Card, Code, Facts, Nothing, Notice } from '../../ui/parts.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { publicPage } from '../shell.tsx';
-import { Day, MODELS_PATH, ModelLink, modelPath, Status } from './list-pages.tsx';
+import {
+  CatalogDay,
+  Day,
+  dayText,
+  MODELS_PATH,
+  ModelLink,
+  modelPath,
+  priceColumn,
+  providerName,
+  Status,
+} from './list-pages.tsx';
 
 /** The decision, and how many whole days are left until the shutdown; `null` without one to come. */
 export interface ModelPage {
   model: CatalogModel;
   daysLeft: number | null;
-  /** Ends that lists report and nobody has confirmed, in words. */
-  reportedEnds: string[];
+  /** Ends that lists report and nobody has confirmed. */
+  reportedEnds: readonly { shutdownAt: string; reportedBy: readonly string[] }[];
   resolution: FullResolution;
 }
 
@@ -38,7 +51,7 @@ export function modelPage({ model, daysLeft, reportedEnds, resolution }: ModelPa
             <a href={MODELS_PATH}>Models</a>
           </li>
           <li>
-            <a href={`${MODELS_PATH}?q=${provider}%2F`}>{provider}</a>
+            <a href={`${MODELS_PATH}?q=${provider}%2F`}>{providerName(provider)}</a>
           </li>
           <li aria-current="page">{name}</li>
         </ol>
@@ -53,7 +66,7 @@ export function modelPage({ model, daysLeft, reportedEnds, resolution }: ModelPa
             {requested.modelKey !== key && (
               <>
                 {' '}
-                is what <Code>{requested.modelKey}</Code> means ({match?.strategy})
+                is what <Code>{requested.modelKey}</Code> means
               </>
             )}
           </p>
@@ -67,7 +80,13 @@ export function modelPage({ model, daysLeft, reportedEnds, resolution }: ModelPa
       <Candidates title="At other providers" candidates={alternatives} />
       <About model={model} />
       <footer>
-        Catalog {resolution.catalogVersion}, valid until {resolution.validUntil}. The same for programs:{' '}
+        Catalog of <CatalogDay version={resolution.catalogVersion} />
+        {resolution.validUntil && (
+          <>
+            , valid until <time datetime={resolution.validUntil}>{moment(Date.parse(resolution.validUntil))} UTC</time>
+          </>
+        )}
+        . The same for programs:{' '}
         <a href={`${LOOKUP_PATH}/${key.split('/').map(encodeURIComponent).join('/')}`}>the lookup's answer</a>.
       </footer>
     </>,
@@ -79,9 +98,9 @@ function sentenceOf(key: string, { lifecycle, recommendedModelKey, pricing }: Fu
   const { status, shutdownAt, announcedAt } = lifecycle;
   const state =
     status === 'RETIRED'
-      ? `retired${shutdownAt ? ` since ${shutdownAt}` : ''}`
+      ? `retired${shutdownAt ? ` since ${dayText(shutdownAt)}` : ''}`
       : status === 'DEPRECATED'
-        ? `deprecated${announcedAt ? ` on ${announcedAt}` : ''}${shutdownAt ? `, shut down on ${shutdownAt}` : ''}`
+        ? `deprecated${announcedAt ? ` on ${dayText(announcedAt)}` : ''}${shutdownAt ? `, shut down on ${dayText(shutdownAt)}` : ''}`
         : 'active';
   const move = recommendedModelKey === undefined ? '' : ` Move to ${recommendedModelKey}.`;
   const { inputUsdPerMillion: input, outputUsdPerMillion: output } = pricing ?? {};
@@ -164,7 +183,16 @@ const Dates: FC<Omit<ModelPage, 'daysLeft'>> = ({ model, reportedEnds, resolutio
           ['Released', model.releasedAt ? <Day day={model.releasedAt} /> : undefined],
           ['Deprecation announced', <Day day={announcedAt} />],
           ['Shutdown', <Day day={shutdownAt} />],
-          ['Not confirmed', reportedEnds.length > 0 ? reportedEnds.join('. ') : undefined],
+          [
+            'Not confirmed',
+            reportedEnds.length > 0
+              ? reportedEnds.map(({ shutdownAt: day, reportedBy }) => (
+                  <p>
+                    <Day day={day} />, reported by {reportedBy.join('; ')}
+                  </p>
+                ))
+              : undefined,
+          ],
           ['Not before', earliestShutdownAt ? <Day day={earliestShutdownAt} /> : undefined],
           ['Access', model.availability?.note],
           ['Note', note],
@@ -185,26 +213,58 @@ const Dates: FC<Omit<ModelPage, 'daysLeft'>> = ({ model, reportedEnds, resolutio
   );
 };
 
+const TOKENS = { units: 1_000_000n, unit: 'million tokens' };
+const SEARCHES = { units: 1_000n, unit: '1,000 searches' };
+
+/** Each component in the units in which vendors state its price, in the order of the page. */
+const COMPONENTS: Record<Component, { name: string; units: bigint; unit: string }> = {
+  input: { name: 'Input', ...TOKENS },
+  output: { name: 'Output', ...TOKENS },
+  cachedInput: { name: 'Cached input', ...TOKENS },
+  cacheWrite: { name: 'Cache write', ...TOKENS },
+  cacheWrite1h: { name: 'Cache write for 1 hour', ...TOKENS },
+  cacheWrite12h: { name: 'Cache write for 12 hours', ...TOKENS },
+  audioInput: { name: 'Audio input', ...TOKENS },
+  cachedAudioInput: { name: 'Cached audio input', ...TOKENS },
+  audioOutput: { name: 'Audio output', ...TOKENS },
+  imageInput: { name: 'Image input', ...TOKENS },
+  cachedImageInput: { name: 'Cached image input', ...TOKENS },
+  imageOutput: { name: 'Image output', ...TOKENS },
+  webSearch: { name: 'Web search', ...SEARCHES },
+  fileSearch: { name: 'File search', ...SEARCHES },
+  codeMinutes: { name: 'Code execution', units: 60n, unit: 'hour' },
+  images: { name: 'Images', units: 1n, unit: 'image' },
+  characters: { name: 'Characters', units: 1_000_000n, unit: 'million characters' },
+  audioSeconds: { name: 'Audio', units: 60n, unit: 'minute' },
+};
+const MILLION = 1_000_000n;
+
+/** The price under standard conditions, with the steps of long prompts. */
 const Price: FC<{ model: CatalogModel; resolution: FullResolution }> = ({ model, resolution }) => {
   const { pricing } = resolution;
-  if (!pricing) return null;
-  const { cachedInputUsdPerMillion: cached, cacheWriteUsdPerMillion: write, tiers, source } = model.pricing ?? {};
-  const optional = (usd: number | undefined) => (usd === undefined ? undefined : rate(usd));
+  if (!pricing || !model.pricing) return null;
+  const { tiers, source } = model.pricing;
+  const rates = standardRates(model.pricing);
+  const perTokens = (usd: number) => `${rate(usd)} per ${TOKENS.unit}`;
   return (
-    <Card title="Price" note="USD per million tokens">
+    <Card title="Price">
       <Facts
         items={[
-          ['Input', optional(pricing.inputUsdPerMillion)],
-          ['Output', optional(pricing.outputUsdPerMillion)],
-          ['Cached input', optional(cached)],
-          ['Cache write', optional(write)],
-          ['Of a usual mix', optional(pricing.blendedUsdPerMillion)],
+          ...Object.entries(COMPONENTS).map(([component, { name, units, unit }]) => {
+            const nano = rates.get(component as Component);
+            const usd = nano === undefined ? null : rate(usdFromNano(divideHalfUp(nano * units, MILLION)));
+            return [name, usd === null ? undefined : `${usd} per ${unit}`] as const;
+          }),
+          [
+            'Usual mix of input and output',
+            pricing.blendedUsdPerMillion === undefined ? undefined : perTokens(pricing.blendedUsdPerMillion),
+          ],
           [
             'Long prompts',
             tiers
               ?.map(
                 (tier) =>
-                  `above ${count(tier.inputTokensAbove)} input tokens: ${rate(tier.inputUsdPerMillion)} in, ${rate(tier.outputUsdPerMillion)} out`,
+                  `above ${count(tier.inputTokensAbove)} input tokens: ${perTokens(tier.inputUsdPerMillion)} of input, ${perTokens(tier.outputUsdPerMillion)} of output`,
               )
               .join('; '),
           ],
@@ -232,18 +292,10 @@ const COLUMNS: Column<Candidate>[] = [
     cell: ({ confidence }) =>
       confidence === 'authoritative' ? 'the provider' : confidence === 'reviewed' ? 'review' : 'similarity',
   },
+  priceColumn('Input', ({ inputUsdPerMillion }) => inputUsdPerMillion),
+  priceColumn('Output', ({ outputUsdPerMillion }) => outputUsdPerMillion),
   {
-    title: 'Input',
-    figure: true,
-    cell: ({ inputUsdPerMillion: usd }) => (usd === undefined ? <Nothing /> : rate(usd)),
-  },
-  {
-    title: 'Output',
-    figure: true,
-    cell: ({ outputUsdPerMillion: usd }) => (usd === undefined ? <Nothing /> : rate(usd)),
-  },
-  {
-    title: 'Change',
+    title: 'Price change',
     figure: true,
     cell: ({ priceChangePercent: change }) =>
       change === undefined ? <Nothing /> : `${change > 0 ? '+' : ''}${percent(change / 100)}`,

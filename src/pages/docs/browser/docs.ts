@@ -13,11 +13,12 @@ function start(): void {
   tryForms();
 }
 
-/** The list beside the page begins where the page stands in it. */
+/** A list that is longer than the window is scrolled if the page's entry is below its end; else it stays at its top. */
 function showCurrentEntry(): void {
   const list = document.querySelector<HTMLElement>('.docs-side');
   const entry = list?.querySelector<HTMLElement>('[aria-current]');
-  if (list && entry) list.scrollTop = entry.offsetTop - list.clientHeight / 2;
+  if (!list || !entry || entry.offsetTop + entry.offsetHeight <= list.clientHeight) return;
+  list.scrollTop = entry.offsetTop - list.clientHeight / 2;
 }
 
 if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', start);
