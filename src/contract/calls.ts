@@ -3,6 +3,7 @@
  */
 import { z } from 'zod';
 import { CHARGE_BASES } from '../domain/charge.ts';
+import { CORRECTION_KINDS } from '../domain/correction.ts';
 import { DENIAL_CODES } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { CAPABILITIES } from '../domain/plan.ts';
@@ -475,9 +476,7 @@ export const ReadCallData = PricingFields.extend({
   corrections: z
     .array(
       z.object({
-        kind: z
-          .enum(['REVERSED', 'AMENDED', 'REPRICED'])
-          .describe('What was done; REPRICED: it got the price that it lacked'),
+        kind: z.enum(CORRECTION_KINDS).describe('What was done; REPRICED: it got the price that it lacked'),
         at: instant.describe('When'),
         reason: z.string().describe('Why'),
         by: z.string().describe("Who: `api` for the organization's application, else the operator"),
