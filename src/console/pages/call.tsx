@@ -3,7 +3,7 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import type { CostBreakdown, ReadCallData } from '../../contract/calls.ts';
+import { type CostBreakdown, chargeLineText, type ReadCallData } from '../../contract/calls.ts';
 import type { Call } from '../../domain/call.ts';
 import { planIdOf } from '../../domain/plan.ts';
 import { isProvisional } from '../../domain/usage.ts';
@@ -109,7 +109,7 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null, 
             {isDenied ? (
               <p class="quiet">Nobody: the call was denied, so it used nothing.</p>
             ) : (
-              <Payment payg={call.payg} />
+              <Payment payg={call.payg} reversed={call.reversedAt !== undefined} />
             )}
           </Card>
           {call.corrections && (
@@ -275,14 +275,33 @@ const CallFacts: FC<CallFactsProps> = ({ organizationId, call, recorded, nowMs }
   );
 };
 
-const Payment: FC<{ payg: ReadCallData['payg'] }> = ({ payg }) =>
-  payg.usingCredit ? (
+const Payment: FC<{ payg: ReadCallData['payg']; reversed: boolean }> = ({ payg, reversed }) => {
+  const { usingCredit, chargeNanoUsd, markupPercent, lines = [] } = payg;
+  if (!usingCredit) return <p class="quiet">The plan's allowance, without a charge.</p>;
+  const charge = chargeNanoUsd === null ? null : BigInt(chargeNanoUsd);
+  // Exact, so that the lines add up to the charge as they are shown.
+  const show = usdColumn([...lines.map(({ amountNanoUsd }) => BigInt(amountNanoUsd)), charge ?? 0n], true);
+  return (
     <Facts
       items={[
         ['Paid by', "the customer's credit"],
-        ['Charge', payg.chargeNanoUsd === null ? 'known at the end' : <Usd nano={BigInt(payg.chargeNanoUsd)} />],
+        ...lines.map(
+          ({ kind, amountNanoUsd }) =>
+            [chargeLineText(kind, markupPercent), <Usd nano={BigInt(amountNanoUsd)} show={show} />] as const,
+        ),
+        [
+          'Charge',
+          charge === null ? (
+            'known at the end'
+          ) : (
+            <strong>
+              <Usd nano={charge} show={show} />
+            </strong>
+          ),
+        ],
+        ['Given back', reversed && charge !== null && charge !== 0n ? 'all of it: the call was reversed' : undefined],
         ['Charged by', payg.basis && 'its hold, until what it used has a price'],
-        ['Markup', payg.markupPercent === null ? undefined : `${payg.markupPercent}%`],
+        ['Markup', lines.length > 0 || markupPercent === null ? undefined : `${markupPercent}%`],
         [
           'Settlement',
           payg.settlementStatus && (
@@ -292,6 +311,5 @@ const Payment: FC<{ payg: ReadCallData['payg'] }> = ({ payg }) =>
         ['Why it failed', payg.settlementFailureReason ?? undefined],
       ]}
     />
-  ) : (
-    <p class="quiet">The plan's allowance, without a charge.</p>
   );
+};
