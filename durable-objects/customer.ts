@@ -30,7 +30,7 @@ import * as calls from './customer/commands/calls.ts';
 import * as compression from './customer/commands/compression.ts';
 import type { Context } from './customer/commands/context.ts';
 import * as corrections from './customer/commands/corrections.ts';
-import { grant, revoke } from './customer/commands/credits.ts';
+import { grant, readLedger, revoke } from './customer/commands/credits.ts';
 import { increment } from './customer/commands/meters.ts';
 import * as serviceCalls from './customer/commands/service-calls.ts';
 import { debit } from './customer/commands/settlement.ts';
@@ -154,6 +154,10 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
 
   grant(...args: Args<'grant'>) {
     return grant(this.#context(), ...args);
+  }
+
+  readLedger(...args: Args<'readLedger'>) {
+    return readLedger(this.#context(), ...args);
   }
 
   revoke(...args: Args<'revoke'>) {

@@ -65,7 +65,7 @@ export interface Erasure {
 
 export class CustomerStore {
   readonly usageHours: UsageHourTable;
-  readonly ledger: Pick<LedgerTable, 'entryOf' | 'newest' | 'recent' | 'usdSpentBetween'>;
+  readonly ledger: Pick<LedgerTable, 'entryOf' | 'missing' | 'newest' | 'recent' | 'usdSpentBetween'>;
   readonly corrections: CorrectionTable;
   readonly denials = new Denials();
   readonly sessionRequests = new SessionRequests();

@@ -20,6 +20,7 @@ import {
   columnsOf,
   DELIVERY_COLUMNS,
   describe,
+  ENTRY_COLUMNS,
   EVENT_COLUMNS,
   inspectCustomer,
   KEY_COLUMNS,
@@ -233,6 +234,10 @@ export const COMMANDS: readonly Command[] = [
   command('customers margin', 'readCustomerMargin', {
     note: 'Of the last 30 days, unless --from and --to say otherwise.',
     view: showCustomerMargin,
+  }),
+  command('customers ledger', 'listCustomerLedger', {
+    ...rows(ENTRY_COLUMNS),
+    note: 'Every change of a balance, the newest first, with the call or the increment that it paid.',
   }),
   command('customers cancel', 'cancelCustomer', { view: showCustomer }),
   command('customers reactivate', 'reactivateCustomer', { view: showCustomer }),

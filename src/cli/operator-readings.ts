@@ -1,6 +1,7 @@
 /**
  * Readings of usage and of one call on the command line.
  */
+import { chargeLineText } from '../contract/calls.ts';
 import { pastSumsSentence } from '../contract/denial.ts';
 import { formatUsd } from '../domain/money.ts';
 import type { Data } from './operator-client.ts';
@@ -102,6 +103,7 @@ export function showForecast(data: Data<'readOrganizationForecast'>): string {
 }
 
 type Call = Data<'readOrganizationCall'>;
+type ChargeLine = NonNullable<Call['payg']['lines']>[number];
 
 /** What became of a call that has no cost. */
 const STATES: Readonly<Record<Call['status'], string>> = {
@@ -148,6 +150,7 @@ export function showCall(call: Call): string {
           ...costBreakdown.assumptions.map((assumption) => `  ${show(assumption)}`),
         ]
       : []),
+    ...(payg.lines && payg.chargeNanoUsd !== null ? [section('Charge', chargeTable(payg.lines, payg))] : []),
     ...(corrections.length > 0
       ? [
           section(
@@ -156,6 +159,7 @@ export function showCall(call: Call): string {
               At: ({ at }) => at,
               Kind: ({ kind }) => kind,
               By: ({ by }) => by,
+              'Paid more': ({ differenceNanoUsd }) => usd(differenceNanoUsd),
               Reason: ({ reason }) => reason,
             }),
           ),
@@ -176,7 +180,17 @@ function denied({ code, meter, limit, used, requested, ...sums }: NonNullable<Ca
   return `${code}${figures}; asked for ${requested.join(', ')}${money && `. ${money}`}`;
 }
 
+/** What the charge is made of, and their sum. */
+function chargeTable(lines: readonly ChargeLine[], { chargeNanoUsd, markupPercent }: Call['payg']): string {
+  const rows = lines.map(({ kind, amountNanoUsd }) => ({ text: chargeLineText(kind, markupPercent), amountNanoUsd }));
+  return table([...rows, { text: 'Charge', amountNanoUsd: chargeNanoUsd ?? '0' }], {
+    Line: ({ text }) => text,
+    Amount: ({ amountNanoUsd }) => usd(amountNanoUsd),
+  });
+}
+
 /** Exact: an amount of nano-USD in dollars. */
 function usd(nanoUsd: string): string {
-  return `$${formatUsd(BigInt(nanoUsd))}`;
+  const amount = BigInt(nanoUsd);
+  return amount < 0n ? `-$${formatUsd(-amount)}` : `$${formatUsd(amount)}`;
 }

@@ -135,6 +135,17 @@ export const CUSTOMER_COLUMNS: Columns<Data<'listOrganizationCustomers'>['items'
   'Last call': ({ lastCallAt }) => lastCallAt,
 };
 
+export const ENTRY_COLUMNS: Columns<Data<'listCustomerLedger'>['items'][number]> = {
+  Entry: ({ entryId }) => entryId,
+  At: ({ at }) => at,
+  Cause: ({ cause, correction }) => (correction === null ? cause : `${cause}, ${correction}`),
+  Amount: ({ unit, amount: change }) => amount(unit, change),
+  Balance: ({ unit, balance }) => amount(unit, balance),
+  For: ({ callId, eventId, reference }) => callId ?? eventId ?? reference,
+  Feature: ({ feature }) => feature,
+  Model: ({ modelUsed }) => modelUsed,
+};
+
 export const KEY_COLUMNS: Columns<Data<'listKeys'>['items'][number]> = {
   'Key id': ({ keyId }) => keyId,
   Name: ({ name }) => name,
@@ -306,7 +317,7 @@ const LEDGER_COLUMNS: Columns<Inspected['ledger'][number]> = {
   Cause: ({ cause }) => cause,
   Amount: ({ unit, amount: change }) => amount(unit, change),
   Balance: ({ unit, balance }) => amount(unit, balance),
-  Reference: ({ reference }) => reference,
+  For: ({ subject, reference }) => subject?.id ?? reference,
 };
 
 export function showGrant({ creditId, balanceUsd, unitsRemaining, warnings }: Data<'grantCredit'>): string {

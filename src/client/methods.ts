@@ -96,6 +96,12 @@ export const METHODS = {
     write: false,
     has: ['customerId', 'status'],
   },
+  listLedger: {
+    method: 'GET',
+    path: '/customers/{customerId}/ledger',
+    write: false,
+    has: ['items', 'nextCursor'],
+  },
   readModelRadar: { method: 'GET', path: '/v1/model-radar', write: false, has: ['period', 'items', 'nextCursor'] },
   listCalls: { method: 'GET', path: '/calls', write: false, has: ['items', 'nextCursor', 'searchedFrom'] },
   readEvents: { method: 'GET', path: '/events', write: false, has: ['items', 'nextCursor'] },

@@ -3,6 +3,8 @@
  */
 import { z } from 'zod';
 import { CHARGE_BASES } from '../domain/charge.ts';
+import { CHARGE_LINES } from '../domain/charge-lines.ts';
+import { CORRECTION_KINDS } from '../domain/correction.ts';
 import { DENIAL_CODES } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { CAPABILITIES } from '../domain/plan.ts';
@@ -447,6 +449,21 @@ export const ReadCallData = PricingFields.extend({
       chargedUsd: z.number().nullable().describe('Charge'),
       chargeNanoUsd: z.string().nullable().describe('Charge, exact, in nano-USD'),
       markupPercent: z.number().nullable().describe('Markup'),
+      lines: z
+        .array(
+          z.object({
+            kind: z
+              .enum(CHARGE_LINES)
+              .describe(
+                'COST: the cost lines, at standard prices; BATCH: what batch pricing takes off; ALLOWANCE: the cost of parts that the allowance pays; HELD: what was held for what has no rate, in place of its cost; MARKUP: of the plan',
+              ),
+            amountNanoUsd: z.string().describe('What the line adds, or takes off below zero, exact, in nano-USD'),
+          }),
+        )
+        .optional()
+        .describe(
+          'How the charge comes about: they sum to it exactly. Absent if there is no charge, or it is not known',
+        ),
       basis: ChargeBasis.optional(),
       heldUsd: z.number().optional().describe('What was held for the call, where the charge came to more'),
       settlementStatus: z.enum(['PENDING', 'POSTED', 'FAILED']).nullable().describe('State of the settlement'),
@@ -475,9 +492,7 @@ export const ReadCallData = PricingFields.extend({
   corrections: z
     .array(
       z.object({
-        kind: z
-          .enum(['REVERSED', 'AMENDED', 'REPRICED'])
-          .describe('What was done; REPRICED: it got the price that it lacked'),
+        kind: z.enum(CORRECTION_KINDS).describe('What was done; REPRICED: it got the price that it lacked'),
         at: instant.describe('When'),
         reason: z.string().describe('Why'),
         by: z.string().describe("Who: `api` for the organization's application, else the operator"),
@@ -491,3 +506,19 @@ export const ReadCallData = PricingFields.extend({
 });
 
 export type ReadCallData = z.infer<typeof ReadCallData>;
+
+/** The name of a line of a charge, for people. */
+export function chargeLineText(kind: (typeof CHARGE_LINES)[number], markupPercent: number | null): string {
+  switch (kind) {
+    case 'COST':
+      return 'Cost, sum of its lines';
+    case 'BATCH':
+      return 'Batch price';
+    case 'ALLOWANCE':
+      return "Parts that the plan's allowance pays";
+    case 'HELD':
+      return 'What was held for what has no rate, in place of its cost';
+    case 'MARKUP':
+      return `Markup, ${markupPercent ?? 0}%`;
+  }
+}

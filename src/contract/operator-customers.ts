@@ -2,6 +2,7 @@
  * A customer as the operator sees and changes it: credits, ledger, erasure, and the migration of a plan's customers.
  */
 import { z } from 'zod';
+import { CREDIT_UNITS, ENTRY_CAUSES } from '../domain/wallet.ts';
 import { UsageSource } from './calls.ts';
 import { MeterSlot } from './custom-meter.ts';
 import { CreditWarnings, CustomerUsageData } from './customers.ts';
@@ -12,7 +13,7 @@ const CREDIT_USD_MAX = 10_000_000;
 const CREDIT_UNITS_MAX = 1_000_000_000_000_000;
 
 const exactUsd = z.string();
-const unit = z.enum(['USD', ...MeterSlot.options]);
+const unit = z.enum(CREDIT_UNITS);
 
 const GrantTerms = z.object({
   expiresAt: instant.optional().describe('Spendable before this instant; absent is for good'),
@@ -73,9 +74,7 @@ const LedgerEntry = z.object({
   entryId: z.number().int().describe('Ascending'),
   at: instant.describe('When'),
   unit: unit.describe('Of which balance'),
-  cause: z
-    .enum(['GRANT', 'SPEND', 'EXPIRY', 'REVOKE', 'RETURN'])
-    .describe('Why; REVOKE takes back a credit, RETURN gives back what was spent by mistake'),
+  cause: z.enum(ENTRY_CAUSES).describe('Why; REVOKE takes back a credit, RETURN gives back what was spent by mistake'),
   amount: z.string().describe('Signed change: USD or units, exact'),
   balance: z.string().describe('Balance after it, exact'),
   creditId: z.string().nullable().describe('The credit; null where the balance was overdrawn'),

@@ -116,8 +116,10 @@ export function chargeForParts(
     else if (part.cost.known) exact = (exact ?? 0n) + part.cost.cost.totalNanoUsd;
   }
   const priced = exact === null ? null : withMarkup(exact, markupPercent);
-  if (byHold === null) return newCharge(chargeId, priced, markupPercent);
-  return { ...newCharge(chargeId, byHold + (priced ?? 0n), markupPercent), basis: 'HELD' };
+  const isWhole = byHold === null && parts.every(({ terms, cost }) => terms && cost.known);
+  const of = isWhole ? {} : { costNanoUsd: (exact ?? 0n).toString() };
+  if (byHold === null) return { ...newCharge(chargeId, priced, markupPercent), ...of };
+  return { ...newCharge(chargeId, byHold + (priced ?? 0n), markupPercent), ...of, basis: 'HELD' };
 }
 
 /**

@@ -34,7 +34,7 @@ import {
   excessiveCount,
   type InputRate,
 } from './compression.ts';
-import type { Correction } from './correction.ts';
+import type { Correction, CorrectionKind } from './correction.ts';
 import type { RecordedDenial } from './denial.ts';
 import type { Entitlements, Requested, SuggestedTier } from './entitlements.ts';
 import { type HeldTerms, heldForInputOf, heldPriceOf } from './held-charge.ts';
@@ -143,7 +143,7 @@ export interface CallOutcome
 
 /** How a finished call was corrected. */
 export interface CallCorrection extends Correction {
-  kind: 'REVERSED' | 'AMENDED' | 'REPRICED';
+  kind: CorrectionKind;
   /** What the call said before; `null` where it had timed out. */
   previous: CallOutcome | null;
   /** What the allowance got back, and what it gave instead. */

@@ -18,6 +18,8 @@ export interface Charge {
   amountNanoUsd: string | null;
   /** Present if what was held stands for something without a rate; else the amount is the price. */
   basis?: ChargeBasis | undefined;
+  /** Decimal nano-USD of the cost that the markup is on; absent if that is the whole cost of the call. */
+  costNanoUsd?: string | undefined;
   /** `null` for a custom meter, whose overage price already includes any markup. */
   markupPercent: number | null;
   status: SettlementStatus;
@@ -35,6 +37,13 @@ export function withMarkup(costNanoUsd: NanoUsd, markupPercent: number): NanoUsd
   const scaled = BigInt(Math.round(markupPercent * PERCENT_SCALE));
   const whole = BigInt(100 * PERCENT_SCALE);
   return divideHalfUp(costNanoUsd * (whole + scaled), whole);
+}
+
+/** The cost that comes to the amount with the markup on it, rounded half up. */
+export function withoutMarkup(amountNanoUsd: NanoUsd, markupPercent: number): NanoUsd {
+  const scaled = BigInt(Math.round(markupPercent * PERCENT_SCALE));
+  const whole = BigInt(100 * PERCENT_SCALE);
+  return divideHalfUp(amountNanoUsd * whole, whole + scaled);
 }
 
 /** A zero charge is POSTED at once; a charge without a known price is FAILED. */

@@ -284,7 +284,7 @@ function paidOnCredit({ parts, tier: own, charge }: CallOutcome, tier: Tier): bo
 function settlingWith(after: Charge | null, before: Charge | null, difference: Charge | null): Charge | null {
   if (after?.status !== 'PENDING') return after;
   if (difference) return { ...after, chargeId: difference.chargeId };
-  return before && { ...before, basis: after.basis };
+  return before && { ...before, basis: after.basis, costNanoUsd: after.costNanoUsd };
 }
 
 /** Takes the call back. */

@@ -2,6 +2,10 @@
  * What every correction of a record says of itself. A record that is corrected keeps what it said before.
  */
 
+export const CORRECTION_KINDS = ['REVERSED', 'AMENDED', 'REPRICED'] as const;
+/** REPRICED: it got the price that it lacked. */
+export type CorrectionKind = (typeof CORRECTION_KINDS)[number];
+
 export interface Correction {
   atMs: number;
   reason: string;

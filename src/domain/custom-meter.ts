@@ -120,7 +120,7 @@ export function incrementMeter(
   const subject = { kind: 'meter_event', id: ids.eventId } as const;
   const paid =
     funding.credits > 0
-      ? spend(account.wallet, slot, BigInt(funding.credits), ids.eventId, nowMs, subject)
+      ? spend(account.wallet, slot, BigInt(funding.credits), ids.eventId, nowMs, { subject })
       : account.wallet;
   return {
     account: {

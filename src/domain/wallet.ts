@@ -6,10 +6,12 @@
  * and pending charges will take stays in a credit that expires meanwhile. Every change of a balance adds a ledger entry,
  * and the entries of a unit sum to its balance. Amounts are decimal strings of nano-USD or of units.
  */
-import type { MeterSlot } from './meters.ts';
+import type { CorrectionKind } from './correction.ts';
+import { METER_SLOTS, type MeterSlot } from './meters.ts';
 import type { NanoUsd } from './money.ts';
 
-export type CreditUnit = 'USD' | MeterSlot;
+export const CREDIT_UNITS = ['USD', ...METER_SLOTS] as const satisfies readonly ('USD' | MeterSlot)[];
+export type CreditUnit = (typeof CREDIT_UNITS)[number];
 
 export interface Credit {
   creditId: string;
@@ -29,7 +31,8 @@ export interface EntrySubject {
   id: string;
 }
 
-export type EntryCause = 'GRANT' | 'SPEND' | 'EXPIRY' | 'REVOKE' | 'RETURN';
+export const ENTRY_CAUSES = ['GRANT', 'SPEND', 'EXPIRY', 'REVOKE', 'RETURN'] as const;
+export type EntryCause = (typeof ENTRY_CAUSES)[number];
 
 export interface LedgerEntry {
   atMs: number;
@@ -43,8 +46,10 @@ export interface LedgerEntry {
   creditId: string | null;
   /** The id of the charge or the meter event, the operator's reference of a grant, or the reason of a revocation. What is returned names the charge or the meter event that returns it. */
   reference: string | null;
-  /** Of what was spent and returned. Known in the customer's object alone, and not of old entries. */
+  /** Of what was spent and returned. Old entries do not have it. */
   subject?: EntrySubject | undefined;
+  /** The correction of the subject that spent or returned it; absent if it was its first charge. */
+  correction?: CorrectionKind | undefined;
   /** Of what is returned: what had taken it. Known in the customer's object alone. */
   corrects?: Recorded;
 }
@@ -112,12 +117,12 @@ export function spend(
   amount: bigint,
   reference: string,
   nowMs: number,
-  subject?: EntrySubject,
+  of: Pick<LedgerEntry, 'subject' | 'correction'> = {},
 ): Wallet {
   let left = amount;
   const credits: Credit[] = [];
   const changes: Change[] = [];
-  const change = { atMs: nowMs, unit, cause: 'SPEND', reference, ...(subject && { subject }) } as const;
+  const change = { atMs: nowMs, unit, cause: 'SPEND', reference, ...of } as const;
   for (const credit of wallet.credits) {
     const remaining = BigInt(credit.remaining);
     const taken = credit.unit !== unit ? 0n : least(left, remaining);
@@ -167,10 +172,10 @@ export interface Payer {
  */
 export function giveBack(
   wallet: Wallet,
-  { unit, amount, payers, reference, subject, corrects, creditId }: GivenBack,
+  { unit, amount, payers, reference, subject, correction, corrects, creditId }: GivenBack,
   nowMs: number,
 ): Wallet {
-  const change = { atMs: nowMs, unit, cause: 'RETURN', reference, subject, corrects } as const;
+  const change = { atMs: nowMs, unit, cause: 'RETURN', reference, subject, correction, corrects } as const;
   const changes: Change[] = [];
   const overdraft = BigInt(wallet.overdraft);
   const repaid = unit !== 'USD' ? 0n : least(overdraft, amount);
@@ -206,6 +211,7 @@ export interface GivenBack {
   payers: readonly (readonly Payer[])[];
   reference: string;
   subject?: EntrySubject;
+  correction?: CorrectionKind | undefined;
   corrects: Recorded;
   /** The id of the credit that takes what no other does. */
   creditId: string;
@@ -257,10 +263,10 @@ export function settle(
   amount: NanoUsd,
   chargeId: string,
   nowMs: number,
-  subject?: EntrySubject,
+  of?: Pick<LedgerEntry, 'subject' | 'correction'>,
 ): Wallet {
   const settled = { ...wallet, unsettled: (BigInt(wallet.unsettled) - amount).toString() };
-  return spend(settled, 'USD', amount, chargeId, nowMs, subject);
+  return spend(settled, 'USD', amount, chargeId, nowMs, of);
 }
 
 type Change = Omit<LedgerEntry, 'amount' | 'balance'> & { amount: bigint };

@@ -8,6 +8,7 @@ import { presentSums } from '../contract/denial.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import { type Call, usageSourceOf } from '../domain/call.ts';
 import { presentReported } from '../domain/call-report.ts';
+import { chargeLines } from '../domain/charge-lines.ts';
 import { withDefaultTier } from '../domain/entitlements.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { CAPABILITIES } from '../domain/plan.ts';
@@ -67,6 +68,7 @@ function presentCall(call: Call): ReadCallData {
 function presentPayg({ status, credit, suggestedTier, outcome }: Call): ReadCallData['payg'] {
   const charge = outcome?.charge ?? null;
   const amount = charge?.amountNanoUsd ?? null;
+  const lines = outcome && chargeLines(outcome);
   const isExpected =
     status === 'IN_PROGRESS' &&
     credit !== undefined &&
@@ -77,6 +79,9 @@ function presentPayg({ status, credit, suggestedTier, outcome }: Call): ReadCall
     chargedUsd: amount === null ? null : usdFromNano(BigInt(amount)),
     chargeNanoUsd: amount,
     markupPercent: charge?.markupPercent ?? (isExpected ? credit.markupPercent : null),
+    ...(lines && {
+      lines: lines.map(({ kind, amountNanoUsd }) => ({ kind, amountNanoUsd: amountNanoUsd.toString() })),
+    }),
     ...(charge?.basis && { basis: charge.basis }),
     ...(credit?.exceededNanoUsd !== undefined && { heldUsd: usdFromNano(BigInt(credit.exceededNanoUsd)) }),
     settlementStatus: charge?.status ?? null,

@@ -26,6 +26,7 @@ import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { Tier } from '../domain/tiers.ts';
 import type { CreditUnit, LedgerEntry } from '../domain/wallet.ts';
 import type { HourColumn } from '../readings/usage/series-hours.ts';
+import type { LedgerFilter } from '../storage/ledger-rows.ts';
 
 /**
  * The call's key: the caller's own, a hash of the key of a browser's session, a hash of the request from which the
@@ -267,6 +268,18 @@ export interface GrantCommand {
   reference: string | null;
   idempotencyKey: string | null;
   fingerprint: string;
+}
+
+/** What of a page of the ledger D1 does not have yet. */
+export interface LedgerCommand {
+  organizationId: string;
+  filter: LedgerFilter;
+  /** The entries of the page lie between these, both exclusive. */
+  afterId: number;
+  beforeId: number;
+  /** Those of them that D1 has. */
+  known: number[];
+  rowsMax: number;
 }
 
 export interface RevokeCommand {

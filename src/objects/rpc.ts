@@ -15,6 +15,7 @@ import type { Answer, Result, SerializedAnswer } from '../contract/errors.ts';
 import type { GrantedCredit, PlanMigration, RevokedCredit } from '../contract/operator-customers.ts';
 import type { Call } from '../domain/call.ts';
 import type { WebhookKey } from '../domain/webhook-delivery.ts';
+import type { LedgerRow } from '../storage/ledger-rows.ts';
 import type {
   BatchAdmission,
   BatchAnswer,
@@ -39,6 +40,7 @@ import type {
   HistoryCommand,
   IncrementCommand,
   InspectedCustomer,
+  LedgerCommand,
   MigrateCommand,
   ProvisionCommand,
   ReadUsageCommand,
@@ -84,6 +86,8 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   compressPrompt(command: CompressPromptCommand): Answer<CompressPromptData>;
   isOutOfCredit(organizationId: string): boolean;
   grant(command: GrantCommand): Answer<GrantedCredit>;
+  /** `null`: no such customer. */
+  readLedger(command: LedgerCommand): LedgerRow[] | null;
   /** Credits whose entries only D1 has are not found. */
   revoke(command: RevokeCommand): Answer<RevokedCredit>;
   /** A call that the object has removed is found where it comes with the command. */

@@ -6,6 +6,7 @@ import { type Answer, accept } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
 import { customersCsv } from '../customer-list/list-customers.ts';
 import { eventsCsv } from '../metering/events.ts';
+import { ledgerCsv, listLedger } from '../metering/ledger.ts';
 import { callsCsv } from '../metering/list-calls.ts';
 import { readCall } from '../metering/read-call.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
@@ -128,6 +129,13 @@ export function mountOperator(app: Hono<AppEnv>): void {
   );
   mount(app, operations.readOrganizationForecast, (c, { params, query }) =>
     asOrganization(c.env, params.org, deferrer(c), (caller) => readForecast(caller, params.customerId, query)),
+  );
+  mountCsvList(
+    app,
+    operations.listCustomerLedger,
+    (c, page, { params, query }) =>
+      asOrganization(c.env, params.org, deferrer(c), (caller) => listLedger(caller, params.customerId, query, page)),
+    ledgerCsv,
   );
   mountCsvList(
     app,

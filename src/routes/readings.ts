@@ -4,6 +4,7 @@
 import type { Hono } from 'hono';
 import { operations } from '../contract/operations.ts';
 import { eventsCsv, readEvents } from '../metering/events.ts';
+import { ledgerCsv, listLedger } from '../metering/ledger.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import { radarCsv } from '../radar/csv.ts';
 import { readModelRadar } from '../radar/read-radar.ts';
@@ -19,6 +20,12 @@ export function mountReadings(app: Hono<AppEnv>): void {
     readUsageContext(callerOf(c), params.customerId, query),
   );
   mount(app, operations.readForecast, (c, { params, query }) => readForecast(callerOf(c), params.customerId, query));
+  mountCsvList(
+    app,
+    operations.listLedger,
+    (c, page, { params, query }) => listLedger(callerOf(c), params.customerId, query, page),
+    ledgerCsv,
+  );
   mountList(app, operations.readUsageAnomalies, (c, page, { query }) => readAnomalies(callerOf(c), query, page));
   mountCsvList(
     app,

@@ -64,7 +64,8 @@ const SOURCES: Record<HistoryKind, { table: string; at: string; id: string; revi
     // Entries are numbered by customer.
     id: "printf('%012d', entry_id) || ' ' || customer_id",
     revision: 'revision',
-    record: `json_object('unit', unit, 'cause', cause, 'amount', amount, 'balance', balance, 'creditId', credit_id, 'reference', reference)`,
+    record: `json_object('unit', unit, 'cause', cause, 'amount', amount, 'balance', balance, 'creditId', credit_id, 'reference', reference,
+      'subject', IIF(subject_id IS NULL, NULL, json_object('kind', subject_kind, 'id', subject_id)), 'correction', correction)`,
   },
 };
 

@@ -1,11 +1,73 @@
 /**
- * The ledger in D1: entries that the customer's object no longer holds.
+ * The ledger in D1, which follows the customers' objects by a second or so and keeps what they no longer hold.
  */
-import { and, desc, eq, sql } from 'drizzle-orm';
-import type { CreditUnit, EntryCause, LedgerEntry } from '../domain/wallet.ts';
+import { and, desc, eq, gte, lt, sql } from 'drizzle-orm';
+import type { CorrectionKind } from '../domain/correction.ts';
+import type { CreditUnit, EntryCause, EntrySubject, LedgerEntry } from '../domain/wallet.ts';
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
-import { creditEntries } from './schema/index.ts';
+import type { LedgerFilter, LedgerRow } from './ledger-rows.ts';
+import { calls, creditEntries, meterEvents } from './schema/index.ts';
+
+/** Entries of a customer before an id, newest first. */
+export async function findLedger(
+  env: Env,
+  organizationId: string,
+  customerId: string,
+  { fromMs, toMs, unit, cause }: LedgerFilter,
+  beforeId: number,
+  rowsMax: number,
+): Promise<LedgerRow[]> {
+  const { subjectKind, subjectId, entryId } = creditEntries;
+  const rows = await (await database(env, organizationId))
+    .select({
+      entryId,
+      atMs: creditEntries.atMs,
+      unit: sql<CreditUnit>`${creditEntries.unit}`,
+      cause: sql<EntryCause>`${creditEntries.cause}`,
+      amount: creditEntries.amount,
+      balance: creditEntries.balance,
+      creditId: creditEntries.creditId,
+      reference: creditEntries.reference,
+      subjectKind: sql<EntrySubject['kind'] | null>`${subjectKind}`,
+      subjectId,
+      correction: sql<CorrectionKind | null>`${creditEntries.correction}`,
+      feature: sql<string | null>`COALESCE(${calls.feature}, ${meterEvents.feature})`,
+      modelUsed: calls.modelUsed,
+    })
+    .from(creditEntries)
+    .leftJoin(
+      calls,
+      and(eq(subjectKind, 'call'), eq(calls.organizationId, organizationId), eq(calls.callId, subjectId)),
+    )
+    .leftJoin(
+      meterEvents,
+      and(
+        eq(subjectKind, 'meter_event'),
+        eq(meterEvents.organizationId, organizationId),
+        eq(meterEvents.customerId, customerId),
+        eq(meterEvents.eventId, subjectId),
+      ),
+    )
+    .where(
+      and(
+        eq(creditEntries.organizationId, organizationId),
+        eq(creditEntries.customerId, customerId),
+        lt(entryId, beforeId),
+        // Not by the index of their time, which would pass the entries of all customers: `+` rules it out.
+        fromMs === undefined ? undefined : gte(sql`+${creditEntries.atMs}`, fromMs),
+        toMs === undefined ? undefined : lt(sql`+${creditEntries.atMs}`, toMs),
+        unit && eq(creditEntries.unit, unit),
+        cause && eq(creditEntries.cause, cause),
+      ),
+    )
+    .orderBy(desc(entryId))
+    .limit(rowsMax);
+  return rows.map(({ subjectKind: kind, subjectId: id, ...row }) => ({
+    ...row,
+    subject: kind === null || id === null ? null : { kind, id },
+  }));
+}
 
 /** The entry of the credit's revocation, else its newest one. Reads all entries of the customer. */
 export async function findOldEntry(

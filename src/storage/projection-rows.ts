@@ -279,6 +279,9 @@ function projectCreditEntry(account: Account, entryId: number, record: string): 
     balance: entry.balance,
     credit_id: entry.creditId,
     reference: entry.reference,
+    subject_kind: entry.subject?.kind ?? null,
+    subject_id: entry.subject?.id ?? null,
+    correction: entry.correction ?? null,
     revision: entryId,
   };
   return { columns };

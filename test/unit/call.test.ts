@@ -3,7 +3,8 @@
  */
 
 import { describe, expect, test } from 'vitest';
-import type { Account } from '../../src/domain/account.ts';
+import { type Account, replenishDue } from '../../src/domain/account.ts';
+import { summarize } from '../../src/domain/allowances.ts';
 import { beginCall } from '../../src/domain/begin-call.ts';
 import {
   type BeginRequest,
@@ -552,4 +553,34 @@ test('an end is recorded once, while the call is open or after it timed out', ()
   const failed = end(begun, { error: { code: 'a', message: 'b' } }).call;
   const denied = begin({ limits: { standardCalls: 0 } }).call;
   expect([begun.call, timedOut, completed, failed, denied].map(canEnd)).toEqual([true, true, false, false, false]);
+});
+
+describe('a call that is open at a replenishment', () => {
+  const limits = { standardCalls: 2, standardTokens: 1_000 };
+  const begun = () => {
+    const open = begin({ limits, reserveOutputTokens: 400 }, { consumed: { standardCalls: 1, standardTokens: 100 } });
+    const account = replenishDue(open.account, open.account.subscription.nextReplenishAtMs);
+    expect(account).not.toBe(open.account);
+    return { ...open, account };
+  };
+  const usedOf = ({ subscription, meters }: Account, name: 'standardCalls' | 'standardTokens') =>
+    summarize(subscription.plan.plan, meters, name).used;
+
+  test('keeps its reservations in the new period, of which nothing else is used', () => {
+    const { account } = begun();
+    expect(some(account.meters.consumed)).toEqual({});
+    expect([usedOf(account, 'standardCalls'), usedOf(account, 'standardTokens')]).toEqual([1, 400]);
+  });
+
+  test('counts in the period in which it ends, with what it used', () => {
+    const { account } = end(begun(), { usage: usage({ inputTokens: 10, responseTokens: 30 }) });
+    expect(some(account.meters.reserved)).toEqual({});
+    expect([usedOf(account, 'standardCalls'), usedOf(account, 'standardTokens')]).toEqual([1, 30]);
+  });
+
+  test('releases them there if it times out', () => {
+    const open = begun();
+    const { account } = timeOutCall(open.account, open.call);
+    expect([usedOf(account, 'standardCalls'), usedOf(account, 'standardTokens')]).toEqual([0, 0]);
+  });
 });

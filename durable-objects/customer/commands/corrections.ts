@@ -263,7 +263,14 @@ function reverse(
 
   const subject = { kind: 'meter_event', id: eventId } as const;
   const creditId = `returned-${eventId}`;
-  const returned = { unit: slot, amount: BigInt(funding.credits), reference: eventId, subject, creditId };
+  const returned = {
+    unit: slot,
+    amount: BigInt(funding.credits),
+    reference: eventId,
+    subject,
+    correction: 'REVERSED',
+    creditId,
+  } as const;
   const wallet =
     funding.credits > 0 ? giveBackTo(store, account.wallet, returned, () => mistake, nowMs) : account.wallet;
   const revision = account.revision + 1;

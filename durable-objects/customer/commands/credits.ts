@@ -13,7 +13,8 @@ import {
   LIVE_CREDITS_MAX,
   revokeCredit,
 } from '../../../src/domain/wallet.ts';
-import type { GrantCommand, RevokeCommand } from '../../../src/objects/customer-commands.ts';
+import type { GrantCommand, LedgerCommand, RevokeCommand } from '../../../src/objects/customer-commands.ts';
+import type { LedgerRow } from '../../../src/storage/ledger-rows.ts';
 import { type Context, catchUp, keyed } from './context.ts';
 
 export function grant(context: Context, command: GrantCommand): Answer<GrantedCredit> {
@@ -51,6 +52,18 @@ export function grant(context: Context, command: GrantCommand): Answer<GrantedCr
       },
       nowMs,
     );
+  });
+}
+
+/** Entries of a page of the ledger that D1 does not have; `null` if there is no such customer. */
+export function readLedger(context: Context, command: LedgerCommand): LedgerRow[] | null {
+  const { store, nowMs } = context;
+  return store.transaction(nowMs, () => {
+    const known = store.account();
+    if (known?.organizationId !== command.organizationId) return null;
+    // A credit that has expired by now has its entry.
+    catchUp(context, known);
+    return store.ledger.missing(command);
   });
 }
 

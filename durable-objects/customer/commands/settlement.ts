@@ -16,6 +16,7 @@ import { changeWallet, expireDue } from '../../../src/domain/account.ts';
 import { type Position, positionOfCall, positionOfMeterEvent } from '../../../src/domain/billed.ts';
 import type { Call, CallOutcome } from '../../../src/domain/call.ts';
 import { type Charge, pendingAmount, settled } from '../../../src/domain/charge.ts';
+import type { CorrectionKind } from '../../../src/domain/correction.ts';
 import { formatUsd, type NanoUsd } from '../../../src/domain/money.ts';
 import { ENTRIES_MAX, type Mistake, mistakenCharge, payersOf } from '../../../src/domain/payers.ts';
 import { NEVER_MS } from '../../../src/domain/period.ts';
@@ -140,16 +141,24 @@ export function debit(store: CustomerStore, reports: boolean, nowMs: number): vo
 function settledWallet(store: CustomerStore, wallet: Wallet, charge: OpenCharge, nowMs: number): Wallet {
   const { chargeId, kind, subjectId, amountNanoUsd, correction } = charge;
   const subject = { kind, id: subjectId };
-  if (amountNanoUsd >= 0n) return settle(wallet, amountNanoUsd, chargeId, nowMs, subject);
+  const of = { subject, correction: correction ? correctionOf(store, charge) : undefined };
+  if (amountNanoUsd >= 0n) return settle(wallet, amountNanoUsd, chargeId, nowMs, of);
   const corrects = { reference: correction?.corrects ?? null, atMs: correction?.subjectAtMs ?? charge.atMs };
   const returned = {
     unit: 'USD',
     amount: -amountNanoUsd,
     reference: chargeId,
-    subject,
+    ...of,
     creditId: `returned-${chargeId}`,
   } as const;
   return giveBackTo(store, wallet, returned, (entries) => mistakenCharge(entries, corrects), nowMs);
+}
+
+/** What the charge corrects its call or increment by. */
+function correctionOf(store: CustomerStore, { kind, subjectId, chargeId }: OpenCharge): CorrectionKind | undefined {
+  // An increment is only ever reversed.
+  if (kind === 'meter_event') return 'REVERSED';
+  return store.call(subjectId)?.call.corrections?.find(({ charge }) => charge?.chargeId === chargeId)?.kind;
 }
 
 /** Gives back to the credits that would have it without the mistake. */

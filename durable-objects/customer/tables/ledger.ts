@@ -2,7 +2,10 @@
  * The ledger: every change of a balance, in order. Each entry has the balance after it, so that the newest entry of a
  * unit is the sum of all its entries, also once old ones are in D1 alone.
  */
+import { NEVER_MS } from '../../../src/domain/period.ts';
 import type { CreditUnit, LedgerEntry } from '../../../src/domain/wallet.ts';
+import type { LedgerCommand } from '../../../src/objects/customer-commands.ts';
+import type { LedgerRow } from '../../../src/storage/ledger-rows.ts';
 
 export interface StoredEntry extends LedgerEntry {
   /** Ascending. */
@@ -63,6 +66,29 @@ export class LedgerTable {
       .exec<Row>('SELECT entry_id, record FROM ledger ORDER BY entry_id DESC LIMIT ?', rowsMax)
       .toArray();
     return rows.map(({ entry_id, record }) => ({ ...(JSON.parse(record) as LedgerEntry), entryId: entry_id }));
+  }
+
+  /** Entries of a page of the list that D1 does not have yet, newest first. */
+  missing({ filter, afterId, beforeId, known, rowsMax }: LedgerCommand): LedgerRow[] {
+    const { fromMs = 0, toMs = NEVER_MS, unit = null, cause = null } = filter;
+    const sql = `SELECT entry.entry_id, entry.record, COALESCE(call.record, event.record) ->> '$.feature' AS feature,
+        call.record ->> '$.outcome.modelUsed' AS model
+      FROM ledger entry
+      LEFT JOIN calls call ON entry.record ->> '$.subject.kind' = 'call' AND call.call_id = entry.record ->> '$.subject.id'
+      LEFT JOIN meter_events event
+        ON entry.record ->> '$.subject.kind' = 'meter_event' AND event.event_id = entry.record ->> '$.subject.id'
+      WHERE entry.entry_id > ?1 AND entry.entry_id < ?2 AND +entry.at_ms >= ?3 AND +entry.at_ms < ?4
+        AND (?5 IS NULL OR +entry.unit = ?5) AND (?6 IS NULL OR entry.record ->> 'cause' = ?6)
+        AND entry.entry_id NOT IN (SELECT value FROM json_each(?7))
+      ORDER BY entry.entry_id DESC LIMIT ?8`;
+    const bound = [afterId, beforeId, fromMs, toMs, unit, cause, JSON.stringify(known), rowsMax];
+    return this.#sql
+      .exec<Row & { feature: string | null; model: string | null }>(sql, ...bound)
+      .toArray()
+      .map(({ entry_id, record, feature, model }) => {
+        const { subject = null, correction = null, corrects: _, ...entry } = JSON.parse(record) as LedgerEntry;
+        return { ...entry, entryId: entry_id, subject, correction, feature, modelUsed: model };
+      });
   }
 
   /** Drops entries made by then that D1 has, except the newest of each unit. Returns the rows written. */

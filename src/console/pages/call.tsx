@@ -3,7 +3,7 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import type { CostBreakdown, ReadCallData } from '../../contract/calls.ts';
+import { type CostBreakdown, chargeLineText, type ReadCallData } from '../../contract/calls.ts';
 import type { Call } from '../../domain/call.ts';
 import { planIdOf } from '../../domain/plan.ts';
 import { isProvisional } from '../../domain/usage.ts';
@@ -106,7 +106,11 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null, 
         </Card>
         <div class="stack">
           <Card title="Who pays">
-            {isDenied ? <p class="quiet">Nobody: the call was denied, so it used nothing.</p> : <Payment call={call} />}
+            {isDenied ? (
+              <p class="quiet">Nobody: the call was denied, so it used nothing.</p>
+            ) : (
+              <Payment call={call} reversed={call.reversedAt !== undefined} />
+            )}
           </Card>
           {call.corrections && (
             <Card title="Corrections">
@@ -271,23 +275,38 @@ const CallFacts: FC<CallFactsProps> = ({ organizationId, call, recorded, nowMs }
   );
 };
 
-const Payment: FC<{ call: Pick<ReadCallData, 'payg' | 'status'> }> = ({ call: { payg, status } }) =>
-  payg.usingCredit ? (
+const Payment: FC<{ call: Pick<ReadCallData, 'payg' | 'status'>; reversed: boolean }> = ({ call, reversed }) => {
+  const { payg, status } = call;
+  const { usingCredit, chargeNanoUsd, markupPercent, lines = [] } = payg;
+  if (!usingCredit) return <p class="quiet">Nobody is charged: the plan includes the call, or only counts it.</p>;
+  const charge = chargeNanoUsd === null ? null : BigInt(chargeNanoUsd);
+  // Exact, so that the lines add up to the charge as they are shown.
+  const show = usdColumn([...lines.map(({ amountNanoUsd }) => BigInt(amountNanoUsd)), charge ?? 0n], true);
+  return (
     <Facts
       items={[
         ['Charged to', "the customer's credit"],
+        ...lines.map(
+          ({ kind, amountNanoUsd }) =>
+            [chargeLineText(kind, markupPercent), <Usd nano={BigInt(amountNanoUsd)} show={show} />] as const,
+        ),
         [
           'Charge',
-          payg.chargeNanoUsd !== null ? (
-            <Usd nano={BigInt(payg.chargeNanoUsd)} />
-          ) : status === 'IN_PROGRESS' ? (
-            'known at the end'
+          charge === null ? (
+            status === 'IN_PROGRESS' ? (
+              'known at the end'
+            ) : (
+              'nothing: the price is not known'
+            )
           ) : (
-            'nothing: the price is not known'
+            <strong>
+              <Usd nano={charge} show={show} />
+            </strong>
           ),
         ],
+        ['Given back', reversed && charge !== null && charge !== 0n ? 'all of it: the call was reversed' : undefined],
         ['Charged by', payg.basis && 'its hold, until what it used has a price'],
-        ['Markup', payg.markupPercent === null ? undefined : `${payg.markupPercent}%`],
+        ['Markup', lines.length > 0 || markupPercent === null ? undefined : `${markupPercent}%`],
         [
           'Settlement',
           payg.settlementStatus && (
@@ -297,6 +316,5 @@ const Payment: FC<{ call: Pick<ReadCallData, 'payg' | 'status'> }> = ({ call: { 
         ['Why it failed', payg.settlementFailureReason ?? undefined],
       ]}
     />
-  ) : (
-    <p class="quiet">Nobody is charged: the plan includes the call, or only counts it.</p>
   );
+};

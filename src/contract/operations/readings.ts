@@ -2,7 +2,8 @@
  * Readings of recorded usage: summary, margins, anomalies, usage context, forecast, model radar.
  */
 import { z } from 'zod';
-import { customerId } from '../fields.ts';
+import { customerId, listOf } from '../fields.ts';
+import { LedgerItem, LedgerQuery } from '../ledger.ts';
 import { CustomerMarginData, MarginData, MarginQuery } from '../margin.ts';
 import { ModelRadarData, ModelRadarQuery } from '../model-radar.ts';
 import {
@@ -63,6 +64,18 @@ export const readings = {
     code: 'FORECAST_READ',
     data: ForecastData,
   }),
+  listLedger: operation({
+    operationId: 'listLedger',
+    summary: "List a customer's ledger: every change of a balance, with the call or the increment that it paid",
+    method: 'GET',
+    path: '/customers/{customerId}/ledger',
+    security: apiKey('customers:read', 'usage:read'),
+    params: customerParam,
+    query: LedgerQuery,
+    code: 'LEDGER_LISTED',
+    data: listOf(LedgerItem),
+    csv: true,
+  }),
   readModelRadar: operation({
     operationId: 'readModelRadar',
     summary: 'Read which models in use end, have a successor or no price, and what the replacement would have cost',
@@ -117,6 +130,18 @@ export const readings = {
     query: ForecastQuery,
     code: 'FORECAST_READ',
     data: ForecastData,
+  }),
+  listCustomerLedger: operation({
+    operationId: 'listCustomerLedger',
+    summary: "List a customer's ledger: every change of a balance, with what it paid, as the operator",
+    method: 'GET',
+    path: '/operator/organizations/{org}/customers/{customerId}/ledger',
+    security: viewer,
+    params: organizationCustomerParam,
+    query: LedgerQuery,
+    code: 'LEDGER_LISTED',
+    data: listOf(LedgerItem),
+    csv: true,
   }),
   readOrganizationMargin: operation({
     operationId: 'readOrganizationMargin',

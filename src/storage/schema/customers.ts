@@ -182,6 +182,10 @@ export const creditEntries = sqliteTable(
     balance: text('balance').notNull(),
     creditId: text('credit_id'),
     reference: text('reference'),
+    /** What it paid or gave back, a call or an increment, and by which correction of it; NULL in rows of before this was kept. */
+    subjectKind: text('subject_kind'),
+    subjectId: text('subject_id'),
+    correction: text('correction'),
     revision: integer('revision').notNull(),
   },
   (table) => [

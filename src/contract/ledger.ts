@@ -1,0 +1,48 @@
+/**
+ * The ledger of a customer as a list: every change of a balance, with what it paid or gave back.
+ */
+import { z } from 'zod';
+import { CORRECTION_KINDS } from '../domain/correction.ts';
+import { CREDIT_UNITS, ENTRY_CAUSES } from '../domain/wallet.ts';
+import { instant, ListQuery } from './fields.ts';
+import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
+
+/** Rows of a CSV, the newest ones. */
+export const LEDGER_CSV_ROWS_MAX = 10_000;
+
+const unit = z.enum(CREDIT_UNITS);
+const cause = z.enum(ENTRY_CAUSES);
+
+export const LedgerQuery = ListQuery.extend({
+  from: instant.optional().describe('Made at this instant or later'),
+  to: instant.optional().describe('Made before this instant'),
+  unit: unit.optional().describe('Only of this balance'),
+  cause: cause.optional().describe('Only with this cause'),
+}).refine(endsAfterStart, ENDS_AFTER_START);
+
+export type LedgerQuery = z.infer<typeof LedgerQuery>;
+
+export const LedgerItem = z.object({
+  entryId: z.number().int().describe('Ascending, in the order in which balances changed; it never changes'),
+  at: instant.describe('When'),
+  unit: unit.describe('Of which balance'),
+  cause: cause.describe('Why; REVOKE takes back a credit, RETURN gives back what was spent by mistake'),
+  amount: z.string().describe('Signed change: USD or units, exact'),
+  balance: z.string().describe('Balance of the unit after it, exact'),
+  callId: z.string().nullable().describe('The call that was paid, or for which something was given back'),
+  eventId: z.string().nullable().describe('The same of an increment of a custom meter'),
+  feature: z.string().nullable().describe('Feature of the call or the increment'),
+  modelUsed: z.string().nullable().describe('Model that ran the call, as reported'),
+  chargeId: z.string().nullable().describe('The charge that was settled; null for units, and without a charge'),
+  correction: z
+    .enum(CORRECTION_KINDS)
+    .nullable()
+    .describe('The correction of the call or the increment that it comes from; null for a first charge'),
+  creditId: z.string().nullable().describe('The credit; null if the balance was overdrawn'),
+  reference: z
+    .string()
+    .nullable()
+    .describe("The operator's reference of the credit, or the reason of its revocation; null for what was paid"),
+});
+
+export type LedgerItem = z.infer<typeof LedgerItem>;

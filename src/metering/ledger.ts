@@ -1,0 +1,86 @@
+/**
+ * Use case: a customer's ledger, newest entry first, and as CSV. D1 has the entries; those of the last seconds, and any that
+ * D1 refused, come from the customer's object, so that none is missing.
+ */
+import { type Answer, accept, badRequest } from '../contract/errors.ts';
+import { LEDGER_CSV_ROWS_MAX, type LedgerItem, type LedgerQuery } from '../contract/ledger.ts';
+import { formatUsd } from '../domain/money.ts';
+import { ask, customerByName } from '../objects/addresses.ts';
+import { csvOf, exact } from '../platform/csv.ts';
+import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { findLedger } from '../storage/credits.ts';
+import type { LedgerRow } from '../storage/ledger-rows.ts';
+import type { Caller } from './caller.ts';
+import { unknownCustomer } from './customers.ts';
+
+/** A page of the ledger; as many entries as a CSV has where `page` is `null`. */
+export async function listLedger(
+  { env, organization: { organizationId } }: Pick<Caller, 'env' | 'organization'>,
+  customerId: string,
+  { from, to, unit, cause }: Omit<LedgerQuery, 'limit' | 'cursor'>,
+  page: PageRequest | null,
+): Promise<Answer<Page<LedgerItem>>> {
+  const { limit, after } = page ?? { limit: LEDGER_CSV_ROWS_MAX, after: null };
+  const beforeId = after === null ? Number.MAX_SAFE_INTEGER : Number(after);
+  if (!Number.isSafeInteger(beforeId)) {
+    return badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
+  }
+  const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
+  const filter = { fromMs: msOf(from), toMs: msOf(to), unit, cause };
+  const rowsMax = limit + 1;
+  const stored = await findLedger(env, organizationId, customerId, filter, beforeId, rowsMax);
+  // Of a full page, what comes before its last entry is not asked for.
+  const afterId = stored.length === rowsMax ? (stored.at(-1)?.entryId ?? 0) : 0;
+  const known = stored.map(({ entryId }) => entryId);
+  const missing: LedgerRow[] | null = await ask(customerByName(env, organizationId, customerId), (customer) =>
+    customer.readLedger({ organizationId, filter, afterId, beforeId, known, rowsMax }),
+  );
+  if (!missing) return unknownCustomer();
+  const rows = [...missing, ...stored].sort((a, b) => b.entryId - a.entryId);
+  const { items, nextCursor } = pageOf(rows, limit, ({ entryId }) => String(entryId));
+  return accept('LEDGER_LISTED', { items: items.map(present), nextCursor }, Date.now());
+}
+
+function present({ subject, cause, reference, atMs, unit, amount, balance, ...row }: LedgerRow): LedgerItem {
+  const isPayment = cause === 'SPEND' || cause === 'RETURN';
+  const exactly = (value: string) => (unit === 'USD' ? formatUsd(BigInt(value)) : value);
+  // Units are paid without a charge: what names their increment is all that old entries have.
+  const eventId = isPayment && unit !== 'USD' ? reference : null;
+  return {
+    entryId: row.entryId,
+    at: new Date(atMs).toISOString(),
+    unit,
+    cause,
+    amount: exactly(amount),
+    balance: exactly(balance),
+    callId: subject?.kind === 'call' ? subject.id : null,
+    eventId: subject?.kind === 'meter_event' ? subject.id : eventId,
+    feature: row.feature,
+    modelUsed: row.modelUsed,
+    chargeId: isPayment && unit === 'USD' ? reference : null,
+    correction: row.correction,
+    creditId: row.creditId,
+    reference: isPayment ? null : reference,
+  };
+}
+
+/** A line for each entry; its columns are the members of an item of the list. */
+export function ledgerCsv({ items }: Pick<Page<LedgerItem>, 'items'>): string {
+  const columns = {
+    entryId: ({ entryId }: LedgerItem) => entryId,
+    at: ({ at }: LedgerItem) => at,
+    unit: ({ unit }: LedgerItem) => unit,
+    cause: ({ cause }: LedgerItem) => cause,
+    amount: ({ amount }: LedgerItem) => exact(amount),
+    balance: ({ balance }: LedgerItem) => exact(balance),
+    callId: ({ callId }: LedgerItem) => callId,
+    eventId: ({ eventId }: LedgerItem) => eventId,
+    feature: ({ feature }: LedgerItem) => feature,
+    modelUsed: ({ modelUsed }: LedgerItem) => modelUsed,
+    chargeId: ({ chargeId }: LedgerItem) => chargeId,
+    correction: ({ correction }: LedgerItem) => correction,
+    creditId: ({ creditId }: LedgerItem) => creditId,
+    reference: ({ reference }: LedgerItem) => reference,
+  } satisfies Record<keyof LedgerItem, unknown>;
+  return csvOf(columns, items);
+}

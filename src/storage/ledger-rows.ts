@@ -1,0 +1,23 @@
+/**
+ * Entries of the ledger as lists have them, from D1 or from the customer's object, and what narrows a list.
+ */
+import type { CorrectionKind } from '../domain/correction.ts';
+import type { CreditUnit, EntryCause, EntrySubject, LedgerEntry } from '../domain/wallet.ts';
+
+export interface LedgerFilter {
+  /** Made from, inclusive, and to, exclusive. */
+  fromMs?: number | undefined;
+  toMs?: number | undefined;
+  unit?: CreditUnit | undefined;
+  cause?: EntryCause | undefined;
+}
+
+/** An entry as lists have it. Plain JSON. */
+export interface LedgerRow extends Omit<LedgerEntry, 'subject' | 'correction' | 'corrects'> {
+  entryId: number;
+  subject: EntrySubject | null;
+  correction: CorrectionKind | null;
+  /** Of the call or the increment. */
+  feature: string | null;
+  modelUsed: string | null;
+}
