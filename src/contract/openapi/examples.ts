@@ -206,6 +206,7 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   readForecast: { params: alice, query: { metric: 'calls' }, needs: ['provisionCustomer'] },
   readOrganizationUsage: { params: org, query: { timezone: 'Europe/Berlin' } },
   readOrganizationMargin: { params: org, query: { timezone: 'Europe/Berlin' } },
+  listCustomerMargins: { params: org, query: { sort: 'cost', limit: '10' } },
   readCustomerMargin: { params: { ...org, ...alice }, needs: ['provisionCustomer'] },
   readOrganizationAnomalies: { params: org, query: { days: '60' } },
   readOrganizationUsageContext: { params: { ...org, ...alice }, needs: ['provisionCustomer'] },
