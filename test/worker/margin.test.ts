@@ -421,6 +421,11 @@ describe('the list of all customers', () => {
     ]);
     const whole = await operator.send('readOrganizationMargin', { params: { org } });
     expect([whole.status, whole.data.byPlan]).toEqual([200, null]);
+    const visitor = new Visitor();
+    await visitor.signIn();
+    const { text } = await visitor.read(`/console/organizations/${org}/margin?by=customer`);
+    expect(text).toContain('Too many customers');
+    expect(text).toContain('From plans');
   });
 });
 
@@ -461,6 +466,40 @@ test('the console shows revenue and margin beside the cost; a loss is said, and 
   expect(free.text).toContain('Margin of 30 days');
   expect(free.text).toContain('no price set');
   expect((await visitor.read(`${path}/plans/test`)).text).toContain('$30');
+});
+
+test('the console has each customer in a table that sorts, a chart of both ends, and a file', async () => {
+  const visitor = new Visitor();
+  await visitor.signIn();
+  const path = `/console/organizations/${tenant.organizationId}`;
+  const days = { from: '2031-09-16', to: '2031-10-01' };
+  const query = new URLSearchParams({ ...days, by: 'customer' });
+  const { html, text } = await visitor.read(`${path}/margin?${query}`);
+  // Of the second half of the month beta has no price, and costs a call.
+  const rows = ['beta', 'gamma', 'alpha'];
+  const places = rows.map((customerId) => html.indexOf(`>${customerId}</a> <a`));
+  expect(places.every((place, index) => place > (places[index - 1] ?? 0))).toBe(true);
+  expect(text).toMatch(/beta → \$2\.50 \$0\.00 \$0\.00 no price set \$0\.00 loss -\$2\.50 –/);
+  expect(text).toMatch(/alpha → \$0\.00 \$0\.00 \$15\.00 \$15\.00 \$15\.00 100\.0%/);
+  expect(text).toContain('no plan price set for 1 customer');
+  // The sum of all: plans of 20 dollars less a call.
+  expect(html).toContain('<data value="17.5"');
+  const own = `${path}?${new URLSearchParams({ ...days, customerId: 'beta' })}`.replaceAll('&', '&amp;');
+  // In the table, in the chart, and in the figures below it.
+  expect(html.split(`href="${own}"`)).toHaveLength(4);
+  expect(text).toContain('3 customers, the lowest margin first.');
+  expect(html).toContain('aria-label="beta loss -$2.50"');
+  const descending = new URLSearchParams({ ...days, by: 'customer', sort: 'margin', order: 'descending' });
+  expect(html).toContain(`href="${path}/margin?${descending}"`.replaceAll('&', '&amp;'));
+  const turned = await visitor.read(`${path}/margin?${descending}`);
+  expect(turned.html.indexOf('>alpha</a> <a')).toBeLessThan(turned.html.indexOf('>beta</a> <a'));
+  expect(turned.html).toMatch(/aria-sort="descending"[^>]*><a[^>]*>Margin</);
+  const file = await visitor.send(`${path}/margin?${query}&format=csv`);
+  expect(file.html.split('\r\n').map((line) => line.split(',')[0])).toEqual(['customerId', ...rows, '']);
+  const broken = await visitor.send(`${path}/margin?${query}&sort=size`);
+  expect([broken.status, broken.text]).toEqual([400, expect.stringContaining('Sort: ')]);
+  const lost = await visitor.send(`${path}/margin?${query}&cursor=YWJj`);
+  expect([lost.status, lost.text]).toEqual([400, expect.stringContaining('Cursor: ')]);
 });
 
 test('a price alone makes the next version of a plan, through the form, and null is no price', async () => {

@@ -9,7 +9,7 @@ import type { CUSTOMER_MARGIN_SORTS } from '../../contract/margin.ts';
 import type { Env } from '../../env.ts';
 import { hasFewCustomers } from '../../storage/asked-customers.ts';
 import { type PageEarnings, readCustomersEarnings, type Window } from './customer-earnings.ts';
-import { type Earnings, marginTenths, sumEarnings } from './earnings.ts';
+import { type Earnings, sumEarnings } from './earnings.ts';
 
 export interface CustomerEarned extends PageEarnings {
   customerId: string;
@@ -58,7 +58,9 @@ export function marginOrder(sort: MarginSort, order: 'ascending' | 'descending' 
 /** What a sort goes by before the id; `null` where a customer has none of it. */
 const FIGURES: Record<MarginSort, (one: CustomerEarned) => bigint | null> = {
   margin: ({ marginNanoUsd }) => marginNanoUsd,
-  marginPercent: marginTenths,
+  // In millionths, so that hardly two are the same.
+  marginPercent: ({ marginNanoUsd, revenueNanoUsd }) =>
+    revenueNanoUsd > 0n ? (marginNanoUsd * 1_000_000n) / revenueNanoUsd : null,
   revenue: ({ revenueNanoUsd }) => revenueNanoUsd,
   charged: ({ chargedNanoUsd }) => chargedNanoUsd,
   plan: ({ planNanoUsd }) => planNanoUsd,

@@ -36,11 +36,11 @@ export function earningsOf(measured: CostAndCharge | undefined, planNanoUsd: Nan
 const NOTHING: CostAndCharge = { calls: 0, unpricedCalls: 0, costNanoUsd: 0n, chargedNanoUsd: 0n };
 
 /**
- * The margin in tenths of a percent of the revenue, rounded towards zero, so that a loss of nearly nothing is none. `null` if
- * there was no revenue.
+ * A margin in percent of the revenue, with one decimal, rounded towards zero, so that a loss of nearly nothing is none. `null`
+ * if there was no revenue.
  */
-export function marginTenths({ marginNanoUsd, revenueNanoUsd }: Earnings): bigint | null {
-  return revenueNanoUsd > 0n ? (marginNanoUsd * 1000n) / revenueNanoUsd : null;
+export function marginPercent(marginNanoUsd: NanoUsd, revenueNanoUsd: NanoUsd): number | null {
+  return revenueNanoUsd > 0n ? Number((marginNanoUsd * 1000n) / revenueNanoUsd) / 10 : null;
 }
 
 export function sumEarnings(parts: readonly Earnings[]): Earnings {

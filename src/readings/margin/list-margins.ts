@@ -64,6 +64,13 @@ export function pageOfMargins(
   return accept('CUSTOMER_MARGINS_LISTED', { ...asked, items: items.map(presentCustomer), nextCursor }, Date.now());
 }
 
+/** The customers with the lowest margins and those with the highest, in order: at most so many at each end. */
+export function endsOfMargins({ margins: { customers } }: ReadMargins, eachMax: number): Item[] {
+  const ordered = inOrder(customers, marginOrder('margin', 'ascending'));
+  const ends = ordered.length > 2 * eachMax ? [...ordered.slice(0, eachMax), ...ordered.slice(-eachMax)] : ordered;
+  return ends.map(presentCustomer);
+}
+
 export async function listMargins(
   caller: Caller,
   query: Asked,

@@ -12,7 +12,7 @@ import { chargesKeptSinceMs, keptPart } from '../../storage/retention.ts';
 import type { LocalDay } from '../calendar.ts';
 import { askedDays } from '../usage/asked-days.ts';
 import { readCustomerDays, type Window } from './customer-earnings.ts';
-import { type Earnings, marginTenths } from './earnings.ts';
+import { type Earnings, marginPercent } from './earnings.ts';
 import { readOrganizationMargin } from './organization-margin.ts';
 
 /** The lists of groupings that are not asked for are empty, and the plans `null`. */
@@ -100,11 +100,9 @@ export function present(earnings: Earnings): MarginFigures {
     ...amount('plan', planNanoUsd),
     ...amount('revenue', revenueNanoUsd),
     ...amount('margin', marginNanoUsd),
-    marginPercent: percentOf(marginTenths(earnings)),
+    marginPercent: marginPercent(marginNanoUsd, revenueNanoUsd),
   };
 }
-
-const percentOf = (tenths: bigint | null) => (tenths === null ? null : Number(tenths) / 10);
 
 /** As the nearest number of dollars, and exact. */
 function amount<Name extends string>(name: Name, nano: NanoUsd) {
