@@ -9,7 +9,7 @@ import { type Operation, type OperationId, operations } from '../contract/operat
 import { showVerified, type Verified, verifyAll } from './operator-archive.ts';
 import { showAttention } from './operator-attention.ts';
 import type { Data } from './operator-client.ts';
-import { showCustomerMargin, showMargin } from './operator-margin.ts';
+import { showCustomerMargin, showCustomerMargins, showMargin } from './operator-margin.ts';
 import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
 import { showAnomalies, showCall, showForecast, showUsage } from './operator-readings.ts';
 import { showSetup } from './operator-setup.ts';
@@ -154,6 +154,10 @@ export const COMMANDS: readonly Command[] = [
   command('margin', 'readOrganizationMargin', {
     note: 'Cost, charges and what plans earned: of the last 30 days, unless --from and --to say otherwise.',
     view: showMargin,
+  }),
+  command('margin customers', 'listCustomerMargins', {
+    note: 'Of the last 30 days, unless --from and --to say otherwise. The lowest margin is first.',
+    view: showCustomerMargins,
   }),
   command('usage anomalies', 'readOrganizationAnomalies', { view: showAnomalies }),
   command('usage context', 'readOrganizationUsageContext'),

@@ -12,11 +12,10 @@ type Figures = Margin['totals'];
 const GROUPS_SHOWN_MAX = 10;
 
 export function showMargin(data: Margin): string {
-  const { period, completeSince, timezone, totals, byPlan, byFeature, byModel } = data;
+  const { totals, byPlan, byFeature, byModel } = data;
   return [
     pairs({
-      Period: `${period.startedAt} to ${period.endedAt} (${timezone})`,
-      'Complete since': completeSince > period.startedAt ? completeSince : undefined,
+      ...periodOf(data),
       ...totalsOf(totals),
       Customers: data.customers,
       'On a plan without a price': data.customersWithoutPrice > 0 ? data.customersWithoutPrice : undefined,
@@ -36,25 +35,51 @@ export function showMargin(data: Margin): string {
   ].join('\n');
 }
 
-export function showCustomerMargin({
-  customerId,
-  period,
-  completeSince,
-  timezone,
-  totals,
-  planPriceKnown,
-  byDay,
-}: Data<'readCustomerMargin'>): string {
+export function showCustomerMargins(data: Data<'listCustomerMargins'>): string {
+  const { totals, customers, customersWithoutPrice, items } = data;
+  return [
+    pairs({
+      ...periodOf(data),
+      ...totalsOf(totals),
+      'Customers, whose sum this is': customers,
+      'Had a plan without a price': customersWithoutPrice > 0 ? customersWithoutPrice : undefined,
+    }),
+    section(
+      'Customers',
+      table(items, {
+        Customer: ({ customerId }) => customerId,
+        Calls: ({ calls }) => calls,
+        Cost: ({ costUsdNano }) => usd(costUsdNano),
+        Charged: ({ chargedUsdNano }) => usd(chargedUsdNano),
+        'From plans': ({ planUsdNano }) => usd(planUsdNano),
+        Revenue: ({ revenueUsdNano }) => usd(revenueUsdNano),
+        Margin: ({ marginUsdNano }) => usd(marginUsdNano),
+        'Of revenue': ({ marginPercent }) => (marginPercent === null ? null : `${marginPercent} %`),
+        'Calls without a price': ({ unpricedCalls }) => unpricedCalls,
+        'Price of the plan': ({ planPriceKnown }) => (planPriceKnown ? 'set' : 'not set'),
+      }),
+    ),
+  ].join('\n');
+}
+
+export function showCustomerMargin(data: Data<'readCustomerMargin'>): string {
+  const { customerId, totals, planPriceKnown, byDay } = data;
   return [
     pairs({
       Customer: customerId,
-      Period: `${period.startedAt} to ${period.endedAt} (${timezone})`,
-      'Complete since': completeSince > period.startedAt ? completeSince : undefined,
+      ...periodOf(data),
       ...totalsOf(totals),
       'Price of the plan': planPriceKnown ? undefined : 'not set for all of the time, which then earns nothing here',
     }),
     section('Days', table(byDay, { Day: ({ date }) => date, ...FIGURES })),
   ].join('\n');
+}
+
+function periodOf({ period, completeSince, timezone }: Pick<Margin, 'period' | 'completeSince' | 'timezone'>) {
+  return {
+    Period: `${period.startedAt} to ${period.endedAt} (${timezone})`,
+    'Complete since': completeSince > period.startedAt ? completeSince : undefined,
+  };
 }
 
 function totalsOf(totals: Figures): Record<string, unknown> {

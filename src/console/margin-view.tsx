@@ -5,17 +5,18 @@ import type { Child, FC } from 'hono/jsx';
 import { type MarginFigures, MarginQuery } from '../contract/margin.ts';
 import type { Plan } from '../contract/plans.ts';
 import type { NanoUsd } from '../domain/money.ts';
+import { marginPercent } from '../readings/margin/earnings.ts';
 import { readCustomerMargin, readMargin } from '../readings/margin/read-margin.ts';
-import { count, plural } from '../ui/format.ts';
+import { count, plural, usdColumn } from '../ui/format.ts';
 import { Badge, Card, Empty, Facts, Stat, Usd } from '../ui/parts.tsx';
 import { callerOf } from './caller.ts';
 import type { ConsoleContext } from './context.ts';
-import { KnownCost } from './cost.tsx';
+import { KnownCost, withoutPrice } from './cost.tsx';
 
 /** Days of which a plan's page shows the margin: those that the query has by default. */
 const PLAN_DAYS = 30;
-/** Up to so many times the revenue, a loss is shown as a share of it. */
-const SHOWN_LOSS_TIMES_MAX = 10n;
+/** A loss is shown as a share of the revenue up to this. */
+const SHOWN_LOSS_PERCENT_MAX = 1_000;
 
 /** `$20 every month`; a price that is not known is not zero. */
 export const PlanPrice: FC<{ plan: Plan }> = ({ plan: { priceUsd, replenish } }) =>
@@ -55,6 +56,32 @@ export const EarnedStats: FC<{ earned: Earned; href?: string }> = ({ earned, hre
   );
 };
 
+/** The figures of a page of margins as a whole. */
+export const MarginTotals: FC<{ totals: MarginFigures; lacks: string }> = ({ totals, lacks }) => {
+  const { calls, unpricedCalls } = totals;
+  return (
+    <dl class="stats">
+      <Stat label="Cost" sub={unpricedCalls > 0 ? withoutPrice(unpricedCalls) : `of ${plural(calls, 'call')}`}>
+        <KnownCost costNanoUsd={BigInt(totals.costUsdNano)} unpricedCalls={unpricedCalls} />
+      </Stat>
+      <Stat label="Charged" sub="to balances">
+        <Usd nano={BigInt(totals.chargedUsdNano)} />
+      </Stat>
+      <Stat label="From plans" sub="the price for the time">
+        <Usd nano={BigInt(totals.planUsdNano)} />
+      </Stat>
+      <EarnedStats earned={{ ...totals, lacks }} />
+    </dl>
+  );
+};
+
+/** Some amounts of a table in common decimals. */
+export function amountsOf<Row>(rows: readonly Row[], of: (row: Row) => string) {
+  const sizes = rows.map((row) => BigInt(of(row))).map((nano) => (nano < 0n ? -nano : nano));
+  const show = usdColumn([sizes.reduce((most, nano) => (nano > most ? nano : most), 0n)]);
+  return (row: Row) => ({ nano: BigInt(of(row)), show });
+}
+
 function sourcesOf({ chargedUsdNano, planUsdNano }: MarginFigures): string {
   const [charged, plan] = [BigInt(chargedUsdNano), BigInt(planUsdNano)];
   if (charged === 0n && plan === 0n) return 'nothing was charged';
@@ -70,10 +97,9 @@ function marginNote({ unpricedCalls, revenueUsdNano, marginUsdNano }: MarginFigu
 
 /** With one decimal; `null` where there was no revenue. A loss of many times a small revenue is not worth its digits. */
 export function shareOf(margin: NanoUsd, revenue: NanoUsd): string | null {
-  if (revenue <= 0n) return null;
-  if (margin < -SHOWN_LOSS_TIMES_MAX * revenue) return `below -${count(Number(SHOWN_LOSS_TIMES_MAX) * 100)}%`;
-  const thousandths = Number((margin * 1000n) / revenue);
-  return `${(thousandths / 10).toFixed(1)}%`;
+  const percent = marginPercent(margin, revenue);
+  if (percent === null) return null;
+  return percent < -SHOWN_LOSS_PERCENT_MAX ? `below -${count(SHOWN_LOSS_PERCENT_MAX)}%` : `${percent.toFixed(1)}%`;
 }
 
 /** What the page's days earned: of the organization, or of one customer; `null` of a feature, or where nothing is known. */
@@ -97,9 +123,11 @@ export async function readEarned(
   }
   const answer = await readMargin(caller, query, []);
   if (!answer.ok) return null;
-  const { totals, customersWithoutPrice } = answer.data;
-  const lacks = customersWithoutPrice === 0 ? '' : `no plan price set for ${plural(customersWithoutPrice, 'customer')}`;
-  return { ...totals, lacks };
+  return { ...answer.data.totals, lacks: lackingPrices(answer.data) };
+}
+
+export function lackingPrices({ customersWithoutPrice }: { customersWithoutPrice: number }): string {
+  return customersWithoutPrice === 0 ? '' : `no plan price set for ${plural(customersWithoutPrice, 'customer')}`;
 }
 
 /** What the customers of a plan cost and earned while they had it. */

@@ -218,15 +218,16 @@ function shareOf(part: NanoUsd, total: NanoUsd): number {
 }
 
 /** For charts only. */
-function usdNumber(nano: NanoUsd): number {
+export function usdNumber(nano: NanoUsd): number {
   return Number(formatUsd(nano));
 }
 
-function nanoNumber(value: number): NanoUsd {
+export function nanoNumber(value: number): NanoUsd {
   return BigInt(Math.round(value * Number(NANO_PER_USD)));
 }
 
-/** `$0.5`, `$20`, `$1.2K`. */
-function axisUsd(value: number): string {
+/** `$0.5`, `$20`, `$1.2K`, `-$3`. */
+export function axisUsd(value: number): string {
+  if (value < 0) return `-${axisUsd(-value)}`;
   return value < 1 && value > 0 ? `$${Number(value.toPrecision(2))}` : `$${compact(value)}`;
 }

@@ -2,12 +2,38 @@
  * Margins on the wire: what usage cost an organization, and what its customers paid for it.
  */
 import { z } from 'zod';
-import { instant } from './fields.ts';
+import { instant, ListQuery } from './fields.ts';
 import { GROUPS_MAX, Period, SummaryQuery } from './usage-summary.ts';
 
 export const MarginQuery = SummaryQuery.pick({ from: true, to: true, timezone: true });
 
 export type MarginQuery = z.infer<typeof MarginQuery>;
+
+export const CUSTOMER_MARGIN_SORTS = [
+  'margin',
+  'marginPercent',
+  'revenue',
+  'charged',
+  'plan',
+  'cost',
+  'calls',
+  'customerId',
+] as const;
+
+export const CustomerMarginsQuery = MarginQuery.extend(ListQuery.shape).extend({
+  sort: z
+    .enum(CUSTOMER_MARGIN_SORTS)
+    .default('margin')
+    .describe('By which figure; customers without a margin in percent are last in both orders'),
+  order: z
+    .enum(['ascending', 'descending'])
+    .optional()
+    .describe(
+      '`ascending`: the lowest first, as by default of margins and ids; `descending`: the highest first, as by default of all others',
+    ),
+});
+
+export type CustomerMarginsQuery = z.infer<typeof CustomerMarginsQuery>;
 
 const MarginFigures = z.object({
   calls: z.number().int().describe('Calls that ended, or that were not allowed'),
@@ -27,6 +53,10 @@ const MarginFigures = z.object({
   revenueUsdNano: z.string().describe('The same revenue, exact, in nano-USD'),
   marginUSD: z.number().describe('Revenue less cost'),
   marginUsdNano: z.string().describe('The same margin, exact, in nano-USD'),
+  marginPercent: z
+    .number()
+    .nullable()
+    .describe('The margin in percent of the revenue, with one decimal, rounded towards zero; null without revenue'),
 });
 
 export type MarginFigures = z.infer<typeof MarginFigures>;
@@ -86,3 +116,27 @@ export const MarginData = z.object({
 });
 
 export type MarginData = z.infer<typeof MarginData>;
+
+export const CustomerMarginsData = z.object({
+  ...asked,
+  customers: z
+    .number()
+    .int()
+    .describe('Customers in all: those who had a subscription in the period, or used or were charged something'),
+  customersWithoutPrice: z
+    .number()
+    .int()
+    .describe('Of these, customers who had a version of a plan without a price in the period'),
+  totals: MarginFigures.describe('Of all these customers, whatever the page has: the exact sum of their figures'),
+  items: z
+    .array(
+      MarginFigures.extend({
+        customerId: z.string().describe('The customer'),
+        planPriceKnown: z.boolean().describe('Whether every plan that the customer had in the period has a price'),
+      }),
+    )
+    .describe('The page'),
+  nextCursor: z.string().nullable().describe('Where the next page begins; null on the last one'),
+});
+
+export type CustomerMarginsData = z.infer<typeof CustomerMarginsData>;

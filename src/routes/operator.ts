@@ -58,6 +58,7 @@ import { CSV_TYPE } from '../platform/csv.ts';
 import { radarCsv } from '../radar/csv.ts';
 import { readAnomalies } from '../readings/anomalies/read-anomalies.ts';
 import { readForecast } from '../readings/forecast/read-forecast.ts';
+import { listMargins, marginsCsv } from '../readings/margin/list-margins.ts';
 import { readCustomerMargin, readMargin } from '../readings/margin/read-margin.ts';
 import { readUsageContext } from '../readings/usage/usage-context.ts';
 import { readUsageSummary } from '../readings/usage/usage-summary.ts';
@@ -117,6 +118,13 @@ export function mountOperator(app: Hono<AppEnv>): void {
   );
   mount(app, operations.readOrganizationMargin, (c, { params, query }) =>
     asOrganization(c.env, params.org, deferrer(c), (caller) => readMargin(caller, query)),
+  );
+  mountCsvList(
+    app,
+    operations.listCustomerMargins,
+    (c, page, { params, query }) =>
+      asOrganization(c.env, params.org, deferrer(c), (caller) => listMargins(caller, query, page)),
+    marginsCsv,
   );
   mount(app, operations.readCustomerMargin, (c, { params, query }) =>
     asOrganization(c.env, params.org, deferrer(c), (caller) => readCustomerMargin(caller, params.customerId, query)),

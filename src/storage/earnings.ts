@@ -5,6 +5,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
+import { type AskedCustomers, idsOf } from './asked-customers.ts';
 import { database, prepare } from './database.ts';
 import { customerRunningTotals, meterEvents } from './schema/index.ts';
 
@@ -43,13 +44,13 @@ const FIGURES = {
 export async function sumCustomerEarnings(
   env: Env,
   organizationId: string,
-  customerIds: readonly string[],
+  customers: AskedCustomers,
   parts: readonly Part[],
 ): Promise<Map<string, Map<number, CostAndCharge>>> {
   const db = await database(env, organizationId);
   const asked = sql`asked AS MATERIALIZED (
-    SELECT ids.value AS customer_id, parts.key AS part, parts.value ->> 'startMs' AS start_ms, parts.value ->> 'endMs' AS end_ms
-    FROM json_each(${JSON.stringify(customerIds)}) ids CROSS JOIN json_each(${JSON.stringify(parts)}) parts)`;
+    SELECT ids.id AS customer_id, parts.key AS part, parts.value ->> 'startMs' AS start_ms, parts.value ->> 'endMs' AS end_ms
+    FROM ${idsOf(organizationId, customers)} ids CROSS JOIN json_each(${JSON.stringify(parts)}) parts)`;
   const until = (
     name: SQL,
     atMs: SQL,

@@ -6,6 +6,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
+import { CUSTOMERS_READ_MAX } from './asked-customers.ts';
 import { database, prepare } from './database.ts';
 import type { CostAndCharge } from './earnings.ts';
 import {
@@ -20,9 +21,6 @@ import {
   organizationSizes,
 } from './schema/index.ts';
 import { wholeDays } from './usage.ts';
-
-/** Of more customers, what the plans cost is not read: each customer takes two running totals. */
-export const PLAN_CUSTOMERS_MAX = 10_000;
 
 export interface Period {
   fromMs: number;
@@ -101,7 +99,7 @@ export async function readOrganizationEarnings(
   ];
   const groups = grouped.flatMap(({ results }) => results);
   const of = (dimension: string) => groups.filter((row) => row.dimension === dimension).map(groupOf);
-  const hasPlans = by.includes('plan') && (size.results[0]?.customers ?? 0) <= PLAN_CUSTOMERS_MAX;
+  const hasPlans = by.includes('plan') && (size.results[0]?.customers ?? 0) <= CUSTOMERS_READ_MAX;
   return {
     total: groupOf(total.results[0] as GroupRow),
     features: of('feature'),
@@ -260,7 +258,7 @@ function versionsOf(organizationId: string, { fromMs, toMs }: Period): SQL {
   );
   return sql`WITH uses (customer_id, version, end_ms, sign) AS MATERIALIZED (
       SELECT customer_id, usage_plan_version_id, ${whole(toMs)}, 1 FROM ${customers} WHERE organization_id = ${organizationId}
-        AND (SELECT customers FROM ${organizationSizes} WHERE organization_id = ${organizationId}) <= ${PLAN_CUSTOMERS_MAX}
+        AND (SELECT customers FROM ${organizationSizes} WHERE organization_id = ${organizationId}) <= ${CUSTOMERS_READ_MAX}
       UNION ALL ${change('previous', 1)} UNION ALL ${change('version', -1)}),
     used AS (
       SELECT version, ${differences} FROM uses

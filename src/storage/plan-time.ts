@@ -9,6 +9,7 @@ import { sql } from 'drizzle-orm';
 import type { Replenish } from '../domain/period.ts';
 import type { Env } from '../env.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
+import { type AskedCustomers, idsOf } from './asked-customers.ts';
 import { configDatabase, database } from './database.ts';
 import { customers, organizationEvents, planVersions } from './schema/index.ts';
 
@@ -35,7 +36,7 @@ interface SubscriptionRow {
 export async function findPlanSpans(
   env: Env,
   organizationId: string,
-  customerIds: readonly string[],
+  asked: AskedCustomers,
   fromMs: number,
 ): Promise<Map<string, PlanSpan[]>> {
   const changes = sql`SELECT at_ms, record ->> 'previousUsagePlanVersionId' AS version FROM ${organizationEvents} events
@@ -45,8 +46,8 @@ export async function findPlanSpans(
     SELECT customer_id AS customerId, usage_plan_version_id AS usagePlanVersionId, created_at_ms AS createdAtMs,
       canceled_at_ms AS canceledAtMs,
       (SELECT json_group_array(json_array(at_ms, version)) FROM (${changes})) AS changes
-    FROM json_each(${JSON.stringify(customerIds)}) asked CROSS JOIN ${customers} somebody
-      ON somebody.organization_id = ${organizationId} AND somebody.customer_id = asked.value`);
+    FROM ${idsOf(organizationId, asked)} asked CROSS JOIN ${customers} somebody
+      ON somebody.organization_id = ${organizationId} AND somebody.customer_id = asked.id`);
   return new Map(rows.map((row) => [row.customerId, spansOf(row)]));
 }
 

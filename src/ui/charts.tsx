@@ -4,7 +4,7 @@
  * its figures as a table.
  */
 import { scaleBand, scaleLinear } from 'd3-scale';
-import { curveStepAfter, line, stack } from 'd3-shape';
+import { curveStepAfter, line, stack, stackOffsetDiverging } from 'd3-shape';
 import type { FC } from 'hono/jsx';
 import { percent } from './format.ts';
 
@@ -25,7 +25,7 @@ export interface Series {
 
 export interface TimeChartProps {
   title: string;
-  /** What a mark is of: `Day`, `Hour`. */
+  /** What a mark is of: `Day`, `Hour`, `Customer`. */
   step: string;
   /** One for each value. */
   labels: readonly string[];
@@ -45,15 +45,16 @@ export interface TimeChartProps {
   links?: readonly string[] | undefined;
 }
 
-/** Values over time as bars, of one or more stacked series. */
+/** Values over time, or of one after the other, as bars of one or more stacked series. What is below zero hangs below it. */
 export const TimeChart: FC<TimeChartProps> = (chart) => {
   const { title, labels, series, tick, previous = [] } = chart;
   const totals = labels.map((_, index) => series.reduce((sum, { values }) => sum + (values[index] ?? 0), 0));
   const lacking = labels.map((_, index) => series.reduce((sum, one) => sum + (one.lacking?.[index] ?? 0), 0));
-  const y = scaleLinear([0, Math.max(...totals, ...previous, 0) || 1], [HEIGHT, 0]).nice(TICKS);
-  const top = y.domain()[1] ?? 1;
+  const [lowest, highest] = [Math.min(...totals, 0), Math.max(...totals, ...previous, 0)];
+  const y = scaleLinear([lowest, lowest < 0 ? highest : highest || 1], [HEIGHT, 0]).nice(TICKS);
+  const [bottom = 0, top = 1] = y.domain();
   const ticks = y.ticks(TICKS);
-  const even = ticks.at(-1) === top ? ticks : [0, top];
+  const even = ticks.at(0) === bottom && ticks.at(-1) === top ? ticks : [bottom, top];
   return (
     <figure class="chart">
       <div class="chart-body">
@@ -72,6 +73,7 @@ export const TimeChart: FC<TimeChartProps> = (chart) => {
             {even.map((value) => (
               <line class="rule" x1="0" x2={WIDTH} y1={y(value)} y2={y(value)} />
             ))}
+            {bottom < 0 && <line class="rule zero" x1="0" x2={WIDTH} y1={y(0)} y2={y(0)} />}
             <Bars {...chart} y={y} />
             {previous.length > 0 && <Previous values={previous} y={y} />}
             <Lacking lacking={lacking} totals={totals} y={y} />
@@ -111,7 +113,9 @@ const Bars: FC<Pick<TimeChartProps, 'labels' | 'series' | 'isLastOpen'> & { y: S
   const rows = labels.map((_, index) =>
     Object.fromEntries(series.map(({ values }, order) => [String(order), values[index] ?? 0])),
   );
-  const layers = stack<Record<string, number>>().keys(series.map((_, order) => String(order)))(rows);
+  const layers = stack<Record<string, number>>()
+    .keys(series.map((_, order) => String(order)))
+    .offset(stackOffsetDiverging)(rows);
   return (
     <>
       {layers.map((layer, order) => (
@@ -120,7 +124,7 @@ const Bars: FC<Pick<TimeChartProps, 'labels' | 'series' | 'isLastOpen'> & { y: S
             ([from, to], index) =>
               to > from && (
                 <rect
-                  class={isLastOpen && index === labels.length - 1 ? 'open' : undefined}
+                  class={to <= 0 ? 'below' : isLastOpen && index === labels.length - 1 ? 'open' : undefined}
                   x={fixed(x(String(index)) ?? 0)}
                   width={fixed(x.bandwidth())}
                   y={fixed(y(to))}
@@ -216,7 +220,7 @@ function valuesOf(chart: MarkedChart, index: number): Value[] {
   const { series, previous, previousLacking, format, totals, lacking } = chart;
   const total = format(totals[index] ?? 0, lacking[index] ?? 0);
   const parts = series.flatMap((one, order) =>
-    (one.values[index] ?? 0) > 0 || (one.lacking?.[index] ?? 0) > 0
+    (one.values[index] ?? 0) !== 0 || (one.lacking?.[index] ?? 0) > 0
       ? [{ text: `${one.name}: ${textOf(one, index, format)}`, style: `key s${order}` }]
       : [],
   );

@@ -9,6 +9,7 @@ import { DEMO_ORGANIZATION_ID as DEMO } from '../../src/cli/demo-organization.ts
 import { COMMANDS } from '../../src/cli/operator-commands.ts';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
 import { operations } from '../../src/contract/operations.ts';
+import { createTenant } from '../support/api.ts';
 import { type LocalServer, preparedState, startPrepared, until } from './local-server.ts';
 import { operatorCli, type Run } from './operator-cli.ts';
 
@@ -240,6 +241,22 @@ describe.concurrent('npm run operator', () => {
     expect(json).toMatchObject({ customerId, openCalls: 0 });
     expect((await operator('customers', 'cancel', DEMO, customerId)).out).toContain(', canceled');
     expect(await changed('customers', 'reactivate', DEMO, customerId)).toMatchObject({ canceled: false });
+  });
+
+  test('margin customers: each customer in the order asked for, and the sum of all of them', async () => {
+    const { organizationId: own } = await createTenant(server.operator, { name: 'Free', limitType: 'NONE' });
+    const customers = ['m1', 'm2', 'm3'];
+    for (const customerId of customers) await changed('customers', 'create', own, customerId);
+    const asked = ['margin', 'customers', own, '--sort', 'customerId', '--order', 'descending'];
+    await until(async () => (await changed(...asked)).items.length === 3);
+    const { text, json } = await both(...asked);
+    expect(json.items.map(({ customerId }: { customerId: string }) => customerId)).toEqual(customers.toReversed());
+    expect(json).toMatchObject({ customers: 3, customersWithoutPrice: 3, totals: { calls: 0, marginUsdNano: '0' } });
+    expect(text).toMatch(/Customers, whose sum this is +3\n/);
+    expect(text).toMatch(/m3 +0 +\$0 +\$0 +\$0 +\$0 +\$0 +- +0 +not set/);
+    const { out, err } = await operator(...asked, '--limit', '2');
+    expect([out.includes('m2'), out.includes('m1')]).toEqual([true, false]);
+    expect(err).toContain('There are more than 2');
   });
 
   test('credits: grant in USD and in units, seen in customers show; a repeated key grants nothing', async () => {

@@ -28,6 +28,31 @@ describe('a chart over time', () => {
     expect(html).not.toContain('<path');
   });
 
+  test('hangs what is below zero from a line at zero, and says each value', () => {
+    const html = chart({ labels: ['a', 'b', 'c'], series: [{ name: 'Margin', values: [-20, 0, 40] }] });
+    const bars = rects(html).map((attributes) => ({
+      y: Number(/ y="([^"]*)"/.exec(attributes)?.[1]),
+      height: Number(/height="([^"]*)"/.exec(attributes)?.[1]),
+      isBelow: attributes.includes('class="below"'),
+    }));
+    const zero = Number(/class="rule zero"[^>]*y1="([^"]*)"/.exec(html)?.[1]);
+    const [below, above] = bars;
+    expect(bars).toHaveLength(2);
+    expect([below?.y, below?.isBelow, above?.isBelow]).toEqual([expect.closeTo(zero, 0), true, false]);
+    expect((above?.y ?? 0) + (above?.height ?? 0)).toBeCloseTo(zero, 0);
+    expect(above?.height).toBeCloseTo(2 * (below?.height ?? 0), 0);
+    for (const label of ['a -20', 'b 0', 'c 40']) expect(html).toContain(`aria-label="${label}"`);
+  });
+
+  test.each([[[-5, -1]], [[0, 0]], [[-3]]])('of %j has an axis that holds every value', (values) => {
+    const html = chart({ labels: values.map(String), series: [{ name: 'Margin', values }] });
+    for (const attributes of rects(html)) {
+      const [y, height] = [/ y="([^"]*)"/, /height="([^"]*)"/].map((of) => Number(of.exec(attributes)?.[1]));
+      expect((y ?? -1) >= 0 && (y ?? 0) + (height ?? 0) <= 200.1).toBe(true);
+    }
+    expect(html).not.toContain('NaN');
+  });
+
   test('hatches the last bar where its time is not over, and says so', () => {
     const html = chart({ labels: ['1 Nov', '2 Nov'], series: [{ name: 'Calls', values: [3, 1] }], isLastOpen: true });
     expect(rects(html).map((attributes) => attributes.includes('class="open"'))).toEqual([false, true]);

@@ -1,13 +1,14 @@
 /**
  * Promise: a margin is what the calls, the custom meters and the plans say: of a customer through begin and end, credit,
- * reversal and a change of plan, of an organization by feature, model and plan; and D1's sums are those over its calls.
+ * reversal and a change of plan, of an organization by feature, model, plan and customer; and D1's sums are those over its
+ * calls.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { readCustomerEarnings, readCustomersEarnings } from '../../src/readings/margin/customer-earnings.ts';
 import type { Earnings } from '../../src/readings/margin/earnings.ts';
 import { readOrganizationMargin } from '../../src/readings/margin/organization-margin.ts';
-import { createTenant, type Tenant } from '../support/api.ts';
-import { bindings, deliverToD1, operator } from '../support/worker.ts';
+import { createTenant, OPERATOR_TOKEN, type Tenant } from '../support/api.ts';
+import { bindings, deliverToD1, operator, worker } from '../support/worker.ts';
 import { Visitor } from './console-visitor.ts';
 
 const HOUR = 3_600_000;
@@ -289,6 +290,145 @@ test('the operator API has the same figures, as numbers and exact, and refuses w
   expect([broken.status, (broken.refusal.details as { path: string }[])[0]?.path]).toEqual([400, 'to']);
 });
 
+describe('the list of all customers', () => {
+  type Query = Record<string, string>;
+  const list = (query: Query, org = tenant.organizationId) =>
+    operator.send('listCustomerMargins', { params: { org }, query: { ...DATES, ...query } });
+  const ids = async (query: Query) => (await list(query)).data.items.map(({ customerId }) => customerId);
+
+  test('has each with the figures of its own margin, the lowest first, and their exact sum', async () => {
+    const { data } = await list({});
+    expect(data.items.map(({ customerId, marginUSD }) => [customerId, marginUSD])).toEqual([
+      ['beta', 10],
+      ['gamma', 20],
+      ['alpha', 29.25],
+    ]);
+    for (const { customerId, planPriceKnown, ...figures } of data.items) {
+      const own = { params: { org: tenant.organizationId, customerId }, query: DATES };
+      const { totals, ...of } = (await operator.send('readCustomerMargin', own)).data;
+      expect([customerId, figures, planPriceKnown]).toEqual([customerId, totals, of.planPriceKnown]);
+      expect(data.period).toEqual(of.period);
+    }
+    const whole = (
+      await operator.send('readOrganizationMargin', {
+        params: { org: tenant.organizationId },
+        query: DATES,
+      })
+    ).data;
+    expect(data).toMatchObject({ customers: 3, customersWithoutPrice: 1, nextCursor: null, totals: whole.totals });
+  });
+
+  test('sorts by each figure in both orders, and customers without one are last', async () => {
+    const rising = {
+      margin: ['beta', 'gamma', 'alpha'],
+      marginPercent: ['beta', 'alpha', 'gamma'],
+      revenue: ['beta', 'gamma', 'alpha'],
+      charged: ['beta', 'gamma', 'alpha'],
+      plan: ['beta', 'gamma', 'alpha'],
+      cost: ['gamma', 'alpha', 'beta'],
+      calls: ['gamma', 'beta', 'alpha'],
+      customerId: ['alpha', 'beta', 'gamma'],
+    };
+    for (const [sort, expected] of Object.entries(rising))
+      expect([sort, await ids({ sort, order: 'ascending' })]).toEqual([sort, expected]);
+    expect(await ids({ sort: 'customerId', order: 'descending' })).toEqual(['gamma', 'beta', 'alpha']);
+    // Those with the same figure are by id in both orders.
+    expect(await ids({ sort: 'cost' })).toEqual(['alpha', 'beta', 'gamma']);
+    expect(await ids({ sort: 'charged' })).toEqual(['alpha', 'beta', 'gamma']);
+    // Of the last day of the month, alpha alone earns something.
+    const day = { from: '2031-09-30', sort: 'marginPercent' };
+    expect(await ids(day)).toEqual(['alpha', 'beta']);
+    expect(await ids({ ...day, order: 'descending' })).toEqual(['alpha', 'beta']);
+    const { items } = (await list(day)).data;
+    expect(items.map(({ marginPercent }) => marginPercent)).toEqual([100, null]);
+  });
+
+  test('comes in pages that have every customer once, whatever the order, each with the sum of all', async () => {
+    for (const sort of ['margin', 'marginPercent', 'charged', 'customerId']) {
+      for (const order of ['ascending', 'descending']) {
+        const whole = (await list({ sort, order })).data;
+        const found: string[] = [];
+        for (let cursor: string | null | undefined; cursor !== null; ) {
+          const { data } = await list({ sort, order, limit: '1', ...(cursor && { cursor }) });
+          expect(data).toMatchObject({ customers: 3, totals: whole.totals });
+          found.push(...data.items.map(({ customerId }) => customerId));
+          cursor = data.nextCursor;
+        }
+        expect([sort, order, found]).toEqual([sort, order, whole.items.map(({ customerId }) => customerId)]);
+      }
+    }
+  });
+
+  test('refuses a cursor of another order, and names the field', async () => {
+    const { nextCursor } = (await list({ limit: '1' })).data;
+    for (const query of [{ sort: 'cost' }, { order: 'descending' }]) {
+      const { status, refusal } = await list({ ...query, cursor: nextCursor ?? '' });
+      expect([status, (refusal.details as { path: string }[])[0]?.path]).toEqual([400, 'cursor']);
+    }
+  });
+
+  test('is a CSV of all of them, with every digit', async () => {
+    const path = `/operator/organizations/${tenant.organizationId}/margin/customers`;
+    const query = new URLSearchParams({ ...DATES, sort: 'cost', limit: '1' });
+    const response = await worker.fetch(`https://callmeter.test${path}?${query}`, {
+      headers: { Authorization: `Bearer ${OPERATOR_TOKEN}`, Accept: 'text/csv' },
+    });
+    expect(response.headers.get('content-type')).toContain('text/csv');
+    const [head, ...lines] = (await response.text()).trimEnd().split('\r\n');
+    expect(head).toBe(
+      'customerId,planPriceKnown,calls,unpricedCalls,costUSD,chargedUSD,planUSD,revenueUSD,marginUSD,marginPercent,costUsdNano,chargedUsdNano,planUsdNano,revenueUsdNano,marginUsdNano',
+    );
+    expect(lines).toEqual([
+      'alpha,true,3,1,5,4.25,30,34.25,29.25,85.4,5000000000,4250000000,30000000000,34250000000,29250000000',
+      'beta,false,2,0,5,0,15,15,10,66.6,5000000000,0,15000000000,15000000000,10000000000',
+      'gamma,true,0,0,0,0,20,20,20,100,0,0,20000000000,20000000000,20000000000',
+    ]);
+  });
+
+  test('sums what each customer earned as it is rounded, which is the whole to a nano-dollar of each', async () => {
+    const { organizationId: org, api } = await createTenant(operator, { ...PLAN, priceUsd: '10' });
+    vi.setSystemTime(START);
+    for (const customerId of ['one', 'two', 'three']) {
+      await api.send('provisionCustomer', { body: { customerId } });
+      await deliverToD1(org, customerId);
+    }
+    vi.setSystemTime(END + HOUR);
+    const query = { from: '2031-09-01', to: '2031-09-02' };
+    const { data } = await list(query, org);
+    const whole = (await operator.send('readOrganizationMargin', { params: { org }, query })).data;
+    // A third of a dollar each.
+    expect(data.items.map(({ planUsdNano }) => planUsdNano)).toEqual(Array(3).fill('333333333'));
+    expect([data.totals.planUsdNano, whole.totals.planUsdNano]).toEqual(['999999999', '1000000000']);
+  });
+
+  test('is refused in words if there are too many customers to read each, and the whole is read all the same', async () => {
+    const { organizationId: org, api } = await createTenant(operator, PLAN);
+    vi.setSystemTime(END + HOUR);
+    await api.send('provisionCustomer', { body: { customerId: 'one' } });
+    await deliverToD1(org, 'one');
+    const resize = (customers: number) =>
+      bindings.DB.prepare('UPDATE organization_sizes SET customers = ? WHERE organization_id = ?')
+        .bind(customers, org)
+        .run();
+    await resize(10_000);
+    expect((await list({}, org)).status).toBe(200);
+    await resize(10_001);
+    const { status, refusal } = await list({}, org);
+    expect([status, refusal.code, refusal.message]).toEqual([
+      409,
+      'CONFLICT',
+      expect.stringContaining('at most 10,000 customers'),
+    ]);
+    const whole = await operator.send('readOrganizationMargin', { params: { org } });
+    expect([whole.status, whole.data.byPlan]).toEqual([200, null]);
+    const visitor = new Visitor();
+    await visitor.signIn();
+    const { text } = await visitor.read(`/console/organizations/${org}/margin?by=customer`);
+    expect(text).toContain('Too many customers');
+    expect(text).toContain('From plans');
+  });
+});
+
 test('the console shows revenue and margin beside the cost; a loss is said, and no price is not zero', async () => {
   const visitor = new Visitor();
   await visitor.signIn();
@@ -326,6 +466,40 @@ test('the console shows revenue and margin beside the cost; a loss is said, and 
   expect(free.text).toContain('Margin of 30 days');
   expect(free.text).toContain('no price set');
   expect((await visitor.read(`${path}/plans/test`)).text).toContain('$30');
+});
+
+test('the console has each customer in a table that sorts, a chart of both ends, and a file', async () => {
+  const visitor = new Visitor();
+  await visitor.signIn();
+  const path = `/console/organizations/${tenant.organizationId}`;
+  const days = { from: '2031-09-16', to: '2031-10-01' };
+  const query = new URLSearchParams({ ...days, by: 'customer' });
+  const { html, text } = await visitor.read(`${path}/margin?${query}`);
+  // Of the second half of the month beta has no price, and costs a call.
+  const rows = ['beta', 'gamma', 'alpha'];
+  const places = rows.map((customerId) => html.indexOf(`>${customerId}</a> <a`));
+  expect(places.every((place, index) => place > (places[index - 1] ?? 0))).toBe(true);
+  expect(text).toMatch(/beta → \$2\.50 \$0\.00 \$0\.00 no price set \$0\.00 loss -\$2\.50 –/);
+  expect(text).toMatch(/alpha → \$0\.00 \$0\.00 \$15\.00 \$15\.00 \$15\.00 100\.0%/);
+  expect(text).toContain('no plan price set for 1 customer');
+  // The sum of all: plans of 20 dollars less a call.
+  expect(html).toContain('<data value="17.5"');
+  const own = `${path}?${new URLSearchParams({ ...days, customerId: 'beta' })}`.replaceAll('&', '&amp;');
+  // In the table, in the chart, and in the figures below it.
+  expect(html.split(`href="${own}"`)).toHaveLength(4);
+  expect(text).toContain('3 customers, the lowest margin first.');
+  expect(html).toContain('aria-label="beta loss -$2.50"');
+  const descending = new URLSearchParams({ ...days, by: 'customer', sort: 'margin', order: 'descending' });
+  expect(html).toContain(`href="${path}/margin?${descending}"`.replaceAll('&', '&amp;'));
+  const turned = await visitor.read(`${path}/margin?${descending}`);
+  expect(turned.html.indexOf('>alpha</a> <a')).toBeLessThan(turned.html.indexOf('>beta</a> <a'));
+  expect(turned.html).toMatch(/aria-sort="descending"[^>]*><a[^>]*>Margin</);
+  const file = await visitor.send(`${path}/margin?${query}&format=csv`);
+  expect(file.html.split('\r\n').map((line) => line.split(',')[0])).toEqual(['customerId', ...rows, '']);
+  const broken = await visitor.send(`${path}/margin?${query}&sort=size`);
+  expect([broken.status, broken.text]).toEqual([400, expect.stringContaining('Sort: ')]);
+  const lost = await visitor.send(`${path}/margin?${query}&cursor=YWJj`);
+  expect([lost.status, lost.text]).toEqual([400, expect.stringContaining('Cursor: ')]);
 });
 
 test('a price alone makes the next version of a plan, through the form, and null is no price', async () => {

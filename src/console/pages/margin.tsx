@@ -1,21 +1,21 @@
 /**
- * What an organization's usage cost, what it earned, and what is left: by plan, by feature or by model.
+ * What an organization's usage cost, what it earned, and what is left: by plan, by customer, by feature or by model.
  */
 import type { Hono } from 'hono';
 import type { Child, FC } from 'hono/jsx';
 import { badRequest } from '../../contract/errors.ts';
 import { type MarginData, type MarginFigures, MarginQuery } from '../../contract/margin.ts';
-import type { NanoUsd } from '../../domain/money.ts';
 import { readMargin } from '../../readings/margin/read-margin.ts';
-import { GROUPINGS, type Grouping } from '../../storage/organization-earnings.ts';
-import { count, dayMonth, plural, usdColumn } from '../../ui/format.ts';
+import type { Grouping } from '../../storage/organization-earnings.ts';
+import { count, dayMonth, plural } from '../../ui/format.ts';
 import { Card, Empty, Nothing, Usd } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { callerOf } from '../caller.ts';
-import { type ConsoleEnv, organizationPath, planPath } from '../context.ts';
+import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
 import { Cost } from '../cost.tsx';
 import { type AskedDays, askedDaysOf, completeSinceText, RangeTabs } from '../day-range.tsx';
-import { Margin, shareOf } from '../margin-view.tsx';
+import { CustomersMargin, readCustomersOf } from '../margin-customers.tsx';
+import { amountsOf, lackingPrices, Margin, MarginTotals, shareOf } from '../margin-view.tsx';
 import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
@@ -34,40 +34,68 @@ interface Rows {
   note: string;
 }
 
+/** What the margin is read by, as the tabs of the page. */
+const BY = ['plan', 'customer', 'feature', 'model'] as const;
+type By = (typeof BY)[number];
+
 export function mountMargin(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/margin', async (c) => {
-    const { organizationId, name } = c.get('organization');
-    const path = organizationPath(organizationId, 'margin');
+    const { organizationId } = c.get('organization');
     const asked = c.req.query();
-    const by = GROUPINGS.find((grouping) => grouping === asked.by) ?? 'plan';
+    const by = BY.find((one) => one === asked.by) ?? 'plan';
     const days = askedDaysOf(asked, Date.now());
     const checked = check(MarginQuery, days.dates);
     if (!checked.ok) return refused(c, badRequest(...checked.details).refusal);
-    const answer = await readMargin(await callerOf(c), checked.value, [by]);
+    const caller = await callerOf(c);
+    if (by === 'customer') {
+      const customers = await readCustomersOf(c, caller, days);
+      if (customers instanceof Response) return customers;
+      if (customers) return marginPage(c, by, days, customers.asked, <CustomersMargin {...customers} />);
+    }
+    const answer = await readMargin(caller, checked.value, by === 'customer' ? [] : [by]);
     if (!answer.ok) return refused(c, answer.refusal);
-    const { startedAt, endedAt } = answer.data.period;
-    return page(
-      c,
-      {
-        title: 'Margin',
-        sub: `${name} · ${dayMonth(Date.parse(startedAt))} to ${dayMonth(Date.parse(endedAt) - 1)}, UTC${completeSinceText(answer.data)}`,
-        actions: <RangeTabs path={path} query={{ by }} range={days.range} />,
-      },
-      <>
-        <nav class="page-tabs" aria-label="Margin by">
-          {GROUPINGS.map((grouping) => (
-            <a
-              href={`${path}?${new URLSearchParams({ ...days.query, by: grouping })}`}
-              aria-current={grouping === by ? 'page' : undefined}
-            >
-              By {grouping}
-            </a>
-          ))}
-        </nav>
+    const card =
+      by === 'customer' ? (
+        <MarginCard by={by} rows={null} note="What each customer used and paid." />
+      ) : (
         <MarginCard by={by} {...rowsBy(by, organizationId, answer.data, days)} />
-      </>,
-    );
+      );
+    return marginPage(c, by, days, answer.data, card);
   });
+}
+
+function marginPage(
+  c: ConsoleContext,
+  by: By,
+  days: AskedDays,
+  data: Pick<MarginData, 'period' | 'completeSince' | 'totals' | 'customersWithoutPrice'>,
+  body: Child,
+) {
+  const { organizationId, name } = c.get('organization');
+  const path = organizationPath(organizationId, 'margin');
+  const { startedAt, endedAt } = data.period;
+  return page(
+    c,
+    {
+      title: 'Margin',
+      sub: `${name} · ${dayMonth(Date.parse(startedAt))} to ${dayMonth(Date.parse(endedAt) - 1)}, UTC${completeSinceText(data)}`,
+      actions: <RangeTabs path={path} query={{ by }} range={days.range} />,
+    },
+    <>
+      <nav class="page-tabs" aria-label="Margin by">
+        {BY.map((one) => (
+          <a
+            href={`${path}?${new URLSearchParams({ ...days.query, by: one })}`}
+            aria-current={one === by ? 'page' : undefined}
+          >
+            By {one}
+          </a>
+        ))}
+      </nav>
+      <MarginTotals totals={data.totals} lacks={lackingPrices(data)} />
+      {body}
+    </>,
+  );
 }
 
 function rowsBy(
@@ -127,7 +155,7 @@ function rowsBy(
   }
 }
 
-const MarginCard: FC<Rows & { by: Grouping }> = ({ by, rows, note }) => (
+const MarginCard: FC<Rows & { by: By }> = ({ by, rows, note }) => (
   <Card title={`Margin by ${by}`} note={note}>
     {rows === null ? (
       <Empty title="Too many customers">With so many, the margin is known as a whole, and by feature and model.</Empty>
@@ -142,16 +170,17 @@ const MarginCard: FC<Rows & { by: Grouping }> = ({ by, rows, note }) => (
   </Card>
 );
 
-const TITLES = { plan: 'Plan', feature: 'Feature', model: 'Model' } as const satisfies Record<Grouping, string>;
+const TITLES = {
+  plan: 'Plan',
+  customer: 'Customer',
+  feature: 'Feature',
+  model: 'Model',
+} as const satisfies Record<By, string>;
 
-const MarginTable: FC<{ by: Grouping; rows: readonly Row[] }> = ({ by, rows }) => {
-  const column = (of: (row: Row) => string) => {
-    const show = usdColumn([largest(rows.map((row) => BigInt(of(row))))]);
-    return (row: Row) => ({ nano: BigInt(of(row)), show });
-  };
-  const cost = column(({ costUsdNano }) => costUsdNano);
-  const revenue = column(({ revenueUsdNano }) => revenueUsdNano);
-  const margin = column(({ marginUsdNano }) => marginUsdNano);
+const MarginTable: FC<{ by: By; rows: readonly Row[] }> = ({ by, rows }) => {
+  const cost = amountsOf(rows, ({ costUsdNano }) => costUsdNano);
+  const revenue = amountsOf(rows, ({ revenueUsdNano }) => revenueUsdNano);
+  const margin = amountsOf(rows, ({ marginUsdNano }) => marginUsdNano);
   return (
     <Table
       caption={`Margin by ${by}`}
@@ -186,8 +215,3 @@ const MarginTable: FC<{ by: Grouping; rows: readonly Row[] }> = ({ by, rows }) =
     />
   );
 };
-
-/** The amount that decides how many decimals a column has. */
-function largest(amounts: readonly NanoUsd[]): NanoUsd {
-  return amounts.map((nano) => (nano < 0n ? -nano : nano)).reduce((most, nano) => (nano > most ? nano : most), 0n);
-}

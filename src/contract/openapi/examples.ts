@@ -212,6 +212,7 @@ export const EXAMPLES: Record<ExampleId, Example> = {
     query: { cause: 'GRANT' },
     needs: ['provisionCustomer', 'grantCredit'],
   },
+  listCustomerMargins: { params: org, query: { sort: 'cost', limit: '10' } },
   readCustomerMargin: { params: { ...org, ...alice }, needs: ['provisionCustomer'] },
   readOrganizationAnomalies: { params: org, query: { days: '60' } },
   readOrganizationUsageContext: { params: { ...org, ...alice }, needs: ['provisionCustomer'] },

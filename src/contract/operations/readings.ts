@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { customerId, listOf } from '../fields.ts';
 import { LedgerItem, LedgerQuery } from '../ledger.ts';
-import { CustomerMarginData, MarginData, MarginQuery } from '../margin.ts';
+import { CustomerMarginData, CustomerMarginsData, CustomerMarginsQuery, MarginData, MarginQuery } from '../margin.ts';
 import { ModelRadarData, ModelRadarQuery } from '../model-radar.ts';
 import {
   AnomaliesData,
@@ -153,6 +153,18 @@ export const readings = {
     query: MarginQuery,
     code: 'MARGIN_READ',
     data: MarginData,
+  }),
+  listCustomerMargins: operation({
+    operationId: 'listCustomerMargins',
+    summary: 'List what each customer of an organization cost and earned over a period, with the exact sum of all',
+    method: 'GET',
+    path: '/operator/organizations/{org}/margin/customers',
+    security: viewer,
+    params: organizationParam,
+    query: CustomerMarginsQuery,
+    code: 'CUSTOMER_MARGINS_LISTED',
+    data: CustomerMarginsData,
+    csv: true,
   }),
   readCustomerMargin: operation({
     operationId: 'readCustomerMargin',

@@ -8,6 +8,7 @@ import type { NanoUsd } from '../../domain/money.ts';
 import type { Env } from '../../env.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import { DAY_MS } from '../../platform/time.ts';
+import type { AskedCustomers } from '../../storage/asked-customers.ts';
 import { type Part, sumCustomerEarnings } from '../../storage/earnings.ts';
 import { findOrganizationRow } from '../../storage/organizations.ts';
 import { findPlanSpans, findVersionPrices, type PlanSpan, type VersionPrice } from '../../storage/plan-time.ts';
@@ -55,7 +56,7 @@ export async function readCustomerDays(
     sumCustomerEarnings(env, organizationId, [customerId], kept),
     readPlans(env, organizationId, [customerId], kept[0]?.startMs ?? nowMs),
   ]);
-  const plan = plans.of(customerId) ?? (await readNewcomerPlans(env, organizationId, customerId));
+  const plan = plans.get(customerId) ?? (await readNewcomerPlans(env, organizationId, customerId));
   if (plan === null) return null;
   const earnings = kept.map(({ startMs, endMs }, place) => ({
     startMs: days[place]?.startMs ?? startMs,
@@ -65,30 +66,29 @@ export async function readCustomerDays(
   return { total: sumEarnings(earnings), days: earnings, isPlanPriced: plan.isPriced(fromMs, toMs) };
 }
 
-/** With whether the price of every plan that the customer had in the period is known. */
-export type PageEarnings = Earnings & Pick<CustomerEarnings, 'isPlanPriced'>;
+/** With whether the price of every plan that the customer had in the period is known, and whether it had one. */
+export type PageEarnings = Earnings & Pick<CustomerEarnings, 'isPlanPriced'> & { isSubscribed: boolean };
 
-/** Of the customers of a page. Whoever D1 does not know is left out. */
+/** Of the customers of a page, or of all. Whoever D1 does not know is left out. */
 export async function readCustomersEarnings(
   env: Env,
   organizationId: string,
-  customerIds: readonly string[],
+  asked: AskedCustomers,
   window: Window,
   nowMs: number,
 ): Promise<Map<string, PageEarnings>> {
-  if (customerIds.length === 0) return new Map();
+  if (asked.length === 0) return new Map();
   const { fromMs: startMs, toMs: endMs } = keptPart(window, await retentionIn(env, organizationId), nowMs);
   const [measured, plans] = await Promise.all([
-    sumCustomerEarnings(env, organizationId, customerIds, [{ startMs, endMs }]),
-    readPlans(env, organizationId, customerIds, startMs),
+    sumCustomerEarnings(env, organizationId, asked, [{ startMs, endMs }]),
+    readPlans(env, organizationId, asked, startMs),
   ]);
+  const untilMs = Math.min(endMs, nowMs);
   return new Map(
-    customerIds.flatMap((customerId) => {
-      const plan = plans.of(customerId);
-      if (!plan) return [];
-      const untilMs = Math.min(endMs, nowMs);
+    [...plans].map(([customerId, plan]) => {
       const earnings = earningsOf(measured.get(customerId)?.get(0), plan.accrued(startMs, untilMs));
-      return [[customerId, { ...earnings, isPlanPriced: plan.isPriced(startMs, untilMs) }]];
+      const isPlanPriced = plan.isPriced(startMs, untilMs);
+      return [customerId, { ...earnings, isPlanPriced, isSubscribed: plan.isHeld(startMs, untilMs) }];
     }),
   );
 }
@@ -103,6 +103,7 @@ function keptDay(day: Part, retention: Retention, nowMs: number): Part {
 }
 
 interface CustomerPlans {
+  isHeld(fromMs: number, toMs: number): boolean;
   accrued(fromMs: number, toMs: number): NanoUsd;
   isPriced(fromMs: number, toMs: number): boolean;
 }
@@ -110,18 +111,13 @@ interface CustomerPlans {
 async function readPlans(
   env: Env,
   organizationId: string,
-  customerIds: readonly string[],
+  asked: AskedCustomers,
   fromMs: number,
-): Promise<{ of(customerId: string): CustomerPlans | null }> {
-  const spans = await findPlanSpans(env, organizationId, customerIds, fromMs);
+): Promise<Map<string, CustomerPlans>> {
+  const spans = await findPlanSpans(env, organizationId, asked, fromMs);
   const versions = new Set([...spans.values()].flat().map(({ usagePlanVersionId }) => usagePlanVersionId));
   const prices = await findVersionPrices(env, organizationId, [...versions]);
-  return {
-    of(customerId) {
-      const own = spans.get(customerId);
-      return own === undefined ? null : plansOf(own, prices);
-    },
-  };
+  return new Map([...spans].map(([customerId, own]) => [customerId, plansOf(own, prices)]));
 }
 
 /** Of a customer that D1 does not have yet, as if it always had its present plan. `null` where there is no such customer. */
@@ -145,6 +141,7 @@ function plansOf(spans: readonly PlanSpan[], prices: ReadonlyMap<string, Version
       return start < end ? [{ start, end, price: found ? pricePerPeriod(found) : null }] : [];
     });
   return {
+    isHeld: (fromMs, toMs) => within(fromMs, toMs).length > 0,
     accrued: (fromMs, toMs) =>
       within(fromMs, toMs).reduce(
         (sum, { start, end, price }) => sum + (price ? accruedNanoUsd(price, start, end) : 0n),

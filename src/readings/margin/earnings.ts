@@ -35,6 +35,14 @@ export function earningsOf(measured: CostAndCharge | undefined, planNanoUsd: Nan
 
 const NOTHING: CostAndCharge = { calls: 0, unpricedCalls: 0, costNanoUsd: 0n, chargedNanoUsd: 0n };
 
+/**
+ * A margin in percent of the revenue, with one decimal, rounded towards zero, so that a loss of nearly nothing is none. `null`
+ * if there was no revenue.
+ */
+export function marginPercent(marginNanoUsd: NanoUsd, revenueNanoUsd: NanoUsd): number | null {
+  return revenueNanoUsd > 0n ? Number((marginNanoUsd * 1000n) / revenueNanoUsd) / 10 : null;
+}
+
 export function sumEarnings(parts: readonly Earnings[]): Earnings {
   const sum = (of: (part: Earnings) => bigint) => parts.reduce((all, part) => all + of(part), 0n);
   const number = (of: (part: Earnings) => number) => parts.reduce((all, part) => all + of(part), 0);

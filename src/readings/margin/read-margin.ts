@@ -3,6 +3,7 @@
  */
 import { type Answer, accept, badRequest, refuse } from '../../contract/errors.ts';
 import type { CustomerMarginData, MarginData, MarginFigures, MarginQuery } from '../../contract/margin.ts';
+import type { Retention } from '../../contract/operator.ts';
 import { GROUPS_MAX } from '../../contract/usage-summary.ts';
 import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
 import type { Caller } from '../../metering/caller.ts';
@@ -11,7 +12,7 @@ import { chargesKeptSinceMs, keptPart } from '../../storage/retention.ts';
 import type { LocalDay } from '../calendar.ts';
 import { askedDays } from '../usage/asked-days.ts';
 import { readCustomerDays, type Window } from './customer-earnings.ts';
-import type { Earnings } from './earnings.ts';
+import { type Earnings, marginPercent } from './earnings.ts';
 import { readOrganizationMargin } from './organization-margin.ts';
 
 /** The lists of groupings that are not asked for are empty, and the plans `null`. */
@@ -32,10 +33,7 @@ export async function readMargin(
   });
   const { total, plans, features, models, truncated, customers, customersWithoutPrice } = read;
   const data: MarginData = {
-    period: { startedAt: iso(asked.fromMs), endedAt: iso(asked.toMs) },
-    completeSince: iso(chargesKeptSinceMs(asked, retention, nowMs)),
-    timezone: query.timezone,
-    currency: 'USD',
+    ...presentAsked(asked, query, retention, nowMs),
     ...{ customers, customersWithoutPrice },
     totals: present(total),
     byPlan:
@@ -66,10 +64,7 @@ export async function readCustomerMargin(
   if (!read) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
   const data: CustomerMarginData = {
     customerId,
-    period: { startedAt: iso(asked.fromMs), endedAt: iso(asked.toMs) },
-    completeSince: iso(chargesKeptSinceMs(asked, retention, nowMs)),
-    timezone: query.timezone,
-    currency: 'USD',
+    ...presentAsked(asked, query, retention, nowMs),
     planPriceKnown: read.isPlanPriced,
     totals: present(read.total),
     byDay: days.map(({ label, startMs, endMs }, place) => ({
@@ -82,11 +77,20 @@ export async function readCustomerMargin(
   return accept('CUSTOMER_MARGIN_READ', data, nowMs);
 }
 
-function periodOf(days: readonly LocalDay[], nowMs: number): Window {
+export function periodOf(days: readonly LocalDay[], nowMs: number): Window {
   return { fromMs: days[0]?.startMs ?? nowMs, toMs: days.at(-1)?.endMs ?? nowMs };
 }
 
-function present(earnings: Earnings): MarginFigures {
+export function presentAsked(asked: Window, { timezone }: MarginQuery, retention: Retention, nowMs: number) {
+  return {
+    period: { startedAt: iso(asked.fromMs), endedAt: iso(asked.toMs) },
+    completeSince: iso(chargesKeptSinceMs(asked, retention, nowMs)),
+    timezone,
+    currency: 'USD' as const,
+  };
+}
+
+export function present(earnings: Earnings): MarginFigures {
   const { calls, unpricedCalls, costNanoUsd, chargedNanoUsd, planNanoUsd, revenueNanoUsd, marginNanoUsd } = earnings;
   return {
     calls,
@@ -96,6 +100,7 @@ function present(earnings: Earnings): MarginFigures {
     ...amount('plan', planNanoUsd),
     ...amount('revenue', revenueNanoUsd),
     ...amount('margin', marginNanoUsd),
+    marginPercent: marginPercent(marginNanoUsd, revenueNanoUsd),
   };
 }
 

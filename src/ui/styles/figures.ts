@@ -10,9 +10,11 @@ export const FIGURE_STYLES = `
 .y-axis, .x-axis, .legend { list-style: none; padding: 0; display: flex; color: var(--quiet); font-size: 12px; font-variant-numeric: tabular-nums; }
 .y-axis { flex-direction: column; justify-content: space-between; text-align: right; line-height: 1; margin: -6px 0; min-width: 34px; }
 .x-axis { justify-content: space-between; gap: 8px; }
-.x-axis li { white-space: nowrap; }
+.x-axis li { white-space: nowrap; min-width: 0; overflow: hidden; text-overflow: ellipsis; }
 line.rule { stroke: var(--line); stroke-width: 1; vector-effect: non-scaling-stroke; }
+line.rule.zero { stroke: var(--line-strong); }
 .bars rect { fill: var(--ink); }
+.bars rect.below { fill: var(--bad); }
 .bars rect.open { fill: var(--ink); fill-opacity: 0.3; stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 4 3; vector-effect: non-scaling-stroke; }
 .lacking rect { fill: var(--bad); }
 .previous { fill: none; stroke: var(--text); stroke-opacity: 0.55; stroke-width: 1.5; vector-effect: non-scaling-stroke; }
@@ -21,7 +23,7 @@ line.rule { stroke: var(--line); stroke-width: 1; vector-effect: non-scaling-str
 .marks li { flex: 1 1 0; min-width: 0; position: relative; }
 .marks a, .marks li > span { position: absolute; inset: 0; color: inherit; text-decoration: none; }
 .marks :is(a, li > span):is(:hover, :focus-visible) { background: color-mix(in srgb, var(--text) 9%, transparent); }
-.values { display: none; position: absolute; bottom: 100%; z-index: 2; gap: 2px; width: max-content; max-width: min(280px, 60vw); padding: 8px 11px; border-radius: 8px; background: var(--surface); border: 1px solid var(--line-strong); box-shadow: 0 6px 18px rgb(0 0 0 / 14%); font-size: 12.5px; pointer-events: none; }
+.values { display: none; position: absolute; bottom: 100%; z-index: 2; gap: 2px; width: max-content; max-width: min(280px, 60vw); padding: 8px 11px; border-radius: 8px; background: var(--surface); border: 1px solid var(--line-strong); box-shadow: 0 6px 18px rgb(0 0 0 / 14%); font-size: 12.5px; pointer-events: none; overflow-wrap: anywhere; }
 .first .values { left: 0; } .second .values { right: 0; }
 .marks :is(a, li > span):is(:hover, :focus) > .values { display: grid; }
 .edge { fill: none; stroke: var(--ink); stroke-width: 2; vector-effect: non-scaling-stroke; stroke-linejoin: round; }

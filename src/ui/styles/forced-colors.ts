@@ -21,6 +21,7 @@ export const FORCED_COLOR_STYLES = `
   .s0 { --ink: CanvasText; } .s1 { --ink: Highlight; } .s2 { --ink: LinkText; } .s3 { --ink: GrayText; }
   .bars rect { stroke: Canvas; stroke-width: 1; vector-effect: non-scaling-stroke; }
   .bars rect.open { stroke: CanvasText; }
+  .bars rect.below { fill: Highlight; }
   .previous { stroke: CanvasText; stroke-opacity: 1; }
   line.rule { stroke: GrayText; }
   .key::before { forced-color-adjust: none; border: 1px solid CanvasText; }
