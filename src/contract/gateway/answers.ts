@@ -16,6 +16,10 @@ export const GatewayError = z.object({
     code: z.string().nullable().describe("The service's code, or the vendor's own"),
     param: z.string().nullable().describe('The field that is wrong'),
     requiredScope: z.string().optional().describe('The scope that the credential lacks'),
+    reason: z
+      .string()
+      .optional()
+      .describe("ROLLING_LIMIT if the plan's rolling limit allows no further call until `Retry-After` is over"),
     component: closedComponent,
     ...DenialFigures.shape,
   }),
@@ -30,6 +34,10 @@ export const AnthropicError = z.object({
     code: z.string().optional().describe("The service's code, or the vendor's own"),
     param: z.string().optional().describe('The field that is wrong'),
     requiredScope: z.string().optional().describe('The scope that the credential lacks'),
+    reason: z
+      .string()
+      .optional()
+      .describe("ROLLING_LIMIT if the plan's rolling limit allows no further call until `Retry-After` is over"),
     component: closedComponent,
     ...DenialFigures.shape,
   }),
@@ -44,7 +52,7 @@ export const GoogleError = z.object({
     details: z
       .array(z.looseObject({ '@type': z.string().optional().describe('What kind of detail it is') }))
       .describe(
-        "The vendor's own, or an `ErrorInfo` whose `reason` is the service's code, with the figures of a denial as texts in `metadata`",
+        "The vendor's own, or an `ErrorInfo` whose `reason` is the service's code, with the figures of a denial as texts in `metadata`, of which `also` is JSON",
       ),
   }),
 });
