@@ -4,7 +4,8 @@
  * `src/client/package/` has what the package takes over: its manifest, which lists the entry points, README and
  * changelog. `docs/client.md` becomes its GUIDE.md, and its version is the root's. Each entry point is one ES module,
  * with shared code in chunks. Declarations come from the compiler, except the types of requests and responses, which
- * `client-types.ts` writes. An import of another package or of a file outside the folder fails the build.
+ * `client-types.ts` writes. An import of another package or of a file outside the folder fails the build, and so does one of
+ * Node's own modules but in `testing`.
  */
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -114,10 +115,13 @@ async function buildModules(out: string): Promise<void> {
     platform: 'neutral',
     target: 'es2022',
     plugins: [versionAlone],
+    external: ['node:*'],
     metafile: true,
     logLevel: 'warning',
   });
-  const foreign = Object.values(metafile.outputs).flatMap(({ imports }) => imports.filter(({ external }) => external));
+  const foreign = Object.entries(metafile.outputs).flatMap(([path, { imports }]) =>
+    imports.filter(({ external, path: imported }) => external && !(isOfNode(path) && imported.startsWith('node:'))),
+  );
   if (foreign.length > 0)
     throw new Error(
       `the client must not depend on packages, but imports ${foreign.map(({ path }) => path).join(', ')}`,
@@ -146,6 +150,11 @@ async function buildTypes(out: string): Promise<void> {
   } finally {
     await rm(work, { recursive: true });
   }
+}
+
+/** The one entry point that runs on Node alone. */
+function isOfNode(path: string): boolean {
+  return /^testing\.(?:js|d\.ts)$/.test(posix.basename(path));
 }
 
 /** Writes the declarations that the entry points reach. */

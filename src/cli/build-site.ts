@@ -2,7 +2,8 @@
  * Makes the files that the Worker serves beside its bundle: the API reference (src/pages/docs), the console's script and the
  * font. wrangler runs this whenever it bundles the Worker: by `npm start`, `npm run deploy:check` and a deployment.
  *
- * Files that have not changed are left alone, and others replaced at once: a server that runs reads them meanwhile.
+ * Nothing is made if the files are those of the same sources. Files that have not changed are left alone, and others
+ * replaced at once: a server that runs reads them meanwhile.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -12,6 +13,7 @@ import { pathToFileURL } from 'node:url';
 import { build, transform } from 'esbuild';
 import { CONSOLE_SCRIPT, CONSOLE_SCRIPT_PATH } from '../console/script.ts';
 import { FONT_LICENCE_PATH, FONT_PATH } from '../ui/font.ts';
+import { exists, hashOf, SERVICE_SOURCES } from './kept-folders.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const PAGES = join(ROOT, 'src', 'pages', 'docs');
@@ -22,11 +24,24 @@ const SITE = join(ROOT, 'dist', 'site');
 /** Where files are written before they take their place. */
 const UNFINISHED = join(ROOT, 'dist', 'site-unfinished');
 
+/** The hash of what the files were made of. */
+const MADE_OF = join(ROOT, 'dist', 'site-made-of');
+const SOURCES = { folders: [...SERVICE_SOURCES.folders, 'docs'], files: [...SERVICE_SOURCES.files, 'README.md'] };
+
 const PICTURE = /\.(?:png|svg)$/;
 
 type Site = typeof import('../pages/docs/site.ts');
 
 export async function buildSite(): Promise<void> {
+  const sources = await hashOf(SOURCES);
+  const made = await readFile(MADE_OF, 'utf8').catch(() => '');
+  if (made === sources && (await exists(SITE))) return;
+  await makeSite();
+  // A source that was changed meanwhile may be in the files with or without its change.
+  if (sources === (await hashOf(SOURCES))) await writeFile(MADE_OF, sources);
+}
+
+async function makeSite(): Promise<void> {
   const [site, documents, script, pictures, loaded] = await Promise.all([
     loadSite(),
     readDocuments(),

@@ -59,14 +59,13 @@ const MODELS = {
   premium: ['anthropic/claude-opus-5-5', 'openai/gpt-6-sol'],
 };
 
-/** Creates what is missing; if everything exists, it changes nothing. */
-export async function ensureDemoOrganization(server: Server, operatorToken: string, demoKey: string): Promise<void> {
-  const operator = new OperatorClient(server.url, operatorToken);
+/** Creates what is missing, but for the key; if everything exists, it changes nothing. */
+export async function ensureDemoOrganization(url: string, operatorToken: string): Promise<void> {
+  const operator = new OperatorClient(url, operatorToken);
   const path = `/operator/organizations/${DEMO_ORGANIZATION_ID}`;
   const known = await operator.send('GET', path);
   if (known.status === 404)
     await operator.demand('POST', '/operator/organizations', { name: 'Demo', organizationId: DEMO_ORGANIZATION_ID });
-  await adoptKey(server, demoKey);
   const data = known.body.data as { defaultPlanId?: string | null; models?: unknown } | undefined;
   if (data?.defaultPlanId && data.models) return renewPro(operator, path);
   await Promise.all([
@@ -150,7 +149,8 @@ function isForTryingOut({ baseUrl, keyHint }: { baseUrl: string; keyHint: string
   return keyHint === MADE_UP_KEY.slice(-4) && new URL(baseUrl).hostname === new URL(vendorUrl).hostname;
 }
 
-async function adoptKey(server: Server, key: string): Promise<void> {
+/** Makes it a key of the demo organization, which is there. */
+export async function adoptDemoKey(server: Server, key: string): Promise<void> {
   const hash = createHash('sha256').update(key).digest('hex');
   await server.db
     .prepare(

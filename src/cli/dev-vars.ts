@@ -39,15 +39,21 @@ export async function ensureDevVars(): Promise<{ secrets: Record<string, string>
   if (vars.DEMO_API_KEY && !API_KEY_PATTERN.test(vars.DEMO_API_KEY)) {
     throw new Error('DEMO_API_KEY in .dev.vars must be utk- and 43 characters of base64url');
   }
-  const made: Partial<LocalSecrets> = {};
-  for (const name of ['OPERATOR_TOKEN', 'VENDOR_KEY_SECRET', 'SESSION_SECRET'] as const) {
-    if (!vars[name]) made[name] = randomBytes(32).toString('base64url');
-  }
-  if (!vars.DEMO_API_KEY) made.DEMO_API_KEY = createApiKey('utk-');
+  const made = Object.fromEntries(Object.entries(newSecrets()).filter(([name]) => !vars[name]));
   const lines = Object.entries(made).map(([name, value]) => `${name}=${value}\n`);
   if (text !== '' && !text.endsWith('\n')) lines.unshift('\n');
   if (Object.keys(made).length > 0) await appendFile(DEV_VARS_FILE, lines.join(''), { mode: 0o600 });
   return { secrets: { ...vars, ...made } as Record<string, string> & LocalSecrets, made: Object.keys(made) };
+}
+
+export function newSecrets(): LocalSecrets {
+  const secret = () => randomBytes(32).toString('base64url');
+  return {
+    OPERATOR_TOKEN: secret(),
+    VENDOR_KEY_SECRET: secret(),
+    SESSION_SECRET: secret(),
+    DEMO_API_KEY: createApiKey('utk-'),
+  };
 }
 
 function readText(file: string): Promise<string> {

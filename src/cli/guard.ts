@@ -1,9 +1,13 @@
 /**
- * Kills workerd when the process that started it is gone, for any reason.
+ * Kills workerd when the process that started it is gone, for any reason, and removes the folders that are its arguments.
  *
  * Reads lines of process ids from standard input; only the last line counts. When the input closes, it kills these
  * processes. State is safe, because workerd commits before it acknowledges.
  */
+import { rmSync } from 'node:fs';
+
+/** workerd may still write while it ends. */
+const REMOVE_RETRIES = 5;
 let pids: number[] = [];
 
 process.on('SIGINT', () => undefined);
@@ -21,4 +25,6 @@ process.stdin.on('end', () => {
       // The process has already ended, as after an orderly stop.
     }
   }
+  for (const folder of process.argv.slice(2))
+    rmSync(folder, { recursive: true, force: true, maxRetries: REMOVE_RETRIES });
 });

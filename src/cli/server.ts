@@ -5,6 +5,7 @@
  * this process is killed, guard.ts kills workerd too, so that the next start finds port and state free.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
@@ -23,8 +24,11 @@ process.env.WRANGLER_LOG ??= 'error';
 const MIGRATIONS_DIR = join(PROJECT_DIR, 'd1-migrations');
 
 export interface ServerOptions {
+  /** 0 for any that is free. */
   port: number;
   stateDir: string;
+  /** Removes the state when the server ends, also if this process is killed. */
+  isTemporary?: boolean;
   /** Secrets, and variables that override those of wrangler.toml. */
   vars: Record<string, string | number>;
   /** How many databases; those beyond the ones in wrangler.toml are added. */
@@ -66,6 +70,7 @@ export interface Server {
 export async function startServer({
   port,
   stateDir,
+  isTemporary = false,
   vars,
   databases: count = 1,
   beside,
@@ -79,7 +84,7 @@ export async function startServer({
   const kvNamespaces = withLocalId(configured.kvNamespaces, 'KV', LOCAL_NAMESPACE_ID);
   for (let number = 2; number <= count; number += 1) d1Databases[`DB_${number}`] ??= { id: `DB_${number}` };
   const bundleDir = join(stateDir, bundled.folder);
-  const guard = startGuard();
+  const guard = startGuard(isTemporary ? [stateDir] : []);
   const miniflare = new Miniflare(
     convertV4MiniflareOptions({
       host: HOST,
@@ -124,7 +129,7 @@ export async function startServer({
   const [db] = databases;
   if (!db) throw new Error('wrangler.toml binds no database');
   return {
-    url: `http://${HOST}:${port}`,
+    url: (await miniflare.unsafeGetDirectURL('callmeter')).origin,
     databases,
     db,
     async housekeep() {
@@ -133,7 +138,7 @@ export async function startServer({
     },
     async stop() {
       await miniflare.dispose();
-      guard.stop();
+      await guard.stop();
     },
   };
 }
@@ -180,12 +185,13 @@ export async function freePort(port: number, variable = 'PORT'): Promise<number>
 interface Guard {
   /** Tells the guard which workerd processes to kill. */
   watch(): Promise<void>;
-  stop(): void;
+  stop(): Promise<void>;
 }
 
-function startGuard(): Guard {
+/** With the folders that it removes at the end. */
+function startGuard(folders: string[]): Guard {
   const script = join(import.meta.dirname, 'guard.ts');
-  const child: ChildProcess = spawn(process.execPath, [script], {
+  const child: ChildProcess = spawn(process.execPath, [script, ...folders], {
     stdio: ['pipe', 'ignore', 'inherit'],
     detached: true,
   });
@@ -196,8 +202,12 @@ function startGuard(): Guard {
       const pids = await workerdChildren();
       child.stdin?.write(`${pids.join(' ')}\n`);
     },
-    stop() {
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.ref();
+      const exit = once(child, 'exit');
       child.stdin?.end();
+      await exit;
     },
   };
 }

@@ -6,7 +6,6 @@ import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { MEDIA_TYPE } from '../contract/envelope.ts';
 import { bundle } from './bundle.ts';
-import { writeDemoHistory } from './demo-history.ts';
 import { DEMO_ORGANIZATION_ID, keepDemoVendors } from './demo-organization.ts';
 import { ensureDevVars } from './dev-vars.ts';
 import { refuseOptionsOfNpm } from './npm-options.ts';
@@ -14,12 +13,13 @@ import { ancestorsUpToNpm, whenNpmEnds } from './parents.ts';
 import { prepareState } from './prepare.ts';
 import { freePort, PROJECT_DIR, startServer } from './server.ts';
 import { emptyState, hasState, lockState } from './state-lock.ts';
+import { runTemporary } from './temporary.ts';
 import { startTrialVendor } from './vendor/server.ts';
 
 const PORT_WAIT_MS = 3_000;
 const PORT_POLL_MS = 100;
 
-const HELP = `npm start [-- --fresh] [--demo-history]
+const HELP = `npm start [-- --fresh] [--demo-history] [--temporary]
 
 Starts Callmeter on this machine and prepares all it needs: database, catalog, a demo organization, keys, and a vendor
 for trying out (\`npm run vendor -- --help\`), which answers for OpenAI, Anthropic and Google until the organization has
@@ -27,6 +27,9 @@ a key of its own for them. Its answers are made up.
 
   --fresh          forget the state of earlier starts
   --demo-history   give the demo organization sixty days of history, where it has none yet
+  --temporary      for the tests of an application: free ports, and a state and secrets of its own, which are removed
+                   at the end. Prints where it runs as one line of JSON, and ends with its standard input. A change of
+                   configuration counts at once. It takes no other option and none of the variables below
   --help           this text
 
 Environment:
@@ -40,11 +43,21 @@ variables of wrangler.toml.`;
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
-    options: { fresh: { type: 'boolean' }, 'demo-history': { type: 'boolean' }, help: { type: 'boolean' } },
+    options: {
+      fresh: { type: 'boolean' },
+      'demo-history': { type: 'boolean' },
+      temporary: { type: 'boolean' },
+      help: { type: 'boolean' },
+    },
   });
   if (values.help) return console.log(HELP);
-  refuseOptionsOfNpm('npm start', ['fresh', 'demo-history']);
+  refuseOptionsOfNpm('npm start', ['fresh', 'demo-history', 'temporary']);
   const ancestors = await ancestorsUpToNpm();
+  if (values.temporary) {
+    if (values.fresh || values['demo-history']) throw new Error('--temporary takes no other option');
+    await runTemporary((stop) => whenNpmEnds(ancestors, stop));
+    process.exit(0);
+  }
   const port = portIn('PORT', 8787);
   const vendorPort = portIn('VENDOR_PORT', port + 1);
   const stateDir = resolve(PROJECT_DIR, process.env.STATE_DIR ?? '.state');
@@ -60,7 +73,7 @@ async function main(): Promise<void> {
   const { DEMO_API_KEY, ...vars } = secrets;
   const withHistory = values['demo-history'] === true;
   const vendor = await startTrialVendor({ port: vendorPort });
-  const standsInFor = await prepareState({ stateDir, secrets, vendorUrl: vendor.url, withHistory });
+  const standsInFor = await prepareState(stateDir, { secrets, vendorUrl: vendor.url, withHistory });
   if (withHistory) await tellHistory(stateDir, vars, secrets.OPERATOR_TOKEN);
   // The API reference fills in the key on this machine.
   const server = await startServer({ port, stateDir, vars: { ...vars, DEMO_API_KEY } });
@@ -130,6 +143,7 @@ async function portToBecomeFree(port: number, variable: string): Promise<void> {
 
 async function tellHistory(stateDir: string, vars: Record<string, string>, operatorToken: string): Promise<void> {
   console.log('Callmeter: writing sixty days of history ...');
+  const { writeDemoHistory } = await import('./demo-history.ts');
   const written = Object.values(await writeDemoHistory(stateDir, vars, operatorToken));
   const calls = written.reduce((sum, count) => sum + count, 0);
   console.log(calls === 0 ? '  it is there already' : `  ${calls} calls of ${written.length} customers`);

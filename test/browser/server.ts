@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import { bundle } from '../../src/cli/bundle.ts';
-import { ensureDemoOrganization } from '../../src/cli/demo-organization.ts';
+import { adoptDemoKey, ensureDemoOrganization } from '../../src/cli/demo-organization.ts';
 import { freePort, type Server, startServer } from '../../src/cli/server.ts';
 import { createApiKey } from '../../src/platform/api-key.ts';
 import { Api } from '../support/api.ts';
@@ -65,7 +65,8 @@ export async function startBrowserServer(bundleDir?: string, more: Record<string
     ...more,
   };
   const server = await startServer({ port: await freePort(0), stateDir, vars });
-  await ensureDemoOrganization(server, operatorToken, demoKey);
+  await ensureDemoOrganization(server.url, operatorToken);
+  await adoptDemoKey(server, demoKey);
   await server.housekeep();
   return {
     ...clientsOf(server.url, operatorToken, demoKey),

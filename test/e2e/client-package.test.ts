@@ -144,6 +144,7 @@ import { compressPrompt } from 'callmeter/client/compression';
 import { callPerRequest as expressCalls } from 'callmeter/client/express';
 import { callPerRequest as honoCalls } from 'callmeter/client/hono';
 import { createSampler, type LocalDecision } from 'callmeter/client/sampling';
+import { type CallmeterServer, startCallmeter } from 'callmeter/client/testing';
 import { CallDeniedError, modelByTier, wrapFetch, wrapGoogle, wrapOpenAI } from 'callmeter/client/vendors';
 
 export async function main(): Promise<string> {
@@ -178,6 +179,10 @@ export const middlewares = [
 export async function shorter(call: CallScope): Promise<string> {
   const { prompt } = await compressPrompt(callmeter, { callId: call.callId, prompt: 'a   b' });
   return prompt;
+}
+export async function tested(): Promise<CallmeterServer['url']> {
+  await using server = await startCallmeter({ folder: '../callmeter' });
+  return server.url;
 }
 export const decide = (): Promise<LocalDecision> => createSampler(callmeter).decide({ feature: 'chat', inputTokens: 12 });
 

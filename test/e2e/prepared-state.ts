@@ -7,7 +7,7 @@ import { rm } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';
 import { bundle } from '../../src/cli/bundle.ts';
 import { ensureDevVars } from '../../src/cli/dev-vars.ts';
-import { prepareState } from '../../src/cli/prepare.ts';
+import { prepareState, seedState } from '../../src/cli/prepare.ts';
 import { newState } from './local-server.ts';
 import { offerServers } from './shared-servers.ts';
 
@@ -23,7 +23,8 @@ declare module 'vitest' {
 export default async function prepare(project: TestProject): Promise<() => Promise<void>> {
   const { stateDir, vendorPort } = await newState();
   const [{ secrets }] = await Promise.all([ensureDevVars(), bundle(stateDir)]);
-  await prepareState({ stateDir, secrets, vendorUrl: `http://127.0.0.1:${vendorPort}` });
+  await seedState(stateDir);
+  await prepareState(stateDir, { secrets, vendorUrl: `http://127.0.0.1:${vendorPort}` });
   const shared = await offerServers(stateDir);
   project.provide('preparedState', stateDir);
   project.provide('sharedServers', shared.url);
