@@ -13,10 +13,10 @@ import { CONTRIBUTOR_STEPS, STEPS, type Step, type Walk } from './steps.ts';
 const HELP = `npm run test:newcomer [-- MACHINE ...] [--contributor] [--json]
 
 Clones the repository's last commit into an empty folder, for each machine, with an empty home and an empty cache of
-npm, and does what the README says: npm ci, npm start, the first commands, the pages, stop, start again. Afterwards the
-clone must be clean, what was counted must still be there, and nothing may be left elsewhere. Node, npm and the packages
-come from the registry that npm is configured with. Exits with 1 where a step failed; the machine's later steps are left
-out then.
+npm, and does what the documents say: npm ci, npm start, the pages, stop, start again, and ten jobs by the lines of a
+document alone, each on a fresh start and within three minutes. What was counted must still be there, the clone must be
+clean, and nothing may be left elsewhere. Node, npm and the packages come from the registry that npm is configured with.
+Exits with 1 if a step failed; the machine's later steps are left out then.
 
 ${KINDS.map(({ id, node, npm }) => `  ${id.padEnd(14)} Node ${node}, npm ${npm}`).join('\n')}
 
@@ -34,7 +34,7 @@ interface StepReport {
   name: string;
   seconds: number;
   note: string;
-  /** `null` where it went well. */
+  /** `null` if it went well. */
   problem: string | null;
 }
 

@@ -1,11 +1,12 @@
 /**
- * What a newcomer does, step by step: clone, install, start, the README's commands, the pages, stop, start again; and
- * what must be so afterwards. Each step has a bound of time.
+ * What a newcomer does, step by step: clone, install, start, the pages, stop, start again, the jobs; and what must be so
+ * afterwards. Each step has a bound of time.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePort, PROJECT_DIR } from '../../src/cli/server.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
+import { FIRST_CALL, JOB_MS_MAX, JOBS, type Job, pythonWithRequests, scriptOf } from './jobs.ts';
 import { type Machine, type Running, start } from './machine.ts';
 import { namesAtHome } from './outside.ts';
 
@@ -57,9 +58,11 @@ function calm(printed: string): void {
 
 const addressOf = ({ machine }: Walk) => `http://127.0.0.1:${machine.port}`;
 
-async function startServer(walk: Walk): Promise<string> {
+const startServer = (walk: Walk) => startWith(walk, []);
+
+async function startWith(walk: Walk, options: string[]): Promise<string> {
   const { clone } = walk.machine;
-  walk.server = start(walk.machine, { file: 'npm', args: ['start'], cwd: clone }, walk);
+  walk.server = start(walk.machine, { file: 'npm', args: ['start', ...options], cwd: clone }, walk);
   await walk.server.prints('Ctrl+C stops', START_MS_MAX);
   const printed = walk.server.printed();
   calm(printed);
@@ -90,11 +93,24 @@ async function metersOf(walk: Walk): Promise<string> {
   return JSON.stringify(data.meters);
 }
 
-/** The block that the README gives for a second terminal. */
-async function readmeCommands({ machine }: Walk): Promise<string> {
-  const [, commands] = /```sh\n(KEY=[\s\S]*?)```/.exec(await readFile(join(machine.clone, 'README.md'), 'utf8')) ?? [];
-  if (commands === undefined) throw new Error('the README has no commands');
-  return commands.replaceAll('127.0.0.1:8787', `127.0.0.1:${machine.port}`);
+/** Does the job on the server that runs. */
+async function doJob(job: Job, walk: Walk, msMax = JOB_MS_MAX): Promise<string | undefined> {
+  if (job.sections.some(({ python }) => python) && pythonWithRequests() === undefined)
+    return 'left out: no Python here has requests';
+  const script = await scriptOf(job, walk.machine);
+  const printed = await run(walk, 'bash', ['-euo', 'pipefail', '-c', script], msMax);
+  if (/"status":"ERROR"|"error":\{/.test(printed)) throw new Error(`a request was refused:\n${printed}`);
+  if (!job.prints.test(printed)) throw new Error(`it did not print ${job.prints}:\n${printed.slice(-2_000)}`);
+  return undefined;
+}
+
+/** Starts the server anew, does the job, and stops the server. */
+async function doJobAnew(job: Job, walk: Walk): Promise<string | undefined> {
+  const beganMs = performance.now();
+  await startWith(walk, ['--', '--fresh']);
+  const note = await doJob(job, walk, JOB_MS_MAX - (performance.now() - beganMs));
+  await stopServer(walk, 'SIGINT', 'group');
+  return note;
 }
 
 const PAGES: Record<string, RegExp> = {
@@ -121,15 +137,7 @@ export const STEPS: readonly Step[] = [
     },
   },
   { name: 'npm start', take: startServer },
-  {
-    name: "the README's commands",
-    async take(walk) {
-      const printed = await run(walk, 'bash', ['-euo', 'pipefail', '-c', await readmeCommands(walk)], COMMAND_MS_MAX);
-      if (/"status":"ERROR"|"error":\{/.test(printed)) throw new Error(`a request was refused:\n${printed}`);
-      if (!printed.includes('"costUSD"')) throw new Error(`no call has a price:\n${printed}`);
-      return undefined;
-    },
-  },
+  { name: FIRST_CALL.name, take: (walk) => doJob(FIRST_CALL, walk) },
   {
     name: 'the pages',
     async take(walk) {
@@ -167,6 +175,7 @@ export const STEPS: readonly Step[] = [
     },
   },
   { name: 'npm is told to stop', take: (walk) => stopServer(walk, 'SIGTERM', 'command') },
+  ...JOBS.map((job): Step => ({ name: job.name, take: (walk) => doJobAnew(job, walk) })),
   {
     name: 'the clone is clean',
     async take(walk) {
@@ -185,7 +194,7 @@ export const STEPS: readonly Step[] = [
       // npm on Node 24 keeps compiled code of its own there.
       const temporary = (await readdir(machine.temporary)).filter((name) => name !== 'node-compile-cache');
       if (temporary.length > 0) throw new Error(`temporary files are left: ${temporary.join(' ')}`);
-      const own = new Set(['tools', 'bin', 'home', 'tmp', 'callmeter']);
+      const own = new Set(['tools', 'bin', 'home', 'tmp', 'callmeter', 'my-app']);
       const beside = (await readdir(machine.folder)).filter((name) => !own.has(name));
       if (beside.length > 0) throw new Error(`it wrote beside the clone: ${beside.join(' ')}`);
       return `in its home: ${(await readdir(machine.home)).join(' ')}`;

@@ -15,6 +15,7 @@
  * - `text`: not checked
  */
 import { readdirSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export const ROOT = join(import.meta.dirname, '../..');
@@ -93,6 +94,11 @@ function commentsOf(source: string): string {
     .split('\n')
     .map((line) => /^ *\* ?(?!\/)(.*)$/.exec(line)?.[1] ?? '')
     .join('\n');
+}
+
+/** Of a clone. `path` is the one in the repository. */
+export async function readDocument(path: string, clone: string): Promise<Document> {
+  return documentOf(path, await readFile(join(clone, path), 'utf8'));
 }
 
 function documentOf(path: string, text: string): Document {
