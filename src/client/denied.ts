@@ -4,6 +4,7 @@
  * The plan denied it, and the service has a record of the call; or the plan's rolling limit allows no further call for now,
  * and there is no call.
  */
+import type { ROLLING_LIMIT } from '../contract/limit-headers.ts';
 import type { CallScope } from './call.ts';
 import type { CallmeterError } from './errors.ts';
 import type { Allowed, Hints } from './wire.ts';
@@ -56,13 +57,13 @@ export function deniedByPlan({ callId, allowed, hints }: CallScope, why: string)
   });
 }
 
-/** `error.reason` with which the service tells its refusal from every other 429. */
-const ROLLING_LIMIT = 'ROLLING_LIMIT';
+/** `error.reason` of the service, which no other 429 has. */
+const REASON: typeof ROLLING_LIMIT = 'ROLLING_LIMIT';
 
 /** The denial that a refusal for the plan's rolling limit is; `null` for all other errors. */
 export function deniedForNow(error: CallmeterError): CallDeniedError | null {
   const { code, details, message } = error;
-  if (code !== 'SERVICE_RATE_LIMITED' || details?.reason !== ROLLING_LIMIT) return null;
+  if (code !== 'SERVICE_RATE_LIMITED' || details?.reason !== REASON) return null;
   const retryAfterSeconds = Math.max(1, Math.ceil((details.retryAfterMs ?? 0) / 1_000));
   const denied = { code, retryable: true, retryAfterSeconds, callId: null, allowed: null, hints: null } as const;
   return new CallDeniedError(message, denied, error);

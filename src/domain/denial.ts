@@ -2,8 +2,7 @@
  * Why a call is denied: a code, the limit that blocks it with its figures and those that block it too, the capability that is
  * missing, and the sums of money if credit would have paid.
  */
-import { type Account, isCanceled } from './account.ts';
-import { hasLeft, limitOf, summarize } from './allowances.ts';
+import { hasLeft, limitOf, type MeterState, summarize } from './allowances.ts';
 import type { MoneySums } from './denial-sums.ts';
 import { CAPABILITY_METERS, type EntitlementDecision, type Requested, withDefaultTier } from './entitlements.ts';
 import { LIMIT_NAMES, type MeterName } from './meters.ts';
@@ -95,12 +94,12 @@ interface Blocked<Of extends Reason> {
  * before tokens. A tier that the plan has nothing of is no reason beside one that is used up; if all are so, the highest is.
  */
 export function denialOf(
-  account: Account,
+  account: Limited,
   request: { requested: Requested; runsOn?: Tier[] | undefined; needs?: Capability[] | undefined },
   decision: EntitlementDecision,
   { wouldPass, sums }: CreditSays,
 ): RecordedDenial {
-  if (isCanceled(account)) return { code: 'SUBSCRIPTION_CANCELED' };
+  if (account.subscription.canceledAtMs !== null) return { code: 'SUBSCRIPTION_CANCELED' };
   const { payg } = account.subscription.plan.plan;
   const asked = withDefaultTier(request.requested);
   const isForTier = TIERS.some((tier) => asked[tier] === true);
@@ -142,7 +141,7 @@ export function othersOf(named: Reason, reasons: readonly Reason[]): Pick<Record
 
 /** The tiers that were asked for and, if one of them is used up, those that a plan offers in its place; the highest first. */
 function tiersToRun(
-  { subscription }: Account,
+  { subscription }: Limited,
   asked: Requested,
   runsOn: readonly Tier[] | undefined,
   { usedUp }: EntitlementDecision,
@@ -155,7 +154,7 @@ function tiersToRun(
   return TIERS.filter((tier) => (asked[tier] === true || isOffered(tier)) && mayRunOn(tier)).reverse();
 }
 
-function blockedTier(account: Account, tier: Tier): Blocked<TierReason> {
+function blockedTier(account: Limited, tier: Tier): Blocked<TierReason> {
   const { plan } = account.subscription.plan;
   const [calls, tokens] = [`${tier}Calls`, `${tier}Tokens`] as const;
   const areCallsLeft = hasLeft(plan, account.meters, calls);
@@ -170,7 +169,7 @@ function blockedTier(account: Account, tier: Tier): Blocked<TierReason> {
   };
 }
 
-export function blockedCapability(account: Account, capability: Capability): Blocked<CapabilityReason> {
+export function blockedCapability(account: Limited, capability: Capability): Blocked<CapabilityReason> {
   const { plan } = account.subscription.plan;
   const meter = hasCapability(plan, capability) ? CAPABILITY_METERS[capability] : null;
   const limit = meter === null ? null : blockingLimit(account, meter);
@@ -193,7 +192,7 @@ export function figuresOf({ meter, limit, used }: BlockingLimit): Omit<BlockingL
   return { meter, limit, used };
 }
 
-export function blockingLimit({ subscription, meters }: Account, meter: MeterName): BlockingLimit {
+export function blockingLimit({ subscription, meters }: Limited, meter: MeterName): BlockingLimit {
   const { limit, used } = summarize(subscription.plan.plan, meters, meter);
   return { meter, limit, used, resetsAtMs: renewalOf(subscription, meter) };
 }
@@ -209,6 +208,12 @@ export function withOpenWork<D extends RecordedDenial>(denial: D, period: Period
 function renewalOf({ plan, pending, nextReplenishAtMs }: Period, meter: MeterName): number | null {
   const renews = nextReplenishAtMs < NEVER_MS && limitOf((pending ?? plan).plan, meter) !== 0;
   return renews ? nextReplenishAtMs : null;
+}
+
+/** What of an account decides what blocks its calls. */
+interface Limited {
+  subscription: Period & { canceledAtMs: number | null };
+  meters: MeterState;
 }
 
 /** Of a subscription: when its usage period ends, and the plan that it has then. */
