@@ -121,6 +121,7 @@ export const CALL_COLUMNS: Columns<Data<'listOrganizationCalls'>['items'][number
   'Tokens in': ({ inputTokens }) => inputTokens,
   'Tokens out': ({ responseTokens }) => responseTokens,
   'Cost, USD': ({ costUSD }) => costUSD,
+  'Charged, USD': ({ chargedUSD }) => chargedUSD,
 };
 
 export const CUSTOMER_COLUMNS: Columns<Data<'listOrganizationCustomers'>['items'][number]> = {

@@ -44,7 +44,7 @@ export const CallPeriods: FC<{ path: string; asked: Asked; nowMs: number }> = ({
 
 /** Sums of the calls that `asked` finds in the explorer. */
 export const CallSums: FC<{ totals: CallTotals; path: string; asked: Asked }> = ({ totals, path, asked }) => {
-  const { calls, unpricedCalls, denied, costNanoUsd, searchedFromMs } = totals;
+  const { calls, unpricedCalls, denied, costNanoUsd, chargedNanoUsd, searchedFromMs } = totals;
   const among =
     searchedFromMs === null
       ? 'all that are found'
@@ -67,6 +67,9 @@ export const CallSums: FC<{ totals: CallTotals; path: string; asked: Asked }> = 
         }
       >
         <KnownCost costNanoUsd={costNanoUsd} unpricedCalls={unpricedCalls} />
+      </Stat>
+      <Stat label="Charged" sub="to balances">
+        <Usd nano={chargedNanoUsd} />
       </Stat>
       <Stat label="Denied">
         {denied > 0 ? (
@@ -100,8 +103,10 @@ export const CallsTable: FC<CallsProps> = ({ organizationId, asked, items, nowMs
     ) : (
       <a href={linkTo(path, { ...kept, [name]: value })}>{text ?? value}</a>
     );
-  const costs = items.flatMap(({ costUsdNano }) => (costUsdNano === null ? [] : [BigInt(costUsdNano)]));
-  const show = usdColumn(costs);
+  const column = (of: (item: CallListItem) => string | null) =>
+    usdColumn(items.map(of).flatMap((nano) => (nano === null ? [] : [BigInt(nano)])));
+  const show = column(({ costUsdNano }) => costUsdNano);
+  const showCharged = column(({ chargedUsdNano }) => chargedUsdNano);
   const { sort, ...unsorted } = kept;
   const sortBy = (order: 'cost' | undefined): Sort => ({
     href: linkTo(path, order === undefined ? unsorted : { ...unsorted, sort: order }),
@@ -187,6 +192,12 @@ export const CallsTable: FC<CallsProps> = ({ organizationId, asked, items, nowMs
             ) : (
               <Nothing />
             ),
+        },
+        {
+          title: 'Charged',
+          figure: true,
+          cell: ({ chargedUsdNano }) =>
+            chargedUsdNano === null ? <Nothing /> : <Usd nano={BigInt(chargedUsdNano)} show={showCharged} />,
         },
       ]}
     />

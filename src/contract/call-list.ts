@@ -65,6 +65,13 @@ export const CallListItem = z.object({
   responseTokens: tokens('Tokens of the answer'),
   costUSD: z.number().nullable().describe('Cost; null where it is not known, and before the end'),
   costUsdNano: z.string().nullable().describe('Cost, exact, in nano-USD'),
+  chargedUSD: z
+    .number()
+    .nullable()
+    .describe(
+      "What the customer's balance pays for the call, settled or not yet; null if it pays nothing: an allowance does, the charge failed, the call was reversed, or has not ended",
+    ),
+  chargedUsdNano: z.string().nullable().describe('The same charge, exact, in nano-USD'),
   chargeBasis: ChargeBasis.nullable().describe(
     '`HELD`: something has no rate, and what was held stands for it in the charge; null for other calls',
   ),

@@ -79,9 +79,10 @@ const COLUMNS = [
   'usageSource',
   'errorCode',
   'reversedAt',
+  'chargedUSD',
+  'chargedUsdNano',
 ] as const satisfies readonly Exclude<keyof CallListItem, 'denial' | 'chargeBasis'>[];
 
-/** Behind the others, which have been columns for longer. */
 const DENIAL_COLUMNS = {
   denialCode: 'code',
   denialMeter: 'meter',
@@ -93,6 +94,7 @@ function present({
   startedAtMs,
   finishedAtMs,
   costNanoUsd,
+  chargedNanoUsd,
   tags,
   usageSource,
   denial,
@@ -106,6 +108,8 @@ function present({
     endedAt: instantOf(finishedAtMs),
     costUSD: costNanoUsd === null ? null : usdFromNano(costNanoUsd),
     costUsdNano: costNanoUsd === null ? null : costNanoUsd.toString(),
+    chargedUSD: chargedNanoUsd === null ? null : usdFromNano(chargedNanoUsd),
+    chargedUsdNano: chargedNanoUsd === null ? null : chargedNanoUsd.toString(),
     usageSource: usageSource ?? (row.inputTokens === null ? null : 'reported'),
     denial: denial && presentDenial(denial),
     reversedAt: instantOf(reversedAtMs),

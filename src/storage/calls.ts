@@ -77,6 +77,8 @@ export interface CallRow {
   cachedInputTokens: number | null;
   responseTokens: number | null;
   costNanoUsd: NanoUsd | null;
+  /** What the customer's balance pays; `null` if nothing. */
+  chargedNanoUsd: NanoUsd | null;
   /** `null` if everything in the charge has a rate. */
   chargeBasis: ChargeBasis | null;
   /** `null` where the usage is reported, and before the end. */
@@ -92,6 +94,9 @@ export interface FoundCalls extends Page<CallRow> {
   /** Since when the calls began that were searched; `null` where all were. */
   searchedFromMs: number | null;
 }
+
+/** A reversal gives back what was charged. */
+const CHARGED = sql`CASE WHEN ${calls.reversedAtMs} IS NULL THEN ${calls.chargeNanoUsd} END`;
 
 const COLUMNS = {
   callId: calls.callId,
@@ -109,6 +114,7 @@ const COLUMNS = {
   cachedInputTokens: calls.cachedInputTokens,
   responseTokens: calls.responseTokens,
   costNanoUsd: nanoText(calls.costNanoUsd),
+  chargedNanoUsd: nanoText(CHARGED),
   chargeBasis: sql<ChargeBasis | null>`NULLIF(${calls.chargeBasis}, 'STAND_IN')`,
   usageSource: sql<ProvisionalSource | null>`${calls.usageSource}`,
   errorCode: calls.errorCode,
@@ -158,6 +164,8 @@ export interface CallTotals {
   unpricedCalls: number;
   denied: number;
   costNanoUsd: NanoUsd;
+  /** What customers' balances pay for them. */
+  chargedNanoUsd: NanoUsd;
   /** Since when the calls began that are summed; `null` where all of them are. */
   searchedFromMs: number | null;
 }
@@ -168,15 +176,16 @@ export async function sumCalls(env: Env, organizationId: string, filter: CallFil
   const indexed = indexedBy(organizationId, filter);
   const searchedFromMs = await searchedFrom(db, indexed);
   const count = (condition: SQL) => sql<number>`COUNT(*) FILTER (WHERE ${condition})`;
-  // In parts, because a sum of costs may exceed 64 bits.
+  // In parts, because a sum of amounts may exceed 64 bits.
   const sum = (part: SQL) => sql<string>`CAST(COALESCE(SUM(${part}), 0) AS TEXT)`;
+  const parts = (amount: SQL) => ({ usd: sum(sql`${amount} / 1000000000`), rest: sum(sql`${amount} % 1000000000`) });
   const [totals] = await db
     .select({
       calls: sql<number>`COUNT(*)`,
       unpricedCalls: count(sql`(${UNPRICED})`),
       denied: count(eq(calls.status, 'NOT_ALLOWED')),
-      usd: sum(sql`${calls.costNanoUsd} / 1000000000`),
-      rest: sum(sql`${calls.costNanoUsd} % 1000000000`),
+      cost: parts(sql`${calls.costNanoUsd}`),
+      charged: parts(sql`(${CHARGED})`),
     })
     .from(calls)
     .where(
@@ -186,8 +195,14 @@ export async function sumCalls(env: Env, organizationId: string, filter: CallFil
         searchedFromMs === null ? undefined : gte(calls.startedAtMs, searchedFromMs),
       ),
     );
-  const { usd = '0', rest = '0', ...counts } = totals ?? { calls: 0, unpricedCalls: 0, denied: 0 };
-  return { ...counts, costNanoUsd: nanoOfParts(usd, rest), searchedFromMs };
+  if (!totals) throw new Error('a sum is one row');
+  const { cost, charged, ...counts } = totals;
+  return {
+    ...counts,
+    costNanoUsd: nanoOfParts(cost.usd, cost.rest),
+    chargedNanoUsd: nanoOfParts(charged.usd, charged.rest),
+    searchedFromMs,
+  };
 }
 
 function indexedBy(organizationId: string, filter: CallFilter): SQL[] {

@@ -90,6 +90,6 @@ export function prepare(db: Database, query: SQL): D1PreparedStatement {
 }
 
 /** A nano-USD column, read as text: D1 would round what is above 2^53. */
-export function nanoText(column: SQLiteColumn): SQL<NanoUsd | null> {
+export function nanoText(column: SQLiteColumn | SQL): SQL<NanoUsd | null> {
   return sql`CAST(${column} AS TEXT)`.mapWith((value: string | null) => (value === null ? null : BigInt(value)));
 }

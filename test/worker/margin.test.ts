@@ -429,6 +429,67 @@ describe('the list of all customers', () => {
   });
 });
 
+describe('a list of calls', () => {
+  const CHARGED: Record<string, [number | null, string | null]> = {
+    included: [2.5, null],
+    charged: [2.5, '3750000000'],
+    // Reversed: the balance has it back.
+    mistake: [2.5, null],
+    // On credit, and without a price nothing is charged.
+    unpriced: [null, null],
+    other: [2.5, null],
+    after: [2.5, null],
+  };
+  /** What custom meters charged. */
+  const INCREMENTS = USD / 2n;
+
+  test('has what the balance pays for each call beside its cost, as the call itself says, and as the margin sums it', async () => {
+    const params = { org: tenant.organizationId };
+    const { items } = (await operator.send('listOrganizationCalls', { params })).data;
+    const found = Object.fromEntries(items.map((item) => [item.callId, [item.costUSD, item.chargedUsdNano]]));
+    expect(found).toEqual(CHARGED);
+    expect(items.find(({ callId }) => callId === 'charged')?.chargedUSD).toBe(3.75);
+    const { payg } = (await tenant.api.send('readCall', { params: { callId: 'charged' } })).data;
+    expect([payg.chargeNanoUsd, payg.chargedUsd]).toEqual(['3750000000', 3.75]);
+    const sum = items.reduce((all, { chargedUsdNano }) => all + BigInt(chargedUsdNano ?? 0), INCREMENTS);
+    const { totals } = (await operator.send('readOrganizationMargin', { params, query: DATES })).data;
+    expect(totals.chargedUsdNano).toBe(sum.toString());
+    const own = (await tenant.api.send('listCalls')).data;
+    expect(own.items.map(({ chargedUsdNano }) => chargedUsdNano)).toEqual(items.map((item) => item.chargedUsdNano));
+  });
+
+  test('has the charges in its CSV', async () => {
+    const response = await worker.fetch(
+      `https://callmeter.test/operator/organizations/${tenant.organizationId}/calls`,
+      {
+        headers: { Authorization: `Bearer ${OPERATOR_TOKEN}`, Accept: 'text/csv' },
+      },
+    );
+    const [head = [], ...lines] = (await response.text())
+      .trimEnd()
+      .split('\r\n')
+      .map((line) => line.split(','));
+    const cell = (line: readonly string[], title: string) => line[head.indexOf(title)];
+    expect(Object.fromEntries(lines.map((line) => [cell(line, 'callId'), cell(line, 'chargedUsdNano')]))).toEqual(
+      Object.fromEntries(Object.entries(CHARGED).map(([callId, [, charged]]) => [callId, charged ?? ''])),
+    );
+    const charged = lines.find((line) => cell(line, 'callId') === 'charged') ?? [];
+    expect([cell(charged, 'costUSD'), cell(charged, 'chargedUSD')]).toEqual(['2.5', '3.75']);
+  });
+
+  test('has them in the console as a column and as a sum, in the explorer and on the customer page', async () => {
+    const visitor = new Visitor();
+    await visitor.signIn();
+    const path = `/console/organizations/${tenant.organizationId}`;
+    for (const shown of [`${path}/calls`, `${path}/customers/alpha?tab=calls`]) {
+      const { html, text } = await visitor.read(shown);
+      expect([shown, text]).toEqual([shown, expect.stringMatching(/Charged \$3\.75 to balances/)]);
+      expect([shown, html.split('<data value="3.75"')]).toEqual([shown, expect.objectContaining({ length: 3 })]);
+      expect(html).toMatch(/<th[^>]*>Charged<\/th>/);
+    }
+  });
+});
+
 test('the console shows revenue and margin beside the cost; a loss is said, and no price is not zero', async () => {
   const visitor = new Visitor();
   await visitor.signIn();
