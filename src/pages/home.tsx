@@ -79,6 +79,7 @@ const GUIDES = [
   ['widget', 'Usage widget', 'a customer’s usage inside your own pages'],
   ['readings', 'Readings', 'usage, forecast and anomalies of a customer'],
   ['events', 'Events', 'limits, balances and prices that change, by webhook or Slack'],
+  ['errors', 'Errors', 'each code, its cause and what to do'],
   ['operate', 'Operate', 'the console, the command line, models and prices, Stripe'],
   ['deploy', 'Deploy', 'to your own Cloudflare account, and what that costs'],
   ['security', 'Security', 'keys, bounds, and what is stored'],
