@@ -7,6 +7,7 @@ import type { CustomMeterData } from '../../src/contract/custom-meter.ts';
 import type { CustomerUsageData } from '../../src/contract/customers.ts';
 import { presentFigures, sumsSentence } from '../../src/contract/denial.ts';
 import type { CustomerState } from '../../src/contract/entitlements.ts';
+import { warnedOfCredit } from '../../src/contract/funding-warnings.ts';
 import type { Left, Rolling } from '../../src/contract/limit-headers.ts';
 import type { Account } from '../../src/domain/account.ts';
 import { summarize, summarizeAll } from '../../src/domain/allowances.ts';
@@ -36,6 +37,7 @@ export function presentCustomer(account: Account, models: CustomerState['models'
     customerId: account.customerId,
     ...presentState(account, decision, models),
     ...(stripeCustomerId !== undefined && { stripeCustomerId }),
+    ...warnedOfCredit(account),
   };
 }
 

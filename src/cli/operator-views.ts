@@ -1,8 +1,8 @@
 /**
  * Formats responses of the operator API as text.
  *
- * `describe` formats any response: plain fields as pairs, members as sections, lists as tables. A noun has its own view
- * only where that is easier to read.
+ * `describe` formats any response: plain fields as pairs, members as sections, lists as tables, warnings last. A noun has its
+ * own view only where that is easier to read.
  */
 import { thresholdsOf } from '../domain/alerts.ts';
 import { isProvisional } from '../domain/usage.ts';
@@ -13,10 +13,15 @@ type JsonObject = Record<string, unknown>;
 
 export function describe(data: unknown): string {
   if (!isObject(data)) return show(data);
-  const plain = Object.entries(data).filter(([, value]) => !isDeep(value));
-  const deep = Object.entries(data).filter(([, value]) => isDeep(value));
+  const { warnings, ...members } = data;
+  const plain = Object.entries(members).filter(([, value]) => !isDeep(value));
+  const deep = Object.entries(members).filter(([, value]) => isDeep(value));
   const head = pairs(Object.fromEntries(plain.map(([field, value]) => [labelOf(field), showField(field, value)])));
-  return [head, ...deep.map(([field, value]) => section(labelOf(field), describeMember(value)))]
+  return [
+    head,
+    ...deep.map(([field, value]) => section(labelOf(field), describeMember(value))),
+    ...showWarnings(warnings as string[] | undefined),
+  ]
     .filter(Boolean)
     .join('\n');
 }
@@ -195,6 +200,7 @@ export function showCustomer(data: CustomerState): string {
       ...subscriptionPairs(subscription),
     }),
     section('Meters', metersTable(data.meters)),
+    ...showWarnings(data.warnings),
   ].join('\n');
 }
 
@@ -208,8 +214,13 @@ function subscriptionPairs(subscription: CustomerState['subscription']): Record<
 }
 
 /** A subscription after a change. */
-export function showSubscription({ subscription }: Data<'operatorChangePlan'>): string {
-  return pairs(subscriptionPairs(subscription));
+export function showSubscription({ subscription, warnings }: Data<'operatorChangePlan'>): string {
+  return [pairs(subscriptionPairs(subscription)), ...showWarnings(warnings)].join('\n');
+}
+
+/** A section of sentences; none if there is nothing to warn of. */
+function showWarnings(warnings: readonly string[] = []): string[] {
+  return warnings.length === 0 ? [] : [section('Warnings', warnings.map(show).join('\n'))];
 }
 
 type Inspected = Data<'readCustomer'>;
@@ -298,12 +309,13 @@ const LEDGER_COLUMNS: Columns<Inspected['ledger'][number]> = {
   Reference: ({ reference }) => reference,
 };
 
-export function showGrant({ creditId, balanceUsd, unitsRemaining }: Data<'grantCredit'>): string {
-  return pairs({
+export function showGrant({ creditId, balanceUsd, unitsRemaining, warnings }: Data<'grantCredit'>): string {
+  const granted = pairs({
     Credit: creditId,
     Balance: balanceUsd === undefined ? undefined : amount('USD', balanceUsd),
     'Units left': unitsRemaining,
   });
+  return [granted, ...showWarnings(warnings)].join('\n');
 }
 
 export function showRevocation({ creditId, unit, revoked, balance, reason }: Data<'revokeCredit'>): string {

@@ -22,9 +22,15 @@ export const ProvisionCustomerBody = BodyIdempotency.extend({
 export const ProvisionCustomerRequest = z.preprocess(resolveIdentity, ProvisionCustomerBody);
 export type ProvisionCustomerRequest = z.infer<typeof ProvisionCustomerBody>;
 
+export const CreditWarnings = z
+  .array(z.string())
+  .optional()
+  .describe('Credit of the customer that pays for nothing, why, and what to do; absent if there is none');
+
 export const CustomerUsageData = CustomerState.extend({
   customerId: z.string().describe('The customer'),
   stripeCustomerId: z.string().optional().describe('Customer id at Stripe'),
+  warnings: CreditWarnings,
 });
 
 export type CustomerUsageData = z.infer<typeof CustomerUsageData>;
@@ -52,6 +58,7 @@ export const ReplenishBody = BodyIdempotency;
 export const ChangePlanData = z.object({
   success: z.literal(true).describe('The change stands'),
   subscription: Subscription,
+  warnings: CreditWarnings,
 });
 
 export type ChangePlanData = z.infer<typeof ChangePlanData>;

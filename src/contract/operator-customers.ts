@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { UsageSource } from './calls.ts';
 import { MeterSlot } from './custom-meter.ts';
-import { CustomerUsageData } from './customers.ts';
+import { CreditWarnings, CustomerUsageData } from './customers.ts';
 import { instant, text } from './fields.ts';
 
 /** The largest credit in USD. */
@@ -44,6 +44,7 @@ export const GrantedCredit = z.object({
   creditId: z.string().describe('The credit'),
   balanceUsd: exactUsd.optional().describe('USD balance with it, exact; for kind USD'),
   unitsRemaining: z.number().int().optional().describe('Purchased units of the slot with it; for kind METER'),
+  warnings: CreditWarnings,
 });
 
 export type GrantedCredit = z.infer<typeof GrantedCredit>;

@@ -2,6 +2,7 @@
  * The plan document: what a plan allows in a usage period. Only `name` and `limitType` are required.
  */
 import { z } from 'zod';
+import { contradictionsOf } from '../domain/funding.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';
 import type { LimitName } from '../domain/meters.ts';
 import { ANSWERS_MAX_DEFAULT, type Capability, HOLD_POLICIES } from '../domain/plan.ts';
@@ -59,7 +60,10 @@ const customMeter = (slot: string) =>
     funding: z
       .strictObject({
         credits: z.boolean().default(false).describe('Purchased units of the slot may pay'),
-        payg: z.boolean().default(false).describe('The USD balance may pay'),
+        payg: z
+          .boolean()
+          .default(false)
+          .describe('The USD balance may pay; needs `payg.enabled` of the plan and `overage`'),
       })
       .default({ credits: false, payg: false })
       .describe('What pays once the included units are gone'),
@@ -199,6 +203,12 @@ export const Plan = z.strictObject({
 
 export type Plan = z.infer<typeof Plan>;
 
+/** A plan to save. Versions from before the rule that funding must be able to pay are stored without it. */
+export const PutPlanRequest = Plan.superRefine((plan, context) => {
+  for (const { path, message } of contradictionsOf(plan))
+    context.addIssue({ code: 'custom', path: [...path], message });
+});
+
 export const planId = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
@@ -208,6 +218,13 @@ export const PlanVersion = z.object({
   planId,
   usagePlanVersionId: z.string().describe('Id of this immutable version'),
   version: z.number().int().describe('1 for the first version'),
+});
+
+export const SavedPlan = PlanVersion.extend({
+  warnings: z
+    .array(z.string())
+    .optional()
+    .describe('Funding of the plan that has no effect, each with its field; absent if there is none'),
 });
 
 export const PlanDetail = PlanVersion.extend({

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { DENIAL_CODES } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { TIERS } from '../domain/tiers.ts';
+import { CreditWarnings } from './customers.ts';
 import { Subscription } from './entitlements.ts';
 import { customerId, flag, instant, ListQuery } from './fields.ts';
 import { Period, timezone } from './usage-summary.ts';
@@ -223,6 +224,7 @@ export const UsageContextData = z.object({
         )
         .optional()
         .describe('What pays for the next one, now; a call that needs more than what is left of the balance is denied'),
+      warnings: CreditWarnings,
     })
     .describe('What pays when the allowance is gone'),
   weeks: z

@@ -13,7 +13,7 @@ import { type Billed, type Charge, newCharge, pendingAmount } from './charge.ts'
 import type { Correction } from './correction.ts';
 import { addQuantities, type MeterSlot, SLOT_METERS } from './meters.ts';
 import { divideHalfUp, type NanoUsd, parseUsd } from './money.ts';
-import type { CustomMeter, OverageTier } from './plan.ts';
+import { type CustomMeter, hasOverage, type OverageTier } from './plan.ts';
 import { runsOf, runsOfFunding, totalsOfRuns } from './unit-runs.ts';
 import { addUnsettled, availableUsd, balanceOf, spend } from './wallet.ts';
 
@@ -175,9 +175,8 @@ export function purchasedUnits(account: Account, meter: CustomMeter, slot: Meter
 }
 
 /** Whether the USD balance pays for units beyond the allowance and the purchased ones. */
-export function paysOverage({ subscription, wallet }: Account, { funding, overage }: CustomMeter): boolean {
-  const { payg } = subscription.plan.plan;
-  return funding.payg && payg.enabled && overage !== undefined && availableUsd(wallet) > 0n;
+export function paysOverage({ subscription, wallet }: Account, meter: CustomMeter): boolean {
+  return hasOverage(subscription.plan.plan, meter) && availableUsd(wallet) > 0n;
 }
 
 /** A single price is one tier without an upper bound. */

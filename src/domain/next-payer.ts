@@ -12,7 +12,7 @@ import { type DenialCode, denialOf } from './denial.ts';
 import { CAPABILITY_METERS, decideEntitlements, type Requested } from './entitlements.ts';
 import { type MeterSlot, SLOT_METERS } from './meters.ts';
 import type { NanoUsd } from './money.ts';
-import type { Capability } from './plan.ts';
+import { type Capability, hasOverage } from './plan.ts';
 import { TIERS, type Tier } from './tiers.ts';
 import { availableUsd, release } from './wallet.ts';
 
@@ -58,8 +58,7 @@ export function slotPayer(account: Account, slot: MeterSlot, nowMs: number): Nex
   if (hasLeft(plan, account.meters, SLOT_METERS[slot])) return { by: 'allowance' };
   if (purchasedUnits(account, meter, slot) > 0n) return { by: 'units' };
   if (paysOverage(account, meter)) return { by: 'balance' };
-  const isPayable = meter.funding.payg && plan.payg.enabled && meter.overage !== undefined;
-  if (!isPayable) return { by: 'nobody', reason: 'ALLOWANCE_EXHAUSTED' };
+  if (!hasOverage(plan, meter)) return { by: 'nobody', reason: 'ALLOWANCE_EXHAUSTED' };
   return { by: 'nobody', reason: heldByOthers(account, 0n, nowMs) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED' };
 }
 

@@ -90,6 +90,11 @@ export function hasCapability({ features }: Pick<Plan, 'features'>, capability: 
   return features[capability] ?? true;
 }
 
+/** Whether the plan lets the USD balance pay for units beyond the included and the purchased ones. */
+export function hasOverage({ payg }: Pick<Plan, 'payg'>, { funding, overage }: CustomMeter): boolean {
+  return payg.enabled && funding.payg && overage !== undefined;
+}
+
 /** The id of a version of a plan. A plan's own id has no colon. */
 export function planVersionIdOf(planId: string, version: number): string {
   return `${planId}:v${version}`;

@@ -132,12 +132,13 @@ export function grantCredit(
       }),
     );
     if (!answer.ok) return answer;
+    const { warnings: _warnings, ...granted } = answer.data;
     return {
       action: 'credit.grant',
       organizationId,
       subject: customerId,
       before: null,
-      after: { ...grant, ...answer.data },
+      after: { ...grant, ...granted },
       statements: [],
       replaces: false,
       code: answer.result.code,

@@ -4,8 +4,9 @@
  */
 import type { z } from 'zod';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
+import { warnedOfPlan } from '../contract/funding-warnings.ts';
 import type { MigratePlanRequest, PlanMigration } from '../contract/operator-customers.ts';
-import type { Plan, PlanDetail, PlanVersion } from '../contract/plans.ts';
+import type { Plan, PlanDetail, PlanVersion, SavedPlan } from '../contract/plans.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import { planVersionIdOf } from '../domain/plan.ts';
 import type { Env } from '../env.ts';
@@ -28,6 +29,7 @@ import { findOrganization, noOrganization } from './organizations.ts';
 
 type Detail = z.infer<typeof PlanDetail>;
 type Version = z.infer<typeof PlanVersion>;
+type Saved = z.infer<typeof SavedPlan>;
 
 /** Versions that one plan's detail shows, newest first. */
 const VERSIONS_SHOWN_MAX = 100;
@@ -37,15 +39,15 @@ export function putPlan(
   organizationId: string,
   planId: string,
   { priceUsd, ...rest }: Plan,
-): Promise<Answer<Version>> {
+): Promise<Answer<Saved>> {
   // A price of null is no price, and no other content than without one.
   const plan: Plan = priceUsd == null ? rest : { ...rest, priceUsd };
-  return commitChange(request, async (nowMs) => {
+  return commitChange<Saved>(request, async (nowMs) => {
     const code = 'PLAN_SAVED';
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
     const [newest] = await findPlanVersions(request.env, organizationId, [planId], 1);
     if (newest && canonicalJson(newest.content) === canonicalJson(plan))
-      return accept(code, presentVersion(newest), nowMs);
+      return accept(code, { ...presentVersion(newest), ...warnedOfPlan(plan) }, nowMs);
     const version = (newest?.version ?? 0) + 1;
     const row = {
       organizationId,
@@ -64,7 +66,7 @@ export function putPlan(
       statements: [insertPlanVersion(request.env, row)],
       replaces: newest !== undefined,
       code,
-      data: presentVersion(row),
+      data: { ...presentVersion(row), ...warnedOfPlan(plan) },
     };
   });
 }

@@ -118,9 +118,8 @@ interface FieldProps {
 
 /** A label, the control, its hint and its errors. */
 const Field: FC<PropsWithChildren<Omit<FieldProps, 'required'>>> = ({ name, label, state, hint, children }) => {
-  const messages = errorsOf(state, name);
   return (
-    <div class={messages.length > 0 ? 'field wrong' : 'field'}>
+    <div class={errorsOf(state, name).length > 0 ? 'field wrong' : 'field'}>
       <label for={idOf(name)}>{label}</label>
       {children}
       {hint && (
@@ -128,12 +127,17 @@ const Field: FC<PropsWithChildren<Omit<FieldProps, 'required'>>> = ({ name, labe
           {hint}
         </p>
       )}
-      {messages.length > 0 && (
-        <p class="error" id={`${idOf(name)}-error`}>
-          {messages.join('; ')}
-        </p>
-      )}
+      <Errors name={name} state={state} />
     </div>
+  );
+};
+
+const Errors: FC<Pick<FieldProps, 'name' | 'state'>> = ({ name, state }) => {
+  const messages = errorsOf(state, name);
+  return messages.length === 0 ? null : (
+    <p class="error" id={`${idOf(name)}-error`}>
+      {messages.join('; ')}
+    </p>
   );
 };
 
@@ -228,6 +232,7 @@ export const Checkbox: FC<FieldProps> = (props) => {
           {hint}
         </p>
       )}
+      <Errors name={name} state={state} />
     </div>
   );
 };

@@ -120,5 +120,17 @@ export const Notice: FC<PropsWithChildren<{ tone: Tone; title?: string }>> = ({ 
   </div>
 );
 
+/** Warnings one below the other; nothing if there is none. */
+export const Warnings: FC<{ texts: readonly string[] | undefined; title?: string }> = ({ texts = [], title }) =>
+  texts.length === 0 ? null : (
+    <Notice tone="warn" {...(title !== undefined && { title })}>
+      <ul>
+        {texts.map((text) => (
+          <li>{text}</li>
+        ))}
+      </ul>
+    </Notice>
+  );
+
 /** JSON for people to read and copy. */
 export const Json: FC<{ value: unknown }> = ({ value }) => <pre class="json">{JSON.stringify(value, null, 2)}</pre>;

@@ -272,10 +272,13 @@ describe.concurrent('npm run operator', () => {
       '1000',
     );
     expect(units.out).toMatch(/^Units left +1,000$/m);
+    // The demo's plan has neither pay-as-you-go nor the meter.
+    expect(units.out).toMatch(/^Warnings\n {2}1,000 purchased units of CUSTOM1 pay for nothing: the plan Pro /m);
     const { text, json } = await both('customers', 'show', DEMO, 'payer');
     expect(json.wallet).toMatchObject({ balanceUsd: '25.5', units: { CUSTOM1: 1000 } });
     expect(text).toMatch(/Balance +\$25\.5$/m);
     expect(text).toMatch(/Units +1,000 CUSTOM1$/m);
+    expect(text).toMatch(/^Warnings\n {2}\$25\.50 of credit pays for nothing: .*\n {2}1,000 purchased units/m);
     expect(text).toMatch(/\$25\.5 +\$25\.5 +never +invoice 7$/m);
     expect(text).toMatch(/1 +\S+ +GRANT +\$25\.5 +\$25\.5 +invoice 7$/m);
     const refused = await operator('credits', 'grant', DEMO, 'payer', '--kind', 'USD', '--amount-usd', '1,5');

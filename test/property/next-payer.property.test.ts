@@ -5,27 +5,42 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
+import { limitOf } from '../../src/domain/allowances.ts';
 import { beginCall } from '../../src/domain/begin-call.ts';
 import type { Call } from '../../src/domain/call.ts';
 import { incrementMeter } from '../../src/domain/custom-meter.ts';
+import { unusableCredit } from '../../src/domain/funding.ts';
 import { METER_NAMES, METER_SLOTS, type MeterSlot } from '../../src/domain/meters.ts';
 import { capabilityPayer, isOnCredit, type NextPayer, slotPayer, tierPayer } from '../../src/domain/next-payer.ts';
 import { CAPABILITIES, type CustomMeter } from '../../src/domain/plan.ts';
 import { TIERS, type Tier } from '../../src/domain/tiers.ts';
-import { addUnsettled, EMPTY_WALLET, grantCredit, hold, release, type Wallet } from '../../src/domain/wallet.ts';
+import {
+  addUnsettled,
+  type CreditUnit,
+  EMPTY_WALLET,
+  grantCredit,
+  hold,
+  release,
+  type Wallet,
+} from '../../src/domain/wallet.ts';
 import { account, plan } from '../unit/fixtures.ts';
 
 const NOW_MS = 1_000;
+const CREDIT_UNITS: readonly CreditUnit[] = ['USD', ...METER_SLOTS];
+const CREDIT = { granted: '1000', remaining: '0', grantedAtMs: 0, expiresAtMs: null, reference: null };
 
 const limit = fc.constantFrom(null, 0, 1, 2, 5);
-const limits = fc.record({
-  standardCalls: limit,
-  premiumCalls: limit,
-  standardTokens: limit,
-  premiumTokens: limit,
-  searches: limit,
-  audioSeconds: limit,
-});
+const limitsOf = (one: fc.Arbitrary<number | null>) =>
+  fc.record({
+    standardCalls: one,
+    premiumCalls: one,
+    standardTokens: one,
+    premiumTokens: one,
+    searches: one,
+    audioSeconds: one,
+  });
+/** One plan in ten limits nothing. */
+const limits = fc.oneof({ weight: 9, arbitrary: limitsOf(limit) }, limitsOf(fc.constant(null)));
 const slot: fc.Arbitrary<CustomMeter | undefined> = fc.option(
   fc.record({
     enabled: fc.constantFrom(true, true, false),
@@ -180,6 +195,41 @@ test('a customer is on credit where the balance pays for a tier, or would if ope
   );
 });
 
+/** Whether the balance pays for something now, and of which slots purchased units do. */
+function paying(of: Account) {
+  const slots = METER_SLOTS.map((slot) => ({ slot, by: slotPayer(of, slot, NOW_MS).by }));
+  const tiers = TIERS.map((tier) => tierPayer(of, tier, 0n, NOW_MS).by);
+  return {
+    USD: [...tiers, ...slots.map(({ by }) => by)].includes('balance'),
+    ...Object.fromEntries(slots.map(({ slot, by }) => [slot, by === 'units'])),
+  } as Record<CreditUnit, boolean>;
+}
+
+test('credit pays for nothing if it is said so, and else pays once all that the plan includes is used up', () => {
+  fc.assert(
+    fc.property(accounts, (before) => {
+      const now = paying(before);
+      for (const { unit, gap } of unusableCredit(before)) {
+        expect([unit, gap, now[unit]]).toEqual([unit, gap, false]);
+        seen.add(`unusable ${gap}`);
+      }
+      const { plan } = before.subscription.plan;
+      const consumed = Object.fromEntries(METER_NAMES.map((name) => [name, limitOf(plan, name) ?? 0]));
+      const rich = CREDIT_UNITS.reduce(
+        (wallet, unit) => grantCredit(wallet, { ...CREDIT, creditId: unit, unit }),
+        EMPTY_WALLET,
+      );
+      const after = { ...before, meters: { consumed, reserved: {} }, wallet: rich };
+      const unusable = unusableCredit(after).map(({ unit }) => unit);
+      // Purchased units pay before the balance does, so that it is asked without them.
+      const poor = { ...rich, credits: rich.credits.filter(({ unit }) => unit === 'USD') };
+      const pays = { ...paying(after), USD: paying({ ...after, wallet: poor }).USD };
+      expect(CREDIT_UNITS.filter((unit) => !pays[unit]).sort()).toEqual(unusable.sort());
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
 test('the properties above met every case', () => {
   expect([...seen].sort()).toEqual(
     expect.arrayContaining([
@@ -196,6 +246,13 @@ test('the properties above met every case', () => {
       'slot balance',
       'slot nobody',
       'slot units',
+      'unusable CANCELED',
+      'unusable CREDITS_OFF',
+      'unusable METER_NOT_IN_PLAN',
+      'unusable METER_OFF',
+      'unusable METER_UNLIMITED',
+      'unusable NOTHING_TO_PAY',
+      'unusable PAYG_OFF',
     ]),
   );
 });

@@ -46,3 +46,15 @@ export async function createToldTenant(plan?: object): Promise<Tenant> {
   await vi.waitFor(async () => expect(await told()).toMatchObject([{ type: 'key.created' }]), KEY_TOLD_MS_MAX);
   return tenant;
 }
+
+/**
+ * Changes the versions of the tenant's plan as a JSON merge patch, to what a version from before a rule may have. To be
+ * called before the plan is used.
+ */
+export async function storeOlderPlan({ organizationId }: Tenant, patch: object): Promise<void> {
+  await bindings.DB.prepare(
+    "UPDATE plan_versions SET content = json_patch(content, ?) WHERE organization_id = ? AND plan_id = 'test'",
+  )
+    .bind(JSON.stringify(patch), organizationId)
+    .run();
+}

@@ -74,7 +74,9 @@ describe('a grant', () => {
     const second = (await grant({ kind: 'USD', amountUsd: '0.000000001', expiresAt: later })).data;
     expect(second.balanceUsd).toBe('25.000000001');
     const units = (await grant({ kind: 'METER', meterSlot: 'CUSTOM2', units: 7, expiresAt: sooner })).data;
-    expect(units).toEqual({ creditId: expect.any(String), unitsRemaining: 7 });
+    // The plan has no such meter.
+    const warnings = [expect.stringContaining('7 purchased units of CUSTOM2 pay for nothing')];
+    expect(units).toEqual({ creditId: expect.any(String), unitsRemaining: 7, warnings });
 
     const { wallet, credits, ledger } = await inspect();
     expect(wallet).toEqual({

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { KeyPrefix } from '../../src/contract/scopes.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
-import { bindings, operator } from '../support/worker.ts';
+import { bindings, operator, storeOlderPlan } from '../support/worker.ts';
 
 const SAFE_MAX = Number.MAX_SAFE_INTEGER;
 
@@ -260,12 +260,14 @@ describe('funding', () => {
     });
   });
 
+  // Versions from before a plan with the first or the last was refused.
   test.each([
     ['the plan is not pay-as-you-go', { payg: { enabled: false } }],
-    ['the meter is not', { customMeters: { CUSTOM1: { ...PAGES, funding: { credits: true } } } }],
-    ['there is no price', { customMeters: { CUSTOM1: { ...PAGES, overage: undefined } } }],
+    ['the meter is not', { customMeters: { CUSTOM1: { funding: { payg: false } } } }],
+    ['there is no price', { customMeters: { CUSTOM1: { overage: null } } }],
   ])('never comes from the balance if %s', async (_, change) => {
-    const of = await createTenant(operator, { ...PLAN, ...change });
+    const of = await createTenant(operator, PLAN);
+    await storeOlderPlan(of, change);
     const { use, wallet } = await customer('unpaid', { usd: '100', units: 2, of });
     expect((await use(12)).blocked).toBe(false);
     expect((await use(1)).blocked).toBe(true);

@@ -2,6 +2,7 @@
  * The commands of credits: a grant by the operator, and the revocation of one.
  */
 import { type Accepted, type Answer, accept, refuse } from '../../../src/contract/errors.ts';
+import { warnedOfCredit } from '../../../src/contract/funding-warnings.ts';
 import type { GrantedCredit, RevokedCredit } from '../../../src/contract/operator-customers.ts';
 import { changeWallet } from '../../../src/domain/account.ts';
 import { formatUsd } from '../../../src/domain/money.ts';
@@ -43,7 +44,11 @@ export function grant(context: Context, command: GrantCommand): Answer<GrantedCr
     const balance = balanceOf(granted.wallet, unit);
     return accept(
       'CREDIT_GRANTED',
-      { creditId, ...(unit === 'USD' ? { balanceUsd: formatUsd(balance) } : { unitsRemaining: Number(balance) }) },
+      {
+        creditId,
+        ...(unit === 'USD' ? { balanceUsd: formatUsd(balance) } : { unitsRemaining: Number(balance) }),
+        ...warnedOfCredit(granted, unit),
+      },
       nowMs,
     );
   });

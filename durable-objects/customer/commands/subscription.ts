@@ -91,8 +91,8 @@ function changeSubscription(
     const changed = change(account);
     if (!changed.ok) return changed;
     if (changed.account !== account) store.saveAccount(changed.account, nowMs);
-    const { subscription } = presentCustomer(changed.account, command.models);
-    return accept(code, { success: true as const, subscription }, nowMs);
+    const { subscription, warnings } = presentCustomer(changed.account, command.models);
+    return accept(code, { success: true as const, subscription, ...(warnings && { warnings }) }, nowMs);
   });
 }
 

@@ -4,7 +4,7 @@
 import type { FC } from 'hono/jsx';
 import type { OperatorCustomer } from '../../contract/operator-customers.ts';
 import { count, nanoOf, plural, usdColumn, words } from '../../ui/format.ts';
-import { Badge, Card, Code, Empty, Nothing, Stat, Time, type Tone, Usd } from '../../ui/parts.tsx';
+import { Badge, Card, Code, Empty, Nothing, Stat, Time, type Tone, Usd, Warnings } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { shortened } from '../calls-table.tsx';
 import { callPath, customerPath } from '../context.ts';
@@ -15,9 +15,10 @@ type Entry = OperatorCustomer['ledger'][number];
 export const walletTab: Tab = async ({ customer: reading, nowMs }) => {
   const customer = await reading;
   if (!customer) return null;
-  const { organizationId, customerId, wallet, failedCharges, ledger } = customer;
+  const { organizationId, customerId, wallet, failedCharges, ledger, warnings } = customer;
   return (
     <>
+      <Warnings title="Credit that cannot pay." texts={warnings} />
       <Balances wallet={wallet} />
       {failedCharges.length > 0 && (
         <Card
@@ -94,7 +95,7 @@ const Credits: FC<{ customer: OperatorCustomer; nowMs: number }> = ({
   if (credits.length === 0)
     return (
       <Empty title="No credit">
-        Credit pays for what the plan's allowance does not cover, where the plan is pay-as-you-go.
+        Credit pays for what the plan's allowance does not cover, if the plan is pay-as-you-go.
       </Empty>
     );
   const show = columnOf(

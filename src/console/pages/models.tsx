@@ -4,7 +4,6 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import type { Catalog } from '../../catalog/model.ts';
 import { modelWarnings, type UnknownModel, unknownModels } from '../../catalog/named-models.ts';
 import { SetModelsRequest, SwitchBackRequest } from '../../contract/model-mappings.ts';
 import { operations } from '../../contract/operations.ts';
@@ -16,7 +15,7 @@ import { setPrice } from '../../operator/prices.ts';
 import { listOwnPrices, type OwnPriceRow } from '../../storage/prices.ts';
 import { Checkbox, CheckGroup, Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
 import { plural, rateColumn } from '../../ui/format.ts';
-import { Card, Empty, Nothing, Notice, Time } from '../../ui/parts.tsx';
+import { Card, Empty, Nothing, Time, Warnings } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
 import { Table } from '../../ui/table.tsx';
 import { deferrer } from '../caller.ts';
@@ -157,10 +156,12 @@ async function modelsPage(
         note="One model per line, the preferred one first. Callers get the first model of the suggested tier as a hint."
       >
         <Warnings
-          names={models ? mappedModels(models) : []}
-          catalog={catalog}
-          nowMs={nowMs}
-          priced={new Set(prices.map(({ modelKey }) => modelKey))}
+          texts={modelWarnings(
+            catalog,
+            models ? mappedModels(models) : [],
+            nowMs,
+            new Set(prices.map(({ modelKey }) => modelKey)),
+          )}
         />
         <Mapping
           path={organizationPath(organizationId, 'models')}
@@ -181,7 +182,13 @@ async function modelsPage(
         note="They override the catalog: a negotiated rate, or a model that the catalog does not have."
         actions={<a href={eventsPath(organizationId, { kind: 'price' })}>Changes of prices</a>}
       >
-        <Warnings names={prices.map(({ modelKey }) => modelKey)} catalog={catalog} nowMs={nowMs} />
+        <Warnings
+          texts={modelWarnings(
+            catalog,
+            prices.map(({ modelKey }) => modelKey),
+            nowMs,
+          )}
+        />
         <Prices
           organizationId={organizationId}
           prices={prices}
@@ -197,25 +204,6 @@ async function modelsPage(
     </>,
   );
 }
-
-const Warnings: FC<{ names: string[]; catalog: Catalog; nowMs: number; priced?: ReadonlySet<string> }> = ({
-  names,
-  catalog,
-  nowMs,
-  priced,
-}) => {
-  const warnings = modelWarnings(catalog, names, nowMs, priced);
-  if (warnings.length === 0) return null;
-  return (
-    <Notice tone="warn">
-      <ul>
-        {warnings.map((text) => (
-          <li>{text}</li>
-        ))}
-      </ul>
-    </Notice>
-  );
-};
 
 interface MappingProps {
   path: string;

@@ -5,6 +5,7 @@
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { ChangePlanBody } from '../../contract/customers.ts';
+import { creditWarnings } from '../../contract/funding-warnings.ts';
 import { operations } from '../../contract/operations.ts';
 import type { Account } from '../../domain/account.ts';
 import { type MeterSummary, summarizeAll } from '../../domain/allowances.ts';
@@ -14,7 +15,7 @@ import { listPlans } from '../../operator/plans.ts';
 import { operatorChangePlan } from '../../operator/subscriptions.ts';
 import { Choice, ErrorSummary, Form, type FormSecrets, type FormState, Select } from '../../ui/form.tsx';
 import { count, words } from '../../ui/format.ts';
-import { Card, Code, Empty, Facts, Notice, Time } from '../../ui/parts.tsx';
+import { Card, Code, Empty, Facts, Notice, Time, Warnings } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { callerOf, deferrer } from '../caller.ts';
 import { type PlanChangePreview, previewPlanChange } from '../change-plan.ts';
@@ -147,6 +148,7 @@ const Preview: FC<PreviewProps> = ({ preview, path, secrets, nowMs }) => {
       {after.subscription.canceledAtMs !== null && (
         <Notice tone="warn">The subscription stays canceled: calls are denied on any plan.</Notice>
       )}
+      <Warnings title="Credit that cannot pay." texts={creditWarnings(after)} />
       <Form action={`${path}/plan`} secrets={secrets} label="Confirm the change">
         <input type="hidden" name="planId" value={target.planId} />
         <input type="hidden" name="strategy" value={strategy} />

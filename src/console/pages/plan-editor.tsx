@@ -4,7 +4,7 @@
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { operations } from '../../contract/operations.ts';
-import { Plan, planId as planIdField } from '../../contract/plans.ts';
+import { type Plan, PutPlanRequest, planId as planIdField } from '../../contract/plans.ts';
 import { LIMIT_NAMES, METER_SLOTS, METERS, type MeterSlot } from '../../domain/meters.ts';
 import { ANSWERS_MAX_DEFAULT, CAPABILITIES } from '../../domain/plan.ts';
 import { putPlan, readPlan } from '../../operator/plans.ts';
@@ -101,7 +101,7 @@ function readPlanFields(fields: Fields, mode: Mode): { plan: Plan | null; detail
   const document =
     mode === 'json' ? parseJson(text(fields, 'document')) : ({ ok: true, value: planOfFields(fields) } as const);
   if (!document.ok) return { plan: null, details: [{ path: 'document', message: 'must be valid JSON' }] };
-  const checked = check(Plan, document.value);
+  const checked = check(PutPlanRequest, document.value);
   if (checked.ok) return { plan: checked.value, details: [] };
   // In the document there is one field; the rule names its path.
   const details =
@@ -420,12 +420,14 @@ const CustomMeterFields: FC<{ slot: MeterSlot; state: FormState }> = ({ slot, st
 };
 
 const Overage: FC<{ path: string; slot: string; state: FormState }> = ({ path, slot, state }) => (
-  <fieldset class="box" id={idOf(`${path}.tiers`)}>
+  <fieldset class="box">
     <legend>Overage price</legend>
     {state.details
       .filter((detail) => detail.path === path || detail.path === `${path}.tiers`)
-      .map(({ message }) => (
-        <p class="error">{message}</p>
+      .map((detail) => (
+        <p class="error" id={idOf(detail.path)}>
+          {detail.message}
+        </p>
       ))}
     <div class="columns">
       <Select

@@ -4,6 +4,7 @@
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { z } from 'zod';
+import { planWarnings } from '../../contract/funding-warnings.ts';
 import { operations } from '../../contract/operations.ts';
 import type { Plan, PlanDetail } from '../../contract/plans.ts';
 import { thresholdsOf } from '../../domain/alerts.ts';
@@ -12,7 +13,7 @@ import { listPlans, readPlan, setArchived } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { Choice, Form, type FormSecrets } from '../../ui/form.tsx';
 import { compact, count, plural, words } from '../../ui/format.ts';
-import { Badge, Card, Code, Empty, Facts, Json, Nothing, Notice, Time } from '../../ui/parts.tsx';
+import { Badge, Card, Code, Empty, Facts, Json, Nothing, Notice, Time, Warnings } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
 import { Pager, Table, totalOf } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
@@ -181,6 +182,7 @@ async function planPage(c: ConsoleContext) {
   const shown = versions.find(({ version }) => version === asked);
   if (!shown) return refused(c, { code: 'PLAN_NOT_FOUND', message: 'the plan has no such version' });
   const { plan, version } = shown;
+  const warnings = planWarnings(plan);
   const path = planPath(organizationId, planId);
   const nowMs = Date.now();
   const changes = await changesOf(c, {
@@ -212,6 +214,11 @@ async function planPage(c: ConsoleContext) {
             <a href={path}>Show the newest, version {newest}</a>, or{' '}
             <a href={`${path}/compare?a=${version}&b=${newest}`}>what differs</a>.
           </Notice>
+        </div>
+      )}
+      {warnings.length > 0 && (
+        <div class="wide">
+          <Warnings title="Funding that has no effect." texts={warnings} />
         </div>
       )}
       <Card title="Allowances and features">

@@ -3,7 +3,7 @@
  */
 import { ListQuery, listOf, text } from '../fields.ts';
 import { MigratePlanRequest, PlanMigration, StartedMigration } from '../operator-customers.ts';
-import { Plan, PlanDetail, PlanVersion, planId } from '../plans.ts';
+import { PlanDetail, PutPlanRequest, planId, SavedPlan } from '../plans.ts';
 import { editor, type Operation, operation, organizationParam, viewer } from './operation.ts';
 
 const planParam = organizationParam.extend({ planId });
@@ -16,9 +16,9 @@ export const plans = {
     path: '/operator/organizations/{org}/plans/{planId}',
     security: editor,
     params: planParam,
-    body: Plan,
+    body: PutPlanRequest,
     code: 'PLAN_SAVED',
-    data: PlanVersion,
+    data: SavedPlan,
   }),
   listPlans: operation({
     operationId: 'listPlans',

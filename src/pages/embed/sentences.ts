@@ -6,7 +6,7 @@ import { METERS } from '../../domain/meters.ts';
 import { usd } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
 import { DAY_MS } from '../../platform/time.ts';
-import type { WidgetMeter, WidgetTier, WidgetUsage } from '../../readings/usage/widget.ts';
+import type { WidgetCredit, WidgetMeter, WidgetTier, WidgetUsage } from '../../readings/usage/widget.ts';
 import { calendarDay, count, dayMonth, words } from '../../ui/format.ts';
 
 export interface Sentence {
@@ -38,7 +38,15 @@ export function sentencesOf(usage: WidgetUsage, nowMs: number): Sentence[] {
       tone: 'plain',
       text: `Your balance is overdrawn by ${usd(-balance.nanoUsd)}, which the next credit that you buy repays first.`,
     });
-  return sentences;
+  return [...sentences, ...usage.unusable.map(unusableSentence)];
+}
+
+function unusableSentence({ unit, amount, label }: WidgetCredit): Sentence {
+  const text =
+    unit === 'USD'
+      ? `You have ${usd(amount, 'down')} of credit. This credit cannot be used on your plan.`
+      : `You have ${count(amount)} bought units${label === null ? '' : ` of ${label}`}. They cannot be used on your plan.`;
+  return { tone: 'plain', text };
 }
 
 /** Whether both are told in one sentence. */

@@ -3,6 +3,7 @@
  */
 
 import { type Answer, accept } from '../../contract/errors.ts';
+import { warnedOfCredit } from '../../contract/funding-warnings.ts';
 import type { ForecastMetric, UsageContextData, UsageContextQuery } from '../../contract/readings.ts';
 import { periodCharge } from '../../domain/account.ts';
 import { summarize } from '../../domain/allowances.ts';
@@ -173,6 +174,7 @@ function fundingOf(account: CustomerHistory['account'], nowMs: number): UsageCon
       subscription.canceledAtMs === null && (plan.limitType === 'NONE' || (plan.payg.enabled && available > 0n)),
     ...(charged !== null && { chargedUsd: usdFromNano(charged) }),
     next: nextOf(account, nowMs),
+    ...warnedOfCredit(account),
   };
 }
 

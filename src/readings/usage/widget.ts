@@ -8,11 +8,13 @@ import { type Account, periodCharge } from '../../domain/account.ts';
 import { hasLeft, limitOf, summarize } from '../../domain/allowances.ts';
 import { owedBalance } from '../../domain/customer-events.ts';
 import { CAPABILITY_METERS } from '../../domain/entitlements.ts';
+import { unusableCredit } from '../../domain/funding.ts';
 import { METER_NAMES, METERS, type MeterName, type MeterSlot } from '../../domain/meters.ts';
 import type { NanoUsd } from '../../domain/money.ts';
 import { capabilityPayer, type NextPayer, slotPayer, type TierPayer, tierPayer } from '../../domain/next-payer.ts';
-import { CAPABILITIES } from '../../domain/plan.ts';
+import { CAPABILITIES, type Plan } from '../../domain/plan.ts';
 import { TIERS, type Tier } from '../../domain/tiers.ts';
+import type { CreditUnit } from '../../domain/wallet.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import {
@@ -39,6 +41,8 @@ export interface WidgetUsage {
   tiers: WidgetTier[];
   /** `null` where the customer has no balance, and needs none. */
   balance: WidgetBalance | null;
+  /** Credit that the plan lets pay for nothing, neither now nor once a scheduled plan applies. */
+  unusable: WidgetCredit[];
   meters: WidgetMeter[];
   /** Ended calls on each of the latest UTC days, today last. */
   days: { startMs: number; calls: number }[];
@@ -52,6 +56,14 @@ export interface WidgetTier {
   isIncluded: boolean;
   /** The balance pays, and is lower than what a call usually needs. */
   isShort: boolean;
+}
+
+export interface WidgetCredit {
+  unit: CreditUnit;
+  /** Nano-USD, or units. */
+  amount: bigint;
+  /** The name of the custom meter; `null` if the plan does not have it, and for USD. */
+  label: string | null;
 }
 
 export interface WidgetBalance {
@@ -96,6 +108,7 @@ function widgetUsage(history: CustomerHistory, upgradeUrl: string | null, nowMs:
     calls: callsOf(history),
     tiers,
     balance: balanceOfCustomer(history, tiers, nowMs),
+    unusable: unusableOf(account),
     meters: metersOf(history, tiers, nowMs),
     days: daysOf(history, nowMs),
   };
@@ -151,7 +164,7 @@ function metersOf(history: CustomerHistory, tiers: WidgetTier[], nowMs: number):
     const end = ends.get(name);
     return {
       name,
-      label: slot !== null && plan.customMeters[slot]?.enabled ? plan.customMeters[slot].label : null,
+      label: slot === null ? null : labelOf(plan, slot),
       // Of a custom meter the account counts all units, however they are paid.
       used: slot === null ? used : Number(account.slots?.[slot]?.usage ?? 0),
       limit,
@@ -169,6 +182,19 @@ function payerOf(account: Account, name: MeterName, tiers: WidgetTier[], nowMs: 
   const tier = tiers.find((each) => name === `${each.tier}Calls` || name === `${each.tier}Tokens`);
   if (!tier) throw new Error(`${name} is of no tier, capability or slot`);
   return tier.payer;
+}
+
+function labelOf({ customMeters }: Plan, slot: MeterSlot): string | null {
+  const meter = customMeters[slot];
+  return meter?.enabled ? meter.label : null;
+}
+
+/** A canceled subscription is said as such. */
+function unusableOf(account: Account): WidgetCredit[] {
+  const { plan } = account.subscription.plan;
+  return unusableCredit(account)
+    .filter(({ gap, fromMs }) => gap !== 'CANCELED' && fromMs === null)
+    .map(({ unit, amount }) => ({ unit, amount, label: unit === 'USD' ? null : labelOf(plan, unit) }));
 }
 
 /** The units of the purchases of which something is left. */

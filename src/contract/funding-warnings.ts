@@ -1,0 +1,73 @@
+/**
+ * What an operator is warned of: credit that pays for nothing, and funding of a plan that has no effect. Each is a sentence
+ * that says what to do.
+ */
+import type { Account } from '../domain/account.ts';
+import {
+  contradictionsOf,
+  idleFundingOf,
+  NOTHING_TO_PAY,
+  type PlanGap,
+  type UnusableCredit,
+  unusableCredit,
+} from '../domain/funding.ts';
+import { usd } from '../domain/money.ts';
+import type { Plan } from '../domain/plan.ts';
+import type { CreditUnit } from '../domain/wallet.ts';
+
+/** One for each unit of which the customer has credit that pays for nothing; `of` leaves other units out. */
+export function creditWarnings(account: Account, of?: CreditUnit): string[] {
+  return unusableCredit(account)
+    .filter(({ unit }) => of === undefined || unit === of)
+    .map(creditWarning);
+}
+
+/** The same as a member of an answer; none if there is nothing to warn of. */
+export function warnedOfCredit(account: Account, of?: CreditUnit): { warnings?: string[] } {
+  return member(creditWarnings(account, of));
+}
+
+/** Of a stored version also what a plan that is saved now may not have. */
+export function planWarnings(plan: Plan): string[] {
+  return [...contradictionsOf(plan), ...idleFundingOf(plan)].map(
+    ({ path, message }) => `${path.join('.')} ${message}.`,
+  );
+}
+
+export function warnedOfPlan(plan: Plan): { warnings?: string[] } {
+  return member(planWarnings(plan));
+}
+
+function creditWarning({ unit, amount, gap, version, fromMs }: UnusableCredit): string {
+  const what =
+    unit === 'USD'
+      ? `${usd(amount, 'down')} of credit pays for nothing`
+      : `${amount.toLocaleString('en')} purchased units of ${unit} pay for nothing`;
+  if (gap === 'CANCELED')
+    return `${what} while the subscription is canceled: reactivate it if the customer is to use it.`;
+  const since = fromMs === null ? '' : `From ${new Date(fromMs).toISOString()} on, `;
+  const plan = `the plan ${version.plan.name} (${version.usagePlanVersionId})`;
+  const other = unit === 'USD' ? 'a plan that the balance pays for' : `a plan whose ${unit} takes purchased units`;
+  return `${since}${what}: ${reasonOf(gap, plan, `customMeters.${unit}`)}. Change the customer to ${other}, or change this plan and migrate its customers.`;
+}
+
+function reasonOf(gap: PlanGap, plan: string, meter: string): string {
+  switch (gap) {
+    case 'PAYG_OFF':
+      return `${plan} has no pay-as-you-go (payg.enabled)`;
+    case 'NOTHING_TO_PAY':
+      return `in ${plan} ${NOTHING_TO_PAY}`;
+    case 'METER_NOT_IN_PLAN':
+      return `${plan} has no ${meter}`;
+    case 'METER_OFF':
+      return `${meter}.enabled is off in ${plan}`;
+    case 'METER_UNLIMITED':
+      return `${meter} is unlimited in ${plan}`;
+    case 'CREDITS_OFF':
+      return `${meter}.funding.credits is off in ${plan}`;
+  }
+}
+
+function member(warnings: string[]): { warnings?: string[] } {
+  return warnings.length > 0 ? { warnings } : {};
+}
