@@ -128,7 +128,7 @@ export function showCall(call: Call): string {
       Usage: call.usageSource,
       Cost: call.costUsdNano === null ? (call.pricingUnavailableReason ?? 'not known yet') : usd(call.costUsdNano),
       'Pricing mode': call.pricingMode,
-      'Paid by credit': payg.chargeNanoUsd === null ? undefined : usd(payg.chargeNanoUsd),
+      'Charged to credit': payg.chargeNanoUsd === null ? undefined : usd(payg.chargeNanoUsd),
       'Charged by': payg.basis && 'its hold, until what it used has a price',
       Settlement: payg.settlementFailureReason ?? payg.settlementStatus ?? undefined,
       Reversed: call.reversedAt,

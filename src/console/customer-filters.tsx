@@ -120,7 +120,7 @@ export const Meaning: FC<{ asked: Asked }> = ({ asked }) => {
     asked.unprofitable === 'true' &&
       `Among the ${count(UNPROFITABLE_AMONG_MAX)} customers with the highest cost of 30 days, those whose revenue is below it. Customers whose plan has no price are left out.`,
     asked.endingModel === 'true' &&
-      'Customers with paid calls, in the last 30 days, to a model that has ended or ends within 180 days.',
+      'Customers whose calls of the last 30 days to a model that has ended, or ends within 180 days, cost something.',
   ].filter((meaning) => meaning !== false);
   return meanings.length === 0 ? null : <p class="quiet hint">{meanings.join(' ')}</p>;
 };

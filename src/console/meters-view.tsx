@@ -12,7 +12,7 @@ export interface MeterRow {
   meter: MeterSummary;
   /** By a forecast; absent where it lasts until the renewal, or where that is not known. */
   runsOutAtMs?: number | null;
-  /** What pays once it is used up; absent or `null` where nobody does. */
+  /** What pays once it is used up, or that it is counted; absent or `null` if neither is so. */
   inPlace?: string | null;
 }
 
@@ -43,12 +43,12 @@ const MeterView: FC<MeterRow> = ({ name, meter: { used, limit, unlimited, remain
       </span>
     </div>
     {limit === null && <div class="unlimited" />}
-    {limit !== null && limit > 0 && <MeterBar used={used} limit={limit} isPaid={Boolean(inPlace)} />}
+    {limit !== null && limit > 0 && <MeterBar used={used} limit={limit} goesOn={Boolean(inPlace)} />}
     <p class="meter-foot">
       {unlimited
         ? 'unlimited'
         : limit === 0
-          ? 'not in the plan, counted'
+          ? `not in the plan, ${inPlace ?? 'counted'}`
           : remaining <= 0
             ? `used up${inPlace ? `: ${inPlace}` : ''}`
             : `${count(remaining)} left, ${percent(remaining / (limit ?? 1))}${runsOutAtMs ? `; used up about ${dayMonth(runsOutAtMs)}` : ''}`}

@@ -214,7 +214,9 @@ export const UsageContextData = z.object({
               .describe("A call of the tier, or a unit of the plan's custom meter"),
             payer: z
               .enum(['ALLOWANCE', 'PURCHASED_UNITS', 'BALANCE', 'COUNTED', 'NOBODY'])
-              .describe('COUNTED: nobody pays, and the policy NONE does not deny. NOBODY: it is denied, or blocked'),
+              .describe(
+                'ALLOWANCE: the plan includes it, with or without a limit. COUNTED: nobody pays, and the policy NONE does not deny. NOBODY: it is denied, or blocked',
+              ),
             reason: z
               .enum(DENIAL_CODES)
               .optional()

@@ -68,11 +68,11 @@ export const Bar: FC<{ share: number; tone?: string }> = ({ share, tone = 's0' }
   </svg>
 );
 
-/** How much of an allowance is used; the color warns from a high share on, less where something else pays then. */
-export const MeterBar: FC<{ used: number; limit: number; isPaid?: boolean }> = ({ used, limit, isPaid = false }) => {
+/** How much of an allowance is used; the color warns from a high share on, less if usage goes on beyond it. */
+export const MeterBar: FC<{ used: number; limit: number; goesOn?: boolean }> = ({ used, limit, goesOn = false }) => {
   // What is not included is no allowance that is used up.
   const share = limit === 0 ? Math.min(1, used) : used / limit;
-  return <Bar share={share} tone={share >= 1 && !isPaid ? 'bad' : share >= 0.8 ? 'warn' : 'good'} />;
+  return <Bar share={share} tone={share >= 1 && !goesOn ? 'bad' : share >= 0.8 ? 'warn' : 'good'} />;
 };
 
 /** A progress bar. */

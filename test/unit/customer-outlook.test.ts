@@ -85,6 +85,23 @@ describe('what pays next', () => {
   });
 });
 
+test('"Paid" stands only where the balance or purchased units pay', () => {
+  const badge = (more: Partial<Outlook>) => payerSentences(outlook(more), NOW)[0]?.badge;
+  const slot = (payer: Outlook['slots'][number]['payer']): Partial<Outlook> => ({
+    slots: [{ slot: 'CUSTOM1', payer, units: 5n }],
+    meters: [{ ...used, meter: 'customMeter1' }],
+  });
+  expect(badge({ tiers: premium({ by: 'balance' }), meters: [used], balance })).toBe('Paid');
+  expect(badge(slot({ by: 'units' }))).toBe('Paid');
+  // The policy NONE, beyond the limit.
+  expect(badge({ tiers: premium({ by: 'counted' }), meters: [used] })).toBe('Counted');
+  expect(badge(slot({ by: 'nobody', reason: 'ALLOWANCE_EXHAUSTED' }))).toBe('Not paid');
+  expect(badge({})).toBe('Allowance');
+  expect(payerSentences(outlook({ plan: plan({}), meters: [] }), NOW)).toEqual([
+    { text: 'The plan limits no calls: nothing is charged for them.', tone: 'good', badge: 'Unlimited' },
+  ]);
+});
+
 describe('what runs out first', () => {
   const first = (more: Partial<Outlook>) => runsOutFirst(outlook(more), NOW);
 

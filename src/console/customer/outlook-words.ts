@@ -15,6 +15,8 @@ import type { Tone } from '../../ui/parts.tsx';
 export interface Sentence {
   text: string;
   tone: Tone;
+  /** What becomes of the next call or unit, in a word; nothing of what is only told beside. */
+  badge?: 'Allowance' | 'Unlimited' | 'Paid' | 'Counted' | 'Limited' | 'Denied' | 'Not paid';
 }
 
 /** What pays for calls of a tier, for a capability, or for units of a custom meter. */
@@ -24,12 +26,18 @@ type Of = Tier | Capability | MeterSlot;
 export function payerSentences(outlook: Outlook, nowMs: number): Sentence[] {
   const { isCanceled, tiers, capabilities, slots } = outlook;
   if (isCanceled)
-    return [{ text: 'The subscription is canceled: calls are denied until it is reactivated.', tone: 'bad' }];
+    return [
+      {
+        text: 'The subscription is canceled: calls are denied until it is reactivated.',
+        tone: 'bad',
+        badge: 'Denied',
+      },
+    ];
   const sentences = [
     ...tiers.toReversed().flatMap(({ tier, payer }) => {
       const said = payer.by === 'nobody' && payer.instead ? replaced(outlook, payer.instead.tier, nowMs) : null;
       return said
-        ? [{ text: `${goneOf(outlook, tier)}: ${said}`, tone: 'warn' as const }]
+        ? [{ text: `${goneOf(outlook, tier)}: ${said}`, tone: 'warn' as const, badge: 'Limited' as const }]
         : paidBy(outlook, tier, payer, nowMs);
     }),
     // What a plan does not include of a capability is said by the meters.
@@ -38,10 +46,16 @@ export function payerSentences(outlook: Outlook, nowMs: number): Sentence[] {
       .flatMap(({ capability, payer }) => paidBy(outlook, capability, payer, nowMs)),
     ...slots.flatMap(({ slot, payer, units }) => paidBy(outlook, slot, payer, nowMs, units)),
   ];
-  if (sentences.length === 0) return [{ text: "The plan's allowance pays for every call.", tone: 'good' }];
+  if (sentences.length === 0)
+    return outlook.meters.length === 0
+      ? [{ text: 'The plan limits no calls: nothing is charged for them.', tone: 'good', badge: 'Unlimited' }]
+      : [{ text: "The plan's allowance pays for every call.", tone: 'good', badge: 'Allowance' }];
   // Tiers that the plan does not include say nothing of who pays for the others.
   if (sentences.every(({ tone }) => tone === 'plain'))
-    return [{ text: "The plan's allowance pays for what it includes.", tone: 'good' }, ...sentences];
+    return [
+      { text: "The plan's allowance pays for what it includes.", tone: 'good', badge: 'Allowance' },
+      ...sentences,
+    ];
   return isPaidByBalance(outlook) ? [...sentences, ...balanceLasts(outlook, nowMs)] : sentences;
 }
 
@@ -57,11 +71,13 @@ function paidBy(
     case 'allowance':
       return [];
     case 'units':
-      return [{ text: `${gone()}: ${count(units)} purchased units pay.`, tone: 'info' }];
-    case 'balance':
-      return [{ text: `${gone()}: the balance of ${usd(outlook.balance?.balanceNanoUsd ?? 0n)} pays.`, tone: 'info' }];
+      return [{ text: `${gone()}: ${count(units)} purchased units pay.`, tone: 'info', badge: 'Paid' }];
+    case 'balance': {
+      const balance = usd(outlook.balance?.balanceNanoUsd ?? 0n);
+      return [{ text: `${gone()}: the balance of ${balance} pays.`, tone: 'info', badge: 'Paid' }];
+    }
     case 'counted':
-      return [{ text: `${gone()}: usage goes on, and is counted.`, tone: 'info' }];
+      return [{ text: `${gone()}: usage goes on, and is counted.`, tone: 'info', badge: 'Counted' }];
     case 'nobody':
       return [unpaid(outlook, of, payer.reason, nowMs)];
   }
@@ -75,15 +91,20 @@ function unpaid(outlook: Outlook, of: Of, reason: Unpaid['reason'], nowMs: numbe
     : isCapability(of)
       ? `${of} is denied`
       : `${of} calls are denied`;
+  const badge = isSlot(of) ? 'Not paid' : 'Denied';
   switch (reason) {
     case 'CREDIT_REQUIRED':
-      return { text: `${gone}, and nothing is left of the balance: ${denied} until credit is granted.`, tone: 'bad' };
+      return {
+        text: `${gone}, and nothing is left of the balance: ${denied} until credit is granted.`,
+        tone: 'bad',
+        badge,
+      };
     case 'BALANCE_HELD':
-      return { text: `${gone}, and open calls hold the balance: ${denied} until they end.`, tone: 'warn' };
+      return { text: `${gone}, and open calls hold the balance: ${denied} until they end.`, tone: 'warn', badge };
     default:
       // What is not included has not run out.
       return isUsedUp(outlook, of)
-        ? { text: `${gone}, and nothing else pays: ${denied}${until}.`, tone: 'bad' }
+        ? { text: `${gone}, and nothing else pays: ${denied}${until}.`, tone: 'bad', badge }
         : { text: `${gone}.`, tone: 'plain' };
   }
 }
@@ -96,7 +117,11 @@ function replaced(outlook: Outlook, instead: Tier, nowMs: number): string {
 function balanceLasts({ balance }: Outlook, nowMs: number): Sentence[] {
   if (balance?.runsOutAtMs != null)
     return [
-      { text: `At the forecast pace the balance lasts until ${dayOf(balance.runsOutAtMs, nowMs)}.`, tone: 'warn' },
+      {
+        text: `At the forecast pace the balance lasts until ${dayOf(balance.runsOutAtMs, nowMs)}.`,
+        tone: 'warn',
+        badge: 'Limited',
+      },
     ];
   if (balance?.lastsUntilMs == null) return [];
   return [

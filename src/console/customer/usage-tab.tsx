@@ -5,6 +5,7 @@
 import type { FC } from 'hono/jsx';
 import type { OperatorCustomer } from '../../contract/operator-customers.ts';
 import { type Figures, SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
+import { gapOf } from '../../domain/funding.ts';
 import { METER_NAMES, type MeterName } from '../../domain/meters.ts';
 import { planIdOf } from '../../domain/plan.ts';
 import { HOUR_MS } from '../../platform/time.ts';
@@ -216,9 +217,9 @@ const PaysNext: FC<Shown & { spent: CustomerEarnings | null }> = ({
       actions={balance && <a href={customerPath(organizationId, customerId, 'credit')}>Grant credit</a>}
     >
       <ul class="sentences">
-        {sentences.map(({ text, tone }) => (
+        {sentences.map(({ text, tone, badge }) => (
           <li>
-            {tone !== 'plain' && <Badge tone={tone}>{BADGES[tone]}</Badge>} {text}
+            {badge && <Badge tone={tone}>{badge}</Badge>} {text}
           </li>
         ))}
       </ul>
@@ -236,14 +237,18 @@ const PaysNext: FC<Shown & { spent: CustomerEarnings | null }> = ({
               <Usd nano={spent.total.chargedNanoUsd} /> spent in this usage period
             </>
           )}
-          {!isPaidByBalance(outlook) && balance.balanceNanoUsd > 0n && ' · pays once an allowance is used up'}
+          {!isPaidByBalance(outlook) && balance.availableNanoUsd > 0n && ` · ${laterUse(outlook)}`}
         </p>
       )}
     </Card>
   );
 };
 
-const BADGES = { good: 'Allowance', info: 'Paid', warn: 'Limited', bad: 'Denied' } as const;
+/** What becomes of a balance that pays for nothing now. */
+function laterUse({ plan, isCanceled }: Outlook): string {
+  if (isCanceled) return 'pays for nothing while the subscription is canceled';
+  return gapOf(plan, 'USD') === null ? 'pays once an allowance is used up' : 'pays for nothing on this plan';
+}
 
 const UsageOf: FC<Shown & { summary: UsageSummaryData; course: UsageCourse }> = ({
   organizationId,

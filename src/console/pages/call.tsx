@@ -106,11 +106,7 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null, 
         </Card>
         <div class="stack">
           <Card title="Who pays">
-            {isDenied ? (
-              <p class="quiet">Nobody: the call was denied, so it used nothing.</p>
-            ) : (
-              <Payment payg={call.payg} />
-            )}
+            {isDenied ? <p class="quiet">Nobody: the call was denied, so it used nothing.</p> : <Payment call={call} />}
           </Card>
           {call.corrections && (
             <Card title="Corrections">
@@ -275,12 +271,21 @@ const CallFacts: FC<CallFactsProps> = ({ organizationId, call, recorded, nowMs }
   );
 };
 
-const Payment: FC<{ payg: ReadCallData['payg'] }> = ({ payg }) =>
+const Payment: FC<{ call: Pick<ReadCallData, 'payg' | 'status'> }> = ({ call: { payg, status } }) =>
   payg.usingCredit ? (
     <Facts
       items={[
-        ['Paid by', "the customer's credit"],
-        ['Charge', payg.chargeNanoUsd === null ? 'known at the end' : <Usd nano={BigInt(payg.chargeNanoUsd)} />],
+        ['Charged to', "the customer's credit"],
+        [
+          'Charge',
+          payg.chargeNanoUsd !== null ? (
+            <Usd nano={BigInt(payg.chargeNanoUsd)} />
+          ) : status === 'IN_PROGRESS' ? (
+            'known at the end'
+          ) : (
+            'nothing: the price is not known'
+          ),
+        ],
         ['Charged by', payg.basis && 'its hold, until what it used has a price'],
         ['Markup', payg.markupPercent === null ? undefined : `${payg.markupPercent}%`],
         [
@@ -293,5 +298,5 @@ const Payment: FC<{ payg: ReadCallData['payg'] }> = ({ payg }) =>
       ]}
     />
   ) : (
-    <p class="quiet">The plan's allowance, without a charge.</p>
+    <p class="quiet">Nobody is charged: the plan includes the call, or only counts it.</p>
   );
