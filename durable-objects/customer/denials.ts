@@ -5,6 +5,8 @@
  * The count is in memory, so an object that restarts begins a new minute. What D1 gets of denied calls is bounded by
  * the stored counts (tables/denied-hours.ts) all the same. A transaction that fails counts nothing.
  */
+import type { Call } from '../../src/domain/call.ts';
+
 export const DENIALS_MAX = 60;
 export const DENIALS_WINDOW_SECONDS = 60;
 
@@ -18,6 +20,8 @@ const NONE: Minute = { startedAtMs: Number.NEGATIVE_INFINITY, count: 0 };
 export class Denials {
   /** When a call or a batch was last refused for want of credit. */
   creditRefusedAtMs: number | null = null;
+  /** The latest call that was refused because open calls held the balance, and of which nothing is stored. */
+  heldBack: Call | null = null;
   #minute = NONE;
   #committed = NONE;
 

@@ -17,6 +17,8 @@ import type { BeginRequest, Call, CallStatus } from '../domain/call.ts';
 import type { CallReport } from '../domain/call-report.ts';
 import type { NewPrices } from '../domain/correct-call.ts';
 import type { IncrementRequest, MeterEvent } from '../domain/custom-meter.ts';
+import type { OpenWork } from '../domain/denial.ts';
+import type { MoneySums } from '../domain/denial-sums.ts';
 import type { Entitlements } from '../domain/entitlements.ts';
 import type { Estimate, LostAttempt } from '../domain/lost-call.ts';
 import type { Alerts, PlanVersion } from '../domain/plan.ts';
@@ -358,4 +360,13 @@ export interface CustomerHistory {
   chargedLatestWeekUsd: number;
   /** Decimal nano-USD that a call on credit usually needs; `0` where the plan is not pay-as-you-go. */
   usualChargeNanoUsd: string;
+  /** The latest call of the usage period that credit did not cover; `null` if none is known, or the plan is another one. */
+  refused: RefusedCall | null;
+}
+
+/** A call that credit did not cover, with the sums of that moment. */
+export interface RefusedCall {
+  atMs: number;
+  money: MoneySums;
+  open: OpenWork | undefined;
 }

@@ -6,7 +6,7 @@ import { expect } from 'vitest';
 import { HAND_OVER_DELAY_MS } from '../../durable-objects/customer/hand-over.ts';
 import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
 import type { Tenant } from './api.ts';
-import { deliverToD1, operator } from './worker.ts';
+import { deliverToD1, operator, worker } from './worker.ts';
 
 /** A loaded machine is slow. */
 const ROUNDS_MAX = 100;
@@ -54,4 +54,17 @@ export async function fundedCustomer(
     },
     handedOver: () => scheduler.wait(HAND_OVER_DELAY_MS + TIMER_LATE_MS),
   };
+}
+
+/** What the customer's widget says now, without markup. */
+export async function widgetText(
+  { organizationId }: Pick<Tenant, 'organizationId'>,
+  customerId: string,
+): Promise<string> {
+  const key = { params: { org: organizationId }, body: { name: 'widget', prefix: 'ek-' } };
+  const embed = operator.with((await operator.send('createKey', key)).data.key);
+  const { token } = (await embed.send('createEmbedSession', { body: { customerId } })).data;
+  const body = new URLSearchParams({ token }).toString();
+  const answer = await worker.fetch('https://callmeter.test/embed', { method: 'POST', body });
+  return (await answer.text()).replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
 }

@@ -92,7 +92,7 @@ describe('of a customer with a balance, the widget says', () => {
   test('that it may be too low, where a call usually needs more', async () => {
     const { html, begin } = await customer({ limits: { premiumCalls: 0 }, payg: PAYG }, { usd: '0.004' });
     expect(words(await html())).toContain(
-      'Your plan includes no premium calls. Your balance of $0.004 may be too low for the next call.',
+      'Your plan includes no premium calls. Your balance of $0.004 may be too low for the next call. One usually needs $0.01.',
     );
     expect((await begin()).denial?.code).toBe('CREDIT_REQUIRED');
   });
@@ -106,7 +106,9 @@ describe('of a customer with a balance, the widget says', () => {
     expect(words(await html())).toContain('Your balance of $0.02 pays from here.');
     const third = await begin({ ...PREMIUM, holdUsd: 0.01 });
     expect(third.allowed.premium).toBe(true);
-    expect(words(await html())).toContain('Calls in progress hold your balance: the next one has to wait for them.');
+    expect(words(await html())).toContain(
+      'Calls in progress hold your balance: the next one has to wait for them. They hold $0.02 of $0.02.',
+    );
     for (const { callId } of [first, second, third])
       await tenant.api.send('endCall', { body: { callId, ...USED, responseTokens: 2_000 } });
     const text = words(await html());
@@ -119,6 +121,36 @@ describe('of a customer with a balance, the widget says', () => {
     expect(text).toContain('-$0.034 balance');
     expect(text).toMatch(/Premium calls 1 \/ 1 nothing left/);
     expect((await begin()).denial?.code).toBe('CREDIT_REQUIRED');
+  });
+
+  test('the sum of the latest refusal, until a credit covers it or another plan pays', async () => {
+    const { html, begin, grant, tenant } = await customer({ limits: { premiumCalls: 0 }, payg: PAYG }, { usd: '0.05' });
+    const held = await begin({ ...PREMIUM, holdUsd: 0.02 });
+    expect(held.allowed.premium).toBe(true);
+    expect(words(await html())).not.toContain('Your latest denied call');
+    // Its input alone costs 0.03 USD with the markup, and each token of its answer 0.000012.
+    const estimate = { model: 'gpt-4o', inputTokens: 10_000, maxOutputTokens: 4_000 };
+    const { denial } = await begin({ ...PREMIUM, estimate });
+    expect(denial).toMatchObject({ neededUsd: expect.closeTo(0.078, 6), availableUsd: 0.03, heldUsd: 0.02 });
+    expect(words(await html())).toContain(
+      'Your latest denied call needed $0.0781 of your balance, and $0.03 was free; calls in progress held $0.02.',
+    );
+    await tenant.api.send('endCall', { body: { callId: held.callId, ...USED } });
+    const small = await begin({ ...PREMIUM, estimate: { ...estimate, inputTokens: 100, maxOutputTokens: 300 } });
+    expect(small.allowed.premium).toBe(true);
+    expect(words(await html())).toContain('Your latest denied call needed $0.0781');
+    await grant({ kind: 'USD', amountUsd: '1' });
+    expect(words(await html())).not.toContain('Your latest denied call');
+  });
+
+  test('the length of an answer with which the refused call would have run', async () => {
+    const { html, begin } = await customer({ limits: { premiumCalls: 0 }, payg: PAYG }, { usd: '0.05' });
+    const estimate = { model: 'gpt-4o', inputTokens: 1_000, maxOutputTokens: 8_000 };
+    const { denial } = await begin({ ...PREMIUM, estimate });
+    const tokens = denial?.maxTokensThatPass?.toLocaleString('en') ?? 'none';
+    expect(words(await html())).toContain(
+      `Your latest denied call needed $0.0991 of your balance, and $0.05 was free. With an answer of at most ${tokens} tokens it would have run.`,
+    );
   });
 
   test('that units were bought, how many are left, and that nothing is left only where an increment is blocked', async () => {

@@ -3,7 +3,7 @@
  * open calls hold, and the output tokens with which it passes. A browser's session gets the words alone.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { fundedCustomer } from '../support/customer.ts';
+import { fundedCustomer, widgetText } from '../support/customer.ts';
 import { ask, completion, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';
 
@@ -182,6 +182,10 @@ describe.each(Object.entries(FORMS))('%s', (name, form) => {
       /it is free again when they end\. The call needs \$0\.16\d*, and \$0\.03\d* is available; 1 open call holds \$0\.16\d*\. With at most [\d,]+ output tokens it would pass\.$/,
     );
     expect((await customer.inspect()).recentCalls).toHaveLength(1);
+    // The widget says it all the same, to the customer.
+    expect(await widgetText(busy, 'default')).toMatch(
+      /Your latest denied call needed \$0\.16\d* of your balance, and \$0\.03\d* was free; calls in progress held \$0\.16\d*\. With an answer of at most [\d,]+ tokens it would have run\./,
+    );
     release();
     await (await first).rest();
   });

@@ -4,8 +4,8 @@
  */
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
-import { fundedCustomer } from '../support/customer.ts';
-import { operator, storeOlderPlan, worker } from '../support/worker.ts';
+import { fundedCustomer, widgetText } from '../support/customer.ts';
+import { operator, storeOlderPlan } from '../support/worker.ts';
 import { Visitor } from './console-visitor.ts';
 
 const OVERAGE = { model: 'SINGLE', priceUsd: '0.01' };
@@ -150,14 +150,8 @@ test('is said by the console after the grant, in the wallet, and before a change
 });
 
 test('is said by the widget in plain words', async () => {
-  const { params, customerId, grant, change } = await customerOn('flat');
-  const { key } = (await operator.send('createKey', { params, body: { name: 'w', prefix: 'ek-' } })).data;
-  const shown = async () => {
-    const { token } = (await operator.with(key).send('createEmbedSession', { body: { customerId } })).data;
-    const body = new URLSearchParams({ token }).toString();
-    const html = await (await worker.fetch('https://callmeter.test/embed', { method: 'POST', body })).text();
-    return html.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
-  };
+  const { customerId, grant, change } = await customerOn('flat');
+  const shown = () => widgetText(tenant, customerId);
   expect(await shown()).not.toContain('cannot be used');
   await grant(USD);
   await grant(UNITS);

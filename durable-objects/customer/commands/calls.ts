@@ -123,7 +123,10 @@ export function beginOrReplay(
   const isKnown = !isDenied && promptTokens.some((tokens) => tokens !== null);
   const call: Call = isKnown ? { ...decided.call, promptTokens } : decided.call;
   if (wantsCredit(decided.denial)) store.denials.creditRefusedAtMs = nowMs;
-  if (decided.denial?.code === 'BALANCE_HELD' && command.refusesHeld) return balanceHeld(decided.denial);
+  if (decided.denial?.code === 'BALANCE_HELD' && command.refusesHeld) {
+    store.denials.heldBack = decided.call;
+    return balanceHeld(decided.denial);
+  }
   const resumeAtMs = isDenied ? store.denials.resumeAtMs(nowMs) : null;
   if (resumeAtMs !== null) return deniedTooOften(resumeAtMs, nowMs);
   const counted = rolling && { ...rolling, used: rolling.used + (call.status === 'IN_PROGRESS' ? 1 : 0) };

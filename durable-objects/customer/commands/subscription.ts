@@ -24,6 +24,7 @@ import type {
   MigrateCommand,
   ProvisionCommand,
   ReadUsageCommand,
+  RefusedCall,
   ReplenishCommand,
   SetCanceledCommand,
 } from '../../../src/objects/customer-commands.ts';
@@ -42,6 +43,9 @@ import {
   openOrLoad,
   withAccount,
 } from './context.ts';
+
+/** Calls among which the latest refused one is looked for. */
+const REFUSED_AMONG_MAX = 20;
 
 const METER_SLOTS = Object.keys(SLOT_METERS) as MeterSlot[];
 
@@ -139,8 +143,23 @@ export function readHistory(
       recentHoursJson: store.usageHours.asJson(sentColumns(recentColumns), recentMs),
       chargedLatestWeekUsd: store.ledger.usdSpentBetween(latest.startMs, latest.endMs),
       usualChargeNanoUsd: (isPayg ? usualCharge(store.recentCosts(), markupPercent) : 0n).toString(),
+      refused: isPayg ? latestRefused(store, account) : null,
     };
   });
+}
+
+/** Among the latest calls. Before a new usage period or another plan it says nothing of a call now. */
+function latestRefused(store: Context['store'], { subscription }: Account): RefusedCall | null {
+  const { heldBack } = store.denials;
+  const calls = [...(heldBack ? [heldBack] : []), ...store.recentCalls(REFUSED_AMONG_MAX)];
+  const [latest] = calls
+    .filter(({ denial, usagePlanVersionId, startedAtMs }) => {
+      const isCurrent = startedAtMs >= subscription.lastReplenishedAtMs;
+      return denial?.money && isCurrent && usagePlanVersionId === subscription.plan.usagePlanVersionId;
+    })
+    .toSorted((a, b) => b.startedAtMs - a.startedAtMs);
+  const money = latest?.denial?.money;
+  return money ? { atMs: latest.startedAtMs, money, open: latest.denial?.open } : null;
 }
 
 export function cancelOrReactivate(context: Context, command: SetCanceledCommand): Answer<CustomerUsageData> {

@@ -3,7 +3,7 @@
  * nothing pays. A sentence says that something is over only where the next call would be denied.
  */
 import { METERS } from '../../domain/meters.ts';
-import { usd } from '../../domain/money.ts';
+import { type NanoUsd, usd } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import type { WidgetCredit, WidgetMeter, WidgetTier, WidgetUsage } from '../../readings/usage/widget.ts';
@@ -33,12 +33,34 @@ export function sentencesOf(usage: WidgetUsage, nowMs: number): Sentence[] {
     const sentence = tierSentence(alike, usage, nowMs);
     if (sentence) sentences.push(sentence);
   }
+  if (usage.refused) sentences.push(refusedSentence(usage.refused));
   if (balance && balance.nanoUsd < 0n)
     sentences.push({
       tone: 'plain',
       text: `Your balance is overdrawn by ${usd(-balance.nanoUsd)}, which the next credit that you buy repays first.`,
     });
   return [...sentences, ...usage.unusable.map(unusableSentence)];
+}
+
+/** `Your latest denied call needed $1.06 of your balance, and $0.617 was free; calls in progress held $2.10.` */
+function refusedSentence({ money, open }: NonNullable<WidgetUsage['refused']>): Sentence {
+  const [needed, available, held] = [money.neededNanoUsd, money.availableNanoUsd, money.heldNanoUsd].map(BigInt) as [
+    NanoUsd,
+    NanoUsd,
+    NanoUsd,
+  ];
+  // What is needed is not shown as less, and what there is not as more.
+  const free = available > 0n ? usd(available, 'down') : 'nothing';
+  const holders = open && open.batches > 0 ? 'calls and batches' : 'calls';
+  const others = held > 0n ? `; ${holders} in progress held ${usd(held)}` : '';
+  const shorter =
+    money.maxTokensThatPass === null
+      ? ''
+      : ` With an answer of at most ${count(money.maxTokensThatPass)} tokens it would have run.`;
+  return {
+    tone: 'warn',
+    text: `Your latest denied call needed ${usd(needed, 'up')} of your balance, and ${free} was free${others}.${shorter}`,
+  };
 }
 
 function unusableSentence({ unit, amount, label }: WidgetCredit): Sentence {
@@ -73,7 +95,10 @@ function tierSentence(alike: WidgetTier[], usage: WidgetUsage, nowMs: number): S
       return { tone: 'plain', text: `${used}. There is no limit: further ${calls} are counted.` };
     case 'balance':
       return isShort
-        ? { tone: 'warn', text: `${used}. Your balance of ${usd(balance)} may be too low for the next call.` }
+        ? {
+            tone: 'warn',
+            text: `${used}. Your balance of ${usd(balance)} may be too low for the next call. One usually needs ${usd(usage.usualNanoUsd, 'up')}.`,
+          }
         : { tone: 'plain', text: `${used}. Your balance of ${usd(balance)} pays from here.` };
   }
   const spent = payer.reason === 'CREDIT_REQUIRED' ? ', and nothing is left of your balance' : '';
@@ -83,7 +108,10 @@ function tierSentence(alike: WidgetTier[], usage: WidgetUsage, nowMs: number): S
   }
   switch (payer.reason) {
     case 'BALANCE_HELD':
-      return { tone: 'warn', text: `${used}. Calls in progress hold your balance: the next one has to wait for them.` };
+      return {
+        tone: 'warn',
+        text: `${used}. Calls in progress hold your balance: the next one has to wait for them. They hold ${usd(usage.balance?.heldNanoUsd ?? 0n)} of ${usd(balance)}.`,
+      };
     case 'CREDIT_REQUIRED':
       return { tone: 'bad', text: `${used}${spent}: ${calls} are denied${until}.` };
     default:

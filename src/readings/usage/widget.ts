@@ -6,6 +6,7 @@
 
 import { type Account, periodCharge } from '../../domain/account.ts';
 import { hasLeft, limitOf, summarize } from '../../domain/allowances.ts';
+import { creditLeft } from '../../domain/begin-call.ts';
 import { owedBalance } from '../../domain/customer-events.ts';
 import { CAPABILITY_METERS } from '../../domain/entitlements.ts';
 import { unusableCredit } from '../../domain/funding.ts';
@@ -16,6 +17,7 @@ import { CAPABILITIES, type Plan } from '../../domain/plan.ts';
 import { TIERS, type Tier } from '../../domain/tiers.ts';
 import type { CreditUnit } from '../../domain/wallet.ts';
 import type { Caller } from '../../metering/caller.ts';
+import type { RefusedCall } from '../../objects/customer-commands.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import {
   COLUMNS,
@@ -30,6 +32,9 @@ import { seriesOf } from './series-hours.ts';
 /** Days of the widget's chart. */
 export const WIDGET_DAYS = 14;
 
+/** For so long a refused call is told of. */
+const REFUSED_TOLD_MS = DAY_MS;
+
 export interface WidgetUsage {
   planName: string;
   /** Where the customer buys more; `null` for nowhere. */
@@ -41,6 +46,10 @@ export interface WidgetUsage {
   tiers: WidgetTier[];
   /** `null` where the customer has no balance, and needs none. */
   balance: WidgetBalance | null;
+  /** What a call on credit usually needs. */
+  usualNanoUsd: NanoUsd;
+  /** The latest call that credit did not cover, if it would not cover it now either. */
+  refused: RefusedCall | null;
   /** Credit that the plan lets pay for nothing, neither now nor once a scheduled plan applies. */
   unusable: WidgetCredit[];
   meters: WidgetMeter[];
@@ -69,6 +78,8 @@ export interface WidgetCredit {
 export interface WidgetBalance {
   /** Less the charges that are still to leave it; below zero it is overdrawn. */
   nanoUsd: NanoUsd;
+  /** What calls in progress hold of it. */
+  heldNanoUsd: NanoUsd;
   /** Charged in the period; `null` where that is not known. */
   spentNanoUsd: NanoUsd | null;
   /** By the forecast; `lasts` until the plan renews, `null` where too little is known. */
@@ -99,7 +110,8 @@ export async function readWidgetUsage(caller: Caller, customerId: string, nowMs:
 function widgetUsage(history: CustomerHistory, upgradeUrl: string | null, nowMs: number): WidgetUsage {
   const { account } = history;
   const { subscription } = account;
-  const tiers = TIERS.map((tier) => tierOf(account, tier, BigInt(history.usualChargeNanoUsd), nowMs));
+  const usualNanoUsd = BigInt(history.usualChargeNanoUsd);
+  const tiers = TIERS.map((tier) => tierOf(account, tier, usualNanoUsd, nowMs));
   return {
     planName: subscription.plan.plan.name,
     upgradeUrl,
@@ -108,6 +120,8 @@ function widgetUsage(history: CustomerHistory, upgradeUrl: string | null, nowMs:
     calls: callsOf(history),
     tiers,
     balance: balanceOfCustomer(history, tiers, nowMs),
+    usualNanoUsd,
+    refused: stillRefused(history, nowMs),
     unusable: unusableOf(account),
     meters: metersOf(history, tiers, nowMs),
     days: daysOf(history, nowMs),
@@ -145,7 +159,12 @@ function balanceOfCustomer(history: CustomerHistory, tiers: WidgetTier[], nowMs:
   const isUsed = nanoUsd !== 0n || BigInt(wallet.held) > 0n || (spentNanoUsd ?? 0n) > 0n;
   if (!subscription.plan.plan.payg.enabled || !(isUsed || needsCredit)) return null;
   const isSpent = nanoUsd <= 0n || subscription.canceledAtMs !== null;
-  return { nanoUsd, spentNanoUsd, runsOutAtMs: isSpent ? null : balanceRunsOut(history, nowMs) };
+  return {
+    nanoUsd,
+    heldNanoUsd: BigInt(wallet.held),
+    spentNanoUsd,
+    runsOutAtMs: isSpent ? null : balanceRunsOut(history, nowMs),
+  };
 }
 
 function balanceRunsOut(history: CustomerHistory, nowMs: number): number | 'lasts' | null {
@@ -187,6 +206,12 @@ function payerOf(account: Account, name: MeterName, tiers: WidgetTier[], nowMs: 
 function labelOf({ customMeters }: Plan, slot: MeterSlot): string | null {
   const meter = customMeters[slot];
   return meter?.enabled ? meter.label : null;
+}
+
+function stillRefused({ account, refused }: CustomerHistory, nowMs: number): RefusedCall | null {
+  if (!refused || nowMs - refused.atMs > REFUSED_TOLD_MS) return null;
+  const needed = BigInt(refused.money.neededNanoUsd);
+  return needed > 0n && !creditLeft(account, needed) ? refused : null;
 }
 
 /** A canceled subscription is said as such. */
