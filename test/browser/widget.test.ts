@@ -430,3 +430,35 @@ test.each(['light', 'dark'] as const)(
     await close();
   },
 );
+
+test.each(['light', 'dark'] as const)(
+  'tells the sum of a refusal, and of credit that cannot be used, in the theme %s at 390 pixels',
+  async (theme) => {
+    const params = { org: DEMO_ORGANIZATION_ID };
+    const customerId = `refused-${theme}`;
+    const plan = { name: 'Credit', limitType: 'BLOCK', limits: { premiumCalls: 0 }, payg: { enabled: true } };
+    await server.operator.send('putPlan', { params: { ...params, planId: 'credit' }, body: plan });
+    await server.demo.send('provisionCustomer', { body: { customerId } });
+    await server.demo.send('changePlan', { params: { customerId }, body: { planId: 'credit' } });
+    const grant = (body: object) => server.operator.send('grantCredit', { params: { ...params, customerId }, body });
+    expect((await grant({ kind: 'USD', amountUsd: '0.61' })).status).toBe(200);
+    expect((await grant({ kind: 'METER', meterSlot: 'AGENTIC_API', units: 1_200 })).data.warnings).toHaveLength(1);
+    const estimate = { model: 'gpt-4o', inputTokens: 400_000, maxOutputTokens: 6_000 };
+    const begun = await server.demo.send('beginCall', { body: { customerId, requested: { premium: true }, estimate } });
+    expect(begun.data.denial).toMatchObject({ code: 'CREDIT_REQUIRED', availableUsd: 0.61 });
+    request = { ...request, customerId, theme };
+    const { page, complaints, close } = await openHost('/', { viewport: { width: 390, height: 800 } });
+    const refusal = 'Your latest denied call needed $1.07 of your balance, and $0.61 was free.';
+    await inside(page).getByText(refusal).waitFor();
+    await inside(page).getByText('You have 1,200 bought units. They cannot be used on your plan.').waitFor();
+    const frame = frameOf(page);
+    expect(
+      await frame.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
+    ).toBeLessThanOrEqual(0);
+    await frame.evaluate(`document.body.style.background = '${theme === 'dark' ? '#161b22' : '#ffffff'}'`);
+    expect(await violations(frame as unknown as Page)).toEqual([]);
+    await takePicture(page.locator('iframe'), `widget-refused-${theme}-390`);
+    expect(complaints).toEqual([]);
+    await close();
+  },
+);
