@@ -410,7 +410,12 @@ const CustomMeterFields: FC<{ slot: MeterSlot; state: FormState }> = ({ slot, st
             <Checkbox name={`${path}.enabled`} label="May be used" state={state} />
             <Checkbox name={`${path}.unlimited`} label="Unlimited" state={state} />
             <Checkbox name={`${path}.funding.credits`} label="Purchased units may pay" state={state} />
-            <Checkbox name={`${path}.funding.payg`} label="The USD balance may pay" state={state} />
+            <Checkbox
+              name={`${path}.funding.payg`}
+              label="The USD balance may pay"
+              state={state}
+              hint="Needs pay-as-you-go and an overage price."
+            />
           </div>
           <Overage path={`${path}.overage`} slot={slot} state={state} />
         </div>
