@@ -90,10 +90,11 @@ async function metersOf(walk: Walk): Promise<string> {
   return JSON.stringify(data.meters);
 }
 
-/** The block that the README gives for a second terminal. */
+/** The blocks that the README gives for a second terminal. */
 async function readmeCommands({ machine }: Walk): Promise<string> {
-  const [, commands] = /```sh\n(KEY=[\s\S]*?)```/.exec(await readFile(join(machine.clone, 'README.md'), 'utf8')) ?? [];
-  if (commands === undefined) throw new Error('the README has no commands');
+  const readme = await readFile(join(machine.clone, 'README.md'), 'utf8');
+  const commands = [...readme.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => block).join('');
+  if (commands === '') throw new Error('the README has no commands');
   return commands.replaceAll('127.0.0.1:8787', `127.0.0.1:${machine.port}`);
 }
 
