@@ -111,7 +111,7 @@ export async function ensureDemoVendors(url: string, operatorToken: string, vend
   return providers;
 }
 
-const VENDORS_LOOK_MS = 250;
+const VENDORS_LOOK_MS = 500;
 
 /**
  * Until it is stopped, registers the vendor for trying out again as each provider whose key an operator deletes: a deletion

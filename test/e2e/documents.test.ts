@@ -17,6 +17,7 @@ import { experimental_getWranglerCommands } from 'wrangler';
 import manifest from '../../package.json' with { type: 'json' };
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
+import { freePort } from '../../src/cli/server.ts';
 import { BLOCKS, type Block, blocksOf, DOCUMENTS, PROGRAMS, placeOf, programsOf, ROOT } from '../support/documents.ts';
 import { keptNode } from '../support/node-install.ts';
 import { type FreshClone, freshClone, type Ran, runShell, SHELLS, type Shell } from './fresh-clone.ts';
@@ -152,6 +153,13 @@ describe('npm run operator', () => {
     const { exitCode, out } = await runScript('npm run operator health');
     expect([exitCode, out]).toEqual([0, expect.stringMatching(/^\n> .*\n> node .*operator\.ts health\n\nStatus +ok/)]);
   });
+});
+
+test('npm run example says what to do if no server answers', async () => {
+  const env = { ...process.env, PORT: String(await freePort(0)), CALLMETER_KEY: 'utk-any' };
+  const { exitCode, out, err } = await runShell('sh', [], { cwd: ROOT, env }, 'npm run -s example -- begin-end');
+  expect([exitCode, out]).toEqual([1, '']);
+  expect(err).toContain(`Nothing answers at http://127.0.0.1:${env.PORT}. Start a server with \`npm start\``);
 });
 
 /** By name, with its range and the target to which what it does not know is compiled. */

@@ -9,9 +9,19 @@ import { promisify } from 'node:util';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
-import { readDevVars } from '../../src/cli/dev-vars.ts';
+import { ensureDevVars, readDevVars } from '../../src/cli/dev-vars.ts';
+import { prepareState } from '../../src/cli/prepare.ts';
 import { freePort, PROJECT_DIR } from '../../src/cli/server.ts';
-import { environmentOf, type LocalServer, type LocalState, newState, startLocal, until } from './local-server.ts';
+import {
+  environmentOf,
+  type LocalServer,
+  type LocalState,
+  newState,
+  openD1,
+  preparedState,
+  startLocal,
+  until,
+} from './local-server.ts';
 
 let state: LocalState;
 let server: LocalServer;
@@ -112,13 +122,15 @@ const OWN_VENDOR = { apiKey: 'sk-own-key', baseUrl: 'https://vendor.invalid/v1' 
 const ADDRESSED = { org: DEMO_ORGANIZATION_ID, provider: 'openai' };
 
 let restart: Promise<void> | undefined;
-/** One restart for all that must survive one: a customer, and a vendor of the operator's own. */
+/** One restart for all that must survive one: a customer on a Pro plan of before, and a vendor of the operator's own. */
 function restarted(): Promise<void> {
   restart ??= (async () => {
     await server.demo.send('provisionCustomer', { body: { customerId: 'keeper' } });
     const { status } = await server.operator.send('setVendor', { params: ADDRESSED, body: OWN_VENDOR });
     expect(status).toBe(200);
     await server.stop();
+    using d1 = await openD1(state);
+    d1.exec("UPDATE plan_versions SET content = json_set(content, '$.customMeters', json('{}')) WHERE plan_id = 'pro'");
     // Another port is not another vendor.
     state = { ...state, vendorPort: await freePort(0) };
     server = await startLocal(state);
@@ -134,6 +146,36 @@ test("an operator's own vendor replaces the one for trying out, and stays", asyn
   expect(await baseUrlOf('anthropic')).toBe(`http://127.0.0.1:${state.vendorPort}/v1`);
   expect(await baseUrlOf('google')).toBe(`http://127.0.0.1:${state.vendorPort}/v1beta/openai`);
   expect(server.output()).toContain('answers for anthropic, google: ');
+});
+
+test("without an operator's own key, the vendor for trying out answers the next request", async () => {
+  await restarted();
+  expect((await server.operator.send('deleteVendor', { params: ADDRESSED })).status).toBe(200);
+  const { DEMO_API_KEY = '' } = await readDevVars();
+  const openai = new OpenAI({ apiKey: DEMO_API_KEY, baseURL: `${server.url}/v1`, maxRetries: 0 });
+  const messages = [{ role: 'user' as const, content: 'Hello' }];
+  const { choices } = await openai.chat.completions.create({ model: 'openai/gpt-6-luna', messages });
+  expect(choices[0]?.message.content).toContain('This answer is made up');
+});
+
+test('customers on the Pro plan of an earlier start, which counted nothing of its own, get its custom meter', async () => {
+  await restarted();
+  const params = { org: DEMO_ORGANIZATION_ID, planId: 'pro' };
+  const { plan, usagePlanVersionId } = (await server.operator.send('readPlan', { params })).data;
+  expect([usagePlanVersionId, plan.customMeters.CUSTOM1?.label]).toEqual(['pro:v2', 'Pages']);
+  const ofKeeper = () => server.demo.send('readUsage', { params: { customerId: 'keeper' } });
+  await until(async () => (await ofKeeper()).data.subscription.usagePlanVersionId === 'pro:v2');
+});
+
+test('a Pro plan that an operator changed stays as it is', async () => {
+  const own = await preparedState();
+  using d1 = await openD1(own);
+  const changed = "SET version = 2, content = json_set(content, '$.customMeters', json('{}'))";
+  d1.exec(`UPDATE plan_versions ${changed} WHERE plan_id = 'pro'`);
+  const { secrets } = await ensureDevVars();
+  await prepareState({ stateDir: own.stateDir, secrets, vendorUrl: `http://127.0.0.1:${own.vendorPort}` });
+  const versions = d1.prepare("SELECT version FROM plan_versions WHERE plan_id = 'pro'").all();
+  expect(versions).toEqual([{ version: 2 }]);
 });
 
 test('the state survives a restart, and --fresh deletes it', async () => {

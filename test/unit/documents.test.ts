@@ -129,6 +129,15 @@ describe('code blocks', () => {
     expect(pastedText(line).complaints).toContain(complaint);
   });
 
+  test('a key of a vendor that a block leaves to its reader is refused as it stands', () => {
+    const keys = blocksOf('sh', 'unrun').flatMap(({ text }) =>
+      [...text.matchAll(/"apiKey":"([^"]*)"/g)].map(([, apiKey]) => apiKey),
+    );
+    expect(keys.length).toBeGreaterThan(0);
+    for (const apiKey of keys)
+      expect(SetVendorRequest.safeParse({ apiKey }).error?.issues[0]?.path).toEqual(['apiKey']);
+  });
+
   test('examples use models that have no date of shutdown', () => {
     const today = new Date().toISOString().slice(0, 'yyyy-mm-dd'.length);
     const folder = 'src/client/examples';

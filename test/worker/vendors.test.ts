@@ -152,6 +152,11 @@ describe('a vendor', () => {
     ['apiKey', { apiKey: 'ünïcode' }],
     ['apiKey', { apiKey: 'line\nbreak' }],
     ['apiKey', { apiKey: undefined }],
+    ['apiKey', { apiKey: 'sk-...' }],
+    ['apiKey', { apiKey: '****' }],
+    ['apiKey', { apiKey: '<key>' }],
+    ['apiKey', { apiKey: 'YOUR-API-KEY' }],
+    ['apiKey', { apiKey: 'sk-your-key' }],
   ])('is refused by the field %s of %j, and keeps what it had', async (path, change) => {
     await put('kept', { apiKey: SECRET, baseUrl: 'https://kept.example.com/v1' });
     const sealed = await sealedKeyOf('kept');
