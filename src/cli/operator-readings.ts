@@ -167,13 +167,15 @@ export function showCall(call: Call): string {
 /**
  * `CREDIT_REQUIRED: 0 of 0 premiumCalls were used; asked for premium. The call needed $1.06, and $0.62 was available.`
  */
-function denied({ code, meter, limit, used, requested, ...sums }: NonNullable<Call['denial']>): string {
-  const figures =
-    meter === null
-      ? ''
-      : `: ${used === null || limit === null ? meter : `${show(used)} of ${show(limit)} ${meter} were used`}`;
+function denied({ code, meter, limit, used, also = [], requested, ...sums }: NonNullable<Call['denial']>): string {
+  const limits = meter === null ? also : [{ meter, limit, used }, ...also];
+  const figures = limits.map(usedOf).join(', ');
   const money = pastSumsSentence(sums);
-  return `${code}${figures}; asked for ${requested.join(', ')}${money && `. ${money}`}`;
+  return `${code}${figures && `: ${figures}`}; asked for ${requested.join(', ')}${money && `. ${money}`}`;
+}
+
+function usedOf({ meter, limit, used }: { meter: string; limit: number | null; used: number | null }): string {
+  return used === null || limit === null ? meter : `${show(used)} of ${show(limit)} ${meter} were used`;
 }
 
 /** Exact: an amount of nano-USD in dollars. */

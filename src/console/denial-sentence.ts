@@ -12,9 +12,12 @@ export const REASON_NOT_RECORDED = 'The reason was not recorded.';
  * and $0.62 was available." `planName` is that of the plan version of that moment.
  */
 export function denialSentence(denial: NonNullable<ReadCallData['denial']>, planName: string): string {
-  const { meter, limit, used, ...sums } = denial;
+  const { meter, limit, used, also = [], ...sums } = denial;
   const asked = `Asked for ${listed(denial.requested)}. Denied: ${reasonOf(denial, planName)}.`;
-  return [asked, pastSumsSentence(sums)].filter((sentence) => sentence !== '').join(' ');
+  const others = also.map((other) => allowanceOf(other, planName)).join('; ');
+  return [asked, others && `Besides, ${others}.`, pastSumsSentence(sums)]
+    .filter((sentence) => sentence !== '')
+    .join(' ');
 }
 
 function reasonOf(denial: NonNullable<ReadCallData['denial']>, planName: string): string {
@@ -36,7 +39,10 @@ function reasonOf(denial: NonNullable<ReadCallData['denial']>, planName: string)
 }
 
 /** What is said of the meter: that the plan includes nothing of it, or that all of it was used. */
-function allowanceOf({ meter, limit, used }: NonNullable<ReadCallData['denial']>, planName: string): string {
+function allowanceOf(
+  { meter, limit, used }: Pick<NonNullable<ReadCallData['denial']>, 'meter' | 'limit' | 'used'>,
+  planName: string,
+): string {
   const what = meter === null ? 'the allowance' : words(meter).toLowerCase();
   if (limit === null || used === null) return `nothing was left of ${what}`;
   if (limit === 0) return `${planName} includes 0 ${what}`;

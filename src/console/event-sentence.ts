@@ -34,8 +34,10 @@ export function eventSentence(event: OrganizationEvent): Part[] {
     case 'balance.overdrawn':
       return sentence`The balance is overdrawn: ${usdText(event.data.balanceUsd)}`;
     case 'call.denied': {
-      const { callId, code, meter } = event.data;
-      return sentence`${call(callId, 'A call')} was denied: ${lowerFirst(words(code))}${meter === null ? '' : `, ${lowerFirst(words(meter))}`}`;
+      const { callId, code, meter, also = [] } = event.data;
+      const meters = [...(meter === null ? [] : [meter]), ...also.map((limit) => limit.meter)];
+      const reasons = [code, ...meters].map((reason) => lowerFirst(words(reason))).join(', ');
+      return sentence`${call(callId, 'A call')} was denied: ${reasons}`;
     }
     case 'call.unpriced': {
       const { callId, modelUsed, reason, atStakeUsd = '0' } = event.data;

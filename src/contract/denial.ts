@@ -4,13 +4,28 @@
  * They are those of the moment at which the call was denied.
  */
 import { z } from 'zod';
-import type { RecordedDenial } from '../domain/denial.ts';
+import { ALSO_MAX, type RecordedDenial } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { NANO_PER_USD, type NanoUsd, usd, usdFromNano } from '../domain/money.ts';
 import { instant } from './fields.ts';
 
+const BlockingLimit = z.object({
+  meter: z.enum(METER_NAMES).describe('The meter of which nothing is left, or too little'),
+  limit: z.number().nullable().describe("The plan's limit of the meter; null if it is unlimited"),
+  used: z.number().describe('What ended and open calls have taken of the meter'),
+  resetsAt: instant.nullable().describe('When the meter renews; null if it does not'),
+});
+
+/** The limits that block a call beside the one that is named. */
+export const AlsoBlocking = z
+  .array(BlockingLimit)
+  .max(ALSO_MAX)
+  .optional()
+  .describe('The other limits that block the call alike, and renew no later; absent if there are none');
+
 /** What was needed and what there was. */
 export const DenialSums = z.object({
+  also: AlsoBlocking,
   neededUsd: z
     .number()
     .optional()
@@ -44,17 +59,24 @@ export const DenialFigures = z.object({
 
 export type DenialFigures = z.infer<typeof DenialFigures>;
 
-export function presentSums({ money, open, resetsAtMs }: RecordedDenial): z.infer<typeof DenialSums> {
+export function presentSums({ also, money, open, resetsAtMs }: RecordedDenial): z.infer<typeof DenialSums> {
   return {
+    ...(also && {
+      also: also.map(({ resetsAtMs: atMs, ...limit }) => ({ ...limit, resetsAt: resetOf(atMs) })),
+    }),
     ...(money && {
       neededUsd: usdFromNano(BigInt(money.neededNanoUsd)),
       availableUsd: usdFromNano(BigInt(money.availableNanoUsd)),
       heldUsd: usdFromNano(BigInt(money.heldNanoUsd)),
     }),
     ...(open && { openCalls: open.calls, ...(open.batches > 0 && { openBatches: open.batches }) }),
-    ...(resetsAtMs !== undefined && { resetsAt: resetsAtMs === null ? null : new Date(resetsAtMs).toISOString() }),
+    ...(resetsAtMs !== undefined && { resetsAt: resetOf(resetsAtMs) }),
     ...(money && { maxTokensThatPass: money.maxTokensThatPass }),
   };
+}
+
+function resetOf(atMs: number | null): string | null {
+  return atMs === null ? null : new Date(atMs).toISOString();
 }
 
 export function presentFigures(denial: RecordedDenial): DenialFigures {
@@ -70,7 +92,8 @@ export function presentFigures(denial: RecordedDenial): DenialFigures {
  * Empty if there is no sum to say.
  */
 export function sumsSentence(denial: DenialFigures): string {
-  return [...moneySentences(denial, NOW), ...allowanceSentence(denial)].join(' ');
+  const others = denial.also?.flatMap(allowanceSentence) ?? [];
+  return [...moneySentences(denial, NOW), ...allowanceSentence(denial), ...others].join(' ');
 }
 
 /** The same of a call that was denied before, whose allowance is told of elsewhere. */

@@ -6,6 +6,7 @@ import type { CustomerEventData, CustomerEventType } from '../domain/customer-ev
 import { DENIAL_CODES } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { SWITCH_SOURCES } from '../domain/model-mappings.ts';
+import { AlsoBlocking } from './denial.ts';
 import { instant } from './fields.ts';
 import { LIFECYCLE_STATUSES } from './model-lookup.ts';
 import { Anomaly } from './readings.ts';
@@ -104,6 +105,7 @@ const OF_CUSTOMERS = {
     callId: z.string().describe('The call that was denied'),
     code: z.enum(DENIAL_CODES).describe('Why'),
     meter: z.enum(METER_NAMES).nullable().describe('The meter of which nothing is left; null for other reasons'),
+    also: AlsoBlocking,
     feature: z.string().nullable().describe('The feature of the call'),
     periodEndsAt,
   }),

@@ -11,12 +11,21 @@ import { isTierLeft, summarize } from './allowances.ts';
 import { admitCall, type CallDecision, creditLeft, heldByOthers } from './begin-call.ts';
 import type { CallOutcome } from './call.ts';
 import { withMarkup } from './charge.ts';
-import { figuresOf, type RecordedDenial } from './denial.ts';
+import {
+  blockedCapability,
+  blockingLimit,
+  denialByCapability,
+  figuresOf,
+  lastToRenew,
+  othersOf,
+  type RecordedDenial,
+  type TierReason,
+} from './denial.ts';
 import { moneySums } from './denial-sums.ts';
-import { CAPABILITY_METERS, decideEntitlements, type Entitlements } from './entitlements.ts';
+import { decideEntitlements, type Entitlements } from './entitlements.ts';
 import { addQuantities, type MeterName, type Quantities, subtractQuantities } from './meters.ts';
 import type { NanoUsd } from './money.ts';
-import { type Capability, hasCapability } from './plan.ts';
+import type { Capability } from './plan.ts';
 import { TIERS, type Tier } from './tiers.ts';
 import { hold } from './wallet.ts';
 
@@ -89,20 +98,16 @@ export function decideBatch(
   const { allowed } = decideEntitlements(plan, account.meters, requested, canceled, () => false);
   const deny = (denial: RecordedDenial, exceeds?: BatchDenial['exceeds']) =>
     ({ ok: false, denial: { ...denial, allowed, ...(exceeds && { exceeds }) } }) as const;
-  const of = (meter: MeterName) => figuresOf(plan, account.meters, meter);
   if (canceled) return deny({ code: 'SUBSCRIPTION_CANCELED' });
-  const lacking = needs.find((capability) => !allowed[capability]);
-  if (lacking !== undefined) {
-    const meter = hasCapability(plan, lacking) ? CAPABILITY_METERS[lacking] : null;
-    return deny(
-      meter ? { code: 'ALLOWANCE_EXHAUSTED', ...of(meter) } : { code: 'CAPABILITY_NOT_IN_PLAN', capability: lacking },
-    );
-  }
+  const lacking = needs.filter((capability) => !allowed[capability]);
+  const ofCapabilities = lacking.flatMap((capability) => blockedCapability(account, capability).reasons);
+  const lackingMost = lastToRenew(ofCapabilities);
+  if (lackingMost !== undefined) return deny(denialByCapability(lackingMost, ofCapabilities));
   const informs = plan.limitType === 'NONE';
   const searchesLeft = left(account, 'searches');
   if (searches > searchesLeft && !informs)
     return deny(
-      { code: 'ALLOWANCE_EXHAUSTED', ...of('searches') },
+      { code: 'ALLOWANCE_EXHAUSTED', ...figuresOf(blockingLimit(account, 'searches')) },
       { kind: 'search', lines: searches, left: searchesLeft },
     );
   const covered: Partial<Record<Tier, HeldLines>> = {};
@@ -111,22 +116,23 @@ export function decideBatch(
     if (wanted) covered[tier] = { ...wanted, calls: coveredLines(account, tier, wanted) };
   }
   const exceeding = TIERS.filter((tier) => beyond(covered[tier]) > 0);
-  const [first] = exceeding;
+  const ofTiers = [...exceeding].reverse().flatMap((tier) => reasonsOf(account, tier, covered[tier]));
+  const named = lastToRenew(ofTiers);
   const { enabled, markupPercent } = plan.payg;
   const reservesTokens = plan.reserveOutputTokens !== null;
   const held: BatchHold = { tiers: covered, searches, markupPercent, reservesTokens, expiresAtMs };
-  if (first === undefined) return { ok: true, hold: held, onCredit: [] };
+  if (named === undefined) return { ok: true, hold: held, onCredit: [] };
   const needed = heldOf(held).nanoUsd;
   if (enabled && creditLeft(account, needed)) return { ok: true, hold: held, onCredit: exceeding };
   if (informs) return { ok: true, hold: { ...held, tiers: reservedWhole(covered) }, onCredit: [] };
-  const { count = 0, calls = 0 } = covered[first] ?? {};
-  const meter = exhaustedMeter(account, first);
-  const exceeds = { kind: first, lines: count, left: calls };
-  if (!enabled) return deny({ code: 'ALLOWANCE_EXHAUSTED', ...of(meter) }, exceeds);
+  const { count = 0, calls = 0 } = covered[named.tier] ?? {};
+  const exceeds = { kind: named.tier, lines: count, left: calls };
+  const reason = { ...figuresOf(named.limit), ...othersOf(named, ofTiers) };
+  if (!enabled) return deny({ code: 'ALLOWANCE_EXHAUSTED', ...reason }, exceeds);
   const code = heldByOthers(account, needed, nowMs) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED';
   // The vendor runs the file as it is, so no bound of its lines would help.
   const money = moneySums(account.wallet, needed, [], plan, () => false);
-  return deny({ code, ...of(meter), money }, exceeds);
+  return deny({ code, ...reason, money }, exceeds);
 }
 
 /** A plan that only informs denies no line for want of allowance. */
@@ -143,8 +149,17 @@ function coveredLines(account: Account, tier: Tier, lines: Lines): number {
   return Math.min(calls, Math.floor(tokensLeft / lines.highestOutputTokens));
 }
 
-function exhaustedMeter(account: Account, tier: Tier): MeterName {
-  return left(account, `${tier}Tokens`) === 0 ? `${tier}Tokens` : `${tier}Calls`;
+/** The limits that keep lines of the tier from running. */
+function reasonsOf(account: Account, tier: Tier, lines: HeldLines | undefined): TierReason[] {
+  if (!lines) return [];
+  const [callsLeft, tokensLeft] = [left(account, `${tier}Calls`), left(account, `${tier}Tokens`)];
+  const reservesTokens = account.subscription.plan.plan.reserveOutputTokens !== null;
+  const areTokensMissing = reservesTokens && tokensOf(lines, Math.min(lines.count, callsLeft)) > tokensLeft;
+  const meters = [
+    ...(callsLeft < lines.count ? ([`${tier}Calls`] as const) : []),
+    ...(tokensLeft === 0 || areTokensMissing ? ([`${tier}Tokens`] as const) : []),
+  ];
+  return meters.map((meter) => ({ tier, limit: blockingLimit(account, meter) }));
 }
 
 function left({ subscription, meters }: Account, meter: MeterName): number {

@@ -121,7 +121,7 @@ export function beginCall(
   const meters = { ...account.meters, reserved: addQuantities(account.meters.reserved, reserved) };
   const denial = admitted
     ? null
-    : denialOf(plan, account.meters, request, decision, isCanceled(account), {
+    : denialOf(account, request, decision, {
         wouldPass: (tier) => heldByOthers(account, holdFor(tier).leastNanoUsd, nowMs),
         sums: (wanted, offered) =>
           moneySums(

@@ -7,7 +7,7 @@ import { type Account, periodOf } from './account.ts';
 import { balanceFall, crossings, lowBalance } from './alerts.ts';
 import type { Call, CallOutcome } from './call.ts';
 import { lacksPrice } from './correct-call.ts';
-import type { Denial, DenialCode } from './denial.ts';
+import type { DenialCode, RecordedDenial } from './denial.ts';
 import type { MeterName } from './meters.ts';
 import { formatUsd, type NanoUsd } from './money.ts';
 import { NEVER_MS } from './period.ts';
@@ -41,6 +41,8 @@ export interface CustomerEventData {
     callId: string;
     code: DenialCode;
     meter: MeterName | null;
+    /** Absent in events of before this was told, and if no other limit blocked the call. */
+    also?: { meter: MeterName; limit: number | null; used: number; resetsAt: string | null }[] | undefined;
     feature: string | null;
     periodEndsAt: string | null;
   };
@@ -156,13 +158,19 @@ export function owedBalance({ wallet }: Account): NanoUsd {
  */
 export function firstDenial(
   account: Account,
-  { code, meter }: Denial,
+  { code, meter, also }: RecordedDenial,
   { callId, feature }: { callId: string; feature?: string | undefined },
 ): { account: Account; event: CustomerEvent } | null {
   const { customerId, denied = [] } = account;
   const reason = meter ?? code;
   if (denied.includes(reason)) return null;
-  const data = { customerId, callId, code, meter: meter ?? null, feature: feature ?? null };
+  const others = also && {
+    also: also.map(({ resetsAtMs, ...limit }) => ({
+      ...limit,
+      resetsAt: resetsAtMs === null ? null : new Date(resetsAtMs).toISOString(),
+    })),
+  };
+  const data = { customerId, callId, code, meter: meter ?? null, ...others, feature: feature ?? null };
   return {
     account: { ...account, denied: [...denied, reason] },
     event: { type: 'call.denied', data: { ...data, periodEndsAt: periodEndsAt(account) } },

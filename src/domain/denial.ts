@@ -1,13 +1,13 @@
 /**
- * Why a call is denied: a code, the meter that is used up with its figures, the capability that is missing, and the sums
- * of money if credit would have paid.
+ * Why a call is denied: a code, the limit that blocks it with its figures and those that block it too, the capability that is
+ * missing, and the sums of money if credit would have paid.
  */
 import { hasLeft, limitOf, type MeterState, summarize } from './allowances.ts';
 import type { MoneySums } from './denial-sums.ts';
 import { CAPABILITY_METERS, type EntitlementDecision, type Requested, withDefaultTier } from './entitlements.ts';
-import type { MeterName } from './meters.ts';
+import { LIMIT_NAMES, type MeterName } from './meters.ts';
 import { NEVER_MS } from './period.ts';
-import { CAPABILITIES, type Capability, hasCapability, type Plan, type PlanVersion } from './plan.ts';
+import { CAPABILITIES, type Capability, hasCapability, type PlanVersion } from './plan.ts';
 import { TIERS, type Tier } from './tiers.ts';
 
 export const DENIAL_CODES = [
@@ -39,7 +39,21 @@ export interface RecordedDenial extends Denial {
   open?: OpenWork;
   /** When the meter renews; `null` if it does not. */
   resetsAtMs?: number | null;
+  /** The other limits that block the call; present if there are any. */
+  also?: BlockingLimit[];
 }
+
+/** A limit that keeps a call from running, of which nothing is left, or too little. */
+export interface BlockingLimit {
+  meter: MeterName;
+  limit: number | null;
+  used: number;
+  /** `null` if it never renews. */
+  resetsAtMs: number | null;
+}
+
+/** Each of a plan's limits blocks once, and one of them is the reason. */
+export const ALSO_MAX = LIMIT_NAMES.length - 1;
 
 /** Calls in progress, and batches that hold something. */
 export interface OpenWork {
@@ -55,55 +69,151 @@ export interface CreditSays {
   sums?: (wanted: Tier, offered: readonly Tier[]) => MoneySums;
 }
 
-export function denialOf(
-  plan: Plan,
-  meters: MeterState,
-  request: { requested: Requested; runsOn?: Tier[] | undefined; needs?: Capability[] | undefined },
-  { allowed, usedUp }: EntitlementDecision,
-  canceled: boolean,
-  { wouldPass, sums }: CreditSays,
-): RecordedDenial {
-  if (canceled) return { code: 'SUBSCRIPTION_CANCELED' };
-  const asked = withDefaultTier(request.requested);
-  const mayRunOn = (tier: Tier) => request.runsOn?.includes(tier) ?? true;
-  const tiers = TIERS.filter((tier) => asked[tier] === true && mayRunOn(tier));
-  const isForTier = TIERS.some((tier) => asked[tier] === true);
-  const needed = isForTier ? (request.needs ?? []) : CAPABILITIES.filter((capability) => asked[capability] === true);
-  const lacking = needed.find((capability) => !allowed[capability]);
-  if (lacking !== undefined) {
-    const meter = CAPABILITY_METERS[lacking];
-    if (!hasCapability(plan, lacking) || meter === null) return { code: 'CAPABILITY_NOT_IN_PLAN', capability: lacking };
-    return { code: 'ALLOWANCE_EXHAUSTED', capability: lacking, ...figuresOf(plan, meters, meter) };
-  }
-  // Of several tiers the highest is the one that was wanted most.
-  const exhausted = tiers.findLast((tier) => usedUp.includes(tier));
-  if (exhausted === undefined) return { code: 'TIER_NOT_REQUESTED' };
-  const calls = `${exhausted}Calls` as const;
-  const meter = hasLeft(plan, meters, calls) ? (`${exhausted}Tokens` as const) : calls;
-  if (!plan.payg.enabled) return { code: 'ALLOWANCE_EXHAUSTED', ...figuresOf(plan, meters, meter) };
-  const isOffered = (tier: Tier) => plan.limitType === 'DOWNGRADE' && TIERS.indexOf(tier) < TIERS.indexOf(exhausted);
-  const offered = TIERS.filter((tier) => tiers.includes(tier) || (isOffered(tier) && mayRunOn(tier)));
-  const code = offered.some(wouldPass) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED';
-  return { code, ...figuresOf(plan, meters, meter), ...(sums && { money: sums(exhausted, offered) }) };
+/** A limit that blocks a tier. */
+export interface TierReason {
+  tier: Tier;
+  limit: BlockingLimit;
 }
 
-/** The meter of which nothing is left, with its figures. */
-export function figuresOf(
-  plan: Plan,
-  meters: MeterState,
-  meter: MeterName,
-): Required<Pick<RecordedDenial, 'meter' | 'limit' | 'used'>> {
-  const { limit, used } = summarize(plan, meters, meter);
+/** A limit that blocks a capability; `null` if the plan does not have it. */
+interface CapabilityReason {
+  capability: Capability;
+  limit: BlockingLimit | null;
+}
+
+type Reason = TierReason | CapabilityReason;
+
+/** What is not allowed, and why. `isClosed`: the plan has nothing of it, whatever was used. */
+interface Blocked<Of extends Reason> {
+  isClosed: boolean;
+  reasons: Of[];
+}
+
+/**
+ * Of several limits that block alike, the one that renews last is the reason; on a tie that of the highest tier, and calls
+ * before tokens. A tier that the plan has nothing of is no reason beside one that is used up; if all are so, the highest is.
+ */
+export function denialOf(
+  account: Limited,
+  request: { requested: Requested; runsOn?: Tier[] | undefined; needs?: Capability[] | undefined },
+  decision: EntitlementDecision,
+  { wouldPass, sums }: CreditSays,
+): RecordedDenial {
+  if (account.subscription.canceledAtMs !== null) return { code: 'SUBSCRIPTION_CANCELED' };
+  const { payg } = account.subscription.plan.plan;
+  const asked = withDefaultTier(request.requested);
+  const isForTier = TIERS.some((tier) => asked[tier] === true);
+  const needed = isForTier ? (request.needs ?? []) : CAPABILITIES.filter((capability) => asked[capability] === true);
+  const lacking = needed
+    .filter((capability) => !decision.allowed[capability])
+    .map((capability) => blockedCapability(account, capability));
+  const tiers = tiersToRun(account, asked, request.runsOn, decision);
+  // A call for a tier needs each of its capabilities; without a tier, one that was asked for is enough.
+  const ofCapabilities = (isForTier ? lacking : withoutClosed(lacking)).flatMap(({ reasons }) => reasons);
+  const isTierAllowed = tiers.some((tier) => decision.allowed[tier]);
+  const blockedTiers = tiers.filter((tier) => !decision.allowed[tier]).map((tier) => blockedTier(account, tier));
+  const ofTiers =
+    isTierAllowed && ofCapabilities.length > 0 ? [] : withoutClosed(blockedTiers).flatMap(({ reasons }) => reasons);
+  const reasons = [...ofCapabilities, ...ofTiers];
+  // Credit may pay for a tier before its meters renew, and pays for no capability.
+  const named = lastToRenew<Reason>(payg.enabled && ofCapabilities.length > 0 ? ofCapabilities : reasons);
+  if (named === undefined) return { code: 'TIER_NOT_REQUESTED' };
+  if ('capability' in named) return denialByCapability(named, reasons);
+  const reason = { ...figuresOf(named.limit), ...othersOf(named, reasons) };
+  if (!payg.enabled) return { code: 'ALLOWANCE_EXHAUSTED', ...reason };
+  const code = tiers.some(wouldPass) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED';
+  return { code, ...reason, ...(sums && { money: sums(named.tier, tiers) }) };
+}
+
+/** The denial for the capability, with the others of the reasons. */
+export function denialByCapability(named: CapabilityReason, reasons: readonly Reason[]): RecordedDenial {
+  const { capability, limit } = named;
+  const others = othersOf(named, reasons);
+  if (limit === null) return { code: 'CAPABILITY_NOT_IN_PLAN', capability, ...others };
+  return { code: 'ALLOWANCE_EXHAUSTED', capability, ...figuresOf(limit), ...others };
+}
+
+/** The limits of the reasons but the named one. */
+export function othersOf(named: Reason, reasons: readonly Reason[]): Pick<RecordedDenial, 'also'> {
+  const also = reasons.flatMap(({ limit }) => (limit === null || limit === named.limit ? [] : [limit]));
+  return also.length > 0 ? { also } : {};
+}
+
+/** The tiers that were asked for and, if one of them is used up, those that a plan offers in its place; the highest first. */
+function tiersToRun(
+  { subscription }: Limited,
+  asked: Requested,
+  runsOn: readonly Tier[] | undefined,
+  { usedUp }: EntitlementDecision,
+): Tier[] {
+  const mayRunOn = (tier: Tier) => runsOn?.includes(tier) ?? true;
+  const exhausted = TIERS.findLast((tier) => asked[tier] === true && mayRunOn(tier) && usedUp.includes(tier));
+  if (exhausted === undefined) return [];
+  const isOffered = (tier: Tier) =>
+    subscription.plan.plan.limitType === 'DOWNGRADE' && TIERS.indexOf(tier) < TIERS.indexOf(exhausted);
+  return TIERS.filter((tier) => (asked[tier] === true || isOffered(tier)) && mayRunOn(tier)).reverse();
+}
+
+function blockedTier(account: Limited, tier: Tier): Blocked<TierReason> {
+  const { plan } = account.subscription.plan;
+  const [calls, tokens] = [`${tier}Calls`, `${tier}Tokens`] as const;
+  const areCallsLeft = hasLeft(plan, account.meters, calls);
+  // If calls are left, the tokens that are left are too few for this one.
+  const meters = [
+    ...(areCallsLeft ? [] : [calls]),
+    ...(areCallsLeft || !hasLeft(plan, account.meters, tokens) ? [tokens] : []),
+  ];
+  return {
+    isClosed: [calls, tokens].some((meter) => limitOf(plan, meter) === 0),
+    reasons: meters.map((meter) => ({ tier, limit: blockingLimit(account, meter) })),
+  };
+}
+
+export function blockedCapability(account: Limited, capability: Capability): Blocked<CapabilityReason> {
+  const { plan } = account.subscription.plan;
+  const meter = hasCapability(plan, capability) ? CAPABILITY_METERS[capability] : null;
+  const limit = meter === null ? null : blockingLimit(account, meter);
+  return { isClosed: !limit?.limit, reasons: [{ capability, limit }] };
+}
+
+/** Any of these would do. If all are closed, the first is the one that was wanted most. */
+function withoutClosed<Of extends Reason>(blocked: readonly Blocked<Of>[]): readonly Blocked<Of>[] {
+  const open = blocked.filter(({ isClosed }) => !isClosed);
+  return open.length > 0 ? open : blocked.slice(0, 1);
+}
+
+/** Of those that renew, which they do together with the period, the first. */
+export function lastToRenew<Of extends Reason>(reasons: readonly Of[]): Of | undefined {
+  return reasons.find(({ limit }) => limit === null || limit.resetsAtMs === null) ?? reasons[0];
+}
+
+/** What is told of the named limit. That it renews, and when, is told with what is open (`withOpenWork`). */
+export function figuresOf({ meter, limit, used }: BlockingLimit): Omit<BlockingLimit, 'resetsAtMs'> {
   return { meter, limit, used };
+}
+
+export function blockingLimit({ subscription, meters }: Limited, meter: MeterName): BlockingLimit {
+  const { limit, used } = summarize(subscription.plan.plan, meters, meter);
+  return { meter, limit, used, resetsAtMs: renewalOf(subscription, meter) };
 }
 
 /** The denial with what is open and when its meter renews, if it has one. */
 export function withOpenWork<D extends RecordedDenial>(denial: D, period: Period, openWork: () => OpenWork): D {
   const { meter } = denial;
   if (meter === undefined) return denial;
-  const { plan, pending, nextReplenishAtMs } = period;
+  return { ...denial, open: openWork(), resetsAtMs: renewalOf(period, meter) };
+}
+
+/** When the meter renews; `null` if it does not. */
+function renewalOf({ plan, pending, nextReplenishAtMs }: Period, meter: MeterName): number | null {
   const renews = nextReplenishAtMs < NEVER_MS && limitOf((pending ?? plan).plan, meter) !== 0;
-  return { ...denial, open: openWork(), resetsAtMs: renews ? nextReplenishAtMs : null };
+  return renews ? nextReplenishAtMs : null;
+}
+
+/** What of an account decides what blocks its calls. */
+interface Limited {
+  subscription: Period & { canceledAtMs: number | null };
+  meters: MeterState;
 }
 
 /** Of a subscription: when its usage period ends, and the plan that it has then. */

@@ -79,8 +79,7 @@ function decisionOf(account: Account, requested: Requested, neededNanoUsd: NanoU
 }
 
 function reasonOf(account: Account, requested: Requested, neededNanoUsd: NanoUsd, nowMs: number): DenialCode {
-  const { plan } = account.subscription.plan;
   const decision = decisionOf(account, requested, neededNanoUsd);
   const wouldPass = () => heldByOthers(account, neededNanoUsd, nowMs);
-  return denialOf(plan, account.meters, { requested }, decision, isCanceled(account), { wouldPass }).code;
+  return denialOf(account, { requested }, decision, { wouldPass }).code;
 }

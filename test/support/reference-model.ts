@@ -485,19 +485,38 @@ export class ReferenceModel {
     return this.left(`${tier}Calls`) === 0n || this.left(`${tier}Tokens`) === 0n;
   }
 
+  /** Whether the period ends, with a plan that has something of the meter then. */
+  #renews(meter: MeterName): boolean {
+    const next = this.plans[this.pending ?? this.plan] as Plan;
+    return this.endMs < NEVER_MS && next.limits[meter as keyof Plan['limits']] !== 0;
+  }
+
   /** Why a request is denied. */
   #denialOf(request: Asked, allowed: Allowed, need: (tiers: Tier[]) => bigint, gone: (tier: Tier) => boolean): Denial {
     if (this.canceled) return { code: 'SUBSCRIPTION_CANCELED' };
     const asked = withDefault(request);
-    const { features, payg } = this.terms();
-    const tier = asked.premium && gone('premium') ? 'premium' : asked.standard ? 'standard' : null;
+    const { features, limits, limitType, payg } = this.terms();
     if (!asked.standard && !asked.premium) {
-      const lacking = (['audio', 'image', 'search'] as const).find((name) => asked[name] && !allowed[name]);
-      if (!lacking || lacking === 'image' || !features[lacking]) return { code: 'CAPABILITY_NOT_IN_PLAN' };
-      return { code: 'ALLOWANCE_EXHAUSTED', meter: CAPABILITIES[lacking] };
+      const lacking = (['audio', 'image', 'search'] as const).filter((name) => asked[name] && !allowed[name]);
+      const has = (name: (typeof lacking)[number]) => name !== 'image' && features[name];
+      // One of them is enough: what the plan has none of is no reason beside one that is used up.
+      const open = lacking.filter((name) => has(name) && name !== 'image' && limits[CAPABILITIES[name]] !== 0);
+      const among = open.length > 0 ? open : lacking.slice(0, 1);
+      const name = among.find((one) => !has(one) || !this.#renews(CAPABILITIES[one as 'audio'])) ?? among[0];
+      if (!name || name === 'image' || !features[name]) return { code: 'CAPABILITY_NOT_IN_PLAN' };
+      return { code: 'ALLOWANCE_EXHAUSTED', meter: CAPABILITIES[name] };
     }
-    if (!tier || !gone(tier)) throw new Error('something is used up');
-    const meter = this.left(`${tier}Calls`) === 0n ? (`${tier}Calls` as const) : (`${tier}Tokens` as const);
+    const isOffered = asked.standard || limitType === 'DOWNGRADE';
+    const tiers = (['premium', 'standard'] as const).filter((tier) => (tier === 'premium' ? asked.premium : isOffered));
+    if (!tiers.every(gone)) throw new Error('something is used up');
+    const isOpen = (tier: Tier) => limits[`${tier}Calls`] !== 0 && limits[`${tier}Tokens`] !== 0;
+    const open = tiers.filter(isOpen);
+    const blocking = (open.length > 0 ? open : tiers.slice(0, 1)).flatMap((tier) => {
+      const [calls, tokens] = [`${tier}Calls`, `${tier}Tokens`] as const;
+      const areCallsGone = this.left(calls) === 0n;
+      return [...(areCallsGone ? [calls] : []), ...(!areCallsGone || this.left(tokens) === 0n ? [tokens] : [])];
+    });
+    const meter = blocking.find((name) => !this.#renews(name)) ?? (blocking[0] as MeterName);
     if (!payg.enabled) return { code: 'ALLOWANCE_EXHAUSTED', meter };
     const wouldPass = this.held() > 0n && this.decide(request, need, gone, this.#availableWithoutHolds()).admitted;
     return { code: wouldPass ? 'BALANCE_HELD' : 'CREDIT_REQUIRED', meter };

@@ -220,6 +220,41 @@ test('the CSV has the reason and its figures in columns of their own', async () 
   expect(line).toMatch(/,ALLOWANCE_EXHAUSTED,standardCalls,2,2,$/);
 });
 
+test('a call for two tiers is denied for the one that is used up, with what else blocks it, wherever its reason is told', async () => {
+  const limits = { premiumCalls: 0, standardCalls: 20, standardTokens: 20 };
+  await operator.send('putPlan', {
+    params: { org, planId: 'both' },
+    body: { name: 'Both', limitType: 'BLOCK', limits },
+  });
+  const customerId = 'both-tiers';
+  await tenant.api.send('provisionCustomer', { body: { customerId } });
+  await tenant.api.send('changePlan', { params: { customerId }, body: { planId: 'both' } });
+  for (let call = 0; call < 20; call += 1) {
+    const { callId } = await begin(customerId);
+    await tenant.api.send('endCall', { body: { callId, modelUsed: 'gpt-4o-mini', responseTokens: 1 } });
+  }
+  const { callId, denial } = await begin(customerId, { requested: { standard: true, premium: true } });
+  const [at, day, time] = /^(.{10})T(.{5})/.exec(denial?.resetsAt ?? '') ?? [];
+  const also = [{ meter: 'standardTokens', limit: 20, used: 20, resetsAt: denial?.resetsAt }];
+  const figures = { code: 'ALLOWANCE_EXHAUSTED', meter: 'standardCalls', limit: 20, used: 20, also, openCalls: 0 };
+  expect(at).toBeDefined();
+  expect(denial).toMatchObject({
+    ...figures,
+    message: ['standardCalls', 'standardTokens']
+      .map((meter) => `${meter}: 20 of 20 are used; they renew on ${day} at ${time} UTC.`)
+      .join(' '),
+  });
+  expect((await tenant.api.send('readCall', { params: { callId } })).data.denial).toMatchObject(figures);
+  await deliverToD1(org, customerId);
+  expect((await list({ customerId, status: 'NOT_ALLOWED' })).map((item) => item.denial)).toMatchObject([figures]);
+  const events = (await tenant.api.send('readEvents', { query: { customerId, type: 'call.denied' } })).data.items;
+  expect(events.map(({ data }) => data)).toMatchObject([{ code: figures.code, meter: 'standardCalls', also }]);
+  const { text } = await visitor.read(`/console/organizations/${org}/calls/${callId}`);
+  expect(text).toContain(
+    'Denied: 20 of the 20 standard calls of Both were used. Besides, 20 of the 20 standard tokens of Both were used.',
+  );
+});
+
 test('another organization finds none of it', async () => {
   const other = await createTenant(operator, FREE);
   expect((await other.api.send('listCalls', { query: { reason: 'ALLOWANCE_EXHAUSTED' } })).data.items).toEqual([]);

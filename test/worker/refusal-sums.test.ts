@@ -204,6 +204,18 @@ describe.each(Object.entries(FORMS))('%s', (name, form) => {
       /^the customer's plan allows no further call of a premium model\. premiumCalls: 1 of 1 are used; they renew on 20\d\d-\d\d-\d\d at \d\d:\d\d UTC\.$/,
     );
   });
+
+  test('names the other limits that block the call', async () => {
+    const limits = { premiumCalls: 1, premiumTokens: 300 };
+    const { tenant: used } = await onCredit('1', { name: 'P', limitType: 'BLOCK', limits }, form.provider);
+    const usage = { prompt_tokens: 1, completion_tokens: 300, total_tokens: 301 };
+    vendor.answers = () => Response.json({ ...completion('talker'), usage });
+    await (await ask(used.key, { model: 'openai/gpt-4o-mini' })).rest();
+    const { figures, message } = await refusal(used, form);
+    const also = [{ meter: 'premiumTokens', limit: 300, used: 300, resetsAt: figures.resetsAt }];
+    expect(figures).toMatchObject({ meter: 'premiumCalls', also: isGoogle ? JSON.stringify(also) : also });
+    expect(message).toMatch(/premiumCalls: 1 of 1 are used; .* premiumTokens: 300 of 300 are used; they renew on /);
+  });
 });
 
 test("a browser's session gets the words alone", async () => {

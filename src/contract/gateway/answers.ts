@@ -44,7 +44,7 @@ export const GoogleError = z.object({
     details: z
       .array(z.looseObject({ '@type': z.string().optional().describe('What kind of detail it is') }))
       .describe(
-        "The vendor's own, or an `ErrorInfo` whose `reason` is the service's code, with the figures of a denial as texts in `metadata`",
+        "The vendor's own, or an `ErrorInfo` whose `reason` is the service's code, with the figures of a denial as texts in `metadata`, of which `also` is JSON",
       ),
   }),
 });

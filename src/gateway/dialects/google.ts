@@ -38,7 +38,7 @@ export function googleEndpoint<Action extends string>(action: Action) {
 export function googleError({ status, message, type, code, param, more = {}, details }: ErrorWords): object {
   // Metadata are texts.
   const texts = Object.entries({ param, ...more }).flatMap(([name, value]) =>
-    value == null ? [] : [[name, String(value)]],
+    value == null ? [] : [[name, typeof value === 'object' ? JSON.stringify(value) : String(value)]],
   );
   const own = {
     '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
