@@ -19,7 +19,7 @@ import {
   type RequestOptions,
 } from './methods.ts';
 import { type Connection, checkTimeout, request } from './request.ts';
-import { type RetryPolicy, retryPolicy } from './retry.ts';
+import { checkRollingWait, type RetryPolicy, retryPolicy } from './retry.ts';
 import { type Fetch, type Runtime, refuseBrowser, systemRuntime } from './runtime.ts';
 import type { BeginCallInput } from './wire.ts';
 
@@ -33,6 +33,11 @@ export interface ClientOptions {
   retry?: Partial<RetryPolicy> | undefined;
   /** Timeout of one attempt in milliseconds, reading the response included. Default: 30,000. */
   timeoutMs?: number | undefined;
+  /**
+   * How long in all a request may wait, in milliseconds, if the plan's rolling limit allows no further call for now. Default:
+   * 0, so that no user waits for it.
+   */
+  rollingWaitMs?: number | undefined;
   /** Fields to use where an input leaves them out. */
   defaults?: CallDefaults | undefined;
   onEvent?: Observer | undefined;
@@ -41,14 +46,18 @@ export interface ClientOptions {
 export interface Client extends Methods, ModelLookup {
   /**
    * Begins a call, runs the handler, and ends the call with the usage that the handler set. If the call is denied, the
-   * handler does not run. If the handler throws, the call ends as FAILED and the error is rethrown.
+   * handler does not run. If the handler throws, the call ends as FAILED and the error is rethrown. Rejects with
+   * `CallDeniedError` if the plan's rolling limit allows no further call for now.
    */
   withCall<T>(
     begin: BeginCallInput,
     handler: (call: CallScope) => T | Promise<T>,
     options?: RequestOptions,
   ): Promise<CallOutcome<T>>;
-  /** Begins a call that ends when its scope does: `await using call = await client.startCall(...)`. */
+  /**
+   * Begins a call that ends when its scope does: `await using call = await client.startCall(...)`. Rejects as `withCall`
+   * does.
+   */
   startCall(begin: BeginCallInput, options?: RequestOptions): Promise<CallScope>;
 }
 
@@ -66,9 +75,10 @@ export function createClient(options: ClientOptions): Client {
 
 /** `createClient` with a given runtime, for tests. */
 export function createClientIn(system: Runtime, options: ClientOptions): Client {
-  const { apiKey, baseUrl, retry, timeoutMs = TIMEOUT_MS, defaults, onEvent } = options;
+  const { apiKey, baseUrl, retry, timeoutMs = TIMEOUT_MS, rollingWaitMs = 0, defaults, onEvent } = options;
   refuseBrowser();
   checkTimeout(timeoutMs);
+  checkRollingWait(rollingWaitMs);
   if (apiKey !== undefined && !VISIBLE_ASCII.test(apiKey)) {
     throw new CallmeterError('SERVICE_AUTH_ERROR', 'apiKey must be visible ASCII characters');
   }
@@ -79,6 +89,7 @@ export function createClientIn(system: Runtime, options: ClientOptions): Client 
     runtime,
     policy: retryPolicy(retry),
     timeoutMs,
+    rollingWaitMs,
     observer,
   };
   const send = (name: MethodName, input: object | undefined, given: RequestOptions = {}) =>

@@ -33,6 +33,8 @@ export interface ErrorDetails {
   requiredScope?: string;
   /** What to change, where code and message do not say it. It is part of the error's message too. */
   hint?: string;
+  /** `ROLLING_LIMIT` if the plan's rolling limit allows no further call for now. */
+  reason?: string;
   /** How long to wait before a retry, in milliseconds, as the service asked. */
   retryAfterMs?: number;
   [member: string]: unknown;

@@ -22,9 +22,16 @@
  * that throws, or if the client disconnects first.
  */
 import type { CallScope } from './call.ts';
-import { type CallMiddlewareOptions, DENIED_BODY, DENIED_STATUS, DISCONNECTED, failureOf } from './middleware.ts';
+import {
+  beginFor,
+  type CallMiddlewareOptions,
+  type Denied,
+  DISCONNECTED,
+  deniedAnswer,
+  failureOf,
+} from './middleware.ts';
 
-export type { CallMiddlewareOptions } from './middleware.ts';
+export type { CallMiddlewareOptions, Denied } from './middleware.ts';
 
 /** The part of Express's response that this middleware uses. */
 export interface ExpressResponse {
@@ -33,28 +40,32 @@ export interface ExpressResponse {
   statusCode: number;
   writableFinished: boolean;
   closed: boolean;
+  setHeader(name: string, value: string): unknown;
   status(code: number): { json(body: unknown): unknown };
   once(event: 'close', listener: () => void): unknown;
 }
 
 export function callPerRequest<Req, Res extends ExpressResponse>(
-  options: CallMiddlewareOptions<Req, (req: Req, res: Res, call: CallScope) => void>,
+  options: CallMiddlewareOptions<Req, (req: Req, res: Res, denied: Denied) => void>,
 ): (req: Req, res: Res, next: (error?: unknown) => void) => Promise<void> {
   const { callmeter, begin, onDenied } = options;
   return async (req, res, next) => {
-    let call: CallScope;
+    let begun: Awaited<ReturnType<typeof beginFor>>;
     try {
       const input = await begin(req);
       if (input === null) return next();
-      call = await callmeter.startCall(input);
+      begun = await beginFor(callmeter, input);
     } catch (error) {
       return next(error);
     }
-    if (call.denied) {
-      if (onDenied) onDenied(req, res, call);
-      else res.status(DENIED_STATUS).json(DENIED_BODY);
+    if (begun.denied) {
+      if (onDenied) return onDenied(req, res, begun.denied);
+      const { status, headers, body } = deniedAnswer(begun.denied);
+      for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+      res.status(status).json(body);
       return;
     }
+    const { call } = begun;
     const end = () => {
       const failure = res.writableFinished ? failureOf(res.statusCode) : DISCONNECTED;
       if (failure) call.fail(failure);

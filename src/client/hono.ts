@@ -23,9 +23,16 @@
  * after the response.
  */
 import type { CallScope } from './call.ts';
-import { type CallMiddlewareOptions, DENIED_BODY, DENIED_STATUS, DISCONNECTED, failureOf } from './middleware.ts';
+import {
+  beginFor,
+  type CallMiddlewareOptions,
+  type Denied,
+  DISCONNECTED,
+  deniedAnswer,
+  failureOf,
+} from './middleware.ts';
 
-export type { CallMiddlewareOptions } from './middleware.ts';
+export type { CallMiddlewareOptions, Denied } from './middleware.ts';
 
 /** Variables of the context: `c.get('call')` is the call. */
 export interface CallVariables {
@@ -53,7 +60,7 @@ export interface HonoContext {
 }
 
 export function callPerRequest<C extends HonoContext>(
-  options: CallMiddlewareOptions<C, (c: C, call: CallScope) => Response | Promise<Response>>,
+  options: CallMiddlewareOptions<C, (c: C, denied: Denied) => Response | Promise<Response>>,
 ): (c: C, next: () => Promise<void>) => Promise<Response | undefined> {
   const { callmeter, begin, onDenied } = options;
   return async (c, next) => {
@@ -62,8 +69,13 @@ export function callPerRequest<C extends HonoContext>(
       await next();
       return undefined;
     }
-    const call = await callmeter.startCall(input);
-    if (call.denied) return onDenied ? onDenied(c, call) : Response.json(DENIED_BODY, { status: DENIED_STATUS });
+    const begun = await beginFor(callmeter, input);
+    if (begun.denied) {
+      if (onDenied) return onDenied(c, begun.denied);
+      const { body, ...init } = deniedAnswer(begun.denied);
+      return Response.json(body, init);
+    }
+    const { call } = begun;
     c.set('call' as never, call);
     const end = endOf(c, call);
     try {

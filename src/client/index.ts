@@ -16,6 +16,7 @@
  */
 export type { CallFailure, CallOutcome, CallScope, CallUsage } from './call.ts';
 export { type Client, type ClientOptions, createClient } from './client.ts';
+export { CallDeniedError, type DeniedByPlan, type DeniedForNow, isCallDeniedError } from './denied.ts';
 export { CallmeterError, type CallmeterErrorCode, type ErrorDetails, isCallmeterError } from './errors.ts';
 export type { ClientEvent } from './events.ts';
 export type { LookUpOptions, ModelDiscovery, ModelLookup } from './lookup.ts';

@@ -189,6 +189,11 @@ export interface RequestOptions {
   signal?: AbortSignal | undefined;
   /** Timeout of one attempt in milliseconds, reading the response included. Default: the client's. */
   timeoutMs?: number | undefined;
+  /**
+   * How long in all to wait, in milliseconds, if the plan's rolling limit allows no further call for now. If it takes longer,
+   * the request rejects with `CallDeniedError` at once. Default: the client's.
+   */
+  rollingWaitMs?: number | undefined;
 }
 
 type ClientMethod<Input, Answer> =
@@ -196,5 +201,8 @@ type ClientMethod<Input, Answer> =
     ? (input?: Input, options?: RequestOptions) => Promise<Answer>
     : (input: Input, options?: RequestOptions) => Promise<Answer>;
 
-/** Each method resolves with `data` of the response, and rejects with a `CallmeterError`. */
+/**
+ * Each method resolves with `data` of the response, and rejects with a `CallmeterError`; `beginCall` and `makeCall` with a
+ * `CallDeniedError` if the plan's rolling limit allows no further call for now.
+ */
 export type Methods = { [Id in keyof Pick<Inputs, MethodName>]: ClientMethod<Inputs[Id], Answers[Id]> };

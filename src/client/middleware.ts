@@ -4,22 +4,48 @@
  *
  * If the call cannot be begun, the handler does not run: the framework's error handler gets the `CallmeterError`.
  */
-import type { CallFailure } from './call.ts';
+import type { CallFailure, CallScope } from './call.ts';
 import type { Client } from './client.ts';
+import { type CallDeniedError, type DeniedForNow, isCallDeniedError } from './denied.ts';
 import type { BeginCallInput } from './wire.ts';
 
-/** Options of a middleware. `onDenied` replaces the default response to a denied call, a 403. */
-export interface CallMiddlewareOptions<Request, Denied> {
+/** What `onDenied` is told of: the call that the plan denied, or that its rolling limit allows none for now. */
+export type Denied = CallScope | (CallDeniedError & DeniedForNow);
+
+/**
+ * Options of a middleware. `onDenied` replaces the default responses: a 403 to a denied call, and a 429 with `Retry-After`
+ * while the plan's rolling limit allows no further call.
+ */
+export interface CallMiddlewareOptions<Request, OnDenied> {
   callmeter: Pick<Client, 'startCall'>;
   /** The input of `call_begin` for this request. `null` skips metering. */
   begin: (request: Request) => BeginCallInput | null | Promise<BeginCallInput | null>;
-  onDenied?: Denied | undefined;
+  onDenied?: OnDenied | undefined;
 }
 
-export const DENIED_STATUS = 403;
+/** The default response to a denial. The bodies are the gateway's errors. */
+export function deniedAnswer(denied: Denied): { status: number; headers: Record<string, string>; body: object } {
+  if (!(denied instanceof Error)) {
+    const error = { code: 'ENTITLEMENT_DENIED', message: 'The plan does not allow this call.' };
+    return { status: 403, headers: {}, body: { error } };
+  }
+  const error = { code: 'RATE_LIMITED', message: 'The plan allows no further call for now.' };
+  return { status: 429, headers: { 'Retry-After': String(denied.retryAfterSeconds) }, body: { error } };
+}
 
-/** The same error as the gateway's. */
-export const DENIED_BODY = { error: { code: 'ENTITLEMENT_DENIED', message: 'The plan does not allow this call.' } };
+/** Begins the call of a request. `denied` if it may not run. */
+export async function beginFor(
+  callmeter: Pick<Client, 'startCall'>,
+  input: BeginCallInput,
+): Promise<{ denied: Denied } | { denied: null; call: CallScope }> {
+  try {
+    const call = await callmeter.startCall(input);
+    return call.denied ? { denied: call } : { denied: null, call };
+  } catch (error) {
+    if (isCallDeniedError(error) && error.retryable) return { denied: error };
+    throw error;
+  }
+}
 
 export const DISCONNECTED: CallFailure = {
   code: 'CLIENT_DISCONNECTED',

@@ -1,15 +1,16 @@
 /**
  * One logical request: as many attempts as the retry policy allows, all with the same idempotency key and correlation
- * id.
+ * id. A plan's rolling limit is no failure of the service: it is waited for only if the caller asked for that.
  *
  * An attempt ends with its response, its timeout (reading the body included) or the caller's signal. Redirects are not
  * followed, because they would send the API key to another address.
  */
 import type { Outcome, RawAnswer } from './answer.ts';
+import { type CallDeniedError, deniedForNow } from './denied.ts';
 import { badInput, CallmeterError } from './errors.ts';
 import type { Observer } from './events.ts';
 import type { RequestOptions } from './methods.ts';
-import { delayAfter, parseRetryAfter, type RetryPolicy } from './retry.ts';
+import { checkRollingWait, delayAfter, parseRetryAfter, type RetryPolicy } from './retry.ts';
 import type { Runtime } from './runtime.ts';
 
 export interface Connection {
@@ -17,6 +18,7 @@ export interface Connection {
   runtime: Runtime;
   policy: RetryPolicy;
   timeoutMs: number;
+  rollingWaitMs: number;
   observer: Observer;
 }
 
@@ -43,19 +45,35 @@ export async function request(
 ): Promise<unknown> {
   const { policy, runtime, observer } = connection;
   const { signal, correlationId = crypto.randomUUID(), timeoutMs = connection.timeoutMs } = options;
+  let { rollingWaitMs: waitMs = connection.rollingWaitMs } = options;
   if (!CORRELATION_ID.test(correlationId)) throw badInput('correlationId', 'must be 1 to 200 visible ASCII characters');
   checkTimeout(timeoutMs);
-  for (let attempt = 1; ; attempt++) {
+  checkRollingWait(waitMs);
+  for (let attempt = 1; ; ) {
     signal?.throwIfAborted();
     const outcome = await attemptOnce(connection, wanted, { signal, correlationId, timeoutMs });
     if (outcome.ok) return outcome.value;
     const { error } = outcome;
     signal?.throwIfAborted();
-    const delayMs = error.retryable ? delayAfter(policy, attempt, error.details?.retryAfterMs, runtime.chance()) : null;
-    if (delayMs === null) throw error;
+    const denied = deniedForNow(error);
+    const delayMs = denied
+      ? waitWithin(waitMs, denied)
+      : error.retryable
+        ? delayAfter(policy, attempt, error.details?.retryAfterMs, runtime.chance())
+        : null;
+    if (delayMs === null) throw denied ?? error;
     observer({ type: 'retry', operation: wanted.operation, attempt, delayMs, error });
     await runtime.sleep(delayMs, signal);
+    // Others may take the place that was waited for: only the time that is left bounds how often it is tried.
+    if (denied) waitMs -= delayMs;
+    else attempt += 1;
   }
+}
+
+/** When to try again, a second at least; `null` if that is later than the request may wait. */
+function waitWithin(waitMs: number, { retryAfterSeconds }: CallDeniedError): number | null {
+  const delayMs = Math.max(1, retryAfterSeconds ?? 1) * 1_000;
+  return delayMs <= waitMs ? delayMs : null;
 }
 
 export function checkTimeout(timeoutMs: number): void {

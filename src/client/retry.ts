@@ -56,6 +56,13 @@ export function delayAfter(
   return Math.min(policy.maxDelayMs, Math.round(jittered));
 }
 
+/** The longest that a request may be told to wait for a plan's rolling limit. */
+const ROLLING_WAIT_MS_MAX = 3_600_000;
+
+export function checkRollingWait(waitMs: number): void {
+  check('rollingWaitMs', waitMs, 0, ROLLING_WAIT_MS_MAX);
+}
+
 /** Parses a `Retry-After` header, in seconds or as a date. An invalid header counts as absent. */
 export function parseRetryAfter(header: string | null, nowMs: number): number | undefined {
   if (header === null) return undefined;

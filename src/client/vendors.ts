@@ -16,14 +16,14 @@
  *
  * A wrapper returns a metered copy of the SDK's client with the same type; the original is unchanged. Each request
  * begins a call before it is sent, and ends it with the usage in the vendor's response before that response is
- * complete. If the call is not allowed, the request throws `CallDeniedError` and the vendor is not called.
+ * complete. If the call is not allowed, or not for now, the request throws `CallDeniedError` and the vendor is not called.
  */
 import { type AnyFetch, meteredFetch } from './wrap/fetch.ts';
 import { type GoogleClient, meteredGoogle } from './wrap/google.ts';
 import type { MeterOptions } from './wrap/options.ts';
 import { meteredClient, type SdkClient } from './wrap/sdk-client.ts';
 
-export { CallDeniedError, isCallDeniedError } from './wrap/denied.ts';
+export { CallDeniedError, isCallDeniedError } from './denied.ts';
 export type { AnyFetch } from './wrap/fetch.ts';
 export type { GoogleClient } from './wrap/google.ts';
 export { type ModelTiers, modelByTier } from './wrap/model.ts';

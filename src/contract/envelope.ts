@@ -51,8 +51,13 @@ export const ErrorEnvelope = z.object({
       .string()
       .optional()
       .describe(
-        'API_KEY_SCOPE_REQUIRED if a scope is missing; CUSTOMER_NOT_FOUND if there is no subscription because the customer was never seen',
+        "API_KEY_SCOPE_REQUIRED if a scope is missing; CUSTOMER_NOT_FOUND if there is no subscription because the customer was never seen; ROLLING_LIMIT if the plan's rolling limit allows no further call for now",
       ),
+    retryAfterSeconds: z
+      .number()
+      .int()
+      .optional()
+      .describe('When to come back, as the header `Retry-After` says it; of most 429'),
     requiredScope: z.string().optional().describe('The scope that the key lacks'),
     component: closedComponent,
     param: z.string().optional().describe('The field of the request that asks for it'),

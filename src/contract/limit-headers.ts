@@ -25,6 +25,9 @@ export interface Rolling {
   resetSeconds: number;
 }
 
+/** `error.reason` of a 429 for the plan's rolling limit, which no other 429 has. */
+export const ROLLING_LIMIT = 'ROLLING_LIMIT';
+
 export const LIMIT_HEADERS = {
   policy: 'RateLimit-Policy',
   limit: 'RateLimit',

@@ -8,7 +8,7 @@
 import { type DenialFigures, sumsSentence } from '../contract/denial.ts';
 import { ERROR_STATUS, type ErrorCode, type Refusal } from '../contract/errors.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
-import { rollingHeaders } from '../contract/limit-headers.ts';
+import { ROLLING_LIMIT, rollingHeaders } from '../contract/limit-headers.ts';
 import { thrownRefusal } from '../platform/unavailable.ts';
 import type { WholeAnswer } from './answer.ts';
 import type { ErrorBody, ErrorWords } from './dialects/dialect.ts';
@@ -109,9 +109,10 @@ export function refusalAnswer(refusal: GatewayRefusal, errorBody: ErrorBody = op
   const passes = refusal.retry ?? usual.retry ?? (PASSING.has(status) || status >= 500);
   const retry = passes && (retryAfter ?? 0) < WAITED_SECONDS_MAX;
   const [detail] = (members?.details as { path: string }[] | undefined) ?? [];
-  const { requiredScope, component, param: named } = (members ?? {}) as Partial<Record<string, string>>;
+  const { requiredScope, reason, component, param: named } = (members ?? {}) as Partial<Record<string, string>>;
   const more = {
     ...(requiredScope !== undefined && { requiredScope }),
+    ...(reason === ROLLING_LIMIT && { reason }),
     ...(component !== undefined && { component }),
     ...denial,
   };

@@ -131,7 +131,7 @@ const callmeter = createClient({ apiKey: 'utk-test', baseUrl: 'http://127.0.0.1:
 const alice = { callmeter, customerId: 'alice', feature: 'chat' };
 export const meteredFetch: typeof fetch = wrapFetch(fetch, { ...alice, onDowngrade: ({ fallback }) => fallback ?? undefined });
 export const model: string = modelByTier({ premium: 'a', standard: 'b' });
-export const isDenied = (error: unknown): boolean => error instanceof CallDeniedError && error.hints.policy === 'BLOCK';
+export const isDenied = (error: unknown): boolean => error instanceof CallDeniedError && error.hints?.policy === 'BLOCK';
 export const middlewares = [
   honoCalls({ callmeter, begin: (c) => ({ customerId: c.req.header('x-customer') ?? '' }) }),
   expressCalls({ callmeter, begin: (req: { id: string }) => ({ customerId: req.id }) }),

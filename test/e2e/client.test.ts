@@ -188,6 +188,22 @@ describe("the vendors' SDKs, wrapped", () => {
     expect(told).toEqual(['PREMIUM_QUOTA_EXHAUSTED']);
     await expect(openai.chat.completions.create({ model, messages })).rejects.toBeInstanceOf(CallDeniedError);
   });
+
+  test("a plan's rolling limit denies at once, and is waited for if the client may", async () => {
+    const callmeter = createClient({ apiKey, baseUrl: server.url });
+    const plan = { name: 'Slow', limitType: 'NONE', rollingCalls: { limit: 1, windowSeconds: 2 } };
+    const params = { org: DEMO_ORGANIZATION_ID, planId: 'slow' };
+    expect((await server.operator.send('putPlan', { params, body: plan })).status).toBe(200);
+    await callmeter.provisionCustomer({ customerId: 'slow' });
+    await callmeter.changePlan({ customerId: 'slow', planId: 'slow' });
+    await callmeter.beginCall({ customerId: 'slow' });
+    const denied: unknown = await callmeter.beginCall({ customerId: 'slow' }).catch((error: unknown) => error);
+    expect(denied).toBeInstanceOf(CallDeniedError);
+    expect(denied).toMatchObject({ code: 'SERVICE_RATE_LIMITED', retryable: true, callId: null });
+    expect((denied as CallDeniedError).retryAfterSeconds).toBeLessThanOrEqual(2);
+    const waited = await callmeter.beginCall({ customerId: 'slow' }, { rollingWaitMs: 10_000 });
+    expect(waited.allowed.standard).toBe(true);
+  });
 });
 
 describe('sampling and compression', () => {

@@ -174,7 +174,7 @@ const CHECKS: Checks = {
     await callmeter.changePlan({ customerId, planId: 'empty' });
     const model = modelByTier({ premium: 'gpt-6-sol', standard: MODEL });
     const error = await failureOf(openaiFor(customerId).chat.completions.create({ ...chat(QUESTION), model }));
-    assert.ok(isCallDeniedError(error), String(error));
+    assert.ok(isCallDeniedError(error) && !error.retryable, String(error));
     assert.deepEqual([error.hints.policy, error.allowed.standard], ['BLOCK', false]);
     const outcome = await callmeter.withCall({ customerId }, () => assert.fail('the handler ran'));
     assert.ok(outcome.denied);

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Client, type ClientOptions, createClientIn } from '../../src/client/client.ts';
+import { CallDeniedError, isCallDeniedError } from '../../src/client/denied.ts';
 import { CallmeterError, isCallmeterError } from '../../src/client/errors.ts';
 import type { ClientEvent } from '../../src/client/events.ts';
 import { systemRuntime } from '../../src/client/runtime.ts';
@@ -114,6 +115,71 @@ describe('temporary failures', () => {
     await begin();
     expect(slept[0]).toBeGreaterThan(15_000);
     expect(slept[0]).toBeLessThanOrEqual(20_000);
+  });
+});
+
+describe("a plan's rolling limit", () => {
+  const full = (seconds: number) =>
+    fail.refuses(429, 'RATE_LIMITED', { 'Retry-After': String(seconds) }, { reason: 'ROLLING_LIMIT' });
+  const deniedOf = async (request: Promise<unknown>) => {
+    const error: unknown = await request.catch((reason: unknown) => reason);
+    if (!isCallDeniedError(error) || !error.retryable) throw new Error(`no denial for now: ${error}`);
+    return error;
+  };
+
+  test.each<[string, (client: Client) => Promise<unknown>]>([
+    ['beginCall', (client) => client.beginCall({ customerId: 'alice' })],
+    ['makeCall', (client) => client.makeCall({ customerId: 'alice' })],
+    ['startCall', (client) => client.startCall({ customerId: 'alice' })],
+    ['withCall', (client) => client.withCall({ customerId: 'alice' }, () => expect.unreachable())],
+  ])('%s is denied for now, at once', async (_method, ask) => {
+    server.script(full(20));
+    const error = await deniedOf(ask(clientOf()));
+    expect(error).toBeInstanceOf(CallDeniedError);
+    expect({ ...error }).toEqual({
+      ...{ name: 'CallDeniedError', code: 'SERVICE_RATE_LIMITED', retryable: true, retryAfterSeconds: 20 },
+      ...{ callId: null, allowed: null, hints: null },
+    });
+    expect(error.cause).toMatchObject({ responseStatus: 429, details: { reason: 'ROLLING_LIMIT' } });
+    // It is no failure of the service, for which an application may let a call run.
+    expect(isCallmeterError(error)).toBe(false);
+    expect([slept, server.seen.length, server.applied]).toEqual([[], 1, 0]);
+  });
+
+  test('is waited for as long as the client or the request says, with the same key', async () => {
+    server.script(full(3), full(2), full(1));
+    const { callId } = await begin(clientOf({ rollingWaitMs: 6_000 }));
+    expect(slept).toEqual([3_000, 2_000, 1_000]);
+    expect(new Set(keys())).toEqual(new Set([callId]));
+    expect(events.map((event) => event.type)).toEqual(['retry', 'retry', 'retry']);
+    slept = [];
+    server.script(full(3), full(3));
+    await deniedOf(begin(clientOf({ rollingWaitMs: 0 }), { rollingWaitMs: 5_999 }));
+    expect(slept).toEqual([3_000]);
+    slept = [];
+    server.script(full(3));
+    await deniedOf(begin(clientOf({ rollingWaitMs: 6_000 }), { rollingWaitMs: 0 }));
+    expect(slept).toEqual([]);
+  });
+
+  test('leaves the attempts after failures as they are, and a wait is a second at least', async () => {
+    server.script(full(0), fail.html(503), full(1), fail.html(503));
+    await begin(clientOf({ rollingWaitMs: 2_000 }));
+    expect(slept).toEqual([1_000, 250, 1_000, 500]);
+  });
+
+  test.each([-1, 3_600_001, Number.NaN])('rollingWaitMs %d is refused', async (rollingWaitMs) => {
+    const rule = /^rollingWaitMs must be a number from 0 to 3600000$/;
+    expect(() => clientOf({ rollingWaitMs })).toThrow(rule);
+    server.script();
+    expect((await errorOf(begin(clientOf(), { rollingWaitMs }))).message).toMatch(rule);
+    expect(server.seen).toEqual([]);
+  });
+
+  test("is not what another 429 is: that of a key, or of a customer who was denied too often, is the service's error", async () => {
+    server.script(fail.refuses(429, 'RATE_LIMITED', { 'Retry-After': '31' }, { retryAfterSeconds: 31 }));
+    expect((await errorOf(begin(clientOf({ rollingWaitMs: 60_000 })))).code).toBe('SERVICE_RATE_LIMITED');
+    expect(slept).toEqual([]);
   });
 });
 

@@ -9,7 +9,8 @@ import { Hono } from 'hono';
 import { stream } from 'hono/streaming';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Client, createClient } from '../../src/client/client.ts';
-import { callOf, callPerRequest as expressCalls } from '../../src/client/express.ts';
+import { isCallDeniedError } from '../../src/client/denied.ts';
+import { callOf, type Denied, callPerRequest as expressCalls } from '../../src/client/express.ts';
 import { type CallVariables, callPerRequest as honoCalls } from '../../src/client/hono.ts';
 import * as fail from '../support/failing-server.ts';
 
@@ -47,6 +48,11 @@ const ends = () => reports('endCall');
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
+
+/** What the service answers while the plan's rolling limit allows no call. */
+const full = fail.refuses(429, 'RATE_LIMITED', { 'Retry-After': '9' }, { reason: 'ROLLING_LIMIT' });
+const whatIs = (denied: Denied) =>
+  isCallDeniedError(denied) ? ['for now', denied.retryAfterSeconds] : ['by the plan'];
 
 describe('Hono', () => {
   function honoApp(): Hono<{ Variables: CallVariables }> {
@@ -145,10 +151,22 @@ describe('Hono', () => {
       honoCalls({
         callmeter,
         begin: () => ({ customerId: 'alice' }),
-        onDenied: (_c, call) => new Response(call.hints.policy, { status: 402 }),
+        onDenied: (_c, denied) => new Response(denied.hints?.policy, { status: 402 }),
       }),
     );
     expect((await app.request('/')).status).toBe(402);
+    expect(ends()).toEqual([]);
+  });
+
+  test("a plan's rolling limit gets a 429 with Retry-After, or the response of onDenied", async () => {
+    server.script(full, full);
+    const response = await honoApp().request('/throws', { headers });
+    expect([response.status, response.headers.get('Retry-After')]).toEqual([429, '9']);
+    expect(await response.json()).toMatchObject({ error: { code: 'RATE_LIMITED' } });
+    const app = new Hono<{ Variables: CallVariables }>();
+    const begin = () => ({ customerId: 'alice' });
+    app.use(honoCalls({ callmeter, begin, onDenied: (_c, denied) => Response.json(whatIs(denied)) }));
+    expect(await (await app.request('/')).json()).toEqual(['for now', 9]);
     expect(ends()).toEqual([]);
   });
 
@@ -194,7 +212,7 @@ describe('Express', () => {
     };
     app.get(
       '/custom',
-      expressCalls({ callmeter, begin, onDenied: (_req, res) => res.status(402).json({}) }),
+      expressCalls({ callmeter, begin, onDenied: (_req, res, denied) => res.status(402).json(whatIs(denied)) }),
       (_req, res) => void res.send(),
     );
     app.use(expressCalls({ callmeter, begin }));
@@ -253,6 +271,15 @@ describe('Express', () => {
     const response = await get('/throws');
     expect([response.status, await response.json()]).toMatchObject([403, { error: { code: 'ENTITLEMENT_DENIED' } }]);
     expect((await get('/custom')).status).toBe(402);
+    expect(ends()).toEqual([]);
+  });
+
+  test("a plan's rolling limit gets a 429 with Retry-After, or the response of onDenied", async () => {
+    server.script(full, full);
+    const response = await get('/throws');
+    expect([response.status, response.headers.get('Retry-After')]).toEqual([429, '9']);
+    expect(await response.json()).toMatchObject({ error: { code: 'RATE_LIMITED' } });
+    expect(await (await get('/custom')).json()).toEqual(['for now', 9]);
     expect(ends()).toEqual([]);
   });
 

@@ -11,6 +11,7 @@ import {
   type Downgraded,
   isCallDeniedError,
   modelByTier,
+  wrapFetch,
   wrapOpenAI,
 } from '../../src/client/vendors.ts';
 import * as fail from '../support/failing-server.ts';
@@ -86,6 +87,29 @@ describe('the model of a tier', () => {
     expect(error).toMatchObject({ name: 'CallDeniedError', allowed: NOTHING, callId: expect.any(String) });
     expect([sdks.vendor.requests.length, sdks.begins().length, sdks.ends().length]).toEqual([0, 1, 0]);
   });
+
+  test.each([
+    ['OpenAI', () => sdks.openai({}, 2).chat.completions.create(chat)],
+    ['Anthropic', () => sdks.anthropic({}, 2).messages.create({ model: 'm', max_tokens: 1, messages: [] })],
+    ['Google', () => sdks.google().models.generateContent({ model: 'm', contents: 'c' })],
+    [
+      'fetch',
+      () =>
+        wrapFetch(fetch, { callmeter: sdks.callmeter, customerId: 'alice' })(`${sdks.vendor.url}/v1/chat/completions`, {
+          method: 'POST',
+          body: JSON.stringify(chat),
+        }),
+    ],
+  ])(
+    "what a plan's rolling limit keeps back does not reach the vendor, and is asked once: %s",
+    async (_vendor, ask) => {
+      const refused = { 'Retry-After': '9' };
+      sdks.server.script(fail.refuses(429, 'RATE_LIMITED', refused, { reason: 'ROLLING_LIMIT' }));
+      const error: unknown = await ask().catch((reason: Error) => (isCallDeniedError(reason) ? reason : reason.cause));
+      expect(error).toMatchObject({ code: 'SERVICE_RATE_LIMITED', callId: null, hints: null, retryAfterSeconds: 9 });
+      expect([sdks.vendor.requests.length, sdks.begins().length, sdks.ends().length]).toEqual([0, 1, 0]);
+    },
+  );
 
   test('must have both models', () => {
     expect(() => modelByTier({ premium: 'a' } as never)).toThrow('standard');

@@ -98,10 +98,16 @@ test('of the rolling limit that refuses a call, on both interfaces', async () =>
   const refused = [
     (await ask(tenant.key, {})).response,
     await send(tenant.key, '/call_begin', { customerId: 'default' }),
+    await send(tenant.key, '/call', { customerId: 'default', usage: { modelUsed: 'gpt-5.2' } }),
   ];
-  for (const { status, headers } of refused) {
+  for (const response of refused) {
+    const { status, headers } = response;
     expect([status, headers.get('RateLimit-Policy')]).toEqual([429, '"calls";q=1;w=30']);
-    expect(headers.get('RateLimit')).toBe(`"calls";r=0;t=${headers.get('Retry-After')}`);
+    const seconds = headers.get('Retry-After');
+    expect(headers.get('RateLimit')).toBe(`"calls";r=0;t=${seconds}`);
+    // No other 429 has the reason.
+    const message = `the plan allows 1 calls in 30 seconds; the next one may begin in ${seconds} seconds`;
+    expect(await response.json()).toMatchObject({ error: { code: 'RATE_LIMITED', reason: 'ROLLING_LIMIT', message } });
   }
 });
 

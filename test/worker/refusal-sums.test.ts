@@ -216,6 +216,19 @@ describe.each(Object.entries(FORMS))('%s', (name, form) => {
     expect(figures).toMatchObject({ meter: 'premiumCalls', also: isGoogle ? JSON.stringify(also) : also });
     expect(message).toMatch(/premiumCalls: 1 of 1 are used; .* premiumTokens: 300 of 300 are used; they renew on /);
   });
+
+  test("says that it is the plan's rolling limit, and when to come back", async () => {
+    const plan = { name: 'P', limitType: 'NONE', rollingCalls: { limit: 1, windowSeconds: 30 } };
+    const { tenant: slow } = await onCredit('1', plan, form.provider);
+    vendor.answers = () => Response.json(completion('talker'));
+    await (await ask(slow.key, { model: 'openai/gpt-4o-mini' })).rest();
+    const { response } = await ask(slow.key, form.body(undefined, false), bindings, form.path);
+    expect([response.status, response.headers.get('x-should-retry')]).toEqual([429, 'true']);
+    expect(Number(response.headers.get('Retry-After'))).toBeGreaterThan(20);
+    const own = { code: 'RATE_LIMITED', reason: 'ROLLING_LIMIT' };
+    const error = isGoogle ? { details: [{ reason: own.code, metadata: { reason: own.reason } }] } : own;
+    expect(await response.json()).toMatchObject({ error });
+  });
 });
 
 test("a browser's session gets the words alone", async () => {

@@ -16,7 +16,7 @@ import {
   tooManyAnswers,
 } from '../../../src/contract/errors.ts';
 import { closedFeature } from '../../../src/contract/key-limits.ts';
-import type { Left } from '../../../src/contract/limit-headers.ts';
+import { type Left, ROLLING_LIMIT } from '../../../src/contract/limit-headers.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { answersBeyond } from '../../../src/domain/allowance-bound.ts';
 import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
@@ -180,8 +180,9 @@ function rateLimited(window: NonNullable<BeginFacts['rolling']>, nowMs: number) 
   const { limit, windowSeconds } = window;
   const rolling = presentRolling(window, nowMs);
   const retryAfterSeconds = Math.max(1, rolling.resetSeconds);
-  const message = `the plan allows ${limit} calls in ${windowSeconds} seconds`;
-  return refuse('RATE_LIMITED', message, { retryAfterSeconds, rolling, members: { retryAfterSeconds } });
+  const message = `the plan allows ${limit} calls in ${windowSeconds} seconds; the next one may begin in ${retryAfterSeconds} seconds`;
+  const members = { reason: ROLLING_LIMIT, retryAfterSeconds };
+  return refuse('RATE_LIMITED', message, { retryAfterSeconds, rolling, members });
 }
 
 /** Beyond the bound, a call that would be denied is refused, and nothing is recorded of it. */

@@ -9,8 +9,8 @@ import { boundedParts } from '../../domain/usage-sum.ts';
 import type { StreamOutcome } from '../../vendors/tee.ts';
 import type { VendorUsage } from '../../vendors/usage.ts';
 import type { CallFailure, CallScope, CallUsage } from '../call.ts';
+import { deniedByPlan } from '../denied.ts';
 import { type PlainOutcome, readPlain, readStream } from './answer.ts';
-import { CallDeniedError } from './denied.ts';
 import { readTiers } from './model.ts';
 import type { MeterOptions } from './options.ts';
 import { addressFor, bodyFor, type ModelRequest, modelRequestOf } from './vendor-request.ts';
@@ -46,7 +46,7 @@ export class MeteredRequest {
     this.#tries = 0;
     const { signal } = opening;
     const call = await this.#begin(opening);
-    if (call.denied) throw new CallDeniedError(call, 'the customer has no allowance for it');
+    if (call.denied) throw deniedByPlan(call, 'the customer has no allowance for it');
     this.#call = call;
     try {
       signal?.throwIfAborted();
@@ -145,8 +145,7 @@ export class MeteredRequest {
       fallback,
     });
     const model = named ?? fallback;
-    if (model === null)
-      throw new CallDeniedError(call, 'only the standard tier is allowed, and no standard model was given');
+    if (model === null) throw deniedByPlan(call, 'only the standard tier is allowed, and no standard model was given');
     return model;
   }
 

@@ -16,6 +16,10 @@ export const GatewayError = z.object({
     code: z.string().nullable().describe("The service's code, or the vendor's own"),
     param: z.string().nullable().describe('The field that is wrong'),
     requiredScope: z.string().optional().describe('The scope that the credential lacks'),
+    reason: z
+      .string()
+      .optional()
+      .describe("ROLLING_LIMIT if the plan's rolling limit allows no further call until `Retry-After` is over"),
     component: closedComponent,
     ...DenialFigures.shape,
   }),
@@ -30,6 +34,10 @@ export const AnthropicError = z.object({
     code: z.string().optional().describe("The service's code, or the vendor's own"),
     param: z.string().optional().describe('The field that is wrong'),
     requiredScope: z.string().optional().describe('The scope that the credential lacks'),
+    reason: z
+      .string()
+      .optional()
+      .describe("ROLLING_LIMIT if the plan's rolling limit allows no further call until `Retry-After` is over"),
     component: closedComponent,
     ...DenialFigures.shape,
   }),

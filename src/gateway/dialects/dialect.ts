@@ -84,9 +84,10 @@ export interface ErrorWords {
   details?: unknown;
 }
 
-/** The scope that is lacking, what has no rate or no bound, what is used up or held. */
+/** The scope that is lacking, the limit that the plan has for now, what has no rate or no bound, what is used up or held. */
 export interface RefusalFigures extends DenialFigures {
   requiredScope?: string;
+  reason?: string;
   component?: string;
 }
 
