@@ -180,7 +180,7 @@ function rateLimited(window: NonNullable<BeginFacts['rolling']>, nowMs: number) 
   const { limit, windowSeconds } = window;
   const rolling = presentRolling(window, nowMs);
   const retryAfterSeconds = Math.max(1, rolling.resetSeconds);
-  const message = `the plan allows ${limit} calls in ${windowSeconds} seconds; the next one may begin in ${retryAfterSeconds} seconds`;
+  const message = `the plan's rolling limit is reached (calls in ${windowSeconds} s: ${limit}); the next call may begin in ${retryAfterSeconds} s`;
   const members = { reason: ROLLING_LIMIT, retryAfterSeconds };
   return refuse('RATE_LIMITED', message, { retryAfterSeconds, rolling, members });
 }
