@@ -9,6 +9,7 @@ import { type Operation, type OperationId, operations } from '../contract/operat
 import { showVerified, type Verified, verifyAll } from './operator-archive.ts';
 import { showAttention } from './operator-attention.ts';
 import type { Data } from './operator-client.ts';
+import { goodwillForCall, goodwillForEvent } from './operator-goodwill.ts';
 import { showCustomerMargin, showCustomerMargins, showMargin } from './operator-margin.ts';
 import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
 import { showAnomalies, showCall, showForecast, showUsage } from './operator-readings.ts';
@@ -64,6 +65,13 @@ export interface Command {
   };
   /** A flag with a number, by which the command fails on what it shows: exit code 1. */
   fails?: Fails<never>;
+  /** The other act that a dispute may end with, in place of the correction: `--act goodwill`, or as a terminal is asked. */
+  goodwill?: (
+    target: Target,
+    params: Record<string, string>,
+    body: Record<string, unknown>,
+    tell: Tell,
+  ) => Promise<Data<'grantCredit'>>;
   /** Sends more than one request, and decides from what came whether the command failed. */
   run?: { all: (target: Target, tell: Tell) => Promise<unknown>; hasFailed: (data: never) => boolean };
   view: (data: never) => string;
@@ -80,7 +88,7 @@ interface Fails<Of> {
   query: (query: Record<string, string>, limit: number) => Record<string, string>;
 }
 
-interface More<Id extends OperationId> extends Pick<Command, 'note' | 'confirm' | 'wait' | 'positional'> {
+interface More<Id extends OperationId> extends Pick<Command, 'note' | 'confirm' | 'wait' | 'positional' | 'goodwill'> {
   document?: boolean;
   fails?: Fails<Data<Id>>;
   view?: (data: Data<Id>) => string;
@@ -260,14 +268,16 @@ export const COMMANDS: readonly Command[] = [
   command('calls list', 'listOrganizationCalls', rows(CALL_COLUMNS)),
   command('calls show', 'readOrganizationCall', { view: showCall }),
   command('calls reverse', 'operatorReverseCall', {
-    note: 'Gives back what the call took. Sent again, it changes nothing.',
+    note: 'For a record that was wrong: gives back what the call took. Sent again, it changes nothing.',
+    goodwill: goodwillForCall,
   }),
   command('calls amend', 'operatorAmendCall', {
     document: true,
     note: 'Takes a document with the reason and all that the end of the call should have reported.',
   }),
   command('meter-events reverse', 'operatorReverseMeterEvent', {
-    note: 'Gives back what paid for the units. Sent again, it changes nothing.',
+    note: 'For a record that was wrong: gives back what paid for the units. Sent again, it changes nothing.',
+    goodwill: goodwillForEvent,
   }),
 
   command('organizations events', 'readOrganizationEvents', rows(EVENT_COLUMNS)),

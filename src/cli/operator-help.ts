@@ -60,6 +60,13 @@ function describeCommand(command: Command): string {
   if (command.list) flags.push(['--limit', 'Items to show (50)']);
   if (command.operation.method === 'POST') flags.push(['--idempotency-key', 'Makes a retry safe (default: a new key)']);
   if (command.confirm) flags.push(['--yes', `Skips the confirmation of the ${command.confirm}`]);
+  if (command.goodwill) {
+    flags.push([
+      '--act',
+      'reverse: the record was wrong, its cost goes; goodwill: a USD credit of the charge, the cost stays. Asked for on a terminal, else reverse',
+    ]);
+    flags.push(['--yes', 'Reverses without asking']);
+  }
   if (command.wait) flags.push(['--wait', 'Waits and shows the progress; Ctrl+C stops waiting, not the job']);
   if (command.fails) flags.push([`--${command.fails.flag}`, command.fails.help]);
   if (command.document) flags.unshift(['<file>', 'A JSON document; - reads standard input']);

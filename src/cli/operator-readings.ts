@@ -103,7 +103,7 @@ export function showForecast(data: Data<'readOrganizationForecast'>): string {
 }
 
 type Call = Data<'readOrganizationCall'>;
-type ChargeLine = NonNullable<Call['payg']['lines']>[number];
+type ChargeLine = NonNullable<Call['chargeLines']>[number];
 
 /** What became of a call that has no cost. */
 const STATES: Readonly<Record<Call['status'], string>> = {
@@ -115,7 +115,7 @@ const STATES: Readonly<Record<Call['status'], string>> = {
 };
 
 export function showCall(call: Call): string {
-  const { costBreakdown, payg, corrections = [] } = call;
+  const { costBreakdown, payg, chargeLines, corrections = [] } = call;
   return [
     pairs({
       Call: call.callId,
@@ -150,7 +150,7 @@ export function showCall(call: Call): string {
           ...costBreakdown.assumptions.map((assumption) => `  ${show(assumption)}`),
         ]
       : []),
-    ...(payg.lines && payg.chargeNanoUsd !== null ? [section('Charge', chargeTable(payg.lines, payg))] : []),
+    ...(chargeLines ? [section('Charge', chargeTable(chargeLines, payg))] : []),
     ...(corrections.length > 0
       ? [
           section(

@@ -21,6 +21,7 @@ import { COMMANDS, type Command } from './operator-commands.ts';
 import { parseOptions, readFlags, UsageError } from './operator-flags.ts';
 import { argumentsOf, bodyFlags, commandHelp, nameOf, overview, queryFlags } from './operator-help.ts';
 import { isLocal, operatorTarget, type Target } from './operator-target.ts';
+import { showGrant } from './operator-views.ts';
 import { Interrupted } from './operator-wait.ts';
 
 const COMMON_OPTIONS = {
@@ -72,9 +73,20 @@ async function run(args: string[], shell: Shell, console: Console): Promise<numb
   }
   if (!command) throw new UsageError(whatExists(noun, ofNoun));
 
-  const { input, limit, failAt, json, yes, wait, target } = await readCommand(command, args, shell);
+  const { input, limit, failAt, json, yes, act, wait, target } = await readCommand(command, args, shell);
   if (command.confirm && !yes) await confirm(command, input.params ?? {}, target, shell);
+  const chosen = act ?? (command.goodwill && !yes && shell.stdin.isTTY ? await askForAct(shell) : 'reverse');
   if (command.operation.method !== 'GET' && !isLocal(target.url)) console.error(`at ${target.url}`);
+  if (command.goodwill && chosen === 'goodwill') {
+    const granted = await command.goodwill(
+      target,
+      input.params ?? {},
+      input.body as Record<string, unknown>,
+      console.error,
+    );
+    console.log(json ? JSON.stringify(granted, null, 2) : showGrant(granted));
+    return 0;
+  }
   if (command.operation.lines) {
     await printLines(await openLines(target, command.operation, input), shell);
     return 0;
@@ -103,13 +115,17 @@ async function readCommand(command: Command, args: string[], shell: Shell) {
       ...parseOptions([...query, ...body]),
       ...(command.list && { limit: { type: 'string' } }),
       ...(command.operation.method === 'POST' && { 'idempotency-key': { type: 'string' } }),
-      ...(command.confirm && { yes: { type: 'boolean' } }),
+      ...((command.confirm || command.goodwill) && { yes: { type: 'boolean' } }),
+      ...(command.goodwill && { act: { type: 'string' } }),
       ...(command.wait && { wait: { type: 'boolean' } }),
       ...(command.fails && { [command.fails.flag]: { type: 'string' } }),
       ...COMMON_OPTIONS,
     },
   });
   const given = values as Record<string, string | undefined>;
+  const act = command.goodwill && given.act !== undefined ? readAct(given.act) : null;
+  // What a correction needs to be told, goodwill does not.
+  const bodyOf = act === 'goodwill' ? body.map((flag) => ({ ...flag, required: false })) : body;
   const { yes = false, wait = false } = values as { yes?: boolean; wait?: boolean };
   const named = Object.entries(readArguments(command, positionals.slice(command.verb === undefined ? 1 : 2)));
   const isOfBody = ([name]: [string, string]) => command.positional?.includes(name) ?? false;
@@ -117,8 +133,8 @@ async function readCommand(command: Command, args: string[], shell: Shell) {
   const input: OperationInput = { params, query: readFlags(query, values) as Record<string, string> };
   if (command.operation.method === 'POST') input.idempotencyKey = given['idempotency-key'] ?? randomUUID();
   if (body.length > 0 || command.positional)
-    input.body = { ...readFlags(body, values), ...Object.fromEntries(named.filter(isOfBody)) };
-  if (body.length > 0 && Object.keys(input.body as object).length === 0) {
+    input.body = { ...readFlags(bodyOf, values), ...Object.fromEntries(named.filter(isOfBody)) };
+  if (body.length > 0 && act !== 'goodwill' && Object.keys(input.body as object).length === 0) {
     throw new UsageError(`no field is given; use ${body.map(({ name }) => `--${name}`).join(', ')}`);
   }
   const limit = Number(given.limit ?? LIMIT_DEFAULT);
@@ -127,7 +143,7 @@ async function readCommand(command: Command, args: string[], shell: Shell) {
   if (failAt !== null && command.fails && input.query) input.query = command.fails.query(input.query, failAt);
   const target = await operatorTarget(given, shell.env);
   if (command.document) input.body = await readDocument(params.file ?? '', shell);
-  return { input, limit, failAt, json: values.json === true, yes, wait: wait ? command.wait : undefined, target };
+  return { input, limit, failAt, json: values.json === true, yes, act, wait: wait ? command.wait : undefined, target };
 }
 
 /** Reads a flag as a whole number of at least 0; `null` if the flag is not given. */
@@ -143,6 +159,27 @@ function readArguments(command: Command, given: string[]): Record<string, string
     throw new UsageError(`usage: ${[nameOf(command), ...names.map((name) => `<${name}>`)].join(' ')}`);
   }
   return Object.fromEntries(names.map((name, index) => [name, given[index] ?? '']));
+}
+
+/** What a dispute ends with. */
+type Act = 'reverse' | 'goodwill';
+
+function readAct(text: string): Act {
+  if (text !== 'reverse' && text !== 'goodwill') throw new UsageError('--act must be reverse or goodwill');
+  return text;
+}
+
+/** Asks on a terminal which act is meant; a script that says nothing reverses. */
+async function askForAct({ stdin, stderr }: Shell): Promise<Act> {
+  const terminal = createInterface({ input: stdin, output: stderr });
+  const typed = await terminal
+    .question(
+      'Was the record wrong (reverse: its cost goes), or is it goodwill (a credit of the charge: the cost stays)? [reverse/goodwill] ',
+    )
+    .finally(() => terminal.close());
+  const answer = typed.trim().toLowerCase();
+  if (answer === 'reverse' || answer === 'goodwill') return answer;
+  throw new Error('neither reverse nor goodwill was typed; nothing was done');
 }
 
 /** Asks to type the value again on a terminal; a script passes `--yes`. Says what would be done, and at which server. */

@@ -22,6 +22,7 @@ export const DONE: Readonly<Record<string, string>> = {
   reversed: 'The call is reversed. Reports follow after about a second.',
   amended: 'The call is amended. Reports follow after about a second.',
   'increment-reversed': 'The increment is reversed.',
+  goodwill: 'The credit is granted; the record and its cost stay.',
   'plan-changed': 'The plan change stands.',
   canceled: 'The subscription is canceled. Calls are denied until it is reactivated.',
   reactivated: 'The subscription is active again.',

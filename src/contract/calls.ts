@@ -449,27 +449,25 @@ export const ReadCallData = PricingFields.extend({
       chargedUsd: z.number().nullable().describe('Charge'),
       chargeNanoUsd: z.string().nullable().describe('Charge, exact, in nano-USD'),
       markupPercent: z.number().nullable().describe('Markup'),
-      lines: z
-        .array(
-          z.object({
-            kind: z
-              .enum(CHARGE_LINES)
-              .describe(
-                'COST: the cost lines, at standard prices; BATCH: what batch pricing takes off; ALLOWANCE: the cost of parts that the allowance pays; HELD: what was held for what has no rate, in place of its cost; MARKUP: of the plan',
-              ),
-            amountNanoUsd: z.string().describe('What the line adds, or takes off below zero, exact, in nano-USD'),
-          }),
-        )
-        .optional()
-        .describe(
-          'How the charge comes about: they sum to it exactly. Absent if there is no charge, or it is not known',
-        ),
       basis: ChargeBasis.optional(),
       heldUsd: z.number().optional().describe('What was held for the call, where the charge came to more'),
       settlementStatus: z.enum(['PENDING', 'POSTED', 'FAILED']).nullable().describe('State of the settlement'),
       settlementFailureReason: z.string().nullable().describe('Why the settlement failed'),
     })
     .describe('Pay-as-you-go'),
+  chargeLines: z
+    .array(
+      z.object({
+        kind: z
+          .enum(CHARGE_LINES)
+          .describe(
+            'COST: the cost lines, at standard prices; BATCH: what batch pricing takes off; ALLOWANCE: the cost of parts that the allowance pays; HELD: what was held for what has no rate, in place of its cost; MARKUP: of the plan',
+          ),
+        amountNanoUsd: z.string().describe('What the line adds, or takes off below zero, exact, in nano-USD'),
+      }),
+    )
+    .optional()
+    .describe('How the charge comes about: they sum to it exactly. Absent if there is no charge, or it is not known'),
   denial: z
     .object({
       code: z.enum(DENIAL_CODES).describe('Why, as `call_begin` answered it'),

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { CORRECTION_KINDS } from '../domain/correction.ts';
 import { CREDIT_UNITS, ENTRY_CAUSES } from '../domain/wallet.ts';
-import { instant, ListQuery } from './fields.ts';
+import { idempotencyKey, instant, ListQuery, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
 /** Rows of a CSV, the newest ones. */
@@ -18,7 +18,15 @@ export const LedgerQuery = ListQuery.extend({
   to: instant.optional().describe('Made before this instant'),
   unit: unit.optional().describe('Only of this balance'),
   cause: cause.optional().describe('Only with this cause'),
-}).refine(endsAfterStart, ENDS_AFTER_START);
+  callId: idempotencyKey.optional().describe('Only what this call paid or got back'),
+  eventId: text(64).optional().describe('Only what this increment paid or got back'),
+  reference: text(TEXT_LENGTH_MAX).optional().describe('Only with this reference, for example of a grant'),
+})
+  .refine(endsAfterStart, ENDS_AFTER_START)
+  .refine(({ callId, eventId }) => callId === undefined || eventId === undefined, {
+    path: ['eventId'],
+    error: 'must not be given with `callId`',
+  });
 
 export type LedgerQuery = z.infer<typeof LedgerQuery>;
 

@@ -33,6 +33,8 @@ export interface EntrySubject {
 
 export const ENTRY_CAUSES = ['GRANT', 'SPEND', 'EXPIRY', 'REVOKE', 'RETURN'] as const;
 export type EntryCause = (typeof ENTRY_CAUSES)[number];
+/** Causes of entries whose reference is a charge or an increment, and no text of the operator. */
+export const PAYMENTS: readonly EntryCause[] = ['SPEND', 'RETURN'];
 
 export interface LedgerEntry {
   atMs: number;

@@ -5,6 +5,7 @@
 import { type Answer, accept, badRequest } from '../contract/errors.ts';
 import { LEDGER_CSV_ROWS_MAX, type LedgerItem, type LedgerQuery } from '../contract/ledger.ts';
 import { formatUsd } from '../domain/money.ts';
+import { PAYMENTS } from '../domain/wallet.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { csvOf, exact } from '../platform/csv.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
@@ -17,7 +18,7 @@ import { unknownCustomer } from './customers.ts';
 export async function listLedger(
   { env, organization: { organizationId } }: Pick<Caller, 'env' | 'organization'>,
   customerId: string,
-  { from, to, unit, cause }: Omit<LedgerQuery, 'limit' | 'cursor'>,
+  { from, to, unit, cause, callId, eventId, reference }: Omit<LedgerQuery, 'limit' | 'cursor'>,
   page: PageRequest | null,
 ): Promise<Answer<Page<LedgerItem>>> {
   const { limit, after } = page ?? { limit: LEDGER_CSV_ROWS_MAX, after: null };
@@ -26,7 +27,9 @@ export async function listLedger(
     return badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
   }
   const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
-  const filter = { fromMs: msOf(from), toMs: msOf(to), unit, cause };
+  const call = callId === undefined ? undefined : ({ kind: 'call', id: callId } as const);
+  const subject = eventId === undefined ? call : ({ kind: 'meter_event', id: eventId } as const);
+  const filter = { fromMs: msOf(from), toMs: msOf(to), unit, cause, subject, reference };
   const rowsMax = limit + 1;
   const stored = await findLedger(env, organizationId, customerId, filter, beforeId, rowsMax);
   // Of a full page, what comes before its last entry is not asked for.
@@ -42,7 +45,7 @@ export async function listLedger(
 }
 
 function present({ subject, cause, reference, atMs, unit, amount, balance, ...row }: LedgerRow): LedgerItem {
-  const isPayment = cause === 'SPEND' || cause === 'RETURN';
+  const isPayment = PAYMENTS.includes(cause);
   const exactly = (value: string) => (unit === 'USD' ? formatUsd(BigInt(value)) : value);
   // Units are paid without a charge: what names their increment is all that old entries have.
   const eventId = isPayment && unit !== 'USD' ? reference : null;

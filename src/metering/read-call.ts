@@ -59,6 +59,7 @@ function presentCall(call: Call): ReadCallData {
     startTime: new Date(call.startedAtMs).toISOString(),
     endTime: call.finishedAtMs === null ? null : new Date(call.finishedAtMs).toISOString(),
     payg: presentPayg(call),
+    ...presentChargeLines(call),
     ...presentDenial(call),
     ...presentCorrections(call),
   };
@@ -68,7 +69,6 @@ function presentCall(call: Call): ReadCallData {
 function presentPayg({ status, credit, suggestedTier, outcome }: Call): ReadCallData['payg'] {
   const charge = outcome?.charge ?? null;
   const amount = charge?.amountNanoUsd ?? null;
-  const lines = outcome && chargeLines(outcome);
   const isExpected =
     status === 'IN_PROGRESS' &&
     credit !== undefined &&
@@ -79,14 +79,17 @@ function presentPayg({ status, credit, suggestedTier, outcome }: Call): ReadCall
     chargedUsd: amount === null ? null : usdFromNano(BigInt(amount)),
     chargeNanoUsd: amount,
     markupPercent: charge?.markupPercent ?? (isExpected ? credit.markupPercent : null),
-    ...(lines && {
-      lines: lines.map(({ kind, amountNanoUsd }) => ({ kind, amountNanoUsd: amountNanoUsd.toString() })),
-    }),
     ...(charge?.basis && { basis: charge.basis }),
     ...(credit?.exceededNanoUsd !== undefined && { heldUsd: usdFromNano(BigInt(credit.exceededNanoUsd)) }),
     settlementStatus: charge?.status ?? null,
     settlementFailureReason: charge?.failureReason ?? null,
   };
+}
+
+function presentChargeLines({ outcome }: Call): Pick<ReadCallData, 'chargeLines'> {
+  const lines = outcome && chargeLines(outcome);
+  if (!lines) return {};
+  return { chargeLines: lines.map(({ kind, amountNanoUsd }) => ({ kind, amountNanoUsd: amountNanoUsd.toString() })) };
 }
 
 function presentDenial({ denial, requested, usagePlanVersionId }: Call): Pick<ReadCallData, 'denial'> {

@@ -1,9 +1,9 @@
 /**
  * The ledger in D1, which follows the customers' objects by a second or so and keeps what they no longer hold.
  */
-import { and, desc, eq, gte, lt, sql } from 'drizzle-orm';
+import { and, desc, eq, gte, lt, notInArray, sql } from 'drizzle-orm';
 import type { CorrectionKind } from '../domain/correction.ts';
-import type { CreditUnit, EntryCause, EntrySubject, LedgerEntry } from '../domain/wallet.ts';
+import { type CreditUnit, type EntryCause, type EntrySubject, type LedgerEntry, PAYMENTS } from '../domain/wallet.ts';
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
 import type { LedgerFilter, LedgerRow } from './ledger-rows.ts';
@@ -14,7 +14,7 @@ export async function findLedger(
   env: Env,
   organizationId: string,
   customerId: string,
-  { fromMs, toMs, unit, cause }: LedgerFilter,
+  { fromMs, toMs, unit, cause, subject, reference }: LedgerFilter,
   beforeId: number,
   rowsMax: number,
 ): Promise<LedgerRow[]> {
@@ -59,6 +59,10 @@ export async function findLedger(
         toMs === undefined ? undefined : lt(sql`+${creditEntries.atMs}`, toMs),
         unit && eq(creditEntries.unit, unit),
         cause && eq(creditEntries.cause, cause),
+        subject && and(eq(subjectKind, subject.kind), eq(subjectId, subject.id)),
+        reference === undefined
+          ? undefined
+          : and(eq(creditEntries.reference, reference), notInArray(creditEntries.cause, [...PAYMENTS])),
       ),
     )
     .orderBy(desc(entryId))

@@ -10,6 +10,10 @@ export interface LedgerFilter {
   toMs?: number | undefined;
   unit?: CreditUnit | undefined;
   cause?: EntryCause | undefined;
+  /** What it paid, or gave back. */
+  subject?: EntrySubject | undefined;
+  /** Of a grant, an expiry or a revocation. */
+  reference?: string | undefined;
 }
 
 /** An entry as lists have it. Plain JSON. */

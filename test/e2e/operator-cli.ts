@@ -16,15 +16,20 @@ export interface Run {
 
 export interface Given {
   env: NodeJS.ProcessEnv;
-  /** Its standard input, which is no terminal. */
+  /** Its standard input, and whether that is a terminal. */
   input?: string;
+  isTerminal?: boolean;
   cwd?: string;
 }
 
-export async function operatorCli(args: string[], { env, input = '', cwd = PROJECT_DIR }: Given): Promise<Run> {
+export async function operatorCli(
+  args: string[],
+  { env, input = '', isTerminal = false, cwd = PROJECT_DIR }: Given,
+): Promise<Run> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const printed = Promise.all([text(stdout), text(stderr)]);
-  const code = await runOperator(args, { env, cwd: () => cwd, stdin: Readable.from([input]), stdout, stderr });
+  const stdin = Object.assign(Readable.from([input]), { isTTY: isTerminal });
+  const code = await runOperator(args, { env, cwd: () => cwd, stdin, stdout, stderr });
   stdout.end();
   stderr.end();
   const [out, err] = await printed;

@@ -1,8 +1,9 @@
 /**
  * Corrections in the operator's console: a call is reversed or amended, an increment reversed, each with a reason.
  */
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
+import { fundedCustomer } from '../support/customer.ts';
 import { deliverToD1, operator } from '../support/worker.ts';
 import { Visitor } from './console-visitor.ts';
 
@@ -81,4 +82,59 @@ test('an increment is reversed on the page of its customer', async () => {
   expect([unknown.status, unknown.text.includes('no such meter event')]).toEqual([400, true]);
   expect((await visitor.submit(path, path, { eventId, reason: 'sent by a test' })).status).toBe(303);
   expect((await meters('carol')).customMeter1).toMatchObject({ used: 0 });
+});
+
+describe('a call that the balance paid', () => {
+  const PAYG = {
+    name: 'As you go',
+    limitType: 'BLOCK',
+    limits: { premiumCalls: 0 },
+    payg: { enabled: true, markupPercent: 20 },
+  };
+
+  async function charged(customerId: string) {
+    const paying = await createTenant(operator, PAYG);
+    const customer = await fundedCustomer(paying, customerId, { usd: '10' });
+    const body = { customerId, requested: { premium: true } };
+    const { callId } = (await paying.api.send('beginCall', { body })).data;
+    // Cost 0.0075 USD; with the markup 0.009.
+    const used = { modelUsed: 'gpt-4o', inputTokens: 1_000, responseTokens: 500 };
+    await paying.api.send('endCall', { body: { callId, ...used } });
+    await customer.settle();
+    return { customer, callId, console: `/console/organizations/${paying.organizationId}` };
+  }
+
+  test('shows lines that sum to its charge, and is given back once by goodwill, while its cost stays', async () => {
+    const { customer, callId, console } = await charged('zoe');
+    const path = `${console}/calls/${callId}`;
+    const { text } = await visitor.read(path);
+    expect(text).toMatch(/Cost, sum of its lines \$0\.0075\D+20% \$0\.0015\D+\$0\.009/);
+    const asked = await visitor.read(`${path}/reverse`);
+    expect(asked.text).toContain('The record was wrong');
+    expect(asked.text).toContain('A USD credit of $0.009');
+    const give = () => visitor.submit(`${path}/reverse`, `${path}/reverse`, { act: 'goodwill' });
+    expect((await give()).status).toBe(303);
+    const again = await give();
+    expect([again.status, again.text.includes('goodwill was granted for it already')]).toEqual([400, true]);
+    expect((await customer.inspect()).ledger[0]).toMatchObject({
+      cause: 'GRANT',
+      amount: '0.009',
+      reference: `goodwill for call ${callId}`,
+    });
+    expect((await customer.wallet()).balanceUsd).toBe('10');
+    expect((await visitor.read(path)).text).not.toContain('The call is reversed');
+  });
+
+  test('stands in the wallet, whose ledger has pages', async () => {
+    const { customer, callId, console } = await charged('pages');
+    for (let given = 0; given < 50; given += 1) await customer.grant({ kind: 'USD', amountUsd: '1' });
+    const wallet = `${console}/customers/pages?tab=wallet`;
+    const first = await visitor.read(wallet);
+    expect(first.html).not.toContain(`/calls/${callId}`);
+    const next = /href="([^"]*cursor=[^"]*)"/.exec(first.html)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    expect(next).toContain('tab=wallet');
+    const { html, text } = await visitor.read(next);
+    expect(html).toContain(`/calls/${callId}`);
+    expect(text).toContain('Spent');
+  });
 });

@@ -3,7 +3,7 @@
  * unit is the sum of all its entries, also once old ones are in D1 alone.
  */
 import { NEVER_MS } from '../../../src/domain/period.ts';
-import type { CreditUnit, LedgerEntry } from '../../../src/domain/wallet.ts';
+import { type CreditUnit, type LedgerEntry, PAYMENTS } from '../../../src/domain/wallet.ts';
 import type { LedgerCommand } from '../../../src/objects/customer-commands.ts';
 import type { LedgerRow } from '../../../src/storage/ledger-rows.ts';
 
@@ -70,7 +70,7 @@ export class LedgerTable {
 
   /** Entries of a page of the list that D1 does not have yet, newest first. */
   missing({ filter, afterId, beforeId, known, rowsMax }: LedgerCommand): LedgerRow[] {
-    const { fromMs = 0, toMs = NEVER_MS, unit = null, cause = null } = filter;
+    const { fromMs = 0, toMs = NEVER_MS, unit = null, cause = null, subject, reference = null } = filter;
     const sql = `SELECT entry.entry_id, entry.record, COALESCE(call.record, event.record) ->> '$.feature' AS feature,
         call.record ->> '$.outcome.modelUsed' AS model
       FROM ledger entry
@@ -79,9 +79,13 @@ export class LedgerTable {
         ON entry.record ->> '$.subject.kind' = 'meter_event' AND event.event_id = entry.record ->> '$.subject.id'
       WHERE entry.entry_id > ?1 AND entry.entry_id < ?2 AND +entry.at_ms >= ?3 AND +entry.at_ms < ?4
         AND (?5 IS NULL OR +entry.unit = ?5) AND (?6 IS NULL OR entry.record ->> 'cause' = ?6)
-        AND entry.entry_id NOT IN (SELECT value FROM json_each(?7))
-      ORDER BY entry.entry_id DESC LIMIT ?8`;
-    const bound = [afterId, beforeId, fromMs, toMs, unit, cause, JSON.stringify(known), rowsMax];
+        AND (?7 IS NULL OR (entry.record ->> '$.subject.kind' = ?7 AND entry.record ->> '$.subject.id' = ?8))
+        AND (?9 IS NULL OR (entry.record ->> 'reference' = ?9
+          AND entry.record ->> 'cause' NOT IN (SELECT value FROM json_each(?10))))
+        AND entry.entry_id NOT IN (SELECT value FROM json_each(?11))
+      ORDER BY entry.entry_id DESC LIMIT ?12`;
+    const of = [subject?.kind ?? null, subject?.id ?? null, reference, JSON.stringify(PAYMENTS)];
+    const bound = [afterId, beforeId, fromMs, toMs, unit, cause, ...of, JSON.stringify(known), rowsMax];
     return this.#sql
       .exec<Row & { feature: string | null; model: string | null }>(sql, ...bound)
       .toArray()

@@ -2,20 +2,29 @@
  * Wallet of a customer: balance, credits, and the ledger, whose entries lead to what they paid.
  */
 import type { FC } from 'hono/jsx';
+import type { LedgerItem } from '../../contract/ledger.ts';
 import type { OperatorCustomer } from '../../contract/operator-customers.ts';
+import { listLedger } from '../../metering/ledger.ts';
+import { pageRequest } from '../../platform/page.ts';
 import { count, nanoOf, plural, usdColumn, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Nothing, Stat, Time, type Tone, Usd, Warnings } from '../../ui/parts.tsx';
-import { Table } from '../../ui/table.tsx';
+import { Pager, Table } from '../../ui/table.tsx';
+import { trailOf } from '../../ui/trail.ts';
+import { callerOf } from '../caller.ts';
 import { shortened } from '../calls-table.tsx';
 import { callPath, customerPath } from '../context.ts';
 import type { Tab } from './tab.ts';
 
-type Entry = OperatorCustomer['ledger'][number];
+const PAGE_SIZE = 50;
 
-export const walletTab: Tab = async ({ customer: reading, nowMs }) => {
-  const customer = await reading;
-  if (!customer) return null;
-  const { organizationId, customerId, wallet, failedCharges, ledger, warnings } = customer;
+export const walletTab: Tab = async ({ c, organizationId, customerId, customer: reading, nowMs }) => {
+  const { cursor } = c.req.query();
+  const page = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
+  const caller = await callerOf(c);
+  const [customer, listed] = await Promise.all([reading, listLedger(caller, customerId, {}, page)]);
+  if (!customer || !listed.ok) return null;
+  const { wallet, failedCharges, warnings } = customer;
+  const { items, nextCursor } = listed.data;
   return (
     <>
       <Warnings title="Credit that cannot pay." texts={warnings} />
@@ -37,12 +46,15 @@ export const walletTab: Tab = async ({ customer: reading, nowMs }) => {
       >
         <Credits customer={customer} nowMs={nowMs} />
       </Card>
-      <Card
-        title="Ledger"
-        wide
-        note={`The latest balance changes, newest first${ledger.length > 0 ? `: ${count(ledger.length)}` : ''}.`}
-      >
-        <Ledger customer={customer} nowMs={nowMs} />
+      <Card title="Ledger" wide note="Balance changes, newest first.">
+        <Ledger customer={customer} ledger={items} nowMs={nowMs} />
+        <Pager
+          path={customerPath(organizationId, customerId)}
+          query={{ tab: 'wallet' }}
+          next={nextCursor}
+          first={page.after === null}
+          previous={trailOf(c.req.query(), items.length)}
+        />
       </Card>
     </>
   );
@@ -181,7 +193,7 @@ const FailedCharges: FC<{ customer: OperatorCustomer; nowMs: number }> = ({
   );
 };
 
-const CAUSES: Record<Entry['cause'], { name: string; tone: Tone }> = {
+const CAUSES: Record<LedgerItem['cause'], { name: string; tone: Tone }> = {
   GRANT: { name: 'Granted', tone: 'good' },
   SPEND: { name: 'Spent', tone: 'plain' },
   EXPIRY: { name: 'Expired', tone: 'warn' },
@@ -189,8 +201,11 @@ const CAUSES: Record<Entry['cause'], { name: string; tone: Tone }> = {
   RETURN: { name: 'Returned', tone: 'good' },
 };
 
-const Ledger: FC<{ customer: OperatorCustomer; nowMs: number }> = ({ customer, nowMs }) => {
-  const { ledger } = customer;
+const Ledger: FC<{ customer: OperatorCustomer; ledger: readonly LedgerItem[]; nowMs: number }> = ({
+  customer,
+  ledger,
+  nowMs,
+}) => {
   if (ledger.length === 0)
     return <Empty title="No entries yet">Grants, charges, expiries and revocations appear here.</Empty>;
   const changes = columnOf(ledger.map(({ unit, amount }) => ({ unit, exact: amount })));
@@ -204,7 +219,12 @@ const Ledger: FC<{ customer: OperatorCustomer; nowMs: number }> = ({ customer, n
         { title: 'When', heading: true, cell: ({ at }) => <Time at={at} nowMs={nowMs} /> },
         {
           title: 'Cause',
-          cell: ({ cause }) => <Badge tone={CAUSES[cause].tone}>{CAUSES[cause].name}</Badge>,
+          cell: ({ cause, correction }) => (
+            <>
+              <Badge tone={CAUSES[cause].tone}>{CAUSES[cause].name}</Badge>
+              {correction !== null && <span class="sub">{words(correction).toLowerCase()}</span>}
+            </>
+          ),
         },
         { title: 'For', cell: (entry) => <Reference customer={customer} entry={entry} /> },
         { title: 'Credit', cell: (entry) => <CreditOf customer={customer} entry={entry} /> },
@@ -224,30 +244,35 @@ const Ledger: FC<{ customer: OperatorCustomer; nowMs: number }> = ({ customer, n
 };
 
 /** The call or the increment that an entry paid or gave back; of other entries, and of old ones, what was written down. */
-const Reference: FC<{ customer: OperatorCustomer; entry: Entry }> = ({
+const Reference: FC<{ customer: OperatorCustomer; entry: LedgerItem }> = ({
   customer: { organizationId, customerId },
-  entry: { cause, subject, reference },
+  entry: { callId, eventId, feature, chargeId, reference },
 }) => {
-  if (subject?.kind === 'call')
+  const of = feature === null ? null : <span class="sub">{feature}</span>;
+  if (callId !== null)
     return (
       <>
-        call <a href={callPath(organizationId, subject.id)}>{shortened(subject.id)}</a>
+        call <a href={callPath(organizationId, callId)}>{shortened(callId)}</a>
+        {of}
       </>
     );
-  if (subject?.kind === 'meter_event') {
+  if (eventId !== null) {
     const reverse = customerPath(organizationId, customerId, 'reverse-increment');
     return (
       <>
-        increment <a href={`${reverse}?${new URLSearchParams({ eventId: subject.id })}`}>{shortened(subject.id)}</a>
+        increment <a href={`${reverse}?${new URLSearchParams({ eventId })}`}>{shortened(eventId)}</a>
+        {of}
       </>
     );
   }
-  if (reference === null) return <Nothing />;
-  const isId = cause === 'SPEND' || cause === 'RETURN';
-  return isId ? <span title={reference}>charge {shortened(reference)}</span> : <span>{reference}</span>;
+  if (chargeId !== null) return <span title={chargeId}>charge {shortened(chargeId)}</span>;
+  return reference === null ? <Nothing /> : <span>{reference}</span>;
 };
 
-const CreditOf: FC<{ customer: OperatorCustomer; entry: Entry }> = ({ customer: { credits }, entry: { creditId } }) => {
+const CreditOf: FC<{ customer: OperatorCustomer; entry: LedgerItem }> = ({
+  customer: { credits },
+  entry: { creditId },
+}) => {
   if (creditId === null) return <span class="quiet">overdraft</span>;
   const isLeft = credits.some((credit) => credit.creditId === creditId);
   return isLeft ? (

@@ -106,11 +106,7 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null, 
         </Card>
         <div class="stack">
           <Card title="Who pays">
-            {isDenied ? (
-              <p class="quiet">Nobody: the call was denied, so it used nothing.</p>
-            ) : (
-              <Payment call={call} reversed={call.reversedAt !== undefined} />
-            )}
+            {isDenied ? <p class="quiet">Nobody: the call was denied, so it used nothing.</p> : <Payment call={call} />}
           </Card>
           {call.corrections && (
             <Card title="Corrections">
@@ -275,9 +271,8 @@ const CallFacts: FC<CallFactsProps> = ({ organizationId, call, recorded, nowMs }
   );
 };
 
-const Payment: FC<{ call: Pick<ReadCallData, 'payg' | 'status'>; reversed: boolean }> = ({ call, reversed }) => {
-  const { payg, status } = call;
-  const { usingCredit, chargeNanoUsd, markupPercent, lines = [] } = payg;
+const Payment: FC<{ call: ReadCallData }> = ({ call: { payg, status, chargeLines: lines = [], reversedAt } }) => {
+  const { usingCredit, chargeNanoUsd, markupPercent } = payg;
   if (!usingCredit) return <p class="quiet">Nobody is charged: the plan includes the call, or only counts it.</p>;
   const charge = chargeNanoUsd === null ? null : BigInt(chargeNanoUsd);
   // Exact, so that the lines add up to the charge as they are shown.
@@ -304,7 +299,10 @@ const Payment: FC<{ call: Pick<ReadCallData, 'payg' | 'status'>; reversed: boole
             </strong>
           ),
         ],
-        ['Given back', reversed && charge !== null && charge !== 0n ? 'all of it: the call was reversed' : undefined],
+        [
+          'Given back',
+          reversedAt !== undefined && charge !== null && charge !== 0n ? 'all of it: the call was reversed' : undefined,
+        ],
         ['Charged by', payg.basis && 'its hold, until what it used has a price'],
         ['Markup', lines.length > 0 || markupPercent === null ? undefined : `${markupPercent}%`],
         [

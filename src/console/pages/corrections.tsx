@@ -5,13 +5,19 @@
 import type { Hono } from 'hono';
 import type { FC, PropsWithChildren } from 'hono/jsx';
 import { AmendCallRequest, CorrectionRequest, eventId as eventIdField } from '../../contract/corrections.ts';
+import { type GoodwillDecision, goodwillOfCall, goodwillOfEvent } from '../../contract/goodwill.ts';
 import { operations } from '../../contract/operations.ts';
 import type { Call } from '../../domain/call.ts';
+import { usd } from '../../domain/money.ts';
+import { listLedger } from '../../metering/ledger.ts';
+import { readCall } from '../../metering/read-call.ts';
 import { deferrer } from '../../middleware/context.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../../operator/corrections.ts';
+import { grantCredit } from '../../operator/customers.ts';
 import { findOldCall } from '../../storage/calls.ts';
-import { Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { Choice, Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { Card, Code } from '../../ui/parts.tsx';
+import { callerOf } from '../caller.ts';
 import { shortened } from '../calls-table.tsx';
 import {
   type ConsoleContext,
@@ -26,6 +32,8 @@ import { check, detailsOf, operatorRequest, optionalText, text, typedNumber, wro
 
 const CALL = '/organizations/:org/calls/:callId';
 const INCREMENT = '/organizations/:org/customers/:customerId/reverse-increment';
+/** Entries of one increment: of its charge, of its units, and of a reversal. */
+const ENTRIES_MAX = 200;
 const BLANK: FormState = { values: {}, details: [] };
 
 /** What a call reports in numbers, as the form asks for it. */
@@ -45,6 +53,12 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
 
   app.post(`${CALL}/reverse`, async (c) => {
     const { organizationId, callId, params } = callOf(c);
+    if (isGoodwill(c)) {
+      const given = await giveGoodwill(c, await goodwillOf(c, callId));
+      return given.ok
+        ? c.redirect(`${customerPath(organizationId, given.customerId)}?tab=wallet&done=goodwill`, 303)
+        : reversePage(c, wrong(c, given.details));
+    }
     const checked = check(CorrectionRequest, reasonIn(c.get('submitted').fields));
     if (!checked.ok) return reversePage(c, wrong(c, checked.details));
     const request = await operatorRequest(c, operations.operatorReverseCall, { params, body: checked.value });
@@ -74,6 +88,12 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
     const { organizationId } = c.get('organization');
     const customerId = c.req.param('customerId');
     const { fields } = c.get('submitted');
+    if (isGoodwill(c)) {
+      const given = await giveGoodwill(c, await goodwillOfIncrement(c, customerId, text(fields, 'eventId')));
+      return given.ok
+        ? c.redirect(`${customerPath(organizationId, customerId)}?tab=wallet&done=goodwill`, 303)
+        : incrementPage(c, wrong(c, given.details));
+    }
     const checked = check(CorrectionRequest.extend({ eventId: eventIdField }), {
       ...reasonIn(fields),
       eventId: text(fields, 'eventId'),
@@ -87,6 +107,59 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
     return c.redirect(`${customerPath(organizationId, customerId)}?tab=changes&done=increment-reversed`, 303);
   });
 }
+
+/** What a dispute ends with; a form without the choice is a reversal. */
+const isGoodwill = (c: ConsoleContext) => text(c.get('submitted').fields, 'act') === 'goodwill';
+
+async function goodwillOf(c: ConsoleContext, callId: string): Promise<GoodwillDecision> {
+  const call = await readCall(await callerOf(c), callId);
+  return call.ok ? goodwillOfCall(call.data) : { ok: false, reason: call.refusal.message };
+}
+
+async function goodwillOfIncrement(c: ConsoleContext, customerId: string, eventId: string): Promise<GoodwillDecision> {
+  const entries = await listLedger(await callerOf(c), customerId, { eventId }, { limit: ENTRIES_MAX, after: null });
+  return entries.ok
+    ? goodwillOfEvent(eventId, customerId, entries.data.items)
+    : { ok: false, reason: entries.refusal.message };
+}
+
+/** Grants the credit, once: of what was granted before, the form says so. */
+async function giveGoodwill(c: ConsoleContext, decision: GoodwillDecision) {
+  const refuse = (message: string) => ({ ok: false, details: [{ path: 'act', message }] }) as const;
+  if (!decision.ok) return refuse(decision.reason);
+  const { organizationId } = c.get('organization');
+  const { customerId, grant, idempotencyKey } = decision.goodwill;
+  const query = { cause: 'GRANT', reference: grant.reference } as const;
+  const earlier = await listLedger(await callerOf(c), customerId, query, { limit: 1, after: null });
+  const at = earlier.ok ? earlier.data.items[0]?.at : undefined;
+  if (at !== undefined) return refuse(`goodwill was granted for it already, at ${at}`);
+  const input = { params: { org: organizationId, customerId }, body: grant };
+  const request = { ...(await operatorRequest(c, operations.grantCredit, input)), idempotencyKey };
+  const answer = await grantCredit(request, organizationId, customerId, grant);
+  return answer.ok ? ({ ok: true, customerId } as const) : refuse(answer.refusal.message);
+}
+
+const Acts: FC<{ state: FormState; what: string; goodwill: GoodwillDecision | null }> = ({ state, what, goodwill }) => (
+  <Choice
+    name="act"
+    label="What was it?"
+    state={{ ...state, values: { act: 'reverse', ...state.values } }}
+    options={[
+      [
+        'reverse',
+        'The record was wrong',
+        `It is reversed: the ${what} and its cost count no longer, and what paid gets it back.`,
+      ],
+      [
+        'goodwill',
+        'Goodwill',
+        goodwill?.ok === false
+          ? `Not possible: ${goodwill.reason}.`
+          : `A USD credit of ${goodwill ? usd(goodwill.goodwill.amountNanoUsd) : 'its charge'} is granted, with the ${what} in its reference; the record and its cost stay.`,
+      ],
+    ]}
+  />
+);
 
 function callOf(c: ConsoleContext) {
   const { organizationId } = c.get('organization');
@@ -141,8 +214,15 @@ function callCrumbs(c: ConsoleContext) {
   ];
 }
 
-const Reason: FC<{ state: FormState }> = ({ state }) => (
-  <TextField name="reason" label="Reason" state={state} required hint="Kept with the record." />
+/** `optional` where the form may end without a correction, whose reason it is. */
+const Reason: FC<{ state: FormState; optional?: boolean }> = ({ state, optional = false }) => (
+  <TextField
+    name="reason"
+    label="Reason"
+    state={state}
+    required={!optional}
+    hint={optional ? 'Kept with the record that is reversed.' : 'Kept with the record.'}
+  />
 );
 
 const Buttons: FC<PropsWithChildren<{ back: string }>> = ({ back, children }) => (
@@ -154,17 +234,19 @@ const Buttons: FC<PropsWithChildren<{ back: string }>> = ({ back, children }) =>
   </div>
 );
 
-function reversePage(c: ConsoleContext, state: FormState) {
+async function reversePage(c: ConsoleContext, state: FormState) {
   const { organizationId, callId } = callOf(c);
+  const goodwill = await goodwillOf(c, callId);
   const path = callPath(organizationId, callId);
   return correctionPage(c, 'Reverse call', state, callCrumbs(c), (secrets) => (
     <Form action={`${path}/reverse`} secrets={secrets} state={state}>
       <p>
-        <Code>{callId}</Code> counts no longer: the allowance and the balance get back what it took, and every report
-        leaves it out. The record stays and says so. This cannot be undone.
+        If <Code>{callId}</Code> is reversed, it counts no longer: the allowance and the balance get back what it took,
+        and every report leaves it out. The record stays and says so. That cannot be undone.
       </p>
-      <Reason state={state} />
-      <Buttons back={path}>Reverse call</Buttons>
+      <Acts state={state} what="call" goodwill={goodwill} />
+      <Reason state={state} optional />
+      <Buttons back={path}>Give back</Buttons>
     </Form>
   ));
 }
@@ -227,12 +309,13 @@ function incrementPage(c: ConsoleContext, state: FormState) {
   return correctionPage(c, 'Reverse increment', state, crumbs, (secrets) => (
     <Form action={`${path}/reverse-increment`} secrets={secrets} state={state}>
       <p>
-        The increment of a custom meter counts no longer: what paid for its units gets them back. The record stays and
-        says so. This cannot be undone.
+        If an increment of a custom meter is reversed, it counts no longer: what paid for its units gets them back. The
+        record stays and says so. That cannot be undone.
       </p>
+      <Acts state={state} what="increment" goodwill={null} />
       <TextField name="eventId" label="Event id" state={state} required hint="As the increment was answered with." />
-      <Reason state={state} />
-      <Buttons back={path}>Reverse increment</Buttons>
+      <Reason state={state} optional />
+      <Buttons back={path}>Give back</Buttons>
     </Form>
   ));
 }

@@ -15,7 +15,16 @@ import type { SearchEntry } from './search.ts';
 
 /** The order of the list; documents that are not named here follow by their titles. */
 const ORDER = ['README', 'concepts', 'client', 'gateway', 'python', 'plans', 'credit', 'events', 'readings', 'widget'];
-const OPERATION_ORDER = ['operate', 'deploy', 'security', 'performance', 'decisions', 'changelog', 'contributing'];
+const OPERATION_ORDER = [
+  'operate',
+  'disputes',
+  'deploy',
+  'security',
+  'performance',
+  'decisions',
+  'changelog',
+  'contributing',
+];
 
 export class Guides {
   readonly #pages: MarkdownPages;

@@ -1,0 +1,55 @@
+/**
+ * Goodwill from the command line: a USD credit of what a call or an increment charged, granted once. The record and its
+ * cost stay.
+ */
+import { type GoodwillDecision, goodwillOfCall, goodwillOfEvent } from '../contract/goodwill.ts';
+import { callOperation, type Data } from './operator-client.ts';
+import { UsageError } from './operator-flags.ts';
+import type { Target } from './operator-target.ts';
+
+/** Says on standard error what is worth knowing. */
+type Tell = (line: string) => void;
+
+/** Entries of one increment: one of its charge, one of its units, and a few of a reversal. */
+const ENTRIES_MAX = '200';
+
+export async function goodwillForCall(
+  target: Target,
+  { org = '', callId = '' }: Record<string, string>,
+  _body: unknown,
+  tell: Tell,
+): Promise<Data<'grantCredit'>> {
+  const { data: call } = await callOperation(target, 'readOrganizationCall', { params: { org, callId } });
+  return grant(target, org, tell, goodwillOfCall(call));
+}
+
+export async function goodwillForEvent(
+  target: Target,
+  { org = '', eventId = '' }: Record<string, string>,
+  { customerId }: Record<string, unknown>,
+  tell: Tell,
+): Promise<Data<'grantCredit'>> {
+  if (typeof customerId !== 'string') throw new UsageError('--customer-id is required for goodwill');
+  const input = { params: { org, customerId }, query: { eventId, limit: ENTRIES_MAX } };
+  const { items } = (await callOperation(target, 'listCustomerLedger', input)).data;
+  return grant(target, org, tell, goodwillOfEvent(eventId, customerId, items));
+}
+
+async function grant(
+  target: Target,
+  org: string,
+  tell: Tell,
+  decision: GoodwillDecision,
+): Promise<Data<'grantCredit'>> {
+  if (!decision.ok) throw new Error(decision.reason);
+  const { customerId, grant: body, idempotencyKey } = decision.goodwill;
+  const params = { org, customerId };
+  // The service remembers a key for two days, the ledger for years.
+  const query = { cause: 'GRANT', reference: body.reference ?? '', limit: '1' };
+  const [earlier] = (await callOperation(target, 'listCustomerLedger', { params, query })).data.items;
+  if (earlier) {
+    tell(`goodwill was granted for it already, at ${earlier.at}`);
+    return { creditId: earlier.creditId ?? '', balanceUsd: earlier.balance };
+  }
+  return (await callOperation(target, 'grantCredit', { params, body, idempotencyKey })).data;
+}
