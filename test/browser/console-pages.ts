@@ -24,6 +24,7 @@ export const consolePages = (ids: ConsoleIds): Record<string, string> => ({
   usage: ORG,
   'usage-filtered': `${ORG}?customerId=acme&days=7`,
   margin: `${ORG}/margin`,
+  'margin-customers': `${ORG}/margin?by=customer`,
   setup: `${ORG}/setup`,
   unpriced: `${ORG}/unpriced`,
   repricing: `${ORG}/reprice/${ids.repricingId}`,

@@ -4,6 +4,7 @@
  * calls.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { formatUsd } from '../../src/domain/money.ts';
 import { readCustomerEarnings, readCustomersEarnings } from '../../src/readings/margin/customer-earnings.ts';
 import type { Earnings } from '../../src/readings/margin/earnings.ts';
 import { readOrganizationMargin } from '../../src/readings/margin/organization-margin.ts';
@@ -561,6 +562,27 @@ test('the console has each customer in a table that sorts, a chart of both ends,
   expect([broken.status, broken.text]).toEqual([400, expect.stringContaining('Sort: ')]);
   const lost = await visitor.send(`${path}/margin?${query}&cursor=YWJj`);
   expect([lost.status, lost.text]).toEqual([400, expect.stringContaining('Cursor: ')]);
+});
+
+test('a customer has the same margin of 30 days on every page of the console, to the last digit', async () => {
+  vi.setSystemTime(END + HOUR);
+  const visitor = new Visitor();
+  await visitor.signIn();
+  const path = `/console/organizations/${tenant.organizationId}`;
+  const { total } = (await ofCustomer('alpha', { fromMs: END - 29 * DAY, toMs: END + DAY })) ?? {};
+  // 29 days of September, an hour of October, and what was charged, less the cost.
+  const margin = formatUsd(total?.marginNanoUsd ?? 0n);
+  expect(margin).toMatch(/^28\.29\d{7}$/);
+  for (const shown of [
+    `${path}/margin?by=customer`,
+    `${path}/customers`,
+    `${path}/customers/alpha?period=30d`,
+    `${path}?customerId=alpha&days=30`,
+  ])
+    expect([shown, (await visitor.read(shown)).html]).toEqual([
+      shown,
+      expect.stringContaining(`<data value="${margin}"`),
+    ]);
 });
 
 test('a price alone makes the next version of a plan, through the form, and null is no price', async () => {

@@ -31,7 +31,9 @@ tbody td time .hint { display: block; }
 .figure + td:not(.figure), .figure + th:not(.figure) { padding-left: 20px; }
 table.dense tbody > tr > :is(th, td) { padding-top: 5px; padding-bottom: 5px; font-size: 12.5px; line-height: 21px; }
 table.dense th, table.dense td { padding-right: 10px; }
+table.dense > tbody > tr > :is(th, td) { min-width: 0; }
 table.dense .id-start { max-width: 7ch; }
+@container (max-width: 1089px) { table.dense td a { overflow-wrap: anywhere; } }
 @container (min-width: 1090px) {
   table.dense :is(td, th) a:not(:has(.badge)) { display: inline-block; max-width: 26ch; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; }
 }
