@@ -183,6 +183,7 @@ test.each(PROGRAMS.map((document) => [document.path, document] as const))(
     const { key } = (await server.operator.send('createKey', { params, body: { name: 'widget', prefix: 'ek-' } })).data;
     const env = {
       ...process.env,
+      CALLMETER_FOLDER: ROOT,
       ...{ CALLMETER_KEY: DEMO_API_KEY, CALLMETER_EMBED_KEY: key, OPENAI_BASE_URL: `${vendor.url}/v1` },
       ...{ OPENAI_API_KEY: 'sk-documents', ANTHROPIC_API_KEY: 'sk-documents', GEMINI_API_KEY: 'documents' },
     };

@@ -9,6 +9,7 @@
  * - `ts`: the blocks of a document are one program, which is compiled, and run against a started server
  * - `json NAME`: parsed by the schema of that name
  * - `html`: its script and attributes must be the widget's
+ * - `yaml`: a workflow; its npm scripts must exist
  * - `text`: not checked
  */
 import { readdirSync, readFileSync } from 'node:fs';

@@ -60,7 +60,7 @@ const SCHEMAS = {
 };
 
 /** Commands that a block which is not run may use. */
-const COMMANDS = new Set(['claude', 'npm', 'curl', 'jq', 'mkdir', 'export', 'node']);
+const COMMANDS = new Set(['claude', 'npm', 'curl', 'jq', 'mkdir', 'export', 'node', 'cp', 'rm']);
 
 describe('code blocks', () => {
   test('every block is of a kind that a test checks, or says that it is plain text', () => {
@@ -69,7 +69,7 @@ describe('code blocks', () => {
       if (more.length > 0) return false;
       if (language === 'sh') return word === undefined || word === 'unrun';
       if (language === 'json') return word !== undefined && Object.hasOwn(SCHEMAS, word);
-      return ['ts', 'html', 'text'].includes(language) && word === undefined;
+      return ['ts', 'html', 'yaml', 'text'].includes(language) && word === undefined;
     };
     expect(BLOCKS.filter((block) => !isKnown(block)).map(placeOf)).toEqual([]);
     for (const language of ['sh', 'ts', 'html']) expect(blocksOf(language).length).toBeGreaterThan(0);
@@ -88,7 +88,7 @@ describe('code blocks', () => {
   test('every npm script that a block names exists, and every program is a common one', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const own = new Set(['ci', 'start', 'test', 'pack', 'publish', 'exec', 'install']);
-    for (const block of BLOCKS.filter(({ language }) => language === 'sh')) {
+    for (const block of BLOCKS.filter(({ language }) => language === 'sh' || language === 'yaml')) {
       const commands = block.text.replace(/(^|\s)#.*$/gm, '');
       for (const [, verb = '', script] of commands.matchAll(/\bnpm (\w+)(?: (?:-s )?([\w:]+))?/g)) {
         const found = verb === 'run' ? Object.hasOwn(scripts, script ?? '') : own.has(verb);

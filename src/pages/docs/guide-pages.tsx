@@ -14,7 +14,7 @@ import { codesOf, type Route, routesOf, titleOf } from './reference.ts';
 import type { SearchEntry } from './search.ts';
 
 /** The order of the list; documents that are not named here follow by their titles. */
-const ORDER = ['README', 'concepts', 'client', 'gateway', 'plans', 'credit', 'events', 'readings', 'widget'];
+const ORDER = ['README', 'concepts', 'client', 'testing', 'gateway', 'plans', 'credit', 'events', 'readings', 'widget'];
 const OPERATION_ORDER = ['operate', 'deploy', 'security', 'performance', 'decisions', 'changelog', 'contributing'];
 
 export class Guides {
