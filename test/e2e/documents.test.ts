@@ -205,6 +205,7 @@ describe.each([
       ...clone.environment(),
       ...{ CALLMETER_KEY: DEMO_API_KEY, CALLMETER_EMBED_KEY: key, OPENAI_BASE_URL: `${clone.vendor.url}/v1` },
       ...{ OPENAI_API_KEY: 'any', ANTHROPIC_API_KEY: 'any', GEMINI_API_KEY: 'any' },
+      CALLMETER_FOLDER: ROOT,
     };
     for (const way of ways) {
       const programs = way > 0 ? files : files.toReversed();

@@ -12,6 +12,7 @@
  *   other one runs after. `requests` and `openai` are the packages that they need (test/e2e/documents-python.test.ts)
  * - `json NAME`: parsed by the schema of that name
  * - `html`: its script and attributes must be the widget's
+ * - `yaml`: a workflow; its npm scripts must exist
  * - `text`: not checked
  */
 import { readdirSync, readFileSync } from 'node:fs';

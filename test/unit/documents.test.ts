@@ -60,7 +60,7 @@ const SCHEMAS = {
 };
 
 /** Commands that a block which is not run may use. */
-const COMMANDS = new Set(['claude', 'echo', 'export', 'mkdir', 'node', 'npm', 'python3']);
+const COMMANDS = new Set(['claude', 'cp', 'echo', 'export', 'mkdir', 'node', 'npm', 'python3', 'rm']);
 
 /** Variables that every shell sets. */
 const SET_BY_SHELLS = new Set(['HOME', 'PWD']);
@@ -73,7 +73,7 @@ describe('code blocks', () => {
       if (language === 'sh') return word === undefined || word === 'unrun';
       if (language === 'json') return word !== undefined && Object.hasOwn(SCHEMAS, word);
       if (language === 'py') return word === 'requests' || word === 'openai';
-      return ['ts', 'html', 'text'].includes(language) && word === undefined;
+      return ['ts', 'html', 'yaml', 'text'].includes(language) && word === undefined;
     };
     expect(BLOCKS.filter((block) => !isKnown(block)).map(placeOf)).toEqual([]);
     for (const language of ['sh', 'ts', 'html']) expect(blocksOf(language).length).toBeGreaterThan(0);
@@ -92,7 +92,7 @@ describe('code blocks', () => {
   test('every npm script that a block names exists, and every program is a common one', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const own = new Set(['ci', 'start', 'test', 'pack', 'publish', 'exec', 'install']);
-    for (const block of BLOCKS.filter(({ language }) => language === 'sh')) {
+    for (const block of BLOCKS.filter(({ language }) => language === 'sh' || language === 'yaml')) {
       const { text: commands } = block;
       for (const [, verb = '', script] of commands.matchAll(/\bnpm (\w+)(?: (?:-s )?([\w:]+))?/g)) {
         const found = verb === 'run' ? Object.hasOwn(scripts, script ?? '') : own.has(verb);

@@ -14,7 +14,19 @@ import { codesOf, type Route, routesOf, titleOf } from './reference.ts';
 import type { SearchEntry } from './search.ts';
 
 /** The order of the list; documents that are not named here follow by their titles. */
-const ORDER = ['README', 'concepts', 'client', 'gateway', 'python', 'plans', 'credit', 'events', 'readings', 'widget'];
+const ORDER = [
+  'README',
+  'concepts',
+  'client',
+  'testing',
+  'gateway',
+  'python',
+  'plans',
+  'credit',
+  'events',
+  'readings',
+  'widget',
+];
 const OPERATION_ORDER = [
   'operate',
   'disputes',
