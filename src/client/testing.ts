@@ -58,7 +58,8 @@ export async function startCallmeter({ folder }: StartCallmeterOptions): Promise
     throw new Error(`folder must be a clone of Callmeter, and ${clone} is none`);
   if (!existsSync(join(clone, 'node_modules')))
     throw new Error(`folder must have its packages: run npm ci in ${clone}`);
-  // Options that are for the Node of the tests, such as a loader, are not for this one.
+  // Options that are for the Node of the tests, such as a loader, are not for this one. It keeps what it has compiled, one
+  // entry for each module, so that the next start need not compile it again.
   const { NODE_OPTIONS: _options, ...env } = process.env;
   const child: Child = spawn(process.execPath, ['src/cli/node.mjs', 'src/cli/start.ts', '--temporary'], {
     cwd: clone,

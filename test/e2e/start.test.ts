@@ -267,7 +267,8 @@ describe.concurrent('while a server runs', () => {
 
   test('--help lists the options', async () => {
     const { stdout } = await promisify(exec)(`${process.execPath} src/cli/start.ts --help`);
-    for (const word of ['--fresh', 'PORT', 'VENDOR_PORT', 'STATE_DIR', '.dev.vars']) expect(stdout).toContain(word);
+    for (const word of ['--fresh', '--temporary', 'PORT', 'VENDOR_PORT', 'STATE_DIR', '.dev.vars'])
+      expect(stdout).toContain(word);
     expect(await freePort(0)).toBeGreaterThan(0);
   });
 });
