@@ -173,7 +173,7 @@ test('a Pro plan that an operator changed stays as it is', async () => {
   const changed = "SET version = 2, content = json_set(content, '$.customMeters', json('{}'))";
   d1.exec(`UPDATE plan_versions ${changed} WHERE plan_id = 'pro'`);
   const { secrets } = await ensureDevVars();
-  await prepareState({ stateDir: own.stateDir, secrets, vendorUrl: `http://127.0.0.1:${own.vendorPort}` });
+  await prepareState(own.stateDir, { secrets, vendorUrl: `http://127.0.0.1:${own.vendorPort}` });
   const versions = d1.prepare("SELECT version FROM plan_versions WHERE plan_id = 'pro'").all();
   expect(versions).toEqual([{ version: 2 }]);
 });
