@@ -123,9 +123,14 @@ describe('npm run operator', () => {
   });
   afterAll(() => clone?.stop());
 
-  /** A script, with the programs of the clone before others, or without them. */
+  /** A script, with the programs of the clone before others, or without them. Of a socket bash would read its files. */
   const runScript = (script: string, withOwn = true): Promise<Ran> =>
-    runShell('bash', ['-euo', 'pipefail', '-c', script], { cwd: clone.folder, env: clone.environment(withOwn) }, '');
+    runShell(
+      'bash',
+      ['--norc', '-euo', 'pipefail', '-c', script],
+      { cwd: clone.folder, env: clone.environment(withOwn) },
+      '',
+    );
 
   test.each([
     [
