@@ -136,6 +136,26 @@ describe('the ledger', () => {
     expect(await pages({ ...query, limit: '1' })).toEqual(whole.filter(picked));
   });
 
+  test('of one call, one increment or one reference has its entries alone, also before D1 has them', async () => {
+    const whole = (await list()).items;
+    const [callId = '', eventId = ''] = [calls[0], events[0]];
+    expect((await list({ callId })).items).toEqual(whole.filter((item) => item.callId === callId));
+    expect((await list({ eventId })).items).toEqual(whole.filter((item) => item.eventId === eventId));
+    expect((await list({ reference: '=goodwill' })).items).toEqual(
+      whole.filter((item) => item.reference === '=goodwill'),
+    );
+    expect((await list({ reference: whole.find((item) => item.chargeId !== null)?.chargeId ?? '' })).items).toEqual([]);
+    const both = await tenant.api.send('listLedger', { params: { customerId: 'ann' }, query: { callId, eventId } });
+    expect([both.status, both.refusal.message]).toEqual([400, expect.stringContaining('eventId: must not be given')]);
+    const fay = await fundedCustomer(tenant, 'fay', { usd: '10' });
+    await fay.grant({ kind: 'USD', amountUsd: '1', reference: 'invoice 9' });
+    expect((await list({ reference: 'invoice 9' }, 'fay')).items.map(({ amount }) => amount)).toEqual(['1']);
+    const fresh = await call('fay', 'chat');
+    await fay.handedOver();
+    expect((await list({ callId: fresh }, 'fay')).items.map(({ amount }) => amount)).toEqual(['-0.009']);
+    expect((await list({ callId: 'another' }, 'fay')).items).toEqual([]);
+  });
+
   test('has a half-open period', async () => {
     const whole = (await list()).items;
     const [from, to] = [whole[6]?.at ?? '', whole[2]?.at ?? ''];
