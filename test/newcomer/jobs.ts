@@ -69,9 +69,9 @@ export const JOBS: readonly Job[] = [
   {
     name: 'sell a plan and credit',
     sections: [{ document: 'docs/operate.md', headings: ['Plans and migrations', 'Customers and credits', 'Usage'] }],
-    prints: /alice/,
+    prints: /invoice 7/,
   },
-  { name: 'show customers what they used', sections: [{ document: 'docs/widget.md' }], prints: /ek-/ },
+  { name: 'show customers what they used', sections: [{ document: 'docs/widget.md' }], prints: /app\.example\.com/ },
   { name: 'hear of events', sections: [{ document: 'docs/events.md' }], prints: /whsec_/ },
   { name: 'answer a dispute', sections: [{ document: 'docs/disputes.md' }], prints: /goodwill/i },
 ];
