@@ -69,7 +69,7 @@ export const CallSums: FC<{ totals: CallTotals; path: string; asked: Asked }> = 
         <KnownCost costNanoUsd={costNanoUsd} unpricedCalls={unpricedCalls} />
       </Stat>
       <Stat label="Charged" sub="to balances">
-        <Usd nano={chargedNanoUsd} />
+        {chargedNanoUsd === 0n ? <Nothing /> : <Usd nano={chargedNanoUsd} />}
       </Stat>
       <Stat label="Denied">
         {denied > 0 ? (

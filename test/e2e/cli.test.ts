@@ -261,6 +261,7 @@ describe.concurrent('npm run operator', () => {
 
   test('credits: grant in USD and in units, seen in customers show; a repeated key grants nothing', async () => {
     await server.demo.send('provisionCustomer', { body: { customerId: 'payer' } });
+    await server.demo.send('changePlan', { params: { customerId: 'payer' }, body: { planId: 'free' } });
     const grant = [
       'credits',
       'grant',
@@ -289,8 +290,8 @@ describe.concurrent('npm run operator', () => {
       '1000',
     );
     expect(units.out).toMatch(/^Units left +1,000$/m);
-    // The demo's plan has neither pay-as-you-go nor the meter.
-    expect(units.out).toMatch(/^Warnings\n {2}1,000 purchased units of CUSTOM1 pay for nothing: the plan Pro /m);
+    // The plan has neither pay-as-you-go nor the meter.
+    expect(units.out).toMatch(/^Warnings\n {2}1,000 purchased units of CUSTOM1 pay for nothing: the plan Free /m);
     const { text, json } = await both('customers', 'show', DEMO, 'payer');
     expect(json.wallet).toMatchObject({ balanceUsd: '25.5', units: { CUSTOM1: 1000 } });
     expect(text).toMatch(/Balance +\$25\.5$/m);
