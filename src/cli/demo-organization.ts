@@ -42,15 +42,7 @@ const PRO = {
     searches: 200,
     audioSeconds: 3_600,
   },
-  payg: { enabled: true },
-  customMeters: {
-    CUSTOM1: {
-      label: 'Pages',
-      included: 1_000,
-      funding: { credits: true, payg: true },
-      overage: { model: 'SINGLE', priceUsd: '0.01' },
-    },
-  },
+  customMeters: { CUSTOM1: { label: 'Pages', included: 1_000, funding: { credits: true } } },
   priceUsd: '20',
 };
 

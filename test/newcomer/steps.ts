@@ -108,7 +108,7 @@ async function doJob(job: Job, walk: Walk, msMax = JOB_MS_MAX): Promise<string |
 async function doJobAnew(job: Job, walk: Walk): Promise<string | undefined> {
   const beganMs = performance.now();
   await startWith(walk, ['--', '--fresh']);
-  const note = await doJob(job, walk, JOB_MS_MAX - (performance.now() - beganMs));
+  const note = await doJob(job, walk, Math.floor(JOB_MS_MAX - (performance.now() - beganMs)));
   await stopServer(walk, 'SIGINT', 'group');
   return note;
 }
