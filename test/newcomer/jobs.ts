@@ -19,6 +19,8 @@ interface Section {
   headings?: readonly string[];
   /** Commands that the tests of documents do not run, because they install or build, are done too. */
   withUnrun?: boolean;
+  /** Its commands are for the folder of the application, which stands beside the clone. */
+  inApplication?: boolean;
   /** The blocks are programs for Python. */
   python?: boolean;
 }
@@ -51,7 +53,10 @@ export const JOBS: readonly Job[] = [
   },
   {
     name: 'test an application',
-    sections: [{ document: 'docs/testing.md', headings: ['A first test'], withUnrun: true }],
+    sections: [
+      { document: 'docs/client.md', headings: ['Install it'], withUnrun: true },
+      { document: 'docs/testing.md', headings: ['A first test'], withUnrun: true, inApplication: true },
+    ],
     prints: /pass 2$/m,
   },
   {
@@ -108,8 +113,11 @@ function blocksIn({ path, text, blocks }: Document, headings: readonly string[] 
 const PROGRAM_END = 'END-OF-PROGRAM';
 
 /** A command as it is; a program as the file that the document names; nothing of any other block. */
-function lineOf({ text }: Document, block: Block, { withUnrun = false }: Section): string[] {
-  if (block.language === 'sh') return block.words[0] === 'unrun' && !withUnrun ? [] : [block.text];
+function lineOf({ text }: Document, block: Block, { withUnrun = false, inApplication = false }: Section): string[] {
+  if (block.language === 'sh') {
+    if (block.words[0] === 'unrun' && !withUnrun) return [];
+    return [inApplication ? `(cd ../my-app\n${block.text}\n)` : block.text];
+  }
   const [, name] =
     /Save this[^`]* as `([\w.]+)`[^`]*$/.exec(
       text
