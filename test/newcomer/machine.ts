@@ -97,6 +97,12 @@ export interface Running {
   signal(name: NodeJS.Signals, to: 'command' | 'group'): void;
 }
 
+/** Ends what still runs, whatever ends this process. */
+const kills = new Set<() => void>();
+process.once('exit', () => {
+  for (const kill of kills) kill();
+});
+
 /** Starts a command in the clone. It is ended by force when the scope or the signal ends it. */
 export function start(
   machine: Pick<Machine, 'env'>,
@@ -132,7 +138,7 @@ export function start(
   const kill = () => void toGroup('SIGKILL');
   const forget = () => {
     abort.removeEventListener('abort', kill);
-    process.off('exit', kill);
+    kills.delete(kill);
   };
   child.once('close', (code) => {
     ended ??= { code };
@@ -142,7 +148,7 @@ export function start(
     change();
   });
   abort.addEventListener('abort', kill);
-  process.once('exit', kill);
+  kills.add(kill);
   scope.defer(() => {
     if (isOurs) kill();
     forget();
