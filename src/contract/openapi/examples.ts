@@ -85,6 +85,13 @@ const PLAN = {
   },
 };
 
+/** Erin is on a plan that credit pays for. */
+const ERIN_PAYS = [
+  'putPlan',
+  { id: 'provisionCustomer', body: { customerId: 'erin' } },
+  { id: 'changePlan', params: { customerId: 'erin' }, body: { planId: 'example' } },
+] as const;
+
 const CATALOG_MODEL = {
   provider: 'openai',
   model: 'gpt-4o-2024-08-06',
@@ -190,11 +197,7 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   reverseCall: { params: { callId: '$CALL_ID' }, body: { reason: 'sent by a test' }, needs: ['endCall'] },
   incrementMeter: {
     body: { customerId: 'erin', meterSlot: 'CUSTOM1', amount: 3, feature: 'export' },
-    needs: [
-      'putPlan',
-      { id: 'provisionCustomer', body: { customerId: 'erin' } },
-      { id: 'changePlan', params: { customerId: 'erin' }, body: { planId: 'example' } },
-    ],
+    needs: ERIN_PAYS,
   },
   reverseMeterEvent: {
     params: { eventId: '$EVENT_ID' },
@@ -204,13 +207,13 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   readUsageAnomalies: { query: { days: '60' } },
   readUsageContext: { params: alice, query: { forecastMetric: 'dollars' }, needs: ['provisionCustomer'] },
   readForecast: { params: alice, query: { metric: 'calls' }, needs: ['provisionCustomer'] },
-  listLedger: { params: alice, query: { limit: '10' }, needs: ['provisionCustomer', 'grantCredit'] },
+  listLedger: { params: { customerId: 'erin' }, query: { limit: '10' }, needs: [...ERIN_PAYS, 'grantCredit'] },
   readOrganizationUsage: { params: org, query: { timezone: 'Europe/Berlin' } },
   readOrganizationMargin: { params: org, query: { timezone: 'Europe/Berlin' } },
   listCustomerLedger: {
-    params: { ...org, ...alice },
+    params: { ...org, customerId: 'erin' },
     query: { cause: 'GRANT' },
-    needs: ['provisionCustomer', 'grantCredit'],
+    needs: [...ERIN_PAYS, 'grantCredit'],
   },
   listCustomerMargins: { params: org, query: { sort: 'cost', limit: '10' } },
   readCustomerMargin: { params: { ...org, ...alice }, needs: ['provisionCustomer'] },
@@ -357,12 +360,12 @@ export const EXAMPLES: Record<ExampleId, Example> = {
     needs: [{ id: 'provisionCustomer', body: { customerId: 'carol' } }],
   },
   grantCredit: {
-    params: { ...org, ...alice },
+    params: { ...org, customerId: 'erin' },
     body: { kind: 'USD', amountUsd: '25.00', reference: 'invoice 1042' },
-    needs: ['provisionCustomer'],
+    needs: ERIN_PAYS,
   },
   revokeCredit: {
-    params: { ...org, ...alice, creditId: '$CREDIT_ID' },
+    params: { ...org, customerId: 'erin', creditId: '$CREDIT_ID' },
     body: { reason: 'granted twice' },
   },
   operatorAmendCall: {
