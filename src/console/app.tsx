@@ -12,7 +12,7 @@ import { timingSafeEqual } from 'hono/utils/buffer';
 import { includesRole, type OperatorRole } from '../contract/roles.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import { onNotFound, pageStatus, refusalOf } from '../middleware/error-envelopes.ts';
-import { findOrganization } from '../operator/organizations.ts';
+import { findOrganization } from '../operator/organization.ts';
 import { log } from '../platform/log.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import { findOrganizationNames } from '../storage/organizations.ts';
@@ -26,6 +26,7 @@ import { CATALOG_FORM } from './pages/catalog-publication.tsx';
 import { mountPages } from './pages.ts';
 import { roleFor } from './roles.ts';
 import { SESSION_PATH } from './script.ts';
+import { RoleRequired } from './send.ts';
 import { isConsoleConfigured, readSession } from './session.ts';
 import { Problem, page, plainPage } from './shell.tsx';
 import { mountSignIn, mountSignOut, SIGN_IN_PATH } from './sign-in.tsx';
@@ -206,6 +207,7 @@ function tooLarge(c: ConsoleContext, bound: string) {
 }
 
 function onPageError(error: Error, c: ConsoleContext) {
+  if (error instanceof RoleRequired) return roleRequired(c, error.role);
   if (error instanceof HTTPException && error.status === 403) return foreignForm(c);
   const refusal = refusalOf(c, error);
   const unavailable = refusal.code === 'SERVICE_UNAVAILABLE';

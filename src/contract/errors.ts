@@ -90,11 +90,13 @@ export type Result<Value extends object = object, Reason = Refusal> =
   | { ok: false; refusal: Reason };
 
 /** The answer of a use case: its result and data, new or replayed, or a refusal that changed nothing. */
-export type Answer<Data> = Accepted<Data> | { ok: false; refusal: Refusal };
+export type Answer<Data, Code extends string = string> = Accepted<Data, Code> | Refused;
 
-export interface Accepted<Data> {
+export type Refused = { ok: false; refusal: Refusal };
+
+export interface Accepted<Data, Code extends string = string> {
   ok: true;
-  result: { status: 'ACCEPTED'; code: string; message?: string; timestamp: string };
+  result: { status: 'ACCEPTED'; code: Code; message?: string; timestamp: string };
   data: Data;
   /** The answer was stored by an earlier request with the same idempotency key. */
   replayed: boolean;
@@ -120,7 +122,12 @@ export function serializeAnswer(answer: Answer<unknown>): SerializedAnswer {
   return { ok: true, text, replayed, ...(left && { left }) };
 }
 
-export function accept<Data>(code: string, data: Data, nowMs: number, message?: string): Accepted<Data> {
+export function accept<Data, const Code extends string>(
+  code: Code,
+  data: Data,
+  nowMs: number,
+  message?: string,
+): Accepted<Data, Code> {
   const timestamp = new Date(nowMs).toISOString();
   return {
     ok: true,
@@ -130,16 +137,12 @@ export function accept<Data>(code: string, data: Data, nowMs: number, message?: 
   };
 }
 
-export function refuse(
-  code: ErrorCode,
-  message: string,
-  more: Omit<Refusal, 'code' | 'message'> = {},
-): { ok: false; refusal: Refusal } {
+export function refuse(code: ErrorCode, message: string, more: Omit<Refusal, 'code' | 'message'> = {}): Refused {
   return { ok: false, refusal: { code, message, ...more } };
 }
 
 /** 400 that lists each broken rule. */
-export function badRequest(...details: Detail[]): { ok: false; refusal: Refusal } {
+export function badRequest(...details: Detail[]): Refused {
   const message = details.map(({ path, message: rule }) => `${path}: ${rule}`).join('; ');
   return refuse('BAD_REQUEST', message, { members: { details } });
 }

@@ -44,7 +44,8 @@ import { findEvents } from '../storage/events.ts';
 import { findWatchedWebhooks } from '../storage/webhooks.ts';
 import { readHealth } from './health.ts';
 import { IMPORT_SUBJECT } from './import-events.ts';
-import { findOrganization, listOrganizations, noOrganization } from './organizations.ts';
+import { findOrganization, noOrganization } from './organization.ts';
+import { listOrganizations } from './organizations.ts';
 
 /** A reading that takes longer is not waited for. */
 const READING_MS_MAX = 3_000;

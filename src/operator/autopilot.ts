@@ -35,7 +35,7 @@ import { findOrganizationRow, replaceMappings } from '../storage/organizations.t
 import { currentReviews } from '../storage/reviews.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { savedModels } from './model-mappings.ts';
-import { noOrganization } from './organizations.ts';
+import { noOrganization } from './organization.ts';
 
 /** In the event log. */
 const ACTOR = 'autopilot';

@@ -5,7 +5,7 @@ import type { Answer } from '../contract/errors.ts';
 import type { Env } from '../env.ts';
 import type { Caller } from '../metering/caller.ts';
 import { loadOrganization } from '../storage/credentials.ts';
-import { noOrganization } from './organizations.ts';
+import { noOrganization } from './organization.ts';
 
 export async function asOrganization<Result>(
   env: Env,

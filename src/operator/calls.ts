@@ -6,7 +6,7 @@ import type { Answer } from '../contract/errors.ts';
 import type { Env } from '../env.ts';
 import { readCalls } from '../metering/list-calls.ts';
 import type { PageRequest } from '../platform/page.ts';
-import { findOrganization, noOrganization } from './organizations.ts';
+import { findOrganization, noOrganization } from './organization.ts';
 
 export async function readOrganizationCalls(
   env: Env,

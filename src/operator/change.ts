@@ -27,16 +27,16 @@ export interface OperatorRequest {
   input: unknown;
 }
 
-export interface Change<Data> {
+export interface Change<Data, Code extends string = string> {
   action: OperatorAction;
   organizationId: string | null;
   subject: string;
   before: unknown;
   after: unknown;
-  statements: Statement[];
+  statements: readonly Statement[];
   /** Whether isolates may hold the value that this change replaces. */
   replaces: boolean;
-  code: string;
+  code: Code;
   data: Data;
 }
 
@@ -50,11 +50,11 @@ const ATTEMPTS_MAX = 5;
  * Commits the change that `decide` returns. Where it returns an answer instead (a refusal, or the state that is already
  * as requested), nothing is stored. If the idempotency key was used before, the stored answer is replayed.
  */
-export async function commitChange<Data>(
+export async function commitChange<Data, Code extends string = string>(
   request: OperatorRequest,
-  decide: (nowMs: number) => Promise<Change<Data> | Answer<Data>>,
-): Promise<Answer<Data>> {
-  const earlier = await storedAnswer<Data>(request);
+  decide: (nowMs: number) => Promise<Change<Data, Code> | Answer<Data, Code>>,
+): Promise<Answer<Data, Code>> {
+  const earlier = await storedAnswer<Data, Code>(request);
   if (earlier) return earlier;
   for (let attempt = 1; ; attempt += 1) {
     const nowMs = Date.now();
@@ -66,12 +66,12 @@ export async function commitChange<Data>(
 }
 
 /** Commits the change; `null` where a concurrent one came first, and `mayDecideAgain` allows another attempt. */
-async function commit<Data>(
+async function commit<Data, Code extends string>(
   request: OperatorRequest,
-  decision: Change<Data>,
+  decision: Change<Data, Code>,
   nowMs: number,
   mayDecideAgain: boolean,
-): Promise<Answer<Data> | null> {
+): Promise<Answer<Data, Code> | null> {
   const answer = accept(decision.code, decision.data, nowMs);
   const { action, organizationId, subject, before, after } = decision;
   const { actor, correlationId } = request;
@@ -81,7 +81,7 @@ async function commit<Data>(
     await commitStatements(request.env, decision.statements, event, stored);
   } catch (error) {
     // A concurrent request with the same key was committed first, and its answer is stored now.
-    const winner = await storedAnswer<Data>(request);
+    const winner = await storedAnswer<Data, Code>(request);
     if (winner) return winner;
     // Another request has created the row that this one was to create: decide again on what is there now.
     if (mayDecideAgain && isTaken(error)) return null;
@@ -94,7 +94,7 @@ async function commit<Data>(
   return answer;
 }
 
-async function storedAnswer<Data>(request: OperatorRequest): Promise<Answer<Data> | null> {
+async function storedAnswer<Data, Code extends string>(request: OperatorRequest): Promise<Answer<Data, Code> | null> {
   if (request.idempotencyKey === null) return null;
   const row = await findStoredAnswer(request.env, recordKey(request));
   if (!row) return null;

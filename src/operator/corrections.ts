@@ -17,7 +17,7 @@ import type { Caller } from '../metering/caller.ts';
 import { amendCall, type Corrector, reverseCall, reverseMeterEvent } from '../metering/correct.ts';
 import { loadOrganization } from '../storage/credentials.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organizations.ts';
+import { findOrganization, noOrganization } from './organization.ts';
 
 export function operatorReverseCall(
   request: OperatorRequest,

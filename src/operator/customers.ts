@@ -33,7 +33,7 @@ import { databaseNameOf } from '../storage/database.ts';
 import { eraseProjection } from '../storage/erasure.ts';
 import { eraseFromWebhooks } from '../webhooks/endpoints.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organizations.ts';
+import { findOrganization, noOrganization } from './organization.ts';
 
 export async function listOrganizationCustomers(
   env: Env,

@@ -10,7 +10,7 @@ import { type Answer, accept } from '../contract/errors.ts';
 import type { Env } from '../env.ts';
 import { log } from '../platform/log.ts';
 import { DAY_MS } from '../platform/time.ts';
-import { findOrganization, noOrganization } from './organizations.ts';
+import { findOrganization, noOrganization } from './organization.ts';
 
 export async function exportHistory(
   env: Env,

@@ -20,7 +20,7 @@ import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import { findKey, findKeys, insertKey, type KeyRow, updateKeyRow } from '../storage/keys.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organizations.ts';
+import { findOrganization, noOrganization } from './organization.ts';
 
 type Created = z.infer<typeof CreatedKey>;
 

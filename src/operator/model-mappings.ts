@@ -10,7 +10,7 @@ import { currentCatalog } from '../storage/catalog.ts';
 import { findOrganizationRow, updateOrganizationRow } from '../storage/organizations.ts';
 import { listOwnPrices } from '../storage/prices.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
-import { noOrganization } from './organizations.ts';
+import { noOrganization } from './organization.ts';
 
 type Defer = (work: Promise<unknown>) => void;
 

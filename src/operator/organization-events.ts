@@ -6,7 +6,7 @@ import type { EventsQuery, OrganizationEvent } from '../contract/events.ts';
 import type { Env } from '../env.ts';
 import { readEvents } from '../metering/events.ts';
 import type { Page, PageRequest } from '../platform/page.ts';
-import { findOrganization, noOrganization } from './organizations.ts';
+import { findOrganization, noOrganization } from './organization.ts';
 
 export async function readOrganizationEvents(
   env: Env,

@@ -6,7 +6,7 @@ import { type Answer, accept } from '../contract/errors.ts';
 import type { Organization, OrganizationSetup, SETUP_STEPS } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
 import { findCalled, findConfigured } from '../storage/setup.ts';
-import { findOrganization, noOrganization } from './organizations.ts';
+import { findOrganization, noOrganization } from './organization.ts';
 
 type Step = (typeof SETUP_STEPS)[number];
 

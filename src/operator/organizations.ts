@@ -11,24 +11,16 @@ import {
   SAMPLE_BYTES_MAX_DEFAULT,
   type UpdateOrganizationRequest,
 } from '../contract/operator.ts';
-import { THRESHOLDS_PERCENT_DEFAULT, thresholdsOf } from '../domain/alerts.ts';
+import { THRESHOLDS_PERCENT_DEFAULT } from '../domain/alerts.ts';
 import type { Env } from '../env.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
-import {
-  findOrganizationRow,
-  findOrganizations,
-  insertOrganization,
-  type OrganizationRow,
-  updateOrganizationRow,
-} from '../storage/organizations.ts';
+import { findOrganizations, insertOrganization, updateOrganizationRow } from '../storage/organizations.ts';
 import { failIfArchived, findPlan } from '../storage/plans.ts';
-import { retentionOf } from '../storage/retention.ts';
 import { roomiestDatabase } from '../storage/sizes.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
+import { findOrganization, noOrganization, presentOrganization } from './organization.ts';
 
 const RETENTIONS = Object.keys(RETENTION_DEFAULTS) as (keyof Retention)[];
-
-export const noOrganization = () => refuse('NOT_FOUND', 'no such organization');
 
 export function createOrganization(
   request: OperatorRequest,
@@ -56,7 +48,7 @@ export function createOrganization(
       alerts: null,
       createdAtMs: nowMs,
     };
-    const data = present(row);
+    const data = presentOrganization(row);
     return {
       action: 'organization.create',
       organizationId: row.organizationId,
@@ -75,7 +67,7 @@ export async function listOrganizations(env: Env, page: PageRequest): Promise<An
   const rows = await findOrganizations(env, page.after, page.limit);
   return accept(
     'ORGANIZATIONS_LISTED',
-    pageOf(rows.map(present), page.limit, (item) => item.organizationId),
+    pageOf(rows.map(presentOrganization), page.limit, (item) => item.organizationId),
     Date.now(),
   );
 }
@@ -144,29 +136,4 @@ export function updateOrganization(
       data: after,
     };
   });
-}
-
-export async function findOrganization(env: Env, organizationId: string): Promise<Organization | null> {
-  const row = await findOrganizationRow(env, organizationId);
-  return row ? present(row) : null;
-}
-
-function present(row: OrganizationRow): Organization {
-  const { organizationId, name, defaultPlanId, allowUnpricedModels, creditOpen, models, sampleBytesMax } = row;
-  const { upgradeUrl, retention, alerts, createdAtMs } = row;
-  return {
-    organizationId,
-    name,
-    defaultPlanId,
-    allowUnpricedModels,
-    creditOpen,
-    models,
-    upgradeUrl,
-    sampleBytesMax,
-    alertThresholdsPercent: [...thresholdsOf({}, alerts ?? {})],
-    alertBalanceBelowUsd: alerts?.balanceBelowUsd ?? null,
-    alertBalanceBelowDays: alerts?.balanceBelowDays ?? null,
-    ...retentionOf(retention),
-    createdAt: new Date(createdAtMs).toISOString(),
-  };
 }

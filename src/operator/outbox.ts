@@ -9,7 +9,7 @@ import { projectorsOf } from '../objects/projectors.ts';
 import { cursorOf, type Page, type PageRequest } from '../platform/page.ts';
 import { databaseNameOf } from '../storage/database.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organizations.ts';
+import { findOrganization, noOrganization } from './organization.ts';
 
 /** A place in the list: a projector, and the last of its changes that was listed. */
 interface Place {

@@ -25,7 +25,7 @@ import {
   type PlanVersionRow,
 } from '../storage/plans.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organizations.ts';
+import { findOrganization, noOrganization } from './organization.ts';
 
 type Detail = z.infer<typeof PlanDetail>;
 type Version = z.infer<typeof PlanVersion>;

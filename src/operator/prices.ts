@@ -22,7 +22,7 @@ import {
   saveOwnPrice,
 } from '../storage/prices.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organizations.ts';
+import { findOrganization, noOrganization } from './organization.ts';
 
 type Price = z.infer<typeof OrganizationPrice>;
 type Saved = z.infer<typeof SavedPrice>;

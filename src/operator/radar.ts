@@ -7,7 +7,7 @@ import type { Env } from '../env.ts';
 import type { PageRequest } from '../platform/page.ts';
 import { readModelRadar } from '../radar/read-radar.ts';
 import { loadOrganization } from '../storage/credentials.ts';
-import { noOrganization } from './organizations.ts';
+import { noOrganization } from './organization.ts';
 
 export async function readOrganizationRadar(
   env: Env,

@@ -16,7 +16,7 @@ import {
   type SampleRow,
 } from '../storage/samples.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organizations.ts';
+import { findOrganization, noOrganization } from './organization.ts';
 
 /** Samples whose rows an export holds at a time. */
 const EXPORT_ROWS = 100;

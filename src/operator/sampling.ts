@@ -8,7 +8,7 @@ import type { Env } from '../env.ts';
 import { findOrganizationRow, updateOrganizationRow } from '../storage/organizations.ts';
 import { versionedPolicy } from '../storage/sampling.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
-import { noOrganization } from './organizations.ts';
+import { noOrganization } from './organization.ts';
 
 export async function readSampling(env: Env, organizationId: string): Promise<Answer<SamplingPolicy>> {
   const organization = await findOrganizationRow(env, organizationId);

@@ -12,7 +12,7 @@ import {
   releaseStripeCustomer as release,
 } from '../storage/stripe-customers.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organizations.ts';
+import { findOrganization, noOrganization } from './organization.ts';
 
 /** Customers that one request takes the id from, and objects that it asks at a time. */
 const CUSTOMERS_MAX = 200;

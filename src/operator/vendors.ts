@@ -1,116 +1,88 @@
 /**
  * The vendors of an organization: their addresses and keys.
  */
-import type { z } from 'zod';
-import { type Answer, accept, refuse } from '../contract/errors.ts';
-import {
-  type DeletedVendor as DeletedVendorSchema,
-  type SetVendorRequest,
-  VENDOR_BASE_URLS,
-  type Vendor,
-} from '../contract/vendors.ts';
+import { badRequest, refuse } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
+import { VENDOR_BASE_URLS, type Vendor } from '../contract/vendors.ts';
 import { kindOfVendor } from '../domain/vendor-kind.ts';
 import type { Env } from '../env.ts';
-import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { pageOf } from '../platform/page.ts';
 import { keyHintOf, sealVendorKey } from '../storage/vendor-keys.ts';
 import {
   countVendors,
-  deleteVendor,
+  deleteVendor as deleteRow,
   findVendor,
-  listVendors,
+  listVendors as findVendors,
   saveVendor,
   VENDORS_MAX,
   type VendorRow,
 } from '../storage/vendors.ts';
-import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organizations.ts';
+import { change, list, read } from './operation.ts';
 
-type DeletedVendor = z.infer<typeof DeletedVendorSchema>;
-
-export function setVendor(
-  request: OperatorRequest,
-  organizationId: string,
-  provider: string,
-  { apiKey, baseUrl: given, kind: kindSet, useReportedCost = false, headers = {}, passthrough = [] }: SetVendorRequest,
-): Promise<Answer<Vendor>> {
-  return commitChange<Vendor>(request, async (nowMs) => {
-    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
+export const setVendor = change(operations.setVendor, {
+  action: 'vendor.put',
+  subject: ({ params }) => params.provider,
+  decide: async ({ env, params: { org, provider }, body, nowMs }) => {
+    const { apiKey, baseUrl: given, kind: kindSet, useReportedCost = false, headers = {}, passthrough = [] } = body;
     const baseUrl = given ?? (Object.hasOwn(VENDOR_BASE_URLS, provider) ? VENDOR_BASE_URLS[provider] : undefined);
     if (baseUrl === undefined) {
       const message = `is required, because ${provider} is not a vendor whose address is known`;
-      return refuse('BAD_REQUEST', `baseUrl: ${message}`, { members: { details: [{ path: 'baseUrl', message }] } });
+      return badRequest({ path: 'baseUrl', message });
     }
-    const kind = kindSet ?? kindOfVendor(provider, baseUrl);
-    const before = await findVendor(request.env, organizationId, provider);
-    if (!before && (await countVendors(request.env, organizationId)) >= VENDORS_MAX) {
+    const before = await findVendor(env, org, provider);
+    if (!before && (await countVendors(env, org)) >= VENDORS_MAX)
       return refuse('CONFLICT', `an organization has at most ${VENDORS_MAX} vendors`);
-    }
-    const sealedKey = await sealVendorKey(request.env, organizationId, provider, apiKey);
-    const saved = { provider, baseUrl, kind, keyHint: keyHintOf(apiKey), useReportedCost, headers, passthrough };
+    const kind = kindSet ?? kindOfVendor(provider, baseUrl);
+    const sealedKey = await sealVendorKey(env, org, provider, apiKey);
+    const keyHint = keyHintOf(apiKey);
+    const row = { provider, baseUrl, kind, keyHint, useReportedCost, headers, passthrough, updatedAtMs: nowMs };
     return {
-      action: 'vendor.put',
-      organizationId,
-      subject: provider,
-      before: before ? present(before) : null,
-      after: present(saved),
-      statements: [saveVendor(request.env, { organizationId, ...saved, sealedKey, updatedAtMs: nowMs })],
+      before: before && present(before),
+      after: present(row),
+      statements: [saveVendor(env, { organizationId: org, ...row, sealedKey })],
       // Also a new vendor: isolates have cached the organization's configuration without it.
       replaces: true,
-      code: 'VENDOR_SAVED',
-      data: present(saved),
+      data: present(row),
     };
-  });
+  },
+});
+
+/** All vendors of an organization, and when each was set, for the console. */
+export async function vendorsOf(env: Env, organizationId: string): Promise<(Vendor & { updatedAtMs: number })[]> {
+  const rows = await findVendors(env, organizationId);
+  return rows.map((row) => ({ ...present(row), updatedAtMs: row.updatedAtMs }));
 }
 
-export async function listOrganizationVendors(
-  env: Env,
-  organizationId: string,
-  { limit, after }: PageRequest,
-): Promise<Answer<Page<Vendor>>> {
-  if (!(await findOrganization(env, organizationId))) return noOrganization();
-  const vendors = (await listVendors(env, organizationId)).map(present);
+export const listVendors = list(operations.listVendors, async ({ env, params, page: { limit, after } }) => {
+  const vendors = (await findVendors(env, params.org)).map(present);
   const next = vendors.filter(({ provider }) => after === null || provider > after);
-  return accept(
-    'VENDORS_LISTED',
-    pageOf(next.slice(0, limit + 1), limit, ({ provider }) => provider),
-    Date.now(),
-  );
-}
+  return pageOf(next.slice(0, limit + 1), limit, ({ provider }) => provider);
+});
 
-export async function readVendor(env: Env, organizationId: string, provider: string): Promise<Answer<Vendor>> {
-  if (!(await findOrganization(env, organizationId))) return noOrganization();
-  const vendor = await findVendor(env, organizationId, provider);
-  return vendor ? accept('VENDOR_READ', present(vendor), Date.now()) : noVendor();
-}
+export const readVendor = read(operations.readVendor, async ({ env, params: { org, provider } }) => {
+  const vendor = await findVendor(env, org, provider);
+  return vendor ? present(vendor) : noVendor();
+});
 
-export function removeVendor(
-  request: OperatorRequest,
-  organizationId: string,
-  provider: string,
-): Promise<Answer<DeletedVendor>> {
-  return commitChange<DeletedVendor>(request, async () => {
-    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
-    const vendor = await findVendor(request.env, organizationId, provider);
+export const deleteVendor = change(operations.deleteVendor, {
+  action: 'vendor.delete',
+  subject: ({ params }) => params.provider,
+  decide: async ({ env, params: { org, provider } }) => {
+    const vendor = await findVendor(env, org, provider);
     if (!vendor) return noVendor();
     return {
-      action: 'vendor.delete',
-      organizationId,
-      subject: provider,
       before: present(vendor),
       after: null,
-      statements: [deleteVendor(request.env, organizationId, provider)],
+      statements: [deleteRow(env, org, provider)],
       replaces: true,
-      code: 'VENDOR_DELETED',
       data: { provider },
     };
-  });
-}
+  },
+});
 
-function noVendor() {
-  return refuse('NOT_FOUND', 'no such vendor');
-}
+const noVendor = () => refuse('NOT_FOUND', 'no such vendor');
 
-function present(row: Omit<VendorRow, 'updatedAtMs'>): Vendor {
+function present(row: VendorRow): Vendor {
   const { provider, baseUrl, kind, keyHint, useReportedCost, headers, passthrough } = row;
   return {
     provider,

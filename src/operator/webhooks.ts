@@ -44,7 +44,7 @@ import {
 import { checkWebhookUrl } from '../webhooks/address.ts';
 import { newSecret } from '../webhooks/signature.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organizations.ts';
+import { findOrganization, noOrganization } from './organization.ts';
 
 /** Who registers a webhook: the operator, with the origin at which the console was reached, or the organization itself. */
 export type Registrar = { by: 'operator'; consoleOrigin: string } | { by: 'tenant' };

@@ -53,7 +53,7 @@ import { deleteSample, exportSamples, listSamples, readSample } from '../operato
 import { deleteSampling, readSampling, setSampling } from '../operator/sampling.ts';
 import { listSharedStripeCustomers, releaseStripeCustomer } from '../operator/stripe-customers.ts';
 import { operatorChangePlan, operatorCreateCustomer, operatorReplenish } from '../operator/subscriptions.ts';
-import { listOrganizationVendors, readVendor, removeVendor, setVendor } from '../operator/vendors.ts';
+import { deleteVendor, listVendors, readVendor, setVendor } from '../operator/vendors.ts';
 import { CSV_TYPE } from '../platform/csv.ts';
 import { radarCsv } from '../radar/csv.ts';
 import { readAnomalies } from '../readings/anomalies/read-anomalies.ts';
@@ -63,6 +63,7 @@ import { readCustomerMargin, readMargin } from '../readings/margin/read-margin.t
 import { readUsageContext } from '../readings/usage/usage-context.ts';
 import { readUsageSummary } from '../readings/usage/usage-summary.ts';
 import { headerKeyOf, type Input, mount, mountCsvList, mountList } from './mount.ts';
+import { mountUseCase } from './use-cases.ts';
 
 /** One line of JSON per item. */
 const LINES_TYPE = 'application/jsonl; charset=utf-8';
@@ -106,12 +107,10 @@ export function mountOperator(app: Hono<AppEnv>): void {
   );
   change(app, operations.startRepricing, (request, { params, body }) => startRepricing(request, params.org, body));
   mount(app, operations.readRepricing, (c, { params }) => readRepricing(c.env, params.org, params.jobId));
-  change(app, operations.setVendor, (request, { params, body }) =>
-    setVendor(request, params.org, params.provider, body),
-  );
-  mountList(app, operations.listVendors, (c, page, { params }) => listOrganizationVendors(c.env, params.org, page));
-  mount(app, operations.readVendor, (c, { params }) => readVendor(c.env, params.org, params.provider));
-  change(app, operations.deleteVendor, (request, { params }) => removeVendor(request, params.org, params.provider));
+  mountUseCase(app, setVendor);
+  mountUseCase(app, listVendors);
+  mountUseCase(app, readVendor);
+  mountUseCase(app, deleteVendor);
 
   mount(app, operations.readOrganizationUsage, (c, { params, query }) =>
     asOrganization(c.env, params.org, deferrer(c), (caller) => readUsageSummary(caller, query)),

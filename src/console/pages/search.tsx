@@ -4,7 +4,7 @@
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { Organization } from '../../contract/operator.ts';
-import { findOrganization } from '../../operator/organizations.ts';
+import { findOrganization } from '../../operator/organization.ts';
 import { plural } from '../../ui/format.ts';
 import { Card, Empty } from '../../ui/parts.tsx';
 import { deferrer } from '../caller.ts';

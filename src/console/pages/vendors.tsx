@@ -3,18 +3,17 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import { operations } from '../../contract/operations.ts';
-import { SetVendorRequest, VENDOR_BASE_URLS, vendorProvider } from '../../contract/vendors.ts';
+import { type SetVendorRequest, VENDOR_BASE_URLS, type Vendor } from '../../contract/vendors.ts';
 import { VENDOR_KINDS } from '../../domain/vendor-kind.ts';
-import { setVendor } from '../../operator/vendors.ts';
-import { findVendor, listVendors, type VendorRow } from '../../storage/vendors.ts';
+import { readVendor, setVendor, vendorsOf } from '../../operator/vendors.ts';
 import { Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { plural } from '../../ui/format.ts';
 import { Card, Code, Empty, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
+import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, operatorRequest, optionalText, text } from '../submitted.ts';
+import { text, typedIn } from '../submitted.ts';
 
 export function mountVendors(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/vendors', (c) =>
@@ -22,45 +21,30 @@ export function mountVendors(app: Hono<ConsoleEnv>): void {
   );
 
   app.post('/organizations/:org/vendors', async (c) => {
-    const { organizationId } = c.get('organization');
     const { fields } = c.get('submitted');
-    const baseUrl = optionalText(fields, 'baseUrl');
-    const kind = optionalText(fields, 'kind');
-    const provider = check(vendorProvider, text(fields, 'provider'));
-    const checked = check(SetVendorRequest, {
+    const params = { provider: text(fields, 'provider') };
+    const known = await load(c, readVendor, { params });
+    const body = {
+      ...(known.ok && kept(known.data)),
+      ...typedIn(fields, ['baseUrl', 'kind']),
       apiKey: text(fields, 'apiKey'),
-      ...(baseUrl && { baseUrl }),
-      ...(kind && { kind }),
-    });
+    };
+    const answer = await send(c, setVendor, { params, body });
+    if (answer.ok) return c.redirect(`${c.req.path}?done=vendor`, 303);
     // The key is typed again: a page never has it.
-    const state = (details: FormState['details']): FormState => ({ values: { ...fields, apiKey: '' }, details });
-    const broken = [
-      ...(provider.ok ? [] : provider.details.map(({ message }) => ({ path: 'provider', message }))),
-      ...(checked.ok ? [] : checked.details),
-    ];
-    if (!provider.ok || !checked.ok) return vendorsPage(c, state(broken));
-    const vendor = { ...kept(await findVendor(c.env, organizationId, provider.value)), ...checked.value };
-    const request = await operatorRequest(c, operations.setVendor, {
-      params: { org: organizationId, provider: provider.value },
-      body: vendor,
-    });
-    const answer = await setVendor(request, organizationId, provider.value, vendor);
-    if (!answer.ok) return vendorsPage(c, state(detailsOf(answer.refusal)));
-    return c.redirect(`${organizationPath(organizationId, 'vendors')}?done=vendor`, 303);
+    return vendorsPage(c, { ...wrong(c, answer.refusal), values: { ...fields, apiKey: '' } });
   });
 }
 
 /** What a vendor keeps that gets another key. */
-function kept(vendor: VendorRow | null): Partial<SetVendorRequest> {
-  if (!vendor) return {};
-  const { baseUrl, kind, useReportedCost, headers, passthrough } = vendor;
+function kept({ baseUrl, kind, useReportedCost, headers, passthrough }: Vendor): Partial<SetVendorRequest> {
   return { baseUrl, kind, useReportedCost, ...(headers && { headers }), ...(passthrough && { passthrough }) };
 }
 
 async function vendorsPage(c: ConsoleContext, state: FormState) {
   const { organizationId } = c.get('organization');
   const path = organizationPath(organizationId, 'vendors');
-  const vendors = await listVendors(c.env, organizationId);
+  const vendors = await vendorsOf(c.env, organizationId);
   return page(
     c,
     {
@@ -79,7 +63,11 @@ async function vendorsPage(c: ConsoleContext, state: FormState) {
   );
 }
 
-const Vendors: FC<{ path: string; vendors: VendorRow[]; nowMs: number }> = ({ path, vendors, nowMs }) =>
+const Vendors: FC<{ path: string; vendors: Awaited<ReturnType<typeof vendorsOf>>; nowMs: number }> = ({
+  path,
+  vendors,
+  nowMs,
+}) =>
   vendors.length === 0 ? (
     <Empty title="No vendor yet">
       Metering works without vendors. The unified call and the gateway need a vendor's address and key.

@@ -2,6 +2,7 @@
  * The type of an operation, and helpers for the tables of operations.
  */
 import { z } from 'zod';
+import type { Answer } from '../errors.ts';
 import { text } from '../fields.ts';
 import type { OperatorRole } from '../roles.ts';
 import type { LegacyGrant, Scope } from '../scopes.ts';
@@ -50,7 +51,29 @@ export interface Operation {
   csv?: true;
 }
 
-/** Keeps the literal types of an entry, from which routes infer their input. */
+type Parsed<O, Part extends string> = O extends { [P in Part]: infer Schema extends z.ZodType }
+  ? z.output<Schema>
+  : undefined;
+
+/** The validated input of an operation. */
+export interface InputOf<O> {
+  params: Parsed<O, 'params'>;
+  query: Parsed<O, 'query'>;
+  body: Parsed<O, 'body'>;
+}
+
+/** The data of its successful answer. */
+export type DataOf<O extends Operation> = z.output<O['data']>;
+
+/** The result codes of its successful answers. */
+export type CodeOf<O extends Operation> =
+  | O['code']
+  | (O extends { otherCodes: readonly (infer Other extends string)[] } ? Other : never);
+
+/** The answer of an operation, as its entry describes it. */
+export type AnswerOf<O extends Operation> = Answer<DataOf<O>, CodeOf<O>>;
+
+/** Keeps the literal types of an entry, from which routes and use cases infer their input and their answers. */
 export function operation<const O extends Operation>(entry: O): O {
   return entry;
 }

@@ -1,0 +1,138 @@
+/**
+ * What pages ask of the operator's use cases: a form's input is sent to an operation, and a page loads what it shows, with
+ * the same checks, roles and idempotency as over HTTP.
+ */
+import { HTTPException } from 'hono/http-exception';
+import type { z } from 'zod';
+import { badRequest, brokenRules, type Detail, type Refusal, type Refused } from '../contract/errors.ts';
+import type { AnswerOf, InputOf, Operation } from '../contract/operations.ts';
+import { includesRole, type OperatorRole } from '../contract/roles.ts';
+import { canonicalJson } from '../domain/canonical.ts';
+import { keySpaceOf } from '../middleware/operators.ts';
+import type { AnyInput, Requester, UseCase } from '../operator/operation.ts';
+import { sha256Hex } from '../platform/hash.ts';
+import type { PageRequest } from '../platform/page.ts';
+import type { FormState } from '../ui/form.tsx';
+import { deferrer } from './caller.ts';
+import type { ConsoleContext } from './context.ts';
+
+/** Digits of the content's hash in the idempotency key. */
+const HASH_DIGITS = 24;
+
+/** The operator's role is not enough. The page says so (`roleRequired`), whatever was asked for. */
+export class RoleRequired extends HTTPException {
+  readonly role: OperatorRole;
+
+  constructor(role: OperatorRole) {
+    super(403);
+    this.role = role;
+  }
+}
+
+interface Sent {
+  params?: Readonly<Record<string, unknown>>;
+  body?: unknown;
+}
+
+/**
+ * Sends a form. Parameters that are not given are those of the page's path. A form that is sent twice with the same
+ * content takes effect once: `idempotencyKey` is that of the submission, unless the page has one that says more.
+ */
+export async function send<O extends Operation>(
+  c: ConsoleContext,
+  useCase: UseCase<O>,
+  { params, body }: Sent = {},
+  idempotencyKey?: string,
+): Promise<AnswerOf<O>> {
+  const { operation } = useCase;
+  requireRole(c, operation);
+  const input = checked(operation, { params: { ...c.req.param(), ...params }, body });
+  if (!input.ok) return input;
+  // PUT and PATCH set a value: if they are sent again they set it again, because it may have changed since.
+  const repeatable = operation.method === 'PUT' || operation.method === 'PATCH';
+  const key = repeatable ? null : (idempotencyKey ?? (await submissionKey(c, input.value)));
+  return useCase.run(requesterIn(c, operation, key), input.value as InputOf<O>);
+}
+
+interface Asked {
+  params?: Readonly<Record<string, unknown>>;
+  query?: Readonly<Record<string, unknown>>;
+  page?: PageRequest;
+}
+
+/** Items that a page loads of a list, unless it asks for its own number. */
+const ITEMS_MAX = 200;
+
+/** Loads what an operation answers. Parameters that are not given are those of the page's path. */
+export async function load<O extends Operation>(
+  c: ConsoleContext,
+  useCase: UseCase<O>,
+  { params, query = {}, page = { limit: ITEMS_MAX, after: null } }: Asked = {},
+): Promise<AnswerOf<O>> {
+  const { operation, isList } = useCase;
+  requireRole(c, operation);
+  const input = checked(operation, { params: { ...c.req.param(), ...params }, query });
+  if (!input.ok) return input;
+  const requester = requesterIn(c, operation, null);
+  return useCase.run(requester, { ...(input.value as InputOf<O>), ...(isList && { page }) });
+}
+
+/** The role that the operator lacks for an operation; `null` if none is lacking. */
+export function lackedRole(c: ConsoleContext, { security }: Operation): OperatorRole | null {
+  if (security.kind !== 'operator') throw new Error('the operation is not one of the operator');
+  return includesRole(c.get('session').operator.role, security.role) ? null : security.role;
+}
+
+export function requireRole(c: ConsoleContext, operation: Operation): void {
+  const lacked = lackedRole(c, operation);
+  if (lacked !== null) throw new RoleRequired(lacked);
+}
+
+/** The state of a form that is shown again, with what was typed and what is wrong with it. */
+export function wrong(c: ConsoleContext, refusal: Refusal): FormState {
+  return { values: c.get('submitted').fields, details: detailsOf(refusal) };
+}
+
+/** A refusal's details, each with its field; else the whole message. */
+export function detailsOf({ message, members }: Refusal): Detail[] {
+  const listed = members?.details ?? [];
+  if (listed.length > 0) return [...listed];
+  const [, path, rule] = /^([A-Za-z][\w.]*): (.+)$/s.exec(message) ?? [];
+  return [path !== undefined && rule !== undefined ? { path, message: rule } : { path: '', message }];
+}
+
+/** The input as the operation's schemas have it; else each rule that is broken, by field. */
+function checked(
+  operation: Operation,
+  given: { params: object; query?: object; body?: unknown },
+): { ok: true; value: AnyInput } | Refused {
+  const value: AnyInput = { params: undefined, query: undefined, body: undefined };
+  const details: Detail[] = [];
+  for (const part of ['params', 'query', 'body'] as const) {
+    const schema: z.ZodType | undefined = operation[part];
+    if (!schema) continue;
+    const parsed = schema.safeParse(given[part] ?? {});
+    if (parsed.success) value[part] = parsed.data;
+    else details.push(...brokenRules(parsed.error));
+  }
+  return details.length > 0 ? badRequest(...details) : { ok: true, value };
+}
+
+function requesterIn(c: ConsoleContext, { operationId }: Operation, idempotencyKey: string | null): Requester {
+  const { operator, by } = c.get('session');
+  return {
+    env: c.env,
+    defer: deferrer(c),
+    by: 'operator',
+    actor: operator.name,
+    origin: new URL(c.req.url).origin,
+    correlationId: c.get('correlationId'),
+    idempotencyKey,
+    keySpace: by === 'access' ? keySpaceOf(operationId, operator) : operationId,
+  };
+}
+
+async function submissionKey(c: ConsoleContext, input: unknown): Promise<string> {
+  const hash = await sha256Hex(canonicalJson(input));
+  return `console-${c.get('submitted').nonce}-${hash.slice(0, HASH_DIGITS)}`;
+}

@@ -1,0 +1,199 @@
+/**
+ * An operation of the operator as one value: its entry in the contract, and what it does. The entry gives the types of its
+ * input and its answer, its result code and its role. HTTP mounts each of these values, and the console sends its forms
+ * through them, so both take the same input, need the same role, replay the same answers and log the same events.
+ */
+import { type Answer, accept, type Refused } from '../contract/errors.ts';
+import type { AnswerOf, DataOf, InputOf, Operation } from '../contract/operations.ts';
+import type { Organization } from '../contract/operator.ts';
+import type { OperatorAction } from '../contract/operator-actions.ts';
+import type { Env } from '../env.ts';
+import type { Caller } from '../metering/caller.ts';
+import type { PageRequest } from '../platform/page.ts';
+import { loadOrganization } from '../storage/credentials.ts';
+import type { Statement } from '../storage/database.ts';
+import { commitChange } from './change.ts';
+import { findOrganization, noOrganization } from './organization.ts';
+
+/** Who asks, and how the request is identified. */
+export interface Requester {
+  env: Env;
+  /** Keeps work alive after the answer. */
+  defer: Caller['defer'];
+  /** The operator, or a key of the organization itself. */
+  by: 'operator' | 'tenant';
+  /** For the event log: the operator's name, or the id of the key. */
+  actor: string;
+  /** The origin at which the service was asked. */
+  origin: string;
+  correlationId: string;
+  /** The idempotency key of a POST. */
+  idempotencyKey: string | null;
+  /** What the key is bound to: the operation, and whose keys they are. */
+  keySpace: string;
+}
+
+type OfOrganization = { params: { shape: { org: unknown } } };
+
+/** What a use case gets: who asks, the validated input, and the organization that the path names, which exists. */
+export type Request<O extends Operation> = Requester &
+  InputOf<O> & { organization: O extends OfOrganization ? Organization : null };
+
+/** What a list gets besides: the page that is asked for; `null` if all items are to be in one answer, as CSV has them. */
+export type ListRequest<O extends Operation> = Request<O> & { page: PageRequest };
+export type CsvRequest<O extends Operation> = Request<O> & { page: PageRequest | null };
+
+/** The data of the answer; a refusal; or the whole answer of a use case that others share. */
+type Outcome<O extends Operation> = DataOf<O> | Refused | AnswerOf<O>;
+
+export interface UseCase<O extends Operation> {
+  operation: O;
+  /** Whether `page` has to be in the input. */
+  isList: boolean;
+  run(requester: Requester, input: InputOf<O> & { page?: PageRequest | null }): Promise<AnswerOf<O>>;
+  /** The data as CSV. */
+  csv?(data: DataOf<O>): string;
+}
+
+/** Any use case, for those that mount or send whatever there is. */
+export interface AnyUseCase {
+  operation: Operation;
+  isList: boolean;
+  run(requester: Requester, input: AnyInput & { page?: PageRequest | null }): Promise<Answer<unknown>>;
+  csv?(data: unknown): string;
+}
+
+/** The validated input of any operation. */
+export interface AnyInput {
+  params: unknown;
+  query: unknown;
+  body: unknown;
+}
+
+/** An operation that changes nothing. */
+export function read<O extends Operation>(
+  operation: O,
+  run: (request: Request<O>) => Promise<Outcome<O>> | Outcome<O>,
+): UseCase<O> {
+  return { operation, isList: false, run: (requester, input) => answerOf(operation, requester, input, run) };
+}
+
+/** An operation that reads a page of a list. */
+export function list<O extends Operation>(
+  operation: O,
+  run: (request: ListRequest<O>) => Promise<Outcome<O>>,
+): UseCase<O> {
+  return {
+    operation,
+    isList: true,
+    run: (requester, input) =>
+      answerOf(operation, requester, input, run as (request: Request<O>) => Promise<Outcome<O>>),
+  };
+}
+
+/** An operation that reads a page of a list, or all of it as CSV. */
+export function csvList<O extends Operation & { csv: true }>(
+  operation: O,
+  run: (request: CsvRequest<O>) => Promise<Outcome<O>>,
+  csv: (data: DataOf<O>) => string,
+): UseCase<O> {
+  return { ...list(operation, run), csv };
+}
+
+async function answerOf<O extends Operation>(
+  operation: O,
+  requester: Requester,
+  input: InputOf<O>,
+  run: (request: Request<O>) => Promise<Outcome<O>> | Outcome<O>,
+): Promise<AnswerOf<O>> {
+  const request = await toRequest<O>(requester, input);
+  if (!request) return noOrganization();
+  const outcome = await run(request);
+  return isAnswer(outcome) ? outcome : accept(operation.code as O['code'], outcome, Date.now());
+}
+
+/** A change is decided at a time, and may be decided again if another one was committed first. */
+export type ChangeRequest<O extends Operation> = Request<O> & { nowMs: number };
+
+/** What a change does, and what the event log says of it. */
+export interface Decision<Data> {
+  before: unknown;
+  after: unknown;
+  /** Committed together with the event. */
+  statements?: readonly Statement[];
+  /** Isolates may hold the value that this change replaces. */
+  replaces?: boolean;
+  /** The organization that the change creates. */
+  organizationId?: string;
+  data: Data;
+}
+
+/** Nothing is left to change, so nothing is stored or logged. `replayed`: an earlier request has made the change. */
+export interface Unchanged<Data> {
+  unchanged: Data;
+  replayed?: boolean;
+}
+
+export type Decided<O extends Operation> = Decision<DataOf<O>> | Unchanged<DataOf<O>> | Refused;
+
+interface ChangeDefinition<O extends Operation> {
+  action: OperatorAction;
+  /** The id of what is changed, for the event log. */
+  subject: (request: Request<O>, data: DataOf<O>) => string;
+  decide: (request: ChangeRequest<O>) => Promise<Decided<O>> | Decided<O>;
+  /** Runs after the change is committed, and again if its answer is replayed. */
+  afterwards?: (request: Requester & InputOf<O>) => Promise<unknown>;
+}
+
+/** An operation that changes something: its effect, its event and its idempotency record are committed together. */
+export function change<O extends Operation>(
+  operation: O,
+  { action, subject, decide, afterwards }: ChangeDefinition<O>,
+): UseCase<O> {
+  const code: O['code'] = operation.code;
+  const run = async (requester: Requester, input: InputOf<O>): Promise<AnswerOf<O>> => {
+    const changeRequest = { ...requester, operationId: requester.keySpace, input };
+    const answer = await commitChange<DataOf<O>, O['code']>(changeRequest, async (nowMs) => {
+      const request = await toRequest<O>(requester, input);
+      if (!request) return noOrganization();
+      const decided = await decide({ ...request, nowMs });
+      if ('refusal' in decided) return decided;
+      if ('unchanged' in decided) {
+        const { unchanged, replayed = false } = decided;
+        return { ...accept(code, unchanged, nowMs), replayed };
+      }
+      const { data, statements = [], replaces = false, organizationId, ...states } = decided;
+      return {
+        ...{ action, ...states, statements, replaces, code, data },
+        organizationId: organizationId ?? (request.organization as Organization | null)?.organizationId ?? null,
+        subject: subject(request, data),
+      };
+    });
+    if (answer.ok && afterwards) await afterwards({ ...requester, ...input });
+    return answer;
+  };
+  return { operation, isList: false, run };
+}
+
+/** `null` if the organization that the path names does not exist. */
+async function toRequest<O extends Operation>(requester: Requester, input: InputOf<O>): Promise<Request<O> | null> {
+  const { org } = (input.params ?? {}) as { org?: string };
+  const organization = org === undefined ? null : await findOrganization(requester.env, org);
+  if (org !== undefined && !organization) return null;
+  return { ...requester, ...input, organization } as Request<O>;
+}
+
+function isAnswer<O extends Operation>(outcome: Outcome<O>): outcome is Refused | AnswerOf<O> {
+  return (
+    typeof outcome === 'object' && outcome !== null && 'ok' in outcome && ('refusal' in outcome || 'result' in outcome)
+  );
+}
+
+/** Runs a use case of the metering interface for the organization of the path: what its own key would do. */
+export async function asTenant<Result>(
+  { env, defer, organization: { organizationId } }: Pick<Requester, 'env' | 'defer'> & { organization: Organization },
+  run: (caller: Caller) => Promise<Result>,
+): Promise<Result | Refused> {
+  const organization = await loadOrganization(env, organizationId);
+  return organization ? run({ env, organization, defer }) : noOrganization();
+}

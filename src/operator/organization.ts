@@ -1,0 +1,36 @@
+/**
+ * An organization as the API shows it.
+ */
+import { refuse } from '../contract/errors.ts';
+import type { Organization } from '../contract/operator.ts';
+import { thresholdsOf } from '../domain/alerts.ts';
+import type { Env } from '../env.ts';
+import { findOrganizationRow, type OrganizationRow } from '../storage/organizations.ts';
+import { retentionOf } from '../storage/retention.ts';
+
+export const noOrganization = () => refuse('NOT_FOUND', 'no such organization');
+
+export async function findOrganization(env: Env, organizationId: string): Promise<Organization | null> {
+  const row = await findOrganizationRow(env, organizationId);
+  return row ? presentOrganization(row) : null;
+}
+
+export function presentOrganization(row: OrganizationRow): Organization {
+  const { organizationId, name, defaultPlanId, allowUnpricedModels, creditOpen, models, sampleBytesMax } = row;
+  const { upgradeUrl, retention, alerts, createdAtMs } = row;
+  return {
+    organizationId,
+    name,
+    defaultPlanId,
+    allowUnpricedModels,
+    creditOpen,
+    models,
+    upgradeUrl,
+    sampleBytesMax,
+    alertThresholdsPercent: [...thresholdsOf({}, alerts ?? {})],
+    alertBalanceBelowUsd: alerts?.balanceBelowUsd ?? null,
+    alertBalanceBelowDays: alerts?.balanceBelowDays ?? null,
+    ...retentionOf(retention),
+    createdAt: new Date(createdAtMs).toISOString(),
+  };
+}
