@@ -8,7 +8,7 @@ import type { Catalog } from '../catalog/model.ts';
 import type { Organization } from '../contract/operator.ts';
 import { includesRole } from '../contract/roles.ts';
 import { Document } from '../ui/document.tsx';
-import type { FormSecrets } from '../ui/form.tsx';
+import type { FormSecrets, Sends } from '../ui/form.tsx';
 import { Notice } from '../ui/parts.tsx';
 import { type ConsoleContext, type KnownOrganizations, organizationPath } from './context.ts';
 import { DONE } from './done.ts';
@@ -16,6 +16,7 @@ import { KnownModels } from './model-name.tsx';
 import { Brand, Palette, Side } from './navigation.tsx';
 import { roleFor } from './roles.ts';
 import { CONSOLE_SCRIPT_PATH } from './script.ts';
+import { lackedRole } from './send.ts';
 
 export interface Crumb {
   text: string;
@@ -35,7 +36,8 @@ interface PageProps {
 /** The hidden fields of a form; each form has its own submission id. */
 export function secretsOf(c: ConsoleContext): FormSecrets {
   const { csrf, operator } = c.get('session');
-  const needs = (action: string) => {
+  const needs = (of: Sends | undefined, action: string) => {
+    if (of) return lackedRole(c, of.operation);
     const required = roleFor('POST', action.split('?', 1)[0] ?? '');
     return includesRole(operator.role, required) ? null : required;
   };

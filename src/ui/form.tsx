@@ -5,6 +5,7 @@
  * error appears at its field. Errors without a field are listed above the form.
  */
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
+import type { Operation } from '../contract/operations.ts';
 
 export interface Detail {
   path: string;
@@ -26,8 +27,13 @@ export function typed({ values }: FormState, name: string): string {
 export interface FormSecrets {
   csrf: string;
   nonce: string;
-  /** The role that sending a form to this address needs and the operator lacks; `null` where nothing is lacking. */
-  needs: (action: string) => string | null;
+  /** The role that the form's operation needs and the operator lacks; `null` if none is lacking. */
+  needs: (of: Sends | undefined, action: string) => string | null;
+}
+
+/** What a form is sent to. */
+export interface Sends {
+  operation: Operation;
 }
 
 export const Hidden: FC<{ secrets: FormSecrets }> = ({ secrets }) => (
@@ -39,6 +45,8 @@ export const Hidden: FC<{ secrets: FormSecrets }> = ({ secrets }) => (
 
 interface FormProps {
   id?: string;
+  /** The use case that the form is sent to; without it the form changes nothing but the operator's own browser. */
+  of?: Sends;
   action: string;
   secrets: FormSecrets;
   state?: FormState;
@@ -50,6 +58,7 @@ interface FormProps {
 
 export const Form: FC<PropsWithChildren<FormProps>> = ({
   id,
+  of,
   action,
   secrets,
   state,
@@ -58,7 +67,7 @@ export const Form: FC<PropsWithChildren<FormProps>> = ({
   label,
   children,
 }) => {
-  const needed = secrets.needs(action);
+  const needed = secrets.needs(of, action);
   return (
     <form
       method="post"
@@ -290,13 +299,10 @@ export const Choice: FC<FieldProps & { options: readonly (readonly [string, stri
 };
 
 /** A form that consists of one button. */
-export const ButtonForm: FC<PropsWithChildren<{ action: string; secrets: FormSecrets; danger?: boolean }>> = ({
-  action,
-  secrets,
-  danger,
-  children,
-}) => {
-  const needed = secrets.needs(action);
+export const ButtonForm: FC<
+  PropsWithChildren<{ of?: Sends; action: string; secrets: FormSecrets; danger?: boolean }>
+> = ({ of, action, secrets, danger, children }) => {
+  const needed = secrets.needs(of, action);
   return (
     <form method="post" action={action} class="inline">
       {needed === null && <Hidden secrets={secrets} />}

@@ -93,7 +93,7 @@ const Vendors: FC<{ path: string; vendors: Awaited<ReturnType<typeof vendorsOf>>
   );
 
 const VendorForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({ path, state, secrets }) => (
-  <Form action={path} secrets={secrets} state={state}>
+  <Form of={setVendor} action={path} secrets={secrets} state={state}>
     <div class="columns">
       <TextField
         name="provider"
