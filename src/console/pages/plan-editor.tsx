@@ -130,7 +130,7 @@ function editorPage(c: ConsoleContext, edited: string | null, mode: Mode, state:
         ...(edited === null ? [] : [{ text: edited, href: planPath(organizationId, edited) }]),
       ],
       actions:
-        secretsOf(c).needs(action) === null ? (
+        secretsOf(c).needs(undefined, action) === null ? (
           <Switches mode={mode} />
         ) : (
           <nav class="tabs" aria-label="How to read">
