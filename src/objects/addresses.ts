@@ -39,7 +39,7 @@ export function customerByName(env: Env, organizationId: string, customerId: str
 }
 
 /** The object with an id that it gave out itself; `null` where that is no id of this namespace. */
-export function customerById(env: Env, objectId: string): CustomerAddress | null {
+function customerById(env: Env, objectId: string): CustomerAddress | null {
   try {
     const id = env.CUSTOMERS.idFromString(objectId);
     return () => env.CUSTOMERS.get(id);

@@ -17,7 +17,7 @@ export interface FormState {
   details: readonly Detail[];
 }
 
-export function typed({ values }: FormState, name: string): string {
+function typed({ values }: FormState, name: string): string {
   const value = values[name];
   return typeof value === 'string' ? value : (value?.[0] ?? '');
 }
@@ -30,7 +30,7 @@ export interface FormSecrets {
   needs: (action: string) => string | null;
 }
 
-export const Hidden: FC<{ secrets: FormSecrets }> = ({ secrets }) => (
+const Hidden: FC<{ secrets: FormSecrets }> = ({ secrets }) => (
   <>
     <input type="hidden" name="csrf" value={secrets.csrf} />
     <input type="hidden" name="nonce" value={secrets.nonce} />

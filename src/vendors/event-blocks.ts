@@ -13,7 +13,7 @@ import { JsonSkim } from './json-skim.ts';
  * The longest event that is held until it is whole. A longer one (a picture, a finished response that repeats its whole
  * output) passes in pieces, and is read without what is long in it.
  */
-export const EVENT_BYTES_MAX = 1024 * 1024;
+const EVENT_BYTES_MAX = 1024 * 1024;
 /**
  * The same of events that must be whole, because they are replaced or their text is limited, if there is memory for them.
  */
