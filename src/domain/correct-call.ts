@@ -292,7 +292,7 @@ export function reverseCall(account: Account, call: Call, why: Correction, charg
 }
 
 /** The account after one outcome of a call counts instead of another; `null` counts nothing. */
-export function replaceOutcome(
+function replaceOutcome(
   account: Account,
   before: CallOutcome | null,
   after: CallOutcome | null,

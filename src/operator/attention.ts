@@ -53,7 +53,7 @@ const READING_MS_MAX = 3_000;
 const ENDPOINTS_MAX = ATTENTION_ORGANIZATIONS_MAX * WEBHOOKS_MAX;
 
 /** Since when each kind is looked at: the same in every link and count of a minute, and of a day for calls without a price. */
-export function attentionSince(nowMs: number) {
+function attentionSince(nowMs: number) {
   const minuteMs = nowMs - (nowMs % MINUTE_MS);
   return {
     unpricedMs: nowMs - (nowMs % DAY_MS) - (UNPRICED_DAYS - 1) * DAY_MS,

@@ -34,7 +34,7 @@ import { mappingsOf, mergedTraffic, presentItem, type Replaced } from './present
 import { type RadarReplacement, replacementFor } from './replacement.ts';
 
 /** Names of models that the radar looks at: those with the highest cost. */
-export const RADAR_NAMES_MAX = 1_000;
+const RADAR_NAMES_MAX = 1_000;
 
 /** A page of the radar, whose costs are of that page alone; every item where `page` is `null`. */
 export async function readModelRadar(

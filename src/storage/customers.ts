@@ -28,7 +28,7 @@ import { customerDays, customers } from './schema/index.ts';
 /** Customers that one page looks at where something narrows the list that no index has. */
 export const CUSTOMERS_SEARCHED_MAX = 10_000;
 /** The same where an index has all that narrows it, the search included. */
-export const CUSTOMERS_INDEXED_MAX = 100_000;
+const CUSTOMERS_INDEXED_MAX = 100_000;
 
 /** The share of a limit from which on a customer is near it. */
 export const NEAR_LIMIT = 0.8;
