@@ -22,7 +22,7 @@ export async function readEvents(
   organizationId: string,
   { type, customerId, from, to }: Omit<EventsQuery, 'limit' | 'cursor'>,
   page: PageRequest | null,
-): Promise<Answer<Page<OrganizationEvent>>> {
+): Promise<Answer<Page<OrganizationEvent>, 'EVENTS_READ'>> {
   const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
   const filter = { type, customerId, fromMs: msOf(from), toMs: msOf(to) };
   const { items, nextCursor } = await findOrganizationEvents(

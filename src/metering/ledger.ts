@@ -20,7 +20,7 @@ export async function listLedger(
   customerId: string,
   { from, to, unit, cause, callId, eventId, reference }: Omit<LedgerQuery, 'limit' | 'cursor'>,
   page: PageRequest | null,
-): Promise<Answer<Page<LedgerItem>>> {
+): Promise<Answer<Page<LedgerItem>, 'LEDGER_LISTED'>> {
   const { limit, after } = page ?? { limit: LEDGER_CSV_ROWS_MAX, after: null };
   const beforeId = after === null ? Number.MAX_SAFE_INTEGER : Number(after);
   if (!Number.isSafeInteger(beforeId)) {

@@ -26,7 +26,7 @@ export async function readCalls(
   organizationId: string,
   asked: Asked,
   page: PageRequest | null,
-): Promise<Answer<CallList>> {
+): Promise<Answer<CallList, 'CALLS_LISTED'>> {
   const { items, nextCursor, searchedFromMs } = await listCalls(
     env,
     organizationId,

@@ -18,7 +18,10 @@ import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
 import { findOldCall } from '../storage/calls.ts';
 import type { Caller } from './caller.ts';
 
-export async function readCall({ env, organization, defer }: Caller, callId: string): Promise<Answer<ReadCallData>> {
+export async function readCall(
+  { env, organization, defer }: Caller,
+  callId: string,
+): Promise<Answer<ReadCallData, 'CALL_PRICING_RETRIEVED'>> {
   const { organizationId } = organization;
   const address = await customerByCall(env, organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');

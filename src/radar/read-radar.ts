@@ -39,7 +39,7 @@ export async function readModelRadar(
   { env, organization, defer }: Caller,
   { horizonDays, ending }: Pick<ModelRadarQuery, 'horizonDays' | 'ending'>,
   page: PageRequest | null,
-): Promise<Answer<ModelRadarData>> {
+): Promise<Answer<ModelRadarData, 'MODEL_RADAR_READ'>> {
   const nowMs = Date.now();
   const period = periodOf(organization.retention, nowMs);
   const { view, problem } = await radarView(env, defer, horizonDays, nowMs);

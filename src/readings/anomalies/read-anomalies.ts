@@ -40,7 +40,7 @@ export async function readAnomalies(
   { days, customerId }: AnomaliesQuery,
   { after, limit }: PageRequest,
   nowMs = Date.now(),
-): Promise<Answer<AnomaliesData>> {
+): Promise<Answer<AnomaliesData, 'USAGE_ANOMALIES_READ'>> {
   const { organizationId } = organization;
   const toMs = nowMs - (nowMs % HOUR_MS);
   // From midnight, so that the number of whole days does not depend on the time of day.

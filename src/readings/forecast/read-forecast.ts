@@ -84,7 +84,7 @@ export async function readForecast(
   caller: Caller,
   customerId: string,
   { metric, timezone }: { metric: ForecastMetric; timezone: string },
-): Promise<Answer<ForecastData>> {
+): Promise<Answer<ForecastData, 'FORECAST_READ'>> {
   if (!isTimeZone(timezone)) return unknownTimezone('timezone');
   const history = await customerHistory(caller, customerId, neededBy(metric), []);
   if (!history) return unknownCustomer();

@@ -54,7 +54,7 @@ export function pageOfMargins(
   { asked, margins }: ReadMargins,
   query: Pick<Asked, 'sort' | 'order'>,
   page: PageRequest | null,
-): Answer<CustomerMarginsData> {
+): Answer<CustomerMarginsData, 'CUSTOMER_MARGINS_LISTED'> {
   const order = marginOrder(query.sort, query.order);
   const place = page?.after == null ? null : parsePlace(page.after, order);
   if (page?.after != null && place === null)
@@ -75,7 +75,7 @@ export async function listMargins(
   caller: Caller,
   query: Asked,
   page: PageRequest | null,
-): Promise<Answer<CustomerMarginsData>> {
+): Promise<Answer<CustomerMarginsData, 'CUSTOMER_MARGINS_LISTED'>> {
   const read = await readMargins(caller, query);
   return read.ok ? pageOfMargins(read.data, query, page) : read;
 }

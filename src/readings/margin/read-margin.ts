@@ -20,7 +20,7 @@ export async function readMargin(
   { env, organization }: Caller,
   query: MarginQuery,
   by: readonly Grouping[] = GROUPINGS,
-): Promise<Answer<MarginData>> {
+): Promise<Answer<MarginData, 'MARGIN_READ'>> {
   const nowMs = Date.now();
   const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);
@@ -54,7 +54,7 @@ export async function readCustomerMargin(
   { env, organization }: Caller,
   customerId: string,
   query: MarginQuery,
-): Promise<Answer<CustomerMarginData>> {
+): Promise<Answer<CustomerMarginData, 'CUSTOMER_MARGIN_READ'>> {
   const nowMs = Date.now();
   const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);

@@ -38,7 +38,7 @@ export async function readUsageContext(
   caller: Caller,
   customerId: string,
   query: UsageContextQuery,
-): Promise<Answer<UsageContextData>> {
+): Promise<Answer<UsageContextData, 'USAGE_CONTEXT_READ'>> {
   if (!isTimeZone(query.timezone)) return unknownTimezone('timezone');
   const needed = query.includeForecast ? neededBy(query.forecastMetric) : [];
   // The whole history of calls, because the latest call may be older than `recent`.

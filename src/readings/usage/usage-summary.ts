@@ -33,7 +33,7 @@ const ZERO: UsageSums = {
 export async function readUsageSummary(
   { env, organization }: Caller,
   query: SummaryQuery,
-): Promise<Answer<UsageSummaryData>> {
+): Promise<Answer<UsageSummaryData, 'USAGE_SUMMARY_READ'>> {
   const nowMs = Date.now();
   const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);
