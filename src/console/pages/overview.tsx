@@ -13,6 +13,13 @@ import { readCatalog } from '../../operator/catalog.ts';
 import { checkHealth } from '../../operator/health.ts';
 import { findSetup } from '../../operator/organization-setup.ts';
 import { listOrganizations } from '../../operator/organizations.ts';
+import {
+  type OrganizationUsage,
+  OVERVIEW_DAYS,
+  readServiceUsage,
+  type ServiceUsage,
+  sumOfDays,
+} from '../../operator/service-usage.ts';
 import { byteSize, count, plural } from '../../ui/format.ts';
 import { Badge, Card, Compact, Empty, Facts, Time } from '../../ui/parts.tsx';
 import { Sparkline } from '../../ui/small-charts.tsx';
@@ -24,13 +31,6 @@ import { Cost } from '../cost.tsx';
 import { hiddenSetups } from '../hidden-setups.ts';
 import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
-import {
-  type OrganizationUsage,
-  OVERVIEW_DAYS,
-  readServiceUsage,
-  type ServiceUsage,
-  sumOfDays,
-} from '../service-usage.ts';
 import { SetupLine } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
 import { type GroupUsage, partsOf, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
