@@ -11,7 +11,7 @@ import { listCustomers } from '../customer-list/list-customers.ts';
 import { mappedModels } from '../domain/model-mappings.ts';
 import type { Env } from '../env.ts';
 import { ask, customerByCall } from '../objects/addresses.ts';
-import { listKeys } from '../operator/keys.ts';
+import { keysOf } from '../operator/keys.ts';
 import { listOrganizations } from '../operator/organizations.ts';
 import { listPlans } from '../operator/plans.ts';
 import { findOldCall } from '../storage/calls.ts';
@@ -120,7 +120,7 @@ async function searchOrganization(
     ),
     hasCall(env, organizationId, query),
     listPlans(env, organizationId, { limit: PLANS_MAX, after: null }),
-    listKeys(env, organizationId, { limit: KEYS_MAX, after: null }),
+    keysOf(env, organizationId, { limit: KEYS_MAX, after: null }),
     listOwnPrices(env, organizationId),
   ]);
   return {
@@ -144,7 +144,7 @@ async function searchOrganization(
           })),
         )
       : [],
-    keys: keys.ok ? keysFound(organizationId, keys.data.items, query, of) : [],
+    keys: keysFound(organizationId, keys.items, query, of),
     models: ownModels(
       organization,
       prices.map(({ modelKey }) => modelKey),

@@ -162,12 +162,12 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mount(app, operations.readSample, (c, { params }) => readSample(c.env, params.org, params.sampleId));
   change(app, operations.deleteSample, (request, { params }) => deleteSample(request, params.org, params.sampleId));
 
-  change(app, operations.createKey, (request, { params, body }) => createKey(request, params.org, body));
-  mountList(app, operations.listKeys, (c, page, { params }) => listKeys(c.env, params.org, page));
-  mount(app, operations.readKey, (c, { params }) => readKey(c.env, params.org, params.keyId));
-  change(app, operations.rotateKey, (request, { params, body }) => rotateKey(request, params.org, params.keyId, body));
-  change(app, operations.updateKey, (request, { params, body }) => updateKey(request, params.org, params.keyId, body));
-  change(app, operations.revokeKey, (request, { params }) => revokeKey(request, params.org, params.keyId));
+  mountUseCase(app, createKey);
+  mountUseCase(app, listKeys);
+  mountUseCase(app, readKey);
+  mountUseCase(app, rotateKey);
+  mountUseCase(app, updateKey);
+  mountUseCase(app, revokeKey);
 
   mountCsvList(
     app,
