@@ -13,7 +13,7 @@ import type { Env } from '../env.ts';
 import { ask, customerByCall } from '../objects/addresses.ts';
 import { keysOf } from '../operator/keys.ts';
 import { listOrganizations } from '../operator/organizations.ts';
-import { listPlans } from '../operator/plans.ts';
+import { plansOf } from '../operator/plans.ts';
 import { findOldCall } from '../storage/calls.ts';
 import { findOrganizationNames } from '../storage/organizations.ts';
 import { listOwnPrices } from '../storage/prices.ts';
@@ -119,7 +119,7 @@ async function searchOrganization(
       { limit: HITS_MAX, after: null },
     ),
     hasCall(env, organizationId, query),
-    listPlans(env, organizationId, { limit: PLANS_MAX, after: null }),
+    plansOf(env, organizationId, { limit: PLANS_MAX, after: null }),
     keysOf(env, organizationId, { limit: KEYS_MAX, after: null }),
     listOwnPrices(env, organizationId),
   ]);
@@ -133,17 +133,15 @@ async function searchOrganization(
         })
       : [],
     calls: isCall ? [{ href: callPath(organizationId, query), text: query, sub: described('Call', of), rank: 0 }] : [],
-    plans: plans.ok
-      ? ranked(
-          query,
-          plans.data.items.map(({ planId, plan, archivedAt }) => ({
-            href: planPath(organizationId, planId),
-            text: plan.name,
-            sub: described(planId, archivedAt ? 'archived' : null, of),
-            names: [planId, plan.name],
-          })),
-        )
-      : [],
+    plans: ranked(
+      query,
+      plans.items.map(({ planId, plan, archivedAt }) => ({
+        href: planPath(organizationId, planId),
+        text: plan.name,
+        sub: described(planId, archivedAt ? 'archived' : null, of),
+        names: [planId, plan.name],
+      })),
+    ),
     keys: keysFound(organizationId, keys.items, query, of),
     models: ownModels(
       organization,

@@ -44,7 +44,15 @@ import {
   updateOrganization,
 } from '../operator/organizations.ts';
 import { listOutbox, resendOutbox } from '../operator/outbox.ts';
-import { listPlans, migratePlan, putPlan, readMigration, readPlan, setArchived } from '../operator/plans.ts';
+import {
+  archivePlan,
+  listPlans,
+  migratePlan,
+  putPlan,
+  readMigration,
+  readPlan,
+  restorePlan,
+} from '../operator/plans.ts';
 import { deletePrices, listPrices, readPrices, setPrice } from '../operator/prices.ts';
 import { readOrganizationRadar } from '../operator/radar.ts';
 import { readRepricing, startRepricing } from '../operator/repricing.ts';
@@ -85,15 +93,13 @@ export function mountOperator(app: Hono<AppEnv>): void {
     switchBack(request, params.org, body, deferrer(c)),
   );
 
-  change(app, operations.putPlan, (request, { params, body }) => putPlan(request, params.org, params.planId, body));
-  mountList(app, operations.listPlans, (c, page, { params }) => listPlans(c.env, params.org, page));
-  change(app, operations.archivePlan, (request, { params }) => setArchived(request, params.org, params.planId, true));
-  change(app, operations.restorePlan, (request, { params }) => setArchived(request, params.org, params.planId, false));
-  change(app, operations.migratePlan, (request, { params, body }) =>
-    migratePlan(request, params.org, params.planId, body),
-  );
-  mount(app, operations.readMigration, (c, { params }) => readMigration(c.env, params.org, params.jobId));
-  mount(app, operations.readPlan, (c, { params }) => readPlan(c.env, params.org, params.planId));
+  mountUseCase(app, putPlan);
+  mountUseCase(app, listPlans);
+  mountUseCase(app, archivePlan);
+  mountUseCase(app, restorePlan);
+  mountUseCase(app, migratePlan);
+  mountUseCase(app, readMigration);
+  mountUseCase(app, readPlan);
 
   change(app, operations.setPrice, (request, { params, body }, c) =>
     setPrice(request, params.org, params.modelKey, body, deferrer(c)),

@@ -21,11 +21,11 @@ import { callerOf, deferrer } from '../caller.ts';
 import { type PlanChangePreview, previewPlanChange } from '../change-plan.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { load } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, operatorRequest, text } from '../submitted.ts';
 
 const PATH = '/organizations/:org/customers/:customerId/plan';
-const PLANS_MAX = 200;
 
 const STRATEGIES = [
   ['IMMEDIATE_PRORATED', 'Now, usage and date kept', 'usage is kept'],
@@ -65,10 +65,7 @@ export function mountPlanChange(app: Hono<ConsoleEnv>): void {
 async function changePage(c: ConsoleContext, state: FormState, preview: PlanChangePreview | null) {
   const { organizationId } = c.get('organization');
   const customerId = c.req.param('customerId') ?? '';
-  const [known, plans] = await Promise.all([
-    inspectCustomer(c.env, organizationId, customerId),
-    listPlans(c.env, organizationId, { limit: PLANS_MAX, after: null }),
-  ]);
+  const [known, plans] = await Promise.all([inspectCustomer(c.env, organizationId, customerId), load(c, listPlans)]);
   if (!known.ok) return refused(c, known.refusal);
   if (!plans.ok) return refused(c, plans.refusal);
   const path = customerPath(organizationId, customerId);
