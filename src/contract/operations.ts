@@ -11,7 +11,7 @@ import { compression } from './operations/compression.ts';
 import { operatorCorrections } from './operations/corrections.ts';
 import { customers } from './operations/customers.ts';
 import { events } from './operations/events.ts';
-import type { Operation } from './operations/operation.ts';
+import type { AnswerOf, Operation } from './operations/operation.ts';
 import { operatorCustomers } from './operations/operator-customers.ts';
 import { operators } from './operations/operators.ts';
 import { organizations } from './operations/organizations.ts';
@@ -43,6 +43,9 @@ export const operations = {
 } as const satisfies Record<string, Operation>;
 
 export type OperationId = keyof typeof operations;
+
+/** The answer of the operation with this id. */
+export type AnswerTo<Id extends OperationId> = AnswerOf<(typeof operations)[Id]>;
 
 /** The schema of an operation's successful answer, with its envelope. */
 export function responseSchema(entry: Operation) {

@@ -1,8 +1,10 @@
 /**
  * Use case: list an organization's customers, as of the last projection, and as CSV.
  */
+
 import type { CustomerListItem, ListCustomersQuery } from '../contract/customers.ts';
-import { type Answer, accept } from '../contract/errors.ts';
+import { accept } from '../contract/errors.ts';
+import type { AnswerTo } from '../contract/operations.ts';
 import type { MeterName } from '../domain/meters.ts';
 import { formatUsd, nanoOfParts, usdFromNano } from '../domain/money.ts';
 import { csvOf, exact } from '../platform/csv.ts';
@@ -19,7 +21,7 @@ export async function listCustomers(
   scope: ListScope,
   { sort, ...query }: Omit<ListCustomersQuery, 'limit' | 'cursor'>,
   page: PageRequest | null,
-): Promise<Answer<Page<CustomerListItem>>> {
+): Promise<AnswerTo<'listCustomers'>> {
   const nowMs = Date.now();
   const asked = page ?? { limit: CSV_ROWS_MAX, after: null };
   const filter = await filterOf(scope, query, nowMs);

@@ -1,8 +1,10 @@
 /**
  * Use cases: change a customer's plan, and start a new usage cycle now.
  */
-import type { ChangePlanData, ChangePlanRequest } from '../contract/customers.ts';
-import { type Answer, refuse } from '../contract/errors.ts';
+
+import type { ChangePlanRequest } from '../contract/customers.ts';
+import { refuse } from '../contract/errors.ts';
+import type { AnswerTo } from '../contract/operations.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { findPlan } from '../storage/plans.ts';
 import type { Caller } from './caller.ts';
@@ -13,7 +15,7 @@ export async function changePlan(
   customerId: string,
   request: ChangePlanRequest,
   headerKey: string | null,
-): Promise<Answer<ChangePlanData>> {
+): Promise<AnswerTo<'changePlan'>> {
   const { organizationId, models } = organization;
   const found = await findPlan(env, organizationId, request.planId);
   if (!found) return refuse('PLAN_NOT_FOUND', 'planId: no such plan');
@@ -37,7 +39,7 @@ export async function replenishCustomer(
   customerId: string,
   request: BodyKeys,
   headerKey: string | null,
-): Promise<Answer<ChangePlanData>> {
+): Promise<AnswerTo<'replenishCustomer'>> {
   const { organizationId, models } = organization;
   const fingerprint = await fingerprintOf(request);
   const idempotencyKey = requestKey(headerKey, request);

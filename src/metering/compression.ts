@@ -5,20 +5,17 @@
 import { meaningMayChange } from '../compression/levels.ts';
 import {
   type AuthorizeCompressionRequest,
-  type CompressionAuthorization,
   type CompressionJob,
   type CompressionProfile,
-  type CompressionSummary,
   type CompressionSummaryQuery,
-  type CompressPromptData,
   type CompressPromptRequest,
   type RecordedSavings,
   SAVINGS_GROUPS_MAX,
   type SavedCompressionProfile,
   type StartCompressionJobRequest,
-  type StartedCompressionJob,
 } from '../contract/compression.ts';
-import { type Answer, accept, refuse } from '../contract/errors.ts';
+import { accept, refuse } from '../contract/errors.ts';
+import type { AnswerTo } from '../contract/operations.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import { savingsRatio } from '../domain/compression.ts';
 import { usdFromNano } from '../domain/money.ts';
@@ -46,14 +43,14 @@ export async function compressPrompt(
   request: CompressPromptRequest,
   headerKey: string | null,
   session: Session | undefined,
-): Promise<Answer<CompressPromptData>> {
+): Promise<AnswerTo<'compressPrompt'>> {
   const { env, organization } = caller;
   const { organizationId } = organization;
   const { callId, promptCompression } = request;
   const address = await customerByCall(env, organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
   const fingerprint = await fingerprintOf(request);
-  const answer = await ask<DurableObjectStub<CustomerRpc>, Answer<CompressPromptData>>(address, (customer) =>
+  const answer = await ask<DurableObjectStub<CustomerRpc>, AnswerTo<'compressPrompt'>>(address, (customer) =>
     customer.compressPrompt({
       organizationId,
       callId,
@@ -73,7 +70,7 @@ export async function authorizeCompression(
   { env, organization }: Caller,
   request: AuthorizeCompressionRequest,
   session: Session | undefined,
-): Promise<Answer<CompressionAuthorization>> {
+): Promise<AnswerTo<'authorizeCompression'>> {
   const { organizationId } = organization;
   const customerId = session?.customerId ?? request.customerId ?? DEFAULT_CUSTOMER_ID;
   const outOfCredit = await ask(customerByName(env, organizationId, customerId), (customer) =>
@@ -87,7 +84,7 @@ export async function authorizeCompression(
   return accept('COMPRESSION_AUTHORIZED', { authorized: true, organizationId, customerId }, Date.now());
 }
 
-export async function readProfile({ env, organization }: Caller): Promise<Answer<SavedCompressionProfile>> {
+export async function readProfile({ env, organization }: Caller): Promise<AnswerTo<'readCompressionProfile'>> {
   return accept(
     'COMPRESSION_PROFILE_READ',
     presentProfile(await findProfile(env, organization.organizationId)),
@@ -98,7 +95,7 @@ export async function readProfile({ env, organization }: Caller): Promise<Answer
 export async function replaceProfile(
   { env, organization }: Caller,
   profile: CompressionProfile,
-): Promise<Answer<SavedCompressionProfile>> {
+): Promise<AnswerTo<'saveCompressionProfile'>> {
   await saveProfile(env, organization.organizationId, profile);
   return accept('COMPRESSION_PROFILE_SAVED', presentProfile(profile), Date.now());
 }
@@ -111,7 +108,7 @@ const presentProfile = (profile: CompressionProfile): SavedCompressionProfile =>
 export async function readSummary(
   { env, organization }: Caller,
   query: CompressionSummaryQuery,
-): Promise<Answer<CompressionSummary>> {
+): Promise<AnswerTo<'readCompressionSummary'>> {
   const nowMs = Date.now();
   const toMs = query.to === undefined ? nowMs : Date.parse(query.to);
   const fromMs = query.from === undefined ? toMs - SUMMARY_MS : Date.parse(query.from);
@@ -149,7 +146,7 @@ export async function startJob(
   { env, organization }: Caller,
   request: StartCompressionJobRequest,
   headerKey: string | null,
-): Promise<Answer<StartedCompressionJob>> {
+): Promise<AnswerTo<'startCompressionJob'>> {
   const { organizationId, prices } = organization;
   const { from, to, customerId, feature } = request;
   const nowMs = Date.now();
@@ -186,7 +183,7 @@ export async function startJob(
   return { ...accept('COMPRESSION_JOB_STARTED', { jobId, status: started.status }, nowMs), replayed: started.replayed };
 }
 
-export async function readJob({ env, organization }: Caller, jobId: string): Promise<Answer<CompressionJob>> {
+export async function readJob({ env, organization }: Caller, jobId: string): Promise<AnswerTo<'readCompressionJob'>> {
   const job = await findJob(env, organization.organizationId, jobId);
   return job ? accept('COMPRESSION_JOB_READ', job, Date.now()) : refuse('COMPRESSION_JOB_NOT_FOUND', 'no such job');
 }

@@ -2,18 +2,13 @@
  * Use cases: take back or replace what was recorded by mistake. The customer's object decides; what it no longer holds is sent with
  * the command, from D1.
  */
+
 import { findArchivedCall } from '../archive/read-call.ts';
 import { pricedParts, resolvePriceFor } from '../catalog/prices.ts';
-import type {
-  AmendCallRequest,
-  AmendedCall,
-  CorrectionRequest,
-  ReversedCall,
-  ReversedMeterEvent,
-  ReverseMeterEventRequest,
-} from '../contract/corrections.ts';
-import { type Answer, type Result, refuse } from '../contract/errors.ts';
+import type { AmendCallRequest, CorrectionRequest, ReverseMeterEventRequest } from '../contract/corrections.ts';
+import { type Result, refuse } from '../contract/errors.ts';
 import type { KeyLimits } from '../contract/key-limits.ts';
+import type { AnswerTo } from '../contract/operations.ts';
 import type { Call } from '../domain/call.ts';
 import { countOutcomes, otherParts } from '../domain/correct-call.ts';
 import type { Env } from '../env.ts';
@@ -43,7 +38,7 @@ export async function reverseCall(
   corrector: Corrector,
   callId: string,
   { reason }: CorrectionRequest,
-): Promise<Answer<ReversedCall>> {
+): Promise<AnswerTo<'reverseCall'>> {
   const { organizationId, by, limits } = corrector;
   const found = await findForCorrection(corrector, callId);
   if (!found.ok) return found;
@@ -57,7 +52,7 @@ export async function amendCall(
   callId: string,
   request: AmendCallRequest,
   headerKey: string | null,
-): Promise<Answer<AmendedCall>> {
+): Promise<AnswerTo<'amendCall'>> {
   const { env, organization, defer, by, limits } = corrector;
   const { organizationId } = organization;
   const { reason, ...described } = request;
@@ -115,7 +110,7 @@ export async function reverseMeterEvent(
   { env, organizationId, by, limits }: Corrector,
   eventId: string,
   { reason, customerId }: ReverseMeterEventRequest,
-): Promise<Answer<ReversedMeterEvent>> {
+): Promise<AnswerTo<'reverseMeterEvent'>> {
   const old = await findOldMeterEvent(env, organizationId, eventId);
   const owner = customerId ?? old?.customerId;
   if (owner === undefined) return refuse('NOT_FOUND', 'no such meter event');

@@ -1,8 +1,10 @@
 /**
  * Use cases: provision a customer, and read what a customer has now.
  */
-import type { CustomerUsageData, ProvisionCustomerData, ProvisionCustomerRequest } from '../contract/customers.ts';
-import { type Answer, refuse } from '../contract/errors.ts';
+
+import type { ProvisionCustomerRequest } from '../contract/customers.ts';
+import { refuse } from '../contract/errors.ts';
+import type { AnswerTo } from '../contract/operations.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { underClaim } from '../objects/claims.ts';
 import type { Caller } from './caller.ts';
@@ -16,7 +18,7 @@ export async function provisionCustomer(
   caller: Caller,
   request: ProvisionCustomerRequest,
   headerKey: string | null,
-): Promise<Answer<ProvisionCustomerData>> {
+): Promise<AnswerTo<'provisionCustomer'>> {
   const { env, organization } = caller;
   const { organizationId, defaultPlan, alerts, models } = organization;
   const { customerName, ...described } = request;
@@ -26,7 +28,7 @@ export async function provisionCustomer(
   const { customerId } = request;
   const foreign = await claimForProvisioning(caller, customerId, request.stripeCustomerId);
   if (foreign) return foreign;
-  const provision = (): Promise<Answer<ProvisionCustomerData>> =>
+  const provision = (): Promise<AnswerTo<'provisionCustomer'>> =>
     ask(customerByName(env, organizationId, customerId), (customer) =>
       customer.provision({
         organizationId,
@@ -49,9 +51,9 @@ export async function provisionCustomer(
   return answer ?? refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
 }
 
-export async function readUsage({ env, organization }: Caller, customerId: string): Promise<Answer<CustomerUsageData>> {
+export async function readUsage({ env, organization }: Caller, customerId: string): Promise<AnswerTo<'readUsage'>> {
   const { organizationId, models } = organization;
-  const answer: Answer<CustomerUsageData> = await ask(customerByName(env, organizationId, customerId), (customer) =>
+  const answer: AnswerTo<'readUsage'> = await ask(customerByName(env, organizationId, customerId), (customer) =>
     customer.readUsage({ organizationId, ...(models && { models }) }),
   );
   // The object refuses for no other reason.

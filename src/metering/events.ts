@@ -2,8 +2,10 @@
  * Use cases: list and read the events that an organization is told of, from D1, and as CSV. They are as of the last projection, a second
  * or so behind the customers' objects.
  */
+
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { EventsQuery, OrganizationEvent } from '../contract/events.ts';
+import type { AnswerTo } from '../contract/operations.ts';
 import type { Env } from '../env.ts';
 import { csvOf } from '../platform/csv.ts';
 import type { Page, PageRequest } from '../platform/page.ts';
@@ -22,7 +24,7 @@ export async function readEvents(
   organizationId: string,
   { type, customerId, from, to }: Omit<EventsQuery, 'limit' | 'cursor'>,
   page: PageRequest | null,
-): Promise<Answer<Page<OrganizationEvent>>> {
+): Promise<AnswerTo<'readEvents'>> {
   const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
   const filter = { type, customerId, fromMs: msOf(from), toMs: msOf(to) };
   const { items, nextCursor } = await findOrganizationEvents(

@@ -2,8 +2,10 @@
  * Use case: a customer's ledger, newest entry first, and as CSV. D1 has the entries; those of the last seconds, and any that
  * D1 refused, come from the customer's object, so that none is missing.
  */
-import { type Answer, accept, badRequest } from '../contract/errors.ts';
+
+import { accept, badRequest } from '../contract/errors.ts';
 import { LEDGER_CSV_ROWS_MAX, type LedgerItem, type LedgerQuery } from '../contract/ledger.ts';
+import type { AnswerTo } from '../contract/operations.ts';
 import { formatUsd } from '../domain/money.ts';
 import { PAYMENTS } from '../domain/wallet.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
@@ -20,7 +22,7 @@ export async function listLedger(
   customerId: string,
   { from, to, unit, cause, callId, eventId, reference }: Omit<LedgerQuery, 'limit' | 'cursor'>,
   page: PageRequest | null,
-): Promise<Answer<Page<LedgerItem>>> {
+): Promise<AnswerTo<'listLedger'>> {
   const { limit, after } = page ?? { limit: LEDGER_CSV_ROWS_MAX, after: null };
   const beforeId = after === null ? Number.MAX_SAFE_INTEGER : Number(after);
   if (!Number.isSafeInteger(beforeId)) {

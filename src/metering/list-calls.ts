@@ -1,9 +1,11 @@
 /**
  * Use case: list an organization's calls, as of the last projection, and as CSV.
  */
+
 import { CALLS_SEARCHED_MAX, type CallList, type CallListItem, type CallsQuery } from '../contract/call-list.ts';
 import { presentSums } from '../contract/denial.ts';
-import { type Answer, accept } from '../contract/errors.ts';
+import { accept } from '../contract/errors.ts';
+import type { AnswerTo } from '../contract/operations.ts';
 import type { RecordedDenial } from '../domain/denial.ts';
 import { nanoFromUsd, usdFromNano } from '../domain/money.ts';
 import type { Env } from '../env.ts';
@@ -26,7 +28,7 @@ export async function readCalls(
   organizationId: string,
   asked: Asked,
   page: PageRequest | null,
-): Promise<Answer<CallList>> {
+): Promise<AnswerTo<'listCalls'>> {
   const { items, nextCursor, searchedFromMs } = await listCalls(
     env,
     organizationId,

@@ -2,9 +2,10 @@
  * Use case: store a call for review. The same id with the same content is one sample, however often it is sent.
  */
 
-import { type Answer, accept, refuse } from '../contract/errors.ts';
+import { accept, refuse } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
-import type { StoredSample, StoreSampleRequest } from '../contract/samples.ts';
+import type { AnswerTo } from '../contract/operations.ts';
+import type { StoreSampleRequest } from '../contract/samples.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { insertSample, type SampleQuota } from '../storage/samples.ts';
 import type { Caller } from './caller.ts';
@@ -20,7 +21,7 @@ export async function storeSample(
   { env, organization, limits }: Caller,
   request: StoreSampleRequest,
   headerKey: string | null,
-): Promise<Answer<StoredSample>> {
+): Promise<AnswerTo<'storeSample'>> {
   const closed = closedFeature(limits, request.feature);
   if (closed) return closed;
   const { sampleId: chosen, ...described } = request;

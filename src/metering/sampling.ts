@@ -1,18 +1,15 @@
 /**
  * Use cases: the sampling policy in force, and whether it selects a call.
  */
-import { type Answer, accept } from '../contract/errors.ts';
-import {
-  type DecideSamplingRequest,
-  SAMPLING_CACHE_SECONDS,
-  type SamplingDecision,
-  type SamplingSettings,
-} from '../contract/sampling.ts';
+
+import { accept } from '../contract/errors.ts';
+import type { AnswerTo } from '../contract/operations.ts';
+import { type DecideSamplingRequest, SAMPLING_CACHE_SECONDS } from '../contract/sampling.ts';
 import { candidateTokens, decideSampling, decisionIdOf, fractionOf, sampledText } from '../domain/sampling.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import type { Caller } from './caller.ts';
 
-export function readSamplingSettings({ organization }: Caller): Answer<SamplingSettings> {
+export function readSamplingSettings({ organization }: Caller): AnswerTo<'readSamplingSettings'> {
   const nowMs = Date.now();
   const { version, policy } = organization.sampling;
   const data = { version, ...policy, cacheSeconds: SAMPLING_CACHE_SECONDS, settingsExpiresAt: settingsExpireAt(nowMs) };
@@ -22,7 +19,7 @@ export function readSamplingSettings({ organization }: Caller): Answer<SamplingS
 export async function decide(
   { organization }: Caller,
   request: DecideSamplingRequest,
-): Promise<Answer<SamplingDecision>> {
+): Promise<AnswerTo<'decideSampling'>> {
   const nowMs = Date.now();
   const { version, policy } = organization.sampling;
   const { customerId, feature, samplingKey = crypto.randomUUID() } = request;

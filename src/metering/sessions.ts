@@ -1,15 +1,16 @@
 /**
  * Use cases: short-lived tokens for browsers. A token has a safe part of its key's permissions, and ends with the key.
  */
-import type { Answer, Refusal } from '../contract/errors.ts';
+
+import type { Refusal } from '../contract/errors.ts';
 import { accept } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
+import type { AnswerTo } from '../contract/operations.ts';
 import {
   CLIENT_SCOPES,
   type ClientScope,
   type ClientSessionData,
   type ClientSessionRequest,
-  type EmbedSessionData,
   type EmbedSessionRequest,
   SESSION_SECONDS,
 } from '../contract/sessions.ts';
@@ -29,7 +30,7 @@ export async function createClientSession(
   caller: Caller,
   credential: Credential,
   request: ClientSessionRequest,
-): Promise<Answer<ClientSessionData>> {
+): Promise<AnswerTo<'createClientSession'>> {
   const { feature, tags, models } = request;
   const closed = closedFeature(caller.limits, feature) ?? (await closedModels(caller, models));
   if (closed) return closed;
@@ -63,7 +64,7 @@ export async function createEmbedSession(
   credential: Credential,
   request: EmbedSessionRequest,
   origin: string,
-): Promise<Answer<EmbedSessionData>> {
+): Promise<AnswerTo<'createEmbedSession'>> {
   const { origins, theme, variant } = request;
   const issued = await issue(caller, credential, request, {
     kind: 'embed',

@@ -5,9 +5,10 @@
 
 import { modelToRecord } from '../catalog/prices.ts';
 import type { BeginCallData, EndCallData } from '../contract/calls.ts';
-import { type Accepted, type Answer, accept, refuse } from '../contract/errors.ts';
+import { type Accepted, accept, refuse } from '../contract/errors.ts';
 import { isRecord } from '../contract/identity.ts';
 import { closedFeature } from '../contract/key-limits.ts';
+import type { AnswerTo } from '../contract/operations.ts';
 import type { CallData, CallRequest } from '../contract/unified-call.ts';
 import type { Nothing } from '../domain/call-report.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
@@ -74,7 +75,7 @@ export async function makeCall(
   asked: CallRequest,
   headerKey: string | null,
   clientSignal: () => AbortSignal,
-): Promise<Answer<CallData>> {
+): Promise<AnswerTo<'makeCall'>> {
   const address = asked.vendor && checkVendorUrl(asked.vendor.url, caller.organization.vendorOrigins);
   const wrong = address && (address.ok ? pathReason(address.url) : address.reason);
   if (wrong) {
@@ -165,7 +166,7 @@ interface AdmittedCall {
   keyed: boolean;
 }
 
-async function carryOut(call: AdmittedCall): Promise<Answer<CallData>> {
+async function carryOut(call: AdmittedCall): Promise<AnswerTo<'makeCall'>> {
   const { caller, request, begin, keyed } = call;
   const { customerId, vendor } = request;
   const { outcome, response } = vendor ? await askVendor(call, vendor) : reported(request);

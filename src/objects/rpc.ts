@@ -2,17 +2,14 @@
  * The methods of each class of Durable Objects, as the Worker calls them. The classes themselves (durable-objects/)
  * implement these interfaces, so that the Worker knows what an object answers without importing it.
  */
+
 import type { OwnPrices } from '../catalog/prices.ts';
-import type { CompressionJob, CompressPromptData } from '../contract/compression.ts';
-import type {
-  AmendedCall,
-  Repricing as RepricingProgress,
-  ReversedCall,
-  ReversedMeterEvent,
-} from '../contract/corrections.ts';
-import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../contract/customers.ts';
+import type { CompressionJob } from '../contract/compression.ts';
+import type { Repricing as RepricingProgress } from '../contract/corrections.ts';
+import type { CustomerUsageData } from '../contract/customers.ts';
 import type { Answer, Result, SerializedAnswer } from '../contract/errors.ts';
-import type { GrantedCredit, PlanMigration, RevokedCredit } from '../contract/operator-customers.ts';
+import type { AnswerTo } from '../contract/operations.ts';
+import type { PlanMigration } from '../contract/operator-customers.ts';
 import type { Call } from '../domain/call.ts';
 import type { WebhookKey } from '../domain/webhook-delivery.ts';
 import type { LedgerRow } from '../storage/ledger-rows.ts';
@@ -76,28 +73,28 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   recordServiceCall(begin: BeginCommand, end: Omit<EndServiceCallCommand, 'callId'>, line: BatchLine): ServiceCallEnd;
   /** Releases what the batch still holds. */
   endBatch(command: EndBatchCommand): void;
-  provision(command: ProvisionCommand): Answer<ProvisionCustomerData>;
-  switchPlan(command: ChangePlanCommand): Answer<ChangePlanData>;
-  replenish(command: ReplenishCommand): Answer<ChangePlanData>;
+  provision(command: ProvisionCommand): AnswerTo<'provisionCustomer'>;
+  switchPlan(command: ChangePlanCommand): AnswerTo<'changePlan'>;
+  replenish(command: ReplenishCommand): AnswerTo<'replenishCustomer'>;
   migrate(command: MigrateCommand): boolean;
   increment(command: CommandText<IncrementCommand>): Awaitable<SerializedAnswer>;
   /** Counts a request of a browser's session that is free or was refused; `RATE_LIMITED` if there were too many. */
   countSessionRequest(session: string): Result;
-  compressPrompt(command: CompressPromptCommand): Answer<CompressPromptData>;
+  compressPrompt(command: CompressPromptCommand): AnswerTo<'compressPrompt'>;
   isOutOfCredit(organizationId: string): boolean;
-  grant(command: GrantCommand): Answer<GrantedCredit>;
+  grant(command: GrantCommand): AnswerTo<'grantCredit'>;
   /** `null`: no such customer. */
   readLedger(command: LedgerCommand): LedgerRow[] | null;
   /** Credits whose entries only D1 has are not found. */
-  revoke(command: RevokeCommand): Answer<RevokedCredit>;
+  revoke(command: RevokeCommand): AnswerTo<'revokeCredit'>;
   /** A call that the object has removed is found where it comes with the command. */
-  reverseCall(command: ReverseCallCommand): Answer<ReversedCall>;
-  amendCall(command: AmendCallCommand): Answer<AmendedCall>;
+  reverseCall(command: ReverseCallCommand): AnswerTo<'reverseCall'>;
+  amendCall(command: AmendCallCommand): AnswerTo<'amendCall'>;
   repriceCalls(command: RepriceCallsCommand): Repriced;
-  reverseMeterEvent(command: ReverseMeterEventCommand): Answer<ReversedMeterEvent>;
+  reverseMeterEvent(command: ReverseMeterEventCommand): AnswerTo<'reverseMeterEvent'>;
   /** Takes an id at Stripe from the customer, if the customer has it. */
   releaseStripe(organizationId: string, stripeCustomerId: string): void;
-  readUsage(command: ReadUsageCommand): Answer<CustomerUsageData>;
+  readUsage(command: ReadUsageCommand): AnswerTo<'readUsage'>;
   readHistory(command: HistoryCommand): CustomerHistory | null;
   readCall(organizationId: string, callId: string): Call | null;
   setCanceled(command: SetCanceledCommand): Answer<CustomerUsageData>;

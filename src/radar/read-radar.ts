@@ -5,9 +5,10 @@
  * Which models there are, and the sums of their usage, come from the roll-ups; who used them and the cost on the
  * replacement from the calls themselves (`storage/model-traffic.ts`).
  */
+
 import { type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
-import { type Answer, accept } from '../contract/errors.ts';
+import { accept } from '../contract/errors.ts';
 import {
   type ModelRadarData,
   type ModelRadarQuery,
@@ -15,6 +16,7 @@ import {
   RADAR_DAYS,
   RADAR_HORIZON_DAYS,
 } from '../contract/model-radar.ts';
+import type { AnswerTo } from '../contract/operations.ts';
 import type { RateCard } from '../domain/price.ts';
 import { promptThresholds, type Traffic } from '../domain/traffic-cost.ts';
 import type { Env } from '../env.ts';
@@ -39,7 +41,7 @@ export async function readModelRadar(
   { env, organization, defer }: Caller,
   { horizonDays, ending }: Pick<ModelRadarQuery, 'horizonDays' | 'ending'>,
   page: PageRequest | null,
-): Promise<Answer<ModelRadarData>> {
+): Promise<AnswerTo<'readModelRadar'>> {
   const nowMs = Date.now();
   const period = periodOf(organization.retention, nowMs);
   const { view, problem } = await radarView(env, defer, horizonDays, nowMs);

@@ -1,17 +1,13 @@
-/**
- * The commands of prompt compression: record what it saved on a call, and say whether the customer may be billed for
- * it.
- */
-import type { CompressPromptData } from '../../../src/contract/compression.ts';
-import { type Answer, accept, refuse } from '../../../src/contract/errors.ts';
+import { accept, refuse } from '../../../src/contract/errors.ts';
 import { closedFeature } from '../../../src/contract/key-limits.ts';
+import type { AnswerTo } from '../../../src/contract/operations.ts';
 import { creditLeft } from '../../../src/domain/begin-call.ts';
 import { excessiveOfSession, recordCompression } from '../../../src/domain/call.ts';
 import { type ExcessiveCount, SESSION_TOKENS_MAX } from '../../../src/domain/compression.ts';
 import type { CompressPromptCommand } from '../../../src/objects/customer-commands.ts';
 import { type Context, catchUp, keyed } from './context.ts';
 
-export function compressPrompt(context: Context, command: CompressPromptCommand): Answer<CompressPromptData> {
+export function compressPrompt(context: Context, command: CompressPromptCommand): AnswerTo<'compressPrompt'> {
   const { store, nowMs } = context;
   const { organizationId, callId, customerId, compression: counts } = command;
   const known = store.account();

@@ -107,12 +107,12 @@ export function liveAccount(context: Context, organizationId: string): Account |
 }
 
 /** Answers from the account as of now, whatever its state. */
-export function withAccount<Data>(
+export function withAccount<Data, Code extends string>(
   context: Context,
   { organizationId }: ReadUsageCommand,
   present: (account: Account) => Data,
-  code: string,
-): Answer<Data> {
+  code: Code,
+): Answer<Data, Code> {
   return context.store.transaction(context.nowMs, () => {
     const known = context.store.account();
     if (!known || known.organizationId !== organizationId) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
@@ -124,15 +124,15 @@ export function withAccount<Data>(
  * A change under an idempotency key: the stored answer where the key was used, else the answer of `change`, which is
  * stored with what it changed. A refusal leaves the key free.
  */
-export function keyed<Data>(
+export function keyed<Data, Code extends string>(
   { store, nowMs }: Context,
   operation: string,
   { idempotencyKey: key, fingerprint }: { idempotencyKey: string | null; fingerprint: string },
-  change: () => Answer<Data>,
-): Answer<Data> {
-  const changed = (): Answer<Data> => {
+  change: () => Answer<Data, Code>,
+): Answer<Data, Code> {
+  const changed = (): Answer<Data, Code> => {
     const used = key === null ? null : store.idempotencyKey(operation, key);
-    if (used) return used.fingerprint === fingerprint ? replay<Data>(used.answer) : keyConflict();
+    if (used) return used.fingerprint === fingerprint ? replay<Data, Code>(used.answer) : keyConflict();
     const answer = change();
     if (key === null || !answer.ok) return answer;
     const text = answerText(answer);
@@ -142,9 +142,9 @@ export function keyed<Data>(
   return store.transaction(nowMs, changed);
 }
 
-export function replay<Data>(answer: string | null): Accepted<Data> {
+export function replay<Data, Code extends string = string>(answer: string | null): Accepted<Data, Code> {
   if (answer === null) throw new Error('a replay needs a stored answer');
-  return { ...(JSON.parse(answer) as Accepted<Data>), ok: true, replayed: true };
+  return { ...(JSON.parse(answer) as Accepted<Data, Code>), ok: true, replayed: true };
 }
 
 export const keyConflict = () =>

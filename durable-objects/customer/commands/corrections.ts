@@ -2,9 +2,11 @@
  * The commands of corrections: what was recorded by mistake is taken back, with what it cost. The record stays and says
  * so; what was given back are entries of their own.
  */
+
 import type { AmendedCall, ReversedCall, ReversedMeterEvent } from '../../../src/contract/corrections.ts';
-import { type Accepted, type Answer, accept, badRequest, type Result, refuse } from '../../../src/contract/errors.ts';
+import { type Accepted, accept, badRequest, type Result, refuse } from '../../../src/contract/errors.ts';
 import { closedFeature } from '../../../src/contract/key-limits.ts';
+import type { AnswerTo } from '../../../src/contract/operations.ts';
 import { type Account, periodOf } from '../../../src/domain/account.ts';
 import type { Call, CallCorrection, CallOutcome } from '../../../src/domain/call.ts';
 import type { CallReport } from '../../../src/domain/call-report.ts';
@@ -45,7 +47,7 @@ import { giveBackTo, queueCharge } from './settlement.ts';
 const BEHIND_SECONDS = 5;
 const AT_ONCE_SECONDS = 1;
 
-export function reverseCall(context: Context, command: ReverseCallCommand): Answer<ReversedCall> {
+export function reverseCall(context: Context, command: ReverseCallCommand): AnswerTo<'reverseCall'> {
   const { store, nowMs, newId } = context;
   return store.transaction(nowMs, () => {
     const found = findCorrectable(context, command);
@@ -62,7 +64,7 @@ export function reverseCall(context: Context, command: ReverseCallCommand): Answ
 }
 
 /** Replaces what the call reported, once: the same amendment again, with nothing since, gets the answer of the first. */
-export function amendCall(context: Context, command: AmendCallCommand): Answer<AmendedCall> {
+export function amendCall(context: Context, command: AmendCallCommand): AnswerTo<'amendCall'> {
   const { nowMs, newId } = context;
   return keyed(context, 'amend', command, () => {
     const found = findCorrectable(context, command);
@@ -178,7 +180,7 @@ function findCorrectable(
 function amendedCall(
   { callId, customerId, outcome }: Call,
   { atMs, reason, by, previous, returned, taken, charge }: CallCorrection,
-): Accepted<AmendedCall> {
+): Accepted<AmendedCall, 'CALL_AMENDED'> {
   if (!outcome) throw new Error('an amended call has an outcome');
   const differenceNanoUsd = BigInt(charge?.amountNanoUsd ?? 0);
   return accept(
@@ -209,7 +211,7 @@ function costOf(outcome: CallOutcome | null): string | null {
 function reversedCall(
   { callId, customerId, status }: Call,
   { atMs, reason, by, previous, returned, charge }: CallCorrection,
-): Accepted<ReversedCall> {
+): Accepted<ReversedCall, 'CALL_REVERSED'> {
   const refundNanoUsd = -BigInt(charge?.amountNanoUsd ?? 0);
   return accept(
     'CALL_REVERSED',
@@ -229,7 +231,7 @@ function reversedCall(
   );
 }
 
-export function reverseMeterEvent(context: Context, command: ReverseMeterEventCommand): Answer<ReversedMeterEvent> {
+export function reverseMeterEvent(context: Context, command: ReverseMeterEventCommand): AnswerTo<'reverseMeterEvent'> {
   const { store, nowMs } = context;
   return store.transaction(nowMs, () => {
     const known = store.account();
@@ -321,7 +323,7 @@ function totalsFor(store: CustomerStore, account: Account, event: MeterEvent): P
 function reversed(
   event: MeterEvent,
   { atMs, reason, by, returned, charge }: MeterReversal,
-): Accepted<ReversedMeterEvent> {
+): Accepted<ReversedMeterEvent, 'METER_EVENT_REVERSED'> {
   const refundNanoUsd = -BigInt(charge?.amountNanoUsd ?? 0);
   const { eventId, customerId, slot, amount } = event;
   return accept(

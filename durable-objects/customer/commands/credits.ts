@@ -1,9 +1,11 @@
 /**
  * The commands of credits: a grant by the operator, and the revocation of one.
  */
-import { type Accepted, type Answer, accept, refuse } from '../../../src/contract/errors.ts';
+
+import { type Accepted, accept, refuse } from '../../../src/contract/errors.ts';
 import { warnedOfCredit } from '../../../src/contract/funding-warnings.ts';
-import type { GrantedCredit, RevokedCredit } from '../../../src/contract/operator-customers.ts';
+import type { AnswerTo } from '../../../src/contract/operations.ts';
+import type { RevokedCredit } from '../../../src/contract/operator-customers.ts';
 import { changeWallet } from '../../../src/domain/account.ts';
 import { formatUsd } from '../../../src/domain/money.ts';
 import {
@@ -17,7 +19,7 @@ import type { GrantCommand, LedgerCommand, RevokeCommand } from '../../../src/ob
 import type { LedgerRow } from '../../../src/storage/ledger-rows.ts';
 import { type Context, catchUp, keyed } from './context.ts';
 
-export function grant(context: Context, command: GrantCommand): Answer<GrantedCredit> {
+export function grant(context: Context, command: GrantCommand): AnswerTo<'grantCredit'> {
   const { store, nowMs } = context;
   return keyed(context, 'grant', command, () => {
     const known = store.account();
@@ -71,7 +73,7 @@ export function readLedger(context: Context, command: LedgerCommand): LedgerRow[
 export function revoke(
   context: Context,
   { organizationId, creditId, reason, old }: RevokeCommand,
-): Answer<RevokedCredit> {
+): AnswerTo<'revokeCredit'> {
   const { store, nowMs } = context;
   return store.transaction(nowMs, () => {
     const known = store.account();
@@ -98,7 +100,7 @@ export function revoke(
 function answerOfRevocation(
   creditId: string,
   { unit, amount, balance, reference, atMs }: Omit<LedgerEntry, 'creditId' | 'cause'>,
-): Accepted<RevokedCredit> {
+): Accepted<RevokedCredit, 'CREDIT_REVOKED'> {
   const exact = (value: bigint) => (unit === 'USD' ? formatUsd(value) : value.toString());
   const revoked = exact(-BigInt(amount));
   return accept(

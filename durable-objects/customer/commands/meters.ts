@@ -1,8 +1,5 @@
-/**
- * The command of the custom meters: an increment.
- */
-import type { CustomMeterData } from '../../../src/contract/custom-meter.ts';
-import { type Answer, accept, refuse } from '../../../src/contract/errors.ts';
+import { accept, refuse } from '../../../src/contract/errors.ts';
+import type { AnswerTo } from '../../../src/contract/operations.ts';
 import type { Account } from '../../../src/domain/account.ts';
 import { incrementMeter } from '../../../src/domain/custom-meter.ts';
 import type { IncrementCommand } from '../../../src/objects/customer-commands.ts';
@@ -10,7 +7,7 @@ import { presentIncrement } from '../present.ts';
 import { type Context, keyed, liveAccount, noSubscription } from './context.ts';
 import { queueCharge } from './settlement.ts';
 
-export function increment(context: Context, command: IncrementCommand): Answer<CustomMeterData> {
+export function increment(context: Context, command: IncrementCommand): AnswerTo<'incrementMeter'> {
   const { store, nowMs } = context;
   return keyed(context, 'custom_meter', command, () => {
     const account = liveAccount(context, command.organizationId);
@@ -45,7 +42,7 @@ function recordedBefore(
   { store, nowMs }: Context,
   account: Account,
   { eventId, request }: IncrementCommand,
-): Answer<CustomMeterData> | null {
+): AnswerTo<'incrementMeter'> | null {
   const event = store.meterEvent(eventId);
   const meter = account.subscription.plan.plan.customMeters[request.slot];
   return event && meter ? accept('CUSTOM_METER_SUCCESS', presentIncrement({ account, event, meter }), nowMs) : null;

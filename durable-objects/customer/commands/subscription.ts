@@ -2,8 +2,9 @@
  * The commands of a subscription: provision, change the plan, replenish, cancel, read.
  */
 
-import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '../../../src/contract/customers.ts';
+import type { ChangePlanData, CustomerUsageData } from '../../../src/contract/customers.ts';
 import { type Answer, accept, planIsArchived, type Result } from '../../../src/contract/errors.ts';
+import type { AnswerTo } from '../../../src/contract/operations.ts';
 import {
   type Account,
   changePlan,
@@ -49,7 +50,7 @@ const REFUSED_AMONG_MAX = 20;
 
 const METER_SLOTS = Object.keys(SLOT_METERS) as MeterSlot[];
 
-export function provision(context: Context, command: ProvisionCommand): Answer<ProvisionCustomerData> {
+export function provision(context: Context, command: ProvisionCommand): AnswerTo<'provisionCustomer'> {
   const { store, nowMs } = context;
   return keyed(context, 'provision', command, () => {
     const opened = openOrLoad(context, command);
@@ -64,7 +65,7 @@ export function provision(context: Context, command: ProvisionCommand): Answer<P
   });
 }
 
-export function switchPlan(context: Context, command: ChangePlanCommand): Answer<ChangePlanData> {
+export function switchPlan(context: Context, command: ChangePlanCommand): AnswerTo<'changePlan'> {
   const { target, isArchived, strategy } = command;
   return changeSubscription(context, command, 'change_plan', 'PLAN_CHANGED', (account) =>
     mayMoveTo(account, target, isArchived)
@@ -73,7 +74,7 @@ export function switchPlan(context: Context, command: ChangePlanCommand): Answer
   );
 }
 
-export function replenish(context: Context, command: ReplenishCommand): Answer<ChangePlanData> {
+export function replenish(context: Context, command: ReplenishCommand): AnswerTo<'replenishCustomer'> {
   return changeSubscription(context, command, 'replenish', 'CUSTOMER_REPLENISHED', (account) => ({
     ok: true,
     account: replenishNow(account, context.nowMs),
@@ -81,13 +82,13 @@ export function replenish(context: Context, command: ReplenishCommand): Answer<C
 }
 
 /** A keyed change of a live subscription. A canceled one is refused as one that does not exist. */
-function changeSubscription(
+function changeSubscription<Code extends string>(
   context: Context,
   command: ReplenishCommand,
   operation: string,
-  code: string,
+  code: Code,
   change: (account: Account) => Result<{ account: Account }>,
-): Answer<ChangePlanData> {
+): Answer<ChangePlanData, Code> {
   const { store, nowMs } = context;
   return keyed(context, operation, command, () => {
     const account = liveAccount(context, command.organizationId);
@@ -114,7 +115,7 @@ export function migrate({ store, nowMs, ...more }: Context, { organizationId, ta
   });
 }
 
-export function readUsage(context: Context, command: ReadUsageCommand): Answer<CustomerUsageData> {
+export function readUsage(context: Context, command: ReadUsageCommand): AnswerTo<'readUsage'> {
   return withAccount(context, command, (account) => presentCustomer(account, command.models), 'CUSTOMER_READY');
 }
 

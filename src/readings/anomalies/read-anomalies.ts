@@ -5,7 +5,8 @@
  * the amount of data is bounded. What explains an episode is read for those of the page alone.
  */
 
-import { type Answer, accept } from '../../contract/errors.ts';
+import { accept } from '../../contract/errors.ts';
+import type { AnswerTo } from '../../contract/operations.ts';
 import type { AnomaliesData, AnomaliesQuery } from '../../contract/readings.ts';
 import type { Env } from '../../env.ts';
 import type { Caller } from '../../metering/caller.ts';
@@ -40,7 +41,7 @@ export async function readAnomalies(
   { days, customerId }: AnomaliesQuery,
   { after, limit }: PageRequest,
   nowMs = Date.now(),
-): Promise<Answer<AnomaliesData>> {
+): Promise<AnswerTo<'readUsageAnomalies'>> {
   const { organizationId } = organization;
   const toMs = nowMs - (nowMs % HOUR_MS);
   // From midnight, so that the number of whole days does not depend on the time of day.

@@ -5,8 +5,9 @@
  * within an hour the same data give the same response.
  */
 
-import { type Answer, accept, badRequest } from '../../contract/errors.ts';
-import type { ForecastData, ForecastFacts, ForecastMetric } from '../../contract/readings.ts';
+import { accept, badRequest } from '../../contract/errors.ts';
+import type { AnswerTo } from '../../contract/operations.ts';
+import type { ForecastFacts, ForecastMetric } from '../../contract/readings.ts';
 import { summarize } from '../../domain/allowances.ts';
 import type { MeterName, MeterSlot } from '../../domain/meters.ts';
 import { usdFromNano } from '../../domain/money.ts';
@@ -84,7 +85,7 @@ export async function readForecast(
   caller: Caller,
   customerId: string,
   { metric, timezone }: { metric: ForecastMetric; timezone: string },
-): Promise<Answer<ForecastData>> {
+): Promise<AnswerTo<'readForecast'>> {
   if (!isTimeZone(timezone)) return unknownTimezone('timezone');
   const history = await customerHistory(caller, customerId, neededBy(metric), []);
   if (!history) return unknownCustomer();

@@ -1,8 +1,10 @@
 /**
  * Use case: list the margin of each customer of an organization over days that are asked for, in pages and as CSV.
  */
+
 import { type Answer, accept, badRequest, refuse } from '../../contract/errors.ts';
 import type { CustomerMarginsData, CustomerMarginsQuery } from '../../contract/margin.ts';
+import type { AnswerTo } from '../../contract/operations.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { csvOf, exact } from '../../platform/csv.ts';
 import { type PageRequest, pageOf } from '../../platform/page.ts';
@@ -54,7 +56,7 @@ export function pageOfMargins(
   { asked, margins }: ReadMargins,
   query: Pick<Asked, 'sort' | 'order'>,
   page: PageRequest | null,
-): Answer<CustomerMarginsData> {
+): AnswerTo<'listCustomerMargins'> {
   const order = marginOrder(query.sort, query.order);
   const place = page?.after == null ? null : parsePlace(page.after, order);
   if (page?.after != null && place === null)
@@ -75,7 +77,7 @@ export async function listMargins(
   caller: Caller,
   query: Asked,
   page: PageRequest | null,
-): Promise<Answer<CustomerMarginsData>> {
+): Promise<AnswerTo<'listCustomerMargins'>> {
   const read = await readMargins(caller, query);
   return read.ok ? pageOfMargins(read.data, query, page) : read;
 }

@@ -1,8 +1,10 @@
 /**
  * Use cases: the margin of an organization, and of one of its customers, over days that are asked for.
  */
-import { type Answer, accept, badRequest, refuse } from '../../contract/errors.ts';
+
+import { accept, badRequest, refuse } from '../../contract/errors.ts';
 import type { CustomerMarginData, MarginData, MarginFigures, MarginQuery } from '../../contract/margin.ts';
+import type { AnswerTo } from '../../contract/operations.ts';
 import type { Retention } from '../../contract/operator.ts';
 import { GROUPS_MAX } from '../../contract/usage-summary.ts';
 import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
@@ -20,7 +22,7 @@ export async function readMargin(
   { env, organization }: Caller,
   query: MarginQuery,
   by: readonly Grouping[] = GROUPINGS,
-): Promise<Answer<MarginData>> {
+): Promise<AnswerTo<'readOrganizationMargin'>> {
   const nowMs = Date.now();
   const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);
@@ -54,7 +56,7 @@ export async function readCustomerMargin(
   { env, organization }: Caller,
   customerId: string,
   query: MarginQuery,
-): Promise<Answer<CustomerMarginData>> {
+): Promise<AnswerTo<'readCustomerMargin'>> {
   const nowMs = Date.now();
   const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);

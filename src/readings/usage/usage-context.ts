@@ -2,8 +2,9 @@
  * Use case: a compact summary of a customer for a person or a model that has to make a decision.
  */
 
-import { type Answer, accept } from '../../contract/errors.ts';
+import { accept } from '../../contract/errors.ts';
 import { warnedOfCredit } from '../../contract/funding-warnings.ts';
+import type { AnswerTo } from '../../contract/operations.ts';
 import type { ForecastMetric, UsageContextData, UsageContextQuery } from '../../contract/readings.ts';
 import { periodCharge } from '../../domain/account.ts';
 import { summarize } from '../../domain/allowances.ts';
@@ -38,7 +39,7 @@ export async function readUsageContext(
   caller: Caller,
   customerId: string,
   query: UsageContextQuery,
-): Promise<Answer<UsageContextData>> {
+): Promise<AnswerTo<'readUsageContext'>> {
   if (!isTimeZone(query.timezone)) return unknownTimezone('timezone');
   const needed = query.includeForecast ? neededBy(query.forecastMetric) : [];
   // The whole history of calls, because the latest call may be older than `recent`.

@@ -2,7 +2,8 @@
  * Use case: an organization's usage over a period, from D1, with how current the data are.
  */
 
-import { type Answer, accept, badRequest } from '../../contract/errors.ts';
+import { accept, badRequest } from '../../contract/errors.ts';
+import type { AnswerTo } from '../../contract/operations.ts';
 import { type Figures, GROUPS_MAX, type SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
 import { usdFromNano } from '../../domain/money.ts';
 import type { Caller } from '../../metering/caller.ts';
@@ -33,7 +34,7 @@ const ZERO: UsageSums = {
 export async function readUsageSummary(
   { env, organization }: Caller,
   query: SummaryQuery,
-): Promise<Answer<UsageSummaryData>> {
+): Promise<AnswerTo<'readUsageSummary'>> {
   const nowMs = Date.now();
   const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);
