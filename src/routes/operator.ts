@@ -4,7 +4,6 @@
 import type { Hono } from 'hono';
 import { type Answer, accept } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
-import { customersCsv } from '../customer-list/list-customers.ts';
 import { eventsCsv } from '../metering/events.ts';
 import { ledgerCsv, listLedger } from '../metering/ledger.ts';
 import { callsCsv } from '../metering/list-calls.ts';
@@ -20,12 +19,13 @@ import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../operator/corrections.ts';
 import {
+  cancelCustomer,
   eraseCustomer,
   grantCredit,
-  inspectCustomer,
   listOrganizationCustomers,
+  reactivateCustomer,
+  readCustomer,
   revokeCredit,
-  setCanceled,
 } from '../operator/customers.ts';
 import { listDatabases } from '../operator/databases.ts';
 import { listEvents } from '../operator/events.ts';
@@ -175,44 +175,19 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountUseCase(app, updateKey);
   mountUseCase(app, revokeKey);
 
-  mountCsvList(
-    app,
-    operations.listOrganizationCustomers,
-    (c, page, { params, query }) => listOrganizationCustomers(c.env, params.org, query, page, deferrer(c)),
-    customersCsv,
-  );
-  mount(app, operations.readCustomer, (c, { params }) => inspectCustomer(c.env, params.org, params.customerId));
-  change(app, operations.operatorCreateCustomer, (request, { params, body }, c) =>
-    operatorCreateCustomer(request, params.org, body, deferrer(c)),
-  );
-  change(app, operations.operatorChangePlan, (request, { params, body }, c) =>
-    operatorChangePlan(request, params.org, params.customerId, body, deferrer(c)),
-  );
-  change(app, operations.operatorReplenish, (request, { params }, c) =>
-    operatorReplenish(request, params.org, params.customerId, deferrer(c)),
-  );
-  change(app, operations.cancelCustomer, (request, { params }) =>
-    setCanceled(request, params.org, params.customerId, true),
-  );
-  change(app, operations.reactivateCustomer, (request, { params }) =>
-    setCanceled(request, params.org, params.customerId, false),
-  );
-  change(app, operations.grantCredit, (request, { params, body }) =>
-    grantCredit(request, params.org, params.customerId, body),
-  );
-  change(app, operations.revokeCredit, (request, { params, body }) =>
-    revokeCredit(request, params.org, params.customerId, params.creditId, body),
-  );
-  change(app, operations.operatorReverseCall, (request, { params, body }) =>
-    operatorReverseCall(request, params.org, params.callId, body),
-  );
-  change(app, operations.operatorAmendCall, (request, { params, body }, c) =>
-    operatorAmendCall(request, params.org, params.callId, body, deferrer(c)),
-  );
-  change(app, operations.operatorReverseMeterEvent, (request, { params, body }) =>
-    operatorReverseMeterEvent(request, params.org, params.eventId, body),
-  );
-  change(app, operations.eraseCustomer, (request, { params }) => eraseCustomer(request, params.org, params.customerId));
+  mountUseCase(app, listOrganizationCustomers);
+  mountUseCase(app, readCustomer);
+  mountUseCase(app, operatorCreateCustomer);
+  mountUseCase(app, operatorChangePlan);
+  mountUseCase(app, operatorReplenish);
+  mountUseCase(app, cancelCustomer);
+  mountUseCase(app, reactivateCustomer);
+  mountUseCase(app, grantCredit);
+  mountUseCase(app, revokeCredit);
+  mountUseCase(app, operatorReverseCall);
+  mountUseCase(app, operatorAmendCall);
+  mountUseCase(app, operatorReverseMeterEvent);
+  mountUseCase(app, eraseCustomer);
 
   mountCsvList(
     app,
@@ -229,12 +204,10 @@ export function mountOperator(app: Hono<AppEnv>): void {
     (c, page, { params, query }) => readOrganizationEvents(c.env, params.org, query, page),
     eventsCsv,
   );
-  mountList(app, operations.listSharedStripeCustomers, (c, page) => listSharedStripeCustomers(c.env, page));
-  change(app, operations.releaseStripeCustomer, (request, { params }) =>
-    releaseStripeCustomer(request, params.org, params.stripeCustomerId),
-  );
-  mountList(app, operations.listOutbox, (c, page, { params }) => listOutbox(c.env, params.org, page));
-  change(app, operations.resendOutbox, (request, { params }) => resendOutbox(request, params.org));
+  mountUseCase(app, listSharedStripeCustomers);
+  mountUseCase(app, releaseStripeCustomer);
+  mountUseCase(app, listOutbox);
+  mountUseCase(app, resendOutbox);
 
   mountList(app, operations.listArchive, (c, page) => listArchive(c.env, page));
   mountList(app, operations.verifyArchive, (c, page) => verifyPage(c.env, page));
