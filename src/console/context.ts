@@ -97,11 +97,10 @@ export function webhookPath(organizationId: string, webhookId: string, ...rest: 
   return organizationPath(organizationId, 'webhooks', webhookId, ...rest);
 }
 
-/** The webhook of a page's path, as the use cases and the operator API name it. */
+/** The webhook of a page's path. */
 export function webhookOf(c: ConsoleContext) {
   const { organizationId } = c.get('organization');
-  const webhookId = c.req.param('webhookId') ?? '';
-  return { key: { organizationId, webhookId }, params: { org: organizationId, webhookId } };
+  return { organizationId, webhookId: c.req.param('webhookId') ?? '' };
 }
 
 /**

@@ -4,17 +4,12 @@
 import type { Hono } from 'hono';
 import { type Answer, accept } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
-import { eventsCsv } from '../metering/events.ts';
-import { ledgerCsv, listLedger } from '../metering/ledger.ts';
-import { callsCsv } from '../metering/list-calls.ts';
-import { readCall } from '../metering/read-call.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { keySpaceOf } from '../middleware/operators.ts';
-import { listArchive, verifyPage } from '../operator/archive.ts';
+import { listArchive, verifyArchive } from '../operator/archive.ts';
 import { readAttention } from '../operator/attention.ts';
 import { switchBack } from '../operator/autopilot.ts';
-import { asOrganization } from '../operator/caller.ts';
-import { readOrganizationCalls } from '../operator/calls.ts';
+import { listOrganizationCalls, readOrganizationCall } from '../operator/calls.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../operator/corrections.ts';
@@ -35,7 +30,6 @@ import { readHealthHistory } from '../operator/health-history.ts';
 import { createKey, listKeys, readKey, revokeKey, rotateKey, updateKey } from '../operator/keys.ts';
 import { deleteModels, readModels, setModels } from '../operator/model-mappings.ts';
 import { deleteOperator, listOperators, putOperator, readOperator } from '../operator/operators.ts';
-import { readOrganizationEvents } from '../operator/organization-events.ts';
 import { readOrganizationSetup } from '../operator/organization-setup.ts';
 import {
   createOrganization,
@@ -54,7 +48,18 @@ import {
   restorePlan,
 } from '../operator/plans.ts';
 import { deletePrices, listPrices, readPrices, setPrice } from '../operator/prices.ts';
-import { readOrganizationRadar } from '../operator/radar.ts';
+import {
+  listCustomerLedger,
+  listCustomerMargins,
+  readCustomerMargin,
+  readOrganizationAnomalies,
+  readOrganizationEvents,
+  readOrganizationForecast,
+  readOrganizationMargin,
+  readOrganizationModelRadar,
+  readOrganizationUsage,
+  readOrganizationUsageContext,
+} from '../operator/readings.ts';
 import { readRepricing, startRepricing } from '../operator/repricing.ts';
 import { deleteReview, listReviews, putReview, readReview } from '../operator/reviews.ts';
 import { deleteSample, exportSamples, listSamples, readSample } from '../operator/samples.ts';
@@ -63,14 +68,7 @@ import { listSharedStripeCustomers, releaseStripeCustomer } from '../operator/st
 import { operatorChangePlan, operatorCreateCustomer, operatorReplenish } from '../operator/subscriptions.ts';
 import { deleteVendor, listVendors, readVendor, setVendor } from '../operator/vendors.ts';
 import { CSV_TYPE } from '../platform/csv.ts';
-import { radarCsv } from '../radar/csv.ts';
-import { readAnomalies } from '../readings/anomalies/read-anomalies.ts';
-import { readForecast } from '../readings/forecast/read-forecast.ts';
-import { listMargins, marginsCsv } from '../readings/margin/list-margins.ts';
-import { readCustomerMargin, readMargin } from '../readings/margin/read-margin.ts';
-import { readUsageContext } from '../readings/usage/usage-context.ts';
-import { readUsageSummary } from '../readings/usage/usage-summary.ts';
-import { headerKeyOf, type Input, mount, mountCsvList, mountList } from './mount.ts';
+import { headerKeyOf, type Input, mount, mountList } from './mount.ts';
 import { mountUseCase } from './use-cases.ts';
 
 /** One line of JSON per item. */
@@ -118,44 +116,15 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountUseCase(app, readVendor);
   mountUseCase(app, deleteVendor);
 
-  mount(app, operations.readOrganizationUsage, (c, { params, query }) =>
-    asOrganization(c.env, params.org, deferrer(c), (caller) => readUsageSummary(caller, query)),
-  );
-  mount(app, operations.readOrganizationMargin, (c, { params, query }) =>
-    asOrganization(c.env, params.org, deferrer(c), (caller) => readMargin(caller, query)),
-  );
-  mountCsvList(
-    app,
-    operations.listCustomerMargins,
-    (c, page, { params, query }) =>
-      asOrganization(c.env, params.org, deferrer(c), (caller) => listMargins(caller, query, page)),
-    marginsCsv,
-  );
-  mount(app, operations.readCustomerMargin, (c, { params, query }) =>
-    asOrganization(c.env, params.org, deferrer(c), (caller) => readCustomerMargin(caller, params.customerId, query)),
-  );
-  mountList(app, operations.readOrganizationAnomalies, (c, page, { params, query }) =>
-    asOrganization(c.env, params.org, deferrer(c), (caller) => readAnomalies(caller, query, page)),
-  );
-  mount(app, operations.readOrganizationUsageContext, (c, { params, query }) =>
-    asOrganization(c.env, params.org, deferrer(c), (caller) => readUsageContext(caller, params.customerId, query)),
-  );
-  mount(app, operations.readOrganizationForecast, (c, { params, query }) =>
-    asOrganization(c.env, params.org, deferrer(c), (caller) => readForecast(caller, params.customerId, query)),
-  );
-  mountCsvList(
-    app,
-    operations.listCustomerLedger,
-    (c, page, { params, query }) =>
-      asOrganization(c.env, params.org, deferrer(c), (caller) => listLedger(caller, params.customerId, query, page)),
-    ledgerCsv,
-  );
-  mountCsvList(
-    app,
-    operations.readOrganizationModelRadar,
-    (c, page, { params, query }) => readOrganizationRadar(c.env, params.org, query, page, deferrer(c)),
-    radarCsv,
-  );
+  mountUseCase(app, readOrganizationUsage);
+  mountUseCase(app, readOrganizationMargin);
+  mountUseCase(app, listCustomerMargins);
+  mountUseCase(app, readCustomerMargin);
+  mountUseCase(app, readOrganizationAnomalies);
+  mountUseCase(app, readOrganizationUsageContext);
+  mountUseCase(app, readOrganizationForecast);
+  mountUseCase(app, listCustomerLedger);
+  mountUseCase(app, readOrganizationModelRadar);
 
   change(app, operations.setSampling, (request, { params, body }) => setSampling(request, params.org, body));
   mount(app, operations.readSampling, (c, { params }) => readSampling(c.env, params.org));
@@ -189,28 +158,16 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountUseCase(app, operatorReverseMeterEvent);
   mountUseCase(app, eraseCustomer);
 
-  mountCsvList(
-    app,
-    operations.listOrganizationCalls,
-    (c, page, { params, query }) => readOrganizationCalls(c.env, params.org, query, page),
-    callsCsv,
-  );
-  mount(app, operations.readOrganizationCall, (c, { params }) =>
-    asOrganization(c.env, params.org, deferrer(c), (caller) => readCall(caller, params.callId)),
-  );
-  mountCsvList(
-    app,
-    operations.readOrganizationEvents,
-    (c, page, { params, query }) => readOrganizationEvents(c.env, params.org, query, page),
-    eventsCsv,
-  );
+  mountUseCase(app, listOrganizationCalls);
+  mountUseCase(app, readOrganizationCall);
+  mountUseCase(app, readOrganizationEvents);
   mountUseCase(app, listSharedStripeCustomers);
   mountUseCase(app, releaseStripeCustomer);
   mountUseCase(app, listOutbox);
   mountUseCase(app, resendOutbox);
 
-  mountList(app, operations.listArchive, (c, page) => listArchive(c.env, page));
-  mountList(app, operations.verifyArchive, (c, page) => verifyPage(c.env, page));
+  mountUseCase(app, listArchive);
+  mountUseCase(app, verifyArchive);
   mount(app, operations.exportHistory, async (c, { params, query }) => {
     const answer = await exportHistory(c.env, params.org, query);
     const type = query.format === 'focus' ? CSV_TYPE : LINES_TYPE;
@@ -232,16 +189,16 @@ export function mountOperator(app: Hono<AppEnv>): void {
     if (role === null) throw new Error('the route is open to roles alone');
     return accept('IDENTITY_READ', { name, role }, Date.now());
   });
-  mountList(app, operations.listOperators, (c, page) => listOperators(c.env, page));
-  mount(app, operations.readOperator, (c, { params }) => readOperator(c.env, params.name));
-  change(app, operations.putOperator, (request, { params, body }) => putOperator(request, params.name, body));
-  change(app, operations.deleteOperator, (request, { params }) => deleteOperator(request, params.name));
+  mountUseCase(app, listOperators);
+  mountUseCase(app, readOperator);
+  mountUseCase(app, putOperator);
+  mountUseCase(app, deleteOperator);
 
-  mountList(app, operations.listEvents, (c, page, { query }) => listEvents(c.env, query, page));
-  mount(app, operations.listDatabases, (c) => listDatabases(c.env));
-  mount(app, operations.readAttention, (c, { query }) => readAttention(c.env, deferrer(c), query.organizationId));
-  mount(app, operations.readHealth, (c) => readHealth(c.env, deferrer(c)));
-  mount(app, operations.readHealthHistory, (c) => readHealthHistory(c.env, Date.now()));
+  mountUseCase(app, listEvents);
+  mountUseCase(app, listDatabases);
+  mountUseCase(app, readAttention);
+  mountUseCase(app, readHealth);
+  mountUseCase(app, readHealthHistory);
 }
 
 /** A change by the operator, with what its event and its idempotency record need. */

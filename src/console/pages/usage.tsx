@@ -8,7 +8,7 @@ import type { Attention } from '../../contract/attention.ts';
 import type { OrganizationSetup } from '../../contract/operator.ts';
 import { type Figures, SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
 import { gatherAttention } from '../../operator/attention.ts';
-import { readHealth } from '../../operator/health.ts';
+import { checkHealth } from '../../operator/health.ts';
 import { findSetup } from '../../operator/organization-setup.ts';
 import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
 import { readUsageSummary } from '../../readings/usage/usage-summary.ts';
@@ -66,7 +66,7 @@ function readOwnAttention(c: ConsoleContext, nowMs: number): Promise<Attention> 
   const defer = deferrer(c);
   return gatherAttention(c.env, defer, {
     organizations: [c.get('organization')],
-    health: readHealth(c.env, defer),
+    health: checkHealth(c.env, defer),
     nowMs,
   });
 }
