@@ -4,7 +4,6 @@
 import type { Hono } from 'hono';
 import { type Answer, accept } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
-import { customersCsv } from '../customer-list/list-customers.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { keySpaceOf } from '../middleware/operators.ts';
 import { listArchive, verifyArchive } from '../operator/archive.ts';
@@ -15,12 +14,13 @@ import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../operator/corrections.ts';
 import {
+  cancelCustomer,
   eraseCustomer,
   grantCredit,
-  inspectCustomer,
   listOrganizationCustomers,
+  reactivateCustomer,
+  readCustomer,
   revokeCredit,
-  setCanceled,
 } from '../operator/customers.ts';
 import { listDatabases } from '../operator/databases.ts';
 import { listEvents } from '../operator/events.ts';
@@ -38,7 +38,15 @@ import {
   updateOrganization,
 } from '../operator/organizations.ts';
 import { listOutbox, resendOutbox } from '../operator/outbox.ts';
-import { listPlans, migratePlan, putPlan, readMigration, readPlan, setArchived } from '../operator/plans.ts';
+import {
+  archivePlan,
+  listPlans,
+  migratePlan,
+  putPlan,
+  readMigration,
+  readPlan,
+  restorePlan,
+} from '../operator/plans.ts';
 import { deletePrices, listPrices, readPrices, setPrice } from '../operator/prices.ts';
 import {
   listCustomerLedger,
@@ -60,7 +68,7 @@ import { listSharedStripeCustomers, releaseStripeCustomer } from '../operator/st
 import { operatorChangePlan, operatorCreateCustomer, operatorReplenish } from '../operator/subscriptions.ts';
 import { deleteVendor, listVendors, readVendor, setVendor } from '../operator/vendors.ts';
 import { CSV_TYPE } from '../platform/csv.ts';
-import { headerKeyOf, type Input, mount, mountCsvList, mountList } from './mount.ts';
+import { headerKeyOf, type Input, mount, mountList } from './mount.ts';
 import { mountUseCase } from './use-cases.ts';
 
 /** One line of JSON per item. */
@@ -83,15 +91,13 @@ export function mountOperator(app: Hono<AppEnv>): void {
     switchBack(request, params.org, body, deferrer(c)),
   );
 
-  change(app, operations.putPlan, (request, { params, body }) => putPlan(request, params.org, params.planId, body));
-  mountList(app, operations.listPlans, (c, page, { params }) => listPlans(c.env, params.org, page));
-  change(app, operations.archivePlan, (request, { params }) => setArchived(request, params.org, params.planId, true));
-  change(app, operations.restorePlan, (request, { params }) => setArchived(request, params.org, params.planId, false));
-  change(app, operations.migratePlan, (request, { params, body }) =>
-    migratePlan(request, params.org, params.planId, body),
-  );
-  mount(app, operations.readMigration, (c, { params }) => readMigration(c.env, params.org, params.jobId));
-  mount(app, operations.readPlan, (c, { params }) => readPlan(c.env, params.org, params.planId));
+  mountUseCase(app, putPlan);
+  mountUseCase(app, listPlans);
+  mountUseCase(app, archivePlan);
+  mountUseCase(app, restorePlan);
+  mountUseCase(app, migratePlan);
+  mountUseCase(app, readMigration);
+  mountUseCase(app, readPlan);
 
   change(app, operations.setPrice, (request, { params, body }, c) =>
     setPrice(request, params.org, params.modelKey, body, deferrer(c)),
@@ -131,61 +137,34 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mount(app, operations.readSample, (c, { params }) => readSample(c.env, params.org, params.sampleId));
   change(app, operations.deleteSample, (request, { params }) => deleteSample(request, params.org, params.sampleId));
 
-  change(app, operations.createKey, (request, { params, body }) => createKey(request, params.org, body));
-  mountList(app, operations.listKeys, (c, page, { params }) => listKeys(c.env, params.org, page));
-  mount(app, operations.readKey, (c, { params }) => readKey(c.env, params.org, params.keyId));
-  change(app, operations.rotateKey, (request, { params, body }) => rotateKey(request, params.org, params.keyId, body));
-  change(app, operations.updateKey, (request, { params, body }) => updateKey(request, params.org, params.keyId, body));
-  change(app, operations.revokeKey, (request, { params }) => revokeKey(request, params.org, params.keyId));
+  mountUseCase(app, createKey);
+  mountUseCase(app, listKeys);
+  mountUseCase(app, readKey);
+  mountUseCase(app, rotateKey);
+  mountUseCase(app, updateKey);
+  mountUseCase(app, revokeKey);
 
-  mountCsvList(
-    app,
-    operations.listOrganizationCustomers,
-    (c, page, { params, query }) => listOrganizationCustomers(c.env, params.org, query, page, deferrer(c)),
-    customersCsv,
-  );
-  mount(app, operations.readCustomer, (c, { params }) => inspectCustomer(c.env, params.org, params.customerId));
-  change(app, operations.operatorCreateCustomer, (request, { params, body }, c) =>
-    operatorCreateCustomer(request, params.org, body, deferrer(c)),
-  );
-  change(app, operations.operatorChangePlan, (request, { params, body }, c) =>
-    operatorChangePlan(request, params.org, params.customerId, body, deferrer(c)),
-  );
-  change(app, operations.operatorReplenish, (request, { params }, c) =>
-    operatorReplenish(request, params.org, params.customerId, deferrer(c)),
-  );
-  change(app, operations.cancelCustomer, (request, { params }) =>
-    setCanceled(request, params.org, params.customerId, true),
-  );
-  change(app, operations.reactivateCustomer, (request, { params }) =>
-    setCanceled(request, params.org, params.customerId, false),
-  );
-  change(app, operations.grantCredit, (request, { params, body }) =>
-    grantCredit(request, params.org, params.customerId, body),
-  );
-  change(app, operations.revokeCredit, (request, { params, body }) =>
-    revokeCredit(request, params.org, params.customerId, params.creditId, body),
-  );
-  change(app, operations.operatorReverseCall, (request, { params, body }) =>
-    operatorReverseCall(request, params.org, params.callId, body),
-  );
-  change(app, operations.operatorAmendCall, (request, { params, body }, c) =>
-    operatorAmendCall(request, params.org, params.callId, body, deferrer(c)),
-  );
-  change(app, operations.operatorReverseMeterEvent, (request, { params, body }) =>
-    operatorReverseMeterEvent(request, params.org, params.eventId, body),
-  );
-  change(app, operations.eraseCustomer, (request, { params }) => eraseCustomer(request, params.org, params.customerId));
+  mountUseCase(app, listOrganizationCustomers);
+  mountUseCase(app, readCustomer);
+  mountUseCase(app, operatorCreateCustomer);
+  mountUseCase(app, operatorChangePlan);
+  mountUseCase(app, operatorReplenish);
+  mountUseCase(app, cancelCustomer);
+  mountUseCase(app, reactivateCustomer);
+  mountUseCase(app, grantCredit);
+  mountUseCase(app, revokeCredit);
+  mountUseCase(app, operatorReverseCall);
+  mountUseCase(app, operatorAmendCall);
+  mountUseCase(app, operatorReverseMeterEvent);
+  mountUseCase(app, eraseCustomer);
 
   mountUseCase(app, listOrganizationCalls);
   mountUseCase(app, readOrganizationCall);
   mountUseCase(app, readOrganizationEvents);
-  mountList(app, operations.listSharedStripeCustomers, (c, page) => listSharedStripeCustomers(c.env, page));
-  change(app, operations.releaseStripeCustomer, (request, { params }) =>
-    releaseStripeCustomer(request, params.org, params.stripeCustomerId),
-  );
-  mountList(app, operations.listOutbox, (c, page, { params }) => listOutbox(c.env, params.org, page));
-  change(app, operations.resendOutbox, (request, { params }) => resendOutbox(request, params.org));
+  mountUseCase(app, listSharedStripeCustomers);
+  mountUseCase(app, releaseStripeCustomer);
+  mountUseCase(app, listOutbox);
+  mountUseCase(app, resendOutbox);
 
   mountUseCase(app, listArchive);
   mountUseCase(app, verifyArchive);
