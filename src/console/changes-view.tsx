@@ -15,6 +15,7 @@ import { fieldsOf, reasonOf, sentenceOf } from './change-sentence.ts';
 import { CONSOLE_PATH, type ConsoleContext, organizationPath } from './context.ts';
 import type { Mention } from './mention.ts';
 import { Mentioned, type Names, readNames, Sentence } from './mentions.tsx';
+import { load } from './send.ts';
 
 const PAGE_SIZE = 20;
 
@@ -30,7 +31,7 @@ export interface ChangesAsked {
 export async function changesOf(c: ConsoleContext, { organizationId, subject, cursor }: ChangesAsked): Promise<Child> {
   const asked = pageRequest({ limit: PAGE_SIZE, cursor: cursor ?? undefined }) ?? { limit: PAGE_SIZE, after: null };
   const filter = { kind: subject.kind, subject: subject.id };
-  const answer = await listEvents(c.env, { organizationId, ...filter }, asked);
+  const answer = await load(c, listEvents, { query: { organizationId, ...filter }, page: asked });
   if (!answer.ok) return null;
   const { items, nextCursor } = answer.data;
   const { done: _, ...query } = c.req.query();

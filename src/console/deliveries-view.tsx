@@ -3,6 +3,7 @@
  */
 import type { FC } from 'hono/jsx';
 import { type Delivery, TEST_EVENT_TYPE, type Webhook } from '../contract/webhooks.ts';
+import { sendDelivery } from '../operator/webhooks.ts';
 import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
 import { words } from '../ui/format.ts';
 import { Badge, Code, Count, Empty, Nothing, Time, type Tone } from '../ui/parts.tsx';
@@ -54,6 +55,7 @@ export const Deliveries: FC<DeliveriesProps> = ({ organizationId, webhook, items
                 title: 'Actions',
                 cell: ({ eventId, type, customerId }: Delivery) => (
                   <ButtonForm
+                    of={sendDelivery}
                     action={webhookPath(organizationId, webhook.webhookId, 'deliveries', eventId, 'send')}
                     secrets={secrets()}
                   >

@@ -1,9 +1,10 @@
 /**
  * A key that was just made, with the commands of a first call; and the page that asks before a key is revoked.
  */
-import type { z } from 'zod';
 import type { Accepted } from '../contract/errors.ts';
-import type { CreatedKey, Key } from '../contract/operator.ts';
+import type { DataOf } from '../contract/operations.ts';
+import type { Key } from '../contract/operator.ts';
+import { type createKey, revokeKey } from '../operator/keys.ts';
 import { Form } from '../ui/form.tsx';
 import { Card, Code, Notice, Time } from '../ui/parts.tsx';
 import { type ConsoleContext, organizationPath } from './context.ts';
@@ -15,7 +16,7 @@ import { ShownBefore, wasShown } from './shown-once.tsx';
 export const crumbsOf = (path: string) => [{ text: 'API keys', href: path }];
 
 /** The answer to a form that is sent again, as a reload does it, shows the key no more. */
-export function createdPage(c: ConsoleContext, answer: Accepted<z.infer<typeof CreatedKey>>) {
+export function createdPage(c: ConsoleContext, answer: Accepted<DataOf<typeof createKey.operation>>) {
   const { key, scopes, keyId } = answer.data;
   const path = organizationPath(c.get('organization').organizationId, 'keys');
   if (wasShown(answer)) {
@@ -55,7 +56,7 @@ export function revokePage(c: ConsoleContext, key: Key) {
     c,
     { title: 'Revoke key', crumbs: [...crumbsOf(path), { text: key.name, href: own }] },
     <Card>
-      <Form action={`${own}/revoke`} secrets={secretsOf(c)}>
+      <Form of={revokeKey} action={`${own}/revoke`} secrets={secretsOf(c)}>
         <p>
           <Code>{`${key.prefix}…${key.hint}`}</Code> stops working at once, and so do the browser sessions that it
           issued. This cannot be undone.{' '}

@@ -11,9 +11,9 @@ import { listCustomers } from '../customer-list/list-customers.ts';
 import { mappedModels } from '../domain/model-mappings.ts';
 import type { Env } from '../env.ts';
 import { ask, customerByCall } from '../objects/addresses.ts';
-import { listKeys } from '../operator/keys.ts';
+import { keysOf } from '../operator/keys.ts';
 import { listOrganizations } from '../operator/organizations.ts';
-import { listPlans } from '../operator/plans.ts';
+import { plansOf } from '../operator/plans.ts';
 import { findOldCall } from '../storage/calls.ts';
 import { findOrganizationNames } from '../storage/organizations.ts';
 import { listOwnPrices } from '../storage/prices.ts';
@@ -119,8 +119,8 @@ async function searchOrganization(
       { limit: HITS_MAX, after: null },
     ),
     hasCall(env, organizationId, query),
-    listPlans(env, organizationId, { limit: PLANS_MAX, after: null }),
-    listKeys(env, organizationId, { limit: KEYS_MAX, after: null }),
+    plansOf(env, organizationId, { limit: PLANS_MAX, after: null }),
+    keysOf(env, organizationId, { limit: KEYS_MAX, after: null }),
     listOwnPrices(env, organizationId),
   ]);
   return {
@@ -133,18 +133,16 @@ async function searchOrganization(
         })
       : [],
     calls: isCall ? [{ href: callPath(organizationId, query), text: query, sub: described('Call', of), rank: 0 }] : [],
-    plans: plans.ok
-      ? ranked(
-          query,
-          plans.data.items.map(({ planId, plan, archivedAt }) => ({
-            href: planPath(organizationId, planId),
-            text: plan.name,
-            sub: described(planId, archivedAt ? 'archived' : null, of),
-            names: [planId, plan.name],
-          })),
-        )
-      : [],
-    keys: keys.ok ? keysFound(organizationId, keys.data.items, query, of) : [],
+    plans: ranked(
+      query,
+      plans.items.map(({ planId, plan, archivedAt }) => ({
+        href: planPath(organizationId, planId),
+        text: plan.name,
+        sub: described(planId, archivedAt ? 'archived' : null, of),
+        names: [planId, plan.name],
+      })),
+    ),
+    keys: keysFound(organizationId, keys.items, query, of),
     models: ownModels(
       organization,
       prices.map(({ modelKey }) => modelKey),

@@ -3,10 +3,12 @@
  * as Slack's is, so the form of a webhook that is there has no address in it, and an empty one means that it stays.
  */
 import type { FC } from 'hono/jsx';
+import type { Refusal } from '../contract/errors.ts';
 import { EVENT_MEANINGS, EVENT_TYPES } from '../contract/events.ts';
 import type { Webhook, WebhookFormat } from '../contract/webhooks.ts';
 import { Checkbox, CheckGroup, Choice, type FormState, TextField } from '../ui/form.tsx';
-import type { Fields } from './context.ts';
+import type { ConsoleContext, Fields } from './context.ts';
+import { wrong } from './send.ts';
 import { isChecked, optionalText, text, texts } from './submitted.ts';
 
 const TYPE_OPTIONS = EVENT_TYPES.map((type) => [type, `${type}: ${lowered(EVENT_MEANINGS[type])}`] as const);
@@ -29,11 +31,11 @@ export function webhookOfFields(fields: Fields, kept: string | null): unknown {
   };
 }
 
-/** The rules that were broken, as the form says them. */
-export function brokenInForm(details: FormState['details']): FormState['details'] {
-  return details.map((detail) =>
-    detail.path === 'types' ? { path: 'types', message: 'must have at least one, or choose all events' } : detail,
-  );
+/** The form again, with the rules that were broken as it says them. */
+export function wrongWebhook(c: ConsoleContext, refusal: Refusal): FormState {
+  const { values, details } = wrong(c, refusal);
+  const types = { path: 'types', message: 'must have at least one, or choose all events' };
+  return { values, details: details.map((detail) => (detail.path === 'types' ? types : detail)) };
 }
 
 export function fieldsOfWebhook({ types, description, enabled, format }: Webhook): FormState['values'] {

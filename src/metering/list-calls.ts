@@ -12,12 +12,12 @@ import { nanoFromUsd, usdFromNano } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { csvOf } from '../platform/csv.ts';
 import type { PageRequest } from '../platform/page.ts';
-import { type CallFilter, type CallRow, listCalls } from '../storage/calls.ts';
+import { type CallFilter, type CallRow, type CallTotals, listCalls, sumCalls } from '../storage/calls.ts';
 
 type Asked = Omit<CallsQuery, 'limit' | 'cursor'>;
 
 /** What a list is narrowed by, as the storage takes it. */
-export function callFilterOf({ from, to, costAboveUsd, sort: _, ...filter }: Asked): CallFilter {
+function callFilterOf({ from, to, costAboveUsd, sort: _, ...filter }: Asked): CallFilter {
   const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
   const costAboveNanoUsd = costAboveUsd === undefined ? undefined : nanoFromUsd(costAboveUsd);
   return { ...filter, fromMs: msOf(from), toMs: msOf(to), costAboveNanoUsd };
@@ -42,6 +42,13 @@ export async function readCalls(
     { items: items.map(present), nextCursor, searchedFrom: instantOf(searchedFromMs) },
     Date.now(),
   );
+}
+
+export type { CallTotals };
+
+/** The sums of all calls that a list is narrowed to. */
+export function readCallTotals(env: Env, organizationId: string, asked: Asked): Promise<CallTotals> {
+  return sumCalls(env, organizationId, callFilterOf(asked));
 }
 
 /** A line for each call; its columns are the members of an item of the list. */

@@ -1,18 +1,18 @@
 /**
  * The archive, for operators: the days that it has, and whether their objects are as they were written.
  */
-import { type VerifyPlace, verifyArchive } from '../archive/verify.ts';
-import type { ArchivedDay, VerifiedArchive } from '../contract/archive.ts';
-import { type Answer, accept, badRequest, refuse } from '../contract/errors.ts';
-import type { Env } from '../env.ts';
+import { type VerifyPlace, verifyArchive as verifyStep } from '../archive/verify.ts';
+import { badRequest, refuse } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
 import { parseJson } from '../platform/json.ts';
-import { cursorOf, type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { cursorOf, pageOf } from '../platform/page.ts';
 import { findArchivedDays, type HistoryDay } from '../storage/archive.ts';
+import { list } from './operation.ts';
 
 const noArchive = () => refuse('NOT_FOUND', 'there is no archive: no bucket is bound as ARCHIVE');
 const badCursor = () => badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
 
-export async function listArchive(env: Env, { after, limit }: PageRequest): Promise<Answer<Page<ArchivedDay>>> {
+export const listArchive = list(operations.listArchive, async ({ env, page: { after, limit } }) => {
   if (!env.ARCHIVE) return noArchive();
   const from = after === null ? null : placeOf(after);
   if (after !== null && !from) return badCursor();
@@ -24,8 +24,8 @@ export async function listArchive(env: Env, { after, limit }: PageRequest): Prom
     rows: archivedRows,
     archivedAt: new Date(archivedAtMs).toISOString(),
   }));
-  return accept('ARCHIVE_LISTED', { ...page, items }, Date.now());
-}
+  return { ...page, items };
+});
 
 function placeOf(text: string): HistoryDay | null {
   const [, dayMs, organizationId] = /^(\d{1,15}) (\S+)$/.exec(text) ?? [];
@@ -33,14 +33,13 @@ function placeOf(text: string): HistoryDay | null {
 }
 
 /** One page: the next days, or a part of a large one. */
-export async function verifyPage(env: Env, { after }: PageRequest): Promise<Answer<VerifiedArchive>> {
+export const verifyArchive = list(operations.verifyArchive, async ({ env, page: { after } }) => {
   if (!env.ARCHIVE) return noArchive();
   const place = after === null ? { after: null, within: null } : verifyPlaceOf(after);
   if (!place) return badCursor();
-  const { next, ...step } = await verifyArchive(env, place);
-  const nextCursor = next === null ? null : cursorOf(textOf(next));
-  return accept('ARCHIVE_VERIFIED', { ...step, nextCursor }, Date.now());
-}
+  const { next, ...step } = await verifyStep(env, place);
+  return { ...step, nextCursor: next === null ? null : cursorOf(textOf(next)) };
+});
 
 function textOf({ after, within }: VerifyPlace): string {
   const dayOf = (day: HistoryDay | undefined | null) => (day ? [day.organizationId, day.dayMs] : null);

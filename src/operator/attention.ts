@@ -18,9 +18,9 @@ import {
   NEAR_LIMIT_SHARE,
   UNPRICED_DAYS,
 } from '../contract/attention.ts';
-import { type Answer, accept } from '../contract/errors.ts';
 import type { EventType } from '../contract/events.ts';
 import { RADAR_HORIZON_DAYS } from '../contract/model-radar.ts';
+import { operations } from '../contract/operations.ts';
 import type { Health, Organization } from '../contract/operator.ts';
 import { WEBHOOKS_MAX } from '../contract/webhooks.ts';
 import type { Env } from '../env.ts';
@@ -42,8 +42,9 @@ import {
 import { databaseNameOf } from '../storage/database.ts';
 import { findEvents } from '../storage/events.ts';
 import { findWatchedWebhooks } from '../storage/webhooks.ts';
-import { readHealth } from './health.ts';
+import { checkHealth } from './health.ts';
 import { IMPORT_SUBJECT } from './import-events.ts';
+import { read } from './operation.ts';
 import { findOrganization, noOrganization } from './organization.ts';
 import { listOrganizations } from './organizations.ts';
 
@@ -64,34 +65,26 @@ function attentionSince(nowMs: number) {
   };
 }
 
-export async function readAttention(
-  env: Env,
-  defer: (work: Promise<unknown>) => void,
-  organizationId: string | undefined,
-): Promise<Answer<Attention>> {
+export const readAttention = read(operations.readAttention, async ({ env, defer, query: { organizationId } }) => {
   const nowMs = Date.now();
-  const health = readHealth(env, defer);
+  const health = checkHealth(env, defer);
   if (organizationId !== undefined) {
     const organization = await findOrganization(env, organizationId);
     if (!organization) return noOrganization();
-    return accept(
-      'ATTENTION_READ',
-      await gatherAttention(env, defer, { organizations: [organization], health, nowMs }),
-      nowMs,
-    );
+    return gatherAttention(env, defer, { organizations: [organization], health, nowMs });
   }
   const listed = await listOrganizations(env, { limit: ATTENTION_ORGANIZATIONS_MAX, after: null });
   if (!listed.ok) return listed;
   const { items: organizations, nextCursor } = listed.data;
   const isMore = nextCursor !== null;
-  return accept('ATTENTION_READ', await gatherAttention(env, defer, { organizations, isMore, health, nowMs }), nowMs);
-}
+  return gatherAttention(env, defer, { organizations, isMore, health, nowMs });
+});
 
 interface Scope {
   organizations: readonly Organization[];
   /** There are more organizations than these. */
   isMore?: boolean;
-  health: Promise<Answer<Health>>;
+  health: Promise<Health>;
   nowMs: number;
 }
 
@@ -221,15 +214,11 @@ async function readFailingWebhooks(env: Env, organizationIds: readonly string[])
 }
 
 /** Of the health of the service, which is one reading for all, and of what lists said of the catalog. */
-function serviceReadings(env: Env, health: Promise<Answer<Health>>, nowMs: number): Reading[] {
+function serviceReadings(env: Env, health: Promise<Health>, nowMs: number): Reading[] {
   const count = (kind: AttentionKind, of: (health: Health) => number): Reading => ({
     kind,
     organizationIds: [],
-    read: async () => {
-      const answer = await health;
-      if (!answer.ok) throw new Error(answer.refusal.message);
-      return [{ organizationId: null, count: of(answer.data) }];
-    },
+    read: async () => [{ organizationId: null, count: of(await health) }],
   });
   return [
     count('LATE_REPORTS', ({ backlog }) => backlog.customers),

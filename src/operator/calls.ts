@@ -1,19 +1,17 @@
 /**
- * An organization's calls, as the operator lists them.
+ * An organization's calls, as its own key reads them.
  */
-import type { CallList, CallsQuery } from '../contract/call-list.ts';
-import type { Answer } from '../contract/errors.ts';
-import type { Env } from '../env.ts';
-import { readCalls } from '../metering/list-calls.ts';
-import type { PageRequest } from '../platform/page.ts';
-import { findOrganization, noOrganization } from './organization.ts';
+import { operations } from '../contract/operations.ts';
+import { callsCsv, readCalls } from '../metering/list-calls.ts';
+import { readCall } from '../metering/read-call.ts';
+import { asTenant, csvList, read } from './operation.ts';
 
-export async function readOrganizationCalls(
-  env: Env,
-  organizationId: string,
-  query: Omit<CallsQuery, 'limit' | 'cursor'>,
-  page: PageRequest | null,
-): Promise<Answer<CallList>> {
-  if (!(await findOrganization(env, organizationId))) return noOrganization();
-  return readCalls(env, organizationId, query, page);
-}
+export const listOrganizationCalls = csvList(
+  operations.listOrganizationCalls,
+  ({ env, params, query, page }) => readCalls(env, params.org, query, page),
+  callsCsv,
+);
+
+export const readOrganizationCall = read(operations.readOrganizationCall, (request) =>
+  asTenant(request, (caller) => readCall(caller, request.params.callId)),
+);

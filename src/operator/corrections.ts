@@ -2,80 +2,41 @@
  * An operator takes back or replaces what an organization recorded by mistake. The objects' commands take effect once, so a change is
  * made there first and then logged.
  */
+import type { Answer, Refused } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
+import { amendCall, reverseCall, reverseMeterEvent } from '../metering/correct.ts';
+import { asTenant, change, type Decision, type Unchanged } from './operation.ts';
 
-import type {
-  AmendCallRequest,
-  AmendedCall,
-  CorrectionRequest,
-  ReversedCall,
-  ReversedMeterEvent,
-  ReverseMeterEventRequest,
-} from '../contract/corrections.ts';
-import type { Answer } from '../contract/errors.ts';
-import type { OperatorAction } from '../contract/operator-actions.ts';
-import type { Caller } from '../metering/caller.ts';
-import { amendCall, type Corrector, reverseCall, reverseMeterEvent } from '../metering/correct.ts';
-import { loadOrganization } from '../storage/credentials.ts';
-import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organization.ts';
+export const operatorReverseCall = change(operations.operatorReverseCall, {
+  action: 'call.reverse',
+  subject: atCustomer,
+  decide: async ({ env, actor, params: { org, callId }, body }) =>
+    corrected(await reverseCall({ env, organizationId: org, by: actor }, callId, body)),
+});
 
-export function operatorReverseCall(
-  request: OperatorRequest,
-  organizationId: string,
-  callId: string,
-  body: CorrectionRequest,
-): Promise<Answer<ReversedCall>> {
-  return correct(request, organizationId, 'call.reverse', (corrector) => reverseCall(corrector, callId, body));
-}
-
-export function operatorAmendCall(
-  request: OperatorRequest,
-  organizationId: string,
-  callId: string,
-  body: AmendCallRequest,
-  defer: Caller['defer'],
-): Promise<Answer<AmendedCall>> {
-  return correct(request, organizationId, 'call.amend', async ({ env, by }) => {
-    const organization = await loadOrganization(env, organizationId);
-    if (!organization) return noOrganization();
+export const operatorAmendCall = change(operations.operatorAmendCall, {
+  action: 'call.amend',
+  subject: atCustomer,
+  decide: async ({ params: { callId }, body, actor, ...request }) =>
     // The operator's own record of keys replays answers; the object knows the amendment by its content.
-    return amendCall({ env, organization, defer, by }, callId, body, null);
-  });
+    corrected(await asTenant(request, (caller) => amendCall({ ...caller, by: actor }, callId, body, null))),
+});
+
+export const operatorReverseMeterEvent = change(operations.operatorReverseMeterEvent, {
+  action: 'meter_event.reverse',
+  subject: atCustomer,
+  decide: async ({ env, actor, params: { org, eventId }, body }) =>
+    corrected(await reverseMeterEvent({ env, organizationId: org, by: actor }, eventId, body)),
+});
+
+/** Corrections are logged at the customer. */
+function atCustomer(_request: unknown, { customerId }: { customerId: string }): string {
+  return customerId;
 }
 
-export function operatorReverseMeterEvent(
-  request: OperatorRequest,
-  organizationId: string,
-  eventId: string,
-  body: ReverseMeterEventRequest,
-): Promise<Answer<ReversedMeterEvent>> {
-  return correct(request, organizationId, 'meter_event.reverse', (corrector) =>
-    reverseMeterEvent(corrector, eventId, body),
-  );
-}
-
-/** Corrects, and logs it at the customer; a correction that was made before is not logged again. */
-function correct<Data extends { customerId: string }>(
-  request: OperatorRequest,
-  organizationId: string,
-  action: OperatorAction,
-  correction: (corrector: Corrector) => Promise<Answer<Data>>,
-): Promise<Answer<Data>> {
-  return commitChange<Data>(request, async () => {
-    const { env, actor } = request;
-    if (!(await findOrganization(env, organizationId))) return noOrganization();
-    const answer = await correction({ env, organizationId, by: actor });
-    if (!answer.ok || answer.replayed) return answer;
-    return {
-      action,
-      organizationId,
-      subject: answer.data.customerId,
-      before: null,
-      after: answer.data,
-      statements: [],
-      replaces: false,
-      code: answer.result.code,
-      data: answer.data,
-    };
-  });
+/** A correction that was made before is not logged again. */
+export function corrected<Data>(answer: Answer<Data>): Decision<Data> | Unchanged<Data> | Refused {
+  if (!answer.ok) return answer;
+  const { data, replayed } = answer;
+  return replayed ? { unchanged: data, replayed } : { before: null, after: data, data };
 }

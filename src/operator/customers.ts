@@ -3,17 +3,12 @@
  *
  * The object's own commands are idempotent, so a change is made there first and then logged.
  */
-import type { CorrectionRequest } from '../contract/corrections.ts';
-import type { CustomerListItem, CustomerUsageData, ListCustomersQuery } from '../contract/customers.ts';
+import type { CustomerUsageData } from '../contract/customers.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
-import type {
-  ErasedCustomer,
-  GrantCreditRequest,
-  GrantedCredit,
-  OperatorCustomer,
-  RevokedCredit,
-} from '../contract/operator-customers.ts';
-import { listCustomers } from '../customer-list/list-customers.ts';
+import { type AnswerTo, operations } from '../contract/operations.ts';
+import type { Organization } from '../contract/operator.ts';
+import type { OperatorCustomer } from '../contract/operator-customers.ts';
+import { customersCsv, listCustomers } from '../customer-list/list-customers.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import { tierModels } from '../domain/model-mappings.ts';
 import { parseUsd } from '../domain/money.ts';
@@ -26,43 +21,38 @@ import { projectorState, projectorsOf } from '../objects/projectors.ts';
 import { watchOf } from '../objects/watches.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 import { sha256Hex } from '../platform/hash.ts';
-import type { Page, PageRequest } from '../platform/page.ts';
 import { markArchiveErased } from '../storage/archive.ts';
 import { findOldEntry } from '../storage/credits.ts';
 import { databaseNameOf } from '../storage/database.ts';
 import { eraseProjection } from '../storage/erasure.ts';
 import { eraseFromWebhooks } from '../webhooks/endpoints.ts';
-import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organization.ts';
+import { corrected } from './corrections.ts';
+import { type ChangeRequest, change, csvList, type Decided, read } from './operation.ts';
 
-export async function listOrganizationCustomers(
-  env: Env,
-  organizationId: string,
-  query: Omit<ListCustomersQuery, 'limit' | 'cursor'>,
-  page: PageRequest | null,
-  defer: (work: Promise<unknown>) => void,
-): Promise<Answer<Page<CustomerListItem>>> {
-  const organization = await findOrganization(env, organizationId);
-  if (!organization) return noOrganization();
-  return listCustomers({ env, organization: { organizationId, retention: organization }, defer }, query, page);
-}
+export const listOrganizationCustomers = csvList(
+  operations.listOrganizationCustomers,
+  ({ env, organization, defer, query, page }) => {
+    const { organizationId } = organization;
+    return listCustomers({ env, organization: { organizationId, retention: organization }, defer }, query, page);
+  },
+  customersCsv,
+);
 
-export async function inspectCustomer(
-  env: Env,
-  organizationId: string,
-  customerId: string,
-): Promise<Answer<OperatorCustomer>> {
-  const organization = await findOrganization(env, organizationId);
-  if (!organization) return noOrganization();
-  const command = { organizationId, ...(organization.models && { models: tierModels(organization.models) }) };
-  const [answer, projectors] = await Promise.all([
-    ask(customerByName(env, organizationId, customerId), (customer) => customer.inspect(command)),
-    databaseNameOf(env, organizationId).then((name) => projectorState(env, [name], { organizationId, customerId })),
-  ]);
-  const inspected: Answer<InspectedCustomer> = answer;
-  if (!inspected.ok) return inspected;
-  const outbox = withProjectors(inspected.data.outbox, projectors);
-  return { ...inspected, data: { ...inspected.data, outbox } };
+export const readCustomer = read(
+  operations.readCustomer,
+  async ({ env, organization, params: { org, customerId } }) => {
+    const [answer, projectors]: [Answer<InspectedCustomer>, ProjectorState] = await Promise.all([
+      ask(customerByName(env, org, customerId), (customer) => customer.inspect(readingOf(organization))),
+      databaseNameOf(env, org).then((name) => projectorState(env, [name], { organizationId: org, customerId })),
+    ]);
+    if (!answer.ok) return answer;
+    return { ...answer.data, outbox: withProjectors(answer.data.outbox, projectors) };
+  },
+);
+
+/** What the object needs to know of the organization to tell what a customer may use. */
+function readingOf({ organizationId, models }: Organization) {
+  return { organizationId, ...(models && { models: tierModels(models) }) };
 }
 
 /** What waits in the customer's object, and at the projectors. */
@@ -80,106 +70,81 @@ function withProjectors(
   };
 }
 
-export function setCanceled(
-  request: OperatorRequest,
-  organizationId: string,
-  customerId: string,
+const subject = ({ params }: { params: { customerId: string } }) => params.customerId;
+
+export const cancelCustomer = change(operations.cancelCustomer, {
+  action: 'customer.cancel',
+  subject,
+  decide: (request) => setCanceled(request, true),
+});
+
+export const reactivateCustomer = change(operations.reactivateCustomer, {
+  action: 'customer.reactivate',
+  subject,
+  decide: (request) => setCanceled(request, false),
+});
+
+type Canceling = typeof operations.cancelCustomer | typeof operations.reactivateCustomer;
+
+async function setCanceled(
+  { env, organization, params: { org, customerId } }: ChangeRequest<Canceling>,
   canceled: boolean,
-): Promise<Answer<CustomerUsageData>> {
-  return commitChange<CustomerUsageData>(request, async () => {
-    const organization = await findOrganization(request.env, organizationId);
-    if (!organization) return noOrganization();
-    const command = { organizationId, ...(organization.models && { models: tierModels(organization.models) }) };
-    const address = customerByName(request.env, organizationId, customerId);
-    const before = await ask(address, (customer) => customer.readUsage(command));
-    if (!before.ok) return before;
-    const after = await ask(address, (customer) => customer.setCanceled({ ...command, canceled }));
-    if (!after.ok) return after;
-    return {
-      action: canceled ? 'customer.cancel' : 'customer.reactivate',
-      organizationId,
-      subject: customerId,
-      before: { canceled: before.data.canceled },
-      after: { canceled: after.data.canceled },
-      statements: [],
-      replaces: false,
-      code: after.result.code,
-      data: after.data,
-    };
-  });
+): Promise<Decided<Canceling>> {
+  const command = readingOf(organization);
+  const address = customerByName(env, org, customerId);
+  const before: AnswerTo<'readUsage'> = await ask(address, (customer) => customer.readUsage(command));
+  if (!before.ok) return before;
+  const after: Answer<CustomerUsageData> = await ask(address, (customer) =>
+    customer.setCanceled({ ...command, canceled }),
+  );
+  if (!after.ok) return after;
+  return {
+    before: { canceled: before.data.canceled },
+    after: { canceled: after.data.canceled },
+    data: after.data,
+  };
 }
 
-export function grantCredit(
-  request: OperatorRequest,
-  organizationId: string,
-  customerId: string,
-  grant: GrantCreditRequest,
-): Promise<Answer<GrantedCredit>> {
-  return commitChange<GrantedCredit>(request, async () => {
-    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
+export const grantCredit = change(operations.grantCredit, {
+  action: 'credit.grant',
+  subject,
+  decide: async ({ env, params: { org, customerId }, body: grant, idempotencyKey }) => {
     const fingerprint = await sha256Hex(canonicalJson(grant));
-    // The object may be asked twice, and must not grant twice.
-    const idempotencyKey = request.idempotencyKey ?? crypto.randomUUID();
-    const answer = await ask(customerByName(request.env, organizationId, customerId), (customer) =>
+    const answer: AnswerTo<'grantCredit'> = await ask(customerByName(env, org, customerId), (customer) =>
       customer.grant({
-        organizationId,
+        organizationId: org,
         unit: grant.kind === 'USD' ? 'USD' : grant.meterSlot,
         amount: grant.kind === 'USD' ? String(parseUsd(grant.amountUsd)) : String(grant.units),
         expiresAtMs: grant.expiresAt === undefined ? null : Date.parse(grant.expiresAt),
         reference: grant.reference ?? null,
-        idempotencyKey,
+        // The object may be asked twice, and must not grant twice.
+        idempotencyKey: idempotencyKey ?? crypto.randomUUID(),
         fingerprint,
       }),
     );
     if (!answer.ok) return answer;
     const { warnings: _warnings, ...granted } = answer.data;
-    return {
-      action: 'credit.grant',
-      organizationId,
-      subject: customerId,
-      before: null,
-      after: { ...grant, ...granted },
-      statements: [],
-      replaces: false,
-      code: answer.result.code,
-      data: answer.data,
-    };
-  });
-}
+    return { before: null, after: { ...grant, ...granted }, data: answer.data };
+  },
+});
 
 /** Takes back what is left of a credit. A second revocation gets the answer of the first, and is not logged again. */
-export function revokeCredit(
-  request: OperatorRequest,
-  organizationId: string,
-  customerId: string,
-  creditId: string,
-  { reason }: CorrectionRequest,
-): Promise<Answer<RevokedCredit>> {
-  return commitChange<RevokedCredit>(request, async () => {
-    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
-    const revoke = (old: LedgerEntry | null): Promise<Answer<RevokedCredit>> =>
-      ask(customerByName(request.env, organizationId, customerId), (customer) =>
-        customer.revoke({ organizationId, creditId, reason, old }),
+export const revokeCredit = change(operations.revokeCredit, {
+  action: 'credit.revoke',
+  subject,
+  decide: async ({ env, params: { org, customerId, creditId }, body: { reason } }) => {
+    const revoke = (old: LedgerEntry | null): Promise<AnswerTo<'revokeCredit'>> =>
+      ask(customerByName(env, org, customerId), (customer) =>
+        customer.revoke({ organizationId: org, creditId, reason, old }),
       );
     let answer = await revoke(null);
     if (!answer.ok && answer.refusal.code === 'NOT_FOUND') {
-      const old = await findOldEntry(request.env, organizationId, customerId, creditId);
+      const old = await findOldEntry(env, org, customerId, creditId);
       if (old) answer = await revoke(old);
     }
-    if (!answer.ok || answer.replayed) return answer;
-    return {
-      action: 'credit.revoke',
-      organizationId,
-      subject: customerId,
-      before: null,
-      after: answer.data,
-      statements: [],
-      replaces: false,
-      code: answer.result.code,
-      data: answer.data,
-    };
-  });
-}
+    return corrected(answer);
+  },
+});
 
 /** Erases what others than the customer's objects have. A new customer of the same id has nothing there until that is done. */
 async function eraseHistory(
@@ -215,30 +180,14 @@ async function eraseHistory(
  * Erases a customer: the object, its call ids, its rows in D1, and, in the next runs of the archive, there. Each part may be repeated, so an erasure that broke off
  * is finished by sending it again. The event log records the erasure.
  */
-export function eraseCustomer(
-  request: OperatorRequest,
-  organizationId: string,
-  customerId: string,
-): Promise<Answer<ErasedCustomer>> {
-  return commitChange<ErasedCustomer>(request, async (nowMs) => {
-    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
-    const database = await databaseNameOf(request.env, organizationId);
-    const objects = await eraseObjects(request.env, organizationId, customerId);
-    const erased = {
-      ...objects,
-      ...(await eraseHistory(request.env, { organizationId, customerId, database, nowMs })),
-    };
+export const eraseCustomer = change(operations.eraseCustomer, {
+  action: 'customer.erase',
+  subject,
+  decide: async ({ env, params: { org: organizationId, customerId }, nowMs }) => {
+    const database = await databaseNameOf(env, organizationId);
+    const objects = await eraseObjects(env, organizationId, customerId);
+    const erased = { ...objects, ...(await eraseHistory(env, { organizationId, customerId, database, nowMs })) };
     if (!Object.values(erased).some(Boolean)) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
-    return {
-      action: 'customer.erase',
-      organizationId,
-      subject: customerId,
-      before: null,
-      after: erased,
-      statements: [],
-      replaces: false,
-      code: 'CUSTOMER_ERASED',
-      data: { customerId, erased },
-    };
-  });
-}
+    return { before: null, after: erased, data: { customerId, erased } };
+  },
+});

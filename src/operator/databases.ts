@@ -1,20 +1,19 @@
 /**
  * The databases that have the organizations' history: how full each is, and when it will be full.
  */
-import { type Answer, accept } from '../contract/errors.ts';
-import type { Database, Health } from '../contract/operator.ts';
-import type { Env } from '../env.ts';
+import { operations } from '../contract/operations.ts';
+import type { Health } from '../contract/operator.ts';
 import { countOrganizations, type DatabaseSizes, isNearlyFull, readDatabaseSizes } from '../storage/sizes.ts';
+import { read } from './operation.ts';
 
-export async function listDatabases(env: Env): Promise<Answer<{ items: Database[] }>> {
-  const nowMs = Date.now();
-  const [sizes, organizations] = await Promise.all([readDatabaseSizes(env, nowMs), countOrganizations(env)]);
+export const listDatabases = read(operations.listDatabases, async ({ env }) => {
+  const [sizes, organizations] = await Promise.all([readDatabaseSizes(env, Date.now()), countOrganizations(env)]);
   const items = presentSizes(sizes).databases.map((database) => ({
     ...database,
     organizations: organizations.get(database.name) ?? 0,
   }));
-  return accept('DATABASES_LISTED', { items }, nowMs);
-}
+  return { items };
+});
 
 /** Sizes as health shows them. */
 export function presentSizes({ databases, organizations }: DatabaseSizes): NonNullable<Health['d1']> {

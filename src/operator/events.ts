@@ -1,28 +1,19 @@
 /**
  * The operator's event log: who changed what, when, from what to what.
  */
-import type { z } from 'zod';
-import { type Answer, accept } from '../contract/errors.ts';
-import type { EventLogFilter, OperatorEvent } from '../contract/operator.ts';
+import { operations } from '../contract/operations.ts';
+import type { EventLogFilter } from '../contract/operator.ts';
 import { actionsOf, type OperatorAction } from '../contract/operator-actions.ts';
-import type { Env } from '../env.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
-import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { pageOf } from '../platform/page.ts';
 import { type EventSelection, findEvents } from '../storage/events.ts';
+import { list } from './operation.ts';
 
-export async function listEvents(
-  env: Env,
-  filter: EventLogFilter,
-  { after, limit }: PageRequest,
-): Promise<Answer<Page<z.infer<typeof OperatorEvent>>>> {
-  const rows = await findEvents(env, selectionOf(filter, after), 'newest', limit + 1);
+export const listEvents = list(operations.listEvents, async ({ env, query, page: { after, limit } }) => {
+  const rows = await findEvents(env, selectionOf(query, after), 'newest', limit + 1);
   const items = rows.map(({ atMs, ...row }) => ({ ...row, at: new Date(atMs).toISOString() }));
-  return accept(
-    'EVENTS_LISTED',
-    pageOf(items, limit, (item) => item.eventId),
-    Date.now(),
-  );
-}
+  return pageOf(items, limit, (item) => item.eventId);
+});
 
 function selectionOf({ from, to, kind, action, ...rest }: EventLogFilter, after: string | null): EventSelection {
   const firstId = (instant: string | undefined) =>

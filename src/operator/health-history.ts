@@ -2,20 +2,21 @@
  * How the service ran in the last 24 hours: calls and denials from the reports, requests, deliveries and the cron from what
  * the projectors keep.
  */
-import { type Answer, accept } from '../contract/errors.ts';
 import { CRON_NAMES, type HealthHistory, REQUEST_KINDS } from '../contract/health-history.ts';
-import type { Env } from '../env.ts';
+import { operations } from '../contract/operations.ts';
 import type { RequestFigures } from '../objects/service-figures.ts';
 import { addLatencies, latencyWithin, noLatencies } from '../platform/latency.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import { databaseNames } from '../storage/database.ts';
 import { findOutcomeHours } from '../storage/outcome-hours.ts';
+import { read } from './operation.ts';
 import { serviceFigures } from './service-figures.ts';
 
 /** Whole hours; the one that runs comes after them. */
 const HOURS = 24;
 
-export async function readHealthHistory(env: Env, nowMs: number): Promise<Answer<HealthHistory>> {
+export const readHealthHistory = read(operations.readHealthHistory, async ({ env }) => {
+  const nowMs = Date.now();
   const lastMs = nowMs - (nowMs % HOUR_MS);
   const firstMs = lastMs - HOURS * HOUR_MS;
   const names = databaseNames(env);
@@ -47,7 +48,7 @@ export async function readHealthHistory(env: Env, nowMs: number): Promise<Answer
   const denied = sum(hours.map(({ deniedCalls }) => deniedCalls));
   const failed = sum(hours.map(({ failedCalls }) => failedCalls));
   const newestOf = new Set(CRON_NAMES.map((name) => runs.find((run) => run.name === name)));
-  const data: HealthHistory = {
+  return {
     period: { startedAt: new Date(firstMs).toISOString(), endedAt: new Date(nowMs).toISOString() },
     hours,
     totals: {
@@ -63,8 +64,7 @@ export async function readHealthHistory(env: Env, nowMs: number): Promise<Answer
       .map(({ startedMs, ...run }) => ({ ...run, startedAt: new Date(startedMs).toISOString() })),
     truncated: calls.some(({ isTruncated }) => isTruncated),
   };
-  return accept('HEALTH_HISTORY_READ', data, nowMs);
-}
+});
 
 function summed(figures: readonly RequestFigures[]): Omit<HealthHistory['requests'][number], 'kind'> {
   const latencies = figures.reduce((all, one) => addLatencies(all, one.latencies), noLatencies());

@@ -5,7 +5,7 @@
 
 import { dayText } from '../archive/manifest.ts';
 import { closedBeforeMs } from '../archive/run.ts';
-import { type Answer, accept } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
 import type { Health } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
 import type { ProjectorState } from '../objects/projector-commands.ts';
@@ -19,6 +19,7 @@ import { currentCatalog } from '../storage/catalog.ts';
 import { databaseNames } from '../storage/database.ts';
 import { readDatabaseSizes, readSchemaVersion } from '../storage/sizes.ts';
 import { presentSizes } from './databases.ts';
+import { read } from './operation.ts';
 
 /** A binding that needs longer counts as not answering. */
 const CHECK_TIMEOUT_MS = 3_000;
@@ -34,7 +35,10 @@ const UNKNOWN: Pick<ProjectorState, 'waiting' | 'setAside'> = {
 
 type Check = Health['checks'][number];
 
-export async function readHealth(env: Env, defer: (work: Promise<unknown>) => void): Promise<Answer<Health>> {
+export const readHealth = read(operations.readHealth, ({ env, defer }) => checkHealth(env, defer));
+
+/** For those that show more than the health of the service. */
+export async function checkHealth(env: Env, defer: (work: Promise<unknown>) => void): Promise<Health> {
   const nowMs = Date.now();
   const [{ catalog, source, problem }, databases, kv, customers, projectors, directory, size, bucket, behind] =
     await Promise.all([
@@ -55,7 +59,7 @@ export async function readHealth(env: Env, defer: (work: Promise<unknown>) => vo
     ({ report }) => report,
   );
   const { version, publishedAtMs, models } = catalog;
-  const read: Omit<Health, 'status' | 'problems'> = {
+  const found: Omit<Health, 'status' | 'problems'> = {
     checks,
     catalog: {
       version,
@@ -75,8 +79,8 @@ export async function readHealth(env: Env, defer: (work: Promise<unknown>) => vo
     d1,
     versions: { service: SERVICE_VERSION, contract: 'v1', schema: databases[0]?.value ?? null },
   };
-  const problems = problemsOf(read);
-  return accept('HEALTH_READ', { status: problems.length === 0 ? 'ok' : 'degraded', problems, ...read }, nowMs);
+  const problems = problemsOf(found);
+  return { status: problems.length === 0 ? 'ok' : 'degraded', problems, ...found };
 }
 
 /** What makes the service degraded, a sentence each. */

@@ -2,16 +2,9 @@
  * API keys: shown once when they are created, edited without rotation, rotated with an overlap, revoked for good. They
  * may be limited to models and features. Only their SHA-256 is stored.
  */
-import type { z } from 'zod';
-import { type Answer, accept, badRequest, refuse } from '../contract/errors.ts';
-import type {
-  CreatedKey,
-  CreateKeyRequest,
-  Key,
-  RotatedKey,
-  RotateKeyRequest,
-  UpdateKeyRequest,
-} from '../contract/operator.ts';
+import { badRequest, refuse } from '../contract/errors.ts';
+import { type DataOf, operations } from '../contract/operations.ts';
+import type { Key } from '../contract/operator.ts';
 import { EMBED_SCOPE, type KeyPrefix, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
 import type { Env } from '../env.ts';
 import { createApiKey } from '../platform/api-key.ts';
@@ -19,22 +12,16 @@ import { sha256Hex } from '../platform/hash.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import { findKey, findKeys, insertKey, type KeyRow, updateKeyRow } from '../storage/keys.ts';
-import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organization.ts';
-
-type Created = z.infer<typeof CreatedKey>;
+import { change, list, read } from './operation.ts';
 
 const HINT_LENGTH = 4;
 
 const noKey = () => refuse('NOT_FOUND', 'no such key');
 
-export function createKey(
-  request: OperatorRequest,
-  organizationId: string,
-  body: z.infer<typeof CreateKeyRequest>,
-): Promise<Answer<Created>> {
-  return commitChange(request, async (nowMs) => {
-    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
+export const createKey = change(operations.createKey, {
+  action: 'key.create',
+  subject: (_request, { keyId }) => keyId,
+  decide: async ({ env, params: { org }, body, nowMs }) => {
     const scopes = body.scopes ? unique(body.scopes) : body.prefix === 'utk-' ? [...SERVER_SCOPES] : null;
     const broken = scopes && brokenScopeRule(body.prefix, scopes);
     if (broken) return badScopes(broken);
@@ -44,51 +31,42 @@ export function createKey(
     const limits = { models: listed(body.models), features: listed(body.features) };
     const useless = uselessLimit(prefix, limits);
     if (useless) return useless;
-    const { key, row } = await newKey({ organizationId, prefix, name, scopes, ...limits, expiresAtMs }, nowMs);
-    return {
-      action: 'key.create',
-      organizationId,
-      subject: row.keyId,
-      before: null,
-      after: present(row),
-      statements: [insertKey(request.env, row)],
-      replaces: false,
-      code: 'KEY_CREATED',
-      data: presentCreated(key, row),
-    };
-  });
-}
+    const { key, row } = await newKey({ organizationId: org, prefix, name, scopes, ...limits, expiresAtMs }, nowMs);
+    return { before: null, after: present(row), statements: [insertKey(env, row)], data: presentCreated(key, row) };
+  },
+});
 
 /** A new key like an earlier one, which works until the overlap is over, or until its own earlier end. */
-export function rotateKey(
-  request: OperatorRequest,
-  organizationId: string,
-  keyId: string,
-  { overlapHours }: z.infer<typeof RotateKeyRequest>,
-): Promise<Answer<z.infer<typeof RotatedKey>>> {
-  return commitChange(request, async (nowMs) => {
-    const before = await findKey(request.env, organizationId, keyId);
+export const rotateKey = change(operations.rotateKey, {
+  action: 'key.rotate',
+  subject: ({ params }) => params.keyId,
+  decide: async ({ env, params: { org, keyId }, body: { overlapHours }, nowMs }) => {
+    const before = await findKey(env, org, keyId);
     if (!before) return noKey();
     if (before.revokedAtMs !== null) return refuse('CONFLICT', 'the key is revoked');
     if (before.expiresAtMs !== null && before.expiresAtMs <= nowMs) return refuse('CONFLICT', 'the key has expired');
     const { prefix, name, scopes, models, features } = before;
-    const like = { organizationId, prefix: prefix as KeyPrefix, name, scopes, models, features, expiresAtMs: null };
+    const like = {
+      organizationId: org,
+      prefix: prefix as KeyPrefix,
+      name,
+      scopes,
+      models,
+      features,
+      expiresAtMs: null,
+    };
     const { key, row } = await newKey(like, nowMs);
     const expiresAtMs = Math.min(before.expiresAtMs ?? Infinity, nowMs + overlapHours * HOUR_MS);
     const previous = { ...before, expiresAtMs };
     return {
-      action: 'key.rotate',
-      organizationId,
-      subject: keyId,
       before: present(before),
       after: { ...present(previous), rotatedTo: row.keyId },
-      statements: [insertKey(request.env, row), updateKeyRow(request.env, before, { expiresAtMs })],
+      statements: [insertKey(env, row), updateKeyRow(env, before, { expiresAtMs })],
       replaces: true,
-      code: 'KEY_ROTATED',
       data: { ...presentCreated(key, row), previous: { keyId, expiresAt: new Date(expiresAtMs).toISOString() } },
     };
-  });
-}
+  },
+});
 
 type NewKey = Pick<KeyRow, 'organizationId' | 'name' | 'scopes' | 'models' | 'features' | 'expiresAtMs'> & {
   prefix: KeyPrefix;
@@ -109,29 +87,24 @@ async function newKey(of: NewKey, nowMs: number): Promise<{ key: string; row: Ke
   return { key, row };
 }
 
-export async function readKey(env: Env, organizationId: string, keyId: string): Promise<Answer<Key>> {
-  const row = await findKey(env, organizationId, keyId);
-  return row ? accept('KEY_READ', present(row), Date.now()) : noKey();
+export const readKey = read(operations.readKey, async ({ env, params: { org, keyId } }) => {
+  const row = await findKey(env, org, keyId);
+  return row ? present(row) : noKey();
+});
+
+/** A page of an organization's keys, for the list and the search. */
+export async function keysOf(env: Env, organizationId: string, { after, limit }: PageRequest): Promise<Page<Key>> {
+  const rows = await findKeys(env, organizationId, after, limit);
+  return pageOf(rows.map(present), limit, ({ keyId }) => keyId);
 }
 
-export async function listKeys(env: Env, organizationId: string, page: PageRequest): Promise<Answer<Page<Key>>> {
-  if (!(await findOrganization(env, organizationId))) return noOrganization();
-  const rows = await findKeys(env, organizationId, page.after, page.limit);
-  return accept(
-    'KEYS_LISTED',
-    pageOf(rows.map(present), page.limit, (item) => item.keyId),
-    Date.now(),
-  );
-}
+export const listKeys = list(operations.listKeys, ({ env, params, page }) => keysOf(env, params.org, page));
 
-export function updateKey(
-  request: OperatorRequest,
-  organizationId: string,
-  keyId: string,
-  body: z.infer<typeof UpdateKeyRequest>,
-): Promise<Answer<Key>> {
-  return commitChange(request, async (nowMs) => {
-    const before = await findKey(request.env, organizationId, keyId);
+export const updateKey = change(operations.updateKey, {
+  action: 'key.update',
+  subject: ({ params }) => params.keyId,
+  decide: async ({ env, params: { org, keyId }, body, nowMs }) => {
+    const before = await findKey(env, org, keyId);
     if (!before) return noKey();
     if (before.revokedAtMs !== null) return refuse('CONFLICT', 'the key is revoked');
     const expiresAtMs = body.expiresAt == null ? body.expiresAt : Date.parse(body.expiresAt);
@@ -145,45 +118,36 @@ export function updateKey(
     };
     const useless = uselessLimit(before.prefix as KeyPrefix, limits);
     if (useless) return useless;
-    const change = {
+    const changed = {
       ...(body.name !== undefined && { name: body.name }),
       ...(scopes && { scopes }),
       ...limits,
       ...(expiresAtMs !== undefined && { expiresAtMs }),
     };
-    const after = { ...before, ...change };
-    return {
-      action: 'key.update',
-      organizationId,
-      subject: keyId,
-      before: present(before),
-      after: present(after),
-      statements: [updateKeyRow(request.env, before, change)],
-      replaces: true,
-      code: 'KEY_UPDATED',
-      data: present(after),
-    };
-  });
-}
+    return replaced(env, before, changed);
+  },
+});
 
-export function revokeKey(request: OperatorRequest, organizationId: string, keyId: string): Promise<Answer<Key>> {
-  return commitChange(request, async (nowMs) => {
-    const before = await findKey(request.env, organizationId, keyId);
+export const revokeKey = change(operations.revokeKey, {
+  action: 'key.revoke',
+  subject: ({ params }) => params.keyId,
+  decide: async ({ env, params: { org, keyId }, nowMs }) => {
+    const before = await findKey(env, org, keyId);
     if (!before) return noKey();
-    if (before.revokedAtMs !== null) return accept('KEY_REVOKED', present(before), nowMs);
-    const after = { ...before, revokedAtMs: nowMs };
-    return {
-      action: 'key.revoke',
-      organizationId,
-      subject: keyId,
-      before: present(before),
-      after: present(after),
-      statements: [updateKeyRow(request.env, before, { revokedAtMs: nowMs })],
-      replaces: true,
-      code: 'KEY_REVOKED',
-      data: present(after),
-    };
-  });
+    if (before.revokedAtMs !== null) return { unchanged: present(before) };
+    return replaced(env, before, { revokedAtMs: nowMs });
+  },
+});
+
+function replaced(env: Env, before: KeyRow, changed: Parameters<typeof updateKeyRow>[2]) {
+  const after = present({ ...before, ...changed });
+  return {
+    before: present(before),
+    after,
+    statements: [updateKeyRow(env, before, changed)],
+    replaces: true,
+    data: after,
+  };
 }
 
 /** An `ek-` key holds the embed scope alone, and no other key may hold it. */
@@ -201,17 +165,15 @@ function uselessLimit(prefix: KeyPrefix, { models, features }: Partial<Pick<KeyR
     : null;
 }
 
-function badScopes(message: string) {
-  return refuse('BAD_REQUEST', `scopes: ${message}`, { members: { details: [{ path: 'scopes', message }] } });
-}
+const badScopes = (message: string) => badRequest({ path: 'scopes', message });
 
 /** A key that is to end at once is revoked, which is acknowledged when it works nowhere any more. */
-function isPast() {
-  const message = 'must be in the future; revoke the key to end it now';
-  return refuse('BAD_REQUEST', `expiresAt: ${message}`, { members: { details: [{ path: 'expiresAt', message }] } });
-}
+const isPast = () => badRequest({ path: 'expiresAt', message: 'must be in the future; revoke the key to end it now' });
 
-function presentCreated(key: string, { keyId, prefix, scopes, models, features, expiresAtMs }: KeyRow): Created {
+function presentCreated(
+  key: string,
+  { keyId, prefix, scopes, models, features, expiresAtMs }: KeyRow,
+): DataOf<typeof operations.createKey> {
   return {
     ...{ keyId, key, prefix: prefix as KeyPrefix, scopes },
     ...(models && { models }),

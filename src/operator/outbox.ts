@@ -1,15 +1,14 @@
 /**
  * Changes that D1 refused: operators list them, and send them again. The projectors hold these changes.
  */
-import { type Answer, accept, refuse } from '../contract/errors.ts';
-import type { ResentOutbox, SetAsideChange } from '../contract/outbox.ts';
-import type { Env } from '../env.ts';
+import { badRequest } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
+import type { SetAsideChange } from '../contract/outbox.ts';
 import { ask } from '../objects/addresses.ts';
 import { projectorsOf } from '../objects/projectors.ts';
-import { cursorOf, type Page, type PageRequest } from '../platform/page.ts';
+import { cursorOf } from '../platform/page.ts';
 import { databaseNameOf } from '../storage/database.ts';
-import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organization.ts';
+import { change, list } from './operation.ts';
 
 /** A place in the list: a projector, and the last of its changes that was listed. */
 interface Place {
@@ -17,71 +16,46 @@ interface Place {
   place: number;
 }
 
-export async function listOutbox(
-  env: Env,
-  organizationId: string,
-  { after, limit }: PageRequest,
-): Promise<Answer<Page<SetAsideChange>>> {
-  if (!(await findOrganization(env, organizationId))) return noOrganization();
+export const listOutbox = list(operations.listOutbox, async ({ env, params: { org }, page: { after, limit } }) => {
   const from = after === null ? { projector: 0, place: 0 } : placeOf(after);
-  if (!from) {
-    const message = 'must be the nextCursor of an earlier page';
-    return refuse('BAD_REQUEST', `cursor: ${message}`, { members: { details: [{ path: 'cursor', message }] } });
-  }
+  if (!from) return badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
   const items: SetAsideChange[] = [];
   let last: Place | null = null;
-  const database = await databaseNameOf(env, organizationId);
+  const database = await databaseNameOf(env, org);
   for (const [projector, address] of projectorsOf(env, database).entries()) {
     if (projector < from.projector) continue;
     const afterPlace = projector === from.projector ? from.place : 0;
     // One more than is shown tells whether there are more.
     const rowsMax = limit - items.length + 1;
-    const changes = await ask(address, (object) => object.listSetAside(organizationId, afterPlace, rowsMax));
+    const changes = await ask(address, (object) => object.listSetAside(org, afterPlace, rowsMax));
     for (const { place, customerId, kind, id, atMs, reason } of changes) {
-      if (items.length === limit) return listed({ items, nextCursor: last && cursorAt(last) });
+      if (items.length === limit) return { items, nextCursor: last && cursorAt(last) };
       items.push({ customerId, kind, id, setAsideAt: new Date(atMs).toISOString(), reason });
       last = { projector, place };
     }
   }
-  return listed({ items, nextCursor: null });
-}
+  return { items, nextCursor: null };
+});
 
 /**
  * Sends all changes of the organization's customers again that D1 refused. What is refused again is set aside again.
  */
-export function resendOutbox(request: OperatorRequest, organizationId: string): Promise<Answer<ResentOutbox>> {
-  return commitChange<ResentOutbox>(request, async (nowMs) => {
-    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
-    const code = 'OUTBOX_RESENT';
-    const database = await databaseNameOf(request.env, organizationId);
+export const resendOutbox = change(operations.resendOutbox, {
+  action: 'outbox.resend',
+  subject: ({ organization }) => organization.organizationId,
+  decide: async ({ env, params: { org } }) => {
+    const database = await databaseNameOf(env, org);
     const resent = await Promise.all(
-      projectorsOf(request.env, database).map((address) =>
-        ask(address, (object) => object.resendSetAside(organizationId)),
-      ),
+      projectorsOf(env, database).map((address) => ask(address, (object) => object.resendSetAside(org))),
     );
     const data = {
       rows: resent.reduce((sum, { rows }) => sum + rows, 0),
       customers: new Set(resent.flatMap(({ customerIds }) => customerIds)).size,
       more: resent.some(({ more }) => more),
     };
-    if (data.rows === 0) return accept(code, data, nowMs);
-    return {
-      action: 'outbox.resend',
-      organizationId,
-      subject: organizationId,
-      before: null,
-      after: data,
-      statements: [],
-      replaces: false,
-      code,
-      data,
-    };
-  });
-}
-
-function listed(page: Page<SetAsideChange>): Answer<Page<SetAsideChange>> {
-  return accept('OUTBOX_LISTED', page, Date.now());
-}
+    return data.rows === 0 ? { unchanged: data } : { before: null, after: data, data };
+  },
+});
 
 function cursorAt({ projector, place }: Place): string {
   return cursorOf(`${projector} ${place}`);

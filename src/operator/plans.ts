@@ -2,11 +2,11 @@
  * Plans: each is a list of immutable versions. Saving the content of the newest version changes nothing; other content
  * becomes the next version.
  */
-import type { z } from 'zod';
-import { type Answer, accept, refuse } from '../contract/errors.ts';
+import { refuse } from '../contract/errors.ts';
 import { warnedOfPlan } from '../contract/funding-warnings.ts';
-import type { MigratePlanRequest, PlanMigration } from '../contract/operator-customers.ts';
-import type { Plan, PlanDetail, PlanVersion, SavedPlan } from '../contract/plans.ts';
+import { type DataOf, operations } from '../contract/operations.ts';
+import type { MigratePlanRequest } from '../contract/operator-customers.ts';
+import type { Plan } from '../contract/plans.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import { planVersionIdOf } from '../domain/plan.ts';
 import type { Env } from '../env.ts';
@@ -24,33 +24,27 @@ import {
   insertPlanVersion,
   type PlanVersionRow,
 } from '../storage/plans.ts';
-import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organization.ts';
+import { type ChangeRequest, change, type Decided, list, read } from './operation.ts';
 
-type Detail = z.infer<typeof PlanDetail>;
-type Version = z.infer<typeof PlanVersion>;
-type Saved = z.infer<typeof SavedPlan>;
+export type PlanDetail = DataOf<typeof operations.readPlan>;
 
 /** Versions that one plan's detail shows, newest first. */
 const VERSIONS_SHOWN_MAX = 100;
 
-export function putPlan(
-  request: OperatorRequest,
-  organizationId: string,
-  planId: string,
-  { priceUsd, ...rest }: Plan,
-): Promise<Answer<Saved>> {
-  // A price of null is no price, and no other content than without one.
-  const plan: Plan = priceUsd == null ? rest : { ...rest, priceUsd };
-  return commitChange<Saved>(request, async (nowMs) => {
-    const code = 'PLAN_SAVED';
-    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
-    const [newest] = await findPlanVersions(request.env, organizationId, [planId], 1);
+const noPlan = () => refuse('PLAN_NOT_FOUND', 'no such plan');
+
+export const putPlan = change(operations.putPlan, {
+  action: 'plan.put',
+  subject: ({ params }) => params.planId,
+  decide: async ({ env, params: { org, planId }, body: { priceUsd, ...rest }, nowMs }) => {
+    // A price of null is no price, and no other content than without one.
+    const plan: Plan = priceUsd == null ? rest : { ...rest, priceUsd };
+    const [newest] = await findPlanVersions(env, org, [planId], 1);
     if (newest && canonicalJson(newest.content) === canonicalJson(plan))
-      return accept(code, { ...presentVersion(newest), ...warnedOfPlan(plan) }, nowMs);
+      return { unchanged: { ...presentVersion(newest), ...warnedOfPlan(plan) } };
     const version = (newest?.version ?? 0) + 1;
     const row = {
-      organizationId,
+      organizationId: org,
       planId,
       version,
       usagePlanVersionId: planVersionIdOf(planId, version),
@@ -58,22 +52,22 @@ export function putPlan(
       createdAtMs: nowMs,
     };
     return {
-      action: 'plan.put',
-      organizationId,
-      subject: planId,
       before: newest ? { version: newest.version, plan: newest.content } : null,
       after: { version, plan },
-      statements: [insertPlanVersion(request.env, row)],
+      statements: [insertPlanVersion(env, row)],
       replaces: newest !== undefined,
-      code,
       data: { ...presentVersion(row), ...warnedOfPlan(plan) },
     };
-  });
-}
+  },
+});
 
-export async function listPlans(env: Env, organizationId: string, page: PageRequest): Promise<Answer<Page<Detail>>> {
-  if (!(await findOrganization(env, organizationId))) return noOrganization();
-  const ids = await findPlanIds(env, organizationId, page.after, page.limit);
+/** A page of an organization's plans, for the list and the search. */
+export async function plansOf(
+  env: Env,
+  organizationId: string,
+  { after, limit }: PageRequest,
+): Promise<Page<PlanDetail>> {
+  const ids = await findPlanIds(env, organizationId, after, limit);
   const rows = await findPlanVersions(env, organizationId, ids, VERSIONS_SHOWN_MAX);
   const archived = await findArchivedPlans(env, organizationId, ids);
   const details = ids.map((planId) =>
@@ -82,125 +76,113 @@ export async function listPlans(env: Env, organizationId: string, page: PageRequ
       archived.get(planId),
     ),
   );
-  return accept(
-    'PLANS_LISTED',
-    pageOf(details, page.limit, (item) => item.planId),
-    Date.now(),
-  );
+  return pageOf(details, limit, ({ planId }) => planId);
 }
 
-export async function readPlan(env: Env, organizationId: string, planId: string): Promise<Answer<Detail>> {
+export const listPlans = list(operations.listPlans, ({ env, params, page }) => plansOf(env, params.org, page));
+
+async function findDetail(env: Env, organizationId: string, planId: string): Promise<PlanDetail | null> {
   const [rows, archived] = await Promise.all([
     findPlanVersions(env, organizationId, [planId], VERSIONS_SHOWN_MAX),
     findArchivedPlans(env, organizationId, [planId]),
   ]);
-  return rows.length > 0
-    ? accept('PLAN_READ', presentDetail(rows, archived.get(planId)), Date.now())
-    : refuse('PLAN_NOT_FOUND', 'no such plan');
+  return rows.length > 0 ? presentDetail(rows, archived.get(planId)) : null;
 }
+
+export const readPlan = read(
+  operations.readPlan,
+  async ({ env, params: { org, planId } }) => (await findDetail(env, org, planId)) ?? noPlan(),
+);
+
+export const archivePlan = change(operations.archivePlan, {
+  action: 'plan.archive',
+  subject: ({ params }) => params.planId,
+  decide: (request) => setArchived(request, true),
+});
+
+export const restorePlan = change(operations.restorePlan, {
+  action: 'plan.restore',
+  subject: ({ params }) => params.planId,
+  decide: (request) => setArchived(request, false),
+});
 
 /**
  * Archives a plan, or takes it back. Subscriptions, scheduled changes and migrations to a newer version go on. Isolates
  * keep only the default plan in memory, which cannot be archived. A plan that is as requested is answered as it is.
  */
-export function setArchived(
-  request: OperatorRequest,
-  organizationId: string,
-  planId: string,
+async function setArchived(
+  { env, organization, params: { org, planId }, nowMs }: ChangeRequest<Archiving>,
   archive: boolean,
-): Promise<Answer<Detail>> {
-  return commitChange<Detail>(request, async (nowMs) => {
-    const { env } = request;
-    const organization = await findOrganization(env, organizationId);
-    if (!organization) return noOrganization();
-    const read = await readPlan(env, organizationId, planId);
-    if (!read.ok) return read;
-    const code = archive ? 'PLAN_ARCHIVED' : 'PLAN_RESTORED';
-    if ((read.data.archivedAt !== null) === archive) return accept(code, read.data, nowMs);
-    if (archive && organization.defaultPlanId === planId) {
-      return refuse('CONFLICT', 'the plan is the default plan: choose another default before it is archived');
-    }
-    const archivedAt = archive ? new Date(nowMs).toISOString() : null;
-    return {
-      action: archive ? 'plan.archive' : 'plan.restore',
-      organizationId,
-      subject: planId,
-      before: { archivedAt: read.data.archivedAt },
-      after: { archivedAt },
-      statements: archive
-        ? insertArchivedPlan(env, { organizationId, planId, archivedAtMs: nowMs })
-        : [deleteArchivedPlan(env, organizationId, planId)],
-      replaces: false,
-      code,
-      data: { ...read.data, archivedAt },
-    };
-  });
+): Promise<Decided<Archiving>> {
+  const detail = await findDetail(env, org, planId);
+  if (!detail) return noPlan();
+  if ((detail.archivedAt !== null) === archive) return { unchanged: detail };
+  if (archive && organization.defaultPlanId === planId) {
+    return refuse('CONFLICT', 'the plan is the default plan: choose another default before it is archived');
+  }
+  const archivedAt = archive ? new Date(nowMs).toISOString() : null;
+  return {
+    before: { archivedAt: detail.archivedAt },
+    after: { archivedAt },
+    statements: archive
+      ? insertArchivedPlan(env, { organizationId: org, planId, archivedAtMs: nowMs })
+      : [deleteArchivedPlan(env, org, planId)],
+    data: { ...detail, archivedAt },
+  };
 }
+
+type Archiving = typeof operations.archivePlan | typeof operations.restorePlan;
 
 /**
  * Starts a job that moves every subscription of the plan to its newest version. The job's id comes from the idempotency
  * key, so that a repeated request finds its job again.
  */
-export function migratePlan(
-  request: OperatorRequest,
-  organizationId: string,
-  planId: string,
-  { when }: MigratePlanRequest,
-): Promise<Answer<{ jobId: string }>> {
-  return commitChange(request, async () => {
-    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
-    const target = await findNewestPlan(request.env, organizationId, planId);
-    if (!target) return refuse('PLAN_NOT_FOUND', 'no such plan');
-    const { idempotencyKey } = request;
+export const migratePlan = change(operations.migratePlan, {
+  action: 'plan.migrate',
+  subject: ({ params }) => params.planId,
+  decide: async ({ env, params: { org: organizationId, planId }, body: { when }, idempotencyKey }) => {
+    const target = await findNewestPlan(env, organizationId, planId);
+    if (!target) return noPlan();
     const jobId =
       idempotencyKey === null
         ? crypto.randomUUID()
         : (await sha256Hex(canonicalJson({ organizationId, planId, idempotencyKey }))).slice(0, 32);
     await ask(
-      () => jobOf(request.env, jobId),
+      () => jobOf(env, jobId),
       (job) => job.start({ jobId, organizationId, target, when }),
     );
-    return {
-      action: 'plan.migrate',
-      organizationId,
-      subject: planId,
-      before: null,
-      after: { jobId, when, usagePlanVersionId: target.usagePlanVersionId },
-      statements: [],
-      replaces: false,
-      code: 'MIGRATION_STARTED',
-      data: { jobId },
-    };
-  });
-}
+    const after = { jobId, when, usagePlanVersionId: target.usagePlanVersionId };
+    return { before: null, after, data: { jobId } };
+  },
+});
 
 /** How many customers a migration to the plan's newest version would look at now. */
 export function countMigration(
   env: Env,
   organizationId: string,
-  target: Pick<Detail, 'planId' | 'version'>,
+  target: Pick<PlanDetail, 'planId' | 'version'>,
   when: MigratePlanRequest['when'],
 ): Promise<number> {
   return countOlderSubscriptions(env, { organizationId, target, when });
 }
 
-export async function readMigration(env: Env, organizationId: string, jobId: string): Promise<Answer<PlanMigration>> {
+export const readMigration = read(operations.readMigration, async ({ env, params: { org, jobId } }) => {
   const progress = await ask(
     () => jobOf(env, jobId),
-    (job) => job.read(organizationId),
+    (job) => job.read(org),
   );
-  return progress ? accept('MIGRATION_READ', progress, Date.now()) : refuse('NOT_FOUND', 'no such migration');
-}
+  return progress ?? refuse('NOT_FOUND', 'no such migration');
+});
 
 function jobOf(env: Env, jobId: string) {
   return env.PLAN_MIGRATIONS.getByName(jobId);
 }
 
-function presentVersion({ planId, usagePlanVersionId, version }: PlanVersionRow): Version {
+function presentVersion({ planId, usagePlanVersionId, version }: PlanVersionRow) {
   return { planId, usagePlanVersionId, version };
 }
 
-function presentDetail(rows: PlanVersionRow[], archivedAtMs: number | undefined): Detail {
+function presentDetail(rows: PlanVersionRow[], archivedAtMs: number | undefined): PlanDetail {
   const [newest] = rows;
   if (!newest) throw new Error('a plan has at least one version');
   return {

@@ -1,42 +1,34 @@
 /**
  * Ids at Stripe that customers of several organizations have: operators list them, and release them.
  */
-import { type Answer, accept, refuse } from '../contract/errors.ts';
-import type { ReleasedStripeCustomer, SharedStripeCustomer } from '../contract/operator-customers.ts';
-import type { Env } from '../env.ts';
+import { refuse } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
-import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { pageOf } from '../platform/page.ts';
 import {
   customersAtStripe,
-  listSharedStripeCustomers as listShared,
+  listSharedStripeCustomers as findShared,
   releaseStripeCustomer as release,
 } from '../storage/stripe-customers.ts';
-import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organization.ts';
+import { change, list } from './operation.ts';
 
 /** Customers that one request takes the id from, and objects that it asks at a time. */
 const CUSTOMERS_MAX = 200;
 const ASKED_MAX = 20;
 
-export async function listSharedStripeCustomers(
-  env: Env,
-  { after, limit }: PageRequest,
-): Promise<Answer<Page<SharedStripeCustomer>>> {
-  const page = pageOf(await listShared(env, after, limit), limit, ({ stripeCustomerId }) => stripeCustomerId);
-  return accept('STRIPE_CUSTOMERS_LISTED', page, Date.now());
-}
+export const listSharedStripeCustomers = list(
+  operations.listSharedStripeCustomers,
+  async ({ env, page: { after, limit } }) =>
+    pageOf(await findShared(env, after, limit), limit, ({ stripeCustomerId }) => stripeCustomerId),
+);
 
 /** Charges that were made before are still reported to the id. */
-export function releaseStripeCustomer(
-  request: OperatorRequest,
-  organizationId: string,
-  stripeCustomerId: string,
-): Promise<Answer<ReleasedStripeCustomer>> {
-  return commitChange<ReleasedStripeCustomer>(request, async () => {
-    const { env } = request;
-    if (!(await findOrganization(env, organizationId))) return noOrganization();
+export const releaseStripeCustomer = change(operations.releaseStripeCustomer, {
+  action: 'stripe_customer.release',
+  subject: ({ organization }) => organization.organizationId,
+  decide: async ({ env, params: { org, stripeCustomerId } }) => {
     // One more tells whether there are more.
-    const found = await customersAtStripe(env, organizationId, stripeCustomerId, CUSTOMERS_MAX + 1);
+    const found = await customersAtStripe(env, org, stripeCustomerId, CUSTOMERS_MAX + 1);
     if (found.length === 0) return refuse('NOT_FOUND', 'no customer of the organization has this id at Stripe');
     const customerIds = found.slice(0, CUSTOMERS_MAX);
     for (let first = 0; first < customerIds.length; first += ASKED_MAX)
@@ -44,22 +36,16 @@ export function releaseStripeCustomer(
         customerIds
           .slice(first, first + ASKED_MAX)
           .map((customerId) =>
-            ask(customerByName(env, organizationId, customerId), (customer) =>
-              customer.releaseStripe(organizationId, stripeCustomerId),
-            ),
+            ask(customerByName(env, org, customerId), (customer) => customer.releaseStripe(org, stripeCustomerId)),
           ),
       );
     const data = { stripeCustomerId, customers: customerIds.length, more: found.length > CUSTOMERS_MAX };
     return {
-      action: 'stripe_customer.release',
-      organizationId,
-      subject: organizationId,
       before: null,
       after: data,
-      statements: [release(env, organizationId, stripeCustomerId, customerIds)],
+      statements: [release(env, org, stripeCustomerId, customerIds)],
       replaces: true,
-      code: 'STRIPE_CUSTOMER_RELEASED',
       data,
     };
-  });
-}
+  },
+});

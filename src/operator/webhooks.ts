@@ -5,36 +5,22 @@
  * The path of an address is often a secret. The organization does not read that of an address which the operator
  * registered, nor what was answered there, because answers may repeat it.
  */
-import { type Answer, accept, badRequest, refuse } from '../contract/errors.ts';
-import {
-  type DeletedWebhook,
-  type Delivery,
-  PREVIOUS_SECRET_HOURS,
-  type ReplayRequest,
-  type RotatedWebhook,
-  type SavedWebhook,
-  type SentAgain,
-  type SetWebhookRequest,
-  type StartedReplay,
-  type TestedWebhook,
-  WEBHOOKS_MAX,
-  type Webhook,
-  type WebhookDetail,
-} from '../contract/webhooks.ts';
+import { badRequest, refuse } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
+import { type Delivery, PREVIOUS_SECRET_HOURS, WEBHOOKS_MAX, type Webhook } from '../contract/webhooks.ts';
 import type { WebhookKey } from '../domain/webhook-delivery.ts';
-import type { Env } from '../env.ts';
 import { ask } from '../objects/addresses.ts';
 import type { DeliveryRow } from '../objects/webhook-commands.ts';
 import { webhookEndpoint } from '../objects/webhook-endpoints.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
 import { log } from '../platform/log.ts';
-import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { pageOf } from '../platform/page.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import { findLastPlace } from '../storage/organization-events.ts';
 import { sealWebhookSecret } from '../storage/webhook-secrets.ts';
 import {
   countWebhooks,
-  deleteWebhook,
+  deleteWebhook as deleteRow,
   findWebhook,
   findWebhooks,
   insertWebhook,
@@ -43,138 +29,132 @@ import {
 } from '../storage/webhooks.ts';
 import { checkWebhookUrl } from '../webhooks/address.ts';
 import { newSecret } from '../webhooks/signature.ts';
-import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organization.ts';
+import { type ChangeRequest, change, type Decided, list, type Requester, read } from './operation.ts';
 
-/** Who registers a webhook: the operator, with the origin at which the console was reached, or the organization itself. */
-export type Registrar = { by: 'operator'; consoleOrigin: string } | { by: 'tenant' };
-
-type Reader = Registrar['by'];
+type Reader = Requester['by'];
 
 const noWebhook = () => refuse('NOT_FOUND', 'no such webhook');
 const switchedOff = () => refuse('CONFLICT', 'the webhook is switched off');
 
-/** With `onlyNew`, a webhook that is there already is left as it is, and the answer is a refusal. */
-export async function putWebhook(
-  request: OperatorRequest,
-  webhook: WebhookKey,
-  { url, types = null, description = null, enabled = true, format = 'standard' }: SetWebhookRequest,
-  registrar: Registrar,
-  { onlyNew = false } = {},
-): Promise<Answer<SavedWebhook>> {
-  const { env } = request;
-  const reader = registrar.by;
-  const answer = await commitChange<SavedWebhook>(request, async (nowMs) => {
-    const { organizationId, webhookId } = webhook;
-    if (!(await findOrganization(env, organizationId))) return noOrganization();
-    const before = await findWebhook(env, webhook);
-    if (before && onlyNew) return refuse('CONFLICT', 'webhookId: is the id of another webhook');
-    if (!before && (await countWebhooks(env, organizationId)) >= WEBHOOKS_MAX)
-      return refuse('CONFLICT', `an organization has at most ${WEBHOOKS_MAX} webhooks`);
-    // What the organization read of the operator's address, and sends back, means the address that is there.
-    const keepsAddress = before !== null && isHidden(before, reader) && url === originOf(before);
-    const allowed = keepsAddress ? { ok: true as const } : checkWebhookUrl(url, registrar.by);
-    if (!allowed.ok) return badRequest({ path: 'url', message: allowed.reason });
-    // From here on the organization reads what is answered.
-    if (before && isHidden(before, reader) && !keepsAddress)
-      await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.forgetAnswers());
-    const address = {
-      url,
-      registeredBy: registrar.by,
-      consoleOrigin: registrar.by === 'operator' ? registrar.consoleOrigin : null,
-    };
-    const change = {
-      ...(!keepsAddress && address),
-      types: types && [...new Set(types)],
-      description,
-      enabled,
-      format,
-      disabledAtMs: enabled ? null : (before?.disabledAtMs ?? null),
-      disabledReason: enabled ? null : (before?.disabledReason ?? null),
-      updatedAtMs: nowMs,
-    };
-    const secret = before ? null : newSecret();
-    const after: WebhookRow = before
-      ? { ...before, ...change }
-      : {
-          ...webhook,
-          ...address,
-          ...change,
-          sealedSecret: await sealWebhookSecret(env, webhook, secret ?? ''),
-          previousSealedSecret: null,
-          previousUntilMs: null,
-          afterPlace: await findLastPlace(env, organizationId),
-          createdAtMs: nowMs,
-        };
-    return {
-      action: 'webhook.put',
-      organizationId,
-      subject: webhookId,
-      before: before && logged(before, nowMs),
-      after: logged(after, nowMs),
-      statements: [before ? updateWebhook(env, webhook, change) : insertWebhook(env, after)],
-      replaces: false,
-      code: 'WEBHOOK_SAVED',
-      data: { ...present(after, nowMs, reader), ...(secret !== null && { secret }) },
-    };
-  });
+type Put = typeof operations.putWebhook;
+
+const put = {
+  action: 'webhook.put',
+  subject: ({ params }: { params: Params }) => params.webhookId,
   // One that is switched on again goes on with what waits.
-  if (answer.ok) await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.wake(webhook));
-  return answer;
+  afterwards: (request: Pick<Requester, 'env'> & { params: Params }) => wake(request),
+} as const;
+
+/** Registers a webhook, or changes the one that is there. */
+export const putWebhook = change(operations.putWebhook, {
+  ...put,
+  decide: async (request) => decidePut(request, await findWebhook(request.env, keyOf(request.params))),
+});
+
+/** Registers a webhook, and leaves one that is there as it is. It counts once, as a POST does: its secret is shown once. */
+export const registerWebhook = change(
+  { ...operations.putWebhook, method: 'POST' },
+  {
+    ...put,
+    decide: async (request) => {
+      if (await findWebhook(request.env, keyOf(request.params)))
+        return refuse('CONFLICT', 'webhookId: is the id of another webhook');
+      return decidePut(request, null);
+    },
+  },
+);
+
+async function decidePut(
+  { env, by, origin, params, body, nowMs }: ChangeRequest<Put>,
+  before: WebhookRow | null,
+): Promise<Decided<Put>> {
+  const webhook = keyOf(params);
+  const { url, types = null, description = null, enabled = true, format = 'standard' } = body;
+  if (!before && (await countWebhooks(env, params.org)) >= WEBHOOKS_MAX)
+    return refuse('CONFLICT', `an organization has at most ${WEBHOOKS_MAX} webhooks`);
+  // What the organization read of the operator's address, and sends back, means the address that is there.
+  const keepsAddress = before !== null && isHidden(before, by) && url === originOf(before);
+  const allowed = keepsAddress ? { ok: true as const } : checkWebhookUrl(url, by);
+  if (!allowed.ok) return badRequest({ path: 'url', message: allowed.reason });
+  // From here on the organization reads what is answered.
+  if (before && isHidden(before, by) && !keepsAddress)
+    await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.forgetAnswers());
+  // Messages link to the console at the address under which the operator reached it.
+  const address = { url, registeredBy: by, consoleOrigin: by === 'operator' ? origin : null };
+  const changed = {
+    ...(!keepsAddress && address),
+    types: types && [...new Set(types)],
+    description,
+    enabled,
+    format,
+    disabledAtMs: enabled ? null : (before?.disabledAtMs ?? null),
+    disabledReason: enabled ? null : (before?.disabledReason ?? null),
+    updatedAtMs: nowMs,
+  };
+  const secret = before ? null : newSecret();
+  const after: WebhookRow = before
+    ? { ...before, ...changed }
+    : {
+        ...webhook,
+        ...address,
+        ...changed,
+        sealedSecret: await sealWebhookSecret(env, webhook, secret ?? ''),
+        previousSealedSecret: null,
+        previousUntilMs: null,
+        afterPlace: await findLastPlace(env, params.org),
+        createdAtMs: nowMs,
+      };
+  return {
+    before: before && logged(before, nowMs),
+    after: logged(after, nowMs),
+    statements: [before ? updateWebhook(env, webhook, changed) : insertWebhook(env, after)],
+    data: { ...present(after, nowMs, by), ...(secret !== null && { secret }) },
+  };
 }
 
-export async function listWebhooks(
-  env: Env,
-  organizationId: string,
-  { after, limit }: PageRequest,
-  reader: Reader = 'operator',
-): Promise<Answer<Page<Webhook>>> {
-  if (!(await findOrganization(env, organizationId))) return noOrganization();
+export const listWebhooks = list(operations.listWebhooks, async ({ env, by, params, page: { after, limit } }) => {
   const nowMs = Date.now();
-  const rows = await findWebhooks(env, organizationId, after, limit);
-  const items = rows.map((row) => present(row, nowMs, reader));
-  return accept(
-    'WEBHOOKS_LISTED',
-    pageOf(items, limit, ({ webhookId }) => webhookId),
-    nowMs,
-  );
-}
+  const rows = await findWebhooks(env, params.org, after, limit);
+  const items = rows.map((row) => present(row, nowMs, by));
+  return pageOf(items, limit, ({ webhookId }) => webhookId);
+});
 
-export async function readWebhook(
-  env: Env,
-  webhook: WebhookKey,
-  reader: Reader = 'operator',
-): Promise<Answer<WebhookDetail>> {
-  if (!(await findOrganization(env, webhook.organizationId))) return noOrganization();
+export const readWebhook = read(operations.readWebhook, async ({ env, by, params }) => {
+  const webhook = keyOf(params);
   const row = await findWebhook(env, webhook);
   if (!row) return noWebhook();
   const { pending, failingSinceMs } = await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.state());
-  const nowMs = Date.now();
-  const shown = present(row, nowMs, reader);
-  return accept('WEBHOOK_READ', { ...shown, pending, failingSince: instantOf(failingSinceMs) }, nowMs);
-}
+  return { ...present(row, Date.now(), by), pending, failingSince: instantOf(failingSinceMs) };
+});
 
-export async function removeWebhook(request: OperatorRequest, webhook: WebhookKey): Promise<Answer<DeletedWebhook>> {
-  const { env } = request;
-  const answer = await change<DeletedWebhook>(request, webhook, (row, nowMs) => ({
-    action: 'webhook.delete',
-    before: logged(row, nowMs),
-    after: null,
-    statements: [deleteWebhook(env, webhook)],
-    code: 'WEBHOOK_DELETED',
-    data: { webhookId: webhook.webhookId },
-  }));
-  // The object forgets what it has. Where it cannot be told, its next alarm finds that the webhook is gone.
-  if (answer.ok)
-    await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.wake(webhook)).catch((error: unknown) =>
-      log('warn', 'webhook_not_forgotten', { webhookId: webhook.webhookId }, error),
-    );
-  return answer;
-}
+export const deleteWebhook = change(operations.deleteWebhook, {
+  action: 'webhook.delete',
+  subject: ({ params }) => params.webhookId,
+  decide: async ({ env, params, nowMs }) => {
+    const webhook = keyOf(params);
+    const row = await findWebhook(env, webhook);
+    if (!row) return noWebhook();
+    return {
+      before: logged(row, nowMs),
+      after: null,
+      statements: [deleteRow(env, webhook)],
+      data: { webhookId: webhook.webhookId },
+    };
+  },
+  // The object forgets what it has. If it cannot be told, its next alarm finds that the webhook is gone.
+  afterwards: (request) =>
+    wake(request).catch((error: unknown) =>
+      log('warn', 'webhook_not_forgotten', { webhookId: request.params.webhookId }, error),
+    ),
+});
 
-export function rotateWebhook(request: OperatorRequest, webhook: WebhookKey): Promise<Answer<RotatedWebhook>> {
-  const { env } = request;
-  return change<RotatedWebhook>(request, webhook, async (row, nowMs) => {
+export const rotateWebhook = change(operations.rotateWebhook, {
+  action: 'webhook.rotate',
+  subject: ({ params }) => params.webhookId,
+  decide: async ({ env, params, nowMs }) => {
+    const webhook = keyOf(params);
+    const row = await findWebhook(env, webhook);
+    if (!row) return noWebhook();
     const secret = newSecret();
     const previousUntilMs = nowMs + PREVIOUS_SECRET_HOURS * HOUR_MS;
     const rotated = {
@@ -185,68 +165,53 @@ export function rotateWebhook(request: OperatorRequest, webhook: WebhookKey): Pr
     };
     const previousSecretUntil = new Date(previousUntilMs).toISOString();
     return {
-      action: 'webhook.rotate',
       before: logged(row, nowMs),
       after: logged({ ...row, ...rotated }, nowMs),
       statements: [updateWebhook(env, webhook, rotated)],
-      code: 'WEBHOOK_ROTATED',
       data: { webhookId: webhook.webhookId, secret, previousSecretUntil },
     };
-  });
-}
+  },
+});
 
-export function testWebhook(
-  request: OperatorRequest,
-  webhook: WebhookKey,
-  reader: Reader = 'operator',
-): Promise<Answer<TestedWebhook>> {
-  return change<TestedWebhook>(request, webhook, async (row) => {
+export const testWebhook = change(operations.testWebhook, {
+  action: 'webhook.test',
+  subject: ({ params }) => params.webhookId,
+  decide: async ({ env, by, params }) => {
+    const webhook = keyOf(params);
+    const row = await findWebhook(env, webhook);
+    if (!row) return noWebhook();
     if (!row.enabled) return switchedOff();
-    const tested = await ask(webhookEndpoint(request.env, webhook), (endpoint) => endpoint.sendTest(webhook));
+    const tested = await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.sendTest(webhook));
     if (!tested) return switchedOff();
     const { eventId, delivered, answerStatus } = tested;
-    const answer = isHidden(row, reader) ? null : tested.answer;
+    const answer = isHidden(row, by) ? null : tested.answer;
     return {
-      action: 'webhook.test',
       before: null,
       after: { eventId, delivered, answerStatus },
-      statements: [],
-      code: 'WEBHOOK_TESTED',
       data: { webhookId: webhook.webhookId, eventId, delivered, answerStatus, answer },
     };
-  });
-}
+  },
+});
 
-export function replayWebhook(
-  request: OperatorRequest,
-  webhook: WebhookKey,
-  { from, to }: ReplayRequest,
-): Promise<Answer<StartedReplay>> {
-  return change<StartedReplay>(request, webhook, async ({ enabled }) => {
-    if (!enabled) return switchedOff();
+export const replayWebhook = change(operations.replayWebhook, {
+  action: 'webhook.replay',
+  subject: ({ params }) => params.webhookId,
+  decide: async ({ env, params, body: { from, to } }) => {
+    const webhook = keyOf(params);
+    const row = await findWebhook(env, webhook);
+    if (!row) return noWebhook();
+    if (!row.enabled) return switchedOff();
     const [afterId, beforeId] = [from, to].map((at) => eventIdsFrom(Date.parse(at))) as [string, string];
-    const hasStarted = await ask(webhookEndpoint(request.env, webhook), (endpoint) =>
+    const hasStarted = await ask(webhookEndpoint(env, webhook), (endpoint) =>
       endpoint.replay(webhook, afterId, beforeId),
     );
     if (!hasStarted) return refuse('CONFLICT', 'too many replays of the webhook run: wait until one has ended');
-    return {
-      action: 'webhook.replay',
-      before: null,
-      after: { from, to },
-      statements: [],
-      code: 'WEBHOOK_REPLAY_STARTED',
-      data: { webhookId: webhook.webhookId, from, to },
-    };
-  });
-}
+    return { before: null, after: { from, to }, data: { webhookId: webhook.webhookId, from, to } };
+  },
+});
 
-export async function listDeliveries(
-  env: Env,
-  webhook: WebhookKey,
-  { after, limit }: PageRequest,
-  reader: Reader = 'operator',
-): Promise<Answer<Page<Delivery>>> {
-  if (!(await findOrganization(env, webhook.organizationId))) return noOrganization();
+export const listDeliveries = list(operations.listDeliveries, async ({ env, by, params, page: { after, limit } }) => {
+  const webhook = keyOf(params);
   const row = await findWebhook(env, webhook);
   if (!row) return noWebhook();
   const before = after === null ? null : Number(after);
@@ -254,51 +219,40 @@ export async function listDeliveries(
     return badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
   const rows = await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.listDeliveries(before, limit + 1));
   const { items, nextCursor } = pageOf<DeliveryRow>(rows, limit, ({ delivery }) => String(delivery));
-  const hidden = isHidden(row, reader) && { answer: null };
-  const shown = items.map((item) => ({ ...presentDelivery(item), ...hidden }));
-  return accept('DELIVERIES_LISTED', { items: shown, nextCursor }, Date.now());
-}
+  const hidden = isHidden(row, by) && { answer: null };
+  return { items: items.map((item) => ({ ...presentDelivery(item), ...hidden })), nextCursor };
+});
 
-export function sendAgain(request: OperatorRequest, webhook: WebhookKey, eventId: string): Promise<Answer<SentAgain>> {
-  return change<SentAgain>(request, webhook, async ({ enabled }) => {
-    if (!enabled) return switchedOff();
-    const sent = await ask(webhookEndpoint(request.env, webhook), (endpoint) => endpoint.sendAgain(webhook, eventId));
+export const sendDelivery = change(operations.sendDelivery, {
+  action: 'webhook.send_again',
+  subject: ({ params }) => params.webhookId,
+  decide: async ({ env, params }) => {
+    const { eventId } = params;
+    const webhook = keyOf(params);
+    const row = await findWebhook(env, webhook);
+    if (!row) return noWebhook();
+    if (!row.enabled) return switchedOff();
+    const sent = await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.sendAgain(webhook, eventId));
     if (sent === 'off') return switchedOff();
     if (sent === 'unknown') return refuse('NOT_FOUND', 'no such event');
     if (sent === 'unwanted') return refuse('CONFLICT', 'the webhook does not get events of this type');
-    return {
-      action: 'webhook.send_again',
-      before: null,
-      after: { eventId },
-      statements: [],
-      code: 'DELIVERY_SENT_AGAIN',
-      data: { webhookId: webhook.webhookId, eventId },
-    };
-  });
+    return { before: null, after: { eventId }, data: { webhookId: webhook.webhookId, eventId } };
+  },
+});
+
+interface Params {
+  org: string;
+  webhookId: string;
 }
 
-type Decided<Data> = Exclude<Awaited<ReturnType<Parameters<typeof commitChange<Data>>[1]>>, { ok: boolean }>;
+function keyOf({ org, webhookId }: Params): WebhookKey {
+  return { organizationId: org, webhookId };
+}
 
-/** A change of a webhook that is there. */
-function change<Data>(
-  request: OperatorRequest,
-  webhook: WebhookKey,
-  decide: (
-    row: WebhookRow,
-    nowMs: number,
-  ) =>
-    | Omit<Decided<Data>, 'organizationId' | 'subject' | 'replaces'>
-    | Answer<Data>
-    | Promise<Omit<Decided<Data>, 'organizationId' | 'subject' | 'replaces'> | Answer<Data>>,
-): Promise<Answer<Data>> {
-  const { organizationId, webhookId } = webhook;
-  return commitChange<Data>(request, async (nowMs) => {
-    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
-    const row = await findWebhook(request.env, webhook);
-    if (!row) return noWebhook();
-    const decided = await decide(row, nowMs);
-    return 'ok' in decided ? decided : { ...decided, organizationId, subject: webhookId, replaces: false };
-  });
+/** The endpoint's object looks at its webhook again. */
+async function wake({ env, params }: Pick<Requester, 'env'> & { params: Params }): Promise<void> {
+  const webhook = keyOf(params);
+  await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.wake(webhook));
 }
 
 /** Whether the address, and what was answered there, is the operator's secret. */

@@ -4,28 +4,23 @@
 import type { Hono } from 'hono';
 import { type Answer, accept } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
-import { customersCsv } from '../customer-list/list-customers.ts';
-import { eventsCsv } from '../metering/events.ts';
-import { ledgerCsv, listLedger } from '../metering/ledger.ts';
-import { callsCsv } from '../metering/list-calls.ts';
-import { readCall } from '../metering/read-call.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { keySpaceOf } from '../middleware/operators.ts';
-import { listArchive, verifyPage } from '../operator/archive.ts';
+import { listArchive, verifyArchive } from '../operator/archive.ts';
 import { readAttention } from '../operator/attention.ts';
 import { switchBack } from '../operator/autopilot.ts';
-import { asOrganization } from '../operator/caller.ts';
-import { readOrganizationCalls } from '../operator/calls.ts';
+import { listOrganizationCalls, readOrganizationCall } from '../operator/calls.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../operator/corrections.ts';
 import {
+  cancelCustomer,
   eraseCustomer,
   grantCredit,
-  inspectCustomer,
   listOrganizationCustomers,
+  reactivateCustomer,
+  readCustomer,
   revokeCredit,
-  setCanceled,
 } from '../operator/customers.ts';
 import { listDatabases } from '../operator/databases.ts';
 import { listEvents } from '../operator/events.ts';
@@ -35,7 +30,6 @@ import { readHealthHistory } from '../operator/health-history.ts';
 import { createKey, listKeys, readKey, revokeKey, rotateKey, updateKey } from '../operator/keys.ts';
 import { deleteModels, readModels, setModels } from '../operator/model-mappings.ts';
 import { deleteOperator, listOperators, putOperator, readOperator } from '../operator/operators.ts';
-import { readOrganizationEvents } from '../operator/organization-events.ts';
 import { readOrganizationSetup } from '../operator/organization-setup.ts';
 import {
   createOrganization,
@@ -44,9 +38,28 @@ import {
   updateOrganization,
 } from '../operator/organizations.ts';
 import { listOutbox, resendOutbox } from '../operator/outbox.ts';
-import { listPlans, migratePlan, putPlan, readMigration, readPlan, setArchived } from '../operator/plans.ts';
+import {
+  archivePlan,
+  listPlans,
+  migratePlan,
+  putPlan,
+  readMigration,
+  readPlan,
+  restorePlan,
+} from '../operator/plans.ts';
 import { deletePrices, listPrices, readPrices, setPrice } from '../operator/prices.ts';
-import { readOrganizationRadar } from '../operator/radar.ts';
+import {
+  listCustomerLedger,
+  listCustomerMargins,
+  readCustomerMargin,
+  readOrganizationAnomalies,
+  readOrganizationEvents,
+  readOrganizationForecast,
+  readOrganizationMargin,
+  readOrganizationModelRadar,
+  readOrganizationUsage,
+  readOrganizationUsageContext,
+} from '../operator/readings.ts';
 import { readRepricing, startRepricing } from '../operator/repricing.ts';
 import { deleteReview, listReviews, putReview, readReview } from '../operator/reviews.ts';
 import { deleteSample, exportSamples, listSamples, readSample } from '../operator/samples.ts';
@@ -55,14 +68,7 @@ import { listSharedStripeCustomers, releaseStripeCustomer } from '../operator/st
 import { operatorChangePlan, operatorCreateCustomer, operatorReplenish } from '../operator/subscriptions.ts';
 import { deleteVendor, listVendors, readVendor, setVendor } from '../operator/vendors.ts';
 import { CSV_TYPE } from '../platform/csv.ts';
-import { radarCsv } from '../radar/csv.ts';
-import { readAnomalies } from '../readings/anomalies/read-anomalies.ts';
-import { readForecast } from '../readings/forecast/read-forecast.ts';
-import { listMargins, marginsCsv } from '../readings/margin/list-margins.ts';
-import { readCustomerMargin, readMargin } from '../readings/margin/read-margin.ts';
-import { readUsageContext } from '../readings/usage/usage-context.ts';
-import { readUsageSummary } from '../readings/usage/usage-summary.ts';
-import { headerKeyOf, type Input, mount, mountCsvList, mountList } from './mount.ts';
+import { headerKeyOf, type Input, mount, mountList } from './mount.ts';
 import { mountUseCase } from './use-cases.ts';
 
 /** One line of JSON per item. */
@@ -85,15 +91,13 @@ export function mountOperator(app: Hono<AppEnv>): void {
     switchBack(request, params.org, body, deferrer(c)),
   );
 
-  change(app, operations.putPlan, (request, { params, body }) => putPlan(request, params.org, params.planId, body));
-  mountList(app, operations.listPlans, (c, page, { params }) => listPlans(c.env, params.org, page));
-  change(app, operations.archivePlan, (request, { params }) => setArchived(request, params.org, params.planId, true));
-  change(app, operations.restorePlan, (request, { params }) => setArchived(request, params.org, params.planId, false));
-  change(app, operations.migratePlan, (request, { params, body }) =>
-    migratePlan(request, params.org, params.planId, body),
-  );
-  mount(app, operations.readMigration, (c, { params }) => readMigration(c.env, params.org, params.jobId));
-  mount(app, operations.readPlan, (c, { params }) => readPlan(c.env, params.org, params.planId));
+  mountUseCase(app, putPlan);
+  mountUseCase(app, listPlans);
+  mountUseCase(app, archivePlan);
+  mountUseCase(app, restorePlan);
+  mountUseCase(app, migratePlan);
+  mountUseCase(app, readMigration);
+  mountUseCase(app, readPlan);
 
   change(app, operations.setPrice, (request, { params, body }, c) =>
     setPrice(request, params.org, params.modelKey, body, deferrer(c)),
@@ -112,44 +116,15 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountUseCase(app, readVendor);
   mountUseCase(app, deleteVendor);
 
-  mount(app, operations.readOrganizationUsage, (c, { params, query }) =>
-    asOrganization(c.env, params.org, deferrer(c), (caller) => readUsageSummary(caller, query)),
-  );
-  mount(app, operations.readOrganizationMargin, (c, { params, query }) =>
-    asOrganization(c.env, params.org, deferrer(c), (caller) => readMargin(caller, query)),
-  );
-  mountCsvList(
-    app,
-    operations.listCustomerMargins,
-    (c, page, { params, query }) =>
-      asOrganization(c.env, params.org, deferrer(c), (caller) => listMargins(caller, query, page)),
-    marginsCsv,
-  );
-  mount(app, operations.readCustomerMargin, (c, { params, query }) =>
-    asOrganization(c.env, params.org, deferrer(c), (caller) => readCustomerMargin(caller, params.customerId, query)),
-  );
-  mountList(app, operations.readOrganizationAnomalies, (c, page, { params, query }) =>
-    asOrganization(c.env, params.org, deferrer(c), (caller) => readAnomalies(caller, query, page)),
-  );
-  mount(app, operations.readOrganizationUsageContext, (c, { params, query }) =>
-    asOrganization(c.env, params.org, deferrer(c), (caller) => readUsageContext(caller, params.customerId, query)),
-  );
-  mount(app, operations.readOrganizationForecast, (c, { params, query }) =>
-    asOrganization(c.env, params.org, deferrer(c), (caller) => readForecast(caller, params.customerId, query)),
-  );
-  mountCsvList(
-    app,
-    operations.listCustomerLedger,
-    (c, page, { params, query }) =>
-      asOrganization(c.env, params.org, deferrer(c), (caller) => listLedger(caller, params.customerId, query, page)),
-    ledgerCsv,
-  );
-  mountCsvList(
-    app,
-    operations.readOrganizationModelRadar,
-    (c, page, { params, query }) => readOrganizationRadar(c.env, params.org, query, page, deferrer(c)),
-    radarCsv,
-  );
+  mountUseCase(app, readOrganizationUsage);
+  mountUseCase(app, readOrganizationMargin);
+  mountUseCase(app, listCustomerMargins);
+  mountUseCase(app, readCustomerMargin);
+  mountUseCase(app, readOrganizationAnomalies);
+  mountUseCase(app, readOrganizationUsageContext);
+  mountUseCase(app, readOrganizationForecast);
+  mountUseCase(app, listCustomerLedger);
+  mountUseCase(app, readOrganizationModelRadar);
 
   change(app, operations.setSampling, (request, { params, body }) => setSampling(request, params.org, body));
   mount(app, operations.readSampling, (c, { params }) => readSampling(c.env, params.org));
@@ -162,76 +137,37 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mount(app, operations.readSample, (c, { params }) => readSample(c.env, params.org, params.sampleId));
   change(app, operations.deleteSample, (request, { params }) => deleteSample(request, params.org, params.sampleId));
 
-  change(app, operations.createKey, (request, { params, body }) => createKey(request, params.org, body));
-  mountList(app, operations.listKeys, (c, page, { params }) => listKeys(c.env, params.org, page));
-  mount(app, operations.readKey, (c, { params }) => readKey(c.env, params.org, params.keyId));
-  change(app, operations.rotateKey, (request, { params, body }) => rotateKey(request, params.org, params.keyId, body));
-  change(app, operations.updateKey, (request, { params, body }) => updateKey(request, params.org, params.keyId, body));
-  change(app, operations.revokeKey, (request, { params }) => revokeKey(request, params.org, params.keyId));
+  mountUseCase(app, createKey);
+  mountUseCase(app, listKeys);
+  mountUseCase(app, readKey);
+  mountUseCase(app, rotateKey);
+  mountUseCase(app, updateKey);
+  mountUseCase(app, revokeKey);
 
-  mountCsvList(
-    app,
-    operations.listOrganizationCustomers,
-    (c, page, { params, query }) => listOrganizationCustomers(c.env, params.org, query, page, deferrer(c)),
-    customersCsv,
-  );
-  mount(app, operations.readCustomer, (c, { params }) => inspectCustomer(c.env, params.org, params.customerId));
-  change(app, operations.operatorCreateCustomer, (request, { params, body }, c) =>
-    operatorCreateCustomer(request, params.org, body, deferrer(c)),
-  );
-  change(app, operations.operatorChangePlan, (request, { params, body }, c) =>
-    operatorChangePlan(request, params.org, params.customerId, body, deferrer(c)),
-  );
-  change(app, operations.operatorReplenish, (request, { params }, c) =>
-    operatorReplenish(request, params.org, params.customerId, deferrer(c)),
-  );
-  change(app, operations.cancelCustomer, (request, { params }) =>
-    setCanceled(request, params.org, params.customerId, true),
-  );
-  change(app, operations.reactivateCustomer, (request, { params }) =>
-    setCanceled(request, params.org, params.customerId, false),
-  );
-  change(app, operations.grantCredit, (request, { params, body }) =>
-    grantCredit(request, params.org, params.customerId, body),
-  );
-  change(app, operations.revokeCredit, (request, { params, body }) =>
-    revokeCredit(request, params.org, params.customerId, params.creditId, body),
-  );
-  change(app, operations.operatorReverseCall, (request, { params, body }) =>
-    operatorReverseCall(request, params.org, params.callId, body),
-  );
-  change(app, operations.operatorAmendCall, (request, { params, body }, c) =>
-    operatorAmendCall(request, params.org, params.callId, body, deferrer(c)),
-  );
-  change(app, operations.operatorReverseMeterEvent, (request, { params, body }) =>
-    operatorReverseMeterEvent(request, params.org, params.eventId, body),
-  );
-  change(app, operations.eraseCustomer, (request, { params }) => eraseCustomer(request, params.org, params.customerId));
+  mountUseCase(app, listOrganizationCustomers);
+  mountUseCase(app, readCustomer);
+  mountUseCase(app, operatorCreateCustomer);
+  mountUseCase(app, operatorChangePlan);
+  mountUseCase(app, operatorReplenish);
+  mountUseCase(app, cancelCustomer);
+  mountUseCase(app, reactivateCustomer);
+  mountUseCase(app, grantCredit);
+  mountUseCase(app, revokeCredit);
+  mountUseCase(app, operatorReverseCall);
+  mountUseCase(app, operatorAmendCall);
+  mountUseCase(app, operatorReverseMeterEvent);
+  mountUseCase(app, eraseCustomer);
 
-  mountCsvList(
-    app,
-    operations.listOrganizationCalls,
-    (c, page, { params, query }) => readOrganizationCalls(c.env, params.org, query, page),
-    callsCsv,
-  );
-  mount(app, operations.readOrganizationCall, (c, { params }) =>
-    asOrganization(c.env, params.org, deferrer(c), (caller) => readCall(caller, params.callId)),
-  );
-  mountCsvList(
-    app,
-    operations.readOrganizationEvents,
-    (c, page, { params, query }) => readOrganizationEvents(c.env, params.org, query, page),
-    eventsCsv,
-  );
-  mountList(app, operations.listSharedStripeCustomers, (c, page) => listSharedStripeCustomers(c.env, page));
-  change(app, operations.releaseStripeCustomer, (request, { params }) =>
-    releaseStripeCustomer(request, params.org, params.stripeCustomerId),
-  );
-  mountList(app, operations.listOutbox, (c, page, { params }) => listOutbox(c.env, params.org, page));
-  change(app, operations.resendOutbox, (request, { params }) => resendOutbox(request, params.org));
+  mountUseCase(app, listOrganizationCalls);
+  mountUseCase(app, readOrganizationCall);
+  mountUseCase(app, readOrganizationEvents);
+  mountUseCase(app, listSharedStripeCustomers);
+  mountUseCase(app, releaseStripeCustomer);
+  mountUseCase(app, listOutbox);
+  mountUseCase(app, resendOutbox);
 
-  mountList(app, operations.listArchive, (c, page) => listArchive(c.env, page));
-  mountList(app, operations.verifyArchive, (c, page) => verifyPage(c.env, page));
+  mountUseCase(app, listArchive);
+  mountUseCase(app, verifyArchive);
   mount(app, operations.exportHistory, async (c, { params, query }) => {
     const answer = await exportHistory(c.env, params.org, query);
     const type = query.format === 'focus' ? CSV_TYPE : LINES_TYPE;
@@ -253,16 +189,16 @@ export function mountOperator(app: Hono<AppEnv>): void {
     if (role === null) throw new Error('the route is open to roles alone');
     return accept('IDENTITY_READ', { name, role }, Date.now());
   });
-  mountList(app, operations.listOperators, (c, page) => listOperators(c.env, page));
-  mount(app, operations.readOperator, (c, { params }) => readOperator(c.env, params.name));
-  change(app, operations.putOperator, (request, { params, body }) => putOperator(request, params.name, body));
-  change(app, operations.deleteOperator, (request, { params }) => deleteOperator(request, params.name));
+  mountUseCase(app, listOperators);
+  mountUseCase(app, readOperator);
+  mountUseCase(app, putOperator);
+  mountUseCase(app, deleteOperator);
 
-  mountList(app, operations.listEvents, (c, page, { query }) => listEvents(c.env, query, page));
-  mount(app, operations.listDatabases, (c) => listDatabases(c.env));
-  mount(app, operations.readAttention, (c, { query }) => readAttention(c.env, deferrer(c), query.organizationId));
-  mount(app, operations.readHealth, (c) => readHealth(c.env, deferrer(c)));
-  mount(app, operations.readHealthHistory, (c) => readHealthHistory(c.env, Date.now()));
+  mountUseCase(app, listEvents);
+  mountUseCase(app, listDatabases);
+  mountUseCase(app, readAttention);
+  mountUseCase(app, readHealth);
+  mountUseCase(app, readHealthHistory);
 }
 
 /** A change by the operator, with what its event and its idempotency record need. */

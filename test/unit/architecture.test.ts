@@ -70,6 +70,7 @@ const ROOMS: Record<string, string[]> = {
     'archive',
     'customer-list',
     'radar',
+    'readings',
     'metering',
     'webhooks',
     'catalog',

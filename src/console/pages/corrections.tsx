@@ -4,14 +4,12 @@
  */
 import type { Hono } from 'hono';
 import type { FC, PropsWithChildren } from 'hono/jsx';
-import { AmendCallRequest, CorrectionRequest, eventId as eventIdField } from '../../contract/corrections.ts';
+import { badRequest, type Result } from '../../contract/errors.ts';
 import { type GoodwillDecision, goodwillOfCall, goodwillOfEvent } from '../../contract/goodwill.ts';
-import { operations } from '../../contract/operations.ts';
 import type { Call } from '../../domain/call.ts';
 import { usd } from '../../domain/money.ts';
 import { listLedger } from '../../metering/ledger.ts';
 import { readCall } from '../../metering/read-call.ts';
-import { deferrer } from '../../middleware/context.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../../operator/corrections.ts';
 import { grantCredit } from '../../operator/customers.ts';
 import { findOldCall } from '../../storage/calls.ts';
@@ -27,8 +25,9 @@ import {
   type Fields,
   organizationPath,
 } from '../context.ts';
+import { send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, operatorRequest, optionalText, text, typedNumber, wrong } from '../submitted.ts';
+import { optionalText, text, typedNumber } from '../submitted.ts';
 
 const CALL = '/organizations/:org/calls/:callId';
 const INCREMENT = '/organizations/:org/customers/:customerId/reverse-increment';
@@ -52,18 +51,15 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
   app.get(`${CALL}/reverse`, (c) => reversePage(c, BLANK));
 
   app.post(`${CALL}/reverse`, async (c) => {
-    const { organizationId, callId, params } = callOf(c);
+    const { organizationId, callId } = callOf(c);
     if (isGoodwill(c)) {
       const given = await giveGoodwill(c, await goodwillOf(c, callId));
       return given.ok
         ? c.redirect(`${customerPath(organizationId, given.customerId)}?tab=wallet&done=goodwill`, 303)
-        : reversePage(c, wrong(c, given.details));
+        : reversePage(c, wrong(c, given.refusal));
     }
-    const checked = check(CorrectionRequest, reasonIn(c.get('submitted').fields));
-    if (!checked.ok) return reversePage(c, wrong(c, checked.details));
-    const request = await operatorRequest(c, operations.operatorReverseCall, { params, body: checked.value });
-    const answer = await operatorReverseCall(request, organizationId, callId, checked.value);
-    if (!answer.ok) return reversePage(c, wrong(c, detailsOf(answer.refusal)));
+    const answer = await send(c, operatorReverseCall, { body: reasonIn(c.get('submitted').fields) });
+    if (!answer.ok) return reversePage(c, wrong(c, answer.refusal));
     return c.redirect(`${callPath(organizationId, callId)}?done=reversed`, 303);
   });
 
@@ -73,12 +69,9 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
   });
 
   app.post(`${CALL}/amend`, async (c) => {
-    const { organizationId, callId, params } = callOf(c);
-    const checked = check(AmendCallRequest, amendmentIn(c.get('submitted').fields));
-    if (!checked.ok) return amendPage(c, wrong(c, checked.details));
-    const request = await operatorRequest(c, operations.operatorAmendCall, { params, body: checked.value });
-    const answer = await operatorAmendCall(request, organizationId, callId, checked.value, deferrer(c as never));
-    if (!answer.ok) return amendPage(c, wrong(c, detailsOf(answer.refusal)));
+    const { organizationId, callId } = callOf(c);
+    const answer = await send(c, operatorAmendCall, { body: amendmentIn(c.get('submitted').fields) });
+    if (!answer.ok) return amendPage(c, wrong(c, answer.refusal));
     return c.redirect(`${callPath(organizationId, callId)}?done=amended`, 303);
   });
 
@@ -92,18 +85,11 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
       const given = await giveGoodwill(c, await goodwillOfIncrement(c, customerId, text(fields, 'eventId')));
       return given.ok
         ? c.redirect(`${customerPath(organizationId, customerId)}?tab=wallet&done=goodwill`, 303)
-        : incrementPage(c, wrong(c, given.details));
+        : incrementPage(c, wrong(c, given.refusal));
     }
-    const checked = check(CorrectionRequest.extend({ eventId: eventIdField }), {
-      ...reasonIn(fields),
-      eventId: text(fields, 'eventId'),
-    });
-    if (!checked.ok) return incrementPage(c, wrong(c, checked.details));
-    const { eventId, reason } = checked.value;
-    const input = { params: { org: organizationId, eventId }, body: { reason, customerId } };
-    const request = await operatorRequest(c, operations.operatorReverseMeterEvent, input);
-    const answer = await operatorReverseMeterEvent(request, organizationId, eventId, input.body);
-    if (!answer.ok) return incrementPage(c, wrong(c, detailsOf(answer.refusal)));
+    const params = { eventId: text(fields, 'eventId') };
+    const answer = await send(c, operatorReverseMeterEvent, { params, body: { ...reasonIn(fields), customerId } });
+    if (!answer.ok) return incrementPage(c, wrong(c, answer.refusal));
     return c.redirect(`${customerPath(organizationId, customerId)}?tab=changes&done=increment-reversed`, 303);
   });
 }
@@ -124,19 +110,16 @@ async function goodwillOfIncrement(c: ConsoleContext, customerId: string, eventI
 }
 
 /** Grants the credit, once: of what was granted before, the form says so. */
-async function giveGoodwill(c: ConsoleContext, decision: GoodwillDecision) {
-  const refuse = (message: string) => ({ ok: false, details: [{ path: 'act', message }] }) as const;
+async function giveGoodwill(c: ConsoleContext, decision: GoodwillDecision): Promise<Result<{ customerId: string }>> {
+  const refuse = (message: string) => badRequest({ path: 'act', message });
   if (!decision.ok) return refuse(decision.reason);
-  const { organizationId } = c.get('organization');
   const { customerId, grant, idempotencyKey } = decision.goodwill;
   const query = { cause: 'GRANT', reference: grant.reference } as const;
   const earlier = await listLedger(await callerOf(c), customerId, query, { limit: 1, after: null });
   const at = earlier.ok ? earlier.data.items[0]?.at : undefined;
   if (at !== undefined) return refuse(`goodwill was granted for it already, at ${at}`);
-  const input = { params: { org: organizationId, customerId }, body: grant };
-  const request = { ...(await operatorRequest(c, operations.grantCredit, input)), idempotencyKey };
-  const answer = await grantCredit(request, organizationId, customerId, grant);
-  return answer.ok ? ({ ok: true, customerId } as const) : refuse(answer.refusal.message);
+  const answer = await send(c, grantCredit, { params: { customerId }, body: grant }, idempotencyKey);
+  return answer.ok ? { ok: true, customerId } : refuse(answer.refusal.message);
 }
 
 const Acts: FC<{ state: FormState; what: string; goodwill: GoodwillDecision | null }> = ({ state, what, goodwill }) => (
@@ -164,7 +147,7 @@ const Acts: FC<{ state: FormState; what: string; goodwill: GoodwillDecision | nu
 function callOf(c: ConsoleContext) {
   const { organizationId } = c.get('organization');
   const callId = c.req.param('callId') ?? '';
-  return { organizationId, callId, params: { org: organizationId, callId } };
+  return { organizationId, callId };
 }
 
 const reasonIn = (fields: Fields) => ({ reason: text(fields, 'reason') });
@@ -239,7 +222,7 @@ async function reversePage(c: ConsoleContext, state: FormState) {
   const goodwill = await goodwillOf(c, callId);
   const path = callPath(organizationId, callId);
   return correctionPage(c, 'Reverse call', state, callCrumbs(c), (secrets) => (
-    <Form action={`${path}/reverse`} secrets={secrets} state={state}>
+    <Form of={operatorReverseCall} action={`${path}/reverse`} secrets={secrets} state={state}>
       <p>
         If <Code>{callId}</Code> is reversed, it counts no longer: the allowance and the balance get back what it took,
         and every report leaves it out. The record stays and says so. That cannot be undone.
@@ -255,7 +238,7 @@ function amendPage(c: ConsoleContext, state: FormState) {
   const { organizationId, callId } = callOf(c);
   const path = callPath(organizationId, callId);
   return correctionPage(c, 'Amend call', state, callCrumbs(c), (secrets) => (
-    <Form action={`${path}/amend`} secrets={secrets} state={state}>
+    <Form of={operatorAmendCall} action={`${path}/amend`} secrets={secrets} state={state}>
       <p>
         What the end of <Code>{callId}</Code> should have reported; an empty field stays as it was. The allowance and
         the balance follow the difference; what it said before stays in the record.
@@ -307,7 +290,7 @@ function incrementPage(c: ConsoleContext, state: FormState) {
     { text: customerId, href: path },
   ];
   return correctionPage(c, 'Reverse increment', state, crumbs, (secrets) => (
-    <Form action={`${path}/reverse-increment`} secrets={secrets} state={state}>
+    <Form of={operatorReverseMeterEvent} action={`${path}/reverse-increment`} secrets={secrets} state={state}>
       <p>
         If an increment of a custom meter is reversed, it counts no longer: what paid for its units gets them back. The
         record stays and says so. That cannot be undone.

@@ -4,18 +4,24 @@
  */
 import type { Hono } from 'hono';
 import type { FC, PropsWithChildren } from 'hono/jsx';
-import { CorrectionRequest } from '../../contract/corrections.ts';
-import { operations } from '../../contract/operations.ts';
-import { GrantCreditRequest } from '../../contract/operator-customers.ts';
-import { eraseCustomer, grantCredit, inspectCustomer, revokeCredit, setCanceled } from '../../operator/customers.ts';
+import { type Answer, badRequest } from '../../contract/errors.ts';
+import {
+  cancelCustomer,
+  eraseCustomer,
+  grantCredit,
+  reactivateCustomer,
+  readCustomer,
+  revokeCredit,
+} from '../../operator/customers.ts';
 import { Choice, Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { count, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Facts, Notice } from '../../ui/parts.tsx';
 import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, operatorRequest, optionalText, text, typedNumber, wrong } from '../submitted.ts';
+import { optionalText, text, typedNumber } from '../submitted.ts';
 
 const BASE = '/organizations/:org/customers/:customerId';
 const BLANK: FormState = { values: { kind: 'USD', meterSlot: 'CUSTOM1' }, details: [] };
@@ -24,62 +30,50 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
   app.get(`${BASE}/credit`, (c) => creditPage(c, BLANK));
 
   app.post(`${BASE}/credit`, async (c) => {
-    const { params, organizationId, customerId } = addressOf(c);
-    const checked = check(GrantCreditRequest, grantOf(c.get('submitted').fields));
-    if (!checked.ok) return creditPage(c, wrong(c, checked.details));
-    const request = await operatorRequest(c, operations.grantCredit, { params, body: checked.value });
-    const answer = await grantCredit(request, organizationId, customerId, checked.value);
-    if (!answer.ok) return creditPage(c, wrong(c, detailsOf(answer.refusal)));
-    return c.redirect(`${customerPath(organizationId, customerId)}?tab=wallet&done=credit`, 303);
+    const answer = await send(c, grantCredit, { body: grantOf(c.get('submitted').fields) });
+    return answer.ok ? toTab(c, 'wallet', 'credit') : creditPage(c, wrong(c, answer.refusal));
   });
 
   app.get(`${BASE}/credits/:creditId/revoke`, (c) => revokePage(c, { values: {}, details: [] }));
 
   app.post(`${BASE}/credits/:creditId/revoke`, async (c) => {
-    const { params, organizationId, customerId } = addressOf(c);
-    const creditId = c.req.param('creditId');
-    const checked = check(CorrectionRequest, { reason: text(c.get('submitted').fields, 'reason') });
-    if (!checked.ok) return revokePage(c, wrong(c, checked.details));
-    const input = { params: { ...params, creditId }, body: checked.value };
-    const request = await operatorRequest(c, operations.revokeCredit, input);
-    const answer = await revokeCredit(request, organizationId, customerId, creditId, checked.value);
-    if (!answer.ok) return refused(c, answer.refusal);
-    return c.redirect(`${customerPath(organizationId, customerId)}?tab=wallet&done=credit-revoked`, 303);
+    const answer = await send(c, revokeCredit, { body: { reason: text(c.get('submitted').fields, 'reason') } });
+    if (answer.ok) return toTab(c, 'wallet', 'credit-revoked');
+    const { refusal } = answer;
+    return refusal.code === 'BAD_REQUEST' ? revokePage(c, wrong(c, refusal)) : refused(c, refusal);
   });
 
-  for (const action of ['cancel', 'reactivate'] as const) {
-    app.get(`${BASE}/${action}`, (c) => (action === 'cancel' ? cancelPage(c) : reactivatePage(c)));
+  app.get(`${BASE}/cancel`, (c) => cancelPage(c));
+  app.post(`${BASE}/cancel`, async (c) => toSettings(c, await send(c, cancelCustomer), 'canceled'));
 
-    app.post(`${BASE}/${action}`, async (c) => {
-      const { params, organizationId, customerId } = addressOf(c);
-      const request = await operatorRequest(c, operations[`${action}Customer`], { params });
-      const answer = await setCanceled(request, organizationId, customerId, action === 'cancel');
-      if (!answer.ok) return refused(c, answer.refusal);
-      return c.redirect(
-        `${customerPath(organizationId, customerId)}?tab=settings&done=${action === 'cancel' ? 'canceled' : 'reactivated'}`,
-        303,
-      );
-    });
-  }
+  app.get(`${BASE}/reactivate`, (c) => reactivatePage(c));
+  app.post(`${BASE}/reactivate`, async (c) => toSettings(c, await send(c, reactivateCustomer), 'reactivated'));
 
   app.get(`${BASE}/erase`, (c) => erasePage(c, { values: {}, details: [] }));
 
   app.post(`${BASE}/erase`, async (c) => {
-    const { params, organizationId, customerId } = addressOf(c);
+    const { customerId } = addressOf(c);
     if (text(c.get('submitted').fields, 'confirmation') !== customerId) {
-      return erasePage(c, wrong(c, [{ path: 'confirmation', message: `must be ${customerId}, exactly as shown` }]));
+      const other = badRequest({ path: 'confirmation', message: `must be ${customerId}, exactly as shown` });
+      return erasePage(c, wrong(c, other.refusal));
     }
-    const request = await operatorRequest(c, operations.eraseCustomer, { params });
-    const answer = await eraseCustomer(request, organizationId, customerId);
-    if (!answer.ok) return refused(c, answer.refusal);
-    return erasedPage(c, customerId, answer.data.erased);
+    const answer = await send(c, eraseCustomer);
+    return answer.ok ? erasedPage(c, customerId, answer.data.erased) : refused(c, answer.refusal);
   });
 }
 
+function toSettings(c: ConsoleContext, answer: Answer<unknown>, done: string) {
+  return answer.ok ? toTab(c, 'settings', done) : refused(c, answer.refusal);
+}
+
+/** To a tab of the customer's page, which says what was done. */
+function toTab(c: ConsoleContext, tab: string, done: string) {
+  const { organizationId, customerId } = addressOf(c);
+  return c.redirect(`${customerPath(organizationId, customerId)}?${new URLSearchParams({ tab, done })}`, 303);
+}
+
 function addressOf(c: ConsoleContext) {
-  const { organizationId } = c.get('organization');
-  const customerId = c.req.param('customerId') ?? '';
-  return { organizationId, customerId, params: { org: organizationId, customerId } };
+  return { organizationId: c.get('organization').organizationId, customerId: c.req.param('customerId') ?? '' };
 }
 
 /** The fields as the operator API takes them. */
@@ -106,7 +100,7 @@ async function actionPage(
   content: (path: string, secrets: FormSecrets) => unknown,
 ) {
   const { organizationId, customerId } = addressOf(c);
-  const known = await inspectCustomer(c.env, organizationId, customerId);
+  const known = await load(c, readCustomer);
   if (!known.ok) return refused(c, known.refusal);
   const path = customerPath(organizationId, customerId);
   const crumbs = [
@@ -138,7 +132,7 @@ function creditPage(c: ConsoleContext, state: FormState) {
 }
 
 const CreditForm: FC<{ path: string; secrets: FormSecrets; state: FormState }> = ({ path, secrets, state }) => (
-  <Form action={`${path}/credit`} secrets={secrets} state={state}>
+  <Form of={grantCredit} action={`${path}/credit`} secrets={secrets} state={state}>
     <Choice
       name="kind"
       label="Credit type"
@@ -192,7 +186,12 @@ const CreditForm: FC<{ path: string; secrets: FormSecrets; state: FormState }> =
 function revokePage(c: ConsoleContext, state: FormState) {
   const creditId = c.req.param('creditId') ?? '';
   return actionPage(c, 'Revoke credit', statusOf(state), (path, secrets) => (
-    <Form action={`${path}/credits/${encodeURIComponent(creditId)}/revoke`} secrets={secrets} state={state}>
+    <Form
+      of={revokeCredit}
+      action={`${path}/credits/${encodeURIComponent(creditId)}/revoke`}
+      secrets={secrets}
+      state={state}
+    >
       <p>
         What is left of <Code>{creditId}</Code> is taken back. What is spent stays spent.
       </p>
@@ -206,7 +205,7 @@ function revokePage(c: ConsoleContext, state: FormState) {
 
 function cancelPage(c: ConsoleContext) {
   return actionPage(c, 'Cancel subscription', 200, (path, secrets) => (
-    <Form action={`${path}/cancel`} secrets={secrets}>
+    <Form of={cancelCustomer} action={`${path}/cancel`} secrets={secrets}>
       <p>
         New calls of this customer are denied. Usage, credits and history are kept, calls in progress may end, and you
         can reactivate the subscription.
@@ -220,7 +219,7 @@ function cancelPage(c: ConsoleContext) {
 
 function reactivatePage(c: ConsoleContext) {
   return actionPage(c, 'Reactivate subscription', 200, (path, secrets) => (
-    <Form action={`${path}/reactivate`} secrets={secrets}>
+    <Form of={reactivateCustomer} action={`${path}/reactivate`} secrets={secrets}>
       <p>Calls are allowed again, within the plan and the rest of the period's allowances.</p>
       <Buttons back={path}>Reactivate subscription</Buttons>
     </Form>
@@ -230,7 +229,7 @@ function reactivatePage(c: ConsoleContext) {
 function erasePage(c: ConsoleContext, state: FormState) {
   const { customerId } = addressOf(c);
   return actionPage(c, 'Erase customer', statusOf(state), (path, secrets) => (
-    <Form action={`${path}/erase`} secrets={secrets} state={state}>
+    <Form of={eraseCustomer} action={`${path}/erase`} secrets={secrets} state={state}>
       <Notice tone="bad" title="This cannot be undone.">
         Everything of <strong>{customerId}</strong> goes: account, usage, calls, credits and what is left of them,
         samples. The event log keeps that it was done.

@@ -6,7 +6,7 @@ import type { Child, FC } from 'hono/jsx';
 import { customerId as customerIdField } from '../../contract/fields.ts';
 import type { OperatorCustomer } from '../../contract/operator-customers.ts';
 import { planIdOf } from '../../domain/plan.ts';
-import { inspectCustomer } from '../../operator/customers.ts';
+import { readCustomer } from '../../operator/customers.ts';
 import { plural } from '../../ui/format.ts';
 import { Badge, Code, Notice, Time } from '../../ui/parts.tsx';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath, planPath } from '../context.ts';
@@ -17,6 +17,7 @@ import type { Tab } from '../customer/tab.ts';
 import { usageTab } from '../customer/usage-tab.tsx';
 import { walletTab } from '../customer/wallet-tab.tsx';
 import { refused } from '../refused.tsx';
+import { load } from '../send.ts';
 import { page } from '../shell.tsx';
 
 const TABS = {
@@ -36,7 +37,7 @@ export function mountCustomer(app: Hono<ConsoleEnv>): void {
     if (!customerIdField.safeParse(customerId).success)
       return refused(c, { code: 'CUSTOMER_NOT_FOUND', message: 'no such customer' });
     const tab = tabNamed(c.req.query('tab'));
-    const inspected = inspectCustomer(c.env, organizationId, customerId);
+    const inspected = load(c, readCustomer);
     const customer = inspected.then((answer) => (answer.ok ? answer.data : null));
     const [answer, content] = await Promise.all([
       inspected,

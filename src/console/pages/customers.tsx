@@ -20,13 +20,12 @@ import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../conte
 import { type Asked, Chosen, isNarrowed, linkTo, Meaning, Questions, Search } from '../customer-filters.tsx';
 import { Customers, type Sort } from '../customers-view.tsx';
 import { refused } from '../refused.tsx';
+import { load } from '../send.ts';
 import { setupPath } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
 import { check } from '../submitted.ts';
 
 const PAGE_SIZE = 50;
-/** Plans that the filter lists. */
-const PLANS_MAX = 200;
 
 type Query = Omit<ListCustomersQuery, 'limit' | 'cursor'>;
 
@@ -55,7 +54,7 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
       listCustomers(scope, query, pageAsked),
       readEndingNames(scope, nowMs),
       countMarked(c.env, organizationId, nowMs),
-      listPlans(c.env, organizationId, { limit: PLANS_MAX, after: null }),
+      load(c, listPlans),
     ]);
     if (!answer.ok) return refused(c, answer.refusal);
     if (!plans.ok) return refused(c, plans.refusal);

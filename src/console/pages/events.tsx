@@ -4,10 +4,8 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import type { z } from 'zod';
-import { EventLogFilter, type Organization } from '../../contract/operator.ts';
+import type { EventLogFilter, Organization } from '../../contract/operator.ts';
 import { ACTION_KINDS, OPERATOR_ACTIONS, SUBJECT_KINDS, type SubjectKind } from '../../contract/operator-actions.ts';
-import { ENDS_AFTER_START, endsAfterStart } from '../../contract/samples.ts';
 import { listEvents } from '../../operator/events.ts';
 import { listOrganizations } from '../../operator/organizations.ts';
 import { pageRequest } from '../../platform/page.ts';
@@ -21,14 +19,12 @@ import type { ConsoleContext, ConsoleEnv } from '../context.ts';
 import { instantFields, instantsOf } from '../form-instants.ts';
 import { namesOf } from '../mentions.tsx';
 import { refused } from '../refused.tsx';
+import { detailsOf, load } from '../send.ts';
 import { page } from '../shell.tsx';
-import { check } from '../submitted.ts';
 
 const PAGE_SIZE = 40;
 /** Organizations whose names are shown, and that can be chosen. */
 const ORGANIZATIONS_MAX = 200;
-
-const Filter = EventLogFilter.refine(endsAfterStart, ENDS_AFTER_START);
 
 /** The filters, with their names for people. */
 const FILTERS = {
@@ -51,14 +47,14 @@ export function mountEvents(app: Hono<ConsoleEnv>): void {
 /** Of one organization, or of all. */
 async function eventsPage(c: ConsoleContext, here: string | null) {
   const asked = askedIn(c, here);
-  const checked = check(Filter, { ...asked, ...instantsOf(asked), ...(here !== null && { organizationId: here }) });
-  const filter: z.infer<typeof Filter> = checked.ok ? checked.value : here === null ? {} : { organizationId: here };
+  const whole = here === null ? {} : { organizationId: here };
   const cursor = c.req.query('cursor');
   const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
-  const [answer, listed] = await Promise.all([
-    listEvents(c.env, filter, pageAsked),
+  const [narrowed, listed] = await Promise.all([
+    load(c, listEvents, { query: { ...asked, ...instantsOf(asked), ...whole }, page: pageAsked }),
     here === null ? listOrganizations(c.env, { limit: ORGANIZATIONS_MAX, after: null }) : null,
   ]);
+  const answer = narrowed.ok ? narrowed : await load(c, listEvents, { query: whole, page: pageAsked });
   if (!answer.ok) return refused(c, answer.refusal);
   const { items, nextCursor } = answer.data;
   const organizations = listed?.ok ? listed.data.items : [];
@@ -70,13 +66,16 @@ async function eventsPage(c: ConsoleContext, here: string | null) {
         )
       : await readNamesOf(c, here, items);
   const path = eventsPath(here);
-  const state = { values: { ...asked, ...instantFields(asked) }, details: checked.ok ? [] : checked.details };
+  const state = {
+    values: { ...asked, ...instantFields(asked) },
+    details: narrowed.ok ? [] : detailsOf(narrowed.refusal),
+  };
   return page(
     c,
     {
       title: here === null ? 'Operator events' : 'Events',
       sub: 'Every change by API, command line and console, newest first.',
-      status: checked.ok ? 200 : 400,
+      status: narrowed.ok ? 200 : 400,
     },
     <>
       <Card>

@@ -3,18 +3,17 @@
  */
 import type { Hono } from 'hono';
 import type { HealthHistory } from '../../contract/health-history.ts';
-import type { Env } from '../../env.ts';
 import { readHealth } from '../../operator/health.ts';
 import { readHealthHistory } from '../../operator/health-history.ts';
 import { log } from '../../platform/log.ts';
 import { byteSize, count, duration, plural } from '../../ui/format.ts';
 import { Badge, Card, Facts, Notice, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
-import { deferrer } from '../caller.ts';
-import { type ConsoleEnv, organizationPath } from '../context.ts';
+import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { HealthHistoryView } from '../health-history-view.tsx';
 import { Live } from '../live.tsx';
 import { refused } from '../refused.tsx';
+import { load } from '../send.ts';
 import { page } from '../shell.tsx';
 
 const BINDINGS: Readonly<Record<string, string>> = {
@@ -28,7 +27,7 @@ const BINDINGS: Readonly<Record<string, string>> = {
 
 export function mountHealth(app: Hono<ConsoleEnv>): void {
   app.get('/health', async (c) => {
-    const [answer, history] = await Promise.all([readHealth(c.env, deferrer(c)), historyOf(c.env, Date.now())]);
+    const [answer, history] = await Promise.all([load(c, readHealth), historyOf(c)]);
     if (!answer.ok) return refused(c, answer.refusal);
     const { status, problems, checks, catalog, backlog, setAside, archive, d1, versions } = answer.data;
     const nowMs = Date.now();
@@ -201,9 +200,9 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
 }
 
 /** `null` where D1 or a projector is away: the page above says which. */
-async function historyOf(env: Env, nowMs: number): Promise<HealthHistory | null> {
+async function historyOf(c: ConsoleContext): Promise<HealthHistory | null> {
   try {
-    const history = await readHealthHistory(env, nowMs);
+    const history = await load(c, readHealthHistory);
     return history.ok ? history.data : null;
   } catch (error) {
     log('warn', 'health_history_not_read', {}, error);

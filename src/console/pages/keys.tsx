@@ -3,8 +3,7 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import { operations } from '../../contract/operations.ts';
-import { CreateKeyRequest, type Key, RotateKeyRequest, UpdateKeyRequest } from '../../contract/operator.ts';
+import type { Key } from '../../contract/operator.ts';
 import { EMBED_SCOPE, SCOPES, SERVER_SCOPES } from '../../contract/scopes.ts';
 import { createKey, listKeys, readKey, revokeKey, rotateKey, updateKey } from '../../operator/keys.ts';
 import { pageRequest } from '../../platform/page.ts';
@@ -18,8 +17,9 @@ import { type ConsoleContext, type ConsoleEnv, type Fields, organizationPath } f
 import { createdPage, crumbsOf, revokePage } from '../key-pages.tsx';
 import { KeyFacts, Keys } from '../keys-view.tsx';
 import { refused } from '../refused.tsx';
+import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, lines, operatorRequest, text, texts, wrong } from '../submitted.ts';
+import { lines, text, texts } from '../submitted.ts';
 
 const PAGE_SIZE = 50;
 
@@ -51,7 +51,7 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
     const { organizationId } = c.get('organization');
     const path = organizationPath(organizationId, 'keys');
     const asked = pageRequest({ limit: PAGE_SIZE, cursor: c.req.query('cursor') }) ?? { limit: PAGE_SIZE, after: null };
-    const answer = await listKeys(c.env, organizationId, asked);
+    const answer = await load(c, listKeys, { page: asked });
     if (!answer.ok) return refused(c, answer.refusal);
     const { items, nextCursor } = answer.data;
     const actions = (
@@ -96,7 +96,6 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
   );
 
   app.post('/organizations/:org/keys', async (c) => {
-    const { organizationId } = c.get('organization');
     const { fields } = c.get('submitted');
     const prefix = text(fields, 'prefix');
     // The scopes of the form are those of a key of our own; the other prefixes say what they may.
@@ -107,19 +106,14 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
       ...limitsIn(fields, undefined),
       ...(expiresAt !== null && { expiresAt }),
     };
-    const checked = check(CreateKeyRequest, body);
-    if (!checked.ok) return newPage(c, wrong(c, checked.details));
-    const request = await operatorRequest(c, operations.createKey, {
-      params: { org: organizationId },
-      body: checked.value,
-    });
-    const answer = await createKey(request, organizationId, checked.value);
-    return answer.ok ? createdPage(c, answer) : newPage(c, wrong(c, detailsOf(answer.refusal)));
+    const answer = await send(c, createKey, { body });
+    return answer.ok ? createdPage(c, answer) : newPage(c, wrong(c, answer.refusal));
   });
 
   app.get('/organizations/:org/keys/:keyId', async (c) => {
-    const key = await findKey(c);
-    if (!key) return refused(c, { code: 'NOT_FOUND', message: 'no such key' });
+    const found = await load(c, readKey);
+    if (!found.ok) return refused(c, found.refusal);
+    const key = found.data;
     const values = {
       name: key.name,
       scopes: key.scopes ?? [],
@@ -132,8 +126,9 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
 
   app.post('/organizations/:org/keys/:keyId', async (c) => {
     const { organizationId } = c.get('organization');
-    const key = await findKey(c);
-    if (!key) return refused(c, { code: 'NOT_FOUND', message: 'no such key' });
+    const found = await load(c, readKey);
+    if (!found.ok) return refused(c, found.refusal);
+    const key = found.data;
     const { fields } = c.get('submitted');
     const scopes = texts(fields, 'scopes');
     // A legacy key without a choice keeps what its prefix allows.
@@ -144,49 +139,27 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
       ...limitsIn(fields, null),
       ...(lastDay !== lastDayOf(key) && { expiresAt: endOf(lastDay) }),
     };
-    const checked = check(UpdateKeyRequest, body);
-    if (!checked.ok) return keyPage(c, key, wrong(c, checked.details));
-    const request = await operatorRequest(c, operations.updateKey, {
-      params: { org: organizationId, keyId: key.keyId },
-      body: checked.value,
-    });
-    const answer = await updateKey(request, organizationId, key.keyId, checked.value);
-    if (!answer.ok) return keyPage(c, key, wrong(c, detailsOf(answer.refusal)));
+    const answer = await send(c, updateKey, { body });
+    if (!answer.ok) return keyPage(c, key, wrong(c, answer.refusal));
     return c.redirect(`${organizationPath(organizationId, 'keys')}?done=key`, 303);
   });
 
   app.post('/organizations/:org/keys/:keyId/rotate', async (c) => {
-    const { organizationId } = c.get('organization');
-    const keyId = c.req.param('keyId');
-    const checked = check(RotateKeyRequest, { overlapHours: Number(text(c.get('submitted').fields, 'overlapHours')) });
-    if (!checked.ok) return refused(c, { code: 'BAD_REQUEST', message: 'overlapHours must be a number of hours' });
-    const request = await operatorRequest(c, operations.rotateKey, {
-      params: { org: organizationId, keyId },
-      body: checked.value,
-    });
-    const answer = await rotateKey(request, organizationId, keyId, checked.value);
+    const body = { overlapHours: Number(text(c.get('submitted').fields, 'overlapHours')) };
+    const answer = await send(c, rotateKey, { body });
     return answer.ok ? createdPage(c, answer) : refused(c, answer.refusal);
   });
 
   app.get('/organizations/:org/keys/:keyId/revoke', async (c) => {
-    const key = await findKey(c);
-    return key ? revokePage(c, key) : refused(c, { code: 'NOT_FOUND', message: 'no such key' });
+    const found = await load(c, readKey);
+    return found.ok ? revokePage(c, found.data) : refused(c, found.refusal);
   });
 
   app.post('/organizations/:org/keys/:keyId/revoke', async (c) => {
-    const { organizationId } = c.get('organization');
-    const keyId = c.req.param('keyId');
-    const request = await operatorRequest(c, operations.revokeKey, { params: { org: organizationId, keyId } });
-    const answer = await revokeKey(request, organizationId, keyId);
+    const answer = await send(c, revokeKey);
     if (!answer.ok) return refused(c, answer.refusal);
-    return c.redirect(`${organizationPath(organizationId, 'keys')}?done=revoked`, 303);
+    return c.redirect(`${organizationPath(c.get('organization').organizationId, 'keys')}?done=revoked`, 303);
   });
-}
-
-/** The key of the path. */
-async function findKey(c: ConsoleContext): Promise<Key | null> {
-  const answer = await readKey(c.env, c.get('organization').organizationId, c.req.param('keyId') ?? '');
-  return answer.ok ? answer.data : null;
 }
 
 /** The lists of the form; `none` where one is empty. */
@@ -250,7 +223,7 @@ function newPage(c: ConsoleContext, state: FormState) {
     c,
     { title: 'New key', status: state.details.length > 0 ? 400 : 200, crumbs: crumbsOf(path) },
     <Card>
-      <Form action={path} secrets={secretsOf(c)} state={state}>
+      <Form of={createKey} action={path} secrets={secretsOf(c)} state={state}>
         <TextField
           name="name"
           label="Name"
@@ -332,7 +305,7 @@ const RotateAndRevoke: FC<{ own: string; secrets: FormSecrets }> = ({ own, secre
       title="Rotate"
       note="Makes a new key with the same name, prefix, scopes and limits. This one works until the overlap is over, so that applications can change over."
     >
-      <Form action={`${own}/rotate`} secrets={secrets} label="Rotate">
+      <Form of={rotateKey} action={`${own}/rotate`} secrets={secrets} label="Rotate">
         <Select
           name="overlapHours"
           label="This key still works for"
@@ -364,7 +337,7 @@ const KeyForm: FC<{ own: string; item: Key; state: FormState; secrets: FormSecre
   state,
   secrets,
 }) => (
-  <Form action={own} secrets={secrets} state={state}>
+  <Form of={updateKey} action={own} secrets={secrets} state={state}>
     <TextField name="name" label="Name" state={state} required />
     <CheckGroup
       name="scopes"

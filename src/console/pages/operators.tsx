@@ -3,8 +3,7 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import { operations } from '../../contract/operations.ts';
-import { type NamedOperator, operatorName, PutOperatorRequest } from '../../contract/operators.ts';
+import type { NamedOperator } from '../../contract/operators.ts';
 import { ROLE_MEANINGS, ROLES } from '../../contract/roles.ts';
 import { deleteOperator, listOperators, putOperator } from '../../operator/operators.ts';
 import { pageRequest } from '../../platform/page.ts';
@@ -15,32 +14,29 @@ import { Pager, Table, totalOf } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { bodyIn } from '../schema-form.tsx';
+import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, operatorRequest, text, wrong } from '../submitted.ts';
+import { text } from '../submitted.ts';
 
 const PATH = `${CONSOLE_PATH}/operators`;
 const PAGE_SIZE = 50;
 const BLANK: FormState = { values: { role: 'viewer' }, details: [] };
-
-const OperatorForm = PutOperatorRequest.extend({ name: operatorName });
 
 export function mountOperators(app: Hono<ConsoleEnv>): void {
   app.get('/operators', (c) => operatorsPage(c, BLANK));
 
   app.post('/operators', async (c) => {
     const { fields } = c.get('submitted');
-    const checked = check(OperatorForm, { name: text(fields, 'name'), role: text(fields, 'role') });
-    if (!checked.ok) return operatorsPage(c, wrong(c, checked.details));
-    const { name, role } = checked.value;
-    const request = await operatorRequest(c, operations.putOperator, { params: { name }, body: { role } });
-    const answer = await putOperator(request, name, { role });
-    return answer.ok ? c.redirect(`${PATH}?done=operator`, 303) : operatorsPage(c, wrong(c, detailsOf(answer.refusal)));
+    const answer = await send(c, putOperator, {
+      params: { name: text(fields, 'name') },
+      body: bodyIn(putOperator, fields),
+    });
+    return answer.ok ? c.redirect(`${PATH}?done=operator`, 303) : operatorsPage(c, wrong(c, answer.refusal));
   });
 
   app.post('/operators/:name/remove', async (c) => {
-    const name = c.req.param('name');
-    const request = await operatorRequest(c, operations.deleteOperator, { params: { name } });
-    const answer = await deleteOperator(request, name);
+    const answer = await send(c, deleteOperator);
     return answer.ok ? c.redirect(`${PATH}?done=operator-removed`, 303) : refused(c, answer.refusal);
   });
 }
@@ -48,7 +44,7 @@ export function mountOperators(app: Hono<ConsoleEnv>): void {
 async function operatorsPage(c: ConsoleContext, state: FormState) {
   const cursor = c.req.query('cursor');
   const asked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
-  const answer = await listOperators(c.env, asked);
+  const answer = await load(c, listOperators, { page: asked });
   if (!answer.ok) return refused(c, answer.refusal);
   const { items, nextCursor } = answer.data;
   const isConfigured = c.env.ACCESS_TEAM_DOMAIN && c.env.ACCESS_AUD;
@@ -90,7 +86,7 @@ async function operatorsPage(c: ConsoleContext, state: FormState) {
         />
       </Card>
       <Card title="Give a role" note="A role counts from the next request on.">
-        <Form action={PATH} secrets={secrets} state={state}>
+        <Form of={putOperator} action={PATH} secrets={secrets} state={state}>
           <TextField
             name="name"
             label="E-mail address, or client id of a service token"
@@ -132,7 +128,12 @@ const Operators: FC<{
       {
         title: 'Actions',
         cell: ({ name }) => (
-          <ButtonForm action={`${PATH}/${encodeURIComponent(name)}/remove`} secrets={secrets} danger>
+          <ButtonForm
+            of={deleteOperator}
+            action={`${PATH}/${encodeURIComponent(name)}/remove`}
+            secrets={secrets}
+            danger
+          >
             Remove
           </ButtonForm>
         ),

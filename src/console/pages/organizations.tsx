@@ -16,6 +16,7 @@ import { Pager, Table, totalOf } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { load } from '../send.ts';
 import { setupPath } from '../setup-view.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import {
@@ -32,8 +33,6 @@ import {
 
 const PATH = `${CONSOLE_PATH}/organizations`;
 const PAGE_SIZE = 50;
-/** Plans that the choice of a default lists. */
-const PLANS_MAX = 200;
 const BLANK: FormState = { values: {}, details: [] };
 
 export function mountOrganizations(app: Hono<ConsoleEnv>): void {
@@ -168,7 +167,7 @@ function newPage(c: ConsoleContext, state: FormState, status: 200 | 400) {
 
 async function settingsPage(c: ConsoleContext, state: FormState | null) {
   const organization = c.get('organization');
-  const plans = await listPlans(c.env, organization.organizationId, { limit: PLANS_MAX, after: null });
+  const plans = await load(c, listPlans);
   if (!plans.ok) return refused(c, plans.refusal);
   const planOptions = plans.data.items.map(({ planId, plan }) => [planId, `${plan.name} (${planId})`] as const);
   return page(

@@ -10,9 +10,16 @@ import type { CatalogInfo } from '../../contract/catalog.ts';
 import type { Health, Organization, OrganizationSetup } from '../../contract/operator.ts';
 import { gatherAttention } from '../../operator/attention.ts';
 import { readCatalog } from '../../operator/catalog.ts';
-import { readHealth } from '../../operator/health.ts';
+import { checkHealth } from '../../operator/health.ts';
 import { findSetup } from '../../operator/organization-setup.ts';
 import { listOrganizations } from '../../operator/organizations.ts';
+import {
+  type OrganizationUsage,
+  OVERVIEW_DAYS,
+  readServiceUsage,
+  type ServiceUsage,
+  sumOfDays,
+} from '../../operator/service-usage.ts';
 import { byteSize, count, plural } from '../../ui/format.ts';
 import { Badge, Card, Compact, Empty, Facts, Time } from '../../ui/parts.tsx';
 import { Sparkline } from '../../ui/small-charts.tsx';
@@ -24,13 +31,6 @@ import { Cost } from '../cost.tsx';
 import { hiddenSetups } from '../hidden-setups.ts';
 import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
-import {
-  type OrganizationUsage,
-  OVERVIEW_DAYS,
-  readServiceUsage,
-  type ServiceUsage,
-  sumOfDays,
-} from '../service-usage.ts';
 import { SetupLine } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
 import { type GroupUsage, partsOf, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
@@ -44,7 +44,7 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
   app.get('/', async (c) => {
     const nowMs = Date.now();
     const defer = deferrer(c);
-    const health = readHealth(c.env, defer);
+    const health = checkHealth(c.env, defer);
     const listed = await listOrganizations(c.env, { limit: ATTENTION_ORGANIZATIONS_MAX, after: null });
     if (!listed.ok) return refused(c, listed.refusal);
     const { items: organizations, nextCursor } = listed.data;
@@ -72,7 +72,7 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
         attention={attention}
         setups={setups}
         nowMs={nowMs}
-        health={service.ok ? service.data : null}
+        health={service}
         catalog={catalog.ok ? catalog.data : null}
       />,
     );
@@ -104,7 +104,7 @@ interface OverviewProps {
   attention: Attention;
   setups: Setup[];
   nowMs: number;
-  health: Health | null;
+  health: Health;
   catalog: z.infer<typeof CatalogInfo> | null;
 }
 
@@ -309,36 +309,34 @@ function byCost(a: GroupUsage, b: GroupUsage): number {
 const Running: FC<Pick<OverviewProps, 'nowMs' | 'health' | 'catalog'>> = ({ nowMs, health, catalog }) => (
   <div class="grid">
     <Card title="Service" actions={<a href={`${CONSOLE_PATH}/health`}>Health</a>}>
-      {health && (
-        <Facts
-          items={[
-            ['Status', <Badge tone={health.status === 'ok' ? 'good' : 'bad'}>{health.status}</Badge>],
-            [
-              'Waiting for reports',
-              health.backlog.oldestAt === null ? (
-                'nobody'
-              ) : (
-                <>
-                  {plural(health.backlog.customers, 'customer')}, since{' '}
-                  <Time at={health.backlog.oldestAt} nowMs={nowMs} />
-                </>
-              ),
-            ],
-            [
-              'Refused by reports',
-              health.setAside.oldestAt === null ? (
-                'nothing'
-              ) : (
-                <>
-                  {plural(health.setAside.rows, 'change')}, since <Time at={health.setAside.oldestAt} nowMs={nowMs} />
-                </>
-              ),
-            ],
-            ['Database', health.d1 ? byteSize(health.d1.bytes) : 'cannot be read'],
-            ['Version', `${health.versions.service}, contract ${health.versions.contract}`],
-          ]}
-        />
-      )}
+      <Facts
+        items={[
+          ['Status', <Badge tone={health.status === 'ok' ? 'good' : 'bad'}>{health.status}</Badge>],
+          [
+            'Waiting for reports',
+            health.backlog.oldestAt === null ? (
+              'nobody'
+            ) : (
+              <>
+                {plural(health.backlog.customers, 'customer')}, since{' '}
+                <Time at={health.backlog.oldestAt} nowMs={nowMs} />
+              </>
+            ),
+          ],
+          [
+            'Refused by reports',
+            health.setAside.oldestAt === null ? (
+              'nothing'
+            ) : (
+              <>
+                {plural(health.setAside.rows, 'change')}, since <Time at={health.setAside.oldestAt} nowMs={nowMs} />
+              </>
+            ),
+          ],
+          ['Database', health.d1 ? byteSize(health.d1.bytes) : 'cannot be read'],
+          ['Version', `${health.versions.service}, contract ${health.versions.contract}`],
+        ]}
+      />
     </Card>
     <Card title="Model catalog" actions={<a href={`${CONSOLE_PATH}/catalog`}>Catalog</a>}>
       {catalog && (

@@ -6,26 +6,25 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { ChangePlanBody } from '../../contract/customers.ts';
 import { creditWarnings } from '../../contract/funding-warnings.ts';
-import { operations } from '../../contract/operations.ts';
 import type { Account } from '../../domain/account.ts';
 import { type MeterSummary, summarizeAll } from '../../domain/allowances.ts';
 import { METER_NAMES, type MeterName } from '../../domain/meters.ts';
-import { inspectCustomer } from '../../operator/customers.ts';
+import { readCustomer } from '../../operator/customers.ts';
 import { listPlans } from '../../operator/plans.ts';
 import { operatorChangePlan } from '../../operator/subscriptions.ts';
 import { Choice, ErrorSummary, Form, type FormSecrets, type FormState, Select } from '../../ui/form.tsx';
 import { count, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Facts, Notice, Time, Warnings } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
-import { callerOf, deferrer } from '../caller.ts';
+import { callerOf } from '../caller.ts';
 import { type PlanChangePreview, previewPlanChange } from '../change-plan.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { detailsOf, load, send } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, operatorRequest, text } from '../submitted.ts';
+import { check, text } from '../submitted.ts';
 
 const PATH = '/organizations/:org/customers/:customerId/plan';
-const PLANS_MAX = 200;
 
 const STRATEGIES = [
   ['IMMEDIATE_PRORATED', 'Now, usage and date kept', 'usage is kept'],
@@ -48,27 +47,17 @@ export function mountPlanChange(app: Hono<ConsoleEnv>): void {
   app.post(PATH, async (c) => {
     const { fields } = c.get('submitted');
     const { organizationId } = c.get('organization');
-    const customerId = c.req.param('customerId');
     const values = { planId: text(fields, 'planId'), strategy: text(fields, 'strategy') };
-    const checked = check(ChangePlanBody, values);
-    if (!checked.ok) return changePage(c, { values, details: checked.details }, null);
-    const request = await operatorRequest(c, operations.operatorChangePlan, {
-      params: { org: organizationId, customerId },
-      body: checked.value,
-    });
-    const answer = await operatorChangePlan(request, organizationId, customerId, checked.value, deferrer(c));
+    const answer = await send(c, operatorChangePlan, { body: values });
     if (!answer.ok) return changePage(c, { values, details: detailsOf(answer.refusal) }, null);
-    return c.redirect(`${customerPath(organizationId, customerId)}?done=plan-changed`, 303);
+    return c.redirect(`${customerPath(organizationId, c.req.param('customerId'))}?done=plan-changed`, 303);
   });
 }
 
 async function changePage(c: ConsoleContext, state: FormState, preview: PlanChangePreview | null) {
   const { organizationId } = c.get('organization');
   const customerId = c.req.param('customerId') ?? '';
-  const [known, plans] = await Promise.all([
-    inspectCustomer(c.env, organizationId, customerId),
-    listPlans(c.env, organizationId, { limit: PLANS_MAX, after: null }),
-  ]);
+  const [known, plans] = await Promise.all([load(c, readCustomer), load(c, listPlans)]);
   if (!known.ok) return refused(c, known.refusal);
   if (!plans.ok) return refused(c, plans.refusal);
   const path = customerPath(organizationId, customerId);
@@ -149,7 +138,7 @@ const Preview: FC<PreviewProps> = ({ preview, path, secrets, nowMs }) => {
         <Notice tone="warn">The subscription stays canceled: calls are denied on any plan.</Notice>
       )}
       <Warnings title="Credit that cannot pay." texts={creditWarnings(after)} />
-      <Form action={`${path}/plan`} secrets={secrets} label="Confirm the change">
+      <Form of={operatorChangePlan} action={`${path}/plan`} secrets={secrets} label="Confirm the change">
         <input type="hidden" name="planId" value={target.planId} />
         <input type="hidden" name="strategy" value={strategy} />
         <div class="submit">

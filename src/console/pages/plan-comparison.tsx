@@ -3,9 +3,8 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import type { z } from 'zod';
-import type { Plan, PlanDetail } from '../../contract/plans.ts';
-import { readPlan } from '../../operator/plans.ts';
+import type { Plan } from '../../contract/plans.ts';
+import { type PlanDetail, readPlan } from '../../operator/plans.ts';
 import { type FormState, Select } from '../../ui/form.tsx';
 import { plural } from '../../ui/format.ts';
 import { Badge, Card, Empty } from '../../ui/parts.tsx';
@@ -14,17 +13,17 @@ import { allFields } from '../changed-fields.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
 import { fieldLabel, fieldValue } from '../field-words.ts';
 import { refused } from '../refused.tsx';
+import { load } from '../send.ts';
 import { page } from '../shell.tsx';
 
 export function mountPlanComparison(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/plans/:planId/compare', async (c) => {
-    const { organizationId } = c.get('organization');
-    const answer = await readPlan(c.env, organizationId, c.req.param('planId'));
+    const answer = await load(c, readPlan);
     return answer.ok ? comparePage(c, answer.data) : refused(c, answer.refusal);
   });
 }
 
-function comparePage(c: ConsoleContext, detail: z.infer<typeof PlanDetail>) {
+function comparePage(c: ConsoleContext, detail: PlanDetail) {
   const { organizationId } = c.get('organization');
   const { planId, versions, version } = detail;
   const numberOf = (name: string, otherwise: number) => Number(c.req.query(name) ?? otherwise);

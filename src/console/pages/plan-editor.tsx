@@ -3,8 +3,7 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import { operations } from '../../contract/operations.ts';
-import { type Plan, PutPlanRequest, planId as planIdField } from '../../contract/plans.ts';
+import { badRequest, brokenRules, type Result } from '../../contract/errors.ts';
 import { LIMIT_NAMES, METER_SLOTS, METERS, type MeterSlot } from '../../domain/meters.ts';
 import { ANSWERS_MAX_DEFAULT, CAPABILITIES } from '../../domain/plan.ts';
 import { putPlan, readPlan } from '../../operator/plans.ts';
@@ -27,8 +26,9 @@ import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
 import { fieldsOfPlan, NEW_PLAN, planOfFields, tierRows } from '../plan-form.ts';
 import { refused } from '../refused.tsx';
+import { lackedRole, load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, operatorRequest, optionalText, text, wrong } from '../submitted.ts';
+import { optionalText, text } from '../submitted.ts';
 
 /** How the plan is edited. */
 type Mode = 'form' | 'json';
@@ -44,10 +44,10 @@ export function mountPlanEditor(app: Hono<ConsoleEnv>): void {
   app.post('/organizations/:org/plans', (c) => save(c, null));
 
   app.get('/organizations/:org/plans/:planId/edit', async (c) => {
-    const planId = c.req.param('planId');
-    const answer = await readPlan(c.env, c.get('organization').organizationId, planId);
+    const answer = await load(c, readPlan);
     if (!answer.ok) return refused(c, answer.refusal);
-    const values = { ...fieldsOfPlan(answer.data.plan), document: JSON.stringify(answer.data.plan, null, 2) };
+    const { planId, plan } = answer.data;
+    const values = { ...fieldsOfPlan(plan), document: JSON.stringify(plan, null, 2) };
     return editorPage(c, planId, modeOf(c.req.query('as')), { values, details: [] });
   });
 
@@ -61,23 +61,21 @@ async function save(c: ConsoleContext, edited: string | null) {
   const mode = modeOf(text(fields, 'as'));
   const other = optionalText(fields, 'switchTo');
   if (other !== undefined) return switched(c, edited, mode, modeOf(other));
-  const id = check(planIdField, edited ?? text(fields, 'planId'));
-  const idDetails = id.ok ? [] : id.details.map(({ message }) => ({ path: 'planId', message }));
-  const read = readPlanFields(fields, mode);
-  const details = [...idDetails, ...read.details];
-  if (!id.ok || !read.plan || details.length > 0) return editorPage(c, edited, mode, wrong(c, details));
-  const before = await readPlan(c.env, organizationId, id.value);
+  const planId = edited ?? text(fields, 'planId');
+  const document = documentIn(fields, mode);
+  if (!document.ok) return editorPage(c, edited, mode, wrong(c, document.refusal));
+  const before = await load(c, readPlan, { params: { planId } });
   if (edited === null && before.ok) {
-    return editorPage(c, null, mode, wrong(c, [{ path: 'planId', message: 'is the id of another plan' }]));
+    const taken = badRequest({ path: 'planId', message: 'is the id of another plan' });
+    return editorPage(c, null, mode, wrong(c, taken.refusal));
   }
-  const request = await operatorRequest(c, operations.putPlan, {
-    params: { org: organizationId, planId: id.value },
-    body: read.plan,
-  });
-  const answer = await putPlan(request, organizationId, id.value, read.plan);
-  if (!answer.ok) return editorPage(c, edited, mode, wrong(c, detailsOf(answer.refusal)));
+  const answer = await send(c, putPlan, { params: { planId }, body: document.value });
+  if (!answer.ok) {
+    const { values, details } = wrong(c, answer.refusal);
+    return editorPage(c, edited, mode, { values, details: mode === 'json' ? details.map(ofDocument) : details });
+  }
   const same = before.ok && before.data.version === answer.data.version;
-  return c.redirect(`${planPath(organizationId, id.value)}?done=${same ? 'plan-same' : 'plan'}`, 303);
+  return c.redirect(`${planPath(organizationId, planId)}?done=${same ? 'plan-same' : 'plan'}`, 303);
 }
 
 /**
@@ -91,24 +89,24 @@ function switched(c: ConsoleContext, edited: string | null, mode: Mode, other: M
     const document = JSON.stringify(planOfFields(fields), null, 2);
     return editorPage(c, edited, 'json', { values: { ...fields, document }, details: [] });
   }
-  const { plan, details } = readPlanFields(fields, 'json');
-  if (!plan) return editorPage(c, edited, 'json', wrong(c, details));
-  return editorPage(c, edited, 'form', { values: { ...fields, ...fieldsOfPlan(plan) }, details: [] });
+  const document = documentIn(fields, 'json');
+  if (!document.ok) return editorPage(c, edited, 'json', wrong(c, document.refusal));
+  const plan = putPlan.operation.body.safeParse(document.value);
+  return plan.success
+    ? editorPage(c, edited, 'form', { values: { ...fields, ...fieldsOfPlan(plan.data) }, details: [] })
+    : editorPage(c, edited, 'json', { values: fields, details: brokenRules(plan.error).map(ofDocument) });
 }
 
-/** The plan that was typed, or what is wrong with it. */
-function readPlanFields(fields: Fields, mode: Mode): { plan: Plan | null; details: readonly Detail[] } {
-  const document =
-    mode === 'json' ? parseJson(text(fields, 'document')) : ({ ok: true, value: planOfFields(fields) } as const);
-  if (!document.ok) return { plan: null, details: [{ path: 'document', message: 'must be valid JSON' }] };
-  const checked = check(PutPlanRequest, document.value);
-  if (checked.ok) return { plan: checked.value, details: [] };
-  // In the document there is one field; the rule names its path.
-  const details =
-    mode === 'form'
-      ? checked.details
-      : checked.details.map(({ path, message }) => ({ path: 'document', message: `${path} ${message}` }));
-  return { plan: null, details };
+/** What was typed as the document of a plan, which is not checked. */
+function documentIn(fields: Fields, mode: Mode): Result<{ value: unknown }> {
+  if (mode === 'form') return { ok: true, value: planOfFields(fields) };
+  const document = parseJson(text(fields, 'document'));
+  return document.ok ? document : badRequest({ path: 'document', message: 'must be valid JSON' });
+}
+
+/** The document is one field, so the rule names the path. The id of a plan has a field of its own. */
+function ofDocument({ path, message }: Detail): Detail {
+  return path === 'planId' || path === '' ? { path, message } : { path: 'document', message: `${path} ${message}` };
 }
 
 function editorPage(c: ConsoleContext, edited: string | null, mode: Mode, state: FormState) {
@@ -130,7 +128,7 @@ function editorPage(c: ConsoleContext, edited: string | null, mode: Mode, state:
         ...(edited === null ? [] : [{ text: edited, href: planPath(organizationId, edited) }]),
       ],
       actions:
-        secretsOf(c).needs(undefined, action) === null ? (
+        lackedRole(c, putPlan.operation) === null ? (
           <Switches mode={mode} />
         ) : (
           <nav class="tabs" aria-label="How to read">
@@ -192,7 +190,7 @@ interface EditorProps {
 }
 
 const Editor: FC<EditorProps> = ({ action, back, mode, isNew, state, secrets }) => (
-  <Form id={EDITOR_ID} action={action} secrets={secrets} state={state}>
+  <Form of={putPlan} id={EDITOR_ID} action={action} secrets={secrets} state={state}>
     <input type="hidden" name="as" value={mode} />
     <Card title="Plan">
       <div class="columns">

@@ -2,11 +2,9 @@
  * Moving the customers of a plan to its newest version: how many it concerns, then the button, then how far it is.
  */
 import type { Hono } from 'hono';
-import type { z } from 'zod';
-import { operations } from '../../contract/operations.ts';
-import { MigratePlanRequest, type PlanMigration } from '../../contract/operator-customers.ts';
-import type { PlanDetail } from '../../contract/plans.ts';
-import { countMigration, migratePlan, readMigration, readPlan } from '../../operator/plans.ts';
+import { badRequest, brokenRules } from '../../contract/errors.ts';
+import type { MigratePlanRequest, PlanMigration } from '../../contract/operator-customers.ts';
+import { countMigration, migratePlan, type PlanDetail, readMigration, readPlan } from '../../operator/plans.ts';
 import { Form } from '../../ui/form.tsx';
 import { count, plural, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Facts, Notice, Time } from '../../ui/parts.tsx';
@@ -14,49 +12,41 @@ import { Progress } from '../../ui/small-charts.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
 import { Live } from '../live.tsx';
 import { refused } from '../refused.tsx';
+import { load, send } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
-import { check, operatorRequest, text } from '../submitted.ts';
+import { text } from '../submitted.ts';
 
 /** Where no script runs. */
 const REFRESH_SECONDS = 2;
-const BAD_WHEN = { code: 'BAD_REQUEST', message: 'when must be NOW or AT_NEXT_REPLENISH' } as const;
 
 export function mountPlanMigration(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/plans/:planId/migrate', async (c) => {
     const { organizationId } = c.get('organization');
-    const checked = check(MigratePlanRequest, { when: c.req.query('when') });
-    if (!checked.ok) return refused(c, BAD_WHEN);
-    const plan = await readPlan(c.env, organizationId, c.req.param('planId'));
+    const body = migratePlan.operation.body.safeParse({ when: c.req.query('when') });
+    if (!body.success) return refused(c, badRequest(...brokenRules(body.error)).refusal);
+    const plan = await load(c, readPlan);
     if (!plan.ok) return refused(c, plan.refusal);
-    const { when } = checked.value;
+    const { when } = body.data;
     return migratePage(c, plan.data, when, await countMigration(c.env, organizationId, plan.data, when));
   });
 
   app.post('/organizations/:org/plans/:planId/migrate', async (c) => {
     const { organizationId } = c.get('organization');
-    const planId = c.req.param('planId');
-    const checked = check(MigratePlanRequest, { when: text(c.get('submitted').fields, 'when') });
-    if (!checked.ok) return refused(c, BAD_WHEN);
-    const request = await operatorRequest(c, operations.migratePlan, {
-      params: { org: organizationId, planId },
-      body: checked.value,
-    });
-    const answer = await migratePlan(request, organizationId, planId, checked.value);
+    const answer = await send(c, migratePlan, { body: { when: text(c.get('submitted').fields, 'when') } });
     if (!answer.ok) return refused(c, answer.refusal);
-    return c.redirect(planPath(organizationId, planId, 'migrations', answer.data.jobId), 303);
+    return c.redirect(planPath(organizationId, c.req.param('planId'), 'migrations', answer.data.jobId), 303);
   });
 
   app.get('/organizations/:org/plans/:planId/migrations/:jobId', async (c) => {
-    const { organizationId } = c.get('organization');
-    const answer = await readMigration(c.env, organizationId, c.req.param('jobId'));
+    const answer = await load(c, readMigration);
     return answer.ok ? migrationPage(c, answer.data) : refused(c, answer.refusal);
   });
 }
 
 function migratePage(
   c: ConsoleContext,
-  { planId, version, plan }: z.infer<typeof PlanDetail>,
+  { planId, version, plan }: PlanDetail,
   when: MigratePlanRequest['when'],
   customers: number,
 ) {
@@ -72,7 +62,7 @@ function migratePage(
       ],
     },
     <Card>
-      <Form action={`${path}/migrate`} secrets={secretsOf(c)}>
+      <Form of={migratePlan} action={`${path}/migrate`} secrets={secretsOf(c)}>
         <input type="hidden" name="when" value={when} />
         <p>
           <strong>{plural(customers, 'customer')}</strong> of {plan.name} will be on version {version},{' '}

@@ -3,13 +3,12 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import type { z } from 'zod';
+import type { Answer } from '../../contract/errors.ts';
 import { planWarnings } from '../../contract/funding-warnings.ts';
-import { operations } from '../../contract/operations.ts';
-import type { Plan, PlanDetail } from '../../contract/plans.ts';
+import type { Plan } from '../../contract/plans.ts';
 import { thresholdsOf } from '../../domain/alerts.ts';
 import { ANSWERS_MAX_DEFAULT, CAPABILITIES, hasCapability } from '../../domain/plan.ts';
-import { listPlans, readPlan, setArchived } from '../../operator/plans.ts';
+import { archivePlan, listPlans, type PlanDetail, readPlan, restorePlan } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { Choice, Form, type FormSecrets } from '../../ui/form.tsx';
 import { compact, count, plural, words } from '../../ui/format.ts';
@@ -21,10 +20,8 @@ import { changesOf } from '../changes-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
 import { PlanPrice, planMarginCard } from '../margin-view.tsx';
 import { refused } from '../refused.tsx';
+import { load, send } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { operatorRequest } from '../submitted.ts';
-
-type Detail = z.infer<typeof PlanDetail>;
 
 const PAGE_SIZE = 50;
 
@@ -32,7 +29,7 @@ export function mountPlans(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/plans', async (c) => {
     const { organizationId, defaultPlanId } = c.get('organization');
     const asked = pageRequest({ limit: PAGE_SIZE, cursor: c.req.query('cursor') }) ?? { limit: PAGE_SIZE, after: null };
-    const answer = await listPlans(c.env, organizationId, asked);
+    const answer = await load(c, listPlans, { page: asked });
     if (!answer.ok) return refused(c, answer.refusal);
     const { items, nextCursor } = answer.data;
     const isWhole = asked.after === null && nextCursor === null;
@@ -73,18 +70,14 @@ export function mountPlans(app: Hono<ConsoleEnv>): void {
 
   app.get('/organizations/:org/plans/:planId', async (c) => planPage(c));
 
-  for (const [verb, operation] of [
-    ['archive', operations.archivePlan],
-    ['restore', operations.restorePlan],
-  ] as const) {
-    app.post(`/organizations/:org/plans/:planId/${verb}`, async (c) => {
-      const { organizationId } = c.get('organization');
-      const planId = c.req.param('planId') ?? '';
-      const request = await operatorRequest(c, operation, { params: { org: organizationId, planId } });
-      const answer = await setArchived(request, organizationId, planId, verb === 'archive');
-      return answer.ok ? c.redirect(planPath(organizationId, planId), 303) : refused(c, answer.refusal);
-    });
-  }
+  const plan = '/organizations/:org/plans/:planId';
+  app.post(`${plan}/archive`, async (c) => toPlan(c, await send(c, archivePlan)));
+  app.post(`${plan}/restore`, async (c) => toPlan(c, await send(c, restorePlan)));
+}
+
+function toPlan(c: ConsoleContext, answer: Answer<PlanDetail>) {
+  if (!answer.ok) return refused(c, answer.refusal);
+  return c.redirect(planPath(c.get('organization').organizationId, answer.data.planId), 303);
 }
 
 export function periodOf(replenish: Plan['replenish']): string {
@@ -97,7 +90,7 @@ const limitOf = (value: number | null) => (value === null ? '∞' : compact(valu
 
 interface PlanTableProps {
   organizationId: string;
-  items: Detail[];
+  items: PlanDetail[];
   defaultPlanId: string | null;
   isWhole: boolean;
   sort: string | undefined;
@@ -106,7 +99,7 @@ interface PlanTableProps {
 /** Nothing is more than without a limit. */
 const sortedLimit = (value: number | null) => value ?? Number.POSITIVE_INFINITY;
 
-const ORDERS: Orders<Detail, 'plan' | 'version' | 'standardCalls' | 'premiumCalls' | 'premiumTokens'> = {
+const ORDERS: Orders<PlanDetail, 'plan' | 'version' | 'standardCalls' | 'premiumCalls' | 'premiumTokens'> = {
   plan: ({ plan }) => plan.name,
   version: ({ version }) => version,
   standardCalls: ({ plan }) => sortedLimit(plan.limits.standardCalls),
@@ -174,10 +167,9 @@ const PlanTable: FC<PlanTableProps> = ({ organizationId, items, defaultPlanId, i
 
 async function planPage(c: ConsoleContext) {
   const { organizationId, defaultPlanId } = c.get('organization');
-  const planId = c.req.param('planId') ?? '';
-  const answer = await readPlan(c.env, organizationId, planId);
+  const answer = await load(c, readPlan);
   if (!answer.ok) return refused(c, answer.refusal);
-  const { version: newest, versions } = answer.data;
+  const { planId, version: newest, versions } = answer.data;
   const asked = Number(c.req.query('version') ?? newest);
   const shown = versions.find(({ version }) => version === asked);
   if (!shown) return refused(c, { code: 'PLAN_NOT_FOUND', message: 'the plan has no such version' });
@@ -295,7 +287,7 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
   />
 );
 
-const Versions: FC<{ detail: Detail; path: string; nowMs: number }> = ({ detail: { versions }, path, nowMs }) => (
+const Versions: FC<{ detail: PlanDetail; path: string; nowMs: number }> = ({ detail: { versions }, path, nowMs }) => (
   <>
     <Table
       caption="Versions"
@@ -322,7 +314,11 @@ const Versions: FC<{ detail: Detail; path: string; nowMs: number }> = ({ detail:
 );
 
 const ArchiveForm: FC<{ path: string; archived: boolean; secrets: FormSecrets }> = ({ path, archived, secrets }) => (
-  <Form action={`${path}/${archived ? 'restore' : 'archive'}`} secrets={secrets} state={{ values: {}, details: [] }}>
+  <Form
+    of={archived ? restorePlan : archivePlan}
+    action={`${path}/${archived ? 'restore' : 'archive'}`}
+    secrets={secrets}
+  >
     <p class="quiet">
       {archived
         ? 'The plan takes no new subscriptions. Customers who have it keep it.'

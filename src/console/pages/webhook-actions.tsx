@@ -5,25 +5,18 @@
 import type { Hono } from 'hono';
 import type { FC, PropsWithChildren } from 'hono/jsx';
 import { EVENT_RETENTION_DAYS } from '../../contract/events.ts';
-import { operations } from '../../contract/operations.ts';
 import { ENDS_AFTER_START } from '../../contract/samples.ts';
-import { PREVIOUS_SECRET_HOURS, ReplayRequest, type WebhookDetail } from '../../contract/webhooks.ts';
-import { readWebhook, removeWebhook, replayWebhook, rotateWebhook } from '../../operator/webhooks.ts';
+import { PREVIOUS_SECRET_HOURS, type WebhookDetail } from '../../contract/webhooks.ts';
+import { deleteWebhook, readWebhook, replayWebhook, rotateWebhook } from '../../operator/webhooks.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { Form, type FormSecrets, type FormState, TextField } from '../../ui/form.tsx';
 import { Card, Code, Notice, Time } from '../../ui/parts.tsx';
-import {
-  type ConsoleContext,
-  type ConsoleEnv,
-  type Fields,
-  organizationPath,
-  webhookOf,
-  webhookPath,
-} from '../context.ts';
+import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webhookPath } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { bodyIn } from '../schema-form.tsx';
+import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { wasShown } from '../shown-once.tsx';
-import { check, detailsOf, operatorRequest, text, wrong } from '../submitted.ts';
 import { secretPage, typesInWords, webhookCrumbs } from '../webhook-view.tsx';
 
 const BASE = '/organizations/:org/webhooks/:webhookId';
@@ -34,11 +27,9 @@ export function mountWebhookActions(app: Hono<ConsoleEnv>): void {
   app.get(`${BASE}/rotate`, rotatePage);
 
   app.post(`${BASE}/rotate`, async (c) => {
-    const { key, params } = webhookOf(c);
-    const webhook = await readWebhook(c.env, key);
+    const webhook = await load(c, readWebhook);
     if (!webhook.ok) return refused(c, webhook.refusal);
-    const request = await operatorRequest(c, operations.rotateWebhook, { params });
-    const answer = await rotateWebhook(request, key);
+    const answer = await send(c, rotateWebhook);
     if (!answer.ok) return refused(c, answer.refusal);
     const { secret, previousSecretUntil } = answer.data;
     return secretPage(
@@ -61,39 +52,27 @@ export function mountWebhookActions(app: Hono<ConsoleEnv>): void {
   });
 
   app.post(`${BASE}/replay`, async (c) => {
-    const { key, params } = webhookOf(c);
-    const { fields } = c.get('submitted');
-    const checked = check(ReplayRequest, { from: instantOf(fields, 'from'), to: instantOf(fields, 'to') });
-    if (!checked.ok) return replayPage(c, wrong(c, inWords(checked.details)));
-    const request = await operatorRequest(c, operations.replayWebhook, { params, body: checked.value });
-    const answer = await replayWebhook(request, key, checked.value);
-    if (!answer.ok) return replayPage(c, wrong(c, detailsOf(answer.refusal)));
-    return c.redirect(`${webhookPath(key.organizationId, key.webhookId)}?done=webhook-replay`, 303);
+    const answer = await send(c, replayWebhook, { body: bodyIn(replayWebhook, c.get('submitted').fields) });
+    if (!answer.ok) return replayPage(c, inWords(wrong(c, answer.refusal)));
+    const { organizationId, webhookId } = webhookOf(c);
+    return c.redirect(`${webhookPath(organizationId, webhookId)}?done=webhook-replay`, 303);
   });
 
   app.get(`${BASE}/delete`, deletePage);
 
   app.post(`${BASE}/delete`, async (c) => {
-    const { key, params } = webhookOf(c);
-    const request = await operatorRequest(c, operations.deleteWebhook, { params });
-    const answer = await removeWebhook(request, key);
+    const answer = await send(c, deleteWebhook);
     if (!answer.ok) return refused(c, answer.refusal);
-    return c.redirect(`${organizationPath(key.organizationId, 'webhooks')}?done=webhook-deleted`, 303);
+    return c.redirect(`${organizationPath(webhookOf(c).organizationId, 'webhooks')}?done=webhook-deleted`, 303);
   });
 }
 
-/** A time of the form, which is in UTC, as an instant. Browsers leave seconds out where there are none. */
-function instantOf(fields: Fields, name: string): string {
-  const time = text(fields, name);
-  return `${time}${time.length === MINUTE_LENGTH ? ':00' : ''}Z`;
-}
-
-/** The form asks for a date and a time where the API has an instant. */
-function inWords(details: FormState['details']): FormState['details'] {
-  return details.map(({ path, message }) => ({
-    path,
-    message: message === ENDS_AFTER_START.error ? message : 'must be a date and a time',
-  }));
+/** The form asks for a date and a time; the API has an instant. */
+function inWords({ values, details }: FormState): FormState {
+  const isOfTime = ({ path, message }: FormState['details'][number]) =>
+    (path === 'from' || path === 'to') && message !== ENDS_AFTER_START.error;
+  const message = 'must be a date and a time';
+  return { values, details: details.map((detail) => (isOfTime(detail) ? { ...detail, message } : detail)) };
 }
 
 function minuteOf(atMs: number): string {
@@ -107,11 +86,11 @@ async function actionPage(
   { details }: FormState,
   content: (webhook: WebhookDetail, path: string, secrets: FormSecrets) => unknown,
 ) {
-  const { key } = webhookOf(c);
-  const webhook = await readWebhook(c.env, key);
+  const webhook = await load(c, readWebhook);
   if (!webhook.ok) return refused(c, webhook.refusal);
-  const path = webhookPath(key.organizationId, key.webhookId);
-  const crumbs = webhookCrumbs(key.organizationId, key.webhookId);
+  const { organizationId, webhookId } = webhookOf(c);
+  const path = webhookPath(organizationId, webhookId);
+  const crumbs = webhookCrumbs(organizationId, webhookId);
   return page(
     c,
     { title, status: details.length > 0 ? 400 : 200, crumbs },
@@ -132,7 +111,7 @@ const Buttons: FC<PropsWithChildren<{ back: string; danger?: boolean }>> = ({ ba
 
 function rotatePage(c: ConsoleContext) {
   return actionPage(c, 'Rotate the secret', NOTHING, ({ webhookId, previousSecretUntil }, path, secrets) => (
-    <Form action={`${path}/rotate`} secrets={secrets}>
+    <Form of={rotateWebhook} action={`${path}/rotate`} secrets={secrets}>
       <p>
         From now on, requests to <Code>{webhookId}</Code> are signed with a new secret, which is shown once. The current
         one signs as well for another {PREVIOUS_SECRET_HOURS} hours: give the endpoint the new one within that time.
@@ -149,7 +128,7 @@ function rotatePage(c: ConsoleContext) {
 
 function replayPage(c: ConsoleContext, state: FormState) {
   return actionPage(c, 'Replay a period', state, ({ webhookId, types }, path, secrets) => (
-    <Form action={`${path}/replay`} secrets={secrets} state={state}>
+    <Form of={replayWebhook} action={`${path}/replay`} secrets={secrets} state={state}>
       <p>
         Sends <Code>{webhookId}</Code> the events of a period again, the oldest of each customer first. That includes
         events that it has taken already, and events from before it was registered. They keep their ids, so an endpoint
@@ -174,7 +153,7 @@ function replayPage(c: ConsoleContext, state: FormState) {
 
 function deletePage(c: ConsoleContext) {
   return actionPage(c, 'Delete webhook', NOTHING, ({ webhookId, pending }, path, secrets) => (
-    <Form action={`${path}/delete`} secrets={secrets}>
+    <Form of={deleteWebhook} action={`${path}/delete`} secrets={secrets}>
       <p>
         Nothing is sent to <Code>{webhookId}</Code> any more. Its secret and its list of deliveries are deleted
         {pending > 0 && ', and so are the events that wait for it'}. The organization's events stay. This cannot be

@@ -3,9 +3,8 @@
  */
 import type { Hono } from 'hono';
 import type { Child, FC } from 'hono/jsx';
-import { operations } from '../../contract/operations.ts';
 import { type Delivery, TEST_EVENT_TYPE, type TestedWebhook, type WebhookDetail } from '../../contract/webhooks.ts';
-import { listDeliveries, readWebhook, sendAgain, testWebhook } from '../../operator/webhooks.ts';
+import { listDeliveries, readWebhook, sendDelivery, testWebhook } from '../../operator/webhooks.ts';
 import { type Page, pageRequest } from '../../platform/page.ts';
 import { ButtonForm } from '../../ui/form.tsx';
 import { count } from '../../ui/format.ts';
@@ -17,8 +16,8 @@ import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webh
 import { Deliveries } from '../deliveries-view.tsx';
 import { Live } from '../live.tsx';
 import { refused } from '../refused.tsx';
+import { load, send } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { operatorRequest } from '../submitted.ts';
 import { FORMAT_WORDS, originOf } from '../webhook-form.tsx';
 import { typesInWords, WebhookState, webhookCrumbs, whyDisabled } from '../webhook-view.tsx';
 
@@ -27,14 +26,14 @@ const BASE = '/organizations/:org/webhooks/:webhookId';
 
 export function mountWebhook(app: Hono<ConsoleEnv>): void {
   app.get(BASE, async (c) => {
-    const { key } = webhookOf(c);
+    const { organizationId, webhookId } = webhookOf(c);
     const asked = pageRequest({ limit: PAGE_SIZE, cursor: c.req.query('cursor') }) ?? { limit: PAGE_SIZE, after: null };
-    const [webhook, deliveries] = await Promise.all([readWebhook(c.env, key), listDeliveries(c.env, key, asked)]);
+    const [webhook, deliveries] = await Promise.all([load(c, readWebhook), load(c, listDeliveries, { page: asked })]);
     if (!webhook.ok) return refused(c, webhook.refusal);
     if (!deliveries.ok) return refused(c, deliveries.refusal);
     const changes = await changesOf(c, {
-      organizationId: key.organizationId,
-      subject: { kind: 'webhook', id: key.webhookId },
+      organizationId,
+      subject: { kind: 'webhook', id: webhookId },
       cursor: null,
     });
     return webhookPage(c, {
@@ -46,19 +45,15 @@ export function mountWebhook(app: Hono<ConsoleEnv>): void {
   });
 
   app.post(`${BASE}/test`, async (c) => {
-    const { key, params } = webhookOf(c);
-    const request = await operatorRequest(c, operations.testWebhook, { params });
-    const answer = await testWebhook(request, key);
+    const answer = await send(c, testWebhook);
     return answer.ok ? testedPage(c, answer.data) : refused(c, answer.refusal);
   });
 
   app.post(`${BASE}/deliveries/:eventId/send`, async (c) => {
-    const { key, params } = webhookOf(c);
-    const eventId = c.req.param('eventId');
-    const request = await operatorRequest(c, operations.sendDelivery, { params: { ...params, eventId } });
-    const answer = await sendAgain(request, key, eventId);
+    const answer = await send(c, sendDelivery);
     if (!answer.ok) return refused(c, answer.refusal);
-    return c.redirect(`${webhookPath(key.organizationId, key.webhookId)}?done=webhook-sent`, 303);
+    const { organizationId, webhookId } = webhookOf(c);
+    return c.redirect(`${webhookPath(organizationId, webhookId)}?done=webhook-sent`, 303);
   });
 }
 
@@ -84,7 +79,7 @@ function webhookPage(c: ConsoleContext, { webhook, deliveries, isFirst, changes 
         <>
           {enabled && (
             <>
-              <ButtonForm action={to('test')} secrets={secretsOf(c)}>
+              <ButtonForm of={testWebhook} action={to('test')} secrets={secretsOf(c)}>
                 Send a test event
               </ButtonForm>
               <a class="button" href={to('replay')}>
@@ -217,7 +212,7 @@ function testedPage(c: ConsoleContext, { webhookId, eventId, delivered, answerSt
         ]}
       />
       <div class="submit">
-        <ButtonForm action={`${path}/test`} secrets={secretsOf(c)}>
+        <ButtonForm of={testWebhook} action={`${path}/test`} secrets={secretsOf(c)}>
           Send another
         </ButtonForm>
         <a href={path}>Back to the webhook</a>

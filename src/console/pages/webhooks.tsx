@@ -3,41 +3,34 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import { operations } from '../../contract/operations.ts';
-import {
-  SetWebhookRequest,
-  WEBHOOKS_MAX,
-  type Webhook,
-  type WebhookDetail,
-  webhookId as webhookIdField,
-} from '../../contract/webhooks.ts';
-import { listWebhooks, putWebhook, type Registrar, readWebhook } from '../../operator/webhooks.ts';
+import { WEBHOOKS_MAX, type Webhook, type WebhookDetail } from '../../contract/webhooks.ts';
+import { listWebhooks, putWebhook, readWebhook, registerWebhook } from '../../operator/webhooks.ts';
 import { Form, type FormState } from '../../ui/form.tsx';
 import { plural } from '../../ui/format.ts';
 import { Card, Code, Empty, Nothing, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webhookPath } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { load, send } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { wasShown } from '../shown-once.tsx';
-import { check, detailsOf, operatorRequest, text, wrong } from '../submitted.ts';
+import { text } from '../submitted.ts';
 import {
-  brokenInForm,
   fieldsOfWebhook,
   NEW_WEBHOOK,
   originOf,
   WebhookFields,
   webhookOfFields,
+  wrongWebhook,
 } from '../webhook-form.tsx';
 import { secretPage, typesInWords, WebhookState, webhookCrumbs, whyDisabled } from '../webhook-view.tsx';
 
 export function mountWebhooks(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/webhooks', async (c) => {
-    const { organizationId } = c.get('organization');
-    const answer = await listWebhooks(c.env, organizationId, { limit: WEBHOOKS_MAX, after: null });
+    const answer = await load(c, listWebhooks, { page: { limit: WEBHOOKS_MAX, after: null } });
     if (!answer.ok) return refused(c, answer.refusal);
     const items = await Promise.all(
-      answer.data.items.map(({ webhookId }) => readWebhook(c.env, { organizationId, webhookId })),
+      answer.data.items.map(({ webhookId }) => load(c, readWebhook, { params: { webhookId } })),
     );
     // One that was deleted meanwhile is not shown.
     const found = items.flatMap((item) => (item.ok ? [item.data] : []));
@@ -52,22 +45,12 @@ export function mountWebhooks(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/new-webhook', (c) => newPage(c, NEW_WEBHOOK));
 
   app.post('/organizations/:org/webhooks', async (c) => {
-    const { organizationId } = c.get('organization');
     const { fields } = c.get('submitted');
-    const id = check(webhookIdField, text(fields, 'webhookId'));
-    const checked = check(SetWebhookRequest, webhookOfFields(fields, null));
-    const broken = [
-      ...(id.ok ? [] : id.details.map(({ message }) => ({ path: 'webhookId', message }))),
-      ...(checked.ok ? [] : brokenInForm(checked.details)),
-    ];
-    if (!id.ok || !checked.ok) return newPage(c, wrong(c, broken));
-    const webhookId = id.value;
-    const input = { params: { org: organizationId, webhookId }, body: checked.value };
-    // Registering counts once, as a POST does: a form that is sent twice answers with the same secret.
-    const request = await operatorRequest(c, { ...operations.putWebhook, method: 'POST' }, input);
-    const webhook = { organizationId, webhookId };
-    const answer = await putWebhook(request, webhook, checked.value, registrarOf(c), { onlyNew: true });
-    if (!answer.ok) return newPage(c, wrong(c, detailsOf(answer.refusal)));
+    const answer = await send(c, registerWebhook, {
+      params: { webhookId: text(fields, 'webhookId') },
+      body: webhookOfFields(fields, null),
+    });
+    if (!answer.ok) return newPage(c, wrongWebhook(c, answer.refusal));
     const { secret = '' } = answer.data;
     return secretPage(
       c,
@@ -80,27 +63,20 @@ export function mountWebhooks(app: Hono<ConsoleEnv>): void {
   });
 
   app.get('/organizations/:org/webhooks/:webhookId/edit', async (c) => {
-    const webhook = await readWebhook(c.env, webhookOf(c).key);
+    const webhook = await load(c, readWebhook);
     if (!webhook.ok) return refused(c, webhook.refusal);
     return editPage(c, webhook.data, { values: fieldsOfWebhook(webhook.data), details: [] });
   });
 
   app.post('/organizations/:org/webhooks/:webhookId/edit', async (c) => {
-    const { key, params } = webhookOf(c);
-    const before = await readWebhook(c.env, key);
+    const before = await load(c, readWebhook);
     if (!before.ok) return refused(c, before.refusal);
-    const checked = check(SetWebhookRequest, webhookOfFields(c.get('submitted').fields, before.data.url));
-    if (!checked.ok) return editPage(c, before.data, wrong(c, brokenInForm(checked.details)));
-    const request = await operatorRequest(c, operations.putWebhook, { params, body: checked.value });
-    const answer = await putWebhook(request, key, checked.value, registrarOf(c));
-    if (!answer.ok) return editPage(c, before.data, wrong(c, detailsOf(answer.refusal)));
-    return c.redirect(`${webhookPath(key.organizationId, key.webhookId)}?done=webhook`, 303);
+    const body = webhookOfFields(c.get('submitted').fields, before.data.url);
+    const answer = await send(c, putWebhook, { body });
+    if (!answer.ok) return editPage(c, before.data, wrongWebhook(c, answer.refusal));
+    const { organizationId, webhookId } = webhookOf(c);
+    return c.redirect(`${webhookPath(organizationId, webhookId)}?done=webhook`, 303);
   });
-}
-
-/** Messages link to the console at the address under which it was reached. */
-function registrarOf(c: ConsoleContext): Registrar {
-  return { by: 'operator', consoleOrigin: new URL(c.req.url).origin };
 }
 
 function listPage(c: ConsoleContext, items: WebhookDetail[], isFailing: boolean) {
@@ -190,7 +166,7 @@ function newPage(c: ConsoleContext, state: FormState) {
       crumbs: [{ text: 'Webhooks', href: path }],
     },
     <Card>
-      <Form action={path} secrets={secretsOf(c)} state={state}>
+      <Form of={registerWebhook} action={path} secrets={secretsOf(c)} state={state}>
         <WebhookFields state={state} edited={null} />
         <div class="submit">
           <button type="submit" class="primary">
@@ -216,7 +192,12 @@ function editPage(c: ConsoleContext, webhook: Webhook, state: FormState) {
       crumbs: webhookCrumbs(organizationId, webhookId),
     },
     <Card>
-      <Form action={webhookPath(organizationId, webhookId, 'edit')} secrets={secretsOf(c)} state={state}>
+      <Form
+        of={putWebhook}
+        action={webhookPath(organizationId, webhookId, 'edit')}
+        secrets={secretsOf(c)}
+        state={state}
+      >
         <WebhookFields state={state} edited={webhook} />
         <div class="submit">
           <button type="submit" class="primary">
