@@ -45,7 +45,7 @@ import { findWatchedWebhooks } from '../storage/webhooks.ts';
 import { readHealth } from './health.ts';
 import { IMPORT_SUBJECT } from './import-events.ts';
 import { findOrganization, noOrganization } from './organization.ts';
-import { listOrganizations } from './organizations.ts';
+import { organizationsOf } from './organizations.ts';
 
 /** A reading that takes longer is not waited for. */
 const READING_MS_MAX = 3_000;
@@ -80,9 +80,8 @@ export async function readAttention(
       nowMs,
     );
   }
-  const listed = await listOrganizations(env, { limit: ATTENTION_ORGANIZATIONS_MAX, after: null });
-  if (!listed.ok) return listed;
-  const { items: organizations, nextCursor } = listed.data;
+  const all = { limit: ATTENTION_ORGANIZATIONS_MAX, after: null };
+  const { items: organizations, nextCursor } = await organizationsOf(env, all);
   const isMore = nextCursor !== null;
   return accept('ATTENTION_READ', await gatherAttention(env, defer, { organizations, isMore, health, nowMs }), nowMs);
 }

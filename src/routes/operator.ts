@@ -69,13 +69,11 @@ import { mountUseCase } from './use-cases.ts';
 const LINES_TYPE = 'application/jsonl; charset=utf-8';
 
 export function mountOperator(app: Hono<AppEnv>): void {
-  change(app, operations.createOrganization, (request, { body }) => createOrganization(request, body));
-  mountList(app, operations.listOrganizations, (c, page) => listOrganizations(c.env, page));
-  mount(app, operations.readOrganization, (c, { params }) => readOrganization(c.env, params.org));
-  mount(app, operations.readOrganizationSetup, (c, { params }) => readOrganizationSetup(c.env, params.org));
-  change(app, operations.updateOrganization, (request, { params, body }) =>
-    updateOrganization(request, params.org, body),
-  );
+  mountUseCase(app, createOrganization);
+  mountUseCase(app, listOrganizations);
+  mountUseCase(app, readOrganization);
+  mountUseCase(app, readOrganizationSetup);
+  mountUseCase(app, updateOrganization);
   change(app, operations.setModels, (request, { params, body }, c) =>
     setModels(request, params.org, body, deferrer(c)),
   );

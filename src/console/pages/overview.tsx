@@ -12,7 +12,7 @@ import { gatherAttention } from '../../operator/attention.ts';
 import { readCatalog } from '../../operator/catalog.ts';
 import { readHealth } from '../../operator/health.ts';
 import { findSetup } from '../../operator/organization-setup.ts';
-import { listOrganizations } from '../../operator/organizations.ts';
+import { organizationsOf } from '../../operator/organizations.ts';
 import { byteSize, count, plural } from '../../ui/format.ts';
 import { Badge, Card, Compact, Empty, Facts, Time } from '../../ui/parts.tsx';
 import { Sparkline } from '../../ui/small-charts.tsx';
@@ -23,7 +23,6 @@ import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, customerPath, organ
 import { Cost } from '../cost.tsx';
 import { hiddenSetups } from '../hidden-setups.ts';
 import { ModelName } from '../model-name.tsx';
-import { refused } from '../refused.tsx';
 import {
   type OrganizationUsage,
   OVERVIEW_DAYS,
@@ -45,9 +44,8 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
     const nowMs = Date.now();
     const defer = deferrer(c);
     const health = readHealth(c.env, defer);
-    const listed = await listOrganizations(c.env, { limit: ATTENTION_ORGANIZATIONS_MAX, after: null });
-    if (!listed.ok) return refused(c, listed.refusal);
-    const { items: organizations, nextCursor } = listed.data;
+    const all = { limit: ATTENTION_ORGANIZATIONS_MAX, after: null };
+    const { items: organizations, nextCursor } = await organizationsOf(c.env, all);
     const isMore = nextCursor !== null;
     const [usage, attention, catalog, service] = await Promise.all([
       readServiceUsage(c.env, organizations, nowMs),
