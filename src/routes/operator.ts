@@ -13,7 +13,7 @@ import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts
 import { keySpaceOf } from '../middleware/operators.ts';
 import { listArchive, verifyPage } from '../operator/archive.ts';
 import { readAttention } from '../operator/attention.ts';
-import { switchBack } from '../operator/autopilot.ts';
+import { switchModelBack } from '../operator/autopilot.ts';
 import { asOrganization } from '../operator/caller.ts';
 import { readOrganizationCalls } from '../operator/calls.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
@@ -74,14 +74,10 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountUseCase(app, readOrganization);
   mountUseCase(app, readOrganizationSetup);
   mountUseCase(app, updateOrganization);
-  change(app, operations.setModels, (request, { params, body }, c) =>
-    setModels(request, params.org, body, deferrer(c)),
-  );
-  mount(app, operations.readModels, (c, { params }) => readModels(c.env, params.org, deferrer(c)));
-  change(app, operations.deleteModels, (request, { params }, c) => deleteModels(request, params.org, deferrer(c)));
-  change(app, operations.switchModelBack, (request, { params, body }, c) =>
-    switchBack(request, params.org, body, deferrer(c)),
-  );
+  mountUseCase(app, setModels);
+  mountUseCase(app, readModels);
+  mountUseCase(app, deleteModels);
+  mountUseCase(app, switchModelBack);
 
   change(app, operations.putPlan, (request, { params, body }) => putPlan(request, params.org, params.planId, body));
   mountList(app, operations.listPlans, (c, page, { params }) => listPlans(c.env, params.org, page));
@@ -93,18 +89,12 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mount(app, operations.readMigration, (c, { params }) => readMigration(c.env, params.org, params.jobId));
   mount(app, operations.readPlan, (c, { params }) => readPlan(c.env, params.org, params.planId));
 
-  change(app, operations.setPrice, (request, { params, body }, c) =>
-    setPrice(request, params.org, params.modelKey, body, deferrer(c)),
-  );
-  mountList(app, operations.listPrices, (c, page, { params }) => listPrices(c.env, params.org, page));
-  mountList(app, operations.readPrices, (c, page, { params }) =>
-    readPrices(c.env, params.org, params.modelKey, page, deferrer(c)),
-  );
-  change(app, operations.deletePrices, (request, { params, query }, c) =>
-    deletePrices(request, params.org, params.modelKey, query.effectiveFrom, deferrer(c)),
-  );
-  change(app, operations.startRepricing, (request, { params, body }) => startRepricing(request, params.org, body));
-  mount(app, operations.readRepricing, (c, { params }) => readRepricing(c.env, params.org, params.jobId));
+  mountUseCase(app, setPrice);
+  mountUseCase(app, listPrices);
+  mountUseCase(app, readPrices);
+  mountUseCase(app, deletePrices);
+  mountUseCase(app, startRepricing);
+  mountUseCase(app, readRepricing);
   mountUseCase(app, setVendor);
   mountUseCase(app, listVendors);
   mountUseCase(app, readVendor);
@@ -149,16 +139,16 @@ export function mountOperator(app: Hono<AppEnv>): void {
     radarCsv,
   );
 
-  change(app, operations.setSampling, (request, { params, body }) => setSampling(request, params.org, body));
-  mount(app, operations.readSampling, (c, { params }) => readSampling(c.env, params.org));
-  change(app, operations.deleteSampling, (request, { params }) => deleteSampling(request, params.org));
-  mountList(app, operations.listSamples, (c, page, { params, query }) => listSamples(c.env, params.org, query, page));
+  mountUseCase(app, setSampling);
+  mountUseCase(app, readSampling);
+  mountUseCase(app, deleteSampling);
+  mountUseCase(app, listSamples);
   mount(app, operations.exportSamples, async (c, { params, query }) => {
     const answer = await exportSamples(c.env, params.org, query);
     return answer.ok ? c.body(answer.data, 200, { 'Content-Type': LINES_TYPE }) : answer;
   });
-  mount(app, operations.readSample, (c, { params }) => readSample(c.env, params.org, params.sampleId));
-  change(app, operations.deleteSample, (request, { params }) => deleteSample(request, params.org, params.sampleId));
+  mountUseCase(app, readSample);
+  mountUseCase(app, deleteSample);
 
   change(app, operations.createKey, (request, { params, body }) => createKey(request, params.org, body));
   mountList(app, operations.listKeys, (c, page, { params }) => listKeys(c.env, params.org, page));

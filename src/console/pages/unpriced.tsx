@@ -6,6 +6,7 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { UNPRICED_DAYS } from '../../contract/attention.ts';
 import { CALLS_SEARCHED_MAX } from '../../contract/call-list.ts';
+import { startRepricing } from '../../operator/repricing.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { findOldCalls } from '../../storage/calls.ts';
 import { sumUnpricedByModel, type UnpricedModel } from '../../storage/unpriced-calls.ts';
@@ -167,7 +168,11 @@ const Models: FC<ModelsProps> = ({ organizationId, rows, from, nowMs, secrets })
                 <a class="button" href={`${own('models', { modelKey: name })}#set-price`}>
                   Set price
                 </a>
-                <ButtonForm action={own('reprice', { modelKey: name, from, dryRun: 'true' })} secrets={secrets}>
+                <ButtonForm
+                  of={startRepricing}
+                  action={own('reprice', { modelKey: name, from, dryRun: 'true' })}
+                  secrets={secrets}
+                >
                   Reprice
                 </ButtonForm>
               </span>
