@@ -226,15 +226,13 @@ export function mountOperator(app: Hono<AppEnv>): void {
     return answer.ok ? c.body(answer.data, 200, { 'Content-Type': type }) : answer;
   });
 
-  mount(app, operations.readCatalog, (c) => readCatalog(c.env, deferrer(c)));
-  change(app, operations.publishCatalog, (request, { body }, c) => publishCatalog(request, body, deferrer(c)));
+  mountUseCase(app, readCatalog);
+  mountUseCase(app, publishCatalog);
 
-  mountList(app, operations.listReviews, (c, page) => listReviews(c.env, page));
-  mount(app, operations.readReview, (c, { params }) => readReview(c.env, params.modelKey, deferrer(c)));
-  change(app, operations.putReview, (request, { params, body }, c) =>
-    putReview(request, params.modelKey, body, deferrer(c)),
-  );
-  change(app, operations.deleteReview, (request, { params }, c) => deleteReview(request, params.modelKey, deferrer(c)));
+  mountUseCase(app, listReviews);
+  mountUseCase(app, readReview);
+  mountUseCase(app, putReview);
+  mountUseCase(app, deleteReview);
 
   mount(app, operations.readIdentity, async (c) => {
     const { name, role } = c.get('operator');

@@ -23,6 +23,7 @@ import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, customerPath, organ
 import { Cost } from '../cost.tsx';
 import { hiddenSetups } from '../hidden-setups.ts';
 import { ModelName } from '../model-name.tsx';
+import { load } from '../send.ts';
 import {
   type OrganizationUsage,
   OVERVIEW_DAYS,
@@ -50,7 +51,7 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
     const [usage, attention, catalog, service] = await Promise.all([
       readServiceUsage(c.env, organizations, nowMs),
       gatherAttention(c.env, defer, { organizations, isMore, health, nowMs }),
-      readCatalog(c.env, defer),
+      load(c, readCatalog),
       health,
     ]);
     const setups = await readSetups(c, usage.organizations, nowMs);
