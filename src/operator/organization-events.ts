@@ -1,19 +1,12 @@
 /**
  * The events that an organization is told of, as the operator reads them.
  */
-import type { Answer } from '../contract/errors.ts';
-import type { EventsQuery, OrganizationEvent } from '../contract/events.ts';
-import type { Env } from '../env.ts';
-import { readEvents } from '../metering/events.ts';
-import type { Page, PageRequest } from '../platform/page.ts';
-import { findOrganization, noOrganization } from './organization.ts';
+import { operations } from '../contract/operations.ts';
+import { eventsCsv, readEvents } from '../metering/events.ts';
+import { csvList } from './operation.ts';
 
-export async function readOrganizationEvents(
-  env: Env,
-  organizationId: string,
-  query: Omit<EventsQuery, 'limit' | 'cursor'>,
-  page: PageRequest | null,
-): Promise<Answer<Page<OrganizationEvent>>> {
-  if (!(await findOrganization(env, organizationId))) return noOrganization();
-  return readEvents(env, organizationId, query, page);
-}
+export const readOrganizationEvents = csvList(
+  operations.readOrganizationEvents,
+  ({ env, params, query, page }) => readEvents(env, params.org, query, page),
+  eventsCsv,
+);

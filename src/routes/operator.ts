@@ -5,7 +5,6 @@ import type { Hono } from 'hono';
 import { type Answer, accept } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
 import { customersCsv } from '../customer-list/list-customers.ts';
-import { eventsCsv } from '../metering/events.ts';
 import { ledgerCsv, listLedger } from '../metering/ledger.ts';
 import { callsCsv } from '../metering/list-calls.ts';
 import { readCall } from '../metering/read-call.ts';
@@ -205,12 +204,7 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mount(app, operations.readOrganizationCall, (c, { params }) =>
     asOrganization(c.env, params.org, deferrer(c), (caller) => readCall(caller, params.callId)),
   );
-  mountCsvList(
-    app,
-    operations.readOrganizationEvents,
-    (c, page, { params, query }) => readOrganizationEvents(c.env, params.org, query, page),
-    eventsCsv,
-  );
+  mountUseCase(app, readOrganizationEvents);
   mountList(app, operations.listSharedStripeCustomers, (c, page) => listSharedStripeCustomers(c.env, page));
   change(app, operations.releaseStripeCustomer, (request, { params }) =>
     releaseStripeCustomer(request, params.org, params.stripeCustomerId),
