@@ -21,6 +21,7 @@ import {
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import { savingsRatio } from '../domain/compression.ts';
+import { asCustomerId, type OrganizationId } from '../domain/ids.ts';
 import { usdFromNano } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { ask, customerByCall, customerByName, forgetOwner } from '../objects/addresses.ts';
@@ -35,7 +36,7 @@ import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 
 /** Who is billed where nobody is named. */
-const DEFAULT_CUSTOMER_ID = 'default';
+const DEFAULT_CUSTOMER_ID = asCustomerId('default');
 /** While as many estimates run as may, another one is asked to come back after this. */
 const ESTIMATE_RETRY_SECONDS = 30;
 const SUMMARY_MS = 30 * DAY_MS;
@@ -76,7 +77,7 @@ export async function authorizeCompression(
 ): Promise<Answer<CompressionAuthorization>> {
   const { organizationId } = organization;
   const customerId = session?.customerId ?? request.customerId ?? DEFAULT_CUSTOMER_ID;
-  const outOfCredit = await ask(customerByName(env, organizationId, customerId), (customer) =>
+  const outOfCredit = await ask(customerByName(env, { organizationId, customerId }), (customer) =>
     customer.isOutOfCredit(organizationId),
   );
   if (outOfCredit) {
@@ -191,7 +192,7 @@ export async function readJob({ env, organization }: Caller, jobId: string): Pro
   return job ? accept('COMPRESSION_JOB_READ', job, Date.now()) : refuse('COMPRESSION_JOB_NOT_FOUND', 'no such job');
 }
 
-function findJob(env: Env, organizationId: string, jobId: string): Promise<CompressionJob | null> {
+function findJob(env: Env, organizationId: OrganizationId, jobId: string): Promise<CompressionJob | null> {
   return ask(
     () => jobOf(env, jobId),
     (stub) => stub.read(organizationId),

@@ -2,8 +2,10 @@
  * Use cases: list and read the events that an organization is told of, from D1, and as CSV. They are as of the last projection, a second
  * or so behind the customers' objects.
  */
+
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { EventsQuery, OrganizationEvent } from '../contract/events.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { csvOf } from '../platform/csv.ts';
 import type { Page, PageRequest } from '../platform/page.ts';
@@ -19,7 +21,7 @@ const CSV_ROWS_MAX = 10_000;
 /** A page of events, newest first; as many as a CSV has where `page` is `null`. */
 export async function readEvents(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   { type, customerId, from, to }: Omit<EventsQuery, 'limit' | 'cursor'>,
   page: PageRequest | null,
 ): Promise<Answer<Page<OrganizationEvent>>> {
@@ -48,7 +50,11 @@ export function eventsCsv({ items }: Pick<Page<OrganizationEvent>, 'items'>): st
   );
 }
 
-export async function readEvent(env: Env, organizationId: string, eventId: string): Promise<Answer<OrganizationEvent>> {
+export async function readEvent(
+  env: Env,
+  organizationId: OrganizationId,
+  eventId: string,
+): Promise<Answer<OrganizationEvent>> {
   const event = await findRecordedEvent(env, organizationId, eventId);
   if (!event) return refuse('NOT_FOUND', 'no such event');
   return accept('EVENT_READ', present({ ...event, data: JSON.parse(event.data) }), Date.now());

@@ -1,10 +1,12 @@
 /**
  * Use case: list an organization's calls, as of the last projection, and as CSV.
  */
+
 import { CALLS_SEARCHED_MAX, type CallList, type CallListItem, type CallsQuery } from '../contract/call-list.ts';
 import { presentSums } from '../contract/denial.ts';
 import { type Answer, accept } from '../contract/errors.ts';
 import type { RecordedDenial } from '../domain/denial.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { nanoFromUsd, usdFromNano } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { csvOf } from '../platform/csv.ts';
@@ -23,7 +25,7 @@ export function callFilterOf({ from, to, costAboveUsd, sort: _, ...filter }: Ask
 /** A page of calls; as many as a search looks at where `page` is `null`. */
 export async function readCalls(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   asked: Asked,
   page: PageRequest | null,
 ): Promise<Answer<CallList>> {

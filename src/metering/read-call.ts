@@ -2,6 +2,7 @@
  * Use case: the pricing of a call: from the customer's object, from D1 once the object has removed it, and from the
  * archive once D1 has.
  */
+
 import { findArchivedCall } from '../archive/read-call.ts';
 import type { ReadCallData } from '../contract/calls.ts';
 import { presentSums } from '../contract/denial.ts';
@@ -10,6 +11,7 @@ import { type Call, usageSourceOf } from '../domain/call.ts';
 import { presentReported } from '../domain/call-report.ts';
 import { chargeLines } from '../domain/charge-lines.ts';
 import { withDefaultTier } from '../domain/entitlements.ts';
+import type { CallId } from '../domain/ids.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { CAPABILITIES } from '../domain/plan.ts';
 import { type CostBreakdown, multiplierOf } from '../domain/pricing.ts';
@@ -18,7 +20,7 @@ import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
 import { findOldCall } from '../storage/calls.ts';
 import type { Caller } from './caller.ts';
 
-export async function readCall({ env, organization, defer }: Caller, callId: string): Promise<Answer<ReadCallData>> {
+export async function readCall({ env, organization, defer }: Caller, callId: CallId): Promise<Answer<ReadCallData>> {
   const { organizationId } = organization;
   const address = await customerByCall(env, organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');

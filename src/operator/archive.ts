@@ -1,9 +1,11 @@
 /**
  * The archive, for operators: the days that it has, and whether their objects are as they were written.
  */
+
 import { type VerifyPlace, verifyArchive } from '../archive/verify.ts';
 import type { ArchivedDay, VerifiedArchive } from '../contract/archive.ts';
 import { type Answer, accept, badRequest, refuse } from '../contract/errors.ts';
+import { asOrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { parseJson } from '../platform/json.ts';
 import { cursorOf, type Page, type PageRequest, pageOf } from '../platform/page.ts';
@@ -29,7 +31,9 @@ export async function listArchive(env: Env, { after, limit }: PageRequest): Prom
 
 function placeOf(text: string): HistoryDay | null {
   const [, dayMs, organizationId] = /^(\d{1,15}) (\S+)$/.exec(text) ?? [];
-  return dayMs === undefined || organizationId === undefined ? null : { organizationId, dayMs: Number(dayMs) };
+  return dayMs === undefined || organizationId === undefined
+    ? null
+    : { organizationId: asOrganizationId(organizationId), dayMs: Number(dayMs) };
 }
 
 /** One page: the next days, or a part of a large one. */
@@ -58,7 +62,7 @@ function verifyPlaceOf(text: string): VerifyPlace | null {
   const dayOf = (values: unknown[]): HistoryDay | null => {
     const [organizationId, dayMs] = values;
     return typeof organizationId === 'string' && Number.isSafeInteger(dayMs) && isTime(dayMs as number)
-      ? { organizationId, dayMs: dayMs as number }
+      ? { organizationId: asOrganizationId(organizationId), dayMs: dayMs as number }
       : null;
   };
   const afterDay = Array.isArray(after) ? dayOf(after) : null;

@@ -13,6 +13,7 @@ import type {
 } from '../contract/corrections.ts';
 import type { Answer } from '../contract/errors.ts';
 import type { OperatorAction } from '../contract/operator-actions.ts';
+import type { CallId, CustomerId, OrganizationId } from '../domain/ids.ts';
 import type { Caller } from '../metering/caller.ts';
 import { amendCall, type Corrector, reverseCall, reverseMeterEvent } from '../metering/correct.ts';
 import { loadOrganization } from '../storage/credentials.ts';
@@ -21,8 +22,8 @@ import { findOrganization, noOrganization } from './organizations.ts';
 
 export function operatorReverseCall(
   request: OperatorRequest,
-  organizationId: string,
-  callId: string,
+  organizationId: OrganizationId,
+  callId: CallId,
   body: CorrectionRequest,
 ): Promise<Answer<ReversedCall>> {
   return correct(request, organizationId, 'call.reverse', (corrector) => reverseCall(corrector, callId, body));
@@ -30,8 +31,8 @@ export function operatorReverseCall(
 
 export function operatorAmendCall(
   request: OperatorRequest,
-  organizationId: string,
-  callId: string,
+  organizationId: OrganizationId,
+  callId: CallId,
   body: AmendCallRequest,
   defer: Caller['defer'],
 ): Promise<Answer<AmendedCall>> {
@@ -45,7 +46,7 @@ export function operatorAmendCall(
 
 export function operatorReverseMeterEvent(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   eventId: string,
   body: ReverseMeterEventRequest,
 ): Promise<Answer<ReversedMeterEvent>> {
@@ -55,9 +56,9 @@ export function operatorReverseMeterEvent(
 }
 
 /** Corrects, and logs it at the customer; a correction that was made before is not logged again. */
-function correct<Data extends { customerId: string }>(
+function correct<Data extends { customerId: CustomerId }>(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   action: OperatorAction,
   correction: (corrector: Corrector) => Promise<Answer<Data>>,
 ): Promise<Answer<Data>> {

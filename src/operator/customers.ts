@@ -3,6 +3,7 @@
  *
  * The object's own commands are idempotent, so a change is made there first and then logged.
  */
+
 import type { CorrectionRequest } from '../contract/corrections.ts';
 import type { CustomerListItem, CustomerUsageData, ListCustomersQuery } from '../contract/customers.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
@@ -15,6 +16,7 @@ import type {
 } from '../contract/operator-customers.ts';
 import { listCustomers } from '../customer-list/list-customers.ts';
 import { canonicalJson } from '../domain/canonical.ts';
+import type { CustomerId, CustomerKey, OrganizationId } from '../domain/ids.ts';
 import { tierModels } from '../domain/model-mappings.ts';
 import { parseUsd } from '../domain/money.ts';
 import type { LedgerEntry } from '../domain/wallet.ts';
@@ -37,7 +39,7 @@ import { findOrganization, noOrganization } from './organizations.ts';
 
 export async function listOrganizationCustomers(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   query: Omit<ListCustomersQuery, 'limit' | 'cursor'>,
   page: PageRequest | null,
   defer: (work: Promise<unknown>) => void,
@@ -49,14 +51,14 @@ export async function listOrganizationCustomers(
 
 export async function inspectCustomer(
   env: Env,
-  organizationId: string,
-  customerId: string,
+  organizationId: OrganizationId,
+  customerId: CustomerId,
 ): Promise<Answer<OperatorCustomer>> {
   const organization = await findOrganization(env, organizationId);
   if (!organization) return noOrganization();
   const command = { organizationId, ...(organization.models && { models: tierModels(organization.models) }) };
   const [answer, projectors] = await Promise.all([
-    ask(customerByName(env, organizationId, customerId), (customer) => customer.inspect(command)),
+    ask(customerByName(env, { organizationId, customerId }), (customer) => customer.inspect(command)),
     databaseNameOf(env, organizationId).then((name) => projectorState(env, [name], { organizationId, customerId })),
   ]);
   const inspected: Answer<InspectedCustomer> = answer;
@@ -82,15 +84,15 @@ function withProjectors(
 
 export function setCanceled(
   request: OperatorRequest,
-  organizationId: string,
-  customerId: string,
+  organizationId: OrganizationId,
+  customerId: CustomerId,
   canceled: boolean,
 ): Promise<Answer<CustomerUsageData>> {
   return commitChange<CustomerUsageData>(request, async () => {
     const organization = await findOrganization(request.env, organizationId);
     if (!organization) return noOrganization();
     const command = { organizationId, ...(organization.models && { models: tierModels(organization.models) }) };
-    const address = customerByName(request.env, organizationId, customerId);
+    const address = customerByName(request.env, { organizationId, customerId });
     const before = await ask(address, (customer) => customer.readUsage(command));
     if (!before.ok) return before;
     const after = await ask(address, (customer) => customer.setCanceled({ ...command, canceled }));
@@ -111,8 +113,8 @@ export function setCanceled(
 
 export function grantCredit(
   request: OperatorRequest,
-  organizationId: string,
-  customerId: string,
+  organizationId: OrganizationId,
+  customerId: CustomerId,
   grant: GrantCreditRequest,
 ): Promise<Answer<GrantedCredit>> {
   return commitChange<GrantedCredit>(request, async () => {
@@ -120,7 +122,7 @@ export function grantCredit(
     const fingerprint = await sha256Hex(canonicalJson(grant));
     // The object may be asked twice, and must not grant twice.
     const idempotencyKey = request.idempotencyKey ?? crypto.randomUUID();
-    const answer = await ask(customerByName(request.env, organizationId, customerId), (customer) =>
+    const answer = await ask(customerByName(request.env, { organizationId, customerId }), (customer) =>
       customer.grant({
         organizationId,
         unit: grant.kind === 'USD' ? 'USD' : grant.meterSlot,
@@ -150,20 +152,20 @@ export function grantCredit(
 /** Takes back what is left of a credit. A second revocation gets the answer of the first, and is not logged again. */
 export function revokeCredit(
   request: OperatorRequest,
-  organizationId: string,
-  customerId: string,
+  organizationId: OrganizationId,
+  customerId: CustomerId,
   creditId: string,
   { reason }: CorrectionRequest,
 ): Promise<Answer<RevokedCredit>> {
   return commitChange<RevokedCredit>(request, async () => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
     const revoke = (old: LedgerEntry | null): Promise<Answer<RevokedCredit>> =>
-      ask(customerByName(request.env, organizationId, customerId), (customer) =>
+      ask(customerByName(request.env, { organizationId, customerId }), (customer) =>
         customer.revoke({ organizationId, creditId, reason, old }),
       );
     let answer = await revoke(null);
     if (!answer.ok && answer.refusal.code === 'NOT_FOUND') {
-      const old = await findOldEntry(request.env, organizationId, customerId, creditId);
+      const old = await findOldEntry(request.env, { organizationId, customerId }, creditId);
       if (old) answer = await revoke(old);
     }
     if (!answer.ok || answer.replayed) return answer;
@@ -184,30 +186,21 @@ export function revokeCredit(
 /** Erases what others than the customer's objects have. A new customer of the same id has nothing there until that is done. */
 async function eraseHistory(
   env: Env,
-  {
-    organizationId,
-    customerId,
-    database,
-    nowMs,
-  }: Record<'organizationId' | 'customerId', string> & {
-    database: DatabaseName;
-    nowMs: number;
-  },
+  customer: CustomerKey,
+  { database, nowMs }: { database: DatabaseName; nowMs: number },
 ) {
   try {
     await Promise.all(
-      projectorsOf(env, database).map((address) =>
-        ask(address, (projector) => projector.erase(organizationId, customerId)),
-      ),
+      projectorsOf(env, database).map((address) => ask(address, (projector) => projector.erase(customer))),
     );
-    const waiting = await watchOf(env, organizationId).erase(customerId);
-    if (env.ARCHIVE) await markArchiveErased(env, organizationId, customerId, nowMs);
-    const rows = await eraseProjection(env, organizationId, customerId);
+    const waiting = await watchOf(env, customer.organizationId).erase(customer.customerId);
+    if (env.ARCHIVE) await markArchiveErased(env, customer, nowMs);
+    const rows = await eraseProjection(env, customer);
     // What is no longer in D1 is read by none of them any more.
-    await eraseFromWebhooks(env, organizationId, customerId);
+    await eraseFromWebhooks(env, customer);
     return { ...rows, events: rows.events + waiting };
   } finally {
-    await finishErasure(env, organizationId, customerId);
+    await finishErasure(env, customer);
   }
 }
 
@@ -217,16 +210,16 @@ async function eraseHistory(
  */
 export function eraseCustomer(
   request: OperatorRequest,
-  organizationId: string,
-  customerId: string,
+  organizationId: OrganizationId,
+  customerId: CustomerId,
 ): Promise<Answer<ErasedCustomer>> {
   return commitChange<ErasedCustomer>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
     const database = await databaseNameOf(request.env, organizationId);
-    const objects = await eraseObjects(request.env, organizationId, customerId);
+    const objects = await eraseObjects(request.env, { organizationId, customerId });
     const erased = {
       ...objects,
-      ...(await eraseHistory(request.env, { organizationId, customerId, database, nowMs })),
+      ...(await eraseHistory(request.env, { organizationId, customerId }, { database, nowMs })),
     };
     if (!Object.values(erased).some(Boolean)) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
     return {

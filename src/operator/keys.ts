@@ -2,6 +2,7 @@
  * API keys: shown once when they are created, edited without rotation, rotated with an overlap, revoked for good. They
  * may be limited to models and features. Only their SHA-256 is stored.
  */
+
 import type { z } from 'zod';
 import { type Answer, accept, badRequest, refuse } from '../contract/errors.ts';
 import type {
@@ -13,6 +14,7 @@ import type {
   UpdateKeyRequest,
 } from '../contract/operator.ts';
 import { EMBED_SCOPE, type KeyPrefix, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
+import { asKeyId, type KeyId, type OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { createApiKey } from '../platform/api-key.ts';
 import { sha256Hex } from '../platform/hash.ts';
@@ -30,7 +32,7 @@ const noKey = () => refuse('NOT_FOUND', 'no such key');
 
 export function createKey(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   body: z.infer<typeof CreateKeyRequest>,
 ): Promise<Answer<Created>> {
   return commitChange(request, async (nowMs) => {
@@ -62,8 +64,8 @@ export function createKey(
 /** A new key like an earlier one, which works until the overlap is over, or until its own earlier end. */
 export function rotateKey(
   request: OperatorRequest,
-  organizationId: string,
-  keyId: string,
+  organizationId: OrganizationId,
+  keyId: KeyId,
   { overlapHours }: z.infer<typeof RotateKeyRequest>,
 ): Promise<Answer<z.infer<typeof RotatedKey>>> {
   return commitChange(request, async (nowMs) => {
@@ -98,7 +100,7 @@ async function newKey(of: NewKey, nowMs: number): Promise<{ key: string; row: Ke
   const key = createApiKey(of.prefix);
   const row = {
     ...of,
-    keyId: `key_${crypto.randomUUID()}`,
+    keyId: asKeyId(`key_${crypto.randomUUID()}`),
     keyHash: await sha256Hex(key),
     hint: key.slice(-HINT_LENGTH),
     hasChecksum: true,
@@ -109,12 +111,16 @@ async function newKey(of: NewKey, nowMs: number): Promise<{ key: string; row: Ke
   return { key, row };
 }
 
-export async function readKey(env: Env, organizationId: string, keyId: string): Promise<Answer<Key>> {
+export async function readKey(env: Env, organizationId: OrganizationId, keyId: KeyId): Promise<Answer<Key>> {
   const row = await findKey(env, organizationId, keyId);
   return row ? accept('KEY_READ', present(row), Date.now()) : noKey();
 }
 
-export async function listKeys(env: Env, organizationId: string, page: PageRequest): Promise<Answer<Page<Key>>> {
+export async function listKeys(
+  env: Env,
+  organizationId: OrganizationId,
+  page: PageRequest,
+): Promise<Answer<Page<Key>>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
   const rows = await findKeys(env, organizationId, page.after, page.limit);
   return accept(
@@ -126,8 +132,8 @@ export async function listKeys(env: Env, organizationId: string, page: PageReque
 
 export function updateKey(
   request: OperatorRequest,
-  organizationId: string,
-  keyId: string,
+  organizationId: OrganizationId,
+  keyId: KeyId,
   body: z.infer<typeof UpdateKeyRequest>,
 ): Promise<Answer<Key>> {
   return commitChange(request, async (nowMs) => {
@@ -166,7 +172,11 @@ export function updateKey(
   });
 }
 
-export function revokeKey(request: OperatorRequest, organizationId: string, keyId: string): Promise<Answer<Key>> {
+export function revokeKey(
+  request: OperatorRequest,
+  organizationId: OrganizationId,
+  keyId: KeyId,
+): Promise<Answer<Key>> {
   return commitChange(request, async (nowMs) => {
     const before = await findKey(request.env, organizationId, keyId);
     if (!before) return noKey();

@@ -1,9 +1,11 @@
 /**
  * An organization's model mappings: set as a whole, with warnings.
  */
+
 import { warned } from '../catalog/named-models.ts';
 import { type Answer, accept } from '../contract/errors.ts';
 import type { SavedModels, SetModelsRequest } from '../contract/model-mappings.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { type ModelMappings, mappedModels } from '../domain/model-mappings.ts';
 import type { Env } from '../env.ts';
 import { currentCatalog } from '../storage/catalog.ts';
@@ -18,7 +20,7 @@ const NO_MAPPINGS: ModelMappings = { standard: [], premium: [] };
 
 export function setModels(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   requested: SetModelsRequest,
   defer: Defer,
 ): Promise<Answer<SavedModels>> {
@@ -27,13 +29,13 @@ export function setModels(
 
 export function deleteModels(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   defer: Defer,
 ): Promise<Answer<SavedModels>> {
   return replaceModels(request, organizationId, null, defer);
 }
 
-export async function readModels(env: Env, organizationId: string, defer: Defer): Promise<Answer<SavedModels>> {
+export async function readModels(env: Env, organizationId: OrganizationId, defer: Defer): Promise<Answer<SavedModels>> {
   const row = await findOrganizationRow(env, organizationId);
   if (!row) return noOrganization();
   const nowMs = Date.now();
@@ -42,7 +44,7 @@ export async function readModels(env: Env, organizationId: string, defer: Defer)
 
 function replaceModels(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   models: ModelMappings | null,
   defer: Defer,
 ): Promise<Answer<SavedModels>> {
@@ -67,7 +69,7 @@ function replaceModels(
 /** The mappings with warnings of models that nobody knows, and of those that end. */
 export async function savedModels(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   mappings: ModelMappings,
   nowMs: number,
   defer: Defer,

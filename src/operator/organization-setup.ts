@@ -2,15 +2,20 @@
  * What an organization has done on the way to its first priced call, step by step, each with what it is for. What a whole
  * deployment still lacks is in `setup.ts`.
  */
+
 import { type Answer, accept } from '../contract/errors.ts';
 import type { Organization, OrganizationSetup, SETUP_STEPS } from '../contract/operator.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { findCalled, findConfigured } from '../storage/setup.ts';
 import { findOrganization, noOrganization } from './organizations.ts';
 
 type Step = (typeof SETUP_STEPS)[number];
 
-export async function readOrganizationSetup(env: Env, organizationId: string): Promise<Answer<OrganizationSetup>> {
+export async function readOrganizationSetup(
+  env: Env,
+  organizationId: OrganizationId,
+): Promise<Answer<OrganizationSetup>> {
   const organization = await findOrganization(env, organizationId);
   if (!organization) return noOrganization();
   const nowMs = Date.now();

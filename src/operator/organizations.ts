@@ -1,6 +1,7 @@
 /**
  * Organizations: create, read, change.
  */
+
 import type { z } from 'zod';
 import { type Answer, accept, planIsArchived, refuse } from '../contract/errors.ts';
 import {
@@ -12,6 +13,7 @@ import {
   type UpdateOrganizationRequest,
 } from '../contract/operator.ts';
 import { THRESHOLDS_PERCENT_DEFAULT, thresholdsOf } from '../domain/alerts.ts';
+import { asOrganizationId, type OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import {
@@ -41,7 +43,7 @@ export function createOrganization(
     if (existing?.name === body.name) return accept(code, existing, nowMs);
     if (existing) return refuse('CONFLICT', 'organizationId: an organization with this id and another name exists');
     const row = {
-      organizationId: body.organizationId ?? crypto.randomUUID(),
+      organizationId: body.organizationId ?? asOrganizationId(crypto.randomUUID()),
       name: body.name,
       database: await roomiestDatabase(request.env),
       defaultPlanId: null,
@@ -80,14 +82,14 @@ export async function listOrganizations(env: Env, page: PageRequest): Promise<An
   );
 }
 
-export async function readOrganization(env: Env, organizationId: string): Promise<Answer<Organization>> {
+export async function readOrganization(env: Env, organizationId: OrganizationId): Promise<Answer<Organization>> {
   const organization = await findOrganization(env, organizationId);
   return organization ? accept('ORGANIZATION_READ', organization, Date.now()) : noOrganization();
 }
 
 export function updateOrganization(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   body: z.infer<typeof UpdateOrganizationRequest>,
 ): Promise<Answer<Organization>> {
   return commitChange(request, async () => {
@@ -146,7 +148,7 @@ export function updateOrganization(
   });
 }
 
-export async function findOrganization(env: Env, organizationId: string): Promise<Organization | null> {
+export async function findOrganization(env: Env, organizationId: OrganizationId): Promise<Organization | null> {
   const row = await findOrganizationRow(env, organizationId);
   return row ? present(row) : null;
 }

@@ -1,8 +1,10 @@
 /**
  * Changes that D1 refused: operators list them, and send them again. The projectors hold these changes.
  */
+
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { ResentOutbox, SetAsideChange } from '../contract/outbox.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { ask } from '../objects/addresses.ts';
 import { projectorsOf } from '../objects/projectors.ts';
@@ -19,7 +21,7 @@ interface Place {
 
 export async function listOutbox(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   { after, limit }: PageRequest,
 ): Promise<Answer<Page<SetAsideChange>>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
@@ -49,7 +51,7 @@ export async function listOutbox(
 /**
  * Sends all changes of the organization's customers again that D1 refused. What is refused again is set aside again.
  */
-export function resendOutbox(request: OperatorRequest, organizationId: string): Promise<Answer<ResentOutbox>> {
+export function resendOutbox(request: OperatorRequest, organizationId: OrganizationId): Promise<Answer<ResentOutbox>> {
   return commitChange<ResentOutbox>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
     const code = 'OUTBOX_RESENT';

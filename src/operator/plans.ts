@@ -2,12 +2,14 @@
  * Plans: each is a list of immutable versions. Saving the content of the newest version changes nothing; other content
  * becomes the next version.
  */
+
 import type { z } from 'zod';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import { warnedOfPlan } from '../contract/funding-warnings.ts';
 import type { MigratePlanRequest, PlanMigration } from '../contract/operator-customers.ts';
 import type { Plan, PlanDetail, PlanVersion, SavedPlan } from '../contract/plans.ts';
 import { canonicalJson } from '../domain/canonical.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { planVersionIdOf } from '../domain/plan.ts';
 import type { Env } from '../env.ts';
 import { ask } from '../objects/addresses.ts';
@@ -36,7 +38,7 @@ const VERSIONS_SHOWN_MAX = 100;
 
 export function putPlan(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   planId: string,
   { priceUsd, ...rest }: Plan,
 ): Promise<Answer<Saved>> {
@@ -71,7 +73,11 @@ export function putPlan(
   });
 }
 
-export async function listPlans(env: Env, organizationId: string, page: PageRequest): Promise<Answer<Page<Detail>>> {
+export async function listPlans(
+  env: Env,
+  organizationId: OrganizationId,
+  page: PageRequest,
+): Promise<Answer<Page<Detail>>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
   const ids = await findPlanIds(env, organizationId, page.after, page.limit);
   const rows = await findPlanVersions(env, organizationId, ids, VERSIONS_SHOWN_MAX);
@@ -89,7 +95,7 @@ export async function listPlans(env: Env, organizationId: string, page: PageRequ
   );
 }
 
-export async function readPlan(env: Env, organizationId: string, planId: string): Promise<Answer<Detail>> {
+export async function readPlan(env: Env, organizationId: OrganizationId, planId: string): Promise<Answer<Detail>> {
   const [rows, archived] = await Promise.all([
     findPlanVersions(env, organizationId, [planId], VERSIONS_SHOWN_MAX),
     findArchivedPlans(env, organizationId, [planId]),
@@ -105,7 +111,7 @@ export async function readPlan(env: Env, organizationId: string, planId: string)
  */
 export function setArchived(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   planId: string,
   archive: boolean,
 ): Promise<Answer<Detail>> {
@@ -143,7 +149,7 @@ export function setArchived(
  */
 export function migratePlan(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   planId: string,
   { when }: MigratePlanRequest,
 ): Promise<Answer<{ jobId: string }>> {
@@ -177,14 +183,18 @@ export function migratePlan(
 /** How many customers a migration to the plan's newest version would look at now. */
 export function countMigration(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   target: Pick<Detail, 'planId' | 'version'>,
   when: MigratePlanRequest['when'],
 ): Promise<number> {
   return countOlderSubscriptions(env, { organizationId, target, when });
 }
 
-export async function readMigration(env: Env, organizationId: string, jobId: string): Promise<Answer<PlanMigration>> {
+export async function readMigration(
+  env: Env,
+  organizationId: OrganizationId,
+  jobId: string,
+): Promise<Answer<PlanMigration>> {
   const progress = await ask(
     () => jobOf(env, jobId),
     (job) => job.read(organizationId),

@@ -2,12 +2,14 @@
  * An organization's own prices: each is recorded as a snapshot of its own and wins over the catalog. A model has one own
  * price for each time from which one is in force, whatever spelling of the model set it.
  */
+
 import type { z } from 'zod';
 import { warned } from '../catalog/named-models.ts';
 import { ownPriceKey } from '../catalog/prices.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { DeletedPrices, OrganizationPrice, OwnRates, SavedPrice, SetPriceRequest } from '../contract/prices.ts';
 import { canonicalJson } from '../domain/canonical.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
@@ -31,7 +33,7 @@ type Defer = (work: Promise<unknown>) => void;
 
 export function setPrice(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   requested: string,
   { effectiveFrom, strict, ...stated }: SetPriceRequest,
   defer: Defer,
@@ -64,7 +66,11 @@ export function setPrice(
   });
 }
 
-export async function listPrices(env: Env, organizationId: string, page: PageRequest): Promise<Answer<Page<Price>>> {
+export async function listPrices(
+  env: Env,
+  organizationId: OrganizationId,
+  page: PageRequest,
+): Promise<Answer<Page<Price>>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
   return accept('PRICES_LISTED', pageAfter(await listOwnPrices(env, organizationId), page), Date.now());
 }
@@ -72,7 +78,7 @@ export async function listPrices(env: Env, organizationId: string, page: PageReq
 /** The prices of one model. */
 export async function readPrices(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   requested: string,
   page: PageRequest,
   defer: Defer,
@@ -93,7 +99,7 @@ function pageAfter(prices: OwnPriceRow[], { limit, after }: PageRequest): Page<P
 
 export function deletePrices(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   requested: string,
   effectiveFrom: string | undefined,
   defer: Defer,

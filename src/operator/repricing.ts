@@ -6,6 +6,7 @@
 import type { RepriceRequest, Repricing } from '../contract/corrections.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import { canonicalJson } from '../domain/canonical.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { ask } from '../objects/addresses.ts';
 import { sha256Hex } from '../platform/hash.ts';
@@ -16,7 +17,7 @@ const JOB_ID_LENGTH = 32;
 
 export function startRepricing(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   { modelKey: model, from, to, dryRun }: RepriceRequest,
 ): Promise<Answer<{ jobId: string }>> {
   const modelKey = model ?? null;
@@ -46,7 +47,11 @@ export function startRepricing(
   });
 }
 
-export async function readRepricing(env: Env, organizationId: string, jobId: string): Promise<Answer<Repricing>> {
+export async function readRepricing(
+  env: Env,
+  organizationId: OrganizationId,
+  jobId: string,
+): Promise<Answer<Repricing>> {
   const progress = await ask(
     () => jobOf(env, jobId),
     (job) => job.read(organizationId),

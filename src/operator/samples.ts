@@ -4,6 +4,7 @@
 
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { Sample, SampleFilter, SampleListItem, SampleSelection } from '../contract/samples.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { log } from '../platform/log.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
@@ -25,7 +26,7 @@ const noSample = () => refuse('NOT_FOUND', 'no such sample');
 
 export async function listSamples(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   query: SampleFilter,
   { after, limit }: PageRequest,
 ): Promise<Answer<Page<SampleListItem>>> {
@@ -47,7 +48,7 @@ function placeOf(cursor: string): SamplePlace | null {
   return at === undefined || sampleId === undefined ? null : { receivedAtMs: Number(at), sampleId };
 }
 
-export async function readSample(env: Env, organizationId: string, sampleId: string): Promise<Answer<Sample>> {
+export async function readSample(env: Env, organizationId: OrganizationId, sampleId: string): Promise<Answer<Sample>> {
   const nowMs = Date.now();
   const row = await findSample(env, organizationId, sampleId, nowMs);
   return row ? accept('SAMPLE_READ', { ...present(row), ...(JSON.parse(row.payload) as Sample) }, nowMs) : noSample();
@@ -56,7 +57,7 @@ export async function readSample(env: Env, organizationId: string, sampleId: str
 /** One line of JSON per sample. Rows and payloads are read as the client reads the answer, a bounded part at a time. */
 export async function exportSamples(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   query: SampleFilter,
 ): Promise<Answer<ReadableStream<Uint8Array>>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
@@ -89,7 +90,7 @@ export async function exportSamples(
 
 async function* exportLines(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   filter: SampleSelection,
   nowMs: number,
 ): AsyncGenerator<string, void> {
@@ -115,7 +116,7 @@ async function* exportLines(
 /** The event records that the sample existed, and nothing of its content. */
 export function deleteSample(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   sampleId: string,
 ): Promise<Answer<{ sampleId: string }>> {
   return commitChange<{ sampleId: string }>(request, async (nowMs) => {

@@ -1,8 +1,10 @@
 /**
  * The sampling policy of an organization: which calls are stored for review, and for how long.
  */
+
 import { type Answer, accept } from '../contract/errors.ts';
 import type { SamplingPolicy, SetSamplingRequest } from '../contract/sampling.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { DEFAULT_SAMPLING_POLICY } from '../domain/sampling.ts';
 import type { Env } from '../env.ts';
 import { findOrganizationRow, updateOrganizationRow } from '../storage/organizations.ts';
@@ -10,7 +12,7 @@ import { versionedPolicy } from '../storage/sampling.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { noOrganization } from './organizations.ts';
 
-export async function readSampling(env: Env, organizationId: string): Promise<Answer<SamplingPolicy>> {
+export async function readSampling(env: Env, organizationId: OrganizationId): Promise<Answer<SamplingPolicy>> {
   const organization = await findOrganizationRow(env, organizationId);
   if (!organization) return noOrganization();
   const { version, policy } = await versionedPolicy(organization.sampling ?? DEFAULT_SAMPLING_POLICY);
@@ -19,20 +21,23 @@ export async function readSampling(env: Env, organizationId: string): Promise<An
 
 export function setSampling(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   policy: SetSamplingRequest,
 ): Promise<Answer<SamplingPolicy>> {
   return replaceSampling(request, organizationId, policy);
 }
 
 /** Without a policy no call is kept. */
-export function deleteSampling(request: OperatorRequest, organizationId: string): Promise<Answer<SamplingPolicy>> {
+export function deleteSampling(
+  request: OperatorRequest,
+  organizationId: OrganizationId,
+): Promise<Answer<SamplingPolicy>> {
   return replaceSampling(request, organizationId, null);
 }
 
 function replaceSampling(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   sampling: SetSamplingRequest | null,
 ): Promise<Answer<SamplingPolicy>> {
   return commitChange<SamplingPolicy>(request, async () => {

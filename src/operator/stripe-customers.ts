@@ -1,8 +1,10 @@
 /**
  * Ids at Stripe that customers of several organizations have: operators list them, and release them.
  */
+
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { ReleasedStripeCustomer, SharedStripeCustomer } from '../contract/operator-customers.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
@@ -29,7 +31,7 @@ export async function listSharedStripeCustomers(
 /** Charges that were made before are still reported to the id. */
 export function releaseStripeCustomer(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   stripeCustomerId: string,
 ): Promise<Answer<ReleasedStripeCustomer>> {
   return commitChange<ReleasedStripeCustomer>(request, async () => {
@@ -44,7 +46,7 @@ export function releaseStripeCustomer(
         customerIds
           .slice(first, first + ASKED_MAX)
           .map((customerId) =>
-            ask(customerByName(env, organizationId, customerId), (customer) =>
+            ask(customerByName(env, { organizationId, customerId }), (customer) =>
               customer.releaseStripe(organizationId, stripeCustomerId),
             ),
           ),

@@ -8,6 +8,7 @@ import type { ChangePlanData, ProvisionCustomerData } from '../contract/customer
 import type { Answer } from '../contract/errors.ts';
 import type { operations } from '../contract/operations.ts';
 import type { OperatorAction } from '../contract/operator-actions.ts';
+import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import type { Caller } from '../metering/caller.ts';
 import { changePlan, replenishCustomer } from '../metering/change-plan.ts';
 import { provisionCustomer, readUsage } from '../metering/customers.ts';
@@ -20,7 +21,7 @@ type PlanBody = z.infer<typeof operations.operatorChangePlan.body>;
 /** A customer that exists is answered as it is, and nothing is logged. */
 export function operatorCreateCustomer(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   body: CreateBody,
   defer: Caller['defer'],
 ): Promise<Answer<ProvisionCustomerData>> {
@@ -34,8 +35,8 @@ export function operatorCreateCustomer(
 
 export function operatorChangePlan(
   request: OperatorRequest,
-  organizationId: string,
-  customerId: string,
+  organizationId: OrganizationId,
+  customerId: CustomerId,
   body: PlanBody,
   defer: Caller['defer'],
 ): Promise<Answer<ChangePlanData>> {
@@ -52,8 +53,8 @@ export function operatorChangePlan(
 
 export function operatorReplenish(
   request: OperatorRequest,
-  organizationId: string,
-  customerId: string,
+  organizationId: OrganizationId,
+  customerId: CustomerId,
   defer: Caller['defer'],
 ): Promise<Answer<ChangePlanData>> {
   return commitFor(request, organizationId, defer, async (caller, idempotencyKey) => {
@@ -72,7 +73,7 @@ export function operatorReplenish(
 /** The object may be asked twice, and must count once: every attempt has the same key. */
 function commitFor<Data>(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   defer: Caller['defer'],
   decide: (caller: Caller, idempotencyKey: string) => Promise<Answer<Data> | Change<Data>>,
 ): Promise<Answer<Data>> {
@@ -90,7 +91,7 @@ function planOf({ usagePlanVersionId, pending }: Subscription) {
 
 function logged<Data>(
   action: OperatorAction,
-  organizationId: string,
+  organizationId: OrganizationId,
   subject: string,
   before: unknown,
   after: unknown,

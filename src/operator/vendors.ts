@@ -1,6 +1,7 @@
 /**
  * The vendors of an organization: their addresses and keys.
  */
+
 import type { z } from 'zod';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import {
@@ -9,6 +10,7 @@ import {
   VENDOR_BASE_URLS,
   type Vendor,
 } from '../contract/vendors.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { kindOfVendor } from '../domain/vendor-kind.ts';
 import type { Env } from '../env.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
@@ -29,7 +31,7 @@ type DeletedVendor = z.infer<typeof DeletedVendorSchema>;
 
 export function setVendor(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   provider: string,
   { apiKey, baseUrl: given, kind: kindSet, useReportedCost = false, headers = {}, passthrough = [] }: SetVendorRequest,
 ): Promise<Answer<Vendor>> {
@@ -64,7 +66,7 @@ export function setVendor(
 
 export async function listOrganizationVendors(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   { limit, after }: PageRequest,
 ): Promise<Answer<Page<Vendor>>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
@@ -77,7 +79,7 @@ export async function listOrganizationVendors(
   );
 }
 
-export async function readVendor(env: Env, organizationId: string, provider: string): Promise<Answer<Vendor>> {
+export async function readVendor(env: Env, organizationId: OrganizationId, provider: string): Promise<Answer<Vendor>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
   const vendor = await findVendor(env, organizationId, provider);
   return vendor ? accept('VENDOR_READ', present(vendor), Date.now()) : noVendor();
@@ -85,7 +87,7 @@ export async function readVendor(env: Env, organizationId: string, provider: str
 
 export function removeVendor(
   request: OperatorRequest,
-  organizationId: string,
+  organizationId: OrganizationId,
   provider: string,
 ): Promise<Answer<DeletedVendor>> {
   return commitChange<DeletedVendor>(request, async () => {

@@ -5,6 +5,7 @@
  * The path of an address is often a secret. The organization does not read that of an address which the operator
  * registered, nor what was answered there, because answers may repeat it.
  */
+
 import { type Answer, accept, badRequest, refuse } from '../contract/errors.ts';
 import {
   type DeletedWebhook,
@@ -21,6 +22,7 @@ import {
   type Webhook,
   type WebhookDetail,
 } from '../contract/webhooks.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { WebhookKey } from '../domain/webhook-delivery.ts';
 import type { Env } from '../env.ts';
 import { ask } from '../objects/addresses.ts';
@@ -125,7 +127,7 @@ export async function putWebhook(
 
 export async function listWebhooks(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   { after, limit }: PageRequest,
   reader: Reader = 'operator',
 ): Promise<Answer<Page<Webhook>>> {

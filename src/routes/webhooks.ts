@@ -1,6 +1,7 @@
 /**
  * Webhooks over HTTP, for the operator and for keys of the organization: the same use cases, which know who asks.
  */
+
 import type { Hono } from 'hono';
 import type { Answer } from '../contract/errors.ts';
 import { type Operation, operations } from '../contract/operations.ts';
@@ -27,7 +28,7 @@ export function mountWebhooks(app: Hono<AppEnv>): void {
 }
 
 function mountOfOperator(app: Hono<AppEnv>): void {
-  const webhookOf = ({ params }: { params: { org: string; webhookId: string } }) => ({
+  const webhookOf = ({ params }: Pick<Input<typeof operations.readWebhook>, 'params'>) => ({
     organizationId: params.org,
     webhookId: params.webhookId,
   });

@@ -1,6 +1,7 @@
 /**
  * Alerts: the events that an organization is told of, newest first, and each by itself.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import {
@@ -10,6 +11,7 @@ import {
   EventsQuery,
   type OrganizationEvent,
 } from '../../contract/events.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { readEvent, readEvents } from '../../metering/events.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
@@ -117,9 +119,12 @@ function eventPage(c: ConsoleContext, event: OrganizationEvent) {
   );
 }
 
-const CustomerLink: FC<{ organizationId: string; event: OrganizationEvent }> = ({ organizationId, event: { data } }) =>
+const CustomerLink: FC<{ organizationId: OrganizationId; event: OrganizationEvent }> = ({
+  organizationId,
+  event: { data },
+}) =>
   'customerId' in data && data.customerId !== null ? (
-    <a href={customerPath(organizationId, data.customerId)}>{data.customerId}</a>
+    <a href={customerPath({ organizationId, customerId: data.customerId })}>{data.customerId}</a>
   ) : (
     <Nothing />
   );
@@ -163,7 +168,7 @@ const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
   </search>
 );
 
-const Events: FC<{ organizationId: string; items: OrganizationEvent[]; nowMs: number }> = ({
+const Events: FC<{ organizationId: OrganizationId; items: OrganizationEvent[]; nowMs: number }> = ({
   organizationId,
   items,
   nowMs,

@@ -1,10 +1,12 @@
 /**
  * One call: what it used, how its cost came about, who pays, or why it was denied.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { type CostBreakdown, chargeLineText, type ReadCallData } from '../../contract/calls.ts';
 import type { Call } from '../../domain/call.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { planIdOf } from '../../domain/plan.ts';
 import { isProvisional } from '../../domain/usage.ts';
 import { readCall } from '../../metering/read-call.ts';
@@ -19,6 +21,7 @@ import { CallState, Correct, Corrections } from '../calls-view.tsx';
 import {
   type ConsoleContext,
   type ConsoleEnv,
+  callInPath,
   callsPath,
   customerPath,
   organizationPath,
@@ -33,7 +36,7 @@ import { STATUS_TONES } from '../statuses.ts';
 export function mountCall(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/calls/:callId', async (c) => {
     const { organizationId } = c.get('organization');
-    const callId = c.req.param('callId');
+    const callId = callInPath(c);
     const [answer, recorded] = await Promise.all([
       readCall(await callerOf(c), callId),
       findOldCall(c.env, organizationId, callId),
@@ -60,7 +63,7 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null, 
           <CallState status={call.status} isReversed={call.reversedAt !== undefined} usageSource={call.usageSource} />{' '}
           {call.customerId && (
             <>
-              of <a href={customerPath(organizationId, call.customerId)}>{call.customerId}</a>
+              of <a href={customerPath({ organizationId, customerId: call.customerId })}>{call.customerId}</a>
             </>
           )}
         </>
@@ -213,7 +216,7 @@ const Breakdown: FC<{ breakdown: CostBreakdown; call: ReadCallData }> = ({ break
 };
 
 interface CallFactsProps {
-  organizationId: string;
+  organizationId: OrganizationId;
   call: ReadCallData;
   recorded: Call | null;
   nowMs: number;
@@ -230,7 +233,7 @@ const CallFacts: FC<CallFactsProps> = ({ organizationId, call, recorded, nowMs }
     <Facts
       items={[
         ['Call id', <Code>{call.callId}</Code>],
-        ['Customer', customerId && <a href={customerPath(organizationId, customerId)}>{customerId}</a>],
+        ['Customer', customerId && <a href={customerPath({ organizationId, customerId })}>{customerId}</a>],
         ['User', customerUserId ? like('customerUserId', customerUserId) : undefined],
         ['Feature', recorded?.feature && like('feature', recorded.feature)],
         [

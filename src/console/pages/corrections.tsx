@@ -2,12 +2,14 @@
  * Corrections by the operator, each on a page of its own that says what will happen: a call is reversed or amended, an
  * increment of a custom meter is reversed.
  */
+
 import type { Hono } from 'hono';
 import type { FC, PropsWithChildren } from 'hono/jsx';
 import { AmendCallRequest, CorrectionRequest, eventId as eventIdField } from '../../contract/corrections.ts';
 import { type GoodwillDecision, goodwillOfCall, goodwillOfEvent } from '../../contract/goodwill.ts';
 import { operations } from '../../contract/operations.ts';
 import type { Call } from '../../domain/call.ts';
+import type { CallId, CustomerId } from '../../domain/ids.ts';
 import { usd } from '../../domain/money.ts';
 import { listLedger } from '../../metering/ledger.ts';
 import { readCall } from '../../metering/read-call.ts';
@@ -22,7 +24,9 @@ import { shortened } from '../calls-table.tsx';
 import {
   type ConsoleContext,
   type ConsoleEnv,
+  callInPath,
   callPath,
+  customerInPath,
   customerPath,
   type Fields,
   organizationPath,
@@ -56,7 +60,7 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
     if (isGoodwill(c)) {
       const given = await giveGoodwill(c, await goodwillOf(c, callId));
       return given.ok
-        ? c.redirect(`${customerPath(organizationId, given.customerId)}?tab=wallet&done=goodwill`, 303)
+        ? c.redirect(`${customerPath({ organizationId, customerId: given.customerId })}?tab=wallet&done=goodwill`, 303)
         : reversePage(c, wrong(c, given.details));
     }
     const checked = check(CorrectionRequest, reasonIn(c.get('submitted').fields));
@@ -86,12 +90,12 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
 
   app.post(INCREMENT, async (c) => {
     const { organizationId } = c.get('organization');
-    const customerId = c.req.param('customerId');
+    const customerId = customerInPath(c);
     const { fields } = c.get('submitted');
     if (isGoodwill(c)) {
       const given = await giveGoodwill(c, await goodwillOfIncrement(c, customerId, text(fields, 'eventId')));
       return given.ok
-        ? c.redirect(`${customerPath(organizationId, customerId)}?tab=wallet&done=goodwill`, 303)
+        ? c.redirect(`${customerPath({ organizationId, customerId })}?tab=wallet&done=goodwill`, 303)
         : incrementPage(c, wrong(c, given.details));
     }
     const checked = check(CorrectionRequest.extend({ eventId: eventIdField }), {
@@ -104,19 +108,23 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
     const request = await operatorRequest(c, operations.operatorReverseMeterEvent, input);
     const answer = await operatorReverseMeterEvent(request, organizationId, eventId, input.body);
     if (!answer.ok) return incrementPage(c, wrong(c, detailsOf(answer.refusal)));
-    return c.redirect(`${customerPath(organizationId, customerId)}?tab=changes&done=increment-reversed`, 303);
+    return c.redirect(`${customerPath({ organizationId, customerId })}?tab=changes&done=increment-reversed`, 303);
   });
 }
 
 /** What a dispute ends with; a form without the choice is a reversal. */
 const isGoodwill = (c: ConsoleContext) => text(c.get('submitted').fields, 'act') === 'goodwill';
 
-async function goodwillOf(c: ConsoleContext, callId: string): Promise<GoodwillDecision> {
+async function goodwillOf(c: ConsoleContext, callId: CallId): Promise<GoodwillDecision> {
   const call = await readCall(await callerOf(c), callId);
   return call.ok ? goodwillOfCall(call.data) : { ok: false, reason: call.refusal.message };
 }
 
-async function goodwillOfIncrement(c: ConsoleContext, customerId: string, eventId: string): Promise<GoodwillDecision> {
+async function goodwillOfIncrement(
+  c: ConsoleContext,
+  customerId: CustomerId,
+  eventId: string,
+): Promise<GoodwillDecision> {
   const entries = await listLedger(await callerOf(c), customerId, { eventId }, { limit: ENTRIES_MAX, after: null });
   return entries.ok
     ? goodwillOfEvent(eventId, customerId, entries.data.items)
@@ -163,7 +171,7 @@ const Acts: FC<{ state: FormState; what: string; goodwill: GoodwillDecision | nu
 
 function callOf(c: ConsoleContext) {
   const { organizationId } = c.get('organization');
-  const callId = c.req.param('callId') ?? '';
+  const callId = callInPath(c);
   return { organizationId, callId, params: { org: organizationId, callId } };
 }
 
@@ -300,8 +308,8 @@ function amendPage(c: ConsoleContext, state: FormState) {
 
 function incrementPage(c: ConsoleContext, state: FormState) {
   const { organizationId } = c.get('organization');
-  const customerId = c.req.param('customerId') ?? '';
-  const path = customerPath(organizationId, customerId);
+  const customerId = customerInPath(c);
+  const path = customerPath({ organizationId, customerId });
   const crumbs = [
     { text: 'Customers', href: organizationPath(organizationId, 'customers') },
     { text: customerId, href: path },

@@ -2,17 +2,25 @@
  * What an operator does to a customer, each on a page of its own that says what will happen: grant credit and
  * take it back, cancel, reactivate, erase.
  */
+
 import type { Hono } from 'hono';
 import type { FC, PropsWithChildren } from 'hono/jsx';
 import { CorrectionRequest } from '../../contract/corrections.ts';
 import { operations } from '../../contract/operations.ts';
 import { GrantCreditRequest } from '../../contract/operator-customers.ts';
+import type { CustomerId } from '../../domain/ids.ts';
 import { eraseCustomer, grantCredit, inspectCustomer, revokeCredit, setCanceled } from '../../operator/customers.ts';
 import { Choice, Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { count, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Facts, Notice } from '../../ui/parts.tsx';
-import type { Fields } from '../context.ts';
-import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import {
+  type ConsoleContext,
+  type ConsoleEnv,
+  customerInPath,
+  customerPath,
+  type Fields,
+  organizationPath,
+} from '../context.ts';
 import { refused } from '../refused.tsx';
 import { page, secretsOf } from '../shell.tsx';
 import { check, detailsOf, operatorRequest, optionalText, text, typedNumber, wrong } from '../submitted.ts';
@@ -30,7 +38,7 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
     const request = await operatorRequest(c, operations.grantCredit, { params, body: checked.value });
     const answer = await grantCredit(request, organizationId, customerId, checked.value);
     if (!answer.ok) return creditPage(c, wrong(c, detailsOf(answer.refusal)));
-    return c.redirect(`${customerPath(organizationId, customerId)}?tab=wallet&done=credit`, 303);
+    return c.redirect(`${customerPath({ organizationId, customerId })}?tab=wallet&done=credit`, 303);
   });
 
   app.get(`${BASE}/credits/:creditId/revoke`, (c) => revokePage(c, { values: {}, details: [] }));
@@ -44,7 +52,7 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
     const request = await operatorRequest(c, operations.revokeCredit, input);
     const answer = await revokeCredit(request, organizationId, customerId, creditId, checked.value);
     if (!answer.ok) return refused(c, answer.refusal);
-    return c.redirect(`${customerPath(organizationId, customerId)}?tab=wallet&done=credit-revoked`, 303);
+    return c.redirect(`${customerPath({ organizationId, customerId })}?tab=wallet&done=credit-revoked`, 303);
   });
 
   for (const action of ['cancel', 'reactivate'] as const) {
@@ -56,7 +64,7 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
       const answer = await setCanceled(request, organizationId, customerId, action === 'cancel');
       if (!answer.ok) return refused(c, answer.refusal);
       return c.redirect(
-        `${customerPath(organizationId, customerId)}?tab=settings&done=${action === 'cancel' ? 'canceled' : 'reactivated'}`,
+        `${customerPath({ organizationId, customerId })}?tab=settings&done=${action === 'cancel' ? 'canceled' : 'reactivated'}`,
         303,
       );
     });
@@ -78,7 +86,7 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
 
 function addressOf(c: ConsoleContext) {
   const { organizationId } = c.get('organization');
-  const customerId = c.req.param('customerId') ?? '';
+  const customerId = customerInPath(c);
   return { organizationId, customerId, params: { org: organizationId, customerId } };
 }
 
@@ -108,7 +116,7 @@ async function actionPage(
   const { organizationId, customerId } = addressOf(c);
   const known = await inspectCustomer(c.env, organizationId, customerId);
   if (!known.ok) return refused(c, known.refusal);
-  const path = customerPath(organizationId, customerId);
+  const path = customerPath({ organizationId, customerId });
   const crumbs = [
     { text: 'Customers', href: organizationPath(organizationId, 'customers') },
     { text: customerId, href: path },
@@ -243,7 +251,7 @@ function erasePage(c: ConsoleContext, state: FormState) {
   ));
 }
 
-function erasedPage(c: ConsoleContext, customerId: string, erased: Record<string, number | boolean>) {
+function erasedPage(c: ConsoleContext, customerId: CustomerId, erased: Record<string, number | boolean>) {
   const { organizationId } = c.get('organization');
   const path = organizationPath(organizationId, 'customers');
   const rows = Object.entries(erased).map(

@@ -2,12 +2,14 @@
  * Operator events: who changed what, of one organization or of all, narrowed by who, what and when. The address holds the
  * filters.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { z } from 'zod';
 import { EventLogFilter, type Organization } from '../../contract/operator.ts';
 import { ACTION_KINDS, OPERATOR_ACTIONS, SUBJECT_KINDS, type SubjectKind } from '../../contract/operator-actions.ts';
 import { ENDS_AFTER_START, endsAfterStart } from '../../contract/samples.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { listEvents } from '../../operator/events.ts';
 import { listOrganizations } from '../../operator/organizations.ts';
 import { pageRequest } from '../../platform/page.ts';
@@ -49,7 +51,7 @@ export function mountEvents(app: Hono<ConsoleEnv>): void {
 }
 
 /** Of one organization, or of all. */
-async function eventsPage(c: ConsoleContext, here: string | null) {
+async function eventsPage(c: ConsoleContext, here: OrganizationId | null) {
   const asked = askedIn(c, here);
   const checked = check(Filter, { ...asked, ...instantsOf(asked), ...(here !== null && { organizationId: here }) });
   const filter: z.infer<typeof Filter> = checked.ok ? checked.value : here === null ? {} : { organizationId: here };
@@ -102,7 +104,7 @@ async function eventsPage(c: ConsoleContext, here: string | null) {
 }
 
 /** What the address asks for. The page of an organization is of no other. */
-function askedIn(c: ConsoleContext, here: string | null): Asked {
+function askedIn(c: ConsoleContext, here: OrganizationId | null): Asked {
   const names = Object.keys(FILTERS) as (keyof Asked)[];
   return Object.fromEntries(
     names.flatMap((name) => {

@@ -14,7 +14,7 @@ import { Card, Code, Empty, Notice, Time } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
 import { changesOf } from '../changes-view.tsx';
-import { type ConsoleContext, type ConsoleEnv, type Fields, organizationPath } from '../context.ts';
+import { type ConsoleContext, type ConsoleEnv, type Fields, keyInPath, organizationPath } from '../context.ts';
 import { createdPage, crumbsOf, revokePage } from '../key-pages.tsx';
 import { KeyFacts, Keys } from '../keys-view.tsx';
 import { refused } from '../refused.tsx';
@@ -157,7 +157,7 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
 
   app.post('/organizations/:org/keys/:keyId/rotate', async (c) => {
     const { organizationId } = c.get('organization');
-    const keyId = c.req.param('keyId');
+    const keyId = keyInPath(c);
     const checked = check(RotateKeyRequest, { overlapHours: Number(text(c.get('submitted').fields, 'overlapHours')) });
     if (!checked.ok) return refused(c, { code: 'BAD_REQUEST', message: 'overlapHours must be a number of hours' });
     const request = await operatorRequest(c, operations.rotateKey, {
@@ -175,7 +175,7 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
 
   app.post('/organizations/:org/keys/:keyId/revoke', async (c) => {
     const { organizationId } = c.get('organization');
-    const keyId = c.req.param('keyId');
+    const keyId = keyInPath(c);
     const request = await operatorRequest(c, operations.revokeKey, { params: { org: organizationId, keyId } });
     const answer = await revokeKey(request, organizationId, keyId);
     if (!answer.ok) return refused(c, answer.refusal);
@@ -185,7 +185,7 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
 
 /** The key of the path. */
 async function findKey(c: ConsoleContext): Promise<Key | null> {
-  const answer = await readKey(c.env, c.get('organization').organizationId, c.req.param('keyId') ?? '');
+  const answer = await readKey(c.env, c.get('organization').organizationId, keyInPath(c));
   return answer.ok ? answer.data : null;
 }
 

@@ -2,12 +2,14 @@
  * The models of an organization: which of them the tiers are mapped to, and what it pays for them where that is its
  * own.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { modelWarnings, type UnknownModel, unknownModels } from '../../catalog/named-models.ts';
 import { SetModelsRequest, SwitchBackRequest } from '../../contract/model-mappings.ts';
 import { operations } from '../../contract/operations.ts';
 import { pricedModelKey, SetPriceRequest } from '../../contract/prices.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { entriesByMapping, type ModelMappings, mappedModels, modelOf } from '../../domain/model-mappings.ts';
 import { switchBack } from '../../operator/autopilot.ts';
 import { setModels } from '../../operator/model-mappings.ts';
@@ -245,7 +247,7 @@ const Mapping: FC<MappingProps> = ({ path, state, unknown, secrets }) => (
 
 /** What the autopilot did, with the way back. */
 const Switched: FC<{
-  organizationId: string;
+  organizationId: OrganizationId;
   models: ModelMappings | null;
   path: string;
   secrets: FormSecrets;
@@ -299,7 +301,7 @@ const ORDERS: Orders<OwnPriceRow, 'model' | 'input' | 'output' | 'set'> = {
 };
 
 interface PricesProps {
-  organizationId: string;
+  organizationId: OrganizationId;
   prices: OwnPriceRow[];
   path: string;
   sort: string | undefined;

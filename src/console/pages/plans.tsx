@@ -1,6 +1,7 @@
 /**
  * Plans: the list, one plan with its versions, two versions side by side, and moving its customers to the newest one.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { z } from 'zod';
@@ -8,6 +9,7 @@ import { planWarnings } from '../../contract/funding-warnings.ts';
 import { operations } from '../../contract/operations.ts';
 import type { Plan, PlanDetail } from '../../contract/plans.ts';
 import { thresholdsOf } from '../../domain/alerts.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { ANSWERS_MAX_DEFAULT, CAPABILITIES, hasCapability } from '../../domain/plan.ts';
 import { listPlans, readPlan, setArchived } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
@@ -96,7 +98,7 @@ export function periodOf(replenish: Plan['replenish']): string {
 const limitOf = (value: number | null) => (value === null ? '∞' : compact(value));
 
 interface PlanTableProps {
-  organizationId: string;
+  organizationId: OrganizationId;
   items: Detail[];
   defaultPlanId: string | null;
   isWhole: boolean;

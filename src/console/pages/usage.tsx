@@ -7,6 +7,7 @@ import type { FC } from 'hono/jsx';
 import type { Attention } from '../../contract/attention.ts';
 import type { OrganizationSetup } from '../../contract/operator.ts';
 import { type Figures, SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { gatherAttention } from '../../operator/attention.ts';
 import { readHealth } from '../../operator/health.ts';
 import { findSetup } from '../../operator/organization-setup.ts';
@@ -159,7 +160,7 @@ interface SummaryProps {
   earned: Read['earned'];
   course: UsageCourse;
   path: string;
-  organizationId: string;
+  organizationId: OrganizationId;
   asked: Asked;
   days: AskedDays;
 }
@@ -236,7 +237,10 @@ const Summary: FC<SummaryProps> = ({ data, earned, course, path, organizationId,
           title="By customer"
           total={total}
           groups={data.byCustomer.map((group) =>
-            ranked(group, <a href={customerPath(organizationId, group.customerId)}>{group.customerId}</a>),
+            ranked(
+              group,
+              <a href={customerPath({ organizationId, customerId: group.customerId })}>{group.customerId}</a>,
+            ),
           )}
         />
         <UsageRanking

@@ -1,6 +1,7 @@
 /**
  * The webhooks of an organization: their list, and the forms that register and change one.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { operations } from '../../contract/operations.ts';
@@ -11,6 +12,7 @@ import {
   type WebhookDetail,
   webhookId as webhookIdField,
 } from '../../contract/webhooks.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { listWebhooks, putWebhook, type Registrar, readWebhook } from '../../operator/webhooks.ts';
 import { Form, type FormState } from '../../ui/form.tsx';
 import { plural } from '../../ui/format.ts';
@@ -145,7 +147,7 @@ function listPage(c: ConsoleContext, items: WebhookDetail[], isFailing: boolean)
   );
 }
 
-const Webhooks: FC<{ organizationId: string; items: WebhookDetail[]; nowMs: number }> = ({
+const Webhooks: FC<{ organizationId: OrganizationId; items: WebhookDetail[]; nowMs: number }> = ({
   organizationId,
   items,
   nowMs,

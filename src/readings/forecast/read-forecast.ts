@@ -8,6 +8,7 @@
 import { type Answer, accept, badRequest } from '../../contract/errors.ts';
 import type { ForecastData, ForecastFacts, ForecastMetric } from '../../contract/readings.ts';
 import { summarize } from '../../domain/allowances.ts';
+import type { CustomerId } from '../../domain/ids.ts';
 import type { MeterName, MeterSlot } from '../../domain/meters.ts';
 import { usdFromNano } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
@@ -82,7 +83,7 @@ const UNITS: Record<ForecastMetric, ForecastFacts['unit']> = {
 
 export async function readForecast(
   caller: Caller,
-  customerId: string,
+  customerId: CustomerId,
   { metric, timezone }: { metric: ForecastMetric; timezone: string },
 ): Promise<Answer<ForecastData>> {
   if (!isTimeZone(timezone)) return unknownTimezone('timezone');
@@ -112,12 +113,12 @@ export function neededBy(metric: ForecastMetric): readonly HourColumn[] {
 /** The customer's account and hours of usage; `null` if the customer does not exist in this organization. */
 export async function customerHistory(
   { env, organization: { organizationId } }: Caller,
-  customerId: string,
+  customerId: CustomerId,
   columns: readonly HourColumn[],
   recentColumns: readonly HourColumn[],
 ): Promise<CustomerHistory | null> {
   const history = await ask<DurableObjectStub<CustomerRpc>, SentHistory | null>(
-    customerByName(env, organizationId, customerId),
+    customerByName(env, { organizationId, customerId }),
     (customer) =>
       customer.readHistory({ organizationId, columns, recentColumns }) as unknown as PromiseLike<SentHistory | null>,
   );

@@ -1,10 +1,12 @@
 /**
  * Use cases: the margin of an organization, and of one of its customers, over days that are asked for.
  */
+
 import { type Answer, accept, badRequest, refuse } from '../../contract/errors.ts';
 import type { CustomerMarginData, MarginData, MarginFigures, MarginQuery } from '../../contract/margin.ts';
 import type { Retention } from '../../contract/operator.ts';
 import { GROUPS_MAX } from '../../contract/usage-summary.ts';
+import type { CustomerId } from '../../domain/ids.ts';
 import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { GROUPINGS, type Grouping } from '../../storage/organization-earnings.ts';
@@ -52,7 +54,7 @@ export async function readMargin(
 
 export async function readCustomerMargin(
   { env, organization }: Caller,
-  customerId: string,
+  customerId: CustomerId,
   query: MarginQuery,
 ): Promise<Answer<CustomerMarginData>> {
   const nowMs = Date.now();
@@ -60,7 +62,7 @@ export async function readCustomerMargin(
   if ('path' in days) return badRequest(days);
   const { organizationId, retention } = organization;
   const asked = periodOf(days, nowMs);
-  const read = await readCustomerDays(env, organizationId, customerId, days, nowMs);
+  const read = await readCustomerDays(env, { organizationId, customerId }, days, nowMs);
   if (!read) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
   const data: CustomerMarginData = {
     customerId,

@@ -7,6 +7,7 @@ import { warnedOfCredit } from '../../contract/funding-warnings.ts';
 import type { ForecastMetric, UsageContextData, UsageContextQuery } from '../../contract/readings.ts';
 import { periodCharge } from '../../domain/account.ts';
 import { summarize } from '../../domain/allowances.ts';
+import type { CustomerId } from '../../domain/ids.ts';
 import { METER_NAMES, METER_SLOTS, METERS, type MeterName, type MeterSlot, SLOT_METERS } from '../../domain/meters.ts';
 import { usdFromNano } from '../../domain/money.ts';
 import { type NextPayer, slotPayer, tierPayer } from '../../domain/next-payer.ts';
@@ -36,7 +37,7 @@ type Metric = Exclude<ForecastMetric, 'allTokens'>;
 
 export async function readUsageContext(
   caller: Caller,
-  customerId: string,
+  customerId: CustomerId,
   query: UsageContextQuery,
 ): Promise<Answer<UsageContextData>> {
   if (!isTimeZone(query.timezone)) return unknownTimezone('timezone');
