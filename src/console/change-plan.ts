@@ -1,9 +1,11 @@
 /**
  * The preview of a plan change, computed by the rule that makes the change.
  */
+
 import type { ChangePlanRequest } from '../contract/customers.ts';
 import { type Answer, accept, planIsArchived, refuse } from '../contract/errors.ts';
 import { type Account, type ChangeStrategy, changePlan, mayMoveTo, replenishDue } from '../domain/account.ts';
+import type { CustomerId } from '../domain/ids.ts';
 import type { PlanVersion } from '../domain/plan.ts';
 import type { Caller } from '../metering/caller.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
@@ -22,14 +24,14 @@ export interface PlanChangePreview {
 /** The account after a change at `nowMs`, as a preview. */
 export async function previewPlanChange(
   { env, organization }: Caller,
-  customerId: string,
+  customerId: CustomerId,
   { planId, strategy }: Pick<ChangePlanRequest, 'planId' | 'strategy'>,
   nowMs: number,
 ): Promise<Answer<PlanChangePreview>> {
   const { organizationId } = organization;
   const [found, history] = await Promise.all([
     findPlan(env, organizationId, planId),
-    ask(customerByName(env, organizationId, customerId), (customer) =>
+    ask(customerByName(env, { organizationId, customerId }), (customer) =>
       customer.readHistory({ organizationId, columns: [], recentColumns: [] }),
     ),
   ]);

@@ -2,6 +2,7 @@
  * The operator creates a customer, changes its plan, and starts a new usage cycle. The use cases are those of the
  * organization; their commands to the object are idempotent, so a change is made there first and then logged.
  */
+
 import { type DataOf, operations } from '../contract/operations.ts';
 import { changePlan, replenishCustomer } from '../metering/change-plan.ts';
 import { provisionCustomer, readUsage } from '../metering/customers.ts';
