@@ -2,6 +2,7 @@
  * Use case: list an organization's calls, as of the last projection, and as CSV.
  */
 import { CALLS_SEARCHED_MAX, type CallList, type CallListItem, type CallsQuery } from '../contract/call-list.ts';
+import type { Complete } from '../contract/complete.ts';
 import { presentSums } from '../contract/denial.ts';
 import { type Answer, accept } from '../contract/errors.ts';
 import { LISTED, type ListedFacts } from '../domain/call-facts.ts';
@@ -103,7 +104,7 @@ function present({
   denial,
   reversedAtMs,
   ...row
-}: CallRow): CallListItem {
+}: CallRow): Complete<CallListItem> {
   return {
     ...row,
     tags: tags ?? [],
@@ -119,7 +120,7 @@ function present({
   };
 }
 
-function presentDenial(denial: RecordedDenial): CallListItem['denial'] {
+function presentDenial(denial: RecordedDenial): Complete<CallListItem['denial']> {
   const { code, meter = null, limit = null, used = null } = denial;
   return { code, meter, limit, used, ...presentSums(denial) };
 }

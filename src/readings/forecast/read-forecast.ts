@@ -5,6 +5,7 @@
  * within an hour the same data give the same response.
  */
 
+import type { Complete } from '../../contract/complete.ts';
 import { type Answer, accept, badRequest } from '../../contract/errors.ts';
 import type { ForecastData, ForecastFacts, ForecastMetric } from '../../contract/readings.ts';
 import { summarize } from '../../domain/allowances.ts';
@@ -168,7 +169,7 @@ function forecastAndDays(history: CustomerHistory, metric: ForecastMetric, timez
   });
   const use = { forecast: result, recorded, nowMs: presentMs, timeZone: timezone };
   const ends = meterEnds(METERS_OF[metric] ?? [], account, use);
-  const facts: ForecastFacts = {
+  const facts: Complete<ForecastFacts> = {
     metric,
     unit: UNITS[metric],
     timezone,
@@ -185,7 +186,7 @@ function forecastAndDays(history: CustomerHistory, metric: ForecastMetric, timez
     historyDays,
     runsOut: presentEnd(exhaustion),
     meters: ends.map((end) => ({ ...end, runsOut: presentEnd(end.runsOut) })),
-    ...(ofMeter && { projectedAllowanceExhaustionAt: presentEnd(exhaustion)?.expectedAt ?? null }),
+    projectedAllowanceExhaustionAt: ofMeter && (presentEnd(exhaustion)?.expectedAt ?? null),
   };
   return { facts, days: result.days };
 }
