@@ -40,6 +40,7 @@ import type { RecordedDenial } from './denial.ts';
 import type { Entitlements, Requested, SuggestedTier } from './entitlements.ts';
 import { type HeldTerms, heldForInputOf, heldPriceOf } from './held-charge.ts';
 import type { Steps } from './hold.ts';
+import type { Labels } from './labels.ts';
 import { addQuantities, type Quantities, subtractQuantities } from './meters.ts';
 import type { Capability } from './plan.ts';
 import { tierOfPrice } from './price.ts';
@@ -67,12 +68,7 @@ export const CALL_RETENTION_MS = 7 * DAY_MS;
 export const CALL_STATUSES = ['IN_PROGRESS', 'COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED'] as const;
 export type CallStatus = (typeof CALL_STATUSES)[number];
 
-export interface BeginRequest {
-  customerUserId?: string | undefined;
-  customerUserName?: string | undefined;
-  customerUserEmail?: string | undefined;
-  feature?: string | undefined;
-  tags?: string[] | undefined;
+export interface BeginRequest extends Labels {
   requested: Requested;
   holdUsd?: number | undefined;
   pricingMode: PricingMode;
