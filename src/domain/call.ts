@@ -12,7 +12,7 @@ import { type Account, countOnBalance, type OnBalance, periodOf } from './accoun
 import type { AllowanceBound } from './allowance-bound.ts';
 import { isTierLeft } from './allowances.ts';
 import type { IfLost } from './bound.ts';
-import { listedFacts, type RecordedFacts, takeFacts } from './call-facts.ts';
+import { factsOf, listedFacts, type RecordedFacts } from './call-facts.ts';
 import {
   allParts,
   type BilledPart,
@@ -281,7 +281,7 @@ export function outcomeOf(
   const compression = compressionAtEnd(call, report, { price, pricingMode }, nowMs);
   const outcome = {
     endedAtMs: nowMs,
-    ...takeFacts(report).facts,
+    ...factsOf(report),
     ...listedFacts(report),
     usage,
     parts: others.length > 0 ? parts.map(recorded) : undefined,
