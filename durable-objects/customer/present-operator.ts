@@ -2,6 +2,7 @@
  * A customer as the operator sees it: the state, the credits and their ledger, open and recent calls, and the changes
  * that wait for D1.
  */
+import type { Complete } from '../../src/contract/complete.ts';
 import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
 import type { Account } from '../../src/domain/account.ts';
 import { type Call, usageSourceOf } from '../../src/domain/call.ts';
@@ -22,7 +23,7 @@ export function presentForOperator(
   account: Account,
   store: CustomerStore,
   models: OperatorCustomer['models'],
-): InspectedCustomer {
+): Complete<InspectedCustomer> {
   const { pending, oldestMs } = store.outboxState();
   const { failures, lastError } = store.delivery();
   const { wallet } = account;
@@ -131,7 +132,7 @@ function presentEntry({
   };
 }
 
-function presentRecent(call: Call): OperatorCustomer['recentCalls'][number] {
+function presentRecent(call: Call): Complete<OperatorCustomer['recentCalls'][number]> {
   const price = call.outcome?.price;
   return {
     callId: call.callId,
@@ -142,7 +143,7 @@ function presentRecent(call: Call): OperatorCustomer['recentCalls'][number] {
     modelUsed: call.outcome?.modelUsed ?? null,
     costUSD: price?.status === 'FINAL' ? usdFromNano(BigInt(price.costNanoUsd)) : null,
     usageSource: usageSourceOf(call),
-    ...(call.reversedAtMs !== undefined && { reversedAt: iso(call.reversedAtMs) }),
+    reversedAt: call.reversedAtMs === undefined ? undefined : iso(call.reversedAtMs),
   };
 }
 

@@ -3,6 +3,7 @@
  */
 
 import type { BeginCallData, EndCallData } from '../../src/contract/calls.ts';
+import { type Complete, complete } from '../../src/contract/complete.ts';
 import type { CustomMeterData } from '../../src/contract/custom-meter.ts';
 import type { CustomerUsageData } from '../../src/contract/customers.ts';
 import { presentFigures, sumsSentence } from '../../src/contract/denial.ts';
@@ -24,13 +25,13 @@ import { type MeterName, SLOT_METERS } from '../../src/domain/meters.ts';
 import { type NanoUsd, usdFromNano } from '../../src/domain/money.ts';
 import { multiplierOf } from '../../src/domain/pricing.ts';
 import type { Tier } from '../../src/domain/tiers.ts';
-import { billableInputTokens, NO_USAGE } from '../../src/domain/usage.ts';
+import { billableInputTokens } from '../../src/domain/usage.ts';
 import { availableUsd } from '../../src/domain/wallet.ts';
 import type { BeginCommand, TierHints } from '../../src/objects/customer-commands.ts';
 import { DAY_MS, HOUR_MS } from '../../src/platform/time.ts';
 
 /** What the customer has now, as `POST /customers` and the usage reading show it. */
-export function presentCustomer(account: Account, models: CustomerState['models']): CustomerUsageData {
+export function presentCustomer(account: Account, models: CustomerState['models']): Complete<CustomerUsageData> {
   const { plan } = account.subscription.plan;
   const canceled = account.subscription.canceledAtMs !== null;
   const decision = decideEntitlements(plan, account.meters, EVERYTHING, canceled, () => creditLeft(account, 0n));
@@ -38,7 +39,7 @@ export function presentCustomer(account: Account, models: CustomerState['models'
   return {
     customerId: account.customerId,
     ...presentState(account, decision, models),
-    ...(stripeCustomerId !== undefined && { stripeCustomerId }),
+    stripeCustomerId,
     ...warnedOfCredit(account),
   };
 }
@@ -53,40 +54,38 @@ export interface BeginFacts {
 export function presentBegin(
   { decided, newCustomer, source, rolling }: BeginFacts,
   command: BeginCommand,
-): BeginCallData {
+): Complete<BeginCallData> {
   const { account, call, decision, denial } = decided;
-  const vendorHints = presentVendorHints(decided, command.tierHints);
   return {
     callId: call.callId,
     callType: command.callType,
     startTime: iso(call.startedAtMs),
     feature: call.feature ?? '',
-    ...(call.tags !== undefined && { tags: call.tags }),
+    tags: call.tags,
     newCustomer,
     ...presentState(account, decision, command.models),
-    ...(denial && { denial: presentDenial(denial) }),
-    ...(rolling && {
-      rateLimits: {
-        rollingCalls: {
-          limit: rolling.limit,
-          used: rolling.used,
-          remaining: Math.max(0, rolling.limit - rolling.used),
-          windowSeconds: rolling.windowSeconds,
-          resetsAt: iso(rolling.oldestMs + rolling.windowSeconds * 1000),
-        },
-      },
-    }),
+    denial: denial ? presentDenial(denial) : undefined,
+    rateLimits: rolling
+      ? {
+          rollingCalls: {
+            limit: rolling.limit,
+            used: rolling.used,
+            remaining: Math.max(0, rolling.limit - rolling.used),
+            windowSeconds: rolling.windowSeconds,
+            resetsAt: iso(rolling.oldestMs + rolling.windowSeconds * 1000),
+          },
+        }
+      : undefined,
     idempotency: { key: call.callId, source },
     batch: call.pricingMode === 'batch',
     pricingMode: call.pricingMode,
-    ...(vendorHints && { vendorHints }),
+    vendorHints: presentVendorHints(decided, command.tierHints),
   };
 }
 
-function presentDenial(denial: RecordedDenial): BeginCallData['denial'] {
+function presentDenial(denial: RecordedDenial): Complete<BeginCallData['denial']> {
   const figures = presentFigures(denial);
-  const message = sumsSentence(figures);
-  return { code: denial.code, ...(message !== '' && { message }), ...figures };
+  return { code: denial.code, message: sumsSentence(figures) || undefined, ...figures };
 }
 
 /** What is left of the account for the headers of an answer. */
@@ -123,7 +122,7 @@ export function presentRolling(
 function presentVendorHints(
   { call }: CallDecision,
   tierHints: BeginCommand['tierHints'],
-): BeginCallData['vendorHints'] {
+): Complete<BeginCallData['vendorHints']> {
   const tier = call.suggestedTier;
   const model: TierHints | undefined = tier === 'none' ? undefined : tierHints[tier];
   const maxTokens = [tier === 'none' ? undefined : outputTokensOf(call)[tier], model?.maxResponseTokens].filter(
@@ -131,9 +130,9 @@ function presentVendorHints(
   );
   if (!model && maxTokens.length === 0) return undefined;
   return {
-    ...(model && { preferredModel: model.preferredModel }),
-    ...(model?.maxInputTokens !== undefined && { maxInputTokens: model.maxInputTokens }),
-    ...(maxTokens.length > 0 && { maxResponseTokens: Math.min(...maxTokens) }),
+    preferredModel: model?.preferredModel,
+    maxInputTokens: model?.maxInputTokens,
+    maxResponseTokens: maxTokens.length > 0 ? Math.min(...maxTokens) : undefined,
   };
 }
 
@@ -142,7 +141,12 @@ export interface Velocity {
   day: { calls: number; costNanoUsd: NanoUsd };
 }
 
-export function presentEnd(account: Account, call: Call, outcome: CallOutcome, velocity: Velocity): EndCallData {
+export function presentEnd(
+  account: Account,
+  call: Call,
+  outcome: CallOutcome,
+  velocity: Velocity,
+): Complete<EndCallData> {
   const { facts, rest: decided } = takeFacts(outcome);
   const { endedAtMs, usage, pricingMode, calls, charge, error, price, ...more } = decided;
   const { stripeCustomerId, tier: _tier, consumed: _consumed, period: _period, parts: _parts, ...told } = more;
@@ -157,56 +161,44 @@ export function presentEnd(account: Account, call: Call, outcome: CallOutcome, v
     ...rest
   } = told;
   rest satisfies Nothing;
-  const costNanoUsd = price.status === 'FINAL' ? BigInt(price.costNanoUsd) : 0n;
+  const { searches, audio, audioSeconds, ...reported } = usage;
+  const { responseTokens, reasoningTokens } = reported;
+  const final = price.status === 'FINAL' ? price : null;
+  const costNanoUsd = BigInt(final?.costNanoUsd ?? 0);
   return {
     callId: call.callId,
     status: error ? 'FAILED' : 'COMPLETED',
-    ...(error && { error }),
+    error: error ?? undefined,
     ...facts,
     costUSD: usdFromNano(costNanoUsd),
-    ...(price.status === 'FINAL' && { costUsdNano: price.costNanoUsd, costBreakdown: price.breakdown }),
-    standardCostUSD: price.status === 'FINAL' ? price.breakdown.standardCostUSD : 0,
+    costUsdNano: final?.costNanoUsd,
+    costBreakdown: complete(final?.breakdown),
+    standardCostUSD: final?.breakdown.standardCostUSD ?? 0,
     pricingStatus: price.status,
-    ...(price.status === 'UNAVAILABLE' && { pricingUnavailableReason: price.reason }),
+    pricingUnavailableReason: price.status === 'UNAVAILABLE' ? price.reason : undefined,
     ...presentReported(outcome),
-    pricingMultiplier: multiplierOf(price.status === 'FINAL' ? price : null, pricingMode),
+    pricingMultiplier: multiplierOf(final, pricingMode),
     batch: pricingMode === 'batch',
     pricingMode,
     usageSource: usageSource ?? 'reported',
-    ...(outputBasis !== undefined && { outputBasis }),
-    usage: {
-      inputTokens: usage.inputTokens,
-      cachedInputTokens: usage.cachedInputTokens,
-      cacheWriteInputTokens: usage.cacheWriteInputTokens,
-      billableInputTokens: billableInputTokens(usage),
-      responseTokens: usage.responseTokens,
-      reasoningTokens: usage.reasoningTokens,
-      ...Object.fromEntries(Object.entries(usage).filter(([name]) => !(name in NO_USAGE))),
-    },
-    metered: {
-      calls,
-      tokens: usage.responseTokens,
-      reasoningTokens: usage.reasoningTokens,
-      searches: usage.searches,
-      audio: usage.audio,
-      audioSeconds: usage.audioSeconds,
-    },
+    outputBasis,
+    usage: { ...complete(reported), billableInputTokens: billableInputTokens(usage) },
+    metered: { calls, tokens: responseTokens, reasoningTokens, searches, audio, audioSeconds },
     spendVelocity: presentVelocity(account.customerId, costNanoUsd, velocity, endedAtMs),
     balances: presentBalances(account),
-    ...presentCharge(charge),
-    ...(stripeCustomerId !== null && { stripeCustomerId }),
+    payg: presentCharge(charge),
+    stripeCustomerId: stripeCustomerId ?? undefined,
   };
 }
 
 /** The charge, if credit pays and the amount is known. */
-function presentCharge(charge: Charge | null): Pick<EndCallData, 'payg'> {
-  if (charge === null || charge.amountNanoUsd === null) return {};
+function presentCharge(charge: Charge | null): Complete<EndCallData['payg']> {
+  if (charge === null || charge.amountNanoUsd === null) return undefined;
   const { amountNanoUsd, markupPercent, basis } = charge;
-  const chargedUsd = usdFromNano(BigInt(amountNanoUsd));
-  return { payg: { chargedUsd, markupPercent: markupPercent ?? 0, ...(basis && { basis }) } };
+  return { chargedUsd: usdFromNano(BigInt(amountNanoUsd)), markupPercent: markupPercent ?? 0, basis };
 }
 
-export function presentIncrement({ account, event, meter }: Incremented): CustomMeterData {
+export function presentIncrement({ account, event, meter }: Incremented): Complete<CustomMeterData> {
   const { slot, amount, eventId, funding, components, periodUsageBefore, periodUsageAfter } = event;
   return {
     success: true,
@@ -227,7 +219,11 @@ export function presentIncrement({ account, event, meter }: Incremented): Custom
   };
 }
 
-function presentState(account: Account, decision: EntitlementDecision, models: CustomerState['models']): CustomerState {
+function presentState(
+  account: Account,
+  decision: EntitlementDecision,
+  models: CustomerState['models'],
+): Complete<CustomerState> {
   const { subscription, contact } = account;
   const { plan, planId, usagePlanVersionId, version } = subscription.plan;
   const meters = summarizeAll(plan, account.meters);
@@ -236,7 +232,7 @@ function presentState(account: Account, decision: EntitlementDecision, models: C
     canceled: subscription.canceledAtMs !== null,
     policy: plan.limitType,
     allowed,
-    entitlementHints: decision.hints,
+    entitlementHints: complete(decision.hints),
     meters,
     remainingRatios: Object.fromEntries(Object.entries(meters).map(([name, { ratio }]) => [name, ratio])),
     subscription: {
@@ -249,37 +245,34 @@ function presentState(account: Account, decision: EntitlementDecision, models: C
       lastReplenishedAt: iso(subscription.lastReplenishedAtMs),
       nextReplenishAt: iso(subscription.nextReplenishAtMs),
       subscriptionVersion: subscription.version,
-      ...(contact.friendlyName !== undefined && { customerFriendlyName: contact.friendlyName }),
-      ...(contact.email !== undefined && { customerEmail: contact.email }),
-      ...(contact.stripeCustomerId !== undefined && { stripeCustomerId: contact.stripeCustomerId }),
-      ...(subscription.pending && {
-        pending: {
-          usagePlanVersionId: subscription.pending.usagePlanVersionId,
-          strategy: 'AT_NEXT_REPLENISH',
-          effectiveAt: iso(subscription.nextReplenishAtMs),
-        },
-      }),
+      customerFriendlyName: contact.friendlyName,
+      customerEmail: contact.email,
+      stripeCustomerId: contact.stripeCustomerId,
+      pending: subscription.pending
+        ? {
+            usagePlanVersionId: subscription.pending.usagePlanVersionId,
+            strategy: 'AT_NEXT_REPLENISH',
+            effectiveAt: iso(subscription.nextReplenishAtMs),
+          }
+        : undefined,
     },
-    ...(models && { models }),
+    models,
     plan: { id: planId, name: plan.name, version: String(version) },
     balances: presentBalances(account),
   };
 }
 
 /** What is left, without what is unlimited. */
-function presentBalances(account: Account): NonNullable<CustomerState['balances']> {
+function presentBalances(account: Account): Complete<NonNullable<CustomerState['balances']>> {
   const meters = summarizeAll(account.subscription.plan.plan, account.meters);
   const left = (...names: MeterName[]) =>
     names.some((name) => meters[name].unlimited)
       ? undefined
       : names.reduce((sum, name) => sum + meters[name].remaining, 0);
-  const tokensRemaining = left('standardTokens', 'premiumTokens');
-  const searchesRemaining = left('searches');
-  const audioSecondsRemaining = left('audioSeconds');
   return {
-    ...(tokensRemaining !== undefined && { tokensRemaining }),
-    ...(searchesRemaining !== undefined && { searchesRemaining }),
-    ...(audioSecondsRemaining !== undefined && { audioSecondsRemaining }),
+    tokensRemaining: left('standardTokens', 'premiumTokens'),
+    searchesRemaining: left('searches'),
+    audioSecondsRemaining: left('audioSeconds'),
   };
 }
 

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { ALSO_MAX, type RecordedDenial } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { NANO_PER_USD, type NanoUsd, usd, usdFromNano } from '../domain/money.ts';
+import type { Complete } from './complete.ts';
 import { instant } from './fields.ts';
 
 const BlockingLimit = z.object({
@@ -59,32 +60,28 @@ export const DenialFigures = z.object({
 
 export type DenialFigures = z.infer<typeof DenialFigures>;
 
-export function presentSums({ also, money, open, resetsAtMs }: RecordedDenial): z.infer<typeof DenialSums> {
+export function presentSums({ also, money, open, resetsAtMs }: RecordedDenial): Complete<z.infer<typeof DenialSums>> {
   return {
-    ...(also && {
-      also: also.map(({ resetsAtMs: atMs, ...limit }) => ({ ...limit, resetsAt: resetOf(atMs) })),
-    }),
-    ...(money && {
-      neededUsd: usdFromNano(BigInt(money.neededNanoUsd)),
-      availableUsd: usdFromNano(BigInt(money.availableNanoUsd)),
-      heldUsd: usdFromNano(BigInt(money.heldNanoUsd)),
-    }),
-    ...(open && { openCalls: open.calls, ...(open.batches > 0 && { openBatches: open.batches }) }),
-    ...(resetsAtMs !== undefined && { resetsAt: resetOf(resetsAtMs) }),
-    ...(money && { maxTokensThatPass: money.maxTokensThatPass }),
+    also: also?.map(({ resetsAtMs: atMs, ...limit }) => ({ ...limit, resetsAt: resetOf(atMs) })),
+    neededUsd: money && usdFromNano(BigInt(money.neededNanoUsd)),
+    availableUsd: money && usdFromNano(BigInt(money.availableNanoUsd)),
+    heldUsd: money && usdFromNano(BigInt(money.heldNanoUsd)),
+    openCalls: open?.calls,
+    openBatches: open?.batches || undefined,
+    resetsAt: resetsAtMs === undefined ? undefined : resetOf(resetsAtMs),
+    maxTokensThatPass: money?.maxTokensThatPass,
   };
 }
+
+const NO_METER = { meter: undefined, limit: undefined, used: undefined };
 
 function resetOf(atMs: number | null): string | null {
   return atMs === null ? null : new Date(atMs).toISOString();
 }
 
-export function presentFigures(denial: RecordedDenial): DenialFigures {
+export function presentFigures(denial: RecordedDenial): Complete<DenialFigures> {
   const { meter, limit, used } = denial;
-  return {
-    ...(meter && { meter, ...(limit !== undefined && { limit }), ...(used !== undefined && { used }) }),
-    ...presentSums(denial),
-  };
+  return { ...(meter ? { meter, limit, used } : NO_METER), ...presentSums(denial) };
 }
 
 /**

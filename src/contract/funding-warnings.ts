@@ -23,7 +23,7 @@ export function creditWarnings(account: Account, of?: CreditUnit): string[] {
 }
 
 /** The same as a member of an answer; none if there is nothing to warn of. */
-export function warnedOfCredit(account: Account, of?: CreditUnit): { warnings?: string[] } {
+export function warnedOfCredit(account: Account, of?: CreditUnit): Warnings {
   return member(creditWarnings(account, of));
 }
 
@@ -34,7 +34,7 @@ export function planWarnings(plan: Plan): string[] {
   );
 }
 
-export function warnedOfPlan(plan: Plan): { warnings?: string[] } {
+export function warnedOfPlan(plan: Plan): Warnings {
   return member(planWarnings(plan));
 }
 
@@ -68,6 +68,10 @@ function reasonOf(gap: PlanGap, plan: string, meter: string): string {
   }
 }
 
-function member(warnings: string[]): { warnings?: string[] } {
-  return warnings.length > 0 ? { warnings } : {};
+interface Warnings {
+  warnings: string[] | undefined;
+}
+
+function member(warnings: string[]): Warnings {
+  return { warnings: warnings.length > 0 ? warnings : undefined };
 }

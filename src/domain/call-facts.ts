@@ -46,8 +46,13 @@ const NAMES = Object.keys(FACTS) as (keyof Facts)[];
 const READ = NAMES.filter((name): name is By<'read'> => FACTS[name] === 'read');
 export const LISTED = NAMES.filter((name): name is By<'list'> => FACTS[name] === 'list');
 
+/** The facts of a report or of an outcome; null is absent. */
+export function factsOf(of: Facts | RecordedFacts): Required<Facts> {
+  return Object.fromEntries(NAMES.map((name) => [name, of[name] ?? undefined])) as unknown as Required<Facts>;
+}
+
 /**
- * Splits the facts off a request or an outcome; null is absent. The type of the rest has no fact, so that a caller can check
+ * Splits the facts off a request or an outcome. The type of the rest has no fact, so that a caller can check
  * that it used everything.
  */
 export function takeFacts<Fields extends Facts | RecordedFacts>(
@@ -55,8 +60,7 @@ export function takeFacts<Fields extends Facts | RecordedFacts>(
 ): { facts: Required<Facts>; rest: Omit<Fields, keyof Facts> } {
   const rest: Partial<Fields> = { ...fields };
   for (const name of NAMES) delete rest[name];
-  const facts = Object.fromEntries(NAMES.map((name) => [name, fields[name] ?? undefined]));
-  return { facts: facts as unknown as Required<Facts>, rest: rest as Omit<Fields, keyof Facts> };
+  return { facts: factsOf(fields), rest: rest as Omit<Fields, keyof Facts> };
 }
 
 /** The facts that readings tell as the outcome has them. */

@@ -12,7 +12,7 @@ import { type Account, countOnBalance, type OnBalance, periodOf } from './accoun
 import type { AllowanceBound } from './allowance-bound.ts';
 import { isTierLeft } from './allowances.ts';
 import type { IfLost } from './bound.ts';
-import { listedFacts, type RecordedFacts, takeFacts } from './call-facts.ts';
+import { factsOf, listedFacts, type RecordedFacts } from './call-facts.ts';
 import {
   allParts,
   type BilledPart,
@@ -41,6 +41,7 @@ import type { Entitlements, Requested, SuggestedTier } from './entitlements.ts';
 import { type HeldTerms, heldForInputOf, heldPriceOf } from './held-charge.ts';
 import type { Steps } from './hold.ts';
 import type { CallId, CustomerId } from './ids.ts';
+import type { Labels } from './labels.ts';
 import { addQuantities, type Quantities, subtractQuantities } from './meters.ts';
 import type { Capability } from './plan.ts';
 import { tierOfPrice } from './price.ts';
@@ -68,12 +69,7 @@ export const CALL_RETENTION_MS = 7 * DAY_MS;
 export const CALL_STATUSES = ['IN_PROGRESS', 'COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED'] as const;
 export type CallStatus = (typeof CALL_STATUSES)[number];
 
-export interface BeginRequest {
-  customerUserId?: string | undefined;
-  customerUserName?: string | undefined;
-  customerUserEmail?: string | undefined;
-  feature?: string | undefined;
-  tags?: string[] | undefined;
+export interface BeginRequest extends Labels {
   requested: Requested;
   holdUsd?: number | undefined;
   pricingMode: PricingMode;
@@ -286,7 +282,7 @@ export function outcomeOf(
   const compression = compressionAtEnd(call, report, { price, pricingMode }, nowMs);
   const outcome = {
     endedAtMs: nowMs,
-    ...takeFacts(report).facts,
+    ...factsOf(report),
     ...listedFacts(report),
     usage,
     parts: others.length > 0 ? parts.map(recorded) : undefined,

@@ -15,7 +15,7 @@ import {
   onBalanceOf,
   outcomeOf,
 } from './call.ts';
-import { takeFacts } from './call-facts.ts';
+import { factsOf } from './call-facts.ts';
 import { type CallPart, costOfAll, type PricedPart } from './call-parts.ts';
 import type { CallReport } from './call-report.ts';
 import { type Charge, newCharge, pendingAmount } from './charge.ts';
@@ -209,7 +209,7 @@ export function reportOfOutcome(outcome: CallOutcome, partPrices: readonly PartP
   const { usage, usageSource } = own ?? outcome;
   const parts = pricedParts(outcome, partPrices);
   return {
-    ...takeFacts(outcome).facts,
+    ...factsOf(outcome),
     error: error ?? undefined,
     stripeCustomerId: stripeCustomerId ?? undefined,
     parts: parts.length > 0 ? parts : undefined,

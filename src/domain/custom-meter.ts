@@ -12,21 +12,17 @@ import { summarize } from './allowances.ts';
 import { type Billed, type Charge, newCharge, pendingAmount } from './charge.ts';
 import type { Correction } from './correction.ts';
 import type { CustomerId } from './ids.ts';
+import type { Labels } from './labels.ts';
 import { addQuantities, type MeterSlot, SLOT_METERS } from './meters.ts';
 import { divideHalfUp, type NanoUsd, parseUsd } from './money.ts';
 import { type CustomMeter, hasOverage, type OverageTier } from './plan.ts';
 import { runsOf, runsOfFunding, totalsOfRuns } from './unit-runs.ts';
 import { addUnsettled, availableUsd, balanceOf, spend } from './wallet.ts';
 
-export interface IncrementRequest {
+export interface IncrementRequest extends Labels {
   slot: MeterSlot;
   /** A positive safe integer. */
   amount: number;
-  customerUserId?: string | undefined;
-  customerUserName?: string | undefined;
-  customerUserEmail?: string | undefined;
-  feature?: string | undefined;
-  tags?: string[] | undefined;
   metadata?: Record<string, unknown> | undefined;
 }
 

@@ -13,7 +13,9 @@ import type { Refusal, SerializedAnswer } from '../contract/errors.ts';
 import { refuse } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
 import { type CallBound, costBound, type Demand } from '../domain/bound.ts';
+import type { Nothing } from '../domain/call-report.ts';
 import { asCallId } from '../domain/ids.ts';
+import { takeLabels } from '../domain/labels.ts';
 import type { PricingMode } from '../domain/pricing.ts';
 import { TIERS } from '../domain/tiers.ts';
 import { ask, customerByName, rememberOwner } from '../objects/addresses.ts';
@@ -108,36 +110,28 @@ export async function beginCommand(
   const { catalog } = await currentCatalog(caller.env, caller.defer);
   const { organizationId, defaultPlan, alerts } = caller.organization;
   const models = openMappings(caller, catalog, Date.now());
+  const { labels, rest: described } = takeLabels(request);
+  const { idempotencyKey: _key, idempotency: _oldKey, batch: _batch, pricingMode: _mode, ...facts } = described;
   const {
     customerId,
-    customerUserId,
-    customerUserName,
-    customerUserEmail,
-    feature,
-    tags,
-    requested = {},
-    holdUsd,
-  } = request;
-  const friendlyName = request.customerFriendlyName ?? request.customerName;
+    customerName,
+    customerFriendlyName = customerName,
+    customerEmail,
+    stripeCustomerId,
+    ...asked
+  } = facts;
+  const { requested = {}, holdUsd, estimate: _estimate, ...rest } = asked;
+  rest satisfies Nothing;
   return {
     organizationId,
     customerId,
     // Sent with every begin, which adds some 10 microseconds: only the object knows whether the customer is new.
     defaultPlan: defaultPlan && JSON.stringify(defaultPlan),
     alerts,
-    contact: { friendlyName, email: request.customerEmail },
-    namedStripeCustomerId: request.stripeCustomerId,
+    contact: { friendlyName: customerFriendlyName, email: customerEmail },
+    namedStripeCustomerId: stripeCustomerId,
     fingerprint,
-    request: {
-      customerUserId,
-      customerUserName,
-      customerUserEmail,
-      feature,
-      tags,
-      requested,
-      holdUsd,
-      pricingMode: pricingModeOf(request) ?? 'standard',
-    },
+    request: { ...labels, requested, holdUsd, pricingMode: pricingModeOf(request) ?? 'standard' },
     ...(models && { models }),
     tierHints: tierHintsOf(catalog, models, Date.now()),
     callType,

@@ -9,7 +9,7 @@ import { type OwnPrices, pricedParts, resolvePrice, resolvePriceFor } from '../c
 import type { EndCallData } from '../contract/calls.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
 import type { Left } from '../contract/limit-headers.ts';
-import { type Facts, takeFacts } from '../domain/call-facts.ts';
+import { type Facts, factsOf } from '../domain/call-facts.ts';
 import type { CallPart } from '../domain/call-parts.ts';
 import type { CallReport } from '../domain/call-report.ts';
 import type { CallId, CustomerId } from '../domain/ids.ts';
@@ -152,7 +152,7 @@ export async function endServiceCallCommand(
     ...(estimate && { estimate: { ...estimate, price, outputRate: await rateFor(env, estimate, found) } }),
     ...(lost.length > 0 && { lost }),
     report: {
-      ...takeFacts(outcome).facts,
+      ...factsOf(outcome),
       usage: used,
       parts: parts.length > 0 ? parts : undefined,
       usageSource: unclear && ('partial' as const),

@@ -5,6 +5,8 @@
 import type { IncrementMeterRequest } from '../contract/custom-meter.ts';
 import type { SerializedAnswer } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
+import type { Nothing } from '../domain/call-report.ts';
+import { takeLabels } from '../domain/labels.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { IncrementCommand } from '../objects/customer-commands.ts';
@@ -20,17 +22,9 @@ export async function incrementMeter(
   const closed = closedFeature(limits, request.feature);
   if (closed) return closed;
   const { organizationId } = organization;
-  const {
-    customerId,
-    meterSlot,
-    amount,
-    customerUserId,
-    customerUserName,
-    customerUserEmail,
-    feature,
-    tags,
-    metadata,
-  } = request;
+  const { labels, rest: described } = takeLabels(request);
+  const { customerId, meterSlot, amount, metadata, idempotencyKey: _key, idempotency: _oldKey, ...rest } = described;
+  rest satisfies Nothing;
   const idempotencyKey = explicitKey(headerKey, request);
   // Without a key there is nothing to compare with.
   const fingerprint = idempotencyKey === null ? '' : await fingerprintOf(request);
@@ -41,16 +35,7 @@ export async function incrementMeter(
       sendCommand<IncrementCommand>({
         organizationId,
         eventId,
-        request: {
-          slot: meterSlot,
-          amount,
-          customerUserId,
-          customerUserName,
-          customerUserEmail,
-          feature,
-          tags,
-          metadata,
-        },
+        request: { ...labels, slot: meterSlot, amount, metadata },
         idempotencyKey,
         fingerprint,
       }),

@@ -3,6 +3,7 @@
  */
 
 import { CALLS_SEARCHED_MAX, type CallList, type CallListItem, type CallsQuery } from '../contract/call-list.ts';
+import type { Complete } from '../contract/complete.ts';
 import { presentSums } from '../contract/denial.ts';
 import { accept } from '../contract/errors.ts';
 import type { AnswerTo } from '../contract/operations.ts';
@@ -113,7 +114,7 @@ function present({
   denial,
   reversedAtMs,
   ...row
-}: CallRow): CallListItem {
+}: CallRow): Complete<CallListItem> {
   return {
     ...row,
     tags: tags ?? [],
@@ -129,7 +130,7 @@ function present({
   };
 }
 
-function presentDenial(denial: RecordedDenial): CallListItem['denial'] {
+function presentDenial(denial: RecordedDenial): Complete<CallListItem['denial']> {
   const { code, meter = null, limit = null, used = null } = denial;
   return { code, meter, limit, used, ...presentSums(denial) };
 }

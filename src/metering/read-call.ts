@@ -5,6 +5,7 @@
 
 import { findArchivedCall } from '../archive/read-call.ts';
 import type { ReadCallData } from '../contract/calls.ts';
+import { type Complete, complete } from '../contract/complete.ts';
 import { presentSums } from '../contract/denial.ts';
 import { accept, refuse } from '../contract/errors.ts';
 import type { AnswerTo } from '../contract/operations.ts';
@@ -37,7 +38,7 @@ export async function readCall({ env, organization, defer }: Caller, callId: Cal
     : refuse('CALL_NOT_FOUND', 'no such call');
 }
 
-function presentCall(call: Call): ReadCallData {
+function presentCall(call: Call): Complete<ReadCallData> {
   const { outcome } = call;
   const price = outcome?.price;
   const final = price?.status === 'FINAL' ? price : null;
@@ -49,27 +50,27 @@ function presentCall(call: Call): ReadCallData {
     customerUserId: call.customerUserId ?? null,
     status: call.status,
     pricingStatus: final ? 'FINAL' : unavailable ? 'UNAVAILABLE' : 'PENDING',
-    ...(unavailable && { pricingUnavailableReason: unavailable }),
+    pricingUnavailableReason: unavailable,
     currency: 'USD',
     ...(final ? presentPrice(final.costNanoUsd, final.breakdown) : NO_PRICE),
     pricingMultiplier: multiplierOf(final, pricingMode),
-    ...(outcome && presentReported(outcome)),
+    ...presentReported(outcome ?? {}),
     pricingMode,
     batch: pricingMode === 'batch',
     usageSource: usageSourceOf(call),
-    ...(outcome?.outputBasis !== undefined && { outputBasis: outcome.outputBasis }),
+    outputBasis: outcome?.outputBasis,
     ...listedFacts(outcome),
     startTime: new Date(call.startedAtMs).toISOString(),
     endTime: call.finishedAtMs === null ? null : new Date(call.finishedAtMs).toISOString(),
     payg: presentPayg(call),
-    ...presentChargeLines(call),
-    ...presentDenial(call),
+    chargeLines: presentChargeLines(call),
+    denial: presentDenial(call),
     ...presentCorrections(call),
   };
 }
 
 /** What credit pays for the call: known at its end, expected while it is open on credit. */
-function presentPayg({ status, credit, suggestedTier, outcome }: Call): ReadCallData['payg'] {
+function presentPayg({ status, credit, suggestedTier, outcome }: Call): Complete<ReadCallData['payg']> {
   const charge = outcome?.charge ?? null;
   const amount = charge?.amountNanoUsd ?? null;
   const isExpected =
@@ -82,43 +83,41 @@ function presentPayg({ status, credit, suggestedTier, outcome }: Call): ReadCall
     chargedUsd: amount === null ? null : usdFromNano(BigInt(amount)),
     chargeNanoUsd: amount,
     markupPercent: charge?.markupPercent ?? (isExpected ? credit.markupPercent : null),
-    ...(charge?.basis && { basis: charge.basis }),
-    ...(credit?.exceededNanoUsd !== undefined && { heldUsd: usdFromNano(BigInt(credit.exceededNanoUsd)) }),
+    basis: charge?.basis,
+    heldUsd: credit?.exceededNanoUsd === undefined ? undefined : usdFromNano(BigInt(credit.exceededNanoUsd)),
     settlementStatus: charge?.status ?? null,
     settlementFailureReason: charge?.failureReason ?? null,
   };
 }
 
-function presentChargeLines({ outcome }: Call): Pick<ReadCallData, 'chargeLines'> {
+function presentChargeLines({ outcome }: Call): ReadCallData['chargeLines'] {
   const lines = outcome && chargeLines(outcome);
-  if (!lines) return {};
-  return { chargeLines: lines.map(({ kind, amountNanoUsd }) => ({ kind, amountNanoUsd: amountNanoUsd.toString() })) };
+  return lines?.map(({ kind, amountNanoUsd }) => ({ kind, amountNanoUsd: amountNanoUsd.toString() }));
 }
 
-function presentDenial({ denial, requested, usagePlanVersionId }: Call): Pick<ReadCallData, 'denial'> {
-  if (!denial) return {};
+function presentDenial({ denial, requested, usagePlanVersionId }: Call): Complete<ReadCallData['denial']> {
+  if (!denial) return undefined;
   const { code, capability = null, meter = null, limit = null, used = null } = denial;
   const asked = withDefaultTier(requested);
   const names = [...TIERS, ...CAPABILITIES].filter((name) => asked[name] === true);
-  return {
-    denial: { code, requested: names, capability, meter, limit, used, ...presentSums(denial), usagePlanVersionId },
-  };
+  return { code, requested: names, capability, meter, limit, used, ...presentSums(denial), usagePlanVersionId };
 }
 
-function presentCorrections({ reversedAtMs, corrections }: Call): Pick<ReadCallData, 'reversedAt' | 'corrections'> {
+function presentCorrections({
+  reversedAtMs,
+  corrections,
+}: Call): Complete<Pick<ReadCallData, 'reversedAt' | 'corrections'>> {
   return {
-    ...(reversedAtMs !== undefined && { reversedAt: new Date(reversedAtMs).toISOString() }),
-    ...(corrections && {
-      corrections: corrections.map(({ kind, atMs, reason, by, previous, charge }) => ({
-        kind,
-        at: new Date(atMs).toISOString(),
-        reason,
-        by,
-        costUsdNano: previous?.price.status === 'FINAL' ? previous.price.costNanoUsd : null,
-        chargeNanoUsd: previous?.charge?.amountNanoUsd ?? null,
-        differenceNanoUsd: charge?.amountNanoUsd ?? '0',
-      })),
-    }),
+    reversedAt: reversedAtMs === undefined ? undefined : new Date(reversedAtMs).toISOString(),
+    corrections: corrections?.map(({ kind, atMs, reason, by, previous, charge }) => ({
+      kind,
+      at: new Date(atMs).toISOString(),
+      reason,
+      by,
+      costUsdNano: previous?.price.status === 'FINAL' ? previous.price.costNanoUsd : null,
+      chargeNanoUsd: previous?.charge?.amountNanoUsd ?? null,
+      differenceNanoUsd: charge?.amountNanoUsd ?? '0',
+    })),
   };
 }
 
@@ -137,7 +136,7 @@ function presentPrice(costNanoUsd: string, breakdown: CostBreakdown) {
     costUSD: usdFromNano(BigInt(costNanoUsd)),
     standardCostUSD: breakdown.standardCostUSD,
     costUsdNano: costNanoUsd,
-    costBreakdown: breakdown,
+    costBreakdown: complete(breakdown),
     modelPricingSnapshotId: breakdown.snapshotId,
     pricingTier: breakdown.pricingTier,
     pricingTierReason: breakdown.pricingTierReason,

@@ -5,6 +5,7 @@
 
 import { modelToRecord } from '../catalog/prices.ts';
 import type { BeginCallData, EndCallData } from '../contract/calls.ts';
+import { type Complete, complete } from '../contract/complete.ts';
 import { type Accepted, accept, refuse } from '../contract/errors.ts';
 import { isRecord } from '../contract/identity.ts';
 import { closedFeature } from '../contract/key-limits.ts';
@@ -59,9 +60,11 @@ type VendorPart = NonNullable<CallData['vendor']>;
 
 /** What is stored of a finished call beside its end, for retries. */
 interface StoredResponse {
-  vendor?: VendorPart;
-  endUsage: NonNullable<CallData['endUsage']>;
+  vendor?: Complete<VendorPart>;
+  endUsage: EndUsage;
 }
+
+type EndUsage = Complete<NonNullable<CallData['endUsage']>>;
 
 /** How much longer than its vendor a call may take. */
 const END_MARGIN_MS = 60_000;
@@ -268,8 +271,8 @@ async function askVendor(
       vendor: {
         ok,
         status,
-        ...(modelUsed !== undefined && { modelUsed }),
-        ...(error && { error: { message: error.message, details } }),
+        modelUsed,
+        error: error && { message: error.message, details },
         body,
       },
       endUsage: presentUsage(
@@ -436,21 +439,19 @@ function present(
 ) {
   const code = vendor && !vendor.ok ? 'CALL_VENDOR_WARNING' : 'CALL_SUCCESS';
   const used = end && end.usageSource !== 'reported' ? estimatedUsage(endUsage, end) : endUsage;
-  return accept(code, { begin, ...(end && { end }), ...(vendor && { vendor }), endUsage: used }, atMs, message);
+  const data: Complete<CallData> = { begin: complete(begin), end: complete(end), vendor, endUsage: used };
+  return accept<CallData, typeof code>(code, data, atMs, message);
 }
 
 /** The vendor reported no usage: the end says what was recorded instead. */
-function estimatedUsage(
-  endUsage: NonNullable<CallData['endUsage']>,
-  { usage, usageSource }: EndCallData,
-): NonNullable<CallData['endUsage']> {
+function estimatedUsage(endUsage: EndUsage, { usage, usageSource }: EndCallData): EndUsage {
   const { inputTokens, responseTokens } = usage;
   return { ...endUsage, inputTokens, responseTokens, tokens: responseTokens, usageSource };
 }
 
-function presentUsage(usage: Usage, modelUsed = ''): NonNullable<CallData['endUsage']> {
+function presentUsage(usage: Usage, modelUsed = ''): EndUsage {
   return {
-    ...usage,
+    ...complete(usage),
     tokens: usage.responseTokens,
     usageSource: 'reported',
     modelUsed,

@@ -56,6 +56,8 @@ test('the CSV of the list has a column for each listed fact', async () => {
     headers: { Authorization: `Bearer ${key}`, Accept: `text/csv, ${MEDIA_TYPE};q=0.5` },
   });
   const [header = '', line = ''] = (await response.text()).trim().split(/\r?\n/);
+  // Columns that were there keep their places.
+  expect(header).toContain(',endedAt,providerUsed,modelUsed,modelKey,');
   const row = Object.fromEntries(header.split(',').map((name, at) => [name, line.split(',')[at]]));
   expect(row).toMatchObject(Object.fromEntries(Object.entries(LISTED).map(([name, value]) => [name, String(value)])));
 });

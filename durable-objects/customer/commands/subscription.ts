@@ -2,6 +2,7 @@
  * The commands of a subscription: provision, change the plan, replenish, cancel, read.
  */
 
+import type { Complete } from '../../../src/contract/complete.ts';
 import type { ChangePlanData, CustomerUsageData } from '../../../src/contract/customers.ts';
 import { type Answer, accept, planIsArchived, type Result } from '../../../src/contract/errors.ts';
 import type { AnswerTo } from '../../../src/contract/operations.ts';
@@ -98,7 +99,8 @@ function changeSubscription<Code extends string>(
     if (!changed.ok) return changed;
     if (changed.account !== account) store.saveAccount(changed.account, nowMs);
     const { subscription, warnings } = presentCustomer(changed.account, command.models);
-    return accept(code, { success: true as const, subscription, ...(warnings && { warnings }) }, nowMs);
+    const data: Complete<ChangePlanData> = { success: true, subscription, warnings };
+    return accept<ChangePlanData, Code>(code, data, nowMs);
   });
 }
 

@@ -5,6 +5,7 @@
  * within an hour the same data give the same response.
  */
 
+import type { Complete } from '../../contract/complete.ts';
 import { accept, badRequest } from '../../contract/errors.ts';
 import type { AnswerTo } from '../../contract/operations.ts';
 import type { ForecastFacts, ForecastMetric } from '../../contract/readings.ts';
@@ -177,7 +178,7 @@ function forecastAndDays(history: CustomerHistory, metric: ForecastMetric, timez
   });
   const use = { forecast: result, recorded, nowMs: presentMs, timeZone: timezone };
   const ends = meterEnds(METERS_OF[metric] ?? [], account, use);
-  const facts: ForecastFacts = {
+  const facts: Complete<ForecastFacts> = {
     metric,
     unit: UNITS[metric],
     timezone,
@@ -194,7 +195,7 @@ function forecastAndDays(history: CustomerHistory, metric: ForecastMetric, timez
     historyDays,
     runsOut: presentEnd(exhaustion),
     meters: ends.map((end) => ({ ...end, runsOut: presentEnd(end.runsOut) })),
-    ...(ofMeter && { projectedAllowanceExhaustionAt: presentEnd(exhaustion)?.expectedAt ?? null }),
+    projectedAllowanceExhaustionAt: ofMeter && (presentEnd(exhaustion)?.expectedAt ?? null),
   };
   return { facts, days: result.days };
 }

@@ -2,6 +2,7 @@
  * Use case: a compact summary of a customer for a person or a model that has to make a decision.
  */
 
+import { type Complete, complete } from '../../contract/complete.ts';
 import { accept } from '../../contract/errors.ts';
 import { warnedOfCredit } from '../../contract/funding-warnings.ts';
 import type { AnswerTo } from '../../contract/operations.ts';
@@ -55,14 +56,14 @@ function present(
   { upgradeUrl }: Caller['organization'],
   query: UsageContextQuery,
   nowMs: number,
-): UsageContextData {
+): Complete<UsageContextData> {
   const { account, recent } = history;
   const { subscription, contact } = account;
   const { plan, planId, usagePlanVersionId } = subscription.plan;
   const { latest, preceding } = weekPeriods(nowMs);
   const periodStartMs = subscription.lastReplenishedAtMs;
   const signals = query.includeSignals ? findSignals(history, query.timezone, nowMs) : null;
-  const { complete, gaps } = evidenceCompleteness({
+  const evidence = evidenceCompleteness({
     firstDataMs: account.createdAtMs,
     keptFromMs: nowMs - HISTORY_MS,
     periodStartMs,
@@ -82,9 +83,9 @@ function present(
       canceled: subscription.canceledAtMs !== null,
     },
     plan: { planId, name: plan.name, usagePlanVersionId, limitType: plan.limitType },
-    subscription: history.subscription,
+    subscription: complete(history.subscription),
     meters: METER_NAMES.map((name) => ({ name, unit: METERS[name].unit, ...summarize(plan, account.meters, name) })),
-    funding: { ...fundingOf(account, nowMs), ...(upgradeUrl !== null && { upgradeUrl }) },
+    funding: { ...fundingOf(account, nowMs), upgradeUrl: upgradeUrl ?? undefined },
     weeks: {
       latest: period(latest),
       preceding: period(preceding),
@@ -113,9 +114,12 @@ function present(
         customMeter2: recorded('customMeter2'),
       },
     },
-    ...(query.includeForecast && { forecast: forecastOf(history, query.forecastMetric, query.timezone, nowMs) }),
-    ...(signals && { signals, reviewReasons: reviewReasons(signals) }),
-    evidence: { complete, gaps },
+    forecast: query.includeForecast
+      ? complete(forecastOf(history, query.forecastMetric, query.timezone, nowMs))
+      : undefined,
+    signals: signals ?? undefined,
+    reviewReasons: signals ? reviewReasons(signals) : undefined,
+    evidence,
   };
 }
 
@@ -156,7 +160,10 @@ function exhaustionOf(history: CustomerHistory, meter: MeterName, timezone: stri
   return at ? Date.parse(at) : null;
 }
 
-function fundingOf(account: CustomerHistory['account'], nowMs: number): UsageContextData['funding'] {
+function fundingOf(
+  account: CustomerHistory['account'],
+  nowMs: number,
+): Omit<Complete<UsageContextData['funding']>, 'upgradeUrl'> {
   const { wallet, subscription } = account;
   const charged = periodCharge(account);
   const { plan } = subscription.plan;
@@ -174,7 +181,7 @@ function fundingOf(account: CustomerHistory['account'], nowMs: number): UsageCon
     },
     continuesBeyondAllowance:
       subscription.canceledAtMs === null && (plan.limitType === 'NONE' || (plan.payg.enabled && available > 0n)),
-    ...(charged !== null && { chargedUsd: usdFromNano(charged) }),
+    chargedUsd: charged === null ? undefined : usdFromNano(charged),
     next: nextOf(account, nowMs),
     ...warnedOfCredit(account),
   };
@@ -189,25 +196,25 @@ const PAYERS = {
 } as const satisfies Record<NextPayer['by'], string>;
 
 /** What pays next: of each tier, and of each custom meter that the plan has. */
-function nextOf(account: CustomerHistory['account'], nowMs: number): UsageContextData['funding']['next'] {
+function nextOf(account: CustomerHistory['account'], nowMs: number): Complete<UsageContextData['funding']['next']> {
   const tiers = TIERS.map((tier) => {
     const payer = tierPayer(account, tier, 0n, nowMs);
-    return {
-      of: tier,
-      ...presentPayer(payer),
-      ...('instead' in payer && payer.instead && { instead: payer.instead.tier }),
-    };
+    const instead = 'instead' in payer ? payer.instead?.tier : undefined;
+    return { of: tier, ...presentPayer(payer), instead };
   });
   const slots = METER_SLOTS.filter((slot) => account.subscription.plan.plan.customMeters[slot]?.enabled);
   return [
     ...tiers,
-    ...slots.map((slot) => ({ of: SLOT_METERS[slot], ...presentPayer(slotPayer(account, slot, nowMs)) })),
+    ...slots.map((slot) => {
+      const payer = presentPayer(slotPayer(account, slot, nowMs));
+      return { of: SLOT_METERS[slot], ...payer, instead: undefined };
+    }),
   ];
 }
 
 function presentPayer(payer: NextPayer) {
-  const reason = payer.by === 'nobody' && payer.reason !== 'METER_NOT_ENABLED' ? payer.reason : null;
-  return { payer: PAYERS[payer.by], ...(reason && { reason }) };
+  const reason = payer.by === 'nobody' && payer.reason !== 'METER_NOT_ENABLED' ? payer.reason : undefined;
+  return { payer: PAYERS[payer.by], reason };
 }
 
 function period({ startMs, endMs }: { startMs: number; endMs: number }) {
