@@ -59,7 +59,7 @@ export const AttentionQuery = z.object({
     .uuid('must be a UUID')
     .toLowerCase()
     .optional()
-    .describe('Only of this organization, and of the service as a whole'),
+    .describe('Only this organization and the service as a whole'),
 });
 
 const kind = z.enum(ATTENTION_KINDS);
@@ -69,8 +69,8 @@ export const AttentionItem = z.object({
   kind: kind.describe('What is counted'),
   organizationId,
   organizationName: z.string().nullable().describe('Its display name'),
-  count: z.number().int().positive().describe('How many there are'),
-  isMore: z.boolean().describe('There are more than `count`, which were not counted'),
+  count: z.number().int().positive().describe('Count'),
+  isMore: z.boolean().describe('There are more than `count`'),
   meaning: z.string().describe('What is counted, and why it matters'),
   list: z.string().describe('Path of this API, with its query, that lists them'),
 });
@@ -82,11 +82,13 @@ export const Attention = z.object({
   items: z.array(AttentionItem).describe('What needs attention, by kind and then by organization; empty for nothing'),
   notRead: z
     .array(z.object({ kind: kind.describe('The kind'), organizationId }))
-    .describe('What could not be read now: it may need attention too'),
+    .describe('Parts that could not be read now and may need attention too'),
   lookedAt: z
     .object({
-      organizations: z.number().int().describe('Organizations that were looked at'),
-      isMore: z.boolean().describe(`There are more of them: only the first ${ATTENTION_ORGANIZATIONS_MAX} were`),
+      organizations: z.number().int().describe('Organizations that were read'),
+      isMore: z
+        .boolean()
+        .describe(`There are more organizations: only the first ${ATTENTION_ORGANIZATIONS_MAX} were read`),
       kinds: z.array(kind).describe('Kinds that were looked for'),
     })
     .describe('What the list covers'),

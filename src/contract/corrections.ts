@@ -16,14 +16,14 @@ export const CorrectionRequest = z.object({
 export type CorrectionRequest = z.infer<typeof CorrectionRequest>;
 
 export const ReverseMeterEventRequest = CorrectionRequest.extend({
-  customerId: customerId.optional().describe('The customer: with it, an event of the last seconds is found too'),
+  customerId: customerId.optional().describe('The customer; needed to find an event of the last seconds'),
 });
 
 export type ReverseMeterEventRequest = z.infer<typeof ReverseMeterEventRequest>;
 
 const CorrectionFields = z.object({
   reason: z.string().describe('Why'),
-  by: z.string().describe("Who: `api` for the organization's application, else the operator"),
+  by: z.string().describe("Actor: `api` for the organization's application, else the operator"),
 });
 
 export const ReversedCall = CorrectionFields.extend({
@@ -33,10 +33,10 @@ export const ReversedCall = CorrectionFields.extend({
     .enum(['IN_PROGRESS', 'COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED'])
     .describe('How the call had finished'),
   reversedAt: instant.describe('When'),
-  costUsdNano: z.string().nullable().describe('The cost that counts no longer, exact, in nano-USD; null where unknown'),
+  costUsdNano: z.string().nullable().describe('The cost that no longer counts, exact, in nano-USD; null if unknown'),
   returned: z
     .record(z.string(), z.number())
-    .describe('What the allowance of the present period gets back, by meter; of a period that is over it lapses'),
+    .describe('What the allowance gets back, by meter; it lapses if its period is over'),
   refundUsd: z.number().describe('What the USD balance gets back'),
   refundNanoUsd: z.string().describe('The same, exact, in nano-USD'),
 });
@@ -53,7 +53,7 @@ export const AmendCallBody = CallReportFields.extend(BodyIdempotency.shape)
     isPremium: isPremium.nullable().describe('Overrides premium detection; null: nothing does'),
     vendorReportedCostUSD: vendorReportedCostUSD
       .nullish()
-      .describe('What the vendor itself says that the call cost; null: it says nothing'),
+      .describe("The vendor's own figure of the call's cost; null: it reports none"),
   });
 
 export const AmendCallRequest = z.preprocess(resolveUsageAliases, AmendCallBody);
@@ -68,7 +68,7 @@ export const AmendedCall = CorrectionFields.extend({
   amendedAt: instant.describe('When'),
   pricingStatus: z.enum(['FINAL', 'UNAVAILABLE']).describe('Whether the price is known now'),
   costUsdNano: z.string().nullable().describe('The cost now, exact, in nano-USD; null while it is unknown'),
-  previousCostUsdNano: z.string().nullable().describe('The cost before; null where it was unknown'),
+  previousCostUsdNano: z.string().nullable().describe('The cost before; null if it was unknown'),
   returned: quantities.describe('What the allowance of the present period got back, by meter'),
   taken: quantities.describe('What the call takes of it now'),
   differenceUsd: z.number().describe('What the USD balance pays more, or gets back below zero'),
@@ -83,16 +83,16 @@ export const ReversedMeterEvent = CorrectionFields.extend({
   eventId: z.string().describe('The event'),
   customerId: z.string().describe('The customer'),
   meterSlot: MeterSlot.describe('The meter'),
-  amount: units.describe('Units of the event, which count no longer'),
+  amount: units.describe('Units of the event, which no longer count'),
   reversedAt: instant.describe('When'),
   returned: z
     .object({
       included: units.describe('Included units of the period; of a period that is over they lapse'),
       credits: units.describe('Purchased units, which their credits got back'),
       overage: units.describe('Overage units'),
-      unfunded: units.describe('Units that nothing had paid'),
+      unfunded: units.describe('Units that nothing paid for'),
     })
-    .describe('What was given back, by what had paid; all zero on an unlimited meter'),
+    .describe('What was given back, to each source that had paid; all zero on an unlimited meter'),
   refundUsd: z.number().describe('What the USD balance gets back'),
   refundNanoUsd: z.string().describe('The same, exact, in nano-USD'),
 });
@@ -126,8 +126,8 @@ export const Repricing = z.object({
   from: instant.describe('Calls that ended from then on'),
   to: instant.describe('Calls that ended before'),
   dryRun: z.boolean().describe('Nothing is changed'),
-  status: z.enum(['RUNNING', 'COMPLETED']).describe('COMPLETED when every call was looked at'),
-  done: z.number().int().describe('Calls without a price that were looked at'),
+  status: z.enum(['RUNNING', 'COMPLETED']).describe('COMPLETED when every call was read'),
+  done: z.number().int().describe('Calls without a price that were read'),
   total: z.number().int().describe('Calls without a price at the start'),
   repriced: z.number().int().describe('Calls that have a price now, or would have'),
   differenceUSD: z.number().describe('How much more they cost than what was known of them'),

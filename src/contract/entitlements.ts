@@ -39,7 +39,7 @@ export const EntitlementHints = z.object({
       fallbackTier: Tier.optional().describe('What to use instead'),
     })
     .optional()
-    .describe('Present where a lower tier is offered for the requested one'),
+    .describe('Present if a lower tier is offered for the requested one'),
 });
 
 export const Meter = z.object({

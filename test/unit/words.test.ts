@@ -1,8 +1,11 @@
 /**
- * Promise: documents use the words of the glossary in `docs/concepts.md`: a condition begins with *if*, a sentence has a
- * subject, and one thing has one word.
+ * Promise: documents and descriptions of the API use the words of the glossary in `docs/concepts.md`: a condition begins
+ * with *if*, a sentence has a subject, and one thing has one word.
  */
 import { describe, expect, test } from 'vitest';
+import { openApiDocument } from '../../src/contract/openapi/document.ts';
+import { ORIGIN } from '../../src/pages/docs/template.ts';
+import { SERVICE_VERSION } from '../../src/platform/version.ts';
 import { DOCUMENTS } from '../support/documents.ts';
 
 /** What nobody has to read twice: the rule, and what to write instead. */
@@ -62,6 +65,23 @@ test.each(DOCUMENTS.map(({ path, text }) => ({ from: path, text: prose(text) }))
     expect(complaintsOf(document)).toEqual([]);
   },
 );
+
+/** Every description and summary below a value of the OpenAPI document, with its path. */
+function descriptionsOf(value: unknown, path = ''): Text[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => {
+    const place = `${path}/${name}`;
+    const isText = typeof member === 'string' && (name === 'description' || name === 'summary');
+    if (isText) return [{ from: place, text: prose(member) }];
+    return name === 'example' || name === 'examples' ? [] : descriptionsOf(member, place);
+  });
+}
+
+test('no description of the API has a banned word', () => {
+  const descriptions = descriptionsOf(openApiDocument(SERVICE_VERSION, ORIGIN));
+  expect(descriptions.length).toBeGreaterThan(1000);
+  expect(descriptions.flatMap(complaintsOf)).toEqual([]);
+});
 
 test('the glossary has at most 60 words, each of them once', () => {
   const concepts = DOCUMENTS.find(({ path }) => path === 'docs/concepts.md')?.text ?? '';
