@@ -43,14 +43,13 @@ export const ATTENTION_MEANINGS: Record<AttentionKind, string> = {
   DENIED_CALLS: `Calls that were denied in the last ${DENIED_HOURS} hours`,
   FAILED_CHARGES: `Charges that the billing provider refused for good in the last ${FAILED_CHARGES_DAYS} days`,
   ANOMALIES: `Episodes of unusual usage that were found in the last ${ANOMALIES_DAYS} days`,
-  FAILING_WEBHOOKS: 'Webhooks whose last request failed, so that events wait, or that were switched off for it',
-  LATE_REPORTS: 'Customers whose changes have not reached the reports yet; metering goes on',
-  REFUSED_CHANGES: 'Changes that the database of the reports refused: figures lack them',
-  LATE_ARCHIVE:
-    'Closed days that the archive lacks, the oldest for more than two days: the database keeps them meanwhile',
+  FAILING_WEBHOOKS: 'Webhooks whose last request failed, so that events wait, or that Callmeter disabled',
+  LATE_REPORTS: 'Customers whose changes have not reached D1 yet; metering goes on',
+  REFUSED_CHANGES: 'Changes that D1 refused: lists and readings lack them',
+  LATE_ARCHIVE: 'Closed days that the archive lacks, the oldest for more than two days: D1 keeps them meanwhile',
   FULL_DATABASES: 'Databases that are nearly full: new organizations need another one',
   CATALOG: 'The model catalog is old or cannot be used: prices and dates may be wrong',
-  CATALOG_NEWS: `Reports of the last ${CATALOG_NEWS_DAYS} days that lists know models, ends or prices that the catalog does not`,
+  CATALOG_NEWS: `News of the last ${CATALOG_NEWS_DAYS} days: models, ends or prices that lists have and the catalog lacks`,
   BINDINGS: 'Parts of the service that do not answer',
 };
 

@@ -9,7 +9,7 @@ import { parseJson } from '../platform/json.ts';
 import { cursorOf, type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { findArchivedDays, type HistoryDay } from '../storage/archive.ts';
 
-const noArchive = () => refuse('NOT_FOUND', 'there is no archive: no bucket is bound as ARCHIVE');
+const noArchive = () => refuse('NOT_FOUND', 'there is no archive, because no bucket is bound as ARCHIVE');
 const badCursor = () => badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
 
 export async function listArchive(env: Env, { after, limit }: PageRequest): Promise<Answer<Page<ArchivedDay>>> {

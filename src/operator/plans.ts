@@ -118,7 +118,7 @@ export function setArchived(
     const code = archive ? 'PLAN_ARCHIVED' : 'PLAN_RESTORED';
     if ((read.data.archivedAt !== null) === archive) return accept(code, read.data, nowMs);
     if (archive && organization.defaultPlanId === planId) {
-      return refuse('CONFLICT', 'the plan is the default plan: choose another default before it is archived');
+      return refuse('CONFLICT', 'the plan is the default plan: choose another default plan before you archive it');
     }
     const archivedAt = archive ? new Date(nowMs).toISOString() : null;
     return {

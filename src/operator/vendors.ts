@@ -37,7 +37,7 @@ export function setVendor(
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();
     const baseUrl = given ?? (Object.hasOwn(VENDOR_BASE_URLS, provider) ? VENDOR_BASE_URLS[provider] : undefined);
     if (baseUrl === undefined) {
-      const message = `is required, because ${provider} is not a vendor whose address is known`;
+      const message = `is required, because the address of the vendor ${provider} is unknown`;
       return refuse('BAD_REQUEST', `baseUrl: ${message}`, { members: { details: [{ path: 'baseUrl', message }] } });
     }
     const kind = kindSet ?? kindOfVendor(provider, baseUrl);

@@ -52,7 +52,7 @@ export type Registrar = { by: 'operator'; consoleOrigin: string } | { by: 'tenan
 type Reader = Registrar['by'];
 
 const noWebhook = () => refuse('NOT_FOUND', 'no such webhook');
-const switchedOff = () => refuse('CONFLICT', 'the webhook is switched off');
+const switchedOff = () => refuse('CONFLICT', 'the webhook is disabled');
 
 /** With `onlyNew`, a webhook that is there already is left as it is, and the answer is a refusal. */
 export async function putWebhook(
@@ -228,7 +228,7 @@ export function replayWebhook(
     const hasStarted = await ask(webhookEndpoint(request.env, webhook), (endpoint) =>
       endpoint.replay(webhook, afterId, beforeId),
     );
-    if (!hasStarted) return refuse('CONFLICT', 'too many replays of the webhook run: wait until one has ended');
+    if (!hasStarted) return refuse('CONFLICT', 'too many running replays of the webhook; retry when one has ended');
     return {
       action: 'webhook.replay',
       before: null,

@@ -1,12 +1,14 @@
 /**
- * Promise: documents and descriptions of the API use the words of the glossary in `docs/concepts.md`: a condition begins
- * with *if*, a sentence has a subject, and one thing has one word.
+ * Promise: documents, descriptions of the API and messages use the words of the glossary in `docs/concepts.md`: a
+ * condition begins with *if*, a sentence has a subject, and one thing has one word.
  */
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openApiDocument } from '../../src/contract/openapi/document.ts';
 import { ORIGIN } from '../../src/pages/docs/template.ts';
 import { SERVICE_VERSION } from '../../src/platform/version.ts';
-import { DOCUMENTS } from '../support/documents.ts';
+import { DOCUMENTS, ROOT } from '../support/documents.ts';
 
 /** What nobody has to read twice: the rule, and what to write instead. */
 const BANNED: readonly { rule: RegExp; instead: string }[] = [
@@ -32,6 +34,14 @@ const EXCEPTIONS: readonly { from: string; word: RegExp }[] = [
   { from: 'docs/security.md', word: /tenant/i },
   { from: 'docs/contributing.md', word: /tenant/i },
 ];
+
+/** Rooms whose texts a caller may read. */
+const ROOMS = 'durable-objects,src/{contract,domain,gateway,metering,middleware,operator,routes}';
+
+/** Comments, which are read over, and texts in each kind of quotes. */
+const QUOTED = /\/\/.*|\/\*[\s\S]*?\*\/|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g;
+
+const SQL = /\b(?:SELECT|FROM|WHERE|CREATE|INSERT|UPDATE|CASE|CAST)\b/;
 
 interface Text {
   from: string;
@@ -81,6 +91,23 @@ test('no description of the API has a banned word', () => {
   const descriptions = descriptionsOf(openApiDocument(SERVICE_VERSION, ORIGIN));
   expect(descriptions.length).toBeGreaterThan(1000);
   expect(descriptions.flatMap(complaintsOf)).toEqual([]);
+});
+
+/**
+ * The texts in quotes of a source that are sentences: at least three words, and no SQL. A quote within a regular
+ * expression begins none, which shows by a comment in it.
+ */
+function messagesOf(source: string): string[] {
+  const texts = [...source.matchAll(QUOTED)].flatMap(([, ...quoted]) => quoted.filter((text) => text !== undefined));
+  return texts.filter((text) => /\S \S+ \S/.test(text) && !SQL.test(text) && !text.includes('*/'));
+}
+
+test('no message has a banned word', () => {
+  const messages = globSync(`{${ROOMS}}/**/*.ts`, { cwd: ROOT }).flatMap((path) =>
+    messagesOf(readFileSync(join(ROOT, path), 'utf8')).map((text) => ({ from: path, text: prose(text) })),
+  );
+  expect(messages.length).toBeGreaterThan(1000);
+  expect(messages.flatMap(complaintsOf)).toEqual([]);
 });
 
 test('the glossary has at most 60 words, each of them once', () => {
