@@ -71,6 +71,6 @@ export const ExportedRow = z.object({
   id: z.string().describe('Its id: the call, the event, or the number of the entry and the customer'),
   customerId: z.string().describe('The customer'),
   atMs: z.number().int().describe('When the call began, the increment or the entry was made, in milliseconds'),
-  revision: z.number().int().describe('Grows with each change of the row'),
+  revision: z.number().int().describe('Number that grows with each change of the row'),
   record: z.record(z.string(), z.unknown()).describe('Every fact that was recorded'),
 });

@@ -73,10 +73,10 @@ export const BeginCallBody = CustomerIdentity.extend(BodyIdempotency.shape)
     estimate: z
       .strictObject({
         model: text(300).describe('Model that will run'),
-        inputTokens: tokens.describe('Prompt tokens, at most'),
+        inputTokens: tokens.describe('The most prompt tokens'),
         maxOutputTokens: tokens
           .optional()
-          .describe("Completion tokens, at most; default the plan's and the model's bound"),
+          .describe("The most completion tokens; default the plan's and the model's bound"),
       })
       .optional()
       .describe('The most that the call will use; if credit pays, its cost is held'),
@@ -116,13 +116,13 @@ export const BeginCallData = CustomerState.extend({
     key: z.string().describe('Always the call id'),
     source: z.enum(['explicit', 'derived']).describe('Whether the caller sent it'),
   }),
-  batch: z.boolean().describe('Batch pricing applies'),
+  batch: z.boolean().describe('True if batch pricing applies'),
   pricingMode: PricingMode,
   vendorHints: z
     .object({
       preferredModel: z.string().optional().describe('First mapped model of the suggested tier'),
       maxInputTokens: z.number().optional().describe('Context of the preferred model'),
-      maxResponseTokens: z.number().optional().describe('Output tokens to stay within'),
+      maxResponseTokens: z.number().optional().describe('Bound of the output tokens'),
     })
     .optional()
     .describe('Hints for the request to the vendor'),
@@ -182,8 +182,8 @@ export const UsageFields = z.object({
     })
     .optional()
     .describe("Uses of the vendor's own tools, beside web searches"),
-  images: uses.optional().describe('Images made, of a model that bills each'),
-  characters: uses.optional().describe('Characters spoken, of a model that bills them'),
+  images: uses.optional().describe('Images made, if the model bills each image'),
+  characters: uses.optional().describe('Characters spoken, if the model bills characters'),
   audio: quantity.optional().describe('Audio units'),
   audioSeconds: quantity.optional().describe('Seconds of audio'),
   serviceTier: serviceTier.optional(),
@@ -192,8 +192,8 @@ export const UsageFields = z.object({
 });
 
 const CallPartFields = UsageFields.extend({
-  providerUsed: label.optional().describe('Its vendor'),
-  modelUsed: text(300).optional().describe('Its model, by whose price it is charged'),
+  providerUsed: label.optional().describe('Vendor of the part'),
+  modelUsed: text(300).optional().describe('Model whose price applies to the part'),
 }).superRefine(refineParts);
 
 /** Refuses usage with parts that exceed their whole, naming both. */
@@ -210,7 +210,7 @@ export const CallReportFields = UsageFields.extend(ReasoningFields.shape)
     modelUsed: text(300).optional().describe('Model that ran'),
     promptCompression: PromptCompression.optional().describe('Counts of a compressed prompt'),
     isPremium: z.boolean().optional().describe('Overrides premium detection'),
-    error: CallErrorInput.optional().describe('Makes the call FAILED'),
+    error: CallErrorInput.optional().describe('Error that makes the call FAILED'),
     stripeCustomerId: label
       .optional()
       .describe('Overrides the customer id at Stripe, with one that a customer of the organization was given'),
@@ -362,7 +362,7 @@ const Metered = z.object({
 
 const PricingFields = z.object({
   pricingMultiplier: Multiplier,
-  batch: z.boolean().describe('Batch pricing applied'),
+  batch: z.boolean().describe('True if batch pricing applied'),
   pricingMode: PricingMode,
   requestedServiceTier: RequestedServiceTier.optional(),
   changed: z
@@ -388,7 +388,7 @@ export const ChargeBasis = z
 
 export const EndCallData = ReasoningFields.extend(PricingFields.shape).extend({
   callId,
-  status: z.enum(['COMPLETED', 'FAILED']).describe('How the call ended'),
+  status: z.enum(['COMPLETED', 'FAILED']).describe('Outcome of the call'),
   error: z.object({ code: z.string(), message: z.string() }).optional().describe('Normalized error of a failed call'),
   providerUsed: z.string().optional().describe('Echo'),
   modelUsed: z.string().optional().describe('Echo'),
@@ -445,7 +445,7 @@ export const ReadCallData = PricingFields.extend({
   endTime: instant.nullable().describe('When it ended or timed out'),
   payg: z
     .object({
-      usingCredit: z.boolean().describe('Credit pays for the call'),
+      usingCredit: z.boolean().describe('True if credit pays for the call'),
       chargedUsd: z.number().nullable().describe('Charge'),
       chargeNanoUsd: z.string().nullable().describe('Charge, exact, in nano-USD'),
       markupPercent: z.number().nullable().describe('Markup'),
@@ -491,8 +491,8 @@ export const ReadCallData = PricingFields.extend({
         at: instant.describe('When'),
         reason: z.string().describe('Why'),
         by: z.string().describe("Actor: `api` for the organization's application, else the operator"),
-        costUsdNano: z.string().nullable().describe('Cost before it, exact, in nano-USD; null if unknown'),
-        chargeNanoUsd: z.string().nullable().describe('Charge before it, exact, in nano-USD'),
+        costUsdNano: z.string().nullable().describe('Cost before the correction, exact, in nano-USD; null if unknown'),
+        chargeNanoUsd: z.string().nullable().describe('Charge before the correction, exact, in nano-USD'),
         differenceNanoUsd: z.string().describe('What the USD balance paid more, or got back below zero, exact'),
       }),
     )

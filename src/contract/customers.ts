@@ -66,7 +66,7 @@ export type ChangePlanData = z.infer<typeof ChangePlanData>;
 export const ListCustomersQuery = ListQuery.extend({
   search: text(255)
     .optional()
-    .describe('Part of the customer id, of the display name or of the e-mail address, whatever the case'),
+    .describe('Part of the customer id, of the display name or of the e-mail address, in upper or lower case'),
   planId: planId.optional().describe('Only customers of this plan'),
   canceled: flag.optional().describe('`true`: only canceled subscriptions; `false`: only others'),
   nearLimit: z.coerce
@@ -118,7 +118,7 @@ export const CustomerListItem = z.object({
   stripeCustomerId: z.string().nullable().describe('Customer id at Stripe'),
   planId: z.string().describe('Plan'),
   usagePlanVersionId: z.string().describe('Plan version'),
-  subscriptionVersion: z.number().int().describe('Grows with each change of the subscription'),
+  subscriptionVersion: z.number().int().describe('Number that grows with each change of the subscription'),
   canceled: z.boolean().describe('The subscription is canceled'),
   createdAt: instant.describe('When the customer was provisioned'),
   nextReplenishAt: instant.describe('End of the usage period as of the last change'),
@@ -137,7 +137,7 @@ export const CustomerListItem = z.object({
   onCredit: z
     .boolean()
     .describe('The USD balance pays for a tier, because its allowance is used up in the usage period'),
-  denied: z.boolean().describe('A call was denied in the usage period'),
+  denied: z.boolean().describe('True if a call was denied in the usage period'),
   lastCallAt: instant
     .nullable()
     .describe('When the last call began, even a denied one; null if there was none, or it is not known'),
@@ -152,5 +152,5 @@ export const UsagePlan = z.object({
   name: z.string().describe('Name that customers see'),
   limitType: LimitPolicy,
   reasoningLevel: ReasoningLevel,
-  isDefault: z.boolean().describe('New customers get it'),
+  isDefault: z.boolean().describe('True for the plan that new customers get'),
 });

@@ -59,7 +59,7 @@ export const Subscription = z.object({
   reasoningLevel: ReasoningLevel,
   lastReplenishedAt: instant.describe('Start of the current usage period (inclusive)'),
   nextReplenishAt: instant.describe('End of the current usage period (exclusive)'),
-  subscriptionVersion: z.number().int().describe('Grows with each change of the subscription'),
+  subscriptionVersion: z.number().int().describe('Number that grows with each change of the subscription'),
   customerFriendlyName: z.string().optional().describe('Display name'),
   customerEmail: z.string().optional().describe('E-mail address'),
   stripeCustomerId: z.string().optional().describe('Customer id at Stripe'),

@@ -136,17 +136,17 @@ export const SETUP_STEPS = ['plan', 'defaultPlan', 'key', 'vendor', 'models', 'w
 
 export const OrganizationSetup = z.object({
   organizationId: z.string().describe('Organization id'),
-  complete: z.boolean().describe('Every step that is not optional is done'),
+  complete: z.boolean().describe('True if every required step is done'),
   steps: z
     .array(
       z.object({
         step: z.enum(SETUP_STEPS).describe('The step'),
         purpose: z.string().describe('Purpose'),
-        optional: z.boolean().describe('Calls can be metered without it'),
+        optional: z.boolean().describe('True if calls can be metered without this step'),
         done: z.boolean().describe('Whether it is done'),
       }),
     )
-    .describe('In the order in which they are done'),
+    .describe('Steps, in the order in which they are done'),
   lastCall: z
     .object({
       callId: z.string().describe('The call'),
@@ -278,14 +278,14 @@ export type EventLogFilter = z.infer<typeof EventLogFilter>;
 const DATABASE = {
   name: z.string().describe('Binding: `DB`, `DB_2`, ...'),
   bytes: z.number().int().describe('Size'),
-  bytesMax: z.number().int().describe('Size at which D1 takes no more'),
+  bytesMax: z.number().int().describe('Largest size that D1 allows'),
   growthBytesPerDay: z
     .number()
     .int()
     .nullable()
-    .describe('Growth a day over the last week; null in the first days of a deployment'),
+    .describe('Daily growth over the last week; null in the first days of a deployment'),
   fullAt: instant.nullable().describe('When the database is full at that growth; null if it does not grow'),
-  isNearlyFull: z.boolean().describe('At least 80 % of `bytesMax` are used'),
+  isNearlyFull: z.boolean().describe('Used to 80 % or more of `bytesMax`'),
 };
 
 export const Database = z.object({
@@ -353,7 +353,7 @@ export const Health = z.object({
             callsLastWeek: z.number().int().describe('Calls that ended today, UTC, or in the six days before'),
             samples: z.number().int().describe('Stored samples'),
             sampleBytes: z.number().int().describe('Their bytes'),
-            sampleBytesMax: z.number().int().describe('Bytes that they may take'),
+            sampleBytesMax: z.number().int().describe('Most bytes that the samples may take'),
           }),
         )
         .describe('The ten largest organizations, by their largest share of all customers, calls or sample bytes'),

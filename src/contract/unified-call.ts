@@ -68,10 +68,10 @@ export const CallBody = BeginCallBody.extend({
           message: z.string().trim().min(1).max(20_000).describe('Error message'),
         })
         .optional()
-        .describe('Makes the call FAILED'),
+        .describe('Error that makes the call FAILED'),
     })
     .optional()
-    .describe('How the call ended'),
+    .describe('Outcome of the call'),
 });
 
 export const CallRequest = z.preprocess((body) => resolveCachedTokens(resolveIdentity(body)), CallBody);
