@@ -130,7 +130,7 @@ const OF_CUSTOMERS = {
     chargeId: z.string().describe('The charge'),
     subject: z.enum(['call', 'meter_event']).describe('What it charges for'),
     subjectId: z.string().describe('The id of the call or of the meter event'),
-    amountUsd: z.string().describe('What the provider was to be told, exact; below zero if it gives back'),
+    amountUsd: z.string().describe("Amount of the billing provider's event, exact; below zero if it gives back"),
     reason: z.string().describe('Why the billing provider does not have it'),
   }),
 } satisfies { [Type in CustomerEventType]: z.ZodType<{ customerId: string } & CustomerEventData[Type]> };
@@ -202,7 +202,9 @@ const OF_WATCH = {
       .nullable()
       .describe('The same, if usage is as low as in one of ten forecasts; null if the meter lasts then'),
     periodEndsAt: instant.describe('When the usage period ends'),
-    quality: z.enum(['HIGH', 'MEDIUM']).describe('Quality of the forecast; a forecast of lower quality tells nothing'),
+    quality: z
+      .enum(['HIGH', 'MEDIUM'])
+      .describe('Quality of the forecast; a forecast of lower quality causes no event'),
   }),
   'model.deprecated': z.object({
     ...ofModel,

@@ -41,7 +41,7 @@ export const EVENT_MEANINGS: Record<EventType, string> = {
   'webhook.disabled': 'Callmeter disabled a webhook',
   'model.switched': 'The autopilot of a mapping replaced a model before its end',
   'model.switch_refused':
-    'The day of a switch has come, and the autopilot does not switch; told once for each set of reasons',
+    'The day of a switch has come, and the autopilot does not switch; recorded once for each set of reasons',
 };
 
 const item = <Type extends EventType, Data extends z.ZodObject>(type: Type, data: Data) =>

@@ -98,7 +98,7 @@ const FailedCharge = z.object({
   subject: z.enum(['call', 'meter_event']).describe('What it charges for'),
   subjectId: z.string().describe('The id of the call or of the meter event'),
   stripeCustomerId: z.string().describe("The billing provider's customer"),
-  amountUsd: exactUsd.describe('What the provider was to be told, exact; below zero if it gives back'),
+  amountUsd: exactUsd.describe("Amount of the billing provider's event, exact; below zero if it gives back"),
   reason: z
     .string()
     .describe(

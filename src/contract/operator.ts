@@ -90,13 +90,15 @@ export const UpdateOrganizationRequest = z
     alertThresholdsPercent: thresholdsPercent
       .nullable()
       .optional()
-      .describe('Percents of a limit at which events tell, for plans without their own; null for 50, 80 and 100'),
+      .describe(
+        'Percents of a limit at which events are recorded, for plans without their own; null for 50, 80 and 100',
+      ),
     alertBalanceBelowUsd: balanceBelowUsd
       .optional()
-      .describe('USD balance below which an event tells, for plans without their own; null for none'),
+      .describe('USD balance below which an event is recorded, for plans without their own; null for none'),
     alertBalanceBelowDays: balanceBelowDays
       .optional()
-      .describe('Days of forecast spend below which an event tells, for plans without their own; null for none'),
+      .describe('Days of forecast spend below which an event is recorded, for plans without their own; null for none'),
     ...z.object(RETENTION).partial().shape,
   })
   .refine(
@@ -115,16 +117,16 @@ export const Organization = z.object({
   sampleBytesMax: z.number().int().describe('Bytes that stored samples may take in all'),
   alertThresholdsPercent: z
     .array(z.number().int())
-    .describe('Percents of a limit at which events tell, for plans without their own'),
+    .describe('Percents of a limit at which events are recorded, for plans without their own'),
   alertBalanceBelowUsd: z
     .string()
     .nullable()
-    .describe('USD balance below which an event tells, for plans without their own'),
+    .describe('USD balance below which an event is recorded, for plans without their own'),
   alertBalanceBelowDays: z
     .number()
     .int()
     .nullable()
-    .describe('Days of forecast spend below which an event tells, for plans without their own'),
+    .describe('Days of forecast spend below which an event is recorded, for plans without their own'),
   ...RETENTION,
   createdAt: instant.describe('When it was created'),
 });

@@ -92,15 +92,15 @@ const Alerts = z.strictObject({
   thresholdsPercent: thresholdsPercent
     .exactOptional()
     .describe(
-      "Percents of each limit at which `meter.threshold_reached` is told; default the organization's, else 50, 80 and 100",
+      "Percents of each limit at which `meter.threshold_reached` is recorded; default the organization's, else 50, 80 and 100",
     ),
   balanceBelowUsd: balanceBelowUsd
     .exactOptional()
-    .describe("USD balance below which `balance.low` is told; null is none, absent takes the organization's"),
+    .describe("USD balance below which `balance.low` is recorded; null is none, absent takes the organization's"),
   balanceBelowDays: balanceBelowDays
     .exactOptional()
     .describe(
-      `Days of forecast spend, 1 to ${BALANCE_DAYS_MAX}, below which \`balance.low\` is told too; null is none, absent takes the organization's`,
+      `Days of forecast spend, 1 to ${BALANCE_DAYS_MAX}, below which \`balance.low\` is recorded too; null is none, absent takes the organization's`,
     ),
 });
 
@@ -193,7 +193,7 @@ export const Plan = z.strictObject({
     .default({})
     .describe('Custom meters; a slot that is absent is disabled'),
   alerts: Alerts.exactOptional().describe(
-    'When events tell of the usage and the balance of its customers; absent fields have the default',
+    'When events record the usage and the balance of its customers; absent fields have the default',
   ),
   priceUsd: decimal
     .nullable()

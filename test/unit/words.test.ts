@@ -36,7 +36,8 @@ const EXCEPTIONS: readonly { from: string; word: RegExp }[] = [
 ];
 
 /** Rooms whose texts a caller may read. */
-const ROOMS = 'durable-objects,src/{contract,domain,gateway,metering,middleware,operator,routes}';
+const ROOMS =
+  'durable-objects,src/{cli,client,contract,domain,gateway,metering,middleware,operator,pages,routes,webhooks}';
 
 /** Comments, which are read over, and texts in each kind of quotes. */
 const QUOTED = /\/\/.*|\/\*[\s\S]*?\*\/|'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g;
