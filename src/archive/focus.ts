@@ -1,6 +1,6 @@
 /**
  * History as rows of FOCUS 1.3, the FinOps Open Cost and Usage Specification: one row for each cost line of a call, and
- * one for each charge of a custom meter. `docs/decisions.md`, "Archive and export", says what the costs mean.
+ * one for each charge of a custom meter. `docs/operate.md`, "Export", says what the costs mean.
  */
 
 import type { Call } from '../domain/call.ts';

@@ -68,7 +68,7 @@ function shapeProblems(issue: z.core.$ZodIssue, raw: unknown): Problem[] {
   return members.map((member) => ({
     modelKey,
     field: [...path, ...(member === undefined ? [] : [member])].map(String).join('.'),
-    message: member === undefined ? issue.message : 'is not known here',
+    message: member === undefined ? issue.message : 'is unknown',
   }));
 }
 

@@ -40,7 +40,7 @@ Builds the client library as a package: ES modules, their types, package.json, R
 Packs it into an archive beside the folder, and prints the two lines that install it in an application's folder.
 "npm publish ./dist/client --access public" publishes it.
 
-  --out FOLDER         where to; what is there is replaced (dist/client)
+  --out FOLDER         folder of the package, which is replaced (dist/client)
   --repository URL     address of the repository, for the manifest's repository, homepage and bugs; none without it`;
 
 async function main(): Promise<void> {

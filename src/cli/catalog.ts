@@ -35,7 +35,7 @@ const HELP = `npm run catalog -- <verb> [arguments] [flags]
   import --from models.dev|litellm FILE
              merge an upstream price list and report what changes; absent upstream never means retired
       --into FILE    catalog to merge into (the built-in one)
-      --out FILE     where to write the result; without it nothing is written
+      --out FILE     file of the result; without it nothing is written
       --date DATE    date of the copy (today)
   validate [FILE]    check a catalog (the built-in one)
   diff A [B]         what B says otherwise than A; with one file, what it says otherwise than the built-in catalog

@@ -30,18 +30,18 @@ Deploys Callmeter to Cloudflare, for the first time or again: after a failure, r
   tables     applies the missing migrations to each of them
   worker     uploads the Worker, with secrets that it lacks; wrangler makes namespaces and buckets
   service    waits until the Worker's address serves
-  setup      makes an organization, a plan and a key where there is none; shows the key
+  setup      makes an organization, a plan and a key if there are none; shows the key
   call       begins and ends a call with that key
 
-  --yes              does not ask; needed without a terminal, except where CI is set
+  --yes              does not ask; needed without a terminal, except if CI is set
   --dry-run          only checks
   --organization     name of the first organization ("My organization")
-  --url              address of the Worker, where it is not the one that wrangler names
+  --url              address of the Worker, if it is not the one that wrangler names
   --config           another wrangler.toml, for a second deployment; its secrets are in .secrets.WORKER
   --json             the outcome as JSON; with \`npm run -s\`, standard output holds nothing else
   --help             this text
 
-Where CI is set, no secret is made and nothing is set up: secrets come from the Worker, or from the environment where the
+If CI is set, no secret is made and nothing is set up: secrets come from the Worker, or from the environment if the
 Worker lacks them. Named environments of wrangler (--env) are not supported; use --config.
 
 Exit code: 0 deployed and serving, 1 error, 2 wrong command line, 130 interrupted.`;

@@ -160,11 +160,11 @@ export const COMMANDS: readonly Command[] = [
     view: showUsage,
   }),
   command('margin', 'readOrganizationMargin', {
-    note: 'Cost, charges and what plans earned: of the last 30 days, unless --from and --to say otherwise.',
+    note: 'Cost, charges and what plans earned in the last 30 days, unless --from and --to say otherwise.',
     view: showMargin,
   }),
   command('margin customers', 'listCustomerMargins', {
-    note: 'Of the last 30 days, unless --from and --to say otherwise. The lowest margin is first.',
+    note: 'The last 30 days, unless --from and --to say otherwise. The lowest margin is first.',
     view: showCustomerMargins,
   }),
   command('usage anomalies', 'readOrganizationAnomalies', { view: showAnomalies }),
@@ -172,10 +172,10 @@ export const COMMANDS: readonly Command[] = [
   command('usage forecast', 'readOrganizationForecast', { view: showForecast }),
 
   command('radar', 'readOrganizationModelRadar', {
-    note: 'Models of the last 30 days that end, have a successor or no price. What ends first is first.',
+    note: 'Models of the last 30 days that end, have a successor or no price. The model that ends first comes first.',
     fails: {
       flag: 'fail-within',
-      help: 'Exit code 1 where a model ends within so many days, or has ended',
+      help: 'Exit code 1 if a model ends within so many days, or has ended',
       when: endsWithin,
       query: withHorizon,
     },
@@ -232,19 +232,19 @@ export const COMMANDS: readonly Command[] = [
     note: 'Receivers know a repeated event by its id. It runs in the background: `webhooks deliveries` shows it.',
   }),
   command('webhooks deliveries', 'listDeliveries', rows(DELIVERY_COLUMNS)),
-  command('webhooks send-again', 'sendDelivery', { note: 'What waits before it is tried at once too.' }),
+  command('webhooks send-again', 'sendDelivery', { note: 'Events that wait before it are tried at once too.' }),
 
   command('customers list', 'listOrganizationCustomers', rows(CUSTOMER_COLUMNS)),
   command('customers create', 'operatorCreateCustomer', {
     positional: ['customerId'],
-    note: 'The customer gets the default plan. One that exists is shown as it is.',
+    note: 'The customer gets the default plan. An existing customer is shown as it is.',
     view: showCustomer,
   }),
   command('customers change-plan', 'operatorChangePlan', { positional: ['planId'], view: showSubscription }),
   command('customers replenish', 'operatorReplenish', { view: showSubscription }),
   command('customers show', 'readCustomer', { view: inspectCustomer }),
   command('customers margin', 'readCustomerMargin', {
-    note: 'Of the last 30 days, unless --from and --to say otherwise.',
+    note: 'The last 30 days, unless --from and --to say otherwise.',
     view: showCustomerMargin,
   }),
   command('customers ledger', 'listCustomerLedger', {
@@ -261,14 +261,14 @@ export const COMMANDS: readonly Command[] = [
 
   command('credits grant', 'grantCredit', { view: showGrant }),
   command('credits revoke', 'revokeCredit', {
-    note: 'Takes back what is not spent. Sent again, it changes nothing.',
+    note: 'Takes back what is left of the credit. A repeated revocation changes nothing.',
     view: showRevocation,
   }),
 
   command('calls list', 'listOrganizationCalls', rows(CALL_COLUMNS)),
   command('calls show', 'readOrganizationCall', { view: showCall }),
   command('calls reverse', 'operatorReverseCall', {
-    note: 'For a record that was wrong: gives back what the call took. Sent again, it changes nothing.',
+    note: 'For a record that was wrong: gives back what the call took. A repeated reversal changes nothing.',
     goodwill: goodwillForCall,
   }),
   command('calls amend', 'operatorAmendCall', {
@@ -276,7 +276,7 @@ export const COMMANDS: readonly Command[] = [
     note: 'Takes a document with the reason and all that the end of the call should have reported.',
   }),
   command('meter-events reverse', 'operatorReverseMeterEvent', {
-    note: 'For a record that was wrong: gives back what paid for the units. Sent again, it changes nothing.',
+    note: 'For a record that was wrong: gives back what paid for the units. A repeated reversal changes nothing.',
     goodwill: goodwillForEvent,
   }),
 
@@ -285,7 +285,7 @@ export const COMMANDS: readonly Command[] = [
     note: 'Ids that customers of several organizations have.',
   }),
   command('stripe-customers release', 'releaseStripeCustomer', {
-    note: 'What these customers are charged from now on is no longer reported to Stripe.',
+    note: 'The charges of these customers are no longer sent to Stripe from now on.',
   }),
   command('outbox list', 'listOutbox', rows(columnsOf(['customerId', 'kind', 'id', 'setAsideAt', 'reason']))),
   command('outbox resend', 'resendOutbox', { note: 'Deliveries that D1 rejects again are set aside again.' }),
@@ -296,7 +296,7 @@ export const COMMANDS: readonly Command[] = [
   command('reviews list', 'listReviews', rows(columnsOf(['modelKey', 'replacementModelKey', 'reviewedAt', 'reason']))),
   command('reviews show', 'readReview'),
   command('reviews put', 'putReview', {
-    note: 'The public lookup recommends it, with its reason, where the vendor names nothing.',
+    note: 'The public lookup recommends it, with its reason, if the provider names none.',
   }),
   command('reviews delete', 'deleteReview'),
 
@@ -319,7 +319,7 @@ export const COMMANDS: readonly Command[] = [
   command('archive list', 'listArchive', rows(columnsOf(['organizationId', 'day', 'rows', 'archivedAt']))),
   {
     ...command('archive verify', 'verifyArchive', {
-      note: 'Reads every object. Ctrl+C stops it. Exit code 1 where an object is not as it was written.',
+      note: 'Reads every object. Ctrl+C stops it. Exit code 1 if an object is not as it was written.',
     }),
     list: false,
     run: { all: verifyAll, hasFailed: ({ problems }: Verified) => problems.length > 0 },
@@ -329,7 +329,7 @@ export const COMMANDS: readonly Command[] = [
   command('export', 'exportHistory', { note: 'Writes to standard output, with or without --json.' }),
 
   command('attention', 'readAttention', {
-    note: 'Of the first organizations, or of one. What lists each count is in --json.',
+    note: 'The first organizations, or one of them. --json also has the path that lists each count.',
     view: showAttention,
   }),
   command('health', 'readHealth'),

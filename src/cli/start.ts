@@ -26,17 +26,17 @@ for trying out (\`npm run vendor -- --help\`), which answers for OpenAI, Anthrop
 a key of its own for them. Its answers are made up.
 
   --fresh          forget the state of earlier starts
-  --demo-history   give the demo organization sixty days of history, where it has none yet
+  --demo-history   give the demo organization sixty days of history, if it has none yet
   --temporary      for the tests of an application: free ports, and a state and secrets of its own, which are removed
-                   at the end. Prints where it runs as one line of JSON, and ends with its standard input. A change of
+                   at the end. Prints its address as one line of JSON, and ends with its standard input. A change of
                    configuration counts at once. It takes no other option and none of the variables below
   --help           this text
 
 Environment:
   PORT            port to serve on (8787)
   VENDOR_PORT     port of the vendor for trying out (the next one)
-  STATE_DIR       where the state is kept (.state), by one server at a time
-  DEV_VARS_FILE   where the secrets are kept (.dev.vars)
+  STATE_DIR       folder of the state (.state), by one server at a time
+  DEV_VARS_FILE   file of the secrets (.dev.vars)
 
 Secrets are kept in .dev.vars (OPERATOR_TOKEN, DEMO_API_KEY); what is missing is made. Other names there replace the
 variables of wrangler.toml.`;
@@ -114,7 +114,7 @@ Ctrl+C stops.`);
 
 /** New secrets do not open what was stored under the old ones. */
 function newSecretsText(made: readonly string[], stateDir: string): string {
-  const lost = made.includes('VENDOR_KEY_SECRET') ? ' Keys of vendors that it has can no longer be read.' : '';
+  const lost = made.includes('VENDOR_KEY_SECRET') ? ' Its vendor keys can no longer be read.' : '';
   return `
 New secrets were made: ${made.join(', ')}. The state in ${stateDir} is of an earlier start, which had others.${lost}
 If you have the earlier .dev.vars, stop, put it back and start again. npm start -- --fresh forgets the state.

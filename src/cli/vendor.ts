@@ -35,8 +35,8 @@ A prompt whose first line is made of these words asks for more than an answer in
   long        an answer of a thousand numbers
   tool        a call of the request's first tool
 
-A tool is also called where the request demands it, or where the prompt has a word of its name (get_weather: "weather").
-Where the request has a JSON schema, the answer is a value of it.`;
+A tool is also called if the request demands it, or if the prompt has a word of its name (get_weather: "weather").
+If the request has a JSON schema, the answer is a value of it.`;
 
 async function main(): Promise<void> {
   const { values } = parseArgs({

@@ -14,7 +14,7 @@ export const ArchivedDay = z.object({
   organizationId,
   day,
   rows: z.number().int().describe('Calls, increments of custom meters and entries of the ledger in it'),
-  archivedAt: instant.describe('When it was written last'),
+  archivedAt: instant.describe('When it was last written'),
 });
 
 export type ArchivedDay = z.infer<typeof ArchivedDay>;
@@ -39,8 +39,8 @@ export const VerifiedArchive = z.object({
       }),
     )
     .describe('Objects that are not as they were written'),
-  at: day.nullable().describe('How far this page has come; null where there was nothing to verify'),
-  nextCursor: z.string().nullable().describe('Where the next page begins; null where all is verified'),
+  at: day.nullable().describe('The last day that this page verified; null if there was nothing to verify'),
+  nextCursor: z.string().nullable().describe('Cursor of the next page; null if all is verified'),
 });
 
 export type VerifiedArchive = z.infer<typeof VerifiedArchive>;
@@ -73,6 +73,6 @@ export const ExportedRow = z.object({
   id: z.string().describe('Its id: the call, the event, or the number of the entry and the customer'),
   customerId: branded<CustomerId>(z.string()).describe('The customer'),
   atMs: z.number().int().describe('When the call began, the increment or the entry was made, in milliseconds'),
-  revision: z.number().int().describe('Grows with each change of the row'),
+  revision: z.number().int().describe('Number that grows with each change of the row'),
   record: z.record(z.string(), z.unknown()).describe('Every fact that was recorded'),
 });

@@ -45,21 +45,20 @@ export const ATTENTION_MEANINGS: Record<AttentionKind, string> = {
   DENIED_CALLS: `Calls that were denied in the last ${DENIED_HOURS} hours`,
   FAILED_CHARGES: `Charges that the billing provider refused for good in the last ${FAILED_CHARGES_DAYS} days`,
   ANOMALIES: `Episodes of unusual usage that were found in the last ${ANOMALIES_DAYS} days`,
-  FAILING_WEBHOOKS: 'Webhooks whose last request failed, so that events wait, or that were switched off for it',
-  LATE_REPORTS: 'Customers whose changes have not reached the reports yet; metering goes on',
-  REFUSED_CHANGES: 'Changes that the database of the reports refused: figures lack them',
-  LATE_ARCHIVE:
-    'Closed days that the archive lacks, the oldest for more than two days: the database keeps them meanwhile',
+  FAILING_WEBHOOKS: 'Webhooks whose last request failed, so that events wait, or that Callmeter disabled',
+  LATE_REPORTS: 'Customers whose changes have not reached D1 yet; metering goes on',
+  REFUSED_CHANGES: 'Changes that D1 refused: lists and readings lack them',
+  LATE_ARCHIVE: 'Closed days that the archive lacks, the oldest for more than two days: D1 keeps them meanwhile',
   FULL_DATABASES: 'Databases that are nearly full: new organizations need another one',
   CATALOG: 'The model catalog is old or cannot be used: prices and dates may be wrong',
-  CATALOG_NEWS: `Reports of the last ${CATALOG_NEWS_DAYS} days that lists know models, ends or prices that the catalog does not`,
+  CATALOG_NEWS: `News of the last ${CATALOG_NEWS_DAYS} days: models, ends or prices that lists have and the catalog lacks`,
   BINDINGS: 'Parts of the service that do not answer',
 };
 
 export const AttentionQuery = z.object({
   organizationId: branded<OrganizationId>(z.uuid('must be a UUID').toLowerCase())
     .optional()
-    .describe('Only of this organization, and of the service as a whole'),
+    .describe('Only this organization and the service as a whole'),
 });
 
 const kind = z.enum(ATTENTION_KINDS);
@@ -71,8 +70,8 @@ export const AttentionItem = z.object({
   kind: kind.describe('What is counted'),
   organizationId,
   organizationName: z.string().nullable().describe('Its display name'),
-  count: z.number().int().positive().describe('How many there are'),
-  isMore: z.boolean().describe('There are more than `count`, which were not counted'),
+  count: z.number().int().positive().describe('Count'),
+  isMore: z.boolean().describe('There are more than `count`'),
   meaning: z.string().describe('What is counted, and why it matters'),
   list: z.string().describe('Path of this API, with its query, that lists them'),
 });
@@ -84,11 +83,13 @@ export const Attention = z.object({
   items: z.array(AttentionItem).describe('What needs attention, by kind and then by organization; empty for nothing'),
   notRead: z
     .array(z.object({ kind: kind.describe('The kind'), organizationId }))
-    .describe('What could not be read now: it may need attention too'),
+    .describe('Parts that could not be read now and may need attention too'),
   lookedAt: z
     .object({
-      organizations: z.number().int().describe('Organizations that were looked at'),
-      isMore: z.boolean().describe(`There are more of them: only the first ${ATTENTION_ORGANIZATIONS_MAX} were`),
+      organizations: z.number().int().describe('Organizations that were read'),
+      isMore: z
+        .boolean()
+        .describe(`There are more organizations: only the first ${ATTENTION_ORGANIZATIONS_MAX} were read`),
       kinds: z.array(kind).describe('Kinds that were looked for'),
     })
     .describe('What the list covers'),

@@ -22,12 +22,10 @@ const filterText = text(255);
 export const CallsQuery = ListQuery.extend({
   from: instant.optional().describe('Begun at this instant or later'),
   to: instant.optional().describe('Begun before this instant'),
-  customerId: customerId.optional().describe('Only of this customer'),
-  customerUserId: filterText.optional().describe('Only of this user of a customer'),
-  feature: filterText.optional().describe('Only of this feature'),
-  model: filterText
-    .optional()
-    .describe('Only of this model, as the call reported it or as `provider/model` of its price'),
+  customerId: customerId.optional().describe('Only this customer'),
+  customerUserId: filterText.optional().describe('Only this user of a customer'),
+  feature: filterText.optional().describe('Only this feature'),
+  model: filterText.optional().describe('Only this model, as the call reported it or as `provider/model` of its price'),
   tag: filterText.optional().describe('Only with this tag'),
   status: z.enum(CALL_STATUSES).optional().describe('Only in this state'),
   reason: z.enum(DENIAL_CODES).optional().describe('Only denied for this reason'),
@@ -63,19 +61,19 @@ export const CallListItem = z.object({
   ...ListedInAnswers,
   modelKey: z.string().nullable().describe('The model of the price, as `provider/model`'),
   inputTokens: tokens('Tokens of the prompt, cached ones included'),
-  cachedInputTokens: tokens('Those of them that came from the cache'),
+  cachedInputTokens: tokens('Prompt tokens that came from the cache'),
   responseTokens: tokens('Tokens of the answer'),
-  costUSD: z.number().nullable().describe('Cost; null where it is not known, and before the end'),
+  costUSD: z.number().nullable().describe('Cost; null if it is not known, and before the end'),
   costUsdNano: z.string().nullable().describe('Cost, exact, in nano-USD'),
   chargedUSD: z
     .number()
     .nullable()
     .describe(
-      "What the customer's balance pays for the call, settled or not yet; null if it pays nothing: an allowance does, the charge failed, the call was reversed, or has not ended",
+      "What the customer's balance pays for the call, settled or not yet; null if it pays nothing: an allowance pays, the charge failed, or the call was reversed or has not ended",
     ),
   chargedUsdNano: z.string().nullable().describe('The same charge, exact, in nano-USD'),
   chargeBasis: ChargeBasis.nullable().describe(
-    '`HELD`: something has no rate, and what was held stands for it in the charge; null for other calls',
+    '`HELD`: something has no rate, and the hold stands for it in the charge; null for other calls',
   ),
   usageSource: z
     .enum(USAGE_SOURCES)
@@ -84,26 +82,26 @@ export const CallListItem = z.object({
   denial: z
     .object({
       code: z.enum(DENIAL_CODES).describe('Why'),
-      meter: z.enum(METER_NAMES).nullable().describe('The meter of which nothing was left'),
+      meter: z.enum(METER_NAMES).nullable().describe('The meter that was used up'),
       limit: z.number().nullable().describe("The plan's limit of the meter; null without a meter"),
       used: z.number().nullable().describe('What ended and open calls had taken of it; null without a meter'),
       ...DenialSums.shape,
     })
     .nullable()
-    .describe('Why it was denied; null for other calls, and where the reason was not recorded'),
+    .describe('Why it was denied; null for other calls, or if the reason was not recorded'),
   errorCode: z.string().nullable().describe('The code of the error that it failed with'),
-  reversedAt: instant.nullable().describe('Since when it counts no longer; null where it was not reversed'),
+  reversedAt: instant.nullable().describe('When it was reversed: it no longer counts; null if it was not'),
 });
 
 export type CallListItem = z.infer<typeof CallListItem>;
 
 export const CallList = z.object({
   items: z.array(CallListItem).describe('The page'),
-  nextCursor: z.string().nullable().describe('Where the next page begins; null on the last one'),
+  nextCursor: z.string().nullable().describe('Cursor of the next page; null on the last one'),
   searchedFrom: instant
     .nullable()
     .describe(
-      `Where a filter or an order has no index, the newest ${CALLS_SEARCHED_MAX.toLocaleString('en')} calls of the period are searched: since when those began. To go on before it, ask with it as \`to\`. Null where every call of the period is searched`,
+      `If a filter or an order has no index, Callmeter searches the newest ${CALLS_SEARCHED_MAX.toLocaleString('en')} calls of the period, which began at this instant or later. To go on before it, send it as \`to\`. Null if every call of the period is searched`,
     ),
 });
 

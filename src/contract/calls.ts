@@ -40,7 +40,7 @@ const label = text(TEXT_LENGTH_MAX);
 /** Uses of tools, characters or images: as many as tokens at most. */
 const uses = z.number().int().nonnegative().max(TOKENS_MAX);
 export const vendorReportedCostUSD = usd.describe(
-  'What the vendor itself says that the call cost; used for the cost where the organization says so for that vendor',
+  "The vendor's own figure of the call's cost; it is the cost if the organization says so for that vendor",
 );
 const begunCallId = callId.describe('The call: the idempotency key that it was begun with');
 
@@ -53,7 +53,7 @@ export const CustomerIdentity = z.object({
 
 /** Idempotency keys in a body. The header wins over both, and `idempotencyKey` over `idempotency`. */
 export const BodyIdempotency = z.object({
-  idempotencyKey: idempotencyKey.optional().describe('Idempotency key; the header wins'),
+  idempotencyKey: idempotencyKey.optional().describe('Idempotency key; the header overrides it'),
   idempotency: idempotencyKey.optional().describe('Deprecated name of `idempotencyKey`'),
 });
 
@@ -66,23 +66,23 @@ export const BeginCallBody = CustomerIdentity.extend(BodyIdempotency.shape)
   .extend(PricingChoice.shape)
   .extend({
     feature: label.optional().describe('Feature of the application that calls'),
-    requested: Requested.optional().describe('What the call needs; nothing means the standard tier'),
+    requested: Requested.optional().describe('What the call requests; nothing means the standard tier'),
     holdUsd: usd
       .optional()
       .describe(
-        'USD that are held where credit pays; with `estimate` the higher of both, without either what calls of the customer usually cost',
+        "USD that the call holds if credit pays; with `estimate` the higher of both, without either what the customer's calls usually cost",
       ),
     estimate: z
       .strictObject({
-        model: text(300).describe('Model that is going to run'),
-        inputTokens: tokens.describe('Prompt tokens, at most'),
+        model: text(300).describe('Model that will run'),
+        inputTokens: tokens.describe('The most prompt tokens'),
         maxOutputTokens: tokens
           .optional()
-          .describe("Completion tokens, at most; default the plan's and the model's bound"),
+          .describe("The most completion tokens; default the plan's and the model's bound"),
       })
       .optional()
-      .describe('What the call is going to use at most; where credit pays, its cost is held'),
-    tags: z.array(label).max(TAGS_MAX).optional().describe('Labels to report by'),
+      .describe('The most that the call will use; if credit pays, its cost is held'),
+    tags: z.array(label).max(TAGS_MAX).optional().describe('Labels for readings'),
     customerName: label.optional().describe('Display name for first provisioning'),
     customerFriendlyName: label.optional().describe('Preferred name of `customerName`'),
     customerEmail: label.optional().describe('E-mail address for first provisioning'),
@@ -98,7 +98,7 @@ export const BeginCallData = CustomerState.extend({
   callId: begunCallId,
   callType: z.enum(['standard', 'API']).optional().describe('How the call was begun'),
   startTime: instant.describe('When the call began'),
-  feature: z.string().describe('Echo; empty where none was sent'),
+  feature: z.string().describe('Echo; empty if none was sent'),
   tags: z.array(z.string()).optional().describe('Echo'),
   newCustomer: z.boolean().describe('The customer was created by this request'),
   denial: z
@@ -106,25 +106,25 @@ export const BeginCallData = CustomerState.extend({
       code: z
         .enum(DENIAL_CODES)
         .describe(
-          'SUBSCRIPTION_CANCELED; CAPABILITY_NOT_IN_PLAN; ALLOWANCE_EXHAUSTED: nothing is left of the meter; CREDIT_REQUIRED: nothing is left of it, and the balance does not cover the call; BALANCE_HELD: it would, if open calls did not hold it; TIER_NOT_REQUESTED: the model is of a tier that the call did not ask for',
+          "SUBSCRIPTION_CANCELED; CAPABILITY_NOT_IN_PLAN; ALLOWANCE_EXHAUSTED: the meter is used up; CREDIT_REQUIRED: the meter is used up, and the balance does not cover the call; BALANCE_HELD: the balance would cover it if open calls held nothing; TIER_NOT_REQUESTED: the call did not request the model's tier",
         ),
-      message: z.string().optional().describe('The sums, for people; absent if there are none'),
+      message: z.string().optional().describe('The sums, as a sentence for people; absent if there are none'),
       ...DenialFigures.shape,
     })
     .optional()
-    .describe('Why the call may not be made, with what it needs and what there is; absent if it may'),
+    .describe('Why the call is denied, with what it needs and what is there; absent if it is allowed'),
   rateLimits: RateLimits.optional().describe('State of rate limits'),
   idempotency: z.object({
     key: z.string().describe('Always the call id'),
     source: z.enum(['explicit', 'derived']).describe('Whether the caller sent it'),
   }),
-  batch: z.boolean().describe('Batch pricing applies'),
+  batch: z.boolean().describe('True if batch pricing applies'),
   pricingMode: PricingMode,
   vendorHints: z
     .object({
       preferredModel: z.string().optional().describe('First mapped model of the suggested tier'),
       maxInputTokens: z.number().optional().describe('Context of the preferred model'),
-      maxResponseTokens: z.number().optional().describe('Output tokens to stay within'),
+      maxResponseTokens: z.number().optional().describe('Bound of the output tokens'),
     })
     .optional()
     .describe('Hints for the request to the vendor'),
@@ -171,8 +171,8 @@ export const UsageFields = z.object({
     })
     .optional()
     .describe("Uses of the vendor's own tools, beside web searches"),
-  images: uses.optional().describe('Images made, of a model that bills each'),
-  characters: uses.optional().describe('Characters spoken, of a model that bills them'),
+  images: uses.optional().describe('Images made, if the model bills each image'),
+  characters: uses.optional().describe('Characters spoken, if the model bills characters'),
   audio: quantity.optional().describe('Audio units'),
   audioSeconds: quantity.optional().describe('Seconds of audio'),
   serviceTier: serviceTier.optional(),
@@ -181,8 +181,8 @@ export const UsageFields = z.object({
 });
 
 const CallPartFields = UsageFields.extend({
-  providerUsed: label.optional().describe('Its vendor'),
-  modelUsed: text(300).optional().describe('Its model, by whose price it is charged'),
+  providerUsed: label.optional().describe('Vendor of the part'),
+  modelUsed: text(300).optional().describe('Model whose price applies to the part'),
 }).superRefine(refineParts);
 
 /** Refuses usage with parts that exceed their whole, naming both. */
@@ -199,17 +199,17 @@ export const CallReportFields = UsageFields.extend(EndFactFields.shape)
   .extend({
     promptCompression: PromptCompression.optional().describe('Counts of a compressed prompt'),
     isPremium: z.boolean().optional().describe('Overrides premium detection'),
-    error: CallErrorInput.optional().describe('Makes the call FAILED'),
+    error: CallErrorInput.optional().describe('Error that makes the call FAILED'),
     stripeCustomerId: label
       .optional()
-      .describe('Overrides the customer id at Stripe, by one that a customer of the organization was provisioned with'),
+      .describe('Overrides the customer id at Stripe, with one that a customer of the organization was given'),
     vendorReportedCostUSD: vendorReportedCostUSD.optional(),
     parts: z
       .array(CallPartFields)
       .max(PARTS_MAX)
       .optional()
       .describe(
-        'What ran beside the model that answered, such as an advisor: each with its own model and usage, which the figures of the call do not include; an amendment without them leaves those that the call has',
+        'Other models that worked for the call, such as an advisor, each with its own usage, which the figures of the call do not include; an amendment without them leaves those of the call',
       ),
   });
 
@@ -239,14 +239,14 @@ export const CostBreakdown = z.object({
   conditions: z
     .object({ serviceTier: servedTier.optional(), region: region.optional(), speed: speed.optional() })
     .optional()
-    .describe('Conditions that the rates are for, where they are not the standard ones'),
+    .describe('Conditions that the rates are for, if they are not the standard ones'),
   lines: z
     .array(
       z.object({
         component: z
           .enum([...COMPONENTS, 'vendorReported', 'held'])
           .describe(
-            "What is charged; `vendorReported`: the whole call, by the vendor's own figure; `held`: calls of a batch that cannot be read, by what was held for them",
+            "What is charged; `vendorReported`: the whole call, by the vendor's own figure; `held`: lines of a batch that cannot be read, by their hold",
           ),
         model: z
           .string()
@@ -268,7 +268,7 @@ export const CostBreakdown = z.object({
     .describe('Cost lines; they sum to the standard cost'),
   standardCostUSD: z.number().describe('Sum of the lines'),
   standardCostUsdNano: z.string().describe('The same sum, exact, in nano-USD'),
-  assumptions: z.array(z.string()).describe('Where a rate stands in for one that is not published'),
+  assumptions: z.array(z.string()).describe('Rules that stand in for unpublished rates'),
 });
 
 export type CostBreakdown = z.infer<typeof CostBreakdown>;
@@ -281,7 +281,7 @@ const PricingUnavailableReason = z
 
 const Multiplier = z
   .union([z.literal(0.5), z.literal(1)])
-  .describe("0.5 where batch pricing halves the standard cost, else 1: a vendor's own figure is taken as it is");
+  .describe("0.5 if batch pricing halves the standard cost, else 1: a vendor's own figure is not halved");
 
 const VelocityWindow = z.object({
   bucket: z.string().describe('UTC bucket: `2026-11-20T18` or `2026-11-20`'),
@@ -330,13 +330,13 @@ const UsageReport = z.object({
 export const UsageSource = z
   .enum(USAGE_SOURCES)
   .describe(
-    "Where the usage comes from; `reported`: the vendor's or the application's own figures; `partial`: figures that the vendor reported before its answer broke off, some of which make no sense, or that lack a part of the call, completed by a count of the service or by the call's bound; `estimated`: a count of the service alone. `partial` and `estimated` are provisional: a reported figure replaces them when it comes",
+    "Source of the usage. `reported`: the vendor's or the application's own figures; `partial`: the vendor's figures, but its answer broke off, some of them make no sense, or a part of the call has none, completed by Callmeter's count or by the call's bound; `estimated`: only Callmeter's count. `partial` and `estimated` are provisional: a reported figure replaces them when it comes",
   );
 
 export const OutputBasis = z
   .enum(OUTPUT_BASES)
   .describe(
-    "What decided the output tokens of provisional usage; `text`: what came of the answer, by the service's count or the vendor's; `time`: the seconds that the vendor worked, at the highest rate seen of the model; `held`: what was held for the output of a stream in steps; `bound`: the most that there can be. Absent where the usage is reported",
+    "What decided the output tokens of provisional usage. `text`: what came of the answer, by Callmeter's count or the vendor's; `time`: the seconds that the vendor worked, at the model's highest known rate; `held`: what was held for the output of a stream in steps; `bound`: the most that there can be. Absent if the usage is reported",
   );
 
 const Metered = z.object({
@@ -350,20 +350,20 @@ const Metered = z.object({
 
 const PricingFields = z.object({
   pricingMultiplier: Multiplier,
-  batch: z.boolean().describe('Batch pricing applied'),
+  batch: z.boolean().describe('True if batch pricing applied'),
   pricingMode: PricingMode,
   ...ReadFactFields.shape,
   changed: z
     .array(z.string())
     .optional()
     .describe(
-      'Fields that the vendor got otherwise than the request asked, because credit paid or the plan limits searches: `service_tier=default`',
+      'Fields that Callmeter changed or added for the vendor, because credit paid or the plan limits searches: `service_tier=default`',
     ),
   unclear: z
     .array(z.string())
     .optional()
     .describe(
-      "Figures of the usage that the vendor reported in a form that makes no sense, such as `inputTokens`: they stand at the call's bound, and the usage is `partial`",
+      "Figures that the vendor reported and that make no sense, such as `inputTokens`: they count at the call's bound, and the usage is `partial`",
     ),
   vendorReportedCostUSD: vendorReportedCostUSD.optional(),
 });
@@ -371,12 +371,12 @@ const PricingFields = z.object({
 export const ChargeBasis = z
   .enum(CHARGE_BASES)
   .describe(
-    'Present if something that was used has no rate: what was held stands for it in the charge, until a correction gives it a price',
+    'Present if something that was used has no rate: the hold stands for it in the charge, until a correction gives it a price',
   );
 
 export const EndCallData = EndFactFields.extend(PricingFields.shape).extend({
   callId: begunCallId,
-  status: z.enum(['COMPLETED', 'FAILED']).describe('How the call ended'),
+  status: z.enum(['COMPLETED', 'FAILED']).describe('Outcome of the call'),
   error: z.object({ code: z.string(), message: z.string() }).optional().describe('Normalized error of a failed call'),
   ...ListedInEnd,
   costUSD: z.number().describe('Final cost after pricing mode; 0 while the price is UNAVAILABLE'),
@@ -384,7 +384,7 @@ export const EndCallData = EndFactFields.extend(PricingFields.shape).extend({
     .string()
     .optional()
     .describe('The same cost, exact, in nano-USD; absent while the price is UNAVAILABLE'),
-  costBreakdown: CostBreakdown.optional().describe('How the cost came about'),
+  costBreakdown: CostBreakdown.optional().describe('Explanation of the cost'),
   standardCostUSD: z.number().describe('Cost before batch reduction'),
   pricingStatus: z.enum(['FINAL', 'UNAVAILABLE']).describe('Whether the price is known'),
   pricingUnavailableReason: PricingUnavailableReason.optional(),
@@ -401,7 +401,7 @@ export const EndCallData = EndFactFields.extend(PricingFields.shape).extend({
       basis: ChargeBasis.optional(),
     })
     .optional()
-    .describe('Present where credit pays for the call'),
+    .describe('Present if credit pays for the call'),
   stripeCustomerId: z.string().optional().describe('Customer id at Stripe'),
 });
 
@@ -410,7 +410,7 @@ export type EndCallData = z.infer<typeof EndCallData>;
 export const ReadCallData = PricingFields.extend({
   callId: begunCallId,
   customerId: branded<CustomerId>(z.string()).nullable().describe('The customer'),
-  customerUserId: z.string().nullable().describe('The end user, where recorded'),
+  customerUserId: z.string().nullable().describe('The end user, if recorded'),
   status: z.enum(['IN_PROGRESS', 'COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED']).describe('State of the call'),
   pricingStatus: z.enum(['PENDING', 'FINAL', 'UNAVAILABLE']).describe('Costs are final only when FINAL'),
   pricingUnavailableReason: PricingUnavailableReason.optional(),
@@ -418,12 +418,12 @@ export const ReadCallData = PricingFields.extend({
   costUSD: z.number().nullable().describe('Final cost'),
   standardCostUSD: z.number().nullable().describe('Cost before batch reduction'),
   costUsdNano: z.string().nullable().describe('Final cost, exact, in nano-USD'),
-  costBreakdown: CostBreakdown.nullable().describe('How the cost came about'),
+  costBreakdown: CostBreakdown.nullable().describe('Explanation of the cost'),
   modelPricingSnapshotId: z.string().nullable().describe('The recorded price that was used'),
   pricingTier: z.string().nullable().describe('`base`, or the long-prompt tier'),
   pricingTierReason: z.string().nullable().describe('Why that tier'),
   usageSource: UsageSource.nullable().describe(
-    'Where the usage comes from; `partial` and `estimated` are provisional. `null` while nothing was recorded',
+    'Source of the usage; `partial` and `estimated` are provisional. `null` if nothing was recorded yet',
   ),
   outputBasis: OutputBasis.optional(),
   ...ListedInAnswers,
@@ -431,12 +431,12 @@ export const ReadCallData = PricingFields.extend({
   endTime: instant.nullable().describe('When it ended or timed out'),
   payg: z
     .object({
-      usingCredit: z.boolean().describe('Credit pays for the call'),
+      usingCredit: z.boolean().describe('True if credit pays for the call'),
       chargedUsd: z.number().nullable().describe('Charge'),
       chargeNanoUsd: z.string().nullable().describe('Charge, exact, in nano-USD'),
       markupPercent: z.number().nullable().describe('Markup'),
       basis: ChargeBasis.optional(),
-      heldUsd: z.number().optional().describe('What was held for the call, where the charge came to more'),
+      heldUsd: z.number().optional().describe('What was held for the call, if the charge is higher'),
       settlementStatus: z.enum(['PENDING', 'POSTED', 'FAILED']).nullable().describe('State of the settlement'),
       settlementFailureReason: z.string().nullable().describe('Why the settlement failed'),
     })
@@ -447,22 +447,19 @@ export const ReadCallData = PricingFields.extend({
         kind: z
           .enum(CHARGE_LINES)
           .describe(
-            'COST: the cost lines, at standard prices; BATCH: what batch pricing takes off; ALLOWANCE: the cost of parts that the allowance pays; HELD: what was held for what has no rate, in place of its cost; MARKUP: of the plan',
+            "COST: the cost lines, at standard prices; BATCH: what batch pricing takes off; ALLOWANCE: the cost of parts that the allowance pays; HELD: the hold for what has no rate, in place of its cost; MARKUP: the plan's markup",
           ),
         amountNanoUsd: z.string().describe('What the line adds, or takes off below zero, exact, in nano-USD'),
       }),
     )
     .optional()
-    .describe('How the charge comes about: they sum to it exactly. Absent if there is no charge, or it is not known'),
+    .describe('Lines of the charge, which sum to it exactly. Absent if there is no charge, or it is not known'),
   denial: z
     .object({
       code: z.enum(DENIAL_CODES).describe('Why, as `call_begin` answered it'),
-      requested: z.array(z.string()).describe('The tiers and capabilities that were asked for'),
-      capability: z
-        .enum(CAPABILITIES)
-        .nullable()
-        .describe('The capability that was not allowed, where it is the reason'),
-      meter: z.enum(METER_NAMES).nullable().describe('The meter of which nothing was left'),
+      requested: z.array(z.string()).describe('The requested tiers and capabilities'),
+      capability: z.enum(CAPABILITIES).nullable().describe('The capability that was not allowed, if it is the reason'),
+      meter: z.enum(METER_NAMES).nullable().describe('The meter that was used up'),
       limit: z.number().nullable().describe("The plan's limit of the meter; null without a meter"),
       used: z.number().nullable().describe('What ended and open calls had taken of the meter; null without a meter'),
       ...DenialSums.shape,
@@ -470,23 +467,23 @@ export const ReadCallData = PricingFields.extend({
     })
     .optional()
     .describe(
-      'Why the call was denied, as it was at that moment; absent where it was not, or where that was not recorded',
+      'Why the call was denied, as it was at that moment; absent if it was not denied, or the reason was not recorded',
     ),
-  reversedAt: instant.optional().describe('Since when the call counts no longer, where it was reversed as a mistake'),
+  reversedAt: instant.optional().describe('When the call was reversed, if it was: it no longer counts'),
   corrections: z
     .array(
       z.object({
         kind: z.enum(CORRECTION_KINDS).describe('What was done; REPRICED: it got the price that it lacked'),
         at: instant.describe('When'),
         reason: z.string().describe('Why'),
-        by: z.string().describe("Who: `api` for the organization's application, else the operator"),
-        costUsdNano: z.string().nullable().describe('Cost before it, exact, in nano-USD; null where unknown'),
-        chargeNanoUsd: z.string().nullable().describe('Charge before it, exact, in nano-USD'),
+        by: z.string().describe("Actor: `api` for the organization's application, else the operator"),
+        costUsdNano: z.string().nullable().describe('Cost before the correction, exact, in nano-USD; null if unknown'),
+        chargeNanoUsd: z.string().nullable().describe('Charge before the correction, exact, in nano-USD'),
         differenceNanoUsd: z.string().describe('What the USD balance paid more, or got back below zero, exact'),
       }),
     )
     .optional()
-    .describe('Corrections of the call, the oldest first; present where there are any'),
+    .describe('Corrections of the call, the oldest first; absent if there are none'),
 });
 
 export type ReadCallData = z.infer<typeof ReadCallData>;

@@ -41,7 +41,7 @@ const Source = z.strictObject({
   url: z
     .url({ protocol: /^https$/ })
     .max(FACT_LENGTH_MAX)
-    .describe('Where it is published'),
+    .describe('URL of the publication'),
   checkedAt: day.describe('Date of the copy that was read'),
 });
 
@@ -57,13 +57,13 @@ const confidence = z.enum(['provider', 'snapshot', 'secondary']);
 /** What the rates of a price rest on, where it is less than the provider's word or two sources for this model. */
 const assumption = text(FACT_LENGTH_MAX)
   .exactOptional()
-  .describe('Why the rate is an assumption: one source alone, or a rule; every cost that uses it says so');
+  .describe('Why the rate is an assumption: a single source, or a rule; every cost that uses it says so');
 
 const CatalogComponent = PriceComponent.safeExtend({ assumption });
 
 const ReplacementEvidence = z.strictObject({
-  source: Source.describe('Where the replacement was read'),
-  confidence: confidence.describe('Who says so, as for the dates'),
+  source: Source.describe('Source of the replacement'),
+  confidence: confidence.describe('Source of the statement, as for the dates'),
 });
 
 /** Prices of tokens, in USD per million; a model that bills no text has no input and output. */
@@ -113,7 +113,7 @@ export const CatalogPricing = z.strictObject({
   searchUsdPerMillion: usdPerMillion.optional().describe('A million searches'),
   audioSecondUsdPerMillion: usdPerMillion.optional().describe('A million seconds of audio'),
   batchMultiplier: z.number().positive().max(1).optional().describe('Share of the price that a batch call pays'),
-  source: text(FACT_LENGTH_MAX).describe('Where the rates were read'),
+  source: text(FACT_LENGTH_MAX).describe('Source of the rates'),
 });
 
 export const Lifecycle = z.strictObject({
@@ -136,7 +136,7 @@ export const Lifecycle = z.strictObject({
     .describe('Successor that the provider names for a model that is not deprecated'),
   replacementNote: text(FACT_LENGTH_MAX).optional().describe('What the provider asks of a request to the replacement'),
   replacementEvidence: ReplacementEvidence.optional().describe(
-    'Evidence of the replacement, where it is not that of the dates',
+    'Evidence of the replacement, if it is not that of the dates',
   ),
   source: Source.describe('Evidence of status and dates'),
   confidence: confidence.describe("The provider's own word, a copy that nothing later confirms, or a report of others"),
@@ -146,7 +146,7 @@ export const Lifecycle = z.strictObject({
 /** What another company asks for a model that it serves, and until when. */
 const ChannelFacts = z.strictObject({
   channel: z.enum(['bedrock', 'vertex']).describe('Amazon Bedrock, or Google Cloud'),
-  pricing: CatalogPricing.optional().describe("Price there, where it is not the provider's"),
+  pricing: CatalogPricing.optional().describe("Price there, if it is not the provider's"),
   lifecycle: z
     .strictObject({
       status: Lifecycle.shape.status,
@@ -162,12 +162,12 @@ const ChannelFacts = z.strictObject({
 const Availability = z.strictObject({
   access: z.literal('limited').describe('Only for accounts that the provider admits'),
   note: text(FACT_LENGTH_MAX).describe('What the provider asks for'),
-  source: Source.describe('Where it was read'),
+  source: Source.describe('Source'),
 });
 
 const MigrationNote = z.strictObject({
   note: text(FACT_LENGTH_MAX).describe('What a request must change, or can no longer do'),
-  source: Source.describe('Where it was read'),
+  source: Source.describe('Source'),
 });
 
 export const CatalogModel = z.strictObject({
@@ -181,7 +181,7 @@ export const CatalogModel = z.strictObject({
   lifecycle: Lifecycle.describe('Status, dates and replacement'),
   releasedAt: day.optional().describe('Day of release'),
   preview: z.boolean().describe('Not generally available'),
-  availability: Availability.optional().describe('Absent for a model that is open to every account, or not known'),
+  availability: Availability.optional().describe('Absent if the model is open to every account, or this is not known'),
   pricing: CatalogPricing.optional().describe('Price in USD; absent means unknown'),
   channels: z.array(ChannelFacts).min(1).max(CHANNELS_MAX).optional().describe('What differs elsewhere'),
   contextTokens: tokenLimit.optional().describe('Tokens of input and output together'),
@@ -192,7 +192,7 @@ export const CatalogModel = z.strictObject({
   capabilities: words.describe('What it is known to be able to do; absent means unknown'),
   capabilitiesBasis: text(FACT_LENGTH_MAX)
     .optional()
-    .describe('Where the capabilities were taken from, if not stated for this model'),
+    .describe('Source of the capabilities, if not stated for this model'),
   endpoints: z
     .array(text(FACT_LENGTH_MAX))
     .max(LIST_MAX)
@@ -214,14 +214,14 @@ export const Transition = z.strictObject({
   date: day.describe('Day of the change'),
   replacement: modelKey.optional().describe('Replacement that the provider names'),
   replacementEvidence: ReplacementEvidence.optional().describe(
-    'Evidence of the replacement, where it is not that of the change',
+    'Evidence of the replacement, if it is not that of the change',
   ),
   scheduled: z.boolean().describe('Still to come when the catalog was made'),
   source: Source.describe('Evidence of the change'),
 });
 
 const Document = z.strictObject({
-  version: version.optional().describe('Label of the release; made where absent'),
+  version: version.optional().describe('Label of the release; Callmeter makes one if it is absent'),
   models: z.array(CatalogModel).min(1).max(MODELS_MAX).describe('Every model that is known'),
   transitions: z.array(Transition).max(TRANSITIONS_MAX).optional().describe('Lifecycle changes, past and announced'),
 });
@@ -256,14 +256,14 @@ export const CatalogInfo = z.object({
   reportedEnds: z
     .array(ReportedEnd)
     .max(REPORTED_ENDS_MAX)
-    .describe('Ends that lists name and nobody has confirmed, the soonest first: they change no status'),
+    .describe('Unconfirmed ends that lists name, the soonest first: they change no status'),
 });
 
 const change = <Fact extends z.ZodType>(fact: Fact) =>
   z.object({
     modelKey: z.string().describe('`provider/model`'),
-    before: fact.nullable().describe('Until now; null where it was unknown'),
-    after: fact.nullable().describe('From now on; null where it is unknown'),
+    before: fact.nullable().describe('Old value; null if it was unknown'),
+    after: fact.nullable().describe('New value; null if it is unknown'),
   });
 
 export const CatalogDifferences = z.object({
@@ -273,7 +273,7 @@ export const CatalogDifferences = z.object({
   lifecycle: z.array(change(Lifecycle)).describe('Models with another status, date, replacement or confidence'),
   other: z
     .array(z.string())
-    .describe('Models of which other facts changed: names, limits, capabilities, sources, transitions'),
+    .describe('Models with other changed facts: names, limits, capabilities, sources, transitions'),
 });
 
 export const PublishedCatalog = CatalogInfo.extend({

@@ -22,7 +22,7 @@ export type CompressPromptRequest = z.infer<typeof CompressPromptRequest>;
 
 export const CompressPromptData = z.object({
   callId: branded<CallId>(z.string()).describe('The call'),
-  updated: z.literal(true).describe('The savings stand with the call'),
+  updated: z.literal(true).describe("The call's record has the savings"),
   provider: PromptCompression.shape.provider,
   originalTokens: z.number().describe('Tokens before compression'),
   compressedTokens: z.number().describe('Tokens after compression'),
@@ -83,8 +83,8 @@ export const CompressionProfile = z.object({
     .describe(
       'Below 0.3 nothing is lost; from 0.3 also the published rewrites, which keep the sense; from 0.7 the meaning may change',
     ),
-  protectedPhrases: z.array(phrase).max(PHRASES_MAX).default([]).describe('Kept byte for byte wherever they occur'),
-  minInputTokens: tokens.default(0).describe('Prompts that are estimated below this are left as they are'),
+  protectedPhrases: z.array(phrase).max(PHRASES_MAX).default([]).describe('Phrases that stay byte for byte'),
+  minInputTokens: tokens.default(0).describe('Shorter prompts stay as they are'),
 });
 
 export type CompressionProfile = z.infer<typeof CompressionProfile>;
@@ -107,7 +107,7 @@ const Savings = z.object({
 });
 
 const CostAvoided = z.object({
-  costAvoidedUSD: z.number().describe('Input cost that this avoided, where the price is known'),
+  costAvoidedUSD: z.number().describe('Input cost that this avoided, if the price is known'),
   costAvoidedUsdNano: z.string().describe('The same cost, exact, in nano-USD'),
 });
 
@@ -125,7 +125,7 @@ export type CompressionSummaryQuery = z.infer<typeof CompressionSummaryQuery>;
 
 const RecordedSavings = Savings.extend(CostAvoided.shape).extend({
   calls: z.number().int().describe('Calls with recorded savings'),
-  unpricedCalls: z.number().int().describe('Those whose price is not known; the cost is without them'),
+  unpricedCalls: z.number().int().describe('Calls without a known price; the cost does not include them'),
   tokenSavingsRatio: ratio,
 });
 
@@ -136,9 +136,9 @@ export const SAVINGS_GROUPS_MAX = 200;
 
 export const CompressionSummary = RecordedSavings.extend({
   period: Period.describe('When the calls began'),
-  asOf: instant.describe('When the history of calls was read; it follows the calls by a second or so'),
+  asOf: instant.describe('When the history of calls was read; it follows the calls by about a second'),
   byFeature: z
-    .array(RecordedSavings.extend({ feature: z.string().nullable().describe('Feature; null where none was sent') }))
+    .array(RecordedSavings.extend({ feature: z.string().nullable().describe('Feature; null if none was sent') }))
     .describe(`By saved tokens, the most first, ${SAVINGS_GROUPS_MAX} at most`),
   byTechnique: z
     .array(RecordedSavings.extend({ technique }))
@@ -150,15 +150,15 @@ export type CompressionSummary = z.infer<typeof CompressionSummary>;
 const StartCompressionJobBody = BodyIdempotency.extend({
   from: instant.optional().describe('Samples received at this instant or later; default all'),
   to: instant.optional().describe('Samples received before this instant; default now'),
-  customerId: customerId.optional().describe('Only of this customer'),
-  feature: text(TEXT_LENGTH_MAX).optional().describe('Only of this feature'),
+  customerId: customerId.optional().describe('Only this customer'),
+  feature: text(TEXT_LENGTH_MAX).optional().describe('Only this feature'),
   profile: CompressionProfile.optional().describe("Techniques to estimate; default the organization's profile"),
 }).refine(endsAfterStart, ENDS_AFTER_START);
 
 export const StartCompressionJobRequest = z.preprocess(resolveIdentity, StartCompressionJobBody);
 export type StartCompressionJobRequest = z.infer<typeof StartCompressionJobBody>;
 
-const jobStatus = z.enum(['RUNNING', 'COMPLETED']).describe('COMPLETED when every sample was looked at');
+const jobStatus = z.enum(['RUNNING', 'COMPLETED']).describe('COMPLETED when every sample was read');
 
 export const StartedCompressionJob = z.object({ jobId: z.string().describe('The job'), status: jobStatus });
 
@@ -169,10 +169,10 @@ export const CompressionJob = Savings.extend(CostAvoided.shape).extend({
   status: jobStatus,
   progress: z
     .object({
-      total: z.number().int().describe('Samples to look at, as counted at the start'),
-      done: z.number().int().describe('Samples that were looked at; those that expired meanwhile are not'),
+      total: z.number().int().describe('Samples to read, as counted at the start'),
+      done: z.number().int().describe('Samples that were read, without those that expired meanwhile'),
     })
-    .describe('How far it is'),
+    .describe('Progress'),
   tokenSavingsRatio: ratio,
   countedBy: z
     .literal('ESTIMATE')
@@ -180,7 +180,7 @@ export const CompressionJob = Savings.extend(CostAvoided.shape).extend({
       'How tokens were counted, before and after alike: an estimate of o200k_base, within 10 % for English, code and JSON and within 15 % for other languages',
     ),
   meaningMayChange,
-  unpricedSamples: z.number().int().describe('Samples whose model has no known price; the cost is without them'),
+  unpricedSamples: z.number().int().describe('Samples whose model has no known price; the cost does not include them'),
   unreadableSamples: z.number().int().describe('Samples that could not be compressed; they count nothing'),
   techniques: z
     .array(Savings.extend({ name: technique }))
@@ -192,14 +192,14 @@ export const CompressionJob = Savings.extend(CostAvoided.shape).extend({
       CostAvoided.extend({
         technique,
         samples: z.number().int().describe('Samples that it changed'),
-        savedTokens: z.number().describe('Tokens that it saved; those of all techniques sum to the total'),
+        savedTokens: z.number().describe('Tokens that it saved; all techniques sum to the total'),
       }),
     )
     .describe('In the order in which they are applied'),
   exampleSampleId: z
     .string()
     .nullable()
-    .describe('The sample that became shorter by most, of those of moderate length; null where none did'),
+    .describe('The sample of moderate length that became shorter by most; null if none became shorter'),
   profile: CompressionProfile.describe('What was estimated'),
   startedAt: instant.describe('When it began'),
   finishedAt: instant.nullable().describe('When it was done'),

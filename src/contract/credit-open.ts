@@ -35,5 +35,5 @@ export const creditOpen = z
   .array(z.string().regex(ENTRY, ENTRY_RULE))
   .max(CREDIT_OPEN_MAX)
   .describe(
-    'What credit may pay for although its cost has no bound or no rate: a parameter of a request that the service does not know (`field:chat/min_p`), a component without a rate (`component:codeMinutes`), or everything (`*`). A call that uses it runs: what the vendor then reports without a rate is charged by the hold until it can be priced, and what it does not report is not charged',
+    'What credit may pay for although its cost has no bound or no rate: an unknown parameter of a request (`field:chat/min_p`), a component without a rate (`component:codeMinutes`), or everything (`*`). What the vendor then reports without a rate is charged by the hold until it can be priced; what it does not report is not charged',
   );

@@ -18,7 +18,7 @@ export const IncrementMeterBody = CustomerIdentity.extend(BodyIdempotency.shape)
   meterSlot: MeterSlot.describe('The meter; an AGENTIC_API unit is one HTTP API request or tool call'),
   amount: z.number().int().positive().max(Number.MAX_SAFE_INTEGER).describe('Units: a positive safe integer'),
   feature: label.optional().describe('Feature of the application that was used'),
-  tags: z.array(label).max(TAGS_MAX).optional().describe('Labels to report by'),
+  tags: z.array(label).max(TAGS_MAX).optional().describe('Labels for readings'),
   metadata: z
     .record(z.string(), z.unknown())
     .refine(
@@ -57,7 +57,7 @@ export const CustomMeterData = z.object({
     unlimited: z.boolean().describe('Authoritative: no bound'),
     ratio: z.number().min(0).max(1).nullable().describe('remaining / limit; null when unlimited or the limit is 0'),
     label: z.string().describe("The plan's name of the unit"),
-    periodUsageBefore: z.string().describe('Units of the period before this event, whoever paid, exact'),
+    periodUsageBefore: z.string().describe('Units of the period before this event, paid or not, exact'),
     periodUsageAfter: z.string().describe('Units of the period with this event, exact'),
     overagePricingModel: z
       .enum(['SINGLE', 'GRADUATED'])

@@ -44,7 +44,7 @@ export const ProvisionCustomerData = CustomerUsageData.extend({
 export type ProvisionCustomerData = z.infer<typeof ProvisionCustomerData>;
 
 export const ChangePlanBody = BodyIdempotency.extend({
-  planId: planId.describe('The plan to change to; its newest version is taken'),
+  planId: planId.describe('The plan to change to, in its newest version'),
   strategy: z
     .enum(['IMMEDIATE_RESET', 'IMMEDIATE_PRORATED', 'AT_NEXT_REPLENISH'])
     .default('IMMEDIATE_RESET')
@@ -68,7 +68,7 @@ export type ChangePlanData = z.infer<typeof ChangePlanData>;
 export const ListCustomersQuery = ListQuery.extend({
   search: text(255)
     .optional()
-    .describe('Part of the customer id, of the display name or of the e-mail address, whatever the case'),
+    .describe('Part of the customer id, of the display name or of the e-mail address, in upper or lower case'),
   planId: planId.optional().describe('Only customers of this plan'),
   canceled: flag.optional().describe('`true`: only canceled subscriptions; `false`: only others'),
   nearLimit: z.coerce
@@ -76,36 +76,38 @@ export const ListCustomersQuery = ListQuery.extend({
     .min(0)
     .max(100)
     .optional()
-    .describe('Only where at least this share of the worst meter is used: 0.8 is 80 %'),
+    .describe('Only customers who have used at least this share of their worst meter: 0.8 is 80 %'),
   onCredit: flag
     .optional()
     .describe(
-      '`true`: only where the USD balance pays for a tier, because its allowance is used up; `false`: only others',
+      '`true`: only customers whose USD balance pays for a tier, because its allowance is used up; `false`: only others',
     ),
-  denied: flag.optional().describe('`true`: only where a call was denied in the usage period; `false`: only others'),
+  denied: flag
+    .optional()
+    .describe('`true`: only customers with a denied call in the usage period; `false`: only others'),
   failing: z.coerce
     .number()
     .min(0)
     .max(1)
     .optional()
     .describe(
-      'Only where at least this share of the calls of the last seven UTC days failed, today included: 0.1 is 10 %',
+      'Only customers with at least this share of failed calls in the last seven UTC days, today included: 0.1 is 10 %',
     ),
   endingModel: flag
     .optional()
     .describe(
-      '`true`: only where a model that has ended, or ends within 180 days, cost something in the last 30 UTC days; `false`: only others',
+      '`true`: only customers whose calls of the last 30 UTC days to a model that has ended, or ends within 180 days, cost something; `false`: only others',
     ),
   unprofitable: flag
     .optional()
     .describe(
-      '`true`: only where the revenue of the last 30 UTC days is below the cost, among the 200 customers with the highest cost and without those whose plan has no price; `false`: only others',
+      '`true`: only customers whose revenue of the last 30 UTC days is below their cost, among the 200 with the highest cost and a plan with a price; `false`: only others',
     ),
   sort: z
     .enum(['customerId', 'worstMeter', 'cost', 'lastCall'])
     .default('customerId')
     .describe(
-      '`customerId`: ascending, of a search first the customer whose id it is; `worstMeter`: the highest share first; `cost`: the highest cost of the usage period first; `lastCall`: the latest first',
+      '`customerId`: ascending; a search begins with the customer who has that id; `worstMeter`: the highest share first; `cost`: the highest cost of the usage period first; `lastCall`: the latest first',
     ),
 });
 
@@ -118,7 +120,7 @@ export const CustomerListItem = z.object({
   stripeCustomerId: z.string().nullable().describe('Customer id at Stripe'),
   planId: z.string().describe('Plan'),
   usagePlanVersionId: z.string().describe('Plan version'),
-  subscriptionVersion: z.number().int().describe('Grows with each change of the subscription'),
+  subscriptionVersion: z.number().int().describe('Number that grows with each change of the subscription'),
   canceled: z.boolean().describe('The subscription is canceled'),
   createdAt: instant.describe('When the customer was provisioned'),
   nextReplenishAt: instant.describe('End of the usage period as of the last change'),
@@ -127,20 +129,20 @@ export const CustomerListItem = z.object({
       name: z.enum(METER_NAMES).describe('The meter'),
       used: z.number().describe('What ended and open calls have taken in the usage period'),
       limit: z.number().describe('What the plan includes'),
-      share: z.number().describe('used / limit; above 1 where credit pays or the plan only informs'),
+      share: z.number().describe('used / limit; above 1 if credit pays or the plan only informs'),
     })
     .nullable()
-    .describe('The meter with the highest share used; null where the plan limits none, and where it is not known'),
+    .describe('The meter with the highest share used; null if the plan limits none, or it is not known'),
   costUSD: z.number().nullable().describe('Cost of the calls that ended in the usage period; null if it is not known'),
   costUsdNano: z.string().nullable().describe('The same, exact, in nano-USD'),
-  balanceUsd: z.string().nullable().describe('USD balance, exact; null where it is not known'),
+  balanceUsd: z.string().nullable().describe('USD balance, exact; null if it is not known'),
   onCredit: z
     .boolean()
     .describe('The USD balance pays for a tier, because its allowance is used up in the usage period'),
-  denied: z.boolean().describe('A call was denied in the usage period'),
+  denied: z.boolean().describe('True if a call was denied in the usage period'),
   lastCallAt: instant
     .nullable()
-    .describe('When the last call began, a denied one too; null where there was none, or where it is not known'),
+    .describe('When the last call began, even a denied one; null if there was none, or it is not known'),
 });
 
 export type CustomerListItem = z.infer<typeof CustomerListItem>;
@@ -152,5 +154,5 @@ export const UsagePlan = z.object({
   name: z.string().describe('Name that customers see'),
   limitType: LimitPolicy,
   reasoningLevel: ReasoningLevel,
-  isDefault: z.boolean().describe('New customers get it'),
+  isDefault: z.boolean().describe('True for the plan that new customers get'),
 });

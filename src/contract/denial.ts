@@ -11,7 +11,7 @@ import type { Complete } from './complete.ts';
 import { instant } from './fields.ts';
 
 const BlockingLimit = z.object({
-  meter: z.enum(METER_NAMES).describe('The meter of which nothing is left, or too little'),
+  meter: z.enum(METER_NAMES).describe('The meter that is used up, or has too little left'),
   limit: z.number().nullable().describe("The plan's limit of the meter; null if it is unlimited"),
   used: z.number().describe('What ended and open calls have taken of the meter'),
   resetsAt: instant.nullable().describe('When the meter renews; null if it does not'),
@@ -22,7 +22,7 @@ export const AlsoBlocking = z
   .array(BlockingLimit)
   .max(ALSO_MAX)
   .optional()
-  .describe('The other limits that block the call alike, and renew no later; absent if there are none');
+  .describe('The other limits that block the call and renew no later; absent if there are none');
 
 /** What was needed and what there was. */
 export const DenialSums = z.object({
@@ -30,29 +30,31 @@ export const DenialSums = z.object({
   neededUsd: z
     .number()
     .optional()
-    .describe('What has to be available for the call, in USD; present if credit would have paid'),
+    .describe('What must be available for the call, in USD; present if credit would have paid'),
   availableUsd: z
     .number()
     .optional()
-    .describe('What of the balance is available: without what is held and what is still to be charged'),
+    .describe('The available balance: without holds and without charges that are not settled'),
   heldUsd: z.number().optional().describe('What open calls and batches hold of the balance'),
   openCalls: z.number().int().optional().describe('Calls in progress, which may give back what they hold'),
   openBatches: z.number().int().optional().describe('Batches that hold something; absent if there are none'),
   resetsAt: instant
     .nullable()
     .optional()
-    .describe('When the usage period ends, with which the meter renews; null if it does not'),
+    .describe('When the usage period ends and the meter renews; null if it does not'),
   maxTokensThatPass: z
     .number()
     .int()
     .nullable()
     .optional()
-    .describe('The output tokens of an answer with which this call would pass; null if none would, or nothing tells'),
+    .describe(
+      'The output tokens of an answer with which this call would pass; null if no number would, or it is unknown',
+    ),
 });
 
 /** Of a refusal: the meter too. */
 export const DenialFigures = z.object({
-  meter: z.enum(METER_NAMES).optional().describe('The meter of which nothing is left'),
+  meter: z.enum(METER_NAMES).optional().describe('The meter that is used up'),
   limit: z.number().nullable().optional().describe("The plan's limit of the meter; null if it is unlimited"),
   used: z.number().optional().describe('What ended and open calls have taken of the meter'),
   ...DenialSums.shape,

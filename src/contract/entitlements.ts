@@ -39,7 +39,7 @@ export const EntitlementHints = z.object({
       fallbackTier: Tier.optional().describe('What to use instead'),
     })
     .optional()
-    .describe('Present where a lower tier is offered for the requested one'),
+    .describe('Present if a lower tier is offered for the requested one'),
 });
 
 export const Meter = z.object({
@@ -59,7 +59,7 @@ export const Subscription = z.object({
   reasoningLevel: ReasoningLevel,
   lastReplenishedAt: instant.describe('Start of the current usage period (inclusive)'),
   nextReplenishAt: instant.describe('End of the current usage period (exclusive)'),
-  subscriptionVersion: z.number().int().describe('Grows with each change of the subscription'),
+  subscriptionVersion: z.number().int().describe('Number that grows with each change of the subscription'),
   customerFriendlyName: z.string().optional().describe('Display name'),
   customerEmail: z.string().optional().describe('E-mail address'),
   stripeCustomerId: z.string().optional().describe('Customer id at Stripe'),

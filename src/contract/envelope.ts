@@ -57,11 +57,11 @@ export const ErrorEnvelope = z.object({
       .number()
       .int()
       .optional()
-      .describe('When to come back, as the header `Retry-After` says it; of most 429'),
-    requiredScope: z.string().optional().describe('The scope that the key lacks'),
+      .describe('When to repeat the request, as the header `Retry-After` says'),
+    requiredScope: z.string().optional().describe('The missing scope'),
     component: closedComponent,
     param: z.string().optional().describe('The field of the request that asks for it'),
-    hint: z.string().optional().describe('What to change, where code and message do not say it'),
+    hint: z.string().optional().describe('What to change, if code and message do not say it'),
   }),
   correlationId,
 });

@@ -199,15 +199,15 @@ function closed(gap: Gap, reason: string): Refusal {
 export function tooManyAnswers({ param, count, most }: AnswersBeyond) {
   return badRequest({
     path: param,
-    message: `the customer's plan has at most ${most} answers for one call, and the request asks for ${count}`,
+    message: `the customer's plan allows at most ${most} answers for one call, and the request asks for ${count}`,
   });
 }
 
 function whyClosed({ code, model, component }: Gap): string {
   const named = model === null ? 'the model' : `the model ${JSON.stringify(model)}`;
   if (component === 'model') return model === null ? 'the request names no model' : `${named} has no price`;
-  if (component.startsWith('field:')) return `nobody knows what ${component} can cost`;
-  if (component === 'endpoint') return 'nobody knows what requests to this endpoint can cost';
+  if (component.startsWith('field:')) return `the cost of ${component} is unknown`;
+  if (component === 'endpoint') return 'the cost of requests to this endpoint is unknown';
   return code === 'MODEL_NOT_PRICED'
     ? `the price of ${named} has no rate for ${component}`
     : `the request can use any number of ${component}`;

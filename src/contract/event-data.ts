@@ -14,7 +14,7 @@ import { LIFECYCLE_STATUSES } from './model-lookup.ts';
 import { Anomaly } from './readings.ts';
 
 const ofCustomer = { customerId: branded<CustomerId>(z.string()).describe('The customer') };
-const periodEndsAt = instant.nullable().describe('When the usage period ends; null where it never does');
+const periodEndsAt = instant.nullable().describe('When the usage period ends; null if it never does');
 const ofPlan = {
   planId: z.string().describe('The plan'),
   usagePlanVersionId: z.string().describe('The version of the plan'),
@@ -34,11 +34,11 @@ const ofModel = {
   replacement: z
     .object({
       modelKey: z.string().nullable().describe('What the model lookup recommends instead; null for nothing'),
-      source: z.enum(['provider', 'admin_review', 'computed', 'none']).describe('Where the recommendation comes from'),
+      source: z.enum(['provider', 'admin_review', 'computed', 'none']).describe('Source of the recommendation'),
     })
     .describe('The recommended replacement'),
-  calls: z.number().int().describe('Calls of it in the last 30 days'),
-  costUsd: z.string().describe('Their recorded provider cost, exact'),
+  calls: z.number().int().describe('Its calls in the last 30 days'),
+  costUsd: z.string().describe('Their recorded cost at vendors, exact'),
   mappings: z.array(z.string()).describe('Model mappings that name it, for example `service/standard`'),
 };
 const shutdownAt = z.string().describe('Day of the shutdown in UTC');
@@ -46,11 +46,11 @@ const daysLeft = z.number().int().describe('Days until the shutdown; 0 on its da
 const price = z.record(z.string(), z.unknown()).nullable();
 const ofKey = {
   keyId: branded<KeyId>(z.string()).describe('The key'),
-  name: z.string().describe('What it is for'),
-  prefix: z.string().describe('What the key begins with, for example `utk-`; nothing else of it is told'),
+  name: z.string().describe('Name of the key'),
+  prefix: z.string().describe('Prefix of the key, for example `utk-`'),
 };
 const ofCatalog = (of: string) =>
-  z.number().int().nullable().describe(`${of}; null where the release before is no longer kept`);
+  z.number().int().nullable().describe(`${of}; null if the previous release is no longer kept`);
 
 /** Steps of days before a model ends: one event for each. */
 export const ENDING_STEPS_DAYS = [90, 30, 7, 1] as const;
@@ -78,8 +78,8 @@ const OF_CUSTOMERS = {
   }),
   'meter.recovered': z.object({
     ...ofMeter,
-    threshold: z.number().int().describe('The highest threshold that had been reached, and no longer is'),
-    limit: z.number().nullable().describe('The limit of the meter now; null where the plan no longer has one'),
+    threshold: z.number().int().describe('The highest threshold that is no longer reached'),
+    limit: z.number().nullable().describe('The limit of the meter now; null if the plan no longer has one'),
   }),
   'balance.low': z.object({
     ...ofCustomer,
@@ -87,17 +87,19 @@ const OF_CUSTOMERS = {
     belowUsd: z
       .string()
       .optional()
-      .describe('The amount of the plan, or of the organization, below which it is; absent where days are the reason'),
+      .describe(
+        'The amount of the plan or of the organization that the balance is below; absent if days are the reason',
+      ),
     daysLeft: z
       .number()
       .optional()
-      .describe('Days that it lasts at the forecast spend; absent where an amount is the reason'),
+      .describe('Days that it lasts at the forecast spend; absent if an amount is the reason'),
     belowDays: z
       .number()
       .int()
       .optional()
       .describe(
-        'The days of the plan, or of the organization, below which it is; absent where an amount is the reason',
+        'The days of the plan or of the organization that the balance does not last; absent if an amount is the reason',
       ),
   }),
   'balance.exhausted': z.object({ ...ofCustomer, balanceUsd }),
@@ -106,7 +108,7 @@ const OF_CUSTOMERS = {
     ...ofCustomer,
     callId: branded<CallId>(z.string()).describe('The call that was denied'),
     code: z.enum(DENIAL_CODES).describe('Why'),
-    meter: z.enum(METER_NAMES).nullable().describe('The meter of which nothing is left; null for other reasons'),
+    meter: z.enum(METER_NAMES).nullable().describe('The meter that is used up; null for other reasons'),
     also: AlsoBlocking,
     feature: z.string().nullable().describe('The feature of the call'),
     periodEndsAt,
@@ -121,7 +123,7 @@ const OF_CUSTOMERS = {
       .string()
       .optional()
       .describe(
-        'What was held of the USD balance for the call when it ended, exact; 0 where an allowance pays; absent in events of before this was told',
+        'What the call held of the USD balance when it ended, exact; 0 if an allowance pays; absent in older events',
       ),
     feature: z.string().nullable().describe('The feature of the call'),
   }),
@@ -130,7 +132,7 @@ const OF_CUSTOMERS = {
     chargeId: z.string().describe('The charge'),
     subject: z.enum(['call', 'meter_event']).describe('What it charges for'),
     subjectId: z.string().describe('The id of the call or of the meter event'),
-    amountUsd: z.string().describe('What the provider was to be told, exact; below zero if it gives back'),
+    amountUsd: z.string().describe("Amount of the billing provider's event, exact; below zero if it gives back"),
     reason: z.string().describe('Why the billing provider does not have it'),
   }),
 } satisfies { [Type in CustomerEventType]: z.ZodType<{ customerId: CustomerId } & CustomerEventData[Type]> };
@@ -151,7 +153,7 @@ const SWITCH_REASONS = [
 ] as const;
 
 const SwitchReason = z.object({
-  code: z.enum(SWITCH_REASONS).describe('What is amiss'),
+  code: z.enum(SWITCH_REASONS).describe('Code of the reason'),
   message: z.string().describe('The same, with names and figures'),
 });
 
@@ -164,13 +166,13 @@ const ofSwitch = {
 const Switched = z.object({
   ...ofSwitch,
   from: z.string().describe('The model before, as the mapping named it'),
-  to: z.string().describe('The model in its place'),
+  to: z.string().describe('The new model'),
   priceChangePercent: z
     .number()
     .describe('How much more the same traffic costs at the prices of the day; below 0: less'),
   priceBasis: z
     .enum(['last_30_days', 'typical_call'])
-    .describe('The traffic that was compared: the calls of the last 30 days, or a call as the lookup takes it to be'),
+    .describe('The traffic that was compared: the calls of the last 30 days, or a typical call of the lookup'),
   reason: z.string().describe('Why this model'),
   warnings: z.array(z.string()).describe('What to know of the replacement'),
 });
@@ -178,8 +180,8 @@ const Switched = z.object({
 const SwitchRefused = z.object({
   ...ofSwitch,
   model: z.string().describe('The model, as the mapping names it'),
-  replacement: z.string().nullable().describe('What would replace it; null where nothing would'),
-  reasons: z.array(SwitchReason).describe('Everything that is amiss'),
+  replacement: z.string().nullable().describe('Its replacement; null if there is none'),
+  reasons: z.array(SwitchReason).describe('Every reason'),
 });
 
 export type SwitchReason = z.infer<typeof SwitchReason>;
@@ -196,18 +198,20 @@ const OF_WATCH = {
   'forecast.will_run_out': z.object({
     ...ofMeter,
     limit: z.number().describe('The limit of the meter in the period'),
-    expectedAt: instant.describe('When nothing of it is left, at the forecast pace'),
-    earliestAt: instant.describe('The same where usage is as high as in one of ten forecasts'),
+    expectedAt: instant.describe('When it is used up at the forecast pace'),
+    earliestAt: instant.describe('The same, if usage is as high as in one of ten forecasts'),
     latestAt: instant
       .nullable()
-      .describe('The same where usage is as low as in one of ten forecasts; null where the meter lasts then'),
+      .describe('The same, if usage is as low as in one of ten forecasts; null if the meter lasts then'),
     periodEndsAt: instant.describe('When the usage period ends'),
-    quality: z.enum(['HIGH', 'MEDIUM']).describe('Of the forecast; one of less quality tells nothing'),
+    quality: z
+      .enum(['HIGH', 'MEDIUM'])
+      .describe('Quality of the forecast; a forecast of lower quality causes no event'),
   }),
   'model.deprecated': z.object({
     ...ofModel,
-    shutdownAt: shutdownAt.nullable().describe('Day of the shutdown in UTC; null where none is announced'),
-    daysLeft: daysLeft.nullable().describe('Days until the shutdown; null where none is announced'),
+    shutdownAt: shutdownAt.nullable().describe('Day of the shutdown in UTC; null if none is announced'),
+    daysLeft: daysLeft.nullable().describe('Days until the shutdown; null if none is announced'),
   }),
   'model.ending': z.object({
     ...ofModel,
@@ -224,11 +228,11 @@ const OF_WATCH = {
       .describe('Whether a catalog release changed it, or an operator a price of the organization'),
     effectiveFrom: instant
       .nullable()
-      .describe("From when an organization's own price is in force; null where it always was, and of the catalog"),
-    before: price.describe(
-      'The price before, as the catalog has it or as an own price was set; null where there was none',
-    ),
-    after: price.describe('The price now; null where there is none any more'),
+      .describe(
+        "When an organization's own price comes into force; null if it always was in force, and for the catalog's",
+      ),
+    before: price.describe("The price before, of the catalog or the organization's own; null if there was none"),
+    after: price.describe('The price now; null if there is none any more'),
   }),
   'catalog.published': z.object({
     version: z.string().describe('The catalog release that is in use now'),
@@ -245,7 +249,7 @@ const OF_WATCH = {
   }),
   'key.revoked': z.object(ofKey),
   'projection.lagging': z.object({
-    waitingSince: instant.describe('When the oldest change was made that is not in lists and reports yet'),
+    waitingSince: instant.describe('When the oldest change was made that lists and readings do not have yet'),
     changes: z.number().int().describe('Changes that wait'),
   }),
   'anomaly.detected': Anomaly,

@@ -19,16 +19,16 @@ export const EVENT_TYPES = Object.keys(DATA) as [EventType, ...EventType[]];
 export const EVENT_MEANINGS: Record<EventType, string> = {
   'customer.created': 'A customer was created',
   'customer.plan_changed': 'The subscription moved to another plan, or to another version of its plan',
-  'customer.replenished': 'A new usage period began: it was due, or asked for',
+  'customer.replenished': 'A new usage period began, on its date or by hand',
   'meter.threshold_reached': 'The usage of a limited meter reached thresholds',
   'meter.recovered': 'The usage of a meter is below a threshold that it had reached',
   'balance.low':
     'The USD balance fell below the amount, or the days of forecast spend, of the plan or the organization',
   'balance.exhausted': 'The USD balance is used up',
-  'balance.overdrawn': 'The USD balance fell below zero: something came to more than was held for it',
+  'balance.overdrawn': 'The USD balance fell below zero: a call or an increment cost more than it held',
   'call.denied': 'A call was denied: the first of the customer for this reason in the usage period',
   'call.unpriced': 'A call has no known cost: the first of its customer, model, reason and UTC day',
-  'charge.failed': 'The billing provider refused a charge, or nobody knows whether it has it',
+  'charge.failed': 'The billing provider refused a charge, or did not say whether it has it',
   'forecast.will_run_out': 'A limited meter is forecast to run out before the usage period ends',
   'model.deprecated': 'A model in use is deprecated, or retired',
   'model.ending': 'A model in use ends within 90, 30, 7 or 1 days',
@@ -36,12 +36,12 @@ export const EVENT_MEANINGS: Record<EventType, string> = {
   'catalog.published': 'Another catalog release is in use',
   'key.created': 'An API key was created',
   'key.revoked': 'An API key was revoked',
-  'projection.lagging': 'Changes wait for minutes to reach lists and reports',
-  'anomaly.detected': 'Usage is not as usual: an episode began',
-  'webhook.disabled': 'The service switched a webhook off',
+  'projection.lagging': 'Changes wait for minutes to reach lists and readings',
+  'anomaly.detected': 'An episode of unusual usage began',
+  'webhook.disabled': 'Callmeter disabled a webhook',
   'model.switched': 'The autopilot of a mapping replaced a model before its end',
   'model.switch_refused':
-    'The day of a switch has come, and the autopilot leaves the model, told once for each set of reasons',
+    'The day of a switch has come, and the autopilot does not switch; recorded once for each set of reasons',
 };
 
 const item = <Type extends EventType, Data extends z.ZodObject>(type: Type, data: Data) =>
@@ -81,8 +81,8 @@ export const OrganizationEvent = z.discriminatedUnion('type', [
 export type OrganizationEvent = z.infer<typeof OrganizationEvent>;
 
 export const EventsQuery = ListQuery.extend({
-  type: z.enum(EVENT_TYPES).optional().describe('Only of this type'),
-  customerId: customerId.optional().describe('Only of this customer'),
+  type: z.enum(EVENT_TYPES).optional().describe('Only this type'),
+  customerId: customerId.optional().describe('Only this customer'),
   from: instant.optional().describe('At this instant or later'),
   to: instant.optional().describe('Before this instant'),
 }).refine(endsAfterStart, ENDS_AFTER_START);

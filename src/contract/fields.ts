@@ -82,12 +82,12 @@ const CURSOR_LENGTH_MAX = 3_000;
 
 export const ListQuery = z.object({
   limit: z.coerce.number().int().min(1).max(200).default(50).describe('Items per page, 1 to 200'),
-  cursor: z.string().max(CURSOR_LENGTH_MAX).optional().describe('`nextCursor` of the page before'),
+  cursor: z.string().max(CURSOR_LENGTH_MAX).optional().describe('`nextCursor` of the previous page'),
 });
 
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item).describe('The page'),
-    nextCursor: z.string().nullable().describe('Where the next page begins; null on the last one'),
+    nextCursor: z.string().nullable().describe('Cursor of the next page; null on the last one'),
   });
 }

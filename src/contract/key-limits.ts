@@ -30,14 +30,15 @@ type Refused = { ok: false; refusal: Refusal };
 /** The refusal of a feature that the key is not for; `null` where it may be used. */
 export function closedFeature(limits: KeyLimits | null | undefined, feature: string | undefined): Refused | null {
   if (!limits?.features || (feature !== undefined && limits.features.includes(feature))) return null;
-  const named = feature === undefined ? 'the request names no feature' : `the feature ${quoted(feature)} is not open`;
+  const named =
+    feature === undefined ? 'the request names no feature' : `the feature ${quoted(feature)} is not allowed`;
   const message = `${named}: ${limitOf(limits, 'features')}`;
   return refuse('FEATURE_NOT_ALLOWED', message, { members: { details: [{ path: 'feature', message }] } });
 }
 
 /** The refusal of a model that the key is not for; without a name, of a request whose model cannot be told. */
 export function modelNotAllowed(limits: KeyLimits, name: string | undefined, path: string): Refused {
-  const named = name === undefined ? 'the request names no model' : `the model ${quoted(name)} is not open`;
+  const named = name === undefined ? 'the request names no model' : `the model ${quoted(name)} is not allowed`;
   const message = `${named}: ${limitOf(limits, 'models')}`;
   return refuse('MODEL_NOT_ALLOWED', message, { members: { details: [{ path, message }] } });
 }

@@ -18,7 +18,7 @@ const cause = z.enum(ENTRY_CAUSES);
 export const LedgerQuery = ListQuery.extend({
   from: instant.optional().describe('Made at this instant or later'),
   to: instant.optional().describe('Made before this instant'),
-  unit: unit.optional().describe('Only of this balance'),
+  unit: unit.optional().describe('Only this balance'),
   cause: cause.optional().describe('Only with this cause'),
   callId: callId.optional().describe('Only what this call paid or got back'),
   eventId: text(64).optional().describe('Only what this increment paid or got back'),
@@ -35,14 +35,14 @@ export type LedgerQuery = z.infer<typeof LedgerQuery>;
 export const LedgerItem = z.object({
   entryId: z.number().int().describe('Ascending, in the order in which balances changed; it never changes'),
   at: instant.describe('When'),
-  unit: unit.describe('Of which balance'),
-  cause: cause.describe('Why; REVOKE takes back a credit, RETURN gives back what was spent by mistake'),
+  unit: unit.describe('Unit of the balance'),
+  cause: cause.describe('Cause; REVOKE takes back a credit, RETURN gives back what was spent by mistake'),
   amount: z.string().describe('Signed change: USD or units, exact'),
   balance: z.string().describe('Balance of the unit after it, exact'),
   callId: branded<CallId>(z.string())
     .nullable()
-    .describe('The call that was paid, or for which something was given back'),
-  eventId: z.string().nullable().describe('The same of an increment of a custom meter'),
+    .describe('The call that was paid, or that gave something back'),
+  eventId: z.string().nullable().describe('The same, for an increment of a custom meter'),
   feature: z.string().nullable().describe('Feature of the call or the increment'),
   modelUsed: z.string().nullable().describe('Model that ran the call, as reported'),
   chargeId: z.string().nullable().describe('The charge that was settled; null for units, and without a charge'),
@@ -54,7 +54,7 @@ export const LedgerItem = z.object({
   reference: z
     .string()
     .nullable()
-    .describe("The operator's reference of the credit, or the reason of its revocation; null for what was paid"),
+    .describe("The operator's reference of the credit, or the reason of its revocation; null for payments"),
 });
 
 export type LedgerItem = z.infer<typeof LedgerItem>;

@@ -26,7 +26,7 @@ export const CustomerMarginsQuery = MarginQuery.extend(ListQuery.shape).extend({
   sort: z
     .enum(CUSTOMER_MARGIN_SORTS)
     .default('margin')
-    .describe('By which figure; customers without a margin in percent are last in both orders'),
+    .describe('The figure that sorts the list; customers without a margin in percent are last in both orders'),
   order: z
     .enum(['ascending', 'descending'])
     .optional()
@@ -42,12 +42,10 @@ const MarginFigures = z.object({
   unpricedCalls: z
     .number()
     .int()
-    .describe('Ended calls whose price is not known: the cost is without them, so the margin is at most this'),
-  costUSD: z.number().describe('Recorded provider cost'),
+    .describe('Ended calls without a known price: the cost does not include them, so the margin is at most this'),
+  costUSD: z.number().describe('Recorded cost at vendors'),
   costUsdNano: z.string().describe('The same cost, exact, in nano-USD'),
-  chargedUSD: z
-    .number()
-    .describe('What calls and custom meters charged to the balance; a charge that failed is not in it'),
+  chargedUSD: z.number().describe('What calls and custom meters charged to the balance, without failed charges'),
   chargedUsdNano: z.string().describe('The same charges, exact, in nano-USD'),
   planUSD: z.number().describe('What plans earned by the time that passed; plans without a price earn nothing here'),
   planUsdNano: z.string().describe('The same, exact, in nano-USD'),
@@ -64,11 +62,11 @@ const MarginFigures = z.object({
 export type MarginFigures = z.infer<typeof MarginFigures>;
 
 const asked = {
-  period: Period.describe('The days that were asked for; what is no longer kept counts nothing'),
+  period: Period.describe('The requested days; days that are no longer kept count nothing'),
   completeSince: instant.describe(
-    'From when on the figures are complete. Before it, charges of custom meters may be missing, or all usage',
+    'The figures are complete from this instant on. Before it, charges of custom meters may be missing, or all usage',
   ),
-  timezone: z.string().describe('In which the days are counted'),
+  timezone: z.string().describe('Time zone of the days'),
   currency: z.literal('USD').describe('Currency'),
 };
 
@@ -76,7 +74,7 @@ export const CustomerMarginData = z.object({
   customerId: branded<CustomerId>(z.string()).describe('The customer'),
   ...asked,
   planPriceKnown: z.boolean().describe('Whether every plan that the customer had in the period has a price'),
-  totals: MarginFigures.describe('Of the period'),
+  totals: MarginFigures.describe('Figures of the period'),
   byDay: z
     .array(MarginFigures.extend({ date: z.string().describe('Local day'), ...Period.shape }))
     .describe('Every day of the period, in order. A UTC hour belongs to the day in which it starts'),
@@ -89,13 +87,13 @@ const customersFields = {
     .number()
     .int()
     .describe('Customers with a subscription in the period, by the version that they have now'),
-  customersWithoutPrice: z.number().int().describe('Of these, customers whose version of the plan has no price'),
+  customersWithoutPrice: z.number().int().describe('Customers whose plan version has no price'),
 };
 
 export const MarginData = z.object({
   ...asked,
   ...customersFields,
-  totals: MarginFigures.describe('Of the period'),
+  totals: MarginFigures.describe('Figures of the period'),
   byPlan: z
     .array(
       MarginFigures.extend({
@@ -105,16 +103,16 @@ export const MarginData = z.object({
       }),
     )
     .nullable()
-    .describe('By cost: what customers used while they had the plan. Null where there are too many customers to read'),
+    .describe('By cost: what customers used while they had the plan. Null if there are too many customers to read'),
   byFeature: z
-    .array(MarginFigures.extend({ feature: z.string().nullable().describe('Feature; null where none was sent') }))
+    .array(MarginFigures.extend({ feature: z.string().nullable().describe('Feature; null if none was sent') }))
     .describe('By cost. What plans earned is shared over the completed calls equally'),
   byModel: z
-    .array(MarginFigures.extend({ model: z.string().nullable().describe('Model; null where none was reported') }))
+    .array(MarginFigures.extend({ model: z.string().nullable().describe('Model; null if none was reported') }))
     .describe('By cost. What plans earned is shared in the same way'),
   truncated: z
     .array(z.string())
-    .describe(`Dimensions with more than ${GROUPS_MAX} groups, of which the rest is in the totals alone`),
+    .describe(`Dimensions with more than ${GROUPS_MAX} groups; only the totals include the others`),
 });
 
 export type MarginData = z.infer<typeof MarginData>;
@@ -125,11 +123,8 @@ export const CustomerMarginsData = z.object({
     .number()
     .int()
     .describe('Customers in all: those who had a subscription in the period, or used or were charged something'),
-  customersWithoutPrice: z
-    .number()
-    .int()
-    .describe('Of these, customers who had a version of a plan without a price in the period'),
-  totals: MarginFigures.describe('Of all these customers, whatever the page has: the exact sum of their figures'),
+  customersWithoutPrice: z.number().int().describe('Customers who had a plan version without a price in the period'),
+  totals: MarginFigures.describe('The exact sum over all customers, whatever the page has'),
   items: z
     .array(
       MarginFigures.extend({
@@ -138,7 +133,7 @@ export const CustomerMarginsData = z.object({
       }),
     )
     .describe('The page'),
-  nextCursor: z.string().nullable().describe('Where the next page begins; null on the last one'),
+  nextCursor: z.string().nullable().describe('Cursor of the next page; null on the last one'),
 });
 
 export type CustomerMarginsData = z.infer<typeof CustomerMarginsData>;

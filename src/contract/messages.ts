@@ -27,7 +27,7 @@ function describeRule(issue: z.core.$ZodRawIssue): string | undefined {
       if (issue.origin === 'string' && issue.minimum === 1) return 'must not be empty';
       return `must ${has(issue.origin)} ${issue.inclusive === false ? 'above' : 'at least'} ${issue.minimum}${unit(issue.origin)}`;
     case 'unrecognized_keys':
-      return 'is not known here';
+      return 'is unknown';
     case 'invalid_union':
       return issue.input === undefined ? 'is required' : 'has none of the allowed shapes';
     default:

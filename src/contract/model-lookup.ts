@@ -107,11 +107,11 @@ export const Lifecycle = z.object({
   source: z
     .object({
       label: z.string().describe('What was read'),
-      url: z.url().describe('Where'),
+      url: z.url().describe('URL'),
       checkedAt: day.describe('When'),
     })
     .optional()
-    .describe('Where the dates come from'),
+    .describe('Source of the dates'),
 });
 
 export const KeyGuidance = z.object({
@@ -119,7 +119,7 @@ export const KeyGuidance = z.object({
   preferredModelKey: modelKey.describe("The provider's shorter alias of the same model"),
   resolvedModelKey: modelKey,
   relationship: z.literal('provider_alias').describe('How the two keys are related'),
-  confidence: z.literal('provider_verified').describe('Who says so'),
+  confidence: z.literal('provider_verified').describe('Source of the statement'),
   shouldUpdate: z.boolean().describe('Whether to move to the preferred key'),
   note: z.string().describe('For people'),
 });
@@ -127,10 +127,8 @@ export const KeyGuidance = z.object({
 export const Candidate = z.object({
   modelKey,
   provider: z.enum(PROVIDERS).describe('Provider of the candidate'),
-  relation: z
-    .enum(['official_replacement', 'same_provider_similar', 'similar_price_and_strength'])
-    .describe('Why it is here'),
-  confidence: z.enum(['authoritative', 'reviewed', 'candidate']).describe('Who vouches for it'),
+  relation: z.enum(['official_replacement', 'same_provider_similar', 'similar_price_and_strength']).describe('Reason'),
+  confidence: z.enum(['authoritative', 'reviewed', 'candidate']).describe('Authority of the candidate'),
   rationale: z.string().describe('For people'),
   requiresEvaluation: z.boolean().describe('Whether to evaluate it on your own workload'),
   score: z.number().min(0).max(1).optional().describe('Computed entries only; higher is better'),
@@ -140,7 +138,7 @@ export const Candidate = z.object({
   category: z.enum(['upgrade', 'variant', 'alternative']).optional().describe('Kind of candidate'),
   compatibility: z
     .object({
-      status: z.enum(['compatible', 'unknown', 'incompatible']).describe('Against everything required'),
+      status: z.enum(['compatible', 'unknown', 'incompatible']).describe('Comparison with everything that is required'),
       gaps: z.array(z.string()).describe('Required and known to be absent'),
       unknowns: z.array(z.string()).describe('Required and not known'),
     })
@@ -148,7 +146,7 @@ export const Candidate = z.object({
   availability: z.enum(['available', 'unknown']).optional().describe('Whether the catalog knows it as available'),
   estimatedRequestUsd: z.number().optional().describe('Cost of one request of the token mix'),
   priceChangePercent: z.number().optional().describe('Price against the requested model, for the token mix'),
-  reasons: z.array(z.string()).optional().describe('What ranks it behind others, then what the score is made of'),
+  reasons: z.array(z.string()).optional().describe('What ranks it behind others, then the parts of its score'),
 });
 
 export type Candidate = z.infer<typeof Candidate>;
@@ -180,10 +178,10 @@ const common = {
   recommendationSource: z
     .enum(['provider', 'admin_review', 'computed', 'none'])
     .optional()
-    .describe('Where the recommendation comes from'),
+    .describe('Source of the recommendation'),
   decisionId: z.string().optional().describe('Stable until the decision changes'),
-  generatedAt: z.iso.datetime().optional().describe('From when the answer holds'),
-  validUntil: z.iso.datetime().optional().describe('Until when the decision may be used'),
+  generatedAt: z.iso.datetime().optional().describe("Start of the answer's validity"),
+  validUntil: z.iso.datetime().optional().describe('How long you may use the decision'),
 };
 
 export const LightResolution = z.strictObject({
@@ -199,9 +197,7 @@ export const FullResolution = z.strictObject({
   requested: z.strictObject({ modelKey, provider: z.enum(PROVIDERS).optional(), model: z.string() }),
   match: z
     .strictObject({
-      matchedModelKey: modelKey.describe(
-        'The model that the key means; where the strategy is `fuzzy`, the nearest key',
-      ),
+      matchedModelKey: modelKey.describe('The model that the key means; the nearest key if the strategy is `fuzzy`'),
       strategy: z.enum(MATCH_STRATEGIES).describe('The rule that found the model'),
       score: z.number().optional().describe('Similarity of a fuzzy match'),
     })

@@ -47,7 +47,7 @@ const policy = {
 };
 
 const memory = {
-  switchedFrom: model.optional().describe('The model before the last switch; absent where there was none'),
+  switchedFrom: model.optional().describe('The model before the last switch; absent if there was none'),
   switchedAt: instant.optional().describe('When that was'),
 };
 
@@ -91,7 +91,7 @@ export type SetModelsRequest = z.infer<typeof SetModelsRequest>;
 export const Mappings = z.object({
   standard: list.describe('Models of the standard tier, preferred first'),
   premium: list.describe('Models of the premium tier, preferred first'),
-  aliases: z.record(z.string(), list).optional().describe('Models of named aliases; absent where there are none'),
+  aliases: z.record(z.string(), list).optional().describe('Models of named aliases; absent if there are none'),
 } satisfies Record<Tier | 'aliases', z.ZodType>);
 
 export const SavedModels = Mappings.extend({
@@ -99,7 +99,7 @@ export const SavedModels = Mappings.extend({
     .array(z.string())
     .optional()
     .describe(
-      'Models that neither the catalog nor a price of the organization knows, or that are retired or end; absent where there is none',
+      'Models that neither the catalog nor a price of the organization knows, or that are retired or end; absent if there are none',
     ),
 });
 
@@ -107,7 +107,7 @@ export type SavedModels = z.infer<typeof SavedModels>;
 
 export const SwitchBackRequest = z.object({
   mapping: z.string().min(1).max(64).describe('`standard`, `premium` or the name of an alias'),
-  model: text(MODEL_LENGTH_MAX).describe('The model that the autopilot put there'),
+  model: text(MODEL_LENGTH_MAX).describe('The model that the autopilot set'),
 });
 
 export type SwitchBackRequest = z.infer<typeof SwitchBackRequest>;

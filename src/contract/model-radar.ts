@@ -32,7 +32,7 @@ export const ModelRadarQuery = ListQuery.extend({
     .min(0)
     .max(HORIZON_DAYS_MAX)
     .default(RADAR_HORIZON_DAYS)
-    .describe(`Leaves out what ends later than in so many days, 0 to ${HORIZON_DAYS_MAX}`),
+    .describe(`Leaves out models that end later than in this many days, 0 to ${HORIZON_DAYS_MAX}`),
   ending: flag.optional().describe('`true`: only models with a shutdown to come, and retired ones'),
 });
 
@@ -42,19 +42,19 @@ export type ModelRadarQuery = z.infer<typeof ModelRadarQuery>;
 const sum = z.number().nonnegative();
 
 const RadarItem = z.object({
-  modelKey: z.string().describe('`provider/model`; the name that calls reported, where the catalog does not have it'),
+  modelKey: z.string().describe('`provider/model`; if the catalog does not have it, the name that calls reported'),
   status: z.enum(LIFECYCLE_STATUSES).describe('Computed from the dates, for today in UTC'),
-  shutdownAt: z.string().nullable().describe('Day of the shutdown in UTC; null where none is announced'),
+  shutdownAt: z.string().nullable().describe('Day of the shutdown in UTC; null if none is announced'),
   daysLeft: z.number().int().nullable().describe('Days until the shutdown; 0 on its day, below 0 after it'),
   reasons: z
     .array(z.enum(RADAR_REASONS))
     .describe(
-      'Why it is here: it is retired, deprecated, has a date to come (`ENDING`), a successor by the word of its vendor or by a review, or calls of the period have no known cost (`UNPRICED`)',
+      'Why the model is listed: it is retired, deprecated, has a date to come (`ENDING`), has a successor named by its provider or by a review, or calls of the period have no known cost (`UNPRICED`)',
     ),
   replacement: z
     .object({
       modelKey: z.string().nullable().describe('What the model lookup recommends instead; null for nothing'),
-      source: z.enum(['provider', 'admin_review', 'computed', 'none']).describe('Where the recommendation comes from'),
+      source: z.enum(['provider', 'admin_review', 'computed', 'none']).describe('Source of the recommendation'),
       warnings: z.array(z.string()).describe('What to know before the swap'),
     })
     .describe('The recommended replacement'),
@@ -63,14 +63,14 @@ const RadarItem = z.object({
       calls: z.number().int().describe('Calls'),
       inputTokens: sum.describe('Prompt tokens, cache reads and writes included'),
       outputTokens: sum.describe('Completion tokens, reasoning included'),
-      costUSD: z.number().nullable().describe('Recorded provider cost; null where no call has a known one'),
+      costUSD: z.number().nullable().describe('Recorded cost at vendors; null if no call has a known one'),
     })
     .describe('In the period'),
   replacementCostUSD: z
     .number()
     .nullable()
     .describe(
-      "What the same calls would have cost on the replacement at today's price, without `notPriced`; null where there is no replacement, or no price of anything that costs",
+      "What the same calls would have cost on the replacement at today's price, without `notPriced`; null without a replacement, or if it has no price",
     ),
   notPriced: z
     .array(z.string())
@@ -81,7 +81,7 @@ const RadarItem = z.object({
       z.object({
         customerId: branded<CustomerId>(z.string()).describe('The customer'),
         calls: z.number().int().describe('Calls'),
-        costUSD: z.number().nullable().describe('Recorded provider cost; null where no call has a known one'),
+        costUSD: z.number().nullable().describe('Recorded cost at vendors; null if no call has a known one'),
       }),
     )
     .describe(`The ${RADAR_CUSTOMERS_MAX} customers with the highest cost`),
@@ -96,9 +96,9 @@ export const ModelRadarData = z.object({
   period: Period.describe(`The last ${RADAR_DAYS} days in UTC, today included`),
   asOf: instant.describe('When it was computed'),
   catalogVersion: z.string().describe('Catalog release'),
-  degraded: z.boolean().describe('The service could not use its current catalog, or not read the reviews'),
-  items: z.array(RadarItem).describe('What ends first is first; then by cost, the highest first'),
-  nextCursor: z.string().nullable().describe('Where the next page begins; null on the last one'),
+  degraded: z.boolean().describe('The service could not use its current catalog, or could not read the reviews'),
+  items: z.array(RadarItem).describe('The model that ends first comes first; then by cost, the highest first'),
+  nextCursor: z.string().nullable().describe('Cursor of the next page; null on the last one'),
 });
 
 export type ModelRadarData = z.infer<typeof ModelRadarData>;

@@ -18,7 +18,7 @@ const exactUsd = z.string();
 const unit = z.enum(CREDIT_UNITS);
 
 const GrantTerms = z.object({
-  expiresAt: instant.optional().describe('Spendable before this instant; absent is for good'),
+  expiresAt: instant.optional().describe('Can be spent before this instant; absent: it never expires'),
   reference: text(200).optional().describe("The operator's own reference, for example of a payment"),
 });
 
@@ -68,18 +68,20 @@ const Credit = z.object({
   granted: z.string().describe('Amount granted: USD or units, exact'),
   remaining: z.string().describe('Amount left, exact'),
   grantedAt: instant.describe('When it was granted'),
-  expiresAt: instant.nullable().describe('Until when it can be spent; null is for good'),
+  expiresAt: instant.nullable().describe('When it expires; null: never'),
   reference: z.string().nullable().describe("The operator's reference"),
 });
 
 const LedgerEntry = z.object({
   entryId: z.number().int().describe('Ascending'),
   at: instant.describe('When'),
-  unit: unit.describe('Of which balance'),
-  cause: z.enum(ENTRY_CAUSES).describe('Why; REVOKE takes back a credit, RETURN gives back what was spent by mistake'),
+  unit: unit.describe('Unit of the balance'),
+  cause: z
+    .enum(ENTRY_CAUSES)
+    .describe('Cause; REVOKE takes back a credit, RETURN gives back what was spent by mistake'),
   amount: z.string().describe('Signed change: USD or units, exact'),
   balance: z.string().describe('Balance after it, exact'),
-  creditId: z.string().nullable().describe('The credit; null where the balance was overdrawn'),
+  creditId: z.string().nullable().describe('The credit; null if the balance was overdrawn'),
   reference: z
     .string()
     .nullable()
@@ -90,7 +92,7 @@ const LedgerEntry = z.object({
       id: z.string().describe('Its id'),
     })
     .nullable()
-    .describe('What was paid, or given back; null for other causes, and for older entries, which do not have it'),
+    .describe('The call or increment that was paid, or that gave back; null for other causes and for older entries'),
 });
 
 const FailedCharge = z.object({
@@ -98,11 +100,11 @@ const FailedCharge = z.object({
   subject: z.enum(['call', 'meter_event']).describe('What it charges for'),
   subjectId: z.string().describe('The id of the call or of the meter event'),
   stripeCustomerId: z.string().describe("The billing provider's customer"),
-  amountUsd: exactUsd.describe('What the provider was to be told, exact; below zero if it gives back'),
+  amountUsd: exactUsd.describe("Amount of the billing provider's event, exact; below zero if it gives back"),
   reason: z
     .string()
     .describe(
-      'Why the provider does not have it; of `STRIPE_outcome_unknown` nobody knows whether it does, so nothing is sent',
+      'Why the billing provider does not have it; with `STRIPE_outcome_unknown` it may have it, so nothing more is sent',
     ),
   at: instant.describe('When it was charged'),
   nextAttemptAt: instant.nullable().describe('When it is tried again; null: no more'),
@@ -115,11 +117,11 @@ const RecentCall = z.object({
   endTime: instant.nullable().describe('When it ended or timed out'),
   providerUsed: z.string().nullable().describe('Executing vendor'),
   modelUsed: z.string().nullable().describe('Model that ran'),
-  costUSD: z.number().nullable().describe('Cost, where final'),
+  costUSD: z.number().nullable().describe('Cost, if final'),
   usageSource: UsageSource.nullable().describe(
-    'Where the usage comes from; `partial` and `estimated` are provisional. `null` while nothing was recorded',
+    'Source of the usage; `partial` and `estimated` are provisional. `null` if nothing was recorded yet',
   ),
-  reversedAt: instant.optional().describe('Since when it counts no longer, where it was reversed as a mistake'),
+  reversedAt: instant.optional().describe('When it was reversed, if it was: it no longer counts'),
 });
 
 export const OperatorCustomer = CustomerUsageData.extend({
@@ -131,7 +133,7 @@ export const OperatorCustomer = CustomerUsageData.extend({
     .object({
       balanceUsd: exactUsd.describe('USD balance, exact; negative when overdrawn'),
       heldUsd: exactUsd.describe('Held by open calls'),
-      unsettledUsd: exactUsd.describe('Of charges that are not settled yet'),
+      unsettledUsd: exactUsd.describe('Sum of the charges that are not settled yet'),
       availableUsd: exactUsd.describe('Balance less both: what new usage may be promised'),
       units: z
         .object({ CUSTOM1: z.number().int(), CUSTOM2: z.number().int(), AGENTIC_API: z.number().int() })
@@ -146,7 +148,7 @@ export const OperatorCustomer = CustomerUsageData.extend({
   ledger: z.array(LedgerEntry).describe('The last changes of balances, newest first'),
   outbox: z.object({
     pending: z.number().int().describe('Changes that wait for D1'),
-    oldestAt: instant.nullable().describe('Since when the oldest waits'),
+    oldestAt: instant.nullable().describe('When the oldest one began to wait'),
     failures: z.number().int().describe('Attempts that failed in a row'),
     lastError: z.string().nullable().describe('Why the last attempt failed'),
     setAside: z.number().int().describe('Changes that D1 refused'),
@@ -187,12 +189,12 @@ export const StartedMigration = z.object({ jobId: z.string().describe('The job t
 export const PlanMigration = z.object({
   jobId: z.string().describe('The job'),
   planId: z.string().describe('The plan'),
-  usagePlanVersionId: z.string().describe('The version that subscriptions are moved to'),
+  usagePlanVersionId: z.string().describe('The version to which subscriptions move'),
   when: MigratePlanRequest.shape.when,
   status: z.enum(['RUNNING', 'COMPLETED']).describe('COMPLETED when no subscription is left to move'),
   total: z.number().int().describe('Subscriptions to move, as counted at the start'),
   migrated: z.number().int().describe('Subscriptions that were moved'),
-  unchanged: z.number().int().describe('Subscriptions that needed no change when they were reached'),
+  unchanged: z.number().int().describe('Subscriptions that needed no change'),
   failures: z.number().int().describe('Attempts that failed; each is made again'),
   lastError: z.string().nullable().describe('Why the last attempt failed'),
   startedAt: instant.describe('When it began'),
@@ -218,7 +220,7 @@ export type SharedStripeCustomer = z.infer<typeof SharedStripeCustomer>;
 export const ReleasedStripeCustomer = z.object({
   stripeCustomerId: z.string().describe('Customer id at Stripe'),
   customers: z.number().int().describe('Customers of the organization that no longer have it'),
-  more: z.boolean().describe('There are customers left that have it: send it again'),
+  more: z.boolean().describe('Some customers still have it: send the request again'),
 });
 
 export type ReleasedStripeCustomer = z.infer<typeof ReleasedStripeCustomer>;

@@ -65,7 +65,7 @@ export const RETENTION_DEFAULTS: Retention = {
 
 export const CreateOrganizationRequest = z.object({
   name: name.describe('Display name'),
-  organizationId: organizationId.optional().describe('Chosen id; made where absent'),
+  organizationId: organizationId.optional().describe('Chosen id; Callmeter makes one if it is absent'),
 });
 
 export const UpdateOrganizationRequest = z
@@ -81,7 +81,7 @@ export const UpdateOrganizationRequest = z
       .nullable()
       .optional()
       .describe(
-        'Where a customer buys more; the usage widget links to it. An https address, or an http address of localhost; null for none',
+        'Page on which customers buy more; the usage widget links to it. An https address, or an http address of localhost; null for none',
       ),
     sampleBytesMax: z
       .number()
@@ -92,13 +92,15 @@ export const UpdateOrganizationRequest = z
     alertThresholdsPercent: thresholdsPercent
       .nullable()
       .optional()
-      .describe('Percent of a limit at which events tell, for plans that say nothing of it; null for 50, 80 and 100'),
+      .describe(
+        'Percents of a limit at which events are recorded, for plans without their own; null for 50, 80 and 100',
+      ),
     alertBalanceBelowUsd: balanceBelowUsd
       .optional()
-      .describe('USD balance below which an event tells, for plans that say nothing of it; null for none'),
+      .describe('USD balance below which an event is recorded, for plans without their own; null for none'),
     alertBalanceBelowDays: balanceBelowDays
       .optional()
-      .describe('Days of forecast spend below which an event tells, for plans that say nothing of it; null for none'),
+      .describe('Days of forecast spend below which an event is recorded, for plans without their own; null for none'),
     ...z.object(RETENTION).partial().shape,
   })
   .refine(
@@ -113,20 +115,20 @@ export const Organization = z.object({
   allowUnpricedModels: z.boolean().describe('Sessions, and calls that credit pays, may use models without a price'),
   creditOpen,
   models: Mappings.nullable().describe('Model mappings'),
-  upgradeUrl: z.string().nullable().describe('Where a customer buys more; null for none'),
+  upgradeUrl: z.string().nullable().describe('Page on which customers buy more; null for none'),
   sampleBytesMax: z.number().int().describe('Bytes that stored samples may take in all'),
   alertThresholdsPercent: z
     .array(z.number().int())
-    .describe('Percent of a limit at which events tell, for plans that say nothing of it'),
+    .describe('Percents of a limit at which events are recorded, for plans without their own'),
   alertBalanceBelowUsd: z
     .string()
     .nullable()
-    .describe('USD balance below which an event tells, for plans that say nothing of it'),
+    .describe('USD balance below which an event is recorded, for plans without their own'),
   alertBalanceBelowDays: z
     .number()
     .int()
     .nullable()
-    .describe('Days of forecast spend below which an event tells, for plans that say nothing of it'),
+    .describe('Days of forecast spend below which an event is recorded, for plans without their own'),
   ...RETENTION,
   createdAt: instant.describe('When it was created'),
 });
@@ -138,17 +140,17 @@ export const SETUP_STEPS = ['plan', 'defaultPlan', 'key', 'vendor', 'models', 'w
 
 export const OrganizationSetup = z.object({
   organizationId: branded<OrganizationId>(z.string()).describe('Organization id'),
-  complete: z.boolean().describe('Every step that is not optional is done'),
+  complete: z.boolean().describe('True if every required step is done'),
   steps: z
     .array(
       z.object({
         step: z.enum(SETUP_STEPS).describe('The step'),
-        purpose: z.string().describe('What it is for'),
-        optional: z.boolean().describe('Calls can be metered without it'),
+        purpose: z.string().describe('Purpose'),
+        optional: z.boolean().describe('True if calls can be metered without this step'),
         done: z.boolean().describe('Whether it is done'),
       }),
     )
-    .describe('In the order in which they are done'),
+    .describe('Steps, in the order in which they are done'),
   lastCall: z
     .object({
       callId: branded<CallId>(z.string()).describe('The call'),
@@ -174,8 +176,8 @@ export const CreateKeyRequest = z.object({
   models: keyModels.optional().describe(`The only models that the key may run, ${MODELS_NAMED}; absent is any`),
   features: keyFeatures
     .optional()
-    .describe('The only features that the key may be used for, each of which a request must name; absent is any'),
-  expiresAt: instant.optional().describe('The key works before this instant; absent is for good'),
+    .describe('The only features that the key may be used for; each request must name one of them; absent: any'),
+  expiresAt: instant.optional().describe('The key works before this instant; absent: it never expires'),
 });
 
 /** Hours for which a key that is rotated still works, and the most of them. */
@@ -188,7 +190,7 @@ export const RotateKeyRequest = z.object({
     .min(0)
     .max(OVERLAP_HOURS_MAX)
     .default(OVERLAP_HOURS_DEFAULT)
-    .describe(`For how long the key still works beside the new one; 0 to ${OVERLAP_HOURS_MAX}`),
+    .describe(`Hours for which the key still works beside the new one; 0 to ${OVERLAP_HOURS_MAX}`),
 });
 
 export const UpdateKeyRequest = z
@@ -202,8 +204,8 @@ export const UpdateKeyRequest = z
     features: keyFeatures
       .nullable()
       .optional()
-      .describe('The only features that the key may be used for, each of which a request must name; null is any'),
-    expiresAt: instant.nullable().optional().describe('The key works before this instant; null is for good'),
+      .describe('The only features that the key may be used for; each request must name one of them; null: any'),
+    expiresAt: instant.nullable().optional().describe('The key works before this instant; null: it never expires'),
   })
   .refine(
     (body) => Object.values(body).some((value) => value !== undefined),
@@ -215,15 +217,12 @@ export const Key = z.object({
   name: z.string().describe('What the key is for'),
   prefix: z.enum(KEY_PREFIXES).describe('Prefix'),
   hint: z.string().describe('The last four characters'),
-  scopes: z
-    .array(Scope)
-    .nullable()
-    .describe('Stored scopes; null where the historical permissions of the prefix apply'),
-  models: z.array(z.string()).nullable().describe('The only models that the key may run; null is any'),
-  features: z.array(z.string()).nullable().describe('The only features that the key may be used for; null is any'),
+  scopes: z.array(Scope).nullable().describe('Stored scopes; null if the historical permissions of the prefix apply'),
+  models: z.array(z.string()).nullable().describe('The only models that the key may run; null: any'),
+  features: z.array(z.string()).nullable().describe('The only features that the key may be used for; null: any'),
   createdAt: instant.describe('When it was created'),
-  expiresAt: instant.nullable().describe('The key works before this instant; null is for good'),
-  lastUsedAt: instant.nullable().describe('When it was used last, up to an hour behind; null is not yet'),
+  expiresAt: instant.nullable().describe('The key works before this instant; null: it never expires'),
+  lastUsedAt: instant.nullable().describe('When it was last used, up to an hour behind; null: not yet'),
   revokedAt: instant.nullable().describe('When it was revoked'),
 });
 
@@ -231,19 +230,19 @@ export type Key = z.infer<typeof Key>;
 
 export const CreatedKey = z.object({
   keyId: branded<KeyId>(z.string()).describe('Key id'),
-  key: z.string().describe('The key itself, shown this once'),
+  key: z.string().describe('The key itself; only this answer shows it'),
   prefix: z.enum(KEY_PREFIXES).describe('Prefix'),
   scopes: z.array(Scope).nullable().describe('Stored scopes'),
-  models: z.array(z.string()).optional().describe('The only models that it may run; absent is any'),
-  features: z.array(z.string()).optional().describe('The only features that it may be used for; absent is any'),
-  expiresAt: instant.optional().describe('Until when it works; absent is for good'),
+  models: z.array(z.string()).optional().describe('The only models that the key may run; absent: any'),
+  features: z.array(z.string()).optional().describe('The only features that the key may be used for; absent: any'),
+  expiresAt: instant.optional().describe('When it stops working; absent: never'),
 });
 
 export const RotatedKey = CreatedKey.extend({
   previous: z
     .object({
       keyId: branded<KeyId>(z.string()).describe('The key that was rotated'),
-      expiresAt: instant.describe('Until when it works'),
+      expiresAt: instant.describe('When it stops working'),
     })
     .describe('The key before'),
 });
@@ -251,10 +250,10 @@ export const RotatedKey = CreatedKey.extend({
 export const OperatorEvent = z.object({
   eventId: z.string().describe('Event id, ascending in time'),
   at: instant.describe('When'),
-  actor: z.string().describe('Who'),
+  actor: z.string().describe('Actor'),
   action: z.string().describe('What, for example `plan.put`; a log may have actions of earlier releases'),
-  organizationId: branded<OrganizationId>(z.string()).nullable().describe('Of which organization'),
-  subject: z.string().describe('Of what'),
+  organizationId: branded<OrganizationId>(z.string()).nullable().describe('Organization'),
+  subject: z.string().describe('Subject: an id'),
   before: z.unknown().describe('State before; never a secret'),
   after: z.unknown().describe('State after; never a secret'),
   correlationId: z.string().describe('Correlation id of the request'),
@@ -267,13 +266,13 @@ const SUBJECT_LENGTH_MAX = 330;
 
 /** What narrows the event log; what is absent narrows nothing. */
 export const EventLogFilter = z.object({
-  organizationId: branded<OrganizationId>(text(64)).optional().describe('Only of this organization'),
+  organizationId: branded<OrganizationId>(text(64)).optional().describe('Only this organization'),
   actor: text(TEXT_LENGTH_MAX).optional().describe('Only by this operator, API key or part of the service'),
-  kind: z.enum(SUBJECT_KINDS).optional().describe('Only changes of this kind of thing'),
+  kind: z.enum(SUBJECT_KINDS).optional().describe('Only log entries of this kind of subject'),
   action: z.enum(OPERATOR_ACTIONS).optional().describe('Only this action'),
   subject: text(SUBJECT_LENGTH_MAX)
     .optional()
-    .describe('Only of what has this id; of several kinds of things unless `kind` says of which'),
+    .describe('Only the subject with this id; name its `kind` too, because ids of several kinds may be equal'),
   from: instant.optional().describe('At this instant or later'),
   to: instant.optional().describe('Before this instant'),
 });
@@ -283,14 +282,14 @@ export type EventLogFilter = z.infer<typeof EventLogFilter>;
 const DATABASE = {
   name: z.string().describe('Binding: `DB`, `DB_2`, ...'),
   bytes: z.number().int().describe('Size'),
-  bytesMax: z.number().int().describe('Size at which D1 takes no more'),
+  bytesMax: z.number().int().describe('Largest size that D1 allows'),
   growthBytesPerDay: z
     .number()
     .int()
     .nullable()
-    .describe('Growth a day over the last week; null in the first days of a deployment'),
-  fullAt: instant.nullable().describe('When the database is full at that growth; null where it does not grow'),
-  isNearlyFull: z.boolean().describe('At least 80 % of `bytesMax` are used'),
+    .describe('Daily growth over the last week; null in the first days of a deployment'),
+  fullAt: instant.nullable().describe('When the database is full at that growth; null if it does not grow'),
+  isNearlyFull: z.boolean().describe('Used to 80 % or more of `bytesMax`'),
 };
 
 export const Database = z.object({
@@ -310,8 +309,8 @@ export const Health = z.object({
   checks: z.array(
     z.object({
       name: z.string().describe('Binding'),
-      ok: z.boolean().describe('It answered'),
-      latencyMs: z.number().describe('In how many milliseconds'),
+      ok: z.boolean().describe('The binding answered'),
+      latencyMs: z.number().describe('Duration in milliseconds'),
       message: z.string().optional().describe('Why not'),
     }),
   ),
@@ -323,30 +322,28 @@ export const Health = z.object({
     prices: z.number().int().describe('Models with a price'),
     warnings: z
       .array(z.string())
-      .describe(
-        'Why it is not the catalog that it should be: the published one is corrupt, unreadable or older than 90 days',
-      ),
+      .describe('Why the catalog is degraded: the published one is corrupt, unreadable or older than 90 days'),
   }),
   backlog: z.object({
     customers: z.number().int().describe('Customers whose changes could not be sent to D1'),
-    changes: z.number().int().describe('Changes of theirs that projectors hold'),
-    oldestAt: instant.nullable().describe('Since when the oldest of them waits'),
+    changes: z.number().int().describe('Their changes that projectors hold'),
+    oldestAt: instant.nullable().describe('When the oldest one began to wait'),
   }),
   setAside: z
     .object({
       rows: z.number().int().describe('Changes that D1 refused, of all customers'),
-      oldestAt: instant.nullable().describe('When the oldest of them was set aside'),
+      oldestAt: instant.nullable().describe('When the oldest one was set aside'),
     })
-    .describe('What D1 refused for what is in it; `operator -- outbox list` shows it'),
+    .describe('Changes that D1 refused; `operator -- outbox list` shows them'),
   archive: z
     .object({
-      days: z.number().int().describe('Closed days of organizations that it does not have as they are'),
+      days: z.number().int().describe('Closed days that the archive does not have, or not as they are'),
       oldestDay: z.string().nullable().describe('The oldest of them, for example `2026-11-23`'),
       erasures: z.number().int().describe('Erased customers of whom it may still have rows'),
       isLate: z.boolean().describe('The oldest of the days closed more than two days ago'),
     })
     .nullable()
-    .describe('How far the archive is behind; null without an archive, and where D1 cannot be read'),
+    .describe('How far the archive is behind; null without an archive, or if D1 cannot be read'),
   d1: z
     .object({
       bytes: z.number().int().describe('Size of all databases'),
@@ -359,16 +356,14 @@ export const Health = z.object({
             customers: z.number().int().describe('Customers'),
             callsLastWeek: z.number().int().describe('Calls that ended today, UTC, or in the six days before'),
             samples: z.number().int().describe('Stored samples'),
-            sampleBytes: z.number().int().describe('Bytes that those take'),
-            sampleBytesMax: z.number().int().describe('Bytes that they may take'),
+            sampleBytes: z.number().int().describe('Their bytes'),
+            sampleBytesMax: z.number().int().describe('Most bytes that the samples may take'),
           }),
         )
-        .describe(
-          'The ten largest organizations: by the share that each has of all customers, calls or sample bytes, whichever is largest',
-        ),
+        .describe('The ten largest organizations, by their largest share of all customers, calls or sample bytes'),
     })
     .nullable()
-    .describe('What D1 holds; null where it cannot be read'),
+    .describe('What D1 holds; null if it cannot be read'),
   versions: z.object({
     service: z.string().describe('Version of Callmeter'),
     contract: z.string().describe('Version of the contract'),

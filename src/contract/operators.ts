@@ -24,13 +24,13 @@ export type PutOperatorRequest = z.infer<typeof PutOperatorRequest>;
 export const NamedOperator = z.object({
   name: z.string().describe('E-mail address, or client id of a service token'),
   role: OperatorRole,
-  createdAt: instant.describe('When a role was given first'),
+  createdAt: instant.describe('When the first role was given'),
   updatedAt: instant.describe('When the role was given'),
 });
 
 export type NamedOperator = z.infer<typeof NamedOperator>;
 
-export const RemovedOperator = z.object({ name: z.string().describe('Who has no role any more') });
+export const RemovedOperator = z.object({ name: z.string().describe('Operator whose role was deleted') });
 
 export const OperatorIdentity = z.object({
   name: z.string().describe('As the event log names the requests: `operator` for the operator token'),

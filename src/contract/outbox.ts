@@ -12,16 +12,16 @@ export const SetAsideChange = z.object({
     .enum(['customer', 'call', 'denied_hour', 'failed_hour', 'meter_event', 'credit_entry', 'event'])
     .describe('What changed'),
   id: z.string().describe('Its id: of the customer, the call, the event, or the entry of the ledger'),
-  setAsideAt: instant.describe('When D1 refused it first'),
+  setAsideAt: instant.describe('When D1 first refused it'),
   reason: z.string().describe('Why D1 refused it last'),
 });
 
 export type SetAsideChange = z.infer<typeof SetAsideChange>;
 
 export const ResentOutbox = z.object({
-  rows: z.number().int().describe('Changes that are queued again'),
-  customers: z.number().int().describe('Customers whose changes those are'),
-  more: z.boolean().describe('There are customers left whose changes were not reached: send it again'),
+  rows: z.number().int().describe('Changes that will be sent again'),
+  customers: z.number().int().describe('Customers with such changes'),
+  more: z.boolean().describe("Some customers' changes were not reached: send the request again"),
 });
 
 export type ResentOutbox = z.infer<typeof ResentOutbox>;

@@ -66,8 +66,8 @@ const customMeter = (slot: string) =>
           .describe('The USD balance may pay; needs `payg.enabled` of the plan and `overage`'),
       })
       .default({ credits: false, payg: false })
-      .describe('What pays once the included units are gone'),
-    overage: Overage.optional().describe('Price of units paid as you go'),
+      .describe('What pays once the included units are used up'),
+    overage: Overage.optional().describe('Price of units that the balance pays for'),
   });
 
 const THRESHOLDS_MAX = 10;
@@ -92,15 +92,15 @@ const Alerts = z.strictObject({
   thresholdsPercent: thresholdsPercent
     .exactOptional()
     .describe(
-      'Percent of the limit of each limited meter at which `meter.threshold_reached` is told; default what the organization says, else 50, 80 and 100',
+      "Percents of each limit at which `meter.threshold_reached` is recorded; default the organization's, else 50, 80 and 100",
     ),
   balanceBelowUsd: balanceBelowUsd
     .exactOptional()
-    .describe('USD balance below which `balance.low` is told; null is none, absent is what the organization says'),
+    .describe("USD balance below which `balance.low` is recorded; null is none, absent takes the organization's"),
   balanceBelowDays: balanceBelowDays
     .exactOptional()
     .describe(
-      `Days of forecast spend, 1 to ${BALANCE_DAYS_MAX}, below which \`balance.low\` is told too; null is none, absent is what the organization says`,
+      `Days of forecast spend, 1 to ${BALANCE_DAYS_MAX}, below which \`balance.low\` is recorded too; null is none, absent takes the organization's`,
     ),
 });
 
@@ -149,20 +149,22 @@ export const Plan = z.strictObject({
     .describe('Calls that may begin in a sliding window'),
   reserveOutputTokens: outputTokens
     .default(null)
-    .describe('Output tokens that each begin reserves, or fewer where request or model bound them lower'),
+    .describe('Output tokens that each begin reserves, or fewer if request or model allow fewer'),
   maxOutputTokens: outputTokens
     .default(null)
-    .describe('Output tokens of an answer that an allowance pays for, at most; null leaves them to request and model'),
+    .describe('The most output tokens of an answer that an allowance pays for; null leaves them to request and model'),
   maxAnswers: z
     .number()
     .int()
     .min(1)
     .max(COUNT_MAX)
     .default(ANSWERS_MAX_DEFAULT)
-    .describe('Answers of text that one call may ask for (`n`, `best_of`, `candidateCount`), whoever pays'),
+    .describe(
+      'Answers of text that one call may ask for (`n`, `best_of`, `candidateCount`), on an allowance and on credit',
+    ),
   payg: z
     .strictObject({
-      enabled: z.boolean().default(false).describe('The USD balance may pay when the allowance is gone'),
+      enabled: z.boolean().default(false).describe('The USD balance may pay when the allowance is used up'),
       markupPercent: z
         .number()
         .min(0)
@@ -172,12 +174,12 @@ export const Plan = z.strictObject({
         .describe('Percent of the cost that is added to it'),
       maxOutputTokens: outputTokens
         .default(OUTPUT_TOKENS_MAX_DEFAULT)
-        .describe('Output tokens of an answer that credit pays for, at most; null leaves them to request and model'),
+        .describe('The most output tokens of an answer that credit pays for; null leaves them to request and model'),
       holds: z
         .enum(HOLD_POLICIES)
         .default('EXACT')
         .describe(
-          'What a call on credit holds: EXACT what it can cost at most, so that nothing is overdrawn; EXPECTED, once 20 answers of the model are known, the 95th percentile of what they came to of that, so that the calls open at the same time can overdraw the balance by their bounds together',
+          'What a call on credit holds. EXACT: the most that it can cost, so that nothing is overdrawn. EXPECTED, from 20 answers of the model on: the 95th percentile of what they came to of their bounds, so that open calls can together overdraw the balance by their bounds',
         ),
     })
     .prefault({})
@@ -191,13 +193,13 @@ export const Plan = z.strictObject({
     .default({})
     .describe('Custom meters; a slot that is absent is disabled'),
   alerts: Alerts.exactOptional().describe(
-    'When events tell of the usage and the balance of its customers; what is absent is as the default',
+    'When events record the usage and the balance of its customers; absent fields have the default',
   ),
   priceUsd: decimal
     .nullable()
     .exactOptional()
     .describe(
-      'What a customer pays for a usage period, in USD, for margins alone: it allows and charges nothing. Null or absent is not known',
+      'What a customer pays for a usage period, in USD, only for margins: it allows and charges nothing. Null or absent: not known',
     ),
 });
 
@@ -231,7 +233,9 @@ export const PlanDetail = PlanVersion.extend({
   archivedAt: z
     .string()
     .nullable()
-    .describe('Since when the plan takes no new subscriptions; null where it does. Those who have it keep it'),
+    .describe(
+      'When the plan was archived: it takes no new subscriptions, and its customers keep it; null if it was not',
+    ),
   plan: Plan.describe('Content of the newest version'),
   versions: z.array(
     PlanVersion.omit({ planId: true }).extend({

@@ -27,7 +27,7 @@ export const region = z
   .regex(/^[a-z0-9][a-z0-9-]*$/, 'must be lower-case letters, digits and dashes')
   .max(REGION_LENGTH_MAX)
   .describe('Region of the endpoint, as the vendor names it; `global` is none in particular');
-export const speed = z.enum(SPEEDS).describe("Speed, where the vendor sells a faster one (Anthropic's `fast`)");
+export const speed = z.enum(SPEEDS).describe("Speed, if the vendor sells a faster one (Anthropic's `fast`)");
 
 const Conditions = z.strictObject({
   promptTokensAbove: z
@@ -74,7 +74,7 @@ const rate = z
 
 const effectiveFrom = z
   .union([z.iso.datetime(), z.iso.date()], 'must be an instant in UTC, or a day')
-  .describe('From when the price is in force, an instant or a day in UTC; absent: it always was');
+  .describe('When the price comes into force, an instant or a day in UTC; absent: it always was in force');
 
 const ShortForm = z.object({
   inputUsdPerMillion: rate.optional().describe('USD per million input tokens'),
@@ -82,12 +82,12 @@ const ShortForm = z.object({
   cachedInputUsdPerMillion: rate
     .optional()
     .describe(
-      'USD per million input tokens read from the prompt cache; absent: by the relation of the catalog to the input rate, else the input rate',
+      "USD per million input tokens read from the prompt cache; absent: by the catalog's ratio to the input rate, else the input rate",
     ),
   cacheWriteUsdPerMillion: rate
     .optional()
     .describe(
-      'USD per million input tokens written to the prompt cache; absent: by the relation of the catalog to the input rate, else the input rate',
+      "USD per million input tokens written to the prompt cache; absent: by the catalog's ratio to the input rate, else the input rate",
     ),
   components: z
     .array(PriceComponent)
@@ -99,7 +99,7 @@ const ShortForm = z.object({
     .boolean()
     .optional()
     .describe(
-      'Only the rates that are stated count. Absent or false: rates of tokens that are not stated follow by the relations that the catalog knows of the same model, as assumptions of each call that uses them',
+      "Only stated rates count. Absent or false: other token rates follow the catalog's rates of the same model, as assumptions of each call that uses them",
     ),
 });
 
@@ -134,21 +134,21 @@ export type SetPriceRequest = z.infer<typeof SetPriceRequest>;
 export type OwnRates = z.infer<typeof ShortForm>;
 
 export const pricedModelKey = text(330).describe(
-  'Model as calls report it: `provider/model`, a bare name, or a fine-tuned `ft:` id; `bedrock/`, `vertex/` or `azure/` before it for what that channel serves',
+  'Model as calls report it: `provider/model`, a bare name, or a fine-tuned `ft:` id; with `bedrock/`, `vertex/` or `azure/` before it for that channel',
 );
 
 export const OrganizationPrice = ShortForm.extend({
   modelKey: z.string().describe('The model'),
-  effectiveFrom: instant.nullable().describe('From when it is in force; null: it always was'),
+  effectiveFrom: instant.nullable().describe('When it comes into force; null: it always was in force'),
   snapshotId: z.string().describe('The recorded price'),
-  strict: z.boolean().describe('Only the rates that are stated count'),
+  strict: z.boolean().describe('Only stated rates count'),
 });
 
 export const SavedPrice = OrganizationPrice.extend({
   warnings: z
     .array(z.string())
     .optional()
-    .describe('That the catalog does not have the model, or that it is retired or ends; absent where neither is so'),
+    .describe('Says that the catalog does not have the model, or that it is retired or ends; absent if neither is so'),
 });
 
 export const PriceQuery = z.object({

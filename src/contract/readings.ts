@@ -51,9 +51,9 @@ const Quantiles = z.object({
 });
 
 const RunsOut = z.object({
-  earliestAt: instant.nullable().describe('One in ten outcomes is used up before; null where even P90 lasts'),
-  expectedAt: instant.nullable().describe('At the expected pace; null where it lasts'),
-  latestAt: instant.nullable().describe('Nine in ten outcomes are used up before; null where P10 lasts'),
+  earliestAt: instant.nullable().describe('One in ten outcomes is used up before; null if even P90 lasts'),
+  expectedAt: instant.nullable().describe('At the expected pace; null if it lasts'),
+  latestAt: instant.nullable().describe('Nine in ten outcomes are used up before; null if P10 lasts'),
 });
 
 const ForecastFacts = z.object({
@@ -63,7 +63,7 @@ const ForecastFacts = z.object({
   status: z
     .enum(['available', 'insufficient_history', 'not_applicable', 'incomplete', 'temporarily_unavailable'])
     .describe('Whether there is a forecast'),
-  reason: z.string().nullable().describe('Why there is none, or an incomplete one'),
+  reason: z.string().nullable().describe('Why there is no forecast, or an incomplete one'),
   period: Period.describe('The usage period'),
   horizon: Period.describe(
     'From the present hour, or the beginning of the usage period in it, to the next replenishment',
@@ -76,26 +76,24 @@ const ForecastFacts = z.object({
   method: z
     .enum(['weekday_seasonal', 'recent_level'])
     .nullable()
-    .describe(
-      'The level of the latest weeks, with a factor for each weekday or, where weekdays do not differ, without',
-    ),
+    .describe('The level of the latest weeks, with a factor for each weekday if weekdays differ'),
   backtest: z
     .object({
-      weightedAbsolutePercentageError: z.number().nullable().describe('0.1 is 10 percent; null where nothing was used'),
+      weightedAbsolutePercentageError: z.number().nullable().describe('0.1 is 10 percent; null if nothing was used'),
       windowHours: z.number().describe('Length of the windows that were forecast'),
-      windows: z.number().int().describe('How many of them'),
+      windows: z.number().int().describe('Number of windows that were forecast'),
     })
     .nullable()
-    .describe('How well the method did on the past'),
+    .describe('Backtest of the method'),
   quality: z
     .enum(['HIGH', 'MEDIUM', 'LOW'])
     .nullable()
     .describe(
-      'How near P10 and P90 are, and how much of the past speaks for that. HIGH: four weeks of usage, a horizon that fits twice into the history after its first week, and P10 to P90 within 25 percent of what is expected; MEDIUM: two weeks, once, and 50. P10 to P90 is made to hold 80 percent of outcomes in every grade',
+      'How close P10 and P90 are, and how much history supports that. HIGH: four weeks of usage, a horizon that fits twice into the history after its first week, and P10 to P90 within 25 percent of the expected value; MEDIUM: two weeks, once, and 50. P10 to P90 is made to hold 80 percent of outcomes in every grade',
     ),
   historyDays: z.number().int().describe('Whole days of history'),
   runsOut: RunsOut.nullable().describe(
-    'When the quantity of which the metric takes is gone, with 80 percent between earliestAt and latestAt: the included units, for agenticApi, customMeter1 and customMeter2; the USD balance, for dollars of a customer whose calls were charged to it in the latest week. An instant that would come after the horizon is null. null for other metrics, without a limit, and without a forecast. It does not mean that service ends',
+    'When the quantity that the metric draws on is used up, with 80 percent between earliestAt and latestAt: the included units, for agenticApi, customMeter1 and customMeter2; the USD balance, for dollars of a customer whose calls were charged to it in the latest week. An instant after the horizon is null. Null for other metrics, without a limit, and without a forecast. It does not mean that service ends',
   ),
   meters: z
     .array(
@@ -104,18 +102,18 @@ const ForecastFacts = z.object({
         used: z.number().describe('What ended calls and increments consumed in the period'),
         limit: z.number().describe('Its limit in the period'),
         runsOut: RunsOut.nullable().describe(
-          'When it is used up; null without a forecast, and, for a meter of a tier, in the first three days of the period or before its first use in it',
+          'When it is used up; null without a forecast, and for a meter of a tier in the first three days of the period or before its first use',
         ),
       }),
     )
     .describe(
-      "The limited meters of which the metric takes: those of both tiers for calls and outputTokens, each with the tier's part of the period so far, and the custom meter of agenticApi, customMeter1 and customMeter2. Empty for other metrics",
+      "The limited meters that the metric draws on: those of both tiers for calls and outputTokens, each with the tier's part of the period so far, and the custom meter of agenticApi, customMeter1 and customMeter2. Empty for other metrics",
     ),
   projectedAllowanceExhaustionAt: instant
     .nullable()
     .optional()
     .describe(
-      'When the included units are gone at this pace; null where they last, or where none are included. Only for agenticApi, customMeter1 and customMeter2. It does not mean that service ends',
+      'When the included units are used up at this pace; null if they last, or none are included. Only for agenticApi, customMeter1 and customMeter2. It does not mean that service ends',
     ),
 });
 
@@ -140,12 +138,12 @@ export type ForecastFacts = z.infer<typeof ForecastFacts>;
 
 const Quantities = z.object({
   calls: z.number().describe('Ended calls'),
-  failedCalls: z.number().describe('Of them, failed ones'),
+  failedCalls: z.number().describe('Failed calls'),
   inputTokens: z.number().describe('Tokens'),
   outputTokens: z.number().describe('Tokens'),
-  dollars: z.number().describe('Recorded provider cost in USD'),
-  provisionalCalls: z.number().describe('Of the calls, those whose usage is partial or estimated'),
-  provisionalDollars: z.number().describe('Their part of the cost in USD'),
+  dollars: z.number().describe('Recorded cost at vendors in USD'),
+  provisionalCalls: z.number().describe('Calls whose usage is partial or estimated'),
+  provisionalDollars: z.number().describe('Cost of the provisional calls in USD'),
   agenticApi: z.number().describe('Units'),
   customMeter1: z.number().describe('Units'),
   customMeter2: z.number().describe('Units'),
@@ -155,7 +153,7 @@ const Change = z.object({
   latest: z.number().describe('In the latest seven days'),
   preceding: z.number().describe('In the seven days before'),
   change: z.number().describe('Difference'),
-  ratio: z.number().nullable().describe('Latest over preceding; null where nothing preceded'),
+  ratio: z.number().nullable().describe('Latest over preceding; null if nothing preceded'),
 });
 
 export const UsageContextData = z.object({
@@ -197,17 +195,17 @@ export const UsageContextData = z.object({
       purchasedUnits: z
         .object({ agenticApi: z.number(), customMeter1: z.number(), customMeter2: z.number() })
         .describe('Purchased units left, by meter'),
-      continuesBeyondAllowance: z.boolean().describe('Service goes on when the included allowance is gone'),
+      continuesBeyondAllowance: z.boolean().describe('Service goes on when the allowance is used up'),
       chargedUsd: z
         .number()
         .optional()
         .describe(
-          'What calls and custom meters were charged in the period; absent where the period began before it was counted',
+          'What calls and custom meters charged in the period; absent if the period began before this was counted',
         ),
       upgradeUrl: z
         .string()
         .optional()
-        .describe('Where the customer buys more; absent where the organization names none'),
+        .describe('Page on which customers buy more; absent if the organization names none'),
       next: z
         .array(
           z.object({
@@ -217,20 +215,22 @@ export const UsageContextData = z.object({
             payer: z
               .enum(['ALLOWANCE', 'PURCHASED_UNITS', 'BALANCE', 'COUNTED', 'NOBODY'])
               .describe(
-                'ALLOWANCE: the plan includes it, with or without a limit. COUNTED: nobody pays, and the policy NONE does not deny. NOBODY: it is denied, or blocked',
+                'ALLOWANCE: the plan includes it, with or without a limit. COUNTED: nothing pays, and the policy NONE does not deny. NOBODY: it is denied, or blocked',
               ),
             reason: z
               .enum(DENIAL_CODES)
               .optional()
-              .describe('Why nobody pays; absent where somebody does, or it is counted'),
+              .describe('Why nothing pays; absent if something pays, or the call is only counted'),
             instead: z.enum(TIERS).optional().describe('Under DOWNGRADE, the tier that runs in its place'),
           }),
         )
         .optional()
-        .describe('What pays for the next one, now; a call that needs more than what is left of the balance is denied'),
+        .describe(
+          'What pays for the next call or unit now; a call that needs more than the rest of the balance is denied',
+        ),
       warnings: CreditWarnings,
     })
-    .describe('What pays when the allowance is gone'),
+    .describe('What pays when the allowance is used up'),
   weeks: z
     .object({
       latest: Period.describe('The latest seven completed UTC days'),
@@ -239,7 +239,7 @@ export const UsageContextData = z.object({
       failedCalls: Change.describe('Failed calls'),
       inputTokens: Change.describe('Tokens'),
       outputTokens: Change.describe('Tokens'),
-      dollars: Change.describe('USD of recorded provider cost'),
+      dollars: Change.describe('USD of recorded cost at vendors'),
       agenticApi: Change.describe('Units'),
       customMeter1: Change.describe('Units'),
       customMeter2: Change.describe('Units'),
@@ -253,13 +253,13 @@ export const UsageContextData = z.object({
       z.object({
         code: z.string().describe('What was noticed'),
         severity: z.enum(['INFO', 'WARNING', 'CRITICAL']).describe('How much it matters'),
-        meter: z.string().nullable().describe('The meter that it speaks of; null where it speaks of none'),
+        meter: z.string().nullable().describe('The meter that the signal is about; null if it is about none'),
         evidence: z.record(z.string(), z.union([z.number(), z.string(), z.null()])).describe('The figures behind it'),
       }),
     )
     .optional()
-    .describe('What stands out, each with its evidence; absent where they were not asked for'),
-  forecast: ForecastFacts.optional().describe('Of the asked metric; absent where it was not asked for'),
+    .describe('What stands out, each with its evidence; absent if signals were not requested'),
+  forecast: ForecastFacts.optional().describe('Forecast of the requested metric; absent if it was not requested'),
   reviewReasons: z
     .array(
       z.object({
@@ -270,10 +270,10 @@ export const UsageContextData = z.object({
       }),
     )
     .optional()
-    .describe('Derived from the signals alone; absent where they were not asked for'),
+    .describe('Derived from the signals only; absent if they were not requested'),
   evidence: z
     .object({
-      complete: z.boolean().describe('Nothing is missing of what the readings are made from'),
+      complete: z.boolean().describe('All evidence of the readings is there'),
       gaps: z
         .array(z.enum(['HISTORY_SHORTER_THAN_TWO_WEEKS', 'PERIOD_NOT_COVERED', 'CALLS_WITHOUT_PRICE']))
         .describe('What is missing'),
@@ -294,9 +294,7 @@ export const AnomaliesQuery = ListQuery.extend({
     .max(ANOMALY_DAYS_MAX)
     .default(60)
     .describe('Completed UTC days to look at, 14 to 100, and today'),
-  customerId: customerId
-    .optional()
-    .describe('Only of this customer; default the organization and its largest customers'),
+  customerId: customerId.optional().describe('Only this customer; default the organization and its largest customers'),
 });
 
 export type AnomaliesQuery = z.infer<typeof AnomaliesQuery>;
@@ -325,25 +323,27 @@ export const Anomaly = z.object({
   kind: z.enum(ANOMALY_KINDS).describe('What happened'),
   summary: z.string().describe('What happened as a sentence for people, with figures and times in UTC'),
   startedAt: instant.describe('Start, inclusive'),
-  endedAt: instant.describe('End, exclusive; the end of the period where it may still go on'),
+  endedAt: instant.describe('End, exclusive; the end of the period if it may still go on'),
   unit: z
     .enum(['USD', 'calls', 'share'])
-    .describe('Of expected and observed; a share is 0 to 1. For COST_PER_CALL_SHIFT it is the USD of one call'),
+    .describe(
+      'Unit of `expected` and `observed`; a share is 0 to 1. For COST_PER_CALL_SHIFT it is the USD of one call',
+    ),
   expected: z.number().describe('What was to be expected'),
   observed: z.number().describe('What was recorded'),
   severity: z.enum(['LOW', 'MEDIUM', 'HIGH']).describe('How much it matters'),
   explainedBy: z
     .array(
       z.object({
-        dimension: z.enum(['model', 'feature', 'customer']).describe('What the key is of'),
+        dimension: z.enum(['model', 'feature', 'customer']).describe('Kind of the key'),
         key: z.string().describe('The model, feature or customer'),
         change: z.number().describe('What it added, or took, in the unit of the episode'),
-        share: z.number().describe('Its share of the whole change; above 1 where others changed the other way'),
+        share: z.number().describe('Its share of the whole change; above 1 if others changed the other way'),
         among: z.number().int().describe('How many models, features or customers were compared'),
       }),
     )
     .describe(
-      'What contributed a fifth or more of the change against the same hours a week before, the largest of each dimension first. Customers by whole days, of those that were looked at',
+      'What contributed a fifth or more of the change against the same hours a week before, the largest of each dimension first. Customers are compared by whole days',
     ),
   evidence: z.record(z.string(), z.union([z.number(), z.string()])).describe('The figures behind it'),
 });
@@ -351,11 +351,11 @@ export const Anomaly = z.object({
 export type Anomaly = z.infer<typeof Anomaly>;
 
 export const AnomaliesData = z.object({
-  period: Period.describe('What was looked at'),
+  period: Period.describe('Period of the reading'),
   asOf: instant.describe('End of the last whole hour'),
   items: z.array(Anomaly).describe('Episodes, the latest first'),
-  customersLookedAt: z.number().int().describe('Customers whose series were looked at: the largest by cost'),
-  nextCursor: z.string().nullable().describe('Where the next page begins; null on the last one'),
+  customersLookedAt: z.number().int().describe('Customers whose series were read: the largest by cost'),
+  nextCursor: z.string().nullable().describe('Cursor of the next page; null on the last one'),
 });
 
 export type AnomaliesData = z.infer<typeof AnomaliesData>;

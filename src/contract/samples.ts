@@ -25,7 +25,7 @@ const StoreSampleBody = BodyIdempotency.extend({
   customerId: customerId.optional(),
   feature: label.optional().describe('Feature of the application that called'),
   environment: environment.optional().describe('For example production'),
-  tags: z.array(label).max(TAGS_MAX).optional().describe('Labels to find it by'),
+  tags: z.array(label).max(TAGS_MAX).optional().describe('Labels of the sample'),
   provider: label.describe('Vendor that ran the call'),
   model: model.optional().describe('Model that ran'),
   input: payload.refine((value) => value !== undefined, 'is required').describe('What went to the model: any JSON'),
@@ -41,19 +41,19 @@ export type StoreSampleRequest = z.infer<typeof StoreSampleBody>;
 export const StoredSample = z.object({
   sampleId: z.string().describe('The sample'),
   receivedAt: instant.describe('When it was received'),
-  expiresAt: instant.describe('When it is gone'),
-  retentionDays: z.number().int().describe('Days in between, by the policy in force when it was received'),
-  policyVersion: z.string().describe('That policy'),
+  expiresAt: instant.describe('When it expires'),
+  retentionDays: z.number().int().describe('Days of retention, by the policy in force when it was received'),
+  policyVersion: z.string().describe('Hash of the policy'),
 });
 
 export type StoredSample = z.infer<typeof StoredSample>;
 
 const SampleFilter = z.object({
-  customerId: customerId.optional().describe('Only of this customer'),
-  feature: label.optional().describe('Only of this feature'),
-  provider: label.optional().describe('Only of this vendor'),
-  model: model.optional().describe('Only of this model'),
-  environment: environment.optional().describe('Only of this environment'),
+  customerId: customerId.optional().describe('Only this customer'),
+  feature: label.optional().describe('Only this feature'),
+  provider: label.optional().describe('Only this vendor'),
+  model: model.optional().describe('Only this model'),
+  environment: environment.optional().describe('Only this environment'),
   from: instant.optional().describe('Received at this instant or later'),
   to: instant.optional().describe('Received before this instant'),
 });

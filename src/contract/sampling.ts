@@ -23,12 +23,14 @@ export const SetSamplingRequest = z.object({
   features: z
     .strictObject({
       include: features.describe('Only calls of these features; empty means all'),
-      exclude: features.describe('No calls of these features'),
+      exclude: features.describe('Features whose calls are not kept'),
     })
     .prefault({})
     .describe('Features'),
   customers: z
-    .strictObject({ exclude: z.array(customerId).max(NAMES_MAX).default([]).describe('No calls of these customers') })
+    .strictObject({
+      exclude: z.array(customerId).max(NAMES_MAX).default([]).describe('Customers whose calls are not kept'),
+    })
     .prefault({})
     .describe('Customers'),
   retentionDays: z
@@ -49,18 +51,20 @@ export const SamplingPolicy = z.object({
   features: z
     .object({
       include: z.array(z.string()).describe('Only calls of these features; empty means all'),
-      exclude: z.array(z.string()).describe('No calls of these features'),
+      exclude: z.array(z.string()).describe('Features whose calls are not kept'),
     })
     .describe('Features'),
-  customers: z.object({ exclude: z.array(z.string()).describe('No calls of these customers') }).describe('Customers'),
+  customers: z
+    .object({ exclude: z.array(z.string()).describe('Customers whose calls are not kept') })
+    .describe('Customers'),
   retentionDays: z.number().int().describe('Days for which a sample is kept'),
 });
 
 export type SamplingPolicy = z.infer<typeof SamplingPolicy>;
 
 export const SamplingSettings = SamplingPolicy.extend({
-  cacheSeconds: z.number().int().describe('For how long these settings may be used without asking again'),
-  settingsExpiresAt: instant.describe('When that time is over'),
+  cacheSeconds: z.number().int().describe('How long you may cache these settings'),
+  settingsExpiresAt: instant.describe('When the cached settings expire'),
 });
 
 export type SamplingSettings = z.infer<typeof SamplingSettings>;
@@ -68,7 +72,7 @@ export type SamplingSettings = z.infer<typeof SamplingSettings>;
 const DecideSamplingBody = z.object({
   samplingKey: text(255)
     .optional()
-    .describe('The same key under the same policy version is decided the same; made where absent'),
+    .describe('The same key and policy version get the same decision; Callmeter makes a key if it is absent'),
   customerId: customerId.optional(),
   feature: feature.optional().describe('Feature of the application that calls'),
   inputTokens: tokens.optional().describe('Prompt tokens; preferred over `inputCharacters`'),
@@ -85,7 +89,7 @@ export const DecideSamplingRequest = z.preprocess(resolveIdentity, DecideSamplin
 export type DecideSamplingRequest = z.infer<typeof DecideSamplingBody>;
 
 export const SamplingDecision = z.object({
-  sample: z.boolean().describe('Whether the call is to be kept'),
+  sample: z.boolean().describe('Whether to keep the call'),
   reason: z
     .enum([
       'CUSTOMER_EXCLUDED',
@@ -95,11 +99,11 @@ export const SamplingDecision = z.object({
       'NOT_SELECTED',
       'SELECTED',
     ])
-    .describe('The first rule that decided, in this order'),
+    .describe('The first rule that applied, in this order'),
   decisionId: z.string().describe('Stable for the key and the policy version'),
-  samplingKey: z.string().describe('The key that was decided by'),
-  policyVersion: z.string().describe('The policy that was decided by'),
-  settingsExpiresAt: instant.describe('Until when the policy may be used without asking again'),
+  samplingKey: z.string().describe('The key of the decision'),
+  policyVersion: z.string().describe('The policy of the decision'),
+  settingsExpiresAt: instant.describe('How long you may cache the policy'),
 });
 
 export type SamplingDecision = z.infer<typeof SamplingDecision>;

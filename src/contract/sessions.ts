@@ -35,14 +35,14 @@ const CARRIED_BYTES_MAX = 3_072;
 const CARRIED_RULE = `feature, tags and models of a session may have ${CARRIED_BYTES_MAX} bytes together, as JSON`;
 
 const ClientSessionBody = SessionBody.extend({
-  feature: label.optional().describe('Feature of the application that every call of the session is filed under'),
-  tags: z.array(label).max(TAGS_MAX).optional().describe('Labels that every call of the session is reported by'),
+  feature: label.optional().describe('Feature of the application that every call of the session has'),
+  tags: z.array(label).max(TAGS_MAX).optional().describe('Labels of every call of the session'),
   models: z
     .array(text(330))
     .min(1)
     .max(MODELS_MAX)
     .optional()
-    .describe('The models that the session may ask, named as in a request; default all'),
+    .describe('The models that the session may use, named as in a request; default all'),
 }).superRefine(({ feature, tags, models }, context) => {
   if (jsonBytes({ feature, tags, models }) <= CARRIED_BYTES_MAX) return;
   const path = jsonBytes(models ?? []) > jsonBytes(tags ?? []) ? 'models' : 'tags';
@@ -73,11 +73,11 @@ export type EmbedSessionRequest = z.infer<typeof EmbedSessionRequest>;
 
 const SessionToken = z.object({
   token: z.string().describe('Keep it in memory, and renew it through your backend before it ends'),
-  tokenType: z.literal('Bearer').describe('How it is sent'),
+  tokenType: z.literal('Bearer').describe('Scheme of the `Authorization` header'),
   expiresAt: instant.describe('When it ends'),
   expiresIn: z.number().int().describe('Seconds until then'),
   scopes: z.array(z.string()).describe('What it may do'),
-  customerId: branded<CustomerId>(z.string()).describe('The customer that it speaks for'),
+  customerId: branded<CustomerId>(z.string()).describe('The customer of the session'),
   customerUserId: z.string().nullable().describe("The customer's user"),
 });
 

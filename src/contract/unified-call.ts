@@ -28,7 +28,7 @@ const VendorRequest = z.object({
   body: z
     .record(z.string(), z.unknown())
     .optional()
-    .describe("The vendor's request; an OpenAI reasoning effort is left out for a model that takes none"),
+    .describe("The vendor's request; without an OpenAI reasoning effort if the model takes none"),
   timeoutMs: z
     .number()
     .int()
@@ -60,10 +60,10 @@ export const CallBody = BeginCallBody.extend({
           message: z.string().trim().min(1).max(20_000).describe('Error message'),
         })
         .optional()
-        .describe('Makes the call FAILED'),
+        .describe('Error that makes the call FAILED'),
     })
     .optional()
-    .describe('How the call ended'),
+    .describe('Outcome of the call'),
 });
 
 export const CallRequest = z.preprocess((body) => resolveCachedTokens(resolveIdentity(body)), CallBody);
@@ -78,15 +78,15 @@ function resolveCachedTokens(body: unknown): unknown {
 
 export const CallData = z.object({
   begin: BeginCallData.describe('What the call was allowed'),
-  end: EndCallData.optional().describe('What the call cost; absent where it was denied, or is still being recorded'),
+  end: EndCallData.optional().describe('What the call cost; absent if it was denied, or is still being recorded'),
   vendor: z
     .object({
       ok: z.boolean().describe('The vendor answered 2xx'),
       status: z
         .number()
         .int()
-        .describe("The vendor's status; 504 where it did not answer in time, 502 where it could not be reached"),
-      modelUsed: z.string().optional().describe('Model by the vendor'),
+        .describe("The vendor's status; 504 if it did not answer in time, 502 if it could not be reached"),
+      modelUsed: z.string().optional().describe("Model in the vendor's own name"),
       error: z
         .object({
           message: z.string().describe('What went wrong'),
@@ -97,11 +97,11 @@ export const CallData = z.object({
             ),
         })
         .optional()
-        .describe('Present where the vendor failed'),
+        .describe('Present if the vendor failed'),
       body: z.unknown().describe("The vendor's answer"),
     })
     .optional()
-    .describe('Present where a vendor was asked'),
+    .describe('Present if a vendor was asked'),
   endUsage: UsageFields.extend({
     serviceTier: servedTier.optional(),
     tokens: z.number().describe('Output tokens'),

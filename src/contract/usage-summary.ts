@@ -24,15 +24,15 @@ const date = z.iso.date().refine((value) => value >= FIRST_DATE, `must be ${FIRS
 
 /** Of figures that are summed over days whose usage is kept. */
 export const completeSince = instant.describe(
-  'From when on the figures are complete: the start of the period, or of the kept days where it begins before them',
+  'The figures are complete from here on: the start of the period, or of the kept days if the period begins before them',
 );
 
 export const SummaryQuery = z.object({
   from: date.optional().describe('First day; default 30 days before `to`'),
   to: date.optional().describe('Day after the last one; default tomorrow, so that today is included'),
   timezone,
-  customerId: customerId.optional().describe('Only of this customer'),
-  feature: text(TEXT_LENGTH_MAX).optional().describe('Only of this feature'),
+  customerId: customerId.optional().describe('Only this customer'),
+  feature: text(TEXT_LENGTH_MAX).optional().describe('Only this feature'),
 });
 
 export type SummaryQuery = z.infer<typeof SummaryQuery>;
@@ -42,16 +42,16 @@ const sum = z.number().nonnegative();
 
 const Figures = z.object({
   calls: z.number().int().describe('Calls that ended, or that were not allowed'),
-  unpricedCalls: z.number().int().describe('Ended calls whose price is not known; the cost is without them'),
+  unpricedCalls: z.number().int().describe('Ended calls without a known price; the cost does not include them'),
   inputTokens: sum.describe('Prompt tokens, cache reads and writes included'),
   cachedInputTokens: sum.describe('Prompt tokens served from the prompt cache'),
   outputTokens: sum.describe('Completion tokens, reasoning included'),
   reasoningTokens: sum.describe('Reasoning part of the completion tokens'),
   searches: sum.describe('Searches'),
-  costUSD: z.number().describe('Recorded provider cost'),
+  costUSD: z.number().describe('Recorded cost at vendors'),
   costUsdNano: z.string().describe('The same cost, exact, in nano-USD'),
-  provisionalCalls: z.number().int().describe('Of the calls, those whose usage is partial or estimated'),
-  provisionalCostUSD: z.number().describe('Their part of the cost'),
+  provisionalCalls: z.number().int().describe('Calls whose usage is partial or estimated'),
+  provisionalCostUSD: z.number().describe('Cost of the provisional calls'),
   provisionalCostUsdNano: z.string().describe('The same part, exact, in nano-USD'),
 });
 
@@ -60,18 +60,18 @@ export type Figures = z.infer<typeof Figures>;
 const group = <Shape extends z.ZodRawShape>(shape: Shape) => Figures.extend(shape);
 
 export const UsageSummaryData = z.object({
-  period: Period.describe('The days that were asked for'),
+  period: Period.describe('The requested days'),
   completeSince,
-  timezone: z.string().describe('In which the days are counted'),
+  timezone: z.string().describe('Time zone of the days'),
   currency: z.literal('USD').describe('Currency'),
   asOf: instant.describe('Calls that ended before this instant are included'),
   backlog: z
     .object({
       customers: z.number().int().describe('Customers whose changes could not be sent yet'),
-      ageSeconds: z.number().int().describe('For how long the oldest of them waits'),
+      ageSeconds: z.number().int().describe('Waiting time of the oldest one'),
     })
     .describe('What the figures may lack'),
-  totals: Figures.describe('Of the period'),
+  totals: Figures.describe('Figures of the period'),
   byDay: z
     .array(group({ date: z.string().describe('Local day'), ...Period.shape }))
     .describe('Every day of the period, in order. A UTC hour belongs to the day in which it starts'),
@@ -79,13 +79,13 @@ export const UsageSummaryData = z.object({
     .array(group({ customerId: branded<CustomerId>(z.string()).describe('The customer') }))
     .describe('By cost, the highest first'),
   byFeature: z
-    .array(group({ feature: z.string().nullable().describe('Feature; null where none was sent') }))
+    .array(group({ feature: z.string().nullable().describe('Feature; null if none was sent') }))
     .describe('By cost'),
   byModel: z
-    .array(group({ model: z.string().nullable().describe('Model; null where none was reported') }))
+    .array(group({ model: z.string().nullable().describe('Model; null if none was reported') }))
     .describe('By cost'),
   byProvider: z
-    .array(group({ provider: z.string().nullable().describe('Vendor; null where none was reported') }))
+    .array(group({ provider: z.string().nullable().describe('Vendor; null if none was reported') }))
     .describe('By cost'),
   byOutcome: z
     .array(
@@ -94,7 +94,7 @@ export const UsageSummaryData = z.object({
     .describe('By cost'),
   truncated: z
     .array(z.string())
-    .describe(`Dimensions with more than ${GROUPS_MAX} groups, of which the rest is in the totals alone`),
+    .describe(`Dimensions with more than ${GROUPS_MAX} groups; only the totals include the others`),
 });
 
 export type UsageSummaryData = z.infer<typeof UsageSummaryData>;

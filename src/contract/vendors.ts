@@ -18,7 +18,9 @@ export const VENDOR_BASE_URLS: Readonly<Record<string, string>> = {
   google: 'https://generativelanguage.googleapis.com/v1beta',
 };
 
-const kind = z.enum(VENDOR_KINDS).describe('Whose API the vendor has, which decides what it is sent');
+const kind = z
+  .enum(VENDOR_KINDS)
+  .describe('Kind of the vendor: whose API it has, which decides what Callmeter sends it');
 
 const useReportedCost = z
   .boolean()
@@ -49,7 +51,7 @@ const passthrough = z
   .array(z.string().max(OPEN_PATH_LENGTH_MAX).refine(isOpenPath, OPEN_PATH_RULE))
   .max(OPEN_PATHS_MAX)
   .describe(
-    'Paths of the vendor that `/v1/passthrough/{provider}/` reaches with its key, from the root of its host, such as `/v1/rerank`; `/v1/jobs/*` opens all that is below `/v1/jobs/`',
+    'Paths of the vendor that `/v1/passthrough/{provider}/` reaches with its key, from the root of its host, such as `/v1/rerank`; `/v1/jobs/*` opens all paths below `/v1/jobs/`',
   );
 
 /** What documents write in place of a key: `sk-...`, `***`, `<key>`, `YOUR-API-KEY`. Stored, it would fail every request. */
@@ -71,13 +73,11 @@ export const SetVendorRequest = z.object({
     }, 'must have no user, query or fragment')
     .transform((value) => value.replace(/\/+$/, ''))
     .optional()
-    .describe(
-      'Address with the version prefix; calls to its origin are allowed for the organization, also where it is local',
-    ),
+    .describe('Address with the version prefix; the organization may call its origin, even if it is local'),
   kind: kind
     .optional()
     .describe(
-      'Whose API the vendor has, which decides what it is sent. Without it: that of the address if its host is known, else `openai`, `anthropic`, `google` or `azure` if that is the whole name of the vendor, else `compatible`',
+      'Kind of the vendor: whose API it has, which decides what Callmeter sends it. Without it: that of the address if its host is known, else `openai`, `anthropic`, `google` or `azure` if that is the whole name of the vendor, else `compatible`',
     ),
   useReportedCost: useReportedCost.optional(),
   headers: vendorHeaders.optional(),
@@ -95,8 +95,8 @@ export const Vendor = z.object({
   headers: z
     .record(z.string(), z.string())
     .optional()
-    .describe('Headers that each request to the vendor gets, where there are any'),
-  passthrough: z.array(z.string()).optional().describe('Open paths, where there are any'),
+    .describe('Headers that each request to the vendor gets; absent if there are none'),
+  passthrough: z.array(z.string()).optional().describe('Open paths; absent if there are none'),
 });
 
 export type Vendor = z.infer<typeof Vendor>;

@@ -22,7 +22,7 @@ export const TEST_EVENT_TYPE = 'webhook.test';
 export const webhookId = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
-  .describe('Webhook id, chosen by whoever registers it');
+  .describe('Webhook id, chosen at its registration');
 
 const deliveryEventId = text(64).describe('The event: `webhook-id` of its requests');
 
@@ -45,15 +45,15 @@ export const SetWebhookRequest = z.object({
       // Invalid addresses break the rule above. An empty fragment is visible only in the text.
       return url === null || (url.username === '' && url.password === '' && !value.includes('#'));
     }, 'must have no user and no fragment')
-    .describe('Where events are sent; https to a public host, unless the operator registers it'),
+    .describe('Address of the endpoint; https to a public host, unless the operator registers it'),
   types: z
     .array(z.enum(EVENT_TYPES))
     .min(1)
     .max(EVENT_TYPES.length)
     .nullable()
     .optional()
-    .describe('The types that it gets; absent or null for all, those of later versions too'),
-  description: text(200).nullable().optional().describe('What it is for'),
+    .describe('The event types that it gets; absent or null for all, also of later versions'),
+  description: text(200).nullable().optional().describe('Purpose'),
   enabled: z.boolean().optional().describe('Whether events are sent; default true'),
   format: format.optional(),
 });
@@ -65,25 +65,27 @@ export const Webhook = z.object({
   url: z
     .string()
     .describe(
-      'Where events are sent; of an address that the operator registered, a key of the organization reads scheme and host',
+      'Address of the endpoint; if the operator registered it, a key of the organization reads only scheme and host',
     ),
-  types: z.array(z.string()).nullable().describe('The types that it gets; null for all'),
-  description: z.string().nullable().describe('What it is for'),
+  types: z.array(z.string()).nullable().describe('The event types that it gets; null for all'),
+  description: z.string().nullable().describe('Purpose'),
   enabled: z.boolean().describe('Whether events are sent'),
   format,
   registeredBy: z
     .enum(['operator', 'tenant'])
-    .describe("Who set it last; addresses that are http or not public are the operator's alone"),
+    .describe('The party that last set the address; only the operator may set http or local ones'),
   disabled: z
     .object({
       at: instant.describe('When'),
-      reason: z.enum(DISABLED_REASONS).describe('GONE: it answered 410; FAILING: every request failed for five days'),
+      reason: z
+        .enum(DISABLED_REASONS)
+        .describe('GONE: its endpoint answered 410; FAILING: every request to it failed for five days'),
     })
     .nullable()
-    .describe('That and why the service switched it off; null where it did not'),
+    .describe('Why Callmeter disabled the webhook; `null` if it did not'),
   previousSecretUntil: instant
     .nullable()
-    .describe('Until when the secret before the last rotation signs as well; null where it no longer does'),
+    .describe('The old secret signs as well until then; null if it no longer does'),
   createdAt: instant.describe('When it was registered'),
   updatedAt: instant.describe('When it was last changed'),
 });
@@ -94,16 +96,14 @@ export const SavedWebhook = Webhook.extend({
   secret: z
     .string()
     .optional()
-    .describe(
-      'What its requests are signed with: `whsec_` and 32 bytes as base64; where it is new, and shown this once',
-    ),
+    .describe('Secret that signs its requests: `whsec_` and 32 bytes as base64; only the answer that makes it has it'),
 });
 
 export type SavedWebhook = z.infer<typeof SavedWebhook>;
 
 export const WebhookDetail = Webhook.extend({
-  pending: z.number().int().describe('Events that the endpoint has yet to take, of those read for it so far'),
-  failingSince: instant.nullable().describe('Since when every request failed; null where the last one did not'),
+  pending: z.number().int().describe('Events that were read for the endpoint and wait to be sent'),
+  failingSince: instant.nullable().describe('When requests began to fail; null if the last one did not fail'),
 });
 
 export type WebhookDetail = z.infer<typeof WebhookDetail>;
@@ -114,18 +114,18 @@ export type DeletedWebhook = z.infer<typeof DeletedWebhook>;
 
 export const RotatedWebhook = z.object({
   webhookId: z.string().describe('Webhook id'),
-  secret: z.string().describe('The new secret, shown this once'),
-  previousSecretUntil: instant.describe('Until when the secret before signs as well'),
+  secret: z.string().describe('The new secret; only this answer shows it'),
+  previousSecretUntil: instant.describe('The old secret signs as well until then'),
 });
 
 export type RotatedWebhook = z.infer<typeof RotatedWebhook>;
 
-const answerStatus = z.number().int().nullable().describe('The HTTP status of the last answer; null where none came');
+const answerStatus = z.number().int().nullable().describe('The HTTP status of the last answer; null if none came');
 const answer = z
   .string()
   .nullable()
   .describe(
-    'The first characters of the last answer, or why none came; null before the first attempt, and to the organization where the operator registered the address',
+    'The first characters of the last answer, or why none came; null before the first attempt, and for the organization if the operator registered the address',
   );
 
 export const TestedWebhook = z.object({
@@ -140,7 +140,7 @@ export type TestedWebhook = z.infer<typeof TestedWebhook>;
 
 export const ReplayRequest = z
   .object({
-    from: instant.describe('Events of this instant or later'),
+    from: instant.describe('Events at this instant or later'),
     to: instant.describe('Events before this instant'),
   })
   .refine(endsAfterStart, ENDS_AFTER_START);
@@ -149,7 +149,7 @@ export type ReplayRequest = z.infer<typeof ReplayRequest>;
 
 export const StartedReplay = z.object({
   webhookId: z.string().describe('Webhook id'),
-  from: instant.describe('Events of this instant or later'),
+  from: instant.describe('Events at this instant or later'),
   to: instant.describe('Events before this instant'),
 });
 
@@ -162,18 +162,16 @@ export const Delivery = z.object({
   type: z.string().describe('Type of the event'),
   customerId: branded<CustomerId>(z.string())
     .nullable()
-    .describe('The customer of the event; null where it is of none'),
+    .describe('The customer of the event; null if it has none'),
   timestamp: instant.describe('When the event happened'),
   status: z
     .enum(DELIVERY_STATUSES)
-    .describe(
-      'PENDING: to be sent, or sent again; DELIVERED: answered with 2xx; GIVEN_UP: not sent any more by itself',
-    ),
+    .describe('PENDING: waits for its next attempt; DELIVERED: answered with 2xx; GIVEN_UP: no attempt follows'),
   attempts: z.number().int().describe('Requests that were sent'),
   lastAttemptAt: instant.nullable().describe('When the last one was sent'),
   nextAttemptAt: instant
     .nullable()
-    .describe('When the next one is due; null where none is, or an earlier event of the customer comes first'),
+    .describe('When the next attempt is due; null if none is, or if an earlier event of the customer comes first'),
   answerStatus,
   answer,
 });

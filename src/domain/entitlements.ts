@@ -136,7 +136,7 @@ export function withDefaultTier(requested: Requested): Requested {
 export function capabilityDenied(needs: readonly Capability[], allowed: Entitlements): string | null {
   const denied = needs.filter((capability) => !allowed[capability]);
   if (denied.length === 0) return null;
-  return `the request asks the vendor for ${denied.join(' and ')}: the customer's plan does not allow it, or nothing is left of it`;
+  return `the request asks the vendor for ${denied.join(' and ')}: the customer's plan does not allow it, or it is used up`;
 }
 
 export function lowerLevel(a: ReasoningLevel, b: ReasoningLevel): ReasoningLevel {

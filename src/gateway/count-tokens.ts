@@ -32,7 +32,7 @@ export async function countTokens(
   const [attempt] = resolved.attempts;
   const vendorKey = attempt ? await vendorKeyOf(caller, attempt.provider) : null;
   if (!attempt || vendorKey === null) {
-    const message = `the key for the vendor ${attempt?.provider} cannot be opened; it has to be set again`;
+    const message = `the vendor key of ${attempt?.provider} cannot be decrypted; set it again`;
     return refusalAnswer(refuseCall('VENDOR_KEY_UNREADABLE', message).refusal, counting.errorBody);
   }
   const result = await requestVendor({

@@ -55,7 +55,7 @@ export function identify(
   const named = inBody ?? header.customerId;
   if (session && named !== undefined && named !== session.customerId) {
     const param = inBody === undefined ? LABEL_HEADERS.customerId : 'customer';
-    return refuseCall('CUSTOMER_FORBIDDEN', 'the session speaks for another customer', { param });
+    return refuseCall('CUSTOMER_FORBIDDEN', 'the session is for another customer', { param });
   }
   const closed =
     session && (['customerUserId', 'feature', 'tags'] as const).find((name) => headers[name] !== undefined);

@@ -101,7 +101,7 @@ export async function isOwn(caller: Caller, objectId: string): Promise<boolean> 
 
 /** The answer about what is not there, or is another's. */
 export function noObject(): WholeAnswer {
-  return refusalAnswer(refuseCall('NOT_FOUND', 'nothing has this id').refusal);
+  return refusalAnswer(refuseCall('NOT_FOUND', 'no object of this organization has this id').refusal);
 }
 
 /** Records what an answer says was made. The answer passes as it is: what was made is made. */
@@ -141,7 +141,9 @@ export async function foreignReference(
   );
   const foreign = references.find(({ id }) => id === foreignId);
   if (!foreign) return null;
-  return refuseCall('NOT_FOUND', `${foreign.name}: nothing of this organization has this id`, { param: foreign.name });
+  return refuseCall('NOT_FOUND', `${foreign.name}: no object of this organization has this id`, {
+    param: foreign.name,
+  });
 }
 
 /** The first of the ids that is not recorded for the organization. */

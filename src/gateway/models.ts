@@ -102,7 +102,7 @@ function obstacleTo(
   const { operation, alternative } = dialect;
   if (dialect.isOfferedBy(vendor.kind)) {
     if (dialect.takesModel?.(model) !== false) return null;
-    const rule = 'must be a name that can stand in a path: of letters, digits and _ . ~ @ + -, without . and .. alone';
+    const rule = 'must have only letters, digits and _ . ~ @ + -, and must not be . or ..';
     return refuseCall('BAD_REQUEST', `the model ${JSON.stringify(model)} ${rule}`, { param: 'model' });
   }
   const advice = alternative === null ? '' : `; use ${alternative}`;

@@ -75,6 +75,6 @@ function openPathOf(
   if (!vendor) return vendorNotConfigured(provider, 'provider');
   const url = openTarget(vendor, path, search);
   if (url) return { ok: true, openPath: { method, provider, kind: vendor.kind, url } };
-  const open = vendor.passthrough.length === 0 ? 'none is' : `open are ${vendor.passthrough.join(', ')}`;
+  const open = vendor.passthrough.length === 0 ? 'none is' : `the open paths are ${vendor.passthrough.join(', ')}`;
   return refuseCall('NOT_FOUND', `this path of the vendor ${provider} is not open; ${open}`, { param: 'path' });
 }

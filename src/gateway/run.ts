@@ -234,6 +234,6 @@ async function answerWhole(run: Run, current: CurrentAttempt, reading: Reading):
 
 /** The key of the vendor was encrypted under a secret that is not in use any more. */
 function keyUnreadable({ dialect }: Run, { provider }: Attempt): Reading {
-  const message = `the key for the vendor ${provider} cannot be opened; it has to be set again`;
+  const message = `the vendor key of ${provider} cannot be decrypted; set it again`;
   return failed(refuseCall('VENDOR_KEY_UNREADABLE', message), NO_USAGE, true, dialect.errorBody);
 }

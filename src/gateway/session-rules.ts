@@ -128,7 +128,7 @@ function brokenType(
   if (!known || known.closed) {
     const named = type == null ? '' : ` as ${clipped(JSON.stringify(type))}`;
     const open = Object.keys(types).filter((name) => !types[name]?.closed);
-    return { path: `${path}.type`, rule: `${NOT_OPEN}${named}; open are ${open.join(', ')}` };
+    return { path: `${path}.type`, rule: `${NOT_OPEN}${named}; allowed are ${open.join(', ')}` };
   }
   const broken = brokenMember(known.members, members, path, vendorHosts);
   if (broken || known.needs === undefined) return broken;
@@ -147,7 +147,7 @@ function ofName(types: Readonly<Record<string, TypedMembers>>, name: unknown): T
 function brokenChoice(only: readonly (string | boolean)[], value: unknown, path: string): Broken | null {
   const chosen = Array.isArray(value) ? value : [value];
   if (chosen.every((choice) => only.includes(choice as string))) return null;
-  return { path, rule: `${NOT_OPEN}, but for ${only.map((choice) => JSON.stringify(choice)).join(', ')}` };
+  return { path, rule: `${NOT_OPEN}, except ${only.map((choice) => JSON.stringify(choice)).join(', ')}` };
 }
 
 /** Text, numbers and lists of them cannot name anything in an account; an object can. */

@@ -82,9 +82,13 @@ function replayedStream(text: string, transform: Transform | undefined): Readabl
 export function refuseReplay(status: CallStatus, headers: Record<string, string>): Refused {
   if (status === 'IN_PROGRESS') {
     const retryAfterSeconds = IN_FLIGHT_RETRY_SECONDS;
-    return refuseCall('CALL_IN_FLIGHT', 'the call is still under way', { retryAfterSeconds, retry: true, headers });
+    return refuseCall('CALL_IN_FLIGHT', 'the first request of this call is still running', {
+      retryAfterSeconds,
+      retry: true,
+      headers,
+    });
   }
-  const message = `the call is ${status}, and its answer was not kept: it was larger than ${STORED_BYTES_MAX} bytes, or it broke off or was stopped; use a new key`;
+  const message = `the call is ${status}, and its answer was not stored: it was larger than ${STORED_BYTES_MAX} bytes, or it broke off or was stopped; use a new key`;
   return refuseCall('CALL_ALREADY_FINALIZED', message, { headers });
 }
 

@@ -223,7 +223,7 @@ function readSuccess(
   const { isText, hasOutput } = answerReading;
   const document = documentOf(body);
   if (document === undefined && !isText) {
-    return failed(refuseCall('VENDOR_ANSWER_BROKEN', "the vendor's answer is no JSON"), null, false, errorBody);
+    return failed(refuseCall('VENDOR_ANSWER_BROKEN', "the vendor's answer is not JSON"), null, false, errorBody);
   }
   const failure = hasOutput && readFailure(document);
   const answer = {

@@ -78,7 +78,7 @@ export async function authorizeCompression(
     customer.isOutOfCredit(organizationId),
   );
   if (outOfCredit) {
-    return refuse('CREDIT_REQUIRED', 'the customer pays as it goes and has no credit left', {
+    return refuse('CREDIT_REQUIRED', "the customer's plan is pay-as-you-go, and no balance is left", {
       members: { customerId },
     });
   }
@@ -197,7 +197,7 @@ function findJob(env: Env, organizationId: OrganizationId, jobId: string): Promi
 }
 
 function tooManyEstimates() {
-  const message = `the organization runs ${RUNNING_ESTIMATES_MAX} estimates, which is as many as it may at a time`;
+  const message = `too many running estimates of the organization (at most ${RUNNING_ESTIMATES_MAX}); retry when one has ended`;
   const retryAfterSeconds = ESTIMATE_RETRY_SECONDS;
   return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
 }

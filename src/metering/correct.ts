@@ -100,7 +100,7 @@ async function findForCorrection(
   const call = own ?? old;
   if (call) return { ok: true, address, call, old };
   if (await findArchivedCall(env, organizationId, callId))
-    return refuse('CONFLICT', 'the call is in the archive alone, and can no longer be corrected');
+    return refuse('CONFLICT', 'only the archive has the call, so it can no longer be corrected');
   // The cached owner may be outdated: try once more with the directory's.
   return forgetOwner(organizationId, callId) ? findForCorrection({ env, organizationId }, callId) : callNotFound();
 }

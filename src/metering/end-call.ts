@@ -86,8 +86,8 @@ async function refuseLateEnd({ env, organization, limits }: Caller, callId: Call
   if (closed) return closed;
   const { status, reversedAtMs } = call;
   const isAmendable = old !== null && reversedAtMs === undefined && isCorrectable(call);
-  const advice = isAmendable ? ': amend it, with POST /calls/{callId}/amend' : '';
-  const message = `the call is ${status} for more than ${CALL_RETENTION_DAYS} days, and its end can no longer be reported${advice}`;
+  const advice = isAmendable ? '; amend it with POST /calls/{callId}/amend' : '';
+  const message = `the call has been ${status} for more than ${CALL_RETENTION_DAYS} days and can no longer be ended${advice}`;
   return refuse('CALL_ALREADY_FINALIZED', message, { members: { status } });
 }
 

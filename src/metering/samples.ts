@@ -86,7 +86,7 @@ export async function storeSample(
 }
 
 function quotaExceeded({ usedBytes, maxBytes }: SampleQuota) {
-  const message = `the organization's samples take ${usedBytes} of ${maxBytes} bytes, and this one does not fit; space comes back as samples expire`;
+  const message = `the sample does not fit: the organization's samples take ${usedBytes} of ${maxBytes} bytes; space returns as samples expire`;
   return refuse('QUOTA_EXCEEDED', message, {
     members: { usedBytes, maxBytes },
     retryAfterSeconds: RETRY_AFTER_SECONDS,

@@ -48,6 +48,6 @@ export async function refuseForeignStripe(
   if (await hasStripeCustomer(env, organizationId, stripeCustomerId)) return null;
   return badRequest({
     path: 'stripeCustomerId',
-    message: 'must be an id that a customer of the organization was provisioned with',
+    message: 'must be an id that a customer of the organization was given',
   });
 }

@@ -404,7 +404,7 @@ function brokenOff(stream: StreamUsage, contentType: string): Read['error'] | nu
     return { code: 'VENDOR_STREAM_CUT', message: "the vendor's stream ended before its end" };
   }
   return stream.empty && /\bjson\b/i.test(contentType)
-    ? { code: BROKEN, message: "the vendor's answer is no JSON" }
+    ? { code: BROKEN, message: "the vendor's answer is not JSON" }
     : null;
 }
 
@@ -461,12 +461,12 @@ function presentUsage(usage: Usage, modelUsed = ''): EndUsage {
 /** A retry of a call that has no stored end: it is under way, or nobody ended it. */
 function unfinished(status: string | null) {
   if (status === 'IN_PROGRESS') {
-    return refuse('CALL_IN_FLIGHT', 'the call is still under way', {
+    return refuse('CALL_IN_FLIGHT', 'the first request of this call is still running', {
       retryAfterSeconds: IN_FLIGHT_RETRY_SECONDS,
       members: { status },
     });
   }
-  return refuse('CALL_ALREADY_FINALIZED', `the call is ${status}, and its answer was not kept`, {
+  return refuse('CALL_ALREADY_FINALIZED', `the call is ${status}, and its answer was not stored`, {
     members: { status },
   });
 }

@@ -22,7 +22,7 @@ export async function refuseAuthentication(c: AppContext): Promise<Refusal> {
   if (!(await isBeyond(c.env.FAILED_AUTHENTICATIONS, c))) {
     return refuse('UNAUTHORIZED', 'the credential is missing, malformed, unknown or revoked').refusal;
   }
-  const message = 'too many requests without a valid credential came from this address';
+  const message = 'too many failed authentications from this address; retry in a minute';
   return refuse('RATE_LIMITED', message, { retryAfterSeconds: LIMIT_PERIOD_SECONDS }).refusal;
 }
 
@@ -47,7 +47,7 @@ async function refuseMade(
   what: string,
 ): Promise<Refusal<'RATE_LIMITED'> | null> {
   if (!(await isBeyond(limit, c))) return null;
-  const message = `too many ${what} were made for this address: try again in a minute`;
+  const message = `too many ${what} for this address; retry in a minute`;
   return { code: 'RATE_LIMITED', message, retryAfterSeconds: LIMIT_PERIOD_SECONDS };
 }
 

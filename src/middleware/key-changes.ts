@@ -13,7 +13,7 @@ export async function requireChange(c: AppContext): Promise<Result> {
   const resumeAtMs = await countKeyChange(c.env, c.get('credential').keyId, nowMs);
   if (resumeAtMs === null) return { ok: true };
   const retryAfterSeconds = Math.ceil((resumeAtMs - nowMs) / SECOND_MS);
-  const message = `the key made ${KEY_CHANGES_MAX} changes in this hour, which is as many as it may`;
+  const message = `too many changes by this key (${KEY_CHANGES_MAX} in an hour); retry in ${retryAfterSeconds} seconds`;
   return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
 }
 

@@ -21,7 +21,7 @@ export function namedQuery({ shape }: z.ZodObject, sent: Query): Result<{ value:
   ]);
   const unknown = Object.keys(sent).filter((spelling) => !bySpelling.has(spelling));
   if (unknown.length > 0) {
-    const message = `is not known here; there is ${names.join(', ')}`;
+    const message = `is unknown; the parameters are ${names.join(', ')}`;
     return badRequest(
       ...unknown.slice(0, UNKNOWN_MAX).map((name) => ({ path: name.slice(0, NAME_LENGTH_MAX), message })),
     );

@@ -10,7 +10,7 @@ import { cursorOf, pageOf } from '../platform/page.ts';
 import { findArchivedDays, type HistoryDay } from '../storage/archive.ts';
 import { list } from './operation.ts';
 
-const noArchive = () => refuse('NOT_FOUND', 'there is no archive: no bucket is bound as ARCHIVE');
+const noArchive = () => refuse('NOT_FOUND', 'there is no archive, because no bucket is bound as ARCHIVE');
 const badCursor = () => badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
 
 export const listArchive = list(operations.listArchive, async ({ env, page: { after, limit } }) => {

@@ -173,7 +173,7 @@ export const switchModelBack = change(operations.switchModelBack, {
       typeof entry !== 'string' && entry.model === model && entry.switchedFrom !== undefined;
     const found = await findEntry(env, organizationId, mapping, wasSwitched);
     if (!found || typeof found.entry === 'string' || found.entry.switchedFrom === undefined) {
-      const message = `model: the autopilot put no ${JSON.stringify(model)} into the mapping ${JSON.stringify(mapping)}`;
+      const message = `model: the autopilot did not set ${JSON.stringify(model)} in the mapping ${JSON.stringify(mapping)}`;
       return refuse('NOT_FOUND', message);
     }
     const after = found.entry.switchedFrom;

@@ -96,8 +96,8 @@ function problemsOf({
   const count = (value: number, noun: string) => `${value} ${noun}${value === 1 ? '' : 's'}`;
   return [
     ...checks.filter(({ ok }) => !ok).map(({ name, message }) => `${name} does not answer: ${message}`),
-    ...(backlog.customers > 0 ? [`Changes of ${count(backlog.customers, 'customer')} wait for the reports`] : []),
-    ...(setAside.rows > 0 ? [`The database of the reports refused ${count(setAside.rows, 'change')}`] : []),
+    ...(backlog.customers > 0 ? [`Changes of ${count(backlog.customers, 'customer')} wait for D1`] : []),
+    ...(setAside.rows > 0 ? [`D1 refused ${count(setAside.rows, 'change')}`] : []),
     ...(archive?.isLate
       ? [`The archive lacks ${count(archive.days, 'closed day')}, the oldest ${archive.oldestDay}`]
       : []),

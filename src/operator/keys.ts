@@ -154,8 +154,8 @@ function replaced(env: Env, before: KeyRow, changed: Parameters<typeof updateKey
 /** An `ek-` key holds the embed scope alone, and no other key may hold it. */
 function brokenScopeRule(prefix: KeyPrefix, scopes: readonly Scope[]): string | null {
   if (prefix === 'ek-')
-    return scopes.every((scope) => scope === EMBED_SCOPE) ? null : `an ek- key keeps ${EMBED_SCOPE} alone`;
-  return scopes.includes(EMBED_SCOPE) ? `${EMBED_SCOPE} is kept on a dedicated ek- key` : null;
+    return scopes.every((scope) => scope === EMBED_SCOPE) ? null : `an ek- key has only the scope ${EMBED_SCOPE}`;
+  return scopes.includes(EMBED_SCOPE) ? `only a dedicated ek- key may have ${EMBED_SCOPE}` : null;
 }
 
 /** A key that only opens the widget spends nothing: a limit would seem to restrict what the widget shows. */

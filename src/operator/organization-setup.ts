@@ -31,7 +31,7 @@ export async function findSetup(env: Env, organization: Organization, nowMs: num
     step('plan', 'A plan says what a customer may use in a period.', configured.plan),
     step('defaultPlan', 'New customers get it with their first call.', defaultPlanId !== null),
     step('key', 'Your application presents it with every call.', configured.key),
-    step('vendor', 'With the key of a model vendor, the gateway calls models for you.', configured.vendor, true),
+    step('vendor', 'With a vendor key, the gateway calls models for you.', configured.vendor, true),
     step('models', 'A mapping says which models stand for standard and premium.', models !== null, true),
     step('webhook', 'A webhook gets events such as a limit that is nearly used up.', configured.webhook, true),
     step('call', 'The first call_begin shows that your application reaches Callmeter.', called),

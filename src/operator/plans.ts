@@ -115,7 +115,7 @@ async function setArchived(
   if (!detail) return noPlan();
   if ((detail.archivedAt !== null) === archive) return { unchanged: detail };
   if (archive && organization.defaultPlanId === planId) {
-    return refuse('CONFLICT', 'the plan is the default plan: choose another default before it is archived');
+    return refuse('CONFLICT', 'the plan is the default plan: choose another default plan before you archive it');
   }
   const archivedAt = archive ? new Date(nowMs).toISOString() : null;
   return {

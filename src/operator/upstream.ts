@@ -27,7 +27,7 @@ type Defer = (work: Promise<unknown>) => void;
 
 /** Imports from `CATALOG_UPSTREAM_URL`. What went wrong is in the event log too; it throws only where that cannot be written. */
 export async function importUpstream(env: Env, nowMs: number, defer: Defer): Promise<CronOutcome> {
-  if (!env.CATALOG_UPSTREAM_URL) return { ok: true, message: 'switched off: CATALOG_UPSTREAM_URL is not set' };
+  if (!env.CATALOG_UPSTREAM_URL) return { ok: true, message: 'disabled: CATALOG_UPSTREAM_URL is not set' };
   const request = importRequest(env, 'importUpstream', nowMs);
   try {
     const imported = await importFrom(env, env.CATALOG_UPSTREAM_URL, request, nowMs, defer);

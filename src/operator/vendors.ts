@@ -24,7 +24,7 @@ export const setVendor = change(operations.setVendor, {
     const { apiKey, baseUrl: given, kind: kindSet, useReportedCost = false, headers = {}, passthrough = [] } = body;
     const baseUrl = given ?? (Object.hasOwn(VENDOR_BASE_URLS, provider) ? VENDOR_BASE_URLS[provider] : undefined);
     if (baseUrl === undefined) {
-      const message = `is required, because ${provider} is not a vendor whose address is known`;
+      const message = `is required, because the address of the vendor ${provider} is unknown`;
       return badRequest({ path: 'baseUrl', message });
     }
     const before = await findVendor(env, org, provider);

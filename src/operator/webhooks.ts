@@ -36,7 +36,7 @@ import { type ChangeRequest, change, type Decided, list, type Requester, read } 
 type Reader = Requester['by'];
 
 const noWebhook = () => refuse('NOT_FOUND', 'no such webhook');
-const switchedOff = () => refuse('CONFLICT', 'the webhook is switched off');
+const switchedOff = () => refuse('CONFLICT', 'the webhook is disabled');
 
 type Put = typeof operations.putWebhook;
 
@@ -207,7 +207,7 @@ export const replayWebhook = change(operations.replayWebhook, {
     const hasStarted = await ask(webhookEndpoint(env, webhook), (endpoint) =>
       endpoint.replay(webhook, afterId, beforeId),
     );
-    if (!hasStarted) return refuse('CONFLICT', 'too many replays of the webhook run: wait until one has ended');
+    if (!hasStarted) return refuse('CONFLICT', 'too many running replays of the webhook; retry when one has ended');
     return { before: null, after: { from, to }, data: { webhookId: webhook.webhookId, from, to } };
   },
 });

@@ -36,10 +36,10 @@ const SENTENCES: Readonly<Record<EventType | typeof TEST_EVENT_TYPE, (data: Data
   'catalog.published': (d) => `The model catalog ${d.version} is in use, after ${d.previousVersion}.`,
   'key.created': (d) => `The API key ${d.name} (${d.keyId}) was created.`,
   'key.revoked': (d) => `The API key ${d.name} (${d.keyId}) was revoked.`,
-  'projection.lagging': (d) => `${d.changes} changes wait for lists and reports, the oldest since ${d.waitingSince}.`,
+  'projection.lagging': (d) => `${d.changes} changes wait for lists and readings, the oldest since ${d.waitingSince}.`,
   'charge.failed': (d) => `A charge of ${d.customerId} failed: $${d.amountUsd}, ${d.reason}.`,
   'webhook.disabled': (d) =>
-    `The webhook ${d.webhookId} is switched off: ${d.reason === 'GONE' ? 'its endpoint answered 410' : 'its endpoint failed for five days'}.`,
+    `The webhook ${d.webhookId} is disabled: ${d.reason === 'GONE' ? 'its endpoint answered 410' : 'its endpoint failed for five days'}.`,
   'webhook.test': (d) => `The webhook ${d.webhookId} works.`,
 };
 

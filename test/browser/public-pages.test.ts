@@ -29,7 +29,7 @@ const PAGES = {
   'docs-guide': '/docs/guides/concepts',
   'docs-start': '/docs/guides/README',
   'docs-python': '/docs/guides/python',
-  'docs-tables': '/docs/guides/decisions',
+  'docs-tables': '/docs/guides/credit',
   'docs-not-found': '/docs/nothing',
   models: '/models',
   'models-search': '/models?q=gemini+flash',

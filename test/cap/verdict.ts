@@ -231,7 +231,7 @@ function sizesOf({ budgets, attempts, billed, recorded }: Facts): Omit<Figures, 
 
 /**
  * An increment needs a balance above zero and holds nothing, so the last one may overdraw the balance by less than its
- * price (docs/decisions.md, "What pays").
+ * price (docs/plans.md, "Custom meters").
  */
 function overspending({ budget, attempts, billed }: Accounts): Count[] {
   const { customerId, granted, spentMost, bounds } = budget;

@@ -182,7 +182,7 @@ describe.concurrent('npm run operator', () => {
     const back = ['models', 'switch-back', organizationId, 'cheap', 'openai/gpt-6-luna'];
     expect(await changed(...back)).toMatchObject({ aliases: { cheap: ['openai/gpt-6-sol'] } });
     const again = await operator(...back);
-    expect([again.code, again.err]).toEqual([1, expect.stringContaining('the autopilot put no')]);
+    expect([again.code, again.err]).toEqual([1, expect.stringContaining('the autopilot did not set')]);
     expect((await operator('models', 'switch-back', organizationId)).code).toBe(2);
   });
 

@@ -172,7 +172,7 @@ describe('one key of two organizations', () => {
     }
     expect((await others.files.list()).data).toEqual([]);
     expect((await others.batches.list()).data).toEqual([]);
-    await expect(batchOf(others, file.id)).rejects.toThrow('there is no such input file');
+    await expect(batchOf(others, file.id)).rejects.toThrow('no such input file');
     const naming = lineOf('a', {
       model: MODEL,
       messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: file.id } }] }],

@@ -54,7 +54,7 @@ test.concurrent.each([
     path: CHAT,
     bodyOf: streamed,
     prompt: '[fail:slow] [reply:1200]',
-    retry: [409, 'its answer was not kept'],
+    retry: [409, 'its answer was not stored'],
   },
   { name: 'unified call', path: '/call', bodyOf: unified, prompt: '[fail:hang]', retry: [200, CLIENT_LEFT] },
 ] as const)('$name', async ({ name, path, bodyOf, prompt, retry: [status, reason] }) => {

@@ -50,7 +50,7 @@ describe('the 61st denial within a minute', () => {
         ok: false,
         refusal: { code: 'RATE_LIMITED', retryAfterSeconds: 59, members: { retryAfterSeconds: 59 } },
       });
-      expect(!refused.ok && refused.refusal.message).toContain('denied 60 calls within 60 seconds');
+      expect(!refused.ok && refused.refusal.message).toContain('too many denied calls (60 in 60 seconds); retry in ');
       expect([
         object.rows('calls'),
         object.rows('outbox'),

@@ -64,13 +64,13 @@ describe('an unknown member is rejected by its name', () => {
   ])('%s', (field, change) => {
     const index = BUILT_IN_CATALOG.models.findIndex(({ model }) => model === 'claude-2');
     expect(problemsOf(documentWith(change, index))).toEqual([
-      { modelKey: 'anthropic/claude-2', field, message: 'is not known here' },
+      { modelKey: 'anthropic/claude-2', field, message: 'is unknown' },
     ]);
   });
 
   test('of the document', () => {
     expect(problemsOf({ ...documentWith(() => undefined), transition: [] })).toEqual([
-      { modelKey: '', field: 'transition', message: 'is not known here' },
+      { modelKey: '', field: 'transition', message: 'is unknown' },
     ]);
   });
 });

@@ -300,7 +300,7 @@ describe('messages', () => {
     ],
     ['thinking that is no list', [HI, { role: 'assistant', content: 'x', thinking_blocks: 'x' }], 'thinking_blocks'],
     ['a system message after an answer', [HI, said(text('a')), { role: 'system', content: 'x' }], 'messages[2] must'],
-    ['a system message before the user', [HI, { role: 'system', content: 'x' }, HI], 'messages[1] must stand before'],
+    ['a system message before the user', [HI, { role: 'system', content: 'x' }, HI], 'messages[1] must come before'],
     ['a mark that is none', [{ ...HI, cache_control: true }], 'messages[0].cache_control'],
   ])('%s is refused', (_name, messages, beginning) => {
     expect(refused({ messages })).toContain(beginning);

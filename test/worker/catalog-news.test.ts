@@ -119,7 +119,7 @@ describe('on the day of the release', () => {
   test('what the lists say and the catalog does not is one event of operators, with source and date', async () => {
     expect(await runImport()).toEqual({
       ok: true,
-      message: 'switched off: CATALOG_UPSTREAM_URL is not set; 4 news of 3 lists',
+      message: 'disabled: CATALOG_UPSTREAM_URL is not set; 4 news of 3 lists',
     });
     expect(await told()).toEqual([
       {

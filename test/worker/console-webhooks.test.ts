@@ -216,7 +216,7 @@ describe('an edited webhook', () => {
       expect([action, html.includes(`/quiet/${action}"`)]).toEqual([action, false]);
     const values = { from: '2020-01-01T00:00', to: '2020-01-02T00:00' };
     const refused = await act('quiet', 'replay', values);
-    expect([refused.status, refused.text.includes('the webhook is switched off')]).toEqual([400, true]);
+    expect([refused.status, refused.text.includes('the webhook is disabled')]).toEqual([400, true]);
     await act('quiet', 'edit', { enabled: 'on' });
     expect((await visitor.read(`${base}/webhooks/quiet`)).html).toContain(`/quiet/test"`);
   });

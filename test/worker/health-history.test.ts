@@ -151,7 +151,7 @@ test('a run of the cron is on record with what came of it, and one that failed w
   expect(cron.find(({ name }) => name === 'housekeeping')).toMatchObject({ ok: true, message: null });
   expect(cron.find(({ name }) => name === 'import')).toMatchObject({
     ok: true,
-    message: 'switched off: CATALOG_UPSTREAM_URL is not set',
+    message: 'disabled: CATALOG_UPSTREAM_URL is not set',
   });
   const broken = { ...bindings, KV: undefined, DB: undefined } as unknown as Env;
   await expect(handlers.scheduled({ cron: '17 * * * *' } as never, broken, context)).rejects.toThrow();

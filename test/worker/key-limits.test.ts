@@ -121,7 +121,7 @@ describe('a key that is limited to models', () => {
       const { key } = await limited({ models: ['openai/gpt-4.1', 'service/standard'] });
       const { status, json, customerId } = await request(key, operation as ModelOperation, 'gpt-5.2');
       const message =
-        'the model "gpt-5.2" is not open: the API key is limited to the models openai/gpt-4.1, service/standard';
+        'the model "gpt-5.2" is not allowed: the API key is limited to the models openai/gpt-4.1, service/standard';
       const isGoogle = operation.path.startsWith('/v1beta/');
       const code = isGoogle ? (json.error.details as { reason: string }[])[0]?.reason : json.error.code;
       expect([status, code, json.error.message]).toEqual([403, 'MODEL_NOT_ALLOWED', message]);
@@ -314,7 +314,7 @@ describe('a batch under a key that is limited to models', () => {
     const { status, error, created, customer } = await create(key, `${line('gpt-4o')}\n${text}\n`);
     expect([status, error.code, error.param, created]).toEqual([403, 'MODEL_NOT_ALLOWED', 'input_file_id', []]);
     expect(error.message).toBe(
-      `line 2 of the input file: the model "${name}" is not open: the API key is limited to the models openai/my-model, gpt-4o`,
+      `line 2 of the input file: the model "${name}" is not allowed: the API key is limited to the models openai/my-model, gpt-4o`,
     );
     expect(await isThere(customer)).toBe(false);
   });
@@ -390,7 +390,7 @@ describe('a key that is limited to features', () => {
       (await api.send('beginCall', { body: { customerId: 'c', ...feature } })).refusal;
     const open = 'the API key is limited to the features chat, search';
     for (const [feature, message] of [
-      [{ feature: 'other' }, `the feature "other" is not open: ${open}`],
+      [{ feature: 'other' }, `the feature "other" is not allowed: ${open}`],
       [{}, `the request names no feature: ${open}`],
     ] as const)
       expect(await begin(feature)).toMatchObject({ message, details: [{ path: 'feature', message }] });
@@ -519,12 +519,12 @@ describe('a session of a limited key', () => {
     expect([await run(token, 'gpt-4o-mini'), await run(all, 'gpt-4o-mini')]).toEqual([403, 200]);
     expect((await gateway(all, { model: 'gpt-5.2' })).error).toMatchObject({
       code: 'MODEL_NOT_ALLOWED',
-      message: 'the model "gpt-5.2" is not open: the API key of the session is limited to other models',
+      message: 'the model "gpt-5.2" is not allowed: the API key of the session is limited to other models',
     });
     await change({ features: ['secret'] });
     expect((await gateway(all, { model: 'gpt-4o' })).error).toMatchObject({
       code: 'FEATURE_NOT_ALLOWED',
-      message: 'the feature "chat" is not open: the API key of the session is limited to other features',
+      message: 'the feature "chat" is not allowed: the API key of the session is limited to other features',
     });
     await change({ models: null, features: null });
     expect(await run(token, 'gpt-5.2')).toBe(200);

@@ -106,7 +106,7 @@ test('of the rolling limit that refuses a call, on both interfaces', async () =>
     const seconds = headers.get('Retry-After');
     expect(headers.get('RateLimit')).toBe(`"calls";r=0;t=${seconds}`);
     // No other 429 has the reason.
-    const message = `the plan's rolling limit is reached (calls in 30 s: 1); the next call may begin in ${seconds} s`;
+    const message = `the plan's rolling limit is reached (calls in 30 seconds: 1); retry in ${seconds} seconds`;
     expect(await response.json()).toMatchObject({ error: { code: 'RATE_LIMITED', reason: 'ROLLING_LIMIT', message } });
   }
 });

@@ -215,7 +215,7 @@ describe('keys', () => {
     for (const place of [list.body, events.body, rows]) expect(JSON.stringify(place)).not.toContain(key.slice(4));
   });
 
-  test('an ek- key keeps embeds:read alone, and no other key may hold it', async () => {
+  test('an ek- key has only the scope embeds:read, and no other key may hold it', async () => {
     const create = (body: object) => operator.send('createKey', { params, body: { name: 'k', ...body } });
     expect((await create({ scopes: ['usage:read', 'embeds:read'] })).refusal.message).toContain('scopes');
     expect((await create({ prefix: 'ek-', scopes: ['usage:read'] })).refusal.message).toContain('scopes');

@@ -62,7 +62,7 @@ describe('changes that D1 refused', () => {
 
     const health = (await operator.send('readHealth')).data;
     expect(health).toMatchObject({ status: 'degraded', backlog: { customers: 0 }, setAside: { rows: 5 } });
-    expect(health.problems).toEqual(['The database of the reports refused 5 changes']);
+    expect(health.problems).toEqual(['D1 refused 5 changes']);
     expect(Math.abs(Date.now() - Date.parse(health.setAside.oldestAt ?? ''))).toBeLessThan(60_000);
     const { results } = await bindings.DB.prepare('SELECT call_id FROM calls WHERE organization_id = ? ORDER BY 1')
       .bind(tenant.organizationId)

@@ -302,7 +302,7 @@ describe('the model of a line', () => {
       'ft:own',
     ]);
     for (const model of ['gpt-5.2', 'openai/gpt-4o', 'gpt-unheard-of', 'service/premium']) {
-      const rule = `the model "${model}" is not open: the API key is limited to the models gpt-4o-mini, ft:own`;
+      const rule = `the model "${model}" is not allowed: the API key is limited to the models gpt-4o-mini, ft:own`;
       const form = await formOf([line('first', { body: { model: 'gpt-4o-mini' } }), asking({}, model)].join('\n'));
       expect(await upload(form, [], true, limited)).toEqual(broken(`line 2 of the file cannot run: ${rule}`));
       expect(got?.ended).toBe(false);

@@ -321,7 +321,7 @@ describe('switched off', () => {
     const body = id === 'replayWebhook' ? { from: '2026-11-01T00:00:00Z', to: '2026-12-01T00:00:00Z' } : undefined;
     const sent: Sent = { ...paramsOf('off', { eventId: 'evt_x' }), ...(body && { body }) };
     const { status, refusal } = await operator.send(id, sent);
-    expect([status, refusal.code, refusal.message]).toEqual([409, 'CONFLICT', 'the webhook is switched off']);
+    expect([status, refusal.code, refusal.message]).toEqual([409, 'CONFLICT', 'the webhook is disabled']);
   });
 
   test('a new webhook under an old id begins anew', async () => {

@@ -113,5 +113,5 @@ function recordUnread(
 }
 
 function tooManyBatches() {
-  return refuse('RATE_LIMITED', `a customer may have ${BATCHES_MAX} batches under way`);
+  return refuse('RATE_LIMITED', `too many running batches of the customer (at most ${BATCHES_MAX})`);
 }

@@ -185,7 +185,7 @@ function rateLimited(window: NonNullable<BeginFacts['rolling']>, nowMs: number) 
   const { limit, windowSeconds } = window;
   const rolling = presentRolling(window, nowMs);
   const retryAfterSeconds = Math.max(1, rolling.resetSeconds);
-  const message = `the plan's rolling limit is reached (calls in ${windowSeconds} s: ${limit}); the next call may begin in ${retryAfterSeconds} s`;
+  const message = `the plan's rolling limit is reached (calls in ${windowSeconds} seconds: ${limit}); retry in ${retryAfterSeconds} seconds`;
   const members = { reason: ROLLING_LIMIT, retryAfterSeconds };
   return refuse('RATE_LIMITED', message, { retryAfterSeconds, rolling, members });
 }
@@ -193,12 +193,12 @@ function rateLimited(window: NonNullable<BeginFacts['rolling']>, nowMs: number) 
 /** Beyond the bound, a call that would be denied is refused, and nothing is recorded of it. */
 function deniedTooOften(resumeAtMs: number, nowMs: number) {
   const retryAfterSeconds = Math.max(1, Math.ceil((resumeAtMs - nowMs) / 1000));
-  const message = `the customer was denied ${DENIALS_MAX} calls within ${DENIALS_WINDOW_SECONDS} seconds; until they are over, or the plan, the period or the credit changes, a call that would be denied is refused without a record`;
+  const message = `too many denied calls (${DENIALS_MAX} in ${DENIALS_WINDOW_SECONDS} seconds); retry in ${retryAfterSeconds} seconds`;
   return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
 }
 
 function erasedJustNow() {
-  return refuse('SERVICE_UNAVAILABLE', 'the customer was erased at this moment: try again', { retryAfterSeconds: 1 });
+  return refuse('SERVICE_UNAVAILABLE', 'the customer is being erased; retry', { retryAfterSeconds: 1 });
 }
 
 /** The stored answer of the same begin, or the id of the call to begin. */
@@ -382,9 +382,13 @@ export function callNotFound(
 
 export function alreadyFinalized({ callId, status }: Call) {
   const mayBeShared = status !== 'NOT_ALLOWED' && ID_OF_PAYLOAD.test(callId);
-  return refuse('CALL_ALREADY_FINALIZED', `the call is ${status} and was ended with another payload or never allowed`, {
-    members: { status, ...(mayBeShared && { hint: SHARED_KEY_HINT }) },
-  });
+  return refuse(
+    'CALL_ALREADY_FINALIZED',
+    `the call is ${status}: it ended with another payload, or was never allowed`,
+    {
+      members: { status, ...(mayBeShared && { hint: SHARED_KEY_HINT }) },
+    },
+  );
 }
 
 /** The id of a call whose key was derived from its payload. Sessions' keys, and ids of single requests, differ. */

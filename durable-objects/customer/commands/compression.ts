@@ -51,7 +51,7 @@ function tooMany({ field, max }: ExcessiveCount) {
 
 const noSuchCall = () => refuse('CALL_NOT_FOUND', 'no such call');
 
-/** Whether the customer pays as it goes and has no credit left. `false` for a customer who was never seen. */
+/** Whether the customer's plan is pay-as-you-go, and no balance is left. `false` for a customer who was never seen. */
 export function isOutOfCredit(context: Context, organizationId: OrganizationId): boolean {
   const { store, nowMs } = context;
   return store.transaction(nowMs, () => {

@@ -360,18 +360,17 @@ const correctedTooOften = () =>
     `the call has ${CORRECTIONS_MAX} corrections, or as many as its record holds: it can only be reversed`,
   );
 const noEvent = () => refuse('NOT_FOUND', 'no such meter event');
-const tooOld = () =>
-  refuse('CONFLICT', `what was recorded more than ${CORRECTION_DAYS_MAX} days ago can no longer be corrected`);
+const tooOld = () => refuse('CONFLICT', `a record older than ${CORRECTION_DAYS_MAX} days can no longer be corrected`);
 const priceUnavailable = (reason: PricingUnavailableReason) =>
-  refuse('PRICE_UNAVAILABLE', `the call has a price, and would have none as amended: ${reason}`, {
+  refuse('PRICE_UNAVAILABLE', `the amendment would leave the call without a price: ${reason}`, {
     members: { pricingUnavailableReason: reason },
   });
 const changedMeanwhile = () =>
-  refuse('SERVICE_UNAVAILABLE', 'the call was corrected at the same moment: try again', {
+  refuse('SERVICE_UNAVAILABLE', 'another correction of the call came first; retry', {
     retryAfterSeconds: AT_ONCE_SECONDS,
   });
 /** The object knows of a correction that D1 does not have yet. */
 const historyBehind = () =>
-  refuse('SERVICE_UNAVAILABLE', 'an earlier correction is still on its way to the history: try again', {
+  refuse('SERVICE_UNAVAILABLE', 'the history does not have the last correction yet; retry', {
     retryAfterSeconds: BEHIND_SECONDS,
   });

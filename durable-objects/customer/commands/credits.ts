@@ -29,10 +29,7 @@ export function grant(context: Context, command: GrantCommand): AnswerTo<'grantC
     const { unit, amount, expiresAtMs, reference } = command;
     if (expiresAtMs !== null && expiresAtMs <= nowMs) return badRequest('expiresAt', 'must be in the future');
     if (account.wallet.credits.length >= LIVE_CREDITS_MAX) {
-      return refuse(
-        'CONFLICT',
-        `the customer has ${LIVE_CREDITS_MAX} credits that are not used up, and can have no more`,
-      );
+      return refuse('CONFLICT', `too many credits with something left (at most ${LIVE_CREDITS_MAX} of a customer)`);
     }
     if (unit !== 'USD' && balanceOf(account.wallet, unit) + BigInt(amount) > BigInt(Number.MAX_SAFE_INTEGER)) {
       return badRequest('units', `would bring the balance above ${Number.MAX_SAFE_INTEGER}`);

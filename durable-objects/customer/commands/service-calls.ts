@@ -60,7 +60,7 @@ export function countSessionRequest({ store, nowMs }: Pick<Context, 'store' | 'n
   const resumeAtMs = store.sessionRequests.count(session, nowMs);
   if (resumeAtMs === null) return { ok: true };
   const retryAfterSeconds = Math.max(1, Math.ceil((resumeAtMs - nowMs) / SECOND_MS));
-  const message = `the session made ${SESSION_REQUESTS_MAX} requests within a minute that are free, failed or have not ended`;
+  const message = `too many free, failed or open requests of the session (${SESSION_REQUESTS_MAX} in a minute); retry in ${retryAfterSeconds} seconds`;
   return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
 }
 

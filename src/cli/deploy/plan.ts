@@ -53,14 +53,14 @@ export async function makePlan(
   const secrets = planSecrets(configuration.secrets, deployed, values);
   if (isCi && secrets.make.length > 0)
     throw new Error(
-      `the Worker lacks ${secrets.make.join(', ')}, and where CI is set no secret is made, because nobody would keep it. Set them as secrets of the Worker, or in the environment of this command`,
+      `the Worker lacks ${secrets.make.join(', ')}, and if CI is set no secret is made, because nobody would keep it. Set them as secrets of the Worker, or in the environment of this command`,
     );
   const warnings = [];
   if (secrets.unknown.length > 0)
     warnings.push(`the Worker has ${secrets.unknown.join(', ')}, and ${path} does not: what it has stays as it is`);
   if (deployed === null && secrets.make.includes('VENDOR_KEY_SECRET') && withoutId.some((name) => names.has(name)))
     warnings.push(
-      `the database is there already. If it is of an earlier deployment, put the secrets of that one in ${path} first: keys of vendors and secrets of webhooks cannot be read with new ones`,
+      `the database is there already. If it is of an earlier deployment, put the secrets of that one in ${path} first: vendor keys and secrets of webhooks cannot be read with new ones`,
     );
   if (uncommitted.length > 0)
     warnings.push(`migrations that are not committed would be applied for good: ${uncommitted.join(', ')}`);

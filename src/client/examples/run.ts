@@ -13,7 +13,7 @@ const OTHERS = new Set(['run', 'target']);
 const HELP = `npm run example -- NAME
 
 Runs an example of the client library against CALLMETER_URL with CALLMETER_KEY, else against the server of
-\`npm start\` on this machine, at port PORT (8787). Those that run a model take the variables of the vendor's SDK: its
+\`npm start\` on this machine, at port PORT (8787). Examples that run a model take the variables of the vendor's SDK: its
 key (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY), and its address for another one than the vendor's own
 (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL). Against \`npm start\` they need none: its vendor for
 trying out, at VENDOR_PORT or the next port, answers, and makes its answers up.

@@ -11,11 +11,11 @@ export const GatewayError = z.object({
     type: z
       .string()
       .describe(
-        "OpenAI's word for the kind of error; insufficient_quota where the customer's plan does not allow the call",
+        "OpenAI's word for the kind of error; insufficient_quota if the customer's plan does not allow the call",
       ),
     code: z.string().nullable().describe("The service's code, or the vendor's own"),
     param: z.string().nullable().describe('The field that is wrong'),
-    requiredScope: z.string().optional().describe('The scope that the credential lacks'),
+    requiredScope: z.string().optional().describe('The missing scope'),
     reason: z
       .string()
       .optional()
@@ -33,7 +33,7 @@ export const AnthropicError = z.object({
     message: z.string().describe('Why, for people'),
     code: z.string().optional().describe("The service's code, or the vendor's own"),
     param: z.string().optional().describe('The field that is wrong'),
-    requiredScope: z.string().optional().describe('The scope that the credential lacks'),
+    requiredScope: z.string().optional().describe('The missing scope'),
     reason: z
       .string()
       .optional()
@@ -60,7 +60,7 @@ export const GoogleError = z.object({
 export const ModelObject = z.object({
   id: z.string().describe('`provider/model`, or `service/standard`, `service/premium`, `service/<alias>`'),
   object: z.literal('model'),
-  created: z.number().int().describe('Release date, in seconds; 0 where it is not known'),
+  created: z.number().int().describe('Release date, in seconds; 0 if it is not known'),
   owned_by: z.string().describe('The vendor'),
 });
 
@@ -75,9 +75,9 @@ export const AnthropicModel = z.object({
   type: z.literal('model').describe('Always `model`'),
   id: z.string().describe("The vendor's own name, or `service/standard`, `service/premium`, `service/<alias>`"),
   display_name: z.string().describe('Name for people'),
-  created_at: z.iso.datetime().describe('Release date; 1970-01-01 where it is not known'),
-  max_input_tokens: z.number().int().nullable().describe('Tokens of the context; null where they are not known'),
-  max_tokens: z.number().int().nullable().describe('The most tokens of an answer; null where they are not known'),
+  created_at: z.iso.datetime().describe('Release date; 1970-01-01 if it is not known'),
+  max_input_tokens: z.number().int().nullable().describe('Tokens of the context; null if they are not known'),
+  max_tokens: z.number().int().nullable().describe('The most tokens of an answer; null if they are not known'),
 });
 
 export type AnthropicModel = z.infer<typeof AnthropicModel>;
@@ -85,8 +85,8 @@ export type AnthropicModel = z.infer<typeof AnthropicModel>;
 export const AnthropicModelList = z.object({
   data: z.array(AnthropicModel).describe('All models that `/v1/messages` can be asked for, the newest first'),
   has_more: z.literal(false).describe('Always false: the list is whole'),
-  first_id: z.string().nullable().describe('The first id; null where there is none'),
-  last_id: z.string().nullable().describe('The last id; null where there is none'),
+  first_id: z.string().nullable().describe('The first id; null if there is none'),
+  last_id: z.string().nullable().describe('The last id; null if there is none'),
 });
 
 export type AnthropicModelList = z.infer<typeof AnthropicModelList>;

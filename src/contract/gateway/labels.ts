@@ -58,26 +58,26 @@ function withoutNulls(fields: Record<string, unknown>): Record<string, unknown> 
 /** Our own fields, which no vendor sees. */
 export const ownFields = {
   customer: GatewayCustomer.nullish().describe(
-    'Who is metered: an id or an object; else the header x-usage-customer-id, else `default`. With a session token only its own id',
+    'The customer: an id or an object; else the header x-usage-customer-id, else `default`. With a session token only its own id',
   ),
   feature: label.nullish().describe('Feature of the application that calls; a session token has its own'),
-  tags: z.array(label).max(TAGS_MAX).nullish().describe('Labels to report by; a session token has its own'),
+  tags: z.array(label).max(TAGS_MAX).nullish().describe('Labels for readings; a session token has its own'),
 };
 
 /** What the headers say, with several tags between commas. */
 export const HeaderLabels = z.object({
-  customerId: CustomerIdentity.shape.customerId.optional().describe('Who is metered, where the body does not say it'),
+  customerId: CustomerIdentity.shape.customerId.optional().describe('The customer, if the body does not name it'),
   customerUserId: CustomerIdentity.shape.customerUserId.describe(
-    "The customer's user, where the body does not say it; not with a session token",
+    "The customer's user, if the body does not name it; not with a session token",
   ),
   feature: label
     .optional()
-    .describe('Feature of the application that calls, where the body does not say it; not with a session token'),
+    .describe('Feature of the application that calls, if the body does not name it; not with a session token'),
   tags: z
     .preprocess(
       (tags) => (typeof tags === 'string' ? tags.split(',').map((tag) => tag.trim()) : tags),
       z.array(label).max(TAGS_MAX),
     )
     .optional()
-    .describe('Labels to report by, with commas between them, where the body has none; not with a session token'),
+    .describe('Labels for readings, with commas between them, if the body has none; not with a session token'),
 });

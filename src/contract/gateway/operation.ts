@@ -27,4 +27,4 @@ export interface GatewayOperation {
 export const invoke = { kind: 'apiKey', scopes: ['gateway:invoke'] } as const;
 export const vendorAnswer = z
   .looseObject({})
-  .describe("The vendor's answer, byte for byte; server-sent events where a stream was asked for");
+  .describe("The vendor's answer, byte for byte; server-sent events if a stream was requested");

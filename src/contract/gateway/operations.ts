@@ -78,7 +78,7 @@ export const modelOperations = {
   },
   createModeration: {
     operationId: 'createModeration',
-    summary: 'Judgement of texts and images, metered',
+    summary: 'Moderation of texts and images, metered',
     method: 'POST',
     path: '/v1/moderations',
     security: invoke,
@@ -215,7 +215,7 @@ export const gatewayOperations = {
   },
   retrieveModel: {
     operationId: 'retrieveModel',
-    summary: "One model; in Anthropic's form for a request with `anthropic-version`",
+    summary: "Read a model; in Anthropic's form for a request with `anthropic-version`",
     method: 'GET',
     path: '/v1/models/{model}',
     security: invoke,

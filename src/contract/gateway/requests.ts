@@ -33,9 +33,7 @@ export const LabelledFields = z.looseObject({
     .array(modelName)
     .max(FALLBACK_MODELS_MAX)
     .nullish()
-    .describe(
-      'Tried in order after `model` when a vendor fails for a passing reason; with a session token two at most',
-    ),
+    .describe('Tried in order after `model` if a vendor fails for a passing reason; with a session token two at most'),
 });
 
 /** A request to a model. The routes of Google name it in the path. */
@@ -109,19 +107,19 @@ export const ChatCompletionRequest = ModelRequest.extend({
     .looseObject({ include_usage: z.boolean().nullish() })
     .nullish()
     .describe('With `include_usage`: usage and cost at the end'),
-  reasoning_effort: effort.describe('Lowered to what plan and model admit'),
+  reasoning_effort: effort.describe('Lowered to the level that plan and model admit'),
   n: z.number().int().min(1).max(128).nullish().describe('Answers to make'),
 });
 
 export const ResponseRequest = ModelRequest.extend({
   stream,
-  reasoning: z.looseObject({ effort }).nullish().describe('`effort` is lowered to what plan and model admit'),
+  reasoning: z.looseObject({ effort }).nullish().describe('`effort` is lowered to the level that plan and model admit'),
   background: z
     .literal(false, {
       error: 'is not offered: nothing holds what a background response may cost for as long as it runs',
     })
     .nullish()
-    .describe('Only false'),
+    .describe('Always `false`'),
 });
 
 export const EmbeddingRequest = ModelRequest.extend({ input: z.unknown().describe('What is to be embedded') });
@@ -137,15 +135,15 @@ export const MessageRequest = ModelRequest.extend({
       budget_tokens: z.number().nullish().describe('Tokens of thinking, at most'),
     })
     .nullish()
-    .describe('Lowered to what the plan admits'),
+    .describe('Lowered to the level that the plan admits'),
   output_config: z
     .looseObject({ effort: z.string().nullish() })
     .nullish()
-    .describe('`effort` is lowered to what plan and model admit'),
+    .describe('`effort` is lowered to the level that plan and model admit'),
   metadata: z
     .looseObject({ user_id: z.string().nullish().describe("The customer's user") })
     .nullish()
-    .describe('Of the request'),
+    .describe('Id of the request'),
 });
 
 export const MessageTokensRequest = ModelRequest.extend({ messages });
@@ -162,7 +160,7 @@ export const BatchEmbedContentsRequest = LabelledFields.extend({
 
 export const CountTokensRequest = LabelledFields.extend({
   contents: z.unknown().optional().describe('The conversation'),
-  generateContentRequest: z.looseObject({}).nullish().describe('A whole request in its place'),
+  generateContentRequest: z.looseObject({}).nullish().describe('A whole request, in place of `content`'),
 });
 
 export const ModerationRequest = ModelRequest.extend({
@@ -210,7 +208,7 @@ export const ImageEditForm = FormRequest.extend({
   image: z
     .preprocess(asList, z.array(file, 'must be in the form').min(1).max(EDITED_IMAGES_MAX))
     .describe('The images to edit: `image`, or `image[]` for up to 16'),
-  mask: file.optional().describe('Where the first image is to change'),
+  mask: file.optional().describe('Mask of the part of the first image to change'),
   n: z.preprocess(asNumber, images).optional().describe('Images to make'),
   stream: formStream,
 });
@@ -260,7 +258,7 @@ export const InputItemsQuery = z.looseObject({
   include: passed.describe('What the items have besides, as the vendor names it'),
   limit: passed.describe('Items of a page'),
   order: passed.describe('`asc` or `desc`'),
-  after: passed.describe('The item after which the page begins'),
+  after: passed.describe('The item before the first one of the page'),
 });
 
 export const OpenPathParams = z.object({
@@ -274,5 +272,5 @@ export const OpenPathRequest = LabelledFields.extend({
     .unknown()
     .optional()
     .describe('As the vendor calls it, also after `provider/`; without one the call has no model'),
-  user: z.unknown().optional().describe("The customer's user, where it is a text"),
+  user: z.unknown().optional().describe("The customer's user, if it is a text"),
 });

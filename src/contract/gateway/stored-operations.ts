@@ -16,7 +16,7 @@ import {
 export const storedOperations = {
   retrieveResponse: {
     operationId: 'retrieveResponse',
-    summary: 'One response that the vendor `openai` keeps; not metered',
+    summary: 'Read a response that the vendor `openai` keeps; not metered',
     method: 'GET',
     path: '/v1/responses/{id}',
     security: invoke,
@@ -51,7 +51,7 @@ export const storedOperations = {
   uploadFile: {
     operationId: 'uploadFile',
     summary:
-      'Upload a file to the vendor `openai`; the lines of a batch are checked, and their models named as the vendor does, on their way',
+      'Upload a file to the vendor `openai`; Callmeter checks the lines of a batch on the way, and names their models as the vendor does',
     method: 'POST',
     path: '/v1/files',
     security: invoke,
@@ -69,7 +69,7 @@ export const storedOperations = {
   },
   retrieveFile: {
     operationId: 'retrieveFile',
-    summary: 'One file of the vendor `openai`',
+    summary: 'Read a file of the vendor `openai`',
     method: 'GET',
     path: '/v1/files/{id}',
     security: invoke,
@@ -93,7 +93,7 @@ export const storedOperations = {
   },
   createUpload: {
     operationId: 'createUpload',
-    summary: 'Begin a file at the vendor `openai` that comes in parts',
+    summary: 'Begin a file at the vendor `openai` that you upload in parts',
     method: 'POST',
     path: '/v1/uploads',
     security: invoke,
@@ -112,7 +112,8 @@ export const storedOperations = {
   },
   completeUpload: {
     operationId: 'completeUpload',
-    summary: 'Make the file of its parts; the lines of a batch are looked at when the batch begins',
+    summary:
+      'Complete an upload: make the file of its parts; Callmeter reads the lines of a batch when the batch begins',
     method: 'POST',
     path: '/v1/uploads/{id}/complete',
     security: invoke,
@@ -121,7 +122,7 @@ export const storedOperations = {
   },
   cancelUpload: {
     operationId: 'cancelUpload',
-    summary: 'Give a file up that was not complete',
+    summary: 'Cancel an upload that is not complete',
     method: 'POST',
     path: '/v1/uploads/{id}/cancel',
     security: invoke,
@@ -147,7 +148,7 @@ export const storedOperations = {
   },
   retrieveBatch: {
     operationId: 'retrieveBatch',
-    summary: 'One batch; where it is finished, its lines are metered at once',
+    summary: 'Read a batch; if it is finished, its lines are metered at once',
     method: 'GET',
     path: '/v1/batches/{id}',
     security: invoke,

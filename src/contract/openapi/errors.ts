@@ -16,11 +16,11 @@ const MEANING: Record<number, string> = {
   402: 'The billed customer has no credit',
   403: 'The credential lacks a scope, which `error.requiredScope` names, the API key is limited to other models or features, or a session is for another customer',
   404: 'Nothing has this id, or it belongs to another organization; both get the same answer',
-  406: 'The Accept header does not admit the vendor media type',
+  406: 'The `Accept` header does not admit the media type',
   409: 'The current state does not allow it, or the idempotency key was used for another request',
   413: 'The body is too large, or has too many values or levels',
   415: 'The body is not JSON',
-  429: 'Too many requests, or a quota is used up; `Retry-After` says when to repeat the request',
+  429: 'Too many requests, or a bound is reached; `Retry-After` says when to repeat the request',
   500: 'The service failed; the request may be repeated',
   503: 'A dependency cannot be reached for the moment; the request may be repeated',
 };

@@ -23,7 +23,7 @@ const Discovery = z
   .looseObject({
     schemaVersion: z.literal(1).describe('Version of this shape'),
     catalogVersion: z.string().describe('Catalog release'),
-    generatedAt: z.iso.datetime().describe('From when the answer holds'),
+    generatedAt: z.iso.datetime().describe("Start of the answer's validity"),
     purposes: z.array(z.string()).describe('What a ranking may be for'),
     responses: z.array(z.string()).describe('Forms of an answer'),
     defaults: z.record(z.string(), z.unknown()).describe('Values of parameters that are left out'),
@@ -48,13 +48,13 @@ const Discovery = z
 export const lookupOperations = {
   discoverModels: {
     operationId: 'discoverModels',
-    summary: 'Read what the lookup takes and knows: parameters, capabilities, every lifecycle transition',
+    summary: 'Read what the lookup offers: parameters, capabilities, every lifecycle transition',
     path: LOOKUP_PATH,
     answer: Discovery,
   },
   resolveModel: {
     operationId: 'resolveModel',
-    summary: 'Look a model up: its status, what to do, and what to move to',
+    summary: 'Look up a model: its status, what to do, and its replacement',
     path: `${LOOKUP_PATH}/{provider}/{model}`,
     params: z.object({ provider: z.enum(PROVIDERS).describe('Provider namespace'), model }),
     query: LookupQuery,

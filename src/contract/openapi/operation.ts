@@ -240,7 +240,7 @@ export const PARAMETERS: Record<string, Parameter> = {
     name: IDEMPOTENCY_HEADER,
     in: 'header',
     description:
-      'One for each logical request: sent again with the same payload, the stored answer is replayed and nothing counts twice',
+      'One for each logical request: the same key with the same payload gets the stored answer, and nothing counts twice',
     schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
   },
   CorrelationId: {
@@ -263,7 +263,7 @@ export const PARAMETERS: Record<string, Parameter> = {
   IfNoneMatch: {
     name: 'If-None-Match',
     in: 'header',
-    description: 'The entity tag of an earlier answer: 304 without a body where it still holds',
+    description: 'The entity tag of an earlier answer: 304 without a body if that is still current',
     schema: { type: 'string' },
   },
 };
@@ -275,28 +275,28 @@ const header = (description: string): { description: string; schema: JsonSchema 
 
 export const HEADERS: OpenApiDocument['components']['headers'] = {
   [CORRELATION_HEADER]: header("The caller's correlation identifier, or one made for this request"),
-  [REPLAY_HEADER]: header('`true` where the answer was stored by an earlier request with the same idempotency key'),
+  [REPLAY_HEADER]: header('`true` if an earlier request with the same idempotency key stored the answer'),
   [GATEWAY_HEADERS.callId]: header('The metered call'),
   [GATEWAY_HEADERS.modelKey]: header('The model that answered, `provider/model`'),
   [GATEWAY_HEADERS.requestId]: header('The request'),
-  [GATEWAY_HEADERS.costUsd]: header('Cost of the call in USD, where it is known before the answer begins'),
-  [GATEWAY_HEADERS.attempts]: header('Where more than one model was tried: each of them, with how it ended'),
+  [GATEWAY_HEADERS.costUsd]: header('Cost of the call in USD, if it is known before the answer begins'),
+  [GATEWAY_HEADERS.attempts]: header('If more than one model was tried: each of them, with how it ended'),
   [GATEWAY_HEADERS.maxOutputTokens]: header(
-    'Output tokens that an answer may have, where plan or balance allow fewer than request and model',
+    'Output tokens that an answer may have, if plan or balance allow fewer than request and model',
   ),
   [GATEWAY_HEADERS.changed]: header(
-    'Fields that the vendor was sent in place of what the request left open, because credit pays or the plan limits searches, such as `service_tier=default`',
+    'Fields that Callmeter changed or added for the vendor, because credit pays or the plan limits searches, such as `service_tier=default`',
   ),
   [LIMIT_HEADERS.policy]: header("The plan's rolling limit: calls (`q`) in seconds (`w`)"),
   [LIMIT_HEADERS.limit]: header('Calls left of the rolling limit (`r`), and seconds until one comes back (`t`)'),
   [LIMIT_HEADERS.calls]: header('Calls left of the tier that pays; absent without a bound'),
   [LIMIT_HEADERS.tokens]: header('Output tokens left of the tier that pays; absent without a bound'),
-  [LIMIT_HEADERS.usd]: header('Available USD balance, where the plan lets it pay'),
-  Deprecation: header('Since when the model is deprecated, as `@` and seconds (RFC 9745)'),
+  [LIMIT_HEADERS.usd]: header('Available USD balance, if the plan lets it pay'),
+  Deprecation: header('When the model was deprecated, as `@` and seconds (RFC 9745)'),
   Sunset: header('When the model stops to answer (RFC 8594)'),
   Link: header('The lookup of what replaces the model, as `successor-version`'),
   ETag: header('Validator of the answer'),
-  'Cache-Control': header('For how long the answer may be kept: never past its `validUntil`'),
+  'Cache-Control': header('How long you may cache the answer: never past its `validUntil`'),
 };
 
 function securityOf(security: Security | null): Record<string, string[]>[] {
@@ -311,7 +311,7 @@ function securityOf(security: Security | null): Record<string, string[]>[] {
 }
 
 function descriptionOf({ security, kind }: Entry): string {
-  if (security === null) return 'Public: no credential is asked for, and any page may ask.';
+  if (security === null) return 'Public: no credential is needed, and any page may send the request.';
   if (security.kind === 'operator') return `A named operator needs the role \`${security.role}\`.`;
   const { scopes, anyScope, clientScope } = security;
   const needed = scopes.map((scope) => `\`${scope}\``).join(anyScope ? ' or ' : ' and ');

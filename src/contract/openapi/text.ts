@@ -9,7 +9,7 @@ Authenticated routes take \`Authorization: Bearer <key>\` (or \`x-api-key\`) and
 
 A request with an \`${IDEMPOTENCY_HEADER}\` may be sent again: the stored answer comes back with \`${REPLAY_HEADER}: true\`, and nothing counts twice. \`${CORRELATION_HEADER}\` ties an answer to the caller's own records.
 
-Periods are half-open: the start belongs to them, the end does not. Instants are in UTC. Where a cost is also given in nano-USD as a string, that is the exact one.`;
+Periods are half-open: the start belongs to them, the end does not. Instants are in UTC. If a cost is also given in nano-USD as a string, the string is exact.`;
 
 interface Tag {
   name: string;
@@ -103,14 +103,14 @@ export const SECURITY_SCHEMES = {
   operatorToken: {
     type: 'http',
     scheme: 'bearer',
-    description: "The operator's token: `OPERATOR_TOKEN`, a secret of the Worker. Whoever has it is an admin.",
+    description: "The operator's token: `OPERATOR_TOKEN`, a secret of the Worker. It has the role `admin`.",
   },
   accessToken: {
     type: 'apiKey',
     in: 'header',
     name: 'Cf-Access-Jwt-Assertion',
     description:
-      'Set by Cloudflare Access for whom it let in: a named operator, with the role that an admin gave. `Authorization` wins over it. Such a request also needs `Sec-Fetch-Site: same-origin` (or an `Origin` of the service, if that is absent) and `x-service-operator: 1`.',
+      'Set by Cloudflare Access for a named operator, with the role that an admin gave. `Authorization` overrides it. Such a request also needs `Sec-Fetch-Site: same-origin` (or an `Origin` of the service, if that is absent) and `x-service-operator: 1`.',
   },
 } as const;
 
@@ -169,10 +169,10 @@ export const WORDS: Record<string, string> = {
   provider: 'Provider namespace',
   purpose: 'What the ranking is for',
   reasons: 'Why it was left out',
-  requested: 'What was asked for',
+  requested: 'What the request named',
   requiredParameters: 'Capabilities that a candidate must have',
   response: 'Form of the answer',
-  result: 'What became of the request',
+  result: 'Result of the request',
   subscription: "The customer's subscription",
   tiers: 'Prices of overage units, from the first unit on',
   usage: 'Tokens of the call',

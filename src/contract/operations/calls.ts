@@ -31,7 +31,7 @@ export const calls = {
   }),
   endCall: operation({
     operationId: 'endCall',
-    summary: 'Report the usage of a call; get its cost and the updated quotas',
+    summary: 'Report the usage of a call, and get its cost and every meter',
     method: 'POST',
     path: '/call_end',
     security: apiKey('usage:write'),
@@ -62,7 +62,7 @@ export const calls = {
   }),
   listCalls: operation({
     operationId: 'listCalls',
-    summary: 'List calls with what they used and cost, the newest or the dearest first, as of the last projection',
+    summary: 'List calls with their usage and cost, the newest or the dearest first, as of the last projection',
     method: 'GET',
     path: '/calls',
     security: apiKey('usage:read'),
@@ -73,7 +73,7 @@ export const calls = {
   }),
   listOrganizationCalls: operation({
     operationId: 'listOrganizationCalls',
-    summary: "List an organization's calls with what they used and cost",
+    summary: "List an organization's calls with their usage and cost",
     method: 'GET',
     path: '/operator/organizations/{org}/calls',
     security: viewer,
@@ -95,7 +95,7 @@ export const calls = {
   }),
   reverseCall: operation({
     operationId: 'reverseCall',
-    summary: 'Take back a finished call that was recorded by mistake',
+    summary: 'Reverse a finished call that was recorded by mistake',
     method: 'POST',
     path: '/calls/{callId}/reverse',
     security: apiKey('usage:write'),
@@ -106,7 +106,7 @@ export const calls = {
   }),
   amendCall: operation({
     operationId: 'amendCall',
-    summary: 'Replace what the end of a call reported by mistake; what is not named stays as it was reported',
+    summary: 'Amend a call: replace what its end reported by mistake; other fields stay as they were reported',
     method: 'POST',
     path: '/calls/{callId}/amend',
     security: apiKey('usage:write'),
@@ -127,7 +127,7 @@ export const calls = {
   }),
   reverseMeterEvent: operation({
     operationId: 'reverseMeterEvent',
-    summary: 'Take back an increment of a custom meter that was recorded by mistake',
+    summary: 'Reverse an increment of a custom meter that was recorded by mistake',
     method: 'POST',
     path: '/meter_events/{eventId}/reverse',
     security: apiKey('usage:write'),

@@ -36,7 +36,7 @@ export const compression = {
   }),
   authorizeCompression: operation({
     operationId: 'authorizeCompression',
-    summary: 'Ask whether prompts may be compressed at the expense of a customer',
+    summary: 'Ask whether a customer may be charged for compression',
     method: 'POST',
     path: '/v1/compression/authorize',
     security: invokeInBrowser,
@@ -68,7 +68,7 @@ export const compression = {
   }),
   readCompressionSummary: operation({
     operationId: 'readCompressionSummary',
-    summary: 'Read what compression saved over a period, by feature and technique',
+    summary: 'Read the savings of compression over a period, by feature and technique',
     method: 'GET',
     path: '/v1/compression/summary',
     security: invoke,
@@ -89,7 +89,7 @@ export const compression = {
   }),
   readCompressionJob: operation({
     operationId: 'readCompressionJob',
-    summary: 'Read how far an estimate is, and what it found',
+    summary: 'Read the progress of an estimate, and its result',
     method: 'GET',
     path: '/v1/compression/jobs/{jobId}',
     security: invoke,

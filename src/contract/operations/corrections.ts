@@ -17,7 +17,7 @@ import { editor, type Operation, operation, organizationParam } from './operatio
 export const operatorCorrections = {
   operatorReverseCall: operation({
     operationId: 'operatorReverseCall',
-    summary: "Take back an organization's finished call that was recorded by mistake",
+    summary: "Reverse an organization's finished call that was recorded by mistake",
     method: 'POST',
     path: '/operator/organizations/{org}/calls/{callId}/reverse',
     security: editor,
@@ -28,7 +28,7 @@ export const operatorCorrections = {
   }),
   operatorAmendCall: operation({
     operationId: 'operatorAmendCall',
-    summary: "Replace what the end of an organization's call reported by mistake",
+    summary: "Amend an organization's call: replace what its end reported by mistake",
     method: 'POST',
     path: '/operator/organizations/{org}/calls/{callId}/amend',
     security: editor,
@@ -39,7 +39,7 @@ export const operatorCorrections = {
   }),
   operatorReverseMeterEvent: operation({
     operationId: 'operatorReverseMeterEvent',
-    summary: "Take back an increment of an organization's custom meter that was recorded by mistake",
+    summary: "Reverse an increment of an organization's custom meter that was recorded by mistake",
     method: 'POST',
     path: '/operator/organizations/{org}/meter_events/{eventId}/reverse',
     security: editor,

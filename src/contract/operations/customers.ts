@@ -21,7 +21,7 @@ const customerParam = z.object({ customerId });
 export const customers = {
   provisionCustomer: operation({
     operationId: 'provisionCustomer',
-    summary: 'Create a customer, or get the one that exists',
+    summary: 'Create a customer, or read the existing one',
     method: 'POST',
     path: '/customers',
     security: { kind: 'apiKey', scopes: ['customers:write'], legacyGrant: 'customers:provision' },
@@ -63,7 +63,7 @@ export const customers = {
   }),
   listCustomers: operation({
     operationId: 'listCustomers',
-    summary: 'List customers with what they have used and cost, as of the last projection',
+    summary: 'List customers with their usage and cost, as of the last projection',
     method: 'GET',
     path: '/customers',
     security: apiKey('customers:read'),

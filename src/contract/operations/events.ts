@@ -8,7 +8,7 @@ import { apiKey, type Operation, operation, organizationParam, viewer } from './
 export const events = {
   readEvents: operation({
     operationId: 'readEvents',
-    summary: 'List what happened to customers and limits in the last 90 days, newest first',
+    summary: 'List the events of the last 90 days, newest first',
     method: 'GET',
     path: '/events',
     security: apiKey('events:read'),
@@ -19,7 +19,7 @@ export const events = {
   }),
   readOrganizationEvents: operation({
     operationId: 'readOrganizationEvents',
-    summary: 'List the events that an organization is told of, newest first',
+    summary: 'List the events of an organization, newest first',
     method: 'GET',
     path: '/operator/organizations/{org}/events',
     security: viewer,

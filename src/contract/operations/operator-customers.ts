@@ -32,7 +32,7 @@ const KEYS = { idempotencyKey: true, idempotency: true } as const;
 export const operatorCustomers = {
   listOrganizationCustomers: operation({
     operationId: 'listOrganizationCustomers',
-    summary: "List an organization's customers with what they have used and cost",
+    summary: "List an organization's customers with their usage and cost",
     method: 'GET',
     path: '/operator/organizations/{org}/customers',
     security: viewer,
@@ -44,7 +44,7 @@ export const operatorCustomers = {
   }),
   operatorCreateCustomer: operation({
     operationId: 'operatorCreateCustomer',
-    summary: 'Create a customer, or get the one that exists, as the operator',
+    summary: 'Create a customer, or read the existing one, as the operator',
     method: 'POST',
     path: '/operator/organizations/{org}/customers',
     security: editor,
@@ -117,7 +117,7 @@ export const operatorCustomers = {
   }),
   revokeCredit: operation({
     operationId: 'revokeCredit',
-    summary: 'Take back what is left of a credit',
+    summary: 'Revoke a credit: take back what is left of it',
     method: 'POST',
     path: '/operator/organizations/{org}/customers/{customerId}/credits/{creditId}/revoke',
     security: editor,
@@ -148,7 +148,7 @@ export const operatorCustomers = {
   }),
   releaseStripeCustomer: operation({
     operationId: 'releaseStripeCustomer',
-    summary: "Take an id at Stripe from an organization's customers, so that another organization may have it",
+    summary: "Release an id at Stripe from an organization's customers, so that another organization may have it",
     method: 'DELETE',
     path: '/operator/organizations/{org}/stripe_customers/{stripeCustomerId}',
     security: editor,
@@ -158,7 +158,7 @@ export const operatorCustomers = {
   }),
   listOutbox: operation({
     operationId: 'listOutbox',
-    summary: "List customers' changes that D1 refused and that are set aside",
+    summary: 'List changes that D1 refused and that are set aside',
     method: 'GET',
     path: '/operator/organizations/{org}/outbox',
     security: viewer,
@@ -169,7 +169,7 @@ export const operatorCustomers = {
   }),
   resendOutbox: operation({
     operationId: 'resendOutbox',
-    summary: 'Queue changes that are set aside for D1 again',
+    summary: 'Send changes that are set aside to D1 again',
     method: 'POST',
     path: '/operator/organizations/{org}/outbox/resend',
     security: editor,

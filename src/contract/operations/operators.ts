@@ -11,7 +11,7 @@ const nameParam = z.object({ name: operatorName });
 export const operators = {
   readIdentity: operation({
     operationId: 'readIdentity',
-    summary: 'Read who asks, and in which role',
+    summary: 'Read your own name and role',
     method: 'GET',
     path: '/operator/identity',
     security: viewer,
@@ -40,7 +40,7 @@ export const operators = {
   }),
   putOperator: operation({
     operationId: 'putOperator',
-    summary: 'Give a person or a service token a role; it counts from the next request on',
+    summary: 'Give a person or a service token a role; it applies from the next request on',
     method: 'PUT',
     path: '/operator/operators/{name}',
     security: admin,
@@ -51,7 +51,7 @@ export const operators = {
   }),
   deleteOperator: operation({
     operationId: 'deleteOperator',
-    summary: 'Take the role of a named operator back',
+    summary: 'Delete the role of a named operator',
     method: 'DELETE',
     path: '/operator/operators/{name}',
     security: admin,

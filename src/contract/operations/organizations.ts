@@ -64,7 +64,7 @@ export const organizations = {
   }),
   readOrganizationSetup: operation({
     operationId: 'readOrganizationSetup',
-    summary: 'Read which steps to its first call an organization has done',
+    summary: "Read an organization's steps to its first call",
     method: 'GET',
     path: '/operator/organizations/{org}/setup',
     security: viewer,
@@ -106,7 +106,7 @@ export const organizations = {
   }),
   deleteModels: operation({
     operationId: 'deleteModels',
-    summary: "Remove all of an organization's model mappings",
+    summary: "Delete all of an organization's model mappings",
     method: 'DELETE',
     path: '/operator/organizations/{org}/models',
     security: editor,
@@ -116,7 +116,7 @@ export const organizations = {
   }),
   switchModelBack: operation({
     operationId: 'switchModelBack',
-    summary: 'Take back what the autopilot of a model mapping did: the model before comes back, without autopilot',
+    summary: "Switch a model mapping back: the model before the autopilot's switch returns, without autopilot",
     method: 'POST',
     path: '/operator/organizations/{org}/models/switch-back',
     security: editor,
@@ -149,7 +149,7 @@ export const organizations = {
   }),
   readPrices: operation({
     operationId: 'readPrices',
-    summary: "Read an organization's own prices of a model, the one that came into force last first",
+    summary: "Read an organization's own prices of a model, the latest first",
     method: 'GET',
     path: '/operator/organizations/{org}/prices/{modelKey}',
     security: viewer,
@@ -160,7 +160,7 @@ export const organizations = {
   }),
   deletePrices: operation({
     operationId: 'deletePrices',
-    summary: "Remove an organization's own prices of a model; calls are then priced by the catalog",
+    summary: "Delete an organization's own prices of a model; calls are then priced by the catalog",
     method: 'DELETE',
     path: '/operator/organizations/{org}/prices/{modelKey}',
     security: editor,
@@ -171,7 +171,7 @@ export const organizations = {
   }),
   startRepricing: operation({
     operationId: 'startRepricing',
-    summary: 'Price the calls that lacked a price, at the one in force when each ended, in the background',
+    summary: 'Reprice the calls that lacked a price, at the price in force when each ended, in the background',
     method: 'POST',
     path: '/operator/organizations/{org}/reprice',
     security: editor,
@@ -182,7 +182,7 @@ export const organizations = {
   }),
   readRepricing: operation({
     operationId: 'readRepricing',
-    summary: 'Read how far a repricing is',
+    summary: 'Read the progress of a repricing',
     method: 'GET',
     path: '/operator/organizations/{org}/reprice/{jobId}',
     security: viewer,
@@ -192,7 +192,7 @@ export const organizations = {
   }),
   setVendor: operation({
     operationId: 'setVendor',
-    summary: "Set an organization's key and address of a model vendor",
+    summary: "Set an organization's key and address of a vendor",
     method: 'PUT',
     path: '/operator/organizations/{org}/vendors/{provider}',
     security: admin,
@@ -203,7 +203,7 @@ export const organizations = {
   }),
   listVendors: operation({
     operationId: 'listVendors',
-    summary: "List an organization's model vendors, without their keys",
+    summary: "List an organization's vendors, without their keys",
     method: 'GET',
     path: '/operator/organizations/{org}/vendors',
     security: viewer,
@@ -214,7 +214,7 @@ export const organizations = {
   }),
   readVendor: operation({
     operationId: 'readVendor',
-    summary: 'Read a model vendor of an organization, without its key',
+    summary: 'Read a vendor of an organization, without its key',
     method: 'GET',
     path: '/operator/organizations/{org}/vendors/{provider}',
     security: viewer,
@@ -224,7 +224,7 @@ export const organizations = {
   }),
   deleteVendor: operation({
     operationId: 'deleteVendor',
-    summary: 'Remove a model vendor of an organization, and its key',
+    summary: 'Delete a vendor of an organization, and its key',
     method: 'DELETE',
     path: '/operator/organizations/{org}/vendors/{provider}',
     security: admin,
@@ -234,7 +234,7 @@ export const organizations = {
   }),
   createKey: operation({
     operationId: 'createKey',
-    summary: 'Create an API key; its value is shown this once',
+    summary: 'Create an API key; only this answer shows its value',
     method: 'POST',
     path: '/operator/organizations/{org}/keys',
     security: admin,
@@ -266,7 +266,8 @@ export const organizations = {
   }),
   rotateKey: operation({
     operationId: 'rotateKey',
-    summary: 'Make a new API key with the same name, prefix, scopes and limits; the old one works for a while longer',
+    summary:
+      'Rotate an API key: make a new one with the same name, prefix, scopes and limits; the old one works for a while longer',
     method: 'POST',
     path: '/operator/organizations/{org}/keys/{keyId}/rotate',
     security: admin,
@@ -288,7 +289,7 @@ export const organizations = {
   }),
   revokeKey: operation({
     operationId: 'revokeKey',
-    summary: 'Revoke an API key; it has stopped working everywhere when this answers',
+    summary: 'Revoke an API key; it has stopped working everywhere when the answer arrives',
     method: 'DELETE',
     path: '/operator/organizations/{org}/keys/{keyId}',
     security: admin,

@@ -43,7 +43,7 @@ export const plans = {
   }),
   archivePlan: operation({
     operationId: 'archivePlan',
-    summary: 'Archive a plan: it takes no new subscriptions, and those who have it keep it',
+    summary: 'Archive a plan: it takes no new subscriptions, and its customers keep it',
     method: 'POST',
     path: '/operator/organizations/{org}/plans/{planId}/archive',
     security: editor,
@@ -53,7 +53,7 @@ export const plans = {
   }),
   restorePlan: operation({
     operationId: 'restorePlan',
-    summary: 'Take a plan back from the archive: it takes new subscriptions again',
+    summary: 'Restore an archived plan: it takes new subscriptions again',
     method: 'POST',
     path: '/operator/organizations/{org}/plans/{planId}/restore',
     security: editor,
@@ -74,7 +74,7 @@ export const plans = {
   }),
   readMigration: operation({
     operationId: 'readMigration',
-    summary: 'Read how far a migration is',
+    summary: 'Read the progress of a migration',
     method: 'GET',
     path: '/operator/organizations/{org}/migrations/{jobId}',
     security: viewer,

@@ -34,7 +34,7 @@ export const readings = {
   }),
   readUsageAnomalies: operation({
     operationId: 'readUsageAnomalies',
-    summary: 'Read what stands out in the usage of an organization and its largest customers',
+    summary: 'Read the anomalies of an organization and its largest customers',
     method: 'GET',
     path: '/usage/anomalies',
     security: apiKey('usage:read'),
@@ -78,7 +78,7 @@ export const readings = {
   }),
   readModelRadar: operation({
     operationId: 'readModelRadar',
-    summary: 'Read which models in use end, have a successor or no price, and what the replacement would have cost',
+    summary: 'Read the models in use that end, have a successor or no price, and what the replacement would have cost',
     method: 'GET',
     path: '/v1/model-radar',
     security: apiKey('usage:read'),
@@ -100,7 +100,7 @@ export const readings = {
   }),
   readOrganizationAnomalies: operation({
     operationId: 'readOrganizationAnomalies',
-    summary: "Read what stands out in an organization's usage, as the operator",
+    summary: 'Read the anomalies of an organization, as the operator',
     method: 'GET',
     path: '/operator/organizations/{org}/usage/anomalies',
     security: viewer,
@@ -133,7 +133,8 @@ export const readings = {
   }),
   listCustomerLedger: operation({
     operationId: 'listCustomerLedger',
-    summary: "List a customer's ledger: every change of a balance, with what it paid, as the operator",
+    summary:
+      "List a customer's ledger: every change of a balance, with the call or the increment that it paid, as the operator",
     method: 'GET',
     path: '/operator/organizations/{org}/customers/{customerId}/ledger',
     security: viewer,
@@ -145,7 +146,7 @@ export const readings = {
   }),
   readOrganizationMargin: operation({
     operationId: 'readOrganizationMargin',
-    summary: "Read what an organization's usage cost and earned over a period: by plan, by feature, by model",
+    summary: 'Read the margin of an organization over a period, by plan, feature and model',
     method: 'GET',
     path: '/operator/organizations/{org}/margin',
     security: viewer,
@@ -156,7 +157,7 @@ export const readings = {
   }),
   listCustomerMargins: operation({
     operationId: 'listCustomerMargins',
-    summary: 'List what each customer of an organization cost and earned over a period, with the exact sum of all',
+    summary: 'List the margin of each customer of an organization over a period, with the exact sum of all',
     method: 'GET',
     path: '/operator/organizations/{org}/margin/customers',
     security: viewer,
@@ -168,7 +169,7 @@ export const readings = {
   }),
   readCustomerMargin: operation({
     operationId: 'readCustomerMargin',
-    summary: 'Read what a customer cost and earned over a period, by day',
+    summary: 'Read the margin of a customer over a period, by day',
     method: 'GET',
     path: '/operator/organizations/{org}/customers/{customerId}/margin',
     security: viewer,

@@ -27,7 +27,7 @@ const invoke = apiKey('compression:invoke');
 export const sampling = {
   readSamplingSettings: operation({
     operationId: 'readSamplingSettings',
-    summary: 'Read which calls are to be kept for review, to decide by oneself',
+    summary: 'Read the sampling policy, to decide in your own process',
     method: 'GET',
     path: '/sampling/settings',
     security: invoke,
@@ -36,7 +36,7 @@ export const sampling = {
   }),
   decideSampling: operation({
     operationId: 'decideSampling',
-    summary: 'Ask whether a call is to be kept for review',
+    summary: 'Decide whether to keep a call for review',
     method: 'POST',
     path: '/sampling/decide',
     security: invoke,
@@ -57,7 +57,7 @@ export const sampling = {
   }),
   setSampling: operation({
     operationId: 'setSampling',
-    summary: 'Set which calls an organization keeps for review, and for how long',
+    summary: "Set an organization's sampling policy: which calls to keep for review, and for how long",
     method: 'PUT',
     path: '/operator/organizations/{org}/sampling',
     security: editor,
@@ -68,7 +68,7 @@ export const sampling = {
   }),
   readSampling: operation({
     operationId: 'readSampling',
-    summary: 'Read which calls an organization keeps for review; without a policy, none',
+    summary: "Read an organization's sampling policy; without one, no call is kept",
     method: 'GET',
     path: '/operator/organizations/{org}/sampling',
     security: viewer,
@@ -78,7 +78,7 @@ export const sampling = {
   }),
   deleteSampling: operation({
     operationId: 'deleteSampling',
-    summary: 'Keep no more calls for review; stored samples stay until they expire',
+    summary: 'Stop keeping calls for review; stored samples stay until they expire',
     method: 'DELETE',
     path: '/operator/organizations/{org}/sampling',
     security: editor,

@@ -19,7 +19,7 @@ const reviewParam = z.object({ modelKey: reviewedModelKey });
 export const service = {
   readCatalog: operation({
     operationId: 'readCatalog',
-    summary: 'Read which model catalog is in use',
+    summary: 'Read the model catalog in use',
     method: 'GET',
     path: '/operator/catalog',
     security: viewer,
@@ -70,7 +70,7 @@ export const service = {
   }),
   deleteReview: operation({
     operationId: 'deleteReview',
-    summary: 'Take back the review of a model',
+    summary: 'Delete the review of a model',
     method: 'DELETE',
     path: '/operator/catalog/reviews/{modelKey}',
     security: admin,
@@ -80,7 +80,7 @@ export const service = {
   }),
   listEvents: operation({
     operationId: 'listEvents',
-    summary: 'List operator events, newest first',
+    summary: 'List the event log, newest first',
     method: 'GET',
     path: '/operator/events',
     security: viewer,
@@ -90,7 +90,7 @@ export const service = {
   }),
   listDatabases: operation({
     operationId: 'listDatabases',
-    summary: 'List the databases that have the history of organizations, and how full they are',
+    summary: 'List the databases with the history of organizations, and how full they are',
     method: 'GET',
     path: '/operator/databases',
     security: viewer,
@@ -99,7 +99,7 @@ export const service = {
   }),
   readAttention: operation({
     operationId: 'readAttention',
-    summary: 'Read what needs a person: how many there are of each kind, and where they are listed',
+    summary: 'Read what needs attention: a count of each kind, and the path that lists it',
     method: 'GET',
     path: '/operator/attention',
     security: viewer,

@@ -17,7 +17,7 @@ export const sessions = {
   }),
   createGatewaySession: operation({
     operationId: 'createGatewaySession',
-    summary: 'The same under its earlier name',
+    summary: 'The same, under its earlier name',
     method: 'POST',
     path: '/v1/gateway/sessions',
     security: { kind: 'apiKey', scopes: ['gateway:invoke', 'compression:invoke'], anyScope: true },

@@ -23,16 +23,16 @@ const tenant = apiKey('webhooks:write');
 const ofOrganization = organizationParam.extend(webhookParam.shape);
 const deliveryOfOrganization = organizationParam.extend(deliveryParam.shape);
 
-const PUT =
-  'Register an endpoint that events are sent to, or replace what is registered; a new one has its secret shown this once';
-const LIST = 'List the endpoints that events are sent to, without their secrets';
-const READ = 'Read an endpoint, and how far it is behind';
-const DELETE = 'Remove an endpoint: nothing is sent to it any more';
-const TEST = 'Send an endpoint a test event now, and answer what it answered';
-const REPLAY = 'Send an endpoint the events of a time again';
-const ROTATE = 'Give an endpoint a new secret, shown this once; the one before signs as well for 24 hours';
-const DELIVERIES = 'List what was sent to an endpoint, newest first, with its answers';
-const SEND = 'Send an endpoint one event again';
+const PUT = 'Register a webhook, or replace its registration; only the answer to the first shows its secret';
+const LIST = 'List the webhooks, without their secrets';
+const READ = 'Read a webhook, and how many events wait for it';
+const DELETE = 'Delete a webhook: nothing is sent to it any more';
+const TEST = "Send a webhook a test event now, and read the endpoint's answer";
+const REPLAY = 'Send a webhook the events of a period again';
+const ROTATE =
+  'Rotate the secret of a webhook; only this answer shows the new one, and the old one signs as well for 24 hours';
+const DELIVERIES = "List the deliveries of a webhook, newest first, with the endpoint's answers";
+const SEND = 'Send a webhook one event again';
 
 export const webhooks = {
   putWebhook: operation({

@@ -117,8 +117,7 @@ async function readLines(
   }
   if (count === 0) return badInput('the input file has no lines');
   const foreign = named && (await foreignOf(caller, [...named]));
-  if (foreign)
-    return badInput(`a line of the input file names ${foreign}, and nothing of this organization has this id`);
+  if (foreign) return badInput(`a line of the input file names ${foreign}, which this organization does not have`);
   const model = models.size === 1 ? [...models.keys()][0] : undefined;
   const bounds = { closed: closedLines, unboundedSearch, mostAnswers: most };
   return { ok: true, input: { lines, searches, needs: [...needs], ...bounds, model }, asks: asks.written() };
@@ -242,7 +241,7 @@ function notAllowed(limits: KeyLimits, name: unknown, number: number): { ok: fal
   };
 }
 
-const noInputFile = () => badInput('there is no such input file');
+const noInputFile = () => badInput('no such input file');
 
 function badInput(message: string): { ok: false; answer: WholeAnswer } {
   const { refusal } = refuseCall('BAD_REQUEST', message, { param: 'input_file_id' });

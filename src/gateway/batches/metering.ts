@@ -83,7 +83,7 @@ export async function callerOf(env: Env, organizationId: OrganizationId, defer: 
   const organization = await loadOrganization(env, organizationId).catch((error: unknown) => {
     throw unreadable(error);
   });
-  if (!organization) throw new Error('the organization is not there');
+  if (!organization) throw new Error('the organization does not exist');
   return { env, organization: { ...organization, models: null }, defer };
 }
 

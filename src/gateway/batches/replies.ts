@@ -27,7 +27,7 @@ export function inFlight(keyed: boolean): BatchAnswer {
   const retryAfterSeconds = IN_FLIGHT_RETRY_SECONDS;
   return refusalAnswer({
     code: 'CALL_IN_FLIGHT',
-    message: 'the batch is still being begun',
+    message: 'the batch is still beginning',
     retryAfterSeconds,
     retry: keyed,
   });

@@ -172,7 +172,7 @@ function thinkingMember(
   const config = refusals.object(thinking, 'thinking');
   if (effort === 'none') {
     if (thinking != null && config.type !== 'disabled')
-      refusals.add('thinking', 'must be disabled or absent where the reasoning effort is none');
+      refusals.add('thinking', 'must be disabled or absent if the reasoning effort is none');
     return { thinking: { type: 'disabled' } };
   }
   return thinking == null ? {} : { thinking: config as unknown as ThinkingConfigParam };

@@ -67,11 +67,11 @@ function isText(block: ContentBlockParam): block is TextBlockParam {
 function addTurn(turns: Turn[], turn: Turn, systemLater: boolean, refusals: Refusals): void {
   const before = turns.at(-1);
   if (turn.role === 'system' && !systemLater)
-    refusals.add(turn.at, 'must stand before the conversation: the model takes no system messages within it');
+    refusals.add(turn.at, 'must come before the conversation: the model takes no system messages within it');
   if (turn.role === 'system' && before?.role === 'assistant' && !SEARCH_BLOCKS.includes(before.content.at(-1)?.type))
-    refusals.add(turn.at, "must stand before the conversation, or after a message of the user or a tool's result");
+    refusals.add(turn.at, "must come before the conversation, or after a message of the user or a tool's result");
   if (turn.role === 'user' && before?.role === 'system')
-    refusals.add(before.at, 'must stand before the conversation, or before an answer or its end');
+    refusals.add(before.at, 'must come before the conversation, or before an answer or its end');
   if (before?.role === turn.role) {
     before.content.push(...turn.content);
     before.at = turn.at;
@@ -141,7 +141,7 @@ function readBlocks(message: Fields, at: string, refusals: Refusals): ContentBlo
   const come = messageOf(blocks, {});
   const thinking_blocks = message.thinking_blocks ?? come.thinking_blocks;
   if (wordsOf({ ...come }) !== wordsOf({ ...message, thinking_blocks }))
-    refusals.add(param, 'must say what the rest of the message says; leave it out where you have changed the rest');
+    refusals.add(param, 'must say what the rest of the message says; leave it out if you have changed the rest');
   return blocks as unknown as ContentBlockParam[];
 }
 

@@ -27,16 +27,7 @@ const ORDER = [
   'readings',
   'widget',
 ];
-const OPERATION_ORDER = [
-  'operate',
-  'disputes',
-  'deploy',
-  'security',
-  'performance',
-  'decisions',
-  'changelog',
-  'contributing',
-];
+const OPERATION_ORDER = ['operate', 'disputes', 'deploy', 'security', 'performance', 'changelog', 'contributing'];
 
 export class Guides {
   readonly #pages: MarkdownPages;
