@@ -65,7 +65,12 @@ import { deleteReview, listReviews, putReview, readReview } from '../operator/re
 import { deleteSample, exportSamples, listSamples, readSample } from '../operator/samples.ts';
 import { deleteSampling, readSampling, setSampling } from '../operator/sampling.ts';
 import { listSharedStripeCustomers, releaseStripeCustomer } from '../operator/stripe-customers.ts';
-import { operatorChangePlan, operatorCreateCustomer, operatorReplenish } from '../operator/subscriptions.ts';
+import {
+  operatorChangePlan,
+  operatorCreateCustomer,
+  operatorReplenish,
+  previewPlanChange,
+} from '../operator/subscriptions.ts';
 import { deleteVendor, listVendors, readVendor, setVendor } from '../operator/vendors.ts';
 import { CSV_TYPE } from '../platform/csv.ts';
 import { headerKeyOf, type Input, mount, mountList } from './mount.ts';
@@ -148,6 +153,7 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountUseCase(app, readCustomer);
   mountUseCase(app, operatorCreateCustomer);
   mountUseCase(app, operatorChangePlan);
+  mountUseCase(app, previewPlanChange);
   mountUseCase(app, operatorReplenish);
   mountUseCase(app, cancelCustomer);
   mountUseCase(app, reactivateCustomer);
