@@ -3,13 +3,14 @@
  * description is its help. Lists are comma-separated or repeated; `null` clears a nullable field. Nested structures are
  * passed as a JSON document instead.
  */
-import { z } from 'zod';
+import type { z } from 'zod';
+import { type InputField, inputFields } from '../contract/input-fields.ts';
 
 export interface Flag {
   name: string;
   /** The field that the flag sets. */
   field: string;
-  kind: 'text' | 'number' | 'list' | 'numbers' | 'boolean';
+  kind: InputField['kind'];
   nullable: boolean;
   required: boolean;
   help: string;
@@ -18,59 +19,13 @@ export interface Flag {
 /** The command line is wrong; nothing was sent. */
 export class UsageError extends Error {}
 
-interface JsonSchema {
-  type?: string;
-  description?: string;
-  enum?: unknown[];
-  const?: unknown;
-  items?: JsonSchema;
-  properties?: Record<string, JsonSchema>;
-  additionalProperties?: unknown;
-  required?: string[];
-  anyOf?: JsonSchema[];
-  oneOf?: JsonSchema[];
-}
-
 export function flagsOf(schema: z.ZodType | undefined): Flag[] {
   if (!schema) return [];
-  const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
-  const variants = json.anyOf ?? json.oneOf ?? [json];
-  const fields = new Set(variants.flatMap(({ properties = {} }) => Object.keys(properties)));
-  return [...fields].flatMap((field) => {
-    const required = variants.every((variant) => variant.required?.includes(field));
-    const property = combine(variants.flatMap(({ properties }) => properties?.[field] ?? []));
-    // Names that the caller chooses can be no flags.
-    return property.additionalProperties === undefined || property.properties ? flagOf(field, property, required) : [];
+  return inputFields(schema).map(({ path, kind, nullable, required, choices, description }) => {
+    const values = kind === 'boolean' ? ['true', 'false'] : choices;
+    const help = [description, values && `(${values.join(', ')})`, required && '(required)'].filter(Boolean).join(' ');
+    return { name: kebab(path), field: path, kind, nullable, required, help };
   });
-}
-
-/** Combines a field's variants in a union body: if each has a fixed value, the help explains these values. */
-function combine(properties: JsonSchema[]): JsonSchema {
-  const [first = {}] = properties;
-  if (properties.length < 2 || properties.some((property) => property.const === undefined)) return first;
-  return {
-    ...first,
-    description: properties.map((property) => `${property.const}: ${property.description}`).join('; '),
-  };
-}
-
-const KINDS: Readonly<Record<string, Flag['kind']>> = {
-  array: 'list',
-  number: 'number',
-  integer: 'number',
-  boolean: 'boolean',
-};
-
-function flagOf(field: string, property: JsonSchema, required: boolean): Flag {
-  const types = property.anyOf ?? [property];
-  const type = types.find((one) => one.type !== 'null') ?? property;
-  const isOfNumbers = KINDS[type.items?.type ?? ''] === 'number';
-  const kind = isOfNumbers ? 'numbers' : (KINDS[type.type ?? ''] ?? 'text');
-  const choices = kind === 'boolean' ? ['true', 'false'] : (type.items ?? type).enum;
-  const help = [property.description, choices && `(${choices.join(', ')})`, required && '(required)']
-    .filter(Boolean)
-    .join(' ');
-  return { name: kebab(field), field, kind, nullable: types.some((one) => one.type === 'null'), required, help };
 }
 
 /** The options for `parseArgs`. */

@@ -12,14 +12,12 @@ import { timingSafeEqual } from 'hono/utils/buffer';
 import { includesRole, type OperatorRole } from '../contract/roles.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import { onNotFound, pageStatus, refusalOf } from '../middleware/error-envelopes.ts';
+import { readKnown } from '../operator/known.ts';
 import { findOrganization } from '../operator/organization.ts';
-import { log } from '../platform/log.ts';
-import { currentCatalog } from '../storage/catalog.ts';
-import { findOrganizationNames } from '../storage/organizations.ts';
 import { Code } from '../ui/parts.tsx';
 import { ICON, ICON_PATH, STYLESHEET, STYLESHEET_PATH } from '../ui/stylesheet.ts';
 import { deferrer } from './caller.ts';
-import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, type KnownOrganizations } from './context.ts';
+import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from './context.ts';
 import { readForm, readFormWith } from './form-body.ts';
 import { SWITCHED_MAX } from './navigation.tsx';
 import { CATALOG_FORM } from './pages/catalog-publication.tsx';
@@ -115,23 +113,11 @@ const requireFormToken: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
 
 /** Pages name models, and say which of them end; their side lists organizations. */
 const loadKnown: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
-  const [{ catalog }, organizations] = await Promise.all([currentCatalog(c.env, deferrer(c)), readNames(c)]);
+  const { catalog, organizations } = await readKnown({ env: c.env, defer: deferrer(c) }, SWITCHED_MAX);
   c.set('catalog', catalog);
   c.set('organizations', organizations);
   return next();
 };
-
-/** A page is shown without them where they cannot be read: the page of the service's health above all. */
-async function readNames(c: ConsoleContext): Promise<KnownOrganizations> {
-  try {
-    const names = await findOrganizationNames(c.env, SWITCHED_MAX);
-    const items = names.slice(0, SWITCHED_MAX).sort((a, b) => a.name.localeCompare(b.name, 'en'));
-    return { items, hasMore: names.length > SWITCHED_MAX };
-  } catch (error) {
-    log('warn', 'organization_names_not_read', {}, error);
-    return { items: [], hasMore: false };
-  }
-}
 
 const loadOrganization: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   const organizationId = c.req.param('org') ?? '';

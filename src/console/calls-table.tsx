@@ -4,8 +4,8 @@
  */
 import type { Child, FC } from 'hono/jsx';
 import { CALLS_SEARCHED_MAX, type CallListItem, type CallsQuery } from '../contract/call-list.ts';
+import type { CallTotals } from '../metering/list-calls.ts';
 import { DAY_MS } from '../platform/time.ts';
-import type { CallTotals } from '../storage/calls.ts';
 import { count, moment, usdColumn, words } from '../ui/format.ts';
 import { Nothing, Stat, Time, Usd } from '../ui/parts.tsx';
 import { type Sort, Table } from '../ui/table.tsx';

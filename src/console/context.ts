@@ -6,7 +6,7 @@ import type { Catalog } from '../catalog/model.ts';
 import type { Organization } from '../contract/operator.ts';
 import type { OperatorRole } from '../contract/roles.ts';
 import type { AppEnv } from '../middleware/context.ts';
-import type { OrganizationName } from '../storage/organizations.ts';
+import type { KnownOrganizations } from '../operator/known.ts';
 import { CONSOLE_PATH } from './paths.ts';
 
 export interface ConsoleSession {
@@ -27,12 +27,6 @@ export interface Submitted {
   /** Files by the name of their field, as text. */
   files: Record<string, string>;
   nonce: string;
-}
-
-/** The first organizations, by name, and whether there are more. */
-export interface KnownOrganizations {
-  items: readonly OrganizationName[];
-  hasMore: boolean;
 }
 
 export interface ConsoleEnv {

@@ -3,8 +3,8 @@
  * each with a link that takes it away.
  */
 import type { FC } from 'hono/jsx';
+import { NEAR_LIMIT_SHARE } from '../contract/attention.ts';
 import { UNPROFITABLE_AMONG_MAX } from '../customer-list/filters.ts';
-import { NEAR_LIMIT } from '../storage/customers.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../ui/form.tsx';
 import { count, percent } from '../ui/format.ts';
 
@@ -12,7 +12,7 @@ export type Asked = Readonly<Record<string, string>>;
 
 /** What makes a customer worth a look, as the query of the list. */
 const QUESTIONS = {
-  nearLimit: { label: 'Near a limit', value: String(NEAR_LIMIT) },
+  nearLimit: { label: 'Near a limit', value: String(NEAR_LIMIT_SHARE) },
   onCredit: { label: 'On credit', value: 'true' },
   denied: { label: 'Denied', value: 'true' },
   failing: { label: 'Failing', value: '0.1' },

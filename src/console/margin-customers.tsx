@@ -5,7 +5,7 @@ import type { FC } from 'hono/jsx';
 import { badRequest } from '../contract/errors.ts';
 import { type CustomerMarginsData, CustomerMarginsQuery } from '../contract/margin.ts';
 import { usd } from '../domain/money.ts';
-import type { Caller } from '../metering/caller.ts';
+import { findNames } from '../operator/names.ts';
 import { CSV_TYPE } from '../platform/csv.ts';
 import { pageRequest } from '../platform/page.ts';
 import { type MarginSort, marginOrder } from '../readings/margin/customer-margins.ts';
@@ -16,12 +16,12 @@ import {
   type ReadMargins,
   readMargins,
 } from '../readings/margin/list-margins.ts';
-import { findCustomerNames } from '../storage/customers.ts';
 import { TimeChart } from '../ui/charts.tsx';
 import { count, plural } from '../ui/format.ts';
 import { Card, Empty, Nothing, Usd } from '../ui/parts.tsx';
 import { type Column, Pager, Table } from '../ui/table.tsx';
 import { type Trail, trailOf } from '../ui/trail.ts';
+import { readerOf } from './caller.ts';
 import { type ConsoleContext, customerPath, organizationPath } from './context.ts';
 import { Cost, withoutPrice } from './cost.tsx';
 import type { AskedDays } from './day-range.tsx';
@@ -51,18 +51,14 @@ interface Shown {
 }
 
 /** What the page shows, or the file that was asked for; `null` if there are too many customers to read each. */
-export async function readCustomersOf(
-  c: ConsoleContext,
-  caller: Caller,
-  days: AskedDays,
-): Promise<Shown | Response | null> {
+export async function readCustomersOf(c: ConsoleContext, days: AskedDays): Promise<Shown | Response | null> {
   const { organizationId } = c.get('organization');
   const { sort, order, cursor, format } = c.req.query();
   const ordering = { ...(sort && { sort }), ...(order && { order }) };
   const checked = check(CustomerMarginsQuery, { ...days.dates, ...ordering });
   if (!checked.ok) return refused(c, badRequest(...checked.details).refusal);
   const query = checked.value;
-  const read = await readMargins(caller, query);
+  const read = await readMargins(readerOf(c), query);
   if (!read.ok) return read.refusal.code === 'CONFLICT' ? null : refused(c, read.refusal);
   const isFile = format === 'csv';
   const page = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
@@ -76,11 +72,7 @@ export async function readCustomersOf(
     });
   return {
     ...{ organizationId, asked: read.data.asked, items, days, query, nextCursor },
-    names: await findCustomerNames(
-      c.env,
-      organizationId,
-      items.map(({ customerId }) => customerId),
-    ),
+    names: (await findNames(c.env, organizationId, { customer: items.map(({ customerId }) => customerId) })).customer,
     ends: endsOfMargins(read.data, CHARTED_MAX),
     kept: { ...days.query, by: 'customer', ...ordering },
     trail: trailOf(c.req.query(), items.length),

@@ -9,7 +9,7 @@ import { marginPercent } from '../readings/margin/earnings.ts';
 import { readCustomerMargin, readMargin } from '../readings/margin/read-margin.ts';
 import { count, plural, usdColumn } from '../ui/format.ts';
 import { Badge, Card, Empty, Facts, Stat, Usd } from '../ui/parts.tsx';
-import { callerOf } from './caller.ts';
+import { readerOf } from './caller.ts';
 import type { ConsoleContext } from './context.ts';
 import { KnownCost, withoutPrice } from './cost.tsx';
 
@@ -113,15 +113,15 @@ export async function readEarned(
   },
 ): Promise<Earned | null> {
   if (asked.feature !== undefined) return null;
-  const caller = await callerOf(c);
+  const reader = readerOf(c);
   const query = { from: asked.from, to: asked.to, timezone: 'UTC' };
   if (asked.customerId !== undefined) {
-    const answer = await readCustomerMargin(caller, asked.customerId, query);
+    const answer = await readCustomerMargin(reader, asked.customerId, query);
     if (!answer.ok) return null;
     const lacks = answer.data.planPriceKnown ? '' : 'the plan has no price set';
     return { ...answer.data.totals, lacks };
   }
-  const answer = await readMargin(caller, query, []);
+  const answer = await readMargin(reader, query, []);
   if (!answer.ok) return null;
   return { ...answer.data.totals, lacks: lackingPrices(answer.data) };
 }
@@ -132,7 +132,7 @@ export function lackingPrices({ customersWithoutPrice }: { customersWithoutPrice
 
 /** What the customers of a plan cost and earned while they had it. */
 export async function planMarginCard(c: ConsoleContext, planId: string): Promise<Child> {
-  const answer = await readMargin(await callerOf(c), MarginQuery.parse({}), ['plan']);
+  const answer = await readMargin(readerOf(c), MarginQuery.parse({}), ['plan']);
   if (!answer.ok) return null;
   const { byPlan } = answer.data;
   const plan = byPlan?.find((one) => one.planId === planId);

@@ -2,13 +2,9 @@
  * What sentences mention, shown: each thing by its name, as a link to its page.
  */
 import type { Child, FC } from 'hono/jsx';
-import { WEBHOOKS_MAX } from '../contract/webhooks.ts';
 import { planIdOf } from '../domain/plan.ts';
 import type { Env } from '../env.ts';
-import { findCustomerNames } from '../storage/customers.ts';
-import { findKeyNames } from '../storage/keys.ts';
-import { findPlanVersions } from '../storage/plans.ts';
-import { findWebhooks } from '../storage/webhooks.ts';
+import { findNames, NAMED } from '../operator/names.ts';
 import {
   CONSOLE_PATH,
   callPath,
@@ -35,25 +31,13 @@ export function namesOf(kind: MentionKind, names: Iterable<readonly [id: string,
 export async function readNames(env: Env, organizationId: string, mentions: readonly Mention[]): Promise<Names> {
   const nameless = mentions.filter(({ name }) => name === undefined);
   const idsOf = (kind: MentionKind) => [...new Set(nameless.flatMap((one) => (one.kind === kind ? [one.id] : [])))];
-  const planIds = [...new Set([...idsOf('plan'), ...idsOf('version').map(planIdOf)])];
-  const [customers, keys, plans, webhooks] = await Promise.all([
-    findCustomerNames(env, organizationId, idsOf('customer')),
-    findKeyNames(env, organizationId, idsOf('key')),
-    findPlanVersions(env, organizationId, planIds, 1),
-    idsOf('webhook').length === 0 ? [] : findWebhooks(env, organizationId, null, WEBHOOKS_MAX),
-  ]);
-  return new Map([
-    ...namesOf('customer', customers),
-    ...namesOf('key', keys),
-    ...namesOf(
-      'plan',
-      plans.map(({ planId, content }) => [planId, content.name]),
-    ),
-    ...namesOf(
-      'webhook',
-      webhooks.map(({ webhookId, url }) => [webhookId, new URL(url).origin]),
-    ),
-  ]);
+  const names = await findNames(env, organizationId, {
+    customer: idsOf('customer'),
+    key: idsOf('key'),
+    plan: [...new Set([...idsOf('plan'), ...idsOf('version').map(planIdOf)])],
+    webhook: idsOf('webhook'),
+  });
+  return new Map(NAMED.flatMap((kind) => [...namesOf(kind, names[kind])]));
 }
 
 /** `organizationId` is where things are that belong to one; `null` for what is of the service. */

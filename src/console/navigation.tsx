@@ -3,7 +3,7 @@
  * and places of the pages are here alone; the search finds pages by them.
  */
 import type { FC } from 'hono/jsx';
-import type { OrganizationName } from '../storage/organizations.ts';
+import type { OrganizationName } from '../operator/known.ts';
 import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
 import { ICON_PATH } from '../ui/stylesheet.ts';
 import { CONSOLE_PATH, type ConsoleSession, organizationPath, SEARCH_PATH } from './context.ts';

@@ -12,7 +12,7 @@ import { mappedModels } from '../domain/model-mappings.ts';
 import type { Env } from '../env.ts';
 import { ask, customerByCall } from '../objects/addresses.ts';
 import { keysOf } from '../operator/keys.ts';
-import { listOrganizations } from '../operator/organizations.ts';
+import { organizationsOf } from '../operator/organizations.ts';
 import { plansOf } from '../operator/plans.ts';
 import { findOldCall } from '../storage/calls.ts';
 import { findOrganizationNames } from '../storage/organizations.ts';
@@ -90,9 +90,8 @@ export async function searchConsole(
 }
 
 async function firstOrganizations(env: Env): Promise<{ organizations: Organization[]; isPartial: boolean }> {
-  const answer = await listOrganizations(env, { limit: ORGANIZATIONS_SEARCHED_MAX, after: null });
-  if (!answer.ok) throw new Error(answer.refusal.message);
-  return { organizations: answer.data.items, isPartial: answer.data.nextCursor !== null };
+  const { items, nextCursor } = await organizationsOf(env, { limit: ORGANIZATIONS_SEARCHED_MAX, after: null });
+  return { organizations: items, isPartial: nextCursor !== null };
 }
 
 interface OrganizationHits {

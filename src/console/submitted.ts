@@ -40,12 +40,6 @@ export function text(fields: Fields, name: string): string {
   return (typeof value === 'string' ? value : (value?.[0] ?? '')).trim();
 }
 
-/** The texts of the fields that are not empty, by name. */
-export function typedIn<Name extends string>(fields: Fields, names: readonly Name[]): Partial<Record<Name, string>> {
-  const typed = names.map((name) => [name, text(fields, name)] as const).filter(([, value]) => value !== '');
-  return Object.fromEntries(typed) as Partial<Record<Name, string>>;
-}
-
 /** The text of a field, or nothing where it is empty. */
 export function optionalText(fields: Fields, name: string): string | undefined {
   return text(fields, name) || undefined;

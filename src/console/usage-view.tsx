@@ -3,24 +3,14 @@
  */
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import { formatUsd, NANO_PER_USD, type NanoUsd, usd } from '../domain/money.ts';
+import type { DayUsage } from '../operator/service-usage.ts';
+import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 import type { Course, UsageCourse } from '../readings/usage/course.ts';
-import { STEP_MS } from '../storage/usage-course.ts';
 import { type Series, TimeChart } from '../ui/charts.tsx';
 import { compact, compactPlural, count, dayMonth, hourOfDay, percent, usdParts } from '../ui/format.ts';
 import { Card, Compact, Empty, Stat } from '../ui/parts.tsx';
 import { Ranking } from '../ui/small-charts.tsx';
 import { costText, isCostUnknown, KnownCost, withoutPrice } from './cost.tsx';
-
-export interface DayUsage {
-  startMs: number;
-  calls: number;
-  unpricedCalls: number;
-  inputTokens: number;
-  outputTokens: number;
-  costNanoUsd: NanoUsd;
-  /** Of the cost, the part of calls whose usage is partial or estimated. */
-  provisionalCostNanoUsd: NanoUsd;
-}
 
 export interface GroupUsage {
   name: Child;
@@ -97,7 +87,7 @@ export const UsageCharts: FC<{ usage: ChartedUsage }> = ({ usage }) => {
     step: isHourly ? 'Hour' : 'Day',
     labels: startsMs.map(labelOf),
     isLastOpen,
-    links: linkOf && startsMs.map((startMs) => linkOf(startMs, startMs + STEP_MS[step])),
+    links: linkOf && startsMs.map((startMs) => linkOf(startMs, startMs + (isHourly ? HOUR_MS : DAY_MS))),
   };
   const seriesOf = (
     name: string,

@@ -6,8 +6,13 @@ import type { KeyLimits } from '../contract/key-limits.ts';
 import type { Env } from '../env.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 
-export interface Caller {
+/** Whose history is read, and for how many days it is kept. */
+export interface Reader {
   env: Env;
+  organization: Pick<OrganizationConfig, 'organizationId' | 'retention'>;
+}
+
+export interface Caller extends Reader {
   organization: OrganizationConfig;
   /** Of the API key; absent where there is none, or it has no limits. */
   limits?: KeyLimits | undefined;

@@ -6,17 +6,18 @@ import { CALLS_SEARCHED_MAX, type CallList, type CallListItem, type CallsQuery }
 import { presentSums } from '../contract/denial.ts';
 import { accept } from '../contract/errors.ts';
 import type { AnswerTo } from '../contract/operations.ts';
+import { LISTED, type ListedFacts } from '../domain/call-facts.ts';
 import type { RecordedDenial } from '../domain/denial.ts';
 import { nanoFromUsd, usdFromNano } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { csvOf } from '../platform/csv.ts';
 import type { PageRequest } from '../platform/page.ts';
-import { type CallFilter, type CallRow, listCalls } from '../storage/calls.ts';
+import { type CallFilter, type CallRow, type CallTotals, listCalls, sumCalls } from '../storage/calls.ts';
 
 type Asked = Omit<CallsQuery, 'limit' | 'cursor'>;
 
 /** What a list is narrowed by, as the storage takes it. */
-export function callFilterOf({ from, to, costAboveUsd, sort: _, ...filter }: Asked): CallFilter {
+function callFilterOf({ from, to, costAboveUsd, sort: _, ...filter }: Asked): CallFilter {
   const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
   const costAboveNanoUsd = costAboveUsd === undefined ? undefined : nanoFromUsd(costAboveUsd);
   return { ...filter, fromMs: msOf(from), toMs: msOf(to), costAboveNanoUsd };
@@ -43,9 +44,16 @@ export async function readCalls(
   );
 }
 
+export type { CallTotals };
+
+/** The sums of all calls that a list is narrowed to. */
+export function readCallTotals(env: Env, organizationId: string, asked: Asked): Promise<CallTotals> {
+  return sumCalls(env, organizationId, callFilterOf(asked));
+}
+
 /** A line for each call; its columns are the members of an item of the list. */
 export function callsCsv({ items }: Pick<CallList, 'items'>): string {
-  const column = (name: (typeof COLUMNS)[number]) => (item: CallListItem) => {
+  const column = (name: (typeof COLUMNS)[number] | keyof ListedFacts) => (item: CallListItem) => {
     const value = item[name];
     return Array.isArray(value) ? value.join('; ') : value;
   };
@@ -55,6 +63,8 @@ export function callsCsv({ items }: Pick<CallList, 'items'>): string {
     ...Object.fromEntries(COLUMNS.map((name) => [name, column(name)])),
     ...Object.fromEntries(namesOf(DENIAL_COLUMNS).map((name) => [name, denial(name)])),
     chargeBasis: ({ chargeBasis }: CallListItem) => chargeBasis,
+    // Those that have a place above keep it.
+    ...Object.fromEntries(LISTED.map((name) => [name, column(name)])),
   };
   return csvOf(columns, items);
 }

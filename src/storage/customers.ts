@@ -7,6 +7,7 @@
  * reads that index alone, and so can look at many more.
  */
 import { and, eq, getTableColumns, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
+import { NEAR_LIMIT_SHARE } from '../contract/attention.ts';
 import { soughtForms } from '../domain/case-search.ts';
 import type { Env } from '../env.ts';
 import { cursorOf, type Page, type PageRequest } from '../platform/page.ts';
@@ -28,10 +29,7 @@ import { customerDays, customers } from './schema/index.ts';
 /** Customers that one page looks at where something narrows the list that no index has. */
 export const CUSTOMERS_SEARCHED_MAX = 10_000;
 /** The same where an index has all that narrows it, the search included. */
-export const CUSTOMERS_INDEXED_MAX = 100_000;
-
-/** The share of a limit from which on a customer is near it. */
-export const NEAR_LIMIT = 0.8;
+const CUSTOMERS_INDEXED_MAX = 100_000;
 
 export interface CustomerFilter {
   /** A part of the id, of the display name or of the e-mail address, whatever the case. */
@@ -112,7 +110,7 @@ export async function countMarked(
   const counted = (condition: SQL) => sql`SELECT TOTAL(next_replenish_at_ms > ${nowMs}) AS count, COUNT(*) AS looked
     FROM (SELECT next_replenish_at_ms FROM ${customers} WHERE organization_id = ${organizationId} AND ${condition} LIMIT ${MARKED_MAX})`;
   const conditions = [
-    sql`${customers.worstMeterShare} >= ${NEAR_LIMIT} AND worst_meter IS NOT NULL`,
+    sql`${customers.worstMeterShare} >= ${NEAR_LIMIT_SHARE} AND worst_meter IS NOT NULL`,
     sql`on_credit = 1`,
     sql`denied = 1`,
   ];

@@ -36,7 +36,7 @@ export interface Sends {
   operation: Operation;
 }
 
-export const Hidden: FC<{ secrets: FormSecrets }> = ({ secrets }) => (
+const Hidden: FC<{ secrets: FormSecrets }> = ({ secrets }) => (
   <>
     <input type="hidden" name="csrf" value={secrets.csrf} />
     <input type="hidden" name="nonce" value={secrets.nonce} />

@@ -3,7 +3,7 @@
  * one that touches what was told of the same kind, customer and newcomer is the same.
  */
 import type { Anomaly } from '../contract/readings.ts';
-import type { Caller } from '../metering/caller.ts';
+import type { Reader } from '../metering/caller.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { readAnomalies } from '../readings/anomalies/read-anomalies.ts';
 import { type Found, keyOf, type Look, type Memory, type News, NO_NEWS, type Remembered } from './look.ts';
@@ -15,12 +15,9 @@ const EPISODES_MAX = 100;
 /** An episode that was over for longer is no news: the first look tells of no old ones. */
 export const NEWS_MS = 2 * DAY_MS;
 
-export async function anomalyNews(
-  { env, nowMs, defer, memory }: Look,
-  organization: Caller['organization'],
-): Promise<News> {
+export async function anomalyNews({ env, nowMs, memory }: Look, organization: Reader['organization']): Promise<News> {
   const query = { days: DAYS, limit: EPISODES_MAX };
-  const answer = await readAnomalies({ env, organization, defer }, query, { ...query, after: null }, nowMs);
+  const answer = await readAnomalies({ env, organization }, query, { ...query, after: null }, nowMs);
   return answer.ok ? newEpisodes(answer.data.items, memory, nowMs) : NO_NEWS;
 }
 

@@ -2,9 +2,8 @@
  * Calls of a customer, as the explorer shows them; what narrows them further is the explorer's.
  */
 import { CallsQuery } from '../../contract/call-list.ts';
-import { callFilterOf, readCalls } from '../../metering/list-calls.ts';
+import { readCalls, readCallTotals } from '../../metering/list-calls.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { sumCalls } from '../../storage/calls.ts';
 import { Card, Empty } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
@@ -24,7 +23,7 @@ export const callsTab: Tab = async ({ c, organizationId, customerId, nowMs }) =>
   const page = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
   const [found, totals] = await Promise.all([
     readCalls(c.env, organizationId, query, page),
-    sumCalls(c.env, organizationId, callFilterOf(query)),
+    readCallTotals(c.env, organizationId, query),
   ]);
   if (!found.ok) return null;
   const { items, nextCursor } = found.data;

@@ -10,7 +10,7 @@ import { Card, Empty, Time } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
 import { AnomaliesTable } from '../anomalies-view.tsx';
-import { callerOf } from '../caller.ts';
+import { readerOf } from '../caller.ts';
 import { type ConsoleEnv, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
@@ -27,7 +27,7 @@ export function mountAnomalies(app: Hono<ConsoleEnv>): void {
     const checked = check(AnomaliesQuery, values);
     const query = checked.ok ? checked.value : AnomaliesQuery.parse({});
     const asked = pageRequest({ limit: PAGE_SIZE, cursor: query.cursor }) ?? { limit: PAGE_SIZE, after: null };
-    const answer = await readAnomalies(await callerOf(c), query, asked);
+    const answer = await readAnomalies(readerOf(c), query, asked);
     if (!answer.ok) return refused(c, answer.refusal);
     const { items, nextCursor, customersLookedAt, asOf } = answer.data;
     const nowMs = Date.now();

@@ -7,10 +7,9 @@ import { CALLS_SEARCHED_MAX, type CallListItem, CallsQuery } from '../../contrac
 import { idempotencyKey } from '../../contract/fields.ts';
 import { CALL_STATUSES } from '../../domain/call.ts';
 import { DENIAL_CODES } from '../../domain/denial.ts';
-import { callFilterOf, callsCsv, readCalls } from '../../metering/list-calls.ts';
+import { type CallTotals, callsCsv, readCalls, readCallTotals } from '../../metering/list-calls.ts';
 import { CSV_TYPE } from '../../platform/csv.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { type CallTotals, sumCalls } from '../../storage/calls.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { count, moment, words } from '../../ui/format.ts';
 import { Card, Code, Empty } from '../../ui/parts.tsx';
@@ -61,7 +60,7 @@ export function mountCalls(app: Hono<ConsoleEnv>): void {
     const isFile = format === 'csv' || format === 'json';
     const [found, totals] = await Promise.all([
       readCalls(c.env, organizationId, query, isFile ? null : pageAsked),
-      isFile ? null : sumCalls(c.env, organizationId, callFilterOf(query)),
+      isFile ? null : readCallTotals(c.env, organizationId, query),
     ]);
     if (!found.ok) return refused(c, found.refusal);
     if (isFile && checked.ok) return sendFile(c, format, found.data.items);

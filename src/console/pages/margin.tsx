@@ -6,11 +6,10 @@ import type { Child, FC } from 'hono/jsx';
 import { badRequest } from '../../contract/errors.ts';
 import { type MarginData, type MarginFigures, MarginQuery } from '../../contract/margin.ts';
 import { readMargin } from '../../readings/margin/read-margin.ts';
-import type { Grouping } from '../../storage/organization-earnings.ts';
 import { count, dayMonth, plural } from '../../ui/format.ts';
 import { Card, Empty, Nothing, Usd } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
-import { callerOf } from '../caller.ts';
+import { readerOf } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
 import { Cost } from '../cost.tsx';
 import { type AskedDays, askedDaysOf, completeSinceText, RangeTabs } from '../day-range.tsx';
@@ -46,13 +45,12 @@ export function mountMargin(app: Hono<ConsoleEnv>): void {
     const days = askedDaysOf(asked, Date.now());
     const checked = check(MarginQuery, days.dates);
     if (!checked.ok) return refused(c, badRequest(...checked.details).refusal);
-    const caller = await callerOf(c);
     if (by === 'customer') {
-      const customers = await readCustomersOf(c, caller, days);
+      const customers = await readCustomersOf(c, days);
       if (customers instanceof Response) return customers;
       if (customers) return marginPage(c, by, days, customers.asked, <CustomersMargin {...customers} />);
     }
-    const answer = await readMargin(caller, checked.value, by === 'customer' ? [] : [by]);
+    const answer = await readMargin(readerOf(c), checked.value, by === 'customer' ? [] : [by]);
     if (!answer.ok) return refused(c, answer.refusal);
     const card =
       by === 'customer' ? (
@@ -99,7 +97,7 @@ function marginPage(
 }
 
 function rowsBy(
-  by: Grouping,
+  by: Exclude<By, 'customer'>,
   organizationId: string,
   { byPlan, byFeature, byModel, period }: MarginData,
   days: AskedDays,

@@ -14,6 +14,7 @@ import { Pager, Table, totalOf } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { bodyIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { text } from '../submitted.ts';
@@ -29,7 +30,7 @@ export function mountOperators(app: Hono<ConsoleEnv>): void {
     const { fields } = c.get('submitted');
     const answer = await send(c, putOperator, {
       params: { name: text(fields, 'name') },
-      body: { role: text(fields, 'role') },
+      body: bodyIn(putOperator, fields),
     });
     return answer.ok ? c.redirect(`${PATH}?done=operator`, 303) : operatorsPage(c, wrong(c, answer.refusal));
   });

@@ -6,26 +6,27 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { Attention } from '../../contract/attention.ts';
 import type { OrganizationSetup } from '../../contract/operator.ts';
-import { type Figures, SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
+import type { Figures, UsageSummaryData } from '../../contract/usage-summary.ts';
 import { gatherAttention } from '../../operator/attention.ts';
 import { checkHealth } from '../../operator/health.ts';
 import { findSetup } from '../../operator/organization-setup.ts';
+import { readOrganizationUsage } from '../../operator/readings.ts';
+import type { DayUsage } from '../../operator/service-usage.ts';
 import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
-import { readUsageSummary } from '../../readings/usage/usage-summary.ts';
 import { ErrorSummary, type FormState, TextField } from '../../ui/form.tsx';
 import { plural, words } from '../../ui/format.ts';
 import { Card, Empty, Notice, Time } from '../../ui/parts.tsx';
 import { NeedsAttention } from '../attention-view.tsx';
-import { callerOf, deferrer } from '../caller.ts';
+import { deferrer } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { type AskedDays, askedDaysOf, completeSinceText, RangeTabs } from '../day-range.tsx';
 import { hiddenSetups } from '../hidden-setups.ts';
 import { EarnedStats, readEarned } from '../margin-view.tsx';
 import { ModelName } from '../model-name.tsx';
+import { detailsOf, load } from '../send.ts';
 import { Checklist } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
-import { check, detailsOf } from '../submitted.ts';
-import { type DayUsage, type GroupUsage, partsOf, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
+import { type GroupUsage, partsOf, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
 
 /** Models that the charts name, those with the highest cost. */
 const CHARTED_MODELS_MAX = 3;
@@ -35,16 +36,12 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
     const nowMs = Date.now();
     const asked = filled(c.req.query());
     const days = askedDaysOf(asked, nowMs);
-    const checked = check(UsageQuery, { ...asked, ...days.dates });
-    if (!checked.ok) return usagePage(c, asked, days, null, checked.details);
-    const caller = await callerOf(c);
-    const { customerId, feature } = checked.value;
+    // The charts are of whole UTC days.
+    const query = { ...asked, ...days.dates, timezone: 'UTC' };
+    const { customerId, feature } = asked;
     const narrowed = customerId !== undefined || feature !== undefined;
     const organization = c.get('organization');
-    const [answer, earned] = await Promise.all([
-      readUsageSummary(caller, { ...checked.value, timezone: 'UTC' }),
-      readEarned(c, checked.value),
-    ]);
+    const answer = await load(c, readOrganizationUsage, { query });
     if (!answer.ok) return usagePage(c, asked, days, null, detailsOf(answer.refusal));
     const { period, byModel, totals } = answer.data;
     const filter = { fromMs: Date.parse(period.startedAt), toMs: Date.parse(period.endedAt), customerId, feature };
@@ -52,7 +49,8 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
     // Where something has a cost, the setup was complete.
     const looksNew = !narrowed && totals.costUsdNano === '0';
     const isHidden = hiddenSetups(c).includes(organization.organizationId);
-    const [course, setup, attention] = await Promise.all([
+    const [earned, course, setup, attention] = await Promise.all([
+      readEarned(c, query),
       readUsageCourse(c.env, organization.organizationId, filter, models, nowMs),
       looksNew && !isHidden ? findSetup(c.env, organization, nowMs) : null,
       narrowed ? null : readOwnAttention(c, nowMs),
@@ -72,9 +70,6 @@ function readOwnAttention(c: ConsoleContext, nowMs: number): Promise<Attention> 
 }
 
 type Asked = Record<string, string>;
-
-/** The charts are of whole UTC days. */
-const UsageQuery = SummaryQuery.omit({ timezone: true });
 
 /** A form sends its empty fields too. */
 function filled(query: Asked): Asked {

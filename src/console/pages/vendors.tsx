@@ -11,9 +11,10 @@ import { plural } from '../../ui/format.ts';
 import { Card, Code, Empty, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
+import { bodyIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { text, typedIn } from '../submitted.ts';
+import { text } from '../submitted.ts';
 
 export function mountVendors(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/vendors', (c) =>
@@ -24,11 +25,7 @@ export function mountVendors(app: Hono<ConsoleEnv>): void {
     const { fields } = c.get('submitted');
     const params = { provider: text(fields, 'provider') };
     const known = await load(c, readVendor, { params });
-    const body = {
-      ...(known.ok && kept(known.data)),
-      ...typedIn(fields, ['baseUrl', 'kind']),
-      apiKey: text(fields, 'apiKey'),
-    };
+    const body = { ...(known.ok && kept(known.data)), ...bodyIn(setVendor, fields, ['apiKey', 'baseUrl', 'kind']) };
     const answer = await send(c, setVendor, { params, body });
     if (answer.ok) return c.redirect(`${c.req.path}?done=vendor`, 303);
     // The key is typed again: a page never has it.

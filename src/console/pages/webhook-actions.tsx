@@ -11,19 +11,12 @@ import { deleteWebhook, readWebhook, replayWebhook, rotateWebhook } from '../../
 import { DAY_MS } from '../../platform/time.ts';
 import { Form, type FormSecrets, type FormState, TextField } from '../../ui/form.tsx';
 import { Card, Code, Notice, Time } from '../../ui/parts.tsx';
-import {
-  type ConsoleContext,
-  type ConsoleEnv,
-  type Fields,
-  organizationPath,
-  webhookOf,
-  webhookPath,
-} from '../context.ts';
+import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webhookPath } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { bodyIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { wasShown } from '../shown-once.tsx';
-import { text } from '../submitted.ts';
 import { secretPage, typesInWords, webhookCrumbs } from '../webhook-view.tsx';
 
 const BASE = '/organizations/:org/webhooks/:webhookId';
@@ -59,9 +52,7 @@ export function mountWebhookActions(app: Hono<ConsoleEnv>): void {
   });
 
   app.post(`${BASE}/replay`, async (c) => {
-    const { fields } = c.get('submitted');
-    const body = { from: instantOf(fields, 'from'), to: instantOf(fields, 'to') };
-    const answer = await send(c, replayWebhook, { body });
+    const answer = await send(c, replayWebhook, { body: bodyIn(replayWebhook, c.get('submitted').fields) });
     if (!answer.ok) return replayPage(c, inWords(wrong(c, answer.refusal)));
     const { organizationId, webhookId } = webhookOf(c);
     return c.redirect(`${webhookPath(organizationId, webhookId)}?done=webhook-replay`, 303);
@@ -74,12 +65,6 @@ export function mountWebhookActions(app: Hono<ConsoleEnv>): void {
     if (!answer.ok) return refused(c, answer.refusal);
     return c.redirect(`${organizationPath(webhookOf(c).organizationId, 'webhooks')}?done=webhook-deleted`, 303);
   });
-}
-
-/** A time of the form, which is in UTC, as an instant. Browsers leave seconds out where there are none. */
-function instantOf(fields: Fields, name: string): string {
-  const time = text(fields, name);
-  return `${time}${time.length === MINUTE_LENGTH ? ':00' : ''}Z`;
 }
 
 /** The form asks for a date and a time; the API has an instant. */

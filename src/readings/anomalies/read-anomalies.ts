@@ -9,7 +9,7 @@ import { accept } from '../../contract/errors.ts';
 import type { AnswerTo } from '../../contract/operations.ts';
 import type { AnomaliesData, AnomaliesQuery } from '../../contract/readings.ts';
 import type { Env } from '../../env.ts';
-import type { Caller } from '../../metering/caller.ts';
+import type { Reader } from '../../metering/caller.ts';
 import { type PageRequest, pageOf } from '../../platform/page.ts';
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { keptPart } from '../../storage/retention.ts';
@@ -37,7 +37,7 @@ interface Found {
 }
 
 export async function readAnomalies(
-  { env, organization }: Caller,
+  { env, organization }: Reader,
   { days, customerId }: AnomaliesQuery,
   { after, limit }: PageRequest,
   nowMs = Date.now(),

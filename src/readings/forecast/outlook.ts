@@ -27,7 +27,7 @@ const METRICS = Object.keys(METERS_OF) as ForecastMetric[];
 const TIME_ZONE = 'UTC';
 
 /** A limited meter that the plan includes. */
-export interface MeterOutlook {
+interface MeterOutlook {
   meter: MeterName;
   used: number;
   limit: number;
@@ -36,7 +36,7 @@ export interface MeterOutlook {
   runsOutAtMs: number | null;
 }
 
-export interface BalanceOutlook {
+interface BalanceOutlook {
   balanceNanoUsd: NanoUsd;
   /** Less what open calls hold and charges under way. */
   availableNanoUsd: NanoUsd;
@@ -71,7 +71,7 @@ export async function readOutlook(of: CustomersOf, customerId: string, nowMs: nu
   return history && outlookOf(history, nowMs);
 }
 
-export function outlookOf(history: CustomerHistory, nowMs: number): Outlook {
+function outlookOf(history: CustomerHistory, nowMs: number): Outlook {
   const { account } = history;
   const { canceledAtMs, nextReplenishAtMs, plan: version } = account.subscription;
   const { plan } = version;

@@ -5,7 +5,7 @@
 import { type Answer, accept, badRequest, refuse } from '../../contract/errors.ts';
 import type { CustomerMarginsData, CustomerMarginsQuery } from '../../contract/margin.ts';
 import type { AnswerTo } from '../../contract/operations.ts';
-import type { Caller } from '../../metering/caller.ts';
+import type { Reader } from '../../metering/caller.ts';
 import { csvOf, exact } from '../../platform/csv.ts';
 import { type PageRequest, pageOf } from '../../platform/page.ts';
 import { CUSTOMERS_READ_MAX } from '../../storage/asked-customers.ts';
@@ -30,7 +30,7 @@ export interface ReadMargins {
   margins: CustomerMargins;
 }
 
-export async function readMargins({ env, organization }: Caller, query: Asked): Promise<Answer<ReadMargins>> {
+export async function readMargins({ env, organization }: Reader, query: Asked): Promise<Answer<ReadMargins>> {
   const nowMs = Date.now();
   const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);
@@ -74,11 +74,11 @@ export function endsOfMargins({ margins: { customers } }: ReadMargins, eachMax: 
 }
 
 export async function listMargins(
-  caller: Caller,
+  reader: Reader,
   query: Asked,
   page: PageRequest | null,
 ): Promise<AnswerTo<'listCustomerMargins'>> {
-  const read = await readMargins(caller, query);
+  const read = await readMargins(reader, query);
   return read.ok ? pageOfMargins(read.data, query, page) : read;
 }
 

@@ -8,7 +8,7 @@ import type { AnswerTo } from '../../contract/operations.ts';
 import type { Retention } from '../../contract/operator.ts';
 import { GROUPS_MAX } from '../../contract/usage-summary.ts';
 import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
-import type { Caller } from '../../metering/caller.ts';
+import type { Reader } from '../../metering/caller.ts';
 import { GROUPINGS, type Grouping } from '../../storage/organization-earnings.ts';
 import { chargesKeptSinceMs, keptPart } from '../../storage/retention.ts';
 import type { LocalDay } from '../calendar.ts';
@@ -19,7 +19,7 @@ import { readOrganizationMargin } from './organization-margin.ts';
 
 /** The lists of groupings that are not asked for are empty, and the plans `null`. */
 export async function readMargin(
-  { env, organization }: Caller,
+  { env, organization }: Reader,
   query: MarginQuery,
   by: readonly Grouping[] = GROUPINGS,
 ): Promise<AnswerTo<'readOrganizationMargin'>> {
@@ -53,7 +53,7 @@ export async function readMargin(
 }
 
 export async function readCustomerMargin(
-  { env, organization }: Caller,
+  { env, organization }: Reader,
   customerId: string,
   query: MarginQuery,
 ): Promise<AnswerTo<'readCustomerMargin'>> {

@@ -2,6 +2,7 @@
  * The usage of the first organizations for the overview: each by itself, and the course of all together by model.
  */
 import type { Organization } from '../contract/operator.ts';
+import type { NanoUsd } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { log } from '../platform/log.ts';
 import { DAY_MS } from '../platform/time.ts';
@@ -9,9 +10,20 @@ import { readModelUses } from '../radar/read-radar.ts';
 import { readUsageCourse, sumCourses, type UsageCourse } from '../readings/usage/course.ts';
 import { keptPart } from '../storage/retention.ts';
 import { sumUsage, type UsageGroup } from '../storage/usage.ts';
-import type { DayUsage } from './usage-view.tsx';
 
 export const OVERVIEW_DAYS = 30;
+
+export interface DayUsage {
+  startMs: number;
+  calls: number;
+  unpricedCalls: number;
+  inputTokens: number;
+  outputTokens: number;
+  costNanoUsd: NanoUsd;
+  /** Of the cost, the part of calls whose usage is partial or estimated. */
+  provisionalCostNanoUsd: NanoUsd;
+}
+
 /** Groups of a feature or customer and organization that count in the rankings. */
 const GROUPS_MAX = 12;
 /** Models that the charts name, those with the highest cost. */

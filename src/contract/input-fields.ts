@@ -1,0 +1,84 @@
+/**
+ * The fields that an input has, from its schema. The command line makes flags of them, and the console's forms read and
+ * draw them.
+ */
+import { z } from 'zod';
+
+export interface InputField {
+  /** `features.include` for a field inside another. */
+  path: string;
+  kind: 'text' | 'number' | 'boolean' | 'list' | 'numbers';
+  /** The values that it may have, or the items of a list. */
+  choices: readonly string[] | null;
+  nullable: boolean;
+  required: boolean;
+  /** `date-time` of an instant. */
+  format: string | null;
+  description: string;
+}
+
+interface JsonSchema {
+  type?: string;
+  format?: string;
+  description?: string;
+  enum?: string[];
+  const?: unknown;
+  items?: JsonSchema;
+  properties?: Record<string, JsonSchema>;
+  additionalProperties?: unknown;
+  required?: string[];
+  anyOf?: JsonSchema[];
+  oneOf?: JsonSchema[];
+}
+
+/**
+ * The fields of an object's schema, or of each variant of a union. A field that has fields of its own is one field, or with
+ * `inner` each of these. Fields whose names the caller chooses are left out.
+ */
+export function inputFields(schema: z.ZodType, { inner = false } = {}): InputField[] {
+  return fieldsIn(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema, inner, '');
+}
+
+function fieldsIn(json: JsonSchema, inner: boolean, prefix: string): InputField[] {
+  const variants = json.anyOf ?? json.oneOf ?? [json];
+  const names = new Set(variants.flatMap(({ properties = {} }) => Object.keys(properties)));
+  return [...names].flatMap((name) => {
+    const required = variants.every((variant) => variant.required?.includes(name));
+    const property = combine(variants.flatMap(({ properties }) => properties?.[name] ?? []));
+    if (property.additionalProperties !== undefined && !property.properties) return [];
+    const path = prefix + name;
+    return inner && property.properties ? fieldsIn(property, inner, `${path}.`) : [fieldOf(path, property, required)];
+  });
+}
+
+/** Combines a field's variants in a union: if each has a fixed value, the description explains these values. */
+function combine(properties: JsonSchema[]): JsonSchema {
+  const [first = {}] = properties;
+  if (properties.length < 2 || properties.some((property) => property.const === undefined)) return first;
+  return {
+    ...first,
+    description: properties.map((property) => `${property.const}: ${property.description}`).join('; '),
+  };
+}
+
+const KINDS: Readonly<Record<string, InputField['kind']>> = {
+  array: 'list',
+  number: 'number',
+  integer: 'number',
+  boolean: 'boolean',
+};
+
+function fieldOf(path: string, property: JsonSchema, required: boolean): InputField {
+  const types = property.anyOf ?? [property];
+  const type = types.find((one) => one.type !== 'null') ?? property;
+  const isOfNumbers = KINDS[type.items?.type ?? ''] === 'number';
+  return {
+    path,
+    kind: isOfNumbers ? 'numbers' : (KINDS[type.type ?? ''] ?? 'text'),
+    choices: (type.items ?? type).enum ?? null,
+    nullable: types.some((one) => one.type === 'null'),
+    required,
+    format: type.format ?? null,
+    description: property.description ?? '',
+  };
+}

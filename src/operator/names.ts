@@ -1,0 +1,34 @@
+/**
+ * The names of an organization's things, by their ids.
+ */
+import { WEBHOOKS_MAX } from '../contract/webhooks.ts';
+import type { Env } from '../env.ts';
+import { findCustomerNames } from '../storage/customers.ts';
+import { findKeyNames } from '../storage/keys.ts';
+import { findPlanVersions } from '../storage/plans.ts';
+import { findWebhooks } from '../storage/webhooks.ts';
+
+/** A webhook is named by the origin of its address: the path is often a secret. */
+export const NAMED = ['customer', 'key', 'plan', 'webhook'] as const;
+type Named = (typeof NAMED)[number];
+
+/** Things that do not exist have no name. */
+export async function findNames(
+  env: Env,
+  organizationId: string,
+  ids: Readonly<Partial<Record<Named, string[]>>>,
+): Promise<Record<Named, ReadonlyMap<string, string>>> {
+  const { customer = [], key = [], plan = [], webhook = [] } = ids;
+  const [customers, keys, plans, webhooks] = await Promise.all([
+    findCustomerNames(env, organizationId, customer),
+    findKeyNames(env, organizationId, key),
+    findPlanVersions(env, organizationId, plan, 1),
+    webhook.length === 0 ? [] : findWebhooks(env, organizationId, null, WEBHOOKS_MAX),
+  ]);
+  return {
+    customer: customers,
+    key: keys,
+    plan: new Map(plans.map(({ planId, content }) => [planId, content.name])),
+    webhook: new Map(webhooks.map(({ webhookId, url }) => [webhookId, new URL(url).origin])),
+  };
+}
