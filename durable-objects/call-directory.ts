@@ -8,6 +8,7 @@
 
 import { DurableObject } from 'cloudflare:workers';
 import { RETENTION_DAYS_MAX } from '../src/contract/operator.ts';
+import type { CallId, CustomerId } from '../src/domain/ids.ts';
 import type { Env } from '../src/env.ts';
 import type { Claim } from '../src/objects/job-commands.ts';
 import type { CallDirectoryRpc } from '../src/objects/rpc.ts';
@@ -27,7 +28,7 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
   #exists: boolean;
   readonly #commits = new GroupCommit();
   /** In memory alone: nothing stored tells of a customer who was erased. */
-  readonly #erased = new BoundedMap<string, string>(ERASED_MAX);
+  readonly #erased = new BoundedMap<string, CustomerId>(ERASED_MAX);
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -36,11 +37,11 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
   }
 
   /** Gives the call id to the customer, unless another has it. Answers with the claim that is in force. */
-  claim(callId: string, customerId: string, token: string): Claim | Promise<Claim> {
+  claim(callId: CallId, customerId: CustomerId, token: string): Claim | Promise<Claim> {
     return this.#commits.run(() => this.#claim(callId, customerId, token));
   }
 
-  #claim(callId: string, customerId: string, token: string): Claim {
+  #claim(callId: CallId, customerId: CustomerId, token: string): Claim {
     const nowMs = Date.now();
     if (!this.#exists) this.#create(nowMs);
     const sql = `INSERT INTO claims (call_id, customer_id, claimed_at_ms, token) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING call_id`;
@@ -54,7 +55,7 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
   /**
    * Makes the customer's claim final, also where it was released. Answers with the customer who owns the call id.
    */
-  confirm(callId: string, customerId: string): string {
+  confirm(callId: CallId, customerId: CustomerId): CustomerId {
     const nowMs = Date.now();
     if (!this.#exists) this.#create(nowMs);
     const sql = `INSERT INTO claims (call_id, customer_id, claimed_at_ms, token) VALUES (?, ?, ?, NULL)
@@ -64,11 +65,11 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
   }
 
   /** Releases the claim that was made with the token. */
-  release(callId: string, token: string): void {
+  release(callId: CallId, token: string): void {
     if (this.#exists) this.#sql.exec('DELETE FROM claims WHERE call_id = ? AND token = ?', callId, token);
   }
 
-  forget(customerId: string, claimedByMs: number): number {
+  forget(customerId: CustomerId, claimedByMs: number): number {
     if (!this.#exists) return 0;
     const sql = 'DELETE FROM claims WHERE customer_id = ? AND claimed_at_ms <= ? RETURNING call_id';
     const forgotten = this.#sql.exec<{ call_id: string }>(sql, customerId, claimedByMs).toArray();
@@ -77,20 +78,20 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
   }
 
   /** The customer who owns the call id; just after an erasure also who owned it, because the object says what became of it. */
-  find(callId: string): string | null {
+  find(callId: CallId): CustomerId | null {
     const owner = this.#exists ? this.#row(callId)?.customer_id : undefined;
     return owner ?? this.#erased.get(callId) ?? null;
   }
 
   /** When the call id was claimed. */
-  claimedAt(callId: string): number | null {
+  claimedAt(callId: CallId): number | null {
     return this.#exists ? (this.#row(callId)?.claimed_at_ms ?? null) : null;
   }
 
-  #row(callId: string): { customer_id: string; claimed_at_ms: number; token: string | null } | undefined {
+  #row(callId: CallId): { customer_id: CustomerId; claimed_at_ms: number; token: string | null } | undefined {
     const sql = 'SELECT customer_id, claimed_at_ms, token FROM claims WHERE call_id = ?';
     return this.#sql
-      .exec<{ customer_id: string; claimed_at_ms: number; token: string | null }>(sql, callId)
+      .exec<{ customer_id: CustomerId; claimed_at_ms: number; token: string | null }>(sql, callId)
       .toArray()[0];
   }
 

@@ -12,6 +12,7 @@ import { type OwnPrices, resolvePrice } from '../src/catalog/prices.ts';
 import { meaningMayChange } from '../src/compression/levels.ts';
 import type { CompressionJob as Progress } from '../src/contract/compression.ts';
 import { savingsRatio } from '../src/domain/compression.ts';
+import type { OrganizationId } from '../src/domain/ids.ts';
 import { usdFromNano } from '../src/domain/money.ts';
 import { standardRate } from '../src/domain/price.ts';
 import type { Env } from '../src/env.ts';
@@ -67,7 +68,7 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
     return { status: presentJob(state).status, replayed: false };
   }
 
-  async read(organizationId: string): Promise<Progress | null> {
+  async read(organizationId: OrganizationId): Promise<Progress | null> {
     const state = await this.#job.stateFor(organizationId);
     return state && present(state);
   }

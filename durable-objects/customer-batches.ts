@@ -6,6 +6,7 @@
  */
 
 import { DurableObject } from 'cloudflare:workers';
+import type { OrganizationId } from '../src/domain/ids.ts';
 import type { Env } from '../src/env.ts';
 import { ask, batchByRequest } from '../src/objects/addresses.ts';
 import type { CustomerBatchesRpc } from '../src/objects/rpc.ts';
@@ -26,7 +27,7 @@ export class CustomerBatches extends DurableObject<Env> implements CustomerBatch
   }
 
   /** Erases the objects of a bounded number of requests. Answers how many, and whether there may be more. */
-  async erase(organizationId: string): Promise<{ erased: number; more: boolean }> {
+  async erase(organizationId: OrganizationId): Promise<{ erased: number; more: boolean }> {
     const keys = await this.#keys(ERASE_MAX);
     const names = keys.map((key) => key.slice(REQUEST_PREFIX.length));
     await Promise.all(

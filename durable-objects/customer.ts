@@ -8,6 +8,7 @@
 
 import { DurableObject } from 'cloudflare:workers';
 import { serializeAnswer } from '../src/contract/errors.ts';
+import type { OrganizationId } from '../src/domain/ids.ts';
 import type { Env } from '../src/env.ts';
 import { fetchFigures } from '../src/gateway/late-figures.ts';
 import { type CommandText, receiveCommand } from '../src/objects/command-text.ts';
@@ -196,7 +197,7 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
    * Erases everything that the object holds. Answers whether there was anything. A page that is being handed over is waited
    * for, so that the projectors can be told to forget it; what arrives at D1 later finds the subscription marked.
    */
-  erase(organizationId: string): Promise<boolean> {
+  erase(organizationId: OrganizationId): Promise<boolean> {
     return this.#alone(async () => {
       const account = this.#store.account();
       if (account?.organizationId !== organizationId) return false;
@@ -214,12 +215,12 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
     });
   }
 
-  erasedAt(organizationId: string): number | null {
+  erasedAt(organizationId: OrganizationId): number | null {
     const { erasure } = this.#store;
     return erasure?.organizationId === organizationId ? erasure.atMs : null;
   }
 
-  erasureDone(organizationId: string): void {
+  erasureDone(organizationId: OrganizationId): void {
     const { erasure } = this.#store;
     if (erasure?.organizationId !== organizationId) return;
     this.#store.erasure = { ...erasure, heldUntilMs: 0 };

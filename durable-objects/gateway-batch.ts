@@ -8,6 +8,7 @@
  */
 
 import { DurableObject } from 'cloudflare:workers';
+import type { OrganizationId } from '../src/domain/ids.ts';
 import type { Env } from '../src/env.ts';
 import { endBatch, holdBatch, readInput, unreadOf } from '../src/gateway/batches/admission.ts';
 import { askForBatch, BATCH_TEXT_LENGTH_MAX, findBatch } from '../src/gateway/batches/creation.ts';
@@ -337,12 +338,12 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     });
   }
 
-  #callerOf({ organizationId }: { organizationId: string }): ReturnType<typeof callerOf> {
+  #callerOf({ organizationId }: { organizationId: OrganizationId }): ReturnType<typeof callerOf> {
     return callerOf(this.env, organizationId, (work) => this.ctx.waitUntil(work));
   }
 
   #batchesOf({ organizationId, begin }: BatchCommand): () => DurableObjectStub<CustomerBatchesRpc> {
-    return batchesOfCustomer(this.env, organizationId, begin.customerId);
+    return batchesOfCustomer(this.env, { organizationId, customerId: begin.customerId });
   }
 }
 

@@ -2,6 +2,7 @@
  * class StoredJob: the life of a job in its object's storage. It works in steps, one per alarm, until it has finished; a step
  * that fails is counted and made again; what a step stored stands after a restart; a finished job can be read for thirty days.
  */
+import type { OrganizationId } from '../src/domain/ids.ts';
 import { errorText } from '../src/platform/log.ts';
 import { DAY_MS } from '../src/platform/time.ts';
 import { put } from './stored-value.ts';
@@ -9,7 +10,7 @@ import { put } from './stored-value.ts';
 /** What every job stores. */
 export interface JobState {
   jobId: string;
-  organizationId: string;
+  organizationId: OrganizationId;
   failures: number;
   lastError: string | null;
   startedAtMs: number;
@@ -33,7 +34,7 @@ export class StoredJob<State extends JobState> {
   }
 
   /** As the organization may see it: `null` where the job is another's. */
-  async stateFor(organizationId: string): Promise<State | null> {
+  async stateFor(organizationId: OrganizationId): Promise<State | null> {
     const state = await this.state();
     return state?.organizationId === organizationId ? state : null;
   }

@@ -5,7 +5,9 @@
  * It looks every hour while the organization had calls in the last 30 days, and otherwise when it is woken. What it found
  * waits here until D1 has it.
  */
+
 import { DurableObject } from 'cloudflare:workers';
+import type { CustomerId, OrganizationId } from '../src/domain/ids.ts';
 import type { Env } from '../src/env.ts';
 import type { OrganizationWatchRpc } from '../src/objects/rpc.ts';
 import { log } from '../src/platform/log.ts';
@@ -24,14 +26,14 @@ export class OrganizationWatch extends DurableObject<Env> implements Organizatio
   #running: Promise<void> | null = null;
 
   /** Looks soon where no run is to come; also where one is to come, if there `isNews`. */
-  async wake(organizationId: string, isNews: boolean): Promise<void> {
+  async wake(organizationId: OrganizationId, isNews: boolean): Promise<void> {
     this.#store.watch(organizationId);
     const { storage } = this.ctx;
     const [alarmMs, soonMs] = [await storage.getAlarm(), Date.now() + GATHER_MS];
     if (alarmMs === null || (isNews && alarmMs > soonMs)) await storage.setAlarm(soonMs);
   }
 
-  async erase(customerId: string): Promise<number> {
+  async erase(customerId: CustomerId): Promise<number> {
     const erased = this.#store.erase(customerId, Date.now());
     await this.#running;
     return erased;

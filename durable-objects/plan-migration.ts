@@ -8,6 +8,7 @@
 
 import { DurableObject } from 'cloudflare:workers';
 import type { PlanMigration as Progress } from '../src/contract/operator-customers.ts';
+import type { CustomerId, OrganizationId } from '../src/domain/ids.ts';
 import type { Env } from '../src/env.ts';
 import type { MigrationCommand } from '../src/objects/job-commands.ts';
 import type { PlanMigrationRpc } from '../src/objects/rpc.ts';
@@ -43,7 +44,7 @@ export class PlanMigration extends DurableObject<Env> implements PlanMigrationRp
     await this.#job.save({ ...migration, ...newJob(startedAtMs), ...counts, after: null }, startedAtMs);
   }
 
-  async read(organizationId: string): Promise<Progress | null> {
+  async read(organizationId: OrganizationId): Promise<Progress | null> {
     const state = await this.#job.stateFor(organizationId);
     return state && present(state);
   }
@@ -71,7 +72,7 @@ export class PlanMigration extends DurableObject<Env> implements PlanMigrationRp
   }
 
   /** Moves one customer, and counts it. */
-  async #migrate(state: State, customerId: string): Promise<void> {
+  async #migrate(state: State, customerId: CustomerId): Promise<void> {
     const { organizationId, target, when } = state;
     try {
       const moved = await this.env.CUSTOMERS.getByName(`${organizationId}:${customerId}`).migrate({

@@ -4,7 +4,9 @@
  * A customer's object hands over a page of changes, which is stored as it came: from then on this object answers for
  * it. Within a second, what came from all customers goes to D1 as one transaction. While D1 is away the pages wait.
  */
+
 import { DurableObject } from 'cloudflare:workers';
+import type { CustomerKey, OrganizationId } from '../src/domain/ids.ts';
 import type { Env } from '../src/env.ts';
 import type {
   HandOver,
@@ -47,11 +49,11 @@ export class Projector extends DurableObject<Env> implements ProjectorRpc {
     return this.#store.state(whose, Date.now());
   }
 
-  listSetAside(organizationId: string, afterPlace: number, rowsMax: number): SetAsideChange[] {
+  listSetAside(organizationId: OrganizationId, afterPlace: number, rowsMax: number): SetAsideChange[] {
     return this.#store.setAside.list(organizationId, afterPlace, rowsMax);
   }
 
-  resendSetAside(organizationId: string): ResentChanges {
+  resendSetAside(organizationId: OrganizationId): ResentChanges {
     return this.#store.resend(organizationId, Date.now());
   }
 
@@ -68,8 +70,8 @@ export class Projector extends DurableObject<Env> implements ProjectorRpc {
   }
 
   /** A delivery that is under way, or was given up, finds the customer's subscription marked in D1. */
-  erase(organizationId: string, customerId: string): void {
-    this.#store.erase(organizationId, customerId);
+  erase(customer: CustomerKey): void {
+    this.#store.erase(customer);
   }
 
   override async alarm(): Promise<void> {

@@ -5,6 +5,7 @@
  * restart. The customers' objects reprice. Which calls a batch has is stored before they are repriced, because D1 would not
  * find them again: a batch that is repeated after a failure counts the same and changes nothing.
  */
+
 import { DurableObject } from 'cloudflare:workers';
 import { ownPriceKey, pricedParts, resolvePriceFor } from '../src/catalog/prices.ts';
 import type { Repricing as Progress } from '../src/contract/corrections.ts';
@@ -17,6 +18,7 @@ import {
   repricedCost,
   usageOfAnswer,
 } from '../src/domain/correct-call.ts';
+import type { CallId, OrganizationId } from '../src/domain/ids.ts';
 import { usdFromNano } from '../src/domain/money.ts';
 import type { Env } from '../src/env.ts';
 import type { RepriceCallsCommand } from '../src/objects/customer-commands.ts';
@@ -39,12 +41,12 @@ interface State extends RepricingCommand, JobState {
   /** The last call that was looked at; `null` before the first. */
   after: Place | null;
   /** The batch that has begun; absent between batches. */
-  batch?: { callIds: string[]; last: Place } | undefined;
+  batch?: { callIds: CallId[]; last: Place } | undefined;
 }
 
 interface Place {
   startedAtMs: number;
-  callId: string;
+  callId: CallId;
 }
 
 const CALLS_PER_BATCH = 100;
@@ -64,7 +66,7 @@ export class Repricing extends DurableObject<Env> implements RepricingRpc {
     await this.#job.save({ ...command, ...newJob(startedAtMs), ...counts, names, after: null }, startedAtMs);
   }
 
-  async read(organizationId: string): Promise<Progress | null> {
+  async read(organizationId: OrganizationId): Promise<Progress | null> {
     const state = await this.#job.stateFor(organizationId);
     return state && present(state);
   }

@@ -4,8 +4,10 @@
  * Whoever records events wakes it, and its alarm does the rest: it reads what is new in D1 after its place, and sends it
  * until it is delivered or given up (webhook-endpoint/run.ts). A slow endpoint delays nobody else's.
  */
+
 import { DurableObject } from 'cloudflare:workers';
 import { TEST_EVENT_TYPE } from '../src/contract/webhooks.ts';
+import type { CustomerId } from '../src/domain/ids.ts';
 import { outcomeOf, type WebhookKey } from '../src/domain/webhook-delivery.ts';
 import type { Env } from '../src/env.ts';
 import type { WebhookEndpointRpc } from '../src/objects/rpc.ts';
@@ -95,7 +97,7 @@ export class WebhookEndpoint extends DurableObject<Env> implements WebhookEndpoi
     this.#store.forgetAnswers();
   }
 
-  erase(customerId: string): void {
+  erase(customerId: CustomerId): void {
     this.#store.erase(customerId);
   }
 

@@ -6,7 +6,9 @@
  * some seconds later. While the projector cannot be reached the changes wait, and the alarm hands them over again with a
  * capped backoff. A page that is handed over twice changes nothing the second time.
  */
+
 import type { Account } from '../../src/domain/account.ts';
+import type { OrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import { projectorOf } from '../../src/objects/projectors.ts';
 import type { DatabaseName } from '../../src/platform/database-name.ts';
@@ -115,7 +117,7 @@ function isOfOldCall({ replaced }: Change, nowMs: number): boolean {
 }
 
 /** The database of the organization. The object keeps it, so that a hand-over needs nothing of the configuration. */
-async function databaseOf(store: CustomerStore, env: Env, organizationId: string): Promise<DatabaseName> {
+async function databaseOf(store: CustomerStore, env: Env, organizationId: OrganizationId): Promise<DatabaseName> {
   const known = store.historyDatabase();
   if (known) return known;
   const name = await databaseNameOf(env, organizationId);

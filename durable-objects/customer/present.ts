@@ -19,6 +19,7 @@ import type { Charge } from '../../src/domain/charge.ts';
 import type { Incremented } from '../../src/domain/custom-meter.ts';
 import type { RecordedDenial } from '../../src/domain/denial.ts';
 import { decideEntitlements, type EntitlementDecision, EVERYTHING } from '../../src/domain/entitlements.ts';
+import type { CustomerId } from '../../src/domain/ids.ts';
 import { type MeterName, SLOT_METERS } from '../../src/domain/meters.ts';
 import { type NanoUsd, usdFromNano } from '../../src/domain/money.ts';
 import { multiplierOf } from '../../src/domain/pricing.ts';
@@ -283,7 +284,7 @@ function presentBalances(account: Account): NonNullable<CustomerState['balances'
 }
 
 function presentVelocity(
-  customerId: string,
+  customerId: CustomerId,
   costNanoUsd: NanoUsd,
   velocity: Velocity,
   nowMs: number,

@@ -5,6 +5,7 @@
  * A call counts from its begin, and no longer once it has ended without an error: so what fails at the same time is bounded too.
  * The count is in memory, so an object that restarts begins a new minute.
  */
+import type { CallId } from '../../src/domain/ids.ts';
 import { BoundedMap } from '../../src/platform/bounded-map.ts';
 import { MINUTE_MS } from '../../src/platform/time.ts';
 
@@ -38,12 +39,12 @@ export class SessionRequests {
   }
 
   /** What was counted last has begun a call. */
-  begun(session: string, callId: string, nowMs: number): void {
+  begun(session: string, callId: CallId, nowMs: number): void {
     this.#calls.set(callId, this.#minuteAt(session, nowMs));
   }
 
   /** The call has ended, and counts no longer if it worked. */
-  ended(callId: string, worked: boolean): void {
+  ended(callId: CallId, worked: boolean): void {
     const minute = this.#calls.get(callId);
     this.#calls.delete(callId);
     if (minute && worked) minute.count -= 1;

@@ -13,6 +13,7 @@ import type { MeterEvent } from '../../src/domain/custom-meter.ts';
 import { type CustomerEvent, eventsOf } from '../../src/domain/customer-events.ts';
 import type { OpenWork } from '../../src/domain/denial.ts';
 import { USUAL_CALLS } from '../../src/domain/hold.ts';
+import type { CallId, OrganizationId } from '../../src/domain/ids.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import { totalsOf } from '../../src/domain/reverse-meter.ts';
 import { balanceOf, EMPTY_WALLET, nextExpiryMs, type Wallet } from '../../src/domain/wallet.ts';
@@ -57,7 +58,7 @@ type KnownDue = Omit<Due, 'expiryMs'>;
 
 /** The erasure of the customer whose object this was before. */
 export interface Erasure {
-  organizationId: string;
+  organizationId: OrganizationId;
   atMs: number;
   /** D1 gets nothing of a new customer until then, because the erasure removes there whatever has the customer's id. */
   heldUntilMs: number;
@@ -246,12 +247,12 @@ export class CustomerStore {
     }
   }
 
-  call(callId: string): StoredCall | null {
+  call(callId: CallId): StoredCall | null {
     return this.#exists ? this.#tables.calls.find(callId) : null;
   }
 
   /** The stored answer of a call's begin or end. */
-  answer(callId: string, of: 'begin' | 'end'): string | null {
+  answer(callId: CallId, of: 'begin' | 'end'): string | null {
     return this.#tables.calls.answer(callId, of);
   }
 
@@ -327,16 +328,16 @@ export class CustomerStore {
   }
 
   /** Stores what a service call answered, for retries of its request. */
-  storeResponse(callId: string, text: string): void {
+  storeResponse(callId: CallId, text: string): void {
     this.#tables.calls.storeResponse(callId, text);
   }
 
-  storedResponse(callId: string): string | null {
+  storedResponse(callId: CallId): string | null {
     return this.#tables.calls.storedResponse(callId);
   }
 
   /** Retries of the call get no stored answer any more. */
-  dropAnswers(callId: string): void {
+  dropAnswers(callId: CallId): void {
     this.#tables.calls.dropAnswersOf(callId);
   }
 
@@ -396,7 +397,7 @@ export class CustomerStore {
     return this.#tables.awaitedFigures.count();
   }
 
-  awaitedFigures(callId: string): AwaitedFigures | null {
+  awaitedFigures(callId: CallId): AwaitedFigures | null {
     return this.#exists ? this.#tables.awaitedFigures.find(callId) : null;
   }
 
@@ -405,7 +406,7 @@ export class CustomerStore {
     this.#dueNow().figuresMs = this.#tables.awaitedFigures.nextDueMs();
   }
 
-  dropAwaited(callId: string): void {
+  dropAwaited(callId: CallId): void {
     this.#tables.awaitedFigures.remove(callId);
     this.#dueNow().figuresMs = this.#tables.awaitedFigures.nextDueMs();
   }

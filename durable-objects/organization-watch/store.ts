@@ -3,6 +3,7 @@
  * customers of the day that are still to be looked at.
  */
 
+import type { CustomerId, OrganizationId } from '../../src/domain/ids.ts';
 import { BoundedMap } from '../../src/platform/bounded-map.ts';
 import { newEventId } from '../../src/platform/event-id.ts';
 import { MINUTE_MS } from '../../src/platform/time.ts';
@@ -36,7 +37,7 @@ const SCHEMA = `
 
 interface WaitingRow extends Record<string, SqlStorageValue> {
   eventId: string;
-  customerId: string | null;
+  customerId: CustomerId | null;
   type: string;
   atMs: number;
   data: string;
@@ -56,13 +57,13 @@ export class StoredWatch implements WatchStore {
   }
 
   /** To be called by the first wake: whose watch this is. */
-  watch(organizationId: string): void {
+  watch(organizationId: OrganizationId): void {
     this.#sql.exec('INSERT OR IGNORE INTO organization (id, organization_id) VALUES (1, ?)', organizationId);
   }
 
-  organizationId(): string | null {
+  organizationId(): OrganizationId | null {
     const sql = 'SELECT organization_id AS id FROM organization';
-    return this.#sql.exec<{ id: string }>(sql).toArray()[0]?.id ?? null;
+    return this.#sql.exec<{ id: OrganizationId }>(sql).toArray()[0]?.id ?? null;
   }
 
   get(key: string): string | null {
@@ -116,15 +117,15 @@ export class StoredWatch implements WatchStore {
     this.#sql.exec(sql, JSON.stringify(eventIds));
   }
 
-  customers(limit: number): string[] {
+  customers(limit: number): CustomerId[] {
     const sql = 'SELECT customer_id AS id FROM customers ORDER BY place LIMIT ?';
     return this.#sql
-      .exec<{ id: string }>(sql, limit)
+      .exec<{ id: CustomerId }>(sql, limit)
       .toArray()
       .map(({ id }) => id);
   }
 
-  dropCustomers(customerIds: readonly string[]): void {
+  dropCustomers(customerIds: readonly CustomerId[]): void {
     const sql = 'DELETE FROM customers WHERE customer_id IN (SELECT value FROM json_each(?))';
     this.#sql.exec(sql, JSON.stringify(customerIds));
   }
@@ -135,7 +136,7 @@ export class StoredWatch implements WatchStore {
   }
 
   /** Forgets a customer. Returns how many of the customer's events waited. */
-  erase(customerId: string, nowMs: number): number {
+  erase(customerId: CustomerId, nowMs: number): number {
     this.#erased.set(customerId, nowMs);
     return this.#storage.transactionSync(() => {
       this.#sql.exec('DELETE FROM remembered WHERE customer_id = ?', customerId);

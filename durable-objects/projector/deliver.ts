@@ -7,6 +7,7 @@
  * part that D1 refuses for its content is halved until one change is refused; that one is set aside, and the others
  * are delivered.
  */
+import type { OrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import { wakeWatches } from '../../src/objects/watches.ts';
 import { errorText, log } from '../../src/platform/log.ts';
@@ -46,7 +47,7 @@ interface Refused {
 export async function deliver(context: DeliveryContext): Promise<void> {
   const { store, objectId, now } = context;
   const refused: Refused[] = [];
-  const organizationIds = new Set<string>();
+  const organizationIds = new Set<OrganizationId>();
   try {
     const isDone = await deliverParts(context, refused, organizationIds);
     store.delivery = { failures: 0, lastError: null };
@@ -69,7 +70,7 @@ export async function deliver(context: DeliveryContext): Promise<void> {
 async function deliverParts(
   { store, env, objectId, now }: DeliveryContext,
   refused: Refused[],
-  organizationIds: Set<string>,
+  organizationIds: Set<OrganizationId>,
 ): Promise<boolean> {
   const db = namedDatabase(env, store.database()).$client;
   const lastPlace = store.pages.lastPlace();

@@ -2,6 +2,7 @@
  * The pages that wait for D1, in the order in which they came, as they came.
  */
 
+import type { CustomerKey } from '../../src/domain/ids.ts';
 import type { HandOver, Whose } from '../../src/objects/projector-commands.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { assertTextFits } from '../stored-value.ts';
@@ -77,7 +78,7 @@ export class PageTable {
     this.#sql.exec(sql, JSON.stringify(rest.page), rest.page.changes.length, rest.place);
   }
 
-  erase(organizationId: string, customerId: string): void {
+  erase({ organizationId, customerId }: CustomerKey): void {
     this.#sql.exec('DELETE FROM pages WHERE organization_id = ? AND customer_id = ?', organizationId, customerId);
   }
 

@@ -5,6 +5,7 @@
  * is erased.
  */
 
+import type { CustomerId, CustomerKey, OrganizationId } from '../../src/domain/ids.ts';
 import type { ResentChanges, SetAsideChange, Whose } from '../../src/objects/projector-commands.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import type { PageTable } from './pages.ts';
@@ -50,14 +51,14 @@ export class SetAsideTable {
       for (const { kind, id } of changes) this.#sql.exec(sql, subscriptionId, kind, id);
   }
 
-  erase(organizationId: string, customerId: string): void {
+  erase({ organizationId, customerId }: CustomerKey): void {
     this.#sql.exec('DELETE FROM set_aside WHERE organization_id = ? AND customer_id = ?', organizationId, customerId);
   }
 
   /** Moves changes of an organization back to the end of the pages, at most so many. */
-  resend(organizationId: string, pages: PageTable, rowsMax: number, nowMs: number): ResentChanges {
+  resend(organizationId: OrganizationId, pages: PageTable, rowsMax: number, nowMs: number): ResentChanges {
     const rows = this.#sql
-      .exec<{ place: number; customerId: string; page: string }>(
+      .exec<{ place: number; customerId: CustomerId; page: string }>(
         'SELECT place, customer_id AS customerId, page FROM set_aside WHERE organization_id = ? ORDER BY place LIMIT ?',
         organizationId,
         rowsMax + 1,
@@ -74,7 +75,7 @@ export class SetAsideTable {
   }
 
   /** Changes of an organization after a place. */
-  list(organizationId: string, afterPlace: number, rowsMax: number): SetAsideChange[] {
+  list(organizationId: OrganizationId, afterPlace: number, rowsMax: number): SetAsideChange[] {
     return this.#sql
       .exec<SetAsideChange & Record<string, SqlStorageValue>>(
         `SELECT place, customer_id AS customerId, kind, id, at_ms AS atMs, reason FROM set_aside

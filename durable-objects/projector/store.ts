@@ -3,6 +3,7 @@
  * alarm is set.
  */
 
+import type { CustomerKey, OrganizationId } from '../../src/domain/ids.ts';
 import type { HandOver, ProjectorState, ResentChanges, Whose } from '../../src/objects/projector-commands.ts';
 import type { DatabaseName } from '../../src/platform/database-name.ts';
 import { PageTable, type Part } from './pages.ts';
@@ -55,7 +56,7 @@ const SCHEMA = `
 
 /** An organization whose webhooks are to be woken. */
 export interface ToWake {
-  organizationId: string;
+  organizationId: OrganizationId;
   parts: number;
 }
 
@@ -161,7 +162,7 @@ export class ProjectorStore {
     });
   }
 
-  resend(organizationId: string, nowMs: number): ResentChanges {
+  resend(organizationId: OrganizationId, nowMs: number): ResentChanges {
     const resent = this.#storage.transactionSync(() =>
       this.setAside.resend(organizationId, this.pages, RESENT_MAX, nowMs),
     );
@@ -169,10 +170,10 @@ export class ProjectorStore {
     return resent;
   }
 
-  erase(organizationId: string, customerId: string): void {
+  erase(customer: CustomerKey): void {
     this.#storage.transactionSync(() => {
-      this.pages.erase(organizationId, customerId);
-      this.setAside.erase(organizationId, customerId);
+      this.pages.erase(customer);
+      this.setAside.erase(customer);
     });
   }
 

@@ -5,7 +5,9 @@
  * Events of a customer are a lane, those of no customer are one more. Of each lane one event has a time at which it is sent:
  * the oldest that waits. While no alarm is set and there are rows, one is due within a day.
  */
+
 import { EVENT_RETENTION_DAYS } from '../../src/contract/events.ts';
+import type { CustomerId, OrganizationId } from '../../src/domain/ids.ts';
 import {
   failingSince,
   isLost,
@@ -114,7 +116,7 @@ export class EndpointStore {
   /** `null` before anybody told the object whose it is. */
   webhook(): WebhookKey | null {
     const sql = 'SELECT organization_id AS organizationId, webhook_id AS webhookId FROM endpoint';
-    return this.#sql.exec<{ organizationId: string; webhookId: string }>(sql).toArray()[0] ?? null;
+    return this.#sql.exec<{ organizationId: OrganizationId; webhookId: string }>(sql).toArray()[0] ?? null;
   }
 
   /**
@@ -373,7 +375,7 @@ export class EndpointStore {
     this.#sql.exec('UPDATE deliveries SET answer = NULL WHERE answer IS NOT NULL');
   }
 
-  erase(customerId: string): void {
+  erase(customerId: CustomerId): void {
     this.erasures += 1;
     this.#sql.exec('DELETE FROM deliveries WHERE lane = ?', customerId);
   }

@@ -2,9 +2,11 @@
  * History as rows of FOCUS 1.3, the FinOps Open Cost and Usage Specification: one row for each cost line of a call, and
  * one for each charge of a custom meter. `docs/decisions.md`, "Archive and export", says what the costs mean.
  */
+
 import type { Call } from '../domain/call.ts';
 import { earnedNanoUsd } from '../domain/charge.ts';
 import type { MeterEvent } from '../domain/custom-meter.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { formatUsd, type NanoUsd, share } from '../domain/money.ts';
 import type { LineComponent } from '../domain/pricing.ts';
 import { type Cell, csvLine, exact } from '../platform/csv.ts';
@@ -18,7 +20,7 @@ export interface Period {
 }
 
 export interface Payer {
-  organizationId: string;
+  organizationId: OrganizationId;
   name: string;
 }
 

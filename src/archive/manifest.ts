@@ -5,7 +5,9 @@
  * day as it was or as it is, never a part. Objects that the manifest does not name are left over from a run that broke
  * off, and are deleted when the day is written next.
  */
+
 import { z } from 'zod';
+import { asOrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { parseJson } from '../platform/json.ts';
 import { DAY_MS } from '../platform/time.ts';
@@ -71,7 +73,9 @@ export const uploadName = (generation: string) => `${generation}.upload`;
 export function dayOfKey(key: string): HistoryDay | null {
   const [, organizationId = '', day = ''] = /^([^/]+)\/(\d{4}-\d{2}-\d{2})\//.exec(key) ?? [];
   const dayMs = Date.parse(`${day}T00:00:00Z`);
-  return Number.isNaN(dayMs) || dayMs % DAY_MS !== 0 ? null : { organizationId, dayMs };
+  return Number.isNaN(dayMs) || dayMs % DAY_MS !== 0
+    ? null
+    : { organizationId: asOrganizationId(organizationId), dayMs };
 }
 
 /** `null` where there is none. Throws where there is one that cannot be read. */

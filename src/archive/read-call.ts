@@ -2,7 +2,9 @@
  * Finds a call in the archive. A call's id tells about when it began (`beginOfCall`), the manifest of that day which
  * members have calls of that time, and each of them is read alone.
  */
+
 import type { Call } from '../domain/call.ts';
+import type { CallId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { type BeginOfCall, beginOfCall } from '../objects/addresses.ts';
 import { DAY_MS } from '../platform/time.ts';
@@ -16,14 +18,14 @@ const MEMBERS_MAX = 24;
 const ATTEMPTS_MAX = 2;
 
 interface Search {
-  callId: string;
+  callId: CallId;
   begin: BeginOfCall;
   /** How many may still be read. */
   members: number;
 }
 
 /** `null` where the archive does not have it, where it is of an erased customer, and where there is no archive. */
-export async function findArchivedCall(env: Env, organizationId: string, callId: string): Promise<Call | null> {
+export async function findArchivedCall(env: Env, organizationId: OrganizationId, callId: CallId): Promise<Call | null> {
   if (!env.ARCHIVE) return null;
   const begin = await beginOfCall(env, organizationId, callId);
   if (!begin) return null;
@@ -32,7 +34,7 @@ export async function findArchivedCall(env: Env, organizationId: string, callId:
   for (let dayMs = firstMs; dayMs <= begin.toMs && search.members > 0; dayMs += DAY_MS) {
     const call = await findOnDay(env, { organizationId, dayMs }, search);
     if (!call) continue;
-    const erasedAtMs = await findErasedAt(env, organizationId, call.customerId);
+    const erasedAtMs = await findErasedAt(env, { organizationId, customerId: call.customerId });
     return erasedAtMs !== null && call.startedAtMs < erasedAtMs ? null : call;
   }
   return null;

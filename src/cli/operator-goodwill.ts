@@ -2,7 +2,9 @@
  * Goodwill from the command line: a USD credit of what a call or an increment charged, granted once. The record and its
  * cost stay.
  */
+
 import { type GoodwillDecision, goodwillOfCall, goodwillOfEvent } from '../contract/goodwill.ts';
+import { asCustomerId } from '../domain/ids.ts';
 import { callOperation, type Data } from './operator-client.ts';
 import { UsageError } from './operator-flags.ts';
 import type { Target } from './operator-target.ts';
@@ -32,7 +34,7 @@ export async function goodwillForEvent(
   if (typeof customerId !== 'string') throw new UsageError('--customer-id is required for goodwill');
   const input = { params: { org, customerId }, query: { eventId, limit: ENTRIES_MAX } };
   const { items } = (await callOperation(target, 'listCustomerLedger', input)).data;
-  return grant(target, org, tell, goodwillOfEvent(eventId, customerId, items));
+  return grant(target, org, tell, goodwillOfEvent(eventId, asCustomerId(customerId), items));
 }
 
 async function grant(

@@ -9,6 +9,7 @@ import type { z } from 'zod';
 import type { Transition } from '../contract/catalog.ts';
 import type { FullResolution, LightResolution, LookupQuery } from '../contract/model-lookup.ts';
 import type { Operation, operations } from '../contract/operations.ts';
+import type { CallId, CustomerId, KeyId, OrganizationId } from '../domain/ids.ts';
 
 type Operations = typeof operations;
 
@@ -28,9 +29,15 @@ type ParamsOf<O> = O extends { params: infer Schema extends z.ZodType } ? z.inpu
 type QueryOf<O> = O extends { query: infer Schema extends z.ZodObject } ? Sendable<Schema> : unknown;
 type Sendable<Schema extends z.ZodObject> = {
   [K in keyof z.input<Schema>]: K extends keyof z.output<Schema>
-    ? Exclude<z.output<Schema>[K], undefined> | AbsentIn<z.input<Schema>, K>
+    ? Unbranded<Exclude<z.output<Schema>[K], undefined>> | AbsentIn<z.input<Schema>, K>
     : never;
 };
+/** Ids are plain text to the client. */
+type Unbranded<T> = T extends OrganizationId | CustomerId | CallId | KeyId
+  ? string
+  : T extends object
+    ? { [K in keyof T]: Unbranded<T[K]> }
+    : T;
 /** `undefined` if the member is optional: undefined members are not sent. */
 type AbsentIn<T, K extends keyof T> = Partial<Pick<T, K>> extends Pick<T, K> ? undefined : never;
 
@@ -50,7 +57,7 @@ export type Inputs = {
 
 /** The answer of each operation: `data` of its envelope. */
 export type Answers = {
-  [Id in KeyedId]: Operations[Id] extends infer O extends Operation ? z.output<O['data']> : never;
+  [Id in KeyedId]: Operations[Id] extends infer O extends Operation ? Unbranded<z.output<O['data']>> : never;
 };
 
 export type BeginCallInput = Inputs['beginCall'];

@@ -1,8 +1,10 @@
 /**
  * Anomalies as a table: what happened in a sentence, to whom, and what explains it.
  */
+
 import type { FC } from 'hono/jsx';
 import type { AnomaliesData } from '../contract/readings.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { nanoFromUsd, usd } from '../domain/money.ts';
 import { moment, plural, words } from '../ui/format.ts';
 import { Badge, Time } from '../ui/parts.tsx';
@@ -24,7 +26,7 @@ function changed(unit: Item['unit'], change: number): string {
   return `${sign}${plural(Math.round(100 * size), 'point')}`;
 }
 
-export const AnomaliesTable: FC<{ organizationId: string; items: readonly Item[]; nowMs: number }> = ({
+export const AnomaliesTable: FC<{ organizationId: OrganizationId; items: readonly Item[]; nowMs: number }> = ({
   organizationId,
   items,
   nowMs,
@@ -53,7 +55,7 @@ export const AnomaliesTable: FC<{ organizationId: string; items: readonly Item[]
           customerId === null ? (
             'the organization'
           ) : (
-            <a href={customerPath(organizationId, customerId)}>{customerId}</a>
+            <a href={customerPath({ organizationId, customerId })}>{customerId}</a>
           ),
       },
       {

@@ -4,12 +4,14 @@
  * The pages are forms and links, and work without script. The content security policy admits one script of the service's
  * own. A form is accepted only from this origin and with the CSRF token of its session.
  */
+
 import { Hono, type MiddlewareHandler } from 'hono';
 import { csrf } from 'hono/csrf';
 import { HTTPException } from 'hono/http-exception';
 import { secureHeaders } from 'hono/secure-headers';
 import { timingSafeEqual } from 'hono/utils/buffer';
 import { includesRole, type OperatorRole } from '../contract/roles.ts';
+import { asOrganizationId } from '../domain/ids.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import { onNotFound, pageStatus, refusalOf } from '../middleware/error-envelopes.ts';
 import { readKnown } from '../operator/known.ts';
@@ -120,7 +122,7 @@ const loadKnown: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
 };
 
 const loadOrganization: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
-  const organizationId = c.req.param('org') ?? '';
+  const organizationId = asOrganizationId(c.req.param('org') ?? '');
   if (organizationId === 'new') return next();
   const organization = await findOrganization(c.env, organizationId);
   if (!organization) return notFound(c);

@@ -2,8 +2,10 @@
  * What needs attention, as the first thing on a page: one line for each kind, with its count and the way to exactly what is
  * counted. Of several organizations each has its own count and way.
  */
+
 import type { FC } from 'hono/jsx';
 import type { Attention, AttentionItem, AttentionKind } from '../contract/attention.ts';
+import { asOrganizationId } from '../domain/ids.ts';
 import { count, plural } from '../ui/format.ts';
 import { Card, Notice } from '../ui/parts.tsx';
 import { CONSOLE_PATH, organizationPath } from './context.ts';
@@ -144,7 +146,7 @@ const Line: FC<{ kind: AttentionKind; items: readonly AttentionItem[]; several: 
 /** The page that shows what is counted, narrowed as the list of the API is. */
 function hrefOf({ kind, organizationId, list }: AttentionItem): string {
   const query = list.includes('?') ? list.slice(list.indexOf('?')) : '';
-  const own = (page: string) => organizationPath(organizationId ?? '', page);
+  const own = (page: string) => organizationPath(organizationId ?? asOrganizationId(''), page);
   switch (kind) {
     case 'UNPRICED_CALLS':
       return own('unpriced');

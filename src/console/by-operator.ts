@@ -1,13 +1,15 @@
 /**
  * Runs a use case of the API on behalf of the operator, and records an operator event.
  */
+
 import type { Answer } from '../contract/errors.ts';
 import type { OperatorAction } from '../contract/operator-actions.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { commitChange, type OperatorRequest } from '../operator/change.ts';
 
 export interface Logged {
   action: OperatorAction;
-  organizationId: string;
+  organizationId: OrganizationId;
   subject: string;
   before: unknown;
 }

@@ -2,8 +2,10 @@
  * Calls as a list, with their totals and the presets of their period: in the explorer, and of one customer. Every value of
  * a call leads to the calls in the explorer that have it too.
  */
+
 import type { Child, FC } from 'hono/jsx';
 import { CALLS_SEARCHED_MAX, type CallListItem, type CallsQuery } from '../contract/call-list.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { CallTotals } from '../metering/list-calls.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { count, moment, usdColumn, words } from '../ui/format.ts';
@@ -85,7 +87,7 @@ export const CallSums: FC<{ totals: CallTotals; path: string; asked: Asked }> = 
 };
 
 interface CallsProps {
-  organizationId: string;
+  organizationId: OrganizationId;
   asked: Asked;
   items: CallListItem[];
   nowMs: number;
@@ -139,7 +141,7 @@ export const CallsTable: FC<CallsProps> = ({ organizationId, asked, items, nowMs
                 title: 'Customer',
                 cell: ({ customerId }: CallListItem) => (
                   <span class="whole">
-                    {only('customerId', customerId)} <a href={customerPath(organizationId, customerId)}>→</a>
+                    {only('customerId', customerId)} <a href={customerPath({ organizationId, customerId })}>→</a>
                   </span>
                 ),
               },

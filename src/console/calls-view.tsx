@@ -1,8 +1,10 @@
 /**
  * The state of a call: how it finished, whether its usage is provisional, whether it was reversed, its corrections and what may be corrected.
  */
+
 import type { FC } from 'hono/jsx';
 import type { ReadCallData } from '../contract/calls.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { isProvisional, type UsageSource } from '../domain/usage.ts';
 import { words } from '../ui/format.ts';
 import { Badge, Nothing, Time, Usd } from '../ui/parts.tsx';
@@ -35,7 +37,7 @@ export const CallState: FC<CallStateProps> = ({ status, isReversed, usageSource 
 );
 
 /** Links to the corrections that the call allows. */
-export const Correct: FC<{ organizationId: string; call: ReadCallData }> = ({ organizationId, call }) => {
+export const Correct: FC<{ organizationId: OrganizationId; call: ReadCallData }> = ({ organizationId, call }) => {
   const { callId, status, reversedAt } = call;
   const hasEnded = status === 'COMPLETED' || status === 'FAILED';
   if (reversedAt !== undefined || !(hasEnded || status === 'TIMEOUT')) return null;

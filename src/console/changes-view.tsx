@@ -2,9 +2,11 @@
  * Changes as sentences: who changed what, when, and field by field for who wants it. `changesOf` is the card for the page of
  * one thing.
  */
+
 import type { Child, FC } from 'hono/jsx';
 import type { EventLogFilter, LoggedEvent } from '../contract/operator.ts';
 import type { SubjectKind } from '../contract/operator-actions.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { listEvents } from '../operator/events.ts';
 import { pageRequest } from '../platform/page.ts';
 import { plural } from '../ui/format.ts';
@@ -20,7 +22,7 @@ import { load } from './send.ts';
 const PAGE_SIZE = 20;
 
 export interface ChangesAsked {
-  organizationId: string;
+  organizationId: OrganizationId;
   /** Of a mapping and of a sampling policy the id is that of the organization; of a price it is the model. */
   subject: { kind: SubjectKind; id: string };
   /** Of the page of changes; absent is the newest. `null` where the page has a list of its own: older changes are in the log. */
@@ -66,14 +68,18 @@ export async function changesOf(c: ConsoleContext, { organizationId, subject, cu
 }
 
 /** The event log of an organization, or of the service, narrowed. */
-export function eventsPath(organizationId: string | null, filter: Partial<EventLogFilter> = {}): string {
+export function eventsPath(organizationId: OrganizationId | null, filter: Partial<EventLogFilter> = {}): string {
   const path = organizationId === null ? `${CONSOLE_PATH}/events` : organizationPath(organizationId, 'events');
   const query = new URLSearchParams(filter as Record<string, string>).toString();
   return query === '' ? path : `${path}?${query}`;
 }
 
 /** The names that these events need and do not have. */
-export function readNamesOf(c: ConsoleContext, organizationId: string, events: readonly LoggedEvent[]): Promise<Names> {
+export function readNamesOf(
+  c: ConsoleContext,
+  organizationId: OrganizationId,
+  events: readonly LoggedEvent[],
+): Promise<Names> {
   const mentions = events.flatMap((event) => [
     ...sentenceOf(event).filter((part) => typeof part !== 'string'),
     ...mentionOfActor(event.actor),
@@ -91,7 +97,7 @@ interface ChangesProps {
   names: Names;
   nowMs: number;
   /** The organization whose page this is; `null` on a page of the service, where each event says of which it is. */
-  here: string | null;
+  here: OrganizationId | null;
 }
 
 export const Changes: FC<ChangesProps> = ({ events, names, nowMs, here }) => (
@@ -142,12 +148,12 @@ export function actorName(actor: string): string {
 }
 
 /** A key leads to its page, others to what they changed. */
-const Actor: FC<{ actor: string; organizationId: string | null; here: string | null; names: Names }> = ({
-  actor,
-  organizationId,
-  here,
-  names,
-}) => {
+const Actor: FC<{
+  actor: string;
+  organizationId: OrganizationId | null;
+  here: OrganizationId | null;
+  names: Names;
+}> = ({ actor, organizationId, here, names }) => {
   const [key] = mentionOfActor(actor);
   if (key) return <Mentioned mention={key} organizationId={organizationId} names={names} />;
   return <a href={eventsPath(here, { actor })}>{actorName(actor)}</a>;

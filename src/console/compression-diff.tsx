@@ -2,8 +2,10 @@
  * The difference between a prompt and what compression makes of it, for people: what was taken out is struck through, what
  * came in is underlined.
  */
+
 import { type ChangeObject, diffWordsWithSpace } from 'diff';
 import type { FC } from 'hono/jsx';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { CompressionExample } from '../metering/compression-example.ts';
 import { Card, Empty, Notice } from '../ui/parts.tsx';
 import { organizationPath } from './context.ts';
@@ -13,7 +15,7 @@ const EDITS_MAX = 2_000;
 /** Of a stretch that stays the same, this many characters are shown at either end. */
 const SAME_LENGTH_MAX = 200;
 
-export const CompressionDiff: FC<{ example: CompressionExample | null; organizationId: string }> = ({
+export const CompressionDiff: FC<{ example: CompressionExample | null; organizationId: OrganizationId }> = ({
   example,
   organizationId,
 }) => (

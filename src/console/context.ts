@@ -1,10 +1,12 @@
 /**
  * The context of a console request: the operator's session, the organization of its path, and the submitted form.
  */
+
 import type { Context } from 'hono';
 import type { Catalog } from '../catalog/model.ts';
 import type { Organization } from '../contract/operator.ts';
 import type { OperatorRole } from '../contract/roles.ts';
+import { asCallId, asCustomerId, asKeyId, type CallId, type CustomerKey, type OrganizationId } from '../domain/ids.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import type { KnownOrganizations } from '../operator/known.ts';
 import { CONSOLE_PATH } from './paths.ts';
@@ -48,22 +50,27 @@ export type ConsoleContext = Context<ConsoleEnv>;
 
 export { CONSOLE_PATH, SEARCH_PATH } from './paths.ts';
 
-export function organizationPath(organizationId: string, ...rest: string[]): string {
+/** An id of the path as it came: what nobody has is not found. */
+export const customerInPath = (c: ConsoleContext) => asCustomerId(c.req.param('customerId') ?? '');
+export const callInPath = (c: ConsoleContext) => asCallId(c.req.param('callId') ?? '');
+export const keyInPath = (c: ConsoleContext) => asKeyId(c.req.param('keyId') ?? '');
+
+export function organizationPath(organizationId: OrganizationId, ...rest: string[]): string {
   return [`${CONSOLE_PATH}/organizations/${encodeURIComponent(organizationId)}`, ...rest.map(encodeURIComponent)].join(
     '/',
   );
 }
 
-export function customerPath(organizationId: string, customerId: string, ...rest: string[]): string {
+export function customerPath({ organizationId, customerId }: CustomerKey, ...rest: string[]): string {
   return organizationPath(organizationId, 'customers', customerId, ...rest);
 }
 
-export function planPath(organizationId: string, planId: string, ...rest: string[]): string {
+export function planPath(organizationId: OrganizationId, planId: string, ...rest: string[]): string {
   return organizationPath(organizationId, 'plans', planId, ...rest);
 }
 
 /** The plan's page with one of its versions. */
-export function versionPath(organizationId: string, usagePlanVersionId: string): string {
+export function versionPath(organizationId: OrganizationId, usagePlanVersionId: string): string {
   const [, planId = usagePlanVersionId, version] = /^(.*):v(\d+)$/.exec(usagePlanVersionId) ?? [];
   const path = planPath(organizationId, planId);
   return version === undefined ? path : `${path}?version=${version}`;
@@ -75,19 +82,19 @@ export function modelPath(modelKey: string): string {
 }
 
 /** The calls that have these values. */
-export function callsPath(organizationId: string, filter: Record<string, string>): string {
+export function callsPath(organizationId: OrganizationId, filter: Record<string, string>): string {
   return `${organizationPath(organizationId, 'calls')}?${new URLSearchParams(filter)}`;
 }
 
-export function callPath(organizationId: string, callId: string): string {
+export function callPath(organizationId: OrganizationId, callId: CallId): string {
   return organizationPath(organizationId, 'calls', callId);
 }
 
-export function eventPath(organizationId: string, eventId: string): string {
+export function eventPath(organizationId: OrganizationId, eventId: string): string {
   return organizationPath(organizationId, 'alerts', eventId);
 }
 
-export function webhookPath(organizationId: string, webhookId: string, ...rest: string[]): string {
+export function webhookPath(organizationId: OrganizationId, webhookId: string, ...rest: string[]): string {
   return organizationPath(organizationId, 'webhooks', webhookId, ...rest);
 }
 

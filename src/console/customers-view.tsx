@@ -1,9 +1,11 @@
 /**
  * The table of the list of customers: who is near a limit, what each costs and earns, and what is wrong.
  */
+
 import type { FC } from 'hono/jsx';
 import type { CustomerListItem } from '../contract/customers.ts';
 import type { CustomerFigures } from '../customer-list/figures.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, usd } from '../domain/money.ts';
 import { calendarDay, count, nanoOf, percent, plural, usdColumn, words } from '../ui/format.ts';
 import { Badge, Nothing, Time, Usd } from '../ui/parts.tsx';
@@ -21,7 +23,7 @@ export interface CustomerLine extends CustomerListItem {
 export type Sort = 'customerId' | 'worstMeter' | 'cost' | 'lastCall';
 
 interface CustomersProps {
-  organizationId: string;
+  organizationId: OrganizationId;
   lines: readonly CustomerLine[];
   total: string;
   sort: Sort;
@@ -109,13 +111,13 @@ export const Customers: FC<CustomersProps> = ({ organizationId, lines, total, so
   return <Table caption="Customers" rows={lines} total={total} columns={columns} />;
 };
 
-const Name: FC<{ organizationId: string; line: CustomerListItem; withEmail: boolean }> = ({
+const Name: FC<{ organizationId: OrganizationId; line: CustomerListItem; withEmail: boolean }> = ({
   organizationId,
   line: { customerId, customerFriendlyName, customerEmail },
   withEmail,
 }) => (
   <span>
-    <a href={customerPath(organizationId, customerId)}>{customerFriendlyName ?? customerId}</a>
+    <a href={customerPath({ organizationId, customerId })}>{customerFriendlyName ?? customerId}</a>
     {customerFriendlyName !== null && <span class="sub">{customerId}</span>}
     {withEmail && customerEmail !== null && <span class="sub">{customerEmail}</span>}
   </span>
@@ -184,7 +186,7 @@ const Margin: FC<{ figures: CustomerFigures | undefined; show: (nano: NanoUsd) =
   );
 };
 
-const States: FC<{ organizationId: string; line: CustomerLine }> = ({ organizationId, line }) => {
+const States: FC<{ organizationId: OrganizationId; line: CustomerLine }> = ({ organizationId, line }) => {
   const { customerId, canceled, onCredit, balanceUsd, denied, figures } = line;
   const calls = (query: Record<string, string>) =>
     `${organizationPath(organizationId, 'calls')}?${new URLSearchParams({ customerId, ...query })}`;

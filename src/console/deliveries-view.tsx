@@ -1,8 +1,10 @@
 /**
  * What was sent to an endpoint, and is to be sent: a row for each event, with its last answer.
  */
+
 import type { FC } from 'hono/jsx';
 import { type Delivery, TEST_EVENT_TYPE, type Webhook } from '../contract/webhooks.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { sendDelivery } from '../operator/webhooks.ts';
 import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
 import { words } from '../ui/format.ts';
@@ -14,7 +16,7 @@ import { customerPath, eventPath, webhookPath } from './context.ts';
 const ANSWER_LENGTH = 80;
 
 interface DeliveriesProps {
-  organizationId: string;
+  organizationId: OrganizationId;
   webhook: Webhook;
   items: Delivery[];
   /** Those of one more form. */
@@ -40,7 +42,7 @@ export const Deliveries: FC<DeliveriesProps> = ({ organizationId, webhook, items
         {
           title: 'Customer',
           cell: ({ customerId }) =>
-            customerId === null ? <Nothing /> : <a href={customerPath(organizationId, customerId)}>{customerId}</a>,
+            customerId === null ? <Nothing /> : <a href={customerPath({ organizationId, customerId })}>{customerId}</a>,
         },
         { title: 'When', cell: ({ timestamp }) => <Time at={timestamp} nowMs={nowMs} brief /> },
         {

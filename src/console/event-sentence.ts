@@ -1,7 +1,9 @@
 /**
  * What an organization is told of, as a sentence. Pure, and exhaustive over the types of events.
  */
+
 import type { OrganizationEvent } from '../contract/events.ts';
+import type { KeyId } from '../domain/ids.ts';
 import { calendarDay, count, moment, plural, words } from '../ui/format.ts';
 import { lowerFirst, usdText } from './field-words.ts';
 import { type Mention, type Part, sentence } from './mention.ts';
@@ -137,7 +139,7 @@ const plan = (id: string): Mention => ({ kind: 'plan', id });
 const version = (id: string): Mention => ({ kind: 'version', id });
 const model = (id: string): Mention => ({ kind: 'model', id, name: id });
 const call = (id: string, name: string): Mention => ({ kind: 'call', id, name });
-const key = ({ keyId, name }: { keyId: string; name: string }): Mention => ({ kind: 'key', id: keyId, name });
+const key = ({ keyId, name }: { keyId: KeyId; name: string }): Mention => ({ kind: 'key', id: keyId, name });
 
 const time = (instant: string) => `${moment(Date.parse(instant))} UTC`;
 const dayOf = (day: string) => calendarDay(Date.parse(day));

@@ -1,8 +1,10 @@
 /**
  * An event of an organization in words: its type as a badge, and what it says.
  */
+
 import type { FC } from 'hono/jsx';
 import type { EventType, OrganizationEvent } from '../contract/events.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { words } from '../ui/format.ts';
 import { Badge, type Tone } from '../ui/parts.tsx';
 import { eventSentence } from './event-sentence.ts';
@@ -30,9 +32,10 @@ export const EventBadge: FC<{ type: EventType; href?: string }> = ({ type, href 
   <Badge tone={TONES[type] ?? 'plain'}>{href === undefined ? words(type) : <a href={href}>{words(type)}</a>}</Badge>
 );
 
-export const EventView: FC<{ organizationId: string; event: OrganizationEvent }> = ({ organizationId, event }) => (
-  <Sentence parts={eventSentence(event)} organizationId={organizationId} names={NO_NAMES} />
-);
+export const EventView: FC<{ organizationId: OrganizationId; event: OrganizationEvent }> = ({
+  organizationId,
+  event,
+}) => <Sentence parts={eventSentence(event)} organizationId={organizationId} names={NO_NAMES} />;
 
 /** Events carry the ids of plans, which operators choose; their names are on the pages that they link to. */
 const NO_NAMES: Names = new Map();

@@ -1,7 +1,9 @@
 /**
  * Organizations whose checklist this browser no longer shows on overviews; it stays reachable on its own page.
  */
+
 import { getCookie, setCookie } from 'hono/cookie';
+import type { OrganizationId } from '../domain/ids.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { CONSOLE_PATH, type ConsoleContext } from './context.ts';
 
@@ -14,7 +16,7 @@ export function hiddenSetups(c: ConsoleContext): string[] {
   return (getCookie(c, COOKIE) ?? '').split('.').filter(Boolean).slice(-HIDDEN_MAX);
 }
 
-export function hideSetup(c: ConsoleContext, organizationId: string, isHidden: boolean): void {
+export function hideSetup(c: ConsoleContext, organizationId: OrganizationId, isHidden: boolean): void {
   const others = hiddenSetups(c).filter((id) => id !== organizationId);
   const ids = isHidden ? [...others, organizationId].slice(-HIDDEN_MAX) : others;
   const secure = new URL(c.req.url).protocol === 'https:';

@@ -1,9 +1,11 @@
 /**
  * The margin of each customer of an organization: a table that sorts and pages, a chart of both ends, and a file.
  */
+
 import type { FC } from 'hono/jsx';
 import { badRequest } from '../contract/errors.ts';
 import { type CustomerMarginsData, CustomerMarginsQuery } from '../contract/margin.ts';
+import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import { usd } from '../domain/money.ts';
 import { findNames } from '../operator/names.ts';
 import { CSV_TYPE } from '../platform/csv.ts';
@@ -37,7 +39,7 @@ const CHARTED_MAX = 10;
 type Item = CustomerMarginsData['items'][number];
 
 interface Shown {
-  organizationId: string;
+  organizationId: OrganizationId;
   asked: ReadMargins['asked'];
   items: Item[];
   names: ReadonlyMap<string, string>;
@@ -109,7 +111,7 @@ export const CustomersMargin: FC<Shown> = (shown) => {
 };
 
 /** A customer's own margin, of the same days. */
-function ownPath({ organizationId, days }: Shown, customerId: string): string {
+function ownPath({ organizationId, days }: Shown, customerId: CustomerId): string {
   return `${organizationPath(organizationId)}?${new URLSearchParams({ ...days.query, customerId })}`;
 }
 
@@ -176,7 +178,7 @@ const CustomersTable: FC<Shown> = (shown) => {
       cell: ({ customerId }) => (
         <span>
           <a href={ownPath(shown, customerId)}>{customerId}</a>{' '}
-          <a href={customerPath(organizationId, customerId)} aria-label={`Page of ${customerId}`}>
+          <a href={customerPath({ organizationId, customerId })} aria-label={`Page of ${customerId}`}>
             →
           </a>
           {names.has(customerId) && <span class="sub">{names.get(customerId)}</span>}

@@ -1,9 +1,11 @@
 /**
  * Margins: what usage cost, what it earned, and what is left; a loss is marked in words.
  */
+
 import type { Child, FC } from 'hono/jsx';
 import { type MarginFigures, MarginQuery } from '../contract/margin.ts';
 import type { Plan } from '../contract/plans.ts';
+import type { CustomerId } from '../domain/ids.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import { marginPercent } from '../readings/margin/earnings.ts';
 import { readCustomerMargin, readMargin } from '../readings/margin/read-margin.ts';
@@ -108,7 +110,7 @@ export async function readEarned(
   asked: {
     from?: string | undefined;
     to?: string | undefined;
-    customerId?: string | undefined;
+    customerId?: CustomerId | undefined;
     feature?: string | undefined;
   },
 ): Promise<Earned | null> {

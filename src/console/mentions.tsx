@@ -1,7 +1,9 @@
 /**
  * What sentences mention, shown: each thing by its name, as a link to its page.
  */
+
 import type { Child, FC } from 'hono/jsx';
+import { asCallId, asCustomerId, asKeyId, asOrganizationId, type OrganizationId } from '../domain/ids.ts';
 import { planIdOf } from '../domain/plan.ts';
 import type { Env } from '../env.ts';
 import { findNames, NAMED } from '../operator/names.ts';
@@ -28,12 +30,16 @@ export function namesOf(kind: MentionKind, names: Iterable<readonly [id: string,
 }
 
 /** The names of the things of one organization that sentences mention without them. A list of mentions has a page's length. */
-export async function readNames(env: Env, organizationId: string, mentions: readonly Mention[]): Promise<Names> {
+export async function readNames(
+  env: Env,
+  organizationId: OrganizationId,
+  mentions: readonly Mention[],
+): Promise<Names> {
   const nameless = mentions.filter(({ name }) => name === undefined);
   const idsOf = (kind: MentionKind) => [...new Set(nameless.flatMap((one) => (one.kind === kind ? [one.id] : [])))];
   const names = await findNames(env, organizationId, {
-    customer: idsOf('customer'),
-    key: idsOf('key'),
+    customer: idsOf('customer').map(asCustomerId),
+    key: idsOf('key').map(asKeyId),
     plan: [...new Set([...idsOf('plan'), ...idsOf('version').map(planIdOf)])],
     webhook: idsOf('webhook'),
   });
@@ -41,7 +47,7 @@ export async function readNames(env: Env, organizationId: string, mentions: read
 }
 
 /** `organizationId` is where things are that belong to one; `null` for what is of the service. */
-export const Sentence: FC<{ parts: readonly Part[]; organizationId: string | null; names: Names }> = ({
+export const Sentence: FC<{ parts: readonly Part[]; organizationId: OrganizationId | null; names: Names }> = ({
   parts,
   organizationId,
   names,
@@ -53,7 +59,7 @@ export const Sentence: FC<{ parts: readonly Part[]; organizationId: string | nul
   </>
 );
 
-export const Mentioned: FC<{ mention: Mention; organizationId: string | null; names: Names }> = ({
+export const Mentioned: FC<{ mention: Mention; organizationId: OrganizationId | null; names: Names }> = ({
   mention,
   organizationId,
   names,
@@ -82,13 +88,13 @@ function versionOf(usagePlanVersionId: string): string {
   return usagePlanVersionId.slice(usagePlanVersionId.lastIndexOf(':v') + ':v'.length);
 }
 
-function hrefOf({ kind, id, of = '' }: Mention, organizationId: string | null): string | null {
+function hrefOf({ kind, id, of = '' }: Mention, organizationId: OrganizationId | null): string | null {
   if (kind === 'operator') return `${CONSOLE_PATH}/operators`;
-  if (kind === 'organization') return organizationPath(id);
+  if (kind === 'organization') return organizationPath(asOrganizationId(id));
   if (organizationId === null) return null;
   switch (kind) {
     case 'customer':
-      return customerPath(organizationId, id);
+      return customerPath({ organizationId, customerId: asCustomerId(id) });
     case 'plan':
       return planPath(organizationId, id);
     case 'version':
@@ -102,7 +108,7 @@ function hrefOf({ kind, id, of = '' }: Mention, organizationId: string | null): 
     case 'vendor':
       return organizationPath(organizationId, 'vendors');
     case 'call':
-      return callPath(organizationId, id);
+      return callPath(organizationId, asCallId(id));
     case 'alert':
       return eventPath(organizationId, id);
     case 'estimate':

@@ -1,10 +1,12 @@
 /**
  * A model wherever the console names it: with a badge where it is retired or ends.
  */
+
 import { createContext, type FC, useContext } from 'hono/jsx';
 import { asServed, daysLeft, statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from '../catalog/model.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { plural } from '../ui/format.ts';
 import { Badge } from '../ui/parts.tsx';
 import { callsPath, modelPath } from './context.ts';
@@ -19,7 +21,7 @@ export const KnownModels = createContext<{ catalog: Catalog; nowMs: number } | n
  * A name as calls report it, as a link: to the model in the catalog, and where the catalog does not have it, to the calls
  * that it ran. Inside another link use `ModelName`.
  */
-export const ModelLink: FC<{ name: string; organizationId: string | null }> = ({ name, organizationId }) => {
+export const ModelLink: FC<{ name: string; organizationId: OrganizationId | null }> = ({ name, organizationId }) => {
   const known = useContext(KnownModels);
   const model = known && modelNamed(known, name);
   if (model)

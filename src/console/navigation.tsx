@@ -2,8 +2,10 @@
  * The side of the console's pages: the search, the switch between organizations, and links to all pages in groups. The names
  * and places of the pages are here alone; the search finds pages by them.
  */
+
 import type { FC } from 'hono/jsx';
-import type { OrganizationName } from '../operator/known.ts';
+import type { OrganizationId } from '../domain/ids.ts';
+import type { OrganizationName } from '../storage/organizations.ts';
 import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
 import { ICON_PATH } from '../ui/stylesheet.ts';
 import { CONSOLE_PATH, type ConsoleSession, organizationPath, SEARCH_PATH } from './context.ts';
@@ -164,7 +166,7 @@ const Menu: FC<SideProps> = (props) => {
 };
 
 /** Without script it leads to the page of the search; with it, to the list that opens over the page. */
-const SearchField: FC<{ organizationId: string | undefined }> = ({ organizationId }) => (
+const SearchField: FC<{ organizationId: OrganizationId | undefined }> = ({ organizationId }) => (
   <search aria-label="Console">
     <form method="get" action={SEARCH_PATH} class="side-search">
       {organizationId !== undefined && <input type="hidden" name="org" value={organizationId} />}

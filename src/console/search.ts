@@ -4,10 +4,12 @@
  *
  * Within an organization its own things are searched; elsewhere those of the first organizations.
  */
+
 import { type Catalog, modelKeyOf } from '../catalog/model.ts';
 import type { Key, Organization } from '../contract/operator.ts';
 import type { ListScope } from '../customer-list/filters.ts';
 import { listCustomers } from '../customer-list/list-customers.ts';
+import { asCallId, type OrganizationId } from '../domain/ids.ts';
 import { mappedModels } from '../domain/model-mappings.ts';
 import type { Env } from '../env.ts';
 import { ask, customerByCall } from '../objects/addresses.ts';
@@ -127,11 +129,13 @@ async function searchOrganization(
       ? customers.data.items.map(({ customerId, customerFriendlyName: name, customerEmail }) => {
           const names = [customerId, name, customerEmail];
           const sub = described(name === null ? null : customerId, customerEmail, of);
-          const href = customerPath(organizationId, customerId);
+          const href = customerPath({ organizationId, customerId });
           return { href, text: name ?? customerId, sub, rank: rankOf(query, names) ?? 2 };
         })
       : [],
-    calls: isCall ? [{ href: callPath(organizationId, query), text: query, sub: described('Call', of), rank: 0 }] : [],
+    calls: isCall
+      ? [{ href: callPath(organizationId, asCallId(query)), text: query, sub: described('Call', of), rank: 0 }]
+      : [],
     plans: ranked(
       query,
       plans.items.map(({ planId, plan, archivedAt }) => ({
@@ -152,15 +156,16 @@ async function searchOrganization(
 }
 
 /** Among those that D1 has, and those that are open. */
-async function hasCall(env: Env, organizationId: string, query: string): Promise<boolean> {
+async function hasCall(env: Env, organizationId: OrganizationId, query: string): Promise<boolean> {
   if (query.length < CALL_ID_LENGTH_MIN || /\s/.test(query)) return false;
-  if (await findOldCall(env, organizationId, query)) return true;
-  const address = await customerByCall(env, organizationId, query);
-  return address !== null && (await ask(address, (customer) => customer.readCall(organizationId, query))) !== null;
+  const callId = asCallId(query);
+  if (await findOldCall(env, organizationId, callId)) return true;
+  const address = await customerByCall(env, organizationId, callId);
+  return address !== null && (await ask(address, (customer) => customer.readCall(organizationId, callId))) !== null;
 }
 
 /** By name and id, and by the beginning and the end that the list shows, also of a key that is pasted as a whole. */
-function keysFound(organizationId: string, keys: readonly Key[], query: string, of: string): Ranked[] {
+function keysFound(organizationId: OrganizationId, keys: readonly Key[], query: string, of: string): Ranked[] {
   return ranked(
     query,
     keys.map(({ keyId, name, prefix, hint, revokedAt }) => ({
@@ -205,7 +210,10 @@ function ownModels({ organizationId, models }: Organization, priced: string[], q
   ]);
 }
 
-function organizationsNamed(names: readonly { organizationId: string; name: string }[], query: string): Ranked[] {
+function organizationsNamed(
+  names: readonly { organizationId: OrganizationId; name: string }[],
+  query: string,
+): Ranked[] {
   return ranked(
     query,
     names.map(({ organizationId, name }) => ({

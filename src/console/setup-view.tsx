@@ -1,9 +1,11 @@
 /**
  * The checklist of a new organization: each step, what it is for, and where it is done; and the commands of the first call.
  */
+
 import type { FC } from 'hono/jsx';
 import { firstCallCommands, KEY_PLACEHOLDER } from '../contract/first-call.ts';
 import type { OrganizationSetup } from '../contract/operator.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
 import { Badge, Card, Code, Notice } from '../ui/parts.tsx';
 import { callPath, organizationPath } from './context.ts';
@@ -25,11 +27,11 @@ const STEPS: Readonly<Record<Step, readonly [title: string, page: string | null]
 
 export const stepTitle = (step: Step) => STEPS[step][0];
 
-export const setupPath = (organizationId: string, ...rest: string[]) =>
+export const setupPath = (organizationId: OrganizationId, ...rest: string[]) =>
   organizationPath(organizationId, 'setup', ...rest);
 
 interface ChecklistProps {
-  organizationId: string;
+  organizationId: OrganizationId;
   setup: OrganizationSetup;
   /** The address of this server, for the commands. */
   origin: string;
@@ -68,7 +70,7 @@ function saysOf({ steps, complete }: OrganizationSetup): string {
   return `${required.length - open.length} of ${required.length} steps done${next ? `. Next: ${stepTitle(next.step)}` : ''}`;
 }
 
-const StepItem: FC<{ step: OrganizationSetup['steps'][number]; organizationId: string }> = ({
+const StepItem: FC<{ step: OrganizationSetup['steps'][number]; organizationId: OrganizationId }> = ({
   step: { step, purpose, done, optional },
   organizationId,
 }) => {
@@ -87,7 +89,7 @@ const StepItem: FC<{ step: OrganizationSetup['steps'][number]; organizationId: s
 };
 
 /** Why the last step stays open although a call came. */
-const LastCall: FC<{ organizationId: string; setup: OrganizationSetup }> = ({ organizationId, setup }) => {
+const LastCall: FC<{ organizationId: OrganizationId; setup: OrganizationSetup }> = ({ organizationId, setup }) => {
   const { lastCall, complete } = setup;
   if (lastCall === null || complete) return null;
   const call = <a href={callPath(organizationId, lastCall.callId)}>newest call</a>;
@@ -133,7 +135,7 @@ export const FirstCall: FC<{ origin: string; apiKey: string }> = ({ origin, apiK
 );
 
 /** Hides the checklist on the overviews in this browser, or shows it again. */
-export const Hiding: FC<{ organizationId: string; hidden: boolean; secrets: FormSecrets }> = ({
+export const Hiding: FC<{ organizationId: OrganizationId; hidden: boolean; secrets: FormSecrets }> = ({
   organizationId,
   hidden,
   secrets,
@@ -144,7 +146,7 @@ export const Hiding: FC<{ organizationId: string; hidden: boolean; secrets: Form
 );
 
 /** A line for an organization among others. */
-export const SetupLine: FC<{ organizationId: string; name: string; setup: OrganizationSetup }> = ({
+export const SetupLine: FC<{ organizationId: OrganizationId; name: string; setup: OrganizationSetup }> = ({
   organizationId,
   name,
   setup,

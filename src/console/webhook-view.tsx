@@ -1,8 +1,10 @@
 /**
  * A webhook in words: whether it is on, what it gets; and its secret, on the one page that shows it.
  */
+
 import type { Child, FC } from 'hono/jsx';
 import type { Webhook, WebhookDetail, WebhookFormat } from '../contract/webhooks.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { words } from '../ui/format.ts';
 import { Badge, Card, Code, Notice } from '../ui/parts.tsx';
 import { type ConsoleContext, organizationPath, webhookPath } from './context.ts';
@@ -26,7 +28,7 @@ export function typesInWords(types: Webhook['types']): string {
 }
 
 /** The way to a page below the webhook's own. */
-export function webhookCrumbs(organizationId: string, webhookId: string) {
+export function webhookCrumbs(organizationId: OrganizationId, webhookId: string) {
   return [
     { text: 'Webhooks', href: organizationPath(organizationId, 'webhooks') },
     { text: webhookId, href: webhookPath(organizationId, webhookId) },

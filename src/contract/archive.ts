@@ -2,11 +2,13 @@
  * The archive in the operator API: the days that it has, whether they are as they were written, and the export of
  * history from D1 and the archive.
  */
+
 import { z } from 'zod';
-import { instant } from './fields.ts';
+import type { CustomerId, OrganizationId } from '../domain/ids.ts';
+import { branded, instant } from './fields.ts';
 
 const day = z.string().describe('The UTC day, for example `2026-11-23`');
-const organizationId = z.string().describe('Organization id');
+const organizationId = branded<OrganizationId>(z.string()).describe('Organization id');
 
 export const ArchivedDay = z.object({
   organizationId,
@@ -69,7 +71,7 @@ export type ExportHistoryQuery = z.infer<typeof ExportHistoryQuery>;
 export const ExportedRow = z.object({
   kind: z.enum(['call', 'meter_event', 'credit_entry']).describe('What the row is'),
   id: z.string().describe('Its id: the call, the event, or the number of the entry and the customer'),
-  customerId: z.string().describe('The customer'),
+  customerId: branded<CustomerId>(z.string()).describe('The customer'),
   atMs: z.number().int().describe('When the call began, the increment or the entry was made, in milliseconds'),
   revision: z.number().int().describe('Grows with each change of the row'),
   record: z.record(z.string(), z.unknown()).describe('Every fact that was recorded'),

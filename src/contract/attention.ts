@@ -1,8 +1,10 @@
 /**
  * What needs a person: one item for each kind and organization, with a count and the operation that lists what is counted.
  */
+
 import { z } from 'zod';
-import { instant } from './fields.ts';
+import type { OrganizationId } from '../domain/ids.ts';
+import { branded, instant } from './fields.ts';
 
 /** Of an organization, and then of the service as a whole; the order in which they are shown. */
 export const ATTENTION_KINDS = [
@@ -55,15 +57,15 @@ export const ATTENTION_MEANINGS: Record<AttentionKind, string> = {
 };
 
 export const AttentionQuery = z.object({
-  organizationId: z
-    .uuid('must be a UUID')
-    .toLowerCase()
+  organizationId: branded<OrganizationId>(z.uuid('must be a UUID').toLowerCase())
     .optional()
     .describe('Only of this organization, and of the service as a whole'),
 });
 
 const kind = z.enum(ATTENTION_KINDS);
-const organizationId = z.string().nullable().describe('The organization; null for the service as a whole');
+const organizationId = branded<OrganizationId>(z.string())
+  .nullable()
+  .describe('The organization; null for the service as a whole');
 
 export const AttentionItem = z.object({
   kind: kind.describe('What is counted'),

@@ -1,15 +1,17 @@
 /**
  * The list of an organization's calls, as of the last projection: what each used and cost, and how the list is narrowed.
  */
+
 import { z } from 'zod';
 import { CALL_STATUSES } from '../domain/call.ts';
 import { DENIAL_CODES } from '../domain/denial.ts';
+import type { CallId, CustomerId } from '../domain/ids.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { USAGE_SOURCES } from '../domain/usage.ts';
 import { ListedInAnswers } from './call-facts.ts';
 import { ChargeBasis } from './calls.ts';
 import { DenialSums } from './denial.ts';
-import { customerId, flag, instant, ListQuery, text, usd } from './fields.ts';
+import { branded, customerId, flag, instant, ListQuery, text, usd } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
 /** Calls that a search looks at which no index answers, the newest first; and rows of a CSV. */
@@ -50,8 +52,8 @@ export type CallsQuery = z.infer<typeof CallsQuery>;
 const tokens = (what: string) => z.number().int().nullable().describe(`${what}; null before the end`);
 
 export const CallListItem = z.object({
-  callId: z.string().describe('The call'),
-  customerId: z.string().describe('The customer'),
+  callId: branded<CallId>(z.string()).describe('The call'),
+  customerId: branded<CustomerId>(z.string()).describe('The customer'),
   customerUserId: z.string().nullable().describe("The customer's user"),
   feature: z.string().nullable().describe('The feature'),
   tags: z.array(z.string()).describe('The tags'),

@@ -1,11 +1,13 @@
 /**
  * Calls on the wire: begin, end and read (contract 4.1, 4.2, 4.4).
  */
+
 import { z } from 'zod';
 import { CHARGE_BASES } from '../domain/charge.ts';
 import { CHARGE_LINES } from '../domain/charge-lines.ts';
 import { CORRECTION_KINDS } from '../domain/correction.ts';
 import { DENIAL_CODES } from '../domain/denial.ts';
+import type { CustomerId } from '../domain/ids.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { CAPABILITIES } from '../domain/plan.ts';
 import { COMPONENTS } from '../domain/price.ts';
@@ -15,6 +17,8 @@ import { EndFactFields, ListedFactFields, ListedInAnswers, ListedInEnd, ReadFact
 import { DenialFigures, DenialSums } from './denial.ts';
 import { Balances, CustomerState, PricingMode, RateLimits, Requested } from './entitlements.ts';
 import {
+  branded,
+  callId,
   customerId,
   idempotencyKey,
   instant,
@@ -38,7 +42,7 @@ const uses = z.number().int().nonnegative().max(TOKENS_MAX);
 export const vendorReportedCostUSD = usd.describe(
   'What the vendor itself says that the call cost; used for the cost where the organization says so for that vendor',
 );
-const callId = idempotencyKey.describe('The call: the idempotency key that it was begun with');
+const begunCallId = callId.describe('The call: the idempotency key that it was begun with');
 
 export const CustomerIdentity = z.object({
   customerId,
@@ -91,7 +95,7 @@ export const BeginCallRequest = z.preprocess(resolveIdentity, BeginCallBody);
 export type BeginCallRequest = z.infer<typeof BeginCallBody>;
 
 export const BeginCallData = CustomerState.extend({
-  callId,
+  callId: begunCallId,
   callType: z.enum(['standard', 'API']).optional().describe('How the call was begun'),
   startTime: instant.describe('When the call began'),
   feature: z.string().describe('Echo; empty where none was sent'),
@@ -210,7 +214,7 @@ export const CallReportFields = UsageFields.extend(EndFactFields.shape)
   });
 
 export const EndCallBody = z
-  .object({ callId })
+  .object({ callId: begunCallId })
   .extend(CallReportFields.shape)
   .extend(BodyIdempotency.shape)
   .superRefine(refineParts);
@@ -292,7 +296,7 @@ export const SpendVelocity = z.object({
   currency: z.literal('USD').describe('Currency'),
   source: z.literal('usage_aggregate').describe('Hourly aggregates of the customer'),
   generatedAt: instant.describe('When it was computed'),
-  customerId: z.string().describe('The customer'),
+  customerId: branded<CustomerId>(z.string()).describe('The customer'),
   currentCallCostUsd: z.number().describe('Cost of this call'),
   windows: z.object({
     hour: VelocityWindow.describe('Current UTC hour'),
@@ -371,7 +375,7 @@ export const ChargeBasis = z
   );
 
 export const EndCallData = EndFactFields.extend(PricingFields.shape).extend({
-  callId,
+  callId: begunCallId,
   status: z.enum(['COMPLETED', 'FAILED']).describe('How the call ended'),
   error: z.object({ code: z.string(), message: z.string() }).optional().describe('Normalized error of a failed call'),
   ...ListedInEnd,
@@ -404,8 +408,8 @@ export const EndCallData = EndFactFields.extend(PricingFields.shape).extend({
 export type EndCallData = z.infer<typeof EndCallData>;
 
 export const ReadCallData = PricingFields.extend({
-  callId,
-  customerId: z.string().nullable().describe('The customer'),
+  callId: begunCallId,
+  customerId: branded<CustomerId>(z.string()).nullable().describe('The customer'),
   customerUserId: z.string().nullable().describe('The end user, where recorded'),
   status: z.enum(['IN_PROGRESS', 'COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED']).describe('State of the call'),
   pricingStatus: z.enum(['PENDING', 'FINAL', 'UNAVAILABLE']).describe('Costs are final only when FINAL'),

@@ -2,15 +2,17 @@
  * Prompt compression on the wire: recorded savings, the organization's profile, and estimates over stored samples
  * (contract 4.15, 4.16).
  */
+
 import { z } from 'zod';
+import type { CallId, CustomerId, OrganizationId } from '../domain/ids.ts';
 import { BodyIdempotency, PromptCompression } from './calls.ts';
-import { customerId, idempotencyKey, instant, TAGS_MAX, TEXT_LENGTH_MAX, text, tokens } from './fields.ts';
+import { branded, callId, customerId, instant, TAGS_MAX, TEXT_LENGTH_MAX, text, tokens } from './fields.ts';
 import { resolveIdentity } from './identity.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 import { Period } from './usage-summary.ts';
 
 export const CompressPromptRequest = BodyIdempotency.extend({
-  callId: idempotencyKey.describe('The call: the idempotency key that it was begun with'),
+  callId: callId.describe('The call: the idempotency key that it was begun with'),
   promptCompression: PromptCompression.extend({
     techniques: z.array(text(TEXT_LENGTH_MAX)).max(TAGS_MAX).describe('Techniques that were applied'),
   }).describe('Counts of the compressed prompt; no content'),
@@ -19,7 +21,7 @@ export const CompressPromptRequest = BodyIdempotency.extend({
 export type CompressPromptRequest = z.infer<typeof CompressPromptRequest>;
 
 export const CompressPromptData = z.object({
-  callId: z.string().describe('The call'),
+  callId: branded<CallId>(z.string()).describe('The call'),
   updated: z.literal(true).describe('The savings stand with the call'),
   provider: PromptCompression.shape.provider,
   originalTokens: z.number().describe('Tokens before compression'),
@@ -40,8 +42,8 @@ export type AuthorizeCompressionRequest = z.infer<typeof AuthorizeCompressionBod
 
 export const CompressionAuthorization = z.object({
   authorized: z.literal(true).describe('Prompts may be compressed'),
-  organizationId: z.string().describe('The organization'),
-  customerId: z.string().describe('The billed customer'),
+  organizationId: branded<OrganizationId>(z.string()).describe('The organization'),
+  customerId: branded<CustomerId>(z.string()).describe('The billed customer'),
 });
 
 export type CompressionAuthorization = z.infer<typeof CompressionAuthorization>;

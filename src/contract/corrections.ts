@@ -1,12 +1,13 @@
 /**
  * Corrections on the wire: what was recorded by mistake is taken back, with a reason.
  */
+
 import { z } from 'zod';
+import type { CustomerId } from '../domain/ids.ts';
 import { BodyIdempotency, CallReportFields, resolveUsageAliases, vendorReportedCostUSD } from './calls.ts';
 import { MeterSlot } from './custom-meter.ts';
-import { customerId, idempotencyKey, instant, text } from './fields.ts';
+import { branded, callId, customerId, instant, text } from './fields.ts';
 
-export const callId = idempotencyKey.describe('The call');
 export const eventId = text(64).describe('The event');
 
 export const CorrectionRequest = z.object({
@@ -28,7 +29,7 @@ const CorrectionFields = z.object({
 
 export const ReversedCall = CorrectionFields.extend({
   callId,
-  customerId: z.string().describe('The customer'),
+  customerId: branded<CustomerId>(z.string()).describe('The customer'),
   status: z
     .enum(['IN_PROGRESS', 'COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED'])
     .describe('How the call had finished'),
@@ -63,7 +64,7 @@ const quantities = z.record(z.string(), z.number());
 
 export const AmendedCall = CorrectionFields.extend({
   callId,
-  customerId: z.string().describe('The customer'),
+  customerId: branded<CustomerId>(z.string()).describe('The customer'),
   status: z.enum(['COMPLETED', 'FAILED']).describe('How the call ended, as it is now'),
   amendedAt: instant.describe('When'),
   pricingStatus: z.enum(['FINAL', 'UNAVAILABLE']).describe('Whether the price is known now'),
@@ -81,7 +82,7 @@ const units = z.number().int();
 
 export const ReversedMeterEvent = CorrectionFields.extend({
   eventId: z.string().describe('The event'),
-  customerId: z.string().describe('The customer'),
+  customerId: branded<CustomerId>(z.string()).describe('The customer'),
   meterSlot: MeterSlot.describe('The meter'),
   amount: units.describe('Units of the event, which count no longer'),
   reversedAt: instant.describe('When'),

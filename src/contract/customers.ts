@@ -1,11 +1,13 @@
 /**
  * Customers on the wire: provisioning, current usage, plan changes and lists (contract 4.5, 4.6, 4.9, 4.16).
  */
+
 import { z } from 'zod';
+import type { CustomerId } from '../domain/ids.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { BodyIdempotency } from './calls.ts';
 import { CustomerState, LimitPolicy, Meters, ReasoningLevel, Subscription } from './entitlements.ts';
-import { customerId, flag, instant, ListQuery, TEXT_LENGTH_MAX, text } from './fields.ts';
+import { branded, customerId, flag, instant, ListQuery, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { resolveIdentity } from './identity.ts';
 import { planId } from './plans.ts';
 
@@ -28,7 +30,7 @@ export const CreditWarnings = z
   .describe('Credit of the customer that pays for nothing, why, and what to do; absent if there is none');
 
 export const CustomerUsageData = CustomerState.extend({
-  customerId: z.string().describe('The customer'),
+  customerId: branded<CustomerId>(z.string()).describe('The customer'),
   stripeCustomerId: z.string().optional().describe('Customer id at Stripe'),
   warnings: CreditWarnings,
 });
@@ -133,7 +135,7 @@ export const ListCustomersQuery = ListQuery.extend({
 export type ListCustomersQuery = z.infer<typeof ListCustomersQuery>;
 
 export const CustomerListItem = z.object({
-  customerId: z.string().describe('The customer'),
+  customerId: branded<CustomerId>(z.string()).describe('The customer'),
   customerFriendlyName: z.string().nullable().describe('Display name'),
   customerEmail: z.string().nullable().describe('E-mail address'),
   stripeCustomerId: z.string().nullable().describe('Customer id at Stripe'),

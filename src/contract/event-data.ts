@@ -1,17 +1,19 @@
 /**
  * The data of each type of event that an organization is told of.
  */
+
 import { z } from 'zod';
 import type { CustomerEventData, CustomerEventType } from '../domain/customer-events.ts';
 import { DENIAL_CODES } from '../domain/denial.ts';
+import type { CallId, CustomerId, KeyId } from '../domain/ids.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { SWITCH_SOURCES } from '../domain/model-mappings.ts';
 import { AlsoBlocking } from './denial.ts';
-import { instant } from './fields.ts';
+import { branded, instant } from './fields.ts';
 import { LIFECYCLE_STATUSES } from './model-lookup.ts';
 import { Anomaly } from './readings.ts';
 
-const ofCustomer = { customerId: z.string().describe('The customer') };
+const ofCustomer = { customerId: branded<CustomerId>(z.string()).describe('The customer') };
 const periodEndsAt = instant.nullable().describe('When the usage period ends; null where it never does');
 const ofPlan = {
   planId: z.string().describe('The plan'),
@@ -43,7 +45,7 @@ const shutdownAt = z.string().describe('Day of the shutdown in UTC');
 const daysLeft = z.number().int().describe('Days until the shutdown; 0 on its day, below 0 after it');
 const price = z.record(z.string(), z.unknown()).nullable();
 const ofKey = {
-  keyId: z.string().describe('The key'),
+  keyId: branded<KeyId>(z.string()).describe('The key'),
   name: z.string().describe('What it is for'),
   prefix: z.string().describe('What the key begins with, for example `utk-`; nothing else of it is told'),
 };
@@ -102,7 +104,7 @@ const OF_CUSTOMERS = {
   'balance.overdrawn': z.object({ ...ofCustomer, balanceUsd }),
   'call.denied': z.object({
     ...ofCustomer,
-    callId: z.string().describe('The call that was denied'),
+    callId: branded<CallId>(z.string()).describe('The call that was denied'),
     code: z.enum(DENIAL_CODES).describe('Why'),
     meter: z.enum(METER_NAMES).nullable().describe('The meter of which nothing is left; null for other reasons'),
     also: AlsoBlocking,
@@ -111,7 +113,7 @@ const OF_CUSTOMERS = {
   }),
   'call.unpriced': z.object({
     ...ofCustomer,
-    callId: z.string().describe('The call whose cost is not known'),
+    callId: branded<CallId>(z.string()).describe('The call whose cost is not known'),
     modelUsed: z.string().describe('The model that its end reported'),
     providerUsed: z.string().nullable().describe('The provider that its end reported'),
     reason: z.string().describe('Why it has no price, as `pricingUnavailableReason` of the call says'),
@@ -131,7 +133,7 @@ const OF_CUSTOMERS = {
     amountUsd: z.string().describe('What the provider was to be told, exact; below zero if it gives back'),
     reason: z.string().describe('Why the billing provider does not have it'),
   }),
-} satisfies { [Type in CustomerEventType]: z.ZodType<{ customerId: string } & CustomerEventData[Type]> };
+} satisfies { [Type in CustomerEventType]: z.ZodType<{ customerId: CustomerId } & CustomerEventData[Type]> };
 
 /** Why the autopilot of a mapping leaves a model that ends. */
 const SWITCH_REASONS = [

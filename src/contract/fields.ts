@@ -2,6 +2,7 @@
  * Field types with their bounds that several schemas of the contract use.
  */
 import { z } from 'zod';
+import type { CallId, CustomerId } from '../domain/ids.ts';
 
 const CUSTOMER_ID_LENGTH_MAX = 255;
 export const TEXT_LENGTH_MAX = 200;
@@ -21,6 +22,11 @@ export const USD_PER_MILLION_MAX = 2_000;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern refuses control characters
 export const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
+/** The same schema: what it accepts has the type of the id. */
+export function branded<Id extends string>(schema: z.ZodType<string, string>) {
+  return schema as z.ZodType<Id, string>;
+}
+
 /** Text of one line: well-formed Unicode without control characters. */
 export function text(lengthMax: number) {
   return z
@@ -39,15 +45,18 @@ export const instant = z.iso.datetime().describe('ISO 8601 instant in UTC');
 /** URL paths resolve `.` and `..`, so nothing with such a name could be read back. */
 const isAddressable = (id: string) => id !== '.' && id !== '..';
 
-export const customerId = text(CUSTOMER_ID_LENGTH_MAX)
-  .refine(isAddressable, 'must not be . or ..')
-  .describe("The organization's own identifier of its customer");
+export const customerId = branded<CustomerId>(
+  text(CUSTOMER_ID_LENGTH_MAX).refine(isAddressable, 'must not be . or ..'),
+).describe("The organization's own identifier of its customer");
 
 /** Visible ASCII, which passes unchanged through a header. */
 export const idempotencyKey = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/, `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} visible ASCII characters`)
   .refine(isAddressable, 'must not be . or ..');
+
+/** A call is named by the idempotency key that it was begun with. */
+export const callId = branded<CallId>(idempotencyKey).describe('The call');
 
 export const tokens = z.number().int().nonnegative().max(TOKENS_MAX);
 

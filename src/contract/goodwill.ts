@@ -2,6 +2,7 @@
  * Goodwill: a USD credit of what a call or an increment took from the balance. What it cost stays, so that the margin shows
  * what was given away. The same call or increment is given back once: its key and its reference tell.
  */
+import { asCustomerId, type CustomerId } from '../domain/ids.ts';
 import { formatUsd, type NanoUsd, parseUsd } from '../domain/money.ts';
 import type { ReadCallData } from './calls.ts';
 import { IDEMPOTENCY_KEY_LENGTH_MAX, TEXT_LENGTH_MAX } from './fields.ts';
@@ -9,7 +10,7 @@ import type { LedgerItem } from './ledger.ts';
 import type { GrantCreditRequest } from './operator-customers.ts';
 
 interface Goodwill {
-  customerId: string;
+  customerId: CustomerId;
   amountNanoUsd: NanoUsd;
   grant: GrantCreditRequest;
   idempotencyKey: string;
@@ -23,13 +24,13 @@ export type DisputedCall = Pick<ReadCallData, 'callId' | 'customerId' | 'status'
 export function goodwillOfCall({ callId, customerId, status, reversedAt, payg }: DisputedCall): GoodwillDecision {
   if (status === 'IN_PROGRESS') return nothing('the call has not ended, and has charged nothing yet');
   if (reversedAt !== undefined) return nothing('the call was reversed, which gave back what it had charged');
-  return decide('call', callId, customerId ?? '', BigInt(payg.chargeNanoUsd ?? 0));
+  return decide('call', callId, customerId ?? asCustomerId(''), BigInt(payg.chargeNanoUsd ?? 0));
 }
 
 /** `entries` are those of the increment in the ledger. What the balance did not pay cannot be given back to it. */
 export function goodwillOfEvent(
   eventId: string,
-  customerId: string,
+  customerId: CustomerId,
   entries: readonly Pick<LedgerItem, 'unit' | 'amount'>[],
 ): GoodwillDecision {
   const paid = entries.reduce((sum, { unit, amount }) => (unit === 'USD' ? sum - signed(amount) : sum), 0n);
@@ -41,7 +42,12 @@ function goodwillReference(kind: 'call' | 'increment', id: string): string {
   return `goodwill for ${kind} ${id}`.slice(0, TEXT_LENGTH_MAX);
 }
 
-function decide(kind: 'call' | 'increment', id: string, customerId: string, amountNanoUsd: NanoUsd): GoodwillDecision {
+function decide(
+  kind: 'call' | 'increment',
+  id: string,
+  customerId: CustomerId,
+  amountNanoUsd: NanoUsd,
+): GoodwillDecision {
   if (amountNanoUsd <= 0n) return nothing(`the ${kind} charged nothing`);
   const grant = { kind: 'USD', amountUsd: formatUsd(amountNanoUsd), reference: goodwillReference(kind, id) } as const;
   // All of the id, which may be as long as a key itself.

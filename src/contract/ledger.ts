@@ -1,10 +1,12 @@
 /**
  * The ledger of a customer as a list: every change of a balance, with what it paid or gave back.
  */
+
 import { z } from 'zod';
 import { CORRECTION_KINDS } from '../domain/correction.ts';
+import type { CallId } from '../domain/ids.ts';
 import { CREDIT_UNITS, ENTRY_CAUSES } from '../domain/wallet.ts';
-import { idempotencyKey, instant, ListQuery, TEXT_LENGTH_MAX, text } from './fields.ts';
+import { branded, callId, instant, ListQuery, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
 /** Rows of a CSV, the newest ones. */
@@ -18,7 +20,7 @@ export const LedgerQuery = ListQuery.extend({
   to: instant.optional().describe('Made before this instant'),
   unit: unit.optional().describe('Only of this balance'),
   cause: cause.optional().describe('Only with this cause'),
-  callId: idempotencyKey.optional().describe('Only what this call paid or got back'),
+  callId: callId.optional().describe('Only what this call paid or got back'),
   eventId: text(64).optional().describe('Only what this increment paid or got back'),
   reference: text(TEXT_LENGTH_MAX).optional().describe('Only with this reference, for example of a grant'),
 })
@@ -37,7 +39,9 @@ export const LedgerItem = z.object({
   cause: cause.describe('Why; REVOKE takes back a credit, RETURN gives back what was spent by mistake'),
   amount: z.string().describe('Signed change: USD or units, exact'),
   balance: z.string().describe('Balance of the unit after it, exact'),
-  callId: z.string().nullable().describe('The call that was paid, or for which something was given back'),
+  callId: branded<CallId>(z.string())
+    .nullable()
+    .describe('The call that was paid, or for which something was given back'),
   eventId: z.string().nullable().describe('The same of an increment of a custom meter'),
   feature: z.string().nullable().describe('Feature of the call or the increment'),
   modelUsed: z.string().nullable().describe('Model that ran the call, as reported'),

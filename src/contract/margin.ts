@@ -1,8 +1,10 @@
 /**
  * Margins on the wire: what usage cost an organization, and what its customers paid for it.
  */
+
 import { z } from 'zod';
-import { instant, ListQuery } from './fields.ts';
+import type { CustomerId } from '../domain/ids.ts';
+import { branded, instant, ListQuery } from './fields.ts';
 import { GROUPS_MAX, Period, SummaryQuery } from './usage-summary.ts';
 
 export const MarginQuery = SummaryQuery.pick({ from: true, to: true, timezone: true });
@@ -71,7 +73,7 @@ const asked = {
 };
 
 export const CustomerMarginData = z.object({
-  customerId: z.string().describe('The customer'),
+  customerId: branded<CustomerId>(z.string()).describe('The customer'),
   ...asked,
   planPriceKnown: z.boolean().describe('Whether every plan that the customer had in the period has a price'),
   totals: MarginFigures.describe('Of the period'),
@@ -131,7 +133,7 @@ export const CustomerMarginsData = z.object({
   items: z
     .array(
       MarginFigures.extend({
-        customerId: z.string().describe('The customer'),
+        customerId: branded<CustomerId>(z.string()).describe('The customer'),
         planPriceKnown: z.boolean().describe('Whether every plan that the customer had in the period has a price'),
       }),
     )

@@ -1,8 +1,10 @@
 /**
  * The model radar on the wire: models in use that end, have a successor or have no price.
  */
+
 import { z } from 'zod';
-import { flag, instant, ListQuery } from './fields.ts';
+import type { CustomerId } from '../domain/ids.ts';
+import { branded, flag, instant, ListQuery } from './fields.ts';
 import { LIFECYCLE_STATUSES } from './model-lookup.ts';
 import { Period } from './usage-summary.ts';
 
@@ -77,7 +79,7 @@ const RadarItem = z.object({
   customers: z
     .array(
       z.object({
-        customerId: z.string().describe('The customer'),
+        customerId: branded<CustomerId>(z.string()).describe('The customer'),
         calls: z.number().int().describe('Calls'),
         costUSD: z.number().nullable().describe('Recorded provider cost; null where no call has a known one'),
       }),

@@ -1,12 +1,14 @@
 /**
  * A customer as the operator sees and changes it: credits, ledger, erasure, and the migration of a plan's customers.
  */
+
 import { z } from 'zod';
+import type { CallId, CustomerId, OrganizationId } from '../domain/ids.ts';
 import { CREDIT_UNITS, ENTRY_CAUSES } from '../domain/wallet.ts';
 import { UsageSource } from './calls.ts';
 import { MeterSlot } from './custom-meter.ts';
 import { CreditWarnings, CustomerUsageData } from './customers.ts';
-import { instant, text } from './fields.ts';
+import { branded, instant, text } from './fields.ts';
 
 /** The largest credit in USD. */
 const CREDIT_USD_MAX = 10_000_000;
@@ -107,7 +109,7 @@ const FailedCharge = z.object({
 });
 
 const RecentCall = z.object({
-  callId: z.string().describe('Call id'),
+  callId: branded<CallId>(z.string()).describe('Call id'),
   status: z.string().describe('State'),
   startTime: instant.describe('When it began'),
   endTime: instant.nullable().describe('When it ended or timed out'),
@@ -121,7 +123,7 @@ const RecentCall = z.object({
 });
 
 export const OperatorCustomer = CustomerUsageData.extend({
-  organizationId: z.string().describe('Organization id'),
+  organizationId: branded<OrganizationId>(z.string()).describe('Organization id'),
   createdAt: instant.describe('When the customer was provisioned'),
   openCalls: z.number().int().describe('Calls in progress'),
   recentCalls: z.array(RecentCall).describe('The last calls, newest first'),
@@ -155,7 +157,7 @@ export type OperatorCustomer = z.infer<typeof OperatorCustomer>;
 
 /** How many rows were erased, by table. */
 export const ErasedCustomer = z.object({
-  customerId: z.string().describe('The customer'),
+  customerId: branded<CustomerId>(z.string()).describe('The customer'),
   erased: z
     .object({
       object: z.boolean().describe("The customer's object held an account"),
@@ -204,7 +206,7 @@ export const SharedStripeCustomer = z.object({
   organizations: z
     .array(
       z.object({
-        organizationId: z.string().describe('Organization id'),
+        organizationId: branded<OrganizationId>(z.string()).describe('Organization id'),
         customers: z.number().int().describe('Its customers that were given the id'),
       }),
     )

@@ -2,10 +2,12 @@
  * The operator's nouns on the wire: organizations, keys, events, health. Customers are in
  * `operator-customers.ts`, model mappings in `model-mappings.ts`.
  */
+
 import { z } from 'zod';
 import { CALL_STATUSES } from '../domain/call.ts';
+import type { CallId, KeyId, OrganizationId } from '../domain/ids.ts';
 import { creditOpen } from './credit-open.ts';
-import { instant, TEXT_LENGTH_MAX, text } from './fields.ts';
+import { branded, instant, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { keyFeatures, keyModels } from './key-limits.ts';
 import { Mappings } from './model-mappings.ts';
 import { OPERATOR_ACTIONS, SUBJECT_KINDS } from './operator-actions.ts';
@@ -13,7 +15,7 @@ import { balanceBelowDays, balanceBelowUsd, planId, thresholdsPercent } from './
 import { KEY_PREFIXES, Scope } from './scopes.ts';
 
 const name = text(200);
-const organizationId = z.uuid('must be a UUID').toLowerCase().describe('Organization id');
+const organizationId = branded<OrganizationId>(z.uuid('must be a UUID').toLowerCase()).describe('Organization id');
 
 /** The default limit on the bytes of an organization's samples. */
 export const SAMPLE_BYTES_MAX_DEFAULT = 256 * 1024 * 1024;
@@ -105,7 +107,7 @@ export const UpdateOrganizationRequest = z
   );
 
 export const Organization = z.object({
-  organizationId: z.string().describe('Organization id'),
+  organizationId: branded<OrganizationId>(z.string()).describe('Organization id'),
   name: z.string().describe('Display name'),
   defaultPlanId: z.string().nullable().describe('Plan that new customers get'),
   allowUnpricedModels: z.boolean().describe('Sessions, and calls that credit pays, may use models without a price'),
@@ -135,7 +137,7 @@ export type Organization = z.infer<typeof Organization>;
 export const SETUP_STEPS = ['plan', 'defaultPlan', 'key', 'vendor', 'models', 'webhook', 'call', 'cost'] as const;
 
 export const OrganizationSetup = z.object({
-  organizationId: z.string().describe('Organization id'),
+  organizationId: branded<OrganizationId>(z.string()).describe('Organization id'),
   complete: z.boolean().describe('Every step that is not optional is done'),
   steps: z
     .array(
@@ -149,7 +151,7 @@ export const OrganizationSetup = z.object({
     .describe('In the order in which they are done'),
   lastCall: z
     .object({
-      callId: z.string().describe('The call'),
+      callId: branded<CallId>(z.string()).describe('The call'),
       status: z.enum(CALL_STATUSES).describe('Its status'),
     })
     .nullable()
@@ -209,7 +211,7 @@ export const UpdateKeyRequest = z
   );
 
 export const Key = z.object({
-  keyId: z.string().describe('Key id'),
+  keyId: branded<KeyId>(z.string()).describe('Key id'),
   name: z.string().describe('What the key is for'),
   prefix: z.enum(KEY_PREFIXES).describe('Prefix'),
   hint: z.string().describe('The last four characters'),
@@ -228,7 +230,7 @@ export const Key = z.object({
 export type Key = z.infer<typeof Key>;
 
 export const CreatedKey = z.object({
-  keyId: z.string().describe('Key id'),
+  keyId: branded<KeyId>(z.string()).describe('Key id'),
   key: z.string().describe('The key itself, shown this once'),
   prefix: z.enum(KEY_PREFIXES).describe('Prefix'),
   scopes: z.array(Scope).nullable().describe('Stored scopes'),
@@ -240,7 +242,7 @@ export const CreatedKey = z.object({
 export const RotatedKey = CreatedKey.extend({
   previous: z
     .object({
-      keyId: z.string().describe('The key that was rotated'),
+      keyId: branded<KeyId>(z.string()).describe('The key that was rotated'),
       expiresAt: instant.describe('Until when it works'),
     })
     .describe('The key before'),
@@ -251,7 +253,7 @@ export const OperatorEvent = z.object({
   at: instant.describe('When'),
   actor: z.string().describe('Who'),
   action: z.string().describe('What, for example `plan.put`; a log may have actions of earlier releases'),
-  organizationId: z.string().nullable().describe('Of which organization'),
+  organizationId: branded<OrganizationId>(z.string()).nullable().describe('Of which organization'),
   subject: z.string().describe('Of what'),
   before: z.unknown().describe('State before; never a secret'),
   after: z.unknown().describe('State after; never a secret'),
@@ -265,7 +267,7 @@ const SUBJECT_LENGTH_MAX = 330;
 
 /** What narrows the event log; what is absent narrows nothing. */
 export const EventLogFilter = z.object({
-  organizationId: text(64).optional().describe('Only of this organization'),
+  organizationId: branded<OrganizationId>(text(64)).optional().describe('Only of this organization'),
   actor: text(TEXT_LENGTH_MAX).optional().describe('Only by this operator, API key or part of the service'),
   kind: z.enum(SUBJECT_KINDS).optional().describe('Only changes of this kind of thing'),
   action: z.enum(OPERATOR_ACTIONS).optional().describe('Only this action'),
@@ -352,7 +354,7 @@ export const Health = z.object({
       organizations: z
         .array(
           z.object({
-            organizationId: z.string().describe('Organization id'),
+            organizationId: branded<OrganizationId>(z.string()).describe('Organization id'),
             name: z.string().describe('Display name'),
             customers: z.number().int().describe('Customers'),
             callsLastWeek: z.number().int().describe('Calls that ended today, UTC, or in the six days before'),

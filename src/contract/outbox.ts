@@ -1,11 +1,13 @@
 /**
  * Changes of customers that D1 refused, in the operator API.
  */
+
 import { z } from 'zod';
-import { instant } from './fields.ts';
+import type { CustomerId } from '../domain/ids.ts';
+import { branded, instant } from './fields.ts';
 
 export const SetAsideChange = z.object({
-  customerId: z.string().describe('The customer'),
+  customerId: branded<CustomerId>(z.string()).describe('The customer'),
   kind: z
     .enum(['customer', 'call', 'denied_hour', 'failed_hour', 'meter_event', 'credit_entry', 'event'])
     .describe('What changed'),

@@ -2,13 +2,15 @@
  * Readings on the wire: a customer's usage context and forecast (contract 4.7, 4.8), and anomalies (4.16). Periods
  * are half-open, and every quantity has a unit.
  */
+
 import { z } from 'zod';
 import { DENIAL_CODES } from '../domain/denial.ts';
+import type { CustomerId } from '../domain/ids.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { TIERS } from '../domain/tiers.ts';
 import { CreditWarnings } from './customers.ts';
 import { Subscription } from './entitlements.ts';
-import { customerId, flag, instant, ListQuery } from './fields.ts';
+import { branded, customerId, flag, instant, ListQuery } from './fields.ts';
 import { Period, timezone } from './usage-summary.ts';
 
 export const ForecastMetric = z.enum([
@@ -118,7 +120,7 @@ const ForecastFacts = z.object({
 });
 
 export const ForecastData = ForecastFacts.extend({
-  customerId: z.string().describe('The customer'),
+  customerId: branded<CustomerId>(z.string()).describe('The customer'),
   days: z
     .array(
       Period.extend({
@@ -158,7 +160,7 @@ const Change = z.object({
 
 export const UsageContextData = z.object({
   contractVersion: z.literal(1).describe('Version of this shape'),
-  customerId: z.string().describe('The customer'),
+  customerId: branded<CustomerId>(z.string()).describe('The customer'),
   timezone: z.string().describe('Time zone of the forecast; the weeks are of UTC days'),
   asOf: instant.describe('Start of the present hour: readings have the resolution of an hour'),
   customer: z.object({
@@ -319,7 +321,7 @@ export const Anomaly = z.object({
     .describe(
       'Identity of the episode: kind, UTC day of the start, customer, and the new model or feature. It stays the same while the episode grows, for readings of the same days',
     ),
-  customerId: z.string().nullable().describe('The customer; null for the organization as a whole'),
+  customerId: branded<CustomerId>(z.string()).nullable().describe('The customer; null for the organization as a whole'),
   kind: z.enum(ANOMALY_KINDS).describe('What happened'),
   summary: z.string().describe('What happened as a sentence for people, with figures and times in UTC'),
   startedAt: instant.describe('Start, inclusive'),

@@ -1,9 +1,11 @@
 /**
  * Samples on the wire: calls that applications store for review (contract 4.14).
  */
+
 import { z } from 'zod';
+import type { CustomerId } from '../domain/ids.ts';
 import { BodyIdempotency } from './calls.ts';
-import { customerId, idempotencyKey, instant, ListQuery, TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
+import { branded, customerId, idempotencyKey, instant, ListQuery, TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { resolveIdentity } from './identity.ts';
 
 /** 300 KiB as received (contract section 8). */
@@ -71,7 +73,7 @@ export const ListSamplesQuery = ListQuery.extend(SampleFilter.shape).refine(ends
 export const SampleListItem = StoredSample.extend({
   decisionId: z.string().nullable().describe('The decision by which the call was chosen'),
   decisionPolicyVersion: z.string().nullable().describe('The policy version of that decision'),
-  customerId: z.string().nullable().describe('The customer'),
+  customerId: branded<CustomerId>(z.string()).nullable().describe('The customer'),
   feature: z.string().nullable().describe('Feature of the application'),
   environment: z.string().nullable().describe('Environment'),
   tags: z.array(z.string()).describe('Labels'),
@@ -96,7 +98,7 @@ export const DeletedSample = z.object({ sampleId: z.string().describe('The sampl
 
 /** A selection of samples. */
 export interface SampleSelection {
-  customerId?: string | undefined;
+  customerId?: CustomerId | undefined;
   feature?: string | undefined;
   provider?: string | undefined;
   model?: string | undefined;

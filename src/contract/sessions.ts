@@ -1,8 +1,10 @@
 /**
  * Sessions on the wire: short-lived tokens for browsers, issued with a server's key (contract section 5, items 5 to 7).
  */
+
 import { z } from 'zod';
-import { customerId, instant, TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
+import type { CustomerId } from '../domain/ids.ts';
+import { branded, customerId, instant, TAGS_MAX, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { resolveIdentity } from './identity.ts';
 
 /** Contract section 8. */
@@ -75,7 +77,7 @@ const SessionToken = z.object({
   expiresAt: instant.describe('When it ends'),
   expiresIn: z.number().int().describe('Seconds until then'),
   scopes: z.array(z.string()).describe('What it may do'),
-  customerId: z.string().describe('The customer that it speaks for'),
+  customerId: branded<CustomerId>(z.string()).describe('The customer that it speaks for'),
   customerUserId: z.string().nullable().describe("The customer's user"),
 });
 

@@ -1,8 +1,10 @@
 /**
  * An organization's usage on the wire: calls, tokens and cost over a period, in every dimension (contract 4.16).
  */
+
 import { z } from 'zod';
-import { customerId, instant, TEXT_LENGTH_MAX, text } from './fields.ts';
+import type { CustomerId } from '../domain/ids.ts';
+import { branded, customerId, instant, TEXT_LENGTH_MAX, text } from './fields.ts';
 
 /** The retention of calls. */
 export const SUMMARY_DAYS_MAX = 400;
@@ -74,7 +76,7 @@ export const UsageSummaryData = z.object({
     .array(group({ date: z.string().describe('Local day'), ...Period.shape }))
     .describe('Every day of the period, in order. A UTC hour belongs to the day in which it starts'),
   byCustomer: z
-    .array(group({ customerId: z.string().describe('The customer') }))
+    .array(group({ customerId: branded<CustomerId>(z.string()).describe('The customer') }))
     .describe('By cost, the highest first'),
   byFeature: z
     .array(group({ feature: z.string().nullable().describe('Feature; null where none was sent') }))

@@ -1,10 +1,12 @@
 /**
  * Webhooks: the endpoints of an organization that events are sent to, what was sent to them, and what they answered.
  */
+
 import { z } from 'zod';
+import type { CustomerId } from '../domain/ids.ts';
 import { DISABLED_REASONS } from './event-data.ts';
 import { EVENT_TYPES } from './events.ts';
-import { instant, text } from './fields.ts';
+import { branded, instant, text } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
 /** Endpoints of one organization. */
@@ -158,7 +160,9 @@ export const DELIVERY_STATUSES = ['PENDING', 'DELIVERED', 'GIVEN_UP'] as const;
 export const Delivery = z.object({
   eventId: z.string().describe('The event: `webhook-id` of its requests'),
   type: z.string().describe('Type of the event'),
-  customerId: z.string().nullable().describe('The customer of the event; null where it is of none'),
+  customerId: branded<CustomerId>(z.string())
+    .nullable()
+    .describe('The customer of the event; null where it is of none'),
   timestamp: instant.describe('When the event happened'),
   status: z
     .enum(DELIVERY_STATUSES)

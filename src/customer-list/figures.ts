@@ -2,6 +2,7 @@
  * What the list of customers shows beside their rows: cost of 30 days by day and against the 30 days before, margin, calls
  * that fail, models that end. Of the customers of one page.
  */
+import type { CustomerId } from '../domain/ids.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 import type { RadarModel } from '../radar/models.ts';
@@ -29,10 +30,10 @@ export interface CustomerFigures {
 /** `ending` has the models that end, by the names under which they were used. */
 export async function readCustomerFigures(
   scope: ListScope,
-  customerIds: readonly string[],
+  customerIds: readonly CustomerId[],
   ending: ReadonlyMap<string, RadarModel>,
   nowMs: number,
-): Promise<Map<string, CustomerFigures>> {
+): Promise<Map<CustomerId, CustomerFigures>> {
   const { env, organization } = scope;
   const { organizationId, retention } = organization;
   const fromMs = sinceDays(COST_DAYS, nowMs);

@@ -2,9 +2,11 @@
  * The filters of the list of customers that need more than a customer's row: who uses a model that ends, who is not
  * profitable, whose calls fail. Each becomes a condition of the one query, so that all of them combine.
  */
+
 import type { ListCustomersQuery } from '../contract/customers.ts';
 import { RADAR_HORIZON_DAYS } from '../contract/model-radar.ts';
 import type { Retention } from '../contract/operator.ts';
+import { asCustomerId, type CustomerId, type OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS } from '../platform/time.ts';
 import type { RadarModel } from '../radar/models.ts';
@@ -17,7 +19,7 @@ import { sumUsage } from '../storage/usage.ts';
 /** Whose list it is. */
 export interface ListScope {
   env: Env;
-  organization: { organizationId: string; retention: Retention };
+  organization: { organizationId: OrganizationId; retention: Retention };
   defer: (work: Promise<unknown>) => void;
 }
 
@@ -73,11 +75,11 @@ export async function readEndingNames(
 async function findUnprofitable(
   { env, organization: { organizationId, retention } }: ListScope,
   nowMs: number,
-): Promise<string[]> {
+): Promise<CustomerId[]> {
   const days = { fromMs: sinceDays(COST_DAYS, nowMs), toMs: sinceDays(1, nowMs) + DAY_MS };
   const window = keptPart(days, retention, nowMs);
   const { customer } = await sumUsage(env, organizationId, window, ['customer'], UNPROFITABLE_AMONG_MAX);
-  const customerIds = customer.map(({ key }) => key);
+  const customerIds = customer.map(({ key }) => asCustomerId(key));
   const earnings = await readCustomersEarnings(env, organizationId, customerIds, window, nowMs);
   return customerIds.filter((customerId) => {
     const own = earnings.get(customerId);

@@ -5,9 +5,11 @@
  *
  * Commands, storage, outbox and projectors are the real ones, so D1 follows the object as usual.
  */
+
 import { DurableObject } from 'cloudflare:workers';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { runArchive } from '../archive/run.ts';
+import { asOrganizationId, type CustomerKey, type OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { projectorState } from '../objects/projectors.ts';
 import { currentCatalog } from '../storage/catalog.ts';
@@ -35,7 +37,7 @@ const DELIVERY_ROUNDS_MAX = 600;
 const DELIVERY_ROUND_MS = 100;
 const PLAN_IDS = ['free', 'pro', 'scale'];
 /** Key in KV: `writing` while a history is written, `written` afterwards. */
-const markOf = (organizationId: string, customerId: string) => `demo-history:${organizationId}:${customerId}`;
+const markOf = ({ organizationId, customerId }: CustomerKey) => `demo-history:${organizationId}:${customerId}`;
 
 type Surroundings = Pick<Stage, 'organizationId' | 'plans' | 'models' | 'catalog'>;
 
@@ -100,7 +102,7 @@ export default {
     const isOperator =
       env.OPERATOR_TOKEN !== undefined && request.headers.get('Authorization') === `Bearer ${env.OPERATOR_TOKEN}`;
     if (request.method !== 'POST' || !isOperator) return new Response(null, { status: 404 });
-    const organizationId = new URL(request.url).pathname.slice(1);
+    const organizationId = asOrganizationId(new URL(request.url).pathname.slice(1));
     const untilMs = Date.now();
     const surroundings = await surroundingsOf(env, organizationId);
     // Together, so that a projector stores the pages of several customers at a time.
@@ -127,7 +129,7 @@ async function delivered(env: Env): Promise<void> {
   throw new Error('the history does not reach D1');
 }
 
-async function surroundingsOf(env: Env, organizationId: string): Promise<Surroundings> {
+async function surroundingsOf(env: Env, organizationId: OrganizationId): Promise<Surroundings> {
   const organization = await loadOrganization(env, organizationId);
   if (!organization) throw new Error(`there is no organization ${organizationId}`);
   const found = await Promise.all(PLAN_IDS.map((planId) => findNewestPlan(env, organizationId, planId)));
@@ -144,7 +146,8 @@ async function tellOnce(
   untilMs: number,
 ): Promise<number | null> {
   const { organizationId } = surroundings;
-  const mark = markOf(organizationId, customer.customerId);
+  const key = { organizationId, customerId: customer.customerId };
+  const mark = markOf(key);
   const state = await env.KV.get(mark);
   const object = (env.CUSTOMERS as unknown as DurableObjectNamespace<Customer>).getByName(
     `${organizationId}:${customer.customerId}`,
@@ -152,7 +155,7 @@ async function tellOnce(
   if (state === 'written' || (state === null && (await object.isSeen()))) return null;
   if (state === 'writing') {
     await object.forget();
-    await eraseProjection(env, organizationId, customer.customerId);
+    await eraseProjection(env, key);
   }
   await env.KV.put(mark, 'writing');
   const calls = await object.tell(customer, surroundings, untilMs);

@@ -1,6 +1,7 @@
 /**
  * The profiles of the demo organization's customers: how many calls, of which models and features, when.
  */
+import { asCustomerId, type CustomerId } from '../domain/ids.ts';
 import type { MeterSlot } from '../domain/meters.ts';
 
 export interface ModelUse {
@@ -25,7 +26,7 @@ export interface FeatureUse {
 }
 
 export interface DemoCustomer {
-  customerId: string;
+  customerId: CustomerId;
   name: string;
   planId: 'free' | 'pro' | 'scale';
   /** Days since the customer's first call. */
@@ -118,7 +119,7 @@ const USUAL = { weekendShare: 0.25, startShare: 0.6, busiestHour: 13, failureSha
 export const DEMO_CUSTOMERS: readonly DemoCustomer[] = [
   {
     ...USUAL,
-    customerId: 'brightpath-learning',
+    customerId: asCustomerId('brightpath-learning'),
     name: 'Brightpath Learning',
     planId: 'scale',
     cameDaysAgo: 60,
@@ -140,7 +141,7 @@ export const DEMO_CUSTOMERS: readonly DemoCustomer[] = [
   },
   {
     ...USUAL,
-    customerId: 'northwind-legal',
+    customerId: asCustomerId('northwind-legal'),
     name: 'Northwind Legal',
     planId: 'scale',
     cameDaysAgo: 60,
@@ -155,7 +156,7 @@ export const DEMO_CUSTOMERS: readonly DemoCustomer[] = [
   },
   {
     ...USUAL,
-    customerId: 'meridian-health',
+    customerId: asCustomerId('meridian-health'),
     name: 'Meridian Health',
     planId: 'pro',
     cameDaysAgo: 60,
@@ -168,7 +169,7 @@ export const DEMO_CUSTOMERS: readonly DemoCustomer[] = [
   },
   {
     ...USUAL,
-    customerId: 'atlas-freight',
+    customerId: asCustomerId('atlas-freight'),
     name: 'Atlas Freight',
     planId: 'pro',
     cameDaysAgo: 60,
@@ -181,7 +182,7 @@ export const DEMO_CUSTOMERS: readonly DemoCustomer[] = [
   },
   {
     ...USUAL,
-    customerId: 'pixel-forge',
+    customerId: asCustomerId('pixel-forge'),
     name: 'Pixel Forge Studio',
     planId: 'pro',
     cameDaysAgo: 48,
@@ -195,7 +196,7 @@ export const DEMO_CUSTOMERS: readonly DemoCustomer[] = [
   },
   {
     ...USUAL,
-    customerId: 'solstice-travel',
+    customerId: asCustomerId('solstice-travel'),
     name: 'Solstice Travel',
     planId: 'pro',
     cameDaysAgo: 60,
@@ -207,7 +208,7 @@ export const DEMO_CUSTOMERS: readonly DemoCustomer[] = [
   },
   {
     ...USUAL,
-    customerId: 'quill-and-co',
+    customerId: asCustomerId('quill-and-co'),
     name: 'Quill & Co',
     planId: 'free',
     cameDaysAgo: 52,
@@ -220,7 +221,7 @@ export const DEMO_CUSTOMERS: readonly DemoCustomer[] = [
   },
   {
     ...USUAL,
-    customerId: 'harbor-insurance',
+    customerId: asCustomerId('harbor-insurance'),
     name: 'Harbor Insurance',
     planId: 'pro',
     cameDaysAgo: 33,
@@ -233,7 +234,7 @@ export const DEMO_CUSTOMERS: readonly DemoCustomer[] = [
   },
   {
     ...USUAL,
-    customerId: 'tiny-tools',
+    customerId: asCustomerId('tiny-tools'),
     name: 'Tiny Tools',
     planId: 'free',
     cameDaysAgo: 41,

@@ -14,6 +14,7 @@ import type { CustomerStore } from '../../durable-objects/customer/store.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { Answer } from '../contract/errors.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { TierModels } from '../domain/model-mappings.ts';
 import type { PlanVersion } from '../domain/plan.ts';
 import { NO_USAGE } from '../domain/usage.ts';
@@ -31,7 +32,7 @@ export interface Stage {
   objectId: string;
   env: Env;
   deadlineSeconds: Context['deadlineSeconds'];
-  organizationId: string;
+  organizationId: OrganizationId;
   plans: ReadonlyMap<string, PlanVersion>;
   models: TierModels | null;
   catalog: Catalog;

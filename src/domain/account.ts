@@ -7,6 +7,7 @@
 
 import type { MeterState } from './allowances.ts';
 import type { DenialCode } from './denial.ts';
+import type { CustomerKey } from './ids.ts';
 import type { MeterName, MeterSlot } from './meters.ts';
 import type { NanoUsd } from './money.ts';
 import { periodAt, type Replenish } from './period.ts';
@@ -77,9 +78,7 @@ export interface OnBalance {
 
 const NOTHING_ON_BALANCE: OnBalance = { calls: 0, nanoUsd: '0' };
 
-export interface Account {
-  organizationId: string;
-  customerId: string;
+export interface Account extends CustomerKey {
   createdAtMs: number;
   contact: Contact;
   subscription: Subscription;
@@ -107,9 +106,7 @@ export interface Account {
   revision: number;
 }
 
-export interface NewAccount {
-  organizationId: string;
-  customerId: string;
+export interface NewAccount extends CustomerKey {
   subscriptionId: string;
   plan: PlanVersion;
   contact: Contact;

@@ -3,6 +3,7 @@
  *
  * A tier is paid by its allowance, of which the call reserves, or by credit, of which it holds what it may cost.
  */
+
 import { type Account, expireDue, isCanceled } from './account.ts';
 import {
   type AllowanceBound,
@@ -29,6 +30,7 @@ import {
   OUTPUT_TOKENS_MAX_DEFAULT,
   STEP_TOKENS,
 } from './hold.ts';
+import type { CallId } from './ids.ts';
 import { addQuantities, type Quantities } from './meters.ts';
 import { type NanoUsd, nanoFromUsd } from './money.ts';
 import { TIERS, type Tier } from './tiers.ts';
@@ -59,7 +61,7 @@ export interface Expected {
 
 export function beginCall(
   account: Account,
-  callId: string,
+  callId: CallId,
   request: BeginRequest,
   { bounds, usualCharge, expectedCharge = () => null }: Expected,
   deadlineAtMs: number,

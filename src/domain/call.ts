@@ -40,6 +40,7 @@ import type { RecordedDenial } from './denial.ts';
 import type { Entitlements, Requested, SuggestedTier } from './entitlements.ts';
 import { type HeldTerms, heldForInputOf, heldPriceOf } from './held-charge.ts';
 import type { Steps } from './hold.ts';
+import type { CallId, CustomerId } from './ids.ts';
 import { addQuantities, type Quantities, subtractQuantities } from './meters.ts';
 import type { Capability } from './plan.ts';
 import { tierOfPrice } from './price.ts';
@@ -156,8 +157,8 @@ export interface CallCorrection extends Correction {
 }
 
 export interface Call extends BeginRequest {
-  callId: string;
-  customerId: string;
+  callId: CallId;
+  customerId: CustomerId;
   status: CallStatus;
   startedAtMs: number;
   /** When the call becomes TIMEOUT, unless it ends before. */

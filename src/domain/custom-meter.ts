@@ -11,6 +11,7 @@ import { type Account, periodOf, type SlotUsage } from './account.ts';
 import { summarize } from './allowances.ts';
 import { type Billed, type Charge, newCharge, pendingAmount } from './charge.ts';
 import type { Correction } from './correction.ts';
+import type { CustomerId } from './ids.ts';
 import { addQuantities, type MeterSlot, SLOT_METERS } from './meters.ts';
 import { divideHalfUp, type NanoUsd, parseUsd } from './money.ts';
 import { type CustomMeter, hasOverage, type OverageTier } from './plan.ts';
@@ -50,7 +51,7 @@ export interface Funding {
 
 export interface MeterEvent extends IncrementRequest {
   eventId: string;
-  customerId: string;
+  customerId: CustomerId;
   atMs: number;
   usagePlanVersionId: string;
   unlimited: boolean;

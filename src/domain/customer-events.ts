@@ -2,12 +2,14 @@
  * The events that a change of a customer's account is: what its organization is told of. Pure: an event is found by what
  * the account was before the change and what it is after it.
  */
+
 import { DAY_MS } from '../platform/time.ts';
 import { type Account, periodOf } from './account.ts';
 import { balanceFall, crossings, lowBalance } from './alerts.ts';
 import type { Call, CallOutcome } from './call.ts';
 import { lacksPrice } from './correct-call.ts';
 import type { DenialCode, RecordedDenial } from './denial.ts';
+import type { CallId, CustomerId } from './ids.ts';
 import type { MeterName } from './meters.ts';
 import { formatUsd, type NanoUsd } from './money.ts';
 import { NEVER_MS } from './period.ts';
@@ -38,7 +40,7 @@ export interface CustomerEventData {
   'balance.exhausted': { balanceUsd: string };
   'balance.overdrawn': { balanceUsd: string };
   'call.denied': {
-    callId: string;
+    callId: CallId;
     code: DenialCode;
     meter: MeterName | null;
     /** Absent in events of before this was told, and if no other limit blocked the call. */
@@ -47,7 +49,7 @@ export interface CustomerEventData {
     periodEndsAt: string | null;
   };
   'call.unpriced': {
-    callId: string;
+    callId: CallId;
     modelUsed: string;
     providerUsed: string | null;
     reason: string;
@@ -75,7 +77,7 @@ interface MeterState {
 export type CustomerEventType = keyof CustomerEventData;
 
 export type CustomerEvent = {
-  [Type in CustomerEventType]: { type: Type; data: { customerId: string } & CustomerEventData[Type] };
+  [Type in CustomerEventType]: { type: Type; data: { customerId: CustomerId } & CustomerEventData[Type] };
 }[CustomerEventType];
 
 /** What the change of an account tells, in the order in which it happened. `null` before: the customer is new. */
@@ -159,7 +161,7 @@ export function owedBalance({ wallet }: Account): NanoUsd {
 export function firstDenial(
   account: Account,
   { code, meter, also }: RecordedDenial,
-  { callId, feature }: { callId: string; feature?: string | undefined },
+  { callId, feature }: { callId: CallId; feature?: string | undefined },
 ): { account: Account; event: CustomerEvent } | null {
   const { customerId, denied = [] } = account;
   const reason = meter ?? code;

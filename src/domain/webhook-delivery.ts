@@ -2,11 +2,13 @@
  * The delivery of an event to an endpoint: what an answer means, when the next attempt is due, and when the endpoint counts
  * as gone.
  */
+
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../platform/time.ts';
+import type { OrganizationId } from './ids.ts';
 
 /** A webhook of an organization. */
 export interface WebhookKey {
-  organizationId: string;
+  organizationId: OrganizationId;
   webhookId: string;
 }
 

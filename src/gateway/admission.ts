@@ -7,6 +7,7 @@
  */
 
 import { type BoundedRequest, boundedRequest, type OpenToCredit } from '../demand/call-bound.ts';
+import type { CustomerId } from '../domain/ids.ts';
 import type { Capability, ReasoningLevel } from '../domain/plan.ts';
 import type { Caller } from '../metering/caller.ts';
 import { type FollowedPrompt, followedPrompts, versionHeaders } from '../metering/counted-prompts.ts';
@@ -75,7 +76,7 @@ function mayThink(dialect: Dialect, request: ModelRequest, { efforts }: Attempt[
 /** The prompts of the attempts, of which the vendors may have counted the beginnings before. */
 export function followed(
   { env, organization }: Caller,
-  customerId: string,
+  customerId: CustomerId,
   {
     dialect,
     request,

@@ -1,11 +1,13 @@
 /**
  * An admitted call while it is carried out: what is known of it, and its end.
  */
+
 import type { Catalog } from '../catalog/model.ts';
 import { modelToRecord, resolvePrice } from '../catalog/prices.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { hasOutputBound } from '../demand/output.ts';
 import type { CallPart } from '../domain/call-parts.ts';
+import type { CustomerId } from '../domain/ids.ts';
 import type { Estimate } from '../domain/lost-call.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import { takeUsage } from '../domain/usage.ts';
@@ -49,7 +51,7 @@ export interface ModelCall {
 export interface Run extends ModelCall {
   caller: Caller;
   catalog: Catalog;
-  customerId: string;
+  customerId: CustomerId;
   admission: Admission;
   /** The attempts that the plan allows. */
   attempts: readonly AdmittedAttempt[];

@@ -10,6 +10,7 @@ import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
+import type { CallId, CustomerId } from '../domain/ids.ts';
 import type { Capability } from '../domain/plan.ts';
 import type { BegunServiceCall } from '../metering/begin-service-call.ts';
 import { beginServiceCall } from '../metering/begin-service-call.ts';
@@ -191,9 +192,9 @@ function isAllowed({ tier, onDowngrade, bound }: BoundedAttempt, admission: Admi
 }
 
 /** Takes back a call that was begun and is not made. */
-async function voidCall({ env, organization }: Caller, customerId: string, callId: string): Promise<void> {
+async function voidCall({ env, organization }: Caller, customerId: CustomerId, callId: CallId): Promise<void> {
   const { organizationId } = organization;
-  await ask(customerByName(env, organizationId, customerId), (customer) => customer.void(organizationId, callId));
+  await ask(customerByName(env, { organizationId, customerId }), (customer) => customer.void(organizationId, callId));
 }
 
 function denialOf(

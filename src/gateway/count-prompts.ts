@@ -1,7 +1,9 @@
 /**
  * The bounds of a call's attempts by what their vendors count, each for the request that it would be sent.
  */
+
 import type { CallBound } from '../domain/bound.ts';
+import type { CustomerId } from '../domain/ids.ts';
 import type { Caller } from '../metering/caller.ts';
 import { countedBounds } from '../metering/counted-bounds.ts';
 import { chooseEffort } from '../vendors/effort.ts';
@@ -16,7 +18,7 @@ import { vendorKeyOf } from './vendor-key.ts';
 export function countPrompts(
   caller: Caller,
   { dialect, request, toVendor }: ModelCall,
-  customerId: string,
+  customerId: CustomerId,
   attempts: readonly BoundedAttempt[],
 ): Promise<CallBound[]> {
   const asked = withoutOwnFields(request);

@@ -5,7 +5,9 @@
  * A response that has ended without figures leaves the call as it was ended. One that failed before any output, and
  * reports none, was not billed.
  */
+
 import { modelToRecord } from '../catalog/prices.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import type { Env } from '../env.ts';
 import { partsOf } from '../metering/call-parts.ts';
@@ -50,7 +52,7 @@ export function awaitedText(awaited: AwaitedResponse): string | undefined {
 /** Asks the vendor. `pending`: it is to be asked again. `none`: there are no figures, and there will be none. */
 export async function fetchFigures(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   text: string,
   defer: Caller['defer'],
 ): Promise<LateFigures | 'pending' | 'none'> {

@@ -4,7 +4,9 @@
  * The next step is asked for before the present one is used up, so that text does not wait for it where the balance
  * suffices.
  */
+
 import { STEP_TOKENS } from '../domain/hold.ts';
+import type { CallId, CustomerId } from '../domain/ids.ts';
 import type { Caller } from '../metering/caller.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
@@ -70,11 +72,11 @@ export class StreamHold {
 }
 
 /** Asks the customer's object to hold so many tokens for a call, in all. */
-export function holdExtender({ env, organization }: Caller, customerId: string, callId: string) {
+export function holdExtender({ env, organization }: Caller, customerId: CustomerId, callId: CallId) {
   const { organizationId } = organization;
   return async (outputTokens: number): Promise<ExtendedHold> => {
     const command = sendCommand<ExtendHoldCommand>({ organizationId, callId, outputTokens });
-    const address = customerByName(env, organizationId, customerId);
+    const address = customerByName(env, { organizationId, customerId });
     return ask(address, (customer) => customer.extendHold(command));
   };
 }

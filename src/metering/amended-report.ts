@@ -1,10 +1,12 @@
 /**
  * The report of a call after an amendment: what the amendment names, and all else as it was reported.
  */
+
 import type { AmendCallRequest } from '../contract/corrections.ts';
 import type { CallOutcome } from '../domain/call.ts';
 import type { CallReport } from '../domain/call-report.ts';
 import { reportOfOutcome } from '../domain/correct-call.ts';
+import type { CallId } from '../domain/ids.ts';
 import { takeUsage, type Usage } from '../domain/usage.ts';
 import type { OrganizationConfig } from '../storage/credentials.ts';
 import { reportOf } from './end-call.ts';
@@ -12,7 +14,7 @@ import { reportOf } from './end-call.ts';
 /** The report without its parts, whose prices have to be found. A call without an outcome reports what is named alone. */
 export function amendedReport(
   outcome: CallOutcome | null,
-  callId: string,
+  callId: CallId,
   { reason: _reason, ...request }: AmendCallRequest,
   organization: OrganizationConfig,
 ): CallReport {

@@ -13,6 +13,7 @@ import type { Refusal, SerializedAnswer } from '../contract/errors.ts';
 import { refuse } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
 import { type CallBound, costBound, type Demand } from '../domain/bound.ts';
+import { asCallId } from '../domain/ids.ts';
 import type { PricingMode } from '../domain/pricing.ts';
 import { TIERS } from '../domain/tiers.ts';
 import { ask, customerByName, rememberOwner } from '../objects/addresses.ts';
@@ -156,14 +157,15 @@ export async function underKey<Result extends { ok: true } | { ok: false; refusa
 ): Promise<Result | ReturnType<typeof refuse>> {
   const { organizationId } = organization;
   const { customerId, feature, requested = {} } = request;
-  const address = customerByName(env, organizationId, customerId);
-  const callId = explicitKey(headerKey, request);
-  if (callId === null) {
+  const address = customerByName(env, { organizationId, customerId });
+  const key = explicitKey(headerKey, request);
+  if (key === null) {
     const pricingMode = pricingModeOf(request) ?? 'standard';
     const hash = await derivedKeyHash({ organizationId, customerId, feature, requested, callType, pricingMode });
     return ask(address, (customer) => begin(customer, { source: 'derived', hash }));
   }
-  if (isReservedKey(callId)) return reservedKey();
+  if (isReservedKey(key)) return reservedKey();
+  const callId = asCallId(key);
   const result = await underClaim(
     env,
     { organizationId, key: callId, customerId },
@@ -175,7 +177,7 @@ export async function underKey<Result extends { ok: true } | { ok: false; refusa
     },
   );
   if (!result) return keyOfAnother();
-  if (result.ok) rememberOwner(organizationId, callId, customerId);
+  if (result.ok) rememberOwner({ organizationId, customerId }, callId);
   return result;
 }
 

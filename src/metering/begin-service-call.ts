@@ -119,7 +119,10 @@ export async function beginServiceCall(
     const key: CallKey = isSessionKey
       ? { source: 'session', hash: await sessionKeyHash(headerKey) }
       : { source: 'request', requestId };
-    const address = customerByName(caller.env, caller.organization.organizationId, request.customerId);
+    const address = customerByName(caller.env, {
+      organizationId: caller.organization.organizationId,
+      customerId: request.customerId,
+    });
     return ask(address, (customer) => send(customer, key, bounds, counted));
   };
   const begun = await begin(toMake.bounds, false);

@@ -5,6 +5,7 @@
 import type { ChangePlanRequest } from '../contract/customers.ts';
 import { refuse } from '../contract/errors.ts';
 import type { AnswerTo } from '../contract/operations.ts';
+import type { CustomerId } from '../domain/ids.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { findPlan } from '../storage/plans.ts';
 import type { Caller } from './caller.ts';
@@ -12,7 +13,7 @@ import { type BodyKeys, fingerprintOf, requestKey } from './idempotency.ts';
 
 export async function changePlan(
   { env, organization }: Caller,
-  customerId: string,
+  customerId: CustomerId,
   request: ChangePlanRequest,
   headerKey: string | null,
 ): Promise<AnswerTo<'changePlan'>> {
@@ -21,7 +22,7 @@ export async function changePlan(
   if (!found) return refuse('PLAN_NOT_FOUND', 'planId: no such plan');
   const fingerprint = await fingerprintOf(request);
   const idempotencyKey = requestKey(headerKey, request);
-  return ask(customerByName(env, organizationId, customerId), (customer) =>
+  return ask(customerByName(env, { organizationId, customerId }), (customer) =>
     customer.switchPlan({
       organizationId,
       target: found.newest,
@@ -36,14 +37,14 @@ export async function changePlan(
 
 export async function replenishCustomer(
   { env, organization }: Caller,
-  customerId: string,
+  customerId: CustomerId,
   request: BodyKeys,
   headerKey: string | null,
 ): Promise<AnswerTo<'replenishCustomer'>> {
   const { organizationId, models } = organization;
   const fingerprint = await fingerprintOf(request);
   const idempotencyKey = requestKey(headerKey, request);
-  return ask(customerByName(env, organizationId, customerId), (customer) =>
+  return ask(customerByName(env, { organizationId, customerId }), (customer) =>
     customer.replenish({ organizationId, idempotencyKey, fingerprint, ...(models && { models }) }),
   );
 }

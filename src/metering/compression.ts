@@ -18,6 +18,7 @@ import { accept, refuse } from '../contract/errors.ts';
 import type { AnswerTo } from '../contract/operations.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import { savingsRatio } from '../domain/compression.ts';
+import { asCustomerId, type OrganizationId } from '../domain/ids.ts';
 import { usdFromNano } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { ask, customerByCall, customerByName, forgetOwner } from '../objects/addresses.ts';
@@ -32,7 +33,7 @@ import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 
 /** Who is billed where nobody is named. */
-const DEFAULT_CUSTOMER_ID = 'default';
+const DEFAULT_CUSTOMER_ID = asCustomerId('default');
 /** While as many estimates run as may, another one is asked to come back after this. */
 const ESTIMATE_RETRY_SECONDS = 30;
 const SUMMARY_MS = 30 * DAY_MS;
@@ -73,7 +74,7 @@ export async function authorizeCompression(
 ): Promise<AnswerTo<'authorizeCompression'>> {
   const { organizationId } = organization;
   const customerId = session?.customerId ?? request.customerId ?? DEFAULT_CUSTOMER_ID;
-  const outOfCredit = await ask(customerByName(env, organizationId, customerId), (customer) =>
+  const outOfCredit = await ask(customerByName(env, { organizationId, customerId }), (customer) =>
     customer.isOutOfCredit(organizationId),
   );
   if (outOfCredit) {
@@ -188,7 +189,7 @@ export async function readJob({ env, organization }: Caller, jobId: string): Pro
   return job ? accept('COMPRESSION_JOB_READ', job, Date.now()) : refuse('COMPRESSION_JOB_NOT_FOUND', 'no such job');
 }
 
-function findJob(env: Env, organizationId: string, jobId: string): Promise<CompressionJob | null> {
+function findJob(env: Env, organizationId: OrganizationId, jobId: string): Promise<CompressionJob | null> {
   return ask(
     () => jobOf(env, jobId),
     (stub) => stub.read(organizationId),

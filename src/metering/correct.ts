@@ -11,6 +11,7 @@ import type { KeyLimits } from '../contract/key-limits.ts';
 import type { AnswerTo } from '../contract/operations.ts';
 import type { Call } from '../domain/call.ts';
 import { countOutcomes, otherParts } from '../domain/correct-call.ts';
+import type { CallId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { ask, type CustomerAddress, customerByCall, customerByName, forgetOwner } from '../objects/addresses.ts';
 import { findOldCall } from '../storage/calls.ts';
@@ -25,7 +26,7 @@ import { refuseForeignStripe } from './stripe-customers.ts';
 /** Whose record is corrected, and who corrects it. */
 export interface Corrector {
   env: Env;
-  organizationId: string;
+  organizationId: OrganizationId;
   by: string;
   /** Of the API key; absent for the operator. */
   limits?: KeyLimits | undefined;
@@ -36,7 +37,7 @@ export const BY_APPLICATION = 'api';
 
 export async function reverseCall(
   corrector: Corrector,
-  callId: string,
+  callId: CallId,
   { reason }: CorrectionRequest,
 ): Promise<AnswerTo<'reverseCall'>> {
   const { organizationId, by, limits } = corrector;
@@ -49,7 +50,7 @@ export async function reverseCall(
 /** Replaces what the amendment names of the report of the call, at the prices of the day on which it ended. */
 export async function amendCall(
   corrector: Omit<Corrector, 'organizationId'> & Caller,
-  callId: string,
+  callId: CallId,
   request: AmendCallRequest,
   headerKey: string | null,
 ): Promise<AnswerTo<'amendCall'>> {
@@ -90,7 +91,7 @@ export async function amendCall(
 /** The call and its customer's object; what the object has removed comes from D1, as `old`. */
 async function findForCorrection(
   { env, organizationId }: Omit<Corrector, 'by'>,
-  callId: string,
+  callId: CallId,
 ): Promise<Result<{ address: CustomerAddress; call: Call; old: Call | null }>> {
   const address = await customerByCall(env, organizationId, callId);
   if (!address) return callNotFound();
@@ -114,7 +115,7 @@ export async function reverseMeterEvent(
   const old = await findOldMeterEvent(env, organizationId, eventId);
   const owner = customerId ?? old?.customerId;
   if (owner === undefined) return refuse('NOT_FOUND', 'no such meter event');
-  return ask(customerByName(env, organizationId, owner), (customer) =>
+  return ask(customerByName(env, { organizationId, customerId: owner }), (customer) =>
     customer.reverseMeterEvent({ organizationId, eventId, reason, by, limits, old }),
   );
 }

@@ -4,7 +4,9 @@
  * What a vendor answered is remembered for the same prompt, and a customer has so many questions in a minute, so that
  * calls that are refused again and again do not become as many requests to the vendor. Both in one isolate.
  */
+
 import { type CallBound, withVendorCount } from '../domain/bound.ts';
+import type { CustomerId } from '../domain/ids.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { remember } from '../platform/isolate-memory.ts';
@@ -36,7 +38,7 @@ const questions = remember(() => new BoundedMap<string, { startedAtMs: number; a
 /** The bounds in their order. `requestOf` tells what the vendor of a bound would be sent; `null` if it cannot be asked. */
 export async function countedBounds(
   { organization: { organizationId } }: Pick<Caller, 'organization'>,
-  customerId: string,
+  customerId: CustomerId,
   bounds: readonly CallBound[],
   requestOf: (place: number) => Promise<PromptToCount | null>,
 ): Promise<CallBound[]> {

@@ -7,11 +7,13 @@
  * for one customer, so that digests of two customers cannot be compared. A digest bounds tokens, not rates: the vendor's
  * cache may miss.
  */
+
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { type Conversation, conversationOf, SEAM_TOKENS } from '../demand/conversation.ts';
 import { endpointAt } from '../demand/endpoints.ts';
 import type { CallBound } from '../domain/bound.ts';
+import type { CustomerKey } from '../domain/ids.ts';
 import { takeUsage } from '../domain/usage.ts';
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import type { Env } from '../env.ts';
@@ -43,9 +45,7 @@ const BEGINNING = 0;
 const RESPONSE = 1;
 
 /** A request to a model. */
-export interface FollowedRequest {
-  organizationId: string;
-  customerId: string;
+export interface FollowedRequest extends CustomerKey {
   /** Of the address. */
   path: string;
   body: Fields;
@@ -129,7 +129,7 @@ export async function followedPrompts(
   if (!secret || !conversation) return attempts.map(() => null);
   const { fields, pieces } = conversation;
   const [key, ofFields, ...ofPieces] = await Promise.all([
-    keyOf(secret, organizationId, customerId),
+    keyOf(secret, { organizationId, customerId }),
     hashOf(fields),
     ...pieces.map(hashOf),
   ]);
@@ -206,7 +206,7 @@ function bytesOf(text: string): Uint8Array {
   return scratch.value.subarray(0, written);
 }
 
-async function keyOf(secret: string, organizationId: string, customerId: string): Promise<CryptoKey> {
+async function keyOf(secret: string, { organizationId, customerId }: CustomerKey): Promise<CryptoKey> {
   const purpose = JSON.stringify(['counted prompts', organizationId, customerId]);
   const name = `${secret} ${purpose}`;
   const known = keys.value.get(name);

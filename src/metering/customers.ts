@@ -5,6 +5,7 @@
 import type { ProvisionCustomerRequest } from '../contract/customers.ts';
 import { refuse } from '../contract/errors.ts';
 import type { AnswerTo } from '../contract/operations.ts';
+import { asCallId, type CustomerId } from '../domain/ids.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { underClaim } from '../objects/claims.ts';
 import type { Caller } from './caller.ts';
@@ -29,7 +30,7 @@ export async function provisionCustomer(
   const foreign = await claimForProvisioning(caller, customerId, request.stripeCustomerId);
   if (foreign) return foreign;
   const provision = (): Promise<AnswerTo<'provisionCustomer'>> =>
-    ask(customerByName(env, organizationId, customerId), (customer) =>
+    ask(customerByName(env, { organizationId, customerId }), (customer) =>
       customer.provision({
         organizationId,
         customerId,
@@ -44,16 +45,17 @@ export async function provisionCustomer(
   if (idempotencyKey === null) return provision();
   const answer = await underClaim(
     env,
-    { organizationId, key: PROVISION_NAMESPACE + idempotencyKey, customerId },
+    // The directory has these keys among its call ids.
+    { organizationId, key: asCallId(PROVISION_NAMESPACE + idempotencyKey), customerId },
     // A customer who exists stays: provisioning under another key would have left the same customer.
     { command: provision, outcomeOf: (provisioned) => provisioned, undo: async () => undefined },
   );
   return answer ?? refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
 }
 
-export async function readUsage({ env, organization }: Caller, customerId: string): Promise<AnswerTo<'readUsage'>> {
+export async function readUsage({ env, organization }: Caller, customerId: CustomerId): Promise<AnswerTo<'readUsage'>> {
   const { organizationId, models } = organization;
-  const answer: AnswerTo<'readUsage'> = await ask(customerByName(env, organizationId, customerId), (customer) =>
+  const answer: AnswerTo<'readUsage'> = await ask(customerByName(env, { organizationId, customerId }), (customer) =>
     customer.readUsage({ organizationId, ...(models && { models }) }),
   );
   // The object refuses for no other reason.

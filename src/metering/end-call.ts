@@ -13,6 +13,7 @@ import { takeFacts } from '../domain/call-facts.ts';
 import type { CallReport, Nothing } from '../domain/call-report.ts';
 import type { CompressionCounts } from '../domain/compression.ts';
 import { isCorrectable } from '../domain/correct-call.ts';
+import type { CallId } from '../domain/ids.ts';
 import { takeUsage } from '../domain/usage.ts';
 import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
@@ -76,7 +77,7 @@ export async function endCall(
 const isNotFound = (answer: SerializedAnswer) => !answer.ok && answer.refusal.code === 'CALL_NOT_FOUND';
 
 /** Of a call that its customer's object keeps no longer; `null` if the history does not have it either. */
-async function refuseLateEnd({ env, organization, limits }: Caller, callId: string) {
+async function refuseLateEnd({ env, organization, limits }: Caller, callId: CallId) {
   const { organizationId } = organization;
   const old = await findOldCall(env, organizationId, callId);
   const call = old ?? (await findArchivedCall(env, organizationId, callId));

@@ -12,6 +12,7 @@ import type { Left } from '../contract/limit-headers.ts';
 import { type Facts, takeFacts } from '../domain/call-facts.ts';
 import type { CallPart } from '../domain/call-parts.ts';
 import type { CallReport } from '../domain/call-report.ts';
+import type { CallId, CustomerId } from '../domain/ids.ts';
 import type { Estimate, LostAttempt } from '../domain/lost-call.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import { outputRateOf, type Worked } from '../domain/output-rate.ts';
@@ -30,7 +31,7 @@ import { vendorReportedOf } from './vendor-reported.ts';
 
 /** The outcome of a service call. */
 export interface Outcome extends Facts {
-  customerId: string;
+  customerId: CustomerId;
   /** `null` where a vendor was asked, may have done the work, and reported no usage. */
   usage: (Partial<Usage> & Unclear) | null;
   /** What the call can use at most: its unclear figures count at that. */
@@ -83,12 +84,15 @@ export type EndedServiceCall =
       left: Left;
     };
 
-export async function endServiceCall(caller: Caller, callId: string, outcome: Outcome): Promise<EndedServiceCall> {
+export async function endServiceCall(caller: Caller, callId: CallId, outcome: Outcome): Promise<EndedServiceCall> {
   const command: EndServiceCallCommand = { ...(await endServiceCallCommand(caller, outcome)), callId };
   const whole = sendCommand<EndServiceCallCommand>(command);
   // Without a response that is too large to be sent: what the call used is recorded all the same.
   const text = canBeSent(whole) ? whole : sendCommand<EndServiceCallCommand>({ ...command, response: undefined });
-  const address = customerByName(caller.env, caller.organization.organizationId, outcome.customerId);
+  const address = customerByName(caller.env, {
+    organizationId: caller.organization.organizationId,
+    customerId: outcome.customerId,
+  });
   const end = JSON.parse(await ask(address, (customer) => customer.endServiceCall(text))) as ServiceCallEnd;
   if (!end.ok) return end;
   const { costNanoUsd, answer, left } = end;

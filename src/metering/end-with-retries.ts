@@ -3,6 +3,7 @@
  * moment. Ending is idempotent: it is tried until it succeeds, or until the time is over that work may go on after an
  * answer.
  */
+import type { CallId } from '../domain/ids.ts';
 import { log } from '../platform/log.ts';
 import type { Caller } from './caller.ts';
 import { type EndedServiceCall, endServiceCall, type Outcome } from './end-service-call.ts';
@@ -16,7 +17,7 @@ const RETRY_MS = [250, 500, 1_000, 2_000, 4_000, 8_000];
 /** Ends the call. `null` where the first attempt failed: further ones follow after the answer. */
 export async function endWithRetries(
   caller: Caller,
-  callId: string,
+  callId: CallId,
   outcome: Outcome,
 ): Promise<EndedServiceCall | null> {
   try {
@@ -28,7 +29,7 @@ export async function endWithRetries(
   }
 }
 
-async function retry(caller: Caller, callId: string, outcome: Outcome): Promise<void> {
+async function retry(caller: Caller, callId: CallId, outcome: Outcome): Promise<void> {
   for (const waitMs of RETRY_MS) {
     await scheduler.wait(waitMs);
     try {
@@ -41,7 +42,7 @@ async function retry(caller: Caller, callId: string, outcome: Outcome): Promise<
   log('error', 'call_end_lost', { callId, usage: outcome.usage, modelUsed: outcome.modelUsed });
 }
 
-async function end(caller: Caller, callId: string, outcome: Outcome): Promise<EndedServiceCall> {
+async function end(caller: Caller, callId: CallId, outcome: Outcome): Promise<EndedServiceCall> {
   const ended = await endServiceCall(caller, callId, outcome);
   // Erased, or ended by its own backend, in the meantime: there is nothing left to record.
   if (!ended.ok) log('warn', 'call_end_refused', { callId, code: ended.refusal.code });

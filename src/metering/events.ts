@@ -6,6 +6,7 @@
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { EventsQuery, OrganizationEvent } from '../contract/events.ts';
 import type { AnswerTo } from '../contract/operations.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { csvOf } from '../platform/csv.ts';
 import type { Page, PageRequest } from '../platform/page.ts';
@@ -21,7 +22,7 @@ const CSV_ROWS_MAX = 10_000;
 /** A page of events, newest first; as many as a CSV has where `page` is `null`. */
 export async function readEvents(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   { type, customerId, from, to }: Omit<EventsQuery, 'limit' | 'cursor'>,
   page: PageRequest | null,
 ): Promise<AnswerTo<'readEvents'>> {
@@ -50,7 +51,11 @@ export function eventsCsv({ items }: Pick<Page<OrganizationEvent>, 'items'>): st
   );
 }
 
-export async function readEvent(env: Env, organizationId: string, eventId: string): Promise<Answer<OrganizationEvent>> {
+export async function readEvent(
+  env: Env,
+  organizationId: OrganizationId,
+  eventId: string,
+): Promise<Answer<OrganizationEvent>> {
   const event = await findRecordedEvent(env, organizationId, eventId);
   if (!event) return refuse('NOT_FOUND', 'no such event');
   return accept('EVENT_READ', present({ ...event, data: JSON.parse(event.data) }), Date.now());

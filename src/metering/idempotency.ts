@@ -1,8 +1,10 @@
 /**
  * Idempotency keys: where the key of a request comes from, and what makes two payloads the same (contract 4.11).
  */
+
 import { DERIVED_PREFIX } from '../contract/calls.ts';
 import { canonicalJson } from '../domain/canonical.ts';
+import type { CustomerKey } from '../domain/ids.ts';
 import { sha256Hex } from '../platform/hash.ts';
 
 /** The body's own key fields, by priority. */
@@ -31,14 +33,14 @@ export function fingerprintOf(payload: object): Promise<string> {
 }
 
 /** 128 bits of the hash of everything that a derived key identifies. */
-export async function derivedKeyHash(parts: {
-  organizationId: string;
-  customerId: string;
-  feature: string | undefined;
-  requested: object;
-  callType: string;
-  pricingMode: string;
-}): Promise<string> {
+export async function derivedKeyHash(
+  parts: CustomerKey & {
+    feature: string | undefined;
+    requested: object;
+    callType: string;
+    pricingMode: string;
+  },
+): Promise<string> {
   return (await sha256Hex(canonicalJson({ ...parts, feature: parts.feature ?? null }))).slice(0, 32);
 }
 

@@ -36,7 +36,7 @@ export async function incrementMeter(
   const fingerprint = idempotencyKey === null ? '' : await fingerprintOf(request);
   // Made here, so that the object recognizes an increment without a key that is sent a second time.
   const eventId = timeOrderedId(Date.now());
-  return ask(customerByName(env, organizationId, customerId), (customer) =>
+  return ask(customerByName(env, { organizationId, customerId }), (customer) =>
     customer.increment(
       sendCommand<IncrementCommand>({
         organizationId,

@@ -6,6 +6,7 @@
 import { accept, badRequest } from '../contract/errors.ts';
 import { LEDGER_CSV_ROWS_MAX, type LedgerItem, type LedgerQuery } from '../contract/ledger.ts';
 import type { AnswerTo } from '../contract/operations.ts';
+import { asCallId, type CustomerId } from '../domain/ids.ts';
 import { formatUsd } from '../domain/money.ts';
 import { PAYMENTS } from '../domain/wallet.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
@@ -19,7 +20,7 @@ import { unknownCustomer } from './customers.ts';
 /** A page of the ledger; as many entries as a CSV has where `page` is `null`. */
 export async function listLedger(
   { env, organization: { organizationId } }: Pick<Caller, 'env' | 'organization'>,
-  customerId: string,
+  customerId: CustomerId,
   { from, to, unit, cause, callId, eventId, reference }: Omit<LedgerQuery, 'limit' | 'cursor'>,
   page: PageRequest | null,
 ): Promise<AnswerTo<'listLedger'>> {
@@ -33,11 +34,11 @@ export async function listLedger(
   const subject = eventId === undefined ? call : ({ kind: 'meter_event', id: eventId } as const);
   const filter = { fromMs: msOf(from), toMs: msOf(to), unit, cause, subject, reference };
   const rowsMax = limit + 1;
-  const stored = await findLedger(env, organizationId, customerId, filter, beforeId, rowsMax);
+  const stored = await findLedger(env, { organizationId, customerId }, filter, beforeId, rowsMax);
   // Of a full page, what comes before its last entry is not asked for.
   const afterId = stored.length === rowsMax ? (stored.at(-1)?.entryId ?? 0) : 0;
   const known = stored.map(({ entryId }) => entryId);
-  const missing: LedgerRow[] | null = await ask(customerByName(env, organizationId, customerId), (customer) =>
+  const missing: LedgerRow[] | null = await ask(customerByName(env, { organizationId, customerId }), (customer) =>
     customer.readLedger({ organizationId, filter, afterId, beforeId, known, rowsMax }),
   );
   if (!missing) return unknownCustomer();
@@ -58,7 +59,7 @@ function present({ subject, cause, reference, atMs, unit, amount, balance, ...ro
     cause,
     amount: exactly(amount),
     balance: exactly(balance),
-    callId: subject?.kind === 'call' ? subject.id : null,
+    callId: subject?.kind === 'call' ? asCallId(subject.id) : null,
     eventId: subject?.kind === 'meter_event' ? subject.id : eventId,
     feature: row.feature,
     modelUsed: row.modelUsed,

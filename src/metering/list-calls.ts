@@ -8,6 +8,7 @@ import { accept } from '../contract/errors.ts';
 import type { AnswerTo } from '../contract/operations.ts';
 import { LISTED, type ListedFacts } from '../domain/call-facts.ts';
 import type { RecordedDenial } from '../domain/denial.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { nanoFromUsd, usdFromNano } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { csvOf } from '../platform/csv.ts';
@@ -26,7 +27,7 @@ function callFilterOf({ from, to, costAboveUsd, sort: _, ...filter }: Asked): Ca
 /** A page of calls; as many as a search looks at where `page` is `null`. */
 export async function readCalls(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   asked: Asked,
   page: PageRequest | null,
 ): Promise<AnswerTo<'listCalls'>> {
@@ -47,7 +48,7 @@ export async function readCalls(
 export type { CallTotals };
 
 /** The sums of all calls that a list is narrowed to. */
-export function readCallTotals(env: Env, organizationId: string, asked: Asked): Promise<CallTotals> {
+export function readCallTotals(env: Env, organizationId: OrganizationId, asked: Asked): Promise<CallTotals> {
   return sumCalls(env, organizationId, callFilterOf(asked));
 }
 

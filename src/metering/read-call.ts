@@ -13,6 +13,7 @@ import { listedFacts } from '../domain/call-facts.ts';
 import { presentReported } from '../domain/call-report.ts';
 import { chargeLines } from '../domain/charge-lines.ts';
 import { withDefaultTier } from '../domain/entitlements.ts';
+import type { CallId } from '../domain/ids.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { CAPABILITIES } from '../domain/plan.ts';
 import { type CostBreakdown, multiplierOf } from '../domain/pricing.ts';
@@ -21,7 +22,7 @@ import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
 import { findOldCall } from '../storage/calls.ts';
 import type { Caller } from './caller.ts';
 
-export async function readCall({ env, organization, defer }: Caller, callId: string): Promise<AnswerTo<'readCall'>> {
+export async function readCall({ env, organization, defer }: Caller, callId: CallId): Promise<AnswerTo<'readCall'>> {
   const { organizationId } = organization;
   const address = await customerByCall(env, organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');

@@ -3,7 +3,9 @@
  * counts it, together with the calls that fail (durable-objects/customer/session-requests.ts). What has a wrong form is refused
  * without: to count it would cost more than it does.
  */
+
 import type { Result } from '../contract/errors.ts';
+import type { CustomerId } from '../domain/ids.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import type { CustomerRpc } from '../objects/rpc.ts';
 import { holderName, type TokenHolder } from '../platform/session-token.ts';
@@ -12,10 +14,10 @@ import type { Caller } from './caller.ts';
 /** 429 if the session made too many such requests in this minute; else this one is counted. */
 export function countSessionRequest(
   { env, organization }: Pick<Caller, 'env' | 'organization'>,
-  customerId: string,
+  customerId: CustomerId,
   holder: TokenHolder,
 ): Promise<Result> {
-  const address = customerByName(env, organization.organizationId, customerId);
+  const address = customerByName(env, { organizationId: organization.organizationId, customerId });
   return ask<DurableObjectStub<CustomerRpc>, Result>(address, (customer) =>
     customer.countSessionRequest(holderName(holder)),
   );

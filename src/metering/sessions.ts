@@ -2,8 +2,7 @@
  * Use cases: short-lived tokens for browsers. A token has a safe part of its key's permissions, and ends with the key.
  */
 
-import type { Refusal } from '../contract/errors.ts';
-import { accept } from '../contract/errors.ts';
+import { accept, type Refusal } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
 import type { AnswerTo } from '../contract/operations.ts';
 import {
@@ -14,6 +13,7 @@ import {
   type EmbedSessionRequest,
   SESSION_SECONDS,
 } from '../contract/sessions.ts';
+import type { CustomerId } from '../domain/ids.ts';
 import { type SessionClaims, signSession } from '../platform/session-token.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
 import { currentCatalog } from '../storage/catalog.ts';
@@ -22,7 +22,7 @@ import type { Caller } from './caller.ts';
 import { modelLimitOf } from './key-limits.ts';
 
 interface Customer {
-  customerId: string;
+  customerId: CustomerId;
   customerUserId?: string | undefined;
 }
 

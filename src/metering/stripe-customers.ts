@@ -2,7 +2,9 @@
  * Whose an id at Stripe is, before anything is billed to it. A customer is given an id when it is provisioned, if no other
  * organization has that id; the end of a call may name another one that a customer of the organization was given.
  */
+
 import { badRequest, type Refusal } from '../contract/errors.ts';
+import type { CustomerId } from '../domain/ids.ts';
 import type { Provisioning } from '../objects/customer-commands.ts';
 import { claimStripeCustomer, hasStripeCustomer } from '../storage/stripe-customers.ts';
 import type { Caller } from './caller.ts';
@@ -12,7 +14,7 @@ type Refused = { ok: false; refusal: Refusal };
 /** The refusal of a provisioning with the id of another organization; `null` if the customer has the id now. */
 export async function claimForProvisioning(
   { env, organization: { organizationId } }: Caller,
-  customerId: string,
+  customerId: CustomerId,
   stripeCustomerId: string | undefined,
 ): Promise<Refused | null> {
   if (stripeCustomerId === undefined) return null;

@@ -1,10 +1,12 @@
 /**
  * Who asks: API keys with their scopes, browsers' session tokens, and operators.
  */
+
 import { type Result, refuse } from '../contract/errors.ts';
 import type { Security } from '../contract/operations.ts';
 import { API_KEY_PATTERN, type Scope } from '../contract/scopes.ts';
 import { CLIENT_SCOPES, type ClientScope } from '../contract/sessions.ts';
+import { asCustomerId, asKeyId } from '../domain/ids.ts';
 import { ACCESS_HEADER } from '../platform/access-token.ts';
 import { hasChecksum } from '../platform/api-key.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
@@ -80,7 +82,7 @@ async function sessionCredential(c: AppContext, token: string): Promise<Credenti
   const isToken = token.split('.').length === 3;
   const claims = isToken && SESSION_SECRET ? await verifySession(SESSION_SECRET, token) : null;
   if (claims?.kind !== 'client') return null;
-  const key = await findCredentialById(c.env, claims.keyId, deferrer(c));
+  const key = await findCredentialById(c.env, asKeyId(claims.keyId), deferrer(c));
   if (!key || key.organization.organizationId !== claims.organizationId) return null;
   const { customerId, feature, tags, models } = claims;
   const scopes = (Object.entries(CLIENT_SCOPES) as [Scope, ClientScope][])
@@ -90,7 +92,7 @@ async function sessionCredential(c: AppContext, token: string): Promise<Credenti
     ...key,
     ...(key.limits && { limits: { ...key.limits, ofSession: true } }),
     permissions: new Set(),
-    session: { ...holderOf(claims), customerId, scopes, feature, tags, models },
+    session: { ...holderOf(claims), customerId: asCustomerId(customerId), scopes, feature, tags, models },
   };
 }
 

@@ -2,13 +2,14 @@
  * Who asks for a usage widget: a session token of ours that has not expired, made by a key that is not revoked and
  * still has the scope for such tokens.
  */
+import { asCustomerId, asKeyId, type CustomerId } from '../domain/ids.ts';
 import { holderOf, type TokenHolder, verifySession } from '../platform/session-token.ts';
 import { type Credential, findCredentialById } from '../storage/credentials.ts';
 import { type AppContext, deferrer } from './context.ts';
 
 export interface EmbedSession {
   organization: Credential['organization'];
-  customerId: string;
+  customerId: CustomerId;
   holder: TokenHolder;
   origins: readonly string[];
   theme: 'auto' | 'light' | 'dark';
@@ -22,12 +23,12 @@ export async function embedSession(c: AppContext, token: string, nowMs: number):
   const { SESSION_SECRET } = c.env;
   const claims = SESSION_SECRET && token !== '' ? await verifySession(SESSION_SECRET, token) : null;
   if (claims?.kind !== 'embed' || !claims.embed) return null;
-  const key = await findCredentialById(c.env, claims.keyId, deferrer(c));
+  const key = await findCredentialById(c.env, asKeyId(claims.keyId), deferrer(c));
   if (key?.organization.organizationId !== claims.organizationId || !key.permissions.has('embeds:read')) return null;
   const { origins, theme, variant } = claims.embed;
   return {
     organization: key.organization,
-    customerId: claims.customerId,
+    customerId: asCustomerId(claims.customerId),
     holder: holderOf(claims),
     origins,
     theme: theme as EmbedSession['theme'],

@@ -7,6 +7,7 @@
 
 import { DERIVED_PREFIX } from '../contract/calls.ts';
 import { CALL_RETENTION_MS } from '../domain/call.ts';
+import type { CallId, CustomerId, CustomerKey, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { stableHash } from '../platform/content-hash.ts';
@@ -34,7 +35,7 @@ const DERIVED_CALL_ID = new RegExp(`^${DERIVED_PREFIX}([0-9a-f]{64})-`);
 /** Finds an object anew for each attempt: a stub that broke stays broken. */
 export type CustomerAddress = () => DurableObjectStub<CustomerRpc>;
 
-export function customerByName(env: Env, organizationId: string, customerId: string): CustomerAddress {
+export function customerByName(env: Env, { organizationId, customerId }: CustomerKey): CustomerAddress {
   return () => env.CUSTOMERS.getByName(`${organizationId}:${customerId}`);
 }
 
@@ -51,7 +52,7 @@ function customerById(env: Env, objectId: string): CustomerAddress | null {
 /** The object of a request for a batch at a vendor. */
 export function batchByRequest(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   requestName: string,
 ): () => DurableObjectStub<GatewayBatchRpc> {
   return () => env.GATEWAY_BATCHES.getByName(`${organizationId}:${requestName}`);
@@ -60,14 +61,13 @@ export function batchByRequest(
 /** The object that knows all requests for batches of a customer. */
 export function batchesOfCustomer(
   env: Env,
-  organizationId: string,
-  customerId: string,
+  { organizationId, customerId }: CustomerKey,
 ): () => DurableObjectStub<CustomerBatchesRpc> {
   return () => env.CUSTOMER_BATCHES.getByName(`${organizationId}:${customerId}`);
 }
 
 /** The object that a derived call id routes to; `null` for any other id. The object checks whose call it is. */
-function customerByDerivedCall(env: Env, callId: string): CustomerAddress | null {
+function customerByDerivedCall(env: Env, callId: CallId): CustomerAddress | null {
   const objectId = DERIVED_CALL_ID.exec(callId)?.[1];
   // A well-formed id may be none of this namespace.
   return objectId ? customerById(env, objectId) : null;
@@ -76,19 +76,19 @@ function customerByDerivedCall(env: Env, callId: string): CustomerAddress | null
 /** The object of the customer who owns the call, or `null` where nobody does. */
 export async function customerByCall(
   env: Env,
-  organizationId: string,
-  callId: string,
+  organizationId: OrganizationId,
+  callId: CallId,
 ): Promise<CustomerAddress | null> {
   if (callId.startsWith(DERIVED_PREFIX)) return customerByDerivedCall(env, callId);
   const customerId = await findOwner(env, organizationId, callId);
-  return customerId === null ? null : customerByName(env, organizationId, customerId);
+  return customerId === null ? null : customerByName(env, { organizationId, customerId });
 }
 
 /** Owners of calls that exist. Only an erasure changes them. */
-const owners = remember(() => new BoundedMap<string, string>(OWNERS_MAX));
+const owners = remember(() => new BoundedMap<string, CustomerId>(OWNERS_MAX));
 
 /** To be called when a call is known to exist, so that its owner needs no look-up. */
-export function rememberOwner(organizationId: string, callId: string, customerId: string): void {
+export function rememberOwner({ organizationId, customerId }: CustomerKey, callId: CallId): void {
   owners.value.set(`${organizationId}:${callId}`, customerId);
 }
 
@@ -106,12 +106,13 @@ export interface ErasedObjects {
  * Erases the customer's object, its requests for batches, and every call id that it owns. A customer of the same id who calls
  * meanwhile is a new one, and keeps the ids that are claimed since; `finishErasure` lets D1 have what it does.
  */
-export async function eraseObjects(env: Env, organizationId: string, customerId: string): Promise<ErasedObjects> {
-  const address = customerByName(env, organizationId, customerId);
+export async function eraseObjects(env: Env, key: CustomerKey): Promise<ErasedObjects> {
+  const { organizationId, customerId } = key;
+  const address = customerByName(env, key);
   const object = await ask(address, (customer) => customer.erase(organizationId));
   const erasedAtMs = (await ask(address, (customer) => customer.erasedAt(organizationId))) ?? Date.now();
   // A line of a batch that is metered meanwhile finds no customer, and does not create one.
-  const batches = await eraseBatches(env, organizationId, customerId);
+  const batches = await eraseBatches(env, key);
   const shards = Array.from({ length: DIRECTORY_SHARDS }, (_, shard) => shard);
   const forgotten = await Promise.all(
     shards.map((shard) =>
@@ -125,17 +126,15 @@ export async function eraseObjects(env: Env, organizationId: string, customerId:
 }
 
 /** To be called when the customer's rows are gone from D1, or could not be removed. */
-export function finishErasure(env: Env, organizationId: string, customerId: string): Promise<void> {
-  return ask(customerByName(env, organizationId, customerId), (customer) => customer.erasureDone(organizationId));
+export function finishErasure(env: Env, key: CustomerKey): Promise<void> {
+  return ask(customerByName(env, key), (customer) => customer.erasureDone(key.organizationId));
 }
 
-async function eraseBatches(env: Env, organizationId: string, customerId: string): Promise<number> {
+async function eraseBatches(env: Env, key: CustomerKey): Promise<number> {
   let erased = 0;
   // The customer is gone and can ask for no more batches, so this ends.
   for (let more = true; more; ) {
-    const page = await ask(batchesOfCustomer(env, organizationId, customerId), (batches) =>
-      batches.erase(organizationId),
-    );
+    const page = await ask(batchesOfCustomer(env, key), (batches) => batches.erase(key.organizationId));
     erased += page.erased;
     more = page.more;
   }
@@ -145,7 +144,7 @@ async function eraseBatches(env: Env, organizationId: string, customerId: string
 /**
  * To be called when the remembered owner does not have the call: it may have been erased, and the id given to another.
  */
-export function forgetOwner(organizationId: string, callId: string): boolean {
+export function forgetOwner(organizationId: OrganizationId, callId: CallId): boolean {
   return owners.value.delete(`${organizationId}:${callId}`);
 }
 
@@ -157,7 +156,11 @@ export interface BeginOfCall {
 }
 
 /** `null` for an id that no call has. */
-export async function beginOfCall(env: Env, organizationId: string, callId: string): Promise<BeginOfCall | null> {
+export async function beginOfCall(
+  env: Env,
+  organizationId: OrganizationId,
+  callId: CallId,
+): Promise<BeginOfCall | null> {
   const isDerived = callId.startsWith(DERIVED_PREFIX);
   const aboutMs = isDerived
     ? timeOfDerivedCall(callId)
@@ -169,13 +172,13 @@ export async function beginOfCall(env: Env, organizationId: string, callId: stri
 }
 
 /** A derived id ends with a time: in base 36, or as that of a UUID of version 7. */
-function timeOfDerivedCall(callId: string): number | null {
+function timeOfDerivedCall(callId: CallId): number | null {
   const [, uuid, time] = TIME_OF_DERIVED_CALL_ID.exec(callId) ?? [];
   const madeAtMs = uuid ? Number.parseInt(uuid.replace('-', ''), 16) : Number.parseInt(time ?? '', 36);
   return Number.isSafeInteger(madeAtMs) && madeAtMs <= LAST_TIME_MS ? madeAtMs : null;
 }
 
-async function findOwner(env: Env, organizationId: string, callId: string): Promise<string | null> {
+async function findOwner(env: Env, organizationId: OrganizationId, callId: CallId): Promise<CustomerId | null> {
   const known = owners.value.get(`${organizationId}:${callId}`);
   if (known !== undefined) return known;
   return askDirectory(env, organizationId, callId, (shard) => shard.find(callId));
@@ -184,8 +187,8 @@ async function findOwner(env: Env, organizationId: string, callId: string): Prom
 /** Asks the part of the organization's directory that knows the call id. */
 export function askDirectory<Result>(
   env: Env,
-  organizationId: string,
-  callId: string,
+  organizationId: OrganizationId,
+  callId: CallId,
   command: (shard: DurableObjectStub<CallDirectoryRpc>) => PromiseLike<Result>,
 ): Promise<Result> {
   return ask(() => env.CALL_DIRECTORY.getByName(`${organizationId}:${stableHash(callId) % DIRECTORY_SHARDS}`), command);

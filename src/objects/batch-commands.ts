@@ -7,13 +7,14 @@ import type { Refusal } from '../contract/errors.ts';
 import type { KeyLimits } from '../contract/key-limits.ts';
 import type { BatchDenial, BatchToHold, LinesByTier } from '../domain/batch-hold.ts';
 import type { Gap } from '../domain/bound.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Capability } from '../domain/plan.ts';
 import type { Tier } from '../domain/tiers.ts';
 import type { BeginCommand, Provisioning } from './customer-commands.ts';
 
 /** A request for a batch, as its object takes it. */
 export interface BatchCommand {
-  organizationId: string;
+  organizationId: OrganizationId;
   /** The object's own name, and the batch's at the vendor. */
   requestName: string;
   /** The caller sent a key, so a retry under it gets the stored answer. */
@@ -88,7 +89,7 @@ export interface BatchLine {
 
 /** A batch is over, or never began. */
 export interface EndBatchCommand {
-  organizationId: string;
+  organizationId: OrganizationId;
   requestName: string;
   /** Lines that ran, at most so many, and whose answers cannot be had; `null` where there are none. */
   unread: {

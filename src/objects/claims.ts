@@ -7,15 +7,14 @@
  */
 
 import type { ErrorCode, Refusal } from '../contract/errors.ts';
+import type { CallId, CustomerId, CustomerKey } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { askDirectory } from './addresses.ts';
 import type { Claim } from './job-commands.ts';
 
 /** A key, and the customer who is to own it. */
-export interface KeyToClaim {
-  organizationId: string;
-  key: string;
-  customerId: string;
+export interface KeyToClaim extends CustomerKey {
+  key: CallId;
 }
 
 /** Refusals that say that something is recorded under the key. */
@@ -64,6 +63,6 @@ function releaseKey(env: Env, { organizationId, key }: KeyToClaim, token: string
 /**
  * Makes the customer's claim final, also where it was released meanwhile; answers with the customer who owns the key.
  */
-function confirmKey(env: Env, { organizationId, key, customerId }: KeyToClaim): Promise<string> {
+function confirmKey(env: Env, { organizationId, key, customerId }: KeyToClaim): Promise<CustomerId> {
   return askDirectory(env, organizationId, key, (shard) => shard.confirm(key, customerId));
 }

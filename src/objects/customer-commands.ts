@@ -20,6 +20,7 @@ import type { IncrementRequest, MeterEvent } from '../domain/custom-meter.ts';
 import type { OpenWork } from '../domain/denial.ts';
 import type { MoneySums } from '../domain/denial-sums.ts';
 import type { Entitlements } from '../domain/entitlements.ts';
+import type { CallId, CustomerId, CustomerKey, OrganizationId } from '../domain/ids.ts';
 import type { Estimate, LostAttempt } from '../domain/lost-call.ts';
 import type { Alerts, PlanVersion } from '../domain/plan.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
@@ -33,7 +34,7 @@ import type { LedgerFilter } from '../storage/ledger-rows.ts';
  * object makes one, or the name of a request that is a call of its own.
  */
 export type CallKey =
-  | { source: 'explicit'; callId: string; claimedAtMs: number }
+  | { source: 'explicit'; callId: CallId; claimedAtMs: number }
   | { source: 'session'; hash: string }
   | { source: 'derived'; hash: string }
   | { source: 'request'; requestId: string };
@@ -46,9 +47,7 @@ export interface TierHints {
 }
 
 /** What a customer who was never seen starts with. */
-export interface Provisioning {
-  organizationId: string;
-  customerId: string;
+export interface Provisioning extends CustomerKey {
   /**
    * The organization's default plan, a `PlanVersion` as JSON that only the command of a new customer parses. Without a
    * plan no customer is created.
@@ -150,8 +149,8 @@ export interface StoredServiceCall {
 }
 
 export interface EndCommand {
-  organizationId: string;
-  callId: string;
+  organizationId: OrganizationId;
+  callId: CallId;
   idempotencyKey: string | null;
   fingerprint: string;
   report: CallReport;
@@ -196,8 +195,8 @@ export type ServiceCallEnd =
 
 /** An open call wants to hold more output tokens on credit. */
 export interface ExtendHoldCommand {
-  organizationId: string;
-  callId: string;
+  organizationId: OrganizationId;
+  callId: CallId;
   /** In all. */
   outputTokens: number;
 }
@@ -216,7 +215,7 @@ export interface ProvisionCommand extends Provisioning {
 }
 
 export interface ReadUsageCommand {
-  organizationId: string;
+  organizationId: OrganizationId;
   models?: CustomerState['models'];
 }
 
@@ -239,7 +238,7 @@ export interface ReplenishCommand extends ReadUsageCommand {
 }
 
 export interface IncrementCommand {
-  organizationId: string;
+  organizationId: OrganizationId;
   /** Of the event to record. The same command sent again has the same id. */
   eventId: string;
   request: IncrementRequest;
@@ -248,10 +247,10 @@ export interface IncrementCommand {
 }
 
 export interface CompressPromptCommand {
-  organizationId: string;
-  callId: string;
+  organizationId: OrganizationId;
+  callId: CallId;
   /** The customer of a browser's session, whose call it has to be. `null` for a backend, which may name any call. */
-  customerId: string | null;
+  customerId: CustomerId | null;
   compression: CompressPromptRequest['promptCompression'];
   /** Of the API key that reports it. */
   limits: KeyLimits | undefined;
@@ -260,7 +259,7 @@ export interface CompressPromptCommand {
 }
 
 export interface GrantCommand {
-  organizationId: string;
+  organizationId: OrganizationId;
   unit: CreditUnit;
   /** Decimal nano-USD, or units. */
   amount: string;
@@ -272,7 +271,7 @@ export interface GrantCommand {
 
 /** What of a page of the ledger D1 does not have yet. */
 export interface LedgerCommand {
-  organizationId: string;
+  organizationId: OrganizationId;
   filter: LedgerFilter;
   /** The entries of the page lie between these, both exclusive. */
   afterId: number;
@@ -283,7 +282,7 @@ export interface LedgerCommand {
 }
 
 export interface RevokeCommand {
-  organizationId: string;
+  organizationId: OrganizationId;
   creditId: string;
   reason: string;
   /** What D1 has of a credit that the object has no entry of any more. */
@@ -292,7 +291,7 @@ export interface RevokeCommand {
 
 /** A correction of something that was recorded by mistake. */
 interface CorrectCommand {
-  organizationId: string;
+  organizationId: OrganizationId;
   reason: string;
   by: string;
   /** Of the API key that corrects; absent for the operator. */
@@ -300,7 +299,7 @@ interface CorrectCommand {
 }
 
 export interface ReverseCallCommand extends CorrectCommand {
-  callId: string;
+  callId: CallId;
   /** What D1 has of a call that the object has removed. */
   old: Call | null;
 }
@@ -318,12 +317,12 @@ export interface AmendCallCommand extends ReverseCallCommand {
 
 /** Calls of one customer that lacked a price, with the price of the day on which each ended. */
 export interface RepriceCallsCommand {
-  organizationId: string;
+  organizationId: OrganizationId;
   jobId: string;
   reason: string;
   by: string;
   /** `old`: what D1 has of the call, which the object may have removed. */
-  calls: (NewPrices & { callId: string; old: Call })[];
+  calls: (NewPrices & { callId: CallId; old: Call })[];
 }
 
 /** How many of the calls have a price by the job now, and what they cost. */
@@ -340,7 +339,7 @@ export interface ReverseMeterEventCommand extends CorrectCommand {
 }
 
 export interface MigrateCommand {
-  organizationId: string;
+  organizationId: OrganizationId;
   target: PlanVersion;
   when: 'NOW' | 'AT_NEXT_REPLENISH';
 }
@@ -352,7 +351,7 @@ export type InspectedCustomer = Omit<OperatorCustomer, 'outbox'> & {
 
 /** What a reading needs of a customer's hours: columns of all of them, and of the recent ones. */
 export interface HistoryCommand {
-  organizationId: string;
+  organizationId: OrganizationId;
   /** Columns of the custom meters that the plan has enabled are always included. */
   columns: readonly HourColumn[];
   recentColumns: readonly HourColumn[];

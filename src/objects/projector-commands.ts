@@ -1,15 +1,14 @@
 /**
  * What a projector takes and tells.
  */
+import type { CustomerId, CustomerKey, OrganizationId } from '../domain/ids.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 import type { ChangeKind } from '../storage/projection-page.ts';
 
 /** A page of changes, for the projector to store as it comes. */
-export interface HandOver {
+export interface HandOver extends CustomerKey {
   /** The database of the organization, which is that of the projector. */
   database: DatabaseName;
-  organizationId: string;
-  customerId: string;
   subscriptionId: string;
   /** When the oldest change of the page was made. */
   sinceMs: number;
@@ -21,8 +20,8 @@ export interface HandOver {
 
 /** Whose changes a question is about: of one customer, of one organization, or of everybody. */
 export interface Whose {
-  organizationId?: string;
-  customerId?: string;
+  organizationId?: OrganizationId;
+  customerId?: CustomerId;
 }
 
 /** What waits for D1, and what D1 refused. */
@@ -45,7 +44,7 @@ export interface ProjectorState {
 export interface SetAsideChange {
   /** Ascending in a projector. */
   place: number;
-  customerId: string;
+  customerId: CustomerId;
   kind: ChangeKind;
   id: string;
   atMs: number;
@@ -54,7 +53,7 @@ export interface SetAsideChange {
 
 export interface ResentChanges {
   rows: number;
-  customerIds: string[];
+  customerIds: CustomerId[];
   /** There are more to send again. */
   more: boolean;
 }

@@ -5,6 +5,7 @@
  * one is busy, its customers use all projectors of the database, but for pages with events, which keep their order. Any
  * projector may deliver any change: rows are guarded by their revision.
  */
+import type { CustomerKey } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { stableHash } from '../platform/content-hash.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
@@ -20,7 +21,7 @@ export type ProjectorAddress = () => DurableObjectStub<ProjectorRpc>;
 export function projectorOf(
   env: Pick<Env, 'PROJECTORS'>,
   database: DatabaseName,
-  { organizationId, customerId }: { organizationId: string; customerId: string },
+  { organizationId, customerId }: CustomerKey,
   isBusy = false,
 ): ProjectorAddress {
   const place = stableHash(organizationId) + (isBusy ? stableHash(customerId) : 0);

@@ -11,6 +11,7 @@ import type { Answer, Result, SerializedAnswer } from '../contract/errors.ts';
 import type { AnswerTo } from '../contract/operations.ts';
 import type { PlanMigration } from '../contract/operator-customers.ts';
 import type { Call } from '../domain/call.ts';
+import type { CallId, CustomerId, CustomerKey, OrganizationId } from '../domain/ids.ts';
 import type { WebhookKey } from '../domain/webhook-delivery.ts';
 import type { LedgerRow } from '../storage/ledger-rows.ts';
 import type {
@@ -61,7 +62,7 @@ type Awaitable<Value> = Value | Promise<Value>;
 export interface CustomerRpc extends Rpc.DurableObjectBranded {
   begin(command: CommandText<BeginCommand>): Awaitable<SerializedAnswer>;
   end(command: CommandText<EndCommand>): Awaitable<SerializedAnswer>;
-  void(organizationId: string, callId: string): void;
+  void(organizationId: OrganizationId, callId: CallId): void;
   /** Answers with a `ServiceCallBegin` as JSON. */
   beginServiceCall(command: CommandText<BeginServiceCallCommand>): Awaitable<string>;
   /** Answers with a `ServiceCallEnd` as JSON. */
@@ -81,7 +82,7 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   /** Counts a request of a browser's session that is free or was refused; `RATE_LIMITED` if there were too many. */
   countSessionRequest(session: string): Result;
   compressPrompt(command: CompressPromptCommand): AnswerTo<'compressPrompt'>;
-  isOutOfCredit(organizationId: string): boolean;
+  isOutOfCredit(organizationId: OrganizationId): boolean;
   grant(command: GrantCommand): AnswerTo<'grantCredit'>;
   /** `null`: no such customer. */
   readLedger(command: LedgerCommand): LedgerRow[] | null;
@@ -93,29 +94,29 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   repriceCalls(command: RepriceCallsCommand): Repriced;
   reverseMeterEvent(command: ReverseMeterEventCommand): AnswerTo<'reverseMeterEvent'>;
   /** Takes an id at Stripe from the customer, if the customer has it. */
-  releaseStripe(organizationId: string, stripeCustomerId: string): void;
+  releaseStripe(organizationId: OrganizationId, stripeCustomerId: string): void;
   readUsage(command: ReadUsageCommand): AnswerTo<'readUsage'>;
   readHistory(command: HistoryCommand): CustomerHistory | null;
-  readCall(organizationId: string, callId: string): Call | null;
+  readCall(organizationId: OrganizationId, callId: CallId): Call | null;
   setCanceled(command: SetCanceledCommand): Answer<CustomerUsageData>;
   inspect(command: ReadUsageCommand): Answer<InspectedCustomer>;
   /** Erases the customer. Answers whether there was anything. */
-  erase(organizationId: string): Promise<boolean>;
+  erase(organizationId: OrganizationId): Promise<boolean>;
   /** When that was; `null` if the object does not remember it. */
-  erasedAt(organizationId: string): number | null;
+  erasedAt(organizationId: OrganizationId): number | null;
   /** D1 has nothing more of the customer who was erased, and takes what came since. */
-  erasureDone(organizationId: string): void;
+  erasureDone(organizationId: OrganizationId): void;
 }
 
 /** One shard of an organization's directory: which customer owns a call id. */
 export interface CallDirectoryRpc extends Rpc.DurableObjectBranded {
-  claim(callId: string, customerId: string, token: string): Awaitable<Claim>;
-  confirm(callId: string, customerId: string): string;
-  release(callId: string, token: string): void;
+  claim(callId: CallId, customerId: CustomerId, token: string): Awaitable<Claim>;
+  confirm(callId: CallId, customerId: CustomerId): CustomerId;
+  release(callId: CallId, token: string): void;
   /** Forgets call ids of an erased customer that were claimed by then. Answers how many there were. */
-  forget(customerId: string, claimedByMs: number): number;
-  find(callId: string): string | null;
-  claimedAt(callId: string): number | null;
+  forget(customerId: CustomerId, claimedByMs: number): number;
+  find(callId: CallId): CustomerId | null;
+  claimedAt(callId: CallId): number | null;
 }
 
 /** Some objects per database: they bring the changes of all customers to it. */
@@ -123,15 +124,15 @@ export interface ProjectorRpc extends Rpc.DurableObjectBranded {
   /** Stores a page durably. Answers whether the projector is so busy that others should take the next one. */
   take(handOver: HandOver): { isBusy: boolean } | Promise<{ isBusy: boolean }>;
   state(whose: Whose): ProjectorState;
-  listSetAside(organizationId: string, afterPlace: number, rowsMax: number): SetAsideChange[];
-  resendSetAside(organizationId: string): ResentChanges;
+  listSetAside(organizationId: OrganizationId, afterPlace: number, rowsMax: number): SetAsideChange[];
+  resendSetAside(organizationId: OrganizationId): ResentChanges;
   /** Adds what an isolate counted. */
   recordRequests(figures: RequestFigures[]): void;
   recordRun(run: CronRun): void;
   /** How the service ran since an hour, as far as this projector knows. */
   figures(sinceMs: number): ServiceFigures;
   /** Forgets all changes of a customer. */
-  erase(organizationId: string, customerId: string): void;
+  erase(customer: CustomerKey): void;
 }
 
 /** One object per webhook: it sends the organization's events to the endpoint. */
@@ -150,15 +151,15 @@ export interface WebhookEndpointRpc extends Rpc.DurableObjectBranded {
   /** Forgets what the endpoint answered so far. */
   forgetAnswers(): void;
   /** Forgets what was sent of a customer, and what waits. */
-  erase(customerId: string): void;
+  erase(customerId: CustomerId): void;
 }
 
 /** One object per organization: it finds what no single customer's object does, and tells of it. */
 export interface OrganizationWatchRpc extends Rpc.DurableObjectBranded {
   /** Looks soon where it would not look within the hour; at once where there `isNews`. */
-  wake(organizationId: string, isNews: boolean): Promise<void>;
+  wake(organizationId: OrganizationId, isNews: boolean): Promise<void>;
   /** Forgets what it knows of a customer. Answers how many events of the customer waited. */
-  erase(customerId: string): Promise<number>;
+  erase(customerId: CustomerId): Promise<number>;
 }
 
 /** One object per request for a batch at a vendor. */
@@ -176,19 +177,19 @@ export interface CustomerBatchesRpc extends Rpc.DurableObjectBranded {
   /** The request's object is gone. */
   forget(requestName: string): Promise<void>;
   /** Erases a bounded number of requests. */
-  erase(organizationId: string): Promise<{ erased: number; more: boolean }>;
+  erase(organizationId: OrganizationId): Promise<{ erased: number; more: boolean }>;
 }
 
 /** One object per job that moves subscriptions to a version of their plan. */
 export interface RepricingRpc extends Rpc.DurableObjectBranded {
   start(command: RepricingCommand): Promise<void>;
   /** `null`: no such job of the organization. */
-  read(organizationId: string): Promise<RepricingProgress | null>;
+  read(organizationId: OrganizationId): Promise<RepricingProgress | null>;
 }
 
 export interface PlanMigrationRpc extends Rpc.DurableObjectBranded {
   start(migration: MigrationCommand): Promise<void>;
-  read(organizationId: string): Promise<PlanMigration | null>;
+  read(organizationId: OrganizationId): Promise<PlanMigration | null>;
 }
 
 /** One object per job that estimates what a compression profile would have saved. */
@@ -198,5 +199,5 @@ export interface CompressionJobRpc extends Rpc.DurableObjectBranded {
     prices: OwnPrices,
     total: number,
   ): Promise<{ status: CompressionJob['status']; replayed: boolean } | null>;
-  read(organizationId: string): Promise<CompressionJob | null>;
+  read(organizationId: OrganizationId): Promise<CompressionJob | null>;
 }

@@ -1,6 +1,7 @@
 /**
  * Waking the watch of an organization. A wake is best effort: what a lost one would have found is found by the next run.
  */
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { remember } from '../platform/isolate-memory.ts';
@@ -26,12 +27,16 @@ type Watches = Pick<Env, 'ORGANIZATION_WATCHES'>;
 /** When each was woken last. */
 const woken = remember(() => new BoundedMap<string, number>(REMEMBERED_MAX));
 
-export function watchOf(env: Watches, organizationId: string): DurableObjectStub<OrganizationWatchRpc> {
+export function watchOf(env: Watches, organizationId: OrganizationId): DurableObjectStub<OrganizationWatchRpc> {
   return env.ORGANIZATION_WATCHES.getByName(organizationId);
 }
 
 /** To be called when D1 has changes of these organizations. Each is woken at most once an hour by an isolate. */
-export async function wakeWatches(env: Watches, organizationIds: Iterable<string>, nowMs: number): Promise<void> {
+export async function wakeWatches(
+  env: Watches,
+  organizationIds: Iterable<OrganizationId>,
+  nowMs: number,
+): Promise<void> {
   const due = [...new Set(organizationIds)].filter((id) => nowMs - (woken.value.get(id) ?? 0) >= HOUR_MS);
   await Promise.all(
     due.map(async (organizationId) => {
@@ -42,12 +47,16 @@ export async function wakeWatches(env: Watches, organizationIds: Iterable<string
 }
 
 /** To be called after the commit of an operator's change. */
-export async function wakeAfterChange(env: Watches, organizationId: string | null, action: string): Promise<void> {
+export async function wakeAfterChange(
+  env: Watches,
+  organizationId: OrganizationId | null,
+  action: string,
+): Promise<void> {
   if (organizationId === null || !WAKING_ACTIONS.includes(action)) return;
   await wake(env, organizationId, true);
 }
 
-async function wake(env: Watches, organizationId: string, isNews: boolean): Promise<void> {
+async function wake(env: Watches, organizationId: OrganizationId, isNews: boolean): Promise<void> {
   try {
     await withTimeout(watchOf(env, organizationId).wake(organizationId, isNews), TIMEOUT_MS, 'the watch');
   } catch (error) {

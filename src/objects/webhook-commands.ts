@@ -1,7 +1,9 @@
 /**
  * What the object of a webhook answers.
  */
+
 import type { DELIVERY_STATUSES } from '../contract/webhooks.ts';
+import type { CustomerId } from '../domain/ids.ts';
 
 type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
@@ -11,7 +13,7 @@ export interface DeliveryRow {
   delivery: number;
   eventId: string;
   type: string;
-  customerId: string | null;
+  customerId: CustomerId | null;
   /** When the event happened. */
   atMs: number;
   status: DeliveryStatus;

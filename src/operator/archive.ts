@@ -4,6 +4,7 @@
 import { type VerifyPlace, verifyArchive as verifyStep } from '../archive/verify.ts';
 import { badRequest, refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
+import { asOrganizationId } from '../domain/ids.ts';
 import { parseJson } from '../platform/json.ts';
 import { cursorOf, pageOf } from '../platform/page.ts';
 import { findArchivedDays, type HistoryDay } from '../storage/archive.ts';
@@ -29,7 +30,9 @@ export const listArchive = list(operations.listArchive, async ({ env, page: { af
 
 function placeOf(text: string): HistoryDay | null {
   const [, dayMs, organizationId] = /^(\d{1,15}) (\S+)$/.exec(text) ?? [];
-  return dayMs === undefined || organizationId === undefined ? null : { organizationId, dayMs: Number(dayMs) };
+  return dayMs === undefined || organizationId === undefined
+    ? null
+    : { organizationId: asOrganizationId(organizationId), dayMs: Number(dayMs) };
 }
 
 /** One page: the next days, or a part of a large one. */
@@ -57,7 +60,7 @@ function verifyPlaceOf(text: string): VerifyPlace | null {
   const dayOf = (values: unknown[]): HistoryDay | null => {
     const [organizationId, dayMs] = values;
     return typeof organizationId === 'string' && Number.isSafeInteger(dayMs) && isTime(dayMs as number)
-      ? { organizationId, dayMs: dayMs as number }
+      ? { organizationId: asOrganizationId(organizationId), dayMs: dayMs as number }
       : null;
   };
   const afterDay = Array.isArray(after) ? dayOf(after) : null;

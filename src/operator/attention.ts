@@ -4,6 +4,7 @@
  * All readings run at once. One that fails is said as not read, and the others are there. Counts stop at a bound, so that
  * the whole costs the same however many calls there are.
  */
+
 import {
   ANOMALIES_DAYS,
   ATTENTION_KINDS,
@@ -23,6 +24,7 @@ import { RADAR_HORIZON_DAYS } from '../contract/model-radar.ts';
 import { operations } from '../contract/operations.ts';
 import type { Health, Organization } from '../contract/operator.ts';
 import { WEBHOOKS_MAX } from '../contract/webhooks.ts';
+import { asOrganizationId, type OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { ask } from '../objects/addresses.ts';
 import { webhookEndpoint } from '../objects/webhook-endpoints.ts';
@@ -89,7 +91,7 @@ interface Scope {
 
 /** What is counted of an organization, or of the service where that is `null`. */
 interface Counted {
-  organizationId: string | null;
+  organizationId: OrganizationId | null;
   count: number;
   isMore?: boolean;
 }
@@ -97,7 +99,7 @@ interface Counted {
 interface Reading {
   kind: AttentionKind;
   /** Of the service as a whole where there are none. */
-  organizationIds: readonly string[];
+  organizationIds: readonly OrganizationId[];
   read: () => Promise<Counted[]>;
 }
 
@@ -126,7 +128,7 @@ export async function gatherAttention(
     }),
   );
   const names = new Map(organizations.map(({ organizationId, name }) => [organizationId, name]));
-  const place = ({ kind, organizationId }: { kind: AttentionKind; organizationId: string | null }) =>
+  const place = ({ kind, organizationId }: { kind: AttentionKind; organizationId: OrganizationId | null }) =>
     ATTENTION_KINDS.indexOf(kind) * (organizations.length + 1) +
     organizations.findIndex((one) => one.organizationId === organizationId);
   const inOrder = (a: Parameters<typeof place>[0], b: Parameters<typeof place>[0]) => place(a) - place(b);
@@ -143,7 +145,7 @@ export async function gatherAttention(
           count,
           isMore: more,
           meaning: ATTENTION_MEANINGS[kind],
-          list: listOf(kind, organizationId ?? '', nowMs),
+          list: listOf(kind, organizationId ?? asOrganizationId(''), nowMs),
         }),
       ),
     notRead: notRead.sort(inOrder),
@@ -164,7 +166,7 @@ async function organizationReadings(
   const byDatabase = [...Map.groupBy(named, ({ database }) => database)].map(
     ([database, some]): Counting => ({ database, organizationIds: some.map(({ id }) => id) }),
   );
-  const counted = (kind: AttentionKind, count: (of: Counting) => Promise<Map<string, number>>): Reading[] =>
+  const counted = (kind: AttentionKind, count: (of: Counting) => Promise<Map<OrganizationId, number>>): Reading[] =>
     byDatabase.map((of) => ({
       kind,
       organizationIds: of.organizationIds,
@@ -193,11 +195,11 @@ async function organizationReadings(
   ];
 }
 
-function bounded(organizationId: string, found: number): Counted {
+function bounded(organizationId: OrganizationId, found: number): Counted {
   return { organizationId, count: Math.min(found, COUNTED_MAX), isMore: found > COUNTED_MAX };
 }
 
-async function readFailingWebhooks(env: Env, organizationIds: readonly string[]): Promise<Counted[]> {
+async function readFailingWebhooks(env: Env, organizationIds: readonly OrganizationId[]): Promise<Counted[]> {
   const webhooks = await findWatchedWebhooks(env, organizationIds, ENDPOINTS_MAX);
   const failing = await Promise.all(
     webhooks.map(async (webhook) => {
@@ -247,7 +249,7 @@ function serviceReadings(env: Env, health: Promise<Health>, nowMs: number): Read
 }
 
 /** The path of the operator API that lists what an item counts. */
-function listOf(kind: AttentionKind, organizationId: string, nowMs: number): string {
+function listOf(kind: AttentionKind, organizationId: OrganizationId, nowMs: number): string {
   const { unpricedMs, deniedMs, failedChargesMs, anomaliesMs, catalogNewsMs } = attentionSince(nowMs);
   const iso = (atMs: number) => new Date(atMs).toISOString();
   const of = (path: string, query: Record<string, string> = {}) => {

@@ -6,10 +6,12 @@
  * between the two tells it the next time. What is certain of a run that is repeated: it switches nothing twice, and gives
  * the same event the same key.
  */
+
 import { resolvePrice } from '../catalog/prices.ts';
 import { refuse } from '../contract/errors.ts';
 import type { SwitchedData, SwitchRefusedData } from '../contract/event-data.ts';
 import { operations } from '../contract/operations.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { type AutopilotEntry, entriesByMapping, type MappingEntry, withEntry } from '../domain/model-mappings.ts';
 import type { RateCard } from '../domain/price.ts';
 import { promptThresholds } from '../domain/traffic-cost.ts';
@@ -55,7 +57,7 @@ export type AutopilotEvent = Omit<NewOrganizationEvent, 'type' | 'data'> & { key
 
 export interface AutopilotRun {
   env: Env;
-  organizationId: string;
+  organizationId: OrganizationId;
   nowMs: number;
   /** Keeps a background read alive. */
   defer: (work: Promise<unknown>) => void;
@@ -186,7 +188,12 @@ export const switchModelBack = change(operations.switchModelBack, {
   },
 });
 
-async function findEntry(env: Env, organizationId: string, mapping: string, isMeant: (entry: MappingEntry) => boolean) {
+async function findEntry(
+  env: Env,
+  organizationId: OrganizationId,
+  mapping: string,
+  isMeant: (entry: MappingEntry) => boolean,
+) {
   const mappings = (await findOrganizationRow(env, organizationId))?.models;
   if (!mappings) return null;
   const [, entries = []] = entriesByMapping(mappings).find(([name]) => name === mapping) ?? [];

@@ -1,8 +1,6 @@
-/**
- * An organization's calls, as its own key reads them.
- */
 import { operations } from '../contract/operations.ts';
 import type { Call } from '../domain/call.ts';
+import type { CallId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { callsCsv, readCalls } from '../metering/list-calls.ts';
 import { readCall } from '../metering/read-call.ts';
@@ -20,6 +18,6 @@ export const readOrganizationCall = read(operations.readOrganizationCall, (reque
 );
 
 /** A call as D1 has it, with more of what it reported than an answer has; `null` if D1 does not have it. */
-export function recordedCall(env: Env, organizationId: string, callId: string): Promise<Call | null> {
+export function recordedCall(env: Env, organizationId: OrganizationId, callId: CallId): Promise<Call | null> {
   return findOldCall(env, organizationId, callId);
 }

@@ -6,6 +6,7 @@
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { OperatorAction } from '../contract/operator-actions.ts';
 import { canonicalJson } from '../domain/canonical.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { wakeAfterChange } from '../objects/watches.ts';
 import { decryptText, encryptText } from '../platform/cipher.ts';
@@ -29,7 +30,7 @@ export interface OperatorRequest {
 
 export interface Change<Data, Code extends string = string> {
   action: OperatorAction;
-  organizationId: string | null;
+  organizationId: OrganizationId | null;
   subject: string;
   before: unknown;
   after: unknown;

@@ -1,8 +1,3 @@
-/**
- * What an operator reads of customers and changes: list, inspect, cancel, grant credit and take it back, erase.
- *
- * The object's own commands are idempotent, so a change is made there first and then logged.
- */
 import type { CustomerUsageData } from '../contract/customers.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
 import { type AnswerTo, operations } from '../contract/operations.ts';
@@ -10,6 +5,7 @@ import type { Organization } from '../contract/operator.ts';
 import type { OperatorCustomer } from '../contract/operator-customers.ts';
 import { customersCsv, listCustomers } from '../customer-list/list-customers.ts';
 import { canonicalJson } from '../domain/canonical.ts';
+import type { CustomerId, CustomerKey } from '../domain/ids.ts';
 import { tierModels } from '../domain/model-mappings.ts';
 import { parseUsd } from '../domain/money.ts';
 import type { LedgerEntry } from '../domain/wallet.ts';
@@ -42,7 +38,9 @@ export const readCustomer = read(
   operations.readCustomer,
   async ({ env, organization, params: { org, customerId } }) => {
     const [answer, projectors]: [Answer<InspectedCustomer>, ProjectorState] = await Promise.all([
-      ask(customerByName(env, org, customerId), (customer) => customer.inspect(readingOf(organization))),
+      ask(customerByName(env, { organizationId: org, customerId }), (customer) =>
+        customer.inspect(readingOf(organization)),
+      ),
       databaseNameOf(env, org).then((name) => projectorState(env, [name], { organizationId: org, customerId })),
     ]);
     if (!answer.ok) return answer;
@@ -70,7 +68,7 @@ function withProjectors(
   };
 }
 
-const subject = ({ params }: { params: { customerId: string } }) => params.customerId;
+const subject = ({ params }: { params: { customerId: CustomerId } }) => params.customerId;
 
 export const cancelCustomer = change(operations.cancelCustomer, {
   action: 'customer.cancel',
@@ -91,7 +89,7 @@ async function setCanceled(
   canceled: boolean,
 ): Promise<Decided<Canceling>> {
   const command = readingOf(organization);
-  const address = customerByName(env, org, customerId);
+  const address = customerByName(env, { organizationId: org, customerId });
   const before: AnswerTo<'readUsage'> = await ask(address, (customer) => customer.readUsage(command));
   if (!before.ok) return before;
   const after: Answer<CustomerUsageData> = await ask(address, (customer) =>
@@ -110,17 +108,19 @@ export const grantCredit = change(operations.grantCredit, {
   subject,
   decide: async ({ env, params: { org, customerId }, body: grant, idempotencyKey }) => {
     const fingerprint = await sha256Hex(canonicalJson(grant));
-    const answer: AnswerTo<'grantCredit'> = await ask(customerByName(env, org, customerId), (customer) =>
-      customer.grant({
-        organizationId: org,
-        unit: grant.kind === 'USD' ? 'USD' : grant.meterSlot,
-        amount: grant.kind === 'USD' ? String(parseUsd(grant.amountUsd)) : String(grant.units),
-        expiresAtMs: grant.expiresAt === undefined ? null : Date.parse(grant.expiresAt),
-        reference: grant.reference ?? null,
-        // The object may be asked twice, and must not grant twice.
-        idempotencyKey: idempotencyKey ?? crypto.randomUUID(),
-        fingerprint,
-      }),
+    const answer: AnswerTo<'grantCredit'> = await ask(
+      customerByName(env, { organizationId: org, customerId }),
+      (customer) =>
+        customer.grant({
+          organizationId: org,
+          unit: grant.kind === 'USD' ? 'USD' : grant.meterSlot,
+          amount: grant.kind === 'USD' ? String(parseUsd(grant.amountUsd)) : String(grant.units),
+          expiresAtMs: grant.expiresAt === undefined ? null : Date.parse(grant.expiresAt),
+          reference: grant.reference ?? null,
+          // The object may be asked twice, and must not grant twice.
+          idempotencyKey: idempotencyKey ?? crypto.randomUUID(),
+          fingerprint,
+        }),
     );
     if (!answer.ok) return answer;
     const { warnings: _warnings, ...granted } = answer.data;
@@ -134,12 +134,12 @@ export const revokeCredit = change(operations.revokeCredit, {
   subject,
   decide: async ({ env, params: { org, customerId, creditId }, body: { reason } }) => {
     const revoke = (old: LedgerEntry | null): Promise<AnswerTo<'revokeCredit'>> =>
-      ask(customerByName(env, org, customerId), (customer) =>
+      ask(customerByName(env, { organizationId: org, customerId }), (customer) =>
         customer.revoke({ organizationId: org, creditId, reason, old }),
       );
     let answer = await revoke(null);
     if (!answer.ok && answer.refusal.code === 'NOT_FOUND') {
-      const old = await findOldEntry(env, org, customerId, creditId);
+      const old = await findOldEntry(env, { organizationId: org, customerId }, creditId);
       if (old) answer = await revoke(old);
     }
     return corrected(answer);
@@ -149,30 +149,21 @@ export const revokeCredit = change(operations.revokeCredit, {
 /** Erases what others than the customer's objects have. A new customer of the same id has nothing there until that is done. */
 async function eraseHistory(
   env: Env,
-  {
-    organizationId,
-    customerId,
-    database,
-    nowMs,
-  }: Record<'organizationId' | 'customerId', string> & {
-    database: DatabaseName;
-    nowMs: number;
-  },
+  customer: CustomerKey,
+  { database, nowMs }: { database: DatabaseName; nowMs: number },
 ) {
   try {
     await Promise.all(
-      projectorsOf(env, database).map((address) =>
-        ask(address, (projector) => projector.erase(organizationId, customerId)),
-      ),
+      projectorsOf(env, database).map((address) => ask(address, (projector) => projector.erase(customer))),
     );
-    const waiting = await watchOf(env, organizationId).erase(customerId);
-    if (env.ARCHIVE) await markArchiveErased(env, organizationId, customerId, nowMs);
-    const rows = await eraseProjection(env, organizationId, customerId);
+    const waiting = await watchOf(env, customer.organizationId).erase(customer.customerId);
+    if (env.ARCHIVE) await markArchiveErased(env, customer, nowMs);
+    const rows = await eraseProjection(env, customer);
     // What is no longer in D1 is read by none of them any more.
-    await eraseFromWebhooks(env, organizationId, customerId);
+    await eraseFromWebhooks(env, customer);
     return { ...rows, events: rows.events + waiting };
   } finally {
-    await finishErasure(env, organizationId, customerId);
+    await finishErasure(env, customer);
   }
 }
 
@@ -184,9 +175,10 @@ export const eraseCustomer = change(operations.eraseCustomer, {
   action: 'customer.erase',
   subject,
   decide: async ({ env, params: { org: organizationId, customerId }, nowMs }) => {
+    const customer = { organizationId, customerId };
     const database = await databaseNameOf(env, organizationId);
-    const objects = await eraseObjects(env, organizationId, customerId);
-    const erased = { ...objects, ...(await eraseHistory(env, { organizationId, customerId, database, nowMs })) };
+    const objects = await eraseObjects(env, customer);
+    const erased = { ...objects, ...(await eraseHistory(env, customer, { database, nowMs })) };
     if (!Object.values(erased).some(Boolean)) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
     return { before: null, after: erased, data: { customerId, erased } };
   },

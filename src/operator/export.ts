@@ -1,12 +1,14 @@
 /**
  * The export of an organization's history: from D1 and the archive alike, a day at a time, as the client reads it.
  */
+
 import { dayRows } from '../archive/day-rows.ts';
 import { FOCUS_HEADER, focusLines, type Payer, type Period } from '../archive/focus.ts';
 import { lineOf } from '../archive/members.ts';
 import { closedBeforeMs } from '../archive/run.ts';
 import type { ExportHistoryQuery } from '../contract/archive.ts';
 import { type Answer, accept } from '../contract/errors.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { log } from '../platform/log.ts';
 import { DAY_MS } from '../platform/time.ts';
@@ -14,7 +16,7 @@ import { findOrganization, noOrganization } from './organization.ts';
 
 export async function exportHistory(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   { format, from, to }: ExportHistoryQuery,
 ): Promise<Answer<ReadableStream<Uint8Array>>> {
   const organization = await findOrganization(env, organizationId);
@@ -26,7 +28,11 @@ export async function exportHistory(
   return accept('HISTORY_EXPORTED', streamOf(first, text, organizationId), Date.now());
 }
 
-async function* jsonText(env: Env, organizationId: string, { fromMs, toMs }: Period): AsyncGenerator<string, void> {
+async function* jsonText(
+  env: Env,
+  organizationId: OrganizationId,
+  { fromMs, toMs }: Period,
+): AsyncGenerator<string, void> {
   for (let dayMs = fromMs; dayMs < toMs; dayMs += DAY_MS)
     for await (const rows of dayRows(env, { organizationId, dayMs })) yield rows.map(lineOf).join('');
 }
@@ -43,7 +49,7 @@ async function* focusText(env: Env, payer: Payer, period: Period): AsyncGenerato
 function streamOf(
   first: IteratorResult<string, void>,
   text: AsyncGenerator<string, void>,
-  organizationId: string,
+  organizationId: OrganizationId,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let next: IteratorResult<string, void> | null = first;

@@ -7,6 +7,7 @@ import { dayText } from '../archive/manifest.ts';
 import { closedBeforeMs } from '../archive/run.ts';
 import { operations } from '../contract/operations.ts';
 import type { Health } from '../contract/operator.ts';
+import { asCallId, asOrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import type { ProjectorState } from '../objects/projector-commands.ts';
 import { projectorState } from '../objects/projectors.ts';
@@ -45,9 +46,9 @@ export async function checkHealth(env: Env, defer: (work: Promise<unknown>) => v
       currentCatalog(env, defer),
       Promise.all(databaseNames(env).map((name) => check(name, () => readSchemaVersion(env, name)))),
       check('KV', () => env.KV.get('health')),
-      check('CUSTOMERS', () => env.CUSTOMERS.getByName('health').readCall('', '')),
+      check('CUSTOMERS', () => env.CUSTOMERS.getByName('health').readCall(asOrganizationId(''), asCallId(''))),
       check('PROJECTORS', () => projectorState(env, databaseNames(env))),
-      check('CALL_DIRECTORY', () => env.CALL_DIRECTORY.getByName('health').find('')),
+      check('CALL_DIRECTORY', () => env.CALL_DIRECTORY.getByName('health').find(asCallId(''))),
       check('DB size', () => readDatabaseSizes(env, nowMs)),
       check('ARCHIVE', async () => env.ARCHIVE?.head('health')),
       check('archive backlog', () => readBehind(env, nowMs)),

@@ -1,11 +1,8 @@
-/**
- * API keys: shown once when they are created, edited without rotation, rotated with an overlap, revoked for good. They
- * may be limited to models and features. Only their SHA-256 is stored.
- */
 import { badRequest, refuse } from '../contract/errors.ts';
 import { type DataOf, operations } from '../contract/operations.ts';
 import type { Key } from '../contract/operator.ts';
 import { EMBED_SCOPE, type KeyPrefix, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
+import { asKeyId, type OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { createApiKey } from '../platform/api-key.ts';
 import { sha256Hex } from '../platform/hash.ts';
@@ -76,7 +73,7 @@ async function newKey(of: NewKey, nowMs: number): Promise<{ key: string; row: Ke
   const key = createApiKey(of.prefix);
   const row = {
     ...of,
-    keyId: `key_${crypto.randomUUID()}`,
+    keyId: asKeyId(`key_${crypto.randomUUID()}`),
     keyHash: await sha256Hex(key),
     hint: key.slice(-HINT_LENGTH),
     hasChecksum: true,
@@ -93,7 +90,11 @@ export const readKey = read(operations.readKey, async ({ env, params: { org, key
 });
 
 /** A page of an organization's keys, for the list and the search. */
-export async function keysOf(env: Env, organizationId: string, { after, limit }: PageRequest): Promise<Page<Key>> {
+export async function keysOf(
+  env: Env,
+  organizationId: OrganizationId,
+  { after, limit }: PageRequest,
+): Promise<Page<Key>> {
   const rows = await findKeys(env, organizationId, after, limit);
   return pageOf(rows.map(present), limit, ({ keyId }) => keyId);
 }

@@ -1,6 +1,7 @@
 /**
  * An organization's model mappings: set as a whole, with warnings.
  */
+
 import { warned } from '../catalog/named-models.ts';
 import type { SavedModels, SetModelsRequest } from '../contract/model-mappings.ts';
 import { operations } from '../contract/operations.ts';

@@ -1,7 +1,9 @@
 /**
  * The names of an organization's things, by their ids.
  */
+
 import { WEBHOOKS_MAX } from '../contract/webhooks.ts';
+import type { CustomerId, KeyId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { findCustomerNames } from '../storage/customers.ts';
 import { findKeyNames } from '../storage/keys.ts';
@@ -15,8 +17,8 @@ type Named = (typeof NAMED)[number];
 /** Things that do not exist have no name. */
 export async function findNames(
   env: Env,
-  organizationId: string,
-  ids: Readonly<Partial<Record<Named, string[]>>>,
+  organizationId: OrganizationId,
+  ids: { customer?: CustomerId[]; key?: KeyId[]; plan?: string[]; webhook?: string[] },
 ): Promise<Record<Named, ReadonlyMap<string, string>>> {
   const { customer = [], key = [], plan = [], webhook = [] } = ids;
   const [customers, keys, plans, webhooks] = await Promise.all([

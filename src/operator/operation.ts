@@ -3,10 +3,12 @@
  * input and its answer, its result code and its role. HTTP mounts each of these values, and the console sends its forms
  * through them, so both take the same input, need the same role, replay the same answers and log the same events.
  */
+
 import { type Answer, accept, type Refused } from '../contract/errors.ts';
 import type { AnswerOf, DataOf, InputOf, Operation } from '../contract/operations.ts';
 import type { Organization } from '../contract/operator.ts';
 import type { OperatorAction } from '../contract/operator-actions.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import type { Caller } from '../metering/caller.ts';
 import type { PageRequest } from '../platform/page.ts';
@@ -124,7 +126,7 @@ export interface Decision<Data> {
   /** Isolates may hold the value that this change replaces. */
   replaces?: boolean;
   /** The organization that the change creates. */
-  organizationId?: string;
+  organizationId?: OrganizationId;
   data: Data;
 }
 
@@ -177,7 +179,7 @@ export function change<O extends Operation>(
 
 /** `null` if the organization that the path names does not exist. */
 async function toRequest<O extends Operation>(requester: Requester, input: InputOf<O>): Promise<Request<O> | null> {
-  const { org } = (input.params ?? {}) as { org?: string };
+  const { org } = (input.params ?? {}) as { org?: OrganizationId };
   const organization = org === undefined ? null : await findOrganization(requester.env, org);
   if (org !== undefined && !organization) return null;
   return { ...requester, ...input, organization } as Request<O>;

@@ -2,6 +2,7 @@
  * What an organization has done on the way to its first priced call, step by step, each with what it is for. What a whole
  * deployment still lacks is in `setup.ts`.
  */
+
 import { operations } from '../contract/operations.ts';
 import type { Organization, OrganizationSetup, SETUP_STEPS } from '../contract/operator.ts';
 import type { Env } from '../env.ts';

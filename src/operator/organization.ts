@@ -1,16 +1,18 @@
 /**
  * An organization as the API shows it.
  */
+
 import { refuse } from '../contract/errors.ts';
 import type { Organization } from '../contract/operator.ts';
 import { thresholdsOf } from '../domain/alerts.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { findOrganizationRow, type OrganizationRow } from '../storage/organizations.ts';
 import { retentionOf } from '../storage/retention.ts';
 
 export const noOrganization = () => refuse('NOT_FOUND', 'no such organization');
 
-export async function findOrganization(env: Env, organizationId: string): Promise<Organization | null> {
+export async function findOrganization(env: Env, organizationId: OrganizationId): Promise<Organization | null> {
   const row = await findOrganizationRow(env, organizationId);
   return row ? presentOrganization(row) : null;
 }

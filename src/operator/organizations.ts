@@ -1,6 +1,3 @@
-/**
- * Organizations: create, read, change.
- */
 import { planIsArchived, refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import {
@@ -10,6 +7,7 @@ import {
   SAMPLE_BYTES_MAX_DEFAULT,
 } from '../contract/operator.ts';
 import { THRESHOLDS_PERCENT_DEFAULT } from '../domain/alerts.ts';
+import { asOrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { findOrganizations, insertOrganization, updateOrganizationRow } from '../storage/organizations.ts';
@@ -27,7 +25,7 @@ export const createOrganization = change(operations.createOrganization, {
     const existing = body.organizationId === undefined ? null : await findOrganization(env, body.organizationId);
     if (existing?.name === body.name) return { unchanged: existing };
     if (existing) return refuse('CONFLICT', 'organizationId: an organization with this id and another name exists');
-    const organizationId = body.organizationId ?? crypto.randomUUID();
+    const organizationId = body.organizationId ?? asOrganizationId(crypto.randomUUID());
     const row = {
       organizationId,
       name: body.name,

@@ -1,13 +1,10 @@
-/**
- * Plans: each is a list of immutable versions. Saving the content of the newest version changes nothing; other content
- * becomes the next version.
- */
 import { refuse } from '../contract/errors.ts';
 import { warnedOfPlan } from '../contract/funding-warnings.ts';
 import { type DataOf, operations } from '../contract/operations.ts';
 import type { MigratePlanRequest } from '../contract/operator-customers.ts';
 import type { Plan } from '../contract/plans.ts';
 import { canonicalJson } from '../domain/canonical.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { planVersionIdOf } from '../domain/plan.ts';
 import type { Env } from '../env.ts';
 import { ask } from '../objects/addresses.ts';
@@ -64,7 +61,7 @@ export const putPlan = change(operations.putPlan, {
 /** A page of an organization's plans, for the list and the search. */
 export async function plansOf(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   { after, limit }: PageRequest,
 ): Promise<Page<PlanDetail>> {
   const ids = await findPlanIds(env, organizationId, after, limit);
@@ -81,7 +78,7 @@ export async function plansOf(
 
 export const listPlans = list(operations.listPlans, ({ env, params, page }) => plansOf(env, params.org, page));
 
-async function findDetail(env: Env, organizationId: string, planId: string): Promise<PlanDetail | null> {
+async function findDetail(env: Env, organizationId: OrganizationId, planId: string): Promise<PlanDetail | null> {
   const [rows, archived] = await Promise.all([
     findPlanVersions(env, organizationId, [planId], VERSIONS_SHOWN_MAX),
     findArchivedPlans(env, organizationId, [planId]),
@@ -159,7 +156,7 @@ export const migratePlan = change(operations.migratePlan, {
 /** How many customers a migration to the plan's newest version would look at now. */
 export function countMigration(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   target: Pick<PlanDetail, 'planId' | 'version'>,
   when: MigratePlanRequest['when'],
 ): Promise<number> {

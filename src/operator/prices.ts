@@ -2,6 +2,7 @@
  * An organization's own prices: each is recorded as a snapshot of its own and wins over the catalog. A model has one own
  * price for each time from which one is in force, whatever spelling of the model set it.
  */
+
 import type { z } from 'zod';
 import { warned } from '../catalog/named-models.ts';
 import { ownPriceKey } from '../catalog/prices.ts';
@@ -9,6 +10,7 @@ import { refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import type { OrganizationPrice, OwnRates } from '../contract/prices.ts';
 import { canonicalJson } from '../domain/canonical.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
@@ -59,7 +61,7 @@ function keyIn(snapshotId: string): string {
 }
 
 /** All own prices of an organization, and when each was set, for the console. */
-export async function ownPricesOf(env: Env, organizationId: string): Promise<DatedPrice[]> {
+export async function ownPricesOf(env: Env, organizationId: OrganizationId): Promise<DatedPrice[]> {
   const rows = await listOwnPrices(env, organizationId);
   return rows.map((row) => ({ ...present(row), updatedAtMs: row.updatedAtMs }));
 }

@@ -5,6 +5,7 @@
 import { type Answer, accept, badRequest, refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import type { Sample, SampleFilter, SampleListItem, SampleSelection } from '../contract/samples.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { log } from '../platform/log.ts';
 import { pageOf } from '../platform/page.ts';
@@ -48,7 +49,7 @@ export const readSample = read(operations.readSample, async ({ env, params: { or
 /** One line of JSON per sample. Rows and payloads are read as the client reads the answer, a bounded part at a time. */
 export async function exportSamples(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   query: SampleFilter,
 ): Promise<Answer<ReadableStream<Uint8Array>>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
@@ -81,7 +82,7 @@ export async function exportSamples(
 
 async function* exportLines(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   filter: SampleSelection,
   nowMs: number,
 ): AsyncGenerator<string, void> {

@@ -1,7 +1,9 @@
 /**
  * The sampling policy of an organization: which calls are stored for review, and for how long.
  */
+
 import { operations } from '../contract/operations.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { DEFAULT_SAMPLING_POLICY, type SamplingPolicy } from '../domain/sampling.ts';
 import type { Env } from '../env.ts';
 import { updateOrganizationRow } from '../storage/organizations.ts';
@@ -26,7 +28,7 @@ export const deleteSampling = change(operations.deleteSampling, {
   decide: ({ env, params }) => replaceSampling(env, params.org, null),
 });
 
-async function replaceSampling(env: Env, organizationId: string, sampling: SamplingPolicy | null) {
+async function replaceSampling(env: Env, organizationId: OrganizationId, sampling: SamplingPolicy | null) {
   const before = await readSamplingPolicy(env, organizationId);
   const { version, policy } = await versionedPolicy(sampling ?? DEFAULT_SAMPLING_POLICY);
   return {

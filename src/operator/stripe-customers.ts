@@ -36,7 +36,9 @@ export const releaseStripeCustomer = change(operations.releaseStripeCustomer, {
         customerIds
           .slice(first, first + ASKED_MAX)
           .map((customerId) =>
-            ask(customerByName(env, org, customerId), (customer) => customer.releaseStripe(org, stripeCustomerId)),
+            ask(customerByName(env, { organizationId: org, customerId }), (customer) =>
+              customer.releaseStripe(org, stripeCustomerId),
+            ),
           ),
       );
     const data = { stripeCustomerId, customers: customerIds.length, more: found.length > CUSTOMERS_MAX };

@@ -1,6 +1,7 @@
 /**
- * The operator creates a customer, previews and makes a change of its plan, and starts a new usage cycle. The use cases of
- * changes are those of the organization; their commands to the object are idempotent, so a change is made there first and then logged.
+ * The operator creates a customer, previews and makes a change of its plan, and starts a new usage cycle. Changes run the
+ * use cases of the organization; their commands to the object are idempotent, so a change is made there first and then
+ * logged.
  */
 import type { PlanChangePreview } from '../contract/customers.ts';
 import { planIsArchived, refuse } from '../contract/errors.ts';
@@ -52,7 +53,7 @@ export const previewPlanChange = read(
   async ({ env, params: { org, customerId }, query: { planId, strategy } }) => {
     const [found, history] = await Promise.all([
       findPlan(env, org, planId),
-      ask(customerByName(env, org, customerId), (customer) =>
+      ask(customerByName(env, { organizationId: org, customerId }), (customer) =>
         customer.readHistory({ organizationId: org, columns: [], recentColumns: [] }),
       ),
     ]);

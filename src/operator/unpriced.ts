@@ -1,6 +1,7 @@
 /**
  * The calls of an organization without a price, by model, with the reason of the last one: what the console shows of them.
  */
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { findOldCalls } from '../storage/calls.ts';
 import { sumUnpricedByModel, type UnpricedModel } from '../storage/unpriced-calls.ts';
@@ -23,7 +24,11 @@ export interface UnpricedModels {
 }
 
 /** Of the calls that began since then. */
-export async function unpricedModelsOf(env: Env, organizationId: string, fromMs: number): Promise<UnpricedModels> {
+export async function unpricedModelsOf(
+  env: Env,
+  organizationId: OrganizationId,
+  fromMs: number,
+): Promise<UnpricedModels> {
   const { models, isAll } = await sumUnpricedByModel(env, organizationId, fromMs);
   const listed = models.slice(0, LISTED_MAX);
   const last = await findOldCalls(

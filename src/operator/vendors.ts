@@ -1,9 +1,7 @@
-/**
- * The vendors of an organization: their addresses and keys.
- */
 import { badRequest, refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import { VENDOR_BASE_URLS, type Vendor } from '../contract/vendors.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { kindOfVendor } from '../domain/vendor-kind.ts';
 import type { Env } from '../env.ts';
 import { pageOf } from '../platform/page.ts';
@@ -48,7 +46,10 @@ export const setVendor = change(operations.setVendor, {
 });
 
 /** All vendors of an organization, and when each was set, for the console. */
-export async function vendorsOf(env: Env, organizationId: string): Promise<(Vendor & { updatedAtMs: number })[]> {
+export async function vendorsOf(
+  env: Env,
+  organizationId: OrganizationId,
+): Promise<(Vendor & { updatedAtMs: number })[]> {
   const rows = await findVendors(env, organizationId);
   return rows.map((row) => ({ ...present(row), updatedAtMs: row.updatedAtMs }));
 }

@@ -5,9 +5,11 @@
  * The path of an address is often a secret. The organization does not read that of an address which the operator
  * registered, nor what was answered there, because answers may repeat it.
  */
+
 import { badRequest, refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import { type Delivery, PREVIOUS_SECRET_HOURS, WEBHOOKS_MAX, type Webhook } from '../contract/webhooks.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { WebhookKey } from '../domain/webhook-delivery.ts';
 import { ask } from '../objects/addresses.ts';
 import type { DeliveryRow } from '../objects/webhook-commands.ts';
@@ -241,7 +243,7 @@ export const sendDelivery = change(operations.sendDelivery, {
 });
 
 interface Params {
-  org: string;
+  org: OrganizationId;
   webhookId: string;
 }
 

@@ -36,8 +36,8 @@ export function mergedTraffic(names: readonly string[], byName: ReadonlyMap<stri
   };
 }
 
-function mergedShares(all: readonly ReadonlyMap<string, Share>[]): Map<string, Share> {
-  const merged = new Map<string, Share>();
+function mergedShares<Key extends string>(all: readonly ReadonlyMap<Key, Share>[]): Map<Key, Share> {
+  const merged = new Map<Key, Share>();
   for (const shares of all) for (const [key, share] of shares) addTo(merged, key, share);
   return merged;
 }
@@ -97,7 +97,7 @@ function callsNotPriced({ calls, unreported, untold }: ModelTraffic, counted: nu
 }
 
 /** The highest cost first; of the same cost, by name. */
-function byCost(shares: ReadonlyMap<string, Share>): [string, Share][] {
+function byCost<Key extends string>(shares: ReadonlyMap<Key, Share>): [Key, Share][] {
   return [...shares].sort(([nameA, a], [nameB, b]) =>
     a.costNanoUsd === b.costNanoUsd ? (nameA < nameB ? -1 : 1) : a.costNanoUsd < b.costNanoUsd ? 1 : -1,
   );

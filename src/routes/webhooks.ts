@@ -1,6 +1,7 @@
 /**
  * Webhooks over HTTP for keys of the organization: the operator's use cases, which know who asks.
  */
+
 import type { Hono } from 'hono';
 import { operations } from '../contract/operations.ts';
 import type { AppEnv } from '../middleware/context.ts';

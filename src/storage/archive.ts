@@ -2,7 +2,9 @@
  * What D1 has for the archive: days of history that are to be written and their rows, erased customers of whom the
  * archive may still have rows, and the lease that a run of the archive works under.
  */
+
 import { and, asc, eq, gt, isNotNull, lt, ne, or, sql } from 'drizzle-orm';
+import type { CustomerId, CustomerKey, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 import { DAY_MS } from '../platform/time.ts';
@@ -19,7 +21,7 @@ export interface HistoryRow {
   atMs: number;
   /** Text compares as in D1: by its bytes. */
   id: string;
-  customerId: string;
+  customerId: CustomerId;
   revision: number;
   /** JSON: a `Call`, a `MeterEvent`, or what a ledger entry has beside its time. */
   record: string;
@@ -30,7 +32,7 @@ export type HistoryPlace = Pick<HistoryRow, 'kind' | 'atMs' | 'id'>;
 
 /** A day of an organization. */
 export interface HistoryDay {
-  organizationId: string;
+  organizationId: OrganizationId;
   dayMs: number;
 }
 
@@ -44,9 +46,7 @@ export interface ArchivedDay extends HistoryDay {
   archivedRows: number;
 }
 
-export interface ArchiveErasure {
-  organizationId: string;
-  customerId: string;
+export interface ArchiveErasure extends CustomerKey {
   erasedAtMs: number;
   doneDayMs: number;
 }
@@ -166,7 +166,7 @@ export async function finishDay(env: Env, day: HistoryDay, archivedRows: number,
     .where(isDay(day.organizationId, day.dayMs));
 }
 
-const isDay = (organizationId: string, dayMs: number) =>
+const isDay = (organizationId: OrganizationId, dayMs: number) =>
   and(eq(historyDays.organizationId, organizationId), eq(historyDays.dayMs, dayMs));
 
 /** Archived days of all databases after a day of an organization, in the order of organizations and days. */
@@ -200,7 +200,7 @@ export async function findArchivedDays(env: Env, after: HistoryDay | null, daysM
 /** Days of an organization after one, whether archived or not. */
 export async function findHistoryDays(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   afterDayMs: number,
   daysMax: number,
 ): Promise<{ dayMs: number; isArchived: boolean; writing: string | null }[]> {
@@ -245,8 +245,7 @@ export async function readArchiveBacklog(
  */
 export async function markArchiveErased(
   env: Env,
-  organizationId: string,
-  customerId: string,
+  { organizationId, customerId }: CustomerKey,
   nowMs: number,
 ): Promise<void> {
   const db = (await database(env, organizationId)).$client;
@@ -267,7 +266,7 @@ export async function markArchiveErased(
 }
 
 /** Before when rows of the customer are erased; `null` where none are. */
-export async function findErasedAt(env: Env, organizationId: string, customerId: string): Promise<number | null> {
+export async function findErasedAt(env: Env, { organizationId, customerId }: CustomerKey): Promise<number | null> {
   const [row] = await (await database(env, organizationId))
     .select({ erasedAtMs: archiveErasures.erasedAtMs })
     .from(archiveErasures)
@@ -276,7 +275,7 @@ export async function findErasedAt(env: Env, organizationId: string, customerId:
 }
 
 /** Erased customers of an organization of whom the archive may still have rows. */
-export async function findErasuresOf(env: Env, organizationId: string): Promise<ArchiveErasure[]> {
+export async function findErasuresOf(env: Env, organizationId: OrganizationId): Promise<ArchiveErasure[]> {
   const db = await database(env, organizationId);
   return db.select().from(archiveErasures).where(eq(archiveErasures.organizationId, organizationId));
 }

@@ -1,7 +1,9 @@
 /**
  * Which customers a query reads one by one, in D1: those that are named, or all of an organization that has few enough.
  */
+
 import { type SQL, sql } from 'drizzle-orm';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
 import { customers, organizationSizes } from './schema/index.ts';
@@ -13,13 +15,13 @@ export const CUSTOMERS_READ_MAX = 10_000;
 export type AskedCustomers = readonly string[] | 'ALL';
 
 /** Their ids as a table with the column `id`. */
-export function idsOf(organizationId: string, asked: AskedCustomers): SQL {
+export function idsOf(organizationId: OrganizationId, asked: AskedCustomers): SQL {
   return asked === 'ALL'
     ? sql`(SELECT customer_id AS id FROM ${customers} WHERE organization_id = ${organizationId})`
     : sql`(SELECT value AS id FROM json_each(${JSON.stringify(asked)}))`;
 }
 
-export async function hasFewCustomers(env: Env, organizationId: string): Promise<boolean> {
+export async function hasFewCustomers(env: Env, organizationId: OrganizationId): Promise<boolean> {
   const [row] = await (await database(env, organizationId)).all<{ customers: number }>(
     sql`SELECT customers FROM ${organizationSizes} WHERE organization_id = ${organizationId}`,
   );

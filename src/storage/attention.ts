@@ -3,8 +3,10 @@
  *
  * Each count follows an index and stops at a bound, so that it costs the same however much there is.
  */
+
 import { type SQL, sql } from 'drizzle-orm';
 import { CALLS_SEARCHED_MAX } from '../contract/call-list.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
@@ -17,11 +19,11 @@ export const COUNTED_MAX = CALLS_SEARCHED_MAX;
 /** Organizations of one database, and what they have of it. */
 export interface Counting {
   database: DatabaseName;
-  organizationIds: readonly string[];
+  organizationIds: readonly OrganizationId[];
 }
 
 /** Calls without a price that began since then. */
-export function countUnpricedSince(env: Env, of: Counting, fromMs: number): Promise<Map<string, number>> {
+export function countUnpricedSince(env: Env, of: Counting, fromMs: number): Promise<Map<OrganizationId, number>> {
   return countOf(
     env,
     of,
@@ -30,7 +32,7 @@ export function countUnpricedSince(env: Env, of: Counting, fromMs: number): Prom
 }
 
 /** Calls that began since then and were denied. */
-export function countDeniedSince(env: Env, of: Counting, fromMs: number): Promise<Map<string, number>> {
+export function countDeniedSince(env: Env, of: Counting, fromMs: number): Promise<Map<OrganizationId, number>> {
   return countOf(
     env,
     of,
@@ -39,7 +41,12 @@ export function countDeniedSince(env: Env, of: Counting, fromMs: number): Promis
 }
 
 /** Customers that have used at least this share of a limit in their usage period. */
-export function countNearLimit(env: Env, of: Counting, share: number, nowMs: number): Promise<Map<string, number>> {
+export function countNearLimit(
+  env: Env,
+  of: Counting,
+  share: number,
+  nowMs: number,
+): Promise<Map<OrganizationId, number>> {
   return countOf(
     env,
     of,
@@ -49,7 +56,12 @@ export function countNearLimit(env: Env, of: Counting, share: number, nowMs: num
 }
 
 /** Events of a type since then. */
-export function countEventsSince(env: Env, of: Counting, type: string, fromMs: number): Promise<Map<string, number>> {
+export function countEventsSince(
+  env: Env,
+  of: Counting,
+  type: string,
+  fromMs: number,
+): Promise<Map<OrganizationId, number>> {
   return countOf(
     env,
     of,
@@ -58,8 +70,12 @@ export function countEventsSince(env: Env, of: Counting, type: string, fromMs: n
 }
 
 /** By organization; one more than the bound says that there are more. */
-async function countOf(env: Env, { database, organizationIds }: Counting, rows: SQL): Promise<Map<string, number>> {
-  const found = await namedDatabase(env, database).all<{ organizationId: string; count: number }>(sql`
+async function countOf(
+  env: Env,
+  { database, organizationIds }: Counting,
+  rows: SQL,
+): Promise<Map<OrganizationId, number>> {
+  const found = await namedDatabase(env, database).all<{ organizationId: OrganizationId; count: number }>(sql`
     SELECT asked.value AS organizationId, (SELECT COUNT(*) FROM (SELECT 1 FROM ${rows} LIMIT ${COUNTED_MAX + 1})) AS count
     FROM json_each(${JSON.stringify(organizationIds)}) asked`);
   return new Map(found.map(({ organizationId, count }) => [organizationId, count]));

@@ -1,12 +1,14 @@
 /**
  * Calls in D1: the history that the objects no longer hold, which follows the calls by a second or so.
  */
+
 import { and, asc, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
 import { CALLS_SEARCHED_MAX } from '../contract/call-list.ts';
 import type { Call, CallStatus } from '../domain/call.ts';
 import { LISTED, type ListedFacts, type RecordedListed } from '../domain/call-facts.ts';
 import type { ChargeBasis } from '../domain/charge.ts';
 import type { DenialCode, RecordedDenial } from '../domain/denial.ts';
+import type { CallId, CustomerId, OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { ProvisionalSource } from '../domain/usage.ts';
 import type { Env } from '../env.ts';
@@ -14,7 +16,7 @@ import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { type Database, database, nanoText } from './database.ts';
 import { calls, DENIED, UNPRICED } from './schema/index.ts';
 
-export async function findOldCall(env: Env, organizationId: string, callId: string): Promise<Call | null> {
+export async function findOldCall(env: Env, organizationId: OrganizationId, callId: CallId): Promise<Call | null> {
   const [row] = await (await database(env, organizationId))
     .select({ record: calls.record })
     .from(calls)
@@ -23,7 +25,11 @@ export async function findOldCall(env: Env, organizationId: string, callId: stri
 }
 
 /** Those of the calls that D1 has, in the order in which they began. */
-export async function findOldCalls(env: Env, organizationId: string, callIds: readonly string[]): Promise<Call[]> {
+export async function findOldCalls(
+  env: Env,
+  organizationId: OrganizationId,
+  callIds: readonly CallId[],
+): Promise<Call[]> {
   const rows = await (await database(env, organizationId))
     .select({ record: calls.record })
     .from(calls)
@@ -42,7 +48,7 @@ export interface CallFilter {
   /** Begun from, inclusive, and to, exclusive. */
   fromMs?: number | undefined;
   toMs?: number | undefined;
-  customerId?: string | undefined;
+  customerId?: CustomerId | undefined;
   customerUserId?: string | undefined;
   feature?: string | undefined;
   /** As reported, or the key of its price. */
@@ -63,8 +69,8 @@ export interface CallFilter {
 export type CallSort = 'startedAt' | 'cost';
 
 export interface CallRow extends RecordedListed {
-  callId: string;
-  customerId: string;
+  callId: CallId;
+  customerId: CustomerId;
   customerUserId: string | null;
   feature: string | null;
   tags: string[] | null;
@@ -135,7 +141,7 @@ function listedColumns(): Pick<typeof calls, keyof ListedFacts> {
  */
 export async function listCalls(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   filter: CallFilter,
   { after, limit }: PageRequest,
   sort: CallSort = 'startedAt',
@@ -175,7 +181,7 @@ export interface CallTotals {
 }
 
 /** Sums of the calls that a filter finds, of the newest that a search looks at. */
-export async function sumCalls(env: Env, organizationId: string, filter: CallFilter): Promise<CallTotals> {
+export async function sumCalls(env: Env, organizationId: OrganizationId, filter: CallFilter): Promise<CallTotals> {
   const db = await database(env, organizationId);
   const indexed = indexedBy(organizationId, filter);
   const searchedFromMs = await searchedFrom(db, indexed);
@@ -209,7 +215,7 @@ export async function sumCalls(env: Env, organizationId: string, filter: CallFil
   };
 }
 
-function indexedBy(organizationId: string, filter: CallFilter): SQL[] {
+function indexedBy(organizationId: OrganizationId, filter: CallFilter): SQL[] {
   const { fromMs, toMs, customerId, reason } = filter;
   const index = indexOf(filter);
   return [

@@ -1,19 +1,25 @@
 /**
  * Prompt compression in D1: the organization's profile, and the savings that its calls recorded.
  */
+
 import { and, desc, eq, gte, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import { type CompressionProfile, DEFAULT_COMPRESSION_PROFILE } from '../contract/compression.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, database } from './database.ts';
 import { findOrganizationRow, updateOrganizationRow } from './organizations.ts';
 import { calls } from './schema/index.ts';
 
-export async function findProfile(env: Env, organizationId: string): Promise<CompressionProfile> {
+export async function findProfile(env: Env, organizationId: OrganizationId): Promise<CompressionProfile> {
   return (await findOrganizationRow(env, organizationId))?.compressionProfile ?? DEFAULT_COMPRESSION_PROFILE;
 }
 
-export async function saveProfile(env: Env, organizationId: string, profile: CompressionProfile): Promise<void> {
+export async function saveProfile(
+  env: Env,
+  organizationId: OrganizationId,
+  profile: CompressionProfile,
+): Promise<void> {
   await configDatabase(env).batch([updateOrganizationRow(env, organizationId, { compressionProfile: profile })]);
 }
 
@@ -45,7 +51,7 @@ const SUMS = {
 /** Savings of the calls that began in [fromMs, toMs) and were not reversed: in total, by feature and by technique. */
 export async function sumSavings(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   { fromMs, toMs }: { fromMs: number; toMs: number },
   groupsMax: number,
 ) {

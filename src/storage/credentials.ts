@@ -1,12 +1,14 @@
 /**
  * API keys and what comes with them: one D1 read gives the key's permissions and its organization's configuration.
  */
+
 import { and, desc, eq, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import { type OwnPrice, type OwnPrices, ratesOf } from '../catalog/prices.ts';
 import type { KeyLimits } from '../contract/key-limits.ts';
 import type { Retention } from '../contract/operator.ts';
 import { type KeyPrefix, LEGACY_PERMISSIONS, type LegacyGrant, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
 import type { ClientScope } from '../contract/sessions.ts';
+import type { CustomerId, KeyId, OrganizationId } from '../domain/ids.ts';
 import { aliasModels, type TierModels, tierModels } from '../domain/model-mappings.ts';
 import type { Alerts, PlanVersion } from '../domain/plan.ts';
 import { DEFAULT_SAMPLING_POLICY } from '../domain/sampling.ts';
@@ -25,7 +27,7 @@ import { apiKeys, organizationPrices, organizations, planVersions, vendorCredent
 import { VENDORS_MAX, withKind } from './vendors.ts';
 
 export interface OrganizationConfig {
-  organizationId: string;
+  organizationId: OrganizationId;
   /** Newest version of the plan that new customers get. */
   defaultPlan: PlanVersion | null;
   /** The models that are mapped to the tiers. */
@@ -68,7 +70,7 @@ export interface VendorCredential {
 }
 
 export interface Credential {
-  keyId: string;
+  keyId: KeyId;
   permissions: ReadonlySet<Scope | LegacyGrant>;
   organization: OrganizationConfig;
   /** What the key may be spent on; absent where it has no limits. */
@@ -80,7 +82,7 @@ export interface Credential {
 }
 
 export interface Session extends TokenHolder {
-  customerId: string;
+  customerId: CustomerId;
   scopes: readonly ClientScope[];
   /** The feature and tags of each of its calls. */
   feature?: string | undefined;
@@ -109,7 +111,7 @@ export async function findCredential(
 /** The credential of the key that a session was issued for; `null` for a revoked or expired one. */
 export async function findCredentialById(
   env: Env,
-  keyId: string,
+  keyId: KeyId,
   defer: (work: Promise<unknown>) => void,
 ): Promise<Credential | null> {
   const load = () => loadCredential(env, eq(apiKeys.keyId, keyId), defer);
@@ -146,7 +148,7 @@ async function loadCredential(
 }
 
 /** Best effort. Of isolates that find the same hour over, one writes. */
-async function recordUse(env: Env, keyId: string, nowMs: number): Promise<void> {
+async function recordUse(env: Env, keyId: KeyId, nowMs: number): Promise<void> {
   try {
     await configDatabase(env)
       .update(apiKeys)
@@ -158,7 +160,7 @@ async function recordUse(env: Env, keyId: string, nowMs: number): Promise<void> 
 }
 
 /** The configuration of an organization, for work that goes on without a request; `null` where there is none. */
-export async function loadOrganization(env: Env, organizationId: string): Promise<OrganizationConfig | null> {
+export async function loadOrganization(env: Env, organizationId: OrganizationId): Promise<OrganizationConfig | null> {
   const [row] = await configDatabase(env)
     .select({ organization: organizations, plan: planVersions })
     .from(organizations)

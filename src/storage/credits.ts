@@ -1,8 +1,10 @@
 /**
  * The ledger in D1, which follows the customers' objects by a second or so and keeps what they no longer hold.
  */
+
 import { and, desc, eq, gte, lt, notInArray, sql } from 'drizzle-orm';
 import type { CorrectionKind } from '../domain/correction.ts';
+import type { CustomerKey } from '../domain/ids.ts';
 import { type CreditUnit, type EntryCause, type EntrySubject, type LedgerEntry, PAYMENTS } from '../domain/wallet.ts';
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
@@ -12,8 +14,7 @@ import { calls, creditEntries, meterEvents } from './schema/index.ts';
 /** Entries of a customer before an id, newest first. */
 export async function findLedger(
   env: Env,
-  organizationId: string,
-  customerId: string,
+  { organizationId, customerId }: CustomerKey,
   { fromMs, toMs, unit, cause, subject, reference }: LedgerFilter,
   beforeId: number,
   rowsMax: number,
@@ -76,8 +77,7 @@ export async function findLedger(
 /** The entry of the credit's revocation, else its newest one. Reads all entries of the customer. */
 export async function findOldEntry(
   env: Env,
-  organizationId: string,
-  customerId: string,
+  { organizationId, customerId }: CustomerKey,
   creditId: string,
 ): Promise<LedgerEntry | null> {
   const { atMs, unit, cause, amount, balance, reference, entryId } = creditEntries;

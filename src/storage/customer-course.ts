@@ -2,7 +2,9 @@
  * What the customers of a page did lately, from D1: the cost of days, failed calls, and which of some models they use;
  * and who uses a model.
  */
+
 import { sql } from 'drizzle-orm';
+import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { database, prepare } from './database.ts';
@@ -19,7 +21,7 @@ export interface CustomerCourse {
 }
 
 export interface CourseQuery {
-  customerIds: readonly string[];
+  customerIds: readonly CustomerId[];
   /** Whole hours, in order. */
   borders: readonly number[];
   failedSinceMs: number;
@@ -28,7 +30,7 @@ export interface CourseQuery {
 }
 
 interface Row {
-  customerId: string;
+  customerId: CustomerId;
   /** JSON. */
   value: string;
 }
@@ -39,10 +41,10 @@ type Total = [place: number, costUsd: string, costRest: string, calls: number, u
 /** Of every customer that is asked for. */
 export async function readCustomerCourses(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   { customerIds, borders, failedSinceMs, models, modelsSinceMs }: CourseQuery,
-): Promise<Map<string, CustomerCourse>> {
-  const courses = new Map<string, CustomerCourse>(
+): Promise<Map<CustomerId, CustomerCourse>> {
+  const courses = new Map<CustomerId, CustomerCourse>(
     customerIds.map((customerId) => [
       customerId,
       {
@@ -88,13 +90,13 @@ export async function readCustomerCourses(
 export interface ModelCustomers {
   customers: number;
   /** Those with the most days of use. */
-  customerIds: string[];
+  customerIds: CustomerId[];
 }
 
 /** Who uses each model: customers with calls under one of its names that cost something since a UTC day. */
 export async function findCustomersOfModels(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   { namesOfModels, sinceMs, limit }: { namesOfModels: readonly (readonly string[])[]; sinceMs: number; limit: number },
 ): Promise<ModelCustomers[]> {
   if (namesOfModels.length === 0) return [];
@@ -106,7 +108,7 @@ export async function findCustomersOfModels(
         AND day_ms >= ${sinceMs} AND calls > 0
       GROUP BY customer_id ORDER BY COUNT(*) DESC, customer_id LIMIT ${limit}`,
   );
-  const found = await db.$client.batch<{ customerId: string; customers: number }>(
+  const found = await db.$client.batch<{ customerId: CustomerId; customers: number }>(
     queries.map((one) => prepare(db, one)),
   );
   return found.map(({ results }) => ({

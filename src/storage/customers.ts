@@ -6,9 +6,11 @@
  * search looks anywhere in the id, the display name and the e-mail address, all of which one index has in lower case: it
  * reads that index alone, and so can look at many more.
  */
+
 import { and, eq, getTableColumns, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { NEAR_LIMIT_SHARE } from '../contract/attention.ts';
 import { soughtForms } from '../domain/case-search.ts';
+import { asCustomerId, type CustomerId, type OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { cursorOf, type Page, type PageRequest } from '../platform/page.ts';
 import {
@@ -47,13 +49,13 @@ export interface CustomerFilter {
   /** Whether one of these models has cost something since a UTC day. */
   uses?: { models: readonly string[]; sinceMs: number; wanted: boolean } | undefined;
   /** These alone, or all others. A few hundred at most. */
-  among?: { customerIds: readonly string[]; wanted: boolean } | undefined;
+  among?: { customerIds: readonly CustomerId[]; wanted: boolean } | undefined;
 }
 
 /** Customers in an order; of a search in that of ids first the one whose id it is. */
 export async function findCustomers(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   filter: CustomerFilter,
   { after, limit }: PageRequest,
   { sort = 'customerId', nowMs = Date.now() }: { sort?: CustomerSort; nowMs?: number } = {},
@@ -69,7 +71,7 @@ export async function findCustomers(
 /** How many customers a list has, among as many as one page looks at: there may be more where `isAll` is false. */
 export async function countCustomers(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   filter: CustomerFilter,
   nowMs: number,
 ): Promise<Counted> {
@@ -103,7 +105,7 @@ interface Counted {
 /** How many customers each filter finds that an index has: what their usage periods say, if those are not over. */
 export async function countMarked(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   nowMs: number,
 ): Promise<Record<'nearLimit' | 'onCredit' | 'denied', Counted>> {
   const db = await database(env, organizationId);
@@ -140,7 +142,7 @@ interface Listing {
   looksMax: number;
 }
 
-function listingOf(organizationId: string, filter: CustomerFilter, sort: CustomerSort, nowMs: number): Listing {
+function listingOf(organizationId: OrganizationId, filter: CustomerFilter, sort: CustomerSort, nowMs: number): Listing {
   const { search, planId, among, onCredit, denied } = filter;
   const ofOrganization = eq(customers.organizationId, organizationId);
   const ofPlan = planId === undefined ? [] : [eq(customers.planId, planId)];
@@ -181,7 +183,7 @@ function listingOf(organizationId: string, filter: CustomerFilter, sort: Custome
 }
 
 /** What no index has. Figures of a usage period that is over say nothing of the present one. */
-function narrowedBy(organizationId: string, filter: CustomerFilter, nowMs: number): SQL[] {
+function narrowedBy(organizationId: OrganizationId, filter: CustomerFilter, nowMs: number): SQL[] {
   const { canceled, nearLimit, onCredit, denied, failing, uses, among } = filter;
   const isCurrent = sql`${customers.nextReplenishAtMs} > ${nowMs}`;
   const holds = (condition: SQL, wanted: boolean) => (wanted ? condition : sql`NOT ${condition}`);
@@ -261,7 +263,7 @@ async function searchCustomers(
     : await db
         .select({ customer: ALL_COLUMNS })
         .from(listing.from)
-        .where(and(...indexed, ...searched, eq(customers.customerId, search)))
+        .where(and(...indexed, ...searched, eq(customers.customerId, asCustomerId(search))))
         .limit(1);
   const others = { ...listing, searched: [...searched, sql`${customers.customerId} <> ${search}`] };
   const { items, next } = await listCustomers(db, others, place, limit - named.length);
@@ -284,8 +286,8 @@ function isFound(search: string): SQL {
 /** The display names of those of these customers that have one. */
 export async function findCustomerNames(
   env: Env,
-  organizationId: string,
-  customerIds: readonly string[],
+  organizationId: OrganizationId,
+  customerIds: readonly CustomerId[],
 ): Promise<Map<string, string>> {
   if (customerIds.length === 0) return new Map();
   const rows = await (await database(env, organizationId))

@@ -6,10 +6,12 @@
  * organization's history (customers, calls, meter events, the ledger, usage, samples) is in the database that it was
  * given when it was created, and never moves (`database`).
  */
+
 import { eq, type SQL, sql } from 'drizzle-orm';
 import type { BatchItem } from 'drizzle-orm/batch';
 import { type DrizzleD1Database, drizzle } from 'drizzle-orm/d1';
 import { SQLiteAsyncDialect, type SQLiteColumn } from 'drizzle-orm/sqlite-core';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
@@ -40,12 +42,12 @@ export function configDatabase(env: Pick<Env, 'DB'>): Database {
 }
 
 /** The database that has the history of an organization. Throws where the configuration cannot be read. */
-export async function database(env: Env, organizationId: string): Promise<Database> {
+export async function database(env: Env, organizationId: OrganizationId): Promise<Database> {
   return namedDatabase(env, await databaseNameOf(env, organizationId));
 }
 
 /** The name of an organization's database; the first one of an organization that does not exist. */
-export async function databaseNameOf(env: Env, organizationId: string): Promise<DatabaseName> {
+export async function databaseNameOf(env: Env, organizationId: OrganizationId): Promise<DatabaseName> {
   // Also where one database is bound: another may have been before, and its history must not be split.
   const known = remembered.value.get(organizationId);
   if (known) return known;

@@ -2,7 +2,9 @@
  * What usage cost and what customers' balances pay for it, in D1: of customers as differences of their running totals,
  * with what increments of custom meters charged.
  */
+
 import { type SQL, sql } from 'drizzle-orm';
+import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { type AskedCustomers, idsOf } from './asked-customers.ts';
@@ -23,7 +25,7 @@ export interface Part {
 }
 
 type Row = Record<'calls' | 'unpricedCalls' | 'costUsd' | 'costRest' | 'chargeUsd' | 'chargeRest', string> & {
-  customerId: string;
+  customerId: CustomerId;
   part: number;
 };
 
@@ -43,7 +45,7 @@ const FIGURES = {
  */
 export async function sumCustomerEarnings(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   customers: AskedCustomers,
   parts: readonly Part[],
 ): Promise<Map<string, Map<number, CostAndCharge>>> {

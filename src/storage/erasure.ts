@@ -2,7 +2,9 @@
  * The erasure of a customer's rows in D1, and the mark that keeps what is still on its way to D1 from bringing them
  * back.
  */
+
 import { lt } from 'drizzle-orm';
+import type { CustomerKey, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import { type Database, database } from './database.ts';
@@ -50,7 +52,7 @@ const DELETIONS = {
  */
 export async function markErased(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   subscriptionId: string,
   nowMs: number,
 ): Promise<void> {
@@ -68,23 +70,21 @@ export async function deleteOldMarks(db: Database, nowMs: number): Promise<void>
 /** Removes every row of the customer, and says how many there were of each kind. */
 export async function eraseProjection(
   env: Env,
-  organizationId: string,
-  customerId: string,
+  customer: CustomerKey,
 ): Promise<Record<keyof typeof DELETIONS, number>> {
   const erased = { customers: 0, calls: 0, meterEvents: 0, creditEntries: 0, usageHours: 0, events: 0, samples: 0 };
   for (const [name, deletions] of Object.entries(DELETIONS) as [keyof typeof DELETIONS, readonly Deletion[]][]) {
-    for (const deletion of deletions) erased[name] += await deleteRows(env, deletion, organizationId, customerId);
+    for (const deletion of deletions) erased[name] += await deleteRows(env, deletion, customer);
   }
-  erased.usageHours += await eraseHours(env, organizationId, customerId);
-  await forgetStripeCustomers(env, organizationId, customerId);
+  erased.usageHours += await eraseHours(env, customer);
+  await forgetStripeCustomers(env, customer);
   return erased;
 }
 
 async function deleteRows(
   env: Env,
   { table, key, rowsMax }: Deletion,
-  organizationId: string,
-  customerId: string,
+  { organizationId, customerId }: CustomerKey,
 ): Promise<number> {
   // D1 counts what triggers change as well, but returns only what is deleted here.
   const sql = `DELETE FROM ${table} WHERE ${key} IN (
@@ -93,7 +93,7 @@ async function deleteRows(
   return repeatWhileFull(rowsMax, async () => (await statement.all()).results.length);
 }
 
-async function eraseHours(env: Env, organizationId: string, customerId: string): Promise<number> {
+async function eraseHours(env: Env, { organizationId, customerId }: CustomerKey): Promise<number> {
   const db = (await database(env, organizationId)).$client;
   const [first, ...others] = ERASE_HOURS.map((sql) => db.prepare(sql));
   if (!first) throw new Error('an erasure has statements');

@@ -4,6 +4,7 @@
  */
 
 import { and, eq, lt, sql } from 'drizzle-orm';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { configDatabase } from './database.ts';
@@ -17,7 +18,12 @@ const COUNTED_MS_MAX = DAY_MS;
  * Records that the estimate runs; `false` where the organization already runs as many as it may. An estimate counts
  * once, however often it is recorded.
  */
-export async function enterEstimate(env: Env, organizationId: string, jobId: string, nowMs: number): Promise<boolean> {
+export async function enterEstimate(
+  env: Env,
+  organizationId: OrganizationId,
+  jobId: string,
+  nowMs: number,
+): Promise<boolean> {
   const running = sql`SELECT COUNT(*) FROM running_estimates
     WHERE organization_id = ${organizationId} AND job_id <> ${jobId} AND started_at_ms > ${nowMs - COUNTED_MS_MAX}`;
   const entered = await configDatabase(env).all(
@@ -29,7 +35,7 @@ export async function enterEstimate(env: Env, organizationId: string, jobId: str
 }
 
 /** To be called when the estimate has ended, or was not begun. */
-export async function leaveEstimate(env: Env, organizationId: string, jobId: string): Promise<void> {
+export async function leaveEstimate(env: Env, organizationId: OrganizationId, jobId: string): Promise<void> {
   const isJob = and(eq(runningEstimates.organizationId, organizationId), eq(runningEstimates.jobId, jobId));
   await configDatabase(env).delete(runningEstimates).where(isJob);
 }

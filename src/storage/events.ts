@@ -1,8 +1,10 @@
 /**
  * The event log in D1: what operators and the service itself did.
  */
+
 import { and, asc, desc, eq, gte, inArray, lt } from 'drizzle-orm';
 import type { OperatorAction } from '../contract/operator-actions.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { newEventId } from '../platform/event-id.ts';
 import { configDatabase } from './database.ts';
@@ -13,7 +15,7 @@ const ACTOR = 'service';
 
 export interface ServiceEvent {
   action: OperatorAction;
-  organizationId: string;
+  organizationId: OrganizationId;
   subject: string;
   after: unknown;
   correlationId: string;
@@ -29,7 +31,7 @@ export type EventRow = typeof operatorEvents.$inferSelect;
 
 /** What is absent narrows nothing. */
 export interface EventSelection {
-  organizationId?: string | undefined;
+  organizationId?: OrganizationId | undefined;
   actor?: string | undefined;
   actions?: readonly OperatorAction[] | undefined;
   subject?: string | undefined;

@@ -1,7 +1,9 @@
 /**
  * How many changes each key made in the present UTC hour, in D1: all isolates share the count.
  */
+
 import { sql } from 'drizzle-orm';
+import type { KeyId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import { configDatabase } from './database.ts';
@@ -10,7 +12,7 @@ import { configDatabase } from './database.ts';
 export const KEY_CHANGES_MAX = 600;
 
 /** Counts a change. Answers when the next one is allowed if this one is not, which writes nothing; else `null`. */
-export async function countKeyChange(env: Pick<Env, 'DB'>, keyId: string, nowMs: number): Promise<number | null> {
+export async function countKeyChange(env: Pick<Env, 'DB'>, keyId: KeyId, nowMs: number): Promise<number | null> {
   const hourMs = nowMs - (nowMs % HOUR_MS);
   const counted = await configDatabase(env).all(
     sql`INSERT INTO key_changes (key_id, hour_ms, changes) VALUES (${keyId}, ${hourMs}, 1)
@@ -22,7 +24,7 @@ export async function countKeyChange(env: Pick<Env, 'DB'>, keyId: string, nowMs:
 }
 
 /** What was counted last changed nothing. A key without changes has no row. */
-export async function takeBackKeyChange(env: Pick<Env, 'DB'>, keyId: string): Promise<void> {
+export async function takeBackKeyChange(env: Pick<Env, 'DB'>, keyId: KeyId): Promise<void> {
   const { $client } = configDatabase(env);
   await $client.batch([
     $client.prepare('UPDATE key_changes SET changes = changes - 1 WHERE key_id = ?').bind(keyId),

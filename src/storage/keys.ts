@@ -1,20 +1,27 @@
 /**
  * API keys in D1, as operators list and change them. How requests find their key is in `credentials.ts`.
  */
+
 import { and, desc, eq, inArray, sql } from 'drizzle-orm';
+import type { KeyId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, type Statement } from './database.ts';
 import { apiKeys } from './schema/index.ts';
 
 export type KeyRow = typeof apiKeys.$inferSelect;
 
-export async function findKey(env: Env, organizationId: string, keyId: string): Promise<KeyRow | null> {
+export async function findKey(env: Env, organizationId: OrganizationId, keyId: KeyId): Promise<KeyRow | null> {
   const [row] = await configDatabase(env).select().from(apiKeys).where(isKey(organizationId, keyId));
   return row ?? null;
 }
 
 /** Keys, the newest first, after the one with that id; one more than asked for tells whether there are more. */
-export function findKeys(env: Env, organizationId: string, after: string | null, limit: number): Promise<KeyRow[]> {
+export function findKeys(
+  env: Env,
+  organizationId: OrganizationId,
+  after: string | null,
+  limit: number,
+): Promise<KeyRow[]> {
   const { createdAtMs, keyId } = apiKeys;
   const isAfter =
     after === null
@@ -40,14 +47,14 @@ export function updateKeyRow(
   return configDatabase(env).update(apiKeys).set(change).where(isKey(organizationId, keyId));
 }
 
-const isKey = (organizationId: string, keyId: string) =>
+const isKey = (organizationId: OrganizationId, keyId: KeyId) =>
   and(eq(apiKeys.organizationId, organizationId), eq(apiKeys.keyId, keyId));
 
 /** The names of the organization's keys with these ids. */
 export async function findKeyNames(
   env: Env,
-  organizationId: string,
-  keyIds: readonly string[],
+  organizationId: OrganizationId,
+  keyIds: readonly KeyId[],
 ): Promise<Map<string, string>> {
   if (keyIds.length === 0) return new Map();
   const rows = await configDatabase(env)

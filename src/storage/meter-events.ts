@@ -1,8 +1,10 @@
 /**
  * Meter events in D1: those that the customers' objects no longer hold.
  */
+
 import { and, between, eq } from 'drizzle-orm';
 import type { MeterEvent } from '../domain/custom-meter.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { MINUTE_MS } from '../platform/time.ts';
 import { timeOfId } from '../platform/time-ordered-id.ts';
@@ -13,7 +15,11 @@ import { meterEvents } from './schema/index.ts';
 const CLOCKS_MS = MINUTE_MS;
 
 /** `null` for an id that no event in D1 has. */
-export async function findOldMeterEvent(env: Env, organizationId: string, eventId: string): Promise<MeterEvent | null> {
+export async function findOldMeterEvent(
+  env: Env,
+  organizationId: OrganizationId,
+  eventId: string,
+): Promise<MeterEvent | null> {
   const atMs = timeOfId(eventId);
   if (atMs === null) return null;
   const [row] = await (await database(env, organizationId))

@@ -3,7 +3,9 @@
  * component that a vendor bills. The roll-ups have no cache writes, details or conditions, so the calls themselves are
  * summed: the newest first, in pages by their begin.
  */
+
 import { type SQL, sql } from 'drizzle-orm';
+import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { PricingMode } from '../domain/pricing.ts';
 import { QUANTITY_SCALE } from '../domain/quantity.ts';
@@ -21,7 +23,7 @@ const CALLS_PER_PAGE = 25_000;
 const PAGES_MAX = 20;
 
 export interface TrafficQuery {
-  organizationId: string;
+  organizationId: OrganizationId;
   fromMs: number;
   toMs: number;
   /** The names of the models, as the roll-ups have them. */
@@ -44,7 +46,7 @@ export interface NameTraffic {
   unreported: number;
   /** Calls of whose cached audio and images the vendor does not say how many tokens were which. */
   untold: number;
-  customers: Map<string, Share>;
+  customers: Map<CustomerId, Share>;
   /** Without calls that named none. */
   features: Map<string, Share>;
   usagePlanVersionIds: Set<string>;
@@ -104,7 +106,7 @@ type TrafficRow = Record<string, number> & {
 
 interface ShareRow {
   name: string;
-  customerId: string;
+  customerId: CustomerId;
   feature: string;
   usagePlanVersionId: string;
   calls: number;
@@ -222,7 +224,11 @@ function addShare(of: NameTraffic, row: ShareRow): void {
 }
 
 /** Adds a share to one of a map. */
-export function addTo(shares: Map<string, Share>, key: string, { calls: more, costNanoUsd }: Share): void {
+export function addTo<Key extends string>(
+  shares: Map<Key, Share>,
+  key: Key,
+  { calls: more, costNanoUsd }: Share,
+): void {
   const before = shares.get(key);
   shares.set(key, {
     calls: (before?.calls ?? 0) + more,

@@ -2,7 +2,9 @@
  * What an organization's usage cost and what it charged in a period, in D1: as a whole, by feature and by model from
  * roll-ups, which do not grow with the number of calls, and by version of a plan from the running totals of its customers.
  */
+
 import { type SQL, sql } from 'drizzle-orm';
+import type { OrganizationId } from '../domain/ids.ts';
 import { nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
@@ -74,7 +76,7 @@ const whole = (value: number) => sql.raw(String(Math.trunc(value)));
 /** All of the same moment. Time after `untilMs` has not passed, so nobody was subscribed in it. */
 export async function readOrganizationEarnings(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   period: Period,
   { by, groupsMax, untilMs }: { by: readonly Grouping[]; groupsMax: number; untilMs: number },
 ): Promise<OrganizationEarnings> {
@@ -128,7 +130,7 @@ function groupOf(row: GroupRow): EarningsGroup {
 const FIGURE_NAMES = sql.raw('calls, unpriced_calls, cost_usd, cost_rest_nano_usd, charge_usd, charge_rest_nano_usd');
 
 /** One row, of the sums by outcome. */
-function totalOf(organizationId: string, period: Period): SQL {
+function totalOf(organizationId: OrganizationId, period: Period): SQL {
   const parts = wholeDays(period).map(({ unit, startMs, endMs }) => {
     const [all, at] = unit === 'day' ? [organizationDays, sql.raw('day_ms')] : [organizationHours, sql.raw('hour_ms')];
     return sql`SELECT key AS outcome, ${FIGURE_NAMES} FROM ${all}
@@ -141,7 +143,7 @@ function totalOf(organizationId: string, period: Period): SQL {
 
 /** By feature, by model, or both. Charges of custom meters are of the feature that their increments name. */
 function groupsOf(
-  organizationId: string,
+  organizationId: OrganizationId,
   period: Period,
   dimensions: readonly ('feature' | 'model')[],
   groupsMax: number,
@@ -177,17 +179,17 @@ function textOf(figures: Readonly<Record<string, string>>): string {
     .join(', ');
 }
 
-const chargedEvents = (organizationId: string, { fromMs, toMs }: Period) =>
+const chargedEvents = (organizationId: OrganizationId, { fromMs, toMs }: Period) =>
   sql`${meterEvents} INDEXED BY meter_events_charged
     WHERE organization_id = ${organizationId} AND at_ms >= ${fromMs} AND at_ms < ${toMs} AND charge_nano_usd IS NOT NULL`;
 
 /** Customers with a subscription in the period. */
-const subscribed = (organizationId: string, { fromMs, toMs }: Period) =>
+const subscribed = (organizationId: OrganizationId, { fromMs, toMs }: Period) =>
   sql`${customers} INDEXED BY customers_by_plan_version WHERE organization_id = ${organizationId}
     AND created_at_ms < ${whole(toMs)} AND (canceled_at_ms IS NULL OR canceled_at_ms > ${whole(fromMs)})`;
 
 /** Changes of plans since the start of the period: what came before each was of another version. */
-const planChanges = (organizationId: string, fromMs: number) =>
+const planChanges = (organizationId: OrganizationId, fromMs: number) =>
   sql`(SELECT customer_id, at_ms, record ->> 'previousUsagePlanVersionId' AS previous, record ->> 'usagePlanVersionId' AS version
     FROM ${organizationEvents}
     WHERE organization_id = ${organizationId} AND type = 'customer.plan_changed' AND event_id >= ${eventIdsFrom(fromMs)})`;
@@ -197,7 +199,7 @@ const planChanges = (organizationId: string, fromMs: number) =>
  * change adds the time before it to the version before, and takes it from the one after, so that a chain of changes
  * leaves to each version its own time.
  */
-function planMonthsOf(organizationId: string, period: Period): SQL {
+function planMonthsOf(organizationId: OrganizationId, period: Period): SQL {
   const { fromMs, toMs } = period;
   const months = JSON.stringify(monthsOf(period));
   const before = (version: string, sign: 1 | -1) =>
@@ -228,7 +230,7 @@ function monthsOf({ fromMs, toMs }: Period): [number, number, number][] {
 }
 
 /** What customers used while they had each version, by the same reckoning, to the hour of a change. */
-function versionsOf(organizationId: string, { fromMs, toMs }: Period): SQL {
+function versionsOf(organizationId: OrganizationId, { fromMs, toMs }: Period): SQL {
   const until = (
     name: SQL,
     atMs: SQL,

@@ -2,8 +2,10 @@
  * The events that organizations are told of, in D1. They come with the projection, a second or so behind the customers'
  * objects. The event log of what operators did is in `events.ts`.
  */
+
 import { and, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
 import { EVENT_RETENTION_DAYS } from '../contract/events.ts';
+import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
@@ -13,7 +15,7 @@ import { organizationEvents } from './schema/index.ts';
 
 export interface EventFilter {
   type?: string | undefined;
-  customerId?: string | undefined;
+  customerId?: CustomerId | undefined;
   /** From, inclusive, and to, exclusive. */
   fromMs?: number | undefined;
   toMs?: number | undefined;
@@ -29,7 +31,7 @@ export interface OrganizationEventRow {
 /** An event that no customer's object recorded: what an operator changed, or the service found. */
 export interface NewOrganizationEvent extends OrganizationEventRow {
   /** `null` where it is of no customer. */
-  customerId: string | null;
+  customerId: CustomerId | null;
 }
 
 /** Events that one statement inserts. */
@@ -41,7 +43,7 @@ const DELETE_ROUNDS_MAX = 100;
 /** Events, newest first: their ids sort by time. */
 export async function findOrganizationEvents(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   { type, customerId, fromMs, toMs }: EventFilter,
   { after, limit }: PageRequest,
 ): Promise<Page<OrganizationEventRow>> {
@@ -69,7 +71,7 @@ export async function findOrganizationEvents(
 /** Records events. One whose id is there already is left as it is, so the same events may be sent again. */
 export async function insertOrganizationEvents(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   events: readonly NewOrganizationEvent[],
 ): Promise<void> {
   const db = await database(env, organizationId);
@@ -88,7 +90,7 @@ export async function insertOrganizationEvents(
 export interface RecordedEvent {
   place: number;
   eventId: string;
-  customerId: string | null;
+  customerId: CustomerId | null;
   type: string;
   atMs: number;
   data: string;
@@ -99,7 +101,7 @@ const RECORDED = sql`place, event_id AS eventId, customer_id AS customerId, type
 /** Events after a place, in the order in which they were recorded. */
 export async function findEventsAfter(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   place: number,
   rowsMax: number,
 ): Promise<RecordedEvent[]> {
@@ -112,7 +114,7 @@ export async function findEventsAfter(
 /** Events after an id and before another, oldest first. */
 export async function findEventsBetween(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   afterId: string,
   beforeId: string,
   rowsMax: number,
@@ -126,7 +128,7 @@ export async function findEventsBetween(
 
 export async function findRecordedEvent(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   eventId: string,
 ): Promise<RecordedEvent | null> {
   const [event] = await (await database(env, organizationId)).all<RecordedEvent>(
@@ -136,7 +138,7 @@ export async function findRecordedEvent(
 }
 
 /** The place of the event that was recorded last; 0 where there is none. */
-export async function findLastPlace(env: Env, organizationId: string): Promise<number> {
+export async function findLastPlace(env: Env, organizationId: OrganizationId): Promise<number> {
   const [row] = await (await database(env, organizationId)).all<{ place: number | null }>(
     sql`SELECT MAX(place) AS place FROM organization_events WHERE organization_id = ${organizationId}`,
   );

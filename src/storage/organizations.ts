@@ -1,7 +1,9 @@
 /**
  * Organizations in D1: a row each, with what is set for the organization as a whole.
  */
+
 import { asc, eq, gt, sql } from 'drizzle-orm';
+import { asOrganizationId, type OrganizationId } from '../domain/ids.ts';
 import type { ModelMappings } from '../domain/model-mappings.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, type Statement } from './database.ts';
@@ -10,7 +12,7 @@ import { organizations } from './schema/index.ts';
 export type OrganizationRow = typeof organizations.$inferSelect;
 type NewOrganization = typeof organizations.$inferInsert;
 
-export async function findOrganizationRow(env: Env, organizationId: string): Promise<OrganizationRow | null> {
+export async function findOrganizationRow(env: Env, organizationId: OrganizationId): Promise<OrganizationRow | null> {
   const [row] = await configDatabase(env)
     .select()
     .from(organizations)
@@ -23,7 +25,7 @@ export function findOrganizations(env: Env, after: string | null, limit: number)
   return configDatabase(env)
     .select()
     .from(organizations)
-    .where(after === null ? undefined : gt(organizations.organizationId, after))
+    .where(after === null ? undefined : gt(organizations.organizationId, asOrganizationId(after)))
     .orderBy(asc(organizations.organizationId))
     .limit(limit + 1);
 }
@@ -43,7 +45,11 @@ export function insertOrganization(env: Env, row: NewOrganization): Statement {
   return configDatabase(env).insert(organizations).values(row);
 }
 
-export function updateOrganizationRow(env: Env, organizationId: string, change: Partial<NewOrganization>): Statement {
+export function updateOrganizationRow(
+  env: Env,
+  organizationId: OrganizationId,
+  change: Partial<NewOrganization>,
+): Statement {
   return configDatabase(env).update(organizations).set(change).where(eq(organizations.organizationId, organizationId));
 }
 
@@ -53,7 +59,7 @@ export function updateOrganizationRow(env: Env, organizationId: string, change: 
  */
 export function replaceMappings(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   before: ModelMappings,
   after: ModelMappings,
 ): Statement {

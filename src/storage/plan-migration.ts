@@ -2,12 +2,13 @@
  * Subscriptions that a plan migration moves, as D1 knows them: those on an older version of the plan than its target,
  * or that are to change to one. `src/domain/account.ts` decides which of them really move.
  */
+import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
 import { findOlderVersions } from './plans.ts';
 
 export interface OlderThan {
-  organizationId: string;
+  organizationId: OrganizationId;
   target: { planId: string; version: number };
   when: string;
 }
@@ -30,11 +31,11 @@ export async function findOlderSubscriptions(
   of: OlderThan,
   after: string | null,
   limit: number,
-): Promise<string[]> {
+): Promise<CustomerId[]> {
   const { results } = await (await database(env, of.organizationId)).$client
     .prepare(`SELECT customer_id FROM customers WHERE ${IS_OLDER} AND customer_id > ?4 ORDER BY customer_id LIMIT ?5`)
     .bind(...(await valuesOf(env, of)), after ?? '', limit)
-    .all<{ customer_id: string }>();
+    .all<{ customer_id: CustomerId }>();
   return results.map((row) => row.customer_id);
 }
 

@@ -5,7 +5,9 @@
  * `customer.plan_changed` says what was before it. Where events are no longer kept, the customer counts as if it always
  * had the version of the oldest one that is.
  */
+
 import { sql } from 'drizzle-orm';
+import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import type { Replenish } from '../domain/period.ts';
 import type { Env } from '../env.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
@@ -24,7 +26,7 @@ export interface PlanSpan {
 }
 
 interface SubscriptionRow {
-  customerId: string;
+  customerId: CustomerId;
   usagePlanVersionId: string;
   createdAtMs: number;
   canceledAtMs: number | null;
@@ -35,10 +37,10 @@ interface SubscriptionRow {
 /** The versions that each customer had from `fromMs` on, in order. Whoever D1 does not know is left out. */
 export async function findPlanSpans(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   asked: AskedCustomers,
   fromMs: number,
-): Promise<Map<string, PlanSpan[]>> {
+): Promise<Map<CustomerId, PlanSpan[]>> {
   const changes = sql`SELECT at_ms, record ->> 'previousUsagePlanVersionId' AS version FROM ${organizationEvents} events
     WHERE events.organization_id = ${organizationId} AND events.customer_id = somebody.customer_id
       AND type = 'customer.plan_changed' AND event_id >= ${eventIdsFrom(fromMs)} ORDER BY event_id DESC LIMIT ${CHANGES_MAX}`;
@@ -76,7 +78,7 @@ export interface VersionPrice {
 /** What a customer of each version pays for a usage period. */
 export async function findVersionPrices(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   versionIds: readonly string[],
 ): Promise<Map<string, VersionPrice>> {
   const rows = await configDatabase(env).all<Omit<VersionPrice, 'replenish'> & { id: string; replenish: string }>(sql`

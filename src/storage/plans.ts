@@ -1,7 +1,9 @@
 /**
  * Plan versions in D1.
  */
+
 import { and, asc, desc, eq, gt, inArray, lt, notExists, type SQL, sql } from 'drizzle-orm';
+import type { OrganizationId } from '../domain/ids.ts';
 import { ANSWERS_MAX_DEFAULT, hasCapability, type PlanVersion } from '../domain/plan.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, type Statement } from './database.ts';
@@ -13,7 +15,11 @@ export type PlanVersionRow = typeof planVersions.$inferSelect;
 const NEWEST = sql`(SELECT MAX(newest.version) FROM plan_versions newest
   WHERE newest.organization_id = ${planVersions.organizationId} AND newest.plan_id = ${planVersions.planId})`;
 
-export async function findNewestPlan(env: Env, organizationId: string, planId: string): Promise<PlanVersion | null> {
+export async function findNewestPlan(
+  env: Env,
+  organizationId: OrganizationId,
+  planId: string,
+): Promise<PlanVersion | null> {
   const [row] = await configDatabase(env)
     .select()
     .from(planVersions)
@@ -26,7 +32,7 @@ export async function findNewestPlan(env: Env, organizationId: string, planId: s
 /** The newest version of a plan, and whether it is archived; `null` where there is no such plan. */
 export async function findPlan(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   planId: string,
 ): Promise<{ newest: PlanVersion; isArchived: boolean } | null> {
   const [newest, archived] = await Promise.all([
@@ -39,7 +45,7 @@ export async function findPlan(
 /** The ids of a plan's versions before one of them. */
 export async function findOlderVersions(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   planId: string,
   version: number,
 ): Promise<string[]> {
@@ -59,7 +65,7 @@ export async function findOlderVersions(
 /** Plans that take new subscriptions, in their newest version, by id; one more than asked for tells whether there are more. */
 export async function listNewestPlans(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   after: string | null,
   limit: number,
 ): Promise<PlanVersion[]> {
@@ -92,7 +98,7 @@ export async function listNewestPlans(
 /** Ids of plans; one more than asked for tells whether there are more. */
 export async function findPlanIds(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   after: string | null,
   limit: number,
 ): Promise<string[]> {
@@ -110,7 +116,7 @@ export async function findPlanIds(
 /** The newest versions of each plan, newest first. */
 export async function findPlanVersions(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   planIds: string[],
   versionsMax: number,
 ): Promise<PlanVersionRow[]> {
@@ -141,7 +147,7 @@ export async function findPlanVersions(
 /** When each archived one of the plans was archived. */
 export async function findArchivedPlans(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   planIds: string[],
 ): Promise<ReadonlyMap<string, number>> {
   if (planIds.length === 0) return new Map();
@@ -160,20 +166,20 @@ export function insertArchivedPlan(env: Env, row: typeof archivedPlans.$inferSel
 }
 
 /** Makes a commit fail where the plan that is to be the default has been archived meanwhile. */
-export function failIfArchived(env: Env, organizationId: string, planId: string): Statement {
+export function failIfArchived(env: Env, organizationId: OrganizationId, planId: string): Statement {
   const found = sql`SELECT 1 FROM ${archivedPlans} WHERE organization_id = ${organizationId} AND plan_id = ${planId}`;
   return failIf(env, organizationId, found);
 }
 
 /** As `isTaken` recognizes it. The row is written as it is. */
-function failIf(env: Env, organizationId: string, found: SQL): Statement {
+function failIf(env: Env, organizationId: OrganizationId, found: SQL): Statement {
   return configDatabase(env)
     .update(organizations)
     .set({ name: sql`CASE WHEN EXISTS (${found}) THEN json('changed') ELSE ${organizations.name} END` })
     .where(eq(organizations.organizationId, organizationId));
 }
 
-export function deleteArchivedPlan(env: Env, organizationId: string, planId: string): Statement {
+export function deleteArchivedPlan(env: Env, organizationId: OrganizationId, planId: string): Statement {
   return configDatabase(env)
     .delete(archivedPlans)
     .where(and(eq(archivedPlans.organizationId, organizationId), eq(archivedPlans.planId, planId)));

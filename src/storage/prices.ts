@@ -1,8 +1,10 @@
 /**
  * Prices in D1: those that organizations set themselves, and every price that was ever in force, which never changes.
  */
+
 import { and, asc, desc, eq, ne } from 'drizzle-orm';
 import type { PriceSnapshot } from '../catalog/prices.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, type Statement } from './database.ts';
 import { organizationPrices, pricingSnapshots } from './schema/index.ts';
@@ -25,10 +27,10 @@ const COLUMNS = {
   updatedAtMs: organizationPrices.updatedAtMs,
 };
 
-const of = (organizationId: string) => eq(organizationPrices.organizationId, organizationId);
+const of = (organizationId: OrganizationId) => eq(organizationPrices.organizationId, organizationId);
 
 /** By model; of each, the one that came into force last first. */
-export function listOwnPrices(env: Env, organizationId: string): Promise<OwnPriceRow[]> {
+export function listOwnPrices(env: Env, organizationId: OrganizationId): Promise<OwnPriceRow[]> {
   return configDatabase(env)
     .select(COLUMNS)
     .from(organizationPrices)
@@ -38,7 +40,7 @@ export function listOwnPrices(env: Env, organizationId: string): Promise<OwnPric
 }
 
 /** The prices of one model, the one that came into force last first. */
-export function findOwnPrices(env: Env, organizationId: string, modelKey: string): Promise<OwnPriceRow[]> {
+export function findOwnPrices(env: Env, organizationId: OrganizationId, modelKey: string): Promise<OwnPriceRow[]> {
   return configDatabase(env)
     .select(COLUMNS)
     .from(organizationPrices)
@@ -47,14 +49,14 @@ export function findOwnPrices(env: Env, organizationId: string, modelKey: string
     .limit(PRICES_MAX);
 }
 
-export function countOwnPrices(env: Env, organizationId: string): Promise<number> {
+export function countOwnPrices(env: Env, organizationId: OrganizationId): Promise<number> {
   return configDatabase(env).$count(organizationPrices, of(organizationId));
 }
 
 /** Removes the prices of a model, or the one that is in force from a time. Their snapshots stay. */
 export function deleteOwnPrices(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   modelKey: string,
   effectiveFromMs: number | undefined,
 ): Statement {

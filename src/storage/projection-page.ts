@@ -5,6 +5,7 @@
  * not look into the rows. The names of the columns travel with them, so that a page that was written before a deploy
  * still means the same after it.
  */
+import type { CustomerKey } from '../domain/ids.ts';
 
 /** What a change is of. */
 const CHANGE_KINDS = [
@@ -34,9 +35,7 @@ export interface Change {
   replaced?: string;
 }
 
-export interface ProjectionPage {
-  organizationId: string;
-  customerId: string;
+export interface ProjectionPage extends CustomerKey {
   subscriptionId: string;
   /** The columns of each kind that the page has changes of. */
   columns: Partial<Record<ChangeKind, readonly string[]>>;

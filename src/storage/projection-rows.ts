@@ -2,6 +2,7 @@
  * The projection of a customer in D1: which row of which table each change becomes. How the rows are written is in
  * `projection.ts`; the columns are described in `schema`.
  */
+
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core';
 import type { Account } from '../domain/account.ts';
 import type { Call } from '../domain/call.ts';
@@ -10,6 +11,7 @@ import { lowerCase } from '../domain/case-search.ts';
 import { earnedNanoUsd } from '../domain/charge.ts';
 import type { MeterEvent } from '../domain/custom-meter.ts';
 import type { CustomerEvent } from '../domain/customer-events.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, partsOfNano } from '../domain/money.ts';
 import { isOnCredit } from '../domain/next-payer.ts';
 import { wasDenied, worstMeterOf } from '../domain/summary.ts';
@@ -152,17 +154,17 @@ function projectCustomer(
 }
 
 /** What a call counts in the usage, for the change that will replace it; `null` if it does not count. */
-export function countedBefore(organizationId: string, call: Call): string | null {
+export function countedBefore(organizationId: OrganizationId, call: Call): string | null {
   if (call.status === 'IN_PROGRESS' || call.reversedAtMs !== undefined) return null;
   const columns = columnsOfCall(organizationId, call);
   return JSON.stringify(Object.fromEntries(COUNTED_COLUMNS.map((name) => [name, columns[name]])));
 }
 
-function projectCall(organizationId: string, record: string): Row<typeof calls> {
+function projectCall(organizationId: OrganizationId, record: string): Row<typeof calls> {
   return { columns: columnsOfCall(organizationId, JSON.parse(record) as Call), record };
 }
 
-function columnsOfCall(organizationId: string, call: Call): Row<typeof calls>['columns'] {
+function columnsOfCall(organizationId: OrganizationId, call: Call): Row<typeof calls>['columns'] {
   const { outcome, compression } = call;
   const price = outcome?.price.status === 'FINAL' ? outcome.price : null;
   const modelKey = price?.breakdown.modelKey ?? null;
@@ -244,7 +246,7 @@ function projectFailedHour({ organizationId, customerId }: Account, record: stri
   return { columns };
 }
 
-function projectMeterEvent(organizationId: string, record: string): Row<typeof meterEvents> {
+function projectMeterEvent(organizationId: OrganizationId, record: string): Row<typeof meterEvents> {
   const event = JSON.parse(record) as MeterEvent;
   const { funding, charge, reversal } = event;
   const charged = partsOfNano(earnedNanoUsd(charge) + earnedNanoUsd(reversal?.charge));

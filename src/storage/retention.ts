@@ -10,6 +10,7 @@
 
 import { and, eq, isNotNull } from 'drizzle-orm';
 import { RETENTION_DAYS_MAX, RETENTION_DEFAULTS, type Retention } from '../contract/operator.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 import { DAY_MS, HOUR_MS, WEEK_MS } from '../platform/time.ts';
@@ -73,7 +74,7 @@ const KINDS: readonly Kind[] = [
 
 /** An organization with expired rows, and the time before which they are expired. */
 interface Expired {
-  organizationId: string;
+  organizationId: OrganizationId;
   beforeMs: number;
 }
 
@@ -220,7 +221,7 @@ const DIMENSIONS = "'feature', 'provider', 'model', 'outcome'";
 async function findCustomers(
   db: D1Database,
   rollUp: RollUp,
-  organizationId: string,
+  organizationId: OrganizationId,
   beforeMs: number,
   after: string,
 ): Promise<{ found: string[]; next: string | null }> {

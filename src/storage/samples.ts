@@ -7,6 +7,7 @@
 
 import { and, asc, desc, eq, getTableColumns, gt, gte, inArray, lt, lte, ne, type SQL, sql } from 'drizzle-orm';
 import type { SampleSelection } from '../contract/samples.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
 import { organizationSizes, samples } from './schema/index.ts';
@@ -73,7 +74,7 @@ export async function insertSample(
 /** Samples after a place; one more than asked for tells whether there are more. */
 export async function findSamples(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   filter: SampleSelection,
   {
     order,
@@ -95,14 +96,14 @@ export async function findSamples(
 
 export async function countSamples(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   filter: SampleSelection,
   nowMs: number,
 ): Promise<number> {
   return (await database(env, organizationId)).$count(samples, matching(organizationId, filter, nowMs));
 }
 
-export async function findSample(env: Env, organizationId: string, sampleId: string, nowMs: number) {
+export async function findSample(env: Env, organizationId: OrganizationId, sampleId: string, nowMs: number) {
   const [row] = await (await database(env, organizationId))
     .select()
     .from(samples)
@@ -112,7 +113,7 @@ export async function findSample(env: Env, organizationId: string, sampleId: str
   return row ?? null;
 }
 
-export async function deleteSample(env: Env, organizationId: string, sampleId: string): Promise<void> {
+export async function deleteSample(env: Env, organizationId: OrganizationId, sampleId: string): Promise<void> {
   await (await database(env, organizationId))
     .delete(samples)
     .where(and(eq(samples.organizationId, organizationId), eq(samples.sampleId, sampleId)));
@@ -124,7 +125,7 @@ export async function deleteSample(env: Env, organizationId: string, sampleId: s
  */
 export async function readPayloads(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   rows: readonly SampleRow[],
 ): Promise<{ read: number; samples: { row: SampleRow; payload: string }[] }> {
   const some = rows.slice(0, fitting(rows));
@@ -156,7 +157,7 @@ function fitting(rows: readonly SampleRow[]): number {
   return count;
 }
 
-function matching(organizationId: string, filter: SampleSelection, nowMs: number): SQL | undefined {
+function matching(organizationId: OrganizationId, filter: SampleSelection, nowMs: number): SQL | undefined {
   const { customerId, feature, provider, model, environment, fromMs, toMs } = filter;
   return and(
     eq(samples.organizationId, organizationId),

@@ -1,7 +1,9 @@
 /**
  * Sampling policies, each with the version that follows from its content.
  */
+
 import { canonicalJson } from '../domain/canonical.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import { DEFAULT_SAMPLING_POLICY, type SamplingPolicy } from '../domain/sampling.ts';
 import type { Env } from '../env.ts';
 import { sha256Hex } from '../platform/hash.ts';
@@ -20,6 +22,6 @@ export async function versionedPolicy(policy: SamplingPolicy): Promise<Versioned
 }
 
 /** The sampling policy in force. */
-export async function readSamplingPolicy(env: Env, organizationId: string): Promise<VersionedPolicy> {
+export async function readSamplingPolicy(env: Env, organizationId: OrganizationId): Promise<VersionedPolicy> {
   return versionedPolicy((await findOrganizationRow(env, organizationId))?.sampling ?? DEFAULT_SAMPLING_POLICY);
 }

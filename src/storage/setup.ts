@@ -1,9 +1,11 @@
 /**
  * Whether D1 has what a working deployment has, and what an organization has on the way to its first call.
  */
+
 import { and, desc, eq, gt, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm';
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
 import type { CallStatus } from '../domain/call.ts';
+import type { CallId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, type Database, database, databaseNames, namedDatabase } from './database.ts';
 import { apiKeys, calls, customers, planVersions, usageHours, vendorCredentials, webhooks } from './schema/index.ts';
@@ -38,7 +40,11 @@ export interface OrganizationConfigured {
 }
 
 /** What an organization has configured. A key counts while it may be used. */
-export async function findConfigured(env: Env, organizationId: string, nowMs: number): Promise<OrganizationConfigured> {
+export async function findConfigured(
+  env: Env,
+  organizationId: OrganizationId,
+  nowMs: number,
+): Promise<OrganizationConfigured> {
   const db = configDatabase(env);
   const [plan, key, vendor, webhook] = await Promise.all([
     hasRow(db, planVersions, eq(planVersions.organizationId, organizationId)),
@@ -59,14 +65,14 @@ export async function findConfigured(env: Env, organizationId: string, nowMs: nu
 
 export interface OrganizationCalled {
   /** The newest call that is still listed. */
-  last: { callId: string; status: CallStatus } | null;
+  last: { callId: CallId; status: CallStatus } | null;
   /** Whether there was a call; sums remember it for longer than lists. */
   called: boolean;
   /** Whether a call ended with a known cost. */
   priced: boolean;
 }
 
-export async function findCalled(env: Env, organizationId: string): Promise<OrganizationCalled> {
+export async function findCalled(env: Env, organizationId: OrganizationId): Promise<OrganizationCalled> {
   const db = await database(env, organizationId);
   const hours = eq(usageHours.organizationId, organizationId);
   const [last] = await db

@@ -6,7 +6,9 @@
  * row of `organization_sizes`, and at most five rows (one per outcome) of `organization_days` for each of seven days. D1
  * reports its own size with every answer.
  */
+
 import { inArray, lt, notInArray, sql } from 'drizzle-orm';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 import { DAY_MS } from '../platform/time.ts';
@@ -14,7 +16,7 @@ import { configDatabase, databaseNames, namedDatabase } from './database.ts';
 import { databaseSizes, organizations } from './schema/index.ts';
 
 interface OrganizationSize {
-  organizationId: string;
+  organizationId: OrganizationId;
   name: string;
   customers: number;
   /** Calls that ended today (UTC) or in the six days before. */
@@ -151,7 +153,7 @@ async function largestOf(env: Env, databases: readonly LargestRow[][]): Promise<
 }
 
 function presentOrganization(
-  settings: { organizationId: string; name: string; sampleBytesMax: number } | undefined,
+  settings: { organizationId: OrganizationId; name: string; sampleBytesMax: number } | undefined,
   {
     customers,
     callsLastWeek,

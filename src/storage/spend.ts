@@ -8,6 +8,7 @@
  */
 
 import { type SQL, sql } from 'drizzle-orm';
+import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS, HOUR_MS, WEEK_MS } from '../platform/time.ts';
 import { ANOMALY_DAYS_MIN } from '../readings/anomalies/episode.ts';
@@ -27,7 +28,7 @@ export interface SpendPeriod {
 /** A bucket of time with usage. */
 export interface SpendRow {
   /** Empty for the organization as a whole. */
-  customerId: string;
+  customerId: CustomerId;
   startMs: number;
   /** What the spend is of: all, which every bucket has, or a model or feature that is new. */
   dimension: 'all' | 'model' | 'feature';
@@ -54,7 +55,7 @@ const NOTHING = sql.raw('0, 0, 0, 0, 0');
 /** Spend of the organization by hour. */
 export async function readOrganizationSpend(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   { fromMs, toMs }: SpendPeriod,
 ): Promise<SpendRow[]> {
   const days = sql`${organizationDays} WHERE organization_id = ${organizationId} AND day_ms >= ${fromMs} AND day_ms < ${toMs}`;
@@ -83,9 +84,9 @@ export async function readOrganizationSpend(
 /** Spend of customers by day. */
 export async function readDailySpend(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   period: SpendPeriod,
-  customerIds: readonly string[],
+  customerIds: readonly CustomerId[],
 ): Promise<SpendRow[]> {
   const spent = sql`SELECT customer_id, day_ms AS start_ms, paid_model AS model, calls, failed_calls, 0 AS denied_calls, 0 AS input_tokens,
       0 AS cached_input_tokens, cost_usd, cost_rest_nano_usd FROM ${customerDays}
@@ -97,9 +98,9 @@ export async function readDailySpend(
 /** Spend of one customer by hour. */
 export async function readHourlySpend(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   period: SpendPeriod,
-  customerId: string,
+  customerId: CustomerId,
 ): Promise<SpendRow[]> {
   const spent = sql`SELECT customer_id, hour_ms AS start_ms, model, feature, ${callsBy('outcome')}, SUM(cost_usd) AS cost_usd,
       SUM(cost_rest_nano_usd) AS cost_rest_nano_usd

@@ -2,7 +2,9 @@
  * D1: which organization has an id at Stripe. An id belongs to the organization whose customer was given it first. Ids that
  * several organizations had before this was kept stay with all of them, until an operator releases them.
  */
+
 import { and, eq, sql } from 'drizzle-orm';
+import type { CustomerId, CustomerKey, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
@@ -20,9 +22,7 @@ import {
 import { stripeCustomers } from './schema/index.ts';
 
 /** A customer, and the id at Stripe that it is given. */
-export interface StripeCustomer {
-  organizationId: string;
-  customerId: string;
+export interface StripeCustomer extends CustomerKey {
   stripeCustomerId: string;
 }
 
@@ -54,7 +54,11 @@ export async function claimStripeCustomer(env: Env, claimed: StripeCustomer): Pr
 }
 
 /** Whether a customer of the organization was given the id. A release is known to all isolates when it is acknowledged. */
-export async function hasStripeCustomer(env: Env, organizationId: string, stripeCustomerId: string): Promise<boolean> {
+export async function hasStripeCustomer(
+  env: Env,
+  organizationId: OrganizationId,
+  stripeCustomerId: string,
+): Promise<boolean> {
   const key = `${organizationId} ${stripeCustomerId}`;
   const nowMs = Date.now();
   if (nowMs - (known.value.get(key) ?? Number.NEGATIVE_INFINITY) < env.CONFIG_TTL_MS) return true;
@@ -65,17 +69,17 @@ export async function hasStripeCustomer(env: Env, organizationId: string, stripe
   return has;
 }
 
-async function isIn(db: Database, organizationId: string, stripeCustomerId: string): Promise<boolean> {
+async function isIn(db: Database, organizationId: OrganizationId, stripeCustomerId: string): Promise<boolean> {
   return (await db.$count(stripeCustomers, ofOrganization(organizationId, stripeCustomerId))) > 0;
 }
 
 /** Whether the organization's own database has the id, where that is another one. */
-async function isUngathered(env: Env, organizationId: string, stripeCustomerId: string): Promise<boolean> {
+async function isUngathered(env: Env, organizationId: OrganizationId, stripeCustomerId: string): Promise<boolean> {
   const name = await databaseNameOf(env, organizationId);
   return name !== CONFIG_DATABASE && isIn(namedDatabase(env, name), organizationId, stripeCustomerId);
 }
 
-function ofOrganization(organizationId: string, stripeCustomerId: string) {
+function ofOrganization(organizationId: OrganizationId, stripeCustomerId: string) {
   return and(
     eq(stripeCustomers.stripeCustomerId, stripeCustomerId),
     eq(stripeCustomers.organizationId, organizationId),
@@ -102,7 +106,7 @@ export async function gatherStripeCustomers(env: Env, name: DatabaseName): Promi
 }
 
 /** To be called when the customer is erased. */
-export async function forgetStripeCustomers(env: Env, organizationId: string, customerId: string): Promise<void> {
+export async function forgetStripeCustomers(env: Env, { organizationId, customerId }: CustomerKey): Promise<void> {
   for (const db of [configDatabase(env), await database(env, organizationId)])
     await db
       .delete(stripeCustomers)
@@ -119,17 +123,17 @@ export async function listSharedStripeCustomers(env: Env, after: string | null, 
     GROUP BY stripe_customer_id HAVING COUNT(*) > 1 ORDER BY stripe_customer_id LIMIT ${limit + 1}`);
   return rows.map(({ stripeCustomerId, organizations }) => ({
     stripeCustomerId,
-    organizations: JSON.parse(organizations) as { organizationId: string; customers: number }[],
+    organizations: JSON.parse(organizations) as { organizationId: OrganizationId; customers: number }[],
   }));
 }
 
 /** Customers of the organization that were given the id, at most `limit`. */
 export async function customersAtStripe(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   stripeCustomerId: string,
   limit: number,
-): Promise<string[]> {
+): Promise<CustomerId[]> {
   const rows = await configDatabase(env)
     .select({ customerId: stripeCustomers.customerId })
     .from(stripeCustomers)
@@ -141,9 +145,9 @@ export async function customersAtStripe(
 /** Takes the id from these customers. */
 export function releaseStripeCustomer(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   stripeCustomerId: string,
-  customerIds: readonly string[],
+  customerIds: readonly CustomerId[],
 ): Statement {
   return configDatabase(env)
     .delete(stripeCustomers)

@@ -1,16 +1,18 @@
 /**
  * Calls without a price, as D1 knows them: those that ended in a period and count.
  */
+
 import { and, asc, eq, gte, isNotNull, lt, type SQL, sql } from 'drizzle-orm';
 import { CALLS_SEARCHED_MAX } from '../contract/call-list.ts';
 import type { Call } from '../domain/call.ts';
+import { asCallId, type CallId, type OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { database } from './database.ts';
 import { calls, LACKS_PRICE, UNPRICED } from './schema/index.ts';
 
 export interface UnpricedCalls {
-  organizationId: string;
+  organizationId: OrganizationId;
   fromMs: number;
   toMs: number;
   /** Only of these names, as the calls reported them; `null`: of all. */
@@ -64,7 +66,7 @@ export async function unpricedModels(env: Env, of: UnpricedCalls): Promise<strin
 export async function findUnpricedCalls(
   env: Env,
   of: UnpricedCalls,
-  after: { startedAtMs: number; callId: string } | null,
+  after: { startedAtMs: number; callId: CallId } | null,
   limit: number,
 ): Promise<Call[]> {
   const rows = await (await database(env, of.organizationId))
@@ -94,13 +96,13 @@ export interface UnpricedModel {
   firstMs: number;
   lastMs: number;
   /** The last of the calls. */
-  lastCallId: string;
+  lastCallId: CallId;
 }
 
 /** The calls without a price that began since then, by model, the most calls first: of the newest, as lists of calls have them. */
 export async function sumUnpricedByModel(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   fromMs: number,
 ): Promise<{ models: UnpricedModel[]; isAll: boolean }> {
   const db = await database(env, organizationId);
@@ -113,7 +115,7 @@ export async function sumUnpricedByModel(
     GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${NAMES_MAX}`);
   const models = rows.map(({ lastCall, ...row }) => ({
     ...row,
-    lastCallId: lastCall.slice(lastCall.indexOf(' ') + 1),
+    lastCallId: asCallId(lastCall.slice(lastCall.indexOf(' ') + 1)),
   }));
   return { models, isAll: models.reduce((sum, { calls: some }) => sum + some, 0) < CALLS_SEARCHED_MAX };
 }

@@ -4,7 +4,9 @@
  * Of an organization or one of its features it reads roll-ups, whose rows do not grow with the number of calls; of a
  * customer it reads that customer's hours.
  */
+
 import { type SQL, sql } from 'drizzle-orm';
+import type { OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS, HOUR_MS } from '../platform/time.ts';
@@ -41,7 +43,7 @@ const FIGURES = sql.raw(`CAST(SUM(calls) AS TEXT) AS calls,
 /** Steps without usage have no row. The period is from the start of a step to the start of another. */
 export async function findUsageCourse(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   filter: UsageFilter,
   step: Step,
   models: readonly string[],
@@ -60,7 +62,7 @@ export async function findUsageCourse(
 
 /** The rows of the period: all of them, and those of the models. */
 function partsOf(
-  organizationId: string,
+  organizationId: OrganizationId,
   { fromMs, toMs, customerId, feature }: UsageFilter,
   step: Step,
   models: readonly string[],

@@ -2,7 +2,9 @@
  * Usage of short spans of time by model and feature, of an organization or one of its customers, beside that of the same
  * hours of a week before: what explains an episode.
  */
+
 import { sql } from 'drizzle-orm';
+import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { database, prepare } from './database.ts';
@@ -10,7 +12,7 @@ import { featureHours, organizationDays, usageHours } from './schema/index.ts';
 
 export interface Span {
   /** `null` for the organization as a whole. */
-  customerId: string | null;
+  customerId: CustomerId | null;
   fromMs: number;
   toMs: number;
 }
@@ -34,7 +36,11 @@ const FIGURES = sql.raw(`feature, model, outcome, SUM(calls) AS calls, SUM(input
   SUM(cached_input_tokens) AS cachedInputTokens, SUM(cost_usd) + SUM(cost_rest_nano_usd) / 1e9 AS costUsd`);
 const GROUPED = sql.raw(`GROUP BY place, feature, model, outcome ORDER BY costUsd DESC, calls DESC LIMIT ${ROWS_MAX}`);
 
-export async function readUsageOfSpans(env: Env, organizationId: string, spans: readonly Span[]): Promise<SpanUsage[]> {
+export async function readUsageOfSpans(
+  env: Env,
+  organizationId: OrganizationId,
+  spans: readonly Span[],
+): Promise<SpanUsage[]> {
   if (spans.length === 0) return [];
   const db = await database(env, organizationId);
   const asked = sql`WITH spans AS MATERIALIZED (

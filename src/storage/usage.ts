@@ -7,6 +7,7 @@
  */
 
 import { type SQL, sql } from 'drizzle-orm';
+import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS, HOUR_MS, WEEK_MS } from '../platform/time.ts';
@@ -26,7 +27,7 @@ import {
 export interface UsageFilter {
   fromMs: number;
   toMs: number;
-  customerId?: string | undefined;
+  customerId?: CustomerId | undefined;
   feature?: string | undefined;
 }
 
@@ -118,7 +119,7 @@ type GroupRow = Record<keyof typeof SUMMED | 'key', string> & { dimension: Dimen
  */
 export async function sumUsage<D extends Dimension>(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   filter: UsageFilter,
   dimensions: readonly D[],
   groupsMax: number,
@@ -157,7 +158,7 @@ function groupOf(row: GroupRow): UsageGroup {
 
 /** Whose usage is summed, and of which period. */
 interface Scope extends UsageFilter {
-  organizationId: string;
+  organizationId: OrganizationId;
   /** A customer's cost by week, and totals by the end of each hour: of all usage, or of the feature's. */
   weeks: typeof customerWeeks | typeof featureCustomerWeeks;
   runningTotals: typeof customerRunningTotals | typeof featureRunningTotals;
@@ -165,7 +166,7 @@ interface Scope extends UsageFilter {
   among: (table: SQL) => SQL;
 }
 
-function scopeOf(organizationId: string, filter: UsageFilter): Scope {
+function scopeOf(organizationId: OrganizationId, filter: UsageFilter): Scope {
   const ofOrganization = (table: SQL) => sql`${table}.organization_id = ${organizationId}`;
   return filter.feature === undefined
     ? { ...filter, organizationId, weeks: customerWeeks, runningTotals: customerRunningTotals, among: ofOrganization }

@@ -1,7 +1,9 @@
 /**
  * Vendors' keys at rest: encrypted under VENDOR_KEY_SECRET, bound to the organization and the vendor that they are for.
  */
+
 import { and, eq, ne } from 'drizzle-orm';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { decryptText, encryptText } from '../platform/cipher.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
@@ -13,9 +15,14 @@ const HINT_LENGTH = 4;
 /** Keys with the same hint that are compared; where there are more, one of the others is taken for the same. */
 const COMPARED_MAX = 100;
 
-const purposeOf = (organizationId: string, provider: string) => `vendor key ${organizationId} ${provider}`;
+const purposeOf = (organizationId: OrganizationId, provider: string) => `vendor key ${organizationId} ${provider}`;
 
-export function sealVendorKey(env: Env, organizationId: string, provider: string, key: string): Promise<string> {
+export function sealVendorKey(
+  env: Env,
+  organizationId: OrganizationId,
+  provider: string,
+  key: string,
+): Promise<string> {
   return encryptText(secretOf(env), purposeOf(organizationId, provider), key);
 }
 
@@ -35,7 +42,7 @@ export function keyHintOf(key: string): string {
 }
 
 /** Whether another organization has this key too, for any vendor. */
-export async function isKeyShared(env: Env, organizationId: string, key: string): Promise<boolean> {
+export async function isKeyShared(env: Env, organizationId: OrganizationId, key: string): Promise<boolean> {
   const { organizationId: otherId, provider, sealedKey, keyHint } = vendorCredentials;
   const others = await configDatabase(env)
     .select({ otherId, provider, sealedKey })

@@ -1,7 +1,9 @@
 /**
  * The record of what organizations have had vendors keep, in D1.
  */
+
 import { and, eq, lt, sql } from 'drizzle-orm';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { configDatabase } from './database.ts';
 import { vendorObjects } from './schema/index.ts';
@@ -12,7 +14,7 @@ const DELETE_ROWS_MAX = 10_000;
 /** The organization has made these; the record is kept until then. */
 export async function recordVendorObjects(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   objectIds: readonly string[],
   forgetAtMs: number,
 ): Promise<void> {
@@ -28,7 +30,7 @@ export async function recordVendorObjects(
 /** Those that the organization has made. */
 export async function findVendorObjects(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   objectIds: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const rows = await configDatabase(env)
@@ -43,7 +45,7 @@ export async function findVendorObjects(
   return new Set(rows.map(({ objectId }) => objectId));
 }
 
-export async function forgetVendorObject(env: Env, organizationId: string, objectId: string): Promise<void> {
+export async function forgetVendorObject(env: Env, organizationId: OrganizationId, objectId: string): Promise<void> {
   await configDatabase(env)
     .delete(vendorObjects)
     .where(and(eq(vendorObjects.organizationId, organizationId), eq(vendorObjects.objectId, objectId)));

@@ -1,7 +1,9 @@
 /**
  * Model vendors of organizations in D1: their addresses and encrypted keys.
  */
+
 import { and, asc, eq } from 'drizzle-orm';
+import type { OrganizationId } from '../domain/ids.ts';
 import { kindNamed, type VendorKind } from '../domain/vendor-kind.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, type Statement } from './database.ts';
@@ -30,7 +32,7 @@ const COLUMNS = {
   updatedAtMs: vendorCredentials.updatedAtMs,
 };
 
-export async function listVendors(env: Env, organizationId: string): Promise<VendorRow[]> {
+export async function listVendors(env: Env, organizationId: OrganizationId): Promise<VendorRow[]> {
   const rows = await configDatabase(env)
     .select(COLUMNS)
     .from(vendorCredentials)
@@ -40,7 +42,11 @@ export async function listVendors(env: Env, organizationId: string): Promise<Ven
   return rows.map(withKind);
 }
 
-export async function findVendor(env: Env, organizationId: string, provider: string): Promise<VendorRow | null> {
+export async function findVendor(
+  env: Env,
+  organizationId: OrganizationId,
+  provider: string,
+): Promise<VendorRow | null> {
   const [row] = await configDatabase(env)
     .select(COLUMNS)
     .from(vendorCredentials)
@@ -55,7 +61,7 @@ export function withKind<Row extends { provider: string; kind: VendorKind | null
   return { ...row, kind: row.kind ?? kindNamed(row.provider) };
 }
 
-export function countVendors(env: Env, organizationId: string): Promise<number> {
+export function countVendors(env: Env, organizationId: OrganizationId): Promise<number> {
   return configDatabase(env).$count(vendorCredentials, eq(vendorCredentials.organizationId, organizationId));
 }
 
@@ -67,7 +73,7 @@ export function saveVendor(env: Env, row: typeof vendorCredentials.$inferInsert)
     .onConflictDoUpdate({ target: [vendorCredentials.organizationId, vendorCredentials.provider], set: values });
 }
 
-export function deleteVendor(env: Env, organizationId: string, provider: string): Statement {
+export function deleteVendor(env: Env, organizationId: OrganizationId, provider: string): Statement {
   return configDatabase(env)
     .delete(vendorCredentials)
     .where(and(eq(vendorCredentials.organizationId, organizationId), eq(vendorCredentials.provider, provider)));

@@ -2,8 +2,10 @@
  * Webhooks of organizations in D1: where their events are sent, and who switched an endpoint off. What is sent to an
  * endpoint is in its object.
  */
+
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { DisabledReason } from '../contract/event-data.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { WebhookKey } from '../domain/webhook-delivery.ts';
 import type { Env } from '../env.ts';
 import { configDatabase, prepare, type Statement } from './database.ts';
@@ -14,7 +16,7 @@ export type WebhookRow = typeof webhooks.$inferSelect;
 /** Webhooks by id; one more than asked for tells whether there are more. */
 export function findWebhooks(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   after: string | null,
   limit: number,
 ): Promise<WebhookRow[]> {
@@ -32,12 +34,12 @@ export async function findWebhook(env: Env, { organizationId, webhookId }: Webho
   return row ?? null;
 }
 
-export function countWebhooks(env: Env, organizationId: string): Promise<number> {
+export function countWebhooks(env: Env, organizationId: OrganizationId): Promise<number> {
   return configDatabase(env).$count(webhooks, eq(webhooks.organizationId, organizationId));
 }
 
 /** The webhooks of some organizations that are switched on. */
-export function findEnabledWebhooks(env: Env, organizationIds: readonly string[]): Promise<WebhookKey[]> {
+export function findEnabledWebhooks(env: Env, organizationIds: readonly OrganizationId[]): Promise<WebhookKey[]> {
   return configDatabase(env)
     .select({ organizationId: webhooks.organizationId, webhookId: webhooks.webhookId })
     .from(webhooks)
@@ -52,7 +54,7 @@ export function findEnabledWebhooks(env: Env, organizationIds: readonly string[]
 /** The webhooks of some organizations that are switched on, or that the service switched off. */
 export function findWatchedWebhooks(
   env: Env,
-  organizationIds: readonly string[],
+  organizationIds: readonly OrganizationId[],
   limit: number,
 ): Promise<Pick<WebhookRow, 'organizationId' | 'webhookId' | 'enabled'>[]> {
   return configDatabase(env)

@@ -2,6 +2,7 @@
  * What the forecasts of customers tell, a bounded number of customers in a step. The customers of a day are those with the
  * highest cost in the day before.
  */
+import { asCustomerId, type CustomerId } from '../domain/ids.ts';
 import type { Alerts } from '../domain/plan.ts';
 import type { Caller } from '../metering/caller.ts';
 import { log } from '../platform/log.ts';
@@ -18,18 +19,18 @@ export const CUSTOMERS_PER_STEP = 20;
 const LOW_MS = 90 * DAY_MS;
 
 /** The customers with calls in the last 24 hours, those with the highest cost first. */
-export async function customersOfDay({ env, organizationId, nowMs }: Look): Promise<string[]> {
+export async function customersOfDay({ env, organizationId, nowMs }: Look): Promise<CustomerId[]> {
   const toMs = nowMs - (nowMs % HOUR_MS) + HOUR_MS;
   const period = { fromMs: toMs - DAY_MS, toMs };
   const { customer } = await sumUsage(env, organizationId, period, ['customer'], CUSTOMERS_PER_DAY_MAX);
-  return customer.map(({ key }) => key);
+  return customer.map(({ key }) => asCustomerId(key));
 }
 
 /** A customer who cannot be read is left out until tomorrow. */
 export async function customerNews(
   { env, nowMs, memory }: Look,
   organization: Caller['organization'],
-  customerIds: readonly string[],
+  customerIds: readonly CustomerId[],
 ): Promise<News[]> {
   const news: News[] = [];
   for (const customerId of customerIds) {
@@ -44,7 +45,7 @@ export async function customerNews(
 }
 
 function newsOf(
-  customerId: string,
+  customerId: CustomerId,
   history: CustomerHistory,
   alerts: Alerts | undefined,
   memory: Memory,

@@ -2,12 +2,14 @@
  * What a step of a watch gets, and what it answers: the events that it found, and what is to be remembered so that each is
  * told once. A step writes nothing itself: its answer is stored as a whole, so a step that broke off is made again.
  */
+
 import type { WatchEvent } from '../contract/event-data.ts';
+import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 
 export interface Look {
   env: Env;
-  organizationId: string;
+  organizationId: OrganizationId;
   nowMs: number;
   defer: (work: Promise<unknown>) => void;
   memory: Memory;
@@ -32,7 +34,7 @@ export interface Remembered {
   /** Until when it matters; `null` for good. */
   untilMs: number | null;
   /** The customer of whom it is, for an erasure. */
-  customerId?: string | null;
+  customerId?: CustomerId | null;
 }
 
 export interface News {

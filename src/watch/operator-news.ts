@@ -3,9 +3,11 @@
  * it is the outbox of these events: it is read from the last place on, a little before it, because its ids sort by the time
  * of a change and not by its commit. The same change gets the same event id each time, so reading it again tells nothing.
  */
+
 import { EVENT_RETENTION_DAYS } from '../contract/events.ts';
 import type { Key } from '../contract/operator.ts';
 import type { OwnRates } from '../contract/prices.ts';
+import type { KeyId } from '../domain/ids.ts';
 import { TOLD_ACTIONS, type ToldAction } from '../objects/watches.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
 import { DAY_MS, MINUTE_MS } from '../platform/time.ts';
@@ -64,7 +66,7 @@ export function eventsOfChange({
       return [{ type: 'key.created', eventId, atMs, data: { keyId, name, prefix, scopes } }];
     }
     case 'key.rotate': {
-      const { name, prefix, scopes, rotatedTo } = after as Key & { rotatedTo: string };
+      const { name, prefix, scopes, rotatedTo } = after as Key & { rotatedTo: KeyId };
       return [{ type: 'key.created', eventId, atMs, data: { keyId: rotatedTo, name, prefix, scopes } }];
     }
     case 'key.revoke': {

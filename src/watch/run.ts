@@ -6,6 +6,7 @@
  * id: so each is told once, also where a run breaks off or D1 is away. A step that fails is logged, and made again by the
  * next run; the others go on.
  */
+import type { CustomerId } from '../domain/ids.ts';
 import { errorText, log } from '../platform/log.ts';
 import { HOUR_MS, SECOND_MS } from '../platform/time.ts';
 import { readModelUses } from '../radar/read-radar.ts';
@@ -46,8 +47,8 @@ export interface WatchStore extends Memory {
   /** D1 has these events. */
   sent(eventIds: readonly string[]): void;
   /** Customers that are still to be looked at, and that some of them were. */
-  customers(limit: number): string[];
-  dropCustomers(customerIds: readonly string[]): void;
+  customers(limit: number): CustomerId[];
+  dropCustomers(customerIds: readonly CustomerId[]): void;
   /** Forgets what matters no more. */
   prune(nowMs: number): void;
   /** Attempts to send that failed in a row. */

@@ -2,6 +2,7 @@
  * A call with parts costs and uses what its parts do, in any order; and if a part gets its price later, the call ends where it
  * would have ended with that price at once.
  */
+
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
@@ -10,6 +11,7 @@ import { type Call, endCall } from '../../src/domain/call.ts';
 import type { PricedPart } from '../../src/domain/call-parts.ts';
 import { withMarkup } from '../../src/domain/charge.ts';
 import { type NewPrices, type PartPrice, repriceCall, reverseCall } from '../../src/domain/correct-call.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import type { PricingMode, ResolvedPrice } from '../../src/domain/pricing.ts';
 import { knownCost, rateCard } from '../support/rate-cards.ts';
 import { account, NOTHING_KNOWN, plan, usage } from '../unit/fixtures.ts';
@@ -48,7 +50,7 @@ function priced({ used, output, name, usageSource }: History['own']): PricedPart
 function begun({ mode, consumed, markupPercent }: History) {
   const rules = plan({ limits: { standardCalls: 2, premiumCalls: 2 }, payg: { enabled: true, markupPercent } });
   const open = account(rules, { consumed, reserved: {} });
-  return beginCall(open, 'c', { requested: {}, pricingMode: mode }, NOTHING_KNOWN, NOW + 60_000, NOW);
+  return beginCall(open, asCallId('c'), { requested: {}, pricingMode: mode }, NOTHING_KNOWN, NOW + 60_000, NOW);
 }
 
 function ended(from: { account: Account; call: Call }, own: PricedPart, parts: PricedPart[]) {

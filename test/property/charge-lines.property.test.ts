@@ -2,6 +2,7 @@
  * The lines of a charge sum to it, to the nano-USD: for a call of any parts, whoever pays for each, whatever has no rate, in
  * batch and not, with any markup; also after a correction, and of charges that were stored before their cost was kept.
  */
+
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { beginCall } from '../../src/domain/begin-call.ts';
@@ -9,6 +10,7 @@ import { type Call, type CallOutcome, endCall } from '../../src/domain/call.ts';
 import type { PricedPart } from '../../src/domain/call-parts.ts';
 import { chargeLines } from '../../src/domain/charge-lines.ts';
 import { amendCall } from '../../src/domain/correct-call.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { grantCredit } from '../../src/domain/wallet.ts';
 import { rateCard } from '../support/rate-cards.ts';
@@ -60,7 +62,14 @@ function begun(markup: number, included: boolean) {
     ifLost: { inputTokens: 100, price: { available: false, reason: 'MODEL_NOT_IN_CATALOG' } as const },
   };
   const asked = { requested: { standard: true, premium: true }, pricingMode: 'standard', openedBy: 'r' } as const;
-  return beginCall({ ...opened, wallet }, 'call', asked, { bounds: [bound], usualCharge: () => 700n }, 1_000, 0);
+  return beginCall(
+    { ...opened, wallet },
+    asCallId('call'),
+    asked,
+    { bounds: [bound], usualCharge: () => 700n },
+    1_000,
+    0,
+  );
 }
 
 function reportOf({ parts: [own, ...parts], pricingMode }: { parts: PricedPart[]; pricingMode: 'standard' | 'batch' }) {

@@ -2,11 +2,13 @@
  * A denial for want of credit: with the output tokens that it says, the same call passes, and with one more it does not; and
  * it passes once what it needs is there.
  */
+
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
 import { beginCall } from '../../src/domain/begin-call.ts';
 import type { CallBound } from '../../src/domain/bound.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import { availableUsd, grantCredit, hold } from '../../src/domain/wallet.ts';
 import { account, plan } from '../unit/fixtures.ts';
 
@@ -72,7 +74,7 @@ test('a call with the tokens that its denial says passes, with one more it does 
       const begin = (from: Account, of: readonly CallBound[]) =>
         beginCall(
           from,
-          'call',
+          asCallId('call'),
           { requested, pricingMode: 'standard' },
           { bounds: of, usualCharge: () => CENT },
           3_600_000,

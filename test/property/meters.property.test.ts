@@ -10,6 +10,7 @@ import type { Account } from '../../src/domain/account.ts';
 import { summarizeAll, UNLIMITED_REMAINING } from '../../src/domain/allowances.ts';
 import { beginCall } from '../../src/domain/begin-call.ts';
 import { type Call, endCall, timeOutCall } from '../../src/domain/call.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import { METER_NAMES, type MeterName, type MeterSlot } from '../../src/domain/meters.ts';
 import type { LimitPolicy, Plan } from '../../src/domain/plan.ts';
 import type { Tier } from '../../src/domain/tiers.ts';
@@ -229,7 +230,7 @@ test('used is always consumed plus reserved, and nothing is reserved once all ca
           const searches = ledger.maySearch(step);
           const begun = beginCall(
             current,
-            callId,
+            asCallId(callId),
             { requested: { standard, premium, search }, pricingMode: 'standard' },
             NOTHING_KNOWN,
             10,
@@ -288,7 +289,7 @@ describe('under BLOCK, with callers that use the tier they were allowed', () => 
         const { standard, premium } = step;
         const begun = beginCall(
           current,
-          `call-${index}`,
+          asCallId(`call-${index}`),
           { requested: { standard, premium }, pricingMode: 'standard' },
           NOTHING_KNOWN,
           10,

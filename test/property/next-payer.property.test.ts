@@ -2,6 +2,7 @@
  * What is said to pay next is what pays: whatever the plan allows, what is used, held and owed, and whatever the policy, a
  * call that begins and an increment that is recorded are paid as was said, or denied for the reason that was said.
  */
+
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
@@ -10,6 +11,7 @@ import { beginCall } from '../../src/domain/begin-call.ts';
 import type { Call } from '../../src/domain/call.ts';
 import { incrementMeter } from '../../src/domain/custom-meter.ts';
 import { unusableCredit } from '../../src/domain/funding.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import { METER_NAMES, METER_SLOTS, type MeterSlot } from '../../src/domain/meters.ts';
 import { capabilityPayer, isOnCredit, type NextPayer, slotPayer, tierPayer } from '../../src/domain/next-payer.ts';
 import { CAPABILITIES, type CustomMeter } from '../../src/domain/plan.ts';
@@ -124,7 +126,7 @@ test('a call of a tier is paid as was said, by what was said, or denied for the 
       const said = tierPayer(before, tier, needed, NOW_MS);
       const request = { requested: { [tier]: true }, pricingMode: 'standard' as const };
       const expected = { bounds: [], usualCharge: () => needed };
-      const { call, denial } = beginCall(before, 'call', request, expected, NOW_MS + 1, NOW_MS);
+      const { call, denial } = beginCall(before, asCallId('call'), request, expected, NOW_MS + 1, NOW_MS);
       if (said.by === 'nobody') {
         seen.add(`${said.reason}${said.instead ? ` ${said.instead.payer.by} instead` : ''}`);
         expect(call.allowed[tier]).toBe(false);
@@ -151,7 +153,7 @@ test('a call for a capability is admitted where something pays for it or counts 
       const said = capabilityPayer(before, capability, NOW_MS);
       const request = { requested: { [capability]: true }, pricingMode: 'standard' as const };
       const expected = { bounds: [], usualCharge: () => 0n };
-      const { call, denial } = beginCall(before, 'call', request, expected, NOW_MS + 1, NOW_MS);
+      const { call, denial } = beginCall(before, asCallId('call'), request, expected, NOW_MS + 1, NOW_MS);
       expect(call.status).toBe(said.by === 'nobody' ? 'NOT_ALLOWED' : 'IN_PROGRESS');
       expect(denial?.code ?? null).toBe(said.by === 'nobody' ? said.reason : null);
       expect(call.credit).toBeUndefined();

@@ -2,6 +2,7 @@
  * Plan changes and replenishment against a naive model that walks from boundary to boundary: no grant twice, no gap, no
  * overlap, whatever is changed when.
  */
+
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
@@ -15,6 +16,7 @@ import {
 } from '../../src/domain/account.ts';
 import { boundary, NEVER_MS, type Replenish } from '../../src/domain/period.ts';
 import type { PlanVersion } from '../../src/domain/plan.ts';
+import { customerKey } from '../support/ids.ts';
 import { plan } from '../unit/fixtures.ts';
 
 const DAY_MS = 86_400_000;
@@ -108,7 +110,7 @@ test('any history of usage, plan changes, migrations, replenishments and waits g
         /** The newest version of each plan. */
         const newest = INTERVALS.map((replenish, n) => planVersion(`p${n}`, 1, replenish));
         const newestOf = (n: number) => newest[n] as PlanVersion;
-        const customer = { organizationId: 'o', customerId: 'c', subscriptionId: 's', contact: {} };
+        const customer = { ...customerKey('o', 'c'), subscriptionId: 's', contact: {} };
         let account: Account = openAccount({ ...customer, plan: newestOf(first) }, nowMs);
         const model = {} as Naive;
         begin(model, newestOf(first), nowMs);

@@ -2,12 +2,14 @@
  * A call that is given its price later ends where it would have ended with that price at once: allowance, balance, tier and
  * cost. And once is enough.
  */
+
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
 import { beginCall } from '../../src/domain/begin-call.ts';
 import { endCall } from '../../src/domain/call.ts';
 import { amendCall, repriceCall, repricedCost, reverseCall } from '../../src/domain/correct-call.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import type { PricingUnavailableReason, ResolvedPrice } from '../../src/domain/pricing.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { account, NOTHING_KNOWN, plan, usage } from '../unit/fixtures.ts';
@@ -45,7 +47,7 @@ test('a call that is priced later ends as one that is priced at once, and only o
       const rules = plan({ limits: { standardCalls: 2, premiumCalls: 2 }, payg: { enabled: true, markupPercent } });
       const begun = beginCall(
         account(rules, { consumed, reserved: {} }),
-        'c',
+        asCallId('c'),
         { requested, pricingMode: mode },
         NOTHING_KNOWN,
         LATER,
@@ -94,7 +96,14 @@ test('a call that is priced later ends as one that is priced at once, and only o
 });
 
 test('without usage there is nothing to price', () => {
-  const begun = beginCall(account(plan()), 'c', { requested: {}, pricingMode: 'standard' }, NOTHING_KNOWN, LATER, NOW);
+  const begun = beginCall(
+    account(plan()),
+    asCallId('c'),
+    { requested: {}, pricingMode: 'standard' },
+    NOTHING_KNOWN,
+    LATER,
+    NOW,
+  );
   const price: ResolvedPrice = { available: true, card: rateCard({ input: '1', output: '1' }) };
   for (const reason of ['USAGE_NOT_REPORTED', 'USAGE_IMPLAUSIBLE'] as const) {
     const ended = endCall(begun.account, begun.call, { usage: usage({}) }, { available: false, reason }, 'charge', NOW);

@@ -6,6 +6,7 @@
  *
  * Only a figure that comes after the deadline of its call can exceed that, because the hold was released then.
  */
+
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Account, changeWallet, expireDue } from '../../src/domain/account.ts';
@@ -15,6 +16,7 @@ import { type BeginRequest, type Call, endCall, timeOutCall } from '../../src/do
 import { withMarkup } from '../../src/domain/charge.ts';
 import { replaceEstimate } from '../../src/domain/correct-call.ts';
 import { expectedCharge, shareOfBound } from '../../src/domain/expected-hold.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import { endLostCall } from '../../src/domain/lost-call.ts';
 import type { HoldPolicy } from '../../src/domain/plan.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
@@ -213,7 +215,7 @@ class Books {
       account: after,
       call,
       denial,
-    } = beginCall(this.account, this.id(), request, expected, this.nowMs + DEADLINE_MS, this.nowMs);
+    } = beginCall(this.account, asCallId(this.id()), request, expected, this.nowMs + DEADLINE_MS, this.nowMs);
     seen.calls += 1;
     // Worked out by themselves: what would have to be there.
     const asked = holdUsd === null ? null : BigInt(Math.round(holdUsd * 1e9));

@@ -2,8 +2,10 @@
  * Promise: an idempotency key belongs to the customer whose call was acknowledged under it, in whatever order the
  * messages of requests that use the key at the same time arrive; and a key under which nothing was recorded is free.
  */
+
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { asCallId, asCustomerId } from '../../src/domain/ids.ts';
 import { askDirectory, forgetOwner } from '../../src/objects/addresses.ts';
 import { claimKey } from '../../src/objects/claims.ts';
 import { type Api, createTenant, type Tenant } from '../support/api.ts';
@@ -52,7 +54,7 @@ const begin = (api: Api, customerId: string, callId: string, feature = 'chat') =
 
 /** By who asks the directory, and does not remember. */
 const end = (callId: string) => {
-  forgetOwner(tenant.organizationId, callId);
+  forgetOwner(tenant.organizationId, asCallId(callId));
   return tenant.api.send('endCall', { body: { callId, modelUsed: 'gpt-5.2', responseTokens: 3 } });
 };
 
@@ -182,13 +184,13 @@ test("a line of a batch that was recorded under another request's claim keeps it
     if (url.endsWith('/files/file_out/content')) return new Response(JSON.stringify(line));
     return Response.json({ id: 'batch_1', metadata, status: 'completed', output_file_id: 'file_out' });
   };
-  const toClaim = { organizationId, key: 'batch:batch_1:line', customerId: 'default' };
+  const toClaim = { organizationId, key: asCallId('batch:batch_1:line'), customerId: asCustomerId('default') };
   expect((await claimKey(bindings, toClaim, 'somebody')).fresh).toBe(true);
   const body = { input_file_id: 'file_in', endpoint: '/v1/chat/completions' };
   expect((await gateway.ask(own.key, body, bindings, '/v1/batches')).response.status).toBe(200);
   await runDurableObjectAlarm(bindings.GATEWAY_BATCHES.getByName(`${organizationId}:${name}`));
   await askDirectory(bindings, organizationId, toClaim.key, (shard) => shard.release(toClaim.key, 'somebody'));
-  expect(await claimKey(bindings, { ...toClaim, customerId: 'another' }, 'another')).toMatchObject({
+  expect(await claimKey(bindings, { ...toClaim, customerId: asCustomerId('another') }, 'another')).toMatchObject({
     customerId: 'default',
     final: true,
   });

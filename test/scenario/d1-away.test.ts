@@ -5,12 +5,14 @@
  *
  * The tables are made of the operations and of the console's routes, so a new one is in them by itself.
  */
+
 import { createExecutionContext, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { EXAMPLES, type Example, VALUES } from '../../src/contract/openapi/examples.ts';
 import { type Operation, type OperationId, operations } from '../../src/contract/operations.ts';
+import type { OrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import service from '../../src/index.ts';
 import { errorText } from '../../src/platform/log.ts';
@@ -62,7 +64,7 @@ const fetchWith = (env: Env) => (url: string, init?: RequestInit) =>
     service.fetch(new Request(url, { redirect: 'manual', ...init }) as never, env, createExecutionContext()),
   );
 
-let organizationId: string;
+let organizationId: OrganizationId;
 /** Keys by their kind. */
 let keys: { server: string; embed: string };
 /** Of a session, which is looked up by its key's id: this isolate knows the key by its value alone. */

@@ -2,9 +2,11 @@
  * Promise: an outage of D1 loses nothing. Commands go on, the backlog waits, is visible, and drains by itself; a batch
  * that D1 committed without saying so is sent again and changes nothing.
  */
+
 import { describe, expect, test } from 'vitest';
 import { projectorOf } from '../../src/objects/projectors.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
+import { customerKey } from '../support/ids.ts';
 import { accepted, withObject } from '../support/object.ts';
 import { bindings, fireProjectors, operator } from '../support/worker.ts';
 
@@ -72,7 +74,7 @@ describe('an outage of D1', () => {
   });
 
   test('is shown by health while it lasts, and not afterwards', async () => {
-    const customer = { organizationId: crypto.randomUUID(), customerId: 'behind' };
+    const customer = customerKey(crypto.randomUUID(), 'behind');
     const page: ProjectionPage = { ...customer, subscriptionId: 's', columns: {}, changes: [] };
     const handOver = { ...customer, subscriptionId: 's', changes: 3, page: JSON.stringify(page) };
     const sinceMs = Date.now() - 60_000;

@@ -2,9 +2,11 @@
  * Promise: a customer who goes on asking for what is not allowed is refused without a record from the 61st time in a
  * minute on, and nobody else is; of denied calls D1 gets 60 an hour, and reports add up to all of them.
  */
+
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { describe, expect, test, vi } from 'vitest';
 import { RETENTION_DEFAULTS } from '../../src/contract/operator.ts';
+import { asCustomerId, asOrganizationId, type CustomerId } from '../../src/domain/ids.ts';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
 import { sumUsage } from '../../src/storage/usage.ts';
 import * as gateway from '../support/gateway.ts';
@@ -133,12 +135,12 @@ async function deniedBy(
   organizationId: string,
   dimension: 'feature' | 'outcome' | 'customer' | 'model',
 ): Promise<Sums> {
-  const of = async (customerId?: string) => {
+  const of = async (customerId?: CustomerId) => {
     const filter = { fromMs: START - HOUR, toMs: START + 48 * HOUR, customerId };
-    const groups = await sumUsage(bindings, organizationId, filter, [dimension], 100);
+    const groups = await sumUsage(bindings, asOrganizationId(organizationId), filter, [dimension], 100);
     return Object.fromEntries(groups[dimension].map(({ key, calls }) => [key, calls]).sort());
   };
-  const [all, own] = [await of(), await of('clockwork')];
+  const [all, own] = [await of(), await of(asCustomerId('clockwork'))];
   expect(own).toEqual(all);
   return all;
 }

@@ -2,7 +2,9 @@
  * Promise: of calls that a vendor refuses, which are free, D1 gets 60 an hour of a customer in full and the others as a count;
  * reports add up to all of them, calls that work are told as ever, and a correction of a counted call tells it after all.
  */
+
 import { describe, expect, test } from 'vitest';
+import { asCallId } from '../../src/domain/ids.ts';
 import { answers, ask, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, customerStub, deliverToD1 } from '../support/worker.ts';
 
@@ -64,7 +66,7 @@ describe('calls that the vendor refuses', () => {
     const told = await rowsOf('bob');
     expect(told).toMatchObject({ rows: FULL_MAX, counted: 90, failed: FULL_MAX + 90 });
     const last = ids.at(-1) ?? '';
-    expect((await customerStub(organizationId, 'bob').readCall(organizationId, last))?.status).toBe('FAILED');
+    expect((await customerStub(organizationId, 'bob').readCall(organizationId, asCallId(last)))?.status).toBe('FAILED');
     expect((await tenant.api.send('readCall', { params: { callId: last } })).data.status).toBe('FAILED');
 
     // Another hundred leave nothing more.

@@ -1,8 +1,10 @@
 /**
  * Promise: a retry is free. Same key and same payload replay the stored answer; nothing is counted or charged twice.
  */
+
 import { evictDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { asCallId, asOrganizationId } from '../../src/domain/ids.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { customerStub, operator } from '../support/worker.ts';
 
@@ -258,13 +260,13 @@ describe('a key under which nothing was recorded', () => {
     const stub = customerStub(organizationId, 'loser');
     const first = (await begin('lost', { customerId: 'loser' })).data;
     expect(first.meters.premiumCalls?.used).toBe(1);
-    await stub.void(organizationId, 'lost');
+    await stub.void(organizationId, asCallId('lost'));
     expect(
       (await tenant.api.send('readUsage', { params: { customerId: 'loser' } })).data.meters.premiumCalls?.used,
     ).toBe(0);
     expect((await tenant.api.send('readCall', { params: { callId: 'lost' } })).data.status).toBe('NOT_ALLOWED');
     expect((await begin('lost', { customerId: 'loser' })).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
-    await stub.void(organizationId, 'lost');
-    await stub.void(crypto.randomUUID(), 'other');
+    await stub.void(organizationId, asCallId('lost'));
+    await stub.void(asOrganizationId(crypto.randomUUID()), asCallId('other'));
   });
 });

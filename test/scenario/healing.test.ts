@@ -4,8 +4,10 @@
  *
  * With `VITE_OUTBOX_ROWS=100000` the backlog has its full length.
  */
+
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { asCallId, asCustomerId } from '../../src/domain/ids.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { accepted, withObject } from '../support/object.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
@@ -87,14 +89,14 @@ describe("a customer's object", () => {
 describe('the call directory', () => {
   test(`prunes again after ${FAILURES} alarms that failed`, async () => {
     const stub = bindings.CALL_DIRECTORY.getByName(`${crypto.randomUUID()}:0`);
-    await stub.claim('old', 'anybody', 'token');
+    await stub.claim(asCallId('old'), asCustomerId('anybody'), 'token');
     const sql = (text: string) => runInDurableObject(stub, (_, { storage }) => void storage.sql.exec(text));
     await sql('ALTER TABLE claims RENAME TO misplaced');
     await failAlarms(stub);
     await sql('ALTER TABLE misplaced RENAME TO claims');
     await sql('UPDATE claims SET claimed_at_ms = 0');
     await runDurableObjectAlarm(stub);
-    expect(await stub.find('old')).toBeNull();
+    expect(await stub.find(asCallId('old'))).toBeNull();
   });
 });
 

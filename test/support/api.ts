@@ -1,10 +1,12 @@
 /**
  * A client of the service for tests: sends requests, and checks every answer against the contract's own schemas.
  */
+
 import { expect } from 'vitest';
 import type { z } from 'zod';
 import { ErrorEnvelope, MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { type Operation, type OperationId, operations, responseSchema } from '../../src/contract/operations.ts';
+import { asOrganizationId, type OrganizationId } from '../../src/domain/ids.ts';
 
 export const OPERATOR_TOKEN = 'test-operator-token-of-at-least-32-characters';
 
@@ -82,7 +84,7 @@ export class Api {
 
 /** An organization with one plan as its default, and a key with all server scopes. */
 export interface Tenant {
-  organizationId: string;
+  organizationId: OrganizationId;
   operator: Api;
   api: Api;
 }
@@ -100,5 +102,5 @@ export async function createTenant(
     operator.send('createKey', { params, body: { name: 'test' } }),
   ]);
   expect(changed.status).toBe(200);
-  return { organizationId, operator, api: operator.with(created.data.key) };
+  return { organizationId: asOrganizationId(organizationId), operator, api: operator.with(created.data.key) };
 }

@@ -1,10 +1,12 @@
 /**
  * The gateway inside workerd, with a vendor that answers as the test says.
  */
+
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from 'cloudflare:test';
 import { afterEach, beforeEach, expect, vi } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Account } from '../../src/domain/account.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import { EMPTY_WALLET } from '../../src/domain/wallet.ts';
 import type { Env } from '../../src/env.ts';
 import { createTenant, type Tenant } from './api.ts';
@@ -101,4 +103,4 @@ export const accountOf = ({ organizationId }: Tenant, customerId = 'default') =>
   });
 
 export const callOf = async ({ organizationId }: Tenant, callId: string) =>
-  customerStub(organizationId, 'default').readCall(organizationId, callId);
+  customerStub(organizationId, 'default').readCall(organizationId, asCallId(callId));

@@ -2,10 +2,12 @@
  * The steps of a history of one customer: what is sent to its object and what the model of the ledger makes of it. Every
  * answer must be the model's.
  */
+
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import type { Answer } from '../../src/contract/errors.ts';
 import type { Call } from '../../src/domain/call.ts';
+import { asCallId, type OrganizationId } from '../../src/domain/ids.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { balanceOf } from '../../src/domain/wallet.ts';
 import { findOldCall } from '../../src/storage/calls.ts';
@@ -134,7 +136,7 @@ function note(sight: Sight): void {
 
 /** What all customers of a history share. */
 export interface Ledger {
-  organizationId: string;
+  organizationId: OrganizationId;
   plans: readonly object[];
   /** Days that calls and increments are kept in D1. */
   keptDays: { calls: number; increments: number };
@@ -329,7 +331,7 @@ export class Walk {
   /** A call that the object has not, as the service finds it; that nobody has it must be because of its age. */
   async #findOld(call: LedgerCall): Promise<{ old: Call | null; isGone: boolean }> {
     if (this.#object.seen(call.callId)) return { old: null, isGone: false };
-    const find = () => findOldCall(bindings, this.#ledger.organizationId, call.callId);
+    const find = () => findOldCall(bindings, this.#ledger.organizationId, asCallId(call.callId));
     const mayBeGone = this.#isGone(call) && this.#nowMs - call.beganAtMs > this.#ledger.keptDays.calls * DAY;
     let old = await find();
     if (old === null && this.#isGone(call) && !mayBeGone) {

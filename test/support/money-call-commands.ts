@@ -1,10 +1,12 @@
 /**
  * The commands of calls in the money model: begin, a step of a stream, end, and a begin that is taken back.
  */
+
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import type { CallBound } from '../../src/domain/bound.ts';
 import type { Call } from '../../src/domain/call.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import { tierOfPrice } from '../../src/domain/price.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { usage } from '../unit/fixtures.ts';
@@ -96,7 +98,7 @@ function beginOnce(
   const known = isOurs ? models : models.map((bound) => ({ ...bound, lost: null }));
   const begun = model.begin(callId, requested, { hold, batch, bounds: known, refusesHeld });
   const send = (more: object) => (atMs: number) => {
-    const key = { source: 'explicit', callId, claimedAtMs: atMs } as const;
+    const key = { source: 'explicit', callId: asCallId(callId), claimedAtMs: atMs } as const;
     return system.object.begin(callId, atMs, { ...request, ...more }, key, { bounds: known.map(boundOf), refusesHeld });
   };
   const kept = { repeat: send({}), alter: send({ feature: 'other' }), isKept: afterCall(callId, 'begin') };

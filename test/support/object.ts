@@ -24,6 +24,7 @@ import type { Account, ChangeStrategy, Contact } from '../../src/domain/account.
 import type { BatchToHold } from '../../src/domain/batch-hold.ts';
 import type { Call } from '../../src/domain/call.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
+import { asCallId, asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import type { MeterSlot } from '../../src/domain/meters.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
@@ -165,7 +166,8 @@ export async function withObject(
   contact: Contact = {},
   names = { organizationId: crypto.randomUUID() as string, customerId: 'clockwork' },
 ): Promise<void> {
-  const { organizationId, customerId } = names;
+  const organizationId = asOrganizationId(names.organizationId);
+  const customerId = asCustomerId(names.customerId);
   const defaultPlan = JSON.stringify({
     planId: 'test',
     usagePlanVersionId: 'test:v1',
@@ -226,7 +228,13 @@ export async function withObject(
       wantsAnswer: true,
     });
     const object: Clockwork = {
-      begin: (callId, atMs, more = {}, key = { source: 'explicit', callId, claimedAtMs: atMs }, known = {}) =>
+      begin: (
+        callId,
+        atMs,
+        more = {},
+        key = { source: 'explicit', callId: asCallId(callId), claimedAtMs: atMs },
+        known = {},
+      ) =>
         calls.begin(at(atMs), {
           ...known,
           organizationId,
@@ -243,18 +251,19 @@ export async function withObject(
       end: (callId, atMs, more = {}, price = { available: false, reason: 'MODEL_NOT_REPORTED' }) =>
         calls.end(at(atMs), {
           organizationId,
-          callId,
+          callId: asCallId(callId),
           idempotencyKey: null,
           fingerprint: JSON.stringify(more),
           price,
           report: { usage: NO_USAGE, ...more },
         }),
-      void: (callId, atMs) => calls.voidCall(at(atMs), organizationId, callId),
+      void: (callId, atMs) => calls.voidCall(at(atMs), organizationId, asCallId(callId)),
       beginServiceCall: (requestId, atMs, more = {}) =>
         serviceCalls.beginServiceCall(at(atMs), { ...toBegin(requestId, more), wantsAnswer: true }),
-      extendHold: (callId, outputTokens, atMs) => calls.extendHold(at(atMs), { organizationId, callId, outputTokens }),
+      extendHold: (callId, outputTokens, atMs) =>
+        calls.extendHold(at(atMs), { organizationId, callId: asCallId(callId), outputTokens }),
       endServiceCall: (callId, atMs, more = {}, known = {}) =>
-        serviceCalls.endServiceCall(at(atMs), { ...toEnd(more), ...known, callId }),
+        serviceCalls.endServiceCall(at(atMs), { ...toEnd(more), ...known, callId: asCallId(callId) }),
       recordServiceCall: (requestId, atMs, more = {}, { line, price, estimate } = {}) =>
         serviceCalls.recordServiceCall(
           at(atMs),
@@ -284,7 +293,7 @@ export async function withObject(
       },
       inOneTransaction: (atMs, commands) => store.transaction(atMs, commands),
       account: () => store.account(),
-      seen: (callId) => store.call(callId)?.call ?? null,
+      seen: (callId) => store.call(asCallId(callId))?.call ?? null,
       usage: (atMs) => subscription.readUsage(at(atMs), { organizationId }),
       recorded: (atMs, metric) => {
         const columns = COLUMNS[metric];
@@ -315,7 +324,7 @@ export async function withObject(
       compress: (callId, atMs) =>
         compressPrompt(at(atMs), {
           organizationId,
-          callId,
+          callId: asCallId(callId),
           customerId: null,
           compression: { provider: 'toon', originalTokens: 10, compressedTokens: 4, techniques: [] },
           limits: undefined,
@@ -323,11 +332,17 @@ export async function withObject(
           fingerprint: '',
         }),
       reverseCall: (callId, atMs, old = null) =>
-        corrections.reverseCall(at(atMs), { organizationId, callId, reason: 'a test', by: 'test', old }),
+        corrections.reverseCall(at(atMs), {
+          organizationId,
+          callId: asCallId(callId),
+          reason: 'a test',
+          by: 'test',
+          old,
+        }),
       amendCall: (callId, atMs, more = {}, price = { available: false, reason: 'MODEL_NOT_REPORTED' }, old = null) =>
         corrections.amendCall(at(atMs), {
           organizationId,
-          callId,
+          callId: asCallId(callId),
           reason: 'a test',
           by: 'test',
           old,
@@ -360,7 +375,7 @@ export async function withObject(
         debit(store, report !== null, atMs);
         if (report) await reportDue(store, report, () => atMs);
       },
-      call: (callId, atMs) => calls.readCall(at(atMs), organizationId, callId),
+      call: (callId, atMs) => calls.readCall(at(atMs), organizationId, asCallId(callId)),
       housekeep: (atMs) => {
         alarmFired(atMs);
         subscription.housekeep(at(atMs));

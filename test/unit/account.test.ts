@@ -2,6 +2,7 @@
  * The life of an account: how it opens, moves to a newer version of its plan, is canceled, and keeps its contact. Each
  * change counts one revision, and a change to what already is counts none.
  */
+
 import { describe, expect, test } from 'vitest';
 import {
   type Account,
@@ -21,6 +22,7 @@ import {
 } from '../../src/domain/account.ts';
 import { summarize } from '../../src/domain/allowances.ts';
 import { canonicalJson } from '../../src/domain/canonical.ts';
+import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import { METERS, SLOT_METERS } from '../../src/domain/meters.ts';
 import type { Replenish } from '../../src/domain/period.ts';
 import type { PlanVersion } from '../../src/domain/plan.ts';
@@ -38,7 +40,16 @@ const version = (planId: string, number: number): PlanVersion => ({
 });
 
 const opened = (on: PlanVersion): Account =>
-  openAccount({ organizationId: 'o', customerId: 'c', subscriptionId: 's', plan: on, contact: {} }, NOW);
+  openAccount(
+    {
+      organizationId: asOrganizationId('o'),
+      customerId: asCustomerId('c'),
+      subscriptionId: 's',
+      plan: on,
+      contact: {},
+    },
+    NOW,
+  );
 
 const idsOf = ({ subscription: { plan, pending } }: Account) => [
   plan.usagePlanVersionId,

@@ -2,6 +2,7 @@
  * Promise: with one call open at a time, no meter of a plan is charged beyond its limit, whatever is asked for, if the vendor
  * keeps to the bounds that it is sent.
  */
+
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { callBound } from '../../src/demand/call-bound.ts';
@@ -11,6 +12,7 @@ import { asAllowed } from '../../src/demand/safe.ts';
 import type { Account } from '../../src/domain/account.ts';
 import { beginCall, outputTokensOf } from '../../src/domain/begin-call.ts';
 import { endCall } from '../../src/domain/call.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import type { Capability } from '../../src/domain/plan.ts';
 import type { Tier } from '../../src/domain/tiers.ts';
 import { searchesOf, tokensPerAnswer } from '../../src/metering/output.ts';
@@ -63,7 +65,7 @@ function called(from: Account, { kind, path, body }: Request, thinks: boolean): 
   const asked = { requested, needs, pricingMode: 'standard' as const, runsOn: [TIER] };
   const begun = beginCall(
     from,
-    'c',
+    asCallId('c'),
     { ...asked, runsOn: [TIER] },
     { bounds: [bound], usualCharge: () => 0n },
     1_000,
@@ -72,7 +74,7 @@ function called(from: Account, { kind, path, body }: Request, thinks: boolean): 
   if (begun.call.status === 'NOT_ALLOWED') return from;
   const { allowance } = begun.call;
   const admission = {
-    ...({ callId: 'c', canceled: false, entitlementHints: begun.decision.hints } as const),
+    ...({ callId: asCallId('c'), canceled: false, entitlementHints: begun.decision.hints } as const),
     allowed: begun.call.allowed,
     outputTokens: outputTokensOf(begun.call),
     ...(allowance?.searches !== undefined && { searches: allowance.searches }),

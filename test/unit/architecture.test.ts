@@ -82,7 +82,8 @@ const ROOMS: Record<string, string[]> = {
     'env',
   ],
   lookup: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
-  middleware: ['contract', 'storage', 'platform', 'env'],
+  // A session token is a door: what it names are ids.
+  middleware: ['contract', 'storage', 'src/domain/ids.ts', 'platform', 'env'],
   gateway: ['metering', 'demand', 'vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   routes: [
     'middleware',

@@ -1,6 +1,7 @@
 /**
  * What a batch holds is enough for its lines in any order, and not more than they need.
  */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -18,6 +19,7 @@ import {
 } from '../../src/domain/batch-hold.ts';
 import { beginCall } from '../../src/domain/begin-call.ts';
 import { endCall } from '../../src/domain/call.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import type { Plan } from '../../src/domain/plan.ts';
 import { unreadLines } from '../../src/domain/unread-lines.ts';
 import { availableUsd, type Credit, grantCredit } from '../../src/domain/wallet.ts';
@@ -68,7 +70,7 @@ function held(of: ReturnType<typeof customer>, lines: LinesByTier): BatchHold {
 /** Records a line with so many tokens of output. */
 function record(before: ReturnType<typeof customer>, hold: BatchHold, tokens: number, used: PartialUsage = {}) {
   const request = { requested: { standard: true }, pricingMode: 'batch' } as const;
-  const decision = beginCall(before, 'call', request, NOTHING_KNOWN, EXPIRES, 1);
+  const decision = beginCall(before, asCallId('call'), request, NOTHING_KNOWN, EXPIRES, 1);
   const { decision: admitted, share }: AdmittedLine = admitLine(before, decision, hold, 'standard');
   const report = { modelUsed: 'm', usage: usage({ responseTokens: tokens, ...used }) };
   const ended = endCall(admitted.account, admitted.call, report, { available: true, card: CARD }, 'charge', 2);

@@ -2,6 +2,7 @@
  * What a call with parts is charged if a part has no price, who pays for which part, and what a correction keeps of that: plain
  * examples.
  */
+
 import { describe, expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
 import { beginCall } from '../../src/domain/begin-call.ts';
@@ -9,6 +10,7 @@ import type { CallBound } from '../../src/domain/bound.ts';
 import { type BeginRequest, type Call, endCall } from '../../src/domain/call.ts';
 import type { PricedPart } from '../../src/domain/call-parts.ts';
 import { amendCall, repriceCall, reverseCall } from '../../src/domain/correct-call.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import { withEstimate, withLostAttempts } from '../../src/domain/lost-call.ts';
 import { inMode, multiplierOf, type ResolvedPrice } from '../../src/domain/pricing.ts';
 import { grantCredit } from '../../src/domain/wallet.ts';
@@ -41,7 +43,7 @@ function begun(change: PlanChange, request: Partial<BeginRequest> = {}) {
   const asked: BeginRequest = { requested: {}, pricingMode: 'standard', openedBy: 'request', ...request };
   return beginCall(
     { ...opened, wallet, onBalance: { calls: 0, nanoUsd: '0' } },
-    'call',
+    asCallId('call'),
     asked,
     { bounds: [BOUND], usualCharge: () => 700n },
     1_000,

@@ -17,6 +17,7 @@ import {
   timeOutCall,
 } from '../../src/domain/call.ts';
 import type { CallReport } from '../../src/domain/call-report.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import type { Quantities } from '../../src/domain/meters.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { rateCard } from '../support/rate-cards.ts';
@@ -42,7 +43,7 @@ interface Begin extends Partial<BeginRequest> {
 function begin(change: PlanChange, { consumed = {}, reserved = {}, ...request }: Begin = {}) {
   return beginCall(
     account(plan(change), { consumed, reserved }),
-    'c1',
+    asCallId('c1'),
     { requested: {}, pricingMode: 'standard', ...request },
     NOTHING_KNOWN,
     DEADLINE,
@@ -147,7 +148,7 @@ describe('begin', () => {
     canceled.subscription.canceledAtMs = 5;
     const { call, account: after } = beginCall(
       canceled,
-      'c1',
+      asCallId('c1'),
       { requested: {}, pricingMode: 'standard' },
       NOTHING_KNOWN,
       DEADLINE,
@@ -160,7 +161,7 @@ describe('begin', () => {
     let current = account(plan({ limits: { searches: 2 } }));
     const request: BeginRequest = { requested: SEARCHING, needs: ['search'], pricingMode: 'standard' };
     const begun = ['a', 'b', 'c'].map((callId) => {
-      const one = beginCall(current, callId, request, NOTHING_KNOWN, DEADLINE, NOW);
+      const one = beginCall(current, asCallId(callId), request, NOTHING_KNOWN, DEADLINE, NOW);
       current = one.account;
       return one;
     });
@@ -177,7 +178,7 @@ describe('begin', () => {
     const statuses = ['a', 'b', 'c', 'd'].map((callId) => {
       const begun = beginCall(
         current,
-        callId,
+        asCallId(callId),
         { requested: {}, pricingMode: 'standard' },
         NOTHING_KNOWN,
         DEADLINE,
@@ -194,7 +195,7 @@ describe('begin', () => {
     const before = account(plan(), { consumed: { standardCalls: 4 }, reserved: { standardCalls: 2 } });
     const { account: after, call } = beginCall(
       before,
-      'c1',
+      asCallId('c1'),
       { requested: {}, pricingMode: 'standard' },
       NOTHING_KNOWN,
       DEADLINE,
@@ -256,11 +257,11 @@ describe('reserved output tokens', () => {
     const change = { reserveOutputTokens: 60, limits: { standardTokens: 100 } };
     const first = begin(change);
     const request: BeginRequest = { requested: {}, pricingMode: 'standard' };
-    const second = beginCall(first.account, 'c2', request, NOTHING_KNOWN, DEADLINE, NOW);
-    const third = beginCall(second.account, 'c3', request, NOTHING_KNOWN, DEADLINE, NOW);
+    const second = beginCall(first.account, asCallId('c2'), request, NOTHING_KNOWN, DEADLINE, NOW);
+    const third = beginCall(second.account, asCallId('c3'), request, NOTHING_KNOWN, DEADLINE, NOW);
     expect([boundOf(first.call), boundOf(second.call), third.call.status]).toEqual([60, 40, 'NOT_ALLOWED']);
     const ended = end({ account: third.account, call: first.call }, { usage: usage({ responseTokens: 25 }) });
-    const fourth = beginCall(ended.account, 'c4', request, NOTHING_KNOWN, DEADLINE, NOW);
+    const fourth = beginCall(ended.account, asCallId('c4'), request, NOTHING_KNOWN, DEADLINE, NOW);
     // 25 are consumed and 40 still held by the second call: 35 are left.
     expect([fourth.call.status, boundOf(fourth.call)]).toEqual(['IN_PROGRESS', 35]);
   });
@@ -515,9 +516,13 @@ describe('timeout', () => {
   test('makes room for another call', () => {
     const begun = begin({ limits: { standardCalls: 1 } });
     const request: BeginRequest = { requested: {}, pricingMode: 'standard' };
-    expect(beginCall(begun.account, 'c2', request, NOTHING_KNOWN, DEADLINE, NOW).call.status).toBe('NOT_ALLOWED');
+    expect(beginCall(begun.account, asCallId('c2'), request, NOTHING_KNOWN, DEADLINE, NOW).call.status).toBe(
+      'NOT_ALLOWED',
+    );
     const timedOut = timeOutCall(begun.account, begun.call);
-    expect(beginCall(timedOut.account, 'c2', request, NOTHING_KNOWN, DEADLINE, NOW).call.status).toBe('IN_PROGRESS');
+    expect(beginCall(timedOut.account, asCallId('c2'), request, NOTHING_KNOWN, DEADLINE, NOW).call.status).toBe(
+      'IN_PROGRESS',
+    );
   });
 
   test('does not prevent a late end, which is consumed and priced once and releases nothing twice', () => {

@@ -1,13 +1,15 @@
 /**
  * Events of the log as sentences: every action that is written has one, in words, with links to what it names.
  */
+
 import { describe, expect, test } from 'vitest';
 import { fieldsOf, reasonOf, sentenceOf } from '../../src/console/change-sentence.ts';
 import { fieldLabel, fieldValue } from '../../src/console/field-words.ts';
 import { NEW_PLAN } from '../../src/console/plan-form.ts';
 import { OPERATOR_ACTIONS, type OperatorAction } from '../../src/contract/operator-actions.ts';
+import { asOrganizationId } from '../../src/domain/ids.ts';
 
-const ORGANIZATION = '0198c0de-0000-7000-8000-000000000001';
+const ORGANIZATION = asOrganizationId('0198c0de-0000-7000-8000-000000000001');
 const KEY = { name: 'web-prod', keyId: 'key_1', scopes: ['usage:write'], models: null, expiresAt: null };
 const VERSION = { usagePlanVersionId: 'pro:v2', pending: null };
 const CORRECTED = { callId: 'call_9', customerId: 'acme', reason: 'counted twice', refundNanoUsd: '1500000000' };

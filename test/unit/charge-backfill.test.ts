@@ -1,6 +1,7 @@
 /**
  * Promise: the migration that brings charges to the sums of usage gives rows of before what the projection gives new ones.
  */
+
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
@@ -8,6 +9,7 @@ import { expect, test } from 'vitest';
 import { projectionStatements } from '../../src/storage/projection.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { asD1, openD1, runBatch } from '../support/d1.ts';
+import { customerKey } from '../support/ids.ts';
 
 const HOUR = 3_600_000;
 const START = Date.UTC(2027, 2, 1, 20);
@@ -55,7 +57,7 @@ function pageOf(
   const columns = { organization_id: 'one', customer_id: customerId, revision: 1, ...row };
   const values = JSON.stringify(['sub', ...Object.values(columns), record]);
   const page: ProjectionPage = {
-    ...{ organizationId: 'one', customerId, subscriptionId: 'sub' },
+    ...{ ...customerKey('one', customerId), subscriptionId: 'sub' },
     columns: { [kind]: [...Object.keys(columns), 'record'] },
     changes: [{ kind, id, revision: 1, values }],
   };

@@ -2,8 +2,10 @@
  * Promise: a command arrives at a customer's object as it was sent, and one that the object would not understand does
  * not compile.
  */
+
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { asCallId, asOrganizationId } from '../../src/domain/ids.ts';
 import { COMPONENTS } from '../../src/domain/price.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { type CommandText, receiveCommand, sendCommand } from '../../src/objects/command-text.ts';
@@ -35,8 +37,8 @@ const price: fc.Arbitrary<ResolvedPrice> = fc.oneof(
 );
 const text = fc.string({ unit: CHARACTER });
 const command: fc.Arbitrary<EndCommand> = fc.record({
-  organizationId: text,
-  callId: text,
+  organizationId: text.map(asOrganizationId),
+  callId: text.map(asCallId),
   idempotencyKey: fc.option(text),
   fingerprint: text,
   price,
@@ -61,8 +63,8 @@ const end = (_command: CommandText<EndCommand>) => undefined;
 
 test('a command with a misspelt, missing or unknown field, or of another method, does not compile', () => {
   const sent: Omit<EndCommand, 'price'> = {
-    organizationId: 'o',
-    callId: 'c',
+    organizationId: asOrganizationId('o'),
+    callId: asCallId('c'),
     idempotencyKey: null,
     fingerprint: '',
     report: { usage: NO_USAGE },

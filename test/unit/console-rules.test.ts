@@ -2,12 +2,14 @@
  * Small rules of the console: what differs between two documents, where a sign-in leads, why a call was denied, and a margin as
  * a share of the revenue.
  */
+
 import { describe, expect, test } from 'vitest';
 import { allFields, changedFields } from '../../src/console/changed-fields.ts';
 import { customerPath, ownPath } from '../../src/console/context.ts';
 import { denialSentence } from '../../src/console/denial-sentence.ts';
 import { shareOf } from '../../src/console/margin-view.tsx';
 import { DENIAL_CODES } from '../../src/domain/denial.ts';
+import { customerKey } from '../support/ids.ts';
 
 describe('changes', () => {
   test('are named by their path, whatever the order of members', () => {
@@ -57,7 +59,7 @@ test('a path in a query leads only into the console', () => {
 });
 
 test('an id with any character is one segment of a path', () => {
-  expect(customerPath('org', 'a/b?c#d ü', 'plan')).toBe(
+  expect(customerPath(customerKey('org', 'a/b?c#d ü'), 'plan')).toBe(
     '/console/organizations/org/customers/a%2Fb%3Fc%23d%20%C3%BC/plan',
   );
 });

@@ -2,6 +2,7 @@
  * Promise: what is known of a prompt by what its vendor counted before is never below what the vendor counts, whatever
  * requests came before; and only requests of the same customer that begin alike know of each other.
  */
+
 import fc from 'fast-check';
 import { get_encoding } from 'tiktoken';
 import { describe, expect, test } from 'vitest';
@@ -9,6 +10,7 @@ import { boundedRequest } from '../../src/demand/call-bound.ts';
 import { SEAM_TOKENS } from '../../src/demand/conversation.ts';
 import { BEGINNINGS_MAX, type FollowedPrompt, followedPrompts } from '../../src/metering/counted-prompts.ts';
 import type { Fields } from '../../src/vendors/usage/figures.ts';
+import { customerKey } from '../support/ids.ts';
 
 const ENV = { VENDOR_KEY_SECRET: 'property-vendor-key-secret-of-32-characters' };
 const PRICE = {
@@ -46,7 +48,7 @@ async function follow(
   const bounded = boundedRequest({ ...asked, ...terms }, 'standard', opened);
   const attempts = [{ ...bounded, kind: 'openai' as const, terms: ['openai', beta] }];
   const [prompt] = await followedPrompts(env, {
-    ...{ organizationId: 'o', customerId, path: 'chat/completions', body, attempts },
+    ...{ ...customerKey('o', customerId), path: 'chat/completions', body, attempts },
   });
   return { prompt: prompt ?? null, bound: bounded.bound.prompt?.tokens ?? 0 };
 }

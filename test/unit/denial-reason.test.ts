@@ -2,12 +2,14 @@
  * Promise: the reason of a denial is a limit that blocks the call. A tier that the plan has nothing of is not named beside one
  * that is used up, and of limits that block alike the one that renews last is named, with the others beside it.
  */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
 import { beginCall } from '../../src/domain/begin-call.ts';
 import { ALSO_MAX, type RecordedDenial } from '../../src/domain/denial.ts';
 import type { Requested } from '../../src/domain/entitlements.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import type { MeterName, Quantities } from '../../src/domain/meters.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import type { Capability, Plan } from '../../src/domain/plan.ts';
@@ -32,7 +34,8 @@ function customer(content: Plan, consumed: Quantities, next: Plan | null = null,
 
 function denialOf(of: Account, requested: Requested, needs: Capability[] = []): RecordedDenial | null {
   const request = { requested, pricingMode: 'standard', needs } as const;
-  return beginCall(of, 'call', { ...request, needs }, { bounds: [], usualCharge: () => 0n }, NEVER_MS, 0).denial;
+  return beginCall(of, asCallId('call'), { ...request, needs }, { bounds: [], usualCharge: () => 0n }, NEVER_MS, 0)
+    .denial;
 }
 
 const BOTH = { standard: true, premium: true };
@@ -120,7 +123,7 @@ describe('the reason', () => {
     const bounds = [costing('standard', '700'), costing('premium', '900000')];
     const used = customer(content, { standardCalls: 20 });
     const request = { requested: BOTH, pricingMode: 'standard' } as const;
-    const { denial } = beginCall(used, 'call', request, { bounds, usualCharge: () => 0n }, NEVER_MS, 0);
+    const { denial } = beginCall(used, asCallId('call'), request, { bounds, usualCharge: () => 0n }, NEVER_MS, 0);
     expect(denial).toMatchObject({
       ...{ code: 'CREDIT_REQUIRED', meter: 'standardCalls', money: { neededNanoUsd: '700' } },
     });

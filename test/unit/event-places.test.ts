@@ -2,7 +2,9 @@
  * Promise: an event of an organization gets a place when it is committed, which no other event gets before or after it; those
  * from before there were places have them in the order of their ids.
  */
+
 import { expect, test } from 'vitest';
+import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import { projectionStatements } from '../../src/storage/projection.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { asD1, MIGRATION_NAMES, migrate, openD1, runBatch } from '../support/d1.ts';
@@ -16,7 +18,13 @@ function pageOf(customerId: string, ...ids: string[]): ProjectionPage {
     revision: 1,
     values: JSON.stringify(['s', 'org', id, customerId, 'balance.low', 7, 1, { customerId }]),
   }));
-  return { organizationId: 'org', customerId, subscriptionId: 's', columns: { event: COLUMNS }, changes };
+  return {
+    organizationId: asOrganizationId('org'),
+    customerId: asCustomerId(customerId),
+    subscriptionId: 's',
+    columns: { event: COLUMNS },
+    changes,
+  };
 }
 
 test('a migration keeps the events there are, in the order of their ids', () => {

@@ -2,11 +2,13 @@
  * Promise: a plan with expected holds holds what the customer's answers of the model usually came to of their bounds, in
  * place of more; the vendor is sent the same bound, and the charge is the same as on an exact plan.
  */
+
 import { describe, expect, test } from 'vitest';
 import { beginCall, outputTokensOf } from '../../src/domain/begin-call.ts';
 import type { CallBound } from '../../src/domain/bound.ts';
 import { type BeginRequest, type Call, endCall } from '../../src/domain/call.ts';
 import { expectedCharge, SHARES_LEAST, SHARES_MAX, shareOfBound, withShare } from '../../src/domain/expected-hold.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import { endLostCall } from '../../src/domain/lost-call.ts';
 import type { HoldPolicy } from '../../src/domain/plan.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
@@ -45,7 +47,14 @@ function begin(
     expectedCharge: (model: string, bound: bigint, step: bigint) =>
       expectedCharge(model === 'm' ? shares : [], bound, step),
   };
-  return beginCall(from, 'call', { requested: {}, pricingMode: 'standard', ...request }, expected, DEADLINE, 0);
+  return beginCall(
+    from,
+    asCallId('call'),
+    { requested: {}, pricingMode: 'standard', ...request },
+    expected,
+    DEADLINE,
+    0,
+  );
 }
 
 interface Terms {

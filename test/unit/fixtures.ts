@@ -6,6 +6,7 @@ import type { Account } from '../../src/domain/account.ts';
 import type { MeterState } from '../../src/domain/allowances.ts';
 import { type Expected, outputTokensOf } from '../../src/domain/begin-call.ts';
 import type { Call } from '../../src/domain/call.ts';
+import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import type { Plan } from '../../src/domain/plan.ts';
 import { NO_USAGE, type Usage } from '../../src/domain/usage.ts';
 import { EMPTY_WALLET, grantCredit } from '../../src/domain/wallet.ts';
@@ -66,8 +67,8 @@ export function withBalance(of: Account, nanoUsd: bigint): Account {
 
 export function account(content: Plan, meters: MeterState = { consumed: {}, reserved: {} }): Account {
   return {
-    organizationId: 'org',
-    customerId: 'customer',
+    organizationId: asOrganizationId('org'),
+    customerId: asCustomerId('customer'),
     createdAtMs: 0,
     contact: {},
     subscription: {

@@ -2,10 +2,12 @@
  * The gateway's rules that need no vendor: which model a name stands for, whom a request names, which effort is sent,
  * what is recorded of a batch's line, and what the caller gets of a vendor's error.
  */
+
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
 import { GatewayCustomer } from '../../src/contract/gateway/labels.ts';
 import { gatewayOperations } from '../../src/contract/gateway/operations.ts';
+import { asCustomerId } from '../../src/domain/ids.ts';
 import { kindNamed } from '../../src/domain/vendor-kind.ts';
 import { lineOf } from '../../src/gateway/batches/input-line.ts';
 import { callIdOf, isTerminal, readLine } from '../../src/gateway/batches/metering.ts';
@@ -123,7 +125,7 @@ describe('attempts', () => {
 });
 
 describe('the customer', () => {
-  const session = { customerId: 's', customerUserId: null, scopes: [] } as Session;
+  const session = { customerId: asCustomerId('s'), customerUserId: null, scopes: [] } as Session;
   type Identified = Parameters<typeof identify>;
   const begin = (request: Identified[0], headers: Identified[1], by: Identified[2]) => {
     const identified = identify(request, headers, by, undefined);
@@ -181,7 +183,7 @@ describe('the customer', () => {
     ['tags', '', 'x-usage-tags'],
     ['tags', Array(51).fill('t').join(), 'x-usage-tags'],
   ])('a header %s of %j is refused by its name', (label, value, param) => {
-    expect(begin({ customer: { customerId: 'b' } }, { [label]: value }, undefined)).toMatchObject({
+    expect(begin({ customer: { customerId: asCustomerId('b') } }, { [label]: value }, undefined)).toMatchObject({
       status: 400,
       code: 'BAD_REQUEST',
       param,

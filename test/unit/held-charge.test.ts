@@ -1,6 +1,7 @@
 /**
  * What is charged of a call of which something has no rate, and how that is settled when a rate comes: plain examples.
  */
+
 import { describe, expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
 import { beginCall, extendSteps } from '../../src/domain/begin-call.ts';
@@ -8,6 +9,7 @@ import type { CallBound } from '../../src/domain/bound.ts';
 import { type BeginRequest, type Call, endCall, timeOutCall } from '../../src/domain/call.ts';
 import type { CallReport } from '../../src/domain/call-report.ts';
 import { amendCall, repriceCall, reverseCall } from '../../src/domain/correct-call.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import { endLostCall } from '../../src/domain/lost-call.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { grantCredit } from '../../src/domain/wallet.ts';
@@ -43,7 +45,7 @@ function begun(bounds: CallBound[], request: Partial<BeginRequest> = MADE, marku
   const opened = account(content);
   const wallet = grantCredit(opened.wallet, { ...credit, grantedAtMs: 0, expiresAtMs: null, reference: null });
   const asked: BeginRequest = { requested: {}, pricingMode: 'standard', ...request };
-  return beginCall({ ...opened, wallet }, 'call', asked, { bounds, usualCharge: () => 700n }, 1_000, 0);
+  return beginCall({ ...opened, wallet }, asCallId('call'), asked, { bounds, usualCharge: () => 700n }, 1_000, 0);
 }
 
 function ended(

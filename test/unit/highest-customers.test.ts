@@ -2,9 +2,11 @@
  * Promise: the customers with the highest cost of a period are exactly those, whenever and however they used it, and are
  * found through an index, not among all customers.
  */
+
 import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
+import { asOrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import { CHANGE_COLUMNS, COUNT_USAGE } from '../../src/storage/roll-ups.ts';
 import { sumUsage } from '../../src/storage/usage.ts';
@@ -75,7 +77,7 @@ describe('the customers with the highest cost', () => {
           write(rows);
           const period = { fromMs: START + from * HOUR, toMs: START + (from + hours) * HOUR };
           const env = { DB: asD1(db) } as unknown as Env;
-          const { customer } = await sumUsage(env, 'org', { ...period, feature }, ['customer'], most);
+          const { customer } = await sumUsage(env, asOrganizationId('org'), { ...period, feature }, ['customer'], most);
           const found = customer.map(({ key, calls, costNanoUsd }) => ({ key, calls, cost: costNanoUsd }));
           expect(found).toEqual(highestOf(rows, from, from + hours, feature).slice(0, most));
           db.close();
@@ -96,7 +98,13 @@ describe('the customers with the highest cost', () => {
     });
     write(costs.flatMap((cost, week) => [row(week, week, 1_000), row(9, week, cost)]));
     const period = { fromMs: START, toMs: START + 5 * WEEK };
-    const { customer } = await sumUsage({ DB: asD1(db) } as unknown as Env, 'org', period, ['customer'], 1);
+    const { customer } = await sumUsage(
+      { DB: asD1(db) } as unknown as Env,
+      asOrganizationId('org'),
+      period,
+      ['customer'],
+      1,
+    );
     const sum = costs.reduce((all, cost) => all + cost, 0);
     expect(customer.map(({ key, costNanoUsd }) => [key, costNanoUsd])).toEqual([['c9', BigInt(sum)]]);
   });
@@ -123,7 +131,7 @@ describe('the customers with the highest cost', () => {
       },
     };
     const filter = { fromMs: START, toMs: START + 5 * WEEK, feature };
-    await sumUsage({ DB: explained } as unknown as Env, 'org', filter, ['customer'], 10);
+    await sumUsage({ DB: explained } as unknown as Env, asOrganizationId('org'), filter, ['customer'], 10);
     // Totals are looked up by their customer.
     const totals = plans.filter((detail) => /^SEARCH (\w*running_totals|later|earlier|other) /.test(detail));
     expect(totals).toHaveLength(8);

@@ -1,6 +1,7 @@
 /**
  * What a call on credit holds, why one is denied, and what is recorded of one that was lost: plain examples.
  */
+
 import { describe, expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
 import { admitCall, beginCall, extendSteps, outputTokensOf } from '../../src/domain/begin-call.ts';
@@ -21,6 +22,7 @@ import {
   percentile95,
   usualCharge,
 } from '../../src/domain/hold.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import { type Estimate, endLostCall, withEstimate } from '../../src/domain/lost-call.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { availableUsd } from '../../src/domain/wallet.ts';
@@ -68,7 +70,7 @@ function onCredit(nanoUsd: bigint, change: PlanChange = {}): Account {
 
 function begin(from: Account, bounds: CallBound[], request: Partial<BeginRequest> = {}, usual: bigint = CENT) {
   const asked: BeginRequest = { requested: {}, pricingMode: 'standard', ...request };
-  return beginCall(from, 'call', asked, { bounds, usualCharge: () => usual }, DEADLINE, 0);
+  return beginCall(from, asCallId('call'), asked, { bounds, usualCharge: () => usual }, DEADLINE, 0);
 }
 
 const LOST = { modelUsed: 'm', inputTokens: 900, price: PRICE };

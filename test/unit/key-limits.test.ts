@@ -2,10 +2,12 @@
  * Limits only ever take away: a narrower list of models or features opens nothing that a wider one refuses, whatever names
  * and mappings there are, and a session opens nothing that its key refuses.
  */
+
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { closedFeature, type KeyLimits } from '../../src/contract/key-limits.ts';
+import { asCustomerId } from '../../src/domain/ids.ts';
 import { kindNamed } from '../../src/domain/vendor-kind.ts';
 import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';
 import { type Attempt, resolveAttempts } from '../../src/gateway/models.ts';
@@ -92,7 +94,7 @@ test('what a list allows is what it names, or what one of its names means', asyn
 test('a session with a list makes no attempt that its key alone would not make', async () => {
   await fc.assert(
     fc.asyncProperty(organizations, names, names, requested, async (organization, ofKey, ofSession, asked) => {
-      const session = { customerId: 'c', customerUserId: null, scopes: [], models: ofSession } as Session;
+      const session = { customerId: asCustomerId('c'), customerUserId: null, scopes: [], models: ofSession } as Session;
       const refused = closedModel(organization, CATALOG, asked, session, NOW);
       const alone = keysOf(await attemptsOf(organization, ofKey, asked));
       const both = refused ? [] : alone;

@@ -2,8 +2,10 @@
  * Usage periods are half-open, counted from their anchor, and follow the calendar: a monthly period anchored on the
  * 31st ends on the last day of a shorter month and returns to the 31st.
  */
+
 import { describe, expect, test } from 'vitest';
 import { openAccount, replenishDue } from '../../src/domain/account.ts';
+import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import { boundary, NEVER_MS, periodAt, type Replenish, type ReplenishUnit } from '../../src/domain/period.ts';
 import { account, plan } from './fixtures.ts';
 
@@ -143,7 +145,13 @@ describe('an account', () => {
   });
   const open = (replenish: Replenish, nowMs: number) =>
     openAccount(
-      { organizationId: 'o', customerId: 'c', subscriptionId: 's', plan: version(replenish), contact: {} },
+      {
+        organizationId: asOrganizationId('o'),
+        customerId: asCustomerId('c'),
+        subscriptionId: 's',
+        plan: version(replenish),
+        contact: {},
+      },
       nowMs,
     );
 

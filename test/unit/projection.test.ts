@@ -4,12 +4,14 @@
  *
  * The statements run on SQLite itself, as D1 runs them.
  */
+
 import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
 import { beginCall } from '../../src/domain/begin-call.ts';
 import { type Call, endCall } from '../../src/domain/call.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import { projectionStatements } from '../../src/storage/projection.ts';
 import { projectPage, usageProvider } from '../../src/storage/projection-rows.ts';
 import { CHARACTER } from '../support/characters.ts';
@@ -58,7 +60,14 @@ const ended: fc.Arbitrary<Call> = fc
   })
   .map(({ id, feature, tags, message, holdUsd, tokens, techniques }) => {
     const request = { feature, tags, holdUsd, requested: {}, pricingMode: 'standard' as const };
-    const { account: after, call } = beginCall(account(plan()), id, request, NOTHING_KNOWN, NOW + 60_000, NOW);
+    const { account: after, call } = beginCall(
+      account(plan()),
+      asCallId(id),
+      request,
+      NOTHING_KNOWN,
+      NOW + 60_000,
+      NOW,
+    );
     const end = {
       usage: usage({ inputTokens: tokens }),
       modelUsed: 'b',

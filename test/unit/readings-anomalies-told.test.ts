@@ -1,8 +1,10 @@
 /**
  * What is told of an episode: its sentence, what explains it, and the identity by which it is known again.
  */
+
 import { describe, expect, test } from 'vitest';
 import { ANOMALY_KINDS } from '../../src/contract/readings.ts';
+import { asCustomerId } from '../../src/domain/ids.ts';
 import { detectAnomalies, hourBuckets } from '../../src/readings/anomalies/detect.ts';
 import { type Episode, episodeId, UNITS } from '../../src/readings/anomalies/episode.ts';
 import { contributions, spansOf, type Usage } from '../../src/readings/anomalies/explain.ts';
@@ -146,7 +148,7 @@ describe('what explains an episode', () => {
   });
 
   test('names customers, and nothing where nothing changed', () => {
-    const customers = { now: [usage('', 1, 8, { customerId: 'alpha', feature: '' })], before: [] };
+    const customers = { now: [usage('', 1, 8, { customerId: asCustomerId('alpha'), feature: '' })], before: [] };
     const all = { now: [usage('a', 1, 10)], before: [] };
     expect(contributions('SPEND_SPIKE', all, customers)).toContainEqual({
       dimension: 'customer',
@@ -161,7 +163,7 @@ describe('what explains an episode', () => {
 
   test('is looked for in the same hours of a week before, and in the first week of a long episode', () => {
     const short = { startMs: DAY + HOUR_MS, endMs: DAY + 4 * HOUR_MS };
-    expect(spansOf(short, 'alpha')).toEqual([
+    expect(spansOf(short, asCustomerId('alpha'))).toEqual([
       { customerId: 'alpha', fromMs: short.startMs, toMs: short.endMs },
       { customerId: 'alpha', fromMs: short.startMs - 7 * DAY_MS, toMs: short.endMs - 7 * DAY_MS },
     ]);
@@ -174,7 +176,7 @@ describe('the identity of an episode', () => {
   test('is its kind, the day on which it began, whose it is, and what is new', () => {
     expect(episodeId(episode('SPEND_SPIKE', { startMs: DAY + 5 * HOUR_MS }), null)).toBe('SPEND_SPIKE:2026-11-13::');
     const model = episode('NEW_EXPENSIVE_MODEL', { evidence: { modelKey: 'b/two' } });
-    expect(episodeId(model, 'a:b')).toBe('NEW_EXPENSIVE_MODEL:2026-11-13:a%3Ab:b%2Ftwo');
+    expect(episodeId(model, asCustomerId('a:b'))).toBe('NEW_EXPENSIVE_MODEL:2026-11-13:a%3Ab:b%2Ftwo');
   });
 
   test('stays the same at every hour at which a growing episode is read, and no two share it', () => {

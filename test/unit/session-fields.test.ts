@@ -2,11 +2,13 @@
  * What a browser's session may send to a model: every field and every tool that OpenAI's SDK knows is open or closed on
  * purpose, anything else is closed, and nothing that is stored at a vendor can be named.
  */
+
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
 import { CHAT as CHAT_FIELDS } from '../../src/demand/fields/chat.ts';
 import { RESPONSES as RESPONSE_FIELDS } from '../../src/demand/fields/responses.ts';
 import type { Members, Rule } from '../../src/demand/rules.ts';
+import { asCustomerId } from '../../src/domain/ids.ts';
 import { refusalAnswer } from '../../src/gateway/error-envelope.ts';
 import { closedField, closedModel } from '../../src/gateway/session-rules.ts';
 import type { OrganizationConfig, Session } from '../../src/storage/credentials.ts';
@@ -293,7 +295,8 @@ describe('a session may send', () => {
 });
 
 describe('the models of a session', () => {
-  const session = (models?: string[]) => ({ customerId: 'own', customerUserId: null, scopes: [], models }) as Session;
+  const session = (models?: string[]) =>
+    ({ customerId: asCustomerId('own'), customerUserId: null, scopes: [], models }) as Session;
   const ask = (models: string[] | undefined, ...names: string[]) => {
     const refused = closedModel(organization, catalog, names, session(models), NOW);
     if (!refused) return null;

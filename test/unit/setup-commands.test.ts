@@ -1,10 +1,12 @@
 /**
  * `organizations setup`: the commands that it prints exist, and are those of the open steps.
  */
+
 import { expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/operator-commands.ts';
 import { showSetup } from '../../src/cli/operator-setup.ts';
 import { SETUP_STEPS } from '../../src/contract/operator.ts';
+import { asOrganizationId } from '../../src/domain/ids.ts';
 
 const OPTIONAL = ['vendor', 'models', 'webhook'];
 
@@ -16,7 +18,7 @@ function setupWith(done: readonly string[]) {
     done: done.includes(step),
   }));
   const complete = steps.every((step) => step.done || step.optional);
-  return { organizationId: 'org-1', complete, steps, lastCall: null };
+  return { organizationId: asOrganizationId('org-1'), complete, steps, lastCall: null };
 }
 
 const commandsIn = (text: string) =>

@@ -1,9 +1,11 @@
 /**
  * Every event has a sentence for Slack, whose parts are all there; names cannot make links of it.
  */
+
 import { describe, expect, test } from 'vitest';
 import { EVENT_TYPES, type EventType, type OrganizationEvent } from '../../src/contract/events.ts';
 import { TEST_EVENT_TYPE } from '../../src/contract/webhooks.ts';
+import { asCallId, asCustomerId, asKeyId } from '../../src/domain/ids.ts';
 import { slackMessage } from '../../src/webhooks/slack.ts';
 
 type DataOf<Type extends EventType> = Extract<OrganizationEvent, { type: Type }>['data'];
@@ -13,30 +15,31 @@ const model = {
   ...{ modelKey: 'openai/a', status: 'DEPRECATED' as const, shutdownAt: '2027-01-14', daysLeft: 30 },
   ...{ replacement: { modelKey: 'openai/b', source: 'provider' as const }, calls: 1, costUsd: '1', mappings: [] },
 };
-const meter = { customerId: 'ann', meter: 'premiumCalls' as const, used: 402, limit: 500, periodEndsAt: AT };
-const plan = { customerId: 'ann', planId: 'pro', usagePlanVersionId: 'pro:v1' };
-const key = { keyId: 'key_1', name: 'backend', prefix: 'utk-' };
+const customerId = asCustomerId('ann');
+const meter = { customerId, meter: 'premiumCalls' as const, used: 402, limit: 500, periodEndsAt: AT };
+const plan = { customerId, planId: 'pro', usagePlanVersionId: 'pro:v1' };
+const key = { keyId: asKeyId('key_1'), name: 'backend', prefix: 'utk-' };
 const mapping = { mapping: 'premium', source: 'official' as const, shutdownAt: '2027-01-14' };
 
 const EXAMPLES: { [Type in EventType]: DataOf<Type>[] } = {
   'customer.created': [plan],
   'customer.plan_changed': [{ ...plan, previousPlanId: 'free', previousUsagePlanVersionId: 'free:v1' }],
-  'customer.replenished': [{ customerId: 'ann', planId: 'pro', periodStartedAt: AT, periodEndsAt: null }],
+  'customer.replenished': [{ customerId, planId: 'pro', periodStartedAt: AT, periodEndsAt: null }],
   'meter.threshold_reached': [{ ...meter, threshold: 80, crossed: [50, 80] }],
   'meter.recovered': [{ ...meter, threshold: 80 }],
   'balance.low': [
-    { customerId: 'ann', balanceUsd: '4.2', belowUsd: '5' },
-    { customerId: 'ann', balanceUsd: '21.6', daysLeft: 8.5, belowDays: 10 },
+    { customerId, balanceUsd: '4.2', belowUsd: '5' },
+    { customerId, balanceUsd: '21.6', daysLeft: 8.5, belowDays: 10 },
   ],
-  'balance.exhausted': [{ customerId: 'ann', balanceUsd: '0' }],
-  'balance.overdrawn': [{ customerId: 'ann', balanceUsd: '-0.2' }],
+  'balance.exhausted': [{ customerId, balanceUsd: '0' }],
+  'balance.overdrawn': [{ customerId, balanceUsd: '-0.2' }],
   'call.denied': [
-    { customerId: 'ann', callId: 'c', code: 'CREDIT_REQUIRED', meter: null, feature: null, periodEndsAt: AT },
+    { customerId, callId: asCallId('c'), code: 'CREDIT_REQUIRED', meter: null, feature: null, periodEndsAt: AT },
   ],
   'call.unpriced': [
     {
-      customerId: 'ann',
-      callId: 'c',
+      customerId,
+      callId: asCallId('c'),
       modelUsed: 'm',
       providerUsed: null,
       reason: 'MODEL_NOT_IN_CATALOG',
@@ -45,7 +48,7 @@ const EXAMPLES: { [Type in EventType]: DataOf<Type>[] } = {
     },
   ],
   'charge.failed': [
-    { customerId: 'ann', chargeId: 'ch', subject: 'call', subjectId: 'c', amountUsd: '1', reason: 'card declined' },
+    { customerId, chargeId: 'ch', subject: 'call', subjectId: 'c', amountUsd: '1', reason: 'card declined' },
   ],
   'forecast.will_run_out': [{ ...meter, expectedAt: AT, earliestAt: AT, latestAt: null, quality: 'HIGH' }],
   'anomaly.detected': [null, 'ann'].map((customerId) => ({

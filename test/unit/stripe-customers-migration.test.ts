@@ -2,7 +2,9 @@
  * Promise: ids at Stripe that customers had before it was kept whose they are stay with their organizations, whichever
  * database these are in.
  */
+
 import { expect, test } from 'vitest';
+import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import {
   claimStripeCustomer,
@@ -35,7 +37,7 @@ test('customers of before have their ids, those of other databases too', async (
   for (const name of MIGRATION_NAMES.slice(MIGRATION_NAMES.indexOf(MIGRATION)))
     for (const db of [first, second]) migrate(db, name);
   const env = { DB: asD1(first), DB_2: asD1(second), CONFIG_TTL_MS: 0 } as unknown as Env;
-  const has = (organizationId: string, id: string) => hasStripeCustomer(env, organizationId, id);
+  const has = (organizationId: string, id: string) => hasStripeCustomer(env, asOrganizationId(organizationId), id);
 
   expect([await has('one', 'cus_shared'), await has('two', 'cus_two'), await has('one', 'cus_two')]).toEqual([
     true,
@@ -59,6 +61,10 @@ test('customers of before have their ids, those of other databases too', async (
     },
   ]);
   const claim = (organizationId: string, stripeCustomerId: string) =>
-    claimStripeCustomer(env, { organizationId, customerId: 'new', stripeCustomerId });
+    claimStripeCustomer(env, {
+      organizationId: asOrganizationId(organizationId),
+      customerId: asCustomerId('new'),
+      stripeCustomerId,
+    });
   expect([await claim('two', 'cus_shared'), await claim('three', 'cus_two')]).toEqual([true, false]);
 });

@@ -4,6 +4,7 @@
  *
  * The statements run on SQLite itself, as D1 runs them.
  */
+
 import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -16,6 +17,7 @@ import { usageProvider } from '../../src/storage/projection-rows.ts';
 import { deleteExpiredHistory } from '../../src/storage/retention.ts';
 import { USAGE_FIGURES } from '../../src/storage/roll-ups.ts';
 import { asD1, openD1, runBatch } from '../support/d1.ts';
+import { customerKey } from '../support/ids.ts';
 import { swept } from '../support/sweep.ts';
 
 const HOUR = 3_600_000;
@@ -143,7 +145,7 @@ function pageOf(
   id: string,
   row: { organization_id: string; customer_id: string; revision: number },
 ): ProjectionPage {
-  const of = { organizationId: row.organization_id, customerId: row.customer_id, subscriptionId: row.organization_id };
+  const of = { ...customerKey(row.organization_id, row.customer_id), subscriptionId: row.organization_id };
   const values = JSON.stringify([of.subscriptionId, ...Object.values(row)]);
   return { ...of, columns: { [kind]: Object.keys(row) }, changes: [{ kind, id, revision: row.revision, values }] };
 }
@@ -408,7 +410,7 @@ describe('an erasure', () => {
     }));
     for (let from = 0; from < hours; from += 400) sendBatch(db, [], counts.slice(from, from + 400));
     sendBatch(db, [], [{ ...(counts[0] as Denied), customerId: 'bob' }]);
-    const { usageHours } = await eraseProjection({ DB: asD1(db) } as never, 'one', 'ann');
+    const { usageHours } = await eraseProjection({ DB: asD1(db) } as never, customerKey('one', 'ann'));
     expect(usageHours).toBeGreaterThanOrEqual(hours);
     expect(rows(db, 'SELECT customer_id, calls FROM usage_hours')).toEqual(['bob | 1']);
     for (const table of ['organization_hours', 'organization_days', 'feature_hours', 'feature_days'])
@@ -428,7 +430,7 @@ describe('an erasure', () => {
           const others = meanwhile.map((call) => ({ ...call, customerId: 'cid', call: call.call + 10 }));
           let step = 0;
           const d1 = asD1(db, () => sendBatch(db, others.slice(step++, step)));
-          await eraseProjection({ DB: d1 } as never, 'one', 'ann');
+          await eraseProjection({ DB: d1 } as never, customerKey('one', 'ann'));
           expectExact(db);
           const isErased = `organization_id = 'one' AND customer_id = 'ann'`;
           for (const table of ['calls', 'denied_hours', 'usage_hours', 'customer_weeks', 'customer_days'])

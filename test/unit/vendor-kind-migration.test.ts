@@ -1,7 +1,9 @@
 /**
  * Promise: a vendor that was stored before there were kinds gets the kind that does what its name did, and no other.
  */
+
 import { expect, test } from 'vitest';
+import { asOrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import { listVendors } from '../../src/storage/vendors.ts';
 import { asD1, MIGRATION_NAMES, migrate, openD1 } from '../support/d1.ts';
@@ -26,6 +28,6 @@ test('four whole names are kinds, and every other vendor stays compatible, whate
   ] as const;
   for (const [provider, baseUrl] of stored) insert.run(provider, baseUrl);
   for (const name of MIGRATION_NAMES.slice(MIGRATION_NAMES.indexOf(MIGRATION))) migrate(db, name);
-  const vendors = await listVendors({ DB: asD1(db) } as Env, 'one');
+  const vendors = await listVendors({ DB: asD1(db) } as Env, asOrganizationId('one'));
   expect(vendors.map(({ provider, baseUrl, kind }) => [provider, baseUrl, kind])).toEqual(stored);
 });

@@ -2,6 +2,7 @@
  * Promise: what a watch tells of is told once, however often and with what gaps it looks: steps of days before a model ends,
  * episodes that grow, prices that a release changed.
  */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
@@ -10,6 +11,7 @@ import { ENDING_STEPS_DAYS } from '../../src/contract/event-data.ts';
 import { OrganizationEvent } from '../../src/contract/events.ts';
 import type { Anomaly } from '../../src/contract/readings.ts';
 import { lowBalanceDays } from '../../src/domain/alerts.ts';
+import { asCustomerId } from '../../src/domain/ids.ts';
 import { NEWS_MS, newEpisodes } from '../../src/watch/anomaly-news.ts';
 import { changedPrices } from '../../src/watch/catalog-news.ts';
 import { keyOf, type Memory, type News } from '../../src/watch/look.ts';
@@ -127,8 +129,8 @@ describe('episodes', () => {
     const others = [
       episode(NOW - 2 * HOUR, NOW - HOUR),
       episode(NOW - 2 * HOUR, NOW - HOUR, { kind: 'ERROR_BURST' }),
-      episode(NOW - 2 * HOUR, NOW - HOUR, { customerId: 'ann' }),
-      episode(NOW - NEWS_MS - 2 * HOUR, NOW - NEWS_MS - HOUR, { customerId: 'old' }),
+      episode(NOW - 2 * HOUR, NOW - HOUR, { customerId: asCustomerId('ann') }),
+      episode(NOW - NEWS_MS - 2 * HOUR, NOW - NEWS_MS - HOUR, { customerId: asCustomerId('old') }),
     ];
     const { events, remember } = newEpisodes(others, new Remembering(), NOW);
     expect(events?.map(({ data }) => data)).toEqual(others.slice(0, 3));

@@ -2,11 +2,13 @@
  * What needs attention: each count is that of the list that it leads to, in the API and in the console; what cannot be read
  * is said, and the rest is there. An unknown price is never shown as zero.
  */
+
 import { createExecutionContext, runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Attention, AttentionKind } from '../../src/contract/attention.ts';
 import { ATTENTION_KINDS } from '../../src/contract/attention.ts';
+import { asCustomerId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import { newEventId } from '../../src/platform/event-id.ts';
 import { insertOrganizationEvents } from '../../src/storage/organization-events.ts';
@@ -66,7 +68,7 @@ beforeAll(async () => {
       eventId: newEventId(atMs),
       type,
       atMs,
-      customerId: 'far',
+      customerId: asCustomerId('far'),
       data: { customerId: 'far', ...(type === 'anomaly.detected' ? ANOMALY : FAILED_CHARGE) },
     };
   };

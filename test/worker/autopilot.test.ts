@@ -3,10 +3,12 @@
  * which model ran, a switch is a change in the log that one command takes back, and however often the autopilot runs,
  * nothing is switched or told twice. A model that was named outright is refused after its end, in the caller's own form.
  */
+
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { OrganizationEvent } from '../../src/contract/events.ts';
+import { asOrganizationId } from '../../src/domain/ids.ts';
 import { runAutopilot } from '../../src/operator/autopilot.ts';
 import { commitStatements, isTaken } from '../../src/storage/operator-changes.ts';
 import { insertOrganizationEvents } from '../../src/storage/organization-events.ts';
@@ -233,9 +235,14 @@ describe('a switch that the policy does not allow', () => {
     expect(await runOf(plain)).toEqual([]);
     expect(await runOf(await newTenant())).toEqual([]);
     const organizationId = crypto.randomUUID();
-    expect(await runAutopilot({ env: bindings, organizationId, nowMs: Date.now(), defer: () => undefined })).toEqual(
-      [],
-    );
+    expect(
+      await runAutopilot({
+        env: bindings,
+        organizationId: asOrganizationId(organizationId),
+        nowMs: Date.now(),
+        defer: () => undefined,
+      }),
+    ).toEqual([]);
   });
 });
 

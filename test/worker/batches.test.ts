@@ -2,14 +2,17 @@
  * Promise: a batch is begun once and each of its lines is metered once, even if the object that meters it stops in the
  * middle; and nothing of it remains of an erased customer.
  */
+
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { describe, expect, test, vi } from 'vitest';
+import { asCallId } from '../../src/domain/ids.ts';
 import type { EndBatchCommand, HoldBatchCommand } from '../../src/objects/batch-commands.ts';
 import { claimKey } from '../../src/objects/claims.ts';
 import type { CustomerBatchesRpc, GatewayBatchRpc } from '../../src/objects/rpc.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
 import type { Tenant } from '../support/api.ts';
 import { accountOf, ask, BASE_URL, callOf, completion, mockVendor, newTenant, vendor } from '../support/gateway.ts';
+import { customerKey } from '../support/ids.ts';
 import { bindings, operator } from '../support/worker.ts';
 
 mockVendor();
@@ -265,7 +268,8 @@ describe('an erasure of a customer with batches', () => {
     expect((await usageOf(tenant, 'metered')).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
     for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'metered')]) expect(await entriesOf(stub)).toBe(0);
     // Nor is the line's id claimed: whoever comes next may have it.
-    const toClaim = { organizationId: tenant.organizationId, key: 'batch:batch_1:line', customerId: 'another' };
+    const key = asCallId('batch:batch_1:line');
+    const toClaim = { ...customerKey(tenant.organizationId, 'another'), key };
     const claim = await claimKey(bindings, toClaim, 'token');
     expect(claim).toMatchObject({ customerId: 'another', fresh: true });
   });

@@ -2,9 +2,11 @@
  * Promise: an operator runs the webhooks of an organization by the console's forms. A secret is in the answer to the form
  * that made it, and on no page that can be read; what was done is in the event log.
  */
+
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { asOrganizationId } from '../../src/domain/ids.ts';
 import { webhookEndpoint } from '../../src/objects/webhook-endpoints.ts';
 import type { Tenant } from '../support/api.ts';
 import { bindings, createToldTenant, deliverToD1, operator } from '../support/worker.ts';
@@ -91,7 +93,7 @@ async function replayAll(webhookId: string, until: string): Promise<Shown> {
   ]);
   return vi.waitFor(
     async () => {
-      await runDurableObjectAlarm(webhookEndpoint(bindings, { organizationId: org, webhookId })());
+      await runDurableObjectAlarm(webhookEndpoint(bindings, { organizationId: asOrganizationId(org), webhookId })());
       const page = await visitor.read(`${base}/webhooks/${webhookId}`);
       expect(page.text).toContain(until);
       return page;
@@ -305,7 +307,9 @@ describe('deliveries', () => {
     expect(shown.headers.get('Location')).toBe(`${base}/webhooks/again?done=webhook-sent`);
     await vi.waitFor(
       async () => {
-        await runDurableObjectAlarm(webhookEndpoint(bindings, { organizationId: org, webhookId: 'again' })());
+        await runDurableObjectAlarm(
+          webhookEndpoint(bindings, { organizationId: asOrganizationId(org), webhookId: 'again' })(),
+        );
         expect(received.map(({ headers }) => headers['webhook-id'])).toEqual([eventId]);
       },
       { timeout: 60_000 },

@@ -2,8 +2,10 @@
  * Corrections over HTTP: what was recorded by mistake is taken back once, by the organization or the operator, and is
  * told wherever the record is read.
  */
+
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { asCallId, asOrganizationId } from '../../src/domain/ids.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
@@ -446,7 +448,7 @@ describe('an amended call', () => {
   });
 
   const outcomeOf = async (customerId: string, callId: string) =>
-    (await customerStub(org, customerId).readCall(org, callId))?.outcome;
+    (await customerStub(org, customerId).readCall(asOrganizationId(org), asCallId(callId)))?.outcome;
   /** Whatever the end of a call can report beside parts, in the rates that the model has. */
   const FULL = {
     ...{ providerUsed: 'openai', modelUsed: 'gpt-4o-realtime-preview', isPremium: false, pricingMode: 'standard' },

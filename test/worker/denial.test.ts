@@ -2,9 +2,11 @@
  * Promise: a denied call says why, with the figures of that moment and the sums if credit would have paid: to its application,
  * in the lists of calls, in the CSV and in the console. Whatever the customer's plan has since, the reason stays.
  */
+
 import { beforeAll, describe, expect, test } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import type { DenialCode } from '../../src/domain/denial.ts';
+import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import { sendCommand } from '../../src/objects/command-text.ts';
 import type { BeginCommand } from '../../src/objects/customer-commands.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
@@ -67,8 +69,8 @@ beforeAll(async () => {
   // The service itself asks for the tiers of the models that it runs: no request leads to it.
   await tenant.api.send('provisionCustomer', { body: { customerId: 'other-tier' } });
   const command: BeginCommand = {
-    organizationId: org,
-    customerId: 'other-tier',
+    organizationId: asOrganizationId(org),
+    customerId: asCustomerId('other-tier'),
     defaultPlan: null,
     contact: {},
     alerts: null,

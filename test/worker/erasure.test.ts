@@ -2,8 +2,10 @@
  * The erasure of a customer: nothing of it is left anywhere, nothing of anybody else is touched, and the id is free
  * again.
  */
+
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { asCallId, asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import { eraseObjects, finishErasure } from '../../src/objects/addresses.ts';
 import { claimKey } from '../../src/objects/claims.ts';
@@ -15,6 +17,7 @@ import { eraseProjection } from '../../src/storage/erasure.ts';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
+import { customerKey } from '../support/ids.ts';
 import { accepted, withObject } from '../support/object.ts';
 import { bindings, customerStub, deliverToD1, operator } from '../support/worker.ts';
 
@@ -164,7 +167,7 @@ describe('an erasure', () => {
       expect((await tenant.api.send('endCall', { body: { callId } })).refusal.code).toBe('CALL_NOT_FOUND');
     }
     const listed = (await tenant.api.send('listCustomers')).data.items.map(({ customerId }) => customerId);
-    expect([listed.includes('ann'), listed.includes('ann2')]).toEqual([false, true]);
+    expect([listed.includes(asCustomerId('ann')), listed.includes(asCustomerId('ann2'))]).toEqual([false, true]);
 
     expect(await Promise.all(neighbours.map(([of, id]) => rowsInD1(of, id)))).toEqual(before);
     for (const [of, id] of neighbours) {
@@ -238,7 +241,10 @@ describe('an erasure', () => {
 
   test('lets a delivery to D1 that is under way bring nothing back', async () => {
     await live(tenant, 'under-way');
-    const projector = projectorOf(bindings, 'DB', { organizationId: tenant.organizationId, customerId: 'under-way' })();
+    const projector = projectorOf(bindings, 'DB', {
+      organizationId: tenant.organizationId,
+      customerId: asCustomerId('under-way'),
+    })();
     let delivered = 0;
     await runInDurableObject(projector, (instance) => {
       const { env } = instance as unknown as { env: Env };
@@ -264,7 +270,7 @@ describe('an erasure', () => {
   test('removes what waits for D1 at a projector, and what D1 refused', async () => {
     await live(tenant, 'behind');
     const page = JSON.stringify({ changes: [] });
-    const behind = { organizationId: tenant.organizationId, customerId: 'behind' };
+    const behind = customerKey(tenant.organizationId, 'behind');
     for (const isBusy of [false, true])
       await projectorOf(bindings, 'DB', behind, isBusy)().take({
         ...behind,
@@ -346,8 +352,11 @@ async function givenUp(d1: LateD1): Promise<{ organizationId: string; customerId
 
 /** As the operator's erasure does, of a customer whose organization has no plans and keys. */
 async function eraseAll({ organizationId, customerId }: { organizationId: string; customerId: string }): Promise<void> {
-  expect(await customerStub(organizationId, customerId).erase(organizationId)).toBe(true);
-  await eraseProjection(bindings, organizationId, customerId);
+  expect(await customerStub(organizationId, customerId).erase(asOrganizationId(organizationId))).toBe(true);
+  await eraseProjection(bindings, {
+    organizationId: asOrganizationId(organizationId),
+    customerId: asCustomerId(customerId),
+  });
 }
 
 /** Rows of every table of D1 that has a column `organization_id`. */
@@ -388,7 +397,9 @@ describe('a batch that D1 runs after its caller timed out', () => {
   test('stores nothing if it runs in the middle of the erasure', async () => {
     const d1 = new LateD1();
     const whose = await givenUp(d1);
-    expect(await customerStub(whose.organizationId, whose.customerId).erase(whose.organizationId)).toBe(true);
+    expect(
+      await customerStub(whose.organizationId, whose.customerId).erase(asOrganizationId(whose.organizationId)),
+    ).toBe(true);
     await d1.run();
     expect(total(await rowsOfOrganization(whose.organizationId))).toBe(0);
   });
@@ -463,18 +474,23 @@ describe('an erased customer', () => {
     await erase('forgotten');
     // Another isolate begins the other customer's call: this one hears nothing of it.
     expect(
-      (await claimKey(bindings, { organizationId: tenant.organizationId, key: callId, customerId: 'heir' }, 'token'))
-        .customerId,
+      (
+        await claimKey(
+          bindings,
+          { organizationId: tenant.organizationId, key: asCallId(callId), customerId: asCustomerId('heir') },
+          'token',
+        )
+      ).customerId,
     ).toBe('heir');
     const plan = (await operator.send('readPlan', { params: { org: tenant.organizationId, planId: 'test' } })).data
       .plan;
     const command: BeginCommand = {
       organizationId: tenant.organizationId,
-      customerId: 'heir',
+      customerId: asCustomerId('heir'),
       defaultPlan: JSON.stringify({ planId: 'test', usagePlanVersionId: 'test:v1', version: 1, plan }),
       alerts: null,
       contact: {},
-      key: { source: 'explicit', callId, claimedAtMs: Date.now() },
+      key: { source: 'explicit', callId: asCallId(callId), claimedAtMs: Date.now() },
       fingerprint: 'of another isolate',
       callType: 'standard',
       request: { requested: {}, pricingMode: 'standard' },
@@ -515,16 +531,16 @@ describe('a customer who goes on calling', () => {
     const { settle } = await live(tenant, 'since');
     await settle();
     const { organizationId } = tenant;
-    await eraseObjects(bindings, organizationId, 'since');
+    await eraseObjects(bindings, { organizationId, customerId: asCustomerId('since') });
     const headers = { 'Idempotency-Key': 'since-anew' };
     expect((await tenant.api.send('beginCall', { body: { customerId: 'since' }, headers })).data.newCustomer).toBe(
       true,
     );
     await tenant.api.send('endCall', { body: { callId: 'since-anew', modelUsed: 'gpt-4o-mini', inputTokens: 1 } });
     await deliverToD1(organizationId, 'since');
-    await eraseProjection(bindings, organizationId, 'since');
+    await eraseProjection(bindings, { organizationId, customerId: asCustomerId('since') });
     expect(total(await rowsInD1(tenant, 'since'))).toBe(0);
-    await finishErasure(bindings, organizationId, 'since');
+    await finishErasure(bindings, { organizationId, customerId: asCustomerId('since') });
     await deliverToD1(organizationId, 'since');
     expect(await rowsInD1(tenant, 'since')).toMatchObject({ customers: 1, calls: 1, meter_events: 0 });
   });

@@ -2,9 +2,11 @@
  * Promise: images, speech and transcriptions cost exactly what their vendor bills for them, forms reach it byte for byte
  * but for the service's own fields, and no answer is too large to be metered.
  */
+
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { describe, expect, test } from 'vitest';
 import { createApp } from '../../src/app.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { ask, BASE_URL, callOf, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { FLAC, mp3, OPUS_HEAD, OPUS_PACKET, ogg, wave } from '../support/recordings.ts';
@@ -75,7 +77,7 @@ describe('a form', () => {
     expect(response.status).toBe(200);
     expect(got).toBe(`${before}${part('model', 'whisper-1')}${file}${after}--${BOUNDARY}--\r\n`);
     await rest();
-    const call = await customerStub(tenant.organizationId, 'alice').readCall(tenant.organizationId, callId);
+    const call = await customerStub(tenant.organizationId, 'alice').readCall(tenant.organizationId, asCallId(callId));
     expect(call).toMatchObject({
       feature: 'notes',
       tags: ['web'],

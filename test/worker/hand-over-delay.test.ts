@@ -2,14 +2,17 @@
  * Promise: what a customer's object changes is handed over a second and a half later, together with what changes until
  * then, without an alarm of its own; an alarm stands behind it for an object that is gone by then.
  */
+
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
 import { openAccount } from '../../src/domain/account.ts';
+import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import { projectorOf } from '../../src/objects/projectors.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
+import { customerKey } from '../support/ids.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
 
 /** An alarm in the past would fire at once. */
@@ -19,8 +22,8 @@ const ALARM_MS = 30_000;
 describe('the alarm for a hand-over', () => {
   const account = openAccount(
     {
-      organizationId: 'paced',
-      customerId: 'customer',
+      organizationId: asOrganizationId('paced'),
+      customerId: asCustomerId('customer'),
       subscriptionId: 's',
       plan: {
         planId: 'p',
@@ -82,7 +85,7 @@ describe('the alarm for a hand-over', () => {
     await runInDurableObject(customerStub('paced', 'stopped'), async (_object, { storage }) => {
       const store = new CustomerStore(storage);
       await store.load();
-      store.transaction(START, () => store.saveAccount({ ...account, customerId: 'stopped' }, START));
+      store.transaction(START, () => store.saveAccount({ ...account, customerId: asCustomerId('stopped') }, START));
       store.handedOver(store.outboxPage(10));
       const started = new CustomerStore(storage);
       await started.load();
@@ -97,7 +100,10 @@ describe('the alarm for a hand-over', () => {
       await store.load();
       for (const [index, email] of ['a', 'b', 'c'].entries())
         store.transaction(START + index, () =>
-          store.saveAccount({ ...(store.account() ?? { ...account, customerId: 'long' }), contact: { email } }, START),
+          store.saveAccount(
+            { ...(store.account() ?? { ...account, customerId: asCustomerId('long') }), contact: { email } },
+            START,
+          ),
         );
       // Three changes of the customer, and the event that it is new.
       const first = store.outboxPage(3);
@@ -125,7 +131,7 @@ describe('a change', () => {
     expect(answer.status).toBe(200);
   };
   const waiting = async (customerId: string) => {
-    const whose = { organizationId: tenant.organizationId, customerId };
+    const whose = customerKey(tenant.organizationId, customerId);
     const { pending } = await runInDurableObject(
       customerStub(whose.organizationId, customerId),
       (_object, { storage }) => ({

@@ -1,6 +1,7 @@
 /**
  * The last 24 hours of the service: what calls, requests, deliveries and the cron did is told as it was, by API and console.
  */
+
 import {
   createExecutionContext,
   runDurableObjectAlarm,
@@ -11,6 +12,7 @@ import { beforeAll, expect, test, vi } from 'vitest';
 import { deliver } from '../../durable-objects/projector/deliver.ts';
 import { ProjectorStore } from '../../durable-objects/projector/store.ts';
 import { createApp } from '../../src/app.ts';
+import { asCustomerId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import handlers from '../../src/index.ts';
 import { projectorOf, projectorsOf } from '../../src/objects/projectors.ts';
@@ -85,7 +87,7 @@ test('a delivery that D1 does not take counts as failed, and its changes arrive 
   const before = await lastHour();
   const batch = () => Promise.reject(new Error('D1_ERROR: Network connection lost.'));
   const DB = { prepare: bindings.DB.prepare.bind(bindings.DB), batch } as unknown as D1Database;
-  const address = projectorOf(bindings, 'DB', { organizationId, customerId: 'bob' });
+  const address = projectorOf(bindings, 'DB', { organizationId, customerId: asCustomerId('bob') });
   await runInDurableObject(address() as never, (_, { storage }) =>
     deliver({ store: new ProjectorStore(storage), env: { ...bindings, DB }, objectId: 'test', now: Date.now }),
   );

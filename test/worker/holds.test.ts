@@ -2,14 +2,17 @@
  * Promise: what calls on credit hold is shared by all of a customer's calls, to the last nano-USD; what is held and not
  * spent is free at once, and what was estimated gives way to the vendor's figures once.
  */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Plan } from '../../src/contract/plans.ts';
 import type { CallBound } from '../../src/domain/bound.ts';
+import { asCallId } from '../../src/domain/ids.ts';
 import { formatUsd } from '../../src/domain/money.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { sendCommand } from '../../src/objects/command-text.ts';
 import type { BeginServiceCallCommand, ExtendHoldCommand } from '../../src/objects/customer-commands.ts';
+import { customerKey } from '../support/ids.ts';
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { customerStub } from '../support/worker.ts';
@@ -54,12 +57,12 @@ const withCredit = (
 
 describe('steps', () => {
   test('of many streams at a time share the balance, and hold no more than there is', async () => {
-    const organizationId = crypto.randomUUID();
-    const stub = customerStub(organizationId, 'streams');
+    const key = customerKey(crypto.randomUUID(), 'streams');
+    const { organizationId, customerId } = key;
+    const stub = customerStub(organizationId, customerId);
     const plan = { planId: 'p', usagePlanVersionId: 'p:v1', version: 1, plan: Plan.parse(PLAN) };
     const provisioning = {
-      organizationId,
-      customerId: 'streams',
+      ...key,
       defaultPlan: JSON.stringify(plan),
       alerts: null,
       contact: {},
@@ -68,7 +71,7 @@ describe('steps', () => {
     // Eight first steps of 11,240 nano-USD, and for 1,000 tokens more.
     const granted = 8n * 11_240n + 10_000n;
     const grant = { unit: 'USD', amount: granted.toString(), expiresAtMs: null, reference: null } as const;
-    await stub.grant({ organizationId, ...grant, idempotencyKey: null, fingerprint: '' });
+    await stub.grant({ organizationId: organizationId, ...grant, idempotencyKey: null, fingerprint: '' });
     const beginOne = async (requestId: string) => {
       const command: BeginServiceCallCommand = {
         ...provisioning,
@@ -87,7 +90,7 @@ describe('steps', () => {
     const admissions = await Promise.all(names.map(beginOne));
     expect(admissions.map(({ credit }) => credit.heldTokens)).toEqual(names.map(() => 1_024));
     const extend = async (callId: string, outputTokens: number) => {
-      const command: ExtendHoldCommand = { organizationId, callId, outputTokens };
+      const command: ExtendHoldCommand = { organizationId: organizationId, callId: asCallId(callId), outputTokens };
       return (await stub.extendHold(sendCommand<ExtendHoldCommand>(command))).heldTokens;
     };
     // All of them ask at the same time, and some more than once.
@@ -100,7 +103,7 @@ describe('steps', () => {
     const more = [...held.values()].map((tokens) => tokens - 1_024);
     expect(more.reduce((sum, tokens) => sum + tokens, 0)).toBe(1_000);
     expect(more.every((tokens) => tokens === 0 || tokens >= 64)).toBe(true);
-    const state = await stub.inspect({ organizationId });
+    const state = await stub.inspect({ organizationId: organizationId });
     if (!state.ok) throw new Error('there is an account');
     expect(state.data.wallet).toMatchObject({ availableUsd: '0' });
   });

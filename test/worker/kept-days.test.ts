@@ -2,9 +2,11 @@
  * Promise: a report that begins before the kept days has the usage of those days alone, whatever it is of, and says from
  * when it is complete.
  */
+
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { RETENTION_DEFAULTS } from '../../src/contract/operator.ts';
 import { readCustomerFigures } from '../../src/customer-list/figures.ts';
+import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
@@ -16,7 +18,7 @@ const DAY = 24 * HOUR;
 const NOW = Date.UTC(2033, 4, 20, 15, 30);
 const TODAY = Date.UTC(2033, 4, 20);
 const KEPT_DAYS = 7;
-const CUSTOMER = 'ann';
+const CUSTOMER = asCustomerId('ann');
 const FEATURE = 'chat';
 const USD = 1_000_000_000;
 /** Calls by the days that have passed since; those of the last week are kept. */
@@ -99,7 +101,11 @@ describe.each([
 
   test('in the figures of the list of customers', async () => {
     const retention = { ...RETENTION_DEFAULTS, usageRetentionDays: KEPT_DAYS };
-    const scope = { env: bindings, organization: { organizationId: params.org, retention }, defer: () => undefined };
+    const scope = {
+      env: bindings,
+      organization: { organizationId: asOrganizationId(params.org), retention },
+      defer: () => undefined,
+    };
     const figures = (await readCustomerFigures(scope, [CUSTOMER], new Map(), NOW)).get(CUSTOMER);
     expect(figures).toMatchObject({ calls: 1, costNanoUsd: BigInt(USD), costBeforeNanoUsd: null });
     expect(figures?.earnings).toMatchObject({ calls: 1, costNanoUsd: BigInt(USD) });

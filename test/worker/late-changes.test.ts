@@ -2,10 +2,12 @@
  * Promise: the sums of D1 are those of the calls as they are now, whatever changes a call after the retention has deleted
  * its row: amendments, reversals, late ends, settlements and savings.
  */
+
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Call } from '../../src/domain/call.ts';
 import { earnedNanoUsd } from '../../src/domain/charge.ts';
+import { asCustomerId, asOrganizationId, type CustomerId } from '../../src/domain/ids.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { Env } from '../../src/env.ts';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
@@ -103,10 +105,17 @@ class Books {
   async sums() {
     const { organizationId, customerId } = this.#names;
     const [fromMs, toMs] = [START - DAY, this.nowMs + DAY];
-    const read = async (of: { customerId?: string }) => {
+    const read = async (of: { customerId?: CustomerId }) => {
       const days = [{ startMs: fromMs, endMs: toMs }];
       const period = { fromMs, toMs, ...of };
-      const { outcome, day } = await sumUsage(bindings, organizationId, period, ['outcome', 'day'], 9, days);
+      const { outcome, day } = await sumUsage(
+        bindings,
+        asOrganizationId(organizationId),
+        period,
+        ['outcome', 'day'],
+        9,
+        days,
+      );
       const figures = outcome.map((group) => [
         ...[group.key, group.calls, group.inputTokens, group.costNanoUsd, group.chargeNanoUsd],
       ]);
@@ -125,7 +134,7 @@ class Books {
     const costNanoUsd = counted.reduce((sum, call) => sum + costOf(call), 0n);
     return {
       ofOrganization: await read({}),
-      ofCustomer: await read({ customerId }),
+      ofCustomer: await read({ customerId: asCustomerId(customerId) }),
       expected: { figures: figures.sort(), calls: counted.length, costNanoUsd },
     };
   }

@@ -2,9 +2,11 @@
  * Promise: `GET /customers/{id}/ledger` has every change of a balance once, in its order, with what it paid, as pages and as
  * CSV; also what D1 does not have yet, or has refused.
  */
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import type { LedgerItem } from '../../src/contract/ledger.ts';
+import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import { findLedger } from '../../src/storage/credits.ts';
 import { nanoOf } from '../../src/ui/format.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
@@ -207,7 +209,15 @@ describe('the ledger', () => {
   test('is found in D1 by the customer and the entry, whatever narrows it', async () => {
     const { org, customerId } = ann.params;
     for (const filter of [{}, { fromMs: 1, toMs: Date.now() }, { unit: 'USD', cause: 'SPEND' }] as const) {
-      const plan = await queryPlansOf((env) => findLedger(env, org, customerId, filter, 1_000, 50));
+      const plan = await queryPlansOf((env) =>
+        findLedger(
+          env,
+          { organizationId: asOrganizationId(org), customerId: asCustomerId(customerId) },
+          filter,
+          1_000,
+          50,
+        ),
+      );
       expect(plan[0]).toBe(
         'SEARCH credit_entries USING PRIMARY KEY (organization_id=? AND customer_id=? AND entry_id<?)',
       );

@@ -8,6 +8,7 @@
  * prints its counterexample and the seed. VITE_SEED runs a seed again, and VITE_STEPS as many steps as are asked for: only
  * this prefix reaches a worker. `npm run test:ledger` does both.
  */
+
 import { abortAllDurableObjects } from 'cloudflare:test';
 import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
@@ -16,6 +17,7 @@ import { RETENTION_DEFAULTS } from '../../src/contract/operator.ts';
 import type { SummaryQuery, UsageSummaryData } from '../../src/contract/usage-summary.ts';
 import type { Call } from '../../src/domain/call.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
+import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import type { Env } from '../../src/env.ts';
 import type { Caller } from '../../src/metering/caller.ts';
@@ -128,7 +130,7 @@ class Books {
     this.#keptDays = keptDays;
     this.#env = hasArchive ? bindings : (withoutArchive as Env);
     this.#ledger = {
-      ...{ organizationId: crypto.randomUUID(), plans: PLANS, keptDays, serial: 0, last: new Map() },
+      ...{ organizationId: asOrganizationId(crypto.randomUUID()), plans: PLANS, keptDays, serial: 0, last: new Map() },
       model: new LedgerModel(TERMS, START),
       stripe: new FakeStripe(START),
     };
@@ -232,8 +234,8 @@ class Books {
   async #expectSummaries(): Promise<void> {
     const daysAgo = (days: number) => new Date(this.#model.nowMs - days * DAY).toISOString().slice(0, 10);
     const turns: SummaryQuery[] = [
-      { timezone: 'UTC', from: daysAgo(100), customerId: 'ann' },
-      { timezone: 'Asia/Kathmandu', from: daysAgo(8), customerId: 'bob' },
+      { timezone: 'UTC', from: daysAgo(100), customerId: asCustomerId('ann') },
+      { timezone: 'Asia/Kathmandu', from: daysAgo(8), customerId: asCustomerId('bob') },
       { timezone: 'Asia/Kathmandu', from: daysAgo(3), feature: 'a' },
     ];
     for (const query of [{ timezone: 'UTC' }, { timezone: 'UTC', from: daysAgo(100) }, this.#turn(turns)])
@@ -287,7 +289,7 @@ class Books {
       const data =
         customerId === undefined
           ? accepted(await readMargin(this.#caller, query))
-          : accepted(await readCustomerMargin(this.#caller, customerId, query));
+          : accepted(await readCustomerMargin(this.#caller, asCustomerId(customerId), query));
       const [fromMs, toMs] = [Date.parse(data.period.startedAt), Date.parse(data.period.endedAt)];
       const scope = { fromMs, toMs, ...(customerId !== undefined && { customerId }) };
       const isFailed = customerId === undefined ? this.#failed.size > 0 : this.#failed.has(customerId);

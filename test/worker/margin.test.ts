@@ -3,7 +3,9 @@
  * reversal and a change of plan, of an organization by feature, model, plan and customer; and D1's sums are those over its
  * calls.
  */
+
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { asCustomerId } from '../../src/domain/ids.ts';
 import { formatUsd } from '../../src/domain/money.ts';
 import { readCustomerEarnings, readCustomersEarnings } from '../../src/readings/margin/customer-earnings.ts';
 import type { Earnings } from '../../src/readings/margin/earnings.ts';
@@ -77,7 +79,12 @@ afterAll(() => {
 });
 
 const ofCustomer = (customerId: string, window = WINDOW, nowMs = Date.now()) =>
-  readCustomerEarnings(bindings, tenant.organizationId, customerId, window, nowMs);
+  readCustomerEarnings(
+    bindings,
+    { organizationId: tenant.organizationId, customerId: asCustomerId(customerId) },
+    window,
+    nowMs,
+  );
 
 const figures = ({ costNanoUsd, chargedNanoUsd, planNanoUsd, calls, unpricedCalls }: Earnings) => ({
   ...{ costNanoUsd, chargedNanoUsd, planNanoUsd, calls, unpricedCalls },
@@ -251,7 +258,12 @@ test('a customer whom D1 does not have yet earns what its plan says, and nobody 
   await api.send('provisionCustomer', { body: { customerId: 'new' } });
   await deliverToD1(organizationId, 'new');
   const read = (customerId: string) =>
-    readCustomerEarnings(bindings, organizationId, customerId, { fromMs: END, toMs: END + DAY }, END + 2 * HOUR);
+    readCustomerEarnings(
+      bindings,
+      { organizationId, customerId: asCustomerId(customerId) },
+      { fromMs: END, toMs: END + DAY },
+      END + 2 * HOUR,
+    );
   const known = await read('new');
   expect(known?.total.planNanoUsd).toBeGreaterThan(0n);
   // As it was before the delivery.

@@ -1,9 +1,11 @@
 /**
  * The migration of a plan's customers to its newest version: what it moves, what it leaves, and that it always arrives.
  */
+
 import { evictDurableObject, runDurableObjectAlarm } from 'cloudflare:test';
 import { describe, expect, test, vi } from 'vitest';
 import type { PlanMigration } from '../../src/contract/operator-customers.ts';
+import { asCustomerId } from '../../src/domain/ids.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, customerStub, deliverToD1, operator } from '../support/worker.ts';
 
@@ -182,7 +184,7 @@ describe.concurrent('a migration', () => {
     // As by an isolate that still used the version before: the operator's change waits for those, D1 does not.
     await customerStub(tenant.organizationId, 'late').provision({
       organizationId: tenant.organizationId,
-      customerId: 'late',
+      customerId: asCustomerId('late'),
       defaultPlan: JSON.stringify({
         planId: 'test',
         usagePlanVersionId: 'test:v1',

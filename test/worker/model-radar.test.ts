@@ -2,10 +2,12 @@
  * The model radar over HTTP: which models are on it and why, who uses them, and what the same calls would have cost on the
  * replacement, to the nano-USD; nothing of another organization.
  */
+
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { resolvePrice } from '../../src/catalog/prices.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
+import { asOrganizationId } from '../../src/domain/ids.ts';
 import { usdFromNano } from '../../src/domain/money.ts';
 import { costOf } from '../../src/domain/pricing.ts';
 import { takeUsage } from '../../src/domain/usage.ts';
@@ -418,7 +420,7 @@ test('a customer whose only call of an ending model was reversed is not among th
 });
 
 test('more calls than a page has are summed once each', async () => {
-  const organizationId = crypto.randomUUID();
+  const organizationId = asOrganizationId(crypto.randomUUID());
   const [CALLS, fromMs] = [60_000, NOW - 10 * DAY];
   // Some begin in the same millisecond, where pages meet too.
   await bindings.DB.prepare(

@@ -2,9 +2,11 @@
  * Promise: a call without a price gets the one that was in force when it ended, once a price is there: its cost, its tier, its
  * charge, and every sum follow; the record says what it was before. Twice is once, and a dry run changes nothing.
  */
+
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { expect, test, vi } from 'vitest';
 import type { Repricing } from '../../src/contract/corrections.ts';
+import { asCallId, asOrganizationId } from '../../src/domain/ids.ts';
 import { findOldCalls, listCalls } from '../../src/storage/calls.ts';
 import { findUnpricedCalls } from '../../src/storage/unpriced-calls.ts';
 import { faultyEnv } from '../scenario/faulty-bindings.ts';
@@ -58,12 +60,14 @@ const reprice = async (tenant: Tenant, body?: object, headers?: object) =>
   completed(tenant, await start(tenant, body, headers));
 
 test('calls are found by their ids, however many others the organization has', async () => {
-  const plans = await queryPlansOf((env) => findOldCalls(env, crypto.randomUUID(), ['one', 'two']));
+  const plans = await queryPlansOf((env) =>
+    findOldCalls(env, asOrganizationId(crypto.randomUUID()), ['one', 'two'].map(asCallId)),
+  );
   expect(plans).toContain('SEARCH calls USING INDEX sqlite_autoindex_calls_1 (organization_id=? AND call_id=?)');
 });
 
 test('calls that lack a price, or are charged by their hold, are found by their index', async () => {
-  const of = { organizationId: crypto.randomUUID(), fromMs: 0, toMs: HOUR, names: null };
+  const of = { organizationId: asOrganizationId(crypto.randomUUID()), fromMs: 0, toMs: HOUR, names: null };
   const plans = await queryPlansOf((env) => findUnpricedCalls(env, of, null, 10));
   expect(plans.join()).toContain('USING INDEX calls_unpriced');
   const filter = { priced: false } as const;

@@ -2,7 +2,9 @@
  * What a browser's session does for free is bounded: 60 requests in a minute that cost nothing or fail. The 61st is 429
  * before anything is stored, whatever it asks for; what works and costs something is not counted.
  */
+
 import { describe, expect, test } from 'vitest';
+import { asCallId } from '../../src/domain/ids.ts';
 import { createTenant } from '../support/api.ts';
 import { answers, ask, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { customerStub, operator, worker } from '../support/worker.ts';
@@ -79,13 +81,16 @@ describe('a session has 60 in a minute', () => {
       });
     let at = 0;
     expect(await statusesOf(MAX, () => save(at++))).toEqual({ 200: MAX });
-    const before = await customerStub(tenant.organizationId, 'savings').readCall(tenant.organizationId, callId);
+    const before = await customerStub(tenant.organizationId, 'savings').readCall(
+      tenant.organizationId,
+      asCallId(callId),
+    );
     const refused = await save(at + 1);
     expect([refused.status, refused.refusal.code]).toEqual([429, 'RATE_LIMITED']);
     expect(Number(refused.headers.get('Retry-After'))).toBeLessThanOrEqual(60);
-    expect(await customerStub(tenant.organizationId, 'savings').readCall(tenant.organizationId, callId)).toEqual(
-      before,
-    );
+    expect(
+      await customerStub(tenant.organizationId, 'savings').readCall(tenant.organizationId, asCallId(callId)),
+    ).toEqual(before);
     expect((await api.send('authorizeCompression', { body: {} })).status).toBe(429);
     expect((await api.send('readCompressionProfile')).status).toBe(429);
     await expectRefused(token);

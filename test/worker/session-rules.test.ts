@@ -3,7 +3,9 @@
  * models may answer is fixed by the backend, keys are apart from the organization's, and savings stay within the call's
  * own input.
  */
+
 import { beforeAll, describe, expect, test } from 'vitest';
+import { asCallId } from '../../src/domain/ids.ts';
 import { type Api, createTenant, type Tenant } from '../support/api.ts';
 import { answers, ask, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, customerStub, deliverToD1, operator } from '../support/worker.ts';
@@ -27,7 +29,9 @@ async function chat(token: string, body: object = {}, headers: Record<string, st
   const json = (await response.json()) as any;
   await rest();
   const call =
-    callId === '' ? null : await customerStub(tenant.organizationId, 'ann').readCall(tenant.organizationId, callId);
+    callId === ''
+      ? null
+      : await customerStub(tenant.organizationId, 'ann').readCall(tenant.organizationId, asCallId(callId));
   return { status: response.status, headers: response.headers, json, error: json.error, callId, call };
 }
 
@@ -273,7 +277,7 @@ describe('savings that a session reports', () => {
       body: { callId, promptCompression: { provider: 'toon', originalTokens, compressedTokens, techniques: [] } },
     });
   const compressionOf = async (callId: string) =>
-    (await customerStub(tenant.organizationId, 'ann').readCall(tenant.organizationId, callId))?.compression;
+    (await customerStub(tenant.organizationId, 'ann').readCall(tenant.organizationId, asCallId(callId)))?.compression;
   const refused = (field: string, max: number) => ({
     code: 'BAD_REQUEST',
     details: [{ path: `promptCompression.${field}`, message: expect.stringContaining(`at most ${max}:`) }],

@@ -1,9 +1,11 @@
 /**
  * Changes that D1 refused, over HTTP: health shows them, the operator lists them and sends them again.
  */
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { projectorState } from '../../src/objects/projectors.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
+import { customerKey } from '../support/ids.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
 
 /** Fires the alarms until D1 has or refused everything. */
@@ -144,7 +146,7 @@ describe('changes that D1 refused', () => {
     await refuse();
     await begin(tenant, 'gone', 'refused-9');
     await settle(tenant, 'gone');
-    const gone = { organizationId: tenant.organizationId, customerId: 'gone' };
+    const gone = customerKey(tenant.organizationId, 'gone');
     expect((await projectorState(bindings, ['DB'], gone)).setAside.rows).toBe(1);
     const params = { org: tenant.organizationId, customerId: 'gone' };
     expect((await operator.send('eraseCustomer', { params })).status).toBe(200);

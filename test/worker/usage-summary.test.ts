@@ -2,8 +2,10 @@
  * GET /usage/summary: its sums are those of GET /calls over the same calls, to the nano-USD, in every dimension, time
  * zone and filter, whatever is sent twice, rewritten or deleted.
  */
+
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { GROUPS_MAX } from '../../src/contract/usage-summary.ts';
+import { asCustomerId, asOrganizationId, type CustomerId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import { projectorOf } from '../../src/objects/projectors.ts';
 import { type Course, readUsageCourse } from '../../src/readings/usage/course.ts';
@@ -12,6 +14,7 @@ import { projectionStatements } from '../../src/storage/projection.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { writeReportHours } from '../support/history.ts';
+import { customerKey } from '../support/ids.ts';
 import { accepted, withObject } from '../support/object.ts';
 import { chance } from '../support/series.ts';
 import { bindings, deliverToD1, fireProjectors, operator } from '../support/worker.ts';
@@ -303,11 +306,11 @@ function sumOf(list: readonly Summed[]) {
 }
 
 describe('the course of a chart', () => {
-  const COURSES: { customerId?: string; feature?: string }[] = [
+  const COURSES: { customerId?: CustomerId; feature?: string }[] = [
     {},
-    { customerId: 'beta' },
+    { customerId: asCustomerId('beta') },
     { feature: 'chat' },
-    { customerId: 'alpha', feature: 'search' },
+    { customerId: asCustomerId('alpha'), feature: 'search' },
   ];
 
   test.each(COURSES)(
@@ -473,7 +476,13 @@ describe('nothing counts twice', () => {
         values: JSON.stringify(['subscription', ...Object.values(row)]),
       };
       const columns = { call: Object.keys(row) };
-      return { organizationId, customerId, subscriptionId: 'subscription', columns, changes: [change] };
+      return {
+        organizationId: asOrganizationId(organizationId),
+        customerId: asCustomerId(customerId),
+        subscriptionId: 'subscription',
+        columns,
+        changes: [change],
+      };
     });
     for (const older of [0, 1]) {
       await bindings.DB.prepare('UPDATE calls SET revision = revision - ? WHERE organization_id = ?')
@@ -529,7 +538,7 @@ describe('a late projection', () => {
     });
     const sinceMs = nowMs - 90_500;
     const waits = async (organizationId: string) => {
-      const page = { organizationId, customerId: 'behind', subscriptionId: organizationId };
+      const page = { ...customerKey(organizationId, 'behind'), subscriptionId: organizationId };
       const empty: ProjectionPage = { ...page, columns: {}, changes: [] };
       await projectorOf(bindings, 'DB', page)().take({
         ...page,

@@ -2,10 +2,12 @@
  * Vendors of an organization: their keys are stored encrypted and shown to nobody, and their addresses are the only
  * ones outside the public internet that a call may go to.
  */
+
 import { createExecutionContext } from 'cloudflare:test';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { VENDOR_BASE_URLS } from '../../src/contract/vendors.ts';
+import { asOrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import type { OrganizationConfig } from '../../src/storage/credentials.ts';
 import { openVendorKey } from '../../src/storage/vendor-keys.ts';
@@ -73,7 +75,7 @@ describe("a vendor's key", () => {
     const sealed = await sealedKeyOf('anthropic');
     expect(await opened('anthropic', sealed)).toBe(SECRET);
     expect(await opened('openai', sealed)).toBeNull();
-    expect(await opened('anthropic', sealed, crypto.randomUUID())).toBeNull();
+    expect(await opened('anthropic', sealed, asOrganizationId(crypto.randomUUID()))).toBeNull();
     const other = { ...bindings, VENDOR_KEY_SECRET: 'another-vendor-key-secret-of-32-characters' };
     expect(await opened('anthropic', sealed, tenant.organizationId, other)).toBeNull();
     const flipped = `${sealed.slice(0, -2)}${sealed.endsWith('AA') ? 'BB' : 'AA'}`;
@@ -127,7 +129,9 @@ describe('a vendor', () => {
     expect((await put('acme', { apiKey: SECRET, baseUrl: 'http://127.0.0.1:8080/v1/' })).data.baseUrl).toBe(
       'http://127.0.0.1:8080/v1',
     );
-    expect((await put('openai', { apiKey: SECRET }, crypto.randomUUID())).refusal.code).toBe('NOT_FOUND');
+    expect((await put('openai', { apiKey: SECRET }, asOrganizationId(crypto.randomUUID()))).refusal.code).toBe(
+      'NOT_FOUND',
+    );
   });
 
   test.each(['OpenAI!', 'a b', '-x', 'ä', 'x'.repeat(65)])('may not be called %j', async (provider) => {

@@ -3,6 +3,7 @@
  * models that end, anomalies, forecasts, lists that lag. Neither another run, nor an object that starts again, nor a D1 that
  * is away for a while loses one or tells it twice.
  */
+
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { StoredWatch } from '../../durable-objects/organization-watch/store.ts';
@@ -10,6 +11,7 @@ import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import type { WatchEvent } from '../../src/contract/event-data.ts';
 import type { EventType, OrganizationEvent } from '../../src/contract/events.ts';
 import type { Anomaly } from '../../src/contract/readings.ts';
+import { asCustomerId, asKeyId, asOrganizationId, type OrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import { wakeAfterChange, wakeWatches } from '../../src/objects/watches.ts';
 import { calendarDay } from '../../src/ui/format.ts';
@@ -33,8 +35,9 @@ const iso = (atMs: number) => new Date(atMs).toISOString();
 const watchOf = (organizationId: string) => bindings.ORGANIZATION_WATCHES.getByName(organizationId);
 
 /** One without a key: nothing wakes its watch but the test. */
-async function organization(plan?: object): Promise<string> {
-  const { organizationId } = (await operator.send('createOrganization', { body: { name: 'Watched' } })).data;
+async function organization(plan?: object): Promise<OrganizationId> {
+  const created = (await operator.send('createOrganization', { body: { name: 'Watched' } })).data;
+  const organizationId = asOrganizationId(created.organizationId);
   const params = { org: organizationId };
   if (plan) {
     await operator.send('putPlan', { params: { ...params, planId: 'test' }, body: plan as never });
@@ -44,7 +47,7 @@ async function organization(plan?: object): Promise<string> {
 }
 
 /** A run at that time, in an object that remembers nothing but what it stored. Answers when it would look again. */
-function run(organizationId: string, nowMs: number, env: Partial<Env> = {}): Promise<number | null> {
+function run(organizationId: OrganizationId, nowMs: number, env: Partial<Env> = {}): Promise<number | null> {
   return runInDurableObject(watchOf(organizationId), async (_, { storage }) => {
     await storage.deleteAlarm();
     const look = { env: { ...bindings, ...env }, organizationId, nowMs, defer: () => undefined };
@@ -153,8 +156,8 @@ describe('changes by operators', () => {
       throw new Error('the watch is overloaded');
     };
     const env = { ORGANIZATION_WATCHES: { getByName: () => ({ wake }) } } as unknown as Env;
-    await wakeAfterChange(env, 'told', 'key.create');
-    await wakeAfterChange(env, 'not told', 'plan.put');
+    await wakeAfterChange(env, asOrganizationId('told'), 'key.create');
+    await wakeAfterChange(env, asOrganizationId('not told'), 'plan.put');
     await wakeAfterChange(env, null, 'price.put');
     expect(asked).toEqual(['told']);
   });
@@ -424,7 +427,7 @@ describe('forecasts', () => {
     let runs = 0;
     vi.setSystemTime(nowMs);
     for (let nextMs: number | null = nowMs; nextMs !== null && nextMs < nowMs + HOUR; runs += 1)
-      nextMs = await run(org, nextMs);
+      nextMs = await run(asOrganizationId(org), nextMs);
     return runs;
   }
 
@@ -527,12 +530,15 @@ test('the console says what each event is of', async () => {
     [
       {
         type: 'forecast.will_run_out',
-        data: { customerId: 'ann', meter: 'premiumCalls', used: 402, limit: 500, ...at, quality: 'HIGH' },
+        data: { customerId: asCustomerId('ann'), meter: 'premiumCalls', used: 402, limit: 500, ...at, quality: 'HIGH' },
       },
       'premium calls will run out about 21 Jan 2027, 10:30 UTC: 402 of 500 used',
     ],
     [
-      { type: 'balance.low', data: { customerId: 'ann', balanceUsd: '21.6', daysLeft: 8.5, belowDays: 10 } },
+      {
+        type: 'balance.low',
+        data: { customerId: asCustomerId('ann'), balanceUsd: '21.6', daysLeft: 8.5, belowDays: 10 },
+      },
       'the balance is low: $21.60 left, enough for 8.5 days, below 10 days',
     ],
     [
@@ -555,10 +561,13 @@ test('the console says what each event is of', async () => {
       'the catalog b is in use, after a: 2 with another price, 3 with other dates',
     ],
     [
-      { type: 'key.created', data: { keyId: 'key_1', name: 'App', prefix: 'utk-', scopes: null } },
+      { type: 'key.created', data: { keyId: asKeyId('key_1'), name: 'App', prefix: 'utk-', scopes: null } },
       'the API key App was created',
     ],
-    [{ type: 'key.revoked', data: { keyId: 'key_2', name: 'Old', prefix: 'utk-' } }, 'the API key Old was revoked'],
+    [
+      { type: 'key.revoked', data: { keyId: asKeyId('key_2'), name: 'Old', prefix: 'utk-' } },
+      'the API key Old was revoked',
+    ],
     [
       { type: 'projection.lagging', data: { waitingSince: iso(NOW - HOUR), changes: 7 } },
       '7 changes not in lists and reports yet, the oldest since',
@@ -585,8 +594,10 @@ describe('a customer who is erased', () => {
       for (const customerId of ['gone', 'stays'])
         store.commit(
           {
-            events: [{ type: 'balance.low', atMs: Date.now(), data: { customerId, ...data } }],
-            remember: [{ key: `low ${customerId}`, value: '', untilMs: null, customerId }],
+            events: [
+              { type: 'balance.low', atMs: Date.now(), data: { customerId: asCustomerId(customerId), ...data } },
+            ],
+            remember: [{ key: `low ${customerId}`, value: '', untilMs: null, customerId: asCustomerId(customerId) }],
           },
           [customerId],
         );
@@ -617,7 +628,7 @@ describe('the autopilot of a mapping', () => {
   async function runThen(organizationId: string, nowMs: number): Promise<number | null> {
     vi.useFakeTimers({ toFake: ['Date'], now: nowMs });
     try {
-      return await run(organizationId, nowMs);
+      return await run(asOrganizationId(organizationId), nowMs);
     } finally {
       vi.useRealTimers();
     }

@@ -3,12 +3,14 @@
  * event, switches an endpoint off that fails for five days, and sends every event in order per customer, whatever fails and
  * whenever it is killed.
  */
+
 import { runInDurableObject } from 'cloudflare:test';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ProjectorStore } from '../../durable-objects/projector/store.ts';
 import { type RunResult, run, Signal } from '../../durable-objects/webhook-endpoint/run.ts';
 import { EndpointStore, PENDING_MAX } from '../../durable-objects/webhook-endpoint/store.ts';
+import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import type { WebhookKey } from '../../src/domain/webhook-delivery.ts';
 import type { Env } from '../../src/env.ts';
 import type { DeliveryRow } from '../../src/objects/webhook-commands.ts';
@@ -17,6 +19,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/platform/time.ts';
 import { insertOrganizationEvents } from '../../src/storage/organization-events.ts';
 import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { findWebhook } from '../../src/storage/webhooks.ts';
+import { customerKey } from '../support/ids.ts';
 import { Receivers } from '../support/receiver.ts';
 import { bindings, createToldTenant, operator } from '../support/worker.ts';
 
@@ -73,7 +76,13 @@ async function driven(steps: (object: Driven) => Promise<void>): Promise<void> {
         const events = customerIds.map((customerId) => {
           place += 1;
           const data = { customerId, n: place };
-          return { eventId: newEventId(nowMs, place), customerId, type: 'balance.low', atMs: nowMs, data };
+          return {
+            eventId: newEventId(nowMs, place),
+            customerId: asCustomerId(customerId),
+            type: 'balance.low',
+            atMs: nowMs,
+            data,
+          };
         });
         await insertOrganizationEvents(bindings, organizationId, events);
         return events.map(({ eventId }) => eventId);
@@ -232,7 +241,7 @@ test('an event that comes late, with an older id, is sent, and one that waits is
     await runAt(START_MS);
     const late = {
       eventId: newEventId(START_MS - 1),
-      customerId: 'ann',
+      customerId: asCustomerId('ann'),
       type: 'balance.low',
       atMs: START_MS - 1,
       data: {},
@@ -250,7 +259,7 @@ test('what is beyond the bound waits in D1', async () => {
     receivers.answer(url, 500);
     const events = Array.from({ length: PENDING_MAX + 1_500 }, (_, n) => ({
       eventId: newEventId(START_MS, n),
-      customerId: 'ann',
+      customerId: asCustomerId('ann'),
       type: 'balance.low',
       atMs: START_MS,
       data: { customerId: 'ann' },
@@ -258,7 +267,7 @@ test('what is beyond the bound waits in D1', async () => {
     await insertOrganizationEvents(bindings, webhook.organizationId, events);
     await runAt(START_MS);
     expect(store().pending()).toBe(PENDING_MAX);
-    store().erase('ann');
+    store().erase(asCustomerId('ann'));
     await runAt(START_MS + 1);
     expect(store().pending()).toBe(1_500);
   });
@@ -268,8 +277,8 @@ test('a projector remembers whom to wake until they were, also through a kill an
   const stub = bindings.PROJECTORS.getByName(`wakes ${crypto.randomUUID()}`);
   await runInDurableObject(stub, async (_, { storage }) => {
     const pageOf = (organizationId: string, kind: 'event' | 'call'): ProjectionPage => ({
-      organizationId,
-      customerId: 'ann',
+      organizationId: asOrganizationId(organizationId),
+      customerId: asCustomerId('ann'),
       subscriptionId: 's',
       columns: {},
       changes: [{ kind, id: 'x', revision: 1, values: '[]' }],
@@ -287,7 +296,7 @@ test('a projector remembers whom to wake until they were, also through a kill an
     store.wakeForWebhooks(Date.now());
     expect(await storage.getAlarm()).toBeGreaterThan(Date.now());
     // A page does not wait for that alarm.
-    const page = { organizationId: 'a', customerId: 'ann', subscriptionId: 's', sinceMs: 0, changes: 1, page: '{}' };
+    const page = { ...customerKey('a', 'ann'), subscriptionId: 's', sinceMs: 0, changes: 1, page: '{}' };
     store.take({ ...page, database: 'DB' }, Date.now());
     expect(await storage.getAlarm()).toBeLessThan(Date.now() + 2_000);
     await storage.deleteAlarm();

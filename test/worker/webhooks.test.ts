@@ -2,8 +2,10 @@
  * Promise: an organization's endpoints get its events, signed as Standard Webhooks are, in order per customer, each until
  * it was taken or given up, and nobody else waits for a slow one.
  */
+
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import { webhookEndpoint } from '../../src/objects/webhook-endpoints.ts';
 import { newEventId } from '../../src/platform/event-id.ts';
 import { HOUR_MS } from '../../src/platform/time.ts';
@@ -49,7 +51,7 @@ async function tell(...events: { customerId: string | null; type?: string; n?: n
   const nowMs = Date.now();
   const rows = events.map(({ customerId, type = 'balance.exhausted', n = 0 }, place) => ({
     eventId: newEventId(nowMs, place),
-    customerId,
+    customerId: customerId === null ? null : asCustomerId(customerId),
     type,
     atMs: nowMs,
     data: { customerId, balanceUsd: `${n}` },
@@ -256,7 +258,9 @@ describe('a secret', () => {
     const row = await findWebhook(bindings, { organizationId: tenant.organizationId, webhookId: 'all' });
     if (!row) throw new Error('it is gone');
     expect(await openWebhookSecrets(bindings, { ...row, webhookId: 'other' }, 0)).toEqual([]);
-    expect(await openWebhookSecrets(bindings, { ...row, organizationId: crypto.randomUUID() }, 0)).toEqual([]);
+    expect(
+      await openWebhookSecrets(bindings, { ...row, organizationId: asOrganizationId(crypto.randomUUID()) }, 0),
+    ).toEqual([]);
     expect(await openWebhookSecrets(bindings, row, 0)).toHaveLength(1);
   });
 });

@@ -2,6 +2,7 @@
  * The commands of calls that applications make: begin, void, end, read. Those of calls that the service makes itself
  * are in `service-calls.ts`.
  */
+
 import { type BeginCallData, DERIVED_PREFIX, type EndCallData } from '../../../src/contract/calls.ts';
 import { presentFigures, sumsSentence } from '../../../src/contract/denial.ts';
 import {
@@ -26,6 +27,7 @@ import { firstDenial } from '../../../src/domain/customer-events.ts';
 import { type RecordedDenial, withOpenWork } from '../../../src/domain/denial.ts';
 import { expectedCharge } from '../../../src/domain/expected-hold.ts';
 import { usualCharge } from '../../../src/domain/hold.ts';
+import { asCallId, type CallId, type OrganizationId } from '../../../src/domain/ids.ts';
 import type { NanoUsd } from '../../../src/domain/money.ts';
 import type { Tier } from '../../../src/domain/tiers.ts';
 import type {
@@ -203,7 +205,7 @@ function erasedJustNow() {
 function earlierBegin(
   context: Context,
   { key, fingerprint }: BeginCommand,
-): BeginOutcome | RefusedBegin | { callId: string; derived: DerivedKey | null } {
+): BeginOutcome | RefusedBegin | { callId: CallId; derived: DerivedKey | null } {
   const { store, objectId, nowMs } = context;
   if (key.source === 'derived') {
     const { newest, call: stored } = store.derivedCall(key.hash, fingerprint);
@@ -211,11 +213,11 @@ function earlierBegin(
     if (stored && answer !== null) return replayBegin(stored.call, answer);
     // Never below the present time, so that a generation stays unique after its row was removed.
     const generation = Math.max(newest + 1, nowMs);
-    const callId = `${DERIVED_PREFIX}${objectId}-${key.hash}-${generation.toString(36)}`;
+    const callId = asCallId(`${DERIVED_PREFIX}${objectId}-${key.hash}-${generation.toString(36)}`);
     return { callId, derived: { hash: key.hash, fingerprint, generation, callId } };
   }
   if (key.source === 'session') return earlierOfSession(context, key.hash, fingerprint);
-  const callId = key.source === 'request' ? `${DERIVED_PREFIX}${objectId}-${key.requestId}` : key.callId;
+  const callId = key.source === 'request' ? asCallId(`${DERIVED_PREFIX}${objectId}-${key.requestId}`) : key.callId;
   const stored = store.call(callId);
   if (!stored) {
     // The erasure forgets claims of before it, whatever began under them.
@@ -237,7 +239,7 @@ function earlierOfSession(
   { store, objectId, nowMs }: Context,
   keyHash: string,
   fingerprint: string,
-): BeginOutcome | RefusedBegin | { callId: string; derived: DerivedKey } {
+): BeginOutcome | RefusedBegin | { callId: CallId; derived: DerivedKey } {
   const hash = `s${keyHash}`;
   const { newest, call: stored } = store.derivedCall(hash, fingerprint);
   if (stored) {
@@ -245,7 +247,7 @@ function earlierOfSession(
     return answer === null ? keyUsedUp() : replayBegin(stored.call, answer);
   }
   if (newest > 0) return keyConflict();
-  const callId = `${DERIVED_PREFIX}${objectId}-${hash}-${nowMs.toString(36)}`;
+  const callId = asCallId(`${DERIVED_PREFIX}${objectId}-${hash}-${nowMs.toString(36)}`);
   return { callId, derived: { hash, fingerprint, generation: nowMs, callId } };
 }
 
@@ -295,7 +297,7 @@ function isLive({ status, startedAtMs, deadlineAtMs }: Call, nowMs: number): boo
  * Undoes a begin whose call id turned out to be another customer's: the call becomes NOT_ALLOWED, what it held is
  * released, and its answer is never replayed.
  */
-export function voidCall({ store, nowMs }: Context, organizationId: string, callId: string): void {
+export function voidCall({ store, nowMs }: Context, organizationId: OrganizationId, callId: CallId): void {
   store.transaction(nowMs, () => {
     const account = store.account();
     const stored = store.call(callId);
@@ -346,7 +348,10 @@ export function leftOf(context: Context, account: Account, tier: Tier | 'none'):
 }
 
 /** The account as of now, and the call where there is one; `null` where the organization has no account here. */
-export function findCall(context: Context, { organizationId, callId }: { organizationId: string; callId: string }) {
+export function findCall(
+  context: Context,
+  { organizationId, callId }: { organizationId: OrganizationId; callId: CallId },
+) {
   const known = context.store.account();
   if (!known || known.organizationId !== organizationId) return null;
   const account = catchUp(context, known);
@@ -358,7 +363,7 @@ export function answerOfEnd({ store, nowMs }: Context, { account, call, outcome 
 }
 
 /** The facts of a call, or `null` where this object has no such call of the organization. */
-export function readCall(context: Context, organizationId: string, callId: string): Call | null {
+export function readCall(context: Context, organizationId: OrganizationId, callId: CallId): Call | null {
   return context.store.transaction(
     context.nowMs,
     () => findCall(context, { organizationId, callId })?.stored?.call ?? null,
@@ -366,7 +371,10 @@ export function readCall(context: Context, organizationId: string, callId: strin
 }
 
 /** A call that the object does not have. The organization of a customer who was erased just now is told so. */
-export function callNotFound({ store }: Pick<Context, 'store'>, { organizationId }: { organizationId: string }) {
+export function callNotFound(
+  { store }: Pick<Context, 'store'>,
+  { organizationId }: { organizationId: OrganizationId },
+) {
   return store.erasure?.organizationId === organizationId
     ? refuse('CALL_NOT_FOUND', 'no such call: its customer was erased', { members: { reason: 'CUSTOMER_ERASED' } })
     : refuse('CALL_NOT_FOUND', 'no such call');

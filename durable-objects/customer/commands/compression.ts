@@ -1,9 +1,15 @@
+/**
+ * The commands of prompt compression: record what it saved on a call, and say whether the customer may be billed for
+ * it.
+ */
+
 import { accept, refuse } from '../../../src/contract/errors.ts';
 import { closedFeature } from '../../../src/contract/key-limits.ts';
 import type { AnswerTo } from '../../../src/contract/operations.ts';
 import { creditLeft } from '../../../src/domain/begin-call.ts';
 import { excessiveOfSession, recordCompression } from '../../../src/domain/call.ts';
 import { type ExcessiveCount, SESSION_TOKENS_MAX } from '../../../src/domain/compression.ts';
+import type { OrganizationId } from '../../../src/domain/ids.ts';
 import type { CompressPromptCommand } from '../../../src/objects/customer-commands.ts';
 import { type Context, catchUp, keyed } from './context.ts';
 
@@ -46,7 +52,7 @@ function tooMany({ field, max }: ExcessiveCount) {
 const noSuchCall = () => refuse('CALL_NOT_FOUND', 'no such call');
 
 /** Whether the customer pays as it goes and has no credit left. `false` for a customer who was never seen. */
-export function isOutOfCredit(context: Context, organizationId: string): boolean {
+export function isOutOfCredit(context: Context, organizationId: OrganizationId): boolean {
   const { store, nowMs } = context;
   return store.transaction(nowMs, () => {
     const known = store.account();

@@ -4,6 +4,7 @@
  * Every command first looks for a stored answer, then brings the account up to date (a period that ended, credits that
  * expired, calls past their deadline), and only then does its own work. A refusal writes nothing of its own.
  */
+
 import { type Accepted, type Answer, accept, answerText, refuse } from '../../../src/contract/errors.ts';
 import {
   type Account,
@@ -14,6 +15,7 @@ import {
   setAlerts,
 } from '../../../src/domain/account.ts';
 import { releaseBatch } from '../../../src/domain/batch-hold.ts';
+import type { OrganizationId } from '../../../src/domain/ids.ts';
 import type { PlanVersion } from '../../../src/domain/plan.ts';
 import type { PricingMode } from '../../../src/domain/pricing.ts';
 import type { Provisioning, ReadUsageCommand, RefusedBegin } from '../../../src/objects/customer-commands.ts';
@@ -101,7 +103,7 @@ export function claimFirst(): RefusedBegin {
 }
 
 /** The account of a live subscription, as of now; `null` where there is none, or a canceled one. */
-export function liveAccount(context: Context, organizationId: string): Account | null {
+export function liveAccount(context: Context, organizationId: OrganizationId): Account | null {
   const known = context.store.account();
   return known && known.organizationId === organizationId && !isCanceled(known) ? catchUp(context, known) : null;
 }

@@ -4,9 +4,11 @@
  * Only the request that began a service call ends it. An end that is sent again, because its answer was lost, is
  * answered from the call, so no answer of an end is stored for it.
  */
+
 import { type Accepted, type Result, refuse } from '../../../src/contract/errors.ts';
 import { type AdmittedLine, admitLine, afterLine, giveBackLine } from '../../../src/domain/batch-hold.ts';
 import { canEnd } from '../../../src/domain/call.ts';
+import type { CallId } from '../../../src/domain/ids.ts';
 import type { BatchLine } from '../../../src/objects/batch-commands.ts';
 import type {
   AnswerBody,
@@ -95,7 +97,7 @@ export function recordServiceCall(
 function giveBack(
   { store, nowMs }: Context,
   { requestName, tier }: BatchLine,
-  callId: string,
+  callId: CallId,
   { share }: AdmittedLine,
 ): void {
   const [held, account, outcome] = [store.batchHold(requestName), store.account(), store.call(callId)?.call.outcome];

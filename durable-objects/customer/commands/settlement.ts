@@ -17,6 +17,7 @@ import { type Position, positionOfCall, positionOfMeterEvent } from '../../../sr
 import type { Call, CallOutcome } from '../../../src/domain/call.ts';
 import { type Charge, pendingAmount, settled } from '../../../src/domain/charge.ts';
 import type { CorrectionKind } from '../../../src/domain/correction.ts';
+import { asCallId } from '../../../src/domain/ids.ts';
 import { formatUsd, type NanoUsd } from '../../../src/domain/money.ts';
 import { ENTRIES_MAX, type Mistake, mistakenCharge, payersOf } from '../../../src/domain/payers.ts';
 import { NEVER_MS } from '../../../src/domain/period.ts';
@@ -158,7 +159,7 @@ function settledWallet(store: CustomerStore, wallet: Wallet, charge: OpenCharge,
 function correctionOf(store: CustomerStore, { kind, subjectId, chargeId }: OpenCharge): CorrectionKind | undefined {
   // An increment is only ever reversed.
   if (kind === 'meter_event') return 'REVERSED';
-  return store.call(subjectId)?.call.corrections?.find(({ charge }) => charge?.chargeId === chargeId)?.kind;
+  return store.call(asCallId(subjectId))?.call.corrections?.find(({ charge }) => charge?.chargeId === chargeId)?.kind;
 }
 
 /** Gives back to the credits that would have it without the mistake. */
@@ -259,7 +260,7 @@ const isWindowOver = ({ firstAttemptAtMs }: OpenCharge, nowMs: number) =>
 
 /** What the provider is to be told of a call or an increment. */
 function unbilled(store: CustomerStore, { kind, subjectId }: OpenCharge, stripeCustomerId: string): NanoUsd {
-  const call = kind === 'call' ? store.call(subjectId)?.call : null;
+  const call = kind === 'call' ? store.call(asCallId(subjectId))?.call : null;
   const event = kind === 'meter_event' ? store.meterEvent(subjectId) : null;
   const position = call
     ? positionOfCall(call, stripeCustomerId)
@@ -366,7 +367,7 @@ function record(
     return { billed: { ...billed, [stripeCustomerId]: sum.toString() } };
   };
   if (kind === 'call') {
-    const call = store.call(subjectId)?.call;
+    const call = store.call(asCallId(subjectId))?.call;
     if (!call?.outcome) return;
     const billed = billedWith(call, (stripeCustomerId) => positionOfCall(call, stripeCustomerId));
     store.updateCall({ ...withCharges(call, close), ...billed, revision }, nowMs);

@@ -16,6 +16,7 @@ import {
   updateContact,
 } from '../../../src/domain/account.ts';
 import { usualCharge } from '../../../src/domain/hold.ts';
+import type { OrganizationId } from '../../../src/domain/ids.ts';
 import { type MeterSlot, SLOT_METERS } from '../../../src/domain/meters.ts';
 import type {
   ChangePlanCommand,
@@ -178,7 +179,7 @@ export function cancelOrReactivate(context: Context, command: SetCanceledCommand
 }
 
 /** Takes an id at Stripe from the customer: what is charged from now on is not billed to it. */
-export function releaseStripe(context: Context, organizationId: string, stripeCustomerId: string): void {
+export function releaseStripe(context: Context, organizationId: OrganizationId, stripeCustomerId: string): void {
   const { store, nowMs } = context;
   store.transaction(nowMs, () => {
     const known = store.account();

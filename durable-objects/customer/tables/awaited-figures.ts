@@ -1,9 +1,10 @@
 /**
  * One row per call whose vendor is asked for its figures: since when, when next, and what it is asked for.
  */
+import type { CallId } from '../../../src/domain/ids.ts';
 
 export interface AwaitedFigures {
-  callId: string;
+  callId: CallId;
   /** When the call ended without them. */
   sinceMs: number;
   dueAtMs: number;
@@ -13,7 +14,7 @@ export interface AwaitedFigures {
   text: string;
 }
 
-type Row = { call_id: string; since_ms: number; due_at_ms: number; polls: number; awaited: string };
+type Row = { call_id: CallId; since_ms: number; due_at_ms: number; polls: number; awaited: string };
 
 export class AwaitedFigureTable {
   readonly #sql: SqlStorage;
@@ -34,12 +35,12 @@ export class AwaitedFigureTable {
     );
   }
 
-  find(callId: string): AwaitedFigures | null {
+  find(callId: CallId): AwaitedFigures | null {
     const sql = 'SELECT * FROM awaited_figures WHERE call_id = ?';
     return this.#sql.exec<Row>(sql, callId).toArray().map(fromRow)[0] ?? null;
   }
 
-  remove(callId: string): void {
+  remove(callId: CallId): void {
     this.#sql.exec('DELETE FROM awaited_figures WHERE call_id = ?', callId);
   }
 

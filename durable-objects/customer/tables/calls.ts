@@ -1,7 +1,9 @@
 /**
  * One row per call: its facts, and the answers that retries of its begin and its end get, which few ask for.
  */
+
 import type { Call } from '../../../src/domain/call.ts';
+import type { CallId } from '../../../src/domain/ids.ts';
 import { NEVER_MS } from '../../../src/domain/period.ts';
 import { assertFits } from '../../stored-value.ts';
 
@@ -31,7 +33,7 @@ export class CallTable {
     this.#sql = sql;
   }
 
-  find(callId: string): StoredCall | null {
+  find(callId: CallId): StoredCall | null {
     const sql = 'SELECT record, begin_fingerprint, end_fingerprint FROM calls WHERE call_id = ?';
     const row = this.#sql.exec<Row>(sql, callId).toArray()[0];
     if (!row) return null;
@@ -40,7 +42,7 @@ export class CallTable {
   }
 
   /** What retries of the call's begin or end get; `null` where there is none, or none any more. */
-  answer(callId: string, of: 'begin' | 'end'): string | null {
+  answer(callId: CallId, of: 'begin' | 'end'): string | null {
     const sql = `SELECT ${of}_answer AS answer FROM calls WHERE call_id = ?`;
     return this.#sql.exec<{ answer: string | null }>(sql, callId).toArray()[0]?.answer ?? null;
   }
@@ -63,14 +65,14 @@ export class CallTable {
   }
 
   /** The call, if it counts in the usage or did. */
-  finished(callId: string): Call | null {
+  finished(callId: CallId): Call | null {
     const sql = "SELECT record FROM calls WHERE call_id = ? AND status <> 'IN_PROGRESS'";
     const row = this.#sql.exec<{ record: string }>(sql, callId).toArray()[0];
     return row ? (JSON.parse(row.record) as Call) : null;
   }
 
   /** What `replaced` says already. */
-  replaced(callId: string): string | null {
+  replaced(callId: CallId): string | null {
     const sql = 'SELECT replaced FROM calls WHERE call_id = ?';
     return this.#sql.exec<{ replaced: string | null }>(sql, callId).toArray()[0]?.replaced ?? null;
   }
@@ -167,7 +169,7 @@ export class CallTable {
   }
 
   /** Stores what a service call answered, in parts that fit a row. */
-  storeResponse(callId: string, text: string): void {
+  storeResponse(callId: CallId, text: string): void {
     for (let part = 0, from = 0; from < text.length; part += 1) {
       const end = from + RESPONSE_PART_LENGTH;
       // Never between the halves of a character.
@@ -179,14 +181,14 @@ export class CallTable {
     }
   }
 
-  storedResponse(callId: string): string | null {
+  storedResponse(callId: CallId): string | null {
     const parts = this.#sql
       .exec<{ text: string }>('SELECT text FROM call_answers WHERE call_id = ? ORDER BY part', callId)
       .toArray();
     return parts.length === 0 ? null : parts.map(({ text }) => text).join('');
   }
 
-  dropAnswersOf(callId: string): void {
+  dropAnswersOf(callId: CallId): void {
     this.#sql.exec('UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id = ?', callId);
   }
 

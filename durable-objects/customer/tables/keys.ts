@@ -1,11 +1,12 @@
 /**
  * Idempotency keys: the newest call of each derived key and payload, and the keys of operations other than begin.
  */
+import type { CallId } from '../../../src/domain/ids.ts';
 
 export interface UsedKey {
   fingerprint: string;
   /** The call that an end's key points to. */
-  callId: string | null;
+  callId: CallId | null;
   /** The stored answer of other operations. */
   answer: string | null;
 }
@@ -14,7 +15,7 @@ export interface DerivedKey {
   hash: string;
   fingerprint: string;
   generation: number;
-  callId: string;
+  callId: CallId;
 }
 
 export class KeyTable {
@@ -25,10 +26,10 @@ export class KeyTable {
   }
 
   /** The newest call of the derived key with this payload, and the key's newest generation, whatever the payload. */
-  findDerived(hash: string, fingerprint: string): { callId: string | null; newest: number } {
+  findDerived(hash: string, fingerprint: string): { callId: CallId | null; newest: number } {
     const sql = `SELECT (SELECT call_id FROM derived_keys WHERE hash = ?1 AND fingerprint = ?2) AS callId,
       (SELECT COALESCE(MAX(generation), 0) FROM derived_keys WHERE hash = ?1) AS newest`;
-    return this.#sql.exec<{ callId: string | null; newest: number }>(sql, hash, fingerprint).one();
+    return this.#sql.exec<{ callId: CallId | null; newest: number }>(sql, hash, fingerprint).one();
   }
 
   saveDerived(derived: DerivedKey, nowMs: number): void {
@@ -58,7 +59,7 @@ export class KeyTable {
     const sql = 'SELECT fingerprint, call_id AS callId, answer FROM idempotency_keys WHERE operation = ? AND key = ?';
     return (
       this.#sql
-        .exec<{ fingerprint: string; callId: string | null; answer: string | null }>(sql, operation, key)
+        .exec<{ fingerprint: string; callId: CallId | null; answer: string | null }>(sql, operation, key)
         .toArray()[0] ?? null
     );
   }

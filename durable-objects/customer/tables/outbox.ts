@@ -2,6 +2,7 @@
  * What no projector has yet, and how handing it over goes: a log of changes. A change names what changed; what that
  * looks like is read when it is handed over. What changed several times is handed over once.
  */
+import type { CallId } from '../../../src/domain/ids.ts';
 import type { DatabaseName } from '../../../src/platform/database-name.ts';
 import type { ChangeKind } from '../../../src/storage/projection-page.ts';
 import type { RecordedChange } from '../../../src/storage/projection-rows.ts';
@@ -105,7 +106,7 @@ export class OutboxTable {
   }
 
   /** Whether a change of the call comes after that place. Reads all changes, as none is looked up by its key. */
-  hasCall(callId: string, afterPlace: number): boolean {
+  hasCall(callId: CallId, afterPlace: number): boolean {
     const sql = "SELECT 1 FROM outbox WHERE place > ? AND kind = 'call' AND id = ? LIMIT 1";
     return this.#sql.exec(sql, afterPlace, callId).toArray().length > 0;
   }

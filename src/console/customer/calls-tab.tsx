@@ -26,7 +26,7 @@ export const callsTab: Tab = async ({ c, organizationId, customerId, nowMs }) =>
   ]);
   if (!found.ok) return null;
   const { items, nextCursor } = found.data;
-  const path = customerPath(organizationId, customerId);
+  const path = customerPath({ organizationId, customerId });
   const explorer = organizationPath(organizationId, 'calls');
   const ofCustomer = { ...asked, customerId };
   return (

@@ -12,7 +12,7 @@ export const settingsTab: Tab = async ({ organizationId, customerId, customer: r
   const customer = await reading;
   if (!customer) return null;
   const { subscription, policy, createdAt, stripeCustomerId, canceled } = customer;
-  const to = (...rest: string[]) => customerPath(organizationId, customerId, ...rest);
+  const to = (...rest: string[]) => customerPath({ organizationId, customerId }, ...rest);
   return (
     <div class="grid">
       <Card title="Subscription" actions={<a href={to('plan')}>Change plan</a>}>

@@ -1,14 +1,14 @@
 /**
  * What a tab of the customer page is made from.
  */
+
 import type { Child } from 'hono/jsx';
 import type { OperatorCustomer } from '../../contract/operator-customers.ts';
+import type { CustomerKey } from '../../domain/ids.ts';
 import type { ConsoleContext } from '../context.ts';
 
-export interface TabRequest {
+export interface TabRequest extends CustomerKey {
   c: ConsoleContext;
-  organizationId: string;
-  customerId: string;
   /** Is being read; `null` where there is no such customer, which then is what the page says. */
   customer: Promise<OperatorCustomer | null>;
   nowMs: number;

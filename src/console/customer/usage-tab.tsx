@@ -2,10 +2,12 @@
  * Usage of a customer in a chosen period: what it cost and earned, what runs out, its course by model, and the meters of
  * the usage period with what pays next.
  */
+
 import type { FC } from 'hono/jsx';
 import type { OperatorCustomer } from '../../contract/operator-customers.ts';
 import type { Figures, UsageSummaryData } from '../../contract/usage-summary.ts';
 import { gapOf } from '../../domain/funding.ts';
+import type { CustomerKey, OrganizationId } from '../../domain/ids.ts';
 import { METER_NAMES, type MeterName } from '../../domain/meters.ts';
 import { planIdOf } from '../../domain/plan.ts';
 import { readOrganizationUsage } from '../../operator/readings.ts';
@@ -37,7 +39,7 @@ export const usageTab: Tab = async ({ c, organizationId, customerId, customer: r
   const [customer, summary, earnings, outlook] = await Promise.all([
     reading,
     load(c, readOrganizationUsage, { query }),
-    readCustomerEarnings(c.env, organizationId, customerId, period, nowMs),
+    readCustomerEarnings(c.env, { organizationId, customerId }, period, nowMs),
     readOutlook({ env: c.env, organization: c.get('organization') }, customerId, nowMs),
   ]);
   if (!customer || !outlook || !summary.ok) return null;
@@ -48,8 +50,7 @@ export const usageTab: Tab = async ({ c, organizationId, customerId, customer: r
     outlook.balance
       ? readCustomerEarnings(
           c.env,
-          organizationId,
-          customerId,
+          { organizationId, customerId },
           { fromMs: beganMs - (beganMs % HOUR_MS), toMs: nowMs - (nowMs % HOUR_MS) + HOUR_MS },
           nowMs,
         )
@@ -58,7 +59,7 @@ export const usageTab: Tab = async ({ c, organizationId, customerId, customer: r
   const shown: Shown = { organizationId, customer, period, earnings, outlook, nowMs };
   return (
     <>
-      <Periods name={name} period={period} path={customerPath(organizationId, customerId)} />
+      <Periods name={name} period={period} path={customerPath({ organizationId, customerId })} />
       {summary.data.backlog.customers > 0 && (
         <Notice tone="warn" title="Reports are behind.">
           The changes of {plural(summary.data.backlog.customers, 'customer')} could not be sent yet. The figures follow.
@@ -88,7 +89,7 @@ function dateOf(atMs: number): string {
 }
 
 interface Shown {
-  organizationId: string;
+  organizationId: OrganizationId;
   customer: OperatorCustomer;
   period: Period;
   /** `null` where the reports do not have the customer yet. */
@@ -117,8 +118,8 @@ const UNREPORTED = 'not in the reports yet';
 
 const Headline: FC<Shown> = (shown) => {
   const { organizationId, customer, period, earnings, outlook, nowMs } = shown;
-  const path = customerPath(organizationId, customer.customerId);
-  const calls = callsOf(organizationId, customer.customerId);
+  const path = customerPath({ organizationId, customerId: customer.customerId });
+  const calls = callsOf({ organizationId, customerId: customer.customerId });
   const runsOut = runsOutFirst(outlook, nowMs);
   const total = earnings?.total;
   const show = columnOf(earnings);
@@ -162,7 +163,7 @@ function columnOf(earnings: CustomerEarnings | null): (nano: bigint) => string {
 const CostNote: FC<Shown> = ({ organizationId, customer, period, earnings }) => {
   const { calls = 0, unpricedCalls = 0, costNanoUsd = 0n } = earnings?.total ?? {};
   if (unpricedCalls === 0) return <>{`of ${plural(calls, 'call')}`}</>;
-  const unpriced = callsOf(organizationId, customer.customerId)({ priced: 'false' }, period);
+  const unpriced = callsOf({ organizationId, customerId: customer.customerId })({ priced: 'false' }, period);
   return <a href={unpriced}>{`${costNanoUsd > 0n ? '+ ' : ''}${withoutPrice(unpricedCalls)}`}</a>;
 };
 
@@ -213,7 +214,7 @@ const PaysNext: FC<Shown & { spent: CustomerEarnings | null }> = ({
   return (
     <Card
       title="What pays next"
-      actions={balance && <a href={customerPath(organizationId, customerId, 'credit')}>Grant credit</a>}
+      actions={balance && <a href={customerPath({ organizationId, customerId }, 'credit')}>Grant credit</a>}
     >
       <ul class="sentences">
         {sentences.map(({ text, tone, badge }) => (
@@ -256,7 +257,7 @@ const UsageOf: FC<Shown & { summary: UsageSummaryData; course: UsageCourse }> = 
   summary,
   course,
 }) => {
-  const calls = callsOf(organizationId, customerId);
+  const calls = callsOf({ organizationId, customerId });
   if (summary.totals.calls === 0)
     return (
       <Card>
@@ -318,7 +319,7 @@ const UsageOf: FC<Shown & { summary: UsageSummaryData; course: UsageCourse }> = 
 };
 
 /** The customer's calls in the explorer. */
-function callsOf(organizationId: string, customerId: string) {
+function callsOf({ organizationId, customerId }: CustomerKey) {
   return (narrowed: Record<string, string>, period?: Period) => {
     const times = period && {
       from: new Date(period.fromMs).toISOString(),

@@ -1,9 +1,11 @@
 /**
  * Wallet of a customer: balance, credits, and the ledger, whose entries lead to what they paid.
  */
+
 import type { FC } from 'hono/jsx';
 import type { LedgerItem } from '../../contract/ledger.ts';
 import type { OperatorCustomer } from '../../contract/operator-customers.ts';
+import { asCallId } from '../../domain/ids.ts';
 import { listCustomerLedger } from '../../operator/readings.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { count, nanoOf, plural, usdColumn, words } from '../../ui/format.ts';
@@ -41,14 +43,14 @@ export const walletTab: Tab = async ({ c, organizationId, customerId, customer: 
         title="Credits"
         wide
         note="In the order in which they are spent."
-        actions={<a href={customerPath(organizationId, customerId, 'credit')}>Grant credit</a>}
+        actions={<a href={customerPath({ organizationId, customerId }, 'credit')}>Grant credit</a>}
       >
         <Credits customer={customer} nowMs={nowMs} />
       </Card>
       <Card title="Ledger" wide note="Balance changes, newest first.">
         <Ledger customer={customer} ledger={items} nowMs={nowMs} />
         <Pager
-          path={customerPath(organizationId, customerId)}
+          path={customerPath({ organizationId, customerId })}
           query={{ tab: 'wallet' }}
           next={nextCursor}
           first={page.after === null}
@@ -147,7 +149,7 @@ const Credits: FC<{ customer: OperatorCustomer; nowMs: number }> = ({
         {
           title: 'Correction',
           cell: ({ creditId }) => (
-            <a href={customerPath(organizationId, customerId, 'credits', creditId, 'revoke')}>Revoke</a>
+            <a href={customerPath({ organizationId, customerId }, 'credits', creditId, 'revoke')}>Revoke</a>
           ),
         },
       ]}
@@ -170,7 +172,7 @@ const FailedCharges: FC<{ customer: OperatorCustomer; nowMs: number }> = ({
           title: 'For',
           cell: ({ subject, subjectId }) =>
             subject === 'call' ? (
-              <a href={callPath(organizationId, subjectId)}>{shortened(subjectId)}</a>
+              <a href={callPath(organizationId, asCallId(subjectId))}>{shortened(subjectId)}</a>
             ) : (
               <span title={subjectId}>increment {shortened(subjectId)}</span>
             ),
@@ -256,7 +258,7 @@ const Reference: FC<{ customer: OperatorCustomer; entry: LedgerItem }> = ({
       </>
     );
   if (eventId !== null) {
-    const reverse = customerPath(organizationId, customerId, 'reverse-increment');
+    const reverse = customerPath({ organizationId, customerId }, 'reverse-increment');
     return (
       <>
         increment <a href={`${reverse}?${new URLSearchParams({ eventId })}`}>{shortened(eventId)}</a>

@@ -1,9 +1,11 @@
 /**
  * Alerts: the events that an organization is told of, newest first, and each by itself.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { EVENT_MEANINGS, EVENT_RETENTION_DAYS, EVENT_TYPES, type OrganizationEvent } from '../../contract/events.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { readEvent } from '../../metering/events.ts';
 import { readOrganizationEvents } from '../../operator/readings.ts';
 import { pageRequest } from '../../platform/page.ts';
@@ -113,9 +115,12 @@ function eventPage(c: ConsoleContext, event: OrganizationEvent) {
   );
 }
 
-const CustomerLink: FC<{ organizationId: string; event: OrganizationEvent }> = ({ organizationId, event: { data } }) =>
+const CustomerLink: FC<{ organizationId: OrganizationId; event: OrganizationEvent }> = ({
+  organizationId,
+  event: { data },
+}) =>
   'customerId' in data && data.customerId !== null ? (
-    <a href={customerPath(organizationId, data.customerId)}>{data.customerId}</a>
+    <a href={customerPath({ organizationId, customerId: data.customerId })}>{data.customerId}</a>
   ) : (
     <Nothing />
   );
@@ -159,7 +164,7 @@ const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
   </search>
 );
 
-const Events: FC<{ organizationId: string; items: OrganizationEvent[]; nowMs: number }> = ({
+const Events: FC<{ organizationId: OrganizationId; items: OrganizationEvent[]; nowMs: number }> = ({
   organizationId,
   items,
   nowMs,

@@ -1,10 +1,12 @@
 /**
  * One call: what it used, how its cost came about, who pays, or why it was denied.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { type CostBreakdown, chargeLineText, type ReadCallData } from '../../contract/calls.ts';
 import type { Call } from '../../domain/call.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { planIdOf } from '../../domain/plan.ts';
 import { isProvisional } from '../../domain/usage.ts';
 import { readOrganizationCall, recordedCall } from '../../operator/calls.ts';
@@ -17,6 +19,7 @@ import { CallState, Correct, Corrections } from '../calls-view.tsx';
 import {
   type ConsoleContext,
   type ConsoleEnv,
+  callInPath,
   callsPath,
   customerPath,
   organizationPath,
@@ -34,7 +37,7 @@ export function mountCall(app: Hono<ConsoleEnv>): void {
     const { organizationId } = c.get('organization');
     const [answer, recorded] = await Promise.all([
       load(c, readOrganizationCall),
-      recordedCall(c.env, organizationId, c.req.param('callId')),
+      recordedCall(c.env, organizationId, callInPath(c)),
     ]);
     if (!answer.ok) return refused(c, answer.refusal);
     return callPage(c, answer.data, recorded, await planNameOf(c, answer.data));
@@ -65,7 +68,7 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null, 
           <CallState status={call.status} isReversed={call.reversedAt !== undefined} usageSource={call.usageSource} />{' '}
           {call.customerId && (
             <>
-              of <a href={customerPath(organizationId, call.customerId)}>{call.customerId}</a>
+              of <a href={customerPath({ organizationId, customerId: call.customerId })}>{call.customerId}</a>
             </>
           )}
         </>
@@ -218,7 +221,7 @@ const Breakdown: FC<{ breakdown: CostBreakdown; call: ReadCallData }> = ({ break
 };
 
 interface CallFactsProps {
-  organizationId: string;
+  organizationId: OrganizationId;
   call: ReadCallData;
   recorded: Call | null;
   nowMs: number;
@@ -235,7 +238,7 @@ const CallFacts: FC<CallFactsProps> = ({ organizationId, call, recorded, nowMs }
     <Facts
       items={[
         ['Call id', <Code>{call.callId}</Code>],
-        ['Customer', customerId && <a href={customerPath(organizationId, customerId)}>{customerId}</a>],
+        ['Customer', customerId && <a href={customerPath({ organizationId, customerId })}>{customerId}</a>],
         ['User', customerUserId ? like('customerUserId', customerUserId) : undefined],
         ['Feature', recorded?.feature && like('feature', recorded.feature)],
         [

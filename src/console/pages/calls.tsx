@@ -4,7 +4,7 @@
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { CALLS_SEARCHED_MAX, type CallListItem, CallsQuery } from '../../contract/call-list.ts';
-import { idempotencyKey } from '../../contract/fields.ts';
+import { callId as callIdField } from '../../contract/fields.ts';
 import { CALL_STATUSES } from '../../domain/call.ts';
 import { DENIAL_CODES } from '../../domain/denial.ts';
 import { type CallTotals, callsCsv, readCalls, readCallTotals } from '../../metering/list-calls.ts';
@@ -52,8 +52,8 @@ export function mountCalls(app: Hono<ConsoleEnv>): void {
       trail: _trail,
       ...asked
     } = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ''));
-    if (callId !== undefined && idempotencyKey.safeParse(callId).success)
-      return c.redirect(callPath(organizationId, callId), 303);
+    const named = callIdField.safeParse(callId);
+    if (named.success) return c.redirect(callPath(organizationId, named.data), 303);
     const checked = check(CallsQuery, { ...asked, ...instantsOf(asked) });
     const query = checked.ok ? checked.value : CallsQuery.parse({});
     const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };

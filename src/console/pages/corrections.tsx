@@ -2,11 +2,13 @@
  * Corrections by the operator, each on a page of its own that says what will happen: a call is reversed or amended, an
  * increment of a custom meter is reversed.
  */
+
 import type { Hono } from 'hono';
 import type { FC, PropsWithChildren } from 'hono/jsx';
 import { badRequest, type Result } from '../../contract/errors.ts';
 import { type GoodwillDecision, goodwillOfCall, goodwillOfEvent } from '../../contract/goodwill.ts';
 import type { Call } from '../../domain/call.ts';
+import type { CustomerId } from '../../domain/ids.ts';
 import { usd } from '../../domain/money.ts';
 import { readOrganizationCall, recordedCall } from '../../operator/calls.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../../operator/corrections.ts';
@@ -18,7 +20,9 @@ import { shortened } from '../calls-table.tsx';
 import {
   type ConsoleContext,
   type ConsoleEnv,
+  callInPath,
   callPath,
+  customerInPath,
   customerPath,
   type Fields,
   organizationPath,
@@ -51,7 +55,7 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
     if (isGoodwill(c)) {
       const given = await giveGoodwill(c, await goodwillOf(c));
       return given.ok
-        ? c.redirect(`${customerPath(organizationId, given.customerId)}?tab=wallet&done=goodwill`, 303)
+        ? c.redirect(`${customerPath({ organizationId, customerId: given.customerId })}?tab=wallet&done=goodwill`, 303)
         : reversePage(c, wrong(c, given.refusal));
     }
     const answer = await send(c, operatorReverseCall, { body: reasonIn(c.get('submitted').fields) });
@@ -75,18 +79,18 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
 
   app.post(INCREMENT, async (c) => {
     const { organizationId } = c.get('organization');
-    const customerId = c.req.param('customerId');
+    const customerId = customerInPath(c);
     const { fields } = c.get('submitted');
     if (isGoodwill(c)) {
       const given = await giveGoodwill(c, await goodwillOfIncrement(c, customerId, text(fields, 'eventId')));
       return given.ok
-        ? c.redirect(`${customerPath(organizationId, customerId)}?tab=wallet&done=goodwill`, 303)
+        ? c.redirect(`${customerPath({ organizationId, customerId })}?tab=wallet&done=goodwill`, 303)
         : incrementPage(c, wrong(c, given.refusal));
     }
     const params = { eventId: text(fields, 'eventId') };
     const answer = await send(c, operatorReverseMeterEvent, { params, body: { ...reasonIn(fields), customerId } });
     if (!answer.ok) return incrementPage(c, wrong(c, answer.refusal));
-    return c.redirect(`${customerPath(organizationId, customerId)}?tab=changes&done=increment-reversed`, 303);
+    return c.redirect(`${customerPath({ organizationId, customerId })}?tab=changes&done=increment-reversed`, 303);
   });
 }
 
@@ -98,7 +102,11 @@ async function goodwillOf(c: ConsoleContext): Promise<GoodwillDecision> {
   return call.ok ? goodwillOfCall(call.data) : { ok: false, reason: call.refusal.message };
 }
 
-async function goodwillOfIncrement(c: ConsoleContext, customerId: string, eventId: string): Promise<GoodwillDecision> {
+async function goodwillOfIncrement(
+  c: ConsoleContext,
+  customerId: CustomerId,
+  eventId: string,
+): Promise<GoodwillDecision> {
   const entries = await load(c, listCustomerLedger, { query: { eventId } });
   return entries.ok
     ? goodwillOfEvent(eventId, customerId, entries.data.items)
@@ -106,7 +114,10 @@ async function goodwillOfIncrement(c: ConsoleContext, customerId: string, eventI
 }
 
 /** Grants the credit, once: of what was granted before, the form says so. */
-async function giveGoodwill(c: ConsoleContext, decision: GoodwillDecision): Promise<Result<{ customerId: string }>> {
+async function giveGoodwill(
+  c: ConsoleContext,
+  decision: GoodwillDecision,
+): Promise<Result<{ customerId: CustomerId }>> {
   const refuse = (message: string) => badRequest({ path: 'act', message });
   if (!decision.ok) return refuse(decision.reason);
   const { customerId, grant, idempotencyKey } = decision.goodwill;
@@ -144,9 +155,7 @@ const Acts: FC<{ state: FormState; what: string; goodwill: GoodwillDecision | nu
 );
 
 function callOf(c: ConsoleContext) {
-  const { organizationId } = c.get('organization');
-  const callId = c.req.param('callId') ?? '';
-  return { organizationId, callId };
+  return { organizationId: c.get('organization').organizationId, callId: callInPath(c) };
 }
 
 const reasonIn = (fields: Fields) => ({ reason: text(fields, 'reason') });
@@ -282,8 +291,8 @@ function amendPage(c: ConsoleContext, state: FormState) {
 
 function incrementPage(c: ConsoleContext, state: FormState) {
   const { organizationId } = c.get('organization');
-  const customerId = c.req.param('customerId') ?? '';
-  const path = customerPath(organizationId, customerId);
+  const customerId = customerInPath(c);
+  const path = customerPath({ organizationId, customerId });
   const crumbs = [
     { text: 'Customers', href: organizationPath(organizationId, 'customers') },
     { text: customerId, href: path },

@@ -2,9 +2,11 @@
  * What an operator does to a customer, each on a page of its own that says what will happen: grant credit and
  * take it back, cancel, reactivate, erase.
  */
+
 import type { Hono } from 'hono';
 import type { FC, PropsWithChildren } from 'hono/jsx';
 import { type Answer, badRequest } from '../../contract/errors.ts';
+import type { CustomerId, CustomerKey } from '../../domain/ids.ts';
 import {
   cancelCustomer,
   eraseCustomer,
@@ -16,8 +18,14 @@ import {
 import { Choice, Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { count, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Facts, Notice } from '../../ui/parts.tsx';
-import type { Fields } from '../context.ts';
-import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import {
+  type ConsoleContext,
+  type ConsoleEnv,
+  customerInPath,
+  customerPath,
+  type Fields,
+  organizationPath,
+} from '../context.ts';
 import { refused } from '../refused.tsx';
 import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
@@ -69,11 +77,11 @@ function toSettings(c: ConsoleContext, answer: Answer<unknown>, done: string) {
 /** To a tab of the customer's page, which says what was done. */
 function toTab(c: ConsoleContext, tab: string, done: string) {
   const { organizationId, customerId } = addressOf(c);
-  return c.redirect(`${customerPath(organizationId, customerId)}?${new URLSearchParams({ tab, done })}`, 303);
+  return c.redirect(`${customerPath({ organizationId, customerId })}?${new URLSearchParams({ tab, done })}`, 303);
 }
 
-function addressOf(c: ConsoleContext) {
-  return { organizationId: c.get('organization').organizationId, customerId: c.req.param('customerId') ?? '' };
+function addressOf(c: ConsoleContext): CustomerKey {
+  return { organizationId: c.get('organization').organizationId, customerId: customerInPath(c) };
 }
 
 /** The fields as the operator API takes them. */
@@ -102,7 +110,7 @@ async function actionPage(
   const { organizationId, customerId } = addressOf(c);
   const known = await load(c, readCustomer);
   if (!known.ok) return refused(c, known.refusal);
-  const path = customerPath(organizationId, customerId);
+  const path = customerPath({ organizationId, customerId });
   const crumbs = [
     { text: 'Customers', href: organizationPath(organizationId, 'customers') },
     { text: customerId, href: path },
@@ -242,7 +250,7 @@ function erasePage(c: ConsoleContext, state: FormState) {
   ));
 }
 
-function erasedPage(c: ConsoleContext, customerId: string, erased: Record<string, number | boolean>) {
+function erasedPage(c: ConsoleContext, customerId: CustomerId, erased: Record<string, number | boolean>) {
   const { organizationId } = c.get('organization');
   const path = organizationPath(organizationId, 'customers');
   const rows = Object.entries(erased).map(

@@ -33,9 +33,9 @@ type TabName = keyof typeof TABS;
 export function mountCustomer(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/customers/:customerId', async (c) => {
     const { organizationId } = c.get('organization');
-    const customerId = c.req.param('customerId');
-    if (!customerIdField.safeParse(customerId).success)
-      return refused(c, { code: 'CUSTOMER_NOT_FOUND', message: 'no such customer' });
+    const named = customerIdField.safeParse(c.req.param('customerId'));
+    if (!named.success) return refused(c, { code: 'CUSTOMER_NOT_FOUND', message: 'no such customer' });
+    const customerId = named.data;
     const tab = tabNamed(c.req.query('tab'));
     const inspected = load(c, readCustomer);
     const customer = inspected.then((answer) => (answer.ok ? answer.data : null));
@@ -56,7 +56,7 @@ function tabNamed(asked: string | undefined): TabName {
 function customerPage(c: ConsoleContext, customer: OperatorCustomer, tab: TabName, content: Child) {
   const { organizationId } = c.get('organization');
   const { customerId, subscription } = customer;
-  const to = (...rest: string[]) => customerPath(organizationId, customerId, ...rest);
+  const to = (...rest: string[]) => customerPath({ organizationId, customerId }, ...rest);
   return page(
     c,
     {

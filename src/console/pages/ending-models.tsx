@@ -68,7 +68,7 @@ export function mountEndingModels(app: Hono<ConsoleEnv>): void {
                     <span class="sub">
                       {customerIds.map((customerId) => (
                         <>
-                          <a href={customerPath(organizationId, customerId)}>{customerId}</a>{' '}
+                          <a href={customerPath({ organizationId, customerId })}>{customerId}</a>{' '}
                         </>
                       ))}
                       {customers > customerIds.length && `and ${count(customers - customerIds.length)} more`}

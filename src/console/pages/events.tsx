@@ -2,10 +2,12 @@
  * Operator events: who changed what, of one organization or of all, narrowed by who, what and when. The address holds the
  * filters.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { EventLogFilter, Organization } from '../../contract/operator.ts';
 import { ACTION_KINDS, OPERATOR_ACTIONS, SUBJECT_KINDS, type SubjectKind } from '../../contract/operator-actions.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { listEvents } from '../../operator/events.ts';
 import { organizationsOf } from '../../operator/organizations.ts';
 import { pageRequest } from '../../platform/page.ts';
@@ -45,7 +47,7 @@ export function mountEvents(app: Hono<ConsoleEnv>): void {
 }
 
 /** Of one organization, or of all. */
-async function eventsPage(c: ConsoleContext, here: string | null) {
+async function eventsPage(c: ConsoleContext, here: OrganizationId | null) {
   const asked = askedIn(c, here);
   const whole = here === null ? {} : { organizationId: here };
   const cursor = c.req.query('cursor');
@@ -101,7 +103,7 @@ async function eventsPage(c: ConsoleContext, here: string | null) {
 }
 
 /** What the address asks for. The page of an organization is of no other. */
-function askedIn(c: ConsoleContext, here: string | null): Asked {
+function askedIn(c: ConsoleContext, here: OrganizationId | null): Asked {
   const names = Object.keys(FILTERS) as (keyof Asked)[];
   return Object.fromEntries(
     names.flatMap((name) => {

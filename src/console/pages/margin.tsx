@@ -1,10 +1,12 @@
 /**
  * What an organization's usage cost, what it earned, and what is left: by plan, by customer, by feature or by model.
  */
+
 import type { Hono } from 'hono';
 import type { Child, FC } from 'hono/jsx';
 import { badRequest } from '../../contract/errors.ts';
 import { type MarginData, type MarginFigures, MarginQuery } from '../../contract/margin.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { readMargin } from '../../readings/margin/read-margin.ts';
 import { count, dayMonth, plural } from '../../ui/format.ts';
 import { Card, Empty, Nothing, Usd } from '../../ui/parts.tsx';
@@ -98,7 +100,7 @@ function marginPage(
 
 function rowsBy(
   by: Exclude<By, 'customer'>,
-  organizationId: string,
+  organizationId: OrganizationId,
   { byPlan, byFeature, byModel, period }: MarginData,
   days: AskedDays,
 ): Rows {

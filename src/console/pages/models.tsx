@@ -2,10 +2,12 @@
  * The models of an organization: which of them the tiers are mapped to, and what it pays for them where that is its
  * own.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { modelWarnings, type UnknownModel, unknownModels } from '../../catalog/named-models.ts';
 import { SetModelsRequest } from '../../contract/model-mappings.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { entriesByMapping, type ModelMappings, mappedModels, modelOf } from '../../domain/model-mappings.ts';
 import { switchModelBack } from '../../operator/autopilot.ts';
 import { setModels } from '../../operator/model-mappings.ts';
@@ -220,7 +222,7 @@ const Mapping: FC<MappingProps> = ({ path, state, unknown, secrets }) => (
 
 /** What the autopilot did, with the way back. */
 const Switched: FC<{
-  organizationId: string;
+  organizationId: OrganizationId;
   models: ModelMappings | null;
   path: string;
   secrets: FormSecrets;
@@ -274,7 +276,7 @@ const ORDERS: Orders<DatedPrice, 'model' | 'input' | 'output' | 'set'> = {
 };
 
 interface PricesProps {
-  organizationId: string;
+  organizationId: OrganizationId;
   prices: DatedPrice[];
   path: string;
   sort: string | undefined;

@@ -8,6 +8,7 @@ import type { z } from 'zod';
 import { ATTENTION_ORGANIZATIONS_MAX, type Attention } from '../../contract/attention.ts';
 import type { CatalogInfo } from '../../contract/catalog.ts';
 import type { Health, Organization, OrganizationSetup } from '../../contract/operator.ts';
+import { asCustomerId, type OrganizationId } from '../../domain/ids.ts';
 import { gatherAttention } from '../../operator/attention.ts';
 import { readCatalog } from '../../operator/catalog.ts';
 import { checkHealth } from '../../operator/health.ts';
@@ -187,7 +188,7 @@ const Overview: FC<OverviewProps> = ({
 
 const iso = (atMs: number) => new Date(atMs).toISOString();
 
-function callsOn(organizationId: string) {
+function callsOn(organizationId: OrganizationId) {
   return (fromMs: number, toMs: number) =>
     `${organizationPath(organizationId, 'calls')}?${new URLSearchParams({ from: iso(fromMs), to: iso(toMs) })}`;
 }
@@ -245,7 +246,7 @@ interface Naming {
   /** What calls without a name are called. */
   absent: string;
   name: (key: string) => Child;
-  href: (organizationId: string, key: string) => string;
+  href: (organizationId: OrganizationId, key: string) => string;
 }
 
 type Group = Pick<GroupUsage, 'calls' | 'unpricedCalls' | 'costNanoUsd'> & { key: string };
@@ -288,7 +289,9 @@ function customersOf(usage: readonly OrganizationUsage[]): GroupUsage[] {
       customers.map(({ key, calls, unpricedCalls, costNanoUsd }) => ({
         name: (
           <>
-            <a href={customerPath(organization.organizationId, key)}>{key}</a>
+            <a href={customerPath({ organizationId: organization.organizationId, customerId: asCustomerId(key) })}>
+              {key}
+            </a>
             {usage.length > 1 && <span class="quiet"> {organization.name}</span>}
           </>
         ),

@@ -13,7 +13,7 @@ import { Choice, ErrorSummary, Form, type FormSecrets, type FormState, Select, t
 import { count, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Facts, Notice, Time, Warnings } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
-import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { type ConsoleContext, type ConsoleEnv, customerInPath, customerPath, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { detailsOf, load, send } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
@@ -44,17 +44,17 @@ export function mountPlanChange(app: Hono<ConsoleEnv>): void {
     const values = { planId: text(fields, 'planId'), strategy: text(fields, 'strategy') };
     const answer = await send(c, operatorChangePlan, { body: values });
     if (!answer.ok) return changePage(c, { values, details: detailsOf(answer.refusal) }, null);
-    return c.redirect(`${customerPath(organizationId, c.req.param('customerId'))}?done=plan-changed`, 303);
+    return c.redirect(`${customerPath({ organizationId, customerId: customerInPath(c) })}?done=plan-changed`, 303);
   });
 }
 
 async function changePage(c: ConsoleContext, state: FormState, preview: PlanChangePreview | null) {
   const { organizationId } = c.get('organization');
-  const customerId = c.req.param('customerId') ?? '';
+  const customerId = customerInPath(c);
   const [known, plans] = await Promise.all([load(c, readCustomer), load(c, listPlans)]);
   if (!known.ok) return refused(c, known.refusal);
   if (!plans.ok) return refused(c, plans.refusal);
-  const path = customerPath(organizationId, customerId);
+  const path = customerPath({ organizationId, customerId });
   const { subscription } = known.data;
   const offered = plans.data.items.filter(({ archivedAt }) => archivedAt === null);
   const options = offered.map(

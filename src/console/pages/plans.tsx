@@ -1,12 +1,14 @@
 /**
  * Plans: the list, one plan with its versions, two versions side by side, and moving its customers to the newest one.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { Answer } from '../../contract/errors.ts';
 import { planWarnings } from '../../contract/funding-warnings.ts';
 import type { Plan } from '../../contract/plans.ts';
 import { thresholdsOf } from '../../domain/alerts.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { ANSWERS_MAX_DEFAULT, CAPABILITIES, hasCapability } from '../../domain/plan.ts';
 import { archivePlan, listPlans, type PlanDetail, readPlan, restorePlan } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
@@ -89,7 +91,7 @@ export function periodOf(replenish: Plan['replenish']): string {
 const limitOf = (value: number | null) => (value === null ? '∞' : compact(value));
 
 interface PlanTableProps {
-  organizationId: string;
+  organizationId: OrganizationId;
   items: PlanDetail[];
   defaultPlanId: string | null;
   isWhole: boolean;

@@ -1,9 +1,11 @@
 /**
  * Review of stored samples: the list, one sample with what went in and what came out, and its deletion.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { Sample, SampleListItem } from '../../contract/samples.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { deleteSample, listSamples, readSample } from '../../operator/samples.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { MINUTE_MS } from '../../platform/time.ts';
@@ -82,7 +84,9 @@ export function mountSamples(app: Hono<ConsoleEnv>): void {
   });
 }
 
-const crumbsOf = (organizationId: string) => [{ text: 'Sampling', href: organizationPath(organizationId, 'sampling') }];
+const crumbsOf = (organizationId: OrganizationId) => [
+  { text: 'Sampling', href: organizationPath(organizationId, 'sampling') },
+];
 
 const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
   <search aria-label="Samples">
@@ -100,7 +104,7 @@ const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
 
 interface SamplesProps {
   path: string;
-  organizationId: string;
+  organizationId: OrganizationId;
   items: SampleListItem[];
   isWhole: boolean;
   nowMs: number;
@@ -125,7 +129,7 @@ const Samples: FC<SamplesProps> = ({ path, organizationId, items, isWhole, nowMs
       {
         title: 'Customer',
         cell: ({ customerId }) =>
-          customerId === null ? <Nothing /> : <a href={customerPath(organizationId, customerId)}>{customerId}</a>,
+          customerId === null ? <Nothing /> : <a href={customerPath({ organizationId, customerId })}>{customerId}</a>,
       },
       {
         title: 'Feature',
@@ -175,7 +179,7 @@ function samplePage(c: ConsoleContext, sample: Sample) {
             [
               'Customer',
               sample.customerId === null ? undefined : (
-                <a href={customerPath(organizationId, sample.customerId)}>{sample.customerId}</a>
+                <a href={customerPath({ organizationId, customerId: sample.customerId })}>{sample.customerId}</a>
               ),
             ],
             [

@@ -1,9 +1,11 @@
 /**
  * The search over everything as a page, and as the list that the console's script shows over other pages.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { Organization } from '../../contract/operator.ts';
+import { asOrganizationId } from '../../domain/ids.ts';
 import { findOrganization } from '../../operator/organization.ts';
 import { plural } from '../../ui/format.ts';
 import { Card, Empty } from '../../ui/parts.tsx';
@@ -43,7 +45,7 @@ interface Asked {
 
 async function askedOf(c: ConsoleContext): Promise<Asked> {
   const query = (c.req.query('q') ?? '').trim().slice(0, SEARCH_LENGTH_MAX);
-  const organizationId = c.req.query('org') ?? '';
+  const organizationId = asOrganizationId(c.req.query('org') ?? '');
   return { query, organization: organizationId === '' ? null : await findOrganization(c.env, organizationId) };
 }
 

@@ -2,10 +2,12 @@
  * Calls without a price: by model, why, and what to do about it. A price is set on the page of prices; a repricing gives
  * the calls that have been made theirs.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { UNPRICED_DAYS } from '../../contract/attention.ts';
 import { CALLS_SEARCHED_MAX } from '../../contract/call-list.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { startRepricing } from '../../operator/repricing.ts';
 import { type ListedModel, type UnpricedModels, unpricedModelsOf } from '../../operator/unpriced.ts';
 import { DAY_MS } from '../../platform/time.ts';
@@ -92,7 +94,7 @@ function unpricedPage(c: ConsoleContext, { days, fromMs, nowMs, unpriced }: Show
 }
 
 interface ModelsProps {
-  organizationId: string;
+  organizationId: OrganizationId;
   rows: ListedModel[];
   from: string;
   nowMs: number;

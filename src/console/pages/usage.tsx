@@ -7,6 +7,8 @@ import type { FC } from 'hono/jsx';
 import type { Attention } from '../../contract/attention.ts';
 import type { OrganizationSetup } from '../../contract/operator.ts';
 import type { Figures, UsageSummaryData } from '../../contract/usage-summary.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
+import { asCustomerId } from '../../domain/ids.ts';
 import { gatherAttention } from '../../operator/attention.ts';
 import { checkHealth } from '../../operator/health.ts';
 import { findSetup } from '../../operator/organization-setup.ts';
@@ -44,7 +46,12 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
     const answer = await load(c, readOrganizationUsage, { query });
     if (!answer.ok) return usagePage(c, asked, days, null, detailsOf(answer.refusal));
     const { period, byModel, totals } = answer.data;
-    const filter = { fromMs: Date.parse(period.startedAt), toMs: Date.parse(period.endedAt), customerId, feature };
+    const filter = {
+      fromMs: Date.parse(period.startedAt),
+      toMs: Date.parse(period.endedAt),
+      customerId: customerId === undefined ? undefined : asCustomerId(customerId),
+      feature,
+    };
     const models = byModel.slice(0, CHARTED_MODELS_MAX).map(({ model }) => model ?? '');
     // Where something has a cost, the setup was complete.
     const looksNew = !narrowed && totals.costUsdNano === '0';
@@ -154,7 +161,7 @@ interface SummaryProps {
   earned: Read['earned'];
   course: UsageCourse;
   path: string;
-  organizationId: string;
+  organizationId: OrganizationId;
   asked: Asked;
   days: AskedDays;
 }
@@ -231,7 +238,10 @@ const Summary: FC<SummaryProps> = ({ data, earned, course, path, organizationId,
           title="By customer"
           total={total}
           groups={data.byCustomer.map((group) =>
-            ranked(group, <a href={customerPath(organizationId, group.customerId)}>{group.customerId}</a>),
+            ranked(
+              group,
+              <a href={customerPath({ organizationId, customerId: group.customerId })}>{group.customerId}</a>,
+            ),
           )}
         />
         <UsageRanking

@@ -1,9 +1,11 @@
 /**
  * The webhooks of an organization: their list, and the forms that register and change one.
  */
+
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { WEBHOOKS_MAX, type Webhook, type WebhookDetail } from '../../contract/webhooks.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { listWebhooks, putWebhook, readWebhook, registerWebhook } from '../../operator/webhooks.ts';
 import { Form, type FormState } from '../../ui/form.tsx';
 import { plural } from '../../ui/format.ts';
@@ -121,7 +123,7 @@ function listPage(c: ConsoleContext, items: WebhookDetail[], isFailing: boolean)
   );
 }
 
-const Webhooks: FC<{ organizationId: string; items: WebhookDetail[]; nowMs: number }> = ({
+const Webhooks: FC<{ organizationId: OrganizationId; items: WebhookDetail[]; nowMs: number }> = ({
   organizationId,
   items,
   nowMs,

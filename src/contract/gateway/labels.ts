@@ -1,7 +1,9 @@
 /**
  * Who is metered and under which labels, in bodies and in headers of the gateway; and the headers of its answers.
  */
+
 import { z } from 'zod';
+import { asCustomerId } from '../../domain/ids.ts';
 import { CustomerIdentity } from '../calls.ts';
 import { TAGS_MAX, TEXT_LENGTH_MAX, text } from '../fields.ts';
 import { isRecord, resolveIdentity } from '../identity.ts';
@@ -14,7 +16,7 @@ export const LABEL_HEADERS = {
   tags: 'x-usage-tags',
 } as const;
 /** The customer that is metered when a request names none. */
-export const DEFAULT_CUSTOMER_ID = 'default';
+export const DEFAULT_CUSTOMER_ID = asCustomerId('default');
 
 /** Headers of the gateway's answers. */
 export const GATEWAY_HEADERS = {

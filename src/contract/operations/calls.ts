@@ -8,14 +8,13 @@ import {
   AmendCallRequest,
   AmendedCall,
   CorrectionRequest,
-  callId,
   eventId,
   ReversedCall,
   ReversedMeterEvent,
   ReverseMeterEventRequest,
 } from '../corrections.ts';
 import { CustomMeterData, IncrementMeterRequest } from '../custom-meter.ts';
-import { idempotencyKey } from '../fields.ts';
+import { callId } from '../fields.ts';
 import { CallData, CallRequest } from '../unified-call.ts';
 import { apiKey, type Operation, operation, organizationParam, viewer } from './operation.ts';
 
@@ -57,7 +56,7 @@ export const calls = {
     method: 'GET',
     path: '/calls/{callId}',
     security: apiKey('usage:read'),
-    params: z.object({ callId: idempotencyKey.describe('The call') }),
+    params: z.object({ callId }),
     code: 'CALL_PRICING_RETRIEVED',
     data: ReadCallData,
   }),
@@ -90,7 +89,7 @@ export const calls = {
     method: 'GET',
     path: '/operator/organizations/{org}/calls/{callId}',
     security: viewer,
-    params: organizationParam.extend({ callId: idempotencyKey.describe('The call') }),
+    params: organizationParam.extend({ callId }),
     code: 'CALL_PRICING_RETRIEVED',
     data: ReadCallData,
   }),

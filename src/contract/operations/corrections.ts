@@ -1,16 +1,17 @@
 /**
  * Operator: corrections of what an organization recorded by mistake.
  */
+
 import {
   AmendCallRequest,
   AmendedCall,
   CorrectionRequest,
-  callId,
   eventId,
   ReversedCall,
   ReversedMeterEvent,
   ReverseMeterEventRequest,
 } from '../corrections.ts';
+import { callId } from '../fields.ts';
 import { editor, type Operation, operation, organizationParam } from './operation.ts';
 
 export const operatorCorrections = {

@@ -2,8 +2,9 @@
  * The type of an operation, and helpers for the tables of operations.
  */
 import { z } from 'zod';
+import type { OrganizationId } from '../../domain/ids.ts';
 import type { Answer } from '../errors.ts';
-import { text } from '../fields.ts';
+import { branded, text } from '../fields.ts';
 import type { OperatorRole } from '../roles.ts';
 import type { LegacyGrant, Scope } from '../scopes.ts';
 import type { ClientScope } from '../sessions.ts';
@@ -83,4 +84,6 @@ export const editor = { kind: 'operator', role: 'editor' } as const;
 export const admin = { kind: 'operator', role: 'admin' } as const;
 export const apiKey = (...scopes: Scope[]) => ({ kind: 'apiKey', scopes }) as const;
 
-export const organizationParam = z.object({ org: text(64).toLowerCase().describe('Organization id') });
+export const organizationParam = z.object({
+  org: branded<OrganizationId>(text(64).toLowerCase()).describe('Organization id'),
+});

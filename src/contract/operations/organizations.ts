@@ -2,8 +2,9 @@
  * Operator: organizations with their API keys, model mappings, prices and vendors.
  */
 
+import type { KeyId } from '../../domain/ids.ts';
 import { RepriceRequest, Repricing, StartedRepricing } from '../corrections.ts';
-import { ListQuery, listOf, text } from '../fields.ts';
+import { branded, ListQuery, listOf, text } from '../fields.ts';
 import { SavedModels, SetModelsRequest, SwitchBackRequest } from '../model-mappings.ts';
 import {
   CreatedKey,
@@ -28,7 +29,7 @@ import {
 import { DeletedVendor, SetVendorRequest, Vendor, vendorProvider } from '../vendors.ts';
 import { admin, editor, type Operation, operation, organizationParam, viewer } from './operation.ts';
 
-const keyParam = organizationParam.extend({ keyId: text(64).describe('Key id') });
+const keyParam = organizationParam.extend({ keyId: branded<KeyId>(text(64)).describe('Key id') });
 
 export const organizations = {
   createOrganization: operation({

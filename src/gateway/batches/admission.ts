@@ -168,7 +168,7 @@ export async function holdBatch(
     unboundedSearch,
     mostAnswers,
   };
-  const admission = await ask(customerByName(caller.env, organizationId, customerId), (customer) =>
+  const admission = await ask(customerByName(caller.env, { organizationId, customerId }), (customer) =>
     withClaimedStripe(caller, command, (sent) => customer.holdBatch(sent) as Promise<BatchAdmission>),
   );
   if (admission.ok) return null;
@@ -184,7 +184,7 @@ export async function endBatch(
   { organizationId, requestName, begin }: BatchCommand,
   unread: EndBatchCommand['unread'],
 ): Promise<void> {
-  await ask(customerByName(env, organizationId, begin.customerId), (customer) =>
+  await ask(customerByName(env, { organizationId, customerId: begin.customerId }), (customer) =>
     customer.endBatch({ organizationId, requestName, unread }),
   );
 }

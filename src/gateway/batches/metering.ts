@@ -7,10 +7,11 @@
  */
 
 import { modelToRecord } from '../../catalog/prices.ts';
-import { idempotencyKey } from '../../contract/fields.ts';
+import { callId } from '../../contract/fields.ts';
 import { isRecord } from '../../contract/identity.ts';
 import type { Lines, LinesByTier } from '../../domain/batch-hold.ts';
 import type { CallError } from '../../domain/call-report.ts';
+import { asCallId, type CallId, type OrganizationId } from '../../domain/ids.ts';
 import type { Estimate } from '../../domain/lost-call.ts';
 import { NO_USAGE } from '../../domain/usage.ts';
 import type { VendorKind } from '../../domain/vendor-kind.ts';
@@ -43,7 +44,7 @@ import { type LineAsks, LineAsksReader } from './line-asks.ts';
 
 /** A batch at the vendor, and whom it is metered for. */
 export interface WatchedBatch {
-  organizationId: string;
+  organizationId: OrganizationId;
   requestName: string;
   batchId: string;
   begin: BeginFields;
@@ -78,7 +79,7 @@ export function isTerminal(status: string | undefined): boolean {
 }
 
 /** The caller on whose behalf an object asks a vendor, outside of any request. */
-export async function callerOf(env: Env, organizationId: string, defer: Caller['defer']): Promise<Caller> {
+export async function callerOf(env: Env, organizationId: OrganizationId, defer: Caller['defer']): Promise<Caller> {
   const organization = await loadOrganization(env, organizationId).catch((error: unknown) => {
     throw unreadable(error);
   });
@@ -232,7 +233,7 @@ async function meterLine({ caller, vendor, batch, asks }: MeteringRun, line: Lin
     wantsAnswer: false,
   });
   const record = (claimedAtMs: number) =>
-    ask(customerByName(env, organizationId, customerId), (customer) =>
+    ask(customerByName(env, { organizationId, customerId }), (customer) =>
       // Without a default plan: a customer who was erased since the batch began does not come back.
       customer.recordServiceCall(
         { ...command, defaultPlan: null, key: { source: 'explicit', callId, claimedAtMs } },
@@ -251,7 +252,7 @@ async function meterLine({ caller, vendor, batch, asks }: MeteringRun, line: Lin
   return recorded.ok || refuseLine(callId, recorded.refusal.message);
 }
 
-function refuseLine(callId: string, reason: string): false {
+function refuseLine(callId: CallId, reason: string): false {
   log('error', 'batch_line_refused', { callId, reason });
   return false;
 }
@@ -313,9 +314,9 @@ export function readLine(
 }
 
 /** The id of a line's call: readable if it is a valid key, else with a hash. */
-export async function callIdOf(batchId: string, customId: string): Promise<string> {
-  const readable = `batch:${batchId}:${customId}`;
-  return idempotencyKey.safeParse(readable).success ? readable : `batch:${batchId}:${await sha256Hex(customId)}`;
+export async function callIdOf(batchId: string, customId: string): Promise<CallId> {
+  const readable = callId.safeParse(`batch:${batchId}:${customId}`);
+  return readable.success ? readable.data : asCallId(`batch:${batchId}:${await sha256Hex(customId)}`);
 }
 
 interface VendorLine {

@@ -1,7 +1,9 @@
 /**
  * Input and output of every anomaly detector: buckets of usage, and episodes with their evidence.
  */
+
 import type { Anomaly } from '../../contract/readings.ts';
+import type { CustomerId } from '../../domain/ids.ts';
 import { DAY_MS } from '../../platform/time.ts';
 
 export type AnomalyKind = Anomaly['kind'];
@@ -75,7 +77,7 @@ export const ANOMALY_DAYS_MIN = 14;
  * customer, and the model or feature that it is about. It stays the same while an episode grows; no two episodes of one
  * reading share it.
  */
-export function episodeId({ kind, startMs, evidence }: Episode, customerId: string | null): string {
+export function episodeId({ kind, startMs, evidence }: Episode, customerId: CustomerId | null): string {
   const day = new Date(startMs).toISOString().slice(0, 10);
   const about = subjectOf(evidence) ?? '';
   return [kind, day, customerId ?? '', about].map(encodeURIComponent).join(':');

@@ -2,6 +2,7 @@
  * What explains an episode: the models, features and customers that contributed most to the change against the same
  * hours of a week before.
  */
+import type { CustomerId } from '../../domain/ids.ts';
 import { WEEK_MS } from '../../platform/time.ts';
 import type { Span, SpanUsage } from '../../storage/usage-of-spans.ts';
 import { rounded, sum } from '../statistics.ts';
@@ -29,12 +30,12 @@ export interface Contribution {
 }
 
 /** Usage of a model, feature or customer in an episode, or before it. */
-export type Usage = Omit<SpanUsage, 'place'> & { customerId?: string };
+export type Usage = Omit<SpanUsage, 'place'> & { customerId?: CustomerId };
 
 /** The hours of an episode that are explained, and the same of a week before. */
 export function spansOf(
   { startMs, endMs }: Pick<Episode, 'startMs' | 'endMs'>,
-  customerId: string | null,
+  customerId: CustomerId | null,
 ): [Span, Span] {
   const toMs = Math.min(endMs, startMs + EXPLAINED_MS_MAX);
   const back = Math.max(1, Math.ceil((toMs - startMs) / WEEK_MS)) * WEEK_MS;

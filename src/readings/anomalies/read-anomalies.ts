@@ -8,6 +8,7 @@
 import { accept } from '../../contract/errors.ts';
 import type { AnswerTo } from '../../contract/operations.ts';
 import type { AnomaliesData, AnomaliesQuery } from '../../contract/readings.ts';
+import { asCustomerId, type CustomerId, type OrganizationId } from '../../domain/ids.ts';
 import type { Env } from '../../env.ts';
 import type { Reader } from '../../metering/caller.ts';
 import { type PageRequest, pageOf } from '../../platform/page.ts';
@@ -32,7 +33,7 @@ const CUSTOMERS_MAX = 20;
 
 /** An episode, and whose it is: `null` for the organization. */
 interface Found {
-  customerId: string | null;
+  customerId: CustomerId | null;
   episode: Episode;
 }
 
@@ -54,7 +55,7 @@ export async function readAnomalies(
   const all = series(hourBuckets, hourly, toMs);
   const spend = spendByDay(all);
   const firstMs = all[0]?.startMs ?? toMs;
-  const found = [
+  const found: Found[] = [
     ...detectAnomalies(all, 'hour').map((episode) => ({ customerId: customerId ?? null, episode })),
     ...largest.flatMap((id) => {
       const own = daily.filter((row) => row.customerId === id);
@@ -97,9 +98,9 @@ function spendByDay(buckets: readonly UsageBucket[]): ReadonlyMap<number, number
 }
 
 /** The customers with the highest cost in the period, highest first. */
-async function largestCustomers(env: Env, organizationId: string, period: SpendPeriod): Promise<string[]> {
+async function largestCustomers(env: Env, organizationId: OrganizationId, period: SpendPeriod): Promise<CustomerId[]> {
   const { customer } = await sumUsage(env, organizationId, period, ['customer'], CUSTOMERS_MAX);
-  return customer.map(({ key }) => key);
+  return customer.map(({ key }) => asCustomerId(key));
 }
 
 /** Combines a row of all usage and the rows of new models and features into one bucket. */
@@ -124,7 +125,7 @@ function bucketsOf(rows: readonly SpendRow[]): Used[] {
 /** The items of the answer, with what explains them. `daily` has the days of the customers that are looked at. */
 async function explained(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   found: readonly Found[],
   daily: readonly SpendRow[],
 ): Promise<AnomaliesData['items']> {

@@ -2,8 +2,10 @@
  * Use case: what pays for a customer's next calls and units, which limited meters are used up before the renewal, and how
  * long the USD balance lasts. What pays is of now; what runs out is as the forecasts of the API say.
  */
+
 import type { ForecastMetric } from '../../contract/readings.ts';
 import { limitOf, summarize } from '../../domain/allowances.ts';
+import type { CustomerId } from '../../domain/ids.ts';
 import { METER_NAMES, METER_SLOTS, type MeterName, type MeterSlot } from '../../domain/meters.ts';
 import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
 import { capabilityPayer, type NextPayer, slotPayer, type TierPayer, tierPayer } from '../../domain/next-payer.ts';
@@ -65,7 +67,7 @@ export interface Outlook {
 }
 
 /** `null` for an unknown customer. */
-export async function readOutlook(of: CustomersOf, customerId: string, nowMs: number): Promise<Outlook | null> {
+export async function readOutlook(of: CustomersOf, customerId: CustomerId, nowMs: number): Promise<Outlook | null> {
   const columns = [...new Set([...METRICS, 'dollars' as const].flatMap(neededBy))];
   const history = await customerHistory(of, customerId, columns, []);
   return history && outlookOf(history, nowMs);

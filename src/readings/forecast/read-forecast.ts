@@ -9,6 +9,7 @@ import { accept, badRequest } from '../../contract/errors.ts';
 import type { AnswerTo } from '../../contract/operations.ts';
 import type { ForecastFacts, ForecastMetric } from '../../contract/readings.ts';
 import { summarize } from '../../domain/allowances.ts';
+import type { CustomerId, OrganizationId } from '../../domain/ids.ts';
 import type { MeterName, MeterSlot } from '../../domain/meters.ts';
 import { usdFromNano } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
@@ -84,7 +85,7 @@ const UNITS: Record<ForecastMetric, ForecastFacts['unit']> = {
 
 export async function readForecast(
   caller: Caller,
-  customerId: string,
+  customerId: CustomerId,
   { metric, timezone }: { metric: ForecastMetric; timezone: string },
 ): Promise<AnswerTo<'readForecast'>> {
   if (!isTimeZone(timezone)) return unknownTimezone('timezone');
@@ -115,17 +116,17 @@ export function neededBy(metric: ForecastMetric): readonly HourColumn[] {
 /** Whose customer it is. */
 export interface CustomersOf {
   env: Env;
-  organization: { organizationId: string };
+  organization: { organizationId: OrganizationId };
 }
 
 export async function customerHistory(
   { env, organization: { organizationId } }: CustomersOf,
-  customerId: string,
+  customerId: CustomerId,
   columns: readonly HourColumn[],
   recentColumns: readonly HourColumn[],
 ): Promise<CustomerHistory | null> {
   const history = await ask<DurableObjectStub<CustomerRpc>, SentHistory | null>(
-    customerByName(env, organizationId, customerId),
+    customerByName(env, { organizationId, customerId }),
     (customer) =>
       customer.readHistory({ organizationId, columns, recentColumns }) as unknown as PromiseLike<SentHistory | null>,
   );

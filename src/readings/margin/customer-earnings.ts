@@ -2,8 +2,10 @@
  * What customers cost and earned in a period of whole hours, from D1. It does not reach back further than usage is kept, and
  * earns nothing by time that has not passed. While D1 does not have a new customer yet, its object says which plan it has.
  */
+
 import type { Retention } from '../../contract/operator.ts';
 import { accruedNanoUsd, pricePerPeriod } from '../../domain/accrual.ts';
+import type { CustomerId, CustomerKey, OrganizationId } from '../../domain/ids.ts';
 import type { NanoUsd } from '../../domain/money.ts';
 import type { Env } from '../../env.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
@@ -31,22 +33,20 @@ export interface CustomerEarnings {
 /** By UTC day. `null` where there is no such customer. */
 export async function readCustomerEarnings(
   env: Env,
-  organizationId: string,
-  customerId: string,
+  { organizationId, customerId }: CustomerKey,
   { fromMs, toMs }: Window,
   nowMs: number,
 ): Promise<CustomerEarnings | null> {
   const days: Part[] = [];
   for (let startMs = fromMs; startMs < toMs; startMs = days.at(-1)?.endMs ?? toMs)
     days.push({ startMs, endMs: Math.min(toMs, (Math.floor(startMs / DAY_MS) + 1) * DAY_MS) });
-  return readCustomerDays(env, organizationId, customerId, days, nowMs);
+  return readCustomerDays(env, { organizationId, customerId }, days, nowMs);
 }
 
 /** By days without gaps between them. `null` where there is no such customer. */
 export async function readCustomerDays(
   env: Env,
-  organizationId: string,
-  customerId: string,
+  { organizationId, customerId }: CustomerKey,
   days: readonly Part[],
   nowMs: number,
 ): Promise<CustomerEarnings | null> {
@@ -56,7 +56,7 @@ export async function readCustomerDays(
     sumCustomerEarnings(env, organizationId, [customerId], kept),
     readPlans(env, organizationId, [customerId], kept[0]?.startMs ?? nowMs),
   ]);
-  const plan = plans.get(customerId) ?? (await readNewcomerPlans(env, organizationId, customerId));
+  const plan = plans.get(customerId) ?? (await readNewcomerPlans(env, { organizationId, customerId }));
   if (plan === null) return null;
   const earnings = kept.map(({ startMs, endMs }, place) => ({
     startMs: days[place]?.startMs ?? startMs,
@@ -72,11 +72,11 @@ export type PageEarnings = Earnings & Pick<CustomerEarnings, 'isPlanPriced'> & {
 /** Of the customers of a page, or of all. Whoever D1 does not know is left out. */
 export async function readCustomersEarnings(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   asked: AskedCustomers,
   window: Window,
   nowMs: number,
-): Promise<Map<string, PageEarnings>> {
+): Promise<Map<CustomerId, PageEarnings>> {
   if (asked.length === 0) return new Map();
   const { fromMs: startMs, toMs: endMs } = keptPart(window, await retentionIn(env, organizationId), nowMs);
   const [measured, plans] = await Promise.all([
@@ -93,7 +93,7 @@ export async function readCustomersEarnings(
   );
 }
 
-async function retentionIn(env: Env, organizationId: string): Promise<Retention> {
+async function retentionIn(env: Env, organizationId: OrganizationId): Promise<Retention> {
   return retentionOf((await findOrganizationRow(env, organizationId))?.retention ?? null);
 }
 
@@ -110,10 +110,10 @@ interface CustomerPlans {
 
 async function readPlans(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   asked: AskedCustomers,
   fromMs: number,
-): Promise<Map<string, CustomerPlans>> {
+): Promise<Map<CustomerId, CustomerPlans>> {
   const spans = await findPlanSpans(env, organizationId, asked, fromMs);
   const versions = new Set([...spans.values()].flat().map(({ usagePlanVersionId }) => usagePlanVersionId));
   const prices = await findVersionPrices(env, organizationId, [...versions]);
@@ -121,8 +121,8 @@ async function readPlans(
 }
 
 /** Of a customer that D1 does not have yet, as if it always had its present plan. `null` where there is no such customer. */
-async function readNewcomerPlans(env: Env, organizationId: string, customerId: string): Promise<CustomerPlans | null> {
-  const history = await ask(customerByName(env, organizationId, customerId), (customer) =>
+async function readNewcomerPlans(env: Env, { organizationId, customerId }: CustomerKey): Promise<CustomerPlans | null> {
+  const history = await ask(customerByName(env, { organizationId, customerId }), (customer) =>
     customer.readHistory({ organizationId, columns: [], recentColumns: [] }),
   );
   if (!history) return null;

@@ -5,14 +5,16 @@
  * A page is read as of its own time. If figures change between two pages, the next one continues behind the figure that the
  * last customer had.
  */
+
 import type { CUSTOMER_MARGIN_SORTS } from '../../contract/margin.ts';
+import { asCustomerId, type CustomerId, type OrganizationId } from '../../domain/ids.ts';
 import type { Env } from '../../env.ts';
 import { hasFewCustomers } from '../../storage/asked-customers.ts';
 import { type PageEarnings, readCustomersEarnings, type Window } from './customer-earnings.ts';
 import { type Earnings, sumEarnings } from './earnings.ts';
 
 export interface CustomerEarned extends PageEarnings {
-  customerId: string;
+  customerId: CustomerId;
 }
 
 export interface CustomerMargins {
@@ -26,7 +28,7 @@ export interface CustomerMargins {
 /** `null` where there are too many customers to read each. */
 export async function readCustomerMargins(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   window: Window,
   nowMs: number,
 ): Promise<CustomerMargins | null> {
@@ -72,7 +74,7 @@ const FIGURES: Record<MarginSort, (one: CustomerEarned) => bigint | null> = {
 /** A customer's place in an order. */
 interface Place {
   figure: bigint | null;
-  customerId: string;
+  customerId: CustomerId;
 }
 
 function compared(a: Place, b: Place, { sort, descends }: MarginOrder): number {
@@ -112,5 +114,8 @@ export function placeText(customer: CustomerEarned, { sort, descends }: MarginOr
 export function parsePlace(text: string, { sort, descends }: MarginOrder): Place | null {
   const [, named, direction, figure, customerId] = /^(\w+) ([<>]) (-?\d*) (.+)$/.exec(text) ?? [];
   if (named !== sort || direction !== (descends ? '>' : '<') || figure === '-' || customerId === undefined) return null;
-  return { figure: figure === '' || figure === undefined ? null : BigInt(figure), customerId };
+  return {
+    figure: figure === '' || figure === undefined ? null : BigInt(figure),
+    customerId: asCustomerId(customerId),
+  };
 }

@@ -4,7 +4,9 @@
  * Of features and models, cost and charges are exact; what plans earned is shared over the completed calls equally,
  * because a plan pays for all of them. Of a plan they are those of its customers while they had it, to the hour.
  */
+
 import { accruedOfMonths, pricePerPeriod } from '../../domain/accrual.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 import { type NanoUsd, share } from '../../domain/money.ts';
 import { planIdOf } from '../../domain/plan.ts';
 import type { Env } from '../../env.ts';
@@ -48,7 +50,7 @@ export interface OrganizationMargin {
 /** As a whole, and by what was asked for. The window is one whose usage is kept. */
 export async function readOrganizationMargin(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   window: Window,
   { by, groupsMax, nowMs }: { by: readonly Grouping[]; groupsMax: number; nowMs: number },
 ): Promise<OrganizationMargin> {

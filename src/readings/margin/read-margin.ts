@@ -7,6 +7,7 @@ import type { CustomerMarginData, MarginData, MarginFigures, MarginQuery } from 
 import type { AnswerTo } from '../../contract/operations.ts';
 import type { Retention } from '../../contract/operator.ts';
 import { GROUPS_MAX } from '../../contract/usage-summary.ts';
+import type { CustomerId } from '../../domain/ids.ts';
 import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
 import type { Reader } from '../../metering/caller.ts';
 import { GROUPINGS, type Grouping } from '../../storage/organization-earnings.ts';
@@ -54,7 +55,7 @@ export async function readMargin(
 
 export async function readCustomerMargin(
   { env, organization }: Reader,
-  customerId: string,
+  customerId: CustomerId,
   query: MarginQuery,
 ): Promise<AnswerTo<'readCustomerMargin'>> {
   const nowMs = Date.now();
@@ -62,7 +63,7 @@ export async function readCustomerMargin(
   if ('path' in days) return badRequest(days);
   const { organizationId, retention } = organization;
   const asked = periodOf(days, nowMs);
-  const read = await readCustomerDays(env, organizationId, customerId, days, nowMs);
+  const read = await readCustomerDays(env, { organizationId, customerId }, days, nowMs);
   if (!read) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
   const data: CustomerMarginData = {
     customerId,

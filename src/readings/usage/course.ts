@@ -2,6 +2,7 @@
  * Use case: the course of an organization's usage over a period, by the models that cost the most, beside the period of
  * the same length before it.
  */
+import type { OrganizationId } from '../../domain/ids.ts';
 import type { NanoUsd } from '../../domain/money.ts';
 import type { Env } from '../../env.ts';
 import { DAY_MS } from '../../platform/time.ts';
@@ -37,7 +38,7 @@ export interface UsageCourse {
 /** The period has whole UTC days. `models` are those that the chart names. */
 export async function readUsageCourse(
   env: Env,
-  organizationId: string,
+  organizationId: OrganizationId,
   filter: UsageFilter,
   models: readonly string[],
   nowMs: number,

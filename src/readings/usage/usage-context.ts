@@ -8,6 +8,7 @@ import type { AnswerTo } from '../../contract/operations.ts';
 import type { ForecastMetric, UsageContextData, UsageContextQuery } from '../../contract/readings.ts';
 import { periodCharge } from '../../domain/account.ts';
 import { summarize } from '../../domain/allowances.ts';
+import type { CustomerId } from '../../domain/ids.ts';
 import { METER_NAMES, METER_SLOTS, METERS, type MeterName, type MeterSlot, SLOT_METERS } from '../../domain/meters.ts';
 import { usdFromNano } from '../../domain/money.ts';
 import { type NextPayer, slotPayer, tierPayer } from '../../domain/next-payer.ts';
@@ -37,7 +38,7 @@ type Metric = Exclude<ForecastMetric, 'allTokens'>;
 
 export async function readUsageContext(
   caller: Caller,
-  customerId: string,
+  customerId: CustomerId,
   query: UsageContextQuery,
 ): Promise<AnswerTo<'readUsageContext'>> {
   if (!isTimeZone(query.timezone)) return unknownTimezone('timezone');

@@ -5,6 +5,7 @@
 import { accept, badRequest } from '../../contract/errors.ts';
 import type { AnswerTo } from '../../contract/operations.ts';
 import { type Figures, GROUPS_MAX, type SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
+import { asCustomerId } from '../../domain/ids.ts';
 import { usdFromNano } from '../../domain/money.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { projectorState } from '../../objects/projectors.ts';
@@ -70,7 +71,7 @@ export async function readUsageSummary(
       endedAt: iso(endMs),
       ...present(byDay.get(index) ?? ZERO),
     })),
-    byCustomer: shown('customer').map((group) => ({ customerId: group.key, ...present(group) })),
+    byCustomer: shown('customer').map((group) => ({ customerId: asCustomerId(group.key), ...present(group) })),
     byFeature: shown('feature').map((group) => ({ feature: orNull(group.key), ...present(group) })),
     byModel: shown('model').map((group) => ({ model: orNull(group.key), ...present(group) })),
     byProvider: shown('provider').map((group) => ({ provider: orNull(group.key), ...present(group) })),

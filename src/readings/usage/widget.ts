@@ -10,6 +10,7 @@ import { creditLeft } from '../../domain/begin-call.ts';
 import { owedBalance } from '../../domain/customer-events.ts';
 import { CAPABILITY_METERS } from '../../domain/entitlements.ts';
 import { unusableCredit } from '../../domain/funding.ts';
+import type { CustomerId } from '../../domain/ids.ts';
 import { METER_NAMES, METERS, type MeterName, type MeterSlot } from '../../domain/meters.ts';
 import type { NanoUsd } from '../../domain/money.ts';
 import { capabilityPayer, type NextPayer, slotPayer, type TierPayer, tierPayer } from '../../domain/next-payer.ts';
@@ -102,7 +103,11 @@ export interface WidgetMeter {
 }
 
 /** `null` for an unknown customer. */
-export async function readWidgetUsage(caller: Caller, customerId: string, nowMs: number): Promise<WidgetUsage | null> {
+export async function readWidgetUsage(
+  caller: Caller,
+  customerId: CustomerId,
+  nowMs: number,
+): Promise<WidgetUsage | null> {
   const history = await customerHistory(caller, customerId, COLUMNS_NEEDED, COLUMNS.calls);
   return history && widgetUsage(history, caller.organization.upgradeUrl, nowMs);
 }

@@ -1,8 +1,10 @@
 /**
  * D1: which days of history the archive has (`src/archive`). Every database has the rows of its own organizations.
  */
+
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import type { CustomerId, OrganizationId } from '../../domain/ids.ts';
 
 /**
  * The UTC days on which an organization has calls, meter events or ledger entries, by their own time. Triggers on those
@@ -12,7 +14,7 @@ import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlit
 export const historyDays = sqliteTable(
   'history_days',
   {
-    organizationId: text('organization_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
     dayMs: integer('day_ms').notNull(),
     /**
      * CHANGED: the archive does not have what D1 has. WRITING: it is being written, and nothing has changed since that
@@ -36,8 +38,8 @@ export const historyDays = sqliteTable(
 export const archiveErasures = sqliteTable(
   'archive_erasures',
   {
-    organizationId: text('organization_id').notNull(),
-    customerId: text('customer_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
+    customerId: text('customer_id').$type<CustomerId>().notNull(),
     /** Rows of before then are erased. A customer of the same id may have newer ones. */
     erasedAtMs: integer('erased_at_ms').notNull(),
     /** No day up to this one has rows of the customer any more. */

@@ -1,9 +1,11 @@
 /**
  * D1: calls, as the customers' objects project them, and denied calls that are only counted.
  */
+
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { ChargeBasis } from '../../domain/charge.ts';
+import type { CallId, CustomerId, OrganizationId } from '../../domain/ids.ts';
 
 /**
  * Calls that ended and count, and whose cost is not known. Queries take these words, because an index of some rows is used
@@ -25,9 +27,9 @@ export const DENIED = sql.raw("status = 'NOT_ALLOWED'");
 export const calls = sqliteTable(
   'calls',
   {
-    organizationId: text('organization_id').notNull(),
-    callId: text('call_id').notNull(),
-    customerId: text('customer_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
+    callId: text('call_id').$type<CallId>().notNull(),
+    customerId: text('customer_id').$type<CustomerId>().notNull(),
     customerUserId: text('customer_user_id'),
     feature: text('feature'),
     tags: text('tags', { mode: 'json' }).$type<string[]>(),
@@ -107,7 +109,7 @@ export const calls = sqliteTable(
  * one, which counts in the usage still.
  */
 export const deletedCalls = sqliteTable('deleted_calls', {
-  organizationId: text('organization_id').primaryKey(),
+  organizationId: text('organization_id').$type<OrganizationId>().primaryKey(),
   beforeMs: integer('before_ms').notNull(),
 });
 
@@ -118,8 +120,8 @@ export const deletedCalls = sqliteTable('deleted_calls', {
 export const deniedHours = sqliteTable(
   'denied_hours',
   {
-    organizationId: text('organization_id').notNull(),
-    customerId: text('customer_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
+    customerId: text('customer_id').$type<CustomerId>().notNull(),
     hourMs: integer('hour_ms').notNull(),
     /** Empty where there is none, and for those that are too many to be told apart. */
     feature: text('feature').notNull(),
@@ -140,8 +142,8 @@ export const deniedHours = sqliteTable(
 export const failedHours = sqliteTable(
   'failed_hours',
   {
-    organizationId: text('organization_id').notNull(),
-    customerId: text('customer_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
+    customerId: text('customer_id').$type<CustomerId>().notNull(),
     hourMs: integer('hour_ms').notNull(),
     calls: integer('calls').notNull(),
     unpricedCalls: integer('unpriced_calls').notNull(),

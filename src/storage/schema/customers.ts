@@ -2,14 +2,16 @@
  * D1: customers, their ledger and their custom meters, as their objects project them; and which subscriptions were
  * erased.
  */
+
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import type { CustomerId, OrganizationId } from '../../domain/ids.ts';
 
 export const customers = sqliteTable(
   'customers',
   {
-    organizationId: text('organization_id').notNull(),
-    customerId: text('customer_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
+    customerId: text('customer_id').$type<CustomerId>().notNull(),
     friendlyName: text('friendly_name'),
     /**
      * Both in lower case, for the search. Rows from before there was one have the letters of ASCII alone in lower case
@@ -99,8 +101,8 @@ export const stripeCustomers = sqliteTable(
   'stripe_customers',
   {
     stripeCustomerId: text('stripe_customer_id').notNull(),
-    organizationId: text('organization_id').notNull(),
-    customerId: text('customer_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
+    customerId: text('customer_id').$type<CustomerId>().notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.stripeCustomerId, table.organizationId, table.customerId] }),
@@ -122,9 +124,9 @@ export const erasedSubscriptions = sqliteTable('erased_subscriptions', {
 export const meterEvents = sqliteTable(
   'meter_events',
   {
-    organizationId: text('organization_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
     eventId: text('event_id').notNull(),
-    customerId: text('customer_id').notNull(),
+    customerId: text('customer_id').$type<CustomerId>().notNull(),
     customerUserId: text('customer_user_id'),
     feature: text('feature'),
     slot: text('slot').notNull(),
@@ -172,8 +174,8 @@ export const meterEvents = sqliteTable(
 export const creditEntries = sqliteTable(
   'credit_entries',
   {
-    organizationId: text('organization_id').notNull(),
-    customerId: text('customer_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
+    customerId: text('customer_id').$type<CustomerId>().notNull(),
     entryId: integer('entry_id').notNull(),
     atMs: integer('at_ms').notNull(),
     unit: text('unit').notNull(),

@@ -2,7 +2,9 @@
  * D1: the events that organizations are told of, as the customers' objects and the organizations' watches record them. What operators did is another
  * log (`operator.ts`).
  */
+
 import { index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
+import type { CustomerId, OrganizationId } from '../../domain/ids.ts';
 
 export const organizationEvents = sqliteTable(
   'organization_events',
@@ -12,11 +14,11 @@ export const organizationEvents = sqliteTable(
      * nothing that comes later, whatever its id.
      */
     place: integer('place').primaryKey({ autoIncrement: true }),
-    organizationId: text('organization_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
     /** Sorts by time. */
     eventId: text('event_id').notNull(),
     /** NULL where it is of no customer. */
-    customerId: text('customer_id'),
+    customerId: text('customer_id').$type<CustomerId>(),
     type: text('type').notNull(),
     atMs: integer('at_ms').notNull(),
     /** The event's data. */

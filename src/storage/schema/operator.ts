@@ -2,9 +2,11 @@
  * D1: who the operators are, what they did, the stored answers of their requests, the replacements that they reviewed, and every price
  * that was ever in force.
  */
+
 import { sql } from 'drizzle-orm';
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { OperatorRole } from '../../contract/roles.ts';
+import type { OrganizationId } from '../../domain/ids.ts';
 
 /**
  * Events that a tenant can cause by itself: changes by its keys, and an endpoint of it that was switched off. Written out,
@@ -20,7 +22,7 @@ export const operatorEvents = sqliteTable(
     atMs: integer('at_ms').notNull(),
     actor: text('actor').notNull(),
     action: text('action').notNull(),
-    organizationId: text('organization_id'),
+    organizationId: text('organization_id').$type<OrganizationId>(),
     subject: text('subject').notNull(),
     before: text('before', { mode: 'json' }).$type<unknown>(),
     after: text('after', { mode: 'json' }).$type<unknown>(),

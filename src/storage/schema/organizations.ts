@@ -1,6 +1,7 @@
 /**
  * D1: organizations, and what operators configure for them: plans, prices, vendors, webhooks and API keys.
  */
+
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
 import type { CompressionProfile } from '../../contract/compression.ts';
@@ -10,13 +11,14 @@ import type { Plan } from '../../contract/plans.ts';
 import type { OwnRates } from '../../contract/prices.ts';
 import type { Scope } from '../../contract/scopes.ts';
 import type { WebhookFormat } from '../../contract/webhooks.ts';
+import type { KeyId, OrganizationId } from '../../domain/ids.ts';
 import type { ModelMappings } from '../../domain/model-mappings.ts';
 import type { Alerts } from '../../domain/plan.ts';
 import type { SamplingPolicy } from '../../domain/sampling.ts';
 import type { VendorKind } from '../../domain/vendor-kind.ts';
 
 export const organizations = sqliteTable('organizations', {
-  organizationId: text('organization_id').primaryKey(),
+  organizationId: text('organization_id').$type<OrganizationId>().primaryKey(),
   name: text('name').notNull(),
   /** The binding of the database that has its history (`database.ts`); never changes. */
   database: text('database').notNull().default('DB'),
@@ -45,7 +47,7 @@ export const organizations = sqliteTable('organizations', {
  * `samples` (at the end of `d1-migrations/0000_start.sql`) keep them, and hold each new sample against the quota.
  */
 export const organizationSizes = sqliteTable('organization_sizes', {
-  organizationId: text('organization_id').primaryKey(),
+  organizationId: text('organization_id').$type<OrganizationId>().primaryKey(),
   customers: integer('customers').notNull(),
   samples: integer('samples').notNull(),
   sampleBytes: integer('sample_bytes').notNull(),
@@ -57,6 +59,7 @@ export const planVersions = sqliteTable(
   'plan_versions',
   {
     organizationId: text('organization_id')
+      .$type<OrganizationId>()
       .notNull()
       .references(() => organizations.organizationId),
     planId: text('plan_id').notNull(),
@@ -77,6 +80,7 @@ export const archivedPlans = sqliteTable(
   'archived_plans',
   {
     organizationId: text('organization_id')
+      .$type<OrganizationId>()
       .notNull()
       .references(() => organizations.organizationId),
     planId: text('plan_id').notNull(),
@@ -90,6 +94,7 @@ export const organizationPrices = sqliteTable(
   'organization_prices',
   {
     organizationId: text('organization_id')
+      .$type<OrganizationId>()
       .notNull()
       .references(() => organizations.organizationId),
     modelKey: text('model_key').notNull(),
@@ -106,7 +111,7 @@ export const organizationPrices = sqliteTable(
 export const runningEstimates = sqliteTable(
   'running_estimates',
   {
-    organizationId: text('organization_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
     jobId: text('job_id').notNull(),
     startedAtMs: integer('started_at_ms').notNull(),
   },
@@ -118,6 +123,7 @@ export const vendorCredentials = sqliteTable(
   'vendor_credentials',
   {
     organizationId: text('organization_id')
+      .$type<OrganizationId>()
       .notNull()
       .references(() => organizations.organizationId),
     provider: text('provider').notNull(),
@@ -142,7 +148,7 @@ export const vendorCredentials = sqliteTable(
 export const vendorObjects = sqliteTable(
   'vendor_objects',
   {
-    organizationId: text('organization_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
     objectId: text('object_id').notNull(),
     forgetAtMs: integer('forget_at_ms').notNull(),
   },
@@ -157,6 +163,7 @@ export const webhooks = sqliteTable(
   'webhooks',
   {
     organizationId: text('organization_id')
+      .$type<OrganizationId>()
       .notNull()
       .references(() => organizations.organizationId),
     webhookId: text('webhook_id').notNull(),
@@ -188,7 +195,7 @@ export const webhooks = sqliteTable(
 
 /** How many changes a key made in the hour of its last one. */
 export const keyChanges = sqliteTable('key_changes', {
-  keyId: text('key_id').primaryKey(),
+  keyId: text('key_id').$type<KeyId>().primaryKey(),
   hourMs: integer('hour_ms').notNull(),
   changes: integer('changes').notNull(),
 });
@@ -199,8 +206,9 @@ export const WITHOUT_CHECKSUM = sql`has_checksum = 0 AND revoked_at_ms IS NULL`;
 export const apiKeys = sqliteTable(
   'api_keys',
   {
-    keyId: text('key_id').primaryKey(),
+    keyId: text('key_id').$type<KeyId>().primaryKey(),
     organizationId: text('organization_id')
+      .$type<OrganizationId>()
       .notNull()
       .references(() => organizations.organizationId),
     /** SHA-256 of the key, hexadecimal. The key itself is not stored. */

@@ -1,8 +1,10 @@
 /**
  * D1: calls that applications store for review.
  */
+
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import type { CustomerId, OrganizationId } from '../../domain/ids.ts';
 
 /** What a sample takes beside its texts: the row, and its ids again in four indexes. */
 const SAMPLE_OVERHEAD_BYTES = 1024;
@@ -16,7 +18,7 @@ const SAMPLE_TEXTS = [
 export const samples = sqliteTable(
   'samples',
   {
-    organizationId: text('organization_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
     sampleId: text('sample_id').notNull(),
     /** Of the request, so that a retry is known from another sample. */
     fingerprint: text('fingerprint').notNull(),
@@ -26,7 +28,7 @@ export const samples = sqliteTable(
     policyVersion: text('policy_version').notNull(),
     decisionId: text('decision_id'),
     decisionPolicyVersion: text('decision_policy_version'),
-    customerId: text('customer_id'),
+    customerId: text('customer_id').$type<CustomerId>(),
     feature: text('feature'),
     environment: text('environment'),
     tags: text('tags', { mode: 'json' }).$type<string[]>().notNull(),

@@ -2,8 +2,10 @@
  * D1: usage, summed from calls. Which table sums what is listed in `../roll-ups.ts`, whose statements alone write these
  * tables, as a part of the batch that brings the calls.
  */
+
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import type { CustomerId, OrganizationId } from '../../domain/ids.ts';
 
 /**
  * A sum of costs: cost_usd x 1e9 + cost_rest_nano_usd nano-USD. Each call adds its whole dollars to the one and what
@@ -37,8 +39,8 @@ const usageFigures = () => ({
 
 /** The same of one hour, in every dimension that reports ask for. */
 const usageOfHour = () => ({
-  organizationId: text('organization_id').notNull(),
-  customerId: text('customer_id').notNull(),
+  organizationId: text('organization_id').$type<OrganizationId>().notNull(),
+  customerId: text('customer_id').$type<CustomerId>().notNull(),
   hourMs: integer('hour_ms').notNull(),
   /** Empty where there is none: NULL would not be a key. */
   feature: text('feature').notNull(),
@@ -83,7 +85,7 @@ export const usageChanges = sqliteTable('usage_changes', {
 export const organizationHours = sqliteTable(
   'organization_hours',
   {
-    organizationId: text('organization_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
     /** Which column of `usage_hours` the key is of: `feature`, `provider`, `model` or `outcome`. */
     dimension: text('dimension').notNull(),
     hourMs: integer('hour_ms').notNull(),
@@ -97,7 +99,7 @@ export const organizationHours = sqliteTable(
 export const organizationDays = sqliteTable(
   'organization_days',
   {
-    organizationId: text('organization_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
     dimension: text('dimension').notNull(),
     dayMs: integer('day_ms').notNull(),
     key: text('key').notNull(),
@@ -116,8 +118,8 @@ const cost = sql`(cost_usd * 1000000000 + cost_rest_nano_usd)`;
 export const customerWeeks = sqliteTable(
   'customer_weeks',
   {
-    organizationId: text('organization_id').notNull(),
-    customerId: text('customer_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
+    customerId: text('customer_id').$type<CustomerId>().notNull(),
     weekMs: integer('week_ms').notNull(),
     calls: integer('calls').notNull(),
     ...sumOfCost(),
@@ -136,8 +138,8 @@ export const customerWeeks = sqliteTable(
 export const customerRunningTotals = sqliteTable(
   'customer_running_totals',
   {
-    organizationId: text('organization_id').notNull(),
-    customerId: text('customer_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
+    customerId: text('customer_id').$type<CustomerId>().notNull(),
     hourMs: integer('hour_ms').notNull(),
     ...usageFigures(),
   },
@@ -151,8 +153,8 @@ export const customerRunningTotals = sqliteTable(
 export const customerDays = sqliteTable(
   'customer_days',
   {
-    organizationId: text('organization_id').notNull(),
-    customerId: text('customer_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
+    customerId: text('customer_id').$type<CustomerId>().notNull(),
     dayMs: integer('day_ms').notNull(),
     paidModel: text('paid_model').notNull(),
     calls: integer('calls').notNull(),
@@ -168,7 +170,7 @@ export const customerDays = sqliteTable(
 
 /** Usage of a feature, in the dimensions that are listed of it, customers aside. */
 const usageOfFeature = () => ({
-  organizationId: text('organization_id').notNull(),
+  organizationId: text('organization_id').$type<OrganizationId>().notNull(),
   feature: text('feature').notNull(),
   provider: text('provider').notNull(),
   model: text('model').notNull(),
@@ -202,8 +204,8 @@ export const featureDays = sqliteTable(
 export const featureCustomerWeeks = sqliteTable(
   'feature_customer_weeks',
   {
-    organizationId: text('organization_id').notNull(),
-    customerId: text('customer_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
+    customerId: text('customer_id').$type<CustomerId>().notNull(),
     feature: text('feature').notNull(),
     weekMs: integer('week_ms').notNull(),
     calls: integer('calls').notNull(),
@@ -220,8 +222,8 @@ export const featureCustomerWeeks = sqliteTable(
 export const featureRunningTotals = sqliteTable(
   'feature_running_totals',
   {
-    organizationId: text('organization_id').notNull(),
-    customerId: text('customer_id').notNull(),
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
+    customerId: text('customer_id').$type<CustomerId>().notNull(),
     feature: text('feature').notNull(),
     hourMs: integer('hour_ms').notNull(),
     ...usageFigures(),
