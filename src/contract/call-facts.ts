@@ -13,7 +13,7 @@ export const EndFactFields = z.object({
   reasoningEffort: z
     .enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
     .optional()
-    .describe('Executed reasoning effort, where known'),
+    .describe('Executed reasoning effort, if known'),
   reasoningEffortSource: z
     .enum(['provider_response', 'provider_request', 'gateway_config', 'model_default'])
     .optional()
@@ -26,7 +26,7 @@ export const EndFactFields = z.object({
 export const ReadFactFields = z.object({
   requestedServiceTier: text(50)
     .optional()
-    .describe('Service tier that was asked for, in the word of the vendor; the one that served the call is billed'),
+    .describe("Requested service tier, in the vendor's word; the one that served the call is billed"),
 } satisfies Record<keyof ReadFacts, z.ZodOptional>);
 
 /** Facts that the list of calls has too. */

@@ -15,16 +15,16 @@ import { usd } from '../domain/money.ts';
 import type { Plan } from '../domain/plan.ts';
 import type { CreditUnit } from '../domain/wallet.ts';
 
-/** One for each unit of which the customer has credit that pays for nothing; `of` leaves other units out. */
-export function creditWarnings(account: Account, of?: CreditUnit): string[] {
-  return unusableCredit(account)
-    .filter(({ unit }) => of === undefined || unit === of)
-    .map(creditWarning);
-}
-
-/** The same as a member of an answer; none if there is nothing to warn of. */
+/**
+ * A sentence for each unit of which the customer has credit that pays for nothing, as a member of an answer; none if there is
+ * nothing to warn of. `of` leaves other units out.
+ */
 export function warnedOfCredit(account: Account, of?: CreditUnit): Warnings {
-  return member(creditWarnings(account, of));
+  return member(
+    unusableCredit(account)
+      .filter(({ unit }) => of === undefined || unit === of)
+      .map(creditWarning),
+  );
 }
 
 /** Of a stored version also what a plan that is saved now may not have. */

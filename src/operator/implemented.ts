@@ -48,7 +48,7 @@ import { deleteReview, listReviews, putReview, readReview } from './reviews.ts';
 import { deleteSample, listSamples, readSample } from './samples.ts';
 import { deleteSampling, readSampling, setSampling } from './sampling.ts';
 import { listSharedStripeCustomers, releaseStripeCustomer } from './stripe-customers.ts';
-import { operatorChangePlan, operatorCreateCustomer, operatorReplenish } from './subscriptions.ts';
+import { operatorChangePlan, operatorCreateCustomer, operatorReplenish, previewPlanChange } from './subscriptions.ts';
 import { deleteVendor, listVendors, readVendor, setVendor } from './vendors.ts';
 import {
   deleteWebhook,
@@ -151,6 +151,7 @@ export const implemented: { [Id in Exclude<OfOperator, WithOwnRoute>]: UseCase<O
   releaseStripeCustomer,
   operatorCreateCustomer,
   operatorChangePlan,
+  previewPlanChange,
   operatorReplenish,
   setVendor,
   listVendors,

@@ -42,20 +42,6 @@ export async function findPlan(
   return newest && { newest, isArchived: archived.has(planId) };
 }
 
-export async function findPlanVersion(
-  env: Env,
-  organizationId: OrganizationId,
-  usagePlanVersionId: string,
-): Promise<PlanVersion | null> {
-  const [row] = await configDatabase(env)
-    .select()
-    .from(planVersions)
-    .where(
-      and(eq(planVersions.organizationId, organizationId), eq(planVersions.usagePlanVersionId, usagePlanVersionId)),
-    );
-  return row ? toPlanVersion(row) : null;
-}
-
 /** The ids of a plan's versions before one of them. */
 export async function findOlderVersions(
   env: Env,

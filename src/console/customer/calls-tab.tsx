@@ -9,7 +9,6 @@ import { Pager } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
 import { CallPeriods, CallSums, CallsTable } from '../calls-table.tsx';
 import { customerPath, organizationPath } from '../context.ts';
-import { check } from '../submitted.ts';
 import type { Tab } from './tab.ts';
 
 const PAGE_SIZE = 50;
@@ -17,9 +16,9 @@ const PAGE_SIZE = 50;
 export const callsTab: Tab = async ({ c, organizationId, customerId, nowMs }) => {
   const { from, to, cursor } = c.req.query();
   const period = { ...(from && { from }), ...(to && { to }) };
-  const checked = check(CallsQuery, { ...period, customerId });
-  const query = checked.ok ? checked.value : CallsQuery.parse({ customerId });
-  const asked = checked.ok ? period : {};
+  const checked = CallsQuery.safeParse({ ...period, customerId });
+  const query = checked.success ? checked.data : CallsQuery.parse({ customerId });
+  const asked = checked.success ? period : {};
   const page = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
   const [found, totals] = await Promise.all([
     readCalls(c.env, organizationId, query, page),
