@@ -8,6 +8,13 @@ import { readAttention } from './attention.ts';
 import { switchModelBack } from './autopilot.ts';
 import { listOrganizationCalls, readOrganizationCall } from './calls.ts';
 import { publishCatalog, readCatalog } from './catalog.ts';
+import {
+  operatorSaveCompressionProfile,
+  operatorStartCompressionJob,
+  readOrganizationCompressionJob,
+  readOrganizationCompressionProfile,
+  readOrganizationCompressionSummary,
+} from './compression.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from './corrections.ts';
 import {
   cancelCustomer,
@@ -80,6 +87,11 @@ export const implemented: { [Id in Exclude<OfOperator, WithOwnRoute>]: UseCase<O
   readOrganizationCall,
   readCatalog,
   publishCatalog,
+  readOrganizationCompressionProfile,
+  operatorSaveCompressionProfile,
+  readOrganizationCompressionSummary,
+  operatorStartCompressionJob,
+  readOrganizationCompressionJob,
   operatorReverseCall,
   operatorAmendCall,
   operatorReverseMeterEvent,

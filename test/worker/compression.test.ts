@@ -448,3 +448,62 @@ describe('the summary', () => {
     expect((refusal.details as { path: string }[]).map(({ path }) => path)).toContain(field);
   });
 });
+
+describe('an operator', () => {
+  let own: Tenant;
+  let params: { org: string };
+  beforeAll(async () => {
+    own = await createTenant(operator);
+    params = { org: own.organizationId };
+  });
+  const events = async () =>
+    (await operator.send('listEvents', { query: { organizationId: own.organizationId, limit: '200' } })).data.items;
+
+  test("sets and reads the profile and the summary that the organization's own key has, with an event", async () => {
+    const body = { techniques: ['json' as const], aggressiveness: 0.7 };
+    const saved = await operator.send('operatorSaveCompressionProfile', { params, body });
+    expect(saved.data).toEqual({ ...DEFAULT_COMPRESSION_PROFILE, ...body, meaningMayChange: true });
+    expect((await own.api.send('readCompressionProfile')).data).toEqual(saved.data);
+    expect((await operator.send('readOrganizationCompressionProfile', { params })).data).toEqual(saved.data);
+    const [event] = await events();
+    expect(event).toMatchObject({ action: 'compression_profile.put', before: { aggressiveness: 0.3 }, after: body });
+
+    const query = { from: '2026-01-01T00:00:00Z', to: '2026-02-01T00:00:00Z' };
+    const { asOf: _asOf, ...summary } = (await operator.send('readOrganizationCompressionSummary', { params, query }))
+      .data;
+    expect((await own.api.send('readCompressionSummary', { query })).data).toMatchObject(summary);
+  });
+
+  test('starts an estimate once per idempotency key, with one event, and follows it', async () => {
+    await own.api.send('storeSample', { body: { provider: 'openai', customerId: 'ann', input: 'Please be brief.' } });
+    const body = { customerId: 'ann' };
+    const start = (change = {}) => {
+      const headers = { 'Idempotency-Key': 'an-estimate' };
+      return operator.send('operatorStartCompressionJob', { params, body: { ...body, ...change }, headers });
+    };
+    const { jobId } = (await start()).data;
+    expect((await start()).data.jobId).toBe(jobId);
+    expect((await start({ customerId: 'bob' })).refusal.code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+    const started = (await events()).filter(({ action }) => action === 'compression_job.start');
+    expect(started).toEqual([expect.objectContaining({ before: null, after: { jobId, ...body } })]);
+    const read = async () =>
+      (await operator.send('readOrganizationCompressionJob', { params: { ...params, jobId } })).data;
+    await expect.poll(async () => (await read()).status, { timeout: 60_000 }).toBe('COMPLETED');
+    expect(await read()).toEqual((await own.api.send('readCompressionJob', { params: { jobId } })).data);
+    expect((await read()).progress).toEqual({ total: 1, done: 1 });
+  });
+
+  test('is told of an organization and an estimate that do not exist', async () => {
+    const nobody = { org: crypto.randomUUID() };
+    expect((await operator.send('readOrganizationCompressionProfile', { params: nobody })).refusal.code).toBe(
+      'NOT_FOUND',
+    );
+    const { refusal } = await operator.send('readOrganizationCompressionJob', { params: { ...params, jobId: 'none' } });
+    expect(refusal.code).toBe('COMPRESSION_JOB_NOT_FOUND');
+    const wrong = await operator.send('operatorSaveCompressionProfile', {
+      params,
+      body: { aggressiveness: 2 } as never,
+    });
+    expect(wrong.refusal).toMatchObject({ details: [{ path: 'aggressiveness' }] });
+  });
+});
