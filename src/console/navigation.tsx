@@ -3,6 +3,7 @@
  * and places of the pages are here alone; the search finds pages by them.
  */
 import type { FC } from 'hono/jsx';
+import { SEARCH_LENGTH_MAX } from '../contract/search.ts';
 import type { OrganizationName } from '../operator/known.ts';
 import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
 import { ICON_PATH } from '../ui/stylesheet.ts';
@@ -10,9 +11,6 @@ import { CONSOLE_PATH, type ConsoleSession, organizationPath, SEARCH_PATH } from
 
 /** Organizations that the switch lists; the page of organizations lists all. */
 export const SWITCHED_MAX = 20;
-
-/** Characters of a search that are read. */
-export const SEARCH_LENGTH_MAX = 200;
 
 export interface NavigationPage {
   /** Below the console, or below the organization; the first page of either has none. */

@@ -64,6 +64,7 @@ import { readRepricing, startRepricing } from '../operator/repricing.ts';
 import { deleteReview, listReviews, putReview, readReview } from '../operator/reviews.ts';
 import { deleteSample, exportSamples, listSamples, readSample } from '../operator/samples.ts';
 import { deleteSampling, readSampling, setSampling } from '../operator/sampling.ts';
+import { search } from '../operator/search.ts';
 import { listSharedStripeCustomers, releaseStripeCustomer } from '../operator/stripe-customers.ts';
 import { operatorChangePlan, operatorCreateCustomer, operatorReplenish } from '../operator/subscriptions.ts';
 import { deleteVendor, listVendors, readVendor, setVendor } from '../operator/vendors.ts';
@@ -197,6 +198,7 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountUseCase(app, listEvents);
   mountUseCase(app, listDatabases);
   mountUseCase(app, readAttention);
+  mountUseCase(app, search);
   mountUseCase(app, readHealth);
   mountUseCase(app, readHealthHistory);
 }
