@@ -30,6 +30,7 @@ import { readHealthHistory } from '../operator/health-history.ts';
 import { createKey, listKeys, readKey, revokeKey, rotateKey, updateKey } from '../operator/keys.ts';
 import { deleteModels, readModels, setModels } from '../operator/model-mappings.ts';
 import { deleteOperator, listOperators, putOperator, readOperator } from '../operator/operators.ts';
+import { readOrganizationEvents } from '../operator/organization-events.ts';
 import { readOrganizationSetup } from '../operator/organization-setup.ts';
 import {
   createOrganization,
@@ -53,7 +54,6 @@ import {
   listCustomerMargins,
   readCustomerMargin,
   readOrganizationAnomalies,
-  readOrganizationEvents,
   readOrganizationForecast,
   readOrganizationMargin,
   readOrganizationModelRadar,
