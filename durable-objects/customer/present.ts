@@ -13,6 +13,7 @@ import type { Account } from '../../src/domain/account.ts';
 import { summarize, summarizeAll } from '../../src/domain/allowances.ts';
 import { type CallDecision, creditLeft, outputTokensOf } from '../../src/domain/begin-call.ts';
 import type { Call, CallOutcome } from '../../src/domain/call.ts';
+import { takeFacts } from '../../src/domain/call-facts.ts';
 import { type Nothing, presentReported } from '../../src/domain/call-report.ts';
 import type { Charge } from '../../src/domain/charge.ts';
 import type { Incremented } from '../../src/domain/custom-meter.ts';
@@ -141,10 +142,10 @@ export interface Velocity {
 }
 
 export function presentEnd(account: Account, call: Call, outcome: CallOutcome, velocity: Velocity): EndCallData {
-  const { endedAtMs, providerUsed, modelUsed, usage, pricingMode, calls, charge, error, price, ...more } = outcome;
+  const { facts, rest: decided } = takeFacts(outcome);
+  const { endedAtMs, usage, pricingMode, calls, charge, error, price, ...more } = decided;
   const { stripeCustomerId, tier: _tier, consumed: _consumed, period: _period, parts: _parts, ...told } = more;
   const {
-    requestedServiceTier: _requested,
     changed: _changed,
     unclear: _unclear,
     vendorReported: _reported,
@@ -152,21 +153,15 @@ export function presentEnd(account: Account, call: Call, outcome: CallOutcome, v
     usageSource,
     outputBasis,
     outputRate: _rate,
-    ...reasoning
+    ...rest
   } = told;
-  const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens, ...rest } = reasoning;
   rest satisfies Nothing;
   const costNanoUsd = price.status === 'FINAL' ? BigInt(price.costNanoUsd) : 0n;
   return {
     callId: call.callId,
     status: error ? 'FAILED' : 'COMPLETED',
     ...(error && { error }),
-    ...(providerUsed !== null && { providerUsed }),
-    ...(modelUsed !== null && { modelUsed }),
-    ...(reasoningEffort !== undefined && { reasoningEffort }),
-    ...(reasoningEffortSource !== undefined && { reasoningEffortSource }),
-    ...(reasoningMode !== undefined && { reasoningMode }),
-    ...(reasoningBudgetTokens !== undefined && { reasoningBudgetTokens }),
+    ...facts,
     costUSD: usdFromNano(costNanoUsd),
     ...(price.status === 'FINAL' && { costUsdNano: price.costNanoUsd, costBreakdown: price.breakdown }),
     standardCostUSD: price.status === 'FINAL' ? price.breakdown.standardCostUSD : 0,

@@ -70,7 +70,7 @@ async function take(rows: Rows): Promise<HistoryRow[] | null> {
   return done ? null : (value ?? null);
 }
 
-export function comparePlaces(a: HistoryPlace, b: HistoryPlace): number {
+function comparePlaces(a: HistoryPlace, b: HistoryPlace): number {
   return HISTORY_KINDS.indexOf(a.kind) - HISTORY_KINDS.indexOf(b.kind) || a.atMs - b.atMs || compareText(a.id, b.id);
 }
 

@@ -6,7 +6,7 @@
  * the end.
  */
 import type { Env } from '../env.ts';
-import { stableHash } from '../objects/hash.ts';
+import { stableHash } from '../platform/content-hash.ts';
 import { Sha256 } from '../platform/sha256.ts';
 import type { HistoryDay, HistoryPlace, HistoryRow } from '../storage/archive.ts';
 import {

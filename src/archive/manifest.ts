@@ -124,7 +124,7 @@ export async function listDay(env: Env, day: HistoryDay): Promise<string[]> {
 }
 
 /** The range of a member's bytes in the object. */
-export function rangeOf({ members, bytes }: Manifest, index: number): { offset: number; length: number } {
+function rangeOf({ members, bytes }: Manifest, index: number): { offset: number; length: number } {
   const offset = members[index]?.offset ?? 0;
   return { offset, length: (members[index + 1]?.offset ?? bytes) - offset };
 }

@@ -4,7 +4,7 @@
  */
 import { CALL_RETENTION_MS } from '../domain/call.ts';
 import type { Env } from '../env.ts';
-import { stableHash } from '../objects/hash.ts';
+import { stableHash } from '../platform/content-hash.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 import { log } from '../platform/log.ts';
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../platform/time.ts';

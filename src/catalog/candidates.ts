@@ -46,7 +46,7 @@ export interface Candidate {
 }
 
 /** A candidate that somebody names: the provider, or an operator. */
-export interface NamedCandidate {
+interface NamedCandidate {
   modelKey: string;
   candidate: Candidate;
   /** The caller's limits that it violates. It is listed anyway. */

@@ -19,7 +19,7 @@
 export const FUZZY_SCORE_MIN = 0.8;
 
 /** With more errors than this a name is another word, however long it is. */
-export const FUZZY_EDITS_MAX = 2;
+const FUZZY_EDITS_MAX = 2;
 
 /** The score penalty of a completely different revision. */
 const REVISION_WEIGHT = 0.05;

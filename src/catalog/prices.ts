@@ -301,7 +301,7 @@ export interface ListedPrice extends Loose<CatalogRates> {
 
 type Loose<Fields> = { [Name in keyof Fields]?: Fields[Name] | undefined };
 
-export interface ListedComponent {
+interface ListedComponent {
   component: Component;
   per: 1 | 1_000 | 1_000_000;
   /** Decimal USD. */

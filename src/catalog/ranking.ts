@@ -44,7 +44,7 @@ export interface LookupPolicy {
   allowAutoApply: boolean;
 }
 
-export interface Compatibility {
+interface Compatibility {
   status: 'compatible' | 'unknown' | 'incompatible';
   gaps: string[];
   unknowns: string[];

@@ -364,7 +364,7 @@ export function showMigration(data: Data<'readMigration'>): string {
   });
 }
 
-export function metersTable(meters: CustomerState['meters']): string {
+function metersTable(meters: CustomerState['meters']): string {
   return table(Object.entries(meters), {
     Meter: ([name]) => name,
     Used: ([, { used }]) => used,

@@ -5,7 +5,7 @@ import { type Outcome, type RawAnswer, readEnvelope } from './answer.ts';
 import type { Methods, RequestOptions } from './methods.ts';
 import type { Answers } from './wire.ts';
 
-export interface Conditional<Data> {
+interface Conditional<Data> {
   /** `null` if nothing has changed since the given ETag. */
   data: Data | null;
   etag: string | null;

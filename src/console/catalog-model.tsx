@@ -14,11 +14,12 @@ import {
 import { pricingAt, ratesOf } from '../catalog/prices.ts';
 import { usesOf } from '../catalog/provider-rules.ts';
 import { reportOf } from '../catalog/reported-ends.ts';
-import { citationOf, type Review } from '../catalog/reviews.ts';
+import { citationOf } from '../catalog/reviews.ts';
 import { LOOKUP_PATH } from '../contract/model-lookup.ts';
+import type { CatalogReview } from '../contract/reviews.ts';
 import { usdFromNano } from '../domain/money.ts';
 import type { RateConditions } from '../domain/price.ts';
-import { beginOf, type PriceSnapshotRow } from '../storage/prices.ts';
+import type { RecordedPrice } from '../operator/catalog.ts';
 import { StepChart } from '../ui/charts.tsx';
 import { calendarDay, count, rate, rateColumn, words } from '../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Nothing, Time } from '../ui/parts.tsx';
@@ -32,10 +33,10 @@ export interface ModelView {
   model: CatalogModel;
   status: ModelStatus;
   replacement: Replacement | null;
-  review: Review | null;
+  review: CatalogReview | null;
   reportedEnds: readonly ReportedEnd[];
   transitions: readonly Transition[];
-  snapshots: readonly PriceSnapshotRow[];
+  prices: readonly RecordedPrice[];
   nowMs: number;
 }
 
@@ -79,7 +80,7 @@ export function modelPage(c: ConsoleContext, view: ModelView) {
         )}
       </Card>
       <Card title="Prices over time" wide>
-        <History snapshots={view.snapshots} nowMs={nowMs} />
+        <History prices={view.prices} nowMs={nowMs} />
       </Card>
     </div>,
   );
@@ -163,7 +164,7 @@ const Evidence: FC<ModelView> = ({ model: { lifecycle }, replacement, review, re
       ],
       ['Note', lifecycle.note],
       ['Reviewed', review ? <Code>{review.replacementModelKey}</Code> : undefined],
-      ['Review', review ? citationOf(review) : undefined],
+      ['Review', review ? citationOf({ ...review, reviewedAtMs: Date.parse(review.reviewedAt) }) : undefined],
     ]}
   />
 );
@@ -251,14 +252,11 @@ const RATE_NAMES = [
   'outputUsdPerMillion',
 ] as const;
 
-const History: FC<{ snapshots: readonly PriceSnapshotRow[]; nowMs: number }> = ({ snapshots, nowMs }) => {
-  if (snapshots.length === 0)
+const History: FC<{ prices: readonly RecordedPrice[]; nowMs: number }> = ({ prices, nowMs }) => {
+  if (prices.length === 0)
     return <Empty title="Nothing is recorded yet">Prices are recorded each hour and with each publication.</Empty>;
-  const begun = snapshots.filter((snapshot) => beginOf(snapshot) <= nowMs);
-  const textOf = ({ rates }: PriceSnapshotRow) => rates as CatalogRates;
-  const format = rateColumn(
-    snapshots.flatMap((snapshot) => [textOf(snapshot).inputUsdPerMillion, textOf(snapshot).outputUsdPerMillion]),
-  );
+  const begun = prices.filter(({ beginMs }) => beginMs <= nowMs);
+  const format = rateColumn(prices.flatMap(({ rates }) => [rates.inputUsdPerMillion, rates.outputUsdPerMillion]));
   const shown = (value: number | undefined) => (value === undefined ? <Nothing /> : format(value));
   return (
     <>
@@ -266,9 +264,9 @@ const History: FC<{ snapshots: readonly PriceSnapshotRow[]; nowMs: number }> = (
         <StepChart
           title="Input and output prices over time"
           names={['Input', 'Output']}
-          steps={begun.map((snapshot) => ({
-            atMs: beginOf(snapshot),
-            values: [textOf(snapshot).inputUsdPerMillion ?? null, textOf(snapshot).outputUsdPerMillion ?? null],
+          steps={begun.map(({ beginMs, rates }) => ({
+            atMs: beginMs,
+            values: [rates.inputUsdPerMillion ?? null, rates.outputUsdPerMillion ?? null],
           }))}
           untilMs={nowMs}
           tick={rate}
@@ -277,21 +275,20 @@ const History: FC<{ snapshots: readonly PriceSnapshotRow[]; nowMs: number }> = (
       )}
       <Table
         caption="Recorded prices"
-        rows={snapshots.toReversed()}
+        rows={prices.toReversed()}
         columns={[
           {
             title: 'From',
             heading: true,
-            cell: (snapshot) =>
-              snapshot.effectiveFrom ? snapshot.effectiveFrom : <Time at={snapshot.recordedAtMs} nowMs={nowMs} />,
+            cell: ({ effectiveFrom, recordedAtMs }) => effectiveFrom || <Time at={recordedAtMs} nowMs={nowMs} />,
           },
           { title: 'Release', cell: ({ catalogVersion }) => catalogVersion },
           {
             title: 'Snapshot',
             cell: ({ snapshotId }) => <Code>{snapshotId.slice(snapshotId.lastIndexOf('@') + 1)}</Code>,
           },
-          { title: 'Input', figure: true, cell: (snapshot) => shown(textOf(snapshot).inputUsdPerMillion) },
-          { title: 'Output', figure: true, cell: (snapshot) => shown(textOf(snapshot).outputUsdPerMillion) },
+          { title: 'Input', figure: true, cell: ({ rates }) => shown(rates.inputUsdPerMillion) },
+          { title: 'Output', figure: true, cell: ({ rates }) => shown(rates.outputUsdPerMillion) },
         ]}
       />
     </>

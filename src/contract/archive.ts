@@ -44,8 +44,8 @@ export const VerifiedArchive = z.object({
 export type VerifiedArchive = z.infer<typeof VerifiedArchive>;
 
 /** Days of one export, so that an answer ends. */
-export const EXPORT_DAYS_MAX = 366;
-export const EXPORT_FORMATS = ['ndjson', 'focus'] as const;
+const EXPORT_DAYS_MAX = 366;
+const EXPORT_FORMATS = ['ndjson', 'focus'] as const;
 
 const date = z.iso.date();
 

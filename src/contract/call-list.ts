@@ -6,6 +6,7 @@ import { CALL_STATUSES } from '../domain/call.ts';
 import { DENIAL_CODES } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { USAGE_SOURCES } from '../domain/usage.ts';
+import { ListedInAnswers } from './call-facts.ts';
 import { ChargeBasis } from './calls.ts';
 import { DenialSums } from './denial.ts';
 import { customerId, flag, instant, ListQuery, text, usd } from './fields.ts';
@@ -57,8 +58,7 @@ export const CallListItem = z.object({
   status: z.enum(CALL_STATUSES).describe('State'),
   startedAt: instant.describe('When it began'),
   endedAt: instant.nullable().describe('When it stopped being in progress'),
-  providerUsed: z.string().nullable().describe('The vendor, as reported'),
-  modelUsed: z.string().nullable().describe('The model, as reported'),
+  ...ListedInAnswers,
   modelKey: z.string().nullable().describe('The model of the price, as `provider/model`'),
   inputTokens: tokens('Tokens of the prompt, cached ones included'),
   cachedInputTokens: tokens('Those of them that came from the cache'),

@@ -11,6 +11,7 @@ import { CAPABILITIES } from '../domain/plan.ts';
 import { COMPONENTS } from '../domain/price.ts';
 import { excessiveParts, OUTPUT_BASES, USAGE_SOURCES, type Counts as UsageCounts } from '../domain/usage.ts';
 import { PARTS_MAX } from '../domain/usage-sum.ts';
+import { EndFactFields, ListedFactFields, ListedInAnswers, ListedInEnd, ReadFactFields } from './call-facts.ts';
 import { DenialFigures, DenialSums } from './denial.ts';
 import { Balances, CustomerState, PricingMode, RateLimits, Requested } from './entitlements.ts';
 import {
@@ -36,9 +37,6 @@ const label = text(TEXT_LENGTH_MAX);
 const uses = z.number().int().nonnegative().max(TOKENS_MAX);
 export const vendorReportedCostUSD = usd.describe(
   'What the vendor itself says that the call cost; used for the cost where the organization says so for that vendor',
-);
-export const RequestedServiceTier = text(50).describe(
-  'Service tier that was asked for, in the word of the vendor; the one that served the call is billed',
 );
 const callId = idempotencyKey.describe('The call: the idempotency key that it was begun with');
 
@@ -142,19 +140,6 @@ export const PromptCompression = Counts.extend({
   techniques: z.array(label).max(TAGS_MAX).optional().describe('Techniques that were applied'),
 });
 
-export const ReasoningFields = z.object({
-  reasoningEffort: z
-    .enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
-    .optional()
-    .describe('Executed reasoning effort, where known'),
-  reasoningEffortSource: z
-    .enum(['provider_response', 'provider_request', 'gateway_config', 'model_default'])
-    .optional()
-    .describe('How the effort is known'),
-  reasoningMode: label.optional().describe('Provider-specific thinking mode'),
-  reasoningBudgetTokens: tokens.optional().describe('Thinking budget'),
-});
-
 const CallErrorInput = z.object({
   code: text(100).describe('Error code'),
   message: z.string().trim().min(1).max(20_000).describe('Error message; it is sanitized and cut'),
@@ -203,18 +188,17 @@ export function refineParts(usage: UsageCounts, context: z.RefinementCtx): void 
 }
 
 /** What the end of a call reports. */
-export const CallReportFields = UsageFields.extend(ReasoningFields.shape)
+export const CallReportFields = UsageFields.extend(EndFactFields.shape)
   .extend(PricingChoice.shape)
+  .extend(ListedFactFields.shape)
+  .extend(ReadFactFields.shape)
   .extend({
-    providerUsed: label.optional().describe('Executing vendor'),
-    modelUsed: text(300).optional().describe('Model that ran'),
     promptCompression: PromptCompression.optional().describe('Counts of a compressed prompt'),
     isPremium: z.boolean().optional().describe('Overrides premium detection'),
     error: CallErrorInput.optional().describe('Makes the call FAILED'),
     stripeCustomerId: label
       .optional()
       .describe('Overrides the customer id at Stripe, by one that a customer of the organization was provisioned with'),
-    requestedServiceTier: RequestedServiceTier.optional(),
     vendorReportedCostUSD: vendorReportedCostUSD.optional(),
     parts: z
       .array(CallPartFields)
@@ -364,7 +348,7 @@ const PricingFields = z.object({
   pricingMultiplier: Multiplier,
   batch: z.boolean().describe('Batch pricing applied'),
   pricingMode: PricingMode,
-  requestedServiceTier: RequestedServiceTier.optional(),
+  ...ReadFactFields.shape,
   changed: z
     .array(z.string())
     .optional()
@@ -386,12 +370,11 @@ export const ChargeBasis = z
     'Present if something that was used has no rate: what was held stands for it in the charge, until a correction gives it a price',
   );
 
-export const EndCallData = ReasoningFields.extend(PricingFields.shape).extend({
+export const EndCallData = EndFactFields.extend(PricingFields.shape).extend({
   callId,
   status: z.enum(['COMPLETED', 'FAILED']).describe('How the call ended'),
   error: z.object({ code: z.string(), message: z.string() }).optional().describe('Normalized error of a failed call'),
-  providerUsed: z.string().optional().describe('Echo'),
-  modelUsed: z.string().optional().describe('Echo'),
+  ...ListedInEnd,
   costUSD: z.number().describe('Final cost after pricing mode; 0 while the price is UNAVAILABLE'),
   costUsdNano: z
     .string()
@@ -439,8 +422,7 @@ export const ReadCallData = PricingFields.extend({
     'Where the usage comes from; `partial` and `estimated` are provisional. `null` while nothing was recorded',
   ),
   outputBasis: OutputBasis.optional(),
-  providerUsed: z.string().nullable().describe('Executing vendor'),
-  modelUsed: z.string().nullable().describe('Model that ran'),
+  ...ListedInAnswers,
   startTime: instant.nullable().describe('When the call began'),
   endTime: instant.nullable().describe('When it ended or timed out'),
   payg: z

@@ -66,7 +66,7 @@ export interface Detail {
 }
 
 /** Members of the wire's `error` object beside code and message. */
-export interface RefusalMembers {
+interface RefusalMembers {
   details?: readonly Detail[];
   requiredScope?: string;
   [name: string]: unknown;

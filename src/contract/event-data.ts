@@ -134,7 +134,7 @@ const OF_CUSTOMERS = {
 } satisfies { [Type in CustomerEventType]: z.ZodType<{ customerId: string } & CustomerEventData[Type]> };
 
 /** Why the autopilot of a mapping leaves a model that ends. */
-export const SWITCH_REASONS = [
+const SWITCH_REASONS = [
   'NO_REPLACEMENT',
   'REPLACEMENT_ENDS',
   'NOT_UNCONDITIONAL',

@@ -3,7 +3,7 @@
  */
 import { z } from 'zod';
 
-export const CUSTOMER_ID_LENGTH_MAX = 255;
+const CUSTOMER_ID_LENGTH_MAX = 255;
 export const TEXT_LENGTH_MAX = 200;
 export const TAGS_MAX = 50;
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;

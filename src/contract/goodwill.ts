@@ -8,7 +8,7 @@ import { IDEMPOTENCY_KEY_LENGTH_MAX, TEXT_LENGTH_MAX } from './fields.ts';
 import type { LedgerItem } from './ledger.ts';
 import type { GrantCreditRequest } from './operator-customers.ts';
 
-export interface Goodwill {
+interface Goodwill {
   customerId: string;
   amountNanoUsd: NanoUsd;
   grant: GrantCreditRequest;

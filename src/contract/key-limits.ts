@@ -9,7 +9,7 @@ import { TEXT_LENGTH_MAX, text } from './fields.ts';
 import { MODEL_NAME_LENGTH_MAX } from './gateway/requests.ts';
 
 /** The most models, and the most features, that a key can be limited to. */
-export const KEY_NAMES_MAX = 50;
+const KEY_NAMES_MAX = 50;
 
 const names = (lengthMax: number) => z.array(text(lengthMax)).min(1).max(KEY_NAMES_MAX);
 

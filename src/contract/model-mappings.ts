@@ -12,7 +12,7 @@ const MODEL_LENGTH_MAX = 300;
 /** Models of one mapping. */
 const ENTRIES_MAX = 50;
 /** Named aliases of one organization. */
-export const ALIASES_MAX = 50;
+const ALIASES_MAX = 50;
 const SWITCH_DAYS_MAX = 365;
 const PRICE_INCREASE_PERCENT_MAX = 1_000;
 

@@ -2,15 +2,8 @@
  * The unified call on the wire: begin, the vendor's request and end in one (contract 4.3).
  */
 import { z } from 'zod';
-import {
-  BeginCallBody,
-  BeginCallData,
-  EndCallData,
-  ReasoningFields,
-  refineParts,
-  UsageFields,
-  UsageSource,
-} from './calls.ts';
+import { EndFactFields, ListedFactFields } from './call-facts.ts';
+import { BeginCallBody, BeginCallData, EndCallData, refineParts, UsageFields, UsageSource } from './calls.ts';
 import { TEXT_LENGTH_MAX, text } from './fields.ts';
 import { isRecord, resolveIdentity } from './identity.ts';
 import { servedTier } from './prices.ts';
@@ -49,10 +42,9 @@ const VendorRequest = z.object({
     .describe('What comes back in `vendor.body`: the parsed JSON, the text, or the text of the whole stream'),
 });
 
-const ReportedUsage = UsageFields.extend(ReasoningFields.shape)
+const ReportedUsage = UsageFields.extend(EndFactFields.shape)
+  .extend(ListedFactFields.shape)
   .extend({
-    modelUsed: text(300).optional().describe('Model that ran'),
-    providerUsed: text(TEXT_LENGTH_MAX).optional().describe('Executing vendor'),
     isPremium: z.boolean().optional().describe('Overrides premium detection'),
   })
   .superRefine(refineParts);

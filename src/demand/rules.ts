@@ -19,7 +19,7 @@
  *   a fee; `usesBound`: at most so many uses of all hosted tools
  * - `otherModel`: a further model, with a price of its own; `reasoningMode`: more than one run of the model
  */
-export const BILLS = [
+const BILLS = [
   'image',
   'audio',
   'video',

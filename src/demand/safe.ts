@@ -101,7 +101,7 @@ export function searchesAtLeast(body: Fields, endpoint: EndpointName, kind: Vend
  * The body with at most `most` web searches, in the endpoint's own field, and the fields that were changed. A bound is
  * never raised. `most` is not below `searchesAtLeast`.
  */
-export function withSearchBound<Body extends Fields>(
+function withSearchBound<Body extends Fields>(
   body: Body,
   endpoint: EndpointName,
   most: number,

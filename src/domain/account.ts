@@ -19,7 +19,7 @@ export interface Contact {
   stripeCustomerId?: string | undefined;
 }
 
-export interface Subscription {
+interface Subscription {
   id: string;
   /** Grows by one with each change of the subscription. */
   version: number;

@@ -46,7 +46,7 @@ export interface Lines {
 
 export type LinesByTier = Partial<Record<Tier, Lines>>;
 
-export interface HeldLines extends Lines {
+interface HeldLines extends Lines {
   /** The lines among them for which a call is reserved; credit is held for the others. */
   calls: number;
 }
@@ -204,7 +204,7 @@ function creditFor(lines: Lines, count: number, markupPercent: number): NanoUsd 
 }
 
 /** The account in which the batch holds something else than before. */
-export function exchange(account: Account, before: Held, after: Held): Account {
+function exchange(account: Account, before: Held, after: Held): Account {
   const reserved = subtractQuantities(addQuantities(account.meters.reserved, after.reserved), before.reserved);
   return {
     ...account,

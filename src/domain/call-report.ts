@@ -1,9 +1,10 @@
 /**
  * CallReport: what the end of a call reports. It travels unchanged from the route through the command to the domain.
  *
- * Wherever a report is made or taken apart, the compiler checks that no field is forgotten: a new field of `call_end`
- * does not compile until it is carried to the call's outcome and to the answer.
+ * A field that decides nothing is one of its facts (`call-facts.ts`), which travel as one value. Wherever a report is made or
+ * taken apart, the compiler checks that no other field is forgotten.
  */
+import { type Facts, type ReadFacts, readFacts } from './call-facts.ts';
 import type { PricedPart } from './call-parts.ts';
 import type { CompressionCounts } from './compression.ts';
 import { usdFromNano } from './money.ts';
@@ -15,13 +16,6 @@ export interface CallError {
   message: string;
 }
 
-export interface Reasoning {
-  reasoningEffort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined;
-  reasoningEffortSource?: 'provider_response' | 'provider_request' | 'gateway_config' | 'model_default' | undefined;
-  reasoningMode?: string | undefined;
-  reasoningBudgetTokens?: number | undefined;
-}
-
 export interface VendorReportedCost {
   /** Decimal nano-USD. */
   nanoUsd: string;
@@ -29,9 +23,7 @@ export interface VendorReportedCost {
   isUsed: boolean;
 }
 
-export interface CallReport extends Reasoning {
-  providerUsed?: string | undefined;
-  modelUsed?: string | undefined;
+export interface CallReport extends Facts {
   /** Of the answer itself. */
   usage: Usage;
   /** What ran beside the model that answered. */
@@ -44,8 +36,6 @@ export interface CallReport extends Reasoning {
   outputBasis?: OutputBasis | undefined;
   /** Output tokens a second of one answer, of a model of the catalog, as the service measured it. */
   outputRate?: number | undefined;
-  /** The service tier that was asked for, in the vendor's word; that of `usage` served the call and is billed. */
-  requestedServiceTier?: string | undefined;
   /** The fields that the vendor got otherwise than asked: `service_tier=default`. */
   changed?: readonly string[] | undefined;
   /** What the vendor itself says that the call cost. */
@@ -60,22 +50,13 @@ export interface CallReport extends Reasoning {
 }
 
 /** What was asked of the vendor, and what it said of usage and cost, as answers show it. */
-export function presentReported({
-  requestedServiceTier,
-  changed = [],
-  unclear = [],
-  vendorReported,
-}: Pick<CallReport, 'requestedServiceTier' | 'changed' | 'unclear' | 'vendorReported'>): {
-  requestedServiceTier?: string;
-  changed?: string[];
-  unclear?: string[];
-  vendorReportedCostUSD?: number;
-} {
+export function presentReported(reported: ReadFacts & Pick<CallReport, 'changed' | 'unclear' | 'vendorReported'>) {
+  const { changed = [], unclear = [], vendorReported } = reported;
   return {
-    ...(requestedServiceTier !== undefined && { requestedServiceTier }),
-    ...(changed.length > 0 && { changed: [...changed] }),
-    ...(unclear.length > 0 && { unclear: [...unclear] }),
-    ...(vendorReported && { vendorReportedCostUSD: usdFromNano(BigInt(vendorReported.nanoUsd)) }),
+    ...readFacts(reported),
+    changed: changed.length > 0 ? [...changed] : undefined,
+    unclear: unclear.length > 0 ? [...unclear] : undefined,
+    vendorReportedCostUSD: vendorReported && usdFromNano(BigInt(vendorReported.nanoUsd)),
   };
 }
 

@@ -12,6 +12,7 @@ import { type Account, countOnBalance, type OnBalance, periodOf } from './accoun
 import type { AllowanceBound } from './allowance-bound.ts';
 import { isTierLeft } from './allowances.ts';
 import type { IfLost } from './bound.ts';
+import { listedFacts, type RecordedFacts, takeFacts } from './call-facts.ts';
 import {
   allParts,
   type BilledPart,
@@ -23,7 +24,7 @@ import {
   type RecordedPart,
   sourceOfParts,
 } from './call-parts.ts';
-import type { CallError, CallReport, Reasoning, RecordedField, VendorReportedCost } from './call-report.ts';
+import type { CallError, CallReport, RecordedField, VendorReportedCost } from './call-report.ts';
 import { type Billed, type Charge, pendingAmount } from './charge.ts';
 import {
   boundedCounts,
@@ -103,11 +104,9 @@ export type StoredCompression = Omit<CompressionSavings, 'inputCostAvoidedNanoUs
 };
 
 export interface CallOutcome
-  extends Reasoning,
-    Record<Exclude<RecordedField, keyof Reasoning | 'changed' | 'unclear'>, unknown> {
+  extends RecordedFacts,
+    Record<Exclude<RecordedField, keyof RecordedFacts | 'changed' | 'unclear'>, unknown> {
   endedAtMs: number;
-  providerUsed: string | null;
-  modelUsed: string | null;
   /** Of all parts together. */
   usage: Usage;
   /** All that the call is made of, its answer's own usage first; absent if that is all. */
@@ -129,7 +128,6 @@ export interface CallOutcome
   price: CallPrice;
   stripeCustomerId: string | null;
   outputRate: number | undefined;
-  requestedServiceTier: string | undefined;
   /** The fields that were sent in another form than the caller's: `service_tier=default`. */
   changed?: readonly string[] | undefined;
   /** Figures of the usage that stand at the call's bound, because what the vendor reported of them makes no sense. */
@@ -287,18 +285,13 @@ export function outcomeOf(
   const compression = compressionAtEnd(call, report, { price, pricingMode }, nowMs);
   const outcome = {
     endedAtMs: nowMs,
-    providerUsed: report.providerUsed ?? null,
-    modelUsed: report.modelUsed ?? null,
-    reasoningEffort: report.reasoningEffort,
-    reasoningEffortSource: report.reasoningEffortSource,
-    reasoningMode: report.reasoningMode,
-    reasoningBudgetTokens: report.reasoningBudgetTokens,
+    ...takeFacts(report).facts,
+    ...listedFacts(report),
     usage,
     parts: others.length > 0 ? parts.map(recorded) : undefined,
     usageSource: sourceOfParts(parts),
     outputBasis: report.outputBasis,
     outputRate: report.outputRate,
-    requestedServiceTier: report.requestedServiceTier,
     changed: report.changed,
     unclear: report.unclear,
     isPremium: report.isPremium,

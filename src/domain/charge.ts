@@ -6,7 +6,7 @@
  */
 import { divideHalfUp, type NanoUsd } from './money.ts';
 
-export type SettlementStatus = 'PENDING' | 'POSTED' | 'FAILED';
+type SettlementStatus = 'PENDING' | 'POSTED' | 'FAILED';
 
 /** What an amount is made of, if it is not the price alone. */
 export const CHARGE_BASES = ['HELD'] as const;

@@ -15,6 +15,7 @@ import {
   onBalanceOf,
   outcomeOf,
 } from './call.ts';
+import { takeFacts } from './call-facts.ts';
 import { type CallPart, costOfAll, type PricedPart } from './call-parts.ts';
 import type { CallReport } from './call-report.ts';
 import { type Charge, newCharge, pendingAmount } from './charge.ts';
@@ -203,28 +204,17 @@ export function lacksPrice({ price, charge }: CallOutcome): boolean {
 
 /** What the end of the call reported, with these prices of its parts. */
 export function reportOfOutcome(outcome: CallOutcome, partPrices: readonly PartPrice[]): CallReport {
-  const { providerUsed, modelUsed, error, stripeCustomerId, pricingMode, isPremium } = outcome;
-  const {
-    outputBasis,
-    outputRate,
-    requestedServiceTier,
-    changed,
-    unclear,
-    vendorReported,
-    parts: [own] = [],
-  } = outcome;
+  const { error, stripeCustomerId, pricingMode, isPremium } = outcome;
+  const { outputBasis, outputRate, changed, unclear, vendorReported, parts: [own] = [] } = outcome;
   const { usage, usageSource } = own ?? outcome;
   const parts = pricedParts(outcome, partPrices);
-  const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
   return {
-    providerUsed: providerUsed ?? undefined,
-    modelUsed: modelUsed ?? undefined,
+    ...takeFacts(outcome).facts,
     error: error ?? undefined,
     stripeCustomerId: stripeCustomerId ?? undefined,
     parts: parts.length > 0 ? parts : undefined,
     ...{ usage, usageSource, unclear, outputBasis, outputRate },
-    ...{ pricingMode, isPremium, requestedServiceTier, changed, vendorReported },
-    ...{ reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens },
+    ...{ pricingMode, isPremium, changed, vendorReported },
     // What was recorded of it stands with the call.
     promptCompression: undefined,
   } satisfies Record<keyof CallReport, unknown>;
@@ -302,7 +292,7 @@ export function reverseCall(account: Account, call: Call, why: Correction, charg
 }
 
 /** The account after one outcome of a call counts instead of another; `null` counts nothing. */
-export function replaceOutcome(
+function replaceOutcome(
   account: Account,
   before: CallOutcome | null,
   after: CallOutcome | null,

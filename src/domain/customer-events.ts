@@ -14,7 +14,7 @@ import { NEVER_MS } from './period.ts';
 import { balanceOf } from './wallet.ts';
 
 /** Calls without a price that an account tells of on a day, each for a model and a reason. Of more nothing is told. */
-export const UNPRICED_TOLD_MAX = 20;
+const UNPRICED_TOLD_MAX = 20;
 
 /** The data of each type of event, but for the customer's id, which all have. */
 export interface CustomerEventData {
@@ -202,6 +202,6 @@ export function firstUnpriced(
   };
 }
 
-export function periodEndsAt({ subscription: { nextReplenishAtMs } }: Account): string | null {
+function periodEndsAt({ subscription: { nextReplenishAtMs } }: Account): string | null {
   return nextReplenishAtMs >= NEVER_MS ? null : new Date(nextReplenishAtMs).toISOString();
 }

@@ -27,7 +27,7 @@ export type AskedEntitlements = Omit<Entitlements, Exclude<Capability, AskedCapa
 /** What a call asks for; a member that is absent or undefined is not asked for. */
 export type Requested = { [Name in keyof Entitlements]?: Entitlements[Name] | undefined };
 
-export interface EntitlementHints {
+interface EntitlementHints {
   suggestedModelTier: SuggestedTier;
   reasoningLevel: ReasoningLevel;
   policy: LimitPolicy;

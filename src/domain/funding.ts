@@ -128,7 +128,7 @@ export function unusableCredit(account: Account): UnusableCredit[] {
 }
 
 /** Why a credit pays for nothing now and later, or from the scheduled plan on; `null` if it pays. */
-export function whyUnusable(
+function whyUnusable(
   account: Account,
   { unit, expiresAtMs }: Pick<Credit, 'unit' | 'expiresAtMs'>,
 ): Pick<UnusableCredit, 'gap' | 'version' | 'fromMs'> | null {

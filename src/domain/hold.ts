@@ -22,7 +22,7 @@ export const LEAST_ANSWER_TOKENS = 256;
 /** The same if the request asks the model to think: vendors take no smaller budget for it than 1,024, and an answer follows. */
 export const LEAST_THINKING_TOKENS = 1_280;
 /** The least that a call holds whose cost nothing tells: one cent. */
-export const USUAL_CHARGE_MIN: NanoUsd = NANO_PER_USD / 100n;
+const USUAL_CHARGE_MIN: NanoUsd = NANO_PER_USD / 100n;
 
 /** How a call is held in steps. Plain JSON. */
 export interface Steps extends CostBound {

@@ -9,7 +9,7 @@ export const MAPPED_PREFIX = 'service/';
 
 /** Whose word the autopilot takes: the provider's, or that of the operator who reviewed the replacement. */
 export const SWITCH_SOURCES = ['official', 'reviewed'] as const;
-export type SwitchSource = (typeof SWITCH_SOURCES)[number];
+type SwitchSource = (typeof SWITCH_SOURCES)[number];
 
 /** A model that is replaced before its provider shuts it down. */
 export interface AutopilotEntry {

@@ -98,7 +98,7 @@ export function purposeOf({ component, when = {} }: Pick<Rate, 'component' | 'wh
 }
 
 /** Quantities that a price can be stated for. */
-export const PER = [1, 1_000, 1_000_000] as const;
+const PER = [1, 1_000, 1_000_000] as const;
 export type Per = (typeof PER)[number];
 
 const MILLION = 1_000_000n;
@@ -119,7 +119,7 @@ export function rateOf(component: Component, usd: string, per: Per, when?: RateC
 }
 
 /** A call is premium when its model's output price is above this: 4.00 USD per million tokens. */
-export const PREMIUM_OUTPUT_NANO_USD_PER_MILLION: NanoUsd = 4n * NANO_PER_USD;
+const PREMIUM_OUTPUT_NANO_USD_PER_MILLION: NanoUsd = 4n * NANO_PER_USD;
 
 /** The rate of a component under standard conditions, in nano-USD per million units; `null` where there is none. */
 export function standardRate({ rates }: Pick<RateCard, 'rates'>, component: Component): NanoUsd | null {

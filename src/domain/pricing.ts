@@ -38,7 +38,7 @@ interface LineModel {
   pricingTier: string;
 }
 
-export interface CostLine extends Partial<LineModel> {
+interface CostLine extends Partial<LineModel> {
   component: LineComponent;
   quantity: number;
   rateNanoUsdPerMillion: NanoUsd;

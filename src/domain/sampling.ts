@@ -35,7 +35,7 @@ export const SAMPLING_REASONS = [
   'SELECTED',
 ] as const;
 
-export type SamplingReason = (typeof SAMPLING_REASONS)[number];
+type SamplingReason = (typeof SAMPLING_REASONS)[number];
 
 export interface SamplingCandidate {
   customerId?: string | undefined;

@@ -5,7 +5,7 @@
  * quotations and bodies are each replaced by a word in brackets; the result is cut to a fixed length.
  */
 
-export const ERROR_MESSAGE_LENGTH_MAX = 500;
+const ERROR_MESSAGE_LENGTH_MAX = 500;
 /** No message is read further than this, so that a long one costs no more than a short one. */
 const READ_LENGTH_MAX = 4_000;
 

@@ -66,7 +66,7 @@ export interface Run extends ModelCall {
 }
 
 /** An attempt without an answer: what its vendor reported, and what is recorded if that is nothing. */
-export interface UnansweredAttempt {
+interface UnansweredAttempt {
   current: CurrentAttempt;
   reading: Reading;
   estimate: Omit<Estimate, 'price'>;

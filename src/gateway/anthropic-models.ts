@@ -43,7 +43,7 @@ export async function retrieveAnthropicModel(caller: Caller, name: string): Prom
 }
 
 /** The newest first, as Anthropic lists them. */
-export function anthropicModelsOf(
+function anthropicModelsOf(
   caller: Pick<Caller, 'organization' | 'limits'>,
   catalog: Catalog,
   nowMs: number,

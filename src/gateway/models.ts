@@ -48,7 +48,7 @@ export type OfferedEndpoint = Pick<Dialect, 'isOfferedBy' | 'takesModel' | 'alte
 };
 
 /** The most attempts of one request. */
-export const ATTEMPTS_MAX = 10;
+const ATTEMPTS_MAX = 10;
 
 /** The attempts, in the order in which they are made. */
 export async function resolveAttempts(

@@ -14,7 +14,7 @@ import { DIALECTS } from './dialects/dialects.ts';
 import { type GatewayRefusal, type Refused, refuseCall } from './error-envelope.ts';
 
 /** The most models of one request, `model` included. */
-export const SESSION_MODELS_MAX = 3;
+const SESSION_MODELS_MAX = 3;
 
 /** A broken rule: the path of the field, and what the rule says. */
 interface Broken {

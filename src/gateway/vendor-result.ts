@@ -64,7 +64,7 @@ const REQUEST_ID_NAMES = ['x-request-id', 'request-id'];
 const REQUEST_ID = /^[\x21-\x7e]{1,200}$/;
 
 /** How a success of an endpoint is read. */
-export interface AnswerReading {
+interface AnswerReading {
   /** It may be any text. */
   isText: boolean;
   /** Whether a parsed answer has any output. If not, an error in it is the vendor's. Absent if errors are not looked for. */

@@ -10,7 +10,7 @@ import { currentCatalog } from '../storage/catalog.ts';
 import { currentReviews } from '../storage/reviews.ts';
 
 /** Models in one search result; the catalog has some hundreds. */
-export const FOUND_MAX = 500;
+const FOUND_MAX = 500;
 const NEAR_MAX = 8;
 /** Below this similarity, names have only a few letters in common. */
 const SIMILARITY_MIN = 0.3;

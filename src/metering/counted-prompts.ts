@@ -23,7 +23,7 @@ import type { Fields } from '../vendors/usage/figures.ts';
 import type { Outcome } from './end-service-call.ts';
 
 /** A prompt whose bound is lower is not followed: nothing is gained. */
-export const FOLLOWED_TOKENS_MIN = 4_096;
+const FOLLOWED_TOKENS_MIN = 4_096;
 /** Beginnings of a prompt that its customer's object is told, the longest ones. */
 export const BEGINNINGS_MAX = 64;
 /**
@@ -52,7 +52,7 @@ export interface FollowedRequest {
   attempts: readonly FollowedAttempt[];
 }
 
-export interface FollowedAttempt {
+interface FollowedAttempt {
   bound: CallBound;
   /** As `boundedRequest` has it. */
   following: readonly (number | null)[] | null;

@@ -9,6 +9,7 @@ import type { EndCallRequest } from '../contract/calls.ts';
 import { refuse, type SerializedAnswer } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
 import { CALL_RETENTION_MS } from '../domain/call.ts';
+import { takeFacts } from '../domain/call-facts.ts';
 import type { CallReport, Nothing } from '../domain/call-report.ts';
 import type { CompressionCounts } from '../domain/compression.ts';
 import { isCorrectable } from '../domain/correct-call.ts';
@@ -102,24 +103,17 @@ export function reportOf(request: EndCallRequest, organization: OrganizationConf
     idempotency: _oldKey,
     batch: _batch,
     pricingMode: _mode,
-    ...facts
+    ...reported
   } = request;
-  const { usage, rest: reported } = takeUsage(facts);
-  const { parts: _parts, ...described } = reported;
-  const { providerUsed, modelUsed, isPremium, error, stripeCustomerId, promptCompression, ...more } = described;
-  const { requestedServiceTier, vendorReportedCostUSD, ...reasoning } = more;
-  const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens, ...rest } = reasoning;
+  const { usage, rest: described } = takeUsage(reported);
+  const { facts, rest: more } = takeFacts(described);
+  const { parts: _parts, isPremium, error, stripeCustomerId, promptCompression, vendorReportedCostUSD, ...rest } = more;
   rest satisfies Nothing;
   return {
-    providerUsed,
-    modelUsed,
+    ...facts,
     isPremium,
     error,
     stripeCustomerId,
-    reasoningEffort,
-    reasoningEffortSource,
-    reasoningMode,
-    reasoningBudgetTokens,
     usage,
     parts: undefined,
     // An application's figures are reported, and tell nothing of a vendor's speed.
@@ -127,10 +121,9 @@ export function reportOf(request: EndCallRequest, organization: OrganizationConf
     unclear: undefined,
     outputBasis: undefined,
     outputRate: undefined,
-    requestedServiceTier,
     // The application asks its vendor itself.
     changed: undefined,
-    vendorReported: vendorReportedOf(organization, providerUsed, vendorReportedCostUSD),
+    vendorReported: vendorReportedOf(organization, facts.providerUsed, vendorReportedCostUSD),
     promptCompression: promptCompression && countsOf(promptCompression),
     pricingMode: pricingModeOf(request),
   } satisfies Record<keyof CallReport, unknown>;

@@ -9,8 +9,9 @@ import { type OwnPrices, pricedParts, resolvePrice, resolvePriceFor } from '../c
 import type { EndCallData } from '../contract/calls.ts';
 import type { Accepted, Refusal } from '../contract/errors.ts';
 import type { Left } from '../contract/limit-headers.ts';
+import { type Facts, takeFacts } from '../domain/call-facts.ts';
 import type { CallPart } from '../domain/call-parts.ts';
-import type { CallReport, Reasoning } from '../domain/call-report.ts';
+import type { CallReport } from '../domain/call-report.ts';
 import type { Estimate, LostAttempt } from '../domain/lost-call.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import { outputRateOf, type Worked } from '../domain/output-rate.ts';
@@ -28,10 +29,8 @@ import type { Caller } from './caller.ts';
 import { vendorReportedOf } from './vendor-reported.ts';
 
 /** The outcome of a service call. */
-export interface Outcome extends Reasoning {
+export interface Outcome extends Facts {
   customerId: string;
-  providerUsed?: string | undefined;
-  modelUsed?: string | undefined;
   /** `null` where a vendor was asked, may have done the work, and reported no usage. */
   usage: (Partial<Usage> & Unclear) | null;
   /** What the call can use at most: its unclear figures count at that. */
@@ -50,8 +49,6 @@ export interface Outcome extends Reasoning {
   worked?: Worked | undefined;
   /** Web searches that ran although the usage is not known. */
   searches?: number | undefined;
-  /** The service tier that was asked for, in the vendor's word. */
-  requestedServiceTier?: string | undefined;
   /** The fields that the vendor got otherwise than asked. */
   changed?: readonly string[] | undefined;
   /** What the request could incur and no rate is for. */
@@ -117,8 +114,7 @@ export async function endServiceCallCommand(
   outcome: Outcome,
 ): Promise<Omit<EndServiceCallCommand, 'callId'>> {
   const { modelUsed, providerUsed, usage, searches = 0, isPremium, error, response, wantsAnswer } = outcome;
-  const { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens } = outcome;
-  const { requestedServiceTier, changed, notIncluded, vendorReportedCostUSD, worked } = outcome;
+  const { changed, notIncluded, vendorReportedCostUSD, worked } = outcome;
   const estimate = usage ? undefined : outcome.estimate;
   const { catalog } = await currentCatalog(env, defer);
   const reported = { modelUsed, providerUsed };
@@ -152,12 +148,7 @@ export async function endServiceCallCommand(
     ...(estimate && { estimate: { ...estimate, price, outputRate: await rateFor(env, estimate, found) } }),
     ...(lost.length > 0 && { lost }),
     report: {
-      providerUsed,
-      modelUsed,
-      reasoningEffort,
-      reasoningEffortSource,
-      reasoningMode,
-      reasoningBudgetTokens,
+      ...takeFacts(outcome).facts,
       usage: used,
       parts: parts.length > 0 ? parts : undefined,
       usageSource: unclear && ('partial' as const),
@@ -165,7 +156,6 @@ export async function endServiceCallCommand(
       outputBasis: undefined,
       outputRate:
         worked && isOfCatalog(catalog, modelUsed, found) ? outputRateOf(used.responseTokens, worked) : undefined,
-      requestedServiceTier,
       changed: changed?.length ? changed : undefined,
       vendorReported: vendorReportedOf(organization, providerUsed, vendorReportedCostUSD),
       isPremium,

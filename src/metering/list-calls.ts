@@ -6,6 +6,7 @@ import { CALLS_SEARCHED_MAX, type CallList, type CallListItem, type CallsQuery }
 import { presentSums } from '../contract/denial.ts';
 import { accept } from '../contract/errors.ts';
 import type { AnswerTo } from '../contract/operations.ts';
+import { LISTED, type ListedFacts } from '../domain/call-facts.ts';
 import type { RecordedDenial } from '../domain/denial.ts';
 import { nanoFromUsd, usdFromNano } from '../domain/money.ts';
 import type { Env } from '../env.ts';
@@ -52,7 +53,7 @@ export function readCallTotals(env: Env, organizationId: string, asked: Asked): 
 
 /** A line for each call; its columns are the members of an item of the list. */
 export function callsCsv({ items }: Pick<CallList, 'items'>): string {
-  const column = (name: (typeof COLUMNS)[number]) => (item: CallListItem) => {
+  const column = (name: (typeof COLUMNS)[number] | keyof ListedFacts) => (item: CallListItem) => {
     const value = item[name];
     return Array.isArray(value) ? value.join('; ') : value;
   };
@@ -62,6 +63,8 @@ export function callsCsv({ items }: Pick<CallList, 'items'>): string {
     ...Object.fromEntries(COLUMNS.map((name) => [name, column(name)])),
     ...Object.fromEntries(namesOf(DENIAL_COLUMNS).map((name) => [name, denial(name)])),
     chargeBasis: ({ chargeBasis }: CallListItem) => chargeBasis,
+    // Those that have a place above keep it.
+    ...Object.fromEntries(LISTED.map((name) => [name, column(name)])),
   };
   return csvOf(columns, items);
 }

@@ -9,6 +9,7 @@ import { presentSums } from '../contract/denial.ts';
 import { accept, refuse } from '../contract/errors.ts';
 import type { AnswerTo } from '../contract/operations.ts';
 import { type Call, usageSourceOf } from '../domain/call.ts';
+import { listedFacts } from '../domain/call-facts.ts';
 import { presentReported } from '../domain/call-report.ts';
 import { chargeLines } from '../domain/charge-lines.ts';
 import { withDefaultTier } from '../domain/entitlements.ts';
@@ -56,8 +57,7 @@ function presentCall(call: Call): ReadCallData {
     batch: pricingMode === 'batch',
     usageSource: usageSourceOf(call),
     ...(outcome?.outputBasis !== undefined && { outputBasis: outcome.outputBasis }),
-    providerUsed: outcome?.providerUsed ?? null,
-    modelUsed: outcome?.modelUsed ?? null,
+    ...listedFacts(outcome),
     startTime: new Date(call.startedAtMs).toISOString(),
     endTime: call.finishedAtMs === null ? null : new Date(call.finishedAtMs).toISOString(),
     payg: presentPayg(call),

@@ -77,7 +77,7 @@ export async function createEmbedSession(
 }
 
 /** What a session of the key may do, as the key's permissions are now. */
-export function clientScopesOf({ permissions }: Credential): ClientScope[] {
+function clientScopesOf({ permissions }: Credential): ClientScope[] {
   return (Object.keys(CLIENT_SCOPES) as (keyof typeof CLIENT_SCOPES)[])
     .filter((scope) => permissions.has(scope))
     .map((scope) => CLIENT_SCOPES[scope]);

@@ -10,6 +10,7 @@ import { isRecord } from '../contract/identity.ts';
 import { closedFeature } from '../contract/key-limits.ts';
 import type { AnswerTo } from '../contract/operations.ts';
 import type { CallData, CallRequest } from '../contract/unified-call.ts';
+import { takeFacts } from '../domain/call-facts.ts';
 import type { Nothing } from '../domain/call-report.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
 import { isPlainPath } from '../domain/open-paths.ts';
@@ -185,28 +186,12 @@ type Done = { outcome: Omit<Outcome, 'customerId' | 'response' | 'wantsAnswer'>;
 
 /** A call without a vendor, as the caller reports it. */
 function reported({ usage = {}, end }: CallRequest): Done {
-  const {
-    modelUsed,
-    providerUsed,
-    isPremium,
-    reasoningEffort,
-    reasoningEffortSource,
-    reasoningMode,
-    reasoningBudgetTokens,
-    ...fields
-  } = usage;
-  const { usage: figures, rest } = takeUsage(fields);
+  const { isPremium, ...fields } = usage;
+  const { usage: figures, rest: described } = takeUsage(fields);
+  const { facts, rest } = takeFacts(described);
   rest satisfies Nothing;
-  const reasoning = { reasoningEffort, reasoningEffortSource, reasoningMode, reasoningBudgetTokens };
-  const outcome = {
-    ...reasoning,
-    modelUsed,
-    providerUsed,
-    isPremium,
-    usage: figures,
-    error: end?.error,
-  };
-  return { outcome, response: { endUsage: presentUsage(figures, modelUsed) } };
+  const outcome = { ...facts, isPremium, usage: figures, error: end?.error };
+  return { outcome, response: { endUsage: presentUsage(figures, facts.modelUsed) } };
 }
 
 async function askVendor(

@@ -30,7 +30,7 @@ export const NO_STORE = 'private, no-store';
 export const NO_SNIFF = ['X-Content-Type-Options', 'nosniff'] as const;
 
 /** Gives the request its correlation id: the caller's own, or a new one. */
-export function correlate(c: AppContext): string {
+function correlate(c: AppContext): string {
   const sent = c.req.header(CORRELATION_HEADER);
   const correlationId = sent !== undefined && CORRELATION_ID.test(sent) ? sent : crypto.randomUUID();
   c.set('correlationId', correlationId);

@@ -9,10 +9,10 @@ import { DERIVED_PREFIX } from '../contract/calls.ts';
 import { CALL_RETENTION_MS } from '../domain/call.ts';
 import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
+import { stableHash } from '../platform/content-hash.ts';
 import { remember } from '../platform/isolate-memory.ts';
 import { MINUTE_MS } from '../platform/time.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
-import { stableHash } from './hash.ts';
 import type { CallDirectoryRpc, CustomerBatchesRpc, CustomerRpc, GatewayBatchRpc } from './rpc.ts';
 
 const ATTEMPTS_MAX = 3;
@@ -39,7 +39,7 @@ export function customerByName(env: Env, organizationId: string, customerId: str
 }
 
 /** The object with an id that it gave out itself; `null` where that is no id of this namespace. */
-export function customerById(env: Env, objectId: string): CustomerAddress | null {
+function customerById(env: Env, objectId: string): CustomerAddress | null {
   try {
     const id = env.CUSTOMERS.idFromString(objectId);
     return () => env.CUSTOMERS.get(id);

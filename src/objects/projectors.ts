@@ -6,9 +6,9 @@
  * projector may deliver any change: rows are guarded by their revision.
  */
 import type { Env } from '../env.ts';
+import { stableHash } from '../platform/content-hash.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 import { ask } from './addresses.ts';
-import { stableHash } from './hash.ts';
 import type { ProjectorState, Whose } from './projector-commands.ts';
 import type { ProjectorRpc } from './rpc.ts';
 

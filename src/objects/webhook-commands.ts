@@ -3,7 +3,7 @@
  */
 import type { DELIVERY_STATUSES } from '../contract/webhooks.ts';
 
-export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 /** An event that was, is, or is to be sent. */
 export interface DeliveryRow {

@@ -46,7 +46,7 @@ import { checkHealth } from './health.ts';
 import { IMPORT_SUBJECT } from './import-events.ts';
 import { read } from './operation.ts';
 import { findOrganization, noOrganization } from './organization.ts';
-import { listOrganizations } from './organizations.ts';
+import { organizationsOf } from './organizations.ts';
 
 /** A reading that takes longer is not waited for. */
 const READING_MS_MAX = 3_000;
@@ -54,7 +54,7 @@ const READING_MS_MAX = 3_000;
 const ENDPOINTS_MAX = ATTENTION_ORGANIZATIONS_MAX * WEBHOOKS_MAX;
 
 /** Since when each kind is looked at: the same in every link and count of a minute, and of a day for calls without a price. */
-export function attentionSince(nowMs: number) {
+function attentionSince(nowMs: number) {
   const minuteMs = nowMs - (nowMs % MINUTE_MS);
   return {
     unpricedMs: nowMs - (nowMs % DAY_MS) - (UNPRICED_DAYS - 1) * DAY_MS,
@@ -73,9 +73,8 @@ export const readAttention = read(operations.readAttention, async ({ env, defer,
     if (!organization) return noOrganization();
     return gatherAttention(env, defer, { organizations: [organization], health, nowMs });
   }
-  const listed = await listOrganizations(env, { limit: ATTENTION_ORGANIZATIONS_MAX, after: null });
-  if (!listed.ok) return listed;
-  const { items: organizations, nextCursor } = listed.data;
+  const all = { limit: ATTENTION_ORGANIZATIONS_MAX, after: null };
+  const { items: organizations, nextCursor } = await organizationsOf(env, all);
   const isMore = nextCursor !== null;
   return gatherAttention(env, defer, { organizations, isMore, health, nowMs });
 });

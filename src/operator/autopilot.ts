@@ -7,9 +7,9 @@
  * the same event the same key.
  */
 import { resolvePrice } from '../catalog/prices.ts';
-import { type Answer, refuse } from '../contract/errors.ts';
+import { refuse } from '../contract/errors.ts';
 import type { SwitchedData, SwitchRefusedData } from '../contract/event-data.ts';
-import type { SavedModels, SwitchBackRequest } from '../contract/model-mappings.ts';
+import { operations } from '../contract/operations.ts';
 import { type AutopilotEntry, entriesByMapping, type MappingEntry, withEntry } from '../domain/model-mappings.ts';
 import type { RateCard } from '../domain/price.ts';
 import { promptThresholds } from '../domain/traffic-cost.ts';
@@ -35,7 +35,7 @@ import { findOrganizationRow, replaceMappings } from '../storage/organizations.t
 import { currentReviews } from '../storage/reviews.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { savedModels } from './model-mappings.ts';
-import { noOrganization } from './organization.ts';
+import { change } from './operation.ts';
 
 /** In the event log. */
 const ACTOR = 'autopilot';
@@ -161,15 +161,12 @@ async function commitSwitch(
 }
 
 /** Puts the model back that the autopilot replaced, without its autopilot. */
-export function switchBack(
-  request: OperatorRequest,
-  organizationId: string,
-  { mapping, model }: SwitchBackRequest,
-  defer: AutopilotRun['defer'],
-): Promise<Answer<SavedModels>> {
-  const { env } = request;
-  return commitChange<SavedModels>(request, async (nowMs) => {
-    if (!(await findOrganizationRow(env, organizationId))) return noOrganization();
+export const switchModelBack = change(operations.switchModelBack, {
+  action: 'models.switch_back',
+  subject: ({ params }) => params.org,
+  decide: async ({ body: { mapping, model }, nowMs, ...request }) => {
+    const { env, organization } = request;
+    const { organizationId } = organization;
     const wasSwitched = (entry: MappingEntry) =>
       typeof entry !== 'string' && entry.model === model && entry.switchedFrom !== undefined;
     const found = await findEntry(env, organizationId, mapping, wasSwitched);
@@ -180,18 +177,14 @@ export function switchBack(
     const after = found.entry.switchedFrom;
     const mappings = withEntry(found.mappings, mapping, found.entry, after);
     return {
-      action: 'models.switch_back',
-      organizationId,
-      subject: organizationId,
       before: { mapping, entry: found.entry },
       after: { mapping, entry: after },
       statements: [replaceMappings(env, organizationId, found.mappings, mappings)],
       replaces: true,
-      code: 'MODELS_SAVED',
-      data: await savedModels(env, organizationId, mappings, nowMs, defer),
+      data: await savedModels(request, mappings, nowMs),
     };
-  });
-}
+  },
+});
 
 async function findEntry(env: Env, organizationId: string, mapping: string, isMeant: (entry: MappingEntry) => boolean) {
   const mappings = (await findOrganizationRow(env, organizationId))?.models;

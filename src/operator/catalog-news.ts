@@ -16,9 +16,9 @@ import { downloadJson } from './download.ts';
 import { IMPORT_SUBJECT, importRequest, leaveEvent } from './import-events.ts';
 
 /** Lists of one run. */
-export const LISTS_MAX = 10;
+const LISTS_MAX = 10;
 /** Items of one event; the next day tells more. */
-export const ITEMS_TOLD_MAX = 100;
+const ITEMS_TOLD_MAX = 100;
 /** Ends that are kept of one list and provider. */
 const ENDS_KEPT_MAX = 500;
 /** The newest events, whose items are not told again. */

@@ -4,44 +4,47 @@
  * A publication is validated as a whole; its prices are recorded in D1 before anybody can be charged by them; then the
  * immutable document and the pointer go to KV, and the event comes last. A publication that broke off is sent again.
  */
-import type { z } from 'zod';
 import { diffCatalogs } from '../catalog/diff.ts';
 import { statusOn } from '../catalog/lifecycle.ts';
-import type { Catalog, CatalogModel } from '../catalog/model.ts';
+import type { Catalog, CatalogModel, CatalogRates } from '../catalog/model.ts';
 import { priceSnapshots } from '../catalog/prices.ts';
 import { allReportedEnds } from '../catalog/reported-ends.ts';
 import { validateCatalog } from '../catalog/validate.ts';
-import {
-  type CatalogDocument,
-  type CatalogInfo,
-  type PublishedCatalog,
-  REPORTED_ENDS_MAX,
-} from '../contract/catalog.ts';
-import { type Answer, accept, refuse } from '../contract/errors.ts';
+import { type CatalogInfo, REPORTED_ENDS_MAX } from '../contract/catalog.ts';
+import { refuse } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
 import type { Env } from '../env.ts';
 import { type CatalogInUse, currentCatalog, isVersionTaken, storeCatalog } from '../storage/catalog.ts';
-import { recordPriceSnapshots } from '../storage/prices.ts';
-import { commitChange, type OperatorRequest } from './change.ts';
+import { beginOf, listPriceSnapshots, type PriceSnapshotRow, recordPriceSnapshots } from '../storage/prices.ts';
+import { change, read } from './operation.ts';
 
 /** Problems that one answer lists. */
 const PROBLEMS_SHOWN_MAX = 20;
 /** Releases of one day that get a version of their own. */
 const RELEASES_PER_DAY_MAX = 1_000;
 
-type Defer = (work: Promise<unknown>) => void;
+export const readCatalog = read(operations.readCatalog, async ({ env, defer }) =>
+  presentCatalog(await currentCatalog(env, defer), Date.now()),
+);
 
-export async function readCatalog(env: Env, defer: Defer): Promise<Answer<z.infer<typeof CatalogInfo>>> {
-  const nowMs = Date.now();
-  return accept('CATALOG_READ', presentCatalog(await currentCatalog(env, defer), nowMs), nowMs);
+export interface RecordedPrice extends Pick<PriceSnapshotRow, 'snapshotId' | 'catalogVersion' | 'effectiveFrom'> {
+  recordedAtMs: number;
+  /** When it came into force. */
+  beginMs: number;
+  rates: CatalogRates;
 }
 
-export function publishCatalog(
-  request: OperatorRequest,
-  document: z.infer<typeof CatalogDocument>,
-  defer: Defer,
-): Promise<Answer<z.infer<typeof PublishedCatalog>>> {
-  return commitChange<z.infer<typeof PublishedCatalog>>(request, async (nowMs) => {
-    const { env } = request;
+/** The prices that a model of the catalog has had, in the order in which they came into force, for the console. */
+export async function recordedPricesOf(env: Env, modelKey: string): Promise<RecordedPrice[]> {
+  const rows = await listPriceSnapshots(env, modelKey);
+  return rows.map((row) => ({ ...row, beginMs: beginOf(row), rates: row.rates as CatalogRates }));
+}
+
+/** Publishes also what the daily import has merged. */
+export const publishCatalog = change(operations.publishCatalog, {
+  action: 'catalog.publish',
+  subject: (_, { version }) => version,
+  decide: async ({ env, body: document, defer, nowMs }) => {
     const problems = validateCatalog(document);
     if (problems.length > 0) {
       const details = problems
@@ -66,18 +69,12 @@ export function publishCatalog(
     const published = await storeCatalog(env, catalog);
     const differences = diffCatalogs(before.catalog, catalog);
     return {
-      action: 'catalog.publish',
-      organizationId: null,
-      subject: version,
       before: { version: before.catalog.version, hash: before.hash },
       after: { version, hash: published.hash, differences },
-      statements: [],
-      replaces: false,
-      code: 'CATALOG_PUBLISHED',
       data: { ...presentCatalog(published, nowMs), differences },
     };
-  });
-}
+  },
+});
 
 /**
  * The version that the document asks for, else the next free one of the day; `null` where the requested one is taken.
@@ -92,7 +89,7 @@ async function freeVersion(env: Env, requested: string | undefined, nowMs: numbe
   return null;
 }
 
-function presentCatalog({ catalog, source, hash, problem }: CatalogInUse, nowMs: number): z.infer<typeof CatalogInfo> {
+function presentCatalog({ catalog, source, hash, problem }: CatalogInUse, nowMs: number): CatalogInfo {
   const day = new Date(nowMs).toISOString().slice(0, 10);
   const count = (holds: (model: CatalogModel) => boolean) => catalog.models.filter(holds).length;
   const checked = catalog.models.map(({ lifecycle }) => lifecycle.source.checkedAt).sort();

@@ -5,9 +5,9 @@ import { readBounded } from '../platform/bytes.ts';
 import { parseJson } from '../platform/json.ts';
 
 /** For the answer and its body, each. */
-export const DOWNLOAD_TIMEOUT_MS = 30_000;
+const DOWNLOAD_TIMEOUT_MS = 30_000;
 /** Both are several times what the largest price list has. */
-export const DOWNLOAD_BYTES_MAX = 10 * 1024 * 1024;
+const DOWNLOAD_BYTES_MAX = 10 * 1024 * 1024;
 const BOUNDS = { valuesMax: 500_000, levelsMax: 100 };
 
 export type Downloaded = { ok: true; value: unknown } | { ok: false; why: string };

@@ -4,6 +4,7 @@
 import type { OperatorAction } from '../contract/operator-actions.ts';
 import type { Env } from '../env.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
+import type { Requester } from './operation.ts';
 
 const ACTOR = 'upstream import';
 /** The subject of its events. */
@@ -18,6 +19,11 @@ export function importRequest(
 ): OperatorRequest {
   const correlationId = `upstream-${new Date(nowMs).toISOString()}`;
   return { env, actor: ACTOR, correlationId, idempotencyKey, operationId, input: null };
+}
+
+/** The import as it asks for an operation. */
+export function requesterOf(request: OperatorRequest, defer: Requester['defer']): Requester {
+  return { ...request, defer, by: 'operator', origin: '', keySpace: request.operationId };
 }
 
 export async function leaveEvent(request: OperatorRequest, action: OperatorAction, after: object): Promise<void> {

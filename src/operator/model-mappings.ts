@@ -2,77 +2,56 @@
  * An organization's model mappings: set as a whole, with warnings.
  */
 import { warned } from '../catalog/named-models.ts';
-import { type Answer, accept } from '../contract/errors.ts';
 import type { SavedModels, SetModelsRequest } from '../contract/model-mappings.ts';
+import { operations } from '../contract/operations.ts';
+import type { Organization } from '../contract/operator.ts';
 import { type ModelMappings, mappedModels } from '../domain/model-mappings.ts';
-import type { Env } from '../env.ts';
 import { currentCatalog } from '../storage/catalog.ts';
-import { findOrganizationRow, updateOrganizationRow } from '../storage/organizations.ts';
+import { updateOrganizationRow } from '../storage/organizations.ts';
 import { listOwnPrices } from '../storage/prices.ts';
-import { commitChange, type OperatorRequest } from './change.ts';
-import { noOrganization } from './organization.ts';
+import { change, type Requester, read } from './operation.ts';
 
-type Defer = (work: Promise<unknown>) => void;
+type OfOrganization = Pick<Requester, 'env' | 'defer'> & { organization: Organization };
 
 const NO_MAPPINGS: ModelMappings = { standard: [], premium: [] };
 
-export function setModels(
-  request: OperatorRequest,
-  organizationId: string,
-  requested: SetModelsRequest,
-  defer: Defer,
-): Promise<Answer<SavedModels>> {
-  return replaceModels(request, organizationId, mappingsOf(requested), defer);
-}
+export const setModels = change(operations.setModels, {
+  action: 'models.put',
+  subject: ({ params }) => params.org,
+  decide: ({ body, nowMs, ...request }) => replaceModels(request, mappingsOf(body), nowMs),
+});
 
-export function deleteModels(
-  request: OperatorRequest,
-  organizationId: string,
-  defer: Defer,
-): Promise<Answer<SavedModels>> {
-  return replaceModels(request, organizationId, null, defer);
-}
+export const deleteModels = change(operations.deleteModels, {
+  action: 'models.delete',
+  subject: ({ params }) => params.org,
+  decide: ({ nowMs, ...request }) => replaceModels(request, null, nowMs),
+});
 
-export async function readModels(env: Env, organizationId: string, defer: Defer): Promise<Answer<SavedModels>> {
-  const row = await findOrganizationRow(env, organizationId);
-  if (!row) return noOrganization();
-  const nowMs = Date.now();
-  return accept('MODELS_READ', await savedModels(env, organizationId, row.models ?? NO_MAPPINGS, nowMs, defer), nowMs);
-}
+export const readModels = read(operations.readModels, (request) =>
+  savedModels(request, request.organization.models ?? NO_MAPPINGS, Date.now()),
+);
 
-function replaceModels(
-  request: OperatorRequest,
-  organizationId: string,
-  models: ModelMappings | null,
-  defer: Defer,
-): Promise<Answer<SavedModels>> {
-  return commitChange(request, async (nowMs) => {
-    const { env } = request;
-    const row = await findOrganizationRow(env, organizationId);
-    if (!row) return noOrganization();
-    return {
-      action: models ? 'models.put' : 'models.delete',
-      organizationId,
-      subject: organizationId,
-      before: row.models,
-      after: models,
-      statements: [updateOrganizationRow(env, organizationId, { models })],
-      replaces: true,
-      code: models ? 'MODELS_SAVED' : 'MODELS_DELETED',
-      data: await savedModels(env, organizationId, models ?? NO_MAPPINGS, nowMs, defer),
-    };
-  });
+async function replaceModels(request: OfOrganization, models: ModelMappings | null, nowMs: number) {
+  const { env, organization } = request;
+  return {
+    before: organization.models,
+    after: models,
+    statements: [updateOrganizationRow(env, organization.organizationId, { models })],
+    replaces: true,
+    data: await savedModels(request, models ?? NO_MAPPINGS, nowMs),
+  };
 }
 
 /** The mappings with warnings of models that nobody knows, and of those that end. */
 export async function savedModels(
-  env: Env,
-  organizationId: string,
+  { env, organization, defer }: OfOrganization,
   mappings: ModelMappings,
   nowMs: number,
-  defer: Defer,
 ): Promise<SavedModels> {
-  const [{ catalog }, prices] = await Promise.all([currentCatalog(env, defer), listOwnPrices(env, organizationId)]);
+  const [{ catalog }, prices] = await Promise.all([
+    currentCatalog(env, defer),
+    listOwnPrices(env, organization.organizationId),
+  ]);
   const priced = new Set(prices.map(({ modelKey }) => modelKey));
   return { ...mappings, ...warned(catalog, mappedModels(mappings), nowMs, priced) } as SavedModels;
 }

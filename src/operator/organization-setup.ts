@@ -2,20 +2,17 @@
  * What an organization has done on the way to its first priced call, step by step, each with what it is for. What a whole
  * deployment still lacks is in `setup.ts`.
  */
-import { type Answer, accept } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
 import type { Organization, OrganizationSetup, SETUP_STEPS } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
 import { findCalled, findConfigured } from '../storage/setup.ts';
-import { findOrganization, noOrganization } from './organization.ts';
+import { read } from './operation.ts';
 
 type Step = (typeof SETUP_STEPS)[number];
 
-export async function readOrganizationSetup(env: Env, organizationId: string): Promise<Answer<OrganizationSetup>> {
-  const organization = await findOrganization(env, organizationId);
-  if (!organization) return noOrganization();
-  const nowMs = Date.now();
-  return accept('ORGANIZATION_SETUP_READ', await findSetup(env, organization, nowMs), nowMs);
-}
+export const readOrganizationSetup = read(operations.readOrganizationSetup, ({ env, organization }) =>
+  findSetup(env, organization, Date.now()),
+);
 
 export async function findSetup(env: Env, organization: Organization, nowMs: number): Promise<OrganizationSetup> {
   const { organizationId, defaultPlanId, models } = organization;

@@ -1,15 +1,13 @@
 /**
  * Organizations: create, read, change.
  */
-import type { z } from 'zod';
-import { type Answer, accept, planIsArchived, refuse } from '../contract/errors.ts';
+import { planIsArchived, refuse } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
 import {
-  type CreateOrganizationRequest,
   type Organization,
   RETENTION_DEFAULTS,
   type Retention,
   SAMPLE_BYTES_MAX_DEFAULT,
-  type UpdateOrganizationRequest,
 } from '../contract/operator.ts';
 import { THRESHOLDS_PERCENT_DEFAULT } from '../domain/alerts.ts';
 import type { Env } from '../env.ts';
@@ -17,25 +15,23 @@ import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { findOrganizations, insertOrganization, updateOrganizationRow } from '../storage/organizations.ts';
 import { failIfArchived, findPlan } from '../storage/plans.ts';
 import { roomiestDatabase } from '../storage/sizes.ts';
-import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization, presentOrganization } from './organization.ts';
+import { change, list, read } from './operation.ts';
+import { findOrganization, presentOrganization } from './organization.ts';
 
 const RETENTIONS = Object.keys(RETENTION_DEFAULTS) as (keyof Retention)[];
 
-export function createOrganization(
-  request: OperatorRequest,
-  body: z.infer<typeof CreateOrganizationRequest>,
-): Promise<Answer<Organization>> {
-  return commitChange(request, async (nowMs) => {
-    const code = 'ORGANIZATION_CREATED';
-    const existing =
-      body.organizationId === undefined ? null : await findOrganization(request.env, body.organizationId);
-    if (existing?.name === body.name) return accept(code, existing, nowMs);
+export const createOrganization = change(operations.createOrganization, {
+  action: 'organization.create',
+  subject: (_, { organizationId }) => organizationId,
+  decide: async ({ env, body, nowMs }) => {
+    const existing = body.organizationId === undefined ? null : await findOrganization(env, body.organizationId);
+    if (existing?.name === body.name) return { unchanged: existing };
     if (existing) return refuse('CONFLICT', 'organizationId: an organization with this id and another name exists');
+    const organizationId = body.organizationId ?? crypto.randomUUID();
     const row = {
-      organizationId: body.organizationId ?? crypto.randomUUID(),
+      organizationId,
       name: body.name,
-      database: await roomiestDatabase(request.env),
+      database: await roomiestDatabase(env),
       defaultPlanId: null,
       models: null,
       sampling: null,
@@ -49,49 +45,32 @@ export function createOrganization(
       createdAtMs: nowMs,
     };
     const data = presentOrganization(row);
-    return {
-      action: 'organization.create',
-      organizationId: row.organizationId,
-      subject: row.organizationId,
-      before: null,
-      after: data,
-      statements: [insertOrganization(request.env, row)],
-      replaces: false,
-      code,
-      data,
-    };
-  });
+    return { before: null, after: data, statements: [insertOrganization(env, row)], organizationId, data };
+  },
+});
+
+export const listOrganizations = list(operations.listOrganizations, ({ env, page }) => organizationsOf(env, page));
+
+/** A page of all organizations. */
+export async function organizationsOf(env: Env, { after, limit }: PageRequest): Promise<Page<Organization>> {
+  const rows = await findOrganizations(env, after, limit);
+  return pageOf(rows.map(presentOrganization), limit, ({ organizationId }) => organizationId);
 }
 
-export async function listOrganizations(env: Env, page: PageRequest): Promise<Answer<Page<Organization>>> {
-  const rows = await findOrganizations(env, page.after, page.limit);
-  return accept(
-    'ORGANIZATIONS_LISTED',
-    pageOf(rows.map(presentOrganization), page.limit, (item) => item.organizationId),
-    Date.now(),
-  );
-}
+export const readOrganization = read(operations.readOrganization, ({ organization }) => organization);
 
-export async function readOrganization(env: Env, organizationId: string): Promise<Answer<Organization>> {
-  const organization = await findOrganization(env, organizationId);
-  return organization ? accept('ORGANIZATION_READ', organization, Date.now()) : noOrganization();
-}
-
-export function updateOrganization(
-  request: OperatorRequest,
-  organizationId: string,
-  body: z.infer<typeof UpdateOrganizationRequest>,
-): Promise<Answer<Organization>> {
-  return commitChange(request, async () => {
-    const before = await findOrganization(request.env, organizationId);
-    if (!before) return noOrganization();
+export const updateOrganization = change(operations.updateOrganization, {
+  action: 'organization.update',
+  subject: ({ params }) => params.org,
+  decide: async ({ env, organization: before, body }) => {
+    const { organizationId } = before;
     const { defaultPlanId } = body;
     if (defaultPlanId != null) {
-      const found = await findPlan(request.env, organizationId, defaultPlanId);
+      const found = await findPlan(env, organizationId, defaultPlanId);
       if (!found) return refuse('PLAN_NOT_FOUND', 'defaultPlanId: no such plan');
       if (found.isArchived) return planIsArchived('defaultPlanId');
     }
-    const change = {
+    const settings = {
       ...(body.name !== undefined && { name: body.name }),
       ...(body.defaultPlanId !== undefined && { defaultPlanId: body.defaultPlanId }),
       ...(body.sampleBytesMax !== undefined && { sampleBytesMax: body.sampleBytesMax }),
@@ -110,7 +89,7 @@ export function updateOrganization(
       ...(alertBalanceBelowUsd !== undefined && { alertBalanceBelowUsd }),
       ...(alertBalanceBelowDays !== undefined && { alertBalanceBelowDays }),
     };
-    const after = { ...before, ...change, ...told, ...days };
+    const after = { ...before, ...settings, ...told, ...days };
     const alerts = {
       thresholdsPercent: after.alertThresholdsPercent,
       balanceBelowUsd: after.alertBalanceBelowUsd,
@@ -118,22 +97,18 @@ export function updateOrganization(
     };
     const retention = Object.fromEntries(RETENTIONS.map((name) => [name, after[name]])) as Retention;
     return {
-      action: 'organization.update',
-      organizationId,
-      subject: organizationId,
       before,
       after,
       statements: [
-        ...(defaultPlanId == null ? [] : [failIfArchived(request.env, organizationId, defaultPlanId)]),
-        updateOrganizationRow(request.env, organizationId, {
-          ...change,
+        ...(defaultPlanId == null ? [] : [failIfArchived(env, organizationId, defaultPlanId)]),
+        updateOrganizationRow(env, organizationId, {
+          ...settings,
           ...(Object.keys(told).length > 0 && { alerts }),
           ...(Object.keys(days).length > 0 && { retention }),
         }),
       ],
       replaces: true,
-      code: 'ORGANIZATION_UPDATED',
       data: after,
     };
-  });
-}
+  },
+});

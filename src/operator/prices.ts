@@ -5,8 +5,9 @@
 import type { z } from 'zod';
 import { warned } from '../catalog/named-models.ts';
 import { ownPriceKey } from '../catalog/prices.ts';
-import { type Answer, accept, refuse } from '../contract/errors.ts';
-import type { DeletedPrices, OrganizationPrice, OwnRates, SavedPrice, SetPriceRequest } from '../contract/prices.ts';
+import { refuse } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
+import type { OrganizationPrice, OwnRates } from '../contract/prices.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
 import { sha256Hex } from '../platform/hash.ts';
@@ -21,29 +22,21 @@ import {
   PRICES_MAX,
   saveOwnPrice,
 } from '../storage/prices.ts';
-import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organization.ts';
+import { change, list } from './operation.ts';
 
 type Price = z.infer<typeof OrganizationPrice>;
-type Saved = z.infer<typeof SavedPrice>;
-type Deleted = z.infer<typeof DeletedPrices>;
-type Defer = (work: Promise<unknown>) => void;
 
-export function setPrice(
-  request: OperatorRequest,
-  organizationId: string,
-  requested: string,
-  { effectiveFrom, strict, ...stated }: SetPriceRequest,
-  defer: Defer,
-): Promise<Answer<Saved>> {
-  return commitChange<Saved>(request, async (nowMs) => {
-    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
-    const { catalog } = await currentCatalog(request.env, defer);
-    const modelKey = ownPriceKey(catalog, requested, nowMs);
+export const setPrice = change(operations.setPrice, {
+  action: 'price.put',
+  subject: (_, { snapshotId }) => keyIn(snapshotId),
+  decide: async ({ env, organization: { organizationId }, params, body, defer, nowMs }) => {
+    const { effectiveFrom, strict, ...stated } = body;
+    const { catalog } = await currentCatalog(env, defer);
+    const modelKey = ownPriceKey(catalog, params.modelKey, nowMs);
     const effectiveFromMs = effectiveFrom === undefined ? 0 : Math.max(0, Date.parse(effectiveFrom));
-    const prices = await findOwnPrices(request.env, organizationId, modelKey);
+    const prices = await findOwnPrices(env, organizationId, modelKey);
     const before = prices.find((price) => price.effectiveFromMs === effectiveFromMs);
-    if (!before && (await countOwnPrices(request.env, organizationId)) >= PRICES_MAX) {
+    if (!before && (await countOwnPrices(env, organizationId)) >= PRICES_MAX) {
       return refuse('CONFLICT', `an organization has at most ${PRICES_MAX} prices of its own`);
     }
     const rates = { ...stated, ...(strict && { strict }) };
@@ -51,37 +44,38 @@ export function setPrice(
     const snapshotId = `organization/${modelKey}@${hash.slice(0, 12)}`;
     const row = { organizationId, modelKey, effectiveFromMs, snapshotId, rates, updatedAtMs: nowMs };
     return {
-      action: 'price.put',
-      organizationId,
-      subject: modelKey,
       before: before ? auditOf(before) : null,
       after: auditOf(row),
-      statements: saveOwnPrice(request.env, row),
+      statements: saveOwnPrice(env, row),
       replaces: true,
-      code: 'PRICE_SAVED',
-      data: { ...present(row), modelKey: requested, ...warned(catalog, [requested], nowMs) },
+      data: { ...present(row), modelKey: params.modelKey, ...warned(catalog, [params.modelKey], nowMs) },
     };
-  });
+  },
+});
+
+/** The model of a snapshot, which has one spelling; the answer has the one that was asked for. */
+function keyIn(snapshotId: string): string {
+  return snapshotId.slice('organization/'.length, snapshotId.lastIndexOf('@'));
 }
 
-export async function listPrices(env: Env, organizationId: string, page: PageRequest): Promise<Answer<Page<Price>>> {
-  if (!(await findOrganization(env, organizationId))) return noOrganization();
-  return accept('PRICES_LISTED', pageAfter(await listOwnPrices(env, organizationId), page), Date.now());
+/** All own prices of an organization, and when each was set, for the console. */
+export async function ownPricesOf(env: Env, organizationId: string): Promise<DatedPrice[]> {
+  const rows = await listOwnPrices(env, organizationId);
+  return rows.map((row) => ({ ...present(row), updatedAtMs: row.updatedAtMs }));
 }
+
+export type DatedPrice = Price & { updatedAtMs: number };
+
+export const listPrices = list(operations.listPrices, async ({ env, params, page }) =>
+  pageAfter(await listOwnPrices(env, params.org), page),
+);
 
 /** The prices of one model. */
-export async function readPrices(
-  env: Env,
-  organizationId: string,
-  requested: string,
-  page: PageRequest,
-  defer: Defer,
-): Promise<Answer<Page<Price>>> {
-  if (!(await findOrganization(env, organizationId))) return noOrganization();
-  const modelKey = ownPriceKey((await currentCatalog(env, defer)).catalog, requested, Date.now());
-  const prices = await findOwnPrices(env, organizationId, modelKey);
-  return prices.length === 0 ? noPrice() : accept('PRICES_LISTED', pageAfter(prices, page), Date.now());
-}
+export const readPrices = list(operations.readPrices, async ({ env, params: { org, modelKey }, page, defer }) => {
+  const { catalog } = await currentCatalog(env, defer);
+  const prices = await findOwnPrices(env, org, ownPriceKey(catalog, modelKey, Date.now()));
+  return prices.length === 0 ? noPrice() : pageAfter(prices, page);
+});
 
 /** An organization has so few prices that all of them are read for each page. */
 function pageAfter(prices: OwnPriceRow[], { limit, after }: PageRequest): Page<Price> {
@@ -91,34 +85,25 @@ function pageAfter(prices: OwnPriceRow[], { limit, after }: PageRequest): Page<P
   return pageOf(all.slice(next, next + limit + 1), limit, idOf);
 }
 
-export function deletePrices(
-  request: OperatorRequest,
-  organizationId: string,
-  requested: string,
-  effectiveFrom: string | undefined,
-  defer: Defer,
-): Promise<Answer<Deleted>> {
-  return commitChange<Deleted>(request, async (nowMs) => {
-    if (!(await findOrganization(request.env, organizationId))) return noOrganization();
-    const modelKey = ownPriceKey((await currentCatalog(request.env, defer)).catalog, requested, nowMs);
+export const deletePrices = change(operations.deletePrices, {
+  action: 'price.delete',
+  subject: (_, { modelKey }) => modelKey,
+  decide: async ({ env, params, query: { effectiveFrom }, defer, nowMs }) => {
+    const modelKey = ownPriceKey((await currentCatalog(env, defer)).catalog, params.modelKey, nowMs);
     const fromMs = effectiveFrom === undefined ? undefined : Date.parse(effectiveFrom);
-    const prices = (await findOwnPrices(request.env, organizationId, modelKey)).filter(
+    const prices = (await findOwnPrices(env, params.org, modelKey)).filter(
       ({ effectiveFromMs }) => fromMs === undefined || effectiveFromMs === fromMs,
     );
     if (prices.length === 0) return noPrice();
     return {
-      action: 'price.delete',
-      organizationId,
-      subject: modelKey,
       before: prices.map(auditOf),
       after: null,
-      statements: [deleteOwnPrices(request.env, organizationId, modelKey, fromMs)],
+      statements: [deleteOwnPrices(env, params.org, modelKey, fromMs)],
       replaces: true,
-      code: 'PRICE_DELETED',
       data: { modelKey, deleted: prices.length },
     };
-  });
-}
+  },
+});
 
 function noPrice() {
   return refuse('NOT_FOUND', 'no such price');

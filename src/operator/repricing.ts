@@ -2,27 +2,21 @@
  * Repricing: a job that gives calls without a price the one that was in force when they ended. The job's id comes from the
  * idempotency key, so that a repeated request finds its job again.
  */
-
-import type { RepriceRequest, Repricing } from '../contract/corrections.ts';
-import { type Answer, accept, refuse } from '../contract/errors.ts';
+import { refuse } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
 import { ask } from '../objects/addresses.ts';
 import { sha256Hex } from '../platform/hash.ts';
-import { commitChange, type OperatorRequest } from './change.ts';
-import { findOrganization, noOrganization } from './organization.ts';
+import { change, read } from './operation.ts';
 
 const JOB_ID_LENGTH = 32;
 
-export function startRepricing(
-  request: OperatorRequest,
-  organizationId: string,
-  { modelKey: model, from, to, dryRun }: RepriceRequest,
-): Promise<Answer<{ jobId: string }>> {
-  const modelKey = model ?? null;
-  return commitChange(request, async () => {
-    const { env, actor, idempotencyKey } = request;
-    if (!(await findOrganization(env, organizationId))) return noOrganization();
+export const startRepricing = change(operations.startRepricing, {
+  action: 'calls.reprice',
+  subject: ({ params, body }) => body.modelKey ?? params.org,
+  decide: async ({ env, actor, idempotencyKey, organization: { organizationId }, body }) => {
+    const { modelKey = null, from, to, dryRun } = body;
     const jobId =
       idempotencyKey === null
         ? crypto.randomUUID()
@@ -32,27 +26,17 @@ export function startRepricing(
       () => jobOf(env, jobId),
       (job) => job.start({ jobId, organizationId, ...period, modelKey, dryRun, by: actor }),
     );
-    return {
-      action: 'calls.reprice',
-      organizationId,
-      subject: modelKey ?? organizationId,
-      before: null,
-      after: { jobId, modelKey, from, to, dryRun },
-      statements: [],
-      replaces: false,
-      code: 'REPRICING_STARTED',
-      data: { jobId },
-    };
-  });
-}
+    return { before: null, after: { jobId, modelKey, from, to, dryRun }, data: { jobId } };
+  },
+});
 
-export async function readRepricing(env: Env, organizationId: string, jobId: string): Promise<Answer<Repricing>> {
+export const readRepricing = read(operations.readRepricing, async ({ env, params: { org, jobId } }) => {
   const progress = await ask(
     () => jobOf(env, jobId),
-    (job) => job.read(organizationId),
+    (job) => job.read(org),
   );
-  return progress ? accept('REPRICING_READ', progress, Date.now()) : refuse('NOT_FOUND', 'no such repricing');
-}
+  return progress ?? refuse('NOT_FOUND', 'no such repricing');
+});
 
 function jobOf(env: Env, jobId: string) {
   return env.REPRICINGS.getByName(jobId);

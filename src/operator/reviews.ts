@@ -5,10 +5,10 @@ import { statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import type { Review } from '../catalog/reviews.ts';
-import { type Answer, accept, badRequest, refuse } from '../contract/errors.ts';
-import type { CatalogReview, SetReviewRequest } from '../contract/reviews.ts';
-import type { Env } from '../env.ts';
-import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { badRequest, refuse } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
+import type { CatalogReview } from '../contract/reviews.ts';
+import { pageOf } from '../platform/page.ts';
 import { currentCatalog } from '../storage/catalog.ts';
 import {
   countReviews,
@@ -18,30 +18,25 @@ import {
   saveReview,
   listReviews as storedReviews,
 } from '../storage/reviews.ts';
-import { commitChange, type OperatorRequest } from './change.ts';
-
-type Defer = (work: Promise<unknown>) => void;
+import { change, list, read } from './operation.ts';
 
 const noReview = () => refuse('NOT_FOUND', 'no such review');
 
-export async function listReviews(env: Env, { after, limit }: PageRequest): Promise<Answer<Page<CatalogReview>>> {
+export const listReviews = list(operations.listReviews, async ({ env, page: { after, limit } }) => {
   const page = pageOf(await storedReviews(env, after, limit), limit, ({ modelKey }) => modelKey);
-  return accept('REVIEWS_LISTED', { ...page, items: page.items.map(present) }, Date.now());
-}
+  return { ...page, items: page.items.map(present) };
+});
 
-export async function readReview(env: Env, requested: string, defer: Defer): Promise<Answer<CatalogReview>> {
-  const review = await findReview(env, storedKey((await currentCatalog(env, defer)).catalog, requested, Date.now()));
-  return review ? accept('REVIEW_READ', present(review), Date.now()) : noReview();
-}
+export const readReview = read(operations.readReview, async ({ env, params, defer }) => {
+  const { catalog } = await currentCatalog(env, defer);
+  const review = await findReview(env, storedKey(catalog, params.modelKey, Date.now()));
+  return review ? present(review) : noReview();
+});
 
-export function putReview(
-  request: OperatorRequest,
-  requested: string,
-  { replacementModelKey, reason }: SetReviewRequest,
-  defer: Defer,
-): Promise<Answer<CatalogReview>> {
-  return commitChange<CatalogReview>(request, async (nowMs) => {
-    const { env } = request;
+export const putReview = change(operations.putReview, {
+  action: 'review.put',
+  subject: (_, { modelKey }) => modelKey,
+  decide: async ({ env, params: { modelKey: requested }, body: { replacementModelKey, reason }, defer, nowMs }) => {
     const { catalog } = await currentCatalog(env, defer);
     const model = matchModel(catalog, requested, nowMs)?.model;
     if (!model) return refuse('NOT_FOUND', `modelKey: ${requested} is not in the catalog`);
@@ -55,43 +50,32 @@ export function putReview(
       return refuse('CONFLICT', `there are at most ${REVIEWS_MAX} reviews`);
     const review = { modelKey, replacementModelKey: modelKeyOf(replacement), reason, reviewedAtMs: nowMs };
     return {
-      action: 'review.put',
-      organizationId: null,
-      subject: modelKey,
       before: before && present(before),
       after: present(review),
       statements: [saveReview(env, review)],
       // Also a new one: isolates have answers without it.
       replaces: true,
-      code: 'REVIEW_SAVED',
       data: present(review),
     };
-  });
-}
+  },
+});
 
-export function deleteReview(
-  request: OperatorRequest,
-  requested: string,
-  defer: Defer,
-): Promise<Answer<{ modelKey: string }>> {
-  return commitChange<{ modelKey: string }>(request, async (nowMs) => {
-    const { env } = request;
-    const modelKey = storedKey((await currentCatalog(env, defer)).catalog, requested, nowMs);
+export const deleteReview = change(operations.deleteReview, {
+  action: 'review.delete',
+  subject: (_, { modelKey }) => modelKey,
+  decide: async ({ env, params, defer, nowMs }) => {
+    const modelKey = storedKey((await currentCatalog(env, defer)).catalog, params.modelKey, nowMs);
     const before = await findReview(env, modelKey);
     if (!before) return noReview();
     return {
-      action: 'review.delete',
-      organizationId: null,
-      subject: modelKey,
       before: present(before),
       after: null,
       statements: [removeReview(env, modelKey)],
       replaces: true,
-      code: 'REVIEW_DELETED',
       data: { modelKey },
     };
-  });
-}
+  },
+});
 
 /** Why the model cannot be replaced by the other one; `null` where it can. */
 function obstacleTo(model: CatalogModel, replacement: CatalogModel | undefined, nowMs: number): string | null {

@@ -2,11 +2,12 @@
  * Stored samples: operators list, read, export and delete them.
  */
 
-import { type Answer, accept, refuse } from '../contract/errors.ts';
+import { type Answer, accept, badRequest, refuse } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
 import type { Sample, SampleFilter, SampleListItem, SampleSelection } from '../contract/samples.ts';
 import type { Env } from '../env.ts';
 import { log } from '../platform/log.ts';
-import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { pageOf } from '../platform/page.ts';
 import {
   findSample,
   findSamples,
@@ -15,7 +16,7 @@ import {
   type SamplePlace,
   type SampleRow,
 } from '../storage/samples.ts';
-import { commitChange, type OperatorRequest } from './change.ts';
+import { change, list, read } from './operation.ts';
 import { findOrganization, noOrganization } from './organization.ts';
 
 /** Samples whose rows an export holds at a time. */
@@ -23,23 +24,15 @@ const EXPORT_ROWS = 100;
 
 const noSample = () => refuse('NOT_FOUND', 'no such sample');
 
-export async function listSamples(
-  env: Env,
-  organizationId: string,
-  query: SampleFilter,
-  { after, limit }: PageRequest,
-): Promise<Answer<Page<SampleListItem>>> {
-  if (!(await findOrganization(env, organizationId))) return noOrganization();
+export const listSamples = list(operations.listSamples, async ({ env, params, query, page: { after, limit } }) => {
   const place = after === null ? null : placeOf(after);
-  if (after !== null && !place) {
-    const message = 'must be the nextCursor of an earlier page';
-    return refuse('BAD_REQUEST', `cursor: ${message}`, { members: { details: [{ path: 'cursor', message }] } });
-  }
+  if (after !== null && !place)
+    return badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
   const nowMs = Date.now();
-  const rows = await findSamples(env, organizationId, filterOf(query), { order: 'newest', after: place, limit, nowMs });
+  const rows = await findSamples(env, params.org, filterOf(query), { order: 'newest', after: place, limit, nowMs });
   const page = pageOf(rows, limit, ({ receivedAtMs, sampleId }) => `${receivedAtMs} ${sampleId}`);
-  return accept('SAMPLES_LISTED', { ...page, items: page.items.map(present) }, nowMs);
-}
+  return { ...page, items: page.items.map(present) };
+});
 
 /** The place in the list that a cursor stands for; no sample's id has a space. */
 function placeOf(cursor: string): SamplePlace | null {
@@ -47,11 +40,10 @@ function placeOf(cursor: string): SamplePlace | null {
   return at === undefined || sampleId === undefined ? null : { receivedAtMs: Number(at), sampleId };
 }
 
-export async function readSample(env: Env, organizationId: string, sampleId: string): Promise<Answer<Sample>> {
-  const nowMs = Date.now();
-  const row = await findSample(env, organizationId, sampleId, nowMs);
-  return row ? accept('SAMPLE_READ', { ...present(row), ...(JSON.parse(row.payload) as Sample) }, nowMs) : noSample();
-}
+export const readSample = read(operations.readSample, async ({ env, params: { org, sampleId } }) => {
+  const row = await findSample(env, org, sampleId, Date.now());
+  return row ? { ...present(row), ...(JSON.parse(row.payload) as Sample) } : noSample();
+});
 
 /** One line of JSON per sample. Rows and payloads are read as the client reads the answer, a bounded part at a time. */
 export async function exportSamples(
@@ -113,30 +105,18 @@ async function* exportLines(
 }
 
 /** The event records that the sample existed, and nothing of its content. */
-export function deleteSample(
-  request: OperatorRequest,
-  organizationId: string,
-  sampleId: string,
-): Promise<Answer<{ sampleId: string }>> {
-  return commitChange<{ sampleId: string }>(request, async (nowMs) => {
-    const row = await findSample(request.env, organizationId, sampleId, nowMs);
+export const deleteSample = change(operations.deleteSample, {
+  action: 'sample.delete',
+  subject: ({ params }) => params.sampleId,
+  decide: async ({ env, params: { org, sampleId }, nowMs }) => {
+    const row = await findSample(env, org, sampleId, nowMs);
     if (!row) return noSample();
     const { receivedAt, expiresAt, payloadBytes } = present(row);
     // It may be in another database than the event.
-    await removeSample(request.env, organizationId, sampleId);
-    return {
-      action: 'sample.delete',
-      organizationId,
-      subject: sampleId,
-      before: { receivedAt, expiresAt, payloadBytes },
-      after: null,
-      statements: [],
-      replaces: false,
-      code: 'SAMPLE_DELETED',
-      data: { sampleId },
-    };
-  });
-}
+    await removeSample(env, org, sampleId);
+    return { before: { receivedAt, expiresAt, payloadBytes }, after: null, data: { sampleId } };
+  },
+});
 
 function filterOf({ from, to, customerId, feature, provider, model, environment }: SampleFilter): SampleSelection {
   const at = (instant: string | undefined) => (instant === undefined ? undefined : Date.parse(instant));

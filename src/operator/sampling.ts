@@ -1,54 +1,39 @@
 /**
  * The sampling policy of an organization: which calls are stored for review, and for how long.
  */
-import { type Answer, accept } from '../contract/errors.ts';
-import type { SamplingPolicy, SetSamplingRequest } from '../contract/sampling.ts';
-import { DEFAULT_SAMPLING_POLICY } from '../domain/sampling.ts';
+import { operations } from '../contract/operations.ts';
+import { DEFAULT_SAMPLING_POLICY, type SamplingPolicy } from '../domain/sampling.ts';
 import type { Env } from '../env.ts';
-import { findOrganizationRow, updateOrganizationRow } from '../storage/organizations.ts';
-import { versionedPolicy } from '../storage/sampling.ts';
-import { commitChange, type OperatorRequest } from './change.ts';
-import { noOrganization } from './organization.ts';
+import { updateOrganizationRow } from '../storage/organizations.ts';
+import { readSamplingPolicy, versionedPolicy } from '../storage/sampling.ts';
+import { change, read } from './operation.ts';
 
-export async function readSampling(env: Env, organizationId: string): Promise<Answer<SamplingPolicy>> {
-  const organization = await findOrganizationRow(env, organizationId);
-  if (!organization) return noOrganization();
-  const { version, policy } = await versionedPolicy(organization.sampling ?? DEFAULT_SAMPLING_POLICY);
-  return accept('SAMPLING_READ', { version, ...policy }, Date.now());
-}
+export const readSampling = read(operations.readSampling, async ({ env, params }) => {
+  const { version, policy } = await readSamplingPolicy(env, params.org);
+  return { version, ...policy };
+});
 
-export function setSampling(
-  request: OperatorRequest,
-  organizationId: string,
-  policy: SetSamplingRequest,
-): Promise<Answer<SamplingPolicy>> {
-  return replaceSampling(request, organizationId, policy);
-}
+export const setSampling = change(operations.setSampling, {
+  action: 'sampling.put',
+  subject: ({ params }) => params.org,
+  decide: ({ env, params, body }) => replaceSampling(env, params.org, body),
+});
 
 /** Without a policy no call is kept. */
-export function deleteSampling(request: OperatorRequest, organizationId: string): Promise<Answer<SamplingPolicy>> {
-  return replaceSampling(request, organizationId, null);
-}
+export const deleteSampling = change(operations.deleteSampling, {
+  action: 'sampling.delete',
+  subject: ({ params }) => params.org,
+  decide: ({ env, params }) => replaceSampling(env, params.org, null),
+});
 
-function replaceSampling(
-  request: OperatorRequest,
-  organizationId: string,
-  sampling: SetSamplingRequest | null,
-): Promise<Answer<SamplingPolicy>> {
-  return commitChange<SamplingPolicy>(request, async () => {
-    const organization = await findOrganizationRow(request.env, organizationId);
-    if (!organization) return noOrganization();
-    const { version, policy } = await versionedPolicy(sampling ?? DEFAULT_SAMPLING_POLICY);
-    return {
-      action: sampling ? 'sampling.put' : 'sampling.delete',
-      organizationId,
-      subject: organizationId,
-      before: organization.sampling ?? DEFAULT_SAMPLING_POLICY,
-      after: policy,
-      statements: [updateOrganizationRow(request.env, organizationId, { sampling })],
-      replaces: true,
-      code: sampling ? 'SAMPLING_SAVED' : 'SAMPLING_DELETED',
-      data: { version, ...policy },
-    };
-  });
+async function replaceSampling(env: Env, organizationId: string, sampling: SamplingPolicy | null) {
+  const before = await readSamplingPolicy(env, organizationId);
+  const { version, policy } = await versionedPolicy(sampling ?? DEFAULT_SAMPLING_POLICY);
+  return {
+    before: before.policy,
+    after: policy,
+    statements: [updateOrganizationRow(env, organizationId, { sampling })],
+    replaces: true,
+    data: { version, ...policy },
+  };
 }

@@ -13,7 +13,7 @@ export interface Setup {
   steps: SetupStep[];
 }
 
-export interface SetupStep {
+interface SetupStep {
   name: 'database' | 'operator' | 'secrets' | 'organization' | 'call';
   done: boolean;
 }

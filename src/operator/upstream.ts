@@ -16,7 +16,7 @@ import { currentCatalog } from '../storage/catalog.ts';
 import { publishCatalog } from './catalog.ts';
 import type { OperatorRequest } from './change.ts';
 import { downloadJson } from './download.ts';
-import { importRequest, leaveEvent } from './import-events.ts';
+import { importRequest, leaveEvent, requesterOf } from './import-events.ts';
 
 const FORMATS = {
   'models.dev': { read: readModelsDev, label: 'models.dev' },
@@ -60,7 +60,12 @@ async function importFrom(
     return { ok: true, message: 'nothing new' };
   const tooMuch = changeBound(report, catalog.models);
   if (tooMuch !== null) return { ok: false, message: tooMuch };
-  const published = await publishCatalog(request, { models, transitions: [...catalog.transitions] }, defer);
+  const body = { models, transitions: [...catalog.transitions] };
+  const published = await publishCatalog.run(requesterOf(request, defer), {
+    params: undefined,
+    query: undefined,
+    body,
+  });
   return published.ok
     ? { ok: true, message: `published ${published.data.version}` }
     : { ok: false, message: published.refusal.message };

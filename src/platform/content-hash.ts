@@ -1,8 +1,16 @@
 /**
- * A short, synchronous hash of content (FNV-1a), for names that change with the content. Not cryptographic.
+ * FNV-1a over a text's characters: short, synchronous, and not cryptographic. The same text has the same hash everywhere and
+ * for good.
  */
-export function contentHash(text: string): string {
+
+/** From 0 to 2^32 - 1: which shard or projector a name belongs to. */
+export function stableHash(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-  return (hash >>> 0).toString(16).padStart(8, '0');
+  return hash >>> 0;
+}
+
+/** For names that change with the content. */
+export function contentHash(text: string): string {
+  return stableHash(text).toString(16).padStart(8, '0');
 }

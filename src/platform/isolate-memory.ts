@@ -21,7 +21,11 @@ export function remember<Value>(empty: () => Value): Memory<Value> {
   return memory;
 }
 
-/** Empties every memory of the isolate. */
+/**
+ * Empties every memory of the isolate.
+ *
+ * @internal Tests share an isolate, and each file begins in a new one's state.
+ */
 export function forgetAll(): void {
   for (const empty of forget) empty();
 }

@@ -5,6 +5,18 @@
  * Each object, array, string, number and literal counts as one value; a member's name counts with its value.
  */
 
+import {
+  CLOSE_LIST,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  isSpace,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+  StringEnd,
+} from './json-scan.ts';
+
 export type JsonBound = 'values' | 'levels';
 
 export type ParsedJson =
@@ -113,18 +125,6 @@ export function isShallow(value: unknown, levels = ANSWER_LEVELS_MAX): boolean {
   return levels > 0 && Object.values(value).every((member) => isShallow(member, levels - 1));
 }
 
-const TAB = 0x09;
-const LF = 0x0a;
-const CR = 0x0d;
-const SPACE = 0x20;
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_ARRAY = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_ARRAY = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 /**
  * Non-ASCII bytes occur only in strings and in a byte order mark, which decoding removes.
  */
@@ -151,9 +151,7 @@ export class JsonCount {
   #depth = 0;
   /** Inside a number or a literal, which was counted at its first character. */
   #inToken = false;
-  #inString = false;
-  /** The previous chunk ended with a backslash, which escapes the next character. */
-  #isEscaped = false;
+  readonly #string = new StringEnd();
 
   constructor(bounds: JsonBounds) {
     this.#bounds = bounds;
@@ -168,22 +166,18 @@ export class JsonCount {
   push(bytes: Uint8Array): void {
     const { valuesMax, levelsMax, freeNumbers = false } = this.#bounds;
     const perToken = freeNumbers ? 0 : 1;
-    let at = this.#inString ? this.#endOfString(bytes, 0) : 0;
+    let at = this.#string.isOpen ? this.#string.find(bytes, 0) + 1 : 0;
     // One more, because the last string may turn out to be a member's name.
     for (; at < bytes.length && this.values <= valuesMax + 1 && this.levels <= levelsMax; at += 1) {
       const byte = bytes[at] as number;
       switch (byte) {
-        case TAB:
-        case LF:
-        case CR:
-        case SPACE:
         case COMMA:
           this.#inToken = false;
           break;
         case QUOTE:
           this.values += 1;
           this.#inToken = false;
-          at = this.#endOfString(bytes, at + 1) - 1;
+          at = this.#string.find(bytes, at + 1);
           break;
         case COLON:
           // The string before it was a member's name.
@@ -191,32 +185,25 @@ export class JsonCount {
           this.#inToken = false;
           break;
         case OPEN_OBJECT:
-        case OPEN_ARRAY:
+        case OPEN_LIST:
           this.values += 1;
           this.#depth += 1;
           if (this.#depth > this.levels) this.levels = this.#depth;
           this.#inToken = false;
           break;
         case CLOSE_OBJECT:
-        case CLOSE_ARRAY:
+        case CLOSE_LIST:
           this.#depth -= 1;
           this.#inToken = false;
           break;
         default:
           if (byte >= ASCII_END) break;
-          if (!this.#inToken) this.values += perToken;
-          this.#inToken = true;
+          if (isSpace(byte)) this.#inToken = false;
+          else if (!this.#inToken) {
+            this.values += perToken;
+            this.#inToken = true;
+          }
       }
     }
-  }
-
-  /** The index after the closing quote, or the end of the chunk where the string continues. */
-  #endOfString(bytes: Uint8Array, from: number): number {
-    if (bytes.length === 0) return 0;
-    let at = this.#isEscaped ? from + 1 : from;
-    while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
-    this.#inString = at >= bytes.length;
-    this.#isEscaped = at > bytes.length;
-    return at + 1;
   }
 }

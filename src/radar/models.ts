@@ -11,7 +11,7 @@ import { type Reviews, reviewedReplacementOf } from '../catalog/reviews.ts';
 import type { RADAR_REASONS } from '../contract/model-radar.ts';
 import type { NanoUsd } from '../domain/money.ts';
 
-export type RadarReason = (typeof RADAR_REASONS)[number];
+type RadarReason = (typeof RADAR_REASONS)[number];
 
 /** Usage under one name, as the roll-ups have it. */
 export interface NamedUse {

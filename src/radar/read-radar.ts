@@ -34,7 +34,10 @@ import { mappingsOf, mergedTraffic, presentItem, type Replaced } from './present
 import { type RadarReplacement, replacementFor } from './replacement.ts';
 
 /** Names of models that the radar looks at: those with the highest cost. */
-export const RADAR_NAMES_MAX = 1_000;
+const RADAR_NAMES_MAX = 1_000;
+
+/** Whose usage is read, and for how long it is kept. */
+type Kept = Pick<Caller['organization'], 'organizationId' | 'retention'>;
 
 /** A page of the radar, whose costs are of that page alone; every item where `page` is `null`. */
 export async function readModelRadar(
@@ -73,7 +76,7 @@ export async function readModelRadar(
 /** The calls of a model under all its names, of which enough is known to price them. */
 export async function readTrafficOf(
   env: Env,
-  { organizationId, retention }: Pick<Caller['organization'], 'organizationId' | 'retention'>,
+  { organizationId, retention }: Kept,
   view: Pick<RadarView, 'catalog' | 'nowMs'>,
   model: CatalogModel,
   thresholds: readonly number[],
@@ -87,18 +90,14 @@ export async function readTrafficOf(
 /** The models on the radar without their customers and costs, which reads no calls. */
 export async function readModelsOnRadar(
   env: Env,
-  { organizationId, retention }: Pick<Caller['organization'], 'organizationId' | 'retention'>,
+  { organizationId, retention }: Kept,
   view: RadarView,
 ): Promise<RadarModel[]> {
   return modelsOnRadar(view, await readModelUses(env, { organizationId, retention }, view.nowMs));
 }
 
 /** The models in use that end, or that have ended, the first to end first. */
-export async function readEndingModels(
-  env: Env,
-  organization: Pick<Caller['organization'], 'organizationId' | 'retention'>,
-  view: RadarView,
-): Promise<RadarModel[]> {
+export async function readEndingModels(env: Env, organization: Kept, view: RadarView): Promise<RadarModel[]> {
   return (await readModelsOnRadar(env, organization, view)).filter(({ reasons }) =>
     reasons.some((reason) => reason === 'ENDING' || reason === 'RETIRED'),
   );
@@ -112,7 +111,7 @@ export interface EndingModel extends RadarModel {
 
 /** The models that end, with who uses each. It reads roll-ups alone. `models` has the first ones, `total` counts all. */
 export async function readEndingUse(
-  { env, organization, defer }: Caller,
+  { env, organization, defer }: Pick<Caller, 'env' | 'defer'> & { organization: Kept },
   modelsMax: number,
 ): Promise<{ models: EndingModel[]; total: number; fromMs: number }> {
   const nowMs = Date.now();
@@ -134,11 +133,7 @@ export async function readEndingUse(
 }
 
 /** The usage of the last 30 days by the name of the model; calls that ended without one have an empty name. */
-export async function readModelUses(
-  env: Env,
-  { organizationId, retention }: Pick<Caller['organization'], 'organizationId' | 'retention'>,
-  nowMs: number,
-): Promise<NamedUse[]> {
+export async function readModelUses(env: Env, { organizationId, retention }: Kept, nowMs: number): Promise<NamedUse[]> {
   const period = periodOf(retention, nowMs);
   return (await sumUsage(env, organizationId, period, ['model'], RADAR_NAMES_MAX)).model;
 }

@@ -3,8 +3,7 @@
  * midnight, offsets of half an hour.
  *
  * Offsets come from `Intl`. The zone's changes between two instants are found once, so that thousands of hours can be
- * placed without reading the offset again. Every series has a resolution of one hour: an hour belongs to the local day
- * in which it starts, which matters only for offsets that are not whole hours.
+ * placed without reading the offset again.
  */
 import { DAY_MS } from '../platform/time.ts';
 
@@ -73,11 +72,6 @@ export function wallReader(timeZone: string): (atMs: number) => number {
   return (atMs) => atMs + ask(atMs);
 }
 
-/** The instant at which the local day that contains `atMs` begins: its first moment, which need not read 00:00. */
-export function startOfLocalDay(atMs: number, timeZone: string): number {
-  return dayStart(zoneClock(timeZone, atMs - 3 * DAY_MS, atMs + 3 * DAY_MS), atMs);
-}
-
 /** Every local day that overlaps [fromMs, toMs), in order. Throws above LOCAL_DAYS_MAX. */
 export function localDays(fromMs: number, toMs: number, timeZone: string): LocalDay[] {
   if (toMs <= fromMs) return [];
@@ -105,32 +99,6 @@ export function instantAtWall(wallMs: number, timeZone: string): number {
 export function instantOfClock(wallMs: number, clock: ZoneClock): number {
   const guessMs = wallMs - clock.offsetAt(wallMs);
   return wallMs - clock.offsetAt(guessMs);
-}
-
-/** Sums hours by local day: `quantities[i]` belongs to `days[i]`. Hours outside all days are ignored. */
-export function bucketByLocalDay(
-  days: readonly LocalDay[],
-  hours: readonly { startMs: number; quantity: number }[],
-): number[] {
-  const quantities = days.map(() => 0);
-  for (const { startMs, quantity } of hours) {
-    const index = dayIndex(days, startMs);
-    if (index >= 0) quantities[index] = (quantities[index] ?? 0) + quantity;
-  }
-  return quantities;
-}
-
-function dayIndex(days: readonly LocalDay[], atMs: number): number {
-  let low = 0;
-  let high = days.length - 1;
-  while (low <= high) {
-    const middle = (low + high) >> 1;
-    const day = days[middle] as LocalDay;
-    if (atMs < day.startMs) high = middle - 1;
-    else if (atMs >= day.endMs) low = middle + 1;
-    else return middle;
-  }
-  return -1;
 }
 
 function wallDate(clock: ZoneClock, atMs: number): number {

@@ -17,7 +17,7 @@ import { isMatching } from '../platform/etag.ts';
 import { remember } from '../platform/isolate-memory.ts';
 import { CACHED_FOREVER, type KeptPages, publicRoutes, searchedText, sendKeptPage, sendPage } from './public-page.ts';
 
-export const DOCS_PATH = '/docs';
+const DOCS_PATH = '/docs';
 const DOCUMENT_PATH = '/openapi.json';
 const DEMO_KEY_PATH = '/demo-key';
 /** Searches that one isolate keeps, each of up to 100 KB. */

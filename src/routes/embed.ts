@@ -24,7 +24,7 @@ import { readRequest } from '../platform/bytes.ts';
 import { readWidgetUsage } from '../readings/usage/widget.ts';
 import { CACHED_FOREVER, publicRoutes } from './public-page.ts';
 
-export const EMBED_PATH = '/embed';
+const EMBED_PATH = '/embed';
 /** Enough for a form with a token of ten origins. */
 const FORM_BYTES_MAX = 16 * 1024;
 const SCRIPT_TYPE = 'text/javascript; charset=utf-8';

@@ -2,16 +2,14 @@
  * The operator API over HTTP: one line per operation, the work is in `src/operator`.
  */
 import type { Hono } from 'hono';
-import { type Answer, accept } from '../contract/errors.ts';
-import { type Operation, operations } from '../contract/operations.ts';
-import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
-import { keySpaceOf } from '../middleware/operators.ts';
+import { accept } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
+import type { AppEnv } from '../middleware/context.ts';
 import { listArchive, verifyArchive } from '../operator/archive.ts';
 import { readAttention } from '../operator/attention.ts';
-import { switchBack } from '../operator/autopilot.ts';
+import { switchModelBack } from '../operator/autopilot.ts';
 import { listOrganizationCalls, readOrganizationCall } from '../operator/calls.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
-import type { OperatorRequest } from '../operator/change.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../operator/corrections.ts';
 import {
   cancelCustomer,
@@ -69,28 +67,22 @@ import { listSharedStripeCustomers, releaseStripeCustomer } from '../operator/st
 import { operatorChangePlan, operatorCreateCustomer, operatorReplenish } from '../operator/subscriptions.ts';
 import { deleteVendor, listVendors, readVendor, setVendor } from '../operator/vendors.ts';
 import { CSV_TYPE } from '../platform/csv.ts';
-import { headerKeyOf, type Input, mount, mountList } from './mount.ts';
+import { mount } from './mount.ts';
 import { mountUseCase } from './use-cases.ts';
 
 /** One line of JSON per item. */
 const LINES_TYPE = 'application/jsonl; charset=utf-8';
 
 export function mountOperator(app: Hono<AppEnv>): void {
-  change(app, operations.createOrganization, (request, { body }) => createOrganization(request, body));
-  mountList(app, operations.listOrganizations, (c, page) => listOrganizations(c.env, page));
-  mount(app, operations.readOrganization, (c, { params }) => readOrganization(c.env, params.org));
-  mount(app, operations.readOrganizationSetup, (c, { params }) => readOrganizationSetup(c.env, params.org));
-  change(app, operations.updateOrganization, (request, { params, body }) =>
-    updateOrganization(request, params.org, body),
-  );
-  change(app, operations.setModels, (request, { params, body }, c) =>
-    setModels(request, params.org, body, deferrer(c)),
-  );
-  mount(app, operations.readModels, (c, { params }) => readModels(c.env, params.org, deferrer(c)));
-  change(app, operations.deleteModels, (request, { params }, c) => deleteModels(request, params.org, deferrer(c)));
-  change(app, operations.switchModelBack, (request, { params, body }, c) =>
-    switchBack(request, params.org, body, deferrer(c)),
-  );
+  mountUseCase(app, createOrganization);
+  mountUseCase(app, listOrganizations);
+  mountUseCase(app, readOrganization);
+  mountUseCase(app, readOrganizationSetup);
+  mountUseCase(app, updateOrganization);
+  mountUseCase(app, setModels);
+  mountUseCase(app, readModels);
+  mountUseCase(app, deleteModels);
+  mountUseCase(app, switchModelBack);
 
   mountUseCase(app, putPlan);
   mountUseCase(app, listPlans);
@@ -100,18 +92,12 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountUseCase(app, readMigration);
   mountUseCase(app, readPlan);
 
-  change(app, operations.setPrice, (request, { params, body }, c) =>
-    setPrice(request, params.org, params.modelKey, body, deferrer(c)),
-  );
-  mountList(app, operations.listPrices, (c, page, { params }) => listPrices(c.env, params.org, page));
-  mountList(app, operations.readPrices, (c, page, { params }) =>
-    readPrices(c.env, params.org, params.modelKey, page, deferrer(c)),
-  );
-  change(app, operations.deletePrices, (request, { params, query }, c) =>
-    deletePrices(request, params.org, params.modelKey, query.effectiveFrom, deferrer(c)),
-  );
-  change(app, operations.startRepricing, (request, { params, body }) => startRepricing(request, params.org, body));
-  mount(app, operations.readRepricing, (c, { params }) => readRepricing(c.env, params.org, params.jobId));
+  mountUseCase(app, setPrice);
+  mountUseCase(app, listPrices);
+  mountUseCase(app, readPrices);
+  mountUseCase(app, deletePrices);
+  mountUseCase(app, startRepricing);
+  mountUseCase(app, readRepricing);
   mountUseCase(app, setVendor);
   mountUseCase(app, listVendors);
   mountUseCase(app, readVendor);
@@ -127,16 +113,16 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountUseCase(app, listCustomerLedger);
   mountUseCase(app, readOrganizationModelRadar);
 
-  change(app, operations.setSampling, (request, { params, body }) => setSampling(request, params.org, body));
-  mount(app, operations.readSampling, (c, { params }) => readSampling(c.env, params.org));
-  change(app, operations.deleteSampling, (request, { params }) => deleteSampling(request, params.org));
-  mountList(app, operations.listSamples, (c, page, { params, query }) => listSamples(c.env, params.org, query, page));
+  mountUseCase(app, setSampling);
+  mountUseCase(app, readSampling);
+  mountUseCase(app, deleteSampling);
+  mountUseCase(app, listSamples);
   mount(app, operations.exportSamples, async (c, { params, query }) => {
     const answer = await exportSamples(c.env, params.org, query);
     return answer.ok ? c.body(answer.data, 200, { 'Content-Type': LINES_TYPE }) : answer;
   });
-  mount(app, operations.readSample, (c, { params }) => readSample(c.env, params.org, params.sampleId));
-  change(app, operations.deleteSample, (request, { params }) => deleteSample(request, params.org, params.sampleId));
+  mountUseCase(app, readSample);
+  mountUseCase(app, deleteSample);
 
   mountUseCase(app, createKey);
   mountUseCase(app, listKeys);
@@ -175,15 +161,13 @@ export function mountOperator(app: Hono<AppEnv>): void {
     return answer.ok ? c.body(answer.data, 200, { 'Content-Type': type }) : answer;
   });
 
-  mount(app, operations.readCatalog, (c) => readCatalog(c.env, deferrer(c)));
-  change(app, operations.publishCatalog, (request, { body }, c) => publishCatalog(request, body, deferrer(c)));
+  mountUseCase(app, readCatalog);
+  mountUseCase(app, publishCatalog);
 
-  mountList(app, operations.listReviews, (c, page) => listReviews(c.env, page));
-  mount(app, operations.readReview, (c, { params }) => readReview(c.env, params.modelKey, deferrer(c)));
-  change(app, operations.putReview, (request, { params, body }, c) =>
-    putReview(request, params.modelKey, body, deferrer(c)),
-  );
-  change(app, operations.deleteReview, (request, { params }, c) => deleteReview(request, params.modelKey, deferrer(c)));
+  mountUseCase(app, listReviews);
+  mountUseCase(app, readReview);
+  mountUseCase(app, putReview);
+  mountUseCase(app, deleteReview);
 
   mount(app, operations.readIdentity, async (c) => {
     const { name, role } = c.get('operator');
@@ -201,23 +185,4 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountUseCase(app, search);
   mountUseCase(app, readHealth);
   mountUseCase(app, readHealthHistory);
-}
-
-/** A change by the operator, with what its event and its idempotency record need. */
-export function change<O extends Operation>(
-  app: Hono<AppEnv>,
-  operation: O,
-  answer: (request: OperatorRequest, input: Input<O>, c: AppContext) => Promise<Answer<unknown>>,
-): void {
-  mount(app, operation, async (c, input) => {
-    const request: OperatorRequest = {
-      env: c.env,
-      actor: c.get('operator').name,
-      correlationId: c.get('correlationId'),
-      idempotencyKey: operation.method === 'POST' ? headerKeyOf(c) : null,
-      operationId: keySpaceOf(operation.operationId, c.get('operator')),
-      input,
-    };
-    return answer(request, input, c);
-  });
 }

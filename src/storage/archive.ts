@@ -11,7 +11,7 @@ import { archiveErasures, historyDays } from './schema/index.ts';
 
 /** In the order in which the archive has them. */
 export const HISTORY_KINDS = ['call', 'meter_event', 'credit_entry'] as const;
-export type HistoryKind = (typeof HISTORY_KINDS)[number];
+type HistoryKind = (typeof HISTORY_KINDS)[number];
 
 /** A row of a day's history. Rows are ordered by kind, time and id, and no two have the same. */
 export interface HistoryRow {

@@ -4,6 +4,7 @@
 import { and, asc, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
 import { CALLS_SEARCHED_MAX } from '../contract/call-list.ts';
 import type { Call, CallStatus } from '../domain/call.ts';
+import { LISTED, type ListedFacts, type RecordedListed } from '../domain/call-facts.ts';
 import type { ChargeBasis } from '../domain/charge.ts';
 import type { DenialCode, RecordedDenial } from '../domain/denial.ts';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
@@ -61,7 +62,7 @@ export interface CallFilter {
 /** The newest first, or the highest known cost first. */
 export type CallSort = 'startedAt' | 'cost';
 
-export interface CallRow {
+export interface CallRow extends RecordedListed {
   callId: string;
   customerId: string;
   customerUserId: string | null;
@@ -70,8 +71,6 @@ export interface CallRow {
   status: CallStatus;
   startedAtMs: number;
   finishedAtMs: number | null;
-  providerUsed: string | null;
-  modelUsed: string | null;
   modelKey: string | null;
   inputTokens: number | null;
   cachedInputTokens: number | null;
@@ -107,8 +106,7 @@ const COLUMNS = {
   status: sql<CallStatus>`${calls.status}`,
   startedAtMs: calls.startedAtMs,
   finishedAtMs: calls.finishedAtMs,
-  providerUsed: calls.providerUsed,
-  modelUsed: calls.modelUsed,
+  ...listedColumns(),
   modelKey: calls.modelKey,
   inputTokens: calls.inputTokens,
   cachedInputTokens: calls.cachedInputTokens,
@@ -124,6 +122,12 @@ const COLUMNS = {
     ),
   reversedAtMs: calls.reversedAtMs,
 };
+
+/** A listed fact without a column does not compile. */
+function listedColumns(): Pick<typeof calls, keyof ListedFacts> {
+  const columns: Pick<typeof calls, keyof ListedFacts> = calls;
+  return Object.fromEntries(LISTED.map((name) => [name, columns[name]])) as typeof columns;
+}
 
 /**
  * Calls of an organization. Indexes have the time with the customer, with the reason of a denial, of denied calls and of calls

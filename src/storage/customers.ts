@@ -29,7 +29,7 @@ import { customerDays, customers } from './schema/index.ts';
 /** Customers that one page looks at where something narrows the list that no index has. */
 export const CUSTOMERS_SEARCHED_MAX = 10_000;
 /** The same where an index has all that narrows it, the search included. */
-export const CUSTOMERS_INDEXED_MAX = 100_000;
+const CUSTOMERS_INDEXED_MAX = 100_000;
 
 export interface CustomerFilter {
   /** A part of the id, of the display name or of the e-mail address, whatever the case. */

@@ -34,7 +34,7 @@ export interface EarningsGroup extends CostAndCharge {
 }
 
 /** Time that customers had a version of a plan in a calendar month (UTC). */
-export interface PlanMonth {
+interface PlanMonth {
   usagePlanVersionId: string;
   monthMs: number;
   subscribedMs: bigint;

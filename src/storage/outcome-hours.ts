@@ -8,7 +8,7 @@ import { namedDatabase } from './database.ts';
 import { organizationHours, organizationSizes } from './schema/index.ts';
 
 /** Organizations that are summed: those with the most customers. Each has at most five rows for an hour. */
-export const SUMMED_ORGANIZATIONS_MAX = 1_000;
+const SUMMED_ORGANIZATIONS_MAX = 1_000;
 
 export interface OutcomeHour {
   hourMs: number;

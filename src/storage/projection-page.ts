@@ -7,7 +7,7 @@
  */
 
 /** What a change is of. */
-export const CHANGE_KINDS = [
+const CHANGE_KINDS = [
   'customer',
   'call',
   'denied_hour',

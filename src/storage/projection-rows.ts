@@ -5,6 +5,7 @@
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core';
 import type { Account } from '../domain/account.ts';
 import type { Call } from '../domain/call.ts';
+import { LISTED, type ListedFacts, listedFacts, type RecordedListed } from '../domain/call-facts.ts';
 import { lowerCase } from '../domain/case-search.ts';
 import { earnedNanoUsd } from '../domain/charge.ts';
 import type { MeterEvent } from '../domain/custom-meter.ts';
@@ -15,14 +16,14 @@ import { wasDenied, worstMeterOf } from '../domain/summary.ts';
 import { balanceOf, type LedgerEntry } from '../domain/wallet.ts';
 import type { Change, ChangeKind, ProjectionPage } from './projection-page.ts';
 import { COUNTED_COLUMNS } from './roll-ups.ts';
-import type {
+import {
   calls,
-  creditEntries,
-  customers,
-  deniedHours,
-  failedHours,
-  meterEvents,
-  organizationEvents,
+  type creditEntries,
+  type customers,
+  type deniedHours,
+  type failedHours,
+  type meterEvents,
+  type organizationEvents,
 } from './schema/index.ts';
 
 /** The names of a table's columns in D1. */
@@ -165,7 +166,7 @@ function columnsOfCall(organizationId: string, call: Call): Row<typeof calls>['c
   const { outcome, compression } = call;
   const price = outcome?.price.status === 'FINAL' ? outcome.price : null;
   const modelKey = price?.breakdown.modelKey ?? null;
-  const providerUsed = outcome?.providerUsed ?? null;
+  const listed = listedFacts(outcome);
   const charge = earnedNanoUsd(outcome?.charge);
   return {
     organization_id: organizationId,
@@ -179,10 +180,9 @@ function columnsOfCall(organizationId: string, call: Call): Row<typeof calls>['c
     finished_at_ms: call.finishedAtMs,
     usage_plan_version_id: call.usagePlanVersionId,
     pricing_mode: outcome?.pricingMode ?? call.pricingMode,
-    provider_used: providerUsed,
-    usage_provider: usageProvider(modelKey, providerUsed),
-    model_used: outcome?.modelUsed ?? null,
+    usage_provider: usageProvider(modelKey, listed.providerUsed),
     model_key: modelKey,
+    ...listedColumns(listed),
     tier: outcome?.tier ?? null,
     input_tokens: outcome?.usage.inputTokens ?? null,
     cached_input_tokens: outcome?.usage.cachedInputTokens ?? null,
@@ -208,6 +208,13 @@ function columnsOfCall(organizationId: string, call: Call): Row<typeof calls>['c
     reversed_at_ms: call.reversedAtMs ?? null,
     revision: call.revision,
   };
+}
+
+type ListedColumns = { [Name in keyof ListedFacts as (typeof calls)[Name]['_']['name']]-?: RecordedListed[Name] };
+
+/** The listed facts by the names of their columns. One without a column does not compile. */
+function listedColumns(listed: RecordedListed): ListedColumns {
+  return Object.fromEntries(LISTED.map((name) => [calls[name].name, listed[name]])) as ListedColumns;
 }
 
 function projectDeniedHour({ organizationId, customerId }: Account, record: string): Row<typeof deniedHours> {

@@ -23,7 +23,7 @@ export interface SamplePlace {
 }
 
 /** Bytes of payloads that are in memory at the same time; a single one may be larger. */
-export const PAYLOAD_BYTES_MAX = 2 * 1024 * 1024;
+const PAYLOAD_BYTES_MAX = 2 * 1024 * 1024;
 
 const { payload: _payload, ...ROW } = getTableColumns(samples);
 

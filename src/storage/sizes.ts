@@ -13,7 +13,7 @@ import { DAY_MS } from '../platform/time.ts';
 import { configDatabase, databaseNames, namedDatabase } from './database.ts';
 import { databaseSizes, organizations } from './schema/index.ts';
 
-export interface OrganizationSize {
+interface OrganizationSize {
   organizationId: string;
   name: string;
   customers: number;

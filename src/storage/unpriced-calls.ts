@@ -18,7 +18,7 @@ export interface UnpricedCalls {
 }
 
 /** Names of models that are told apart. */
-export const NAMES_MAX = 1_000;
+const NAMES_MAX = 1_000;
 /** No call ends longer after its begin: its end is accepted for seven days, and a batch may run for one. */
 export const CALL_LENGTH_MAX_MS = 9 * DAY_MS;
 

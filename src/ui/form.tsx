@@ -18,7 +18,7 @@ export interface FormState {
   details: readonly Detail[];
 }
 
-export function typed({ values }: FormState, name: string): string {
+function typed({ values }: FormState, name: string): string {
   const value = values[name];
   return typeof value === 'string' ? value : (value?.[0] ?? '');
 }
@@ -36,7 +36,7 @@ export interface Sends {
   operation: Operation;
 }
 
-export const Hidden: FC<{ secrets: FormSecrets }> = ({ secrets }) => (
+const Hidden: FC<{ secrets: FormSecrets }> = ({ secrets }) => (
   <>
     <input type="hidden" name="csrf" value={secrets.csrf} />
     <input type="hidden" name="nonce" value={secrets.nonce} />

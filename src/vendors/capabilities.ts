@@ -118,7 +118,7 @@ export function toolsOf(body: Fields): Fields[] {
 }
 
 /** The names that tell what a tool is, in snake case: its type, or the members that name one. */
-export function namesOf(tool: Fields): string[] {
+function namesOf(tool: Fields): string[] {
   const { type } = tool;
   // Moonshot's own tools (`$web_search`).
   if (type === 'builtin_function') return [textOf(fieldsOf(tool.function).name)];

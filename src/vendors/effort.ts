@@ -8,7 +8,7 @@
 import type { ReasoningLevel } from '../domain/plan.ts';
 import { EFFORTS, type Effort, type Fields, fieldsOf } from './usage/figures.ts';
 
-export { EFFORTS, type Effort } from './usage/figures.ts';
+export type { Effort } from './usage/figures.ts';
 
 export function isEffort(value: unknown): value is Effort {
   return EFFORTS.some((level) => level === value);

@@ -6,6 +6,8 @@
  * character in all three, so a character of several bytes is never cut. `eventsource-parser` reads the events.
  */
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { LF } from '../platform/bytes.ts';
+import { CLOSE_LIST, CLOSE_OBJECT, OPEN_LIST, OPEN_OBJECT, QUOTE, StringEnd } from '../platform/json-scan.ts';
 import { HeldBytes } from './answer-memory.ts';
 import { JsonSkim } from './json-skim.ts';
 
@@ -13,7 +15,7 @@ import { JsonSkim } from './json-skim.ts';
  * The longest event that is held until it is whole. A longer one (a picture, a finished response that repeats its whole
  * output) passes in pieces, and is read without what is long in it.
  */
-export const EVENT_BYTES_MAX = 1024 * 1024;
+const EVENT_BYTES_MAX = 1024 * 1024;
 /**
  * The same of events that must be whole, because they are replaced or their text is limited, if there is memory for them.
  */
@@ -35,13 +37,7 @@ export interface Block {
   isPiece?: true;
 }
 
-const LF = 10;
 const CR = 13;
-const QUOTE = 34;
-const BACKSLASH = 92;
-const OPENING = new Set([...'{['].map((character) => character.charCodeAt(0)));
-const CLOSING = new Set([...'}]'].map((character) => character.charCodeAt(0)));
-const BRACE = 123;
 /** Space, line ends, and the three bytes of a byte order mark. */
 const BEFORE_CONTENT = new Set([9, LF, CR, 32, 0xef, 0xbb, 0xbf]);
 
@@ -66,8 +62,7 @@ export class EventBlocks {
   #afterCr = false;
   // State of the JSON.
   #depth = 0;
-  #inString = false;
-  #escaped = false;
+  readonly #string = new StringEnd();
   #elementDepth = 0;
   /** Where the current element begins in the block. */
   #elementStart = 0;
@@ -79,6 +74,7 @@ export class EventBlocks {
   /** The blocks that this chunk completes. The chunk may end anywhere. */
   push(chunk: Uint8Array): Block[] {
     this.#form ??= formOf(chunk);
+    const isJson = this.#form === 'json';
     const blocks: Block[] = [];
     let start = 0;
     if (this.#form === 'sse' && chunk[0] === LF && this.#afterCr && this.#lineEmpty && this.#heldLength === 0) {
@@ -87,9 +83,15 @@ export class EventBlocks {
       this.#afterCr = false;
       start = 1;
     }
-    for (let index = start; index < chunk.length; index += 1) {
+    for (let index = this.#string.isOpen ? this.#string.find(chunk, 0) + 1 : start; index < chunk.length; index += 1) {
       const byte = chunk[index] as number;
-      if (!(this.#form === 'json' ? this.#jsonEnds(byte, index - start) : this.#eventEnds(byte))) continue;
+      if (!isJson) {
+        if (!this.#eventEnds(byte)) continue;
+      } else if (byte === QUOTE) {
+        // No element ends within a string.
+        index = this.#string.find(chunk, index + 1);
+        continue;
+      } else if (!this.#jsonEnds(byte, index - start)) continue;
       if (this.#form === 'sse' && byte === CR && chunk[index + 1] === LF) {
         this.#afterCr = false;
         index += 1;
@@ -124,20 +126,13 @@ export class EventBlocks {
 
   /** Whether an object ends that is alone or in the outermost array; `offset` counts from the start of this part. */
   #jsonEnds(byte: number, offset: number): boolean {
-    if (this.#inString) {
-      if (this.#escaped) this.#escaped = false;
-      else if (byte === BACKSLASH) this.#escaped = true;
-      else if (byte === QUOTE) this.#inString = false;
-      return false;
-    }
-    if (byte === QUOTE) this.#inString = true;
-    else if (OPENING.has(byte)) {
-      if (byte === BRACE && this.#elementDepth === 0 && this.#depth <= 1) {
+    if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
+      if (byte === OPEN_OBJECT && this.#elementDepth === 0 && this.#depth <= 1) {
         this.#elementDepth = this.#depth + 1;
         this.#elementStart = this.#heldLength + offset;
       }
       this.#depth += 1;
-    } else if (CLOSING.has(byte)) {
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
       const ends = this.#depth === this.#elementDepth;
       this.#depth -= 1;
       return ends;
@@ -263,5 +258,5 @@ export function serializeEvent({ event, id, data }: StreamEvent): string {
 function formOf(chunk: Uint8Array): 'sse' | 'json' | null {
   const first = chunk.find((byte) => !BEFORE_CONTENT.has(byte));
   if (first === undefined) return null;
-  return OPENING.has(first) ? 'json' : 'sse';
+  return first === OPEN_OBJECT || first === OPEN_LIST ? 'json' : 'sse';
 }

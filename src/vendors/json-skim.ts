@@ -7,7 +7,19 @@
  * member that is named after usage; beyond `KEPT_BYTES_MAX` everything is. What is left is JSON if the whole was.
  */
 
+import { LF } from '../platform/bytes.ts';
 import { hasTooManyValues, parseAnswer } from '../platform/json.ts';
+import {
+  CLOSE_LIST,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  isSpace,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+  StringEnd,
+} from '../platform/json-scan.ts';
 
 /** Longer than the name of any model, event or kind of usage. */
 const TEXT_BYTES_MAX = 1_024;
@@ -16,17 +28,6 @@ const KEPT_BYTES = 256 * 1024;
 const KEPT_BYTES_MAX = 512 * 1024;
 /** Deeper values are left out. */
 const LEVELS_MAX = 64;
-
-const LF = 10;
-const QUOTE = 34;
-const COMMA = 44;
-const COLON = 58;
-const OPEN_LIST = 91;
-const BACKSLASH = 92;
-const CLOSE_LIST = 93;
-const OPEN_OBJECT = 123;
-const CLOSE_OBJECT = 125;
-const isSpace = (byte: number) => byte === 32 || (byte >= 9 && byte <= 13);
 
 /** A list or an object that is open. */
 interface Level {
@@ -51,8 +52,7 @@ export class JsonSkim {
   readonly #text = new Uint8Array(TEXT_BYTES_MAX);
   #length = 0;
   #inText = false;
-  /** The last byte so far is a backslash that escapes the next one. */
-  #escapes = false;
+  readonly #end = new StringEnd();
   /** Where the next line ends in this chunk, once that is looked up. */
   #lineEnd = -1;
   /** Within a number or a literal, and whether it is kept. */
@@ -68,16 +68,16 @@ export class JsonSkim {
     this.#lineEnd = -1;
     for (let at = 0; at < chunk.length; at += 1) {
       if (this.#inText) {
-        const end = this.#endOfText(chunk, at);
+        const end = this.#end.find(chunk, at, this.#endOfLine(chunk, at));
         this.#take(chunk.subarray(at, end));
         if (end === chunk.length) break;
         at = end;
         this.#inText = false;
-        this.#escapes = false;
-        if (chunk[at] === QUOTE) {
+        if (!this.#end.isOpen) {
           this.#endText();
           continue;
         }
+        this.#end.leave();
         this.#length = 0;
       }
       this.#byte(chunk[at] as number);
@@ -197,23 +197,14 @@ export class JsonSkim {
     this.#kept.add(LF);
   }
 
-  /** Where the closing quote or the line end stands, or the end of the chunk. */
-  #endOfText(chunk: Uint8Array, from: number): number {
-    if (this.#lineEnd < from) this.#lineEnd = this.#isLines ? indexFrom(chunk, LF, from) : chunk.length;
-    const lineEnd = this.#lineEnd;
-    for (let quote = indexFrom(chunk, QUOTE, from); ; quote = indexFrom(chunk, QUOTE, quote + 1)) {
-      if (quote > lineEnd) return lineEnd;
-      let slashes = quote;
-      while (slashes > from && chunk[slashes - 1] === BACKSLASH) slashes -= 1;
-      const isBegun = slashes === from && this.#escapes;
-      const isOdd = (quote - slashes) % 2 === 1;
-      const escapes = isBegun ? !isOdd : isOdd;
-      if (quote === chunk.length) {
-        this.#escapes = escapes;
-        return quote;
-      }
-      if (!escapes) return quote;
+  /** Where the line ends that the chunk has at `from`; a document is one line. */
+  #endOfLine(chunk: Uint8Array, from: number): number {
+    if (!this.#isLines) return chunk.length;
+    if (this.#lineEnd < from) {
+      const at = chunk.indexOf(LF, from);
+      this.#lineEnd = at < 0 ? chunk.length : at;
     }
+    return this.#lineEnd;
   }
 
   #take(part: Uint8Array): void {
@@ -255,9 +246,4 @@ class Bytes {
     this.#length = 0;
     return bytes;
   }
-}
-
-function indexFrom(bytes: Uint8Array, byte: number, from: number): number {
-  const at = bytes.indexOf(byte, from);
-  return at < 0 ? bytes.length : at;
 }

@@ -64,7 +64,7 @@ export type VendorResult =
   /** The answer broke off. The vendor may have done the work, so the request must not simply be repeated. */
   | { kind: 'broken'; status: number; message: string };
 
-export interface VendorStream {
+interface VendorStream {
   body: ReadableStream<Uint8Array>;
   /** By its bytes; `other` if nobody looked. */
   content: 'events' | 'json' | 'other';

@@ -18,8 +18,6 @@ import {
 import type { Fields } from './usage/figures.ts';
 import { type PassingUsage, StreamUsage, type VendorFailure, type VendorUsage, type Written } from './usage.ts';
 
-export type { StreamEvent } from './event-blocks.ts';
-
 export interface StreamOutcome {
   /**
    * `completed`: the vendor's answer is whole. `client_left`: the caller left before that. `vendor_cut`: the vendor's

@@ -26,7 +26,7 @@ import {
 import { isMediaEvent, MediaStream } from './usage/openai-media.ts';
 
 export { readFailure } from './usage/failure.ts';
-export type { Effort, VendorFailure, VendorName, VendorUsage } from './usage/figures.ts';
+export type { VendorFailure, VendorUsage } from './usage/figures.ts';
 
 /** What a whole, parsed answer reports as its usage. */
 export function readUsage(body: unknown): VendorUsage | null {

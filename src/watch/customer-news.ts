@@ -12,7 +12,7 @@ import { sumUsage } from '../storage/usage.ts';
 import { type Found, keyOf, type Look, type Memory, type News, type Remembered } from './look.ts';
 
 /** Customers that are looked at in a day, and in one step: each has its object read, and up to six forecasts made. */
-export const CUSTOMERS_PER_DAY_MAX = 200;
+const CUSTOMERS_PER_DAY_MAX = 200;
 export const CUSTOMERS_PER_STEP = 20;
 /** A customer with a low balance that makes no call for so long is told of anew. */
 const LOW_MS = 90 * DAY_MS;
@@ -43,7 +43,7 @@ export async function customerNews(
   return news;
 }
 
-export function newsOf(
+function newsOf(
   customerId: string,
   history: CustomerHistory,
   alerts: Alerts | undefined,

@@ -12,9 +12,9 @@ export interface Attack {
 }
 
 /** How much an attack sends: the full number, or a few requests that show the same rule. */
-export type Size = <Count>(full: Count, short: Count) => Count;
+type Size = <Count>(full: Count, short: Count) => Count;
 
-export interface Findings {
+interface Findings {
   figures: Record<string, number | string>;
   /** Figures that have to stay at or below a number on a quiet machine. */
   goals?: Record<string, number>;

@@ -34,7 +34,7 @@ export interface Attacker extends Tenant {
   session(body?: Record<string, unknown>): Promise<string>;
 }
 
-export interface Attempt {
+interface Attempt {
   method?: string;
   path: string;
   token?: string;

@@ -21,7 +21,7 @@ export interface HttpRequest {
 }
 
 /** What a connection notes from an answer for its next requests. */
-export interface Memory {
+interface Memory {
   callId?: string;
 }
 

@@ -34,7 +34,7 @@ export const FIRST_NAMES = [
   'Lena',
 ];
 const LAST_NAMES = ['Adler', 'Brandt', 'Costa', 'Diaz', 'Eriksen', 'Fofana', 'Grant', 'Haas', 'Ito', 'Jensen', 'Kaya'];
-export const FEATURES = 8;
+const FEATURES = 8;
 
 const hashed = (number: string, prime: number) => `(${number} * ${prime} % 4294967296)`;
 const among = (texts: readonly string[], number: string) =>

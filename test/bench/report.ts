@@ -17,7 +17,7 @@ export function machineHere(): Machine {
   };
 }
 
-export function describeMachine({ cpus, model, memoryGiB, node }: Machine): string {
+function describeMachine({ cpus, model, memoryGiB, node }: Machine): string {
   return `${cpus} x ${model}, ${memoryGiB} GiB, Node ${node}`;
 }
 

@@ -28,7 +28,7 @@ export interface OwnServer extends BrowserServer, Pick<Server, 'db' | 'stop'> {
 }
 
 /** What shared.ts hands to the tests. */
-export interface Shared extends Pick<OwnServer, 'url' | 'operatorToken' | 'demoKey' | 'bundleDir'> {
+interface Shared extends Pick<OwnServer, 'url' | 'operatorToken' | 'demoKey' | 'bundleDir'> {
   /** Of what the console's pages are about. */
   consoleIds: ConsoleIds;
 }

@@ -8,7 +8,7 @@ import { parseUsd } from '../../src/domain/money.ts';
 import type { Recorded } from './verdict.ts';
 import type { Customer, Organization, World } from './world.ts';
 
-export interface LedgerEntry {
+interface LedgerEntry {
   customerId: string;
   cause: string;
   amount: bigint;
@@ -17,7 +17,7 @@ export interface LedgerEntry {
   reference: string | null;
 }
 
-export interface RecordedCall extends Recorded {
+interface RecordedCall extends Recorded {
   outputTokens: number;
 }
 
@@ -32,7 +32,7 @@ const DAY_MS = 86_400_000;
 
 type Named = Pick<Customer, 'customerId'>;
 
-export async function readCustomer(world: Organization, { customerId }: Named): Promise<OperatorCustomer> {
+async function readCustomer(world: Organization, { customerId }: Named): Promise<OperatorCustomer> {
   const params = { org: world.organizationId, customerId };
   return (await world.operator.send('readCustomer', { params })).data;
 }

@@ -31,7 +31,7 @@ export interface Ask {
 }
 
 /** What an application reported of a call that it made itself. */
-export interface OwnReport {
+interface OwnReport {
   marker: string;
   inputTokens: number;
   outputTokens: number;
@@ -280,7 +280,7 @@ function vendorBody({ kind, outputTokens, outputTokensMax, durationMs, fault }: 
 }
 
 /** What `begin-hold` holds: its charge. */
-export function holdOf({ customer, outputTokens, outputTokensMax }: Ask): bigint {
+function holdOf({ customer, outputTokens, outputTokensMax }: Ask): bigint {
   return chargeOf(INPUT_TOKENS, outputTokensMax ?? outputTokens, customer.markupPercent);
 }
 

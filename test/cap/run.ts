@@ -37,7 +37,7 @@ export interface CapOptions {
   onProgress: (line: string) => void;
 }
 
-export interface ScenarioReport extends Verdict {
+interface ScenarioReport extends Verdict {
   name: string;
   tries: string;
   unit: 'nano-USD' | 'tokens';

@@ -279,7 +279,7 @@ export function plain(customer: Customer, durationMs: number, keyed = false): As
 }
 
 /** A stream of a random length, with or without a bound. */
-export function stream(random: Random, customer: Customer): Ask {
+function stream(random: Random, customer: Customer): Ask {
   const outputTokens = 200 + random.below(5_000);
   const outputTokensMax = random.pick([null, 2_000, 6_000]);
   const durationMs = 200 + random.below(STREAM_MS_MAX);

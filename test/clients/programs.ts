@@ -22,7 +22,7 @@ export interface Turn {
 }
 
 /** Where a client finds the gateway. */
-export interface Access {
+interface Access {
   url: string;
   key: string;
 }

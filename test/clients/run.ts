@@ -12,7 +12,7 @@ import type { Place, Program, Turn } from './programs.ts';
 import type { Asked } from './relay.ts';
 import { openFolder, type World } from './world.ts';
 
-export interface Call {
+interface Call {
   callId: string;
   status: string;
   model: string;

@@ -9,7 +9,7 @@ import { changeOf, type Estimate, estimateOf, LEVELS, profileOf, type Saved, sav
 import { PROMPTS } from './prompts.ts';
 import { corpora, ERROR_MAX } from './texts.ts';
 
-export interface SenseRow {
+interface SenseRow {
   technique: string;
   /** Prompts whose sense changes, by level. */
   changed: number[];

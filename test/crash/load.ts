@@ -8,10 +8,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import type { Random } from './random.ts';
 
-export const MODELS = { standard: 'gpt-4o-mini', premium: 'gpt-4o' } as const;
+const MODELS = { standard: 'gpt-4o-mini', premium: 'gpt-4o' } as const;
 export const PLAN_IDS = ['plan-a', 'plan-b'] as const;
 
-export interface SentCall {
+interface SentCall {
   id: string;
   customerId: string;
   premium: boolean;
@@ -25,7 +25,7 @@ export interface SentCall {
   costUsdNano: string | null;
 }
 
-export interface SentIncrement {
+interface SentIncrement {
   id: string;
   customerId: string;
   amount: number;
@@ -33,7 +33,7 @@ export interface SentIncrement {
   eventId: string | null;
 }
 
-export interface SentGrant {
+interface SentGrant {
   id: string;
   customerId: string;
   unit: 'USD' | 'CUSTOM1';
@@ -43,7 +43,7 @@ export interface SentGrant {
 }
 
 /** The state of a customer's subscription after the changes that were acknowledged, one after the other. */
-export interface SentSubscription {
+interface SentSubscription {
   planId: string;
   version: number;
 }

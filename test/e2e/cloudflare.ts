@@ -10,10 +10,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 
-export const ACCOUNT_ID = 'a'.repeat(32);
+const ACCOUNT_ID = 'a'.repeat(32);
 /** Files that wrangler is to send at once. */
 const FILES_OF_A_REQUEST = 100;
-export const API_TOKEN = 'token-of-the-account';
+const API_TOKEN = 'token-of-the-account';
 
 interface Binding {
   type: string;

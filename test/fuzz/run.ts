@@ -24,7 +24,7 @@ export interface FuzzOptions {
   signal?: AbortSignal;
 }
 
-export interface FuzzFault {
+interface FuzzFault {
   what: string;
   operationId: string;
   request: string;

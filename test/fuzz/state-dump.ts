@@ -40,7 +40,7 @@ export async function quietState(stateDir: string): Promise<Dump> {
   }
 }
 
-export function readState(stateDir: string): Dump {
+function readState(stateDir: string): Dump {
   const dump: Dump = new Map();
   for (const [index, tables] of readDatabases(stateDir).entries())
     for (const [table, rows] of tables) dump.set(`D1 ${index} ${table}`, textsOf(rows));

@@ -31,10 +31,10 @@ const USE_CASE = /^import .* from '.*\/metering\/caller\.ts';$/m;
 const equivalents: { file: string; line: string; at: number; original: string; replacement: string; reason: string }[] =
   equivalentMutants;
 
-export type Verdict = 'noticed' | 'timedOut' | 'survived' | 'equivalent';
+type Verdict = 'noticed' | 'timedOut' | 'survived' | 'equivalent';
 
 /** `timedOut` of the noticed ones were noticed because the tests did not end. */
-export interface Score {
+interface Score {
   noticed: number;
   timedOut: number;
   survived: number;

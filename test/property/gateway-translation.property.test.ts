@@ -7,17 +7,13 @@ import fc from 'fast-check';
 import OpenAI from 'openai';
 import { expect, test } from 'vitest';
 import { chatToMessages } from '../../src/gateway/translation/chat-to-messages.ts';
-import {
-  MessageChunks,
-  type StreamPart,
-  serializeParts,
-} from '../../src/gateway/translation/message-stream-to-chunks.ts';
+import { MessageChunks, type StreamPart } from '../../src/gateway/translation/message-stream-to-chunks.ts';
 import { messageToCompletion } from '../../src/gateway/translation/message-to-completion.ts';
 import { EventBlocks, serializeEvent } from '../../src/vendors/event-blocks.ts';
 import { type Fields, fieldsOf, listOf } from '../../src/vendors/usage/figures.ts';
 import { readUsage, StreamUsage, type VendorUsage } from '../../src/vendors/usage.ts';
 import { WEB_ADDRESS } from '../support/characters.ts';
-import { cut } from '../support/metered-stream.ts';
+import { cut, event as written } from '../support/metered-stream.ts';
 import { swept } from '../support/sweep.ts';
 import { type Answer, type Block, streamedAnswer, wholeAnswer } from '../vendors/anthropic-blocks.ts';
 
@@ -79,6 +75,8 @@ const partsOf = (events: readonly object[]) => {
   return events.flatMap((event) => chunks.read(event as Fields));
 };
 
+const streamOf = (parts: readonly StreamPart[]) => parts.map(written).join('');
+
 /** The bytes of the vendor's stream, cut at these places, as the caller gets them. */
 function passedOn(events: readonly { type: string }[], places: number[]): string {
   const bytes = new TextEncoder().encode(
@@ -87,7 +85,7 @@ function passedOn(events: readonly { type: string }[], places: number[]): string
   const blocks = new EventBlocks();
   const chunks = new MessageChunks(CHUNK_TERMS);
   return [...cut(bytes, places).flatMap((chunk) => blocks.push(chunk)), ...blocks.end()]
-    .map(({ event }) => (event ? serializeParts(chunks.read(JSON.parse(event.data))) : ''))
+    .map(({ event }) => (event ? streamOf(chunks.read(JSON.parse(event.data))) : ''))
     .join('');
 }
 
@@ -134,7 +132,7 @@ test("however a stream is cut, its chunks together are the whole answer's messag
         ended: { reason: choice?.finish_reason, native: choice?.native_finish_reason },
         message: comparable(choice?.message),
       });
-      expect(passedOn(events, places)).toBe(serializeParts(partsOf(events)));
+      expect(passedOn(events, places)).toBe(streamOf(partsOf(events)));
     }),
     { numRuns: swept(500, 200) },
   );
@@ -194,7 +192,7 @@ test('the usage read from a translated answer is the usage of the answer, whole 
       const events = streamedAnswer(made, []);
       const [original, translated] = [new StreamUsage(), new StreamUsage()];
       for (const event of events) original.push(serializeEvent({ event: event.type, data: JSON.stringify(event) }));
-      translated.push(serializeParts(partsOf(events)));
+      translated.push(streamOf(partsOf(events)));
       expect(common(translated.usage())).toEqual(common(original.usage()));
       expect([translated.completed, original.completed]).toEqual([true, true]);
     }),
@@ -205,7 +203,7 @@ test('the usage read from a translated answer is the usage of the answer, whole 
 test("OpenAI's SDK puts every translated stream together without an error", async () => {
   await fc.assert(
     fc.asyncProperty(answer, lengths, async (made, sizes) => {
-      const stream = serializeParts(partsOf(streamedAnswer(made, sizes)));
+      const stream = streamOf(partsOf(streamedAnswer(made, sizes)));
       const headers = { 'content-type': 'text/event-stream' };
       const client = new OpenAI({ apiKey: 'x', maxRetries: 0, fetch: async () => new Response(stream, { headers }) });
       const completion = await client.chat.completions
@@ -360,7 +358,7 @@ test('whatever the vendor sends, the caller gets events with JSON', () => {
   fc.assert(
     fc.property(fc.array(event), (events) => {
       const usage = new StreamUsage();
-      usage.push(serializeParts(partsOf(events)));
+      usage.push(streamOf(partsOf(events)));
       usage.end();
       expect(usage.truncated && partsOf(events).includes('[DONE]')).toBe(false);
     }),

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { placeOf } from '../../src/platform/json-place.ts';
+import { placeOf } from '../../src/platform/json-text.ts';
 import { CHARACTER } from '../support/characters.ts';
 
 const space = fc.stringMatching(/^[ \n\r\t]{0,3}$/);

@@ -17,12 +17,12 @@ export const INJECTIONS: readonly Injection[] = [
   { name: 'silence, 3 days', kinds: ['SILENCE'], factor: 0, days: 3 },
 ];
 
-export const LENGTHS = [14, 21, 28, 48] as const;
+const LENGTHS = [14, 21, 28, 48] as const;
 /** Places of an injection in each series. */
 const CASES = 20;
 const CASES_SHORT = 5;
 
-export interface RecallRow {
+interface RecallRow {
   half: 'development' | 'held out';
   resolution: Resolution;
   days: number;
@@ -34,7 +34,7 @@ export interface RecallRow {
   falseOfSigma: number;
 }
 
-export interface WindowRow {
+interface WindowRow {
   group: string;
   half: 'development' | 'held out' | 'all';
   ours: WindowCounts & { f1: number };
@@ -81,7 +81,7 @@ function recallRow(series: readonly PublicSeries[], resolution: Resolution, days
 }
 
 /** F1 on the labelled windows of each group. */
-export function windowTable(series: readonly PublicSeries[]): WindowRow[] {
+function windowTable(series: readonly PublicSeries[]): WindowRow[] {
   const rows = new Map<string, WindowRow>();
   for (const one of series) {
     const { ours, sigma } = windowsFound(one);

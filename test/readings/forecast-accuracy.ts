@@ -20,7 +20,7 @@ const HELD_SHARE = 0.8;
 export type Method = 'callmeter' | RivalName;
 export const METHODS: readonly Method[] = ['callmeter', 'seasonalNaive', 'plainMean', 'holtWinters'];
 
-export interface Judged {
+interface Judged {
   error: number;
   held: boolean;
   /** Winkler's interval score: the width, and ten times what an outcome lies outside. Small is good. */

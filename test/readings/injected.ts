@@ -31,11 +31,7 @@ const EVENTS_MIN = 10;
 const FAILED_SHARE = 0.01;
 
 /** A window of whole days of a series, drawn from those without a label. */
-export function drawWindow(
-  series: PublicSeries,
-  days: number,
-  c: Chance,
-): { startMs: number; values: number[] } | null {
+function drawWindow(series: PublicSeries, days: number, c: Chance): { startMs: number; values: number[] } | null {
   const all = Math.floor(series.values.length / series.perDay);
   const possible: number[] = [];
   for (let first = 0; first + days <= all; first += 1) {
@@ -50,12 +46,7 @@ export function drawWindow(
   return { startMs: series.startMs + first * DAY_MS, values: series.values.slice(at, at + days * series.perDay) };
 }
 
-export function bucketsOf(
-  values: readonly number[],
-  startMs: number,
-  resolution: Resolution,
-  c: Chance,
-): UsageBucket[] {
+function bucketsOf(values: readonly number[], startMs: number, resolution: Resolution, c: Chance): UsageBucket[] {
   const size = resolution === 'hour' ? HOUR_MS : DAY_MS;
   const used = values.map((value, at) => ({
     startMs: startMs + at * size,
@@ -67,7 +58,7 @@ export function bucketsOf(
   return fill(used, startMs, startMs + values.length * size);
 }
 
-export function inDays(values: readonly number[], perDay: number): number[] {
+function inDays(values: readonly number[], perDay: number): number[] {
   const days: number[] = [];
   for (let at = 0; at < values.length; at += perDay)
     days.push(values.slice(at, at + perDay).reduce((a, b) => a + b, 0));

@@ -15,7 +15,7 @@ export interface Interval {
 }
 
 /** The total of the `horizon` days that follow `past`. */
-export type Rival = (past: readonly number[], horizon: number) => Interval;
+type Rival = (past: readonly number[], horizon: number) => Interval;
 
 function normal(expected: number, deviation: number): Interval {
   return {
@@ -26,7 +26,7 @@ function normal(expected: number, deviation: number): Interval {
 }
 
 /** The last week repeated. Each further week adds the difference between two weeks. */
-export const seasonalNaive: Rival = (past, horizon) => {
+const seasonalNaive: Rival = (past, horizon) => {
   let expected = 0;
   for (let ahead = 0; ahead < horizon; ahead += 1) expected += past[past.length - WEEK + (ahead % WEEK)] ?? 0;
   let squares = 0;
@@ -40,7 +40,7 @@ export const seasonalNaive: Rival = (past, horizon) => {
 };
 
 /** The mean of all days. */
-export const plainMean: Rival = (past, horizon) => {
+const plainMean: Rival = (past, horizon) => {
   const mean = past.reduce((all, day) => all + day, 0) / past.length;
   const squares = past.reduce((all, day) => all + (day - mean) ** 2, 0);
   const variance = squares / (past.length - 1);
@@ -51,7 +51,7 @@ const DAMPING = 0.98;
 const GRID = { level: [0.02, 0.1, 0.2, 0.4, 0.7], trend: [0, 0.02, 0.1], season: [0.02, 0.1, 0.3] } as const;
 
 /** Holt-Winters with the smoothing constants of the smallest squared error one day ahead. */
-export const holtWinters: Rival = (past, horizon) => {
+const holtWinters: Rival = (past, horizon) => {
   let best: Fit | null = null;
   for (const alpha of GRID.level)
     for (const beta of GRID.trend)

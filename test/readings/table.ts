@@ -11,7 +11,7 @@ export interface Figure {
   goal?: Goal;
 }
 
-export interface Row {
+interface Row {
   name: string;
   /** In the order of the columns; `null` where there is none. */
   figures: (Figure | null)[];

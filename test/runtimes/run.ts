@@ -42,7 +42,7 @@ export const RUNTIMES: readonly Runtime[] = [
   program('bun', 'Bun', '1.4.5', ['--no-install']),
 ];
 
-export interface Check {
+interface Check {
   name: string;
   ms: number;
   /** `null` where it passed. */

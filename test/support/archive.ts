@@ -28,7 +28,7 @@ export async function stateOfDay(tenant: Tenant): Promise<string | undefined> {
 }
 
 /** Today's object, unpacked as a whole. */
-export const archivedText = (tenant: Tenant) => textOfDay(today(tenant));
+const archivedText = (tenant: Tenant) => textOfDay(today(tenant));
 
 export async function textOfDay(day: HistoryDay): Promise<string> {
   const manifest = await readManifest(bindings, day);

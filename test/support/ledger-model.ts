@@ -11,7 +11,7 @@ import type { ChangeStrategy } from '../../src/domain/account.ts';
 export const HOUR = 3_600_000;
 export const DAY = 24 * HOUR;
 /** The length of a usage period, of both plans. */
-export const PERIOD_MS = 36 * HOUR;
+const PERIOD_MS = 36 * HOUR;
 const DEADLINE_MS = HOUR;
 /** A call has so many corrections at most; a reversal always passes. */
 const CORRECTIONS_MAX = 50;
@@ -32,7 +32,7 @@ export interface PlanTerms {
   isPaid: boolean;
 }
 /** Thousandths of the cost that are charged. */
-export const MARKUP = 1_125n;
+const MARKUP = 1_125n;
 
 export interface Report {
   inputTokens: number;

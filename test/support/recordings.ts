@@ -93,7 +93,7 @@ export function oggPage({ serial = 1, flags = 0, granule = 0, segments, body, ch
   return page;
 }
 
-export function lacingOf(packets: readonly Uint8Array[]): number[] {
+function lacingOf(packets: readonly Uint8Array[]): number[] {
   return packets.flatMap(({ length }) => [...Array<number>(Math.floor(length / 255)).fill(255), length % 255]);
 }
 

@@ -87,12 +87,7 @@ export function needOf(
 }
 
 /** The most tokens that so much money holds: found one by one. */
-export function tokensFor(
-  cost: { input: bigint; rate: bigint },
-  wanted: number,
-  money: bigint,
-  markup: bigint,
-): number {
+function tokensFor(cost: { input: bigint; rate: bigint }, wanted: number, money: bigint, markup: bigint): number {
   let tokens = wanted;
   while (tokens > 0 && chargeUpTo(cost, tokens, markup) > money) tokens -= 1;
   return tokens;
@@ -124,7 +119,7 @@ export function nextStep(
 }
 
 /** The least value that 95 of 100 do not exceed; `null` of none. */
-export function usualOf(values: readonly bigint[]): bigint | null {
+function usualOf(values: readonly bigint[]): bigint | null {
   const enough = (value: bigint) => values.filter((other) => other <= value).length * 100 >= values.length * 95;
   const sufficient = values.filter(enough);
   return sufficient.length === 0 ? null : sufficient.reduce((a, b) => (a < b ? a : b));

@@ -42,7 +42,7 @@ import {
 } from './reference-prices.ts';
 
 export const SLOTS = ['CUSTOM1', 'CUSTOM2', 'AGENTIC_API'] as const satisfies readonly MeterSlot[];
-export const TIERS = ['standard', 'premium'] as const;
+const TIERS = ['standard', 'premium'] as const;
 export type Tier = (typeof TIERS)[number];
 const SLOT_METER = { CUSTOM1: 'customMeter1', CUSTOM2: 'customMeter2', AGENTIC_API: 'agenticApi' } as const;
 const CAPABILITIES = { audio: 'audioSeconds', search: 'searches' } as const;

@@ -65,7 +65,7 @@ export function chance(seed: number): Chance {
   };
 }
 
-export interface Hour {
+interface Hour {
   startMs: number;
   quantity: number;
 }
@@ -111,7 +111,7 @@ export function waveProfile(_weekday: number, hour: number): number {
 export const OFFICE_WEEK = [0.3, 1.2, 1.25, 1.3, 1.25, 1.15, 0.35];
 
 /** Hourly quantities from `startMs`, as the texture says. */
-export function drawHours(c: Chance, startMs: number, days: number, texture: Texture): number[] {
+function drawHours(c: Chance, startMs: number, days: number, texture: Texture): number[] {
   const hours: number[] = [];
   for (let day = 0; day < days; day += 1) {
     const weekday = new Date(startMs + day * DAY_MS).getUTCDay();
@@ -129,7 +129,7 @@ export interface CaseOptions {
   horizonHours: number;
 }
 
-export type Draw = (c: Chance, startMs: number, days: number, historyDays: number) => number[];
+type Draw = (c: Chance, startMs: number, days: number, historyDays: number) => number[];
 
 const LENGTHS = [14, 21, 30, 60, 100];
 const HORIZONS = [24, 72, 168, 336, 720];

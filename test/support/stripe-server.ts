@@ -19,7 +19,7 @@ const FUTURE_SECONDS_MAX = 5 * 60;
 const IDENTIFIER_LENGTH_MAX = 100;
 const VALUE_DIGITS_MAX = 15;
 
-export interface MeterEvent {
+interface MeterEvent {
   eventName: string;
   stripeCustomerId: string;
   /** As it was sent. */
@@ -28,7 +28,7 @@ export interface MeterEvent {
   timestamp: number;
 }
 
-export interface StripeAnswer {
+interface StripeAnswer {
   status: number;
   headers?: Record<string, string>;
   /** Sent as JSON; a text is sent as HTML. */

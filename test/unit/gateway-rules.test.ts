@@ -17,7 +17,8 @@ import { type Attempt, resolveAttempts } from '../../src/gateway/models.ts';
 import { readResult, withoutKeys } from '../../src/gateway/vendor-result.ts';
 import { nameModel } from '../../src/metering/model-names.ts';
 import type { OrganizationConfig, Session } from '../../src/storage/credentials.ts';
-import { chooseEffort, EFFORTS } from '../../src/vendors/effort.ts';
+import { chooseEffort } from '../../src/vendors/effort.ts';
+import { EFFORTS } from '../../src/vendors/usage/figures.ts';
 import { NO_USAGE } from './fixtures.ts';
 
 const vendor = (provider: string) =>

@@ -5,15 +5,12 @@ import Anthropic from '@anthropic-ai/sdk';
 import type { StopReason } from '@anthropic-ai/sdk/resources/messages';
 import OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
-import {
-  KEPT_LENGTH_MAX,
-  MessageChunks,
-  serializeParts,
-} from '../../src/gateway/translation/message-stream-to-chunks.ts';
+import { KEPT_LENGTH_MAX, MessageChunks } from '../../src/gateway/translation/message-stream-to-chunks.ts';
 import { messageToCompletion } from '../../src/gateway/translation/message-to-completion.ts';
 import { serializeEvent } from '../../src/vendors/event-blocks.ts';
 import type { Fields } from '../../src/vendors/usage/figures.ts';
 import { readUsage } from '../../src/vendors/usage.ts';
+import { event } from '../support/metered-stream.ts';
 import { type Answer, type Block, streamedAnswer, USAGE, wholeAnswer } from '../vendors/anthropic-blocks.ts';
 
 const TERMS = { created: 1_790_000_000, id: 'call-1', model: 'claude-sonnet-5-5', includeUsage: true };
@@ -36,8 +33,9 @@ function chunksOf(events: readonly object[], terms: Partial<typeof TERMS> = {}) 
   return events.flatMap((event) => chunks.read(event as Fields));
 }
 
-/** OpenAI's client, answered with this stream. */
-function client(stream: string) {
+/** OpenAI's client, answered with a stream of these chunks. */
+function client(parts: readonly unknown[]) {
+  const stream = parts.map(event).join('');
   const headers = { 'content-type': 'text/event-stream' };
   return new OpenAI({ apiKey: 'x', maxRetries: 0, fetch: async () => new Response(stream, { headers }) });
 }
@@ -268,7 +266,7 @@ describe('a stream', () => {
     expect(parts.at(-1)).toEqual({
       error: { message: 'Overloaded', type: 'overloaded_error', code: 'overloaded_error', param: null },
     });
-    const stream = client(serializeParts(parts)).chat.completions.stream(REQUEST);
+    const stream = client(parts).chat.completions.stream(REQUEST);
     await expect(stream.finalChatCompletion()).rejects.toThrow('Overloaded');
   });
 
@@ -285,7 +283,7 @@ describe('a stream', () => {
 
   test("is put together by OpenAI's SDK", async () => {
     const parts = chunksOf(streamedAnswer(made, [3, 0, 5]));
-    const stream = client(serializeParts(parts)).chat.completions.stream({
+    const stream = client(parts).chat.completions.stream({
       ...REQUEST,
       stream_options: { include_usage: true },
     });
@@ -315,7 +313,7 @@ describe('a stream', () => {
 
   test("a refusal in it is one for OpenAI's SDK", async () => {
     const refused = answer([{ type: 'text', text: 'Well' }], 'refusal', { explanation: 'I cannot' });
-    const stream = client(serializeParts(chunksOf(streamedAnswer(refused, [])))).chat.completions.stream(REQUEST);
+    const stream = client(chunksOf(streamedAnswer(refused, []))).chat.completions.stream(REQUEST);
     const heard: string[] = [];
     stream.on('refusal.done', ({ refusal }) => heard.push(refusal));
     expect((await stream.finalChatCompletion()).choices[0]).toMatchObject({

@@ -4,15 +4,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import { HOUR_MS } from '../../src/platform/time.ts';
-import {
-  bucketByLocalDay,
-  instantAtWall,
-  isTimeZone,
-  LOCAL_DAYS_MAX,
-  localDays,
-  startOfLocalDay,
-  zoneClock,
-} from '../../src/readings/calendar.ts';
+import { instantAtWall, isTimeZone, LOCAL_DAYS_MAX, localDays, zoneClock } from '../../src/readings/calendar.ts';
 
 const at = (iso: string) => Date.parse(iso);
 const hoursOf = (from: string, to: string, zone: string) =>
@@ -75,9 +67,10 @@ describe('local days', () => {
   });
 
   test('begin at their first instant, which may not be midnight', () => {
-    expect(startOfLocalDay(at('2026-09-06T15:00Z'), 'America/Santiago')).toBe(at('2026-09-06T04:00Z'));
-    expect(startOfLocalDay(at('2026-07-01T23:59:59.999Z'), 'Asia/Kathmandu')).toBe(at('2026-07-01T18:15Z'));
-    expect(startOfLocalDay(at('2026-07-01T00:00Z'), 'UTC')).toBe(at('2026-07-01T00:00Z'));
+    const startOf = (moment: string, zone: string) => localDays(at(moment), at(moment) + 1, zone)[0]?.startMs;
+    expect(startOf('2026-09-06T15:00Z', 'America/Santiago')).toBe(at('2026-09-06T04:00Z'));
+    expect(startOf('2026-07-01T23:59:59.999Z', 'Asia/Kathmandu')).toBe(at('2026-07-01T18:15Z'));
+    expect(startOf('2026-07-01T00:00Z', 'UTC')).toBe(at('2026-07-01T00:00Z'));
   });
 
   test('have their weekday', () => {
@@ -90,30 +83,6 @@ describe('local days', () => {
   });
 });
 
-test('an hour belongs to the local day in which it starts, even if the offset is not a whole hour', () => {
-  const days = localDays(at('2026-07-01T00:00Z'), at('2026-07-02T00:00Z'), 'Asia/Kathmandu');
-  // Midnight in Kathmandu is 18:15 UTC: the hour from 18:00 UTC starts in the day before.
-  const hours = ['2026-06-30T18:00Z', '2026-06-30T19:00Z', '2026-07-01T18:00Z', '2026-07-01T19:00Z'].map(
-    (iso, index) => ({
-      startMs: at(iso),
-      quantity: 10 ** index,
-    }),
-  );
-  expect(days.map((day) => day.label)).toEqual(['2026-07-01', '2026-07-02']);
-  expect(bucketByLocalDay(days, hours)).toEqual([110, 1000]);
-});
-
-test('hours before the first day and after the last one are ignored', () => {
-  const days = localDays(at('2026-07-01T00:00Z'), at('2026-07-02T00:00Z'), 'UTC');
-  const hours = ['2026-06-30T23:00Z', '2026-07-01T00:00Z', '2026-07-03T00:00Z', '2026-08-01T00:00Z'];
-  expect(
-    bucketByLocalDay(
-      days,
-      hours.map((iso) => ({ startMs: at(iso), quantity: 1 })),
-    ),
-  ).toEqual(days.map((_, index) => (index === 0 ? 1 : 0)));
-});
-
 test('days after the second clock change of a year begin at the offset of its first days', () => {
   const days = localDays(at('2026-01-01T12:00Z'), at('2026-12-31T12:00Z'), 'Europe/Berlin');
   const startOf = (label: string) => days.find((day) => day.label === label)?.startMs;
@@ -122,13 +91,11 @@ test('days after the second clock change of a year begin at the offset of its fi
   expect(startOf('2026-12-15')).toBe(at('2026-12-14T23:00Z'));
 });
 
-test('every hour of a year lies in one day of its zone', () => {
+test('the days of a year follow one another without a gap', () => {
   for (const zone of ['Europe/Berlin', 'America/Santiago', 'Australia/Lord_Howe', 'Africa/Casablanca']) {
-    const [from, to] = [at('2026-01-01T00:00Z'), at('2027-01-01T00:00Z')];
-    const days = localDays(from, to, zone);
+    const days = localDays(at('2026-01-01T00:00Z'), at('2027-01-01T00:00Z'), zone);
+    expect(days.length).toBeGreaterThanOrEqual(365);
     for (let index = 1; index < days.length; index += 1) expect(days[index]?.startMs).toBe(days[index - 1]?.endMs);
-    const hours = Array.from({ length: 365 * 24 }, (_, index) => ({ startMs: from + index * HOUR_MS, quantity: 1 }));
-    expect(bucketByLocalDay(days, hours).reduce((all, quantity) => all + quantity, 0)).toBe(365 * 24);
   }
 });
 

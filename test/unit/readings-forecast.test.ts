@@ -3,7 +3,7 @@
  * ends.
  */
 import { describe, expect, test } from 'vitest';
-import { exhaustionOf, projectedAllowanceExhaustionAt } from '../../src/readings/forecast/exhaustion.ts';
+import { exhaustionOf } from '../../src/readings/forecast/exhaustion.ts';
 import { type ForecastInput, forecast } from '../../src/readings/forecast/forecast.ts';
 import { quantilesOf, windowSpreads } from '../../src/readings/forecast/interval.ts';
 import { MEMORIES, weightsOf } from '../../src/readings/forecast/level.ts';
@@ -190,13 +190,10 @@ test('the same data give the same bytes in any order of the hours', () => {
 
 describe('exhaustion', () => {
   const base = steady(30, ten);
-  const when = (remaining: number | null, input = base) =>
-    projectedAllowanceExhaustionAt({
-      forecast: forecast(input),
-      remaining,
-      nowMs: input.nowMs,
-      timeZone: input.timeZone,
-    });
+  const when = (remaining: number | null, input = base) => {
+    const { nowMs, timeZone } = input;
+    return exhaustionOf({ forecast: forecast(input), remaining, nowMs, timeZone })?.expectedMs ?? null;
+  };
 
   test('is the instant at which the forecast pace uses up the remaining allowance', () => {
     expect(when(120)).toBe(base.nowMs + 12 * HOUR_MS);

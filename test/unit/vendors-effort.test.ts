@@ -6,12 +6,12 @@ import models from '../../src/catalog/models.json' with { type: 'json' };
 import {
   asksToThink,
   ceilingOf,
-  EFFORTS,
   type Effort,
   effectiveEffort,
   isEffort,
   withinCeiling,
 } from '../../src/vendors/effort.ts';
+import { EFFORTS } from '../../src/vendors/usage/figures.ts';
 
 describe('the level that a model runs at', () => {
   test.each<[Effort, string[], Effort | undefined]>([

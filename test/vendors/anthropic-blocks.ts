@@ -42,7 +42,7 @@ const MODEL = 'claude-sonnet-5-5';
 const CALLER = { type: 'direct' } as const;
 
 /** Pieces of a text; a length of 0 is an empty piece. */
-export function pieces(text: string, lengths: readonly number[]): string[] {
+function pieces(text: string, lengths: readonly number[]): string[] {
   const parts: string[] = [];
   let at = 0;
   for (const length of lengths) {

@@ -3,7 +3,7 @@
  * ask for beside an answer (vendor.ts names them).
  */
 
-export const FAULTS = [
+const FAULTS = [
   '400',
   '429',
   '500',

@@ -12,9 +12,9 @@ import { answer, eventOf, type Frame, failureBody, textOfData, type Vendor } fro
 import { serveOnLoopback, writable } from './loopback.ts';
 import { type Fault, type Prompt, promptOf } from './prompt.ts';
 
-export { FAULTS, type Fault, tokensOf } from './prompt.ts';
+export { type Fault, tokensOf } from './prompt.ts';
 
-export interface VendorRecord {
+interface VendorRecord {
   method: string;
   /** With the query. */
   path: string;

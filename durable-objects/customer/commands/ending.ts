@@ -120,7 +120,7 @@ export function withOutcome({ account, call }: { account: Account; call: Call })
 }
 
 /** What an outcome counts in its hour. */
-export function usageOf({ price, error, usage, usageSource }: CallOutcome): UsageHour {
+function usageOf({ price, error, usage, usageSource }: CallOutcome): UsageHour {
   const costNanoUsd = price.status === 'FINAL' ? BigInt(price.costNanoUsd) : 0n;
   const failed = error !== null;
   const provisional = usageSource !== undefined;

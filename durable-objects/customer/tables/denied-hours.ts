@@ -5,9 +5,9 @@
 import { HOUR_MS } from '../../../src/platform/time.ts';
 
 /** Denied calls of an hour that D1 gets in full. */
-export const FULL_PER_HOUR_MAX = 60;
+const FULL_PER_HOUR_MAX = 60;
 /** Features of an hour that have a count of their own; further ones are counted without a feature. */
-export const FEATURES_PER_HOUR_MAX = 10;
+const FEATURES_PER_HOUR_MAX = 10;
 
 export class DeniedHourTable {
   readonly #sql: SqlStorage;

@@ -5,7 +5,7 @@
 import { HOUR_MS } from '../../../src/platform/time.ts';
 
 /** Failed calls of an hour that D1 gets in full. */
-export const FULL_PER_HOUR_MAX = 60;
+const FULL_PER_HOUR_MAX = 60;
 
 const hourOf = (atMs: number) => atMs - (atMs % HOUR_MS);
 

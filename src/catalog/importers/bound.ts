@@ -6,7 +6,7 @@ import type { CatalogModel, CatalogPricing, CatalogRates } from '../model.ts';
 import type { ImportReport } from './merge.ts';
 
 /** Maximum share of priced models whose price changes. */
-export const REPRICED_SHARE_MAX = 0.1;
+const REPRICED_SHARE_MAX = 0.1;
 /** Maximum factor by which a rate rises or falls. */
 export const PRICE_FACTOR_MAX = 3;
 /** Maximum number of added models. */

@@ -24,7 +24,7 @@ import {
   withImplied,
 } from './imported.ts';
 
-export const LITELLM_URL = 'https://github.com/BerriAI/litellm/blob/main/model_prices_and_context_window.json';
+const LITELLM_URL = 'https://github.com/BerriAI/litellm/blob/main/model_prices_and_context_window.json';
 
 /** The providers' own channels. Bedrock, Azure, Vertex and resellers have other names. */
 const CHANNELS = new Map<unknown, Provider>([

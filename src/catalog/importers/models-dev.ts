@@ -22,7 +22,7 @@ import {
   withImplied,
 } from './imported.ts';
 
-export const MODELS_DEV_URL = 'https://models.dev/api.json';
+const MODELS_DEV_URL = 'https://models.dev/api.json';
 
 const Cost = z.object({ input: amount, output: amount, cache_read: amount, cache_write: amount });
 

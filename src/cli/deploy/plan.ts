@@ -22,7 +22,7 @@ export interface Plan {
   warnings: string[];
 }
 
-export interface SecretsPlan {
+interface SecretsPlan {
   /** Names for which a value is to be made. */
   make: string[];
   /** Names that the Worker lacks. */
@@ -74,7 +74,7 @@ export async function makePlan(
 }
 
 /** What a Worker has is never sent again: its value may be another one, and what is stored is encrypted under it. */
-export function planSecrets(
+function planSecrets(
   required: readonly string[],
   deployed: ReadonlySet<string> | null,
   values: Readonly<Record<string, string>>,

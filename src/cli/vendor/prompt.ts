@@ -75,7 +75,7 @@ export function textOf(value: unknown): string {
   return joined(Object.entries(value).map(([name, member]) => (NOT_READ.has(name) ? '' : textOf(member))));
 }
 
-export function joined(texts: readonly string[]): string {
+function joined(texts: readonly string[]): string {
   return texts.filter((text) => text !== '').join('\n');
 }
 

@@ -3,14 +3,9 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import {
-  EVENT_MEANINGS,
-  EVENT_RETENTION_DAYS,
-  EVENT_TYPES,
-  EventsQuery,
-  type OrganizationEvent,
-} from '../../contract/events.ts';
-import { readEvent, readEvents } from '../../metering/events.ts';
+import { EVENT_MEANINGS, EVENT_RETENTION_DAYS, EVENT_TYPES, type OrganizationEvent } from '../../contract/events.ts';
+import { readEvent } from '../../metering/events.ts';
+import { readOrganizationEvents } from '../../operator/organization-events.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { moment, words } from '../../ui/format.ts';
@@ -20,8 +15,8 @@ import { trailOf } from '../../ui/trail.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, eventPath, organizationPath } from '../context.ts';
 import { EventBadge, EventView } from '../event-view.tsx';
 import { refused } from '../refused.tsx';
+import { detailsOf, load } from '../send.ts';
 import { page } from '../shell.tsx';
-import { check } from '../submitted.ts';
 
 const PAGE_SIZE = 50;
 
@@ -31,20 +26,21 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
     const asked = Object.fromEntries(
       Object.entries(c.req.query()).filter(([name, value]) => value !== '' && name !== 'trail'),
     );
-    const checked = check(EventsQuery, asked);
-    const { type, customerId, from, to, cursor } = checked.ok ? checked.value : {};
-    const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
-    const answer = await readEvents(c.env, organizationId, { type, customerId, from, to }, pageAsked);
-    if (!answer.ok) return refused(c, answer.refusal);
-    const { items, nextCursor } = answer.data;
+    const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor: asked.cursor }) ?? { limit: PAGE_SIZE, after: null };
+    const answer = await load(c, readOrganizationEvents, { query: asked, page: pageAsked });
+    // If a filter is refused, all events are shown.
+    const shown = answer.ok ? answer : await load(c, readOrganizationEvents, { page: pageAsked });
+    if (!shown.ok) return refused(c, shown.refusal);
+    const { items, nextCursor } = shown.data;
+    const { type, customerId, from, to } = answer.ok ? asked : {};
     const path = organizationPath(organizationId, 'alerts');
-    const state = { values: asked, details: checked.ok ? [] : checked.details };
+    const state = { values: asked, details: answer.ok ? [] : detailsOf(answer.refusal) };
     return page(
       c,
       {
         title: 'Alerts',
         sub: `What applications read with GET /events and get by webhooks, newest first. Kept for ${EVENT_RETENTION_DAYS} days.`,
-        status: checked.ok ? 200 : 400,
+        status: answer.ok ? 200 : 400,
         actions: (
           <a class="button" href={organizationPath(organizationId, 'webhooks')}>
             Webhooks

@@ -6,26 +6,24 @@ import type { FC } from 'hono/jsx';
 import { diffCatalogs } from '../../catalog/diff.ts';
 import { type Problem, readCatalogDocument } from '../../catalog/validate.ts';
 import type { CatalogDifferences, CatalogDocument, CatalogPricing, Lifecycle } from '../../contract/catalog.ts';
-import { operations } from '../../contract/operations.ts';
 import { publishCatalog } from '../../operator/catalog.ts';
 import { parseJson } from '../../platform/json.ts';
-import { currentCatalog } from '../../storage/catalog.ts';
 import { Form, type FormState, TextArea } from '../../ui/form.tsx';
 import { count, plural, rate } from '../../ui/format.ts';
 import { Badge, Card, Empty, Facts } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
-import { deferrer } from '../caller.ts';
 import { changedFields } from '../changed-fields.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from '../context.ts';
 import { fieldLabel, fieldValue } from '../field-words.ts';
+import { detailsOf, send } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { detailsOf, operatorRequest, text } from '../submitted.ts';
+import { text } from '../submitted.ts';
 
 const PATH = `${CONSOLE_PATH}/catalog`;
 /** The form of this page, and its confirmation: a catalog document, and as much again for how a form encodes it. */
 export const CATALOG_FORM = {
   paths: [`${PATH}/publish`, PATH],
-  bytesMax: 2 * (operations.publishCatalog.bodyBytesMax ?? 0),
+  bytesMax: 2 * publishCatalog.operation.bodyBytesMax,
 };
 /** Broken rules, and names of one kind of difference, that a page lists. */
 const PROBLEMS_SHOWN_MAX = 30;
@@ -38,15 +36,14 @@ export function mountCatalogPublication(app: Hono<ConsoleEnv>): void {
   app.post('/catalog/publish', async (c) => {
     const { document, typed, problems } = readDocument(c);
     if (!document) return documentPage(c, broken(typed, problems));
-    const { catalog } = await currentCatalog(c.env, deferrer(c));
+    const catalog = c.get('catalog');
     return confirmationPage(c, document, diffCatalogs(catalog, document), catalog.version);
   });
 
   app.post('/catalog', async (c) => {
     const { document, typed, problems } = readDocument(c);
     if (!document) return documentPage(c, broken(typed, problems));
-    const request = await operatorRequest(c, operations.publishCatalog, document);
-    const answer = await publishCatalog(request, document, deferrer(c));
+    const answer = await send(c, publishCatalog, { body: document });
     if (!answer.ok)
       return documentPage(c, { values: { document: typed }, details: inDocument(detailsOf(answer.refusal)) });
     return c.redirect(`${PATH}?done=published`, 303);
@@ -92,7 +89,7 @@ function documentPage(c: ConsoleContext, state: FormState) {
       crumbs: [{ text: 'Model catalog', href: PATH }],
     },
     <Card>
-      <Form action={`${PATH}/publish`} secrets={secretsOf(c)} state={state} upload>
+      <Form of={publishCatalog} action={`${PATH}/publish`} secrets={secretsOf(c)} state={state} upload>
         <div class="field">
           <label for="file">File</label>
           <input id="file" name="file" type="file" accept=".json,application/json" aria-describedby="file-hint" />
@@ -147,7 +144,7 @@ function confirmationPage(
             ]}
           />
         )}
-        <Form action={PATH} secrets={secretsOf(c)} label="Publish">
+        <Form of={publishCatalog} action={PATH} secrets={secretsOf(c)} label="Publish">
           <textarea name="document" hidden readonly aria-label="Document">
             {JSON.stringify(document)}
           </textarea>

@@ -9,21 +9,19 @@ import { type Catalog, type CatalogModel, modelKeyOf } from '../../catalog/model
 import { pricingAt } from '../../catalog/prices.ts';
 import { reportedEndsOf } from '../../catalog/reported-ends.ts';
 import type { CatalogInfo } from '../../contract/catalog.ts';
-import { readCatalog } from '../../operator/catalog.ts';
+import { readCatalog, recordedPricesOf } from '../../operator/catalog.ts';
+import { readReview } from '../../operator/reviews.ts';
 import { pageOf, pageRequest } from '../../platform/page.ts';
-import { currentCatalog } from '../../storage/catalog.ts';
-import { listPriceSnapshots } from '../../storage/prices.ts';
-import { findReview } from '../../storage/reviews.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { compact, count, plural, rateColumn, words } from '../../ui/format.ts';
 import { Badge, Card, Empty, Nothing, Notice, Stat, Time } from '../../ui/parts.tsx';
 import { type Orders, type Sorted, sorted } from '../../ui/sorting.ts';
 import { Pager, Table } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
-import { deferrer } from '../caller.ts';
 import { modelPage } from '../catalog-model.tsx';
 import { CONSOLE_PATH, type ConsoleEnv } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { load } from '../send.ts';
 import { page } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
 import { check } from '../submitted.ts';
@@ -48,10 +46,8 @@ export function modelPath(modelKey: string): string {
 export function mountCatalog(app: Hono<ConsoleEnv>): void {
   app.get('/catalog', async (c) => {
     const nowMs = Date.now();
-    const [{ catalog }, info] = await Promise.all([
-      currentCatalog(c.env, deferrer(c)),
-      readCatalog(c.env, deferrer(c)),
-    ]);
+    const catalog = c.get('catalog');
+    const info = await load(c, readCatalog);
     if (!info.ok) return refused(c, info.refusal);
     const values = Object.fromEntries(
       Object.entries(c.req.query()).filter(([name, value]) => value !== '' && name !== 'trail'),
@@ -107,9 +103,10 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
 
   app.get('/catalog/models/:modelKey{.+}', async (c) => {
     const modelKey = c.req.param('modelKey');
-    const { catalog } = await currentCatalog(c.env, deferrer(c));
+    const catalog = c.get('catalog');
     const model = catalog.models.find((one) => modelKeyOf(one) === modelKey);
     if (!model) return refused(c, { code: 'NOT_FOUND', message: 'the catalog in use has no such model' });
+    const review = await load(c, readReview);
     const nowMs = Date.now();
     const day = new Date(nowMs).toISOString().slice(0, 10);
     return modelPage(c, {
@@ -118,8 +115,8 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
       replacement: replacementOf(catalog, model, day),
       reportedEnds: reportedEndsOf(catalog, model, day),
       transitions: catalog.transitions.filter((transition) => modelKeyOf(transition) === modelKey),
-      review: await findReview(c.env, modelKey),
-      snapshots: await listPriceSnapshots(c.env, modelKey),
+      review: review.ok ? review.data : null,
+      prices: await recordedPricesOf(c.env, modelKey),
       nowMs,
     });
   });

@@ -7,7 +7,7 @@ import { readEndingUse } from '../../radar/read-radar.ts';
 import { count, plural } from '../../ui/format.ts';
 import { Card, Compact, Empty, Nothing } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
-import { callerOf } from '../caller.ts';
+import { deferrer } from '../caller.ts';
 import { type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { ModelName } from '../model-name.tsx';
 import { page } from '../shell.tsx';
@@ -17,8 +17,10 @@ const SHOWN_MAX = 50;
 
 export function mountEndingModels(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/ending-models', async (c) => {
-    const { organizationId } = c.get('organization');
-    const { models, total, fromMs } = await readEndingUse(await callerOf(c), SHOWN_MAX);
+    const retention = c.get('organization');
+    const { organizationId } = retention;
+    const asked = { env: c.env, defer: deferrer(c), organization: { organizationId, retention } };
+    const { models, total, fromMs } = await readEndingUse(asked, SHOWN_MAX);
     const own = (path: string, query: Record<string, string>) =>
       `${organizationPath(organizationId, path)}?${new URLSearchParams(query)}`;
     return page(

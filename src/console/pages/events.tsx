@@ -7,7 +7,7 @@ import type { FC } from 'hono/jsx';
 import type { EventLogFilter, Organization } from '../../contract/operator.ts';
 import { ACTION_KINDS, OPERATOR_ACTIONS, SUBJECT_KINDS, type SubjectKind } from '../../contract/operator-actions.ts';
 import { listEvents } from '../../operator/events.ts';
-import { listOrganizations } from '../../operator/organizations.ts';
+import { organizationsOf } from '../../operator/organizations.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { moment, words } from '../../ui/format.ts';
@@ -52,12 +52,12 @@ async function eventsPage(c: ConsoleContext, here: string | null) {
   const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
   const [narrowed, listed] = await Promise.all([
     load(c, listEvents, { query: { ...asked, ...instantsOf(asked), ...whole }, page: pageAsked }),
-    here === null ? listOrganizations(c.env, { limit: ORGANIZATIONS_MAX, after: null }) : null,
+    here === null ? organizationsOf(c.env, { limit: ORGANIZATIONS_MAX, after: null }) : null,
   ]);
   const answer = narrowed.ok ? narrowed : await load(c, listEvents, { query: whole, page: pageAsked });
   if (!answer.ok) return refused(c, answer.refusal);
   const { items, nextCursor } = answer.data;
-  const organizations = listed?.ok ? listed.data.items : [];
+  const organizations = listed?.items ?? [];
   const names =
     here === null
       ? namesOf(

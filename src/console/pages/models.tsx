@@ -5,28 +5,25 @@
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { modelWarnings, type UnknownModel, unknownModels } from '../../catalog/named-models.ts';
-import { SetModelsRequest, SwitchBackRequest } from '../../contract/model-mappings.ts';
-import { operations } from '../../contract/operations.ts';
-import { pricedModelKey, SetPriceRequest } from '../../contract/prices.ts';
+import { SetModelsRequest } from '../../contract/model-mappings.ts';
 import { entriesByMapping, type ModelMappings, mappedModels, modelOf } from '../../domain/model-mappings.ts';
-import { switchBack } from '../../operator/autopilot.ts';
+import { switchModelBack } from '../../operator/autopilot.ts';
 import { setModels } from '../../operator/model-mappings.ts';
-import { setPrice } from '../../operator/prices.ts';
-import { listOwnPrices, type OwnPriceRow } from '../../storage/prices.ts';
+import { type DatedPrice, ownPricesOf, setPrice } from '../../operator/prices.ts';
 import { Checkbox, CheckGroup, Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
 import { plural, rateColumn } from '../../ui/format.ts';
 import { Card, Empty, Nothing, Time, Warnings } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
 import { Table } from '../../ui/table.tsx';
-import { deferrer } from '../caller.ts';
 import { changesOf, eventsPath } from '../changes-view.tsx';
 import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { aliasesOf, aliasLines, entriesOf, linesOf } from '../mapping-lines.ts';
 import { ModelLink } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
+import { send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, isChecked, lines, operatorRequest, text, texts, typedNumber, wrong } from '../submitted.ts';
+import { isChecked, lines, text, texts, typedNumber } from '../submitted.ts';
 
 const RATES = [
   'inputUsdPerMillion',
@@ -44,56 +41,34 @@ export function mountModels(app: Hono<ConsoleEnv>): void {
   });
 
   app.post('/organizations/:org/models', async (c) => {
-    const { organizationId } = c.get('organization');
     const { fields } = c.get('submitted');
-    const checked = check(SetModelsRequest, {
+    const body = {
       standard: entriesOf(lines(fields, 'standard')),
       premium: entriesOf(lines(fields, 'premium')),
       aliases: aliasesOf(lines(fields, 'aliases')),
-    });
-    if (!checked.ok) return modelsPage(c, wrong(c, checked.details), BLANK);
-    const unknown = await unconfirmed(c, checked.value, texts(fields, 'confirmed'));
-    if (unknown.length > 0) return modelsPage(c, wrong(c, unknown.map(toDetail)), BLANK, unknown);
-    const request = await operatorRequest(c, operations.setModels, {
-      params: { org: organizationId },
-      body: checked.value,
-    });
-    const answer = await setModels(request, organizationId, checked.value, deferrer(c));
-    if (!answer.ok) return modelsPage(c, wrong(c, detailsOf(answer.refusal)), BLANK);
-    return c.redirect(`${organizationPath(organizationId, 'models')}?done=models`, 303);
+    };
+    const requested = SetModelsRequest.safeParse(body).data;
+    const unknown = requested ? await unconfirmed(c, requested, texts(fields, 'confirmed')) : [];
+    if (unknown.length > 0) return modelsPage(c, { values: fields, details: unknown.map(toDetail) }, BLANK, unknown);
+    const answer = await send(c, setModels, { body });
+    if (!answer.ok) return modelsPage(c, wrong(c, answer.refusal), BLANK);
+    return c.redirect(`${c.req.path}?done=models`, 303);
   });
 
   app.post('/organizations/:org/models/switch-back', async (c) => {
-    const { organizationId } = c.get('organization');
     const { fields } = c.get('submitted');
-    const checked = check(SwitchBackRequest, { mapping: text(fields, 'mapping'), model: text(fields, 'model') });
-    if (!checked.ok) return modelsPage(c, wrong(c, checked.details), BLANK);
-    const request = await operatorRequest(c, operations.switchModelBack, {
-      params: { org: organizationId },
-      body: checked.value,
-    });
-    const answer = await switchBack(request, organizationId, checked.value, deferrer(c));
+    const body = { mapping: text(fields, 'mapping'), model: text(fields, 'model') };
+    const answer = await send(c, switchModelBack, { body });
     if (!answer.ok) return refused(c, answer.refusal);
-    return c.redirect(`${organizationPath(organizationId, 'models')}?done=models`, 303);
+    return c.redirect(`${organizationPath(c.get('organization').organizationId, 'models')}?done=models`, 303);
   });
 
   app.post('/organizations/:org/prices', async (c) => {
-    const { organizationId } = c.get('organization');
     const { fields } = c.get('submitted');
-    const key = check(pricedModelKey, text(fields, 'modelKey'));
-    const checked = check(SetPriceRequest, ratesOf(fields));
-    const broken = [
-      ...(key.ok ? [] : key.details.map(({ message }) => ({ path: 'modelKey', message }))),
-      ...(checked.ok ? [] : checked.details),
-    ];
-    if (!key.ok || !checked.ok) return modelsPage(c, null, wrong(c, broken));
-    const request = await operatorRequest(c, operations.setPrice, {
-      params: { org: organizationId, modelKey: key.value },
-      body: checked.value,
-    });
-    const answer = await setPrice(request, organizationId, key.value, checked.value, deferrer(c));
-    if (!answer.ok) return modelsPage(c, null, wrong(c, detailsOf(answer.refusal)));
-    return c.redirect(`${organizationPath(organizationId, 'models')}?done=price`, 303);
+    const params = { modelKey: text(fields, 'modelKey') };
+    const answer = await send(c, setPrice, { params, body: ratesOf(fields) });
+    if (!answer.ok) return modelsPage(c, null, wrong(c, answer.refusal));
+    return c.redirect(`${organizationPath(c.get('organization').organizationId, 'models')}?done=price`, 303);
   });
 }
 
@@ -102,7 +77,7 @@ type Unknown = UnknownModel & { field: 'standard' | 'premium' | 'aliases' };
 /** Models that are new in the mappings, that nobody knows, and that the operator has not confirmed. */
 async function unconfirmed(c: ConsoleContext, requested: SetModelsRequest, confirmed: readonly string[]) {
   const { organizationId, models } = c.get('organization');
-  const priced = new Set((await listOwnPrices(c.env, organizationId)).map(({ modelKey }) => modelKey));
+  const priced = new Set((await ownPricesOf(c.env, organizationId)).map(({ modelKey }) => modelKey));
   const accepted = new Set([...confirmed, ...(models ? mappedModels(models) : [])]);
   const { standard, premium, aliases = {} } = requested;
   const lists = { standard, premium, aliases: Object.values(aliases).flat() };
@@ -131,7 +106,7 @@ async function modelsPage(
   unknown: readonly Unknown[] = [],
 ) {
   const { organizationId, models } = c.get('organization');
-  const prices = await listOwnPrices(c.env, organizationId);
+  const prices = await ownPricesOf(c.env, organizationId);
   const catalog = c.get('catalog');
   const nowMs = Date.now();
   const changes = await changesOf(c, {
@@ -213,7 +188,7 @@ interface MappingProps {
 }
 
 const Mapping: FC<MappingProps> = ({ path, state, unknown, secrets }) => (
-  <Form action={path} secrets={secrets} state={state}>
+  <Form of={setModels} action={path} secrets={secrets} state={state}>
     <div class="columns">
       <TextArea name="standard" label="Standard" state={state} rows={5} mono />
       <TextArea name="premium" label="Premium" state={state} rows={5} mono />
@@ -278,7 +253,7 @@ const Switched: FC<{
           {
             title: 'Way back',
             cell: ({ mapping, model }) => (
-              <Form action={path} secrets={secrets} state={BLANK}>
+              <Form of={switchModelBack} action={path} secrets={secrets} state={BLANK}>
                 <input type="hidden" name="mapping" value={mapping} />
                 <input type="hidden" name="model" value={model} />
                 <button type="submit">Back</button>
@@ -291,16 +266,16 @@ const Switched: FC<{
   );
 };
 
-const ORDERS: Orders<OwnPriceRow, 'model' | 'input' | 'output' | 'set'> = {
+const ORDERS: Orders<DatedPrice, 'model' | 'input' | 'output' | 'set'> = {
   model: ({ modelKey }) => modelKey,
-  input: ({ rates }) => rates.inputUsdPerMillion ?? null,
-  output: ({ rates }) => rates.outputUsdPerMillion ?? null,
+  input: ({ inputUsdPerMillion }) => inputUsdPerMillion ?? null,
+  output: ({ outputUsdPerMillion }) => outputUsdPerMillion ?? null,
   set: ({ updatedAtMs }) => updatedAtMs,
 };
 
 interface PricesProps {
   organizationId: string;
-  prices: OwnPriceRow[];
+  prices: DatedPrice[];
   path: string;
   sort: string | undefined;
   nowMs: number;
@@ -310,7 +285,7 @@ const Prices: FC<PricesProps> = ({ organizationId, prices, path, sort, nowMs }) 
   if (prices.length === 0)
     return <Empty title="No own prices">Calls are priced by the catalog. Set a price below to override it.</Empty>;
   const { rows, by } = sorted(prices, ORDERS, { path, sort });
-  const format = rateColumn(prices.flatMap(({ rates }) => RATES.map((name) => rates[name])));
+  const format = rateColumn(prices.flatMap((price) => RATES.map((name) => price[name])));
   const show = (value: number | undefined) =>
     value === undefined ? <Nothing /> : <span class="num">{format(value)}</span>;
   return (
@@ -325,20 +300,24 @@ const Prices: FC<PricesProps> = ({ organizationId, prices, path, sort, nowMs }) 
           sort: by('model'),
           cell: ({ modelKey }) => <ModelLink name={modelKey} organizationId={organizationId} />,
         },
-        { title: 'Input', figure: true, sort: by('input'), cell: ({ rates }) => show(rates.inputUsdPerMillion) },
-        { title: 'Output', figure: true, sort: by('output'), cell: ({ rates }) => show(rates.outputUsdPerMillion) },
-        { title: 'Cache read', figure: true, cell: ({ rates }) => show(rates.cachedInputUsdPerMillion) },
-        { title: 'Cache write', figure: true, cell: ({ rates }) => show(rates.cacheWriteUsdPerMillion) },
+        { title: 'Input', figure: true, sort: by('input'), cell: ({ inputUsdPerMillion }) => show(inputUsdPerMillion) },
+        {
+          title: 'Output',
+          figure: true,
+          sort: by('output'),
+          cell: ({ outputUsdPerMillion }) => show(outputUsdPerMillion),
+        },
+        { title: 'Cache read', figure: true, cell: ({ cachedInputUsdPerMillion }) => show(cachedInputUsdPerMillion) },
+        { title: 'Cache write', figure: true, cell: ({ cacheWriteUsdPerMillion }) => show(cacheWriteUsdPerMillion) },
         {
           title: 'Components',
           figure: true,
-          cell: ({ rates }) => (rates.components ? <span class="num">{rates.components.length}</span> : <Nothing />),
+          cell: ({ components }) => (components ? <span class="num">{components.length}</span> : <Nothing />),
         },
-        { title: 'Other rates', cell: ({ rates }) => (rates.strict ? 'none' : "by the catalog's relations") },
+        { title: 'Other rates', cell: ({ strict }) => (strict ? 'none' : "by the catalog's relations") },
         {
           title: 'In force from',
-          cell: ({ effectiveFromMs }) =>
-            effectiveFromMs === 0 ? 'always' : <Time at={effectiveFromMs} nowMs={nowMs} />,
+          cell: ({ effectiveFrom }) => (effectiveFrom === null ? 'always' : <Time at={effectiveFrom} nowMs={nowMs} />),
         },
         { title: 'Set', sort: by('set'), cell: ({ updatedAtMs }) => <Time at={updatedAtMs} nowMs={nowMs} /> },
         {
@@ -353,7 +332,7 @@ const Prices: FC<PricesProps> = ({ organizationId, prices, path, sort, nowMs }) 
 };
 
 const PriceForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({ path, state, secrets }) => (
-  <Form action={path} secrets={secrets} state={state}>
+  <Form of={setPrice} action={path} secrets={secrets} state={state}>
     <TextField
       name="modelKey"
       label="Model"

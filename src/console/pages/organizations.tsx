@@ -3,9 +3,8 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import { operations } from '../../contract/operations.ts';
-import { CreateOrganizationRequest, type Organization, UpdateOrganizationRequest } from '../../contract/operator.ts';
-import { createOrganization, listOrganizations, updateOrganization } from '../../operator/organizations.ts';
+import type { Organization } from '../../contract/operator.ts';
+import { createOrganization, organizationsOf, updateOrganization } from '../../operator/organizations.ts';
 import { listPlans } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { Checkbox, Form, type FormSecrets, type FormState, Select, TextArea, TextField } from '../../ui/form.tsx';
@@ -16,20 +15,10 @@ import { Pager, Table, totalOf } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
-import { load } from '../send.ts';
+import { load, send, wrong } from '../send.ts';
 import { setupPath } from '../setup-view.tsx';
 import { page, secretsOf } from '../shell.tsx';
-import {
-  check,
-  detailsOf,
-  isChecked,
-  lines,
-  operatorRequest,
-  optionalText,
-  text,
-  typedNumber,
-  wrong,
-} from '../submitted.ts';
+import { isChecked, lines, optionalText, text, typedNumber } from '../submitted.ts';
 
 const PATH = `${CONSOLE_PATH}/organizations`;
 const PAGE_SIZE = 50;
@@ -38,9 +27,7 @@ const BLANK: FormState = { values: {}, details: [] };
 export function mountOrganizations(app: Hono<ConsoleEnv>): void {
   app.get('/organizations', async (c) => {
     const asked = pageRequest({ limit: PAGE_SIZE, cursor: c.req.query('cursor') });
-    const answer = await listOrganizations(c.env, asked ?? { limit: PAGE_SIZE, after: null });
-    if (!answer.ok) return refused(c, answer.refusal);
-    const { items, nextCursor } = answer.data;
+    const { items, nextCursor } = await organizationsOf(c.env, asked ?? { limit: PAGE_SIZE, after: null });
     const actions = (
       <a class="button primary" href={`${PATH}/new`}>
         New organization
@@ -77,12 +64,9 @@ export function mountOrganizations(app: Hono<ConsoleEnv>): void {
 
   app.post('/organizations', async (c) => {
     const { fields } = c.get('submitted');
-    const id = optionalText(fields, 'organizationId');
-    const checked = check(CreateOrganizationRequest, { name: text(fields, 'name'), ...(id && { organizationId: id }) });
-    if (!checked.ok) return newPage(c, wrong(c, checked.details), 400);
-    const request = await operatorRequest(c, operations.createOrganization, { body: checked.value });
-    const answer = await createOrganization(request, checked.value);
-    if (!answer.ok) return newPage(c, wrong(c, detailsOf(answer.refusal)), 400);
+    const body = { name: text(fields, 'name'), organizationId: optionalText(fields, 'organizationId') };
+    const answer = await send(c, createOrganization, { body });
+    if (!answer.ok) return newPage(c, wrong(c, answer.refusal), 400);
     return c.redirect(`${setupPath(answer.data.organizationId)}?done=organization`, 303);
   });
 
@@ -90,7 +74,6 @@ export function mountOrganizations(app: Hono<ConsoleEnv>): void {
 
   app.post('/organizations/:org/settings', async (c) => {
     const { fields } = c.get('submitted');
-    const { organizationId } = c.get('organization');
     const sampleBytesMax = typedNumber(fields, 'sampleBytesMax');
     const body = {
       name: text(fields, 'name'),
@@ -100,15 +83,9 @@ export function mountOrganizations(app: Hono<ConsoleEnv>): void {
       upgradeUrl: optionalText(fields, 'upgradeUrl') ?? null,
       ...(sampleBytesMax !== undefined && { sampleBytesMax }),
     };
-    const checked = check(UpdateOrganizationRequest, body);
-    if (!checked.ok) return settingsPage(c, wrong(c, checked.details));
-    const request = await operatorRequest(c, operations.updateOrganization, {
-      params: { org: organizationId },
-      body: checked.value,
-    });
-    const answer = await updateOrganization(request, organizationId, checked.value);
-    if (!answer.ok) return settingsPage(c, wrong(c, detailsOf(answer.refusal)));
-    return c.redirect(`${organizationPath(organizationId, 'settings')}?done=settings`, 303);
+    const answer = await send(c, updateOrganization, { body });
+    if (!answer.ok) return settingsPage(c, wrong(c, answer.refusal));
+    return c.redirect(`${c.req.path}?done=settings`, 303);
   });
 }
 
@@ -151,7 +128,7 @@ function newPage(c: ConsoleContext, state: FormState, status: 200 | 400) {
     c,
     { title: 'New organization', status, crumbs: [{ text: 'Organizations', href: PATH }] },
     <Card>
-      <Form action={PATH} secrets={secretsOf(c)} state={state}>
+      <Form of={createOrganization} action={PATH} secrets={secretsOf(c)} state={state}>
         <TextField name="name" label="Name" state={state} required hint="The name that operators see." />
         <TextField name="organizationId" label="Id" state={state} hint="A UUID. Empty: one is generated." />
         <div class="submit">
@@ -215,7 +192,12 @@ interface SettingsProps {
 }
 
 const Settings: FC<SettingsProps> = ({ organization, planOptions, secrets, state }) => (
-  <Form action={organizationPath(organization.organizationId, 'settings')} secrets={secrets} state={state}>
+  <Form
+    of={updateOrganization}
+    action={organizationPath(organization.organizationId, 'settings')}
+    secrets={secrets}
+    state={state}
+  >
     <TextField name="name" label="Name" state={state} required />
     <Select
       name="defaultPlanId"

@@ -12,7 +12,7 @@ import { gatherAttention } from '../../operator/attention.ts';
 import { readCatalog } from '../../operator/catalog.ts';
 import { checkHealth } from '../../operator/health.ts';
 import { findSetup } from '../../operator/organization-setup.ts';
-import { listOrganizations } from '../../operator/organizations.ts';
+import { organizationsOf } from '../../operator/organizations.ts';
 import {
   type OrganizationUsage,
   OVERVIEW_DAYS,
@@ -30,7 +30,7 @@ import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, customerPath, organ
 import { Cost } from '../cost.tsx';
 import { hiddenSetups } from '../hidden-setups.ts';
 import { ModelName } from '../model-name.tsx';
-import { refused } from '../refused.tsx';
+import { load } from '../send.ts';
 import { SetupLine } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
 import { type GroupUsage, partsOf, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
@@ -45,14 +45,13 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
     const nowMs = Date.now();
     const defer = deferrer(c);
     const health = checkHealth(c.env, defer);
-    const listed = await listOrganizations(c.env, { limit: ATTENTION_ORGANIZATIONS_MAX, after: null });
-    if (!listed.ok) return refused(c, listed.refusal);
-    const { items: organizations, nextCursor } = listed.data;
+    const all = { limit: ATTENTION_ORGANIZATIONS_MAX, after: null };
+    const { items: organizations, nextCursor } = await organizationsOf(c.env, all);
     const isMore = nextCursor !== null;
     const [usage, attention, catalog, service] = await Promise.all([
       readServiceUsage(c.env, organizations, nowMs),
       gatherAttention(c.env, defer, { organizations, isMore, health, nowMs }),
-      readCatalog(c.env, defer),
+      load(c, readCatalog),
       health,
     ]);
     const setups = await readSetups(c, usage.organizations, nowMs);

@@ -2,8 +2,7 @@
  * Repricing: a preview says how many calls would get a price and what they would cost, then the button, then how far it is.
  */
 import type { Hono } from 'hono';
-import { RepriceRequest, type Repricing } from '../../contract/corrections.ts';
-import { operations } from '../../contract/operations.ts';
+import type { Repricing } from '../../contract/corrections.ts';
 import { readRepricing, startRepricing } from '../../operator/repricing.ts';
 import { ButtonForm } from '../../ui/form.tsx';
 import { calendarDay, count, plural, words } from '../../ui/format.ts';
@@ -12,38 +11,24 @@ import { Progress } from '../../ui/small-charts.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { Live } from '../live.tsx';
 import { refused } from '../refused.tsx';
+import { load, send } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
-import { check, operatorRequest } from '../submitted.ts';
 
 /** Where no script runs. */
 const REFRESH_SECONDS = 2;
 
 export function mountRepricing(app: Hono<ConsoleEnv>): void {
   app.post('/organizations/:org/reprice', async (c) => {
-    const { organizationId } = c.get('organization');
-    const { modelKey, from, to, dryRun } = c.req.query();
-    const checked = check(RepriceRequest, {
-      ...(modelKey && { modelKey }),
-      from,
-      to: to ?? new Date().toISOString(),
-      dryRun: dryRun === 'true',
-    });
-    if (!checked.ok) {
-      const [broken] = checked.details;
-      return refused(c, { code: 'BAD_REQUEST', message: `${broken?.path}: ${broken?.message}` });
-    }
-    const request = await operatorRequest(c, operations.startRepricing, {
-      params: { org: organizationId },
-      body: checked.value,
-    });
-    const answer = await startRepricing(request, organizationId, checked.value);
+    const { modelKey, from, to = new Date().toISOString(), dryRun } = c.req.query();
+    const body = { ...(modelKey && { modelKey }), from, to, dryRun: dryRun === 'true' };
+    const answer = await send(c, startRepricing, { body });
     if (!answer.ok) return refused(c, answer.refusal);
-    return c.redirect(organizationPath(organizationId, 'reprice', answer.data.jobId), 303);
+    return c.redirect(organizationPath(c.get('organization').organizationId, 'reprice', answer.data.jobId), 303);
   });
 
   app.get('/organizations/:org/reprice/:jobId', async (c) => {
-    const answer = await readRepricing(c.env, c.get('organization').organizationId, c.req.param('jobId'));
+    const answer = await load(c, readRepricing);
     return answer.ok ? repricingPage(c, answer.data) : refused(c, answer.refusal);
   });
 }
@@ -115,7 +100,12 @@ const Outcome = ({ c, job }: { c: ConsoleContext; job: Repricing }) => {
   const query = new URLSearchParams({ ...(modelKey !== null && { modelKey }), from, to });
   return (
     <div class="submit">
-      <ButtonForm action={`${organizationPath(organizationId, 'reprice')}?${query}`} secrets={secretsOf(c)} danger>
+      <ButtonForm
+        of={startRepricing}
+        action={`${organizationPath(organizationId, 'reprice')}?${query}`}
+        secrets={secretsOf(c)}
+        danger
+      >
         Reprice {plural(repriced, 'call')}
       </ButtonForm>
       <a href={unpriced}>Not now</a>

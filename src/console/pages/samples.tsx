@@ -3,8 +3,7 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import { operations } from '../../contract/operations.ts';
-import { ListSamplesQuery, type Sample, type SampleListItem } from '../../contract/samples.ts';
+import type { Sample, SampleListItem } from '../../contract/samples.ts';
 import { deleteSample, listSamples, readSample } from '../../operator/samples.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { MINUTE_MS } from '../../platform/time.ts';
@@ -17,8 +16,8 @@ import { shortened } from '../calls-table.tsx';
 import { type ConsoleContext, type ConsoleEnv, callsPath, customerPath, organizationPath } from '../context.ts';
 import { ModelLink } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
+import { detailsOf, load, send } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, operatorRequest } from '../submitted.ts';
 
 const PAGE_SIZE = 50;
 
@@ -29,12 +28,12 @@ export function mountSamples(app: Hono<ConsoleEnv>): void {
     const values = Object.fromEntries(
       Object.entries(c.req.query()).filter(([name, value]) => value !== '' && name !== 'done' && name !== 'trail'),
     );
-    const checked = check(ListSamplesQuery, { ...values, limit: PAGE_SIZE });
-    const { limit: _limit, cursor, ...filter } = checked.ok ? checked.value : { limit: PAGE_SIZE, cursor: undefined };
-    const asked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
-    const answer = await listSamples(c.env, organizationId, filter, asked);
-    const details = checked.ok ? (answer.ok ? [] : detailsOf(answer.refusal)) : checked.details;
-    const { items, nextCursor } = answer.ok ? answer.data : { items: [], nextCursor: null };
+    const asked = pageRequest({ limit: PAGE_SIZE, cursor: values.cursor }) ?? { limit: PAGE_SIZE, after: null };
+    const answer = await load(c, listSamples, { query: values, page: asked });
+    // If a filter is refused, all samples are shown.
+    const shown = answer.ok ? answer : await load(c, listSamples, { page: asked });
+    const details = answer.ok ? [] : detailsOf(answer.refusal);
+    const { items, nextCursor } = shown.ok ? shown.data : { items: [], nextCursor: null };
     const query = Object.fromEntries(Object.entries(values).filter(([name]) => name !== 'cursor'));
     return page(
       c,
@@ -72,17 +71,14 @@ export function mountSamples(app: Hono<ConsoleEnv>): void {
   });
 
   app.get('/organizations/:org/samples/:sampleId', async (c) => {
-    const answer = await readSample(c.env, c.get('organization').organizationId, c.req.param('sampleId'));
+    const answer = await load(c, readSample);
     return answer.ok ? samplePage(c, answer.data) : refused(c, answer.refusal);
   });
 
   app.post('/organizations/:org/samples/:sampleId/delete', async (c) => {
-    const { organizationId } = c.get('organization');
-    const sampleId = c.req.param('sampleId');
-    const request = await operatorRequest(c, operations.deleteSample, { params: { org: organizationId, sampleId } });
-    const answer = await deleteSample(request, organizationId, sampleId);
+    const answer = await send(c, deleteSample);
     if (!answer.ok) return refused(c, answer.refusal);
-    return c.redirect(`${organizationPath(organizationId, 'samples')}?done=sample`, 303);
+    return c.redirect(`${organizationPath(c.get('organization').organizationId, 'samples')}?done=sample`, 303);
   });
 }
 
@@ -220,7 +216,12 @@ function samplePage(c: ConsoleContext, sample: Sample) {
       <section class="card danger-zone" aria-label="Deletion">
         <h2>Delete</h2>
         <p class="quiet">The sample is deleted at once.</p>
-        <Form action={`${path}/${encodeURIComponent(sample.sampleId)}/delete`} secrets={secretsOf(c)} label="Delete">
+        <Form
+          of={deleteSample}
+          action={`${path}/${encodeURIComponent(sample.sampleId)}/delete`}
+          secrets={secretsOf(c)}
+          label="Delete"
+        >
           <div class="submit">
             <button type="submit" class="danger">
               Delete sample

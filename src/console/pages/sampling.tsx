@@ -3,32 +3,24 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import { operations } from '../../contract/operations.ts';
-import { SetSamplingRequest } from '../../contract/sampling.ts';
-import { setSampling } from '../../operator/sampling.ts';
-import type { VersionedPolicy } from '../../storage/sampling.ts';
-import { readSamplingPolicy } from '../../storage/sampling.ts';
+import type { SamplingPolicy } from '../../contract/sampling.ts';
+import { readSampling, setSampling } from '../../operator/sampling.ts';
 import { Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
 import { Card, Code } from '../../ui/parts.tsx';
 import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
+import { refused } from '../refused.tsx';
+import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, lines, operatorRequest, typedNumber, wrong } from '../submitted.ts';
+import { lines, typedNumber } from '../submitted.ts';
 
 export function mountSampling(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/sampling', (c) => samplingPage(c, null));
 
   app.post('/organizations/:org/sampling', async (c) => {
-    const { organizationId } = c.get('organization');
-    const checked = check(SetSamplingRequest, policyOf(c.get('submitted').fields));
-    if (!checked.ok) return samplingPage(c, wrong(c, inPercent(checked.details)));
-    const request = await operatorRequest(c, operations.setSampling, {
-      params: { org: organizationId },
-      body: checked.value,
-    });
-    const answer = await setSampling(request, organizationId, checked.value);
-    if (!answer.ok) return samplingPage(c, wrong(c, inPercent(detailsOf(answer.refusal))));
-    return c.redirect(`${organizationPath(organizationId, 'sampling')}?done=sampling`, 303);
+    const answer = await send(c, setSampling, { body: policyOf(c.get('submitted').fields) });
+    if (!answer.ok) return samplingPage(c, inPercent(wrong(c, answer.refusal)));
+    return c.redirect(`${c.req.path}?done=sampling`, 303);
   });
 }
 
@@ -45,15 +37,15 @@ function policyOf(fields: Fields): unknown {
 }
 
 /** The form asks for percent where the policy has a share. */
-function inPercent(details: FormState['details']): FormState['details'] {
-  return details.map((detail) =>
-    detail.path === 'rate' ? { path: 'percent', message: 'must be a number from 0 to 100' } : detail,
-  );
+function inPercent({ values, details }: FormState): FormState {
+  const percent = { path: 'percent', message: 'must be a number from 0 to 100' };
+  return { values, details: details.map((detail) => (detail.path === 'rate' ? percent : detail)) };
 }
 
 async function samplingPage(c: ConsoleContext, state: FormState | null) {
   const { organizationId } = c.get('organization');
-  const current = await readSamplingPolicy(c.env, organizationId);
+  const current = await load(c, readSampling);
+  if (!current.ok) return refused(c, current.refusal);
   return page(
     c,
     {
@@ -61,7 +53,7 @@ async function samplingPage(c: ConsoleContext, state: FormState | null) {
       status: state ? 400 : 200,
       sub: (
         <>
-          Policy <Code>{current.version}</Code>
+          Policy <Code>{current.data.version}</Code>
         </>
       ),
       actions: (
@@ -76,14 +68,14 @@ async function samplingPage(c: ConsoleContext, state: FormState | null) {
     >
       <PolicyForm
         path={organizationPath(organizationId, 'sampling')}
-        state={state ?? { values: fieldsOf(current), details: [] }}
+        state={state ?? { values: fieldsOf(current.data), details: [] }}
         secrets={secretsOf(c)}
       />
     </Card>,
   );
 }
 
-function fieldsOf({ policy }: VersionedPolicy): FormState['values'] {
+function fieldsOf(policy: SamplingPolicy): FormState['values'] {
   return {
     percent: String(Number((policy.rate * 100).toPrecision(15))),
     minInputTokens: String(policy.minInputTokens),
@@ -95,7 +87,7 @@ function fieldsOf({ policy }: VersionedPolicy): FormState['values'] {
 }
 
 const PolicyForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({ path, state, secrets }) => (
-  <Form action={path} secrets={secrets} state={state}>
+  <Form of={setSampling} action={path} secrets={secrets} state={state}>
     <div class="columns">
       <TextField
         name="percent"

@@ -6,9 +6,9 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { UNPRICED_DAYS } from '../../contract/attention.ts';
 import { CALLS_SEARCHED_MAX } from '../../contract/call-list.ts';
+import { startRepricing } from '../../operator/repricing.ts';
+import { type ListedModel, type UnpricedModels, unpricedModelsOf } from '../../operator/unpriced.ts';
 import { DAY_MS } from '../../platform/time.ts';
-import { findOldCalls } from '../../storage/calls.ts';
-import { sumUnpricedByModel, type UnpricedModel } from '../../storage/unpriced-calls.ts';
 import { ButtonForm, type FormSecrets } from '../../ui/form.tsx';
 import { count, words } from '../../ui/format.ts';
 import { Card, Code, Count, Empty, Time } from '../../ui/parts.tsx';
@@ -19,8 +19,6 @@ import { ModelName } from '../model-name.tsx';
 import { page, secretsOf } from '../shell.tsx';
 
 const RANGES = [7, UNPRICED_DAYS, 90, 400] as const;
-/** Models that are shown, those with the most calls. */
-const SHOWN_MAX = 100;
 
 /** What a reason means for whoever has to do something about it. */
 const REASONS: Readonly<Record<string, string>> = {
@@ -32,11 +30,6 @@ const REASONS: Readonly<Record<string, string>> = {
   USAGE_IMPLAUSIBLE: 'The vendor reported a figure that no call has, and nothing bounds it: amend the call.',
 };
 
-interface Row extends UnpricedModel {
-  /** Of the last of its calls. */
-  reason: string | null;
-}
-
 export function mountUnpriced(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/unpriced', async (c) => {
     const { organizationId } = c.get('organization');
@@ -44,21 +37,8 @@ export function mountUnpriced(app: Hono<ConsoleEnv>): void {
     const days = RANGES.find((range) => String(range) === c.req.query('days')) ?? UNPRICED_DAYS;
     // From midnight, as what needs attention counts them.
     const fromMs = nowMs - (nowMs % DAY_MS) - (days - 1) * DAY_MS;
-    const { models, isAll } = await sumUnpricedByModel(c.env, organizationId, fromMs);
-    const shown = models.slice(0, SHOWN_MAX);
-    const last = await findOldCalls(
-      c.env,
-      organizationId,
-      shown.map(({ lastCallId }) => lastCallId),
-    );
-    const reasons = new Map(
-      last.map(({ callId, outcome }) => [
-        callId,
-        outcome?.price.status === 'UNAVAILABLE' ? outcome.price.reason : null,
-      ]),
-    );
-    const rows = shown.map((model) => ({ ...model, reason: reasons.get(model.lastCallId) ?? null }));
-    return unpricedPage(c, { days, fromMs, nowMs, rows, models, isAll });
+    const unpriced = await unpricedModelsOf(c.env, organizationId, fromMs);
+    return unpricedPage(c, { days, fromMs, nowMs, unpriced });
   });
 }
 
@@ -66,15 +46,13 @@ interface Shown {
   days: number;
   fromMs: number;
   nowMs: number;
-  rows: Row[];
-  models: UnpricedModel[];
-  isAll: boolean;
+  unpriced: UnpricedModels;
 }
 
-function unpricedPage(c: ConsoleContext, { days, fromMs, nowMs, rows, models, isAll }: Shown) {
+function unpricedPage(c: ConsoleContext, { days, fromMs, nowMs, unpriced }: Shown) {
   const { organizationId } = c.get('organization');
   const path = organizationPath(organizationId, 'unpriced');
-  const calls = models.reduce((sum, model) => sum + model.calls, 0);
+  const { models, total, calls, isAll } = unpriced;
   const from = new Date(fromMs).toISOString();
   return page(
     c,
@@ -101,21 +79,21 @@ function unpricedPage(c: ConsoleContext, { days, fromMs, nowMs, rows, models, is
           : 'Set a price, then reprice: the calls that were made get the price in force when they ended. A preview comes first.'
       }
     >
-      {rows.length === 0 ? (
+      {models.length === 0 ? (
         <Empty title="Every call has a price">
           A call whose model has no price in the catalog, nor one of your own, appears here.
         </Empty>
       ) : (
-        <Models organizationId={organizationId} rows={rows} from={from} nowMs={nowMs} secrets={secretsOf(c)} />
+        <Models organizationId={organizationId} rows={models} from={from} nowMs={nowMs} secrets={secretsOf(c)} />
       )}
-      {models.length > SHOWN_MAX && <p class="quiet hint">and {count(models.length - SHOWN_MAX)} more models</p>}
+      {total > models.length && <p class="quiet hint">and {count(total - models.length)} more models</p>}
     </Card>,
   );
 }
 
 interface ModelsProps {
   organizationId: string;
-  rows: Row[];
+  rows: ListedModel[];
   from: string;
   nowMs: number;
   secrets: FormSecrets;
@@ -167,7 +145,11 @@ const Models: FC<ModelsProps> = ({ organizationId, rows, from, nowMs, secrets })
                 <a class="button" href={`${own('models', { modelKey: name })}#set-price`}>
                   Set price
                 </a>
-                <ButtonForm action={own('reprice', { modelKey: name, from, dryRun: 'true' })} secrets={secrets}>
+                <ButtonForm
+                  of={startRepricing}
+                  action={own('reprice', { modelKey: name, from, dryRun: 'true' })}
+                  secrets={secrets}
+                >
                   Reprice
                 </ButtonForm>
               </span>

@@ -6,7 +6,7 @@
  * `feature`, `tags`, `models`) are removed before the vendor gets the body.
  */
 import { z } from 'zod';
-import { ReasoningFields } from '../calls.ts';
+import { EndFactFields } from '../call-facts.ts';
 import { text } from '../fields.ts';
 import { isRecord } from '../identity.ts';
 import { ownFields } from './labels.ts';
@@ -24,7 +24,7 @@ export const FALLBACK_MODELS_MAX = 10;
 export const MODEL_NAME_LENGTH_MAX = 330;
 
 const modelName = text(MODEL_NAME_LENGTH_MAX);
-const effort = ReasoningFields.shape.reasoningEffort.nullable();
+const effort = EndFactFields.shape.reasoningEffort.nullable();
 
 /** What every request to a model has, wherever it names the model. */
 export const LabelledFields = z.looseObject({

@@ -15,11 +15,11 @@ export interface LookupOperation {
 
 const model = z.string().min(1).max(300).describe('Model identifier or alias, percent-encoded');
 
-export const LookupResolution = z
+const LookupResolution = z
   .union([FullResolution, LightResolution])
   .describe('The complete inspection, or with `response=light` the compact decision');
 
-export const Discovery = z
+const Discovery = z
   .looseObject({
     schemaVersion: z.literal(1).describe('Version of this shape'),
     catalogVersion: z.string().describe('Catalog release'),

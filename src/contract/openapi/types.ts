@@ -64,7 +64,7 @@ export interface Parameter {
   example?: unknown;
 }
 
-export interface MediaType {
+interface MediaType {
   schema: JsonSchema;
   example?: unknown;
 }

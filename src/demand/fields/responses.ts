@@ -7,7 +7,6 @@ import {
   ONLY_FALSE,
   PRICE,
   REFERENCE,
-  type Rule,
   stored,
   type TypedMembers,
   values,
@@ -285,6 +284,3 @@ export const RESPONSES: Members = {
   previous_response_id: stored(),
   prompt: closed(REFERENCE, bills('storedPrompt', 'any')),
 };
-
-/** Types of tools that no session may name, for tests. */
-export const TOOL_RULES: Rule = { types: TOOLS };

@@ -6,7 +6,7 @@
  */
 
 import { LF } from '../../platform/bytes.ts';
-import { placeOf } from '../../platform/json-place.ts';
+import { placeOf } from '../../platform/json-text.ts';
 import { BATCH_LINE_BYTES_MAX, BATCH_LINES_MAX } from './input-line.ts';
 import type { LineCheck } from './line-check.ts';
 

@@ -6,7 +6,7 @@ import { offering } from '../../vendors/kind.ts';
 import type { ErrorWords, VendorAddress } from './dialect.ts';
 
 /** The version of the API that this was written for; a caller may name another one. */
-export const ANTHROPIC_VERSION = '2023-06-01';
+const ANTHROPIC_VERSION = '2023-06-01';
 
 export function anthropicEndpoint<Endpoint extends string>(endpoint: Endpoint) {
   return {

@@ -85,7 +85,7 @@ export interface ErrorWords {
 }
 
 /** The scope that is lacking, the limit that the plan has for now, what has no rate or no bound, what is used up or held. */
-export interface RefusalFigures extends DenialFigures {
+interface RefusalFigures extends DenialFigures {
   requiredScope?: string;
   reason?: string;
   component?: string;

@@ -9,7 +9,7 @@ import type { ChatCompletionMessage } from 'openai/resources/chat/completions';
 import { type Fields, fieldsOf, listOf, textOf } from '../../vendors/usage/figures.ts';
 
 /** Anthropic takes it back unchanged, and with its signature. */
-export type ThinkingBlock =
+type ThinkingBlock =
   | { type: 'thinking'; thinking: string; signature: string }
   | { type: 'redacted_thinking'; data: string };
 

@@ -6,7 +6,6 @@
  */
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import { parseAnswer } from '../../platform/json.ts';
-import { serializeEvent } from '../../vendors/event-blocks.ts';
 import { MessageStream } from '../../vendors/usage/anthropic.ts';
 import { readFailure } from '../../vendors/usage/failure.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../vendors/usage/figures.ts';
@@ -30,7 +29,7 @@ export interface TranslatedChunk extends ChatCompletionChunk {
 }
 
 /** An error in the middle of the stream, as SDKs of OpenAI expect it. */
-export interface ErrorChunk {
+interface ErrorChunk {
   error: { message: string; type: string; code: string; param: null };
 }
 
@@ -205,9 +204,4 @@ export class MessageChunks {
     const choice = { index: 0, delta, logprobs: null, finish_reason: finish, ...native };
     return { ...this.#head(), choices: [choice], ...(this.#terms.includeUsage && { usage: null }) };
   }
-}
-
-/** The parts as blocks of a stream of server-sent events. */
-export function serializeParts(parts: readonly StreamPart[]): string {
-  return parts.map((part) => serializeEvent({ data: part === DONE ? DONE : JSON.stringify(part) })).join('');
 }

@@ -7,7 +7,7 @@ import { fieldsOf, isFields, listOf, textOf } from '../../vendors/usage/figures.
 import { messageOf, type TranslatedMessage } from './answer-message.ts';
 import { finishReasonOf, serviceTierOf, type TranslatedUsage, usageOf } from './answer-parts.ts';
 
-export interface TranslatedChoice extends ChatCompletion.Choice {
+interface TranslatedChoice extends ChatCompletion.Choice {
   message: TranslatedMessage;
   /** Anthropic's own word, which tells a pause from the bound of the output. */
   native_finish_reason: string | null;

@@ -110,7 +110,7 @@ export function sectionsOf({ tokens }: Markdown): Section[] {
 }
 
 /** As GitHub makes them from headings. */
-export function slug(heading: string): string {
+function slug(heading: string): string {
   return heading
     .toLowerCase()
     .replace(/[^\p{L}\p{N} _-]/gu, '')
@@ -131,7 +131,7 @@ function plain(token: Token | undefined): string {
   return 'text' in token ? String(token.text) : '';
 }
 
-export function escaped(text: string): string {
+function escaped(text: string): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

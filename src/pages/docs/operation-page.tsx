@@ -80,7 +80,7 @@ export function operationPage({ document, route, entry, samples }: Shown): DocsP
  * What a server answered the example; a test compares it with what one answers today. A new operation has none until it is
  * recorded, which takes a server with these pages.
  */
-export function answerOf(operationId: string): string {
+function answerOf(operationId: string): string {
   const answer = (ANSWERS as Record<string, unknown>)[operationId] ?? '';
   return typeof answer === 'string' ? answer : JSON.stringify(answer, null, 2);
 }

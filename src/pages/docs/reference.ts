@@ -69,7 +69,7 @@ export function codesOf(document: OpenApiDocument, operation: OpenApiOperation, 
 }
 
 /** The names of an operation's parameters, and of the fields of its body. */
-export function inputFields(document: OpenApiDocument, operation: OpenApiOperation): Set<string> {
+function inputFields(document: OpenApiDocument, operation: OpenApiOperation): Set<string> {
   const bodies = Object.values(operation.requestBody?.content ?? {});
   const fields = bodies.flatMap(({ schema }) =>
     Object.keys(resolved(schema, document.components.schemas).properties ?? {}),

@@ -15,7 +15,7 @@ const SHARE_MIN = 0.2;
 const NAMED_MAX = 3;
 const DECIMALS = { USD: 9, calls: 0, share: 4 } as const;
 
-export const DIMENSIONS = ['model', 'feature', 'customer'] as const;
+const DIMENSIONS = ['model', 'feature', 'customer'] as const;
 
 export interface Contribution {
   dimension: (typeof DIMENSIONS)[number];

@@ -63,7 +63,7 @@ export interface ChartDay extends Figures {
 }
 
 /** A longer horizon has no days in the response. */
-export const CHART_DAYS_MAX = 400;
+const CHART_DAYS_MAX = 400;
 
 /**
  * Each day's share of the total: every figure is scaled by what is expected of the day, so its sum over the days is the

@@ -34,11 +34,6 @@ export function exhaustionOf({ forecast, remaining, nowMs, timeZone }: Exhaustio
   return { earliestMs: along('p90'), expectedMs: along('expected'), latestMs: along('p10') };
 }
 
-/** The expected instant alone; `null` if the allowance lasts, is unlimited, or there is no forecast. */
-export function projectedAllowanceExhaustionAt(input: ExhaustionInput): number | null {
-  return exhaustionOf(input)?.expectedMs ?? null;
-}
-
 type Path = 'expected' | 'p10' | 'p90';
 
 function instantAlong({ days, profiles }: Pace, path: Path, remaining: number, nowMs: number, timeZone: string) {

@@ -29,21 +29,21 @@ export const FORECAST_STATUSES = [
   'incomplete',
   'temporarily_unavailable',
 ] as const;
-export type ForecastStatus = (typeof FORECAST_STATUSES)[number];
+type ForecastStatus = (typeof FORECAST_STATUSES)[number];
 
-export const FORECAST_QUALITIES = ['HIGH', 'MEDIUM', 'LOW'] as const;
+const FORECAST_QUALITIES = ['HIGH', 'MEDIUM', 'LOW'] as const;
 export type ForecastQuality = (typeof FORECAST_QUALITIES)[number];
 
-export const FORECAST_REASONS = ['HISTORY_TOO_SHORT', 'NO_BOUNDARY', 'METRIC_NOT_ENABLED', 'EVIDENCE_PARTIAL'] as const;
-export type ForecastReason = (typeof FORECAST_REASONS)[number];
+const FORECAST_REASONS = ['HISTORY_TOO_SHORT', 'NO_BOUNDARY', 'METRIC_NOT_ENABLED', 'EVIDENCE_PARTIAL'] as const;
+type ForecastReason = (typeof FORECAST_REASONS)[number];
 
 /** The level of the latest weeks, with their weekly rhythm or, where none shows, without. */
-export type ForecastMethod = 'weekday_seasonal' | 'recent_level';
+type ForecastMethod = 'weekday_seasonal' | 'recent_level';
 
 /** One week: the minimum that contains every weekday. */
-export const HISTORY_DAYS_MIN = 7;
+const HISTORY_DAYS_MIN = 7;
 /** Two weeks: before that no weekday has occurred twice, and nothing can be backtested. */
-export const BACKTEST_DAYS_MIN = 14;
+const BACKTEST_DAYS_MIN = 14;
 
 /** Decimals in the response: metered quantities have at most three, USD nine. */
 const DECIMALS = { quantity: 3, usd: 9 } as const;
@@ -83,7 +83,7 @@ export interface Quantiles {
   p90: number;
 }
 
-export interface BacktestSummary {
+interface BacktestSummary {
   /**
    * Weighted absolute percentage error: the sum of absolute errors of window totals divided by the sum of outcomes; 0.1
    * is 10 percent. `null` if nothing was used.

@@ -21,7 +21,7 @@ const METRICS = Object.keys(METERS_OF) as ForecastMetric[];
 const TIME_ZONE = 'UTC';
 
 /** A limited meter that the plan includes. */
-export interface MeterOutlook {
+interface MeterOutlook {
   meter: MeterName;
   used: number;
   limit: number;
@@ -30,7 +30,7 @@ export interface MeterOutlook {
   runsOutAtMs: number | null;
 }
 
-export interface BalanceOutlook {
+interface BalanceOutlook {
   balanceNanoUsd: NanoUsd;
   /** Less what open calls hold and charges under way. */
   availableNanoUsd: NanoUsd;
@@ -65,7 +65,7 @@ export async function readOutlook(caller: Caller, customerId: string, nowMs: num
   return history && outlookOf(history, nowMs);
 }
 
-export function outlookOf(history: CustomerHistory, nowMs: number): Outlook {
+function outlookOf(history: CustomerHistory, nowMs: number): Outlook {
   const { account } = history;
   const { canceledAtMs, nextReplenishAtMs, plan: version } = account.subscription;
   const { plan } = version;

@@ -19,11 +19,11 @@ import type { Window } from './customer-earnings.ts';
 import { type Earnings, earningsOf, sumEarnings } from './earnings.ts';
 
 /** Of a feature or a model; the key is empty where none was sent. */
-export interface GroupMargin extends Earnings {
+interface GroupMargin extends Earnings {
   key: string;
 }
 
-export interface PlanMargin extends Earnings {
+interface PlanMargin extends Earnings {
   planId: string;
   /** As the newest version among its customers says. */
   name: string;

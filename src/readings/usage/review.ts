@@ -30,7 +30,7 @@ export function reviewReasons(signals: readonly Signal[]): { reason: ReviewReaso
   });
 }
 
-export const EVIDENCE_GAPS = ['HISTORY_SHORTER_THAN_TWO_WEEKS', 'PERIOD_NOT_COVERED', 'CALLS_WITHOUT_PRICE'] as const;
+const EVIDENCE_GAPS = ['HISTORY_SHORTER_THAN_TWO_WEEKS', 'PERIOD_NOT_COVERED', 'CALLS_WITHOUT_PRICE'] as const;
 export type EvidenceGap = (typeof EVIDENCE_GAPS)[number];
 
 export interface EvidenceInput {

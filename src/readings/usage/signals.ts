@@ -26,7 +26,7 @@ export const SIGNAL_CODES = [
 ] as const;
 export type SignalCode = (typeof SIGNAL_CODES)[number];
 
-export const SIGNAL_THRESHOLDS = {
+const SIGNAL_THRESHOLDS = {
   /** An allowance is nearly used if at most this share remains. */
   nearlyUsedRemainingRatio: 0.1,
   /** Ratio of the latest week to the week before it. */
@@ -47,7 +47,7 @@ export const SIGNAL_THRESHOLDS = {
   creditDaysMin: 7,
 } as const;
 
-export type Severity = 'INFO' | 'WARNING' | 'CRITICAL';
+type Severity = 'INFO' | 'WARNING' | 'CRITICAL';
 
 export interface Signal {
   code: SignalCode;

@@ -30,7 +30,7 @@ import { COLUMNS_NEEDED, metersRunningOut } from '../forecast/running-out.ts';
 import { seriesOf } from './series-hours.ts';
 
 /** Days of the widget's chart. */
-export const WIDGET_DAYS = 14;
+const WIDGET_DAYS = 14;
 
 /** For so long a refused call is told of. */
 const REFUSED_TOLD_MS = DAY_MS;
@@ -75,7 +75,7 @@ export interface WidgetCredit {
   label: string | null;
 }
 
-export interface WidgetBalance {
+interface WidgetBalance {
   /** Less the charges that are still to leave it; below zero it is overdrawn. */
   nanoUsd: NanoUsd;
   /** What calls in progress hold of it. */

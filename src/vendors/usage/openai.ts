@@ -289,7 +289,7 @@ function costReported(usage: Fields): number | null {
 }
 
 /** A transcription that is counted only by its length. */
-export function isDuration(body: Fields): boolean {
+function isDuration(body: Fields): boolean {
   return fieldsOf(body.usage).type === 'duration';
 }
 

@@ -47,7 +47,7 @@ export function callUsage(changesPerTransaction: number): Usage {
 }
 
 /** What is stored of a customer while it is kept, on one day of a month. */
-export function storedUsage(callsKept: number): Usage {
+function storedUsage(callsKept: number): Usage {
   const none = Object.fromEntries(Object.keys(callUsage(1)).map((name) => [name, 0])) as unknown as Usage;
   return {
     ...none,

@@ -30,7 +30,7 @@ const MONTH_DAYS = 30;
 const SIMULATED_SECONDS = 300;
 
 /** A limit: how much of it is used, 1 being all. */
-export interface Load {
+interface Load {
   what: string;
   share: number;
 }

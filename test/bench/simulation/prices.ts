@@ -33,7 +33,7 @@ interface Price {
 
 const MILLION = 1_000_000;
 
-export const PRICES: Record<keyof Usage, Price> = {
+const PRICES: Record<keyof Usage, Price> = {
   workerRequests: { included: 10 * MILLION, dollars: 0.3, of: MILLION },
   workerCpuMs: { included: 30 * MILLION, dollars: 0.02, of: MILLION },
   objectRequests: { included: MILLION, dollars: 0.15, of: MILLION },

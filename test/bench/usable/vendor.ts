@@ -28,7 +28,7 @@ export interface Instructions {
   durationMs: number;
 }
 
-export interface Bill {
+interface Bill {
   marker: string;
   nanoUsd: bigint;
 }
@@ -138,7 +138,7 @@ async function answer(
 }
 
 /** The rule of this vendor. Marks are no text. */
-export function tokensOf({ system, tools, messages }: Json): number {
+function tokensOf({ system, tools, messages }: Json): number {
   const parts = [system, tools, messages].flatMap((list) => (Array.isArray(list) ? list : []));
   return parts.reduce<number>((sum, part) => {
     const text = JSON.stringify(part, (name, value) => (name === 'cache_control' ? undefined : value));

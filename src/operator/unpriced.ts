@@ -1,0 +1,43 @@
+/**
+ * The calls of an organization without a price, by model, with the reason of the last one: what the console shows of them.
+ */
+import type { Env } from '../env.ts';
+import { findOldCalls } from '../storage/calls.ts';
+import { sumUnpricedByModel, type UnpricedModel } from '../storage/unpriced-calls.ts';
+
+/** Models that are listed, those with the most calls. */
+const LISTED_MAX = 100;
+
+export interface ListedModel extends UnpricedModel {
+  /** Of the last of its calls; `null` if none was recorded. */
+  reason: string | null;
+}
+
+export interface UnpricedModels {
+  models: ListedModel[];
+  /** All models, and all of their calls. */
+  total: number;
+  calls: number;
+  /** Whether every call was looked at, and not only the newest. */
+  isAll: boolean;
+}
+
+/** Of the calls that began since then. */
+export async function unpricedModelsOf(env: Env, organizationId: string, fromMs: number): Promise<UnpricedModels> {
+  const { models, isAll } = await sumUnpricedByModel(env, organizationId, fromMs);
+  const listed = models.slice(0, LISTED_MAX);
+  const last = await findOldCalls(
+    env,
+    organizationId,
+    listed.map(({ lastCallId }) => lastCallId),
+  );
+  const reasons = new Map(
+    last.map(({ callId, outcome }) => [callId, outcome?.price.status === 'UNAVAILABLE' ? outcome.price.reason : null]),
+  );
+  return {
+    models: listed.map((model) => ({ ...model, reason: reasons.get(model.lastCallId) ?? null })),
+    total: models.length,
+    calls: models.reduce((sum, { calls }) => sum + calls, 0),
+    isAll,
+  };
+}

@@ -1,0 +1,51 @@
+/**
+ * What nothing uses is found by `npm run check`: files, exports, types and packages. `knip` finds what the whole repository
+ * leaves unused, and exports that only their own file uses; `knip --production` finds what the tests alone keep alive.
+ */
+import type { KnipConfig } from 'knip';
+
+/** Commands, Workers, what the packages offer, and pages of the site: what is started or imported from outside. */
+const PRODUCT = [
+  'src/cli/{build-client,build-site,catalog,demo,deploy,guard,operator,start,vendor}.ts!',
+  'src/client/{index,vendors,hono,express,sampling,compression,testing}.ts!',
+  'src/client/examples/*.ts!',
+  'src/demo/history-worker.ts!',
+  'src/pages/docs/site.ts!',
+  'src/pages/docs/browser/docs.ts!',
+  'src/storage/schema/index.ts!',
+];
+
+/** Tests, suites, and what they start by its name. */
+const TESTS = [
+  'test/**/*.test.ts',
+  'test/**/vitest.config.ts',
+  'test/{changed,closing-report}.ts',
+  'test/*/{attack,bench,cap,clients,compression,crash,fuzz,ledger,mutants,newcomer,readings,runtimes}.ts',
+  'test/bench/{counting-worker,gateway-vendor,held-worker,object-floor,timed-worker,vendor-streams}.ts',
+  'test/bench/floor-worker.js',
+  'test/browser/shared.ts',
+  'test/crash/serve.ts',
+  'test/e2e/prepared-state.ts',
+  'test/mutants/same-examples.ts',
+  'test/runtimes/program.ts',
+  'test/support/{helps,worker-setup}.ts',
+];
+
+/** Packages that tests install, start or read by their path. */
+const BY_PATH = [
+  '@arethetypeswrong/cli',
+  '@fontsource-variable/inter',
+  '@hey-api/openapi-ts',
+  'openapi-fetch',
+  'openapi-typescript',
+  'publint',
+];
+
+export default ({ production }: { production?: boolean }): KnipConfig => ({
+  entry: [...PRODUCT, ...TESTS],
+  project: ['src/**/*.{ts,tsx,mjs}!', 'durable-objects/**/*.ts!', 'test/**/*.{ts,js}'],
+  ignoreDependencies: BY_PATH,
+  ignoreIssues: { 'src/console/**': ['exports', 'types'] },
+  // A test may read a bound or a table that its own file uses: what nothing else uses lives for the test.
+  ignoreExportsUsedInFile: production ?? false,
+});
