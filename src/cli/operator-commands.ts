@@ -35,6 +35,7 @@ import {
   showGrant,
   showMigration,
   showPlan,
+  showPlanPreview,
   showRevocation,
   showSecret,
   showStartedMigration,
@@ -242,6 +243,10 @@ export const COMMANDS: readonly Command[] = [
     view: showCustomer,
   }),
   command('customers change-plan', 'operatorChangePlan', { positional: ['planId'], view: showSubscription }),
+  command('customers preview-plan', 'previewPlanChange', {
+    note: 'Changes nothing: `customers change-plan` makes the change.',
+    view: showPlanPreview,
+  }),
   command('customers replenish', 'operatorReplenish', { view: showSubscription }),
   command('customers show', 'readCustomer', { view: inspectCustomer }),
   command('customers margin', 'readCustomerMargin', {

@@ -230,6 +230,24 @@ export function showSubscription({ subscription, warnings }: Data<'operatorChang
   return [pairs(subscriptionPairs(subscription)), ...showWarnings(warnings)].join('\n');
 }
 
+/** What a change of the plan would do. */
+export function showPlanPreview(data: Data<'previewPlanChange'>): string {
+  const { isChange, usagePlanVersionId, appliesAt, dropsScheduled, canceled, before, after, warnings } = data;
+  if (!isChange) return `Nothing changes: the subscription is on ${usagePlanVersionId}, or this change is scheduled.`;
+  return [
+    pairs({
+      Plan: `${before.usagePlanVersionId} to ${after.usagePlanVersionId}`,
+      Applies: appliesAt ?? 'at once',
+      'Next replenishment': after.nextReplenishAt,
+      'Scheduled plan': dropsScheduled ? 'is dropped' : undefined,
+      Subscription: canceled ? 'stays canceled' : undefined,
+    }),
+    section('Meters now', metersTable(before.meters)),
+    section('Meters after it', metersTable(after.meters)),
+    ...showWarnings(warnings),
+  ].join('\n');
+}
+
 /** A section of sentences; none if there is nothing to warn of. */
 function showWarnings(warnings: readonly string[] = []): string[] {
   return warnings.length === 0 ? [] : [section('Warnings', warnings.map(show).join('\n'))];

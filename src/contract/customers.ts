@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { METER_NAMES } from '../domain/meters.ts';
 import { BodyIdempotency } from './calls.ts';
-import { CustomerState, LimitPolicy, ReasoningLevel, Subscription } from './entitlements.ts';
+import { CustomerState, LimitPolicy, Meters, ReasoningLevel, Subscription } from './entitlements.ts';
 import { customerId, flag, instant, ListQuery, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { resolveIdentity } from './identity.ts';
 import { planId } from './plans.ts';
@@ -62,6 +62,29 @@ export const ChangePlanData = z.object({
 });
 
 export type ChangePlanData = z.infer<typeof ChangePlanData>;
+
+const PlanState = z.object({
+  usagePlanVersionId: z.string().describe('The plan version'),
+  nextReplenishAt: instant.describe('End of the usage period (exclusive)'),
+  meters: Meters,
+});
+
+export const PlanChangePreview = z.object({
+  isChange: z
+    .boolean()
+    .describe(
+      'False if nothing would change: the subscription is on this version already, or this change is scheduled',
+    ),
+  usagePlanVersionId: z.string().describe('The plan version to change to'),
+  appliesAt: instant.nullable().describe('When the change applies; null if at once'),
+  dropsScheduled: z.boolean().describe('Another change that is scheduled is dropped'),
+  canceled: z.boolean().describe('The subscription is canceled, and stays so: calls are denied on any plan'),
+  before: PlanState.describe('As it is now'),
+  after: PlanState.describe('As it is once the change applies'),
+  warnings: CreditWarnings,
+});
+
+export type PlanChangePreview = z.infer<typeof PlanChangePreview>;
 
 export const ListCustomersQuery = ListQuery.extend({
   search: text(255)

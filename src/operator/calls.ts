@@ -2,8 +2,11 @@
  * An organization's calls, as its own key reads them.
  */
 import { operations } from '../contract/operations.ts';
+import type { Call } from '../domain/call.ts';
+import type { Env } from '../env.ts';
 import { callsCsv, readCalls } from '../metering/list-calls.ts';
 import { readCall } from '../metering/read-call.ts';
+import { findOldCall } from '../storage/calls.ts';
 import { asTenant, csvList, read } from './operation.ts';
 
 export const listOrganizationCalls = csvList(
@@ -15,3 +18,8 @@ export const listOrganizationCalls = csvList(
 export const readOrganizationCall = read(operations.readOrganizationCall, (request) =>
   asTenant(request, (caller) => readCall(caller, request.params.callId)),
 );
+
+/** A call as D1 has it, with more of what it reported than an answer has; `null` if D1 does not have it. */
+export function recordedCall(env: Env, organizationId: string, callId: string): Promise<Call | null> {
+  return findOldCall(env, organizationId, callId);
+}

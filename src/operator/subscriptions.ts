@@ -1,11 +1,18 @@
 /**
- * The operator creates a customer, changes its plan, and starts a new usage cycle. The use cases are those of the
- * organization; their commands to the object are idempotent, so a change is made there first and then logged.
+ * The operator creates a customer, previews and makes a change of its plan, and starts a new usage cycle. The use cases of
+ * changes are those of the organization; their commands to the object are idempotent, so a change is made there first and then logged.
  */
+import type { PlanChangePreview } from '../contract/customers.ts';
+import { planIsArchived, refuse } from '../contract/errors.ts';
+import { warnedOfCredit } from '../contract/funding-warnings.ts';
 import { type DataOf, operations } from '../contract/operations.ts';
+import { type Account, changePlan as changeAccount, mayMoveTo, replenishDue } from '../domain/account.ts';
+import { summarizeAll } from '../domain/allowances.ts';
 import { changePlan, replenishCustomer } from '../metering/change-plan.ts';
 import { provisionCustomer, readUsage } from '../metering/customers.ts';
-import { asTenant, change } from './operation.ts';
+import { ask, customerByName } from '../objects/addresses.ts';
+import { findPlan } from '../storage/plans.ts';
+import { asTenant, change, read } from './operation.ts';
 
 /** A customer that exists is answered as it is, and nothing is logged. */
 export const operatorCreateCustomer = change(operations.operatorCreateCustomer, {
@@ -38,6 +45,45 @@ export const operatorChangePlan = change(operations.operatorChangePlan, {
       };
     }),
 });
+
+/** What a change would do now, computed by the rule that makes it. */
+export const previewPlanChange = read(
+  operations.previewPlanChange,
+  async ({ env, params: { org, customerId }, query: { planId, strategy } }) => {
+    const [found, history] = await Promise.all([
+      findPlan(env, org, planId),
+      ask(customerByName(env, org, customerId), (customer) =>
+        customer.readHistory({ organizationId: org, columns: [], recentColumns: [] }),
+      ),
+    ]);
+    if (!found) return refuse('PLAN_NOT_FOUND', 'planId: no such plan');
+    if (!history) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
+    const { newest, isArchived } = found;
+    const before: Account = history.account;
+    if (!mayMoveTo(before, newest, isArchived)) return planIsArchived('planId');
+    const changed = changeAccount(before, newest, strategy, Date.now());
+    const { pending, nextReplenishAtMs, canceledAtMs } = changed.subscription;
+    return {
+      isChange: changed !== before,
+      usagePlanVersionId: newest.usagePlanVersionId,
+      appliesAt: pending && new Date(nextReplenishAtMs).toISOString(),
+      dropsScheduled: before.subscription.pending !== null && pending === null,
+      canceled: canceledAtMs !== null,
+      before: stateOf(before),
+      after: stateOf(pending ? replenishDue(changed, nextReplenishAtMs) : changed),
+      ...warnedOfCredit(changed),
+    };
+  },
+);
+
+function stateOf({ subscription, meters }: Account): PlanChangePreview['after'] {
+  const { plan, nextReplenishAtMs } = subscription;
+  return {
+    usagePlanVersionId: plan.usagePlanVersionId,
+    nextReplenishAt: new Date(nextReplenishAtMs).toISOString(),
+    meters: summarizeAll(plan.plan, meters),
+  };
+}
 
 export const operatorReplenish = change(operations.operatorReplenish, {
   action: 'customer.replenish',

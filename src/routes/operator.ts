@@ -64,7 +64,12 @@ import { deleteSample, exportSamples, listSamples, readSample } from '../operato
 import { deleteSampling, readSampling, setSampling } from '../operator/sampling.ts';
 import { search } from '../operator/search.ts';
 import { listSharedStripeCustomers, releaseStripeCustomer } from '../operator/stripe-customers.ts';
-import { operatorChangePlan, operatorCreateCustomer, operatorReplenish } from '../operator/subscriptions.ts';
+import {
+  operatorChangePlan,
+  operatorCreateCustomer,
+  operatorReplenish,
+  previewPlanChange,
+} from '../operator/subscriptions.ts';
 import { deleteVendor, listVendors, readVendor, setVendor } from '../operator/vendors.ts';
 import { CSV_TYPE } from '../platform/csv.ts';
 import { mount } from './mount.ts';
@@ -135,6 +140,7 @@ export function mountOperator(app: Hono<AppEnv>): void {
   mountUseCase(app, readCustomer);
   mountUseCase(app, operatorCreateCustomer);
   mountUseCase(app, operatorChangePlan);
+  mountUseCase(app, previewPlanChange);
   mountUseCase(app, operatorReplenish);
   mountUseCase(app, cancelCustomer);
   mountUseCase(app, reactivateCustomer);

@@ -27,14 +27,14 @@ export async function customersOfDay({ env, organizationId, nowMs }: Look): Prom
 
 /** A customer who cannot be read is left out until tomorrow. */
 export async function customerNews(
-  { env, nowMs, defer, memory }: Look,
+  { env, nowMs, memory }: Look,
   organization: Caller['organization'],
   customerIds: readonly string[],
 ): Promise<News[]> {
   const news: News[] = [];
   for (const customerId of customerIds) {
     try {
-      const history = await customerHistory({ env, organization, defer }, customerId, COLUMNS_NEEDED, []);
+      const history = await customerHistory({ env, organization }, customerId, COLUMNS_NEEDED, []);
       if (history) news.push(newsOf(customerId, history, organization.alerts ?? undefined, memory, nowMs));
     } catch (error) {
       log('warn', 'watch_step_failed', { step: 'customer', organizationId: organization.organizationId }, error);

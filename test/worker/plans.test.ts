@@ -32,6 +32,50 @@ const change = (customerId: string, body: object, headers = {}) =>
   tenant.api.send('changePlan', { params: { customerId }, body, headers });
 const usage = async (customerId: string) => (await tenant.api.send('readUsage', { params: { customerId } })).data;
 
+const preview = (customerId: string, query: Record<string, string>) =>
+  operator.send('previewPlanChange', { params: { org: tenant.organizationId, customerId }, query });
+
+describe('a preview of a plan change', () => {
+  test.each(['IMMEDIATE_RESET', 'IMMEDIATE_PRORATED'])('by %s has what the change then leaves', async (strategy) => {
+    const customerId = `previewed-${strategy}`;
+    await use(customerId, 3);
+    const was = await usage(customerId);
+    const { before, after, ...shown } = (await preview(customerId, { planId: 'pro', strategy })).data;
+    const expected = { isChange: true, usagePlanVersionId: 'pro:v1', appliesAt: null, dropsScheduled: false };
+    expect(shown).toEqual({ ...expected, canceled: false });
+    expect([before.usagePlanVersionId, before.meters]).toEqual(['test:v1', was.meters]);
+    expect(await usage(customerId)).toEqual(was);
+    await change(customerId, { planId: 'pro', strategy });
+    const { subscription, meters } = await usage(customerId);
+    expect([after.usagePlanVersionId, after.meters]).toEqual([subscription.usagePlanVersionId, meters]);
+    expect((await preview(customerId, { planId: 'pro', strategy: 'IMMEDIATE_PRORATED' })).data.isChange).toBe(false);
+  });
+
+  test('at the next renewal says when it applies, and what is left then; a later one says that it drops it', async () => {
+    const strategy = 'AT_NEXT_REPLENISH';
+    await use('previewed-later', 3);
+    const { appliesAt, after } = (await preview('previewed-later', { planId: 'pro', strategy })).data;
+    expect(after.meters.standardCalls).toMatchObject({ used: 0, limit: 20 });
+    const { pending } = (await change('previewed-later', { planId: 'pro', strategy })).data.subscription;
+    expect(pending).toMatchObject({ usagePlanVersionId: after.usagePlanVersionId, effectiveAt: appliesAt });
+    expect((await preview('previewed-later', { planId: 'test', strategy })).data.dropsScheduled).toBe(true);
+  });
+
+  test('is refused for what is unknown', async () => {
+    await use('previewed-refused', 1);
+    const refusals = [
+      await preview('previewed-refused', { planId: 'nowhere' }),
+      await preview('previewed-nobody', { planId: 'pro' }),
+      await preview('previewed-refused', { planId: 'pro', strategy: 'SOON' }),
+    ];
+    expect(refusals.map(({ refusal }) => refusal.code)).toEqual([
+      'PLAN_NOT_FOUND',
+      'CUSTOMER_NOT_FOUND',
+      'BAD_REQUEST',
+    ]);
+  });
+});
+
 describe('a plan change', () => {
   test('by default switches at once, with full allowances and a new cycle', async () => {
     await use('reset', 3);
@@ -265,6 +309,7 @@ describe('an archived plan', () => {
     expect((await operator.send('readPlan', { params })).data.archivedAt).toBe(archived.data.archivedAt);
     expect(await offered()).not.toContain('seasonal');
     expect((await change('wants-it', { planId: 'seasonal' })).status).toBe(409);
+    expect((await preview('wants-it', { planId: 'seasonal' })).status).toBe(409);
     const update = { params: { org: tenant.organizationId }, body: { defaultPlanId: 'seasonal' } };
     expect((await operator.send('updateOrganization', update)).status).toBe(409);
 

@@ -4,22 +4,22 @@
  */
 import type { FC } from 'hono/jsx';
 import type { OperatorCustomer } from '../../contract/operator-customers.ts';
-import { type Figures, SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
+import type { Figures, UsageSummaryData } from '../../contract/usage-summary.ts';
 import { gapOf } from '../../domain/funding.ts';
 import { METER_NAMES, type MeterName } from '../../domain/meters.ts';
 import { planIdOf } from '../../domain/plan.ts';
+import { readOrganizationUsage } from '../../operator/readings.ts';
 import { HOUR_MS } from '../../platform/time.ts';
 import { type Outlook, readOutlook } from '../../readings/forecast/outlook.ts';
 import { type CustomerEarnings, readCustomerEarnings } from '../../readings/margin/customer-earnings.ts';
 import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
-import { readUsageSummary } from '../../readings/usage/usage-summary.ts';
 import { calendarDay, plural, usdColumn } from '../../ui/format.ts';
 import { Badge, Card, Empty, Notice, Stat, Time, Usd } from '../../ui/parts.tsx';
-import { callerOf } from '../caller.ts';
 import { customerPath, organizationPath, planPath } from '../context.ts';
 import { KnownCost, withoutPrice } from '../cost.tsx';
 import { Meters } from '../meters-view.tsx';
 import { ModelName } from '../model-name.tsx';
+import { load } from '../send.ts';
 import { type GroupUsage, partsOf, UsageCharts, UsageRanking } from '../usage-view.tsx';
 import { inPlaceOf, isPaidByBalance, meterTitle, payerSentences, runsOutFirst } from './outlook-words.ts';
 import { PERIODS, type Period, type PeriodName, periodNamed, periodOf } from './period.ts';
@@ -33,13 +33,12 @@ export const usageTab: Tab = async ({ c, organizationId, customerId, customer: r
   // Only the usage period has to be known of the customer before anything is read.
   const known = name === 'usage' ? await reading : null;
   const period = periodOf(name, known ? replenishedAtMs(known) : nowMs, nowMs);
-  const caller = await callerOf(c);
-  const query = SummaryQuery.parse({ customerId, from: dateOf(period.fromMs), to: dateOf(period.toMs) });
+  const query = { customerId, from: dateOf(period.fromMs), to: dateOf(period.toMs) };
   const [customer, summary, earnings, outlook] = await Promise.all([
     reading,
-    readUsageSummary(caller, query),
+    load(c, readOrganizationUsage, { query }),
     readCustomerEarnings(c.env, organizationId, customerId, period, nowMs),
-    readOutlook(caller, customerId, nowMs),
+    readOutlook({ env: c.env, organization: c.get('organization') }, customerId, nowMs),
   ]);
   if (!customer || !outlook || !summary.ok) return null;
   const models = summary.data.byModel.slice(0, CHARTED_MODELS_MAX).map(({ model }) => model ?? '');

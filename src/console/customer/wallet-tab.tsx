@@ -4,15 +4,15 @@
 import type { FC } from 'hono/jsx';
 import type { LedgerItem } from '../../contract/ledger.ts';
 import type { OperatorCustomer } from '../../contract/operator-customers.ts';
-import { listLedger } from '../../metering/ledger.ts';
+import { listCustomerLedger } from '../../operator/readings.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { count, nanoOf, plural, usdColumn, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Nothing, Stat, Time, type Tone, Usd, Warnings } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
-import { callerOf } from '../caller.ts';
 import { shortened } from '../calls-table.tsx';
 import { callPath, customerPath } from '../context.ts';
+import { load } from '../send.ts';
 import type { Tab } from './tab.ts';
 
 const PAGE_SIZE = 50;
@@ -20,8 +20,7 @@ const PAGE_SIZE = 50;
 export const walletTab: Tab = async ({ c, organizationId, customerId, customer: reading, nowMs }) => {
   const { cursor } = c.req.query();
   const page = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
-  const caller = await callerOf(c);
-  const [customer, listed] = await Promise.all([reading, listLedger(caller, customerId, {}, page)]);
+  const [customer, listed] = await Promise.all([reading, load(c, listCustomerLedger, { page })]);
   if (!customer || !listed.ok) return null;
   const { wallet, failedCharges, warnings } = customer;
   const { items, nextCursor } = listed.data;

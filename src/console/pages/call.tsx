@@ -7,13 +7,11 @@ import { type CostBreakdown, chargeLineText, type ReadCallData } from '../../con
 import type { Call } from '../../domain/call.ts';
 import { planIdOf } from '../../domain/plan.ts';
 import { isProvisional } from '../../domain/usage.ts';
-import { readCall } from '../../metering/read-call.ts';
-import { findOldCall } from '../../storage/calls.ts';
-import { findPlanVersion } from '../../storage/plans.ts';
+import { readOrganizationCall, recordedCall } from '../../operator/calls.ts';
+import { readPlan } from '../../operator/plans.ts';
 import { count, duration, nanoOf, percent, rate, usdColumn, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Count, Empty, Facts, Nothing, Stat, Time, Usd } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
-import { callerOf } from '../caller.ts';
 import { shortened } from '../calls-table.tsx';
 import { CallState, Correct, Corrections } from '../calls-view.tsx';
 import {
@@ -27,23 +25,30 @@ import {
 import { denialSentence, REASON_NOT_RECORDED } from '../denial-sentence.ts';
 import { ModelLink } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
+import { load } from '../send.ts';
 import { page } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
 
 export function mountCall(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/calls/:callId', async (c) => {
     const { organizationId } = c.get('organization');
-    const callId = c.req.param('callId');
     const [answer, recorded] = await Promise.all([
-      readCall(await callerOf(c), callId),
-      findOldCall(c.env, organizationId, callId),
+      load(c, readOrganizationCall),
+      recordedCall(c.env, organizationId, c.req.param('callId')),
     ]);
     if (!answer.ok) return refused(c, answer.refusal);
-    const { denial } = answer.data;
-    const plan = denial && (await findPlanVersion(c.env, organizationId, denial.usagePlanVersionId));
-    const planName = plan?.plan.name ?? planIdOf(denial?.usagePlanVersionId ?? '');
-    return callPage(c, answer.data, recorded, planName);
+    return callPage(c, answer.data, recorded, await planNameOf(c, answer.data));
   });
+}
+
+/** The name of the plan by which the call was denied. */
+async function planNameOf(c: ConsoleContext, { denial }: ReadCallData): Promise<string> {
+  if (!denial) return '';
+  const { usagePlanVersionId } = denial;
+  const planId = planIdOf(usagePlanVersionId);
+  const plan = await load(c, readPlan, { params: { planId } });
+  const versions = plan.ok ? plan.data.versions : [];
+  return versions.find((version) => version.usagePlanVersionId === usagePlanVersionId)?.plan.name ?? planId;
 }
 
 function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null, planName: string) {

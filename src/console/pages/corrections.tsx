@@ -8,14 +8,12 @@ import { badRequest, type Result } from '../../contract/errors.ts';
 import { type GoodwillDecision, goodwillOfCall, goodwillOfEvent } from '../../contract/goodwill.ts';
 import type { Call } from '../../domain/call.ts';
 import { usd } from '../../domain/money.ts';
-import { listLedger } from '../../metering/ledger.ts';
-import { readCall } from '../../metering/read-call.ts';
+import { readOrganizationCall, recordedCall } from '../../operator/calls.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../../operator/corrections.ts';
 import { grantCredit } from '../../operator/customers.ts';
-import { findOldCall } from '../../storage/calls.ts';
+import { listCustomerLedger } from '../../operator/readings.ts';
 import { Choice, Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
 import { Card, Code } from '../../ui/parts.tsx';
-import { callerOf } from '../caller.ts';
 import { shortened } from '../calls-table.tsx';
 import {
   type ConsoleContext,
@@ -25,14 +23,12 @@ import {
   type Fields,
   organizationPath,
 } from '../context.ts';
-import { send, wrong } from '../send.ts';
+import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { optionalText, text, typedNumber } from '../submitted.ts';
 
 const CALL = '/organizations/:org/calls/:callId';
 const INCREMENT = '/organizations/:org/customers/:customerId/reverse-increment';
-/** Entries of one increment: of its charge, of its units, and of a reversal. */
-const ENTRIES_MAX = 200;
 const BLANK: FormState = { values: {}, details: [] };
 
 /** What a call reports in numbers, as the form asks for it. */
@@ -53,7 +49,7 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
   app.post(`${CALL}/reverse`, async (c) => {
     const { organizationId, callId } = callOf(c);
     if (isGoodwill(c)) {
-      const given = await giveGoodwill(c, await goodwillOf(c, callId));
+      const given = await giveGoodwill(c, await goodwillOf(c));
       return given.ok
         ? c.redirect(`${customerPath(organizationId, given.customerId)}?tab=wallet&done=goodwill`, 303)
         : reversePage(c, wrong(c, given.refusal));
@@ -65,7 +61,7 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
 
   app.get(`${CALL}/amend`, async (c) => {
     const { organizationId, callId } = callOf(c);
-    return amendPage(c, { values: valuesOf(await findOldCall(c.env, organizationId, callId)), details: [] });
+    return amendPage(c, { values: valuesOf(await recordedCall(c.env, organizationId, callId)), details: [] });
   });
 
   app.post(`${CALL}/amend`, async (c) => {
@@ -97,13 +93,13 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
 /** What a dispute ends with; a form without the choice is a reversal. */
 const isGoodwill = (c: ConsoleContext) => text(c.get('submitted').fields, 'act') === 'goodwill';
 
-async function goodwillOf(c: ConsoleContext, callId: string): Promise<GoodwillDecision> {
-  const call = await readCall(await callerOf(c), callId);
+async function goodwillOf(c: ConsoleContext): Promise<GoodwillDecision> {
+  const call = await load(c, readOrganizationCall);
   return call.ok ? goodwillOfCall(call.data) : { ok: false, reason: call.refusal.message };
 }
 
 async function goodwillOfIncrement(c: ConsoleContext, customerId: string, eventId: string): Promise<GoodwillDecision> {
-  const entries = await listLedger(await callerOf(c), customerId, { eventId }, { limit: ENTRIES_MAX, after: null });
+  const entries = await load(c, listCustomerLedger, { query: { eventId } });
   return entries.ok
     ? goodwillOfEvent(eventId, customerId, entries.data.items)
     : { ok: false, reason: entries.refusal.message };
@@ -114,8 +110,11 @@ async function giveGoodwill(c: ConsoleContext, decision: GoodwillDecision): Prom
   const refuse = (message: string) => badRequest({ path: 'act', message });
   if (!decision.ok) return refuse(decision.reason);
   const { customerId, grant, idempotencyKey } = decision.goodwill;
-  const query = { cause: 'GRANT', reference: grant.reference } as const;
-  const earlier = await listLedger(await callerOf(c), customerId, query, { limit: 1, after: null });
+  const earlier = await load(c, listCustomerLedger, {
+    params: { customerId },
+    query: { cause: 'GRANT', reference: grant.reference },
+    page: { limit: 1, after: null },
+  });
   const at = earlier.ok ? earlier.data.items[0]?.at : undefined;
   if (at !== undefined) return refuse(`goodwill was granted for it already, at ${at}`);
   const answer = await send(c, grantCredit, { params: { customerId }, body: grant }, idempotencyKey);
@@ -219,7 +218,7 @@ const Buttons: FC<PropsWithChildren<{ back: string }>> = ({ back, children }) =>
 
 async function reversePage(c: ConsoleContext, state: FormState) {
   const { organizationId, callId } = callOf(c);
-  const goodwill = await goodwillOf(c, callId);
+  const goodwill = await goodwillOf(c);
   const path = callPath(organizationId, callId);
   return correctionPage(c, 'Reverse call', state, callCrumbs(c), (secrets) => (
     <Form of={operatorReverseCall} action={`${path}/reverse`} secrets={secrets} state={state}>

@@ -4,13 +4,14 @@
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { ListCustomersQuery } from '../../contract/customers.ts';
+import { brokenRules } from '../../contract/errors.ts';
+import { countByQuestion, countListed } from '../../customer-list/counts.ts';
 import { readCustomerFigures } from '../../customer-list/figures.ts';
-import { filterOf, type ListScope, readEndingNames } from '../../customer-list/filters.ts';
+import { type ListScope, readEndingNames } from '../../customer-list/filters.ts';
 import { customersCsv, listCustomers } from '../../customer-list/list-customers.ts';
 import { listPlans } from '../../operator/plans.ts';
 import { CSV_TYPE } from '../../platform/csv.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { countCustomers, countMarked } from '../../storage/customers.ts';
 import { count, plural } from '../../ui/format.ts';
 import { Card, Code, Empty } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
@@ -23,7 +24,6 @@ import { refused } from '../refused.tsx';
 import { load } from '../send.ts';
 import { setupPath } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
-import { check } from '../submitted.ts';
 
 const PAGE_SIZE = 50;
 
@@ -42,18 +42,18 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
       done: _done,
       ...asked
     } = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ''));
-    const checked = check(ListCustomersQuery, { ...asked, limit: PAGE_SIZE });
-    const { limit: _limit, ...valid } = checked.ok ? checked.value : ListCustomersQuery.parse({});
+    const checked = ListCustomersQuery.safeParse({ ...asked, limit: PAGE_SIZE });
+    const { limit: _limit, ...valid } = checked.success ? checked.data : ListCustomersQuery.parse({});
     const query = { ...valid, sort: sortOf(asked, valid) };
     const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
-    if (format === 'csv' && checked.ok) {
+    if (format === 'csv' && checked.success) {
       const file = await listCustomers(scope, query, null);
       return file.ok ? sendFile(c, customersCsv(file.data)) : refused(c, file.refusal);
     }
     const [answer, ending, marked, plans] = await Promise.all([
       listCustomers(scope, query, pageAsked),
       readEndingNames(scope, nowMs),
-      countMarked(c.env, organizationId, nowMs),
+      countByQuestion(scope, nowMs),
       load(c, listPlans),
     ]);
     if (!answer.ok) return refused(c, answer.refusal);
@@ -73,7 +73,7 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
       {
         title: 'Customers',
         sub: 'Changes appear here after about a second.',
-        status: checked.ok ? 200 : 400,
+        status: checked.success ? 200 : 400,
         actions: items.length > 0 && (
           <a class="button" href={linkTo(path, { ...asked, sort: query.sort, format: 'csv' })}>
             CSV
@@ -86,7 +86,7 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
           <Search
             path={path}
             asked={asked}
-            state={{ values: asked, details: checked.ok ? [] : checked.details }}
+            state={{ values: asked, details: checked.success ? [] : brokenRules(checked.error) }}
             plans={plans.data.items.map((plan) => [plan.planId, `${plan.plan.name} (${plan.planId})`] as const)}
           />
           <Chosen path={path} asked={asked} />
@@ -128,8 +128,7 @@ function sortOf(asked: Asked, { sort, nearLimit }: Query): Sort {
 
 async function totalOf(scope: ListScope, query: Query, nowMs: number): Promise<string> {
   const { sort: _sort, ...narrowing } = query;
-  const filter = await filterOf(scope, narrowing, nowMs);
-  const found = await countCustomers(scope.env, scope.organization.organizationId, filter, nowMs);
+  const found = await countListed(scope, narrowing, nowMs);
   return found.isAll ? plural(found.count, 'customer') : `At least ${plural(found.count, 'customer')}`;
 }
 

@@ -4,25 +4,20 @@
 
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import { ChangePlanBody } from '../../contract/customers.ts';
-import { creditWarnings } from '../../contract/funding-warnings.ts';
-import type { Account } from '../../domain/account.ts';
-import { type MeterSummary, summarizeAll } from '../../domain/allowances.ts';
-import { METER_NAMES, type MeterName } from '../../domain/meters.ts';
+import type { PlanChangePreview } from '../../contract/customers.ts';
+import { METER_NAMES } from '../../domain/meters.ts';
 import { readCustomer } from '../../operator/customers.ts';
 import { listPlans } from '../../operator/plans.ts';
-import { operatorChangePlan } from '../../operator/subscriptions.ts';
-import { Choice, ErrorSummary, Form, type FormSecrets, type FormState, Select } from '../../ui/form.tsx';
+import { operatorChangePlan, previewPlanChange } from '../../operator/subscriptions.ts';
+import { Choice, ErrorSummary, Form, type FormSecrets, type FormState, Select, typed } from '../../ui/form.tsx';
 import { count, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Facts, Notice, Time, Warnings } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
-import { callerOf } from '../caller.ts';
-import { type PlanChangePreview, previewPlanChange } from '../change-plan.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { detailsOf, load, send } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { check, text } from '../submitted.ts';
+import { text } from '../submitted.ts';
 
 const PATH = '/organizations/:org/customers/:customerId/plan';
 
@@ -34,14 +29,13 @@ const STRATEGIES = [
 
 export function mountPlanChange(app: Hono<ConsoleEnv>): void {
   app.get(PATH, async (c) => {
-    const { planId, strategy } = c.req.query();
-    const values = { planId: planId ?? '', strategy: strategy ?? 'IMMEDIATE_PRORATED' };
+    const { planId, strategy = 'IMMEDIATE_PRORATED' } = c.req.query();
+    const values = { planId: planId ?? '', strategy };
     if (planId === undefined) return changePage(c, { values, details: [] }, null);
-    const checked = check(ChangePlanBody, values);
-    if (!checked.ok) return changePage(c, { values, details: checked.details }, null);
-    const preview = await previewPlanChange(await callerOf(c), c.req.param('customerId'), checked.value, Date.now());
-    if (!preview.ok) return changePage(c, { values, details: detailsOf(preview.refusal) }, null);
-    return changePage(c, { values, details: [] }, preview.data);
+    const preview = await load(c, previewPlanChange, { query: values });
+    return preview.ok
+      ? changePage(c, { values, details: [] }, preview.data)
+      : changePage(c, { values, details: detailsOf(preview.refusal) }, null);
   });
 
   app.post(PATH, async (c) => {
@@ -81,7 +75,7 @@ async function changePage(c: ConsoleContext, state: FormState, preview: PlanChan
       <Card title="The change">
         <ChangeForm path={path} state={state} options={options} />
       </Card>
-      {preview && <Preview preview={preview} path={path} secrets={secretsOf(c)} nowMs={Date.now()} />}
+      {preview && <Preview preview={preview} asked={state} path={path} secrets={secretsOf(c)} nowMs={Date.now()} />}
     </>,
   );
 }
@@ -105,45 +99,52 @@ const ChangeForm: FC<{ path: string; state: FormState; options: readonly (readon
 
 interface PreviewProps {
   preview: PlanChangePreview;
+  /** The form that asked for it. */
+  asked: FormState;
   path: string;
   secrets: FormSecrets;
   nowMs: number;
 }
 
-const Preview: FC<PreviewProps> = ({ preview, path, secrets, nowMs }) => {
-  const { before, after, target, strategy, replenished } = preview;
-  if (after === before) {
+const Preview: FC<PreviewProps> = ({ preview, asked, path, secrets, nowMs }) => {
+  const { isChange, usagePlanVersionId, appliesAt, dropsScheduled, canceled, before, after, warnings = [] } = preview;
+  if (!isChange) {
     return (
       <Card title="Preview">
         <Empty title="Nothing">
-          The subscription is on <Code>{target.usagePlanVersionId}</Code> already, or this change is scheduled.
+          The subscription is on <Code>{usagePlanVersionId}</Code> already, or this change is scheduled.
         </Empty>
       </Card>
     );
   }
-  const left = replenished ?? after;
-  const unscheduled = before.subscription.pending !== null && after.subscription.pending === null;
   return (
     <Card title="Preview">
       <Facts
         items={[
-          ['Plan', <PlanStep before={before} after={left} />],
-          ['Applies', replenished ? <Time at={after.subscription.nextReplenishAtMs} nowMs={nowMs} /> : 'at once'],
-          ['Next renewal', <Renewal before={before} after={left} nowMs={nowMs} />],
-          ['Scheduled change', unscheduled ? 'is dropped' : undefined],
+          [
+            'Plan',
+            <>
+              <Code>{before.usagePlanVersionId}</Code> → <Code>{after.usagePlanVersionId}</Code>
+            </>,
+          ],
+          ['Applies', appliesAt === null ? 'at once' : <Time at={appliesAt} nowMs={nowMs} />],
+          ['Next renewal', <Renewal was={before.nextReplenishAt} will={after.nextReplenishAt} nowMs={nowMs} />],
+          ['Scheduled change', dropsScheduled ? 'is dropped' : undefined],
         ]}
       />
-      <LeftTable before={before} after={left} when={replenished ? 'Remaining after the renewal' : 'Left after'} />
-      {after.subscription.canceledAtMs !== null && (
-        <Notice tone="warn">The subscription stays canceled: calls are denied on any plan.</Notice>
-      )}
-      <Warnings title="Credit that cannot pay." texts={creditWarnings(after)} />
+      <LeftTable
+        before={before.meters}
+        after={after.meters}
+        when={appliesAt === null ? 'Left after' : 'Remaining after the renewal'}
+      />
+      {canceled && <Notice tone="warn">The subscription stays canceled: calls are denied on any plan.</Notice>}
+      <Warnings title="Credit that cannot pay." texts={warnings} />
       <Form of={operatorChangePlan} action={`${path}/plan`} secrets={secrets} label="Confirm the change">
-        <input type="hidden" name="planId" value={target.planId} />
-        <input type="hidden" name="strategy" value={strategy} />
+        <input type="hidden" name="planId" value={typed(asked, 'planId')} />
+        <input type="hidden" name="strategy" value={typed(asked, 'strategy')} />
         <div class="submit">
           <button type="submit" class="primary">
-            {replenished ? 'Schedule the change' : 'Change the plan now'}
+            {appliesAt === null ? 'Change the plan now' : 'Schedule the change'}
           </button>
         </div>
       </Form>
@@ -151,59 +152,51 @@ const Preview: FC<PreviewProps> = ({ preview, path, secrets, nowMs }) => {
   );
 };
 
-const PlanStep: FC<{ before: Account; after: Account }> = ({ before, after }) => (
+const Renewal: FC<{ was: string; will: string; nowMs: number }> = ({ was, will, nowMs }) => (
   <>
-    <Code>{before.subscription.plan.usagePlanVersionId}</Code> →{' '}
-    <Code>{after.subscription.plan.usagePlanVersionId}</Code>
+    <Time at={will} nowMs={nowMs} />{' '}
+    <span class="quiet">
+      {was === will ? (
+        'as before'
+      ) : (
+        <>
+          instead of <Time at={was} nowMs={nowMs} />
+        </>
+      )}
+    </span>
   </>
 );
 
-const Renewal: FC<{ before: Account; after: Account; nowMs: number }> = ({ before, after, nowMs }) => {
-  const [was, will] = [before.subscription.nextReplenishAtMs, after.subscription.nextReplenishAtMs];
-  return (
-    <>
-      <Time at={will} nowMs={nowMs} />{' '}
-      <span class="quiet">
-        {was === will ? (
-          'as before'
-        ) : (
-          <>
-            instead of <Time at={was} nowMs={nowMs} />
-          </>
-        )}
-      </span>
-    </>
-  );
-};
+type Meters = PlanChangePreview['after']['meters'];
 
-const LeftTable: FC<{ before: Account; after: Account; when: string }> = ({ before, after, when }) => {
-  const [was, will] = [before, after].map(({ subscription, meters }) =>
-    summarizeAll(subscription.plan.plan, meters),
-  ) as [Summaries, Summaries];
-  const rows = METER_NAMES.filter((name) =>
-    [was[name], will[name]].some(({ limit, used }) => limit !== 0 || used !== 0),
-  );
+const LeftTable: FC<{ before: Meters; after: Meters; when: string }> = ({ before, after, when }) => {
+  const rows = METER_NAMES.flatMap((name) => {
+    const [was, will] = [before[name], after[name]];
+    const isShown = [was, will].some((meter) => meter && (meter.limit !== 0 || meter.used !== 0));
+    return was && will && isShown ? [{ name, was, will }] : [];
+  });
   return (
     <Table
       caption="Remaining before and after"
       rows={rows}
       columns={[
-        { title: 'Meter', heading: true, cell: (name) => words(name) },
-        { title: 'Used now', figure: true, cell: (name) => count(was[name].used) },
-        { title: 'Left now', figure: true, cell: (name) => <Left meter={was[name]} /> },
+        { title: 'Meter', heading: true, cell: ({ name }) => words(name) },
+        { title: 'Used now', figure: true, cell: ({ was }) => count(was.used) },
+        { title: 'Left now', figure: true, cell: ({ was }) => <Left meter={was} /> },
         {
           title: when,
           figure: true,
-          cell: (name) => <Left meter={will[name]} changed={was[name].remaining !== will[name].remaining} />,
+          cell: ({ was, will }) => <Left meter={will} changed={was.remaining !== will.remaining} />,
         },
       ]}
     />
   );
 };
 
-type Summaries = Record<MeterName, MeterSummary>;
-
-const Left: FC<{ meter: MeterSummary; changed?: boolean }> = ({ meter: { unlimited, remaining, limit }, changed }) => {
+const Left: FC<{ meter: Meters[string]; changed?: boolean }> = ({
+  meter: { unlimited, remaining, limit },
+  changed,
+}) => {
   const text = unlimited ? 'unlimited' : `${count(remaining)} of ${count(limit ?? 0)}`;
   return changed ? <strong>{text}</strong> : <span>{text}</span>;
 };

@@ -182,6 +182,11 @@ export const EXAMPLES: Record<ExampleId, Example> = {
     body: { planId: 'pro', strategy: 'AT_NEXT_REPLENISH' },
     needs: ['provisionCustomer'],
   },
+  previewPlanChange: {
+    params: { ...org, ...alice },
+    query: { planId: 'free', strategy: 'IMMEDIATE_PRORATED' },
+    needs: ['provisionCustomer'],
+  },
   operatorReplenish: { params: { ...org, ...alice }, needs: ['provisionCustomer'] },
   replenishCustomer: { params: alice, needs: ['provisionCustomer'] },
   amendCall: {

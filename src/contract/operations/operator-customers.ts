@@ -8,6 +8,7 @@ import {
   CustomerListItem,
   CustomerUsageData,
   ListCustomersQuery,
+  PlanChangePreview,
   ProvisionCustomerBody,
   ProvisionCustomerData,
 } from '../customers.ts';
@@ -63,6 +64,17 @@ export const operatorCustomers = {
     body: ChangePlanBody.omit(KEYS),
     code: 'PLAN_CHANGED',
     data: ChangePlanData,
+  }),
+  previewPlanChange: operation({
+    operationId: 'previewPlanChange',
+    summary: "Read what a change of a customer's plan would do now, without making it",
+    method: 'GET',
+    path: '/operator/organizations/{org}/customers/{customerId}/change_plan/preview',
+    security: viewer,
+    params: customerParam,
+    query: ChangePlanBody.omit(KEYS),
+    code: 'PLAN_CHANGE_PREVIEWED',
+    data: PlanChangePreview,
   }),
   operatorReplenish: operation({
     operationId: 'operatorReplenish',

@@ -13,6 +13,7 @@ import type { MeterName, MeterSlot } from '../../domain/meters.ts';
 import { usdFromNano } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
 import { balanceOf } from '../../domain/wallet.ts';
+import type { Env } from '../../env.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { unknownCustomer } from '../../metering/customers.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
@@ -111,8 +112,14 @@ export function neededBy(metric: ForecastMetric): readonly HourColumn[] {
 }
 
 /** The customer's account and hours of usage; `null` if the customer does not exist in this organization. */
+/** Whose customer it is. */
+export interface CustomersOf {
+  env: Env;
+  organization: { organizationId: string };
+}
+
 export async function customerHistory(
-  { env, organization: { organizationId } }: Caller,
+  { env, organization: { organizationId } }: CustomersOf,
   customerId: string,
   columns: readonly HourColumn[],
   recentColumns: readonly HourColumn[],
