@@ -18,7 +18,7 @@ export interface FormState {
   details: readonly Detail[];
 }
 
-function typed({ values }: FormState, name: string): string {
+export function typed({ values }: FormState, name: string): string {
   const value = values[name];
   return typeof value === 'string' ? value : (value?.[0] ?? '');
 }
