@@ -2,6 +2,7 @@
  * What is recorded of an organization, as its own key reads it, and what its usage earned, which the operator alone reads.
  */
 import { operations } from '../contract/operations.ts';
+import { eventsCsv, readEvents } from '../metering/events.ts';
 import { ledgerCsv, listLedger } from '../metering/ledger.ts';
 import { radarCsv } from '../radar/csv.ts';
 import { readModelRadar } from '../radar/read-radar.ts';
@@ -54,4 +55,10 @@ export const readOrganizationModelRadar = csvList(
   operations.readOrganizationModelRadar,
   (request) => asTenant(request, (caller) => readModelRadar(caller, request.query, request.page)),
   radarCsv,
+);
+
+export const readOrganizationEvents = csvList(
+  operations.readOrganizationEvents,
+  ({ env, params, query, page }) => readEvents(env, params.org, query, page),
+  eventsCsv,
 );

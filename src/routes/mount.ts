@@ -7,9 +7,9 @@
 import type { Hono } from 'hono';
 import type { z } from 'zod';
 import { IDEMPOTENCY_HEADER } from '../contract/envelope.ts';
-import { type Answer, badRequest, refuse, type SerializedAnswer } from '../contract/errors.ts';
+import { badRequest, refuse, type SerializedAnswer } from '../contract/errors.ts';
 import type { ListQuery } from '../contract/fields.ts';
-import { type Operation, operations } from '../contract/operations.ts';
+import { type AnswerOf, type DataOf, type Operation, operations } from '../contract/operations.ts';
 import type { Caller } from '../metering/caller.ts';
 import { countSessionRequest } from '../metering/session-requests.ts';
 import { prefersCsv } from '../middleware/accept.ts';
@@ -44,7 +44,7 @@ const METERING: ApiStyle = {
 export function mount<O extends Operation>(
   app: Hono<AppEnv>,
   operation: O,
-  answer: (c: AppContext, input: Input<O>) => Promise<Answer<unknown> | SerializedAnswer | Response>,
+  answer: (c: AppContext, input: Input<O>) => Promise<AnswerOf<O> | SerializedAnswer | Response>,
 ): void {
   mountRoute(app, METERING, operation, async (c, input) => {
     const answered = await answer(c, input);
@@ -56,7 +56,7 @@ export function mount<O extends Operation>(
 export function mountList<O extends Operation>(
   app: Hono<AppEnv>,
   operation: O,
-  answer: (c: AppContext, page: PageRequest, input: Input<O>) => Promise<Answer<unknown> | Response>,
+  answer: (c: AppContext, page: PageRequest, input: Input<O>) => Promise<AnswerOf<O> | Response>,
 ): void {
   mount(app, operation, async (c, input) => {
     const page = pageRequest(input.query as unknown as z.infer<typeof ListQuery>);
@@ -69,11 +69,11 @@ export function mountList<O extends Operation>(
  * An operation with a paginated answer, of which `csv` makes text where the request prefers that: then `answer` gets no
  * page, and has all items.
  */
-export function mountCsvList<O extends Operation & { csv: true }, Data>(
+export function mountCsvList<O extends Operation & { csv: true }>(
   app: Hono<AppEnv>,
   operation: O,
-  answer: (c: AppContext, page: PageRequest | null, input: Input<O>) => Promise<Answer<Data>>,
-  csv: (data: Data) => string,
+  answer: (c: AppContext, page: PageRequest | null, input: Input<O>) => Promise<AnswerOf<O>>,
+  csv: (data: DataOf<O>) => string,
 ): void {
   mountList<O>(app, operation, async (c, page, input) => {
     if (!prefersCsv(c.req.header('Accept'))) return answer(c, page, input);
@@ -83,11 +83,11 @@ export function mountCsvList<O extends Operation & { csv: true }, Data>(
 }
 
 /** An operation whose answer `csv` makes text where the request prefers that. */
-export function mountCsv<O extends Operation & { csv: true }, Data>(
+export function mountCsv<O extends Operation & { csv: true }>(
   app: Hono<AppEnv>,
   operation: O,
-  answer: (c: AppContext, input: Input<O>) => Promise<Answer<Data>>,
-  csv: (data: Data) => string,
+  answer: (c: AppContext, input: Input<O>) => Promise<AnswerOf<O>>,
+  csv: (data: DataOf<O>) => string,
 ): void {
   mount<O>(app, operation, async (c, input) => {
     const answered = await answer(c, input);

@@ -1,5 +1,5 @@
 /**
- * Webhooks over HTTP, for the operator and for keys of the organization: the same use cases, which know who asks.
+ * Webhooks over HTTP for keys of the organization: the operator's use cases, which know who asks.
  */
 import type { Hono } from 'hono';
 import { operations } from '../contract/operations.ts';
@@ -15,18 +15,9 @@ import {
   sendDelivery,
   testWebhook,
 } from '../operator/webhooks.ts';
-import { mountForTenant, mountUseCase } from './use-cases.ts';
+import { mountForTenant } from './use-cases.ts';
 
 export function mountWebhooks(app: Hono<AppEnv>): void {
-  mountUseCase(app, putWebhook);
-  mountUseCase(app, listWebhooks);
-  mountUseCase(app, readWebhook);
-  mountUseCase(app, deleteWebhook);
-  mountUseCase(app, testWebhook);
-  mountUseCase(app, replayWebhook);
-  mountUseCase(app, rotateWebhook);
-  mountUseCase(app, listDeliveries);
-  mountUseCase(app, sendDelivery);
   mountForTenant(app, operations.putOwnWebhook, putWebhook);
   mountForTenant(app, operations.listOwnWebhooks, listWebhooks);
   mountForTenant(app, operations.readOwnWebhook, readWebhook);
