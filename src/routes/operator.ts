@@ -17,6 +17,13 @@ import { asOrganization } from '../operator/caller.ts';
 import { readOrganizationCalls } from '../operator/calls.ts';
 import { publishCatalog, readCatalog } from '../operator/catalog.ts';
 import type { OperatorRequest } from '../operator/change.ts';
+import {
+  operatorSaveCompressionProfile,
+  operatorStartCompressionJob,
+  readOrganizationCompressionJob,
+  readOrganizationCompressionProfile,
+  readOrganizationCompressionSummary,
+} from '../operator/compression.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../operator/corrections.ts';
 import {
   eraseCustomer,
@@ -148,6 +155,12 @@ export function mountOperator(app: Hono<AppEnv>): void {
   });
   mountUseCase(app, readSample);
   mountUseCase(app, deleteSample);
+
+  mountUseCase(app, readOrganizationCompressionProfile);
+  mountUseCase(app, operatorSaveCompressionProfile);
+  mountUseCase(app, readOrganizationCompressionSummary);
+  mountUseCase(app, operatorStartCompressionJob);
+  mountUseCase(app, readOrganizationCompressionJob);
 
   change(app, operations.createKey, (request, { params, body }) => createKey(request, params.org, body));
   mountList(app, operations.listKeys, (c, page, { params }) => listKeys(c.env, params.org, page));
