@@ -201,6 +201,19 @@ export const COMMANDS: readonly Command[] = [
   command('samples export', 'exportSamples', { note: 'JSON Lines on standard output, with or without --json.' }),
   command('samples delete', 'deleteSample', { confirm: 'sampleId' }),
 
+  command('compression put', 'operatorSaveCompressionProfile', {
+    document: true,
+    note: 'Replaces the whole profile: what is omitted gets its default.',
+  }),
+  command('compression show', 'readOrganizationCompressionProfile'),
+  command('compression summary', 'readOrganizationCompressionSummary', {
+    note: 'The last 30 days, unless --from and --to say otherwise.',
+  }),
+  command('compression estimate', 'operatorStartCompressionJob', {
+    note: 'Of the saved profile. It runs in the background: `compression show-estimate` shows it.',
+  }),
+  command('compression show-estimate', 'readOrganizationCompressionJob'),
+
   command('vendors put', 'setVendor', {
     document: true,
     note: 'Takes a document, because other users of the machine can see a key on the command line.',

@@ -145,13 +145,18 @@ export const CompressionSummary = RecordedSavings.extend({
 
 export type CompressionSummary = z.infer<typeof CompressionSummary>;
 
-const StartCompressionJobBody = BodyIdempotency.extend({
+const EstimatedSamples = z.object({
   from: instant.optional().describe('Samples received at this instant or later; default all'),
   to: instant.optional().describe('Samples received before this instant; default now'),
   customerId: customerId.optional().describe('Only of this customer'),
   feature: text(TEXT_LENGTH_MAX).optional().describe('Only of this feature'),
   profile: CompressionProfile.optional().describe("Techniques to estimate; default the organization's profile"),
-}).refine(endsAfterStart, ENDS_AFTER_START);
+});
+
+/** As operators send it. Their idempotency key is in the header alone. */
+export const OperatorStartCompressionJobRequest = EstimatedSamples.refine(endsAfterStart, ENDS_AFTER_START);
+
+const StartCompressionJobBody = BodyIdempotency.extend(EstimatedSamples.shape).refine(endsAfterStart, ENDS_AFTER_START);
 
 export const StartCompressionJobRequest = z.preprocess(resolveIdentity, StartCompressionJobBody);
 export type StartCompressionJobRequest = z.infer<typeof StartCompressionJobBody>;

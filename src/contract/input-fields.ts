@@ -32,8 +32,8 @@ interface JsonSchema {
 }
 
 /**
- * The fields of an object's schema, or of each variant of a union. A field that has fields of its own is one field, or with
- * `inner` each of these. Fields whose names the caller chooses are left out.
+ * The fields of an object's schema, or of each variant of a union. A field that has fields of its own stands for these with
+ * `inner`, and is left out without. Fields whose names the caller chooses are left out.
  */
 export function inputFields(schema: z.ZodType, { inner = false } = {}): InputField[] {
   return fieldsIn(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema, inner, '');
@@ -47,7 +47,8 @@ function fieldsIn(json: JsonSchema, inner: boolean, prefix: string): InputField[
     const property = combine(variants.flatMap(({ properties }) => properties?.[name] ?? []));
     if (property.additionalProperties !== undefined && !property.properties) return [];
     const path = prefix + name;
-    return inner && property.properties ? fieldsIn(property, inner, `${path}.`) : [fieldOf(path, property, required)];
+    if (property.properties) return inner ? fieldsIn(property, inner, `${path}.`) : [];
+    return [fieldOf(path, property, required)];
   });
 }
 

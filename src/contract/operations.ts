@@ -7,7 +7,7 @@
 import { successEnvelope } from './envelope.ts';
 import { archive } from './operations/archive.ts';
 import { calls } from './operations/calls.ts';
-import { compression } from './operations/compression.ts';
+import { compression, operatorCompression } from './operations/compression.ts';
 import { operatorCorrections } from './operations/corrections.ts';
 import { customers } from './operations/customers.ts';
 import { events } from './operations/events.ts';
@@ -37,6 +37,7 @@ export const operations = {
   ...plans,
   ...operatorCustomers,
   ...operatorCorrections,
+  ...operatorCompression,
   ...operators,
   ...service,
   ...archive,

@@ -4,8 +4,8 @@
 import { messagesOf } from '../compression/conversation.ts';
 import { compressMessages, textsOf } from '../compression/messages.ts';
 import type { CompressionJob } from '../contract/compression.ts';
+import type { Env } from '../env.ts';
 import { findSample } from '../storage/samples.ts';
-import type { Caller } from './caller.ts';
 
 /** The texts of a sample that are shown. */
 const TEXTS_MAX = 10;
@@ -18,11 +18,12 @@ export interface CompressionExample {
 
 /** `null` where no sample became shorter, or the sample is gone. */
 export async function readExample(
-  { env, organization }: Caller,
+  env: Env,
+  { organizationId }: { organizationId: string },
   { exampleSampleId, profile }: Pick<CompressionJob, 'exampleSampleId' | 'profile'>,
 ): Promise<CompressionExample | null> {
   if (exampleSampleId === null) return null;
-  const sample = await findSample(env, organization.organizationId, exampleSampleId, Date.now());
+  const sample = await findSample(env, organizationId, exampleSampleId, Date.now());
   if (!sample) return null;
   const { input } = JSON.parse(sample.payload) as { input: unknown };
   const messages = messagesOf(input);

@@ -8,6 +8,13 @@ import { readAttention } from './attention.ts';
 import { switchModelBack } from './autopilot.ts';
 import { listOrganizationCalls, readOrganizationCall } from './calls.ts';
 import { publishCatalog, readCatalog } from './catalog.ts';
+import {
+  operatorSaveCompressionProfile,
+  operatorStartCompressionJob,
+  readOrganizationCompressionJob,
+  readOrganizationCompressionProfile,
+  readOrganizationCompressionSummary,
+} from './compression.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from './corrections.ts';
 import {
   cancelCustomer,
@@ -146,6 +153,11 @@ export const implemented: { [Id in Exclude<OfOperator, WithOwnRoute>]: UseCase<O
   listSamples,
   readSample,
   deleteSample,
+  readOrganizationCompressionProfile,
+  operatorSaveCompressionProfile,
+  readOrganizationCompressionSummary,
+  operatorStartCompressionJob,
+  readOrganizationCompressionJob,
   readSampling,
   setSampling,
   deleteSampling,

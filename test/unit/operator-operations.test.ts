@@ -8,6 +8,7 @@ import { type Operation, operations } from '../../src/contract/operations.ts';
 const KEPT: Readonly<Record<string, string>> = {
   '/operator/organizations/{org}/plans/{planId}': 'customers have its versions, and calls refer to them',
   '/v1/compression/profile': 'a profile that compresses nothing is put instead',
+  '/operator/organizations/{org}/compression/profile': 'a profile that compresses nothing is put instead',
 };
 
 const all: Operation[] = Object.values(operations);

@@ -9,6 +9,7 @@ import { type Catalog, type CatalogModel, modelKeyOf } from '../../catalog/model
 import { pricingAt } from '../../catalog/prices.ts';
 import { reportedEndsOf } from '../../catalog/reported-ends.ts';
 import type { CatalogInfo } from '../../contract/catalog.ts';
+import { brokenRules } from '../../contract/errors.ts';
 import { readCatalog, recordedPricesOf } from '../../operator/catalog.ts';
 import { readReview } from '../../operator/reviews.ts';
 import { pageOf, pageRequest } from '../../platform/page.ts';
@@ -24,7 +25,6 @@ import { refused } from '../refused.tsx';
 import { load } from '../send.ts';
 import { page } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
-import { check } from '../submitted.ts';
 
 const PATH = `${CONSOLE_PATH}/catalog`;
 const PAGE_SIZE = 50;
@@ -52,8 +52,8 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
     const values = Object.fromEntries(
       Object.entries(c.req.query()).filter(([name, value]) => value !== '' && name !== 'trail'),
     );
-    const checked = check(CatalogQuery, values);
-    const asked: Asked = checked.ok ? checked.value : { search: '' };
+    const parsed = CatalogQuery.safeParse(values);
+    const asked: Asked = parsed.data ?? { search: '' };
     const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor: asked.cursor }) ?? { limit: PAGE_SIZE, after: null };
     const day = new Date(nowMs).toISOString().slice(0, 10);
     const { search, provider, status } = asked;
@@ -65,7 +65,7 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
       c,
       {
         title: 'Model catalog',
-        status: checked.ok ? 200 : 400,
+        status: parsed.success ? 200 : 400,
         sub: (
           <>
             Release {info.data.version}, {info.data.source}, <Time at={info.data.publishedAt} nowMs={nowMs} brief />
@@ -81,7 +81,7 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
         <Info info={info.data} />
         <ReportedEnds ends={info.data.reportedEnds} />
         <Card>
-          <Filters state={{ values, details: checked.ok ? [] : checked.details }} />
+          <Filters state={{ values, details: parsed.success ? [] : brokenRules(parsed.error) }} />
           {items.length === 0 ? (
             <Empty title="No models match">
               The search covers names, display names and aliases. <a href={PATH}>Show all models</a>.

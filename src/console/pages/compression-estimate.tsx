@@ -4,60 +4,38 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import { type CompressionJob, StartCompressionJobRequest } from '../../contract/compression.ts';
-import { operations } from '../../contract/operations.ts';
-import { readJob, startJob } from '../../metering/compression.ts';
+import type { CompressionJob } from '../../contract/compression.ts';
 import { type CompressionExample, readExample } from '../../metering/compression-example.ts';
+import { operatorStartCompressionJob, readOrganizationCompressionJob } from '../../operator/compression.ts';
 import { Form, type FormSecrets, type FormState, TextField } from '../../ui/form.tsx';
 import { compact, count, percent, plural, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Compact, Empty, Facts, Notice, Stat, Time, Usd } from '../../ui/parts.tsx';
 import { Progress } from '../../ui/small-charts.tsx';
 import { Table } from '../../ui/table.tsx';
-import { byOperator } from '../by-operator.ts';
-import { callerOf } from '../caller.ts';
 import { CompressionDiff } from '../compression-diff.tsx';
 import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { Live } from '../live.tsx';
 import { refused } from '../refused.tsx';
+import { load } from '../send.ts';
 import { page } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
-import { check, detailsOf, operatorRequest, optionalText } from '../submitted.ts';
+import { optionalText } from '../submitted.ts';
 
 const REFRESH_SECONDS = 3;
 
 export function mountCompressionEstimate(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/compression/jobs/:jobId', async (c) => {
-    const caller = await callerOf(c);
-    const answer = await readJob(caller, c.req.param('jobId'));
+    const answer = await load(c, readOrganizationCompressionJob);
     if (!answer.ok) return refused(c, answer.refusal);
     // While it runs, the page reloads, and the example is not yet the final one.
     const isDone = answer.data.status === 'COMPLETED';
-    return jobPage(c, answer.data, isDone ? await readExample(caller, answer.data) : null);
+    return jobPage(c, answer.data, isDone ? await readExample(c.env, c.get('organization'), answer.data) : null);
   });
 }
 
-/** Starts what the form asks for: the job's id, or what is wrong with the form. */
-export async function startEstimate(c: ConsoleContext): Promise<{ jobId: string } | { details: FormState['details'] }> {
-  const { organizationId } = c.get('organization');
-  const checked = check(StartCompressionJobRequest, filterOf(c.get('submitted').fields));
-  if (!checked.ok) return checked;
-  const caller = await callerOf(c);
-  const request = await operatorRequest(c, operations.startCompressionJob, {
-    params: { org: organizationId },
-    body: checked.value,
-  });
-  const answer = await byOperator(
-    request,
-    { action: 'compression_job.start', organizationId, subject: organizationId, before: null },
-    () => startJob(caller, checked.value, request.idempotencyKey),
-    ({ jobId }) => ({ jobId, ...checked.value }),
-  );
-  return answer.ok ? answer.data : { details: detailsOf(answer.refusal) };
-}
-
-/** The start of a day in UTC. Anything else is left to validation. */
-function filterOf(fields: Fields): unknown {
+/** The samples that the form asks for. A day is its start in UTC; anything else is left to validation. */
+export function samplesOf(fields: Fields): unknown {
   const instantOf = (name: string) => optionalText(fields, name)?.replace(/^\d{4}-\d{2}-\d{2}$/, '$&T00:00:00Z');
   return {
     from: instantOf('from'),
@@ -72,7 +50,7 @@ export const EstimateForm: FC<{ path: string; state: FormState; secrets: FormSec
   state,
   secrets,
 }) => (
-  <Form action={`${path}/jobs`} secrets={secrets} state={state}>
+  <Form of={operatorStartCompressionJob} action={`${path}/jobs`} secrets={secrets} state={state}>
     <div class="columns">
       <TextField name="from" label="Start date (UTC)" type="date" state={state} hint="Empty: from the oldest sample." />
       <TextField name="to" label="End date (exclusive)" type="date" state={state} hint="Empty: until now." />

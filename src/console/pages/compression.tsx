@@ -3,26 +3,24 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
+import { type CompressionSummary, type RecordedSavings, TECHNIQUE_NAMES } from '../../contract/compression.ts';
 import {
-  CompressionProfile,
-  type CompressionSummary,
-  type RecordedSavings,
-  TECHNIQUE_NAMES,
-} from '../../contract/compression.ts';
-import { operations } from '../../contract/operations.ts';
-import { readProfile, readSummary, replaceProfile } from '../../metering/compression.ts';
+  operatorSaveCompressionProfile,
+  operatorStartCompressionJob,
+  readOrganizationCompressionProfile,
+  readOrganizationCompressionSummary,
+} from '../../operator/compression.ts';
 import { CheckGroup, Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
 import { compact, compactPlural, percent, plural, words } from '../../ui/format.ts';
 import { Card, Compact, Empty, Stat, Usd } from '../../ui/parts.tsx';
 import { Ranking } from '../../ui/small-charts.tsx';
-import { byOperator } from '../by-operator.ts';
-import { callerOf } from '../caller.ts';
 import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { check, detailsOf, lines, operatorRequest, texts, typedNumber, wrong } from '../submitted.ts';
-import { EstimateForm, startEstimate } from './compression-estimate.tsx';
+import { lines, texts, typedNumber } from '../submitted.ts';
+import { EstimateForm, samplesOf } from './compression-estimate.tsx';
 
 const TECHNIQUES: Readonly<Record<(typeof TECHNIQUE_NAMES)[number], string>> = {
   json: 'JSON without spaces',
@@ -38,37 +36,15 @@ export function mountCompression(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/compression', (c) => compressionPage(c));
 
   app.post('/organizations/:org/compression', async (c) => {
-    const { organizationId } = c.get('organization');
-    const caller = await callerOf(c);
-    const checked = check(CompressionProfile, profileOf(c.get('submitted').fields));
-    if (!checked.ok) return compressionPage(c, { profile: wrong(c, checked.details) });
-    const before = await readProfile(caller);
-    const request = await operatorRequest(c, operations.saveCompressionProfile, {
-      params: { org: organizationId },
-      body: checked.value,
-    });
-    const answer = await byOperator(
-      request,
-      {
-        action: 'compression_profile.put',
-        organizationId,
-        subject: organizationId,
-        before: before.ok ? before.data : null,
-      },
-      () => replaceProfile(caller, checked.value),
-      (profile) => profile,
-    );
-    if (!answer.ok) return compressionPage(c, { profile: wrong(c, detailsOf(answer.refusal)) });
-    return c.redirect(`${organizationPath(organizationId, 'compression')}?done=profile`, 303);
+    const answer = await send(c, operatorSaveCompressionProfile, { body: profileOf(c.get('submitted').fields) });
+    if (!answer.ok) return compressionPage(c, { profile: wrong(c, answer.refusal) });
+    return c.redirect(`${c.req.path}?done=profile`, 303);
   });
 
   app.post('/organizations/:org/compression/jobs', async (c) => {
-    const started = await startEstimate(c);
-    if ('details' in started) return compressionPage(c, { estimate: wrong(c, started.details) });
-    return c.redirect(
-      organizationPath(c.get('organization').organizationId, 'compression', 'jobs', started.jobId),
-      303,
-    );
+    const started = await send(c, operatorStartCompressionJob, { body: samplesOf(c.get('submitted').fields) });
+    if (!started.ok) return compressionPage(c, { estimate: wrong(c, started.refusal) });
+    return c.redirect(`${c.req.path}/${started.data.jobId}`, 303);
   });
 }
 
@@ -83,8 +59,10 @@ function profileOf(fields: Fields): unknown {
 
 /** With the form that was sent, where it is to be shown again with what is wrong. */
 async function compressionPage(c: ConsoleContext, sent: { profile?: FormState; estimate?: FormState } = {}) {
-  const caller = await callerOf(c);
-  const [profile, summary] = await Promise.all([readProfile(caller), readSummary(caller, {})]);
+  const [profile, summary] = await Promise.all([
+    load(c, readOrganizationCompressionProfile),
+    load(c, readOrganizationCompressionSummary),
+  ]);
   if (!profile.ok) return refused(c, profile.refusal);
   if (!summary.ok) return refused(c, summary.refusal);
   const { techniques, aggressiveness, protectedPhrases, minInputTokens } = profile.data;
@@ -182,7 +160,7 @@ const SavingsRanking: FC<{
 );
 
 const ProfileForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({ path, state, secrets }) => (
-  <Form action={path} secrets={secrets} state={state}>
+  <Form of={operatorSaveCompressionProfile} action={path} secrets={secrets} state={state}>
     <CheckGroup
       name="techniques"
       label="Techniques"

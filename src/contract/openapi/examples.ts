@@ -63,6 +63,11 @@ export const VALUES = {
   REPRICING_ID: { from: 'startRepricing', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3d' },
   MIGRATION_ID: { from: 'migratePlan', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3c' },
   ESTIMATE_ID: { from: 'startCompressionJob', field: 'jobId', sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3d' },
+  OPERATOR_ESTIMATE_ID: {
+    from: 'operatorStartCompressionJob',
+    field: 'jobId',
+    sample: '0195d2f0-c3a2-7c1e-9f6b-5d0c7f1a2b3f',
+  },
   RESPONSE_ID: { from: 'createResponse', field: 'id', sample: 'resp_abc123' },
   UPLOAD_ID: { from: 'createUpload', field: 'id', sample: 'upload_abc123' },
   PART_ID: { from: 'addUploadPart', field: 'id', sample: 'part_abc123' },
@@ -331,6 +336,14 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   exportSamples: { params: org, query: { customerId }, needs: ['storeSample'] },
   readSample: { params: { ...org, sampleId: SAMPLE_ID }, needs: ['storeSample'] },
   deleteSample: { params: { ...org, sampleId: SAMPLE_ID }, needs: ['storeSample'] },
+  readOrganizationCompressionProfile: { params: org },
+  operatorSaveCompressionProfile: { params: org, body: { techniques: ['json', 'whitespace'], aggressiveness: 0.3 } },
+  readOrganizationCompressionSummary: {
+    params: org,
+    query: { from: '2026-11-01T00:00:00Z', to: '2026-12-01T00:00:00Z' },
+  },
+  operatorStartCompressionJob: { params: org, body: { customerId } },
+  readOrganizationCompressionJob: { params: { ...org, jobId: '$OPERATOR_ESTIMATE_ID' } },
   setPrice: {
     params: { ...org, modelKey: 'openai/ft:gpt-4.1:acme::x1' },
     body: { inputUsdPerMillion: 3, outputUsdPerMillion: 12, cachedInputUsdPerMillion: 0.75 },

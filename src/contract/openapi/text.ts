@@ -78,6 +78,11 @@ export const TAGS: readonly Tag[] = [
     description: 'The sampling policy, and stored samples',
     pattern: /^\/operator\/organizations\/\{org\}\/sampl/,
   },
+  {
+    name: 'Operator: compression',
+    description: 'The compression profile of an organization, what it saved, and would save',
+    pattern: /^\/operator\/organizations\/\{org\}\/compression/,
+  },
   { name: 'Operator: service', description: 'Catalog, events, health', pattern: /^\/operator\// },
 ];
 

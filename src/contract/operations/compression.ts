@@ -1,5 +1,6 @@
 /**
- * Prompt compression: recorded savings, who may be billed, the profile, the summary, estimates.
+ * Prompt compression: recorded savings, who may be billed, the profile, the summary, estimates; and what operators do of it
+ * for an organization.
  */
 import { z } from 'zod';
 import {
@@ -11,13 +12,15 @@ import {
   CompressionSummaryQuery,
   CompressPromptData,
   CompressPromptRequest,
+  OperatorStartCompressionJobRequest,
   SavedCompressionProfile,
   StartCompressionJobRequest,
   StartedCompressionJob,
 } from '../compression.ts';
 import { text } from '../fields.ts';
-import { apiKey, type Operation, operation } from './operation.ts';
+import { apiKey, editor, type Operation, operation, organizationParam, viewer } from './operation.ts';
 
+const jobId = text(64).describe('The job');
 const invoke = apiKey('compression:invoke');
 /** Also accepts session tokens. */
 const invokeInBrowser = { ...invoke, clientScope: 'compression:run' } as const;
@@ -93,7 +96,63 @@ export const compression = {
     method: 'GET',
     path: '/v1/compression/jobs/{jobId}',
     security: invoke,
-    params: z.object({ jobId: text(64).describe('The job') }),
+    params: z.object({ jobId }),
+    code: 'COMPRESSION_JOB_READ',
+    data: CompressionJob,
+  }),
+} as const satisfies Record<string, Operation>;
+
+export const operatorCompression = {
+  readOrganizationCompressionProfile: operation({
+    operationId: 'readOrganizationCompressionProfile',
+    summary: 'Read how the applications of an organization compress prompts by default',
+    method: 'GET',
+    path: '/operator/organizations/{org}/compression/profile',
+    security: viewer,
+    params: organizationParam,
+    code: 'COMPRESSION_PROFILE_READ',
+    data: SavedCompressionProfile,
+  }),
+  operatorSaveCompressionProfile: operation({
+    operationId: 'operatorSaveCompressionProfile',
+    summary: "Replace an organization's compression profile",
+    method: 'PUT',
+    path: '/operator/organizations/{org}/compression/profile',
+    security: editor,
+    params: organizationParam,
+    body: CompressionProfile,
+    code: 'COMPRESSION_PROFILE_SAVED',
+    data: SavedCompressionProfile,
+  }),
+  readOrganizationCompressionSummary: operation({
+    operationId: 'readOrganizationCompressionSummary',
+    summary: 'Read what compression saved an organization over a period, by feature and technique',
+    method: 'GET',
+    path: '/operator/organizations/{org}/compression/summary',
+    security: viewer,
+    params: organizationParam,
+    query: CompressionSummaryQuery,
+    code: 'COMPRESSION_SUMMARY_READ',
+    data: CompressionSummary,
+  }),
+  operatorStartCompressionJob: operation({
+    operationId: 'operatorStartCompressionJob',
+    summary: "Estimate, in the background, what a profile would have saved on an organization's stored samples",
+    method: 'POST',
+    path: '/operator/organizations/{org}/compression/jobs',
+    security: editor,
+    params: organizationParam,
+    body: OperatorStartCompressionJobRequest,
+    code: 'COMPRESSION_JOB_STARTED',
+    data: StartedCompressionJob,
+  }),
+  readOrganizationCompressionJob: operation({
+    operationId: 'readOrganizationCompressionJob',
+    summary: "Read how far an organization's estimate is, and what it found",
+    method: 'GET',
+    path: '/operator/organizations/{org}/compression/jobs/{jobId}',
+    security: viewer,
+    params: organizationParam.extend({ jobId }),
     code: 'COMPRESSION_JOB_READ',
     data: CompressionJob,
   }),
