@@ -351,7 +351,7 @@ export const COMMANDS: readonly Command[] = [
     note: 'Of the first organizations, or of one. What lists each count is in --json.',
     view: showAttention,
   }),
-  command('search', 'search', {
+  command('search', 'searchEverything', {
     note: 'In one organization, or in the first ones. Put what has spaces in quotes.',
     positional: ['q'],
     view: showFound,

@@ -4,7 +4,7 @@
 import type { Data } from './operator-client.ts';
 import { show, table } from './table.ts';
 
-export function showFound({ items, searched: { organizations, isMore } }: Data<'search'>): string {
+export function showFound({ items, searched: { organizations, isMore } }: Data<'searchEverything'>): string {
   const found = table(items, {
     Kind: ({ kind }) => kind,
     Id: ({ id }) => id,

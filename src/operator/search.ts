@@ -42,22 +42,25 @@ type Match = FoundItem['match'];
 type Candidate = Pick<FoundItem, 'kind' | 'id' | 'name'> &
   Partial<Pick<FoundItem, 'detail' | 'state'>> & { names: readonly (string | null | undefined)[] };
 
-export const search = read(operations.search, async ({ env, defer, query: { q, organizationId } }) => {
-  const own = organizationId === undefined ? null : await findOrganization(env, organizationId);
-  if (organizationId !== undefined && !own) return noOrganization();
-  const rows = own ? [] : await findOrganizations(env, null, SEARCHED_ORGANIZATIONS_MAX);
-  const organizations = own ? [own] : rows.slice(0, SEARCHED_ORGANIZATIONS_MAX).map(presentOrganization);
-  const [ofEach, { catalog }, names] = await Promise.all([
-    Promise.all(organizations.map((organization) => searchOrganization({ env, defer }, organization, q))),
-    currentCatalog(env, defer),
-    findOrganizationNames(env, ORGANIZATION_NAMES_MAX),
-  ]);
-  const found = [...catalogModels(catalog, q), ...ofEach.flat(), ...organizationsNamed(names, q)];
-  return {
-    items: bestOf(found),
-    searched: { organizations: organizations.length, isMore: rows.length > organizations.length },
-  };
-});
+export const searchEverything = read(
+  operations.searchEverything,
+  async ({ env, defer, query: { q, organizationId } }) => {
+    const own = organizationId === undefined ? null : await findOrganization(env, organizationId);
+    if (organizationId !== undefined && !own) return noOrganization();
+    const rows = own ? [] : await findOrganizations(env, null, SEARCHED_ORGANIZATIONS_MAX);
+    const organizations = own ? [own] : rows.slice(0, SEARCHED_ORGANIZATIONS_MAX).map(presentOrganization);
+    const [ofEach, { catalog }, names] = await Promise.all([
+      Promise.all(organizations.map((organization) => searchOrganization({ env, defer }, organization, q))),
+      currentCatalog(env, defer),
+      findOrganizationNames(env, ORGANIZATION_NAMES_MAX),
+    ]);
+    const found = [...catalogModels(catalog, q), ...ofEach.flat(), ...organizationsNamed(names, q)];
+    return {
+      items: bestOf(found),
+      searched: { organizations: organizations.length, isMore: rows.length > organizations.length },
+    };
+  },
+);
 
 /** The best of each kind; kinds that match alike keep their order, and so do items. */
 function bestOf(found: readonly FoundItem[]): FoundItem[] {

@@ -130,7 +130,7 @@ describe('the search', () => {
   test('finds the same over the API, and says whose each thing is and how it matches', async () => {
     const { organizationId } = ours;
     const find = async (q: string, whose: { organizationId?: string }) =>
-      (await operator.send('search', { query: { q, ...whose } })).data;
+      (await operator.send('searchEverything', { query: { q, ...whose } })).data;
     const found = async (q: string) => (await find(q, { organizationId })).items[0];
     const customer = { kind: 'CUSTOMER', id: 'lovelace-1', name: 'Ada Lovelace', detail: 'ada@example.com' };
     expect(await found('ADA LOVE')).toMatchObject({ ...customer, organizationId, match: 'BEGINNING' });
@@ -149,9 +149,9 @@ describe('the search', () => {
       ]),
     );
     for (const query of [{ q: '' }, { q: 'x'.repeat(201) }, {}])
-      expect((await operator.send('search', { query: query as never })).refusal?.message).toMatch(/^q: /);
+      expect((await operator.send('searchEverything', { query: query as never })).refusal?.message).toMatch(/^q: /);
     const nobody = { q: 'ada', organizationId: crypto.randomUUID() };
-    expect((await operator.send('search', { query: nobody })).status).toBe(404);
+    expect((await operator.send('searchEverything', { query: nobody })).status).toBe(404);
   });
 
   test('is answered to a signed-in operator alone', async () => {

@@ -6,7 +6,7 @@ import type { FC } from 'hono/jsx';
 import type { Organization } from '../../contract/operator.ts';
 import { SEARCH_LENGTH_MAX, SEARCHED_ORGANIZATIONS_MAX, type SearchData } from '../../contract/search.ts';
 import { findOrganization } from '../../operator/organization.ts';
-import { search } from '../../operator/search.ts';
+import { searchEverything } from '../../operator/search.ts';
 import { plural } from '../../ui/format.ts';
 import { Card, Empty } from '../../ui/parts.tsx';
 import { type ConsoleContext, type ConsoleEnv, SEARCH_PATH } from '../context.ts';
@@ -49,7 +49,7 @@ async function searched(c: ConsoleContext): Promise<Found> {
   const asked = c.req.query('org') ?? '';
   const organization = asked === '' ? null : await findOrganization(c.env, asked);
   const organizationId = organization?.organizationId;
-  const answer = query === '' ? null : await load(c, search, { query: { q: query, organizationId } });
+  const answer = query === '' ? null : await load(c, searchEverything, { query: { q: query, organizationId } });
   const found = answer?.ok ? answer.data : NOTHING;
   const { items } = c.get('organizations');
   const only = found.searched.organizations === 1 ? (items[0] ?? null) : null;

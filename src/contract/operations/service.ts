@@ -108,8 +108,8 @@ export const service = {
     code: 'ATTENTION_READ',
     data: Attention,
   }),
-  search: operation({
-    operationId: 'search',
+  searchEverything: operation({
+    operationId: 'searchEverything',
     summary:
       'Search customers, calls, plans, keys, models and organizations; a few of each kind, the best matches first',
     method: 'GET',
