@@ -107,8 +107,6 @@ const ROOMS: Record<string, string[]> = {
     'readings',
     'radar',
     'catalog',
-    'storage',
-    'objects',
     'contract',
     'domain',
     'platform',
