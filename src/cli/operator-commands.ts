@@ -2,8 +2,8 @@
  * All operator commands, in one table.
  *
  * A command is a noun, a verb and an operation of the contract. Its arguments are the parameters of the operation's
- * path, its flags the fields of the operation's query and body; where the body is a `document`, the last argument is a
- * file.
+ * path, and fields that it names; its flags are the other fields of the operation's query and body. If the body is a
+ * `document`, the last argument is a file.
  */
 import { type Operation, type OperationId, operations } from '../contract/operations.ts';
 import { showVerified, type Verified, verifyAll } from './operator-archive.ts';
@@ -13,6 +13,7 @@ import { goodwillForCall, goodwillForEvent } from './operator-goodwill.ts';
 import { showCustomerMargin, showCustomerMargins, showMargin } from './operator-margin.ts';
 import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
 import { showAnomalies, showCall, showForecast, showUsage } from './operator-readings.ts';
+import { showFound } from './operator-search.ts';
 import { showSetup } from './operator-setup.ts';
 import type { Target } from './operator-target.ts';
 import {
@@ -52,7 +53,7 @@ export interface Command {
   operation: Operation;
   /** Whether the body is a JSON document. */
   document: boolean;
-  /** Fields of the body that are arguments. */
+  /** Fields of the body, or of the query if there is no body, that are arguments. */
   positional?: string[];
   /** Whether the operation returns pages. */
   list: boolean;
@@ -349,6 +350,11 @@ export const COMMANDS: readonly Command[] = [
   command('attention', 'readAttention', {
     note: 'The first organizations, or one of them. --json also has the path that lists each count.',
     view: showAttention,
+  }),
+  command('search', 'searchEverything', {
+    note: 'In one organization, or in the first ones. Put what has spaces in quotes.',
+    positional: ['q'],
+    view: showFound,
   }),
   command('health', 'readHealth'),
   command('health history', 'readHealthHistory'),

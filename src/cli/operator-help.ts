@@ -33,8 +33,9 @@ export function argumentsOf({ operation, document, positional = [] }: Command): 
 }
 
 /** The flags of the operation's query, without the paging that the command itself does. */
-export function queryFlags({ operation }: Command): Flag[] {
-  return flagsOf(operation.query).filter(({ field }) => field !== 'limit' && field !== 'cursor');
+export function queryFlags({ operation, positional = [] }: Command): Flag[] {
+  const others = ['limit', 'cursor', ...positional];
+  return flagsOf(operation.query).filter(({ field }) => !others.includes(field));
 }
 
 export function bodyFlags({ operation, document, noun, positional = [] }: Command): Flag[] {

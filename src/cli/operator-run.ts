@@ -128,12 +128,16 @@ async function readCommand(command: Command, args: string[], shell: Shell) {
   const bodyOf = act === 'goodwill' ? body.map((flag) => ({ ...flag, required: false })) : body;
   const { yes = false, wait = false } = values as { yes?: boolean; wait?: boolean };
   const named = Object.entries(readArguments(command, positionals.slice(command.verb === undefined ? 1 : 2)));
-  const isOfBody = ([name]: [string, string]) => command.positional?.includes(name) ?? false;
-  const params = Object.fromEntries(named.filter((one) => !isOfBody(one)));
-  const input: OperationInput = { params, query: readFlags(query, values) as Record<string, string> };
+  const isField = ([name]: [string, string]) => command.positional?.includes(name) ?? false;
+  const params = Object.fromEntries(named.filter((one) => !isField(one)));
+  const fields = Object.fromEntries(named.filter(isField));
+  const hasBody = body.length > 0 || (command.positional !== undefined && command.operation.body !== undefined);
+  const input: OperationInput = {
+    params,
+    query: { ...(readFlags(query, values) as Record<string, string>), ...(!hasBody && fields) },
+  };
   if (command.operation.method === 'POST') input.idempotencyKey = given['idempotency-key'] ?? randomUUID();
-  if (body.length > 0 || command.positional)
-    input.body = { ...readFlags(bodyOf, values), ...Object.fromEntries(named.filter(isOfBody)) };
+  if (hasBody) input.body = { ...readFlags(bodyOf, values), ...fields };
   if (body.length > 0 && act !== 'goodwill' && Object.keys(input.body as object).length === 0) {
     throw new UsageError(`no field is given; use ${body.map(({ name }) => `--${name}`).join(', ')}`);
   }

@@ -4,17 +4,16 @@
  */
 
 import type { FC } from 'hono/jsx';
-import type { OrganizationId } from '../domain/ids.ts';
-import type { OrganizationName } from '../storage/organizations.ts';
+import { type OrganizationId } from '../domain/ids.ts';
+import { type OrganizationName } from '../storage/organizations.ts';
+import { SEARCH_LENGTH_MAX } from '../contract/search.ts';
+import { type OrganizationName } from '../operator/known.ts';
 import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
 import { ICON_PATH } from '../ui/stylesheet.ts';
 import { CONSOLE_PATH, type ConsoleSession, organizationPath, SEARCH_PATH } from './context.ts';
 
 /** Organizations that the switch lists; the page of organizations lists all. */
 export const SWITCHED_MAX = 20;
-
-/** Characters of a search that are read. */
-export const SEARCH_LENGTH_MAX = 200;
 
 export interface NavigationPage {
   /** Below the console, or below the organization; the first page of either has none. */

@@ -36,7 +36,8 @@ interface Sent {
 
 /**
  * Sends a form. Parameters that are not given are those of the page's path. A form that is sent twice with the same
- * content takes effect once: `idempotencyKey` is that of the submission, unless the page has one that says more.
+ * content takes effect once: `idempotencyKey` is that of the submission, unless the page has one that says more. Other
+ * content of the same page, after a step back in the browser, has another key.
  */
 export async function send<O extends Operation>(
   c: ConsoleContext,

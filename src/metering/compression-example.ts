@@ -4,7 +4,7 @@
 import { messagesOf } from '../compression/conversation.ts';
 import { compressMessages, textsOf } from '../compression/messages.ts';
 import type { CompressionJob } from '../contract/compression.ts';
-import type { OrganizationId } from '../domain/ids.ts';
+import { type OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { findSample } from '../storage/samples.ts';
 
@@ -20,7 +20,7 @@ export interface CompressionExample {
 /** `null` where no sample became shorter, or the sample is gone. */
 export async function readExample(
   env: Env,
-  organizationId: OrganizationId,
+  { organizationId }: { organizationId: OrganizationId },
   { exampleSampleId, profile }: Pick<CompressionJob, 'exampleSampleId' | 'profile'>,
 ): Promise<CompressionExample | null> {
   if (exampleSampleId === null) return null;

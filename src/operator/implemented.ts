@@ -54,6 +54,7 @@ import { readRepricing, startRepricing } from './repricing.ts';
 import { deleteReview, listReviews, putReview, readReview } from './reviews.ts';
 import { deleteSample, listSamples, readSample } from './samples.ts';
 import { deleteSampling, readSampling, setSampling } from './sampling.ts';
+import { searchEverything } from './search.ts';
 import { listSharedStripeCustomers, releaseStripeCustomer } from './stripe-customers.ts';
 import { operatorChangePlan, operatorCreateCustomer, operatorReplenish, previewPlanChange } from './subscriptions.ts';
 import { deleteVendor, listVendors, readVendor, setVendor } from './vendors.ts';
@@ -106,6 +107,7 @@ export const implemented: { [Id in Exclude<OfOperator, WithOwnRoute>]: UseCase<O
   listEvents,
   readHealthHistory,
   readHealth,
+  searchEverything,
   createKey,
   rotateKey,
   readKey,
@@ -156,6 +158,11 @@ export const implemented: { [Id in Exclude<OfOperator, WithOwnRoute>]: UseCase<O
   listSamples,
   readSample,
   deleteSample,
+  readOrganizationCompressionProfile,
+  operatorSaveCompressionProfile,
+  readOrganizationCompressionSummary,
+  operatorStartCompressionJob,
+  readOrganizationCompressionJob,
   readSampling,
   setSampling,
   deleteSampling,

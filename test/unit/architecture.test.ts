@@ -108,8 +108,6 @@ const ROOMS: Record<string, string[]> = {
     'readings',
     'radar',
     'catalog',
-    'storage',
-    'objects',
     'contract',
     'domain',
     'platform',

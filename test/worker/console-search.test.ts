@@ -127,6 +127,33 @@ describe('the search', () => {
     expect(empty.match(/role="option"/g)?.length).toBe(6);
   });
 
+  test('finds the same over the API, and says whose each thing is and how it matches', async () => {
+    const { organizationId } = ours;
+    const find = async (q: string, whose: { organizationId?: string }) =>
+      (await operator.send('searchEverything', { query: { q, ...whose } })).data;
+    const found = async (q: string) => (await find(q, { organizationId })).items[0];
+    const customer = { kind: 'CUSTOMER', id: 'lovelace-1', name: 'Ada Lovelace', detail: 'ada@example.com' };
+    expect(await found('ADA LOVE')).toMatchObject({ ...customer, organizationId, match: 'BEGINNING' });
+    expect(await found(openCallId)).toMatchObject({ kind: 'CALL', id: openCallId, name: null, match: 'WHOLE' });
+    expect(await found('zanzibar')).toMatchObject({ kind: 'PLAN', id: 'zanzibar', name: 'Spice', match: 'WHOLE' });
+    expect(await found(key)).toMatchObject({ kind: 'KEY', id: keyId, detail: `utk-…${key.slice(-4)}`, state: null });
+    expect(JSON.stringify(await find(key, { organizationId }))).not.toContain(key.slice(4, 20));
+    expect(await found('ft:zanzibar')).toMatchObject({ kind: 'MODEL', detail: 'own price', organizationId });
+    expect(await found('gpt-6-luna')).toMatchObject({ id: 'openai/gpt-6-luna', organizationId: null });
+    const both = await find('lovelace', {});
+    expect(both.searched.organizations).toBeGreaterThan(1);
+    expect(both.items.map((item) => [item.id, item.organizationId])).toEqual(
+      expect.arrayContaining([
+        ['lovelace-1', organizationId],
+        ['lovelace-2', theirs.organizationId],
+      ]),
+    );
+    for (const query of [{ q: '' }, { q: 'x'.repeat(201) }, {}])
+      expect((await operator.send('searchEverything', { query: query as never })).refusal?.message).toMatch(/^q: /);
+    const nobody = { q: 'ada', organizationId: crypto.randomUUID() };
+    expect((await operator.send('searchEverything', { query: nobody })).status).toBe(404);
+  });
+
   test('is answered to a signed-in operator alone', async () => {
     for (const path of ['/console/search?q=ada', '/console/search/list?q=ada'])
       expect([path, (await new Visitor().send(path)).status]).toEqual([path, 303]);

@@ -30,11 +30,7 @@ export function mountCompressionEstimate(app: Hono<ConsoleEnv>): void {
     if (!answer.ok) return refused(c, answer.refusal);
     // While it runs, the page reloads, and the example is not yet the final one.
     const isDone = answer.data.status === 'COMPLETED';
-    return jobPage(
-      c,
-      answer.data,
-      isDone ? await readExample(c.env, c.get('organization').organizationId, answer.data) : null,
-    );
+    return jobPage(c, answer.data, isDone ? await readExample(c.env, c.get('organization'), answer.data) : null);
   });
 }
 

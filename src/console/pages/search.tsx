@@ -6,47 +6,57 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { Organization } from '../../contract/operator.ts';
 import { asOrganizationId } from '../../domain/ids.ts';
+import { SEARCHED_ORGANIZATIONS_MAX, SEARCH_LENGTH_MAX, type SearchData } from '../../contract/search.ts';
 import { findOrganization } from '../../operator/organization.ts';
+import { searchEverything } from '../../operator/search.ts';
 import { plural } from '../../ui/format.ts';
 import { Card, Empty } from '../../ui/parts.tsx';
-import { deferrer } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, SEARCH_PATH } from '../context.ts';
-import { SEARCH_LENGTH_MAX } from '../navigation.tsx';
-import { type Found, ORGANIZATIONS_SEARCHED_MAX, searchConsole } from '../search.ts';
+import { groupsOf, type HitGroup, pagesFound } from '../search.ts';
+import { load } from '../send.ts';
 import { page } from '../shell.tsx';
 
 export function mountSearch(app: Hono<ConsoleEnv>): void {
   app.get('/search', async (c) => {
-    const { query, organization } = await askedOf(c);
-    const found = await searchConsole({ env: c.env, defer: deferrer(c) }, c.get('catalog'), organization, query);
+    const found = await searched(c);
+    const { query, organization } = found;
     if (organization) c.set('organization', organization);
     return page(
       c,
       { title: 'Search', sub: query === '' ? undefined : countOf(found) },
       <>
         <SearchForm query={query} organization={organization} />
-        <Results query={query} found={found} />
+        <Results {...found} />
       </>,
     );
   });
 
-  app.get('/search/list', async (c) => {
-    const { query, organization } = await askedOf(c);
-    const found = await searchConsole({ env: c.env, defer: deferrer(c) }, c.get('catalog'), organization, query);
-    return c.html(<Options query={query} found={found} />);
-  });
+  app.get('/search/list', async (c) => c.html(<Options {...(await searched(c))} />));
 }
 
-interface Asked {
+interface Found {
   query: string;
   /** Whose things are searched; `null` for those of the first organizations. */
   organization: Organization | null;
+  groups: HitGroup[];
+  /** There are more organizations than were searched. */
+  isPartial: boolean;
 }
 
-async function askedOf(c: ConsoleContext): Promise<Asked> {
+const NOTHING: SearchData = { items: [], searched: { organizations: 0, isMore: false } };
+
+/** Beside what is found, pages of the console; before anything is typed, these alone. */
+async function searched(c: ConsoleContext): Promise<Found> {
   const query = (c.req.query('q') ?? '').trim().slice(0, SEARCH_LENGTH_MAX);
-  const organizationId = asOrganizationId(c.req.query('org') ?? '');
-  return { query, organization: organizationId === '' ? null : await findOrganization(c.env, organizationId) };
+  const asked = c.req.query('org') ?? '';
+  const organization = asked === '' ? null : await findOrganization(c.env, asOrganizationId(asked));
+  const organizationId = organization?.organizationId;
+  const answer = query === '' ? null : await load(c, searchEverything, { query: { q: query, organizationId } });
+  const found = answer?.ok ? answer.data : NOTHING;
+  const { items } = c.get('organizations');
+  const only = found.searched.organizations === 1 ? (items[0] ?? null) : null;
+  const groups = groupsOf(found, pagesFound(organization ?? only, query));
+  return { query, organization, groups, isPartial: found.searched.isMore };
 }
 
 const countOf = ({ groups }: Found) =>
@@ -55,7 +65,7 @@ const countOf = ({ groups }: Found) =>
     'result',
   );
 
-const SearchForm: FC<Asked> = ({ query, organization }) => (
+const SearchForm: FC<Pick<Found, 'query' | 'organization'>> = ({ query, organization }) => (
   <search aria-label="Everything">
     <form method="get" action={SEARCH_PATH} class="filters">
       {organization && <input type="hidden" name="org" value={organization.organizationId} />}
@@ -77,7 +87,7 @@ const SearchForm: FC<Asked> = ({ query, organization }) => (
   </search>
 );
 
-const Results: FC<{ query: string; found: Found }> = ({ query, found: { groups, isPartial } }) => (
+const Results: FC<Found> = ({ query, groups, isPartial }) => (
   <>
     {groups.length === 0 && (
       <Card>
@@ -100,7 +110,7 @@ const Results: FC<{ query: string; found: Found }> = ({ query, found: { groups, 
     ))}
     {isPartial && (
       <p class="quiet">
-        Customers, calls, plans and keys of the first {ORGANIZATIONS_SEARCHED_MAX} organizations were searched. Open an
+        Customers, calls, plans and keys of the first {SEARCHED_ORGANIZATIONS_MAX} organizations were searched. Open an
         organization to search it.
       </p>
     )}
@@ -108,7 +118,8 @@ const Results: FC<{ query: string; found: Found }> = ({ query, found: { groups, 
 );
 
 /** The options of a listbox. */
-const Options: FC<{ query: string; found: Found }> = ({ query, found }) => {
+const Options: FC<Found> = (found) => {
+  const { query } = found;
   const says = found.groups.length === 0 ? `No results for “${query}”` : query === '' ? '' : countOf(found);
   let place = 0;
   return (

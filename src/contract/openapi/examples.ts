@@ -448,6 +448,7 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   verifyArchive: {},
   exportHistory: { params: org, query: { from: '2026-11-01', to: '2026-12-01' } },
   readAttention: { query: { organizationId: DEMO_ORGANIZATION_ID } },
+  searchEverything: { query: { q: 'free', organizationId: DEMO_ORGANIZATION_ID } },
   readHealth: {},
   readHealthHistory: {},
   createChatCompletion: { body: { model: MODEL, messages: MESSAGES, customer: customerId, feature: 'chat' } },

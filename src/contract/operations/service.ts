@@ -1,5 +1,5 @@
 /**
- * Operator: the model catalog with reviews, events, health and what needs attention.
+ * Operator: the model catalog with reviews, events, health, what needs attention, and the search over everything.
  */
 import { z } from 'zod';
 import { Attention, AttentionQuery } from '../attention.ts';
@@ -9,6 +9,7 @@ import { HealthHistory } from '../health-history.ts';
 import { Database, EventLogFilter, Health, OperatorEvent } from '../operator.ts';
 import { CatalogReview, DeletedReview, reviewedModelKey, SetReviewRequest } from '../reviews.ts';
 import { ENDS_AFTER_START, endsAfterStart } from '../samples.ts';
+import { SearchData, SearchQuery } from '../search.ts';
 import { admin, type Operation, operation, viewer } from './operation.ts';
 
 /** Enough for a catalog of 2,000 models with its transitions. */
@@ -106,6 +107,17 @@ export const service = {
     query: AttentionQuery,
     code: 'ATTENTION_READ',
     data: Attention,
+  }),
+  searchEverything: operation({
+    operationId: 'searchEverything',
+    summary:
+      'Search customers, calls, plans, keys, models and organizations; a few of each kind, the best matches first',
+    method: 'GET',
+    path: '/operator/search',
+    security: viewer,
+    query: SearchQuery,
+    code: 'SEARCH_DONE',
+    data: SearchData,
   }),
   readHealth: operation({
     operationId: 'readHealth',

@@ -1,0 +1,61 @@
+/**
+ * The operator's search over everything: customers, calls, plans, keys, models, organizations.
+ */
+import { z } from 'zod';
+import { text } from './fields.ts';
+
+/** Characters of what is searched for. */
+export const SEARCH_LENGTH_MAX = 200;
+/** Results of a kind. */
+export const FOUND_MAX = 6;
+/** Organizations whose things are searched if none is named. */
+export const SEARCHED_ORGANIZATIONS_MAX = 10;
+
+export const FOUND_KINDS = ['CUSTOMER', 'CALL', 'PLAN', 'KEY', 'MODEL', 'ORGANIZATION'] as const;
+export type FoundKind = (typeof FOUND_KINDS)[number];
+
+/** How a name matches: as a whole, by its beginning, or by a part. The order is the one of the results. */
+export const MATCHES = ['WHOLE', 'BEGINNING', 'PART'] as const;
+
+export const SearchQuery = z.object({
+  q: text(SEARCH_LENGTH_MAX).describe('Any part of an id, a name or an e-mail address; of a call, its whole id'),
+  organizationId: z
+    .uuid('must be a UUID')
+    .toLowerCase()
+    .optional()
+    .describe(
+      `Only things of this organization; default the first ${SEARCHED_ORGANIZATIONS_MAX}. Models of the catalog, and organizations by their names, are found with either`,
+    ),
+});
+
+export const FoundItem = z.object({
+  kind: z.enum(FOUND_KINDS).describe('What it is'),
+  id: z.string().describe('Its id: of a model its key, or its name in the mappings of the organization'),
+  name: z.string().nullable().describe('Its display name; null if it has none'),
+  detail: z
+    .string()
+    .nullable()
+    .describe(
+      "What tells it from others of its name: a customer's e-mail address, the beginning and the end of a key, where an organization has a model; null if nothing does",
+    ),
+  state: z.enum(['ARCHIVED', 'REVOKED']).nullable().describe('An archived plan, a revoked key; else null'),
+  organizationId: z.string().nullable().describe('Whose it is; null for a model of the catalog'),
+  organizationName: z.string().nullable().describe('Its display name'),
+  match: z.enum(MATCHES).describe('How its id, its name or its detail matches'),
+});
+
+export type FoundItem = z.infer<typeof FoundItem>;
+
+export const SearchData = z.object({
+  items: z
+    .array(FoundItem)
+    .describe(`At most ${FOUND_MAX} of each kind, the best matches first; the kind of the best match is first`),
+  searched: z
+    .object({
+      organizations: z.number().int().describe('Organizations whose things were searched'),
+      isMore: z.boolean().describe(`There are more: only the first ${SEARCHED_ORGANIZATIONS_MAX} were searched`),
+    })
+    .describe('What the search covers'),
+});
+
+export type SearchData = z.infer<typeof SearchData>;
