@@ -2,9 +2,11 @@
  * Promise: images, speech and transcriptions cost exactly what their vendor bills for them, forms reach it byte for byte
  * but for the service's own fields, and no answer is too large to be metered.
  */
+
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { describe, expect, test } from 'vitest';
 import { createApp } from '../../src/app.ts';
+import { planOnCredit } from '../support/credit-plans.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { ask, BASE_URL, callOf, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { FLAC, mp3, OPUS_HEAD, OPUS_PACKET, ogg, wave } from '../support/recordings.ts';
@@ -480,12 +482,7 @@ describe('a retry under a key', () => {
 });
 
 describe('on credit', () => {
-  const ON_CREDIT = {
-    name: 'On credit',
-    limitType: 'BLOCK',
-    limits: { standardCalls: 0, premiumCalls: 0 },
-    payg: { enabled: true, markupPercent: 0 },
-  };
+  const ON_CREDIT = planOnCredit();
 
   /** What is held while the vendor works. */
   async function heldFor(
