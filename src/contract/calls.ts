@@ -60,6 +60,16 @@ const PricingChoice = z.object({
   pricingMode: PricingMode.optional().describe('Authoritative over `batch`; default standard'),
 });
 
+/** Of a customer that is not known yet. */
+export const firstProvisioning = {
+  customerName: label.optional().describe('Display name for first provisioning'),
+  customerFriendlyName: label.optional().describe('Preferred name of `customerName`'),
+  customerEmail: label.optional().describe('E-mail address for first provisioning'),
+  stripeCustomerId: label
+    .optional()
+    .describe('Customer id at Stripe for first provisioning; it does not count if another organization has it'),
+};
+
 export const BeginCallBody = CustomerIdentity.extend(BodyIdempotency.shape)
   .extend(PricingChoice.shape)
   .extend({
@@ -81,12 +91,7 @@ export const BeginCallBody = CustomerIdentity.extend(BodyIdempotency.shape)
       .optional()
       .describe('What the call is going to use at most; where credit pays, its cost is held'),
     tags: z.array(label).max(TAGS_MAX).optional().describe('Labels to report by'),
-    customerName: label.optional().describe('Display name for first provisioning'),
-    customerFriendlyName: label.optional().describe('Preferred name of `customerName`'),
-    customerEmail: label.optional().describe('E-mail address for first provisioning'),
-    stripeCustomerId: label
-      .optional()
-      .describe('Customer id at Stripe for first provisioning; it does not count if another organization has it'),
+    ...firstProvisioning,
   });
 
 export const BeginCallRequest = z.preprocess(resolveIdentity, BeginCallBody);

@@ -2,7 +2,7 @@
  * Margins on the wire: what usage cost an organization, and what its customers paid for it.
  */
 import { z } from 'zod';
-import { instant, ListQuery } from './fields.ts';
+import { instant, ListQuery, listOf } from './fields.ts';
 import { GROUPS_MAX, Period, SummaryQuery } from './usage-summary.ts';
 
 export const MarginQuery = SummaryQuery.pick({ from: true, to: true, timezone: true });
@@ -70,10 +70,12 @@ const asked = {
   currency: z.literal('USD').describe('Currency'),
 };
 
+const planPriceKnown = z.boolean().describe('Whether every plan that the customer had in the period has a price');
+
 export const CustomerMarginData = z.object({
   customerId: z.string().describe('The customer'),
   ...asked,
-  planPriceKnown: z.boolean().describe('Whether every plan that the customer had in the period has a price'),
+  planPriceKnown,
   totals: MarginFigures.describe('Of the period'),
   byDay: z
     .array(MarginFigures.extend({ date: z.string().describe('Local day'), ...Period.shape }))
@@ -128,15 +130,7 @@ export const CustomerMarginsData = z.object({
     .int()
     .describe('Of these, customers who had a version of a plan without a price in the period'),
   totals: MarginFigures.describe('Of all these customers, whatever the page has: the exact sum of their figures'),
-  items: z
-    .array(
-      MarginFigures.extend({
-        customerId: z.string().describe('The customer'),
-        planPriceKnown: z.boolean().describe('Whether every plan that the customer had in the period has a price'),
-      }),
-    )
-    .describe('The page'),
-  nextCursor: z.string().nullable().describe('Where the next page begins; null on the last one'),
+  ...listOf(MarginFigures.extend({ customerId: CustomerMarginData.shape.customerId, planPriceKnown })).shape,
 });
 
 export type CustomerMarginsData = z.infer<typeof CustomerMarginsData>;

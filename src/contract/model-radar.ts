@@ -2,7 +2,7 @@
  * The model radar on the wire: models in use that end, have a successor or have no price.
  */
 import { z } from 'zod';
-import { flag, instant, ListQuery } from './fields.ts';
+import { flag, instant, ListQuery, nextCursor } from './fields.ts';
 import { LIFECYCLE_STATUSES } from './model-lookup.ts';
 import { Period } from './usage-summary.ts';
 
@@ -96,7 +96,7 @@ export const ModelRadarData = z.object({
   catalogVersion: z.string().describe('Catalog release'),
   degraded: z.boolean().describe('The service could not use its current catalog, or not read the reviews'),
   items: z.array(RadarItem).describe('What ends first is first; then by cost, the highest first'),
-  nextCursor: z.string().nullable().describe('Where the next page begins; null on the last one'),
+  nextCursor,
 });
 
 export type ModelRadarData = z.infer<typeof ModelRadarData>;

@@ -8,7 +8,7 @@ import { METER_NAMES } from '../domain/meters.ts';
 import { TIERS } from '../domain/tiers.ts';
 import { CreditWarnings } from './customers.ts';
 import { Subscription } from './entitlements.ts';
-import { customerId, flag, instant, ListQuery } from './fields.ts';
+import { customerId, flag, instant, ListQuery, nextCursor } from './fields.ts';
 import { Period, timezone } from './usage-summary.ts';
 
 export const ForecastMetric = z.enum([
@@ -353,7 +353,7 @@ export const AnomaliesData = z.object({
   asOf: instant.describe('End of the last whole hour'),
   items: z.array(Anomaly).describe('Episodes, the latest first'),
   customersLookedAt: z.number().int().describe('Customers whose series were looked at: the largest by cost'),
-  nextCursor: z.string().nullable().describe('Where the next page begins; null on the last one'),
+  nextCursor,
 });
 
 export type AnomaliesData = z.infer<typeof AnomaliesData>;

@@ -2,7 +2,7 @@
  * Who is metered and under which labels, in bodies and in headers of the gateway; and the headers of its answers.
  */
 import { z } from 'zod';
-import { CustomerIdentity } from '../calls.ts';
+import { CustomerIdentity, firstProvisioning } from '../calls.ts';
 import { TAGS_MAX, TEXT_LENGTH_MAX, text } from '../fields.ts';
 import { isRecord, resolveIdentity } from '../identity.ts';
 
@@ -38,14 +38,7 @@ export const GatewayCustomer = z.preprocess(
       : isRecord(customer)
         ? resolveIdentity({ customer: withoutNulls(customer) })
         : customer,
-  CustomerIdentity.partial({ customerId: true }).extend({
-    customerName: label.optional().describe('Display name for first provisioning'),
-    customerFriendlyName: label.optional().describe('Preferred name of `customerName`'),
-    customerEmail: label.optional().describe('E-mail address for first provisioning'),
-    stripeCustomerId: label
-      .optional()
-      .describe('Customer id at Stripe for first provisioning; it does not count if another organization has it'),
-  }),
+  CustomerIdentity.partial({ customerId: true }).extend(firstProvisioning),
 );
 
 /** Many libraries write `null` for what is absent. */
