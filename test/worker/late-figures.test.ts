@@ -26,7 +26,6 @@ const LONG_MS = 5_000;
 const MINUTE_MS = 60_000;
 
 const MODEL = 'openai/gpt-5.2';
-/** 2 USD a million tokens in, 10 USD a million out. */
 const ON_CREDIT = planOnCredit({ maxOutputTokens: 100_000 });
 const ON_ALLOWANCE = { name: 'P', limitType: 'BLOCK', limits: { premiumCalls: 1_000, standardCalls: 1_000 } };
 

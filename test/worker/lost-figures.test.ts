@@ -26,7 +26,6 @@ const FASTER = 20;
 const LONG_MS = 5_000;
 const DAY_MS = 86_400_000;
 
-/** 2 USD a million tokens in, 10 USD a million out. */
 const ON_CREDIT = planOnCredit({ maxOutputTokens: 100_000 });
 /** What it thinks does not show, so its streams are not held in steps. */
 const THINKER = 'openai/gpt-5.2';
