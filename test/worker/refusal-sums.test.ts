@@ -19,7 +19,6 @@ const VENDORS = {
 };
 /** Of each vendor one whose output all shows. */
 const MODELS = { openai: 'gpt-4o-mini', anthropic: 'talker', google: 'talker' };
-/** 2 USD a million tokens in, 10 USD a million out. */
 
 async function onCredit(usd: string, plan: object = ON_CREDIT, provider: Provider = 'openai') {
   const tenant = await newTenant(plan);
