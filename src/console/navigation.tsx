@@ -4,10 +4,9 @@
  */
 
 import type { FC } from 'hono/jsx';
-import { type OrganizationId } from '../domain/ids.ts';
-import { type OrganizationName } from '../storage/organizations.ts';
 import { SEARCH_LENGTH_MAX } from '../contract/search.ts';
-import { type OrganizationName } from '../operator/known.ts';
+import type { OrganizationId } from '../domain/ids.ts';
+import type { OrganizationName } from '../operator/known.ts';
 import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
 import { ICON_PATH } from '../ui/stylesheet.ts';
 import { CONSOLE_PATH, type ConsoleSession, organizationPath, SEARCH_PATH } from './context.ts';

@@ -1,23 +1,7 @@
-/**
- * What the search shows: the things that the operator's search finds, with where each leads, and pages of the console.
- */
-import { type Catalog, modelKeyOf } from '../catalog/model.ts';
-import { type Key, type Organization } from '../contract/operator.ts';
-import { type ListScope } from '../customer-list/filters.ts';
-import { listCustomers } from '../customer-list/list-customers.ts';
-import { type OrganizationId, asCallId } from '../domain/ids.ts';
-import { mappedModels } from '../domain/model-mappings.ts';
-import { type Env } from '../env.ts';
-import { ask, customerByCall } from '../objects/addresses.ts';
-import { keysOf } from '../operator/keys.ts';
-import { organizationsOf } from '../operator/organizations.ts';
-import { plansOf } from '../operator/plans.ts';
-import { findOldCall } from '../storage/calls.ts';
-import { findOrganizationNames } from '../storage/organizations.ts';
-import { listOwnPrices } from '../storage/prices.ts';
-import { CONSOLE_PATH, callPath, customerPath, modelPath, organizationPath, planPath } from './context.ts';
+import type { Organization } from '../contract/operator.ts';
 import { FOUND_MAX, type FoundItem, type FoundKind, MATCHES, type SearchData } from '../contract/search.ts';
 import { matchOf } from '../operator/search.ts';
+import { CONSOLE_PATH, callPath, customerPath, modelPath, organizationPath, planPath } from './context.ts';
 import { ORGANIZATION_GROUPS, SERVICE_GROUP } from './navigation.tsx';
 
 export interface Hit {

@@ -11,7 +11,7 @@ import { USAGE_SOURCES } from '../domain/usage.ts';
 import { ListedInAnswers } from './call-facts.ts';
 import { ChargeBasis } from './calls.ts';
 import { DenialSums } from './denial.ts';
-import { branded, customerId, flag, instant, ListQuery, text, usd } from './fields.ts';
+import { branded, customerId, flag, instant, ListQuery, listOf, text, usd } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
 /** Calls that a search looks at which no index answers, the newest first; and rows of a CSV. */
@@ -95,9 +95,7 @@ export const CallListItem = z.object({
 
 export type CallListItem = z.infer<typeof CallListItem>;
 
-export const CallList = z.object({
-  items: z.array(CallListItem).describe('The page'),
-  nextCursor: z.string().nullable().describe('Cursor of the next page; null on the last one'),
+export const CallList = listOf(CallListItem).extend({
   searchedFrom: instant
     .nullable()
     .describe(

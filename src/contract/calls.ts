@@ -62,6 +62,16 @@ const PricingChoice = z.object({
   pricingMode: PricingMode.optional().describe('Authoritative over `batch`; default standard'),
 });
 
+/** Of a customer that is not known yet. */
+export const firstProvisioning = {
+  customerName: label.optional().describe('Display name for first provisioning'),
+  customerFriendlyName: label.optional().describe('Preferred name of `customerName`'),
+  customerEmail: label.optional().describe('E-mail address for first provisioning'),
+  stripeCustomerId: label
+    .optional()
+    .describe('Customer id at Stripe for first provisioning; it does not count if another organization has it'),
+};
+
 export const BeginCallBody = CustomerIdentity.extend(BodyIdempotency.shape)
   .extend(PricingChoice.shape)
   .extend({
@@ -83,12 +93,7 @@ export const BeginCallBody = CustomerIdentity.extend(BodyIdempotency.shape)
       .optional()
       .describe('The most that the call will use; if credit pays, its cost is held'),
     tags: z.array(label).max(TAGS_MAX).optional().describe('Labels for readings'),
-    customerName: label.optional().describe('Display name for first provisioning'),
-    customerFriendlyName: label.optional().describe('Preferred name of `customerName`'),
-    customerEmail: label.optional().describe('E-mail address for first provisioning'),
-    stripeCustomerId: label
-      .optional()
-      .describe('Customer id at Stripe for first provisioning; it does not count if another organization has it'),
+    ...firstProvisioning,
   });
 
 export const BeginCallRequest = z.preprocess(resolveIdentity, BeginCallBody);

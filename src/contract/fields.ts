@@ -76,18 +76,20 @@ export const flag = z
   .transform((value) => value === 'true')
   .pipe(z.boolean());
 
-/** `limit` and `cursor` of every list. */
 /** A name and an id of 255 characters in UTF-8 and base64. */
 const CURSOR_LENGTH_MAX = 3_000;
 
+/** `limit` and `cursor` of every list. */
 export const ListQuery = z.object({
   limit: z.coerce.number().int().min(1).max(200).default(50).describe('Items per page, 1 to 200'),
   cursor: z.string().max(CURSOR_LENGTH_MAX).optional().describe('`nextCursor` of the previous page'),
 });
 
+export const nextCursor = z.string().nullable().describe('Where the next page begins; null on the last one');
+
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item).describe('The page'),
-    nextCursor: z.string().nullable().describe('Cursor of the next page; null on the last one'),
+    nextCursor,
   });
 }

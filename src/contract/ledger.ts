@@ -39,9 +39,7 @@ export const LedgerItem = z.object({
   cause: cause.describe('Cause; REVOKE takes back a credit, RETURN gives back what was spent by mistake'),
   amount: z.string().describe('Signed change: USD or units, exact'),
   balance: z.string().describe('Balance of the unit after it, exact'),
-  callId: branded<CallId>(z.string())
-    .nullable()
-    .describe('The call that was paid, or that gave something back'),
+  callId: branded<CallId>(z.string()).nullable().describe('The call that was paid, or that gave something back'),
   eventId: z.string().nullable().describe('The same, for an increment of a custom meter'),
   feature: z.string().nullable().describe('Feature of the call or the increment'),
   modelUsed: z.string().nullable().describe('Model that ran the call, as reported'),

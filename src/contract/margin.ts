@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import type { CustomerId } from '../domain/ids.ts';
-import { branded, instant, ListQuery } from './fields.ts';
+import { branded, instant, ListQuery, listOf } from './fields.ts';
 import { GROUPS_MAX, Period, SummaryQuery } from './usage-summary.ts';
 
 export const MarginQuery = SummaryQuery.pick({ from: true, to: true, timezone: true });
@@ -70,10 +70,12 @@ const asked = {
   currency: z.literal('USD').describe('Currency'),
 };
 
+const planPriceKnown = z.boolean().describe('Whether every plan that the customer had in the period has a price');
+
 export const CustomerMarginData = z.object({
   customerId: branded<CustomerId>(z.string()).describe('The customer'),
   ...asked,
-  planPriceKnown: z.boolean().describe('Whether every plan that the customer had in the period has a price'),
+  planPriceKnown,
   totals: MarginFigures.describe('Figures of the period'),
   byDay: z
     .array(MarginFigures.extend({ date: z.string().describe('Local day'), ...Period.shape }))
@@ -125,15 +127,7 @@ export const CustomerMarginsData = z.object({
     .describe('Customers in all: those who had a subscription in the period, or used or were charged something'),
   customersWithoutPrice: z.number().int().describe('Customers who had a plan version without a price in the period'),
   totals: MarginFigures.describe('The exact sum over all customers, whatever the page has'),
-  items: z
-    .array(
-      MarginFigures.extend({
-        customerId: branded<CustomerId>(z.string()).describe('The customer'),
-        planPriceKnown: z.boolean().describe('Whether every plan that the customer had in the period has a price'),
-      }),
-    )
-    .describe('The page'),
-  nextCursor: z.string().nullable().describe('Cursor of the next page; null on the last one'),
+  ...listOf(MarginFigures.extend({ customerId: CustomerMarginData.shape.customerId, planPriceKnown })).shape,
 });
 
 export type CustomerMarginsData = z.infer<typeof CustomerMarginsData>;

@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import type { CustomerId } from '../domain/ids.ts';
-import { branded, flag, instant, ListQuery } from './fields.ts';
+import { branded, flag, instant, ListQuery, nextCursor } from './fields.ts';
 import { LIFECYCLE_STATUSES } from './model-lookup.ts';
 import { Period } from './usage-summary.ts';
 
@@ -98,7 +98,7 @@ export const ModelRadarData = z.object({
   catalogVersion: z.string().describe('Catalog release'),
   degraded: z.boolean().describe('The service could not use its current catalog, or could not read the reviews'),
   items: z.array(RadarItem).describe('The model that ends first comes first; then by cost, the highest first'),
-  nextCursor: z.string().nullable().describe('Cursor of the next page; null on the last one'),
+  nextCursor,
 });
 
 export type ModelRadarData = z.infer<typeof ModelRadarData>;

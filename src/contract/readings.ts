@@ -10,7 +10,7 @@ import { METER_NAMES } from '../domain/meters.ts';
 import { TIERS } from '../domain/tiers.ts';
 import { CreditWarnings } from './customers.ts';
 import { Subscription } from './entitlements.ts';
-import { branded, customerId, flag, instant, ListQuery } from './fields.ts';
+import { branded, customerId, flag, instant, ListQuery, nextCursor } from './fields.ts';
 import { Period, timezone } from './usage-summary.ts';
 
 export const ForecastMetric = z.enum([
@@ -355,7 +355,7 @@ export const AnomaliesData = z.object({
   asOf: instant.describe('End of the last whole hour'),
   items: z.array(Anomaly).describe('Episodes, the latest first'),
   customersLookedAt: z.number().int().describe('Customers whose series were read: the largest by cost'),
-  nextCursor: z.string().nullable().describe('Cursor of the next page; null on the last one'),
+  nextCursor,
 });
 
 export type AnomaliesData = z.infer<typeof AnomaliesData>;

@@ -160,9 +160,7 @@ export const DELIVERY_STATUSES = ['PENDING', 'DELIVERED', 'GIVEN_UP'] as const;
 export const Delivery = z.object({
   eventId: z.string().describe('The event: `webhook-id` of its requests'),
   type: z.string().describe('Type of the event'),
-  customerId: branded<CustomerId>(z.string())
-    .nullable()
-    .describe('The customer of the event; null if it has none'),
+  customerId: branded<CustomerId>(z.string()).nullable().describe('The customer of the event; null if it has none'),
   timestamp: instant.describe('When the event happened'),
   status: z
     .enum(DELIVERY_STATUSES)

@@ -4,7 +4,7 @@
 import { messagesOf } from '../compression/conversation.ts';
 import { compressMessages, textsOf } from '../compression/messages.ts';
 import type { CompressionJob } from '../contract/compression.ts';
-import { type OrganizationId } from '../domain/ids.ts';
+import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { findSample } from '../storage/samples.ts';
 

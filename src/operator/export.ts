@@ -10,9 +10,9 @@ import type { ExportHistoryQuery } from '../contract/archive.ts';
 import { type Answer, accept } from '../contract/errors.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
-import { log } from '../platform/log.ts';
 import { DAY_MS } from '../platform/time.ts';
-import { findOrganization, noOrganization } from './organization.ts';
+import { exportStream } from './export-stream.ts';
+import { findOrganization, noOrganization } from './organizations.ts';
 
 export async function exportHistory(
   env: Env,
@@ -23,9 +23,7 @@ export async function exportHistory(
   if (!organization) return noOrganization();
   const period = { fromMs: Date.parse(from), toMs: Date.parse(to) };
   const text = format === 'focus' ? focusText(env, organization, period) : jsonText(env, organizationId, period);
-  // Something is read before the answer begins, so that the status can still say that a database is away.
-  const first = await text.next();
-  return accept('HISTORY_EXPORTED', streamOf(first, text, organizationId), Date.now());
+  return accept('HISTORY_EXPORTED', await exportStream(text, organizationId), Date.now());
 }
 
 async function* jsonText(
@@ -44,34 +42,4 @@ async function* focusText(env: Env, payer: Payer, period: Period): AsyncGenerato
   for (let dayMs = closedBeforeMs(env, period.fromMs); dayMs < period.toMs; dayMs += DAY_MS)
     for await (const rows of dayRows(env, { organizationId, dayMs }))
       yield rows.map((row) => focusLines(row, payer, period)).join('');
-}
-
-function streamOf(
-  first: IteratorResult<string, void>,
-  text: AsyncGenerator<string, void>,
-  organizationId: OrganizationId,
-): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
-  let next: IteratorResult<string, void> | null = first;
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } =
-          next ??
-          (await text.next().catch((error: unknown) => {
-            log('error', 'export_broke_off', { organizationId }, error);
-            // The runtime logs the error of a stream as it is.
-            throw new Error('the export broke off');
-          }));
-        next = null;
-        if (done) controller.close();
-        else controller.enqueue(encoder.encode(value));
-      },
-      async cancel() {
-        await text.return();
-      },
-    },
-    // Nothing is read ahead.
-    { highWaterMark: 0 },
-  );
 }

@@ -7,7 +7,6 @@ import { operations } from '../contract/operations.ts';
 import type { Sample, SampleFilter, SampleListItem, SampleSelection } from '../contract/samples.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
-import { log } from '../platform/log.ts';
 import { pageOf } from '../platform/page.ts';
 import {
   findSample,
@@ -17,8 +16,9 @@ import {
   type SamplePlace,
   type SampleRow,
 } from '../storage/samples.ts';
+import { exportStream } from './export-stream.ts';
 import { change, list, read } from './operation.ts';
-import { findOrganization, noOrganization } from './organization.ts';
+import { findOrganization, noOrganization } from './organizations.ts';
 
 /** Samples whose rows an export holds at a time. */
 const EXPORT_ROWS = 100;
@@ -55,29 +55,7 @@ export async function exportSamples(
   if (!(await findOrganization(env, organizationId))) return noOrganization();
   const nowMs = Date.now();
   const lines = exportLines(env, organizationId, filterOf(query), nowMs);
-  const encoder = new TextEncoder();
-  // The first line is read before the answer begins, so that the status can still say that the database is away.
-  let next: Promise<IteratorResult<string, void>> | null = Promise.resolve(await lines.next());
-  const stream = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await (next ?? lines.next()).catch((error: unknown) => {
-          log('error', 'export_broke_off', { organizationId }, error);
-          // The runtime logs the error of a stream as it is.
-          throw new Error('the export broke off');
-        });
-        next = null;
-        if (done) controller.close();
-        else controller.enqueue(encoder.encode(value));
-      },
-      async cancel() {
-        await lines.return();
-      },
-    },
-    // Nothing is read ahead.
-    { highWaterMark: 0 },
-  );
-  return accept('SAMPLES_EXPORTED', stream, nowMs);
+  return accept('SAMPLES_EXPORTED', await exportStream(lines, organizationId), nowMs);
 }
 
 async function* exportLines(

@@ -8,7 +8,8 @@ import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { database, prepare } from './database.ts';
-import { customerDays, customerRunningTotals } from './schema/index.ts';
+import { customerDays } from './schema/index.ts';
+import { totalsBefore } from './usage-figures.ts';
 
 export interface CustomerCourse {
   /** Between each border and the next. */
@@ -61,9 +62,8 @@ export async function readCustomerCourses(
   const ofOrganization = sql`organization_id = ${organizationId}`;
   const totals = sql`SELECT who.value AS customerId,
       json_group_array(json_array(border.key, CAST(cost_usd AS TEXT), CAST(cost_rest_nano_usd AS TEXT), calls, unpriced_calls)) AS value
-    FROM ${ids} who CROSS JOIN json_each(${JSON.stringify(borders)}) border CROSS JOIN ${customerRunningTotals} totals
-      ON totals.${ofOrganization} AND totals.customer_id = who.value AND totals.hour_ms = (SELECT MAX(hour_ms) FROM ${customerRunningTotals} other
-        WHERE other.${ofOrganization} AND other.customer_id = who.value AND other.hour_ms < border.value)
+    FROM ${ids} who CROSS JOIN json_each(${JSON.stringify(borders)}) border
+    CROSS JOIN ${totalsBefore('totals', { among: (table) => sql`${table}.${ofOrganization}`, customer: sql.raw('who.value'), atMs: sql.raw('border.value') })}
     GROUP BY who.key`;
   const ended = sql`SELECT customer_id AS customerId, json_array(SUM(calls), SUM(failed_calls)) AS value FROM ${customerDays}
     WHERE ${ofOrganization} AND customer_id IN (SELECT value FROM ${ids}) AND day_ms >= ${failedSinceMs} GROUP BY 1`;

@@ -5,18 +5,18 @@
 
 import { type SQL, sql } from 'drizzle-orm';
 import type { CustomerId, OrganizationId } from '../domain/ids.ts';
-import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { type AskedCustomers, idsOf } from './asked-customers.ts';
 import { database, prepare } from './database.ts';
-import { customerRunningTotals, meterEvents } from './schema/index.ts';
-
-export interface CostAndCharge {
-  calls: number;
-  unpricedCalls: number;
-  costNanoUsd: NanoUsd;
-  chargedNanoUsd: NanoUsd;
-}
+import { meterEvents } from './schema/index.ts';
+import {
+  asText,
+  COST_AND_CHARGE,
+  type CostAndCharge,
+  type CostAndChargeRow,
+  costAndChargeOf,
+  totalsBefore,
+} from './usage-figures.ts';
 
 /** A part of a period, of whole hours. */
 export interface Part {
@@ -24,19 +24,7 @@ export interface Part {
   endMs: number;
 }
 
-type Row = Record<'calls' | 'unpricedCalls' | 'costUsd' | 'costRest' | 'chargeUsd' | 'chargeRest', string> & {
-  customerId: CustomerId;
-  part: number;
-};
-
-const FIGURES = {
-  calls: 'calls',
-  unpricedCalls: 'unpriced_calls',
-  costUsd: 'cost_usd',
-  costRest: 'cost_rest_nano_usd',
-  chargeUsd: 'charge_usd',
-  chargeRest: 'charge_rest_nano_usd',
-} as const;
+type Row = CostAndChargeRow & { customerId: CustomerId; part: number };
 
 /**
  * The figures of customers in each of the parts, by customer and place of the part. Parts without usage and charges are
@@ -53,19 +41,16 @@ export async function sumCustomerEarnings(
   const asked = sql`asked AS MATERIALIZED (
     SELECT ids.id AS customer_id, parts.key AS part, parts.value ->> 'startMs' AS start_ms, parts.value ->> 'endMs' AS end_ms
     FROM ${idsOf(organizationId, customers)} ids CROSS JOIN json_each(${JSON.stringify(parts)}) parts)`;
-  const until = (
-    name: SQL,
-    atMs: SQL,
-  ) => sql`${customerRunningTotals} ${name} ON ${name}.organization_id = ${organizationId}
-    AND ${name}.customer_id = asked.customer_id AND ${name}.hour_ms = (SELECT MAX(hour_ms) FROM ${customerRunningTotals} other
-      WHERE other.organization_id = ${organizationId} AND other.customer_id = asked.customer_id AND other.hour_ms < ${atMs})`;
-  const differences = sql.raw(
-    Object.entries(FIGURES)
-      .map(([figure, name]) => `CAST(later.${name} - COALESCE(earlier.${name}, 0) AS TEXT) AS ${figure}`)
-      .join(', '),
+  const among = (table: SQL) => sql`${table}.organization_id = ${organizationId}`;
+  const before = (name: string, end: string) =>
+    totalsBefore(name, { among, customer: sql.raw('asked.customer_id'), atMs: sql.raw(end) });
+  const differences = asText(
+    Object.fromEntries(
+      Object.entries(COST_AND_CHARGE).map(([figure, name]) => [figure, `later.${name} - COALESCE(earlier.${name}, 0)`]),
+    ),
   );
   const usage = sql`WITH ${asked} SELECT asked.customer_id AS customerId, part, ${differences}
-    FROM asked CROSS JOIN ${until(sql.raw('later'), sql.raw('end_ms'))} LEFT JOIN ${until(sql.raw('earlier'), sql.raw('start_ms'))}`;
+    FROM asked CROSS JOIN ${before('later', 'end_ms')} LEFT JOIN ${before('earlier', 'start_ms')}`;
   const meters = sql`WITH ${asked} SELECT asked.customer_id AS customerId, part, '0' AS calls, '0' AS unpricedCalls, '0' AS costUsd,
       '0' AS costRest, CAST(SUM(charged_usd) AS TEXT) AS chargeUsd, CAST(SUM(charged_rest_nano_usd) AS TEXT) AS chargeRest
     FROM asked CROSS JOIN ${meterEvents} events INDEXED BY meter_events_charged_of_customer
@@ -77,17 +62,18 @@ export async function sumCustomerEarnings(
   for (const { customerId, part, ...row } of results.flatMap((result) => result.results)) {
     const ofCustomer = found.get(customerId) ?? new Map<number, CostAndCharge>();
     const place = Number(part);
-    ofCustomer.set(place, sumOf(ofCustomer.get(place), row));
+    ofCustomer.set(place, sumOf(ofCustomer.get(place), costAndChargeOf(row)));
     found.set(customerId, ofCustomer);
   }
   return found;
 }
 
-function sumOf(before: CostAndCharge | undefined, row: Omit<Row, 'customerId' | 'part'>): CostAndCharge {
+function sumOf(before: CostAndCharge | undefined, more: CostAndCharge): CostAndCharge {
+  if (!before) return more;
   return {
-    calls: (before?.calls ?? 0) + Number(row.calls),
-    unpricedCalls: (before?.unpricedCalls ?? 0) + Number(row.unpricedCalls),
-    costNanoUsd: (before?.costNanoUsd ?? 0n) + nanoOfParts(row.costUsd, row.costRest),
-    chargedNanoUsd: (before?.chargedNanoUsd ?? 0n) + nanoOfParts(row.chargeUsd, row.chargeRest),
+    calls: before.calls + more.calls,
+    unpricedCalls: before.unpricedCalls + more.unpricedCalls,
+    costNanoUsd: before.costNanoUsd + more.costNanoUsd,
+    chargedNanoUsd: before.chargedNanoUsd + more.chargedNanoUsd,
   };
 }

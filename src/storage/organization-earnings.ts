@@ -5,14 +5,11 @@
 
 import { type SQL, sql } from 'drizzle-orm';
 import type { OrganizationId } from '../domain/ids.ts';
-import { nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
 import { CUSTOMERS_READ_MAX } from './asked-customers.ts';
 import { database, prepare } from './database.ts';
-import type { CostAndCharge } from './earnings.ts';
 import {
-  customerRunningTotals,
   customers,
   featureDays,
   featureHours,
@@ -23,6 +20,15 @@ import {
   organizationSizes,
 } from './schema/index.ts';
 import { wholeDays } from './usage.ts';
+import {
+  asText,
+  COST_AND_CHARGE,
+  type CostAndCharge,
+  type CostAndChargeRow,
+  costAndChargeOf,
+  sumsOf,
+  totalsBefore,
+} from './usage-figures.ts';
 
 export interface Period {
   fromMs: number;
@@ -58,17 +64,12 @@ export interface OrganizationEarnings {
   subscribers: ReadonlyMap<string, number>;
 }
 
-const SUMS = {
-  calls: 'SUM(calls)',
+const SUMS = asText({
+  ...sumsOf(COST_AND_CHARGE),
   completedCalls: "SUM(CASE outcome WHEN 'COMPLETED' THEN calls ELSE 0 END)",
-  unpricedCalls: 'SUM(unpriced_calls)',
-  costUsd: 'SUM(cost_usd)',
-  costRest: 'SUM(cost_rest_nano_usd)',
-  chargeUsd: 'SUM(charge_usd)',
-  chargeRest: 'SUM(charge_rest_nano_usd)',
-} as const;
+});
 
-type GroupRow = Record<keyof typeof SUMS | 'key', string> & { dimension: string };
+type GroupRow = CostAndChargeRow & Record<'completedCalls' | 'key' | 'dimension', string>;
 
 /** D1 binds numbers as floating-point ones, in which sums of milliseconds would lose their last digits. */
 const whole = (value: number) => sql.raw(String(Math.trunc(value)));
@@ -117,17 +118,10 @@ export async function readOrganizationEarnings(
 }
 
 function groupOf(row: GroupRow): EarningsGroup {
-  return {
-    key: row.key,
-    calls: Number(row.calls),
-    completedCalls: Number(row.completedCalls),
-    unpricedCalls: Number(row.unpricedCalls),
-    costNanoUsd: nanoOfParts(row.costUsd, row.costRest),
-    chargedNanoUsd: nanoOfParts(row.chargeUsd, row.chargeRest),
-  };
+  return { key: row.key, completedCalls: Number(row.completedCalls), ...costAndChargeOf(row) };
 }
 
-const FIGURE_NAMES = sql.raw('calls, unpriced_calls, cost_usd, cost_rest_nano_usd, charge_usd, charge_rest_nano_usd');
+const FIGURE_NAMES = sql.raw(Object.values(COST_AND_CHARGE).join(', '));
 
 /** One row, of the sums by outcome. */
 function totalOf(organizationId: OrganizationId, period: Period): SQL {
@@ -136,7 +130,7 @@ function totalOf(organizationId: OrganizationId, period: Period): SQL {
     return sql`SELECT key AS outcome, ${FIGURE_NAMES} FROM ${all}
       WHERE organization_id = ${organizationId} AND dimension = 'outcome' AND ${at} >= ${startMs} AND ${at} < ${endMs}`;
   });
-  return sql`SELECT 'total' AS dimension, '' AS key, ${sql.raw(textOf(SUMS))} FROM (
+  return sql`SELECT 'total' AS dimension, '' AS key, ${SUMS} FROM (
     ${sql.join(parts, sql` UNION ALL `)}
     UNION ALL SELECT '', 0, 0, 0, 0, COALESCE(SUM(charged_usd), 0), COALESCE(SUM(charged_rest_nano_usd), 0) FROM ${chargedEvents(organizationId, period)})`;
 }
@@ -161,7 +155,7 @@ function groupsOf(
         AND used.${at} >= ${startMs} AND used.${at} < ${endMs}`;
   });
   const list = (dimension: 'feature' | 'model') =>
-    sql`SELECT * FROM (SELECT ${sql.raw(`'${dimension}' AS dimension, ${dimension} AS key, ${textOf(SUMS)}`)} FROM used
+    sql`SELECT * FROM (SELECT ${sql.raw(`'${dimension}' AS dimension, ${dimension} AS key`)}, ${SUMS} FROM used
       WHERE ${sql.raw(dimension)} IS NOT NULL GROUP BY ${sql.raw(dimension)}
       HAVING SUM(calls) > 0 OR SUM(charge_usd) <> 0 OR SUM(charge_rest_nano_usd) <> 0
       ORDER BY SUM(cost_usd) * 1000000000 + SUM(cost_rest_nano_usd) DESC, SUM(calls) DESC, 2 LIMIT ${groupsMax})`;
@@ -171,12 +165,6 @@ function groupsOf(
       SELECT COALESCE(feature, ''), NULL, '', 0, 0, 0, 0, SUM(charged_usd), SUM(charged_rest_nano_usd)
       FROM ${chargedEvents(organizationId, period)} GROUP BY feature)
     ${sql.join(dimensions.map(list), sql` UNION ALL `)}`;
-}
-
-function textOf(figures: Readonly<Record<string, string>>): string {
-  return Object.entries(figures)
-    .map(([name, value]) => `CAST(${value} AS TEXT) AS ${name}`)
-    .join(', ');
 }
 
 const chargedEvents = (organizationId: OrganizationId, { fromMs, toMs }: Period) =>
@@ -231,30 +219,13 @@ function monthsOf({ fromMs, toMs }: Period): [number, number, number][] {
 
 /** What customers used while they had each version, by the same reckoning, to the hour of a change. */
 function versionsOf(organizationId: OrganizationId, { fromMs, toMs }: Period): SQL {
-  const until = (
-    name: SQL,
-    atMs: SQL,
-  ) => sql`${customerRunningTotals} ${name} ON ${name}.organization_id = ${organizationId}
-    AND ${name}.customer_id = uses.customer_id AND ${name}.hour_ms = (SELECT MAX(hour_ms) FROM ${customerRunningTotals} other
-      WHERE other.organization_id = ${organizationId} AND other.customer_id = uses.customer_id AND other.hour_ms < ${atMs})`;
+  const among = (table: SQL) => sql`${table}.organization_id = ${organizationId}`;
+  const before = (name: string, atMs: SQL) =>
+    totalsBefore(name, { among, customer: sql.raw('uses.customer_id'), atMs });
   const change = (version: string, sign: 1 | -1) =>
     sql`SELECT changed.customer_id, ${sql.raw(version)}, MIN(at_ms, ${whole(toMs)}), ${whole(sign)} FROM ${planChanges(organizationId, fromMs)} changed`;
-  const sums = sql.raw(
-    textOf(
-      Object.fromEntries(
-        Object.entries({
-          calls: 'calls',
-          unpricedCalls: 'unpriced_calls',
-          costUsd: 'cost_usd',
-          costRest: 'cost_rest_nano_usd',
-          chargeUsd: 'charge_usd',
-          chargeRest: 'charge_rest_nano_usd',
-        }).map(([figure, name]) => [figure, `SUM(${name})`]),
-      ),
-    ),
-  );
   const differences = sql.raw(
-    ['calls', 'unpriced_calls', 'cost_usd', 'cost_rest_nano_usd', 'charge_usd', 'charge_rest_nano_usd']
+    Object.values(COST_AND_CHARGE)
       .map((name) => `sign * (later.${name} - COALESCE(earlier.${name}, 0)) AS ${name}`)
       .join(', '),
   );
@@ -264,9 +235,9 @@ function versionsOf(organizationId: OrganizationId, { fromMs, toMs }: Period): S
       UNION ALL ${change('previous', 1)} UNION ALL ${change('version', -1)}),
     used AS (
       SELECT version, ${differences} FROM uses
-      CROSS JOIN ${until(sql.raw('later'), sql.raw('uses.end_ms'))} AND later.hour_ms >= ${whole(fromMs)}
-      LEFT JOIN ${until(sql.raw('earlier'), whole(fromMs))}
+      CROSS JOIN ${before('later', sql.raw('uses.end_ms'))} AND later.hour_ms >= ${whole(fromMs)}
+      LEFT JOIN ${before('earlier', whole(fromMs))}
       UNION ALL
       SELECT usage_plan_version_id, 0, 0, 0, 0, charged_usd, charged_rest_nano_usd FROM ${chargedEvents(organizationId, { fromMs, toMs })})
-    SELECT 'version' AS dimension, version AS key, '0' AS completedCalls, ${sums} FROM used GROUP BY version`;
+    SELECT 'version' AS dimension, version AS key, '0' AS completedCalls, ${asText(sumsOf(COST_AND_CHARGE))} FROM used GROUP BY version`;
 }

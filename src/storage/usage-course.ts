@@ -13,6 +13,7 @@ import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 import { database, prepare } from './database.ts';
 import { featureDays, featureHours, organizationDays, organizationHours, usageHours } from './schema/index.ts';
 import type { UsageFilter } from './usage.ts';
+import { asText, sumsOf } from './usage-figures.ts';
 
 export type Step = 'hour' | 'day';
 
@@ -30,15 +31,20 @@ export interface CourseUsage {
   costNanoUsd: NanoUsd;
 }
 
-type Row = Record<'calls' | 'unpricedCalls' | 'inputTokens' | 'outputTokens' | 'costUsd' | 'costRest', string> & {
+type Row = Record<keyof typeof COLUMNS, string> & {
   place: number;
   model: string | null;
 };
 
-const FIGURES = sql.raw(`CAST(SUM(calls) AS TEXT) AS calls,
-  CAST(SUM(unpriced_calls) AS TEXT) AS unpricedCalls, CAST(SUM(input_tokens) AS TEXT) AS inputTokens,
-  CAST(SUM(output_tokens) AS TEXT) AS outputTokens, CAST(SUM(cost_usd) AS TEXT) AS costUsd,
-  CAST(SUM(cost_rest_nano_usd) AS TEXT) AS costRest`);
+const COLUMNS = {
+  calls: 'calls',
+  unpricedCalls: 'unpriced_calls',
+  inputTokens: 'input_tokens',
+  outputTokens: 'output_tokens',
+  costUsd: 'cost_usd',
+  costRest: 'cost_rest_nano_usd',
+} as const;
+const FIGURES = asText(sumsOf(COLUMNS));
 
 /** Steps without usage have no row. The period is from the start of a step to the start of another. */
 export async function findUsageCourse(
@@ -67,7 +73,7 @@ function partsOf(
   step: Step,
   models: readonly string[],
 ): { all: SQL; ofModels: SQL } {
-  const figures = sql.raw('calls, unpriced_calls, input_tokens, output_tokens, cost_usd, cost_rest_nano_usd');
+  const figures = sql.raw(Object.values(COLUMNS).join(', '));
   const named = sql.raw(step === 'day' ? 'day_ms' : 'hour_ms');
   if (customerId !== undefined) {
     const ofFeature = feature === undefined ? sql`` : sql`AND feature = ${feature}`;

@@ -23,6 +23,7 @@ import {
   organizationHours,
   usageHours,
 } from './schema/index.ts';
+import { asText, totalsBefore } from './usage-figures.ts';
 
 export interface UsageFilter {
   fromMs: number;
@@ -87,11 +88,7 @@ const FIGURE_COLUMNS = sql.raw(COLUMNS.join(', '));
 /** Sums under the names of their columns, so that they can be summed again. */
 const SUMS = sql.raw(COLUMNS.map((name) => `SUM(${name}) AS ${name}`).join(', '));
 /** The columns as text, under the names that an answer has. */
-const FIGURES = sql.raw(
-  Object.entries(SUMMED)
-    .map(([figure, { name }]) => `CAST(${name} AS TEXT) AS ${figure}`)
-    .join(', '),
-);
+const FIGURES = asText(Object.fromEntries(Object.entries(SUMMED).map(([figure, { name }]) => [figure, name])));
 /**
  * A sum of cost as one number, for comparisons: exact up to 9.2 billion dollars. Beyond, it is a floating-point number,
  * in which sums that are a few millionths of a dollar apart may be equal.
@@ -253,14 +250,13 @@ function topCustomersByCost(scope: Scope, groupsMax: number): SQL {
   const differences = sql.raw(
     COLUMNS.map((name) => `later.${name} - COALESCE(earlier.${name}, 0) AS ${name}`).join(', '),
   );
-  const total = (name: SQL, atMs: number) => sql`${runningTotals} ${name}
-    ON ${among(name)} AND ${name}.customer_id = top.customer_id AND ${name}.hour_ms = (SELECT MAX(hour_ms) FROM ${runningTotals} other
-      WHERE ${among(sql.raw('other'))} AND other.customer_id = top.customer_id AND other.hour_ms < ${atMs})`;
+  const before = (name: string, atMs: number) =>
+    totalsBefore(name, { table: runningTotals, among, customer: sql.raw('top.customer_id'), atMs: sql`${atMs}` });
   return sql`WITH ${costOfCustomers(scope, groupsMax)},
     top AS MATERIALIZED (
       SELECT customer_id FROM costs WHERE cost >= COALESCE((SELECT cost FROM costs ORDER BY cost DESC LIMIT 1 OFFSET ${groupsMax - 1}), 0)),
-    combined AS (SELECT top.customer_id, ${differences} FROM top CROSS JOIN ${total(sql.raw('later'), toMs)}
-      LEFT JOIN ${total(sql.raw('earlier'), fromMs)})
+    combined AS (SELECT top.customer_id, ${differences} FROM top CROSS JOIN ${before('later', toMs)}
+      LEFT JOIN ${before('earlier', fromMs)})
     ${groupsOf('customer', sql.raw('customer_id'), sql.raw('combined'), BY_COST, groupsMax)}`;
 }
 
@@ -314,15 +310,13 @@ function daysOfCustomer({ runningTotals, among, customerId, fromMs, toMs }: Scop
   const borders = [...days.slice(0, 1).map(({ startMs }) => startMs), ...days.map(({ endMs }) => endMs)].map((atMs) =>
     Math.min(Math.max(atMs, fromMs), toMs),
   );
-  const own = (table: SQL) => sql`${among(table)} AND ${table}.customer_id = ${customerId}`;
   const later = sql.raw(COLUMNS.map((name) => `COALESCE(later.${name}, 0) AS ${name}`).join(', '));
   const differences = sql.raw(
     COLUMNS.map((name) => `${name} - LAG(${name}) OVER (ORDER BY border) AS ${name}`).join(', '),
   );
   const from = sql`(SELECT border - 1 AS day, ${differences} FROM (
     SELECT borders.key AS border, ${later} FROM json_each(${JSON.stringify(borders)}) borders
-    LEFT JOIN ${runningTotals} later ON ${own(sql.raw('later'))} AND later.hour_ms = (SELECT MAX(hour_ms) FROM ${runningTotals} other
-      WHERE ${own(sql.raw('other'))} AND other.hour_ms < borders.value)))`;
+    LEFT JOIN ${totalsBefore('later', { table: runningTotals, among, customer: sql`${customerId}`, atMs: sql.raw('borders.value') })}))`;
   return groupsOf('day', sql.raw('day'), from, sql`place`, days.length);
 }
 

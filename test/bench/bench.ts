@@ -3,7 +3,7 @@
  * interrupted.
  */
 import { parseArgs } from 'node:util';
-import { parsedOrExit } from '../support/command-line.ts';
+import { parsedOrExit, wholeNumber } from '../support/command-line.ts';
 import { calls } from './calls.ts';
 import { costs } from './costs.ts';
 import { credit } from './credit.ts';
@@ -120,13 +120,7 @@ function parseCommand(): Command | 'help' {
     otherwise: Otherwise,
     min: number,
     max: number,
-  ): number | Otherwise => {
-    if (values[name] === undefined) return otherwise;
-    const number = Number(values[name]);
-    if (!Number.isInteger(number) || number < min || number > max)
-      throw new Error(`--${name} must be a whole number from ${min} to ${max}`);
-    return number;
-  };
+  ): number | Otherwise => (values[name] === undefined ? otherwise : wholeNumber(name, values[name], min, max));
   return {
     suites,
     rounds: count('rounds', short ? 1 : undefined, 1, 100),

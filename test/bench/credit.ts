@@ -2,7 +2,9 @@
  * What it costs that credit pays: completions of customers whose balance pays, with holds, charges, ledger and
  * settlement, against the same completions of customers whose allowance pays.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import { planOnCredit } from '../support/credit-plans.ts';
 import { completionsLoad } from './gateway-closed-loop.ts';
 import { CUSTOMERS, customerName, type Endpoint, startGateway } from './gateway-service.ts';
 import { printed } from './report.ts';
@@ -11,12 +13,7 @@ import { createTenantKey, operatorOf, settled } from './service.ts';
 import type { Suite } from './suite.ts';
 
 /** Credit pays from the first call on. */
-const ON_CREDIT = {
-  name: 'On credit',
-  limitType: 'BLOCK',
-  limits: { standardCalls: 0, premiumCalls: 0 },
-  payg: { enabled: true, markupPercent: 20 },
-};
+const ON_CREDIT = planOnCredit({ markupPercent: 20 });
 const ALLOWANCE = 'an allowance pays';
 const CHARGES_POLL_MS = 100;
 const CHARGES_POLLS_MAX = 600;

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContextOptions, Frame, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
-import type { Api } from '../support/api.ts';
+import { type Api, makeCalls } from '../support/api.ts';
 import { violations } from './accessibility.ts';
 import { launch } from './browser.ts';
 import { takePicture } from './pictures.ts';
@@ -32,23 +32,8 @@ beforeAll(async () => {
   host = createServer((incoming, response) => void answer(incoming.url ?? '/').then((send) => send(response)));
   await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
   hostOrigin = `http://localhost:${(host.address() as AddressInfo).port}`;
-  for (const [customerId, calls] of [
-    ['ours', 3],
-    ['theirs', 17],
-  ] as const) {
-    for (let call = 0; call < calls; call += 1) {
-      const begun = await server.demo.send('beginCall', {
-        body: { customerId, requested: { premium: true }, idempotencyKey: `${customerId}-${call}` },
-      });
-      const body = {
-        callId: begun.data.callId,
-        modelUsed: 'anthropic/claude-opus-5-5',
-        inputTokens: 10,
-        responseTokens: 1_000,
-      };
-      expect((await server.demo.send('endCall', { body })).status).toBe(200);
-    }
-  }
+  await makeCalls(server.demo, 'ours', 3);
+  await makeCalls(server.demo, 'theirs', 17);
 });
 afterAll(async () => {
   host?.close();

@@ -4,6 +4,7 @@
 import { parseArgs } from 'node:util';
 import { formatUsd } from '../../src/domain/money.ts';
 import { freshSeed } from '../crash/random.ts';
+import { wholeNumber } from '../support/command-line.ts';
 import type { GeneratedReport } from './generated.ts';
 import { type CapReport, runCap } from './run.ts';
 import { SCENARIOS } from './scenarios.ts';
@@ -58,12 +59,8 @@ async function main(): Promise<void> {
     },
   });
   if (values.help) return console.log(HELP());
-  const whole = (name: 'seconds' | 'seed' | 'requests', otherwise: () => number, max: number): number => {
-    const number = values[name] === undefined ? otherwise() : Number(values[name]);
-    if (!Number.isInteger(number) || number < 0 || number > max)
-      throw new Error(`--${name} must be a whole number from 0 to ${max}`);
-    return number;
-  };
+  const whole = (name: 'seconds' | 'seed' | 'requests', otherwise: () => number, max: number): number =>
+    values[name] === undefined ? otherwise() : wholeNumber(name, values[name], 0, max);
   const unknown = positionals.filter(
     (name) => name !== GENERATED && !SCENARIOS.some((scenario) => scenario.name === name),
   );

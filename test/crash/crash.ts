@@ -2,6 +2,7 @@
  * `npm run test:crash`: kills a local server under load and reports lost or duplicated data.
  */
 import { parseArgs } from 'node:util';
+import { wholeNumber } from '../support/command-line.ts';
 import { freshSeed } from './random.ts';
 import { runCrashes } from './run.ts';
 
@@ -42,12 +43,7 @@ async function main(): Promise<void> {
     name: 'kills' | 'customers' | 'workers' | 'organizations' | 'databases' | 'seed',
     min: number,
     max: number,
-  ): number => {
-    const number = Number(values[name]);
-    if (!Number.isInteger(number) || number < min || number > max)
-      throw new Error(`--${name} must be a whole number from ${min} to ${max}`);
-    return number;
-  };
+  ): number => wholeNumber(name, values[name], min, max);
   const seed = values.seed === undefined ? freshSeed() : count('seed', 0, 2 ** 31);
   const abort = new AbortController();
   process.once('SIGINT', () => abort.abort());

@@ -91,12 +91,6 @@ describe("the vendors' SDKs, wrapped", () => {
   const content = 'say hello [reply:6] [reasoning:4] [cached:2] [written:1]';
   const messages = [{ role: 'user' as const, content }];
 
-  async function allOf<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-    const list: Item[] = [];
-    for await (const item of items) list.push(item);
-    return list;
-  }
-
   test('the service records what the vendors reported, plain and streamed', async () => {
     const callmeter = createClient({ apiKey, baseUrl: server.url });
     const options = { callmeter, customerId: 'sdks', feature: 'chat', requested: { premium: true, standard: true } };
@@ -113,7 +107,7 @@ describe("the vendors' SDKs, wrapped", () => {
     const included = { ...chat, stream: true as const, stream_options: { include_usage: true } };
     for (const usage of [
       (await openai.chat.completions.create(chat)).usage,
-      (await allOf(await openai.chat.completions.create(included))).at(-1)?.usage,
+      (await Array.fromAsync(await openai.chat.completions.create(included))).at(-1)?.usage,
     ])
       count(
         usage?.prompt_tokens,
@@ -144,7 +138,7 @@ describe("the vendors' SDKs, wrapped", () => {
     const request = { model: 'gemini-2.5-pro', contents: content };
     for (const answer of [
       await google.models.generateContent(request),
-      (await allOf(await google.models.generateContentStream(request))).at(-1),
+      (await Array.fromAsync(await google.models.generateContentStream(request))).at(-1),
     ]) {
       const usage = answer?.usageMetadata;
       const thoughts = usage?.thoughtsTokenCount ?? 0;

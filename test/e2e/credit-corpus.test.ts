@@ -3,10 +3,12 @@
  * prices, reach their vendors, but for those that are listed with what has no rate or no bound. What was charged is never
  * above what was held.
  */
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { costAtMost } from '../../src/domain/bound.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../../src/domain/hold.ts';
 import { boundOfCorpus, REFUSED_OF_CORPUS } from '../support/corpus-on-credit.ts';
+import { planOnCredit } from '../support/credit-plans.ts';
 import {
   CORPUS_DIALECTS,
   CORPUS_PATHS,
@@ -18,12 +20,7 @@ import {
 } from '../support/request-corpus.ts';
 import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
 
-const ON_CREDIT = {
-  name: 'On credit',
-  limitType: 'BLOCK',
-  limits: { standardCalls: 0, premiumCalls: 0 },
-  payg: { enabled: true, markupPercent: 0 },
-};
+const ON_CREDIT = planOnCredit();
 const USD = 100_000;
 const NANO_PER_USD = 1_000_000_000;
 const AT_ONCE = 4;

@@ -31,11 +31,6 @@ const recording = () => toFile(Buffer.alloc(20_000, 7), 'hello.mp3', { type: 'au
 const picture = (name: string) => toFile(Buffer.from(name), name, { type: 'image/png' });
 const TRANSCRIPT = 'This transcription is made up: no model was asked.';
 
-async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const list: Item[] = [];
-  for await (const item of items) list.push(item);
-  return list;
-}
 const callOf = (response: Response) => tenant.call(response.headers.get('x-service-call-id') ?? '');
 
 describe('images', () => {
@@ -55,7 +50,7 @@ describe('images', () => {
     const stream = await tenant.openai.images
       .generate({ model, prompt: PROMPT, stream: true, partial_images: 2 })
       .withResponse();
-    const events = await all(stream.data);
+    const events = await Array.fromAsync(stream.data);
     expect(events.map(({ type }) => type.replace('image_generation.', ''))).toEqual([
       'partial_image',
       'partial_image',
@@ -72,7 +67,7 @@ describe('images', () => {
     expect(data.data).toHaveLength(1);
     expect(await callOf(response)).toMatchObject({ status: 'COMPLETED', costUSD: costOf(1, 3) });
     const stream = await tenant.openai.images.edit({ ...request, stream: true });
-    expect((await all(stream)).map(({ type }) => type)).toEqual(['image_edit.completed']);
+    expect((await Array.fromAsync(stream)).map(({ type }) => type)).toEqual(['image_edit.completed']);
   });
 });
 
@@ -139,7 +134,7 @@ describe('transcriptions', () => {
     const stream = await tenant.openai.audio.transcriptions
       .create({ model: 'gpt-4o-transcribe', file: await recording(), stream: true })
       .withResponse();
-    const events = await all(stream.data);
+    const events = await Array.fromAsync(stream.data);
     expect(events.at(-1)).toMatchObject({ type: 'transcript.text.done', text: TRANSCRIPT });
     expect(await callOf(stream.response)).toMatchObject({ status: 'COMPLETED', costUSD });
   });
@@ -171,7 +166,7 @@ describe('completions', () => {
     const costUSD = (input * 1.5 + output * 2) / 1e6;
     expect([output, response.headers.get('x-service-cost-usd')]).toEqual([16, String(costUSD)]);
     const stream = await tenant.openai.completions.create({ model, prompt: PROMPT, stream: true }).withResponse();
-    const chunks = await all(stream.data);
+    const chunks = await Array.fromAsync(stream.data);
     expect(chunks.map(({ choices }) => choices[0]?.text ?? '').join('')).toBe(data.choices[0]?.text);
     expect(chunks.filter(({ usage }) => usage)).toEqual([]);
     expect(await callOf(stream.response)).toMatchObject({ status: 'COMPLETED', costUSD });
@@ -184,7 +179,10 @@ describe('completions', () => {
       stream: true,
       stream_options: { include_usage: true },
     });
-    expect((await all(stream)).at(-1)).toMatchObject({ choices: [], usage: { cost_usd: expect.any(Number) } });
+    expect((await Array.fromAsync(stream)).at(-1)).toMatchObject({
+      choices: [],
+      usage: { cost_usd: expect.any(Number) },
+    });
   });
 });
 

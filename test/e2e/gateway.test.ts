@@ -34,11 +34,6 @@ const messages = [{ role: 'user' as const, content: PROMPT }];
 const COST = ((tokensOf(PROMPT) - 2) * 1.75 + 2 * 0.175 + 10 * 14) / 1e6;
 const last = () => setting.vendor.requests.at(-1);
 
-async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const list: Item[] = [];
-  for await (const item of items) list.push(item);
-  return list;
-}
 /** The error that a request was refused with. */
 async function refusalOf<Kind>(kind: new (...args: never[]) => Kind, request: Promise<unknown>): Promise<Kind> {
   const error = await request.then(
@@ -76,7 +71,7 @@ describe('the official SDK', () => {
     const stream = await tenant.openai.chat.completions
       .create({ model: 'gpt-5.2', messages, stream: true })
       .withResponse();
-    const chunks = await all(stream.data);
+    const chunks = await Array.fromAsync(stream.data);
     expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe(REPLY);
     expect(chunks.filter((chunk) => chunk.usage)).toEqual([]);
     expect(chunks.every((chunk) => chunk.choices.length > 0)).toBe(true);
@@ -95,7 +90,7 @@ describe('the official SDK', () => {
       stream: true,
       stream_options: { include_usage: true },
     });
-    const chunks = await all(stream);
+    const chunks = await Array.fromAsync(stream);
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 10, cost_usd: COST } });
     expect(chunks.filter((chunk) => chunk.usage)).toHaveLength(1);
   });
@@ -108,7 +103,7 @@ describe('the official SDK', () => {
         messages: [{ role: 'user', content }],
         stream: true,
       });
-      return (await all(stream)).map((chunk) => chunk.choices[0]?.delta.content ?? '').join('');
+      return (await Array.fromAsync(stream)).map((chunk) => chunk.choices[0]?.delta.content ?? '').join('');
     };
     const before = setting.vendor.requests.length;
     expect([await ask(), await ask()]).toEqual(['héllo 世界 👋🏽', 'héllo 世界 👋🏽']);
@@ -194,7 +189,7 @@ describe('the official SDK', () => {
       status: 'COMPLETED',
       pricingStatus: 'FINAL',
     });
-    const events = await all(await tenant.openai.responses.create({ ...request, stream: true }));
+    const events = await Array.fromAsync(await tenant.openai.responses.create({ ...request, stream: true }));
     expect(events.at(-1)).toMatchObject({ type: 'response.completed', response: { usage: { output_tokens: 10 } } });
   });
 

@@ -3,6 +3,7 @@
  */
 import { parseArgs } from 'node:util';
 import { freshSeed } from '../crash/random.ts';
+import { wholeNumber } from '../support/command-line.ts';
 import { runFuzz } from './run.ts';
 
 const HELP = `npm run test:fuzz [-- --requests 100000]
@@ -27,12 +28,8 @@ async function main(): Promise<void> {
     },
   });
   if (values.help) return console.log(HELP);
-  const count = (name: 'requests' | 'seed', min: number, max: number): number => {
-    const number = Number(values[name]);
-    if (!Number.isInteger(number) || number < min || number > max)
-      throw new Error(`--${name} must be a whole number from ${min} to ${max}`);
-    return number;
-  };
+  const count = (name: 'requests' | 'seed', min: number, max: number): number =>
+    wholeNumber(name, values[name], min, max);
   const seed = values.seed === undefined ? freshSeed() : count('seed', 0, 2 ** 31);
   const abort = new AbortController();
   process.once('SIGINT', () => abort.abort());

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { freshSeed } from '../crash/random.ts';
-import { parsedOrExit } from '../support/command-line.ts';
+import { parsedOrExit, wholeNumber } from '../support/command-line.ts';
 import { ROOT } from '../support/imports.ts';
 import type { Walked } from '../support/ledger-steps.ts';
 
@@ -44,12 +44,7 @@ function parseCommand() {
       help: { type: 'boolean' },
     },
   });
-  const count = (name: 'steps' | 'seed', min: number, max: number): number => {
-    const number = Number(values[name]);
-    if (!Number.isInteger(number) || number < min || number > max)
-      throw new Error(`--${name} must be a whole number from ${min} to ${max}`);
-    return number;
-  };
+  const count = (name: 'steps' | 'seed', min: number, max: number): number => wholeNumber(name, values[name], min, max);
   const seed = values.seed === undefined ? freshSeed() : count('seed', 0, 2 ** 31 - 1);
   return { steps: count('steps', 1, 10_000_000), seed, json: values.json ?? false, help: values.help ?? false };
 }

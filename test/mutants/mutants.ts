@@ -3,6 +3,7 @@
  * notices.
  */
 import { parseArgs } from 'node:util';
+import { wholeNumber } from '../support/command-line.ts';
 import { described, PURE_FILES, runMutants } from './run.ts';
 
 const HELP = `npm run test:mutants [-- --sample 6 --files 'src/domain/*.ts']
@@ -33,12 +34,8 @@ async function main(): Promise<void> {
     },
   });
   if (values.help) return console.log(HELP);
-  const count = (name: 'sample' | 'seed' | 'concurrency', max: number): number => {
-    const number = Number(values[name]);
-    if (!Number.isInteger(number) || number < 1 || number > max)
-      throw new Error(`--${name} must be a whole number from 1 to ${max}`);
-    return number;
-  };
+  const count = (name: 'sample' | 'seed' | 'concurrency', max: number): number =>
+    wholeNumber(name, values[name], 1, max);
   const abort = new AbortController();
   process.once('SIGINT', () => abort.abort());
   const report = await runMutants({

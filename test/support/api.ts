@@ -104,3 +104,13 @@ export async function createTenant(
   expect(changed.status).toBe(200);
   return { organizationId: asOrganizationId(organizationId), operator, api: operator.with(created.data.key) };
 }
+
+/** A premium call of the customer for each, all of the same usage: the same however often they are asked for. */
+export async function makeCalls(api: Api, customerId: string, calls: number): Promise<void> {
+  for (let call = 0; call < calls; call += 1) {
+    const begin = { customerId, requested: { premium: true }, idempotencyKey: `${customerId}-${call}` };
+    const { callId } = (await api.send('beginCall', { body: begin })).data;
+    const body = { callId, modelUsed: 'anthropic/claude-opus-5-5', inputTokens: 10, responseTokens: 1_000 };
+    expect((await api.send('endCall', { body })).status).toBe(200);
+  }
+}

@@ -114,12 +114,6 @@ export class MeteredSdks {
   }
 }
 
-export async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const list: Item[] = [];
-  for await (const item of items) list.push(item);
-  return list;
-}
-
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
 }

@@ -3,7 +3,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Line, linesOf, readBounded } from '../../src/platform/bytes.ts';
+import { linesOf, readBounded } from '../../src/platform/bytes.ts';
 
 const encoder = new TextEncoder();
 
@@ -32,12 +32,6 @@ function streamOf(text: string, cuts: readonly number[] = []) {
     { highWaterMark: 0 },
   );
   return { body, state };
-}
-
-async function all(lines: AsyncIterable<Line>): Promise<Line[]> {
-  const list: Line[] = [];
-  for await (const line of lines) list.push(line);
-  return list;
 }
 
 describe('a body', () => {
@@ -100,7 +94,7 @@ describe('lines', () => {
             .map((line, index) => ({ number: index + 1, text: line, cut: false, shortened: false }))
             .filter((line) => line.text.trim() !== '');
           const { body } = streamOf(text, cuts);
-          expect(await all(linesOf(body, 1_000))).toEqual(expected);
+          expect(await Array.fromAsync(linesOf(body, 1_000))).toEqual(expected);
         },
       ),
     );
@@ -110,7 +104,7 @@ describe('lines', () => {
     const long = `{"custom_id":"big","x":"${'y'.repeat(20_000)}"}`;
     for (const cuts of [[], [5], [10_000, 20_010], Array.from({ length: 50 }, (_, index) => index * 400)]) {
       const { body } = streamOf(`first\n${long}\nlast`, cuts);
-      const [first, cut, last] = await all(linesOf(body, 5_000));
+      const [first, cut, last] = await Array.fromAsync(linesOf(body, 5_000));
       expect([first, last]).toEqual([
         { number: 1, text: 'first', cut: false, shortened: false },
         { number: 3, text: 'last', cut: false, shortened: false },

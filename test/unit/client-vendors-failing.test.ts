@@ -15,18 +15,7 @@ import {
   wrapOpenAI,
 } from '../../src/client/vendors.ts';
 import * as fail from '../support/failing-server.ts';
-import {
-  all,
-  chat,
-  MeteredSdks,
-  NOTHING,
-  openaiUsed,
-  PROMPT,
-  REPLY,
-  USED,
-  until,
-  user,
-} from '../support/metered-sdks.ts';
+import { chat, MeteredSdks, NOTHING, openaiUsed, PROMPT, REPLY, USED, until, user } from '../support/metered-sdks.ts';
 import { tokensOf } from '../vendors/vendor.ts';
 
 const TIERS = { premium: 'gpt-5.2', standard: 'gpt-4.1-mini' };
@@ -170,13 +159,15 @@ describe('failures', () => {
       callmeter: sdks.callmeter,
       customerId: 'alice',
     });
-    await expect(openai.chat.completions.create({ ...chat, stream: true }).then(all)).rejects.toThrow();
+    await expect(
+      openai.chat.completions.create({ ...chat, stream: true }).then((stream) => Array.fromAsync(stream)),
+    ).rejects.toThrow();
     expect(sdks.ends()).toMatchObject([{ modelUsed: 'gpt-5.2', error: { code: 'INVALID_ANSWER' } }]);
   });
 
   test('a response without usage completes the call without token counts, which is not zero', async () => {
     await sdks.openai().chat.completions.create({ ...chat, messages: user('[fail:no-usage]') });
-    await all(
+    await Array.fromAsync(
       await sdks.openai().chat.completions.create({ ...chat, messages: user('[fail:no-usage]'), stream: true }),
     );
     expect(sdks.ends()).toEqual([{ modelUsed: 'gpt-5.2' }, { modelUsed: 'gpt-5.2' }]);
@@ -190,7 +181,7 @@ describe('failures', () => {
     const reading = sdks
       .openai()
       .chat.completions.create({ ...chat, messages: user(`[fail:${fault}]`), stream: true })
-      .then(all);
+      .then((stream) => Array.fromAsync(stream));
     await reading.catch(() => undefined);
     await until(() => sdks.ends().length === 1);
     expect(sdks.ends()).toMatchObject([{ modelUsed: 'gpt-5.2', error: { code } }]);
@@ -202,7 +193,7 @@ describe('failures', () => {
     expect(sdks.ends()).toEqual([openaiUsed]);
     const stream = await sdks.openai().chat.completions.create({ ...chat, stream: true });
     stream.controller.abort();
-    expect(await all(stream)).toEqual([]);
+    expect(await Array.fromAsync(stream)).toEqual([]);
     await until(() => sdks.ends().length === 2);
     expect(sdks.ends()[1]).toEqual(openaiUsed);
   });
@@ -293,7 +284,7 @@ test('several requests add their usage to one open call', async () => {
     const openai = wrapOpenAI(own, { call });
     await openai.chat.completions.create({ ...chat, model: modelByTier(TIERS) });
     await expect(openai.chat.completions.create({ ...chat, messages: user('[fail:400]') })).rejects.toThrow();
-    await all(await openai.chat.completions.create({ ...chat, stream: true }));
+    await Array.fromAsync(await openai.chat.completions.create({ ...chat, stream: true }));
   });
   expect(outcome).toMatchObject({ denied: false, ended: { status: 'COMPLETED' } });
   const twice = Object.fromEntries(Object.entries(USED).map(([name, count]) => [name, 2 * count]));

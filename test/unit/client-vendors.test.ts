@@ -7,18 +7,7 @@ import { GoogleGenAI } from '@google/genai';
 import OpenAI, { APIPromise } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type MeterEach, modelByTier, wrapFetch, wrapOpenAI } from '../../src/client/vendors.ts';
-import {
-  all,
-  chat,
-  MeteredSdks,
-  NOTHING,
-  openaiUsed,
-  PROMPT,
-  REPLY,
-  USED,
-  until,
-  user,
-} from '../support/metered-sdks.ts';
+import { chat, MeteredSdks, NOTHING, openaiUsed, PROMPT, REPLY, USED, until, user } from '../support/metered-sdks.ts';
 
 const TIERS = { premium: 'gpt-5.2', standard: 'gpt-4.1-mini' };
 
@@ -41,7 +30,7 @@ describe('OpenAI', () => {
   });
 
   test('a streamed chat requests the usage and hides the chunk that contains it', async () => {
-    const chunks = await all(await sdks.openai().chat.completions.create({ ...chat, stream: true }));
+    const chunks = await Array.fromAsync(await sdks.openai().chat.completions.create({ ...chat, stream: true }));
     expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe(REPLY);
     expect(chunks.filter(({ choices, usage }) => choices.length === 0 || usage)).toEqual([]);
     expect(sdks.vendor.requests[0]?.body.stream_options).toEqual({ include_usage: true });
@@ -50,7 +39,7 @@ describe('OpenAI', () => {
 
   test('a caller who requested that chunk gets it', async () => {
     const request = { ...chat, stream: true as const, stream_options: { include_usage: true } };
-    expect((await all(await sdks.openai().chat.completions.create(request))).at(-1)).toMatchObject({
+    expect((await Array.fromAsync(await sdks.openai().chat.completions.create(request))).at(-1)).toMatchObject({
       choices: [],
       usage: {},
     });
@@ -59,7 +48,7 @@ describe('OpenAI', () => {
 
   test('usage in a chunk with choices is passed on and counted', async () => {
     const request = { model: 'gpt-5.2', messages: user(`${PROMPT} [fail:usage-in-choices]`), stream: true as const };
-    const chunks = await all(await sdks.openai().chat.completions.create(request));
+    const chunks = await Array.fromAsync(await sdks.openai().chat.completions.create(request));
     expect(chunks.at(-1)).toMatchObject({ choices: [{ finish_reason: 'stop' }], usage: { completion_tokens: 10 } });
     expect(sdks.ends()).toMatchObject([{ responseTokens: 10 }]);
   });
@@ -122,7 +111,7 @@ describe('OpenAI', () => {
     const used = { ...openaiUsed, searches: 3, reasoningEffort: 'low', reasoningEffortSource: 'provider_response' };
     expect((await openai.responses.create(request)).output_text).toBe(REPLY);
     expect((await openai.responses.stream(request).finalResponse()).output_text).toBe(REPLY);
-    await all(await openai.responses.create({ ...request, stream: true }));
+    await Array.fromAsync(await openai.responses.create({ ...request, stream: true }));
     expect(sdks.ends()).toEqual([used, used, used]);
     expect(sdks.vendor.requests[2]?.body).toEqual({ ...request, stream: true });
   });
@@ -131,7 +120,7 @@ describe('OpenAI', () => {
     const openai = sdks.openai();
     await openai.embeddings.create({ model: 'text-embedding-3-small', input: ['one two', 'three'] });
     expect(sdks.ends()).toMatchObject([{ modelUsed: 'text-embedding-3-small', inputTokens: 3, responseTokens: 0 }]);
-    expect(await all(openai.models.list())).toHaveLength(2);
+    expect(await Array.fromAsync(openai.models.list())).toHaveLength(2);
     await expect(openai.files.retrieve('none')).rejects.toMatchObject({ status: 404 });
     expect(sdks.server.seen).toHaveLength(2);
   });
@@ -179,7 +168,7 @@ describe('Anthropic', () => {
     const anthropic = sdks.anthropic();
     expect(anthropic).toBeInstanceOf(Anthropic);
     expect((await anthropic.messages.create(message)).content).toMatchObject([{ text: REPLY }]);
-    const events = await all(await anthropic.messages.create({ ...message, stream: true }));
+    const events = await Array.fromAsync(await anthropic.messages.create({ ...message, stream: true }));
     expect(events.at(-1)?.type).toBe('message_stop');
     expect(await anthropic.messages.stream(message).finalText()).toBe(REPLY);
     expect((await anthropic.beta.messages.create(message)).content).toMatchObject([{ text: REPLY }]);
@@ -207,11 +196,11 @@ describe('Google', () => {
     const google = sdks.google();
     expect(google).toBeInstanceOf(GoogleGenAI);
     expect((await google.models.generateContent(request)).text).toBe(REPLY);
-    const chunks = await all(await google.models.generateContentStream(request));
+    const chunks = await Array.fromAsync(await google.models.generateContentStream(request));
     expect(chunks.map(({ text }) => text).join('')).toBe(REPLY);
     const talk = google.chats.create({ model: 'gemini-2.5-pro' });
     expect((await talk.sendMessage({ message: PROMPT })).text).toBe(REPLY);
-    expect(await all(await talk.sendMessageStream({ message: 'and now' }))).not.toEqual([]);
+    expect(await Array.fromAsync(await talk.sendMessageStream({ message: 'and now' }))).not.toEqual([]);
     expect(talk.getHistory()[0]).toEqual({ role: 'user', parts: [{ text: PROMPT }] });
     expect(sdks.ends().slice(0, 3)).toEqual([used, used, used]);
     expect([sdks.begins().length, sdks.ends().length]).toEqual([4, 4]);
@@ -235,7 +224,7 @@ describe('Google', () => {
     const config = { tools: [tool], automaticFunctionCalling: { maximumRemoteCalls: 2 } };
     await sdks.google().models.generateContent({ ...open, config });
     expect(sdks.sentModels()).toEqual(['gemini-2.5-pro', 'gemini-2.5-flash']);
-    await all(await sdks.google().models.generateContentStream({ ...open, config }));
+    await Array.fromAsync(await sdks.google().models.generateContentStream({ ...open, config }));
     expect(sdks.ends()).toHaveLength(sdks.vendor.requests.length);
     expect(sdks.begins()).toHaveLength(sdks.vendor.requests.length);
   });

@@ -33,12 +33,6 @@ const OPENAI_MODEL = 'gpt-6-luna';
 const CLAUDE = 'claude-haiku-5-5';
 const GEMINI = 'gemini-3.8-flash';
 
-async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const list: Item[] = [];
-  for await (const item of items) list.push(item);
-  return list;
-}
-
 function post(path: string, body: object): Promise<Response> {
   const headers = { authorization: 'Bearer any' };
   return fetch(vendor.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -63,7 +57,7 @@ describe('OpenAI', () => {
     expect(readUsage(plain)).toMatchObject(USED);
 
     const stream = { ...request, stream: true as const, stream_options: { include_usage: true } };
-    const chunks = await all(await client.chat.completions.create(stream));
+    const chunks = await Array.fromAsync(await client.chat.completions.create(stream));
     expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).toBe(ANSWER);
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: plain.usage });
     expect(await streamUsage(`${path}/chat/completions`, stream)).toMatchObject(USED);
@@ -71,7 +65,7 @@ describe('OpenAI', () => {
 
   test('a stream has no usage where none was asked for', async () => {
     const stream = await openai.chat.completions.create({ model: OPENAI_MODEL, messages: user, stream: true });
-    expect((await all(stream)).filter((chunk) => 'usage' in chunk)).toEqual([]);
+    expect((await Array.fromAsync(stream)).filter((chunk) => 'usage' in chunk)).toEqual([]);
   });
 
   test('a response, plain and streamed', async () => {
@@ -81,7 +75,7 @@ describe('OpenAI', () => {
     expect(readUsage(plain)).toMatchObject(USED);
 
     const streamed = openai.responses.stream(request);
-    const events = await all(streamed);
+    const events = await Array.fromAsync(streamed);
     expect(events.map((event) => (event.type === 'response.output_text.delta' ? event.delta : '')).join('')).toBe(
       ANSWER,
     );
@@ -163,7 +157,7 @@ describe('Anthropic', () => {
   });
 
   test('models, and a refused request', async () => {
-    expect((await all(anthropic.models.list())).map(({ id }) => id)).toContain(CLAUDE);
+    expect((await Array.fromAsync(anthropic.models.list())).map(({ id }) => id)).toContain(CLAUDE);
     expect((await anthropic.models.retrieve(CLAUDE)).type).toBe('model');
     const refusal = await anthropic.messages.create({ ...request, max_tokens: 0 }).catch((error) => error);
     expect(refusal).toMatchObject({ status: 400, error: { error: { type: 'invalid_request_error' } } });
@@ -178,7 +172,7 @@ describe('Google', () => {
     expect([plain.text, plain.candidates?.[0]?.finishReason]).toEqual([ANSWER, 'STOP']);
     expect(readUsage(plain)).toMatchObject(USED);
 
-    const chunks = await all(await google.models.generateContentStream(request));
+    const chunks = await Array.fromAsync(await google.models.generateContentStream(request));
     expect(chunks.map(({ text }) => text).join('')).toBe(ANSWER);
     expect(chunks.at(-1)?.usageMetadata).toEqual(plain.usageMetadata);
 
@@ -199,7 +193,7 @@ describe('Google', () => {
     const config = { outputDimensionality: 8 };
     const one = await google.models.embedContent({ model: 'gemini-embedding-2', contents: 'a', config });
     expect(one.embeddings?.[0]?.values).toHaveLength(8);
-    const models = await all(await google.models.list());
+    const models = await Array.fromAsync(await google.models.list());
     expect(models.map(({ name }) => name)).toContain(`models/${GEMINI}`);
   });
 

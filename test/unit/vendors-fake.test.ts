@@ -32,12 +32,6 @@ const USED = {
 };
 const user = [{ role: 'user' as const, content: PROMPT }];
 
-async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const list: Item[] = [];
-  for await (const item of items) list.push(item);
-  return list;
-}
-
 /** The usage in a stream's events, as they stood on the wire. */
 async function usageOf(path: string, body: object, headers: Record<string, string>): Promise<StreamUsage> {
   const response = await fetch(`${vendor.url}${path}`, { method: 'POST', body: JSON.stringify(body), headers });
@@ -58,10 +52,10 @@ describe('OpenAI', () => {
 
   test('chat, streamed, with usage only if it is asked for', async () => {
     const request = { model: 'gpt-5.2', messages: user, stream: true as const };
-    const silent = await all(await openai.chat.completions.create(request));
+    const silent = await Array.fromAsync(await openai.chat.completions.create(request));
     expect(silent.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe(REPLY);
     expect(silent.filter((chunk) => chunk.usage)).toEqual([]);
-    const asked = await all(
+    const asked = await Array.fromAsync(
       await openai.chat.completions.create({ ...request, stream_options: { include_usage: true } }),
     );
     expect(asked.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 10 } });
@@ -125,7 +119,7 @@ describe('OpenAI', () => {
     });
     expect(answer.data).toHaveLength(2);
     expect(readUsage(answer)).toMatchObject({ inputTokens: 3, responseTokens: 0, providerUsed: 'openai' });
-    expect((await all(openai.models.list())).map(({ id }) => id)).toContain('gpt-5.2');
+    expect((await Array.fromAsync(openai.models.list())).map(({ id }) => id)).toContain('gpt-5.2');
     expect((await openai.models.retrieve('gpt-5.2')).id).toBe('gpt-5.2');
   });
 
@@ -174,7 +168,7 @@ describe('OpenAI', () => {
       messages: [{ role: 'user', content: '[fail:stream-error]' }],
       stream: true,
     });
-    await expect(all(stream)).rejects.toThrow(APIError);
+    await expect(Array.fromAsync(stream)).rejects.toThrow(APIError);
   });
 });
 
@@ -235,7 +229,7 @@ describe('Google', () => {
     expect(answer.text).toBe(REPLY);
     expect(answer.usageMetadata).toMatchObject({ candidatesTokenCount: 6, thoughtsTokenCount: 4 });
     expect(readUsage(answer)).toEqual(expected);
-    const chunks = await all(await google.models.generateContentStream(request));
+    const chunks = await Array.fromAsync(await google.models.generateContentStream(request));
     expect(chunks.map(({ text }) => text ?? '').join('')).toBe(REPLY);
     const body = { contents: [{ parts: [{ text: PROMPT }] }] };
     const path = '/v1beta/models/gemini-3.5-flash:streamGenerateContent';

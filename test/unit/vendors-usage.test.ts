@@ -4,34 +4,14 @@
 import { describe, expect, test } from 'vitest';
 import { TOKENS_MAX } from '../../src/contract/fields.ts';
 import { readSearches, readUsage, type VendorUsage } from '../../src/vendors/usage.ts';
+import { chat, claude, content, gemini, openai, response, used } from '../support/vendor-bodies.ts';
 
-const NONE = { inputTokens: 0, cachedInputTokens: 0, cacheWriteInputTokens: 0, responseTokens: 0, reasoningTokens: 0 };
-const used = (figures: Partial<VendorUsage>): VendorUsage => ({ ...NONE, ...figures });
-const openai = { modelUsed: 'gpt-5.2', providerUsed: 'openai' } as const;
-const claude = { modelUsed: 'claude-sonnet-5', providerUsed: 'anthropic' } as const;
-const gemini = { modelUsed: 'gemini-3.5-flash', providerUsed: 'google' } as const;
-
-const chat = (usage: unknown, model = 'gpt-5.2') => ({ object: 'chat.completion', model, choices: [], usage });
 const message = (usage: unknown) => ({
   type: 'message',
   model: 'claude-sonnet-5',
   content: [],
   stop_reason: 'end_turn',
   usage,
-});
-const response = (usage: unknown, more: object = {}) => ({
-  object: 'response',
-  model: 'gpt-5.2',
-  status: 'completed',
-  output: [],
-  usage,
-  ...more,
-});
-const content = (usageMetadata: unknown, more: object = {}) => ({
-  candidates: [],
-  usageMetadata,
-  modelVersion: 'gemini-3.5-flash',
-  ...more,
 });
 
 describe('whole answers', () => {

@@ -2,9 +2,11 @@
  * Promise: the billing provider ends with what a history without the mistake would have told it, whatever fails on the
  * way.
  */
+
 import { expect, test } from 'vitest';
 import type { Reporter } from '../../durable-objects/customer/commands/settlement.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
+import { planOnCredit } from '../support/credit-plans.ts';
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { usage } from '../unit/fixtures.ts';
@@ -15,12 +17,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const REFUSED = { status: 'REJECTED', reason: 'STRIPE_resource_missing' } as const;
 const LOST = { status: 'RETRY', reason: 'STRIPE_api_error_503', retryAfterMs: null } as const;
-const PLAN = {
-  name: 'test',
-  limitType: 'BLOCK',
-  limits: { premiumCalls: 0, standardCalls: 0 },
-  payg: { enabled: true, markupPercent: 0 },
-};
+const PLAN = planOnCredit();
 const PRICE: ResolvedPrice = {
   available: true,
   card: rateCard({ input: '1000000000', output: '1' }),

@@ -2,8 +2,10 @@
  * Promise: a call on credit whose bytes alone would refuse it is counted by its vendor, for free and once, and holds what
  * that count costs with its margin. A call that passes anyway makes no such request, and without a count the bytes stand.
  */
+
 import { describe, expect, test, vi } from 'vitest';
 import type { Tenant } from '../support/api.ts';
+import { TWO_RATES } from '../support/credit-plans.ts';
 import { type FundedCustomer, fundedCustomer } from '../support/customer.ts';
 import { accountOf, ask, callOf, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';
@@ -85,11 +87,7 @@ async function onCredit(kind: Kind, usd: string, calls = 0): Promise<OnCredit> {
   const params = { org: tenant.organizationId };
   const set = { apiKey: 'sk-vendor', baseUrl: BASE_URLS[kind], kind };
   expect((await operator.send('setVendor', { params: { ...params, provider: kind }, body: set })).status).toBe(200);
-  const components = [
-    { component: 'input', per: 1_000_000, usd: '2' },
-    { component: 'output', per: 1_000_000, usd: '10' },
-  ];
-  const priced = { params: { ...params, modelKey: `${kind}/talker` }, body: { components } };
+  const priced = { params: { ...params, modelKey: `${kind}/talker` }, body: { components: TWO_RATES } };
   expect((await operator.send('setPrice', priced)).status).toBe(200);
   return { tenant, customer: await fundedCustomer(tenant, 'default', { usd }), key: tenant.key };
 }

@@ -3,7 +3,9 @@
  * with the field and the component, on every route; or it is asked in a form that cannot incur the cost. An allowance
  * pays for the same request, and an organization can open single names.
  */
+
 import { describe, expect, test } from 'vitest';
+import { TWO_RATES } from '../support/credit-plans.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { ask, completion, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';
@@ -11,10 +13,6 @@ import { bindings, operator } from '../support/worker.ts';
 mockVendor();
 
 const MODEL = 'openai/talker';
-const TWO_RATES = [
-  { component: 'input', per: 1_000_000, usd: '2' },
-  { component: 'output', per: 1_000_000, usd: '10' },
-];
 const plan = (calls: number) => ({
   name: 'P',
   limitType: 'BLOCK',

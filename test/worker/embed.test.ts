@@ -6,7 +6,7 @@ import { decode, sign } from 'hono/jwt';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
 import { EMBED_SCRIPT } from '../../src/pages/embed/scripts.ts';
-import { type Api, createTenant, type Tenant } from '../support/api.ts';
+import { type Api, createTenant, makeCalls, type Tenant } from '../support/api.ts';
 import { bindings, operator, worker } from '../support/worker.ts';
 
 const ORIGIN = 'https://callmeter.test';
@@ -24,23 +24,8 @@ let keyId: string;
 beforeAll(async () => {
   tenant = await createTenant(operator, PLAN);
   [embeds, keyId] = await embedKey(tenant);
-  for (const [customerId, calls] of [
-    ['ours', 3],
-    ['theirs', 17],
-  ] as const) {
-    for (let call = 0; call < calls; call += 1) {
-      const begun = await tenant.api.send('beginCall', {
-        body: { customerId, requested: { premium: true }, idempotencyKey: `${customerId}-${call}` },
-      });
-      const body = {
-        callId: begun.data.callId,
-        modelUsed: 'anthropic/claude-opus-5-5',
-        inputTokens: 10,
-        responseTokens: 1_000,
-      };
-      expect((await tenant.api.send('endCall', { body })).status).toBe(200);
-    }
-  }
+  await makeCalls(tenant.api, 'ours', 3);
+  await makeCalls(tenant.api, 'theirs', 17);
   expect(
     (await tenant.api.send('incrementMeter', { body: { customerId: 'ours', meterSlot: 'CUSTOM1', amount: 123 } }))
       .status,

@@ -2,9 +2,11 @@
  * Promise: a plan with expected holds learns from the ends of calls what the next ones of the model hold.
  * It keeps a bounded number of them, and what is overdrawn is charged, recorded and told.
  */
+
 import { expect, test } from 'vitest';
 import { SHARED_MODELS_MAX, SHARES_LEAST, SHARES_MAX } from '../../src/domain/expected-hold.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
+import { planOnCredit, TWO_RATES } from '../support/credit-plans.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { ask, callOf, completion, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
@@ -15,21 +17,12 @@ import { usage } from '../unit/fixtures.ts';
 mockVendor();
 
 const MODEL = 'openai/gpt-4o-mini';
-const ON_CREDIT = {
-  name: 'On credit',
-  limitType: 'BLOCK',
-  limits: { standardCalls: 0, premiumCalls: 0 },
-  payg: { enabled: true, markupPercent: 0, maxOutputTokens: 4_096, holds: 'EXPECTED' },
-};
+const ON_CREDIT = planOnCredit({ maxOutputTokens: 4_096, holds: 'EXPECTED' });
 
 test('through the gateway more calls run at once than their bounds would let, and what they overdraw is told', async () => {
   const tenant = await newTenant(ON_CREDIT);
-  const components = [
-    { component: 'input', per: 1_000_000, usd: '2' },
-    { component: 'output', per: 1_000_000, usd: '10' },
-  ];
   const params = { org: tenant.organizationId, modelKey: MODEL };
-  expect((await operator.send('setPrice', { params, body: { components } })).status).toBe(200);
+  expect((await operator.send('setPrice', { params, body: { components: TWO_RATES } })).status).toBe(200);
   const customer = await fundedCustomer(tenant, 'default', { usd: '0.05' });
   const held = async () => Number((await customer.wallet()).heldUsd);
   let completion_tokens = 4;

@@ -2,7 +2,9 @@
  * Promise: on credit, a request to a model holds what it may cost before the vendor is asked, the vendor is sent that
  * bound, and nothing is spent beyond the balance.
  */
+
 import { expect, test } from 'vitest';
+import { planOnCredit, TWO_RATES } from '../support/credit-plans.ts';
 import { type FundedCustomer, fundedCustomer } from '../support/customer.ts';
 import { answers, ask, callOf, completion, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { operator } from '../support/worker.ts';
@@ -13,23 +15,14 @@ mockVendor();
 const MODEL = 'openai/gpt-4o-mini';
 /** Not all of its output shows. */
 const THINKER = 'openai/gpt-5.2';
-const ON_CREDIT = {
-  name: 'On credit',
-  limitType: 'BLOCK',
-  limits: { standardCalls: 0, premiumCalls: 0 },
-  payg: { enabled: true, markupPercent: 0, maxOutputTokens: 4_096 },
-};
+const ON_CREDIT = planOnCredit({ maxOutputTokens: 4_096 });
 /** USD of an output token. */
 const TOKEN = 10 / 1_000_000;
 
 async function onCredit(usd: string, model = MODEL) {
   const tenant = await newTenant(ON_CREDIT);
-  const components = [
-    { component: 'input', per: 1_000_000, usd: '2' },
-    { component: 'output', per: 1_000_000, usd: '10' },
-  ];
   const params = { org: tenant.organizationId, modelKey: model };
-  expect((await operator.send('setPrice', { params, body: { components } })).status).toBe(200);
+  expect((await operator.send('setPrice', { params, body: { components: TWO_RATES } })).status).toBe(200);
   return { tenant, customer: await fundedCustomer(tenant, 'default', { usd }) };
 }
 

@@ -7,6 +7,7 @@ import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test'
 import { describe, expect, test } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { asCallId } from '../../src/domain/ids.ts';
+import { planOnCredit } from '../support/credit-plans.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { ask, BASE_URL, callOf, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { FLAC, mp3, OPUS_HEAD, OPUS_PACKET, ogg, wave } from '../support/recordings.ts';
@@ -482,12 +483,7 @@ describe('a retry under a key', () => {
 });
 
 describe('on credit', () => {
-  const ON_CREDIT = {
-    name: 'On credit',
-    limitType: 'BLOCK',
-    limits: { standardCalls: 0, premiumCalls: 0 },
-    payg: { enabled: true, markupPercent: 0 },
-  };
+  const ON_CREDIT = planOnCredit();
 
   /** What is held while the vendor works. */
   async function heldFor(

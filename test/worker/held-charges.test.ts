@@ -3,9 +3,11 @@
  * was held for it, so a small balance ends; when the rate comes, the difference is settled. And the price that an operator
  * set for the name that was asked for stands, whatever the answer calls itself.
  */
+
 import { evictDurableObject, runDurableObjectAlarm } from 'cloudflare:test';
 import { describe, expect, test } from 'vitest';
 import type { Repricing } from '../../src/contract/corrections.ts';
+import { planOnCredit } from '../support/credit-plans.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { answers, ask, callOf, completion, mockVendor, newTenant, usage, vendor } from '../support/gateway.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
@@ -13,12 +15,7 @@ import { bindings, deliverToD1, operator } from '../support/worker.ts';
 mockVendor();
 
 const MODEL = 'openai/house';
-const ON_CREDIT = {
-  name: 'On credit',
-  limitType: 'BLOCK',
-  limits: { standardCalls: 0, premiumCalls: 0 },
-  payg: { enabled: true, markupPercent: 0, maxOutputTokens: 100 },
-};
+const ON_CREDIT = planOnCredit({ maxOutputTokens: 100 });
 const HOUR = 3_600_000;
 const ROUNDS_MAX = 50;
 /** Nano-USD of an output token. */

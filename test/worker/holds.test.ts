@@ -12,6 +12,7 @@ import { formatUsd } from '../../src/domain/money.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { sendCommand } from '../../src/objects/command-text.ts';
 import type { BeginServiceCallCommand, ExtendHoldCommand } from '../../src/objects/customer-commands.ts';
+import { planOnCredit } from '../support/credit-plans.ts';
 import { customerKey } from '../support/ids.ts';
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
 import { rateCard } from '../support/rate-cards.ts';
@@ -21,12 +22,7 @@ import { usage } from '../unit/fixtures.ts';
 const START = Date.UTC(2039, 5, 1, 12);
 const HOUR = 3_600_000;
 /** Nothing but credit pays. */
-const PLAN = {
-  name: 'test',
-  limitType: 'BLOCK',
-  limits: { premiumCalls: 0, standardCalls: 0 },
-  payg: { enabled: true, markupPercent: 0 },
-};
+const PLAN = planOnCredit();
 /** A nano-USD for each token of input, ten for each of output. */
 const PRICE: ResolvedPrice = { available: true, card: rateCard({ input: '1000000', output: '10000000' }) };
 const bound = (change: Partial<CallBound> = {}): CallBound => ({

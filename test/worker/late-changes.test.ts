@@ -12,6 +12,7 @@ import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { Env } from '../../src/env.ts';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
 import { sumUsage } from '../../src/storage/usage.ts';
+import { planOnCredit } from '../support/credit-plans.ts';
 import { type Clockwork, withObject } from '../support/object.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { swept } from '../support/sweep.ts';
@@ -27,12 +28,7 @@ const DAY = 24 * HOUR;
 const RETENTION_DAYS = 2;
 /** Days after which whatever waits for a deadline, or for a settlement, is over. */
 const LAST_DAYS = 8;
-const PLAN = {
-  name: 'test',
-  limitType: 'BLOCK',
-  limits: { premiumCalls: 0, standardCalls: 0 },
-  payg: { enabled: true, markupPercent: 0 },
-};
+const PLAN = planOnCredit();
 const PRICE: ResolvedPrice = { available: true, card: rateCard({ input: '10000000000', output: '1' }) };
 const { ARCHIVE: _, ...withoutArchive } = bindings;
 

@@ -3,6 +3,7 @@
  * vendor's figures as soon as the response has ended: once, at most a day later, and whatever restarts in between. A call
  * of which there is nothing to fetch, or nothing left to correct, stays as it is.
  */
+
 import {
   createExecutionContext,
   evictDurableObject,
@@ -13,6 +14,7 @@ import {
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { AWAITED_MAX, AWAITED_MS_MAX, POLLS_MAX } from '../../durable-objects/customer/commands/awaited-figures.ts';
 import { createApp } from '../../src/app.ts';
+import { planOnCredit, TWO_RATES } from '../support/credit-plans.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { BASE_URL, callOf, newTenant } from '../support/gateway.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
@@ -24,17 +26,7 @@ const LONG_MS = 5_000;
 const MINUTE_MS = 60_000;
 
 const MODEL = 'openai/gpt-5.2';
-/** 2 USD a million tokens in, 10 USD a million out. */
-const COMPONENTS = [
-  { component: 'input', per: 1_000_000, usd: '2' },
-  { component: 'output', per: 1_000_000, usd: '10' },
-];
-const ON_CREDIT = {
-  name: 'On credit',
-  limitType: 'BLOCK',
-  limits: { standardCalls: 0, premiumCalls: 0 },
-  payg: { enabled: true, markupPercent: 0, maxOutputTokens: 100_000 },
-};
+const ON_CREDIT = planOnCredit({ maxOutputTokens: 100_000 });
 const ON_ALLOWANCE = { name: 'P', limitType: 'BLOCK', limits: { premiumCalls: 1_000, standardCalls: 1_000 } };
 
 const ID = 'resp_68af';
@@ -105,7 +97,7 @@ async function onCredit(plan: object = ON_CREDIT, provider = 'openai', { model =
   await operator.send('setVendor', { params: of, body: { apiKey: 'sk-late', baseUrl: BASE_URL } });
   const modelKey = model.replace('openai', provider);
   const params = { org: organizationId, modelKey };
-  expect((await operator.send('setPrice', { params, body: { components: COMPONENTS } })).status).toBe(200);
+  expect((await operator.send('setPrice', { params, body: { components: TWO_RATES } })).status).toBe(200);
   const customer = await fundedCustomer(tenant, 'default', { usd: balance });
   const stub = () => customerStub(organizationId, 'default');
   stubs.push(stub());

@@ -5,6 +5,7 @@
  *
  * Time runs twenty times as fast, because a vendor is read on for 25 s after its caller has left.
  */
+
 import { env as bindings, createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createApp } from '../../src/app.ts';
@@ -13,6 +14,7 @@ import { configDatabase } from '../../src/storage/database.ts';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
 import { highestOutputRate } from '../../src/storage/output-rates.ts';
 import { outputRates } from '../../src/storage/schema/index.ts';
+import { planOnCredit, TWO_RATES } from '../support/credit-plans.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { BASE_URL, callOf, newTenant } from '../support/gateway.ts';
 import { operator } from '../support/worker.ts';
@@ -24,17 +26,7 @@ const FASTER = 20;
 const LONG_MS = 5_000;
 const DAY_MS = 86_400_000;
 
-/** 2 USD a million tokens in, 10 USD a million out. */
-const COMPONENTS = [
-  { component: 'input', per: 1_000_000, usd: '2' },
-  { component: 'output', per: 1_000_000, usd: '10' },
-];
-const ON_CREDIT = {
-  name: 'On credit',
-  limitType: 'BLOCK',
-  limits: { standardCalls: 0, premiumCalls: 0 },
-  payg: { enabled: true, markupPercent: 0, maxOutputTokens: 100_000 },
-};
+const ON_CREDIT = planOnCredit({ maxOutputTokens: 100_000 });
 /** What it thinks does not show, so its streams are not held in steps. */
 const THINKER = 'openai/gpt-5.2';
 const CATALOG_KEY = 'openai/gpt-5.2-2025-12-11';
@@ -68,7 +60,7 @@ async function onCredit(baseUrl = BASE_URL) {
   expect((await operator.send('setVendor', { params: of, body })).status).toBe(200);
   for (const modelKey of [THINKER, TALKER]) {
     const params = { org: tenant.organizationId, modelKey };
-    expect((await operator.send('setPrice', { params, body: { components: COMPONENTS } })).status).toBe(200);
+    expect((await operator.send('setPrice', { params, body: { components: TWO_RATES } })).status).toBe(200);
   }
   return { tenant, customer: await fundedCustomer(tenant, 'default', { usd: '100' }) };
 }

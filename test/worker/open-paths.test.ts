@@ -1,11 +1,13 @@
 /**
  * Paths of a vendor that its operator has opened: each request is a call, passes as it is, and reaches nothing else.
  */
+
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { describe, expect, test, vi } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { REPLAY_HEADER } from '../../src/contract/envelope.ts';
 import type { Tenant } from '../support/api.ts';
+import { planOnCredit } from '../support/credit-plans.ts';
 import { accountOf, callOf, mockVendor, newTenant as newGatewayTenant, usage } from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';
 
@@ -196,12 +198,7 @@ describe('a request to an open path', () => {
   });
 
   test('is not paid by credit without a price, and with one only if the organization opens it', async () => {
-    const plan = {
-      name: 'P',
-      limitType: 'BLOCK',
-      limits: { standardCalls: 0, premiumCalls: 0 },
-      payg: { enabled: true, markupPercent: 0 },
-    };
+    const plan = planOnCredit();
     const tenant = await newTenant(plan);
     const params = { org: tenant.organizationId };
     const provisioned = await tenant.api.send('provisionCustomer', { body: { customerId: 'default' } });

@@ -2,23 +2,20 @@
  * Promise: on credit, a prompt whose beginning the vendor has counted holds that count and the bytes that follow, never less
  * than the vendor counts. What is remembered of it is a digest in the customer's own object, for two hours.
  */
+
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { describe, expect, test } from 'vitest';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { COUNTED_CALLS_MAX, COUNTED_MS } from '../../durable-objects/customer/tables/counted-prompts.ts';
 import { SEAM_TOKENS } from '../../src/demand/conversation.ts';
+import { planOnCredit, TWO_RATES } from '../support/credit-plans.ts';
 import { type FundedCustomer, fundedCustomer } from '../support/customer.ts';
 import { ask, BASE_URL, callOf, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
 
 mockVendor();
 
-const PLAN = {
-  name: 'On credit',
-  limitType: 'BLOCK',
-  limits: { standardCalls: 0, premiumCalls: 0 },
-  payg: { enabled: true, markupPercent: 0 },
-};
+const PLAN = planOnCredit();
 /** USD of a token: 2 USD a million in, 10 USD a million out. */
 const [INPUT, OUTPUT] = [2 / 1_000_000, 10 / 1_000_000];
 const OUTPUT_TOKENS = 100;
@@ -31,14 +28,10 @@ async function onCredit(usd = '10') {
   const params = { org: tenant.organizationId };
   const body = { apiKey: 'sk-test', baseUrl: BASE_URL };
   expect((await operator.send('setVendor', { params: { ...params, provider: 'anthropic' }, body })).status).toBe(200);
-  const components = [
-    { component: 'input', per: 1_000_000, usd: '2' },
-    { component: 'output', per: 1_000_000, usd: '10' },
-  ];
   for (const modelKey of ['anthropic/house', 'openai/house'])
-    expect((await operator.send('setPrice', { params: { ...params, modelKey }, body: { components } })).status).toBe(
-      200,
-    );
+    expect(
+      (await operator.send('setPrice', { params: { ...params, modelKey }, body: { components: TWO_RATES } })).status,
+    ).toBe(200);
   return { tenant, customer: await fundedCustomer(tenant, 'default', { usd }) };
 }
 type OnCredit = Awaited<ReturnType<typeof onCredit>>;

@@ -2,19 +2,16 @@
  * Promise: a refusal says its sum, in the form of each vendor and by POST /call: what the call needs, what is available, what
  * open calls hold, and the output tokens with which it passes. A browser's session gets the words alone.
  */
+
 import { beforeAll, describe, expect, test } from 'vitest';
+import { planOnCredit, TWO_RATES } from '../support/credit-plans.ts';
 import { fundedCustomer, widgetText } from '../support/customer.ts';
 import { ask, completion, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';
 
 mockVendor();
 
-const ON_CREDIT = {
-  name: 'On credit',
-  limitType: 'BLOCK',
-  limits: { standardCalls: 0, premiumCalls: 0 },
-  payg: { enabled: true, markupPercent: 0, maxOutputTokens: 16_384 },
-};
+const ON_CREDIT = planOnCredit({ maxOutputTokens: 16_384 });
 const VENDORS = {
   openai: 'https://api.openai.com/v1',
   anthropic: 'https://api.anthropic.com/v1',
@@ -22,11 +19,6 @@ const VENDORS = {
 };
 /** Of each vendor one whose output all shows. */
 const MODELS = { openai: 'gpt-4o-mini', anthropic: 'talker', google: 'talker' };
-/** 2 USD a million tokens in, 10 USD a million out. */
-const COMPONENTS = [
-  { component: 'input', per: 1_000_000, usd: '2' },
-  { component: 'output', per: 1_000_000, usd: '10' },
-];
 
 async function onCredit(usd: string, plan: object = ON_CREDIT, provider: Provider = 'openai') {
   const tenant = await newTenant(plan);
@@ -39,7 +31,7 @@ async function onCredit(usd: string, plan: object = ON_CREDIT, provider: Provide
     const modelKey = `${of}/${MODELS[of]}`;
     const priced = await operator.send('setPrice', {
       params: { ...params, modelKey },
-      body: { components: COMPONENTS },
+      body: { components: TWO_RATES },
     });
     expect([set.status, priced.status]).toEqual([200, 200]);
   }

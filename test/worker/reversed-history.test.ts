@@ -317,54 +317,21 @@ async function run(plan: object, history: readonly Step[], withMistake: boolean)
   return state;
 }
 
-test(`a reversed increment leaves what a history without it would have left, with the seed ${seed}`, async () => {
-  await fc.assert(
-    fc.asyncProperty(plans, history, async (shape, steps) => {
-      const plan = planOf(shape);
-      expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
-    }),
-    { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
-  );
-});
+/** That the state after a history with a mistake that was put right is that of the history without it. */
+function agreeing(ofPlans: fc.Arbitrary<object>, histories: fc.Arbitrary<Step[]>) {
+  return fc.asyncProperty(ofPlans, histories, async (plan, steps) => {
+    expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
+  });
+}
 
-test(`a reversed call leaves what a history without it would have left, with the seed ${seed}`, async () => {
-  await fc.assert(
-    fc.asyncProperty(callPlans, callHistory, async (shape, steps) => {
-      const plan = callPlanOf(shape);
-      expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
-    }),
-    { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
-  );
-});
-
-test(`two reversed calls leave what a history without them would have left, with the seed ${seed}`, async () => {
-  await fc.assert(
-    fc.asyncProperty(callPlans, twoCalls, async (shape, steps) => {
-      const plan = callPlanOf(shape);
-      expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
-    }),
-    { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
-  );
-});
-
-test(`an amended call leaves what a history with the right report would have left, with the seed ${seed}`, async () => {
-  await fc.assert(
-    fc.asyncProperty(callPlans, amendedHistory, async (shape, steps) => {
-      const plan = callPlanOf(shape);
-      expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
-    }),
-    { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
-  );
-});
-
-test(`two reversed increments leave what a history without them would have left, with the seed ${seed}`, async () => {
-  await fc.assert(
-    fc.asyncProperty(plans, twice, async (shape, steps) => {
-      const plan = planOf(shape);
-      expect(await run(plan, steps, true)).toEqual(await run(plan, steps, false));
-    }),
-    { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
-  );
+test.each([
+  ['a reversed increment leaves what a history without it', agreeing(plans.map(planOf), history)],
+  ['a reversed call leaves what a history without it', agreeing(callPlans.map(callPlanOf), callHistory)],
+  ['two reversed calls leave what a history without them', agreeing(callPlans.map(callPlanOf), twoCalls)],
+  ['an amended call leaves what a history with the right report', agreeing(callPlans.map(callPlanOf), amendedHistory)],
+  ['two reversed increments leave what a history without them', agreeing(plans.map(planOf), twice)],
+])(`%s would have left, with the seed ${seed}`, async (_of, property) => {
+  await fc.assert(property, { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX });
 });
 
 test(`two reversed increments leave what a history without them would have left, although others were blocked, with the seed ${seed}`, async () => {

@@ -2,24 +2,17 @@
  * Promise: the kind of a vendor decides what it is sent: the kind that was set, else that of its address, else that of
  * its whole name; on credit OpenAI and Azure get one name of the output bound, and what is only compatible gets the oldest.
  */
+
 import { describe, expect, test } from 'vitest';
 import type { Tenant } from '../support/api.ts';
+import { planOnCredit, TWO_RATES } from '../support/credit-plans.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { ask, completion, mockVendor, newTenant, vendor } from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';
 
 mockVendor();
 
-const ON_CREDIT = {
-  name: 'On credit',
-  limitType: 'BLOCK',
-  limits: { standardCalls: 0, premiumCalls: 0 },
-  payg: { enabled: true, markupPercent: 0, maxOutputTokens: 100 },
-};
-const COMPONENTS = [
-  { component: 'input', per: 1_000_000, usd: '2' },
-  { component: 'output', per: 1_000_000, usd: '10' },
-];
+const ON_CREDIT = planOnCredit({ maxOutputTokens: 100 });
 
 const setVendor = ({ organizationId }: Tenant, provider: string, body: object) =>
   operator.send('setVendor', {
@@ -33,7 +26,7 @@ async function onCredit(vendors: Record<string, object>) {
   for (const [provider, body] of Object.entries(vendors)) {
     expect((await setVendor(tenant, provider, body)).status).toBe(200);
     const params = { org: tenant.organizationId, modelKey: `${provider}/talker` };
-    expect((await operator.send('setPrice', { params, body: { components: COMPONENTS } })).status).toBe(200);
+    expect((await operator.send('setPrice', { params, body: { components: TWO_RATES } })).status).toBe(200);
   }
   await fundedCustomer(tenant, 'default', { usd: '5' });
   return tenant;
@@ -89,7 +82,7 @@ describe('a request on credit has the bound under a name that its vendor knows',
   ])('by POST /call to a vendor %s', async (_what, baseUrl, provider, cases) => {
     const tenant = await onCredit(VENDORS);
     const params = { org: tenant.organizationId, modelKey: 'talker' };
-    expect((await operator.send('setPrice', { params, body: { components: COMPONENTS } })).status).toBe(200);
+    expect((await operator.send('setPrice', { params, body: { components: TWO_RATES } })).status).toBe(200);
     const sent = boundsSent();
     for (const [bounds] of cases) {
       const body = { model: 'talker', messages: [], ...bounds };

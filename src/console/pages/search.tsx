@@ -5,8 +5,8 @@
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { Organization } from '../../contract/operator.ts';
+import { SEARCH_LENGTH_MAX, SEARCHED_ORGANIZATIONS_MAX, type SearchData } from '../../contract/search.ts';
 import { asOrganizationId } from '../../domain/ids.ts';
-import { SEARCHED_ORGANIZATIONS_MAX, SEARCH_LENGTH_MAX, type SearchData } from '../../contract/search.ts';
 import { findOrganization } from '../../operator/organization.ts';
 import { searchEverything } from '../../operator/search.ts';
 import { plural } from '../../ui/format.ts';

@@ -5,6 +5,17 @@ import { z } from 'zod';
 import { DenialFigures } from '../denial.ts';
 import { closedComponent } from '../envelope.ts';
 
+/** What the service adds to an error of its own. */
+const ownMembers = {
+  requiredScope: z.string().optional().describe('The scope that the credential lacks'),
+  reason: z
+    .string()
+    .optional()
+    .describe("ROLLING_LIMIT if the plan's rolling limit allows no further call until `Retry-After` is over"),
+  component: closedComponent,
+  ...DenialFigures.shape,
+};
+
 export const GatewayError = z.object({
   error: z.looseObject({
     message: z.string().describe('Why, for people'),
@@ -15,13 +26,7 @@ export const GatewayError = z.object({
       ),
     code: z.string().nullable().describe("The service's code, or the vendor's own"),
     param: z.string().nullable().describe('The field that is wrong'),
-    requiredScope: z.string().optional().describe('The missing scope'),
-    reason: z
-      .string()
-      .optional()
-      .describe("ROLLING_LIMIT if the plan's rolling limit allows no further call until `Retry-After` is over"),
-    component: closedComponent,
-    ...DenialFigures.shape,
+    ...ownMembers,
   }),
 });
 
@@ -33,13 +38,7 @@ export const AnthropicError = z.object({
     message: z.string().describe('Why, for people'),
     code: z.string().optional().describe("The service's code, or the vendor's own"),
     param: z.string().optional().describe('The field that is wrong'),
-    requiredScope: z.string().optional().describe('The missing scope'),
-    reason: z
-      .string()
-      .optional()
-      .describe("ROLLING_LIMIT if the plan's rolling limit allows no further call until `Retry-After` is over"),
-    component: closedComponent,
-    ...DenialFigures.shape,
+    ...ownMembers,
   }),
 });
 

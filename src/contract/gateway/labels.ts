@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import { asCustomerId } from '../../domain/ids.ts';
-import { CustomerIdentity } from '../calls.ts';
+import { CustomerIdentity, firstProvisioning } from '../calls.ts';
 import { TAGS_MAX, TEXT_LENGTH_MAX, text } from '../fields.ts';
 import { isRecord, resolveIdentity } from '../identity.ts';
 
@@ -40,14 +40,7 @@ export const GatewayCustomer = z.preprocess(
       : isRecord(customer)
         ? resolveIdentity({ customer: withoutNulls(customer) })
         : customer,
-  CustomerIdentity.partial({ customerId: true }).extend({
-    customerName: label.optional().describe('Display name for first provisioning'),
-    customerFriendlyName: label.optional().describe('Preferred name of `customerName`'),
-    customerEmail: label.optional().describe('E-mail address for first provisioning'),
-    stripeCustomerId: label
-      .optional()
-      .describe('Customer id at Stripe for first provisioning; it does not count if another organization has it'),
-  }),
+  CustomerIdentity.partial({ customerId: true }).extend(firstProvisioning),
 );
 
 /** Many libraries write `null` for what is absent. */
