@@ -64,7 +64,7 @@ export function bucketsOf(
     failedCalls: Math.min(value, c.poisson(value * FAILED_SHARE)),
   }));
   const fill = resolution === 'hour' ? hourBuckets : dayBuckets;
-  return fill(used, startMs, startMs + values.length * size);
+  return fill(used, { fromMs: startMs, toMs: startMs + values.length * size });
 }
 
 export function inDays(values: readonly number[], perDay: number): number[] {

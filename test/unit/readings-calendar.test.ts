@@ -16,7 +16,9 @@ import {
 
 const at = (iso: string) => Date.parse(iso);
 const hoursOf = (from: string, to: string, zone: string) =>
-  localDays(at(from), at(to), zone).map(({ label, startMs, endMs }) => `${label} ${(endMs - startMs) / HOUR_MS}`);
+  localDays({ fromMs: at(from), toMs: at(to) }, zone).map(
+    ({ label, startMs, endMs }) => `${label} ${(endMs - startMs) / HOUR_MS}`,
+  );
 
 describe('local days', () => {
   test.each([
@@ -81,17 +83,19 @@ describe('local days', () => {
   });
 
   test('have their weekday', () => {
-    expect(localDays(at('2026-03-29T00:00Z'), at('2026-03-29T01:00Z'), 'Europe/Berlin')[0]?.weekday).toBe(0);
+    expect(
+      localDays({ fromMs: at('2026-03-29T00:00Z'), toMs: at('2026-03-29T01:00Z') }, 'Europe/Berlin')[0]?.weekday,
+    ).toBe(0);
   });
 
   test('of an empty range are none, and more than the limit are rejected', () => {
-    expect(localDays(5, 5, 'UTC')).toEqual([]);
-    expect(() => localDays(0, (LOCAL_DAYS_MAX + 1) * 24 * HOUR_MS, 'UTC')).toThrow(RangeError);
+    expect(localDays({ fromMs: 5, toMs: 5 }, 'UTC')).toEqual([]);
+    expect(() => localDays({ fromMs: 0, toMs: (LOCAL_DAYS_MAX + 1) * 24 * HOUR_MS }, 'UTC')).toThrow(RangeError);
   });
 });
 
 test('an hour belongs to the local day in which it starts, even if the offset is not a whole hour', () => {
-  const days = localDays(at('2026-07-01T00:00Z'), at('2026-07-02T00:00Z'), 'Asia/Kathmandu');
+  const days = localDays({ fromMs: at('2026-07-01T00:00Z'), toMs: at('2026-07-02T00:00Z') }, 'Asia/Kathmandu');
   // Midnight in Kathmandu is 18:15 UTC: the hour from 18:00 UTC starts in the day before.
   const hours = ['2026-06-30T18:00Z', '2026-06-30T19:00Z', '2026-07-01T18:00Z', '2026-07-01T19:00Z'].map(
     (iso, index) => ({
@@ -104,7 +108,7 @@ test('an hour belongs to the local day in which it starts, even if the offset is
 });
 
 test('hours before the first day and after the last one are ignored', () => {
-  const days = localDays(at('2026-07-01T00:00Z'), at('2026-07-02T00:00Z'), 'UTC');
+  const days = localDays({ fromMs: at('2026-07-01T00:00Z'), toMs: at('2026-07-02T00:00Z') }, 'UTC');
   const hours = ['2026-06-30T23:00Z', '2026-07-01T00:00Z', '2026-07-03T00:00Z', '2026-08-01T00:00Z'];
   expect(
     bucketByLocalDay(
@@ -115,7 +119,7 @@ test('hours before the first day and after the last one are ignored', () => {
 });
 
 test('days after the second clock change of a year begin at the offset of its first days', () => {
-  const days = localDays(at('2026-01-01T12:00Z'), at('2026-12-31T12:00Z'), 'Europe/Berlin');
+  const days = localDays({ fromMs: at('2026-01-01T12:00Z'), toMs: at('2026-12-31T12:00Z') }, 'Europe/Berlin');
   const startOf = (label: string) => days.find((day) => day.label === label)?.startMs;
   expect(startOf('2026-01-15')).toBe(at('2026-01-14T23:00Z'));
   expect(startOf('2026-07-15')).toBe(at('2026-07-14T22:00Z'));
@@ -125,7 +129,7 @@ test('days after the second clock change of a year begin at the offset of its fi
 test('every hour of a year lies in one day of its zone', () => {
   for (const zone of ['Europe/Berlin', 'America/Santiago', 'Australia/Lord_Howe', 'Africa/Casablanca']) {
     const [from, to] = [at('2026-01-01T00:00Z'), at('2027-01-01T00:00Z')];
-    const days = localDays(from, to, zone);
+    const days = localDays({ fromMs: from, toMs: to }, zone);
     for (let index = 1; index < days.length; index += 1) expect(days[index]?.startMs).toBe(days[index - 1]?.endMs);
     const hours = Array.from({ length: 365 * 24 }, (_, index) => ({ startMs: from + index * HOUR_MS, quantity: 1 }));
     expect(bucketByLocalDay(days, hours).reduce((all, quantity) => all + quantity, 0)).toBe(365 * 24);
@@ -146,7 +150,7 @@ test.each([
 
 test('a wall clock time leads back to its instant, except in a repeated hour', () => {
   for (const iso of ['2026-03-29T00:30Z', '2026-03-29T01:00Z', '2026-10-25T03:00Z', '2026-07-01T12:34:56.789Z']) {
-    const wall = zoneClock('Europe/Berlin', at(iso), at(iso)).wallAt(at(iso));
+    const wall = zoneClock('Europe/Berlin', { fromMs: at(iso), toMs: at(iso) }).wallAt(at(iso));
     expect(instantAtWall(wall, 'Europe/Berlin')).toBe(at(iso));
   }
 });

@@ -190,7 +190,7 @@ const PAYERS = {
 /** What pays next: of each tier, and of each custom meter that the plan has. */
 function nextOf(account: CustomerHistory['account'], nowMs: number): UsageContextData['funding']['next'] {
   const tiers = TIERS.map((tier) => {
-    const payer = tierPayer(account, tier, 0n, nowMs);
+    const payer = tierPayer(account, tier, { neededNanoUsd: 0n, nowMs });
     return {
       of: tier,
       ...presentPayer(payer),
