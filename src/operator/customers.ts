@@ -16,7 +16,7 @@ import type {
 } from '../contract/operator-customers.ts';
 import { listCustomers } from '../customer-list/list-customers.ts';
 import { canonicalJson } from '../domain/canonical.ts';
-import type { CustomerId, CustomerKey, OrganizationId } from '../domain/ids.ts';
+import type { CustomerKey, OrganizationId } from '../domain/ids.ts';
 import { tierModels } from '../domain/model-mappings.ts';
 import { parseUsd } from '../domain/money.ts';
 import type { LedgerEntry } from '../domain/wallet.ts';
@@ -51,8 +51,7 @@ export async function listOrganizationCustomers(
 
 export async function inspectCustomer(
   env: Env,
-  organizationId: OrganizationId,
-  customerId: CustomerId,
+  { organizationId, customerId }: CustomerKey,
 ): Promise<Answer<OperatorCustomer>> {
   const organization = await findOrganization(env, organizationId);
   if (!organization) return noOrganization();
@@ -84,8 +83,7 @@ function withProjectors(
 
 export function setCanceled(
   request: OperatorRequest,
-  organizationId: OrganizationId,
-  customerId: CustomerId,
+  { organizationId, customerId }: CustomerKey,
   canceled: boolean,
 ): Promise<Answer<CustomerUsageData>> {
   return commitChange<CustomerUsageData>(request, async () => {
@@ -113,8 +111,7 @@ export function setCanceled(
 
 export function grantCredit(
   request: OperatorRequest,
-  organizationId: OrganizationId,
-  customerId: CustomerId,
+  { organizationId, customerId }: CustomerKey,
   grant: GrantCreditRequest,
 ): Promise<Answer<GrantedCredit>> {
   return commitChange<GrantedCredit>(request, async () => {
@@ -152,8 +149,7 @@ export function grantCredit(
 /** Takes back what is left of a credit. A second revocation gets the answer of the first, and is not logged again. */
 export function revokeCredit(
   request: OperatorRequest,
-  organizationId: OrganizationId,
-  customerId: CustomerId,
+  { organizationId, customerId }: CustomerKey,
   creditId: string,
   { reason }: CorrectionRequest,
 ): Promise<Answer<RevokedCredit>> {
@@ -210,8 +206,7 @@ async function eraseHistory(
  */
 export function eraseCustomer(
   request: OperatorRequest,
-  organizationId: OrganizationId,
-  customerId: CustomerId,
+  { organizationId, customerId }: CustomerKey,
 ): Promise<Answer<ErasedCustomer>> {
   return commitChange<ErasedCustomer>(request, async (nowMs) => {
     if (!(await findOrganization(request.env, organizationId))) return noOrganization();

@@ -8,7 +8,7 @@ import type { ChangePlanData, ProvisionCustomerData } from '../contract/customer
 import type { Answer } from '../contract/errors.ts';
 import type { operations } from '../contract/operations.ts';
 import type { OperatorAction } from '../contract/operator-actions.ts';
-import type { CustomerId, OrganizationId } from '../domain/ids.ts';
+import type { CustomerKey, OrganizationId } from '../domain/ids.ts';
 import type { Caller } from '../metering/caller.ts';
 import { changePlan, replenishCustomer } from '../metering/change-plan.ts';
 import { provisionCustomer, readUsage } from '../metering/customers.ts';
@@ -35,8 +35,7 @@ export function operatorCreateCustomer(
 
 export function operatorChangePlan(
   request: OperatorRequest,
-  organizationId: OrganizationId,
-  customerId: CustomerId,
+  { organizationId, customerId }: CustomerKey,
   body: PlanBody,
   defer: Caller['defer'],
 ): Promise<Answer<ChangePlanData>> {
@@ -53,8 +52,7 @@ export function operatorChangePlan(
 
 export function operatorReplenish(
   request: OperatorRequest,
-  organizationId: OrganizationId,
-  customerId: CustomerId,
+  { organizationId, customerId }: CustomerKey,
   defer: Caller['defer'],
 ): Promise<Answer<ChangePlanData>> {
   return commitFor(request, organizationId, defer, async (caller, idempotencyKey) => {

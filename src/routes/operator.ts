@@ -176,27 +176,29 @@ export function mountOperator(app: Hono<AppEnv>): void {
     (c, page, { params, query }) => listOrganizationCustomers(c.env, params.org, query, page, deferrer(c)),
     customersCsv,
   );
-  mount(app, operations.readCustomer, (c, { params }) => inspectCustomer(c.env, params.org, params.customerId));
+  mount(app, operations.readCustomer, (c, { params }) =>
+    inspectCustomer(c.env, { organizationId: params.org, customerId: params.customerId }),
+  );
   change(app, operations.operatorCreateCustomer, (request, { params, body }, c) =>
     operatorCreateCustomer(request, params.org, body, deferrer(c)),
   );
   change(app, operations.operatorChangePlan, (request, { params, body }, c) =>
-    operatorChangePlan(request, params.org, params.customerId, body, deferrer(c)),
+    operatorChangePlan(request, { organizationId: params.org, customerId: params.customerId }, body, deferrer(c)),
   );
   change(app, operations.operatorReplenish, (request, { params }, c) =>
-    operatorReplenish(request, params.org, params.customerId, deferrer(c)),
+    operatorReplenish(request, { organizationId: params.org, customerId: params.customerId }, deferrer(c)),
   );
   change(app, operations.cancelCustomer, (request, { params }) =>
-    setCanceled(request, params.org, params.customerId, true),
+    setCanceled(request, { organizationId: params.org, customerId: params.customerId }, true),
   );
   change(app, operations.reactivateCustomer, (request, { params }) =>
-    setCanceled(request, params.org, params.customerId, false),
+    setCanceled(request, { organizationId: params.org, customerId: params.customerId }, false),
   );
   change(app, operations.grantCredit, (request, { params, body }) =>
-    grantCredit(request, params.org, params.customerId, body),
+    grantCredit(request, { organizationId: params.org, customerId: params.customerId }, body),
   );
   change(app, operations.revokeCredit, (request, { params, body }) =>
-    revokeCredit(request, params.org, params.customerId, params.creditId, body),
+    revokeCredit(request, { organizationId: params.org, customerId: params.customerId }, params.creditId, body),
   );
   change(app, operations.operatorReverseCall, (request, { params, body }) =>
     operatorReverseCall(request, params.org, params.callId, body),
@@ -207,7 +209,9 @@ export function mountOperator(app: Hono<AppEnv>): void {
   change(app, operations.operatorReverseMeterEvent, (request, { params, body }) =>
     operatorReverseMeterEvent(request, params.org, params.eventId, body),
   );
-  change(app, operations.eraseCustomer, (request, { params }) => eraseCustomer(request, params.org, params.customerId));
+  change(app, operations.eraseCustomer, (request, { params }) =>
+    eraseCustomer(request, { organizationId: params.org, customerId: params.customerId }),
+  );
 
   mountCsvList(
     app,

@@ -143,7 +143,7 @@ async function giveGoodwill(c: ConsoleContext, decision: GoodwillDecision) {
   if (at !== undefined) return refuse(`goodwill was granted for it already, at ${at}`);
   const input = { params: { org: organizationId, customerId }, body: grant };
   const request = { ...(await operatorRequest(c, operations.grantCredit, input)), idempotencyKey };
-  const answer = await grantCredit(request, organizationId, customerId, grant);
+  const answer = await grantCredit(request, { organizationId, customerId }, grant);
   return answer.ok ? ({ ok: true, customerId } as const) : refuse(answer.refusal.message);
 }
 

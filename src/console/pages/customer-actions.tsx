@@ -36,7 +36,7 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
     const checked = check(GrantCreditRequest, grantOf(c.get('submitted').fields));
     if (!checked.ok) return creditPage(c, wrong(c, checked.details));
     const request = await operatorRequest(c, operations.grantCredit, { params, body: checked.value });
-    const answer = await grantCredit(request, organizationId, customerId, checked.value);
+    const answer = await grantCredit(request, { organizationId, customerId }, checked.value);
     if (!answer.ok) return creditPage(c, wrong(c, detailsOf(answer.refusal)));
     return c.redirect(`${customerPath({ organizationId, customerId })}?tab=wallet&done=credit`, 303);
   });
@@ -50,7 +50,7 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
     if (!checked.ok) return revokePage(c, wrong(c, checked.details));
     const input = { params: { ...params, creditId }, body: checked.value };
     const request = await operatorRequest(c, operations.revokeCredit, input);
-    const answer = await revokeCredit(request, organizationId, customerId, creditId, checked.value);
+    const answer = await revokeCredit(request, { organizationId, customerId }, creditId, checked.value);
     if (!answer.ok) return refused(c, answer.refusal);
     return c.redirect(`${customerPath({ organizationId, customerId })}?tab=wallet&done=credit-revoked`, 303);
   });
@@ -61,7 +61,7 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
     app.post(`${BASE}/${action}`, async (c) => {
       const { params, organizationId, customerId } = addressOf(c);
       const request = await operatorRequest(c, operations[`${action}Customer`], { params });
-      const answer = await setCanceled(request, organizationId, customerId, action === 'cancel');
+      const answer = await setCanceled(request, { organizationId, customerId }, action === 'cancel');
       if (!answer.ok) return refused(c, answer.refusal);
       return c.redirect(
         `${customerPath({ organizationId, customerId })}?tab=settings&done=${action === 'cancel' ? 'canceled' : 'reactivated'}`,
@@ -78,7 +78,7 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
       return erasePage(c, wrong(c, [{ path: 'confirmation', message: `must be ${customerId}, exactly as shown` }]));
     }
     const request = await operatorRequest(c, operations.eraseCustomer, { params });
-    const answer = await eraseCustomer(request, organizationId, customerId);
+    const answer = await eraseCustomer(request, { organizationId, customerId });
     if (!answer.ok) return refused(c, answer.refusal);
     return erasedPage(c, customerId, answer.data.erased);
   });
@@ -114,7 +114,7 @@ async function actionPage(
   content: (path: string, secrets: FormSecrets) => unknown,
 ) {
   const { organizationId, customerId } = addressOf(c);
-  const known = await inspectCustomer(c.env, organizationId, customerId);
+  const known = await inspectCustomer(c.env, { organizationId, customerId });
   if (!known.ok) return refused(c, known.refusal);
   const path = customerPath({ organizationId, customerId });
   const crumbs = [

@@ -36,7 +36,7 @@ export function mountCustomer(app: Hono<ConsoleEnv>): void {
     if (!named.success) return refused(c, { code: 'CUSTOMER_NOT_FOUND', message: 'no such customer' });
     const customerId = named.data;
     const tab = tabNamed(c.req.query('tab'));
-    const inspected = inspectCustomer(c.env, organizationId, customerId);
+    const inspected = inspectCustomer(c.env, { organizationId, customerId });
     const customer = inspected.then((answer) => (answer.ok ? answer.data : null));
     const [answer, content] = await Promise.all([
       inspected,

@@ -56,7 +56,7 @@ export function mountPlanChange(app: Hono<ConsoleEnv>): void {
       params: { org: organizationId, customerId },
       body: checked.value,
     });
-    const answer = await operatorChangePlan(request, organizationId, customerId, checked.value, deferrer(c));
+    const answer = await operatorChangePlan(request, { organizationId, customerId }, checked.value, deferrer(c));
     if (!answer.ok) return changePage(c, { values, details: detailsOf(answer.refusal) }, null);
     return c.redirect(`${customerPath({ organizationId, customerId })}?done=plan-changed`, 303);
   });
@@ -66,7 +66,7 @@ async function changePage(c: ConsoleContext, state: FormState, preview: PlanChan
   const { organizationId } = c.get('organization');
   const customerId = customerInPath(c);
   const [known, plans] = await Promise.all([
-    inspectCustomer(c.env, organizationId, customerId),
+    inspectCustomer(c.env, { organizationId, customerId }),
     listPlans(c.env, organizationId, { limit: PLANS_MAX, after: null }),
   ]);
   if (!known.ok) return refused(c, known.refusal);
