@@ -238,7 +238,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
   async #watch(state: State): Promise<void> {
     const nowMs = Date.now();
     const { batch, watchedAtMs } = state;
-    if (state.finishedAtMs !== null) return this.#retire(state.finishedAtMs + RETENTION_MS, nowMs);
+    if (state.finishedAtMs !== null) return this.#retire({ atMs: state.finishedAtMs + RETENTION_MS, nowMs });
     try {
       if (nowMs - watchedAtMs > WATCH_MS_MAX) {
         log('error', 'batch_given_up', { batchId: batch.batchId, lastError: state.lastError });
@@ -304,7 +304,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
   }
 
   /** Erases the batch after its retention. An alarm that fires early erases nothing. */
-  async #retire(atMs: number, nowMs: number): Promise<void> {
+  async #retire({ atMs, nowMs }: { atMs: number; nowMs: number }): Promise<void> {
     if (nowMs < atMs) return this.ctx.storage.setAlarm(atMs);
     const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
     return asked ? this.#eraseEverywhere(asked.command) : this.erase();

@@ -57,7 +57,7 @@ export async function handOver({ store, env, objectId, now }: HandOverContext): 
       const account = store.account();
       if (!account || waiting.rows.length === 0) return { more: false };
       const page = projectPage(account, withCustomer(waiting, account), () => store.figures());
-      if (page.changes.length > 0) await send(store, env, page, waiting.sinceMs, now());
+      if (page.changes.length > 0) await send(store, env, page, { sinceMs: waiting.sinceMs, nowMs: now() });
       store.handedOver(waiting);
       if (store.delivery().failures > 0) store.transaction(now(), () => store.saveDelivery(NO_FAILURE));
       if (!waiting.more) return { more: false };
@@ -88,8 +88,7 @@ async function send(
   store: CustomerStore,
   env: Env,
   page: ProjectionPage,
-  sinceMs: number,
-  nowMs: number,
+  { sinceMs, nowMs }: { sinceMs: number; nowMs: number },
 ): Promise<void> {
   const { organizationId, customerId, subscriptionId, changes } = page;
   const database = await databaseOf(store, env, organizationId);

@@ -42,7 +42,7 @@ const LAG_MS_MAX = 60_000;
  * Removes a bounded number of rows that are past their retention. `periodMs` is the start of the usage period. Returns when
  * the next round is due.
  */
-export function prune(tables: Tables, periodMs: number, nowMs: number): number | null {
+export function prune(tables: Tables, { periodMs, nowMs }: { periodMs: number; nowMs: number }): number | null {
   const { calls, batchHolds, countedPrompts, keys, meterEvents, usageHours, deniedHours, ledger, corrections } = tables;
   const { charges, events, failedHours, outbox } = tables;
   const isCurrent = (outbox.oldestMs() ?? nowMs) >= nowMs - LAG_MS_MAX;
@@ -55,7 +55,7 @@ export function prune(tables: Tables, periodMs: number, nowMs: number): number |
     isCurrent ? ledger.drop(nowMs - LEDGER_RETENTION_MS, ROWS_MAX) : 0,
     keys.drop(nowMs, ROWS_MAX),
     keys.dropDerived(nowMs - CALL_RETENTION_MS, ROWS_MAX),
-    usageHours.drop(nowMs - USAGE_HOURS_RETENTION_MS, periodMs, ROWS_MAX),
+    usageHours.drop({ beforeMs: nowMs - USAGE_HOURS_RETENTION_MS, periodMs }, ROWS_MAX),
     isCurrent ? deniedHours.drop(nowMs - DENIED_HOURS_RETENTION_MS, ROWS_MAX) : 0,
     isCurrent ? failedHours.drop(nowMs - FAILED_HOURS_RETENTION_MS, ROWS_MAX) : 0,
     corrections.drop(nowMs - CORRECTIONS_RETENTION_MS, ROWS_MAX),
@@ -80,18 +80,19 @@ export function nextPruneMs({
   corrections,
 }: Tables): number | null {
   const { anyMs, withAnswerMs } = calls.oldestFinished();
-  const after = (oldestMs: number | null, retentionMs: number) => (oldestMs === null ? null : oldestMs + retentionMs);
+  const after = ({ oldestMs, retentionMs }: { oldestMs: number | null; retentionMs: number }) =>
+    oldestMs === null ? null : oldestMs + retentionMs;
   const times = [
-    after(withAnswerMs, ANSWER_RETENTION_MS),
-    after(anyMs, CALL_RETENTION_MS),
-    after(batchHolds.oldestExpiredMs(), BATCH_HOLD_RETENTION_MS),
-    after(meterEvents.oldestMs(), METER_EVENT_RETENTION_MS),
-    after(ledger.oldestMs(), LEDGER_RETENTION_MS),
+    after({ oldestMs: withAnswerMs, retentionMs: ANSWER_RETENTION_MS }),
+    after({ oldestMs: anyMs, retentionMs: CALL_RETENTION_MS }),
+    after({ oldestMs: batchHolds.oldestExpiredMs(), retentionMs: BATCH_HOLD_RETENTION_MS }),
+    after({ oldestMs: meterEvents.oldestMs(), retentionMs: METER_EVENT_RETENTION_MS }),
+    after({ oldestMs: ledger.oldestMs(), retentionMs: LEDGER_RETENTION_MS }),
     keys.nextExpiryMs(),
-    after(usageHours.oldestMs(), USAGE_HOURS_RETENTION_MS),
-    after(deniedHours.oldestMs(), DENIED_HOURS_RETENTION_MS),
-    after(failedHours.oldestMs(), FAILED_HOURS_RETENTION_MS),
-    after(corrections.oldestMs(), CORRECTIONS_RETENTION_MS),
+    after({ oldestMs: usageHours.oldestMs(), retentionMs: USAGE_HOURS_RETENTION_MS }),
+    after({ oldestMs: deniedHours.oldestMs(), retentionMs: DENIED_HOURS_RETENTION_MS }),
+    after({ oldestMs: failedHours.oldestMs(), retentionMs: FAILED_HOURS_RETENTION_MS }),
+    after({ oldestMs: corrections.oldestMs(), retentionMs: CORRECTIONS_RETENTION_MS }),
   ].filter((time) => time !== null);
   return times.length === 0 ? null : Math.min(...times);
 }

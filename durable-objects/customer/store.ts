@@ -608,7 +608,7 @@ export class CustomerStore {
   /** Removes a bounded number of rows that are past their retention. */
   prune(nowMs: number): void {
     if ((this.#dueNow().pruneMs ?? NEVER_MS) <= nowMs)
-      this.#dueNow().pruneMs = prune(this.#tables, this.#periodMs(), nowMs);
+      this.#dueNow().pruneMs = prune(this.#tables, { periodMs: this.#periodMs(), nowMs });
   }
 
   #enqueue(kind: ChangeKind, id: string, nowMs: number): void {

@@ -47,7 +47,7 @@ export class ServiceLog {
   }
 
   /** D1 took changes, the oldest of which had waited for so long. */
-  delivered(changes: number, waitedMs: number, nowMs: number): void {
+  delivered(changes: number, { waitedMs, nowMs }: { waitedMs: number; nowMs: number }): void {
     this.#addDelivery({ hourMs: hourOf(nowMs), deliveries: 1, changes, failures: 0, longestWaitMs: waitedMs });
   }
 

@@ -118,7 +118,7 @@ export class ProjectorStore {
   /** D1 has taken a part. What webhooks are to be told is remembered with it. */
   taken(part: Part, nowMs: number): void {
     this.#storage.transactionSync(() => {
-      this.log.delivered(part.changes, Math.max(0, nowMs - (this.pages.oldestMs() ?? nowMs)), nowMs);
+      this.log.delivered(part.changes, { waitedMs: Math.max(0, nowMs - (this.pages.oldestMs() ?? nowMs)), nowMs });
       this.pages.drop(part);
       this.setAside.drop(part.pages);
       const told = part.pages.filter(({ changes }) => changes.some(({ kind }) => kind === 'event'));

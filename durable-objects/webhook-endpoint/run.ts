@@ -159,7 +159,7 @@ async function send({ store, env, webhook, now }: RunContext, due: DueDelivery):
   }
   const sentAtMs = now();
   const reply = await sendMessage(env, current, due, sentAtMs);
-  const outcome = store.record(due, reply, sentAtMs, now());
+  const outcome = store.record(due, reply, { sentAtMs, nowMs: now() });
   if (outcome === 'delivered') return null;
   const reason = outcome === 'gone' ? 'GONE' : store.isLost(now()) ? 'FAILING' : null;
   if (reason === null) return null;

@@ -250,7 +250,11 @@ export class EndpointStore {
   }
 
   /** Records an attempt. Nothing is recorded of an event that was erased meanwhile. */
-  record({ delivery, lane }: DueDelivery, { status, answer }: Reply, sentAtMs: number, nowMs: number): Outcome {
+  record(
+    { delivery, lane }: DueDelivery,
+    { status, answer }: Reply,
+    { sentAtMs, nowMs }: { sentAtMs: number; nowMs: number },
+  ): Outcome {
     const outcome = outcomeOf(status);
     this.#storage.transactionSync(() => {
       const [row] = this.#sql
@@ -264,7 +268,7 @@ export class EndpointStore {
       if (!row) return;
       const attempts = row.attempts + 1;
       const firstMs = row.firstMs ?? sentAtMs;
-      const nextMs = outcome === 'delivered' ? null : nextAttemptMs(attempts, firstMs, nowMs);
+      const nextMs = outcome === 'delivered' ? null : nextAttemptMs(attempts, { firstAttemptMs: firstMs, nowMs });
       this.#sql.exec(
         `UPDATE deliveries SET status = ?1, attempts = ?2, first_attempt_ms = ?3, last_attempt_ms = ?4, next_attempt_ms = ?5,
            answer_status = ?6, answer = ?7, data = iif(?5 IS NULL, NULL, data), ended_at_ms = iif(?5 IS NULL, ?8, NULL)
@@ -291,7 +295,7 @@ export class EndpointStore {
       )
       .one();
     const sql = 'UPDATE endpoint SET failing_since_ms = ?, last_failed_ms = ?';
-    this.#sql.exec(sql, failingSince(sinceMs, lastMs, nowMs), nowMs);
+    this.#sql.exec(sql, failingSince({ sinceMs, lastFailedMs: lastMs, nowMs }), nowMs);
   }
 
   /** Forgets an event that the webhook does not get any more. */
@@ -320,7 +324,7 @@ export class EndpointStore {
   /** Whether every request has failed for so long that the webhook is to be switched off. */
   isLost(nowMs: number): boolean {
     const { failingSinceMs } = this.state();
-    return failingSinceMs !== null && isLost(failingSinceMs, nowMs);
+    return failingSinceMs !== null && isLost({ failingSinceMs, nowMs });
   }
 
   planSwitchOff(planned: PlannedSwitchOff): void {

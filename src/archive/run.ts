@@ -68,7 +68,7 @@ export async function runArchive(env: Env, nowMs: number, bounds: Partial<RunBou
   for (const name of databaseNames(env)) {
     const untilMs = nowMs + LEASE_MS;
     try {
-      if (!(await takeLease(env, name, nowMs, untilMs))) continue;
+      if (!(await takeLease(env, name, { nowMs, untilMs }))) continue;
       try {
         await eraseCustomers(env, name, nowMs, budget, failures);
         await archiveDays(env, name, nowMs, budget, failures);

@@ -134,7 +134,8 @@ const WorstMeter: FC<NonNullable<CustomerListItem['worstMeter']>> = ({ name, use
 const Cost: FC<{ figures: CustomerFigures; show: (nano: NanoUsd) => string }> = ({ figures, show }) => {
   const { costNanoUsd, costBeforeNanoUsd, calls, unpricedCalls } = figures;
   const isUnknown = calls > 0 && calls === unpricedCalls;
-  const change = costBeforeNanoUsd === null || isUnknown ? null : changeOf(costNanoUsd, costBeforeNanoUsd);
+  const change =
+    costBeforeNanoUsd === null || isUnknown ? null : changeOf({ nano: costNanoUsd, before: costBeforeNanoUsd });
   return (
     <span>
       {isUnknown ? <span class="quiet">not known</span> : <Usd nano={costNanoUsd} show={show} />}
@@ -157,7 +158,7 @@ const TIMES_FROM = 2;
 const SAME_BELOW = 0.01;
 
 /** A cost against the one before, in words; `null` where there is neither. */
-export function changeOf(nano: NanoUsd, before: NanoUsd): string | null {
+export function changeOf({ nano, before }: { nano: NanoUsd; before: NanoUsd }): string | null {
   if (before <= 0n) return nano > 0n ? 'new' : null;
   const ratio = Number(nano) / Number(before);
   if (Math.abs(ratio - 1) < SAME_BELOW) return 'as before';

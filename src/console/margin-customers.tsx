@@ -223,7 +223,10 @@ const CustomersTable: FC<Shown> = (shown) => {
       title: 'Of revenue',
       figure: true,
       sort: sortBy('marginPercent'),
-      cell: (item) => shareOf(BigInt(item.marginUsdNano), BigInt(item.revenueUsdNano)) ?? <Nothing />,
+      cell: (item) =>
+        shareOf({ marginNanoUsd: BigInt(item.marginUsdNano), revenueNanoUsd: BigInt(item.revenueUsdNano) }) ?? (
+          <Nothing />
+        ),
     },
   ];
   return (

@@ -93,13 +93,19 @@ function sourcesOf({ chargedUsdNano, planUsdNano }: MarginFigures): string {
 
 function marginNote({ unpricedCalls, revenueUsdNano, marginUsdNano }: MarginFigures): string {
   if (unpricedCalls > 0) return `at most: ${plural(unpricedCalls, 'call')} without a price`;
-  const share = shareOf(BigInt(marginUsdNano), BigInt(revenueUsdNano));
+  const share = shareOf({ marginNanoUsd: BigInt(marginUsdNano), revenueNanoUsd: BigInt(revenueUsdNano) });
   return share === null ? 'revenue less cost' : `${share} of revenue`;
 }
 
 /** With one decimal; `null` where there was no revenue. A loss of many times a small revenue is not worth its digits. */
-export function shareOf(margin: NanoUsd, revenue: NanoUsd): string | null {
-  const percent = marginPercent(margin, revenue);
+export function shareOf({
+  marginNanoUsd: margin,
+  revenueNanoUsd: revenue,
+}: {
+  marginNanoUsd: NanoUsd;
+  revenueNanoUsd: NanoUsd;
+}): string | null {
+  const percent = marginPercent({ marginNanoUsd: margin, revenueNanoUsd: revenue });
   if (percent === null) return null;
   return percent < -SHOWN_LOSS_PERCENT_MAX ? `below -${count(SHOWN_LOSS_PERCENT_MAX)}%` : `${percent.toFixed(1)}%`;
 }

@@ -1,5 +1,6 @@
 import type { Organization } from '../contract/operator.ts';
 import { FOUND_MAX, type FoundItem, type FoundKind, MATCHES, type SearchData } from '../contract/search.ts';
+import { asCallId, asCustomerId } from '../domain/ids.ts';
 import { matchOf } from '../operator/search.ts';
 import { CONSOLE_PATH, callPath, customerPath, modelPath, organizationPath, planPath } from './context.ts';
 import { ORGANIZATION_GROUPS, SERVICE_GROUP } from './navigation.tsx';
@@ -54,9 +55,9 @@ function hrefOf({ kind, id, organizationId }: FoundItem): string {
   if (organizationId === null) return modelPath(id);
   switch (kind) {
     case 'CUSTOMER':
-      return customerPath(organizationId, id);
+      return customerPath({ organizationId, customerId: asCustomerId(id) });
     case 'CALL':
-      return callPath(organizationId, id);
+      return callPath(organizationId, asCallId(id));
     case 'PLAN':
       return planPath(organizationId, id);
     case 'KEY':

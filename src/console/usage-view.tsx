@@ -76,7 +76,7 @@ export interface ChartedUsage extends Pick<UsageCourse, 'step' | 'startsMs' | 'i
   parts?: readonly { name: string; course: Course }[];
   before?: Course;
   /** Where the mark of an hour or a day leads. */
-  linkOf?: (fromMs: number, toMs: number) => string;
+  linkOf?: (period: { fromMs: number; toMs: number }) => string;
 }
 
 export const UsageCharts: FC<{ usage: ChartedUsage }> = ({ usage }) => {
@@ -87,7 +87,7 @@ export const UsageCharts: FC<{ usage: ChartedUsage }> = ({ usage }) => {
     step: isHourly ? 'Hour' : 'Day',
     labels: startsMs.map(labelOf),
     isLastOpen,
-    links: linkOf && startsMs.map((startMs) => linkOf(startMs, startMs + (isHourly ? HOUR_MS : DAY_MS))),
+    links: linkOf && startsMs.map((fromMs) => linkOf({ fromMs, toMs: fromMs + (isHourly ? HOUR_MS : DAY_MS) })),
   };
   const seriesOf = (
     name: string,
@@ -174,7 +174,7 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
           label={title}
           rows={shown.map(({ name, calls, unpricedCalls, costNanoUsd }, index) => ({
             name,
-            share: shareOf(costNanoUsd, total),
+            share: shareOf({ part: costNanoUsd, total }),
             value: (
               <KnownCost
                 costNanoUsd={costNanoUsd}
@@ -184,7 +184,7 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
             ),
             sub: [
               ...(total > 0n && !isCostUnknown({ costNanoUsd, unpricedCalls })
-                ? [percent(shareOf(costNanoUsd, total))]
+                ? [percent(shareOf({ part: costNanoUsd, total }))]
                 : []),
               compactPlural(calls, 'call'),
               ...(unpricedCalls > 0 ? [`${count(unpricedCalls)} without a price`] : []),
@@ -203,7 +203,7 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
 };
 
 /** In thousandths, as they are shown. */
-function shareOf(part: NanoUsd, total: NanoUsd): number {
+function shareOf({ part, total }: { part: NanoUsd; total: NanoUsd }): number {
   return total > 0n ? Number((part * 1000n + total / 2n) / total) / 1000 : 0;
 }
 

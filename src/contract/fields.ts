@@ -85,7 +85,7 @@ export const ListQuery = z.object({
   cursor: z.string().max(CURSOR_LENGTH_MAX).optional().describe('`nextCursor` of the previous page'),
 });
 
-export const nextCursor = z.string().nullable().describe('Where the next page begins; null on the last one');
+export const nextCursor = z.string().nullable().describe('Cursor of the next page; null on the last one');
 
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.object({

@@ -2,7 +2,8 @@
  * The operator's search over everything: customers, calls, plans, keys, models, organizations.
  */
 import { z } from 'zod';
-import { text } from './fields.ts';
+import type { OrganizationId } from '../domain/ids.ts';
+import { branded, text } from './fields.ts';
 
 /** Characters of what is searched for. */
 export const SEARCH_LENGTH_MAX = 200;
@@ -19,9 +20,7 @@ export const MATCHES = ['WHOLE', 'BEGINNING', 'PART'] as const;
 
 export const SearchQuery = z.object({
   q: text(SEARCH_LENGTH_MAX).describe('Any part of an id, a name or an e-mail address; of a call, its whole id'),
-  organizationId: z
-    .uuid('must be a UUID')
-    .toLowerCase()
+  organizationId: branded<OrganizationId>(z.uuid('must be a UUID').toLowerCase())
     .optional()
     .describe(
       `Only things of this organization; default the first ${SEARCHED_ORGANIZATIONS_MAX}. Models of the catalog, and organizations by their names, are found with either`,
@@ -39,7 +38,9 @@ export const FoundItem = z.object({
       "What tells it from others of its name: a customer's e-mail address, the beginning and the end of a key, where an organization has a model; null if nothing does",
     ),
   state: z.enum(['ARCHIVED', 'REVOKED']).nullable().describe('An archived plan, a revoked key; else null'),
-  organizationId: z.string().nullable().describe('Whose it is; null for a model of the catalog'),
+  organizationId: branded<OrganizationId>(z.string())
+    .nullable()
+    .describe('Whose it is; null for a model of the catalog'),
   organizationName: z.string().nullable().describe('Its display name'),
   match: z.enum(MATCHES).describe('How its id, its name or its detail matches'),
 });

@@ -29,7 +29,7 @@ export function pricePerPeriod({ priceUsd, replenish }: Pick<Plan, 'priceUsd' | 
  * What a subscription earns from `fromMs` to `toMs`. It is the difference of two sums since 1970, each of them rounded, so
  * that the parts of any time add up to the whole.
  */
-export function accruedNanoUsd(price: PricePerPeriod, fromMs: number, toMs: number): NanoUsd {
+export function accruedNanoUsd(price: PricePerPeriod, { fromMs, toMs }: { fromMs: number; toMs: number }): NanoUsd {
   return toMs <= fromMs ? 0n : accruedUntil(price, toMs) - accruedUntil(price, fromMs);
 }
 

@@ -74,7 +74,15 @@ export function thresholdsOf({ alerts }: Pick<Plan, 'alerts'>, defaults?: Alerts
 }
 
 /** Whether a change of the balance used it up, or brought it below the amount; else `null`. */
-export function balanceFall(below: NanoUsd | null, before: NanoUsd, after: NanoUsd): 'exhausted' | 'low' | null {
+export function balanceFall({
+  below,
+  before,
+  after,
+}: {
+  below: NanoUsd | null;
+  before: NanoUsd;
+  after: NanoUsd;
+}): 'exhausted' | 'low' | null {
   if (after >= before) return null;
   if (after <= 0n) return before > 0n ? 'exhausted' : null;
   return below !== null && before >= below && after < below ? 'low' : null;

@@ -89,8 +89,7 @@ export interface BatchDenial extends RecordedDenial {
 export function decideBatch(
   account: Account,
   { lines, searches, needs }: BatchToHold,
-  expiresAtMs: number,
-  nowMs: number,
+  { expiresAtMs, nowMs }: { expiresAtMs: number; nowMs: number },
 ): { ok: true; hold: BatchHold; onCredit: Tier[] } | { ok: false; denial: BatchDenial } {
   const { plan } = account.subscription.plan;
   const canceled = isCanceled(account);
@@ -129,7 +128,7 @@ export function decideBatch(
   const exceeds = { kind: named.tier, lines: count, left: calls };
   const reason = { ...figuresOf(named.limit), ...othersOf(named, ofTiers) };
   if (!enabled) return deny({ code: 'ALLOWANCE_EXHAUSTED', ...reason }, exceeds);
-  const code = heldByOthers(account, needed, nowMs) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED';
+  const code = heldByOthers(account, { heldNanoUsd: needed, nowMs }) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED';
   // The vendor runs the file as it is, so no bound of its lines would help.
   const money = moneySums(account.wallet, needed, [], plan, () => false);
   return deny({ code, ...reason, money }, exceeds);
@@ -200,7 +199,7 @@ export function heldOf({ tiers, searches, markupPercent, reservesTokens, expires
 /** The charges of that many of the lines at most: each of them is rounded by itself. */
 function creditFor(lines: Lines, count: number, markupPercent: number): NanoUsd {
   const cost = costOfLines(lines, count);
-  return cost === 0n ? 0n : withMarkup(cost, markupPercent) + BigInt(count);
+  return cost === 0n ? 0n : withMarkup({ costNanoUsd: cost, markupPercent }) + BigInt(count);
 }
 
 /** The account in which the batch holds something else than before. */

@@ -64,8 +64,7 @@ export function beginCall(
   callId: CallId,
   request: BeginRequest,
   { bounds, usualCharge, expectedCharge = () => null }: Expected,
-  deadlineAtMs: number,
-  nowMs: number,
+  { deadlineAtMs, nowMs }: { deadlineAtMs: number; nowMs: number },
 ): CallDecision {
   const { plan, usagePlanVersionId } = account.subscription.plan;
   const { markupPercent } = plan.payg;
@@ -124,7 +123,7 @@ export function beginCall(
   const denial = admitted
     ? null
     : denialOf(account, request, decision, {
-        wouldPass: (tier) => heldByOthers(account, holdFor(tier).leastNanoUsd, nowMs),
+        wouldPass: (tier) => heldByOthers(account, { heldNanoUsd: holdFor(tier).leastNanoUsd, nowMs }),
         sums: (wanted, offered) =>
           moneySums(
             account.wallet,
@@ -169,7 +168,7 @@ function isBetterPaid(account: Account, { tokens, isCut }: AllowedOutput, hold: 
   const { cost, outputTokens, nanoUsd } = hold;
   if (!isCut || tokens === null || outputTokens === null || outputTokens <= tokens) return false;
   const { markupPercent } = account.subscription.plan.plan.payg;
-  const whole = cost ? withMarkup(costAtMost(cost, outputTokens), markupPercent) : nanoUsd;
+  const whole = cost ? withMarkup({ costNanoUsd: costAtMost(cost, outputTokens), markupPercent }) : nanoUsd;
   return creditLeft(account, whole > nanoUsd ? whole : nanoUsd);
 }
 
@@ -217,7 +216,10 @@ export function creditLeft({ wallet }: Account, heldNanoUsd: NanoUsd): boolean {
 }
 
 /** Whether credit would pay if nothing were held of the balance. What holds keep of an expired credit is gone then. */
-export function heldByOthers(account: Account, heldNanoUsd: NanoUsd, nowMs: number): boolean {
+export function heldByOthers(
+  account: Account,
+  { heldNanoUsd, nowMs }: { heldNanoUsd: NanoUsd; nowMs: number },
+): boolean {
   const { wallet } = account;
   const held = BigInt(wallet.held);
   return held > 0n && creditLeft(expireDue({ ...account, wallet: release(wallet, held) }, nowMs), heldNanoUsd);
@@ -257,7 +259,7 @@ function creditFor(
   };
   if (isExpected || !cost || outputTokens === null) return terms;
   const wanted = inSteps ? Math.min(STEP_TOKENS, outputTokens) : outputTokens;
-  const heldTokens = affordableTokens(cost, markupPercent, wanted, held);
+  const heldTokens = affordableTokens(cost, { markupPercent, wanted, availableNanoUsd: held });
   return inSteps ? { ...terms, steps: { ...cost, heldTokens } } : { ...terms, outputTokens: heldTokens };
 }
 
@@ -285,10 +287,14 @@ export function extendSteps(
   const { heldTokens } = steps;
   const held = BigInt(credit.heldNanoUsd);
   const most = Math.min(wanted, outputTokens);
-  const affordable = affordableTokens(steps, markupPercent, most, held + availableUsd(account.wallet));
+  const affordable = affordableTokens(steps, {
+    markupPercent,
+    wanted: most,
+    availableNanoUsd: held + availableUsd(account.wallet),
+  });
   const isStep = affordable === most || affordable >= heldTokens + LAST_STEP_TOKENS;
   if (!isStep || affordable <= heldTokens) return { account, call, heldTokens };
-  const needed = withMarkup(costAtMost(steps, affordable), markupPercent);
+  const needed = withMarkup({ costNanoUsd: costAtMost(steps, affordable), markupPercent });
   const more = needed > held ? needed - held : 0n;
   const revision = account.revision + 1;
   return {

@@ -115,11 +115,11 @@ export function chargeForParts(
     if (amount !== null) byHold = (byHold ?? 0n) + amount;
     else if (part.cost.known) exact = (exact ?? 0n) + part.cost.cost.totalNanoUsd;
   }
-  const priced = exact === null ? null : withMarkup(exact, markupPercent);
+  const priced = exact === null ? null : withMarkup({ costNanoUsd: exact, markupPercent });
   const isWhole = byHold === null && parts.every(({ terms, cost }) => terms && cost.known);
   const of = isWhole ? {} : { costNanoUsd: (exact ?? 0n).toString() };
-  if (byHold === null) return { ...newCharge(chargeId, priced, markupPercent), ...of };
-  return { ...newCharge(chargeId, byHold + (priced ?? 0n), markupPercent), ...of, basis: 'HELD' };
+  if (byHold === null) return { ...newCharge(chargeId, { amountNanoUsd: priced, markupPercent }), ...of };
+  return { ...newCharge(chargeId, { amountNanoUsd: byHold + (priced ?? 0n), markupPercent }), ...of, basis: 'HELD' };
 }
 
 /**

@@ -31,7 +31,8 @@ export function chargeLines({ charge, price }: Pick<CallOutcome, 'charge' | 'pri
   const paid = paidCost();
   const cost = whole ?? paid;
   const standard = final ? BigInt(final.breakdown.standardCostUsdNano) : paid;
-  const marked = charge.costNanoUsd === undefined && !basis ? amount : withMarkup(paid, markup);
+  const marked =
+    charge.costNanoUsd === undefined && !basis ? amount : withMarkup({ costNanoUsd: paid, markupPercent: markup });
   const lines: ChargeLine[] = [
     { kind: 'COST', amountNanoUsd: standard },
     { kind: 'BATCH', amountNanoUsd: cost - standard },
@@ -44,6 +45,8 @@ export function chargeLines({ charge, price }: Pick<CallOutcome, 'charge' | 'pri
   function paidCost(): NanoUsd {
     if (charge?.costNanoUsd !== undefined) return BigInt(charge.costNanoUsd);
     if (basis) return 0n;
-    return whole !== null && withMarkup(whole, markup) === amount ? whole : withoutMarkup(amount, markup);
+    return whole !== null && withMarkup({ costNanoUsd: whole, markupPercent: markup }) === amount
+      ? whole
+      : withoutMarkup({ amountNanoUsd: amount, markupPercent: markup });
   }
 }

@@ -33,21 +33,30 @@ export type Billed = Record<string, string>;
 const PERCENT_SCALE = 10_000;
 
 /** The cost with the plan's markup on it, rounded half up to a nano-USD. */
-export function withMarkup(costNanoUsd: NanoUsd, markupPercent: number): NanoUsd {
+export function withMarkup({ costNanoUsd, markupPercent }: { costNanoUsd: NanoUsd; markupPercent: number }): NanoUsd {
   const scaled = BigInt(Math.round(markupPercent * PERCENT_SCALE));
   const whole = BigInt(100 * PERCENT_SCALE);
   return divideHalfUp(costNanoUsd * (whole + scaled), whole);
 }
 
 /** The cost that comes to the amount with the markup on it, rounded half up. */
-export function withoutMarkup(amountNanoUsd: NanoUsd, markupPercent: number): NanoUsd {
+export function withoutMarkup({
+  amountNanoUsd,
+  markupPercent,
+}: {
+  amountNanoUsd: NanoUsd;
+  markupPercent: number;
+}): NanoUsd {
   const scaled = BigInt(Math.round(markupPercent * PERCENT_SCALE));
   const whole = BigInt(100 * PERCENT_SCALE);
   return divideHalfUp(amountNanoUsd * whole, whole + scaled);
 }
 
 /** A zero charge is POSTED at once; a charge without a known price is FAILED. */
-export function newCharge(chargeId: string, amountNanoUsd: NanoUsd | null, markupPercent: number | null): Charge {
+export function newCharge(
+  chargeId: string,
+  { amountNanoUsd, markupPercent }: { amountNanoUsd: NanoUsd | null; markupPercent: number | null },
+): Charge {
   const charge = { chargeId, amountNanoUsd: amountNanoUsd?.toString() ?? null, markupPercent, failureReason: null };
   if (amountNanoUsd === null) return { ...charge, status: 'FAILED', failureReason: 'PRICE_UNAVAILABLE' };
   return { ...charge, status: amountNanoUsd === 0n ? 'POSTED' : 'PENDING' };

@@ -307,7 +307,7 @@ function replaceOutcome(
   };
   const [paid, paidBefore] = [onBalanceOf(after), onBalanceOf(before)];
   const difference = BigInt(paid.nanoUsd) - BigInt(paidBefore.nanoUsd);
-  const charge = difference === 0n ? null : newCharge(chargeId, difference, null);
+  const charge = difference === 0n ? null : newCharge(chargeId, { amountNanoUsd: difference, markupPercent: null });
   const wallet = addUnsettled(account.wallet, pendingAmount(charge));
   const corrected = { ...account, meters, wallet };
   return { account: isCurrent ? countOnBalance(corrected, paid, paidBefore) : corrected, charge, returned, taken };

@@ -101,8 +101,9 @@ export function incrementMeter(
     : fund(account, meter, slot, amount);
   const overageBefore = BigInt(before.overage);
   const overageAfter = overageBefore + BigInt(funding.overage);
-  const priced = priceOverage(tiersOf(meter), overageBefore, overageAfter);
-  const charge = funding.overage > 0 ? newCharge(ids.chargeId, priced.totalNanoUsd, null) : null;
+  const priced = priceOverage(tiersOf(meter), { before: overageBefore, after: overageAfter });
+  const charge =
+    funding.overage > 0 ? newCharge(ids.chargeId, { amountNanoUsd: priced.totalNanoUsd, markupPercent: null }) : null;
   const after: SlotUsage = {
     usage: sum(before.usage, amount),
     ...totalsOfRuns([...runsOf(before), ...runsOfFunding(funding)]),
@@ -185,8 +186,7 @@ export function tiersOf({ overage }: CustomMeter): readonly OverageTier[] {
 /** Prices the overage units from `before` (exclusive) to `after` (inclusive) of the period, by tier. */
 export function priceOverage(
   tiers: readonly OverageTier[],
-  before: bigint,
-  after: bigint,
+  { before, after }: { before: bigint; after: bigint },
 ): { components: OverageComponent[]; totalNanoUsd: NanoUsd } {
   const components: OverageComponent[] = [];
   let totalNanoUsd = 0n;

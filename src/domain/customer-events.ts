@@ -140,7 +140,7 @@ function balanceEvents(before: Account | null, after: Account): CustomerEvent[] 
   if (!plan.payg.enabled) return [];
   const [was, balance] = [owedBalance(before), owedBalance(after)];
   const below = lowBalance(plan, after.alerts);
-  const fall = balanceFall(below, was, balance);
+  const fall = balanceFall({ below, before: was, after: balance });
   const data = { customerId, balanceUsd: formatUsd(balance) };
   const events: CustomerEvent[] = [];
   if (fall === 'exhausted') events.push({ type: 'balance.exhausted', data });

@@ -6,7 +6,9 @@
  * the call costs is charged in full: so the calls that are open at the same time can overdraw the balance together, by no
  * more than their bounds.
  */
+
 import type { Charge } from './charge.ts';
+import type { BoundAndStep } from './hold.ts';
 import { percentile95 } from './hold.ts';
 import { divideUp, type NanoUsd } from './money.ts';
 import type { ProvisionalSource } from './usage.ts';
@@ -37,7 +39,7 @@ interface Charged {
 }
 
 /** What is expected of a call with this bound, at least a step of its output; `null` if too few answers tell. */
-export function expectedCharge(shares: readonly number[], boundNanoUsd: NanoUsd, stepNanoUsd: NanoUsd): NanoUsd | null {
+export function expectedCharge(shares: readonly number[], { boundNanoUsd, stepNanoUsd }: BoundAndStep): NanoUsd | null {
   const share = shares.length < SHARES_LEAST ? null : percentile95(shares);
   if (share === null) return null;
   const expected = divideUp(boundNanoUsd * BigInt(share), WHOLE);

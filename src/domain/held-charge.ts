@@ -69,13 +69,13 @@ export function chargeByHold(
   const { lines, missing, unlisted, conditions, totalNanoUsd } = chargesOf(price.card, usage, mode, usage.inputTokens);
   const lacking = [...missing, ...unlisted];
   if (lacking.length === 0) return null;
-  const priced = withMarkup(totalNanoUsd, markupPercent);
+  const priced = withMarkup({ costNanoUsd: totalNanoUsd, markupPercent });
   if (held.inputNanoUsd === null) return higher(held.nanoUsd, priced);
   const ofInput = lines.reduce(
     (sum, { component, costNanoUsd }) => (isOutput(component) ? sum : sum + costNanoUsd),
     0n,
   );
-  const pricedInput = withMarkup(inMode(ofInput, mode, conditions), markupPercent);
+  const pricedInput = withMarkup({ costNanoUsd: inMode(ofInput, mode, conditions), markupPercent });
   // By subtraction, so that both together are never below all lines, whatever is rounded.
   const pricedOutput = priced - pricedInput;
   const input = lacking.every(isOutput) ? pricedInput : higher(held.inputNanoUsd, pricedInput);

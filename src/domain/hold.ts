@@ -40,8 +40,14 @@ export interface HoldTerms {
   expectedCharge: ExpectedCharge;
 }
 
+/** What a call costs at most, and the first step of its output. */
+export interface BoundAndStep {
+  boundNanoUsd: NanoUsd;
+  stepNanoUsd: NanoUsd;
+}
+
 /** What a call of the model with this bound is expected to cost, at least that step; `null` if nothing tells. */
-export type ExpectedCharge = (model: string, boundNanoUsd: NanoUsd, stepNanoUsd: NanoUsd) => NanoUsd | null;
+export type ExpectedCharge = (model: string, most: BoundAndStep) => NanoUsd | null;
 
 /** Of a call on a plan that holds what is expected. */
 interface ExpectedHold {
@@ -87,12 +93,13 @@ export function holdOf(bounds: readonly CallBound[], plan: Plan, terms: HoldTerm
     };
   }
   const { cost, outputTokens, inSteps, leastTokens } = worst;
-  const upTo = (tokens: number) => withMarkup(costAtMost(cost, Math.min(tokens, outputTokens)), markupPercent);
+  const upTo = (tokens: number) =>
+    withMarkup({ costNanoUsd: costAtMost(cost, Math.min(tokens, outputTokens)), markupPercent });
   const least = highest(upTo(leastTokens), askedNanoUsd);
   const nanoUsd = highest(upTo(inSteps ? STEP_TOKENS : outputTokens), askedNanoUsd);
   const expectedOf = (model: string): ExpectedHold => {
     const boundNanoUsd = upTo(outputTokens);
-    const charge = expectedCharge(model, boundNanoUsd, upTo(STEP_TOKENS) - upTo(0));
+    const charge = expectedCharge(model, { boundNanoUsd, stepNanoUsd: upTo(STEP_TOKENS) - upTo(0) });
     const held = charge === null ? nanoUsd : highest(charge, askedNanoUsd);
     return { model, boundNanoUsd, nanoUsd: held < nanoUsd ? held : null };
   };
@@ -114,7 +121,7 @@ export const USUAL_CALLS = 100;
 
 /** What a call of a customer with calls of these costs usually comes to: the 95th percentile, with the markup. */
 export function usualCharge(costs: readonly NanoUsd[], markupPercent: number): NanoUsd {
-  return highest(withMarkup(percentile95(costs) ?? 0n, markupPercent), USUAL_CHARGE_MIN);
+  return highest(withMarkup({ costNanoUsd: percentile95(costs) ?? 0n, markupPercent }), USUAL_CHARGE_MIN);
 }
 
 /** The least value that 95 % of the values do not exceed; `null` where there are none. */
@@ -148,11 +155,10 @@ export function leastOutputTokens(bounds: readonly CallBound[]): number {
  */
 export function affordableTokens(
   cost: CostBound,
-  markupPercent: number,
-  wanted: number,
-  availableNanoUsd: NanoUsd,
+  { markupPercent, wanted, availableNanoUsd }: { markupPercent: number; wanted: number; availableNanoUsd: NanoUsd },
 ): number {
-  const fits = (tokens: number) => withMarkup(costAtMost(cost, tokens), markupPercent) <= availableNanoUsd;
+  const fits = (tokens: number) =>
+    withMarkup({ costNanoUsd: costAtMost(cost, tokens), markupPercent }) <= availableNanoUsd;
   if (fits(wanted)) return wanted;
   let [low, high] = [0, wanted];
   while (low + 1 < high) {

@@ -28,7 +28,11 @@ export interface Unpaid {
 /** Of a tier that nobody pays for: the tier that runs in its place, and what pays for that. */
 export type TierPayer = Exclude<NextPayer, Unpaid> | (Unpaid & { instead: { tier: Tier; payer: NextPayer } | null });
 
-export function tierPayer(account: Account, tier: Tier, neededNanoUsd: NanoUsd, nowMs: number): TierPayer {
+export function tierPayer(
+  account: Account,
+  tier: Tier,
+  { neededNanoUsd, nowMs }: { neededNanoUsd: NanoUsd; nowMs: number },
+): TierPayer {
   const decision = decisionOf(account, { [tier]: true }, neededNanoUsd);
   const payerOf = (of: Tier): Exclude<NextPayer, Unpaid> => {
     if (decision.onCredit.includes(of)) return { by: 'balance' };
@@ -37,7 +41,7 @@ export function tierPayer(account: Account, tier: Tier, neededNanoUsd: NanoUsd, 
   };
   if (decision.allowed[tier]) return payerOf(tier);
   const instead = TIERS.findLast((other) => decision.allowed[other]);
-  const reason = reasonOf(account, { [tier]: true }, neededNanoUsd, nowMs);
+  const reason = reasonOf(account, { [tier]: true }, { neededNanoUsd, nowMs });
   return { by: 'nobody', reason, instead: instead === undefined ? null : { tier: instead, payer: payerOf(instead) } };
 }
 
@@ -45,7 +49,7 @@ export function tierPayer(account: Account, tier: Tier, neededNanoUsd: NanoUsd, 
 export function capabilityPayer(account: Account, capability: Capability, nowMs: number): NextPayer {
   const { plan } = account.subscription.plan;
   if (!decisionOf(account, { [capability]: true }, 0n).allowed[capability])
-    return { by: 'nobody', reason: reasonOf(account, { [capability]: true }, 0n, nowMs) };
+    return { by: 'nobody', reason: reasonOf(account, { [capability]: true }, { neededNanoUsd: 0n, nowMs }) };
   const meter = CAPABILITY_METERS[capability];
   return { by: meter === null || hasLeft(plan, account.meters, meter) ? 'allowance' : 'counted' };
 }
@@ -59,7 +63,10 @@ export function slotPayer(account: Account, slot: MeterSlot, nowMs: number): Nex
   if (purchasedUnits(account, meter, slot) > 0n) return { by: 'units' };
   if (paysOverage(account, meter)) return { by: 'balance' };
   if (!hasOverage(plan, meter)) return { by: 'nobody', reason: 'ALLOWANCE_EXHAUSTED' };
-  return { by: 'nobody', reason: heldByOthers(account, 0n, nowMs) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED' };
+  return {
+    by: 'nobody',
+    reason: heldByOthers(account, { heldNanoUsd: 0n, nowMs }) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED',
+  };
 }
 
 /** Whether the balance pays for calls of a tier now. What open calls hold of it is the balance's still. */
@@ -77,8 +84,12 @@ function decisionOf(account: Account, requested: Requested, neededNanoUsd: NanoU
   );
 }
 
-function reasonOf(account: Account, requested: Requested, neededNanoUsd: NanoUsd, nowMs: number): DenialCode {
+function reasonOf(
+  account: Account,
+  requested: Requested,
+  { neededNanoUsd, nowMs }: { neededNanoUsd: NanoUsd; nowMs: number },
+): DenialCode {
   const decision = decisionOf(account, requested, neededNanoUsd);
-  const wouldPass = () => heldByOthers(account, neededNanoUsd, nowMs);
+  const wouldPass = () => heldByOthers(account, { heldNanoUsd: neededNanoUsd, nowMs });
   return denialOf(account, { requested }, decision, { wouldPass }).code;
 }

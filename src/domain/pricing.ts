@@ -198,7 +198,9 @@ export function chargesOf(card: RateCard, usage: Usage, mode: PricingMode, promp
     if (found) {
       if (quantity > 0) assumptions.push(...found.assumptions);
       if (quantity > 0 || component === 'input' || component === 'output')
-        lines.push(lineOf(component, quantity, found.nanoUsdPerMillion, isUse(component) ? PERCENT : percent));
+        lines.push(
+          lineOf(component, quantity, { rate: found.nanoUsdPerMillion, percent: isUse(component) ? PERCENT : percent }),
+        );
     } else if (quantity > 0) (isUse(component) ? unlisted : missing).push(component);
   }
   const isRegional =
@@ -442,7 +444,11 @@ function oneLine(
   };
 }
 
-function lineOf(component: Component, quantity: number, rate: NanoUsd, percent: bigint): CostLine {
+function lineOf(
+  component: Component,
+  quantity: number,
+  { rate, percent }: { rate: NanoUsd; percent: bigint },
+): CostLine {
   return {
     component,
     quantity,

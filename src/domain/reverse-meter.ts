@@ -81,7 +81,7 @@ export function reverseIncrement(event: MeterEvent, totals: PeriodTotals): Retur
   const [overageNow, chargedNow] = [BigInt(totals.usage.overage), BigInt(totals.usage.charged ?? 0)];
   const priced =
     totals.meter && samePlan
-      ? priceOverage(tiersOf(totals.meter), overageNow - BigInt(overage), overageNow).totalNanoUsd
+      ? priceOverage(tiersOf(totals.meter), { before: overageNow - BigInt(overage), after: overageNow }).totalNanoUsd
       : BigInt(event.charge?.amountNanoUsd ?? 0);
   // Never more than the period's charges, whatever was given back of them before.
   const refundNanoUsd = priced < chargedNow ? priced : chargedNow;

@@ -74,13 +74,13 @@ export function endUnread(
   const consumed = addQuantities({}, { ...(payer === 'allowance' && onAllowance), searches });
   const facts = { provider: ran.providerUsed, modelKey: ran.modelUsed ?? '' };
   const cost = costNanoUsd === null ? null : heldCost(facts, costNanoUsd, lines);
-  const charged = cost && withMarkup(cost.totalNanoUsd, markupPercent);
+  const charged = cost && withMarkup({ costNanoUsd: cost.totalNanoUsd, markupPercent });
   const counted: CallOutcome = {
     ...outcome,
     tier,
     calls: lines,
     consumed,
-    charge: payer === 'credit' ? newCharge(chargeId, charged, markupPercent) : null,
+    charge: payer === 'credit' ? newCharge(chargeId, { amountNanoUsd: charged, markupPercent }) : null,
     ...(cost && {
       price: { status: 'FINAL', costNanoUsd: cost.totalNanoUsd.toString(), breakdown: breakdownOf(cost) },
     }),

@@ -30,7 +30,10 @@ export function outcomeOf(status: number | null): Outcome {
 }
 
 /** When an event is sent again after so many attempts, the last of which failed now; `null` where it is given up. */
-export function nextAttemptMs(attempts: number, firstAttemptMs: number, nowMs: number): number | null {
+export function nextAttemptMs(
+  attempts: number,
+  { firstAttemptMs, nowMs }: { firstAttemptMs: number; nowMs: number },
+): number | null {
   const atMs = nowMs + (FIRST_WAITS_MS[attempts - 1] ?? LATER_WAIT_MS);
   return atMs - firstAttemptMs <= ATTEMPTED_MS_MAX ? atMs : null;
 }
@@ -39,12 +42,20 @@ export function nextAttemptMs(attempts: number, firstAttemptMs: number, nowMs: n
  * Since when every request to an endpoint failed, where one failed now: since `sinceMs`, unless nothing was sent to it for
  * longer than attempts are apart. Whether it would have failed then, nobody knows.
  */
-export function failingSince(sinceMs: number | null, lastFailedMs: number | null, nowMs: number): number {
+export function failingSince({
+  sinceMs,
+  lastFailedMs,
+  nowMs,
+}: {
+  sinceMs: number | null;
+  lastFailedMs: number | null;
+  nowMs: number;
+}): number {
   const isGap = lastFailedMs === null || nowMs - lastFailedMs > 2 * LATER_WAIT_MS;
   return sinceMs === null || isGap ? nowMs : sinceMs;
 }
 
 /** Whether an endpoint of which every request failed since then is switched off. */
-export function isLost(failingSinceMs: number, nowMs: number): boolean {
+export function isLost({ failingSinceMs, nowMs }: { failingSinceMs: number; nowMs: number }): boolean {
   return nowMs - failingSinceMs >= FAILING_MS_MAX;
 }

@@ -12,7 +12,7 @@ import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { exportStream } from './export-stream.ts';
-import { findOrganization, noOrganization } from './organizations.ts';
+import { findOrganization, noOrganization } from './organization.ts';
 
 export async function exportHistory(
   env: Env,

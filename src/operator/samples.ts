@@ -18,7 +18,7 @@ import {
 } from '../storage/samples.ts';
 import { exportStream } from './export-stream.ts';
 import { change, list, read } from './operation.ts';
-import { findOrganization, noOrganization } from './organizations.ts';
+import { findOrganization, noOrganization } from './organization.ts';
 
 /** Samples whose rows an export holds at a time. */
 const EXPORT_ROWS = 100;

@@ -4,6 +4,7 @@
  *
  * Without an organization the things of the first organizations are searched.
  */
+
 import { type Catalog, modelKeyOf } from '../catalog/model.ts';
 import { operations } from '../contract/operations.ts';
 import type { Key, Organization } from '../contract/operator.ts';
@@ -16,6 +17,7 @@ import {
   SEARCHED_ORGANIZATIONS_MAX,
 } from '../contract/search.ts';
 import { listCustomers } from '../customer-list/list-customers.ts';
+import { asCallId, type OrganizationId } from '../domain/ids.ts';
 import { mappedModels } from '../domain/model-mappings.ts';
 import type { Env } from '../env.ts';
 import { ask, customerByCall } from '../objects/addresses.ts';
@@ -123,11 +125,12 @@ async function searchOrganization(
 }
 
 /** Among those that D1 has, and those that are open. */
-async function hasCall(env: Env, organizationId: string, query: string): Promise<boolean> {
+async function hasCall(env: Env, organizationId: OrganizationId, query: string): Promise<boolean> {
   if (query.length < CALL_ID_LENGTH_MIN || /\s/.test(query)) return false;
-  if (await findOldCall(env, organizationId, query)) return true;
-  const address = await customerByCall(env, organizationId, query);
-  return address !== null && (await ask(address, (customer) => customer.readCall(organizationId, query))) !== null;
+  const callId = asCallId(query);
+  if (await findOldCall(env, organizationId, callId)) return true;
+  const address = await customerByCall(env, organizationId, callId);
+  return address !== null && (await ask(address, (customer) => customer.readCall(organizationId, callId))) !== null;
 }
 
 /** By name and id, and by the beginning and the end that the list shows, also of a key that is pasted as a whole. */

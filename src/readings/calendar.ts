@@ -48,9 +48,9 @@ export function isTimeZone(name: string): boolean {
 }
 
 /** The zone's clock over [fromMs, toMs]. Throws for a name that `isTimeZone` rejects. */
-export function zoneClock(timeZone: string, fromMs: number, toMs: number): ZoneClock {
+export function zoneClock(timeZone: string, { fromMs, toMs }: { fromMs: number; toMs: number }): ZoneClock {
   const ask = offsetReader(timeZone);
-  const changes = findChanges(ask, fromMs, toMs);
+  const changes = findChanges(ask, { fromMs, toMs });
   const first = ask(fromMs);
   const offsetAt = (atMs: number) => {
     let offset = first;
@@ -73,10 +73,10 @@ export function wallReader(timeZone: string): (atMs: number) => number {
 }
 
 /** Every local day that overlaps [fromMs, toMs), in order. Throws above LOCAL_DAYS_MAX. */
-export function localDays(fromMs: number, toMs: number, timeZone: string): LocalDay[] {
+export function localDays({ fromMs, toMs }: { fromMs: number; toMs: number }, timeZone: string): LocalDay[] {
   if (toMs <= fromMs) return [];
   if ((toMs - fromMs) / DAY_MS > LOCAL_DAYS_MAX) throw new RangeError('more local days than LOCAL_DAYS_MAX');
-  const clock = zoneClock(timeZone, fromMs - 3 * DAY_MS, toMs + 3 * DAY_MS);
+  const clock = zoneClock(timeZone, { fromMs: fromMs - 3 * DAY_MS, toMs: toMs + 3 * DAY_MS });
   const days: LocalDay[] = [];
   for (let startMs = dayStart(clock, fromMs); startMs < toMs; ) {
     const endMs = nextDayStart(clock, startMs);
@@ -92,7 +92,7 @@ export function localDays(fromMs: number, toMs: number, timeZone: string): Local
  * later than the change.
  */
 export function instantAtWall(wallMs: number, timeZone: string): number {
-  return instantOfClock(wallMs, zoneClock(timeZone, wallMs - 2 * DAY_MS, wallMs + 2 * DAY_MS));
+  return instantOfClock(wallMs, zoneClock(timeZone, { fromMs: wallMs - 2 * DAY_MS, toMs: wallMs + 2 * DAY_MS }));
 }
 
 /** The same by a clock that reaches two days beyond. */
@@ -108,20 +108,20 @@ function wallDate(clock: ZoneClock, atMs: number): number {
 function dayStart(clock: ZoneClock, atMs: number): number {
   const date = wallDate(clock, atMs);
   // No local day is two days long.
-  return firstMomentOf(clock, date, atMs - 2 * DAY_MS, atMs);
+  return firstMomentOf(clock, date, { lowMs: atMs - 2 * DAY_MS, highMs: atMs });
 }
 
 function nextDayStart(clock: ZoneClock, startMs: number): number {
   const date = wallDate(clock, startMs);
   // A zone that crosses the date line skips a whole date, so the next day is the first later date.
-  return firstMomentOf(clock, date + 1, startMs, startMs + 2 * DAY_MS);
+  return firstMomentOf(clock, date + 1, { lowMs: startMs, highMs: startMs + 2 * DAY_MS });
 }
 
 /**
  * The first instant in (lowMs, highMs] whose local date is `date` or later. A clock that goes back over midnight
  * repeats the end of a day; since 2011 none has done so by more than a minute past midnight.
  */
-function firstMomentOf(clock: ZoneClock, date: number, lowMs: number, highMs: number): number {
+function firstMomentOf(clock: ZoneClock, date: number, { lowMs, highMs }: { lowMs: number; highMs: number }): number {
   let low = lowMs;
   let high = highMs;
   while (high - low > 1) {
@@ -137,19 +137,19 @@ interface Change {
   offsetMs: number;
 }
 
-function findChanges(ask: (atMs: number) => number, fromMs: number, toMs: number): Change[] {
+function findChanges(ask: (atMs: number) => number, { fromMs, toMs }: { fromMs: number; toMs: number }): Change[] {
   const changes: Change[] = [];
   let offset = ask(fromMs);
   for (let lowMs = fromMs; lowMs < toMs; lowMs += PROBE_MS) {
     const highMs = Math.min(lowMs + PROBE_MS, toMs);
     const offsetMs = ask(highMs);
-    if (offsetMs !== offset) changes.push({ atMs: changeBetween(ask, lowMs, highMs), offsetMs });
+    if (offsetMs !== offset) changes.push({ atMs: changeBetween(ask, { lowMs, highMs }), offsetMs });
     offset = offsetMs;
   }
   return changes;
 }
 
-function changeBetween(ask: (atMs: number) => number, lowMs: number, highMs: number): number {
+function changeBetween(ask: (atMs: number) => number, { lowMs, highMs }: { lowMs: number; highMs: number }): number {
   const before = ask(lowMs);
   let low = lowMs;
   let high = highMs;

@@ -22,7 +22,7 @@ export const requestFigures: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
   const nowMs = Date.now();
   const kind = kindOf(c.req.path);
-  if (kind !== null && isServed(c.res.status)) count(kind, c.res.status, startedMs, nowMs);
+  if (kind !== null && isServed(c.res.status)) count(kind, c.res.status, { startedMs, nowMs });
   if (held.value.size === 0 || nowMs - sentMs.value < SEND_MS) return;
   const figures = [...held.value.values()];
   held.value = new Map();
@@ -45,7 +45,7 @@ function isServed(status: number): boolean {
   return status !== 401 && status !== 404 && status !== 405;
 }
 
-function count(kind: RequestKind, status: number, startedMs: number, nowMs: number): void {
+function count(kind: RequestKind, status: number, { startedMs, nowMs }: { startedMs: number; nowMs: number }): void {
   const hourMs = nowMs - (nowMs % HOUR_MS);
   const key = `${hourMs} ${kind}`;
   const figures = held.value.get(key) ?? { hourMs, kind, requests: 0, serverErrors: 0, latencies: noLatencies() };

@@ -302,7 +302,11 @@ const isErasure = ({ organizationId, customerId }: Pick<ArchiveErasure, 'organiz
   and(eq(archiveErasures.organizationId, organizationId), eq(archiveErasures.customerId, customerId));
 
 /** Takes a database for one run, unless another has it. */
-export async function takeLease(env: Env, name: DatabaseName, nowMs: number, untilMs: number): Promise<boolean> {
+export async function takeLease(
+  env: Env,
+  name: DatabaseName,
+  { nowMs, untilMs }: { nowMs: number; untilMs: number },
+): Promise<boolean> {
   const text = `INSERT INTO archive_lease (id, until_ms) VALUES (1, ?1)
     ON CONFLICT DO UPDATE SET until_ms = excluded.until_ms WHERE until_ms <= ?2 RETURNING 1`;
   const { results } = await namedDatabase(env, name).$client.prepare(text).bind(untilMs, nowMs).all();

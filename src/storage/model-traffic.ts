@@ -122,7 +122,7 @@ export async function readModelTraffic(env: Env, query: TrafficQuery): Promise<M
   let beforeMs = query.toMs;
   for (let page = 0; page < PAGES_MAX && beforeMs > query.fromMs - CALL_LENGTH_MAX_MS; page += 1) {
     const sinceMs = await pageStart(db, query, beforeMs);
-    const among = amongCalls(query, sinceMs, beforeMs);
+    const among = amongCalls(query, { sinceMs, beforeMs });
     const [traffic, shares] = await db.$client.batch([
       prepare(db, trafficOf(query, among)),
       prepare(db, sharesOf(among)),
@@ -144,7 +144,10 @@ async function pageStart(db: Database, { organizationId, fromMs }: TrafficQuery,
 }
 
 /** Calls that count in the roll-ups of the period, by an index: calls have one by their begin. */
-function amongCalls({ organizationId, fromMs, toMs, names }: TrafficQuery, sinceMs: number, beforeMs: number): SQL {
+function amongCalls(
+  { organizationId, fromMs, toMs, names }: TrafficQuery,
+  { sinceMs, beforeMs }: { sinceMs: number; beforeMs: number },
+): SQL {
   return sql`${calls} WHERE organization_id = ${organizationId} AND started_at_ms >= ${sinceMs} AND started_at_ms < ${beforeMs}
     AND COALESCE(finished_at_ms, started_at_ms) >= ${fromMs} AND COALESCE(finished_at_ms, started_at_ms) < ${toMs}
     AND status <> 'IN_PROGRESS' AND reversed_at_ms IS NULL

@@ -266,7 +266,7 @@ function topCustomersByCost(scope: Scope, groupsMax: number): SQL {
  * weeks are compared, those who stay below such a share of the lowest cost among them need not be looked at.
  */
 function costOfCustomers({ weeks, runningTotals, among, fromMs, toMs }: Scope, groupsMax: number): SQL {
-  const starts = startsOfWeeks(fromMs, toMs);
+  const starts = startsOfWeeks({ fromMs, toMs });
   const costBefore = (atMs: number) => sql`COALESCE((SELECT ${COST} FROM ${runningTotals}
     WHERE ${among(sql`${runningTotals}`)} AND customer_id = somebody.customer_id AND hour_ms < ${atMs} ORDER BY hour_ms DESC LIMIT 1), 0)`;
   const cost = sql`${costBefore(toMs)} - ${costBefore(fromMs)} AS cost`;
@@ -288,7 +288,7 @@ function costOfCustomers({ weeks, runningTotals, among, fromMs, toMs }: Scope, g
 }
 
 /** The weeks in which a period lies, as `customer_weeks` counts them. */
-function startsOfWeeks(fromMs: number, toMs: number): number[] {
+function startsOfWeeks({ fromMs, toMs }: { fromMs: number; toMs: number }): number[] {
   const firstMs = Math.floor(fromMs / WEEK_MS) * WEEK_MS;
   return Array.from({ length: Math.ceil((toMs - firstMs) / WEEK_MS) }, (_, index) => firstMs + index * WEEK_MS);
 }

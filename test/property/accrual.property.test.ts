@@ -23,9 +23,11 @@ test('the parts of a time add up to the whole', () => {
   fc.assert(
     fc.property(price, fc.array(atMs, { minLength: 2, maxLength: 40 }), (of, times) => {
       const borders = times.toSorted((a, b) => a - b);
-      const parts = borders.slice(1).map((end, index) => accruedNanoUsd(of, borders[index] as number, end));
+      const parts = borders
+        .slice(1)
+        .map((end, index) => accruedNanoUsd(of, { fromMs: borders[index] as number, toMs: end }));
       const [first, last] = [borders[0] as number, borders.at(-1) as number];
-      expect(parts.reduce((sum, part) => sum + part, 0n)).toBe(accruedNanoUsd(of, first, last));
+      expect(parts.reduce((sum, part) => sum + part, 0n)).toBe(accruedNanoUsd(of, { fromMs: first, toMs: last }));
       expect(parts.every((part) => part >= 0n)).toBe(true);
     }),
   );
@@ -35,8 +37,10 @@ test('a longer time never earns less, and time that runs backwards earns nothing
   fc.assert(
     fc.property(price, atMs, fc.nat(400 * DAY_MS), fc.nat(DAY_MS), (of, fromMs, length, more) => {
       const toMs = fromMs + length;
-      expect(accruedNanoUsd(of, fromMs, toMs + more)).toBeGreaterThanOrEqual(accruedNanoUsd(of, fromMs, toMs));
-      expect(accruedNanoUsd(of, toMs, fromMs)).toBe(0n);
+      expect(accruedNanoUsd(of, { fromMs, toMs: toMs + more })).toBeGreaterThanOrEqual(
+        accruedNanoUsd(of, { fromMs, toMs }),
+      );
+      expect(accruedNanoUsd(of, { fromMs: toMs, toMs: fromMs })).toBe(0n);
     }),
   );
 });
@@ -45,12 +49,11 @@ test('half of a price, or twice the period, earns half, to the rounding of two a
   fc.assert(
     fc.property(price, atMs, fc.nat(400 * DAY_MS), (of, fromMs, length) => {
       const { priceNanoUsd, replenish } = of;
-      const whole = accruedNanoUsd({ ...of, priceNanoUsd: 2n * priceNanoUsd }, fromMs, fromMs + length);
-      const half = accruedNanoUsd(of, fromMs, fromMs + length);
+      const whole = accruedNanoUsd({ ...of, priceNanoUsd: 2n * priceNanoUsd }, { fromMs, toMs: fromMs + length });
+      const half = accruedNanoUsd(of, { fromMs, toMs: fromMs + length });
       const slower = accruedNanoUsd(
         { priceNanoUsd: 2n * priceNanoUsd, replenish: { ...replenish, every: 2 * replenish.every } },
-        fromMs,
-        fromMs + length,
+        { fromMs, toMs: fromMs + length },
       );
       expect(Math.abs(Number(whole - 2n * half))).toBeLessThanOrEqual(3);
       expect(slower).toBe(half);
@@ -66,14 +69,16 @@ test('a calendar month of a monthly price, and a year of a yearly one, earn the 
       fc.nat(11),
       (priceNanoUsd, year, month) => {
         const monthly: PricePerPeriod = { priceNanoUsd, replenish: { every: 1, unit: 'MONTH' } };
-        expect(accruedNanoUsd(monthly, Date.UTC(year, month), Date.UTC(year, month + 1))).toBe(priceNanoUsd);
+        expect(accruedNanoUsd(monthly, { fromMs: Date.UTC(year, month), toMs: Date.UTC(year, month + 1) })).toBe(
+          priceNanoUsd,
+        );
         const yearly: PricePerPeriod = { priceNanoUsd, replenish: { every: 1, unit: 'YEAR' } };
-        expect(accruedNanoUsd(yearly, Date.UTC(year, 0), Date.UTC(year + 1, 0))).toBe(priceNanoUsd);
+        expect(accruedNanoUsd(yearly, { fromMs: Date.UTC(year, 0), toMs: Date.UTC(year + 1, 0) })).toBe(priceNanoUsd);
       },
     ),
   );
   const daily: PricePerPeriod = { priceNanoUsd: 24n, replenish: { every: 1, unit: 'DAY' } };
-  expect(accruedNanoUsd(daily, 5 * HOUR_MS, 8 * HOUR_MS)).toBe(3n);
+  expect(accruedNanoUsd(daily, { fromMs: 5 * HOUR_MS, toMs: 8 * HOUR_MS })).toBe(3n);
 });
 
 test('what many subscriptions earn by months is the sum of what each earns, to a nano-USD of each', () => {
@@ -94,7 +99,7 @@ test('what many subscriptions earn by months is the sum of what each earns, to a
         of,
         [...months].map(([monthMs, subscribedMs]) => ({ monthMs, subscribedMs })),
       );
-      const apart = each.reduce((sum, { fromMs, toMs }) => sum + accruedNanoUsd(of, fromMs, toMs), 0n);
+      const apart = each.reduce((sum, { fromMs, toMs }) => sum + accruedNanoUsd(of, { fromMs, toMs }), 0n);
       expect(Math.abs(Number(together - apart))).toBeLessThanOrEqual(each.length + 1);
     }),
   );

@@ -120,7 +120,7 @@ test('a balance is low once, and used up once, until it rises again', () => {
         const after = balance + change;
         const worsens = levelOf(after) > levelOf(balance);
         const expected = worsens ? (levelOf(after) === 2 ? 'exhausted' : 'low') : null;
-        expect(balanceFall(5_000_000_000n, balance, after)).toBe(expected);
+        expect(balanceFall({ below: 5_000_000_000n, before: balance, after })).toBe(expected);
         balance = after;
       }
     }),

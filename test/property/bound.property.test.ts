@@ -94,8 +94,8 @@ test('as many tokens are held as the balance affords, and not one less', () => {
   fc.assert(
     fc.property(amount, amount, percent, fc.nat(20_000), amount, (input, output, markup, wanted, available) => {
       const cost: CostBound = { inputNanoUsd: input.toString(), outputNanoUsdPerMillion: (output * 1_000n).toString() };
-      const charge = (tokens: number) => withMarkup(costAtMost(cost, tokens), markup);
-      const tokens = affordableTokens(cost, markup, wanted, available);
+      const charge = (tokens: number) => withMarkup({ costNanoUsd: costAtMost(cost, tokens), markupPercent: markup });
+      const tokens = affordableTokens(cost, { markupPercent: markup, wanted, availableNanoUsd: available });
       expect(tokens).toBeLessThanOrEqual(wanted);
       if (tokens > 0) expect(charge(tokens)).toBeLessThanOrEqual(available);
       if (tokens < wanted) expect(charge(tokens + 1)).toBeGreaterThan(available);

@@ -50,7 +50,10 @@ function priced({ used, output, name, usageSource }: History['own']): PricedPart
 function begun({ mode, consumed, markupPercent }: History) {
   const rules = plan({ limits: { standardCalls: 2, premiumCalls: 2 }, payg: { enabled: true, markupPercent } });
   const open = account(rules, { consumed, reserved: {} });
-  return beginCall(open, asCallId('c'), { requested: {}, pricingMode: mode }, NOTHING_KNOWN, NOW + 60_000, NOW);
+  return beginCall(open, asCallId('c'), { requested: {}, pricingMode: mode }, NOTHING_KNOWN, {
+    deadlineAtMs: NOW + 60_000,
+    nowMs: NOW,
+  });
 }
 
 function ended(from: { account: Account; call: Call }, own: PricedPart, parts: PricedPart[]) {
@@ -114,7 +117,7 @@ test('each part takes its tokens from the allowance of its own tier, or is charg
         0n,
       );
       expect(whole.charge?.amountNanoUsd ?? null).toBe(
-        onCredit.length === 0 ? null : withMarkup(cost, value.markupPercent).toString(),
+        onCredit.length === 0 ? null : withMarkup({ costNanoUsd: cost, markupPercent: value.markupPercent }).toString(),
       );
     }),
   );

@@ -67,8 +67,7 @@ function begun(markup: number, included: boolean) {
     asCallId('call'),
     asked,
     { bounds: [bound], usualCharge: () => 700n },
-    1_000,
-    0,
+    { deadlineAtMs: 1_000, nowMs: 0 },
   );
 }
 

@@ -45,7 +45,7 @@ describe('priceOverage', () => {
         fc.bigInt({ min: 0n, max: 10n ** 16n }),
         fc.bigInt({ min: 0n, max: 10n ** 16n }),
         (list, before, units) => {
-          const { components } = priceOverage(list, before, before + units);
+          const { components } = priceOverage(list, { before, after: before + units });
           expect(components.reduce((sum, { unitsExact }) => sum + BigInt(unitsExact), 0n)).toBe(units);
           let at = before;
           for (const [index, { tierIndex, upTo, unitsExact, priceNanoUsd, priceQuantity }] of components.entries()) {
@@ -75,13 +75,13 @@ describe('priceOverage', () => {
         let total = 0n;
         const byTier = new Map<number, bigint>();
         for (const cut of cuts) {
-          const { components, totalNanoUsd } = priceOverage(list, at, at + cut);
+          const { components, totalNanoUsd } = priceOverage(list, { before: at, after: at + cut });
           at += cut;
           total += totalNanoUsd;
           for (const { tierIndex, unitsExact } of components)
             byTier.set(tierIndex, (byTier.get(tierIndex) ?? 0n) + BigInt(unitsExact));
         }
-        const whole = priceOverage(list, start, at);
+        const whole = priceOverage(list, { before: start, after: at });
         expect(total).toBe(whole.totalNanoUsd);
         expect([...byTier].sort(([a], [b]) => a - b)).toEqual(
           whole.components.map((part) => [part.tierIndex, BigInt(part.unitsExact)]),
@@ -93,11 +93,11 @@ describe('priceOverage', () => {
   test('more units never cost less, and zero units cost nothing', () => {
     fc.assert(
       fc.property(tiers, fc.bigInt({ min: 0n, max: 10n ** 16n }), parts, (list, before, [first = 1n, second = 1n]) => {
-        const less = priceOverage(list, before, before + first).totalNanoUsd;
-        const more = priceOverage(list, before, before + first + second).totalNanoUsd;
+        const less = priceOverage(list, { before, after: before + first }).totalNanoUsd;
+        const more = priceOverage(list, { before, after: before + first + second }).totalNanoUsd;
         expect(less).toBeGreaterThanOrEqual(0n);
         expect(more).toBeGreaterThanOrEqual(less);
-        expect(priceOverage(list, before, before)).toEqual({ components: [], totalNanoUsd: 0n });
+        expect(priceOverage(list, { before, after: before })).toEqual({ components: [], totalNanoUsd: 0n });
       }),
     );
   });
@@ -116,7 +116,7 @@ describe('priceOverage', () => {
           const [whole, rest] = [numerator / BigInt(per), numerator % BigInt(per)];
           return sum + whole + (rest * 2n >= BigInt(per) ? 1n : 0n);
         }, 0n);
-        expect(priceOverage(list, 0n, BigInt(units)).totalNanoUsd).toBe(expected);
+        expect(priceOverage(list, { before: 0n, after: BigInt(units) }).totalNanoUsd).toBe(expected);
       }),
     );
   });

@@ -77,8 +77,7 @@ test('a call with the tokens that its denial says passes, with one more it does 
           asCallId('call'),
           { requested, pricingMode: 'standard' },
           { bounds: of, usualCharge: () => CENT },
-          3_600_000,
-          0,
+          { deadlineAtMs: 3_600_000, nowMs: 0 },
         );
       const poor = withBalance(account(content), available, held);
       const { denial } = begin(poor, own);

@@ -26,7 +26,7 @@ test('a charge by the hold is never below its lines, nor above the greater of ho
       expect(charged === null).toBe(lacking.length === 0);
       if (charged === null) return;
       seen += 1;
-      const lines = withMarkup(totalNanoUsd, percent);
+      const lines = withMarkup({ costNanoUsd: totalNanoUsd, markupPercent: percent });
       expect(charged).toBeGreaterThanOrEqual(lines);
       expect(charged).toBeLessThanOrEqual(forInput + forOutput + lines);
       // The hold of a side counts only if something of that side has no rate.

@@ -233,8 +233,7 @@ test('used is always consumed plus reserved, and nothing is reserved once all ca
             asCallId(callId),
             { requested: { standard, premium, search }, pricingMode: 'standard' },
             NOTHING_KNOWN,
-            10,
-            1,
+            { deadlineAtMs: 10, nowMs: 1 },
           );
           current = begun.account;
           const { allowed } = begun.call;
@@ -292,8 +291,7 @@ describe('under BLOCK, with callers that use the tier they were allowed', () => 
           asCallId(`call-${index}`),
           { requested: { standard, premium }, pricingMode: 'standard' },
           NOTHING_KNOWN,
-          10,
-          1,
+          { deadlineAtMs: 10, nowMs: 1 },
         );
         current = begun.account;
         if (begun.call.status === 'IN_PROGRESS') {

@@ -123,10 +123,13 @@ const seen = new Set<string>();
 test('a call of a tier is paid as was said, by what was said, or denied for the reason that was said', () => {
   fc.assert(
     fc.property(accounts, fc.constantFrom(...TIERS), amount, (before, tier, needed) => {
-      const said = tierPayer(before, tier, needed, NOW_MS);
+      const said = tierPayer(before, tier, { neededNanoUsd: needed, nowMs: NOW_MS });
       const request = { requested: { [tier]: true }, pricingMode: 'standard' as const };
       const expected = { bounds: [], usualCharge: () => needed };
-      const { call, denial } = beginCall(before, asCallId('call'), request, expected, NOW_MS + 1, NOW_MS);
+      const { call, denial } = beginCall(before, asCallId('call'), request, expected, {
+        deadlineAtMs: NOW_MS + 1,
+        nowMs: NOW_MS,
+      });
       if (said.by === 'nobody') {
         seen.add(`${said.reason}${said.instead ? ` ${said.instead.payer.by} instead` : ''}`);
         expect(call.allowed[tier]).toBe(false);
@@ -153,7 +156,10 @@ test('a call for a capability is admitted where something pays for it or counts 
       const said = capabilityPayer(before, capability, NOW_MS);
       const request = { requested: { [capability]: true }, pricingMode: 'standard' as const };
       const expected = { bounds: [], usualCharge: () => 0n };
-      const { call, denial } = beginCall(before, asCallId('call'), request, expected, NOW_MS + 1, NOW_MS);
+      const { call, denial } = beginCall(before, asCallId('call'), request, expected, {
+        deadlineAtMs: NOW_MS + 1,
+        nowMs: NOW_MS,
+      });
       expect(call.status).toBe(said.by === 'nobody' ? 'NOT_ALLOWED' : 'IN_PROGRESS');
       expect(denial?.code ?? null).toBe(said.by === 'nobody' ? said.reason : null);
       expect(call.credit).toBeUndefined();
@@ -190,7 +196,7 @@ test('a customer is on credit where the balance pays for a tier, or would if ope
   fc.assert(
     fc.property(accounts, (before) => {
       const free = { ...before, wallet: release(before.wallet, BigInt(before.wallet.held)) };
-      const pays = TIERS.some((tier) => tierPayer(free, tier, 0n, NOW_MS).by === 'balance');
+      const pays = TIERS.some((tier) => tierPayer(free, tier, { neededNanoUsd: 0n, nowMs: NOW_MS }).by === 'balance');
       expect(isOnCredit(before)).toBe(pays);
     }),
     { numRuns: 1_500 },
@@ -200,7 +206,7 @@ test('a customer is on credit where the balance pays for a tier, or would if ope
 /** Whether the balance pays for something now, and of which slots purchased units do. */
 function paying(of: Account) {
   const slots = METER_SLOTS.map((slot) => ({ slot, by: slotPayer(of, slot, NOW_MS).by }));
-  const tiers = TIERS.map((tier) => tierPayer(of, tier, 0n, NOW_MS).by);
+  const tiers = TIERS.map((tier) => tierPayer(of, tier, { neededNanoUsd: 0n, nowMs: NOW_MS }).by);
   return {
     USD: [...tiers, ...slots.map(({ by }) => by)].includes('balance'),
     ...Object.fromEntries(slots.map(({ slot, by }) => [slot, by === 'units'])),

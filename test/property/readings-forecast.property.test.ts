@@ -106,7 +106,7 @@ test('an allowance runs out before the end of the period if and only if less rem
 test('the start of a local day belongs to that day, and the instant before it to another day', () => {
   fc.assert(
     fc.property(fc.integer({ min: Date.UTC(2012, 0, 1), max: Date.UTC(2037, 0, 1) }), zones, (atMs, zone) => {
-      const dayStart = (ofMs: number) => localDays(ofMs, ofMs + 1, zone)[0]?.startMs ?? Number.NaN;
+      const dayStart = (ofMs: number) => localDays({ fromMs: ofMs, toMs: ofMs + 1 }, zone)[0]?.startMs ?? Number.NaN;
       const startMs = dayStart(atMs);
       expect(startMs).toBeLessThanOrEqual(atMs);
       expect(atMs - startMs).toBeLessThan(25 * HOUR_MS);

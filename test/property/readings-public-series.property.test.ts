@@ -119,7 +119,7 @@ function injected(series: PublicSeries, kind: 'SPEND_SPIKE' | 'SILENCE', seed: n
   });
   const episodeMs = fromMs + start * DAY_MS;
   return {
-    buckets: dayBuckets(days, fromMs, fromMs + length * DAY_MS),
+    buckets: dayBuckets(days, { fromMs, toMs: fromMs + length * DAY_MS }),
     startMs: episodeMs,
     endMs: episodeMs + episodeDays * DAY_MS,
   };

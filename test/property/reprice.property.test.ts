@@ -50,8 +50,7 @@ test('a call that is priced later ends as one that is priced at once, and only o
         asCallId('c'),
         { requested, pricingMode: mode },
         NOTHING_KNOWN,
-        LATER,
-        NOW,
+        { deadlineAtMs: LATER, nowMs: NOW },
       );
       const report = {
         modelUsed: 'm',
@@ -96,14 +95,10 @@ test('a call that is priced later ends as one that is priced at once, and only o
 });
 
 test('without usage there is nothing to price', () => {
-  const begun = beginCall(
-    account(plan()),
-    asCallId('c'),
-    { requested: {}, pricingMode: 'standard' },
-    NOTHING_KNOWN,
-    LATER,
-    NOW,
-  );
+  const begun = beginCall(account(plan()), asCallId('c'), { requested: {}, pricingMode: 'standard' }, NOTHING_KNOWN, {
+    deadlineAtMs: LATER,
+    nowMs: NOW,
+  });
   const price: ResolvedPrice = { available: true, card: rateCard({ input: '1', output: '1' }) };
   for (const reason of ['USAGE_NOT_REPORTED', 'USAGE_IMPLAUSIBLE'] as const) {
     const ended = endCall(begun.account, begun.call, { usage: usage({}) }, { available: false, reason }, 'charge', NOW);

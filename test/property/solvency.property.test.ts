@@ -16,6 +16,7 @@ import { type BeginRequest, type Call, endCall, timeOutCall } from '../../src/do
 import { withMarkup } from '../../src/domain/charge.ts';
 import { replaceEstimate } from '../../src/domain/correct-call.ts';
 import { expectedCharge, shareOfBound } from '../../src/domain/expected-hold.ts';
+import type { BoundAndStep } from '../../src/domain/hold.ts';
 import { asCallId } from '../../src/domain/ids.ts';
 import { endLostCall } from '../../src/domain/lost-call.ts';
 import type { HoldPolicy } from '../../src/domain/plan.ts';
@@ -204,7 +205,7 @@ class Books {
       ...(isOurs && { ifLost }),
     };
     const request: BeginRequest = { requested: {}, pricingMode: 'standard', ...(holdUsd !== null && { holdUsd }) };
-    const expectedOf = (_model: string, most: bigint, step: bigint) => expectedCharge(this.shares, most, step);
+    const expectedOf = (_model: string, most: BoundAndStep) => expectedCharge(this.shares, most);
     const expected = { bounds: known ? [bound] : [], usualCharge: () => CENT, expectedCharge: expectedOf };
     const before = availableUsd(this.account.wallet);
     const { wallet } = this.account;
@@ -215,14 +216,21 @@ class Books {
       account: after,
       call,
       denial,
-    } = beginCall(this.account, asCallId(this.id()), request, expected, this.nowMs + DEADLINE_MS, this.nowMs);
+    } = beginCall(this.account, asCallId(this.id()), request, expected, {
+      deadlineAtMs: this.nowMs + DEADLINE_MS,
+      nowMs: this.nowMs,
+    });
     seen.calls += 1;
     // Worked out by themselves: what would have to be there.
     const asked = holdUsd === null ? null : BigInt(Math.round(holdUsd * 1e9));
     const tokens = Math.min(inSteps ? 64 : fits ? 1_280 : output, output);
-    const costs = (outputTokens: number) => withMarkup(BigInt(input + 18 + 7 * outputTokens), this.markupPercent);
+    const costs = (outputTokens: number) =>
+      withMarkup({ costNanoUsd: BigInt(input + 18 + 7 * outputTokens), markupPercent: this.markupPercent });
     const own = known ? costs(tokens) : (asked ?? CENT);
-    const usual = expectedOf('m', costs(output), costs(Math.min(1_024, output)) - costs(0));
+    const usual = expectedOf('m', {
+      boundNanoUsd: costs(output),
+      stepNanoUsd: costs(Math.min(1_024, output)) - costs(0),
+    });
     const needed = known && this.holds === 'EXPECTED' && usual !== null && usual < own ? usual : own;
     const least = asked !== null && asked > needed ? asked : needed;
     const covers = (available: bigint) => available > 0n && available >= least;
@@ -267,7 +275,7 @@ class Books {
       // Not even the smallest step would have fitted.
       const smallest = Math.min(heldTokens + 64, wanted, credit?.outputTokens ?? 0);
       const input = BigInt(credit?.steps?.inputNanoUsd ?? 0);
-      const needed = withMarkup(input + BigInt(7 * smallest), this.markupPercent);
+      const needed = withMarkup({ costNanoUsd: input + BigInt(7 * smallest), markupPercent: this.markupPercent });
       expect(needed).toBeGreaterThan(BigInt(credit?.heldNanoUsd ?? 0) + availableUsd(this.account.wallet));
     }
     expect(extended.heldTokens).toBeLessThanOrEqual(Math.max(heldTokens, Math.min(wanted, credit?.outputTokens ?? 0)));
@@ -361,7 +369,10 @@ class Books {
     const pending = this.charges.reduce((sum, { amount }) => (amount > 0n ? sum + amount : sum), 0n);
     const covers = ({ credit }: Call) =>
       !credit?.steps ||
-      withMarkup(costAtMost(credit.steps, credit.steps.heldTokens), credit.markupPercent) <= BigInt(credit.heldNanoUsd);
+      withMarkup({
+        costNanoUsd: costAtMost(credit.steps, credit.steps.heldTokens),
+        markupPercent: credit.markupPercent,
+      }) <= BigInt(credit.heldNanoUsd);
     const holds = {
       'what is held is what open calls hold': BigInt(wallet.held) === held,
       'what is unsettled is what pending charges take': BigInt(wallet.unsettled) === pending,

@@ -55,7 +55,7 @@ function bucketsOf(values: readonly number[], startMs: number, resolution: Resol
     failedCalls: Math.min(value, c.poisson(value * FAILED_SHARE)),
   }));
   const fill = resolution === 'hour' ? hourBuckets : dayBuckets;
-  return fill(used, startMs, startMs + values.length * size);
+  return fill(used, { fromMs: startMs, toMs: startMs + values.length * size });
 }
 
 function inDays(values: readonly number[], perDay: number): number[] {

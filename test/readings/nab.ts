@@ -33,7 +33,7 @@ export function windowsFound(series: PublicSeries): { ours: WindowCounts; sigma:
     const values = series.values.slice(from, Math.floor((days * (part + 1)) / parts) * series.perDay);
     const startMs = series.startMs + from * size;
     const used = values.map((value, at) => ({ startMs: startMs + at * size, spend: value, calls: value }));
-    ours.push(...detectAnomalies(hourBuckets(used, startMs, startMs + values.length * size), 'hour'));
+    ours.push(...detectAnomalies(hourBuckets(used, { fromMs: startMs, toMs: startMs + values.length * size }), 'hour'));
     sigma.push(...threeSigma(values, startMs, size));
   }
   const endMs = series.startMs + days * DAY_MS;

@@ -68,8 +68,7 @@ function called(from: Account, { kind, path, body }: Request, thinks: boolean): 
     asCallId('c'),
     { ...asked, runsOn: [TIER] },
     { bounds: [bound], usualCharge: () => 0n },
-    1_000,
-    0,
+    { deadlineAtMs: 1_000, nowMs: 0 },
   );
   if (begun.call.status === 'NOT_ALLOWED') return from;
   const { allowance } = begun.call;

@@ -62,7 +62,7 @@ const inTokens = (nanoUsd: bigint) => nanoUsd / TOKEN;
 
 /** What the batch holds; throws where it is denied. */
 function held(of: ReturnType<typeof customer>, lines: LinesByTier): BatchHold {
-  const decided = decideBatch(of, wants(lines), EXPIRES, NOW);
+  const decided = decideBatch(of, wants(lines), { expiresAtMs: EXPIRES, nowMs: NOW });
   if (!decided.ok) throw new Error(decided.denial.code);
   return decided.hold;
 }
@@ -70,7 +70,7 @@ function held(of: ReturnType<typeof customer>, lines: LinesByTier): BatchHold {
 /** Records a line with so many tokens of output. */
 function record(before: ReturnType<typeof customer>, hold: BatchHold, tokens: number, used: PartialUsage = {}) {
   const request = { requested: { standard: true }, pricingMode: 'batch' } as const;
-  const decision = beginCall(before, asCallId('call'), request, NOTHING_KNOWN, EXPIRES, 1);
+  const decision = beginCall(before, asCallId('call'), request, NOTHING_KNOWN, { deadlineAtMs: EXPIRES, nowMs: 1 });
   const { decision: admitted, share }: AdmittedLine = admitLine(before, decision, hold, 'standard');
   const report = { modelUsed: 'm', usage: usage({ responseTokens: tokens, ...used }) };
   const ended = endCall(admitted.account, admitted.call, report, { available: true, card: CARD }, 'charge', 2);
@@ -117,7 +117,7 @@ describe('what some of the lines hold', () => {
             balance,
           );
           const lines = linesOf(all.map(([bound]) => bound));
-          const decided = decideBatch(of, wants(lines), EXPIRES, NOW);
+          const decided = decideBatch(of, wants(lines), { expiresAtMs: EXPIRES, nowMs: NOW });
           if (!decided.ok) return;
           let state = { account: holdBatch(of, decided.hold), hold: decided.hold };
           const shuffled = [...all].sort(([, a], [, b]) => a - b);
@@ -195,7 +195,7 @@ describe('what some of the lines hold', () => {
 
 describe('a batch is denied', () => {
   const denial = (of: ReturnType<typeof customer>, lines: LinesByTier, searches = 0) => {
-    const decided = decideBatch(of, wants(lines, searches), EXPIRES, NOW);
+    const decided = decideBatch(of, wants(lines, searches), { expiresAtMs: EXPIRES, nowMs: NOW });
     return decided.ok ? null : decided.denial;
   };
   const lines = linesOf([100, 100]);

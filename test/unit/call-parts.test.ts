@@ -46,8 +46,7 @@ function begun(change: PlanChange, request: Partial<BeginRequest> = {}) {
     asCallId('call'),
     asked,
     { bounds: [BOUND], usualCharge: () => 700n },
-    1_000,
-    0,
+    { deadlineAtMs: 1_000, nowMs: 0 },
   );
 }
 

@@ -46,8 +46,7 @@ function begin(change: PlanChange, { consumed = {}, reserved = {}, ...request }:
     asCallId('c1'),
     { requested: {}, pricingMode: 'standard', ...request },
     NOTHING_KNOWN,
-    DEADLINE,
-    NOW,
+    { deadlineAtMs: DEADLINE, nowMs: NOW },
   );
 }
 
@@ -151,8 +150,7 @@ describe('begin', () => {
       asCallId('c1'),
       { requested: {}, pricingMode: 'standard' },
       NOTHING_KNOWN,
-      DEADLINE,
-      NOW,
+      { deadlineAtMs: DEADLINE, nowMs: NOW },
     );
     expect([call.status, call.reserved, after.meters.reserved]).toEqual(['NOT_ALLOWED', {}, {}]);
   });
@@ -161,7 +159,7 @@ describe('begin', () => {
     let current = account(plan({ limits: { searches: 2 } }));
     const request: BeginRequest = { requested: SEARCHING, needs: ['search'], pricingMode: 'standard' };
     const begun = ['a', 'b', 'c'].map((callId) => {
-      const one = beginCall(current, asCallId(callId), request, NOTHING_KNOWN, DEADLINE, NOW);
+      const one = beginCall(current, asCallId(callId), request, NOTHING_KNOWN, { deadlineAtMs: DEADLINE, nowMs: NOW });
       current = one.account;
       return one;
     });
@@ -176,14 +174,10 @@ describe('begin', () => {
   test('allows exactly as many open calls as the limit has calls', () => {
     let current = account(plan({ limits: { standardCalls: 3 } }));
     const statuses = ['a', 'b', 'c', 'd'].map((callId) => {
-      const begun = beginCall(
-        current,
-        asCallId(callId),
-        { requested: {}, pricingMode: 'standard' },
-        NOTHING_KNOWN,
-        DEADLINE,
-        NOW,
-      );
+      const begun = beginCall(current, asCallId(callId), { requested: {}, pricingMode: 'standard' }, NOTHING_KNOWN, {
+        deadlineAtMs: DEADLINE,
+        nowMs: NOW,
+      });
       current = begun.account;
       return begun.call.status;
     });
@@ -198,8 +192,7 @@ describe('begin', () => {
       asCallId('c1'),
       { requested: {}, pricingMode: 'standard' },
       NOTHING_KNOWN,
-      DEADLINE,
-      NOW,
+      { deadlineAtMs: DEADLINE, nowMs: NOW },
     );
     expect(after.meters).toEqual({ consumed: { standardCalls: 4 }, reserved: { standardCalls: 3 } });
     expect([before.revision, after.revision, call.revision]).toEqual([1, 2, 2]);
@@ -257,11 +250,20 @@ describe('reserved output tokens', () => {
     const change = { reserveOutputTokens: 60, limits: { standardTokens: 100 } };
     const first = begin(change);
     const request: BeginRequest = { requested: {}, pricingMode: 'standard' };
-    const second = beginCall(first.account, asCallId('c2'), request, NOTHING_KNOWN, DEADLINE, NOW);
-    const third = beginCall(second.account, asCallId('c3'), request, NOTHING_KNOWN, DEADLINE, NOW);
+    const second = beginCall(first.account, asCallId('c2'), request, NOTHING_KNOWN, {
+      deadlineAtMs: DEADLINE,
+      nowMs: NOW,
+    });
+    const third = beginCall(second.account, asCallId('c3'), request, NOTHING_KNOWN, {
+      deadlineAtMs: DEADLINE,
+      nowMs: NOW,
+    });
     expect([boundOf(first.call), boundOf(second.call), third.call.status]).toEqual([60, 40, 'NOT_ALLOWED']);
     const ended = end({ account: third.account, call: first.call }, { usage: usage({ responseTokens: 25 }) });
-    const fourth = beginCall(ended.account, asCallId('c4'), request, NOTHING_KNOWN, DEADLINE, NOW);
+    const fourth = beginCall(ended.account, asCallId('c4'), request, NOTHING_KNOWN, {
+      deadlineAtMs: DEADLINE,
+      nowMs: NOW,
+    });
     // 25 are consumed and 40 still held by the second call: 35 are left.
     expect([fourth.call.status, boundOf(fourth.call)]).toEqual(['IN_PROGRESS', 35]);
   });
@@ -516,13 +518,15 @@ describe('timeout', () => {
   test('makes room for another call', () => {
     const begun = begin({ limits: { standardCalls: 1 } });
     const request: BeginRequest = { requested: {}, pricingMode: 'standard' };
-    expect(beginCall(begun.account, asCallId('c2'), request, NOTHING_KNOWN, DEADLINE, NOW).call.status).toBe(
-      'NOT_ALLOWED',
-    );
+    expect(
+      beginCall(begun.account, asCallId('c2'), request, NOTHING_KNOWN, { deadlineAtMs: DEADLINE, nowMs: NOW }).call
+        .status,
+    ).toBe('NOT_ALLOWED');
     const timedOut = timeOutCall(begun.account, begun.call);
-    expect(beginCall(timedOut.account, asCallId('c2'), request, NOTHING_KNOWN, DEADLINE, NOW).call.status).toBe(
-      'IN_PROGRESS',
-    );
+    expect(
+      beginCall(timedOut.account, asCallId('c2'), request, NOTHING_KNOWN, { deadlineAtMs: DEADLINE, nowMs: NOW }).call
+        .status,
+    ).toBe('IN_PROGRESS');
   });
 
   test('does not prevent a late end, which is consumed and priced once and releases nothing twice', () => {

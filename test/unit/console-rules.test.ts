@@ -116,5 +116,5 @@ test.each([
   [0n, 10n, '0.0%'],
   [-5n, 0n, null],
 ])('a margin of %s of a revenue of %s is shown as %s', (margin, revenue, shown) => {
-  expect(shareOf(margin, revenue)).toBe(shown);
+  expect(shareOf({ marginNanoUsd: margin, revenueNanoUsd: revenue })).toBe(shown);
 });

@@ -111,13 +111,13 @@ describe('a graduated price', () => {
       ],
     ],
   ] as const)('costs by hand %s', (_where, before, after, cost, units) => {
-    const { components, totalNanoUsd } = priceOverage(TIERS, before, after);
+    const { components, totalNanoUsd } = priceOverage(TIERS, { before, after });
     expect(totalNanoUsd).toBe(cost);
     expect(unitsOf(components)).toEqual(units);
   });
 
   test('has the rate and the last unit of the tier for each component', () => {
-    expect(priceOverage(TIERS, 24n, 26n).components).toEqual([
+    expect(priceOverage(TIERS, { before: 24n, after: 26n }).components).toEqual([
       { tierIndex: 1, upTo: '25', unitsExact: '1', priceNanoUsd: '70000000', priceQuantity: '3' },
       { tierIndex: 2, upTo: null, unitsExact: '1', priceNanoUsd: '1000000', priceQuantity: '1' },
     ]);
@@ -127,8 +127,9 @@ describe('a graduated price', () => {
     const price = [{ upTo: null, priceUsd: '0.000000001', per: '3' }];
     // 1000 / 3 = 333.33. One by one they cost 0, 1, 0, 0, 1, 0, ...: 333 as well, and never a thousand times 0.
     let total = 0n;
-    for (let unit = 0n; unit < 1000n; unit += 1n) total += priceOverage(price, unit, unit + 1n).totalNanoUsd;
-    expect([total, priceOverage(price, 0n, 1000n).totalNanoUsd]).toEqual([333n, 333n]);
+    for (let unit = 0n; unit < 1000n; unit += 1n)
+      total += priceOverage(price, { before: unit, after: unit + 1n }).totalNanoUsd;
+    expect([total, priceOverage(price, { before: 0n, after: 1000n }).totalNanoUsd]).toEqual([333n, 333n]);
   });
 });
 

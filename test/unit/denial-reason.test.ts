@@ -34,8 +34,13 @@ function customer(content: Plan, consumed: Quantities, next: Plan | null = null,
 
 function denialOf(of: Account, requested: Requested, needs: Capability[] = []): RecordedDenial | null {
   const request = { requested, pricingMode: 'standard', needs } as const;
-  return beginCall(of, asCallId('call'), { ...request, needs }, { bounds: [], usualCharge: () => 0n }, NEVER_MS, 0)
-    .denial;
+  return beginCall(
+    of,
+    asCallId('call'),
+    { ...request, needs },
+    { bounds: [], usualCharge: () => 0n },
+    { deadlineAtMs: NEVER_MS, nowMs: 0 },
+  ).denial;
 }
 
 const BOTH = { standard: true, premium: true };
@@ -123,7 +128,13 @@ describe('the reason', () => {
     const bounds = [costing('standard', '700'), costing('premium', '900000')];
     const used = customer(content, { standardCalls: 20 });
     const request = { requested: BOTH, pricingMode: 'standard' } as const;
-    const { denial } = beginCall(used, asCallId('call'), request, { bounds, usualCharge: () => 0n }, NEVER_MS, 0);
+    const { denial } = beginCall(
+      used,
+      asCallId('call'),
+      request,
+      { bounds, usualCharge: () => 0n },
+      { deadlineAtMs: NEVER_MS, nowMs: 0 },
+    );
     expect(denial).toMatchObject({
       ...{ code: 'CREDIT_REQUIRED', meter: 'standardCalls', money: { neededNanoUsd: '700' } },
     });

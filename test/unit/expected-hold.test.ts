@@ -8,6 +8,7 @@ import { beginCall, outputTokensOf } from '../../src/domain/begin-call.ts';
 import type { CallBound } from '../../src/domain/bound.ts';
 import { type BeginRequest, type Call, endCall } from '../../src/domain/call.ts';
 import { expectedCharge, SHARES_LEAST, SHARES_MAX, shareOfBound, withShare } from '../../src/domain/expected-hold.ts';
+import type { BoundAndStep } from '../../src/domain/hold.ts';
 import { asCallId } from '../../src/domain/ids.ts';
 import { endLostCall } from '../../src/domain/lost-call.ts';
 import type { HoldPolicy } from '../../src/domain/plan.ts';
@@ -44,17 +45,12 @@ function begin(
   const expected = {
     bounds: [{ ...BOUND, ...change }],
     usualCharge: () => 1n,
-    expectedCharge: (model: string, bound: bigint, step: bigint) =>
-      expectedCharge(model === 'm' ? shares : [], bound, step),
+    expectedCharge: (model: string, most: BoundAndStep) => expectedCharge(model === 'm' ? shares : [], most),
   };
-  return beginCall(
-    from,
-    asCallId('call'),
-    { requested: {}, pricingMode: 'standard', ...request },
-    expected,
-    DEADLINE,
-    0,
-  );
+  return beginCall(from, asCallId('call'), { requested: {}, pricingMode: 'standard', ...request }, expected, {
+    deadlineAtMs: DEADLINE,
+    nowMs: 0,
+  });
 }
 
 interface Terms {
@@ -68,11 +64,11 @@ const heldOf = ({ credit }: Call) => BigInt(credit?.heldNanoUsd ?? 0);
 describe('what is expected', () => {
   test('is the 95th percentile of the shares, from 20 answers on, and at least a step', () => {
     const shares = Array.from({ length: SHARES_LEAST }, (_, index) => (index + 1) * 10_000);
-    expect(expectedCharge(shares, 1_000_000n, 0n)).toBe(190_000n);
-    expect(expectedCharge(shares.slice(1), 1_000_000n, 0n)).toBeNull();
-    expect(expectedCharge(shares, 1_000_000n, 200_000n)).toBe(200_000n);
+    expect(expectedCharge(shares, { boundNanoUsd: 1_000_000n, stepNanoUsd: 0n })).toBe(190_000n);
+    expect(expectedCharge(shares.slice(1), { boundNanoUsd: 1_000_000n, stepNanoUsd: 0n })).toBeNull();
+    expect(expectedCharge(shares, { boundNanoUsd: 1_000_000n, stepNanoUsd: 200_000n })).toBe(200_000n);
     // Rounded up.
-    expect(expectedCharge(cached(20), 10n, 0n)).toBe(1n);
+    expect(expectedCharge(cached(20), { boundNanoUsd: 10n, stepNanoUsd: 0n })).toBe(1n);
   });
 
   test('comes from the last hundred answers whose usage is reported and which the balance paid at their price', () => {

@@ -45,7 +45,13 @@ function begun(bounds: CallBound[], request: Partial<BeginRequest> = MADE, marku
   const opened = account(content);
   const wallet = grantCredit(opened.wallet, { ...credit, grantedAtMs: 0, expiresAtMs: null, reference: null });
   const asked: BeginRequest = { requested: {}, pricingMode: 'standard', ...request };
-  return beginCall({ ...opened, wallet }, asCallId('call'), asked, { bounds, usualCharge: () => 700n }, 1_000, 0);
+  return beginCall(
+    { ...opened, wallet },
+    asCallId('call'),
+    asked,
+    { bounds, usualCharge: () => 700n },
+    { deadlineAtMs: 1_000, nowMs: 0 },
+  );
 }
 
 function ended(

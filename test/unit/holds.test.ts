@@ -70,7 +70,13 @@ function onCredit(nanoUsd: bigint, change: PlanChange = {}): Account {
 
 function begin(from: Account, bounds: CallBound[], request: Partial<BeginRequest> = {}, usual: bigint = CENT) {
   const asked: BeginRequest = { requested: {}, pricingMode: 'standard', ...request };
-  return beginCall(from, asCallId('call'), asked, { bounds, usualCharge: () => usual }, DEADLINE, 0);
+  return beginCall(
+    from,
+    asCallId('call'),
+    asked,
+    { bounds, usualCharge: () => usual },
+    { deadlineAtMs: DEADLINE, nowMs: 0 },
+  );
 }
 
 const LOST = { modelUsed: 'm', inputTokens: 900, price: PRICE };
@@ -259,10 +265,10 @@ describe('what is held', () => {
 
   test('affords as many tokens as the balance covers', () => {
     const cost = { inputNanoUsd: '100', outputNanoUsdPerMillion: '10000000' };
-    expect(affordableTokens(cost, 0, 50, 600n)).toBe(50);
-    expect(affordableTokens(cost, 0, 50, 599n)).toBe(49);
-    expect(affordableTokens(cost, 100, 50, 600n)).toBe(20);
-    expect(affordableTokens(cost, 0, 50, 109n)).toBe(0);
+    expect(affordableTokens(cost, { markupPercent: 0, wanted: 50, availableNanoUsd: 600n })).toBe(50);
+    expect(affordableTokens(cost, { markupPercent: 0, wanted: 50, availableNanoUsd: 599n })).toBe(49);
+    expect(affordableTokens(cost, { markupPercent: 100, wanted: 50, availableNanoUsd: 600n })).toBe(20);
+    expect(affordableTokens(cost, { markupPercent: 0, wanted: 50, availableNanoUsd: 109n })).toBe(0);
   });
 });
 

@@ -60,14 +60,10 @@ const ended: fc.Arbitrary<Call> = fc
   })
   .map(({ id, feature, tags, message, holdUsd, tokens, techniques }) => {
     const request = { feature, tags, holdUsd, requested: {}, pricingMode: 'standard' as const };
-    const { account: after, call } = beginCall(
-      account(plan()),
-      asCallId(id),
-      request,
-      NOTHING_KNOWN,
-      NOW + 60_000,
-      NOW,
-    );
+    const { account: after, call } = beginCall(account(plan()), asCallId(id), request, NOTHING_KNOWN, {
+      deadlineAtMs: NOW + 60_000,
+      nowMs: NOW,
+    });
     const end = {
       usage: usage({ inputTokens: tokens }),
       modelUsed: 'b',

@@ -191,7 +191,9 @@ describe('the identity of an episode', () => {
     const seen = new Map<string, number>();
     let readings = 0;
     for (let toMs = spikeMs + 4 * HOUR_MS; toMs <= DAY + DAY_MS; toMs += HOUR_MS) {
-      const ids = detectAnomalies(hourBuckets(hours, startMs, toMs), 'hour').map((found) => episodeId(found, null));
+      const ids = detectAnomalies(hourBuckets(hours, { fromMs: startMs, toMs }), 'hour').map((found) =>
+        episodeId(found, null),
+      );
       expect(new Set(ids).size).toBe(ids.length);
       for (const id of ids) seen.set(id, (seen.get(id) ?? 0) + 1);
       readings += 1;

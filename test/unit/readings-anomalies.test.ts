@@ -27,7 +27,7 @@ function days(count: number, change: (day: number) => Change = () => ({})): Usag
       ...change(day),
     };
   });
-  return dayBuckets(list, START, START + count * DAY_MS);
+  return dayBuckets(list, { fromMs: START, toMs: START + count * DAY_MS });
 }
 
 const found = (buckets: UsageBucket[]) =>
@@ -110,7 +110,10 @@ describe('spend spikes', () => {
       const calls = (Math.floor(hour / 24) === 30 ? 18 : 10) + ([0, 6, -5, 3, -4][hour % 5] ?? 0);
       return { startMs: START + hour * HOUR_MS, spend: calls, calls, failedCalls: 0, models: {} };
     });
-    const [episode, ...others] = detectAnomalies(hourBuckets(hours, START, START + 40 * DAY_MS), 'hour');
+    const [episode, ...others] = detectAnomalies(
+      hourBuckets(hours, { fromMs: START, toMs: START + 40 * DAY_MS }),
+      'hour',
+    );
     expect(others).toEqual([]);
     expect(episode).toMatchObject({ kind: 'SPEND_SPIKE', startMs: START + 30 * DAY_MS, endMs: START + 31 * DAY_MS });
     expect(episode?.observed).toBe(hours.slice(720, 744).reduce((sum, { spend }) => sum + spend, 0));
@@ -125,7 +128,7 @@ describe('spend spikes', () => {
       const calls = hour >= 500 && hour < 503 ? 120 : 10 + (hour % 4);
       return { startMs: START + hour * HOUR_MS, spend: calls, calls, failedCalls: 0, models: {} };
     });
-    const episodes = detectAnomalies(hourBuckets(hours, START, START + 30 * DAY_MS), 'hour');
+    const episodes = detectAnomalies(hourBuckets(hours, { fromMs: START, toMs: START + 30 * DAY_MS }), 'hour');
     expect(
       episodes.map(({ kind, startMs, endMs }) => [kind, (startMs - START) / HOUR_MS, (endMs - START) / HOUR_MS]),
     ).toEqual([['SPEND_SPIKE', 500, 503]]);
@@ -218,7 +221,10 @@ describe('error bursts', () => {
       failedCalls: hour >= 480 && hour < 486 ? 2 : 0,
       models: {},
     }));
-    const [episode, ...others] = detectAnomalies(hourBuckets(hours, START, START + 30 * DAY_MS), 'hour');
+    const [episode, ...others] = detectAnomalies(
+      hourBuckets(hours, { fromMs: START, toMs: START + 30 * DAY_MS }),
+      'hour',
+    );
     expect(others).toEqual([]);
     expect(episode).toMatchObject({ kind: 'ERROR_BURST', startMs: START + 480 * HOUR_MS, observed: 12 });
     expect(episode?.evidence).toMatchObject({ calls: 24, failedShare: 0.5 });
@@ -242,7 +248,7 @@ describe('error bursts', () => {
       failedCalls: hour >= 456 && hour % 2 === 0 ? 2 : 0,
       models: {},
     }));
-    const [episode] = detectAnomalies(hourBuckets(hours, START, START + 20 * DAY_MS), 'hour');
+    const [episode] = detectAnomalies(hourBuckets(hours, { fromMs: START, toMs: START + 20 * DAY_MS }), 'hour');
     expect(episode).toMatchObject({ kind: 'ERROR_BURST', endMs: START + 20 * DAY_MS, observed: 24 });
   });
 
@@ -322,7 +328,7 @@ test('hours and days without usage are empty buckets, and incomplete ones are le
     [hourBuckets, HOUR_MS],
     [dayBuckets, DAY_MS],
   ] as const)
-    expect(read([used], START - size - 1, START + 2 * size + 1)).toEqual([
+    expect(read([used], { fromMs: START - size - 1, toMs: START + 2 * size + 1 })).toEqual([
       { ...empty, startMs: START - size, endMs: START },
       { ...NO_USAGE, ...used, endMs: START + size },
       { ...empty, startMs: START + size, endMs: START + 2 * size },

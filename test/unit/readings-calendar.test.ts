@@ -8,7 +8,9 @@ import { instantAtWall, isTimeZone, LOCAL_DAYS_MAX, localDays, zoneClock } from 
 
 const at = (iso: string) => Date.parse(iso);
 const hoursOf = (from: string, to: string, zone: string) =>
-  localDays(at(from), at(to), zone).map(({ label, startMs, endMs }) => `${label} ${(endMs - startMs) / HOUR_MS}`);
+  localDays({ fromMs: at(from), toMs: at(to) }, zone).map(
+    ({ label, startMs, endMs }) => `${label} ${(endMs - startMs) / HOUR_MS}`,
+  );
 
 describe('local days', () => {
   test.each([
@@ -67,24 +69,27 @@ describe('local days', () => {
   });
 
   test('begin at their first instant, which may not be midnight', () => {
-    const startOf = (moment: string, zone: string) => localDays(at(moment), at(moment) + 1, zone)[0]?.startMs;
+    const startOf = (moment: string, zone: string) =>
+      localDays({ fromMs: at(moment), toMs: at(moment) + 1 }, zone)[0]?.startMs;
     expect(startOf('2026-09-06T15:00Z', 'America/Santiago')).toBe(at('2026-09-06T04:00Z'));
     expect(startOf('2026-07-01T23:59:59.999Z', 'Asia/Kathmandu')).toBe(at('2026-07-01T18:15Z'));
     expect(startOf('2026-07-01T00:00Z', 'UTC')).toBe(at('2026-07-01T00:00Z'));
   });
 
   test('have their weekday', () => {
-    expect(localDays(at('2026-03-29T00:00Z'), at('2026-03-29T01:00Z'), 'Europe/Berlin')[0]?.weekday).toBe(0);
+    expect(
+      localDays({ fromMs: at('2026-03-29T00:00Z'), toMs: at('2026-03-29T01:00Z') }, 'Europe/Berlin')[0]?.weekday,
+    ).toBe(0);
   });
 
   test('of an empty range are none, and more than the limit are rejected', () => {
-    expect(localDays(5, 5, 'UTC')).toEqual([]);
-    expect(() => localDays(0, (LOCAL_DAYS_MAX + 1) * 24 * HOUR_MS, 'UTC')).toThrow(RangeError);
+    expect(localDays({ fromMs: 5, toMs: 5 }, 'UTC')).toEqual([]);
+    expect(() => localDays({ fromMs: 0, toMs: (LOCAL_DAYS_MAX + 1) * 24 * HOUR_MS }, 'UTC')).toThrow(RangeError);
   });
 });
 
 test('days after the second clock change of a year begin at the offset of its first days', () => {
-  const days = localDays(at('2026-01-01T12:00Z'), at('2026-12-31T12:00Z'), 'Europe/Berlin');
+  const days = localDays({ fromMs: at('2026-01-01T12:00Z'), toMs: at('2026-12-31T12:00Z') }, 'Europe/Berlin');
   const startOf = (label: string) => days.find((day) => day.label === label)?.startMs;
   expect(startOf('2026-01-15')).toBe(at('2026-01-14T23:00Z'));
   expect(startOf('2026-07-15')).toBe(at('2026-07-14T22:00Z'));
@@ -93,7 +98,7 @@ test('days after the second clock change of a year begin at the offset of its fi
 
 test('the days of a year follow one another without a gap', () => {
   for (const zone of ['Europe/Berlin', 'America/Santiago', 'Australia/Lord_Howe', 'Africa/Casablanca']) {
-    const days = localDays(at('2026-01-01T00:00Z'), at('2027-01-01T00:00Z'), zone);
+    const days = localDays({ fromMs: at('2026-01-01T00:00Z'), toMs: at('2027-01-01T00:00Z') }, zone);
     expect(days.length).toBeGreaterThanOrEqual(365);
     for (let index = 1; index < days.length; index += 1) expect(days[index]?.startMs).toBe(days[index - 1]?.endMs);
   }
@@ -113,7 +118,7 @@ test.each([
 
 test('a wall clock time leads back to its instant, except in a repeated hour', () => {
   for (const iso of ['2026-03-29T00:30Z', '2026-03-29T01:00Z', '2026-10-25T03:00Z', '2026-07-01T12:34:56.789Z']) {
-    const wall = zoneClock('Europe/Berlin', at(iso), at(iso)).wallAt(at(iso));
+    const wall = zoneClock('Europe/Berlin', { fromMs: at(iso), toMs: at(iso) }).wallAt(at(iso));
     expect(instantAtWall(wall, 'Europe/Berlin')).toBe(at(iso));
   }
 });

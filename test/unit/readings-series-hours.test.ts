@@ -33,7 +33,8 @@ test('a series is the sum of its columns, without empty hours', () => {
 
 test('sums include the first hour and exclude the last', () => {
   const hours = parseHours(TEXT);
-  const failed = (from: number, to: number) => sumBetween(hours, ['failedCalls'], from * HOUR_MS, to * HOUR_MS);
+  const failed = (from: number, to: number) =>
+    sumBetween(hours, ['failedCalls'], { fromMs: from * HOUR_MS, toMs: to * HOUR_MS });
   expect([failed(10, 12), failed(10, 13), failed(11, 12), failed(13, 20)]).toEqual([1, 3, 0, 0]);
 });
 

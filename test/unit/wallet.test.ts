@@ -155,11 +155,11 @@ describe('a charge', () => {
     [9_007_199_254_740_993n, 10_000, 909_727_124_728_840_293n],
     [0n, 250.75, 0n],
   ])('of %d nano-USD with %d percent is %d', (cost, markup, charge) => {
-    expect(withMarkup(cost, markup)).toBe(charge);
+    expect(withMarkup({ costNanoUsd: cost, markupPercent: markup })).toBe(charge);
   });
 
   test('settles as paid, or as failed with its reason', () => {
-    const charge = newCharge('c', 5n, 10);
+    const charge = newCharge('c', { amountNanoUsd: 5n, markupPercent: 10 });
     expect(settled(charge, null)).toEqual({ ...charge, status: 'POSTED', failureReason: null });
     expect(settled(charge, 'BILLING_REFUSED')).toEqual({
       ...charge,
@@ -170,16 +170,29 @@ describe('a charge', () => {
   });
 
   test('waits for settlement, unless it is zero or has no price', () => {
-    expect(newCharge('c', 5n, 10)).toMatchObject({ status: 'PENDING', amountNanoUsd: '5', failureReason: null });
-    expect(newCharge('c', 0n, 10)).toMatchObject({ status: 'POSTED', amountNanoUsd: '0', failureReason: null });
-    expect(newCharge('c', null, 10)).toMatchObject({
+    expect(newCharge('c', { amountNanoUsd: 5n, markupPercent: 10 })).toMatchObject({
+      status: 'PENDING',
+      amountNanoUsd: '5',
+      failureReason: null,
+    });
+    expect(newCharge('c', { amountNanoUsd: 0n, markupPercent: 10 })).toMatchObject({
+      status: 'POSTED',
+      amountNanoUsd: '0',
+      failureReason: null,
+    });
+    expect(newCharge('c', { amountNanoUsd: null, markupPercent: 10 })).toMatchObject({
       status: 'FAILED',
       amountNanoUsd: null,
       failureReason: 'PRICE_UNAVAILABLE',
     });
-    expect([newCharge('c', 5n, 10), newCharge('c', 0n, 10), newCharge('c', null, 10), null].map(pendingAmount)).toEqual(
-      [5n, 0n, 0n, 0n],
-    );
+    expect(
+      [
+        newCharge('c', { amountNanoUsd: 5n, markupPercent: 10 }),
+        newCharge('c', { amountNanoUsd: 0n, markupPercent: 10 }),
+        newCharge('c', { amountNanoUsd: null, markupPercent: 10 }),
+        null,
+      ].map(pendingAmount),
+    ).toEqual([5n, 0n, 0n, 0n]);
   });
 });
 

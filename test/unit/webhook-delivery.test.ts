@@ -10,9 +10,9 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../src/platform/time.t
 /** The times of all attempts, where each fails at once. */
 function attempts(firstMs: number, tookMs = 0): number[] {
   const times = [firstMs];
-  for (let next = nextAttemptMs(1, firstMs, firstMs + tookMs); next !== null; ) {
+  for (let next = nextAttemptMs(1, { firstAttemptMs: firstMs, nowMs: firstMs + tookMs }); next !== null; ) {
     times.push(next);
-    next = nextAttemptMs(times.length, firstMs, next + tookMs);
+    next = nextAttemptMs(times.length, { firstAttemptMs: firstMs, nowMs: next + tookMs });
   }
   return times;
 }
@@ -52,11 +52,14 @@ test('only 2xx has taken an event, and only 410 says that there is no endpoint',
 });
 
 test('an endpoint fails since its first failure, and anew where nothing was sent to it for longer than attempts are apart', () => {
-  expect(failingSince(null, null, 5)).toBe(5);
-  expect(failingSince(5, 9, 9 + 12 * HOUR_MS)).toBe(5);
-  expect(failingSince(5, 9, 10 + 12 * HOUR_MS)).toBe(10 + 12 * HOUR_MS);
+  expect(failingSince({ sinceMs: null, lastFailedMs: null, nowMs: 5 })).toBe(5);
+  expect(failingSince({ sinceMs: 5, lastFailedMs: 9, nowMs: 9 + 12 * HOUR_MS })).toBe(5);
+  expect(failingSince({ sinceMs: 5, lastFailedMs: 9, nowMs: 10 + 12 * HOUR_MS })).toBe(10 + 12 * HOUR_MS);
 });
 
 test('an endpoint is lost after five days without a success', () => {
-  expect([isLost(7, 7 + 5 * DAY_MS - 1), isLost(7, 7 + 5 * DAY_MS)]).toEqual([false, true]);
+  expect([
+    isLost({ failingSinceMs: 7, nowMs: 7 + 5 * DAY_MS - 1 }),
+    isLost({ failingSinceMs: 7, nowMs: 7 + 5 * DAY_MS }),
+  ]).toEqual([false, true]);
 });

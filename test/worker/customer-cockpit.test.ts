@@ -176,5 +176,5 @@ test.each([
   [950n, 1_000n, 'down 5%'],
   [4_250n, 1_000n, '4.3 times as much'],
 ])('%d after %d is %j', (nano, before, said) => {
-  expect(changeOf(nano, before)).toBe(said);
+  expect(changeOf({ nano, before })).toBe(said);
 });

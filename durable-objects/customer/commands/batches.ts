@@ -37,7 +37,7 @@ export function hold(context: Context, command: HoldBatchCommand): BatchAdmissio
     const earlier = store.batchHold(requestName);
     if (!earlier && store.countBatchHolds() >= BATCHES_MAX) return tooManyBatches();
     const free = earlier ? releaseBatch(account, earlier) : account;
-    const decided = decideBatch(free, batch, nowMs + deadlineSeconds.batch * 1_000, nowMs);
+    const decided = decideBatch(free, batch, { expiresAtMs: nowMs + deadlineSeconds.batch * 1_000, nowMs });
     if (!decided.ok) {
       if (wantsCredit(decided.denial)) store.denials.creditRefusedAtMs = nowMs;
       return { ok: false, denial: withOpenWork(decided.denial, free.subscription, () => store.openWork()) };

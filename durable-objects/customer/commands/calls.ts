@@ -26,9 +26,9 @@ import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/d
 import { firstDenial } from '../../../src/domain/customer-events.ts';
 import { type RecordedDenial, withOpenWork } from '../../../src/domain/denial.ts';
 import { expectedCharge } from '../../../src/domain/expected-hold.ts';
+import type { BoundAndStep } from '../../../src/domain/hold.ts';
 import { usualCharge } from '../../../src/domain/hold.ts';
 import { asCallId, type CallId, type OrganizationId } from '../../../src/domain/ids.ts';
-import type { NanoUsd } from '../../../src/domain/money.ts';
 import type { Tier } from '../../../src/domain/tiers.ts';
 import type {
   Admission,
@@ -106,11 +106,10 @@ export function beginOrReplay(
   const { markupPercent } = plan.payg;
   const expected = {
     usualCharge: () => usualCharge(store.recentCosts(), markupPercent),
-    expectedCharge: (model: string, bound: NanoUsd, step: NanoUsd) =>
-      expectedCharge(store.boundShares(model), bound, step),
+    expectedCharge: (model: string, most: BoundAndStep) => expectedCharge(store.boundShares(model), most),
   };
   const decide = (atMost: readonly CallBound[]) =>
-    beginCall(account, callId, command.request, { ...expected, bounds: atMost }, deadlineAtMs, nowMs);
+    beginCall(account, callId, command.request, { ...expected, bounds: atMost }, { deadlineAtMs, nowMs });
   const decision = decide(bounds);
   if (decision.gap && !ranAlready) return { ok: false, refusal: closedOnCredit(decision.gap) };
   if (decision.searchGap && !ranAlready) return { ok: false, refusal: closedByLimit(decision.searchGap) };
@@ -130,7 +129,7 @@ export function beginOrReplay(
     return balanceHeld(decided.denial);
   }
   const resumeAtMs = isDenied ? store.denials.resumeAtMs(nowMs) : null;
-  if (resumeAtMs !== null) return deniedTooOften(resumeAtMs, nowMs);
+  if (resumeAtMs !== null) return deniedTooOften({ resumeAtMs, nowMs });
   const counted = rolling && { ...rolling, used: rolling.used + (call.status === 'IN_PROGRESS' ? 1 : 0) };
   const source = command.key.source === 'explicit' || command.key.source === 'session' ? 'explicit' : 'derived';
   const facts: BeginFacts = { decided, newCustomer: opened.newCustomer, source, rolling: counted };
@@ -191,7 +190,7 @@ function rateLimited(window: NonNullable<BeginFacts['rolling']>, nowMs: number) 
 }
 
 /** Beyond the bound, a call that would be denied is refused, and nothing is recorded of it. */
-function deniedTooOften(resumeAtMs: number, nowMs: number) {
+function deniedTooOften({ resumeAtMs, nowMs }: { resumeAtMs: number; nowMs: number }) {
   const retryAfterSeconds = Math.max(1, Math.ceil((resumeAtMs - nowMs) / 1000));
   const message = `too many denied calls (${DENIALS_MAX} in ${DENIALS_WINDOW_SECONDS} seconds); retry in ${retryAfterSeconds} seconds`;
   return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });

@@ -173,7 +173,7 @@ function findCorrectable(
   const closed = closedFeature(limits, call.feature);
   if (closed) return closed;
   if (call.revision < store.corrections.revision(callId)) return historyBehind();
-  if (call.reversedAtMs === undefined && isTooOld(call.startedAtMs, nowMs)) return tooOld();
+  if (call.reversedAtMs === undefined && isTooOld({ atMs: call.startedAtMs, nowMs })) return tooOld();
   return { ok: true, account, call };
 }
 
@@ -243,7 +243,7 @@ export function reverseMeterEvent(context: Context, command: ReverseMeterEventCo
     if (closed) return closed;
     if (event.revision < store.corrections.revision(event.eventId)) return historyBehind();
     if (event.reversal) return { ...reversed(event, event.reversal), replayed: true };
-    if (isTooOld(event.atMs, nowMs)) return tooOld();
+    if (isTooOld({ atMs: event.atMs, nowMs })) return tooOld();
     const reversal = reverse(context, catchUp(context, known), event, command);
     return reversed(event, reversal);
   });
@@ -260,7 +260,7 @@ function reverse(
   const { slot, eventId, charge: corrected } = event;
   const isCurrent = event.period === periodOf(account);
   const { usage, funding, mistake, refundNanoUsd } = reverseIncrement(event, totalsFor(store, account, event));
-  const charge = refundNanoUsd > 0n ? newCharge(newId(), -refundNanoUsd, null) : null;
+  const charge = refundNanoUsd > 0n ? newCharge(newId(), { amountNanoUsd: -refundNanoUsd, markupPercent: null }) : null;
   const reversal: MeterReversal = { atMs: nowMs, reason, by, returned: funding, charge };
 
   const subject = { kind: 'meter_event', id: eventId } as const;
@@ -344,7 +344,7 @@ function reversed(
   );
 }
 
-const isTooOld = (atMs: number, nowMs: number) => nowMs - atMs > CORRECTION_DAYS_MAX * DAY_MS;
+const isTooOld = ({ atMs, nowMs }: { atMs: number; nowMs: number }) => nowMs - atMs > CORRECTION_DAYS_MAX * DAY_MS;
 
 const notFinished = ({ status }: Call) =>
   refuse('CONFLICT', `the call is ${status}: only a call that ended or timed out can be reversed`, {

@@ -145,7 +145,7 @@ export function readHistory(
       subscription: presentCustomer(account, undefined).subscription,
       hoursJson: store.usageHours.asJson(sentColumns([...columns, ...enabled]), 0),
       recentHoursJson: store.usageHours.asJson(sentColumns(recentColumns), recentMs),
-      chargedLatestWeekUsd: store.ledger.usdSpentBetween(latest.startMs, latest.endMs),
+      chargedLatestWeekUsd: store.ledger.usdSpentBetween({ fromMs: latest.startMs, toMs: latest.endMs }),
       usualChargeNanoUsd: (isPayg ? usualCharge(store.recentCosts(), markupPercent) : 0n).toString(),
       refused: isPayg ? latestRefused(store, account) : null,
     };

@@ -54,7 +54,7 @@ export class LedgerTable {
   }
 
   /** USD spent in [fromMs, toMs) less what was given back, as a number: for estimates, not for bills. */
-  usdSpentBetween(fromMs: number, toMs: number): number {
+  usdSpentBetween({ fromMs, toMs }: { fromMs: number; toMs: number }): number {
     const sql = `SELECT COALESCE(-SUM(CAST(record ->> 'amount' AS REAL)), 0) / 1e9 AS usd FROM ledger
       WHERE unit = 'USD' AND at_ms >= ? AND at_ms < ? AND record ->> 'cause' IN ('SPEND', 'RETURN')`;
     return this.#sql.exec<{ usd: number }>(sql, fromMs, toMs).one().usd;

@@ -248,7 +248,7 @@ export class UsageHourTable {
    * Drops hours before then. What those of the usage period cost, which began at `periodMs`, stays known. Returns the
    * rows written.
    */
-  drop(beforeMs: number, periodMs: number, rowsMax: number): number {
+  drop({ beforeMs, periodMs }: { beforeMs: number; periodMs: number }, rowsMax: number): number {
     this.#costSince = undefined;
     const fromMs = this.#firstRowOf(periodMs);
     if (fromMs < beforeMs)

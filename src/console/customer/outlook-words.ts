@@ -118,14 +118,17 @@ function balanceLasts({ balance }: Outlook, nowMs: number): Sentence[] {
   if (balance?.runsOutAtMs != null)
     return [
       {
-        text: `At the forecast pace the balance lasts until ${dayOf(balance.runsOutAtMs, nowMs)}.`,
+        text: `At the forecast pace the balance lasts until ${dayOf({ atMs: balance.runsOutAtMs, nowMs })}.`,
         tone: 'warn',
         badge: 'Limited',
       },
     ];
   if (balance?.lastsUntilMs == null) return [];
   return [
-    { text: `At the last 7 days' rate the balance lasts until ${dayOf(balance.lastsUntilMs, nowMs)}.`, tone: 'plain' },
+    {
+      text: `At the last 7 days' rate the balance lasts until ${dayOf({ atMs: balance.lastsUntilMs, nowMs })}.`,
+      tone: 'plain',
+    },
   ];
 }
 
@@ -195,11 +198,11 @@ function inText(plan: Plan, meter: MeterName): string {
 }
 
 function untilRenewal({ renewsAtMs }: Outlook, nowMs: number): string {
-  return renewsAtMs === null ? '' : ` until ${dayOf(renewsAtMs, nowMs)}`;
+  return renewsAtMs === null ? '' : ` until ${dayOf({ atMs: renewsAtMs, nowMs })}`;
 }
 
 /** With its year where that is another one. */
-function dayOf(atMs: number, nowMs: number): string {
+function dayOf({ atMs, nowMs }: { atMs: number; nowMs: number }): string {
   const [year, present] = [atMs, nowMs].map((ms) => new Date(ms).getUTCFullYear());
   return year === present ? dayMonth(atMs) : calendarDay(atMs);
 }
@@ -239,7 +242,7 @@ export function runsOutFirst(outlook: Outlook, nowMs: number): RunsOut {
   if (first)
     return {
       value: sentenceCase(distance(first.atMs, nowMs)),
-      note: `${first.name}, about ${dayOf(first.atMs, nowMs)}`,
+      note: `${first.name}, about ${dayOf({ atMs: first.atMs, nowMs })}`,
       of: first.of,
     };
   if (!isForecast) return { value: 'Not known yet', note: 'a forecast needs 7 days of history', of: 'meters' };
@@ -247,13 +250,13 @@ export function runsOutFirst(outlook: Outlook, nowMs: number): RunsOut {
   if (meters.length === 0 && !isOnBalance) return { value: 'Never', note: 'the plan limits no meter', of: 'meters' };
   const lasts =
     isOnBalance && balance?.lastsUntilMs != null
-      ? `the balance lasts until ${dayOf(balance.lastsUntilMs, nowMs)} at the last 7 days' rate`
+      ? `the balance lasts until ${dayOf({ atMs: balance.lastsUntilMs, nowMs })} at the last 7 days' rate`
       : null;
   if (renewsAtMs === null)
     return { value: 'Not in sight', note: lasts ?? 'at the forecast pace', of: lasts ? 'balance' : 'meters' };
   return {
     value: 'Not before renewal',
-    note: lasts ?? `on ${dayOf(renewsAtMs, nowMs)}`,
+    note: lasts ?? `on ${dayOf({ atMs: renewsAtMs, nowMs })}`,
     of: lasts ? 'balance' : 'meters',
   };
 }

@@ -27,7 +27,10 @@ export function periodNamed(asked: string | undefined): PeriodName {
 }
 
 /** `replenishedAtMs` is when the usage period began: its whole first day is shown, and 400 days of it at most. */
-export function periodOf(name: PeriodName, replenishedAtMs: number, nowMs: number): Period {
+export function periodOf(
+  name: PeriodName,
+  { replenishedAtMs, nowMs }: { replenishedAtMs: number; nowMs: number },
+): Period {
   const todayMs = nowMs - (nowMs % DAY_MS);
   const toMs = todayMs + DAY_MS;
   switch (name) {

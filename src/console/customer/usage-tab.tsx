@@ -34,7 +34,7 @@ export const usageTab: Tab = async ({ c, organizationId, customerId, customer: r
   const name = periodNamed(c.req.query('period'));
   // Only the usage period has to be known of the customer before anything is read.
   const known = name === 'usage' ? await reading : null;
-  const period = periodOf(name, known ? replenishedAtMs(known) : nowMs, nowMs);
+  const period = periodOf(name, { replenishedAtMs: known ? replenishedAtMs(known) : nowMs, nowMs });
   const query = { customerId, from: dateOf(period.fromMs), to: dateOf(period.toMs) };
   const [customer, summary, earnings, outlook] = await Promise.all([
     reading,
@@ -279,7 +279,7 @@ const UsageOf: FC<Shown & { summary: UsageSummaryData; course: UsageCourse }> = 
         usage={{
           ...course,
           parts: partsOf(course),
-          linkOf: (fromMs, toMs) => calls({}, { fromMs, toMs }),
+          linkOf: (of) => calls({}, of),
         }}
       />
       <div class="grid">

@@ -209,7 +209,10 @@ const MarginTable: FC<{ by: By; rows: readonly Row[] }> = ({ by, rows }) => {
         {
           title: 'Of revenue',
           figure: true,
-          cell: (row) => shareOf(BigInt(row.marginUsdNano), BigInt(row.revenueUsdNano)) ?? <Nothing />,
+          cell: (row) =>
+            shareOf({ marginNanoUsd: BigInt(row.marginUsdNano), revenueNanoUsd: BigInt(row.revenueUsdNano) }) ?? (
+              <Nothing />
+            ),
         },
       ]}
     />

@@ -189,7 +189,7 @@ const Overview: FC<OverviewProps> = ({
 const iso = (atMs: number) => new Date(atMs).toISOString();
 
 function callsOn(organizationId: OrganizationId) {
-  return (fromMs: number, toMs: number) =>
+  return ({ fromMs, toMs }: { fromMs: number; toMs: number }) =>
     `${organizationPath(organizationId, 'calls')}?${new URLSearchParams({ from: iso(fromMs), to: iso(toMs) })}`;
 }
 

@@ -261,7 +261,7 @@ const Summary: FC<SummaryProps> = ({ data, earned, course, path, organizationId,
 
 /** The calls that began in an hour or on a day of the chart, narrowed as the page is. */
 function callsOf(path: string, asked: Asked) {
-  return (fromMs: number, toMs: number) => {
+  return ({ fromMs, toMs }: { fromMs: number; toMs: number }) => {
     const [from, to] = [fromMs, toMs].map((atMs) => new Date(atMs).toISOString()) as [string, string];
     return `${path}/calls?${new URLSearchParams({ ...kept(asked), from, to })}`;
   };

@@ -7,7 +7,7 @@ import { closedComponent } from '../envelope.ts';
 
 /** What the service adds to an error of its own. */
 const ownMembers = {
-  requiredScope: z.string().optional().describe('The scope that the credential lacks'),
+  requiredScope: z.string().optional().describe('The missing scope'),
   reason: z
     .string()
     .optional()

@@ -41,16 +41,16 @@ export function detectAnomalies(buckets: readonly UsageBucket[], resolution: 'ho
 export type Used = Partial<UsageBucket> & { startMs: number };
 
 /** The buckets of all UTC hours in [fromMs, toMs), from the hours with usage. */
-export function hourBuckets(hours: readonly Used[], fromMs: number, toMs: number): UsageBucket[] {
-  return filled(hours, fromMs, toMs, HOUR_MS);
+export function hourBuckets(hours: readonly Used[], { fromMs, toMs }: { fromMs: number; toMs: number }): UsageBucket[] {
+  return filled(hours, { fromMs, toMs, sizeMs: HOUR_MS });
 }
 
 /** The buckets of all UTC days in [fromMs, toMs), from the days with usage. */
-export function dayBuckets(days: readonly Used[], fromMs: number, toMs: number): UsageBucket[] {
-  return filled(days, fromMs, toMs, DAY_MS);
+export function dayBuckets(days: readonly Used[], { fromMs, toMs }: { fromMs: number; toMs: number }): UsageBucket[] {
+  return filled(days, { fromMs, toMs, sizeMs: DAY_MS });
 }
 
-function filled(used: readonly Used[], fromMs: number, toMs: number, sizeMs: number) {
+function filled(used: readonly Used[], { fromMs, toMs, sizeMs }: { fromMs: number; toMs: number; sizeMs: number }) {
   const known = new Map(used.map((bucket) => [bucket.startMs, bucket]));
   const buckets: UsageBucket[] = [];
   for (let startMs = Math.ceil(fromMs / sizeMs) * sizeMs; startMs + sizeMs <= toMs; startMs += sizeMs) {

@@ -60,7 +60,7 @@ export async function readAnomalies(
     ...largest.flatMap((id) => {
       const own = daily.filter((row) => row.customerId === id);
       // A share is one of the organization's days, also of those before the customer's first.
-      const days = dayBuckets(bucketsOf(own), firstMs, toMs);
+      const days = dayBuckets(bucketsOf(own), { fromMs: firstMs, toMs });
       const shared = days.map(({ startMs }) => spend.get(dayOf(startMs)) ?? 0);
       const episodes = [...detectAnomalies(series(dayBuckets, own, toMs), 'day'), ...shareRises(days, shared)];
       return episodes.map((episode) => ({ customerId: id, episode }));
@@ -84,7 +84,7 @@ const idOf = ({ customerId, episode }: Found) => episodeId(episode, customerId);
 function series(fill: typeof hourBuckets, rows: readonly SpendRow[], toMs: number): UsageBucket[] {
   const buckets = bucketsOf(rows);
   const firstMs = buckets.reduce((first, { startMs }) => Math.min(first, startMs), toMs);
-  return fill(buckets, firstMs, toMs);
+  return fill(buckets, { fromMs: firstMs, toMs });
 }
 
 /** The spend of each UTC day. */

@@ -28,7 +28,7 @@ export function sentenceOf(episode: Episode, explainedBy: readonly Contribution[
 }
 
 function whatHappened({ kind, startMs, endMs, expected, observed, evidence }: Episode): string {
-  const when = timeOf(startMs, endMs);
+  const when = timeOf({ startMs, endMs });
   const subject = subjectOf(evidence);
   switch (kind) {
     case 'SPEND_SPIKE':
@@ -66,7 +66,7 @@ function mostly({ kind, evidence }: Episode, explainedBy: readonly Contribution[
 }
 
 /** `on 13 Nov`, `from 13 to 15 Nov`, `on 13 Nov from 14:00 to 17:00 UTC`. */
-function timeOf(startMs: number, endMs: number): string {
+function timeOf({ startMs, endMs }: { startMs: number; endMs: number }): string {
   const lastMs = endMs - HOUR_MS;
   const [first, last] = [dates.format(startMs), dates.format(lastMs)];
   if (startMs % DAY_MS === 0 && endMs % DAY_MS === 0)

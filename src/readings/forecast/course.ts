@@ -82,7 +82,7 @@ export function chartDays(
 ): ChartDay[] | null {
   if (days.length > CHART_DAYS_MAX) return null;
   const presentMs = nowMs - (nowMs % HOUR_MS);
-  const clock = zoneClock(timeZone, presentMs - 2 * DAY_MS, horizonEndMs + 3 * DAY_MS);
+  const clock = zoneClock(timeZone, { fromMs: presentMs - 2 * DAY_MS, toMs: horizonEndMs + 3 * DAY_MS });
   const wallMs = clock.wallAt(presentMs);
   const startOf = (index: number) => (index === 0 ? nowMs : instantOfClock(wallMs + index * DAY_MS, clock));
   const all = days.reduce((sum, { expected }) => sum + expected, 0);

@@ -48,7 +48,8 @@ function instantAlong({ days, profiles }: Pace, path: Path, remaining: number, n
     // The day's hours share this path as they share the expectation.
     const wholeDay = day.wholeDay * (day[path] / day.expected);
     const hour = hourOf(left / wholeDay, profiles[day.phase] ?? [], firstHour);
-    const wallMs = zoneClock(timeZone, presentMs, presentMs).wallAt(presentMs) + (index * 24 + hour) * HOUR_MS;
+    const wallMs =
+      zoneClock(timeZone, { fromMs: presentMs, toMs: presentMs }).wallAt(presentMs) + (index * 24 + hour) * HOUR_MS;
     return Math.max(nowMs, Math.floor(instantAtWall(wallMs, timeZone)));
   }
   return null;

@@ -115,7 +115,7 @@ export interface ForecastResult {
 export function forecast(input: ForecastInput): ForecastResult {
   const { horizonEndMs, nowMs, firstDataMs, evidence } = input;
   const decimals = DECIMALS[input.kind];
-  const recorded = rounded(recordedSince(input.hours, input.periodStartMs, nowMs), decimals);
+  const recorded = rounded(recordedSince(input.hours, { fromMs: input.periodStartMs, toMs: nowMs }), decimals);
   const none = (status: ForecastStatus, reason: ForecastReason, historyDays = 0): ForecastResult => {
     return {
       status,
@@ -139,7 +139,7 @@ export function forecast(input: ForecastInput): ForecastResult {
   const historyDays = history.recordedDays;
   if (historyDays < HISTORY_DAYS_MIN) return none('insufficient_history', 'HISTORY_TOO_SHORT', historyDays);
 
-  const ahead = daysAhead(history, nowMs, horizonEndMs, input.timeZone);
+  const ahead = daysAhead(history, { nowMs, horizonEndMs }, input.timeZone);
   const horizonDays = (horizonEndMs - nowMs) / DAY_MS;
   const made = expectations(history);
   const present = made.at(-1) as Expectation;
@@ -208,7 +208,7 @@ function addRecorded({ expected, p10, p50, p90 }: Quantiles, recorded: number, d
   );
 }
 
-function recordedSince(hours: readonly UsageHour[], fromMs: number, toMs: number): number {
+function recordedSince(hours: readonly UsageHour[], { fromMs, toMs }: { fromMs: number; toMs: number }): number {
   let recorded = 0;
   for (const { startMs, quantity } of hours) if (startMs >= fromMs && startMs < toMs) recorded += quantity;
   return recorded;

@@ -64,7 +64,7 @@ export interface HistoryInput {
 export function readHistory({ hours, firstDataMs, nowMs, timeZone }: HistoryInput): History {
   const presentMs = floorHour(nowMs);
   const fromMs = Math.max(floorHour(firstDataMs), presentMs - (HISTORY_DAYS_MAX + 1) * DAY_MS);
-  const clock = zoneClock(timeZone, Math.min(fromMs, presentMs), presentMs);
+  const clock = zoneClock(timeZone, { fromMs: Math.min(fromMs, presentMs), toMs: presentMs });
   const presentWallMs = clock.wallAt(presentMs);
   const length = Math.min(HISTORY_DAYS_MAX, Math.max(0, Math.floor((presentWallMs - clock.wallAt(fromMs)) / DAY_MS)));
 
@@ -92,7 +92,11 @@ export function readHistory({ hours, firstDataMs, nowMs, timeZone }: HistoryInpu
  * The days from `nowMs` to the horizon. The first one excludes the elapsed part of the current hour; the last one ends
  * at the horizon.
  */
-export function daysAhead(history: History, nowMs: number, horizonEndMs: number, timeZone: string): AheadDay[] {
+export function daysAhead(
+  history: History,
+  { nowMs, horizonEndMs }: { nowMs: number; horizonEndMs: number },
+  timeZone: string,
+): AheadDay[] {
   const presentMs = floorHour(nowMs);
   const wall = wallReader(timeZone);
   const aheadHours = Math.max(0, (wall(horizonEndMs) - wall(presentMs)) / HOUR_MS);

@@ -95,7 +95,7 @@ function outlookOf(history: CustomerHistory, nowMs: number): Outlook {
     plan,
     isCanceled: canceledAtMs !== null,
     renewsAtMs: nextReplenishAtMs >= NEVER_MS ? null : nextReplenishAtMs,
-    tiers: TIERS.map((tier) => ({ tier, payer: tierPayer(account, tier, 0n, nowMs) })),
+    tiers: TIERS.map((tier) => ({ tier, payer: tierPayer(account, tier, { neededNanoUsd: 0n, nowMs }) })),
     capabilities: CAPABILITIES.map((capability) => ({
       capability,
       payer: capabilityPayer(account, capability, nowMs),
@@ -106,7 +106,9 @@ function outlookOf(history: CustomerHistory, nowMs: number): Outlook {
       units: balanceOf(account.wallet, slot),
     })),
     meters: meters.map((one) => ({ ...one, runsOutAtMs: open.has(one.meter) ? (ends.get(one.meter) ?? null) : null })),
-    balance: plan.payg.enabled ? balanceOutlook(history, msOf(dollars?.runsOut?.expectedAt), nowMs) : null,
+    balance: plan.payg.enabled
+      ? balanceOutlook(history, { runsOutAtMs: msOf(dollars?.runsOut?.expectedAt), nowMs })
+      : null,
     isForecast: [...forecasts, ...(dollars ? [dollars] : [])].every(({ remaining }) => remaining !== null),
   };
 }
@@ -118,8 +120,7 @@ function isCharged({ account, chargedLatestWeekUsd }: CustomerHistory): boolean 
 
 function balanceOutlook(
   { account: { wallet }, chargedLatestWeekUsd }: CustomerHistory,
-  runsOutAtMs: number | null,
-  nowMs: number,
+  { runsOutAtMs, nowMs }: { runsOutAtMs: number | null; nowMs: number },
 ): BalanceOutlook {
   const balanceNanoUsd = balanceOf(wallet, 'USD');
   const perDayUsd = chargedLatestWeekUsd / DAYS_PER_WEEK;

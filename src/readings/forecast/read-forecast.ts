@@ -232,7 +232,7 @@ function evidenceFor(
 
 /** The quantity recorded in the period, including the current hour. */
 export function recordedSince(series: SeriesHours, names: readonly HourColumn[], periodStartMs: number): number {
-  return rounded(sumBetween(series, names, firstOfPeriod(series, periodStartMs), NEVER_MS), DECIMALS);
+  return rounded(sumBetween(series, names, { fromMs: firstOfPeriod(series, periodStartMs), toMs: NEVER_MS }), DECIMALS);
 }
 
 /** The included units that are left; `null` without a meter or a limit. */

@@ -85,7 +85,7 @@ export function balanceDays(
   const balance = owedBalance(account);
   if (belowDays === null || !plan.payg.enabled || balance <= 0n) return null;
   const { latest } = weekPeriods(nowMs);
-  const cost = sumBetween(series, COLUMNS.dollars, latest.startMs, latest.endMs);
+  const cost = sumBetween(series, COLUMNS.dollars, { fromMs: latest.startMs, toMs: latest.endMs });
   // The horizon is the days that count, whenever the usage period ends.
   const nextReplenishAtMs = nowMs - (nowMs % HOUR_MS) + belowDays * DAY_MS;
   const ahead = { ...history, account: { ...account, subscription: { ...account.subscription, nextReplenishAtMs } } };

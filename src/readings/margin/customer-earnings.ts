@@ -60,10 +60,13 @@ export async function readCustomerDays(
   if (plan === null) return null;
   const earnings = kept.map(({ startMs, endMs }, place) => ({
     startMs: days[place]?.startMs ?? startMs,
-    ...earningsOf(measured.get(customerId)?.get(place), plan.accrued(startMs, Math.min(endMs, nowMs))),
+    ...earningsOf(
+      measured.get(customerId)?.get(place),
+      plan.accrued({ fromMs: startMs, toMs: Math.min(endMs, nowMs) }),
+    ),
   }));
   const [fromMs, toMs] = [kept[0]?.startMs ?? nowMs, Math.min(kept.at(-1)?.endMs ?? nowMs, nowMs)];
-  return { total: sumEarnings(earnings), days: earnings, isPlanPriced: plan.isPriced(fromMs, toMs) };
+  return { total: sumEarnings(earnings), days: earnings, isPlanPriced: plan.isPriced({ fromMs, toMs }) };
 }
 
 /** With whether the price of every plan that the customer had in the period is known, and whether it had one. */
@@ -86,9 +89,9 @@ export async function readCustomersEarnings(
   const untilMs = Math.min(endMs, nowMs);
   return new Map(
     [...plans].map(([customerId, plan]) => {
-      const earnings = earningsOf(measured.get(customerId)?.get(0), plan.accrued(startMs, untilMs));
-      const isPlanPriced = plan.isPriced(startMs, untilMs);
-      return [customerId, { ...earnings, isPlanPriced, isSubscribed: plan.isHeld(startMs, untilMs) }];
+      const earnings = earningsOf(measured.get(customerId)?.get(0), plan.accrued({ fromMs: startMs, toMs: untilMs }));
+      const isPlanPriced = plan.isPriced({ fromMs: startMs, toMs: untilMs });
+      return [customerId, { ...earnings, isPlanPriced, isSubscribed: plan.isHeld({ fromMs: startMs, toMs: untilMs }) }];
     }),
   );
 }
@@ -103,9 +106,9 @@ function keptDay(day: Part, retention: Retention, nowMs: number): Part {
 }
 
 interface CustomerPlans {
-  isHeld(fromMs: number, toMs: number): boolean;
-  accrued(fromMs: number, toMs: number): NanoUsd;
-  isPriced(fromMs: number, toMs: number): boolean;
+  isHeld(window: Window): boolean;
+  accrued(window: Window): NanoUsd;
+  isPriced(window: Window): boolean;
 }
 
 async function readPlans(
@@ -134,19 +137,19 @@ async function readNewcomerPlans(env: Env, { organizationId, customerId }: Custo
 }
 
 function plansOf(spans: readonly PlanSpan[], prices: ReadonlyMap<string, VersionPrice>): CustomerPlans {
-  const within = (fromMs: number, toMs: number) =>
+  const within = ({ fromMs, toMs }: Window) =>
     spans.flatMap(({ usagePlanVersionId, startMs, endMs }) => {
       const [start, end] = [Math.max(startMs, fromMs), Math.min(endMs, toMs)];
       const found = prices.get(usagePlanVersionId);
       return start < end ? [{ start, end, price: found ? pricePerPeriod(found) : null }] : [];
     });
   return {
-    isHeld: (fromMs, toMs) => within(fromMs, toMs).length > 0,
-    accrued: (fromMs, toMs) =>
-      within(fromMs, toMs).reduce(
-        (sum, { start, end, price }) => sum + (price ? accruedNanoUsd(price, start, end) : 0n),
+    isHeld: (window) => within(window).length > 0,
+    accrued: (window) =>
+      within(window).reduce(
+        (sum, { start, end, price }) => sum + (price ? accruedNanoUsd(price, { fromMs: start, toMs: end }) : 0n),
         0n,
       ),
-    isPriced: (fromMs, toMs) => within(fromMs, toMs).every(({ price }) => price !== null),
+    isPriced: (window) => within(window).every(({ price }) => price !== null),
   };
 }

@@ -39,7 +39,13 @@ const NOTHING: CostAndCharge = { calls: 0, unpricedCalls: 0, costNanoUsd: 0n, ch
  * A margin in percent of the revenue, with one decimal, rounded towards zero, so that a loss of nearly nothing is none. `null`
  * if there was no revenue.
  */
-export function marginPercent(marginNanoUsd: NanoUsd, revenueNanoUsd: NanoUsd): number | null {
+export function marginPercent({
+  marginNanoUsd,
+  revenueNanoUsd,
+}: {
+  marginNanoUsd: NanoUsd;
+  revenueNanoUsd: NanoUsd;
+}): number | null {
   return revenueNanoUsd > 0n ? Number((marginNanoUsd * 1000n) / revenueNanoUsd) / 10 : null;
 }
 

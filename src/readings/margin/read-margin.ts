@@ -103,7 +103,7 @@ export function present(earnings: Earnings): MarginFigures {
     ...amount('plan', planNanoUsd),
     ...amount('revenue', revenueNanoUsd),
     ...amount('margin', marginNanoUsd),
-    marginPercent: marginPercent(marginNanoUsd, revenueNanoUsd),
+    marginPercent: marginPercent({ marginNanoUsd, revenueNanoUsd }),
   };
 }
 

@@ -94,8 +94,7 @@ export function seriesOf({ startMs, columns }: SeriesHours, names: readonly Hour
 export function sumBetween(
   { startMs, columns }: SeriesHours,
   names: readonly HourColumn[],
-  fromMs: number,
-  toMs: number,
+  { fromMs, toMs }: { fromMs: number; toMs: number },
 ): number {
   let sum = 0;
   for (const name of names) {

@@ -198,7 +198,7 @@ const PAYERS = {
 /** What pays next: of each tier, and of each custom meter that the plan has. */
 function nextOf(account: CustomerHistory['account'], nowMs: number): Complete<UsageContextData['funding']['next']> {
   const tiers = TIERS.map((tier) => {
-    const payer = tierPayer(account, tier, 0n, nowMs);
+    const payer = tierPayer(account, tier, { neededNanoUsd: 0n, nowMs });
     const instead = 'instead' in payer ? payer.instead?.tier : undefined;
     return { of: tier, ...presentPayer(payer), instead };
   });

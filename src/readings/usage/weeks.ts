@@ -35,8 +35,8 @@ export function weekPeriods(nowMs: number): WeekPeriods {
 /** Compares the sum of the columns. Sums are rounded to nine decimals, for money a nano-USD. */
 export function compareWeeks(hours: SeriesHours, names: readonly HourColumn[], nowMs: number): WeekComparison {
   const { latest, preceding } = weekPeriods(nowMs);
-  const now = rounded(sumBetween(hours, names, latest.startMs, latest.endMs), SUM_DECIMALS);
-  const before = rounded(sumBetween(hours, names, preceding.startMs, preceding.endMs), SUM_DECIMALS);
+  const now = rounded(sumBetween(hours, names, { fromMs: latest.startMs, toMs: latest.endMs }), SUM_DECIMALS);
+  const before = rounded(sumBetween(hours, names, { fromMs: preceding.startMs, toMs: preceding.endMs }), SUM_DECIMALS);
   return {
     latest: now,
     preceding: before,

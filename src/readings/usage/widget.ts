@@ -116,7 +116,7 @@ function widgetUsage(history: CustomerHistory, upgradeUrl: string | null, nowMs:
   const { account } = history;
   const { subscription } = account;
   const usualNanoUsd = BigInt(history.usualChargeNanoUsd);
-  const tiers = TIERS.map((tier) => tierOf(account, tier, usualNanoUsd, nowMs));
+  const tiers = TIERS.map((tier) => tierOf(account, tier, { usualNanoUsd, nowMs }));
   return {
     planName: subscription.plan.plan.name,
     upgradeUrl,
@@ -142,16 +142,21 @@ function callsOf({ account, recent }: CustomerHistory): number {
   return Math.max(onAllowance, recordedSince(recent, COLUMNS.calls, subscription.lastReplenishedAtMs));
 }
 
-function tierOf(account: Account, tier: Tier, usualNanoUsd: NanoUsd, nowMs: number): WidgetTier {
+function tierOf(
+  account: Account,
+  tier: Tier,
+  { usualNanoUsd, nowMs }: { usualNanoUsd: NanoUsd; nowMs: number },
+): WidgetTier {
   const { plan } = account.subscription.plan;
   const names = [`${tier}Calls`, `${tier}Tokens`] as const;
-  const payer = tierPayer(account, tier, 0n, nowMs);
+  const payer = tierPayer(account, tier, { neededNanoUsd: 0n, nowMs });
   return {
     tier,
     payer,
     exhausted: names.find((name) => !hasLeft(plan, account.meters, name)) ?? null,
     isIncluded: names.every((name) => limitOf(plan, name) !== 0),
-    isShort: payer.by === 'balance' && tierPayer(account, tier, usualNanoUsd, nowMs).by !== 'balance',
+    isShort:
+      payer.by === 'balance' && tierPayer(account, tier, { neededNanoUsd: usualNanoUsd, nowMs }).by !== 'balance',
   };
 }
 
