@@ -17,6 +17,7 @@ import { type CustomerEarnings, readCustomerEarnings } from '../../readings/marg
 import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
 import { calendarDay, plural, usdColumn } from '../../ui/format.ts';
 import { Badge, Card, Empty, Notice, Stat, Time, Usd } from '../../ui/parts.tsx';
+import { readerOf } from '../caller.ts';
 import { customerPath, organizationPath, planPath } from '../context.ts';
 import { KnownCost, withoutPrice } from '../cost.tsx';
 import { Meters } from '../meters-view.tsx';
@@ -40,7 +41,7 @@ export const usageTab: Tab = async ({ c, organizationId, customerId, customer: r
     reading,
     load(c, readOrganizationUsage, { query }),
     readCustomerEarnings(c.env, { organizationId, customerId }, period, nowMs),
-    readOutlook({ env: c.env, organization: c.get('organization') }, customerId, nowMs),
+    readOutlook(readerOf(c), customerId, nowMs),
   ]);
   if (!customer || !outlook || !summary.ok) return null;
   const models = summary.data.byModel.slice(0, CHARTED_MODELS_MAX).map(({ model }) => model ?? '');

@@ -13,16 +13,10 @@ import { NEVER_MS } from '../../domain/period.ts';
 import { CAPABILITIES, type Capability, type Plan } from '../../domain/plan.ts';
 import { TIERS, type Tier } from '../../domain/tiers.ts';
 import { availableUsd, balanceOf } from '../../domain/wallet.ts';
+import type { Reader } from '../../metering/caller.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { DAYS_PER_WEEK } from '../calendar.ts';
-import {
-  type CustomerHistory,
-  type CustomersOf,
-  customerHistory,
-  forecastOf,
-  METERS_OF,
-  neededBy,
-} from './read-forecast.ts';
+import { type CustomerHistory, customerHistory, forecastOf, METERS_OF, neededBy } from './read-forecast.ts';
 
 /** The metrics of which meters take. */
 const METRICS = Object.keys(METERS_OF) as ForecastMetric[];
@@ -67,9 +61,9 @@ export interface Outlook {
 }
 
 /** `null` for an unknown customer. */
-export async function readOutlook(of: CustomersOf, customerId: CustomerId, nowMs: number): Promise<Outlook | null> {
+export async function readOutlook(reader: Reader, customerId: CustomerId, nowMs: number): Promise<Outlook | null> {
   const columns = [...new Set([...METRICS, 'dollars' as const].flatMap(neededBy))];
-  const history = await customerHistory(of, customerId, columns, []);
+  const history = await customerHistory(reader, customerId, columns, []);
   return history && outlookOf(history, nowMs);
 }
 

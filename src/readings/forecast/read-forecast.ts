@@ -10,13 +10,12 @@ import { accept, badRequest } from '../../contract/errors.ts';
 import type { AnswerTo } from '../../contract/operations.ts';
 import type { ForecastFacts, ForecastMetric } from '../../contract/readings.ts';
 import { summarize } from '../../domain/allowances.ts';
-import type { CustomerId, OrganizationId } from '../../domain/ids.ts';
+import type { CustomerId } from '../../domain/ids.ts';
 import type { MeterName, MeterSlot } from '../../domain/meters.ts';
 import { usdFromNano } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
 import { balanceOf } from '../../domain/wallet.ts';
-import type { Env } from '../../env.ts';
-import type { Caller } from '../../metering/caller.ts';
+import type { Caller, Reader } from '../../metering/caller.ts';
 import { unknownCustomer } from '../../metering/customers.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import type { CustomerHistory as SentHistory } from '../../objects/customer-commands.ts';
@@ -114,14 +113,8 @@ export function neededBy(metric: ForecastMetric): readonly HourColumn[] {
 }
 
 /** The customer's account and hours of usage; `null` if the customer does not exist in this organization. */
-/** Whose customer it is. */
-export interface CustomersOf {
-  env: Env;
-  organization: { organizationId: OrganizationId };
-}
-
 export async function customerHistory(
-  { env, organization: { organizationId } }: CustomersOf,
+  { env, organization: { organizationId } }: Reader,
   customerId: CustomerId,
   columns: readonly HourColumn[],
   recentColumns: readonly HourColumn[],
