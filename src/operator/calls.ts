@@ -1,3 +1,6 @@
+/**
+ * An organization's calls, as its own key reads them.
+ */
 import { operations } from '../contract/operations.ts';
 import type { Call } from '../domain/call.ts';
 import type { CallId, OrganizationId } from '../domain/ids.ts';

@@ -1,3 +1,8 @@
+/**
+ * What an operator reads of customers and changes: list, inspect, cancel, grant credit and take it back, erase.
+ *
+ * The object's own commands are idempotent, so a change is made there first and then logged.
+ */
 import type { CustomerUsageData } from '../contract/customers.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
 import { type AnswerTo, operations } from '../contract/operations.ts';

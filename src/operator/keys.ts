@@ -1,3 +1,7 @@
+/**
+ * API keys: shown once when they are created, edited without rotation, rotated with an overlap, revoked for good. They
+ * may be limited to models and features. Only their SHA-256 is stored.
+ */
 import { badRequest, refuse } from '../contract/errors.ts';
 import { type DataOf, operations } from '../contract/operations.ts';
 import type { Key } from '../contract/operator.ts';

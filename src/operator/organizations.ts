@@ -1,3 +1,6 @@
+/**
+ * Organizations: create, read, change.
+ */
 import { planIsArchived, refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import {

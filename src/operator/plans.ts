@@ -1,3 +1,7 @@
+/**
+ * Plans: each is a list of immutable versions. Saving the content of the newest version changes nothing; other content
+ * becomes the next version.
+ */
 import { refuse } from '../contract/errors.ts';
 import { warnedOfPlan } from '../contract/funding-warnings.ts';
 import { type DataOf, operations } from '../contract/operations.ts';

@@ -1,3 +1,6 @@
+/**
+ * The vendors of an organization: their addresses and keys.
+ */
 import { badRequest, refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import { VENDOR_BASE_URLS, type Vendor } from '../contract/vendors.ts';

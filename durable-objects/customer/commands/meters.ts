@@ -1,3 +1,6 @@
+/**
+ * The command of the custom meters: an increment.
+ */
 import { accept, refuse } from '../../../src/contract/errors.ts';
 import type { AnswerTo } from '../../../src/contract/operations.ts';
 import type { Account } from '../../../src/domain/account.ts';
