@@ -2,7 +2,8 @@
  * The operator's console at `/console`: its protection and its pages.
  *
  * The pages are forms and links, and work without script. The content security policy admits one script of the service's
- * own. A form is accepted only from this origin and with the CSRF token of its session.
+ * own. A form is accepted only from this origin and with the CSRF token of its session; the operation that it is sent to
+ * decides which role it needs (`send.ts`).
  */
 
 import { Hono, type MiddlewareHandler } from 'hono';
@@ -10,7 +11,7 @@ import { csrf } from 'hono/csrf';
 import { HTTPException } from 'hono/http-exception';
 import { secureHeaders } from 'hono/secure-headers';
 import { timingSafeEqual } from 'hono/utils/buffer';
-import { includesRole, type OperatorRole } from '../contract/roles.ts';
+import type { OperatorRole } from '../contract/roles.ts';
 import { asOrganizationId } from '../domain/ids.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import { onNotFound, pageStatus, refusalOf } from '../middleware/error-envelopes.ts';
@@ -24,7 +25,6 @@ import { readForm, readFormWith } from './form-body.ts';
 import { SWITCHED_MAX } from './navigation.tsx';
 import { CATALOG_FORM } from './pages/catalog-publication.tsx';
 import { mountPages } from './pages.ts';
-import { roleFor } from './roles.ts';
 import { SESSION_PATH } from './script.ts';
 import { RoleRequired } from './send.ts';
 import { isConsoleConfigured, readSession } from './session.ts';
@@ -67,7 +67,7 @@ function createConsole(): Hono<ConsoleEnv> {
   pages.use(async (c, next) => (isConsoleConfigured(c.env) ? next() : onNotFound(c as never)));
   pages.use(HEADERS, csrf());
   mountSignIn(pages);
-  pages.use(requireSession, requireRole, requireFormToken, loadKnown);
+  pages.use(requireSession, requireFormToken, loadKnown);
   mountSignOut(pages);
   pages.get(SESSION_PATH.slice(CONSOLE_PATH.length), (c) => c.json({ csrf: c.get('session').csrf }));
   pages.use('/organizations/:org/*', loadOrganization);
@@ -88,13 +88,6 @@ const requireSession: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   if ('refused' in session) return noRole(c, session.name);
   c.set('session', session);
   return next();
-};
-
-/** Every role reads the console; forms and payloads need more. */
-const requireRole: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
-  const { operator } = c.get('session');
-  const required = roleFor(c.req.method, c.req.path);
-  return includesRole(operator.role, required) ? next() : roleRequired(c, required);
 };
 
 /** Runs after the session check: without a session no form is read. */

@@ -6,7 +6,6 @@ import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Catalog } from '../catalog/model.ts';
 import type { Organization } from '../contract/operator.ts';
-import { includesRole } from '../contract/roles.ts';
 import type { KnownOrganizations } from '../operator/known.ts';
 import { Document } from '../ui/document.tsx';
 import type { FormSecrets, Sends } from '../ui/form.tsx';
@@ -15,7 +14,6 @@ import { type ConsoleContext, organizationPath } from './context.ts';
 import { DONE } from './done.ts';
 import { KnownModels } from './model-name.tsx';
 import { Brand, Palette, Side } from './navigation.tsx';
-import { roleFor } from './roles.ts';
 import { CONSOLE_SCRIPT_PATH } from './script.ts';
 import { lackedRole } from './send.ts';
 
@@ -36,12 +34,8 @@ interface PageProps {
 
 /** The hidden fields of a form; each form has its own submission id. */
 export function secretsOf(c: ConsoleContext): FormSecrets {
-  const { csrf, operator } = c.get('session');
-  const needs = (of: Sends | undefined, action: string) => {
-    if (of) return lackedRole(c, of.operation);
-    const required = roleFor('POST', action.split('?', 1)[0] ?? '');
-    return includesRole(operator.role, required) ? null : required;
-  };
+  const { csrf } = c.get('session');
+  const needs = (of: Sends | undefined) => (of ? lackedRole(c, of.operation) : null);
   return { csrf, nonce: crypto.randomUUID(), needs };
 }
 

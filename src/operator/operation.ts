@@ -50,6 +50,8 @@ type Outcome<O extends Operation> = DataOf<O> | Refused | AnswerOf<O>;
 
 export interface UseCase<O extends Operation> {
   operation: O;
+  /** Of a change: what the event log calls it. */
+  action?: OperatorAction;
   /** Whether `page` has to be in the input. */
   isList: boolean;
   run(requester: Requester, input: InputOf<O> & { page?: PageRequest | null }): Promise<AnswerOf<O>>;
@@ -174,7 +176,7 @@ export function change<O extends Operation>(
     if (answer.ok && afterwards) await afterwards({ ...requester, ...input });
     return answer;
   };
-  return { operation, isList: false, run };
+  return { operation, action, isList: false, run };
 }
 
 /** `null` if the organization that the path names does not exist. */

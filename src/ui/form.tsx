@@ -28,7 +28,7 @@ export interface FormSecrets {
   csrf: string;
   nonce: string;
   /** The role that the form's operation needs and the operator lacks; `null` if none is lacking. */
-  needs: (of: Sends | undefined, action: string) => string | null;
+  needs: (of: Sends | undefined) => string | null;
 }
 
 /** What a form is sent to. */
@@ -67,7 +67,7 @@ export const Form: FC<PropsWithChildren<FormProps>> = ({
   label,
   children,
 }) => {
-  const needed = secrets.needs(of, action);
+  const needed = secrets.needs(of);
   return (
     <form
       method="post"
@@ -302,7 +302,7 @@ export const Choice: FC<FieldProps & { options: readonly (readonly [string, stri
 export const ButtonForm: FC<
   PropsWithChildren<{ of?: Sends; action: string; secrets: FormSecrets; danger?: boolean }>
 > = ({ of, action, secrets, danger, children }) => {
-  const needed = secrets.needs(of, action);
+  const needed = secrets.needs(of);
   return (
     <form method="post" action={action} class="inline">
       {needed === null && <Hidden secrets={secrets} />}

@@ -4,8 +4,11 @@
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { Hono } from 'hono';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
+import type { ConsoleEnv } from '../../src/console/context.ts';
+import { mountPages } from '../../src/console/pages.ts';
 import { OPERATOR_HEADER } from '../../src/contract/envelope.ts';
 import { type Operation, type OperationId, operations } from '../../src/contract/operations.ts';
 import { type OperatorRole, ROLES } from '../../src/contract/roles.ts';
@@ -192,6 +195,9 @@ test('an idempotency key is of one operator: nobody is given the new API key of 
   expect((await as(named('admin'), 'createKey', sent)).data.key).toBe(first.data.key);
 });
 
+/** Forms that change nothing but what the operator's own browser shows. */
+const OWN_BROWSER = /\/setup\/(hide|show)$/;
+
 describe('the console', () => {
   const visit = (name: string, path: string, form?: Record<string, string>) =>
     fetch(`${server.url}/console${path}`, {
@@ -237,6 +243,20 @@ describe('the console', () => {
     const page = await (await visit(named('viewer'), '/organizations/new')).text();
     expect(page).toContain('Only an operator with the role admin may send this.');
     expect(page).toContain('<fieldset disabled');
+  });
+
+  test('refuses each form of a viewer that changes something, whatever is in it', async () => {
+    const pages = new Hono<ConsoleEnv>();
+    mountPages(pages);
+    const forms = new Set(pages.routes.filter(({ method }) => method === 'POST').map(({ path }) => path));
+    expect(forms.size).toBeGreaterThan(30);
+    const { organizationId } = (await server.operator.send('createOrganization', { body: { name: 'Formed' } })).data;
+    const csrf = csrfIn(await (await visit(named('viewer'), '')).text());
+    for (const path of forms) {
+      const sent = path.replace(':org', organizationId).replaceAll(/:\w+/g, 'none');
+      const { status } = await visit(named('viewer'), sent, { csrf, nonce: 'nonce-of-this-form' });
+      expect([path, status]).toEqual([path, OWN_BROWSER.test(path) ? 303 : 403]);
+    }
   });
 
   test('refuses a form without the token of the person, or from another site', async () => {
