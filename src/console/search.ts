@@ -1,3 +1,6 @@
+/**
+ * What the search shows: the things that the operator's search finds, with where each leads, and pages of the console.
+ */
 import type { Organization } from '../contract/operator.ts';
 import { FOUND_MAX, type FoundItem, type FoundKind, MATCHES, type SearchData } from '../contract/search.ts';
 import { asCallId, asCustomerId } from '../domain/ids.ts';
