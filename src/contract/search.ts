@@ -35,12 +35,12 @@ export const FoundItem = z.object({
     .string()
     .nullable()
     .describe(
-      "What tells it from others of its name: a customer's e-mail address, the beginning and the end of a key, where an organization has a model; null if nothing does",
+      "Distinction from others of its name: a customer's e-mail address, the beginning and the end of a key, `own price`, `in a mapping` or `alias` of an organization's model; else null",
     ),
   state: z.enum(['ARCHIVED', 'REVOKED']).nullable().describe('An archived plan, a revoked key; else null'),
   organizationId: branded<OrganizationId>(z.string())
     .nullable()
-    .describe('Whose it is; null for a model of the catalog'),
+    .describe('Organization that has it; null for a model of the catalog'),
   organizationName: z.string().nullable().describe('Its display name'),
   match: z.enum(MATCHES).describe('How its id, its name or its detail matches'),
 });
