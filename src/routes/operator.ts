@@ -16,8 +16,7 @@ import { mountUseCase } from './use-cases.ts';
 const LINES_TYPE = 'application/jsonl; charset=utf-8';
 
 export function mountOperator(app: Hono<AppEnv>): void {
-  for (const useCase of Object.values(implemented)) mountUseCase(app, useCase);
-
+  // Before the loop: `samples/export` would be read as the id of a sample.
   mount(app, operations.exportSamples, async (c, { params, query }) => {
     const answer = await exportSamples(c.env, params.org, query);
     return answer.ok ? c.body(answer.data, 200, { 'Content-Type': LINES_TYPE }) : answer;
@@ -32,4 +31,6 @@ export function mountOperator(app: Hono<AppEnv>): void {
     if (role === null) throw new Error('the route is open to roles alone');
     return accept('IDENTITY_READ', { name, role }, Date.now());
   });
+
+  for (const useCase of Object.values(implemented)) mountUseCase(app, useCase);
 }
