@@ -45,7 +45,6 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
   entry: [...PRODUCT, ...TESTS],
   project: ['src/**/*.{ts,tsx,mjs}!', 'durable-objects/**/*.ts!', 'test/**/*.{ts,js}'],
   ignoreDependencies: BY_PATH,
-  ignoreIssues: { 'src/console/**': ['exports', 'types'] },
   // A test may read a bound or a table that its own file uses: what nothing else uses lives for the test.
   ignoreExportsUsedInFile: production ?? false,
 });

@@ -123,7 +123,7 @@ const loadOrganization: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   return next();
 };
 
-export function notFound(c: ConsoleContext) {
+function notFound(c: ConsoleContext) {
   const text = 'It may have been erased, or the address is mistyped.';
   return page(c, { title: 'Not found', status: 404 }, <p class="quiet">{text}</p>);
 }

@@ -6,7 +6,7 @@ import type { Context } from 'hono';
 import type { Catalog } from '../catalog/model.ts';
 import type { Organization } from '../contract/operator.ts';
 import type { OperatorRole } from '../contract/roles.ts';
-import { asCallId, asCustomerId, asKeyId, type CallId, type CustomerKey, type OrganizationId } from '../domain/ids.ts';
+import { asCallId, asCustomerId, type CallId, type CustomerKey, type OrganizationId } from '../domain/ids.ts';
 import type { AppEnv } from '../middleware/context.ts';
 import type { KnownOrganizations } from '../operator/known.ts';
 import { CONSOLE_PATH } from './paths.ts';
@@ -53,7 +53,6 @@ export { CONSOLE_PATH, SEARCH_PATH } from './paths.ts';
 /** An id of the path as it came: what nobody has is not found. */
 export const customerInPath = (c: ConsoleContext) => asCustomerId(c.req.param('customerId') ?? '');
 export const callInPath = (c: ConsoleContext) => asCallId(c.req.param('callId') ?? '');
-export const keyInPath = (c: ConsoleContext) => asKeyId(c.req.param('keyId') ?? '');
 
 export function organizationPath(organizationId: OrganizationId, ...rest: string[]): string {
   return [`${CONSOLE_PATH}/organizations/${encodeURIComponent(organizationId)}`, ...rest.map(encodeURIComponent)].join(

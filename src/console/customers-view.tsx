@@ -16,7 +16,7 @@ import { customerPath, organizationPath, planPath } from './context.ts';
 /** From this share of failed calls on, the list says it. */
 const FAILING_SHARE = 0.1;
 
-export interface CustomerLine extends CustomerListItem {
+interface CustomerLine extends CustomerListItem {
   figures: CustomerFigures | undefined;
 }
 

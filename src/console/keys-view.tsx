@@ -8,7 +8,7 @@ import { Badge, Code, Facts, Nothing, Time } from '../ui/parts.tsx';
 import { type Orders, sorted } from '../ui/sorting.ts';
 import { Table, totalOf } from '../ui/table.tsx';
 
-export const KeyState: FC<{ item: Key; nowMs: number }> = ({ item: { revokedAt, expiresAt }, nowMs }) => {
+const KeyState: FC<{ item: Key; nowMs: number }> = ({ item: { revokedAt, expiresAt }, nowMs }) => {
   if (revokedAt !== null) return <Badge tone="bad">revoked</Badge>;
   if (expiresAt === null) return <Badge tone="good">works</Badge>;
   if (Date.parse(expiresAt) <= nowMs) return <Badge tone="bad">expired</Badge>;

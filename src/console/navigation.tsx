@@ -14,7 +14,7 @@ import { CONSOLE_PATH, type ConsoleSession, organizationPath, SEARCH_PATH } from
 /** Organizations that the switch lists; the page of organizations lists all. */
 export const SWITCHED_MAX = 20;
 
-export interface NavigationPage {
+interface NavigationPage {
   /** Below the console, or below the organization; the first page of either has none. */
   path: string;
   title: string;

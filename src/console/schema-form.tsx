@@ -62,30 +62,30 @@ function setAt(into: Record<string, unknown>, [name = '', ...rest]: string[], va
   setAt(inner, rest, value);
 }
 
-/** The fields of an operation's body, in the order of the contract; `paths` picks some of them. */
-export const BodyFields: FC<{ of: OfBody; state: FormState; paths?: readonly string[] }> = ({ of, state, paths }) => (
+interface BodyFieldsProps {
+  of: OfBody;
+  state: FormState;
+  /** What values are called, if not by their own names. */
+  names?: Readonly<Record<string, string>>;
+}
+
+/** The fields of an operation's body, in the order of the contract. */
+export const BodyFields: FC<BodyFieldsProps> = ({ of, state, names = {} }) => (
   <>
-    {bodyFields(of.operation, paths).map((field) => (
-      <BodyField field={field} state={state} />
+    {bodyFields(of.operation, undefined).map((field) => (
+      <BodyField field={field} state={state} names={names} />
     ))}
   </>
 );
 
-const BodyField: FC<{ field: InputField; state: FormState }> = ({ field, state }) => {
+const BodyField: FC<Omit<Required<BodyFieldsProps>, 'of'> & { field: InputField }> = ({ field, state, names }) => {
   const { path, kind, choices, required, nullable, format, description } = field;
   const named = { name: path, label: fieldLabel(path), state, hint: `${description}.` };
+  const options = choices?.map((choice) => [choice, names[choice] ?? words(choice)] as const);
   if (kind === 'boolean') return <Checkbox {...named} />;
-  if (choices && kind === 'list') return <CheckGroup {...named} options={choices.map(optionOf)} />;
-  if (choices)
-    return (
-      <Select
-        {...named}
-        options={[...(required && !nullable ? [] : ([['', '']] as const)), ...choices.map(optionOf)]}
-      />
-    );
-  if (kind === 'list' || kind === 'numbers') return <TextArea {...named} hint={`One per line. ${description}.`} />;
+  if (options && kind === 'list') return <CheckGroup {...named} options={options} />;
+  if (options) return <Select {...named} options={required && !nullable ? options : [['', ''], ...options]} />;
+  if (kind === 'list' || kind === 'numbers') return <TextArea {...named} hint={`${description}. One per line.`} />;
   const type = format === 'date-time' ? 'datetime-local' : format === 'uri' ? 'url' : 'text';
   return <TextField {...named} type={type} numeric={kind === 'number'} required={required} />;
 };
-
-const optionOf = (choice: string) => [choice, words(choice)] as const;

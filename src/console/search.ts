@@ -8,7 +8,7 @@ import { matchOf } from '../operator/search.ts';
 import { CONSOLE_PATH, callPath, customerPath, modelPath, organizationPath, planPath } from './context.ts';
 import { ORGANIZATION_GROUPS, SERVICE_GROUP } from './navigation.tsx';
 
-export interface Hit {
+interface Hit {
   href: string;
   text: string;
   /** What tells it from others of its name. */

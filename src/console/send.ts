@@ -84,7 +84,7 @@ export function lackedRole(c: ConsoleContext, { security }: Operation): Operator
   return includesRole(c.get('session').operator.role, security.role) ? null : security.role;
 }
 
-export function requireRole(c: ConsoleContext, operation: Operation): void {
+function requireRole(c: ConsoleContext, operation: Operation): void {
   const lacked = lackedRole(c, operation);
   if (lacked !== null) throw new RoleRequired(lacked);
 }

@@ -25,7 +25,7 @@ const STEPS: Readonly<Record<Step, readonly [title: string, page: string | null]
   cost: ['First call ended with a cost', null],
 };
 
-export const stepTitle = (step: Step) => STEPS[step][0];
+const stepTitle = (step: Step) => STEPS[step][0];
 
 export const setupPath = (organizationId: OrganizationId, ...rest: string[]) =>
   organizationPath(organizationId, 'setup', ...rest);

@@ -17,7 +17,7 @@ import { Brand, Palette, Side } from './navigation.tsx';
 import { CONSOLE_SCRIPT_PATH } from './script.ts';
 import { lackedRole } from './send.ts';
 
-export interface Crumb {
+interface Crumb {
   text: string;
   href: string;
 }

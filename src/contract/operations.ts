@@ -22,7 +22,7 @@ import { service } from './operations/service.ts';
 import { sessions } from './operations/sessions.ts';
 import { webhooks } from './operations/webhooks.ts';
 
-export type { AnswerOf, CodeOf, DataOf, InputOf, Operation, Security } from './operations/operation.ts';
+export type { AnswerOf, DataOf, InputOf, Operation, Security } from './operations/operation.ts';
 
 export const operations = {
   ...calls,

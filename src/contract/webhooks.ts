@@ -19,7 +19,7 @@ const URL_LENGTH_MAX = 1_000;
 /** What `POST .../test` sends; it is in no list of events. */
 export const TEST_EVENT_TYPE = 'webhook.test';
 
-export const webhookId = z
+const webhookId = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
   .describe('Webhook id, chosen at its registration');

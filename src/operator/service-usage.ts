@@ -30,7 +30,7 @@ const GROUPS_MAX = 12;
 const CHARTED_MODELS_MAX = 3;
 
 /** Usage of a model; of all of them, so that none without a price is left out. */
-export type ModelUsage = Pick<UsageGroup, 'key' | 'calls' | 'unpricedCalls' | 'costNanoUsd'>;
+type ModelUsage = Pick<UsageGroup, 'key' | 'calls' | 'unpricedCalls' | 'costNanoUsd'>;
 
 export interface OrganizationUsage {
   organization: Organization;

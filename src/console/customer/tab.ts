@@ -7,7 +7,7 @@ import type { OperatorCustomer } from '../../contract/operator-customers.ts';
 import type { CustomerKey } from '../../domain/ids.ts';
 import type { ConsoleContext } from '../context.ts';
 
-export interface TabRequest extends CustomerKey {
+interface TabRequest extends CustomerKey {
   c: ConsoleContext;
   /** Is being read; `null` where there is no such customer, which then is what the page says. */
   customer: Promise<OperatorCustomer | null>;

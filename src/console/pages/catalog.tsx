@@ -39,7 +39,7 @@ const CatalogQuery = z.object({
 
 type Asked = z.infer<typeof CatalogQuery>;
 
-export function modelPath(modelKey: string): string {
+function modelPath(modelKey: string): string {
   return `${PATH}/models/${modelKey.split('/').map(encodeURIComponent).join('/')}`;
 }
 
@@ -207,7 +207,7 @@ const Filters: FC<{ state: FormState }> = ({ state }) => (
   </search>
 );
 
-export const Status: FC<{ status: ModelStatus }> = ({ status }) => (
+const Status: FC<{ status: ModelStatus }> = ({ status }) => (
   <Badge tone={STATUS_TONES[status] ?? 'plain'}>{words(status)}</Badge>
 );
 

@@ -3,23 +3,22 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import { type CompressionSummary, type RecordedSavings, TECHNIQUE_NAMES } from '../../contract/compression.ts';
+import type { CompressionSummary, RecordedSavings, TECHNIQUE_NAMES } from '../../contract/compression.ts';
 import {
   operatorSaveCompressionProfile,
   operatorStartCompressionJob,
   readOrganizationCompressionProfile,
   readOrganizationCompressionSummary,
 } from '../../operator/compression.ts';
-import { CheckGroup, Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
-import { compact, compactPlural, percent, plural, words } from '../../ui/format.ts';
+import { Form, type FormSecrets, type FormState } from '../../ui/form.tsx';
+import { compact, compactPlural, percent, plural } from '../../ui/format.ts';
 import { Card, Compact, Empty, Stat, Usd } from '../../ui/parts.tsx';
 import { Ranking } from '../../ui/small-charts.tsx';
-import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { BodyFields, bodyIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { lines, texts, typedNumber } from '../submitted.ts';
 import { EstimateForm, samplesOf } from './compression-estimate.tsx';
 
 const TECHNIQUES: Readonly<Record<(typeof TECHNIQUE_NAMES)[number], string>> = {
@@ -36,7 +35,9 @@ export function mountCompression(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/compression', (c) => compressionPage(c));
 
   app.post('/organizations/:org/compression', async (c) => {
-    const answer = await send(c, operatorSaveCompressionProfile, { body: profileOf(c.get('submitted').fields) });
+    const answer = await send(c, operatorSaveCompressionProfile, {
+      body: bodyIn(operatorSaveCompressionProfile, c.get('submitted').fields),
+    });
     if (!answer.ok) return compressionPage(c, { profile: wrong(c, answer.refusal) });
     return c.redirect(`${c.req.path}?done=profile`, 303);
   });
@@ -46,15 +47,6 @@ export function mountCompression(app: Hono<ConsoleEnv>): void {
     if (!started.ok) return compressionPage(c, { estimate: wrong(c, started.refusal) });
     return c.redirect(`${c.req.path}/${started.data.jobId}`, 303);
   });
-}
-
-function profileOf(fields: Fields): unknown {
-  return {
-    techniques: texts(fields, 'techniques'),
-    aggressiveness: typedNumber(fields, 'aggressiveness'),
-    protectedPhrases: lines(fields, 'protectedPhrases'),
-    minInputTokens: typedNumber(fields, 'minInputTokens'),
-  };
 }
 
 /** With the form that was sent, where it is to be shown again with what is wrong. */
@@ -161,34 +153,7 @@ const SavingsRanking: FC<{
 
 const ProfileForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({ path, state, secrets }) => (
   <Form of={operatorSaveCompressionProfile} action={path} secrets={secrets} state={state}>
-    <CheckGroup
-      name="techniques"
-      label="Techniques"
-      state={state}
-      options={TECHNIQUE_NAMES.map((name) => [name, TECHNIQUES[name] ?? words(name)] as const)}
-    />
-    <div class="columns">
-      <TextField
-        name="aggressiveness"
-        label="Aggressiveness"
-        state={state}
-        numeric
-        hint="Below 0.3 nothing is lost, from 0.3 the sense stays, from 0.7 the meaning may change."
-      />
-      <TextField
-        name="minInputTokens"
-        label="Minimum input tokens"
-        state={state}
-        numeric
-        hint="Shorter prompts are not compressed."
-      />
-    </div>
-    <TextArea
-      name="protectedPhrases"
-      label="Protected phrases"
-      state={state}
-      hint="One per line. Never changed, wherever they occur."
-    />
+    <BodyFields of={operatorSaveCompressionProfile} state={state} names={TECHNIQUES} />
     <div class="submit">
       <button type="submit" class="primary">
         Save profile

@@ -82,7 +82,7 @@ function toPlan(c: ConsoleContext, answer: Answer<PlanDetail>) {
   return c.redirect(planPath(c.get('organization').organizationId, answer.data.planId), 303);
 }
 
-export function periodOf(replenish: Plan['replenish']): string {
+function periodOf(replenish: Plan['replenish']): string {
   if (!replenish) return 'never';
   const unit = replenish.unit.toLowerCase();
   return replenish.every === 1 ? `every ${unit}` : `every ${replenish.every} ${unit}s`;

@@ -67,7 +67,7 @@ export interface InputOf<O> {
 export type DataOf<O extends Operation> = z.output<O['data']>;
 
 /** The result codes of its successful answers. */
-export type CodeOf<O extends Operation> =
+type CodeOf<O extends Operation> =
   | O['code']
   | (O extends { otherCodes: readonly (infer Other extends string)[] } ? Other : never);
 
