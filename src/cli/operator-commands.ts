@@ -210,7 +210,7 @@ export const COMMANDS: readonly Command[] = [
     note: 'The last 30 days, unless --from and --to say otherwise.',
   }),
   command('compression estimate', 'operatorStartCompressionJob', {
-    note: 'The saved profile is estimated in the background: `compression show-estimate` shows the result.',
+    note: 'Estimates the saved profile, in the background: `compression show-estimate` shows the result.',
   }),
   command('compression show-estimate', 'readOrganizationCompressionJob'),
 
