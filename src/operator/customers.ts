@@ -111,7 +111,7 @@ async function setCanceled(
 export const grantCredit = change(operations.grantCredit, {
   action: 'credit.grant',
   subject,
-  decide: async ({ env, params: { org, customerId }, body: grant, idempotencyKey }) => {
+  decide: async ({ env, params: { org, customerId }, body: grant, onceKey }) => {
     const fingerprint = await sha256Hex(canonicalJson(grant));
     const answer: AnswerTo<'grantCredit'> = await ask(
       customerByName(env, { organizationId: org, customerId }),
@@ -122,8 +122,7 @@ export const grantCredit = change(operations.grantCredit, {
           amount: grant.kind === 'USD' ? String(parseUsd(grant.amountUsd)) : String(grant.units),
           expiresAtMs: grant.expiresAt === undefined ? null : Date.parse(grant.expiresAt),
           reference: grant.reference ?? null,
-          // The object may be asked twice, and must not grant twice.
-          idempotencyKey: idempotencyKey ?? crypto.randomUUID(),
+          idempotencyKey: onceKey,
           fingerprint,
         }),
     );

@@ -117,7 +117,11 @@ async function answerOf<O extends Operation>(
 }
 
 /** A change is decided at a time, and may be decided again if another one was committed first. */
-export type ChangeRequest<O extends Operation> = Request<O> & { nowMs: number };
+export type ChangeRequest<O extends Operation> = Request<O> & {
+  nowMs: number;
+  /** The idempotency key for what objects do: the request's own, or else one for all its decisions. */
+  onceKey: string;
+};
 
 /** What a change does, and what the event log says of it. */
 export interface Decision<Data> {
@@ -157,10 +161,11 @@ export function change<O extends Operation>(
   const code: O['code'] = operation.code;
   const run = async (requester: Requester, input: InputOf<O>): Promise<AnswerOf<O>> => {
     const changeRequest = { ...requester, operationId: requester.keySpace, input };
+    const onceKey = requester.idempotencyKey ?? crypto.randomUUID();
     const answer = await commitChange<DataOf<O>, O['code']>(changeRequest, async (nowMs) => {
       const request = await toRequest<O>(requester, input);
       if (!request) return noOrganization();
-      const decided = await decide({ ...request, nowMs });
+      const decided = await decide({ ...request, nowMs, onceKey });
       if ('refusal' in decided) return decided;
       if ('unchanged' in decided) {
         const { unchanged, replayed = false } = decided;

@@ -134,6 +134,8 @@ async function setArchived(
 
 type Archiving = typeof operations.archivePlan | typeof operations.restorePlan;
 
+const JOB_ID_LENGTH = 32;
+
 /**
  * Starts a job that moves every subscription of the plan to its newest version. The job's id comes from the idempotency
  * key, so that a repeated request finds its job again.
@@ -141,16 +143,14 @@ type Archiving = typeof operations.archivePlan | typeof operations.restorePlan;
 export const migratePlan = change(operations.migratePlan, {
   action: 'plan.migrate',
   subject: ({ params }) => params.planId,
-  decide: async ({ env, params: { org: organizationId, planId }, body: { when }, idempotencyKey }) => {
+  decide: async ({ env, params: { org: organizationId, planId }, body: { when }, onceKey }) => {
     const target = await findNewestPlan(env, organizationId, planId);
     if (!target) return noPlan();
-    const jobId =
-      idempotencyKey === null
-        ? crypto.randomUUID()
-        : (await sha256Hex(canonicalJson({ organizationId, planId, idempotencyKey }))).slice(0, 32);
+    const job = { organizationId, planId, idempotencyKey: onceKey };
+    const jobId = (await sha256Hex(canonicalJson(job))).slice(0, JOB_ID_LENGTH);
     await ask(
       () => jobOf(env, jobId),
-      (job) => job.start({ jobId, organizationId, target, when }),
+      (migration) => migration.start({ jobId, organizationId, target, when }),
     );
     const after = { jobId, when, usagePlanVersionId: target.usagePlanVersionId };
     return { before: null, after, data: { jobId } };

@@ -15,12 +15,9 @@ const JOB_ID_LENGTH = 32;
 export const startRepricing = change(operations.startRepricing, {
   action: 'calls.reprice',
   subject: ({ params, body }) => body.modelKey ?? params.org,
-  decide: async ({ env, actor, idempotencyKey, organization: { organizationId }, body }) => {
+  decide: async ({ env, actor, onceKey, organization: { organizationId }, body }) => {
     const { modelKey = null, from, to, dryRun } = body;
-    const jobId =
-      idempotencyKey === null
-        ? crypto.randomUUID()
-        : (await sha256Hex(canonicalJson({ organizationId, reprice: idempotencyKey }))).slice(0, JOB_ID_LENGTH);
+    const jobId = (await sha256Hex(canonicalJson({ organizationId, reprice: onceKey }))).slice(0, JOB_ID_LENGTH);
     const period = { fromMs: Date.parse(from), toMs: Date.parse(to) };
     await ask(
       () => jobOf(env, jobId),

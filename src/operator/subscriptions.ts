@@ -21,7 +21,7 @@ export const operatorCreateCustomer = change(operations.operatorCreateCustomer, 
   subject: ({ body }) => body.customerId,
   decide: ({ body, ...request }) =>
     asTenant(request, async (caller) => {
-      const answer = await provisionCustomer(caller, body, keyOf(request));
+      const answer = await provisionCustomer(caller, body, request.onceKey);
       if (!answer.ok) return answer;
       const { data, replayed } = answer;
       if (!data.newCustomer) return { unchanged: data, replayed };
@@ -37,7 +37,7 @@ export const operatorChangePlan = change(operations.operatorChangePlan, {
     asTenant(request, async (caller) => {
       const before = await readUsage(caller, customerId);
       if (!before.ok) return before;
-      const answer = await changePlan(caller, customerId, body, keyOf(request));
+      const answer = await changePlan(caller, customerId, body, request.onceKey);
       if (!answer.ok) return answer;
       return {
         before: planOf(before.data.subscription),
@@ -93,7 +93,7 @@ export const operatorReplenish = change(operations.operatorReplenish, {
     asTenant(request, async (caller) => {
       const before = await readUsage(caller, customerId);
       if (!before.ok) return before;
-      const answer = await replenishCustomer(caller, customerId, {}, keyOf(request));
+      const answer = await replenishCustomer(caller, customerId, {}, request.onceKey);
       if (!answer.ok) return answer;
       const cycleOf = (subscription: Subscription) => ({
         ...planOf(subscription),
@@ -106,11 +106,6 @@ export const operatorReplenish = change(operations.operatorReplenish, {
       };
     }),
 });
-
-/** The object may be asked twice, and must count once. */
-function keyOf({ idempotencyKey }: { idempotencyKey: string | null }): string {
-  return idempotencyKey ?? crypto.randomUUID();
-}
 
 type Subscription = DataOf<typeof operations.operatorChangePlan>['subscription'];
 
