@@ -2,6 +2,7 @@
  * What pages ask of the operator's use cases: a form's input is sent to an operation, and a page loads what it shows, with
  * the same checks, roles and idempotency as over HTTP.
  */
+import type { MiddlewareHandler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { z } from 'zod';
 import { badRequest, brokenRules, type Detail, type Refusal, type Refused } from '../contract/errors.ts';
@@ -14,7 +15,7 @@ import { sha256Hex } from '../platform/hash.ts';
 import type { PageRequest } from '../platform/page.ts';
 import type { FormState } from '../ui/form.tsx';
 import { deferrer } from './caller.ts';
-import type { ConsoleContext } from './context.ts';
+import type { ConsoleContext, ConsoleEnv } from './context.ts';
 
 /** Digits of the content's hash in the idempotency key. */
 const HASH_DIGITS = 24;
@@ -82,6 +83,14 @@ export async function load<O extends Operation>(
 export function lackedRole(c: ConsoleContext, { security }: Operation): OperatorRole | null {
   if (security.kind !== 'operator') throw new Error('the operation is not one of the operator');
   return includesRole(c.get('session').operator.role, security.role) ? null : security.role;
+}
+
+/** For a form that is looked at before it is sent: whoever lacks the role is told so at once. */
+export function sends({ operation }: { operation: Operation }): MiddlewareHandler<ConsoleEnv> {
+  return async (c, next) => {
+    requireRole(c, operation);
+    await next();
+  };
 }
 
 function requireRole(c: ConsoleContext, operation: Operation): void {

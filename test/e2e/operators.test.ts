@@ -252,11 +252,13 @@ describe('the console', () => {
     expect(forms.size).toBeGreaterThan(30);
     const { organizationId } = (await server.operator.send('createOrganization', { body: { name: 'Formed' } })).data;
     const csrf = csrfIn(await (await visit(named('viewer'), '')).text());
+    const answered: [path: string, status: number, due: number][] = [];
     for (const path of forms) {
       const sent = path.replace(':org', organizationId).replaceAll(/:\w+/g, 'none');
       const { status } = await visit(named('viewer'), sent, { csrf, nonce: 'nonce-of-this-form' });
-      expect([path, status]).toEqual([path, OWN_BROWSER.test(path) ? 303 : 403]);
+      answered.push([path, status, OWN_BROWSER.test(path) ? 303 : 403]);
     }
+    expect(answered.filter(([, status, due]) => status !== due)).toEqual([]);
   });
 
   test('refuses a form without the token of the person, or from another site', async () => {

@@ -15,7 +15,7 @@ import { Table } from '../../ui/table.tsx';
 import { changedFields } from '../changed-fields.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from '../context.ts';
 import { fieldLabel, fieldValue } from '../field-words.ts';
-import { detailsOf, send } from '../send.ts';
+import { detailsOf, send, sends } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { text } from '../submitted.ts';
 
@@ -33,14 +33,14 @@ const BLANK: FormState = { values: {}, details: [] };
 export function mountCatalogPublication(app: Hono<ConsoleEnv>): void {
   app.get('/catalog/publish', (c) => documentPage(c, BLANK));
 
-  app.post('/catalog/publish', async (c) => {
+  app.post('/catalog/publish', sends(publishCatalog), async (c) => {
     const { document, typed, problems } = readDocument(c);
     if (!document) return documentPage(c, broken(typed, problems));
     const catalog = c.get('catalog');
     return confirmationPage(c, document, diffCatalogs(catalog, document), catalog.version);
   });
 
-  app.post('/catalog', async (c) => {
+  app.post('/catalog', sends(publishCatalog), async (c) => {
     const { document, typed, problems } = readDocument(c);
     if (!document) return documentPage(c, broken(typed, problems));
     const answer = await send(c, publishCatalog, { body: document });

@@ -27,7 +27,7 @@ import {
   organizationPath,
 } from '../context.ts';
 import { refused } from '../refused.tsx';
-import { load, send, wrong } from '../send.ts';
+import { load, send, sends, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { optionalText, text, typedNumber } from '../submitted.ts';
 
@@ -59,7 +59,7 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
 
   app.get(`${BASE}/erase`, (c) => erasePage(c, { values: {}, details: [] }));
 
-  app.post(`${BASE}/erase`, async (c) => {
+  app.post(`${BASE}/erase`, sends(eraseCustomer), async (c) => {
     const { customerId } = addressOf(c);
     if (text(c.get('submitted').fields, 'confirmation') !== customerId) {
       const other = badRequest({ path: 'confirmation', message: `must be ${customerId}, exactly as shown` });

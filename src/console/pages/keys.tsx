@@ -17,7 +17,7 @@ import { type ConsoleContext, type ConsoleEnv, type Fields, organizationPath } f
 import { createdPage, crumbsOf, revokePage } from '../key-pages.tsx';
 import { KeyFacts, Keys } from '../keys-view.tsx';
 import { refused } from '../refused.tsx';
-import { load, send, wrong } from '../send.ts';
+import { load, send, sends, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { lines, text, texts } from '../submitted.ts';
 
@@ -124,7 +124,7 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
     return keyPage(c, key, { values, details: [] });
   });
 
-  app.post('/organizations/:org/keys/:keyId', async (c) => {
+  app.post('/organizations/:org/keys/:keyId', sends(updateKey), async (c) => {
     const { organizationId } = c.get('organization');
     const found = await load(c, readKey);
     if (!found.ok) return refused(c, found.refusal);
