@@ -7,11 +7,11 @@
 
 import { DERIVED_PREFIX } from '../contract/calls.ts';
 import { CALL_RETENTION_MS } from '../domain/call.ts';
-import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { remember } from '../platform/isolate-memory.ts';
 import { MINUTE_MS } from '../platform/time.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
+import type { ObjectBindings } from './bindings.ts';
 import { stableHash } from './hash.ts';
 import type { CallDirectoryRpc, CustomerBatchesRpc, CustomerRpc, GatewayBatchRpc } from './rpc.ts';
 
@@ -34,12 +34,12 @@ const DERIVED_CALL_ID = new RegExp(`^${DERIVED_PREFIX}([0-9a-f]{64})-`);
 /** Finds an object anew for each attempt: a stub that broke stays broken. */
 export type CustomerAddress = () => DurableObjectStub<CustomerRpc>;
 
-export function customerByName(env: Env, organizationId: string, customerId: string): CustomerAddress {
+export function customerByName(env: ObjectBindings, organizationId: string, customerId: string): CustomerAddress {
   return () => env.CUSTOMERS.getByName(`${organizationId}:${customerId}`);
 }
 
 /** The object with an id that it gave out itself; `null` where that is no id of this namespace. */
-export function customerById(env: Env, objectId: string): CustomerAddress | null {
+export function customerById(env: ObjectBindings, objectId: string): CustomerAddress | null {
   try {
     const id = env.CUSTOMERS.idFromString(objectId);
     return () => env.CUSTOMERS.get(id);
@@ -50,7 +50,7 @@ export function customerById(env: Env, objectId: string): CustomerAddress | null
 
 /** The object of a request for a batch at a vendor. */
 export function batchByRequest(
-  env: Env,
+  env: ObjectBindings,
   organizationId: string,
   requestName: string,
 ): () => DurableObjectStub<GatewayBatchRpc> {
@@ -59,7 +59,7 @@ export function batchByRequest(
 
 /** The object that knows all requests for batches of a customer. */
 export function batchesOfCustomer(
-  env: Env,
+  env: ObjectBindings,
   organizationId: string,
   customerId: string,
 ): () => DurableObjectStub<CustomerBatchesRpc> {
@@ -67,7 +67,7 @@ export function batchesOfCustomer(
 }
 
 /** The object that a derived call id routes to; `null` for any other id. The object checks whose call it is. */
-function customerByDerivedCall(env: Env, callId: string): CustomerAddress | null {
+function customerByDerivedCall(env: ObjectBindings, callId: string): CustomerAddress | null {
   const objectId = DERIVED_CALL_ID.exec(callId)?.[1];
   // A well-formed id may be none of this namespace.
   return objectId ? customerById(env, objectId) : null;
@@ -75,7 +75,7 @@ function customerByDerivedCall(env: Env, callId: string): CustomerAddress | null
 
 /** The object of the customer who owns the call, or `null` where nobody does. */
 export async function customerByCall(
-  env: Env,
+  env: ObjectBindings,
   organizationId: string,
   callId: string,
 ): Promise<CustomerAddress | null> {
@@ -106,7 +106,11 @@ export interface ErasedObjects {
  * Erases the customer's object, its requests for batches, and every call id that it owns. A customer of the same id who calls
  * meanwhile is a new one, and keeps the ids that are claimed since; `finishErasure` lets D1 have what it does.
  */
-export async function eraseObjects(env: Env, organizationId: string, customerId: string): Promise<ErasedObjects> {
+export async function eraseObjects(
+  env: ObjectBindings,
+  organizationId: string,
+  customerId: string,
+): Promise<ErasedObjects> {
   const address = customerByName(env, organizationId, customerId);
   const object = await ask(address, (customer) => customer.erase(organizationId));
   const erasedAtMs = (await ask(address, (customer) => customer.erasedAt(organizationId))) ?? Date.now();
@@ -125,11 +129,11 @@ export async function eraseObjects(env: Env, organizationId: string, customerId:
 }
 
 /** To be called when the customer's rows are gone from D1, or could not be removed. */
-export function finishErasure(env: Env, organizationId: string, customerId: string): Promise<void> {
+export function finishErasure(env: ObjectBindings, organizationId: string, customerId: string): Promise<void> {
   return ask(customerByName(env, organizationId, customerId), (customer) => customer.erasureDone(organizationId));
 }
 
-async function eraseBatches(env: Env, organizationId: string, customerId: string): Promise<number> {
+async function eraseBatches(env: ObjectBindings, organizationId: string, customerId: string): Promise<number> {
   let erased = 0;
   // The customer is gone and can ask for no more batches, so this ends.
   for (let more = true; more; ) {
@@ -157,7 +161,11 @@ export interface BeginOfCall {
 }
 
 /** `null` for an id that no call has. */
-export async function beginOfCall(env: Env, organizationId: string, callId: string): Promise<BeginOfCall | null> {
+export async function beginOfCall(
+  env: ObjectBindings,
+  organizationId: string,
+  callId: string,
+): Promise<BeginOfCall | null> {
   const isDerived = callId.startsWith(DERIVED_PREFIX);
   const aboutMs = isDerived
     ? timeOfDerivedCall(callId)
@@ -175,7 +183,7 @@ function timeOfDerivedCall(callId: string): number | null {
   return Number.isSafeInteger(madeAtMs) && madeAtMs <= LAST_TIME_MS ? madeAtMs : null;
 }
 
-async function findOwner(env: Env, organizationId: string, callId: string): Promise<string | null> {
+async function findOwner(env: ObjectBindings, organizationId: string, callId: string): Promise<string | null> {
   const known = owners.value.get(`${organizationId}:${callId}`);
   if (known !== undefined) return known;
   return askDirectory(env, organizationId, callId, (shard) => shard.find(callId));
@@ -183,7 +191,7 @@ async function findOwner(env: Env, organizationId: string, callId: string): Prom
 
 /** Asks the part of the organization's directory that knows the call id. */
 export function askDirectory<Result>(
-  env: Env,
+  env: ObjectBindings,
   organizationId: string,
   callId: string,
   command: (shard: DurableObjectStub<CallDirectoryRpc>) => PromiseLike<Result>,
