@@ -14,6 +14,7 @@ import {
 import { THRESHOLDS_PERCENT_DEFAULT, thresholdsOf } from '../domain/alerts.ts';
 import type { Env } from '../env.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { retentionOf } from '../storage/kept-part.ts';
 import {
   findOrganizationRow,
   findOrganizations,
@@ -22,7 +23,6 @@ import {
   updateOrganizationRow,
 } from '../storage/organizations.ts';
 import { failIfArchived, findPlan } from '../storage/plans.ts';
-import { retentionOf } from '../storage/retention.ts';
 import { roomiestDatabase } from '../storage/sizes.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 
