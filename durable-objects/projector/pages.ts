@@ -2,8 +2,8 @@
  * The pages that wait for D1, in the order in which they came, as they came.
  */
 
+import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import type { HandOver, Whose } from '../../src/objects/projector-commands.ts';
-import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { assertTextFits } from '../stored-value.ts';
 import { conditionOf } from './whose.ts';
 

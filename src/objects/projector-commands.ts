@@ -2,7 +2,7 @@
  * What a projector takes and tells.
  */
 import type { DatabaseName } from '../platform/database-name.ts';
-import type { ChangeKind } from '../storage/projection-page.ts';
+import type { ChangeKind } from './projection-page.ts';
 
 /** A page of changes, for the projector to store as it comes. */
 export interface HandOver {

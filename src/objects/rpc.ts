@@ -14,8 +14,8 @@ import type { ChangePlanData, CustomerUsageData, ProvisionCustomerData } from '.
 import type { Answer, Result, SerializedAnswer } from '../contract/errors.ts';
 import type { GrantedCredit, PlanMigration, RevokedCredit } from '../contract/operator-customers.ts';
 import type { Call } from '../domain/call.ts';
+import type { LedgerRow } from '../domain/ledger-rows.ts';
 import type { WebhookKey } from '../domain/webhook-delivery.ts';
-import type { LedgerRow } from '../storage/ledger-rows.ts';
 import type {
   BatchAdmission,
   BatchAnswer,

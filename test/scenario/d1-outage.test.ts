@@ -3,8 +3,8 @@
  * that D1 committed without saying so is sent again and changes nothing.
  */
 import { describe, expect, test } from 'vitest';
+import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import { projectorOf } from '../../src/objects/projectors.ts';
-import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { accepted, withObject } from '../support/object.ts';
 import { bindings, fireProjectors, operator } from '../support/worker.ts';
 

@@ -5,11 +5,11 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { GROUPS_MAX } from '../../src/contract/usage-summary.ts';
 import type { Env } from '../../src/env.ts';
+import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import { projectorOf } from '../../src/objects/projectors.ts';
 import { type Course, readUsageCourse } from '../../src/readings/usage/course.ts';
 import { deleteExpired } from '../../src/storage/housekeeping.ts';
 import { projectionStatements } from '../../src/storage/projection.ts';
-import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { writeReportHours } from '../support/history.ts';
 import { accepted, withObject } from '../support/object.ts';

@@ -11,11 +11,11 @@ import { type RunResult, run, Signal } from '../../durable-objects/webhook-endpo
 import { EndpointStore, PENDING_MAX } from '../../durable-objects/webhook-endpoint/store.ts';
 import type { WebhookKey } from '../../src/domain/webhook-delivery.ts';
 import type { Env } from '../../src/env.ts';
+import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import type { DeliveryRow } from '../../src/objects/webhook-commands.ts';
 import { newEventId } from '../../src/platform/event-id.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/platform/time.ts';
 import { insertOrganizationEvents } from '../../src/storage/organization-events.ts';
-import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { findWebhook } from '../../src/storage/webhooks.ts';
 import { Receivers } from '../support/receiver.ts';
 import { bindings, createToldTenant, operator } from '../support/worker.ts';

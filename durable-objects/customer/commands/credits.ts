@@ -5,6 +5,7 @@ import { type Accepted, type Answer, accept, refuse } from '../../../src/contrac
 import { warnedOfCredit } from '../../../src/contract/funding-warnings.ts';
 import type { GrantedCredit, RevokedCredit } from '../../../src/contract/operator-customers.ts';
 import { changeWallet } from '../../../src/domain/account.ts';
+import type { LedgerRow } from '../../../src/domain/ledger-rows.ts';
 import { formatUsd } from '../../../src/domain/money.ts';
 import {
   balanceOf,
@@ -14,7 +15,6 @@ import {
   revokeCredit,
 } from '../../../src/domain/wallet.ts';
 import type { GrantCommand, LedgerCommand, RevokeCommand } from '../../../src/objects/customer-commands.ts';
-import type { LedgerRow } from '../../../src/storage/ledger-rows.ts';
 import { type Context, catchUp, keyed } from './context.ts';
 
 export function grant(context: Context, command: GrantCommand): Answer<GrantedCredit> {

@@ -2,8 +2,9 @@
  * What no projector has yet, and how handing it over goes: a log of changes. A change names what changed; what that
  * looks like is read when it is handed over. What changed several times is handed over once.
  */
+
+import type { ChangeKind } from '../../../src/objects/projection-page.ts';
 import type { DatabaseName } from '../../../src/platform/database-name.ts';
-import type { ChangeKind } from '../../../src/storage/projection-page.ts';
 import type { RecordedChange } from '../../../src/storage/projection-rows.ts';
 import { utf8Bytes } from '../../stored-value.ts';
 

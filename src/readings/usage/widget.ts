@@ -18,6 +18,7 @@ import { TIERS, type Tier } from '../../domain/tiers.ts';
 import type { CreditUnit } from '../../domain/wallet.ts';
 import type { Caller } from '../../metering/caller.ts';
 import type { RefusedCall } from '../../objects/customer-commands.ts';
+import { seriesOf } from '../../objects/series-hours.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import {
   COLUMNS,
@@ -27,7 +28,6 @@ import {
   recordedSince,
 } from '../forecast/read-forecast.ts';
 import { COLUMNS_NEEDED, metersRunningOut } from '../forecast/running-out.ts';
-import { seriesOf } from './series-hours.ts';
 
 /** Days of the widget's chart. */
 export const WIDGET_DAYS = 14;
