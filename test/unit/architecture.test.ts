@@ -127,7 +127,6 @@ const ROOMS: Record<string, string[]> = {
     'platform',
     'readings',
     'env',
-    'index',
   ],
   // The rules of sampling are the service's own.
   client: ['vendors', 'compression', 'domain', 'src/platform/json.ts', 'src/platform/version.ts', 'types:contract'],
