@@ -80,7 +80,7 @@ const ROOMS: Record<string, string[]> = {
     'env',
   ],
   lookup: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
-  middleware: ['contract', 'storage', 'platform', 'env'],
+  middleware: ['operator', 'metering', 'contract', 'platform', 'env'],
   gateway: ['metering', 'demand', 'vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
   routes: [
     'middleware',
