@@ -10,6 +10,7 @@ import { DurableObject } from 'cloudflare:workers';
 import type { CustomerId, OrganizationId } from '../src/domain/ids.ts';
 import type { Env } from '../src/env.ts';
 import type { OrganizationWatchRpc } from '../src/objects/rpc.ts';
+import { runAutopilot } from '../src/operator/autopilot.ts';
 import { log } from '../src/platform/log.ts';
 import { MINUTE_MS, SECOND_MS } from '../src/platform/time.ts';
 import { runWatch } from '../src/watch/run.ts';
@@ -51,7 +52,8 @@ export class OrganizationWatch extends DurableObject<Env> implements Organizatio
     const defer = (work: Promise<unknown>) => this.ctx.waitUntil(work);
     let nextMs: number | null = nowMs + RETRY_MS;
     try {
-      nextMs = await runWatch({ env: this.env, organizationId, nowMs, defer }, this.#store);
+      const run = { env: this.env, organizationId, nowMs, defer };
+      nextMs = await runWatch({ ...run, runAutopilot: () => runAutopilot(run) }, this.#store);
     } catch (error) {
       log('error', 'alarm_failed', { objectId: this.ctx.id.toString() }, error);
     }

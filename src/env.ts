@@ -1,20 +1,9 @@
 /**
  * The bindings inventory: everything the Worker and its objects reach outside themselves (wrangler.toml).
  */
-import type {
-  CallDirectoryRpc,
-  CompressionJobRpc,
-  CustomerBatchesRpc,
-  CustomerRpc,
-  GatewayBatchRpc,
-  OrganizationWatchRpc,
-  PlanMigrationRpc,
-  ProjectorRpc,
-  RepricingRpc,
-  WebhookEndpointRpc,
-} from './objects/rpc.ts';
+import type { ObjectBindings } from './objects/bindings.ts';
 
-export interface Env {
+export interface Env extends ObjectBindings {
   /** Configuration, and the history of organizations that were given this database. */
   DB: D1Database;
   /** Closed days of history; absent: D1 alone has it, for as long as it is kept. */
@@ -24,16 +13,6 @@ export interface Env {
   KV: KVNamespace;
   /** The files of the API reference. */
   ASSETS: Fetcher;
-  CUSTOMERS: DurableObjectNamespace<CustomerRpc>;
-  PROJECTORS: DurableObjectNamespace<ProjectorRpc>;
-  CALL_DIRECTORY: DurableObjectNamespace<CallDirectoryRpc>;
-  PLAN_MIGRATIONS: DurableObjectNamespace<PlanMigrationRpc>;
-  REPRICINGS: DurableObjectNamespace<RepricingRpc>;
-  GATEWAY_BATCHES: DurableObjectNamespace<GatewayBatchRpc>;
-  CUSTOMER_BATCHES: DurableObjectNamespace<CustomerBatchesRpc>;
-  COMPRESSION_JOBS: DurableObjectNamespace<CompressionJobRpc>;
-  WEBHOOK_ENDPOINTS: DurableObjectNamespace<WebhookEndpointRpc>;
-  ORGANIZATION_WATCHES: DurableObjectNamespace<OrganizationWatchRpc>;
   /** Per address; without them failures, and public pages and lookups that are made, are not limited. */
   FAILED_AUTHENTICATIONS?: RateLimit;
   FAILED_SIGN_INS?: RateLimit;

@@ -9,13 +9,13 @@
  */
 import type { OrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
+import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import { wakeWatches } from '../../src/objects/watches.ts';
 import { errorText, log } from '../../src/platform/log.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
 import { namedDatabase } from '../../src/storage/database.ts';
 import { recordServiceEvent } from '../../src/storage/events.ts';
 import { projectionStatements } from '../../src/storage/projection.ts';
-import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { refusalReason } from './refusal.ts';
 import type { ProjectorStore } from './store.ts';
 

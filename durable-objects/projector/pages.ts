@@ -3,8 +3,8 @@
  */
 
 import type { CustomerKey } from '../../src/domain/ids.ts';
+import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import type { HandOver, Whose } from '../../src/objects/projector-commands.ts';
-import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { assertTextFits } from '../stored-value.ts';
 import { conditionOf } from './whose.ts';
 

@@ -6,8 +6,8 @@
  */
 
 import type { CustomerId, CustomerKey, OrganizationId } from '../../src/domain/ids.ts';
+import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import type { ResentChanges, SetAsideChange, Whose } from '../../src/objects/projector-commands.ts';
-import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import type { PageTable } from './pages.ts';
 import { conditionOf } from './whose.ts';
 

@@ -9,7 +9,7 @@ import { badRequest, brokenRules, type Detail, type Refusal, type Refused } from
 import type { AnswerOf, InputOf, Operation } from '../contract/operations.ts';
 import { includesRole, type OperatorRole } from '../contract/roles.ts';
 import { canonicalJson } from '../domain/canonical.ts';
-import { keySpaceOf } from '../middleware/operators.ts';
+import { keySpaceOf } from '../operator/identity.ts';
 import type { AnyInput, Requester, UseCase } from '../operator/operation.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import type { PageRequest } from '../platform/page.ts';

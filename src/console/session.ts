@@ -8,7 +8,7 @@
 import { deleteCookie, getSignedCookie, setSignedCookie } from 'hono/cookie';
 import { timingSafeEqual } from 'hono/utils/buffer';
 import type { Env } from '../env.ts';
-import { namedOperator } from '../middleware/operators.ts';
+import { namedOperator } from '../operator/identity.ts';
 import { ACCESS_HEADER } from '../platform/access-token.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleSession } from './context.ts';

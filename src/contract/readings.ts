@@ -13,6 +13,9 @@ import { Subscription } from './entitlements.ts';
 import { branded, customerId, flag, instant, ListQuery, nextCursor } from './fields.ts';
 import { Period, timezone } from './usage-summary.ts';
 
+/** Two weeks: the minimum to know what is usual. */
+export const ANOMALY_DAYS_MIN = 14;
+
 export const ForecastMetric = z.enum([
   'calls',
   'inputTokens',
@@ -290,7 +293,7 @@ export const AnomaliesQuery = ListQuery.extend({
   days: z.coerce
     .number()
     .int()
-    .min(14)
+    .min(ANOMALY_DAYS_MIN)
     .max(ANOMALY_DAYS_MAX)
     .default(60)
     .describe('Completed UTC days to look at, 14 to 100, and today'),

@@ -8,7 +8,7 @@ import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 import type { RadarModel } from '../radar/models.ts';
 import { type PageEarnings, readCustomersEarnings } from '../readings/margin/customer-earnings.ts';
 import { type CustomerCourse, readCustomerCourses } from '../storage/customer-course.ts';
-import { usageKeptSinceMs } from '../storage/retention.ts';
+import { usageKeptSinceMs } from '../storage/kept-part.ts';
 import { COST_DAYS, failedSince, type ListScope, sinceDays } from './filters.ts';
 
 export interface CustomerFigures {

@@ -13,7 +13,7 @@ import type { RadarModel } from '../radar/models.ts';
 import { radarView, readModelsOnRadar } from '../radar/read-radar.ts';
 import { readCustomersEarnings } from '../readings/margin/customer-earnings.ts';
 import type { CustomerFilter } from '../storage/customers.ts';
-import { keptPart } from '../storage/retention.ts';
+import { keptPart } from '../storage/kept-part.ts';
 import { sumUsage } from '../storage/usage.ts';
 
 /** Whose list it is. */

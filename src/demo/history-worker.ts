@@ -20,17 +20,15 @@ import { findNewestPlan } from '../storage/plans.ts';
 import { DEMO_CUSTOMERS, type DemoCustomer } from './people.ts';
 import { replayHistory, type Stage } from './replay.ts';
 
-export {
-  CallDirectory,
-  CompressionJob,
-  CustomerBatches,
-  GatewayBatch,
-  OrganizationWatch,
-  PlanMigration,
-  Projector,
-  Repricing,
-  WebhookEndpoint,
-} from '../index.ts';
+export { CallDirectory } from '../../durable-objects/call-directory.ts';
+export { CompressionJob } from '../../durable-objects/compression-job.ts';
+export { CustomerBatches } from '../../durable-objects/customer-batches.ts';
+export { GatewayBatch } from '../../durable-objects/gateway-batch.ts';
+export { OrganizationWatch } from '../../durable-objects/organization-watch.ts';
+export { PlanMigration } from '../../durable-objects/plan-migration.ts';
+export { Projector } from '../../durable-objects/projector.ts';
+export { Repricing } from '../../durable-objects/repricing.ts';
+export { WebhookEndpoint } from '../../durable-objects/webhook-endpoint.ts';
 
 /** How long D1 may take for what was written last. */
 const DELIVERY_ROUNDS_MAX = 600;

@@ -25,10 +25,11 @@ import { ask, customerByCall, customerByName, forgetOwner } from '../objects/add
 import type { CustomerRpc } from '../objects/rpc.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { DAY_MS } from '../platform/time.ts';
-import { findProfile, type SavingsSums, saveProfile, sumSavings } from '../storage/compression.ts';
+import { findProfile, saveProfile } from '../storage/compression.ts';
 import type { Session } from '../storage/credentials.ts';
 import { enterEstimate, leaveEstimate, RUNNING_ESTIMATES_MAX } from '../storage/estimates.ts';
 import { countSamples } from '../storage/samples.ts';
+import { type SavingsSums, sumSavings } from '../storage/savings.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 

@@ -7,13 +7,13 @@ import { accept, badRequest } from '../contract/errors.ts';
 import { LEDGER_CSV_ROWS_MAX, type LedgerItem, type LedgerQuery } from '../contract/ledger.ts';
 import type { AnswerTo } from '../contract/operations.ts';
 import { asCallId, type CustomerId } from '../domain/ids.ts';
+import type { LedgerRow } from '../domain/ledger-rows.ts';
 import { formatUsd } from '../domain/money.ts';
 import { PAYMENTS } from '../domain/wallet.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { csvOf, exact } from '../platform/csv.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { findLedger } from '../storage/credits.ts';
-import type { LedgerRow } from '../storage/ledger-rows.ts';
 import type { Caller } from './caller.ts';
 import { unknownCustomer } from './customers.ts';
 

@@ -6,10 +6,11 @@ import type { z } from 'zod';
 import { MEDIA_TYPE } from '../contract/envelope.ts';
 import type { Refusal, Result } from '../contract/errors.ts';
 import type { Operation } from '../contract/operations.ts';
+import type { Credential } from '../metering/credentials.ts';
+import { requireChange } from '../metering/key-changes.ts';
 import { DRAIN_BYTES_MAX, drain, LINGER_BYTES_MAX } from '../platform/bytes.ts';
 import { JsonText } from '../platform/json-text.ts';
 import type { RequestBody } from '../platform/request-body.ts';
-import type { Credential } from '../storage/credentials.ts';
 import { withoutAbsent } from './absent-members.ts';
 import { acceptedType, prefersCsv } from './accept.ts';
 import type { AppContext } from './context.ts';
@@ -24,7 +25,6 @@ import {
   requireAccept,
   validate,
 } from './input.ts';
-import { requireChange } from './key-changes.ts';
 import { namedQuery } from './query.ts';
 
 export const BODY_BYTES_MAX = 64 * 1024;
@@ -71,7 +71,8 @@ export async function checkRequest(c: AppContext, style: ApiStyle, operation: Ro
   const acceptable = typed && authenticated.ok && !isCsv ? requireAccept(accepted) : authenticated;
   const checked = acceptable.ok ? await checkInput(c, style, operation) : acceptable;
   if (!checked.ok) await drain(c.req.raw, authenticated.ok ? DRAIN_BYTES_MAX : LINGER_BYTES_MAX);
-  const allowed = checked.ok && operation.isChange ? await requireChange(c) : checked;
+  const allowed =
+    checked.ok && operation.isChange ? await requireChange(c.env, c.get('credential').keyId, Date.now()) : checked;
   return allowed.ok ? checked : allowed;
 }
 

@@ -4,8 +4,8 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { CORRELATION_HEADER } from '../contract/envelope.ts';
 import type { Env } from '../env.ts';
-import type { Credential } from '../storage/credentials.ts';
-import type { Operator } from './operators.ts';
+import type { Credential } from '../metering/credentials.ts';
+import type { Operator } from '../operator/identity.ts';
 
 export interface AppEnv {
   Bindings: Env;

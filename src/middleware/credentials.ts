@@ -4,23 +4,13 @@
 
 import { type Result, refuse } from '../contract/errors.ts';
 import type { Security } from '../contract/operations.ts';
-import { API_KEY_PATTERN, type Scope } from '../contract/scopes.ts';
-import { CLIENT_SCOPES, type ClientScope } from '../contract/sessions.ts';
-import { asCustomerId, asKeyId } from '../domain/ids.ts';
+import { type Credential, credentialOf } from '../metering/credentials.ts';
+import { namedOperator, requireRole, TOKEN_OPERATOR } from '../operator/identity.ts';
 import { ACCESS_HEADER } from '../platform/access-token.ts';
-import { hasChecksum } from '../platform/api-key.ts';
-import { BoundedMap } from '../platform/bounded-map.ts';
-import { sha256Hex } from '../platform/hash.ts';
-import { remember } from '../platform/isolate-memory.ts';
-import { holderOf, verifySession } from '../platform/session-token.ts';
-import { unreadable } from '../platform/unavailable.ts';
-import { type Credential, findCredential, findCredentialById } from '../storage/credentials.ts';
-import { mayBeOldKey } from '../storage/old-keys.ts';
 import { refuseAuthentication } from './address-limits.ts';
 import { type AppContext, deferrer } from './context.ts';
 import { requireSameOrigin } from './cross-site.ts';
 import { NO_ROUTE } from './error-envelopes.ts';
-import { namedOperator, requireRole, TOKEN_OPERATOR } from './operators.ts';
 
 const OPERATOR_TOKEN_LENGTH_MIN = 32;
 
@@ -49,51 +39,8 @@ type ApiKeySecurity = Security & { kind: 'apiKey' };
 /** `Authorization` wins over `x-api-key` and Google's `x-goog-api-key`. */
 async function authenticate(c: AppContext): Promise<Result<{ credential: Credential }>> {
   const presented = presentedKey(c);
-  const credential = presented === null ? null : await credentialOf(c, presented);
+  const credential = presented === null ? null : await credentialOf(c.env, presented, deferrer(c));
   return credential ? { ok: true, credential } : { ok: false, refusal: await refuseAuthentication(c) };
-}
-
-async function credentialOf(c: AppContext, presented: string): Promise<Credential | null> {
-  try {
-    return await (API_KEY_PATTERN.test(presented) ? keyCredential(c, presented) : sessionCredential(c, presented));
-  } catch (error) {
-    throw unreadable(error);
-  }
-}
-
-/** Hashes of valid keys, so that a busy key is not hashed for each request. Invalid keys are not cached. */
-const HASHES_MAX = 10_000;
-const hashes = remember(() => new BoundedMap<string, string>(HASHES_MAX));
-
-async function keyCredential(c: AppContext, key: string): Promise<Credential | null> {
-  const known = hashes.value.get(key);
-  const hash = known ?? (await sha256Hex(key));
-  if (known === undefined && !hasChecksum(key) && !(await mayBeOldKey(c.env, hash, Date.now()))) return null;
-  const credential = await findCredential(c.env, hash, deferrer(c));
-  if (credential && known === undefined) {
-    hashes.value.set(key, hash);
-  }
-  return credential;
-}
-
-/** A browser's session token: it may do what its key may do now, and nothing once the key is revoked. */
-async function sessionCredential(c: AppContext, token: string): Promise<Credential | null> {
-  const { SESSION_SECRET } = c.env;
-  const isToken = token.split('.').length === 3;
-  const claims = isToken && SESSION_SECRET ? await verifySession(SESSION_SECRET, token) : null;
-  if (claims?.kind !== 'client') return null;
-  const key = await findCredentialById(c.env, asKeyId(claims.keyId), deferrer(c));
-  if (!key || key.organization.organizationId !== claims.organizationId) return null;
-  const { customerId, feature, tags, models } = claims;
-  const scopes = (Object.entries(CLIENT_SCOPES) as [Scope, ClientScope][])
-    .filter(([scope, clientScope]) => key.permissions.has(scope) && claims.scopes.includes(clientScope))
-    .map(([, clientScope]) => clientScope);
-  return {
-    ...key,
-    ...(key.limits && { limits: { ...key.limits, ofSession: true } }),
-    permissions: new Set(),
-    session: { ...holderOf(claims), customerId: asCustomerId(customerId), scopes, feature, tags, models },
-  };
 }
 
 /** The scope that the credential lacks; `null` where it lacks none. */

@@ -9,6 +9,7 @@ import { idempotencyKey } from '../contract/fields.ts';
 import { REPEATED_FIELDS } from '../contract/gateway/requests.ts';
 import { isRecord } from '../contract/identity.ts';
 import { SESSION_BODY_BYTES_MAX } from '../contract/sessions.ts';
+import type { Session } from '../metering/credentials.ts';
 import { ByteBody } from '../platform/byte-body.ts';
 import { readRequest } from '../platform/bytes.ts';
 import { type FormBody, readFormBody } from '../platform/form-body.ts';
@@ -17,7 +18,6 @@ import { readJsonBody } from '../platform/json-body.ts';
 import { JsonText } from '../platform/json-text.ts';
 import { boundaryOf, type UploadedForm } from '../platform/multipart.ts';
 import type { RequestBody } from '../platform/request-body.ts';
-import type { Session } from '../storage/credentials.ts';
 import type { AppContext } from './context.ts';
 
 /** 406 unless the vendor media type is among the accepted ones. */

@@ -4,7 +4,7 @@
  */
 import { type Result, refuse } from '../contract/errors.ts';
 import { IDENTITY_FIELDS, isRecord } from '../contract/identity.ts';
-import type { Session } from '../storage/credentials.ts';
+import type { Session } from '../metering/credentials.ts';
 
 const CLOSED: ReadonlySet<string> = new Set([...IDENTITY_FIELDS, 'feature', 'tags']);
 const OWN_ID: ReadonlySet<string> = new Set(['customer', 'customerId', 'customer_id']);

@@ -8,12 +8,12 @@
 import { DERIVED_PREFIX } from '../contract/calls.ts';
 import { CALL_RETENTION_MS } from '../domain/call.ts';
 import type { CallId, CustomerId, CustomerKey, OrganizationId } from '../domain/ids.ts';
-import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { stableHash } from '../platform/content-hash.ts';
 import { remember } from '../platform/isolate-memory.ts';
 import { MINUTE_MS } from '../platform/time.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
+import type { ObjectBindings } from './bindings.ts';
 import type { CallDirectoryRpc, CustomerBatchesRpc, CustomerRpc, GatewayBatchRpc } from './rpc.ts';
 
 const ATTEMPTS_MAX = 3;
@@ -35,12 +35,12 @@ const DERIVED_CALL_ID = new RegExp(`^${DERIVED_PREFIX}([0-9a-f]{64})-`);
 /** Finds an object anew for each attempt: a stub that broke stays broken. */
 export type CustomerAddress = () => DurableObjectStub<CustomerRpc>;
 
-export function customerByName(env: Env, { organizationId, customerId }: CustomerKey): CustomerAddress {
+export function customerByName(env: ObjectBindings, { organizationId, customerId }: CustomerKey): CustomerAddress {
   return () => env.CUSTOMERS.getByName(`${organizationId}:${customerId}`);
 }
 
 /** The object with an id that it gave out itself; `null` where that is no id of this namespace. */
-function customerById(env: Env, objectId: string): CustomerAddress | null {
+function customerById(env: ObjectBindings, objectId: string): CustomerAddress | null {
   try {
     const id = env.CUSTOMERS.idFromString(objectId);
     return () => env.CUSTOMERS.get(id);
@@ -51,7 +51,7 @@ function customerById(env: Env, objectId: string): CustomerAddress | null {
 
 /** The object of a request for a batch at a vendor. */
 export function batchByRequest(
-  env: Env,
+  env: ObjectBindings,
   organizationId: OrganizationId,
   requestName: string,
 ): () => DurableObjectStub<GatewayBatchRpc> {
@@ -60,14 +60,14 @@ export function batchByRequest(
 
 /** The object that knows all requests for batches of a customer. */
 export function batchesOfCustomer(
-  env: Env,
+  env: ObjectBindings,
   { organizationId, customerId }: CustomerKey,
 ): () => DurableObjectStub<CustomerBatchesRpc> {
   return () => env.CUSTOMER_BATCHES.getByName(`${organizationId}:${customerId}`);
 }
 
 /** The object that a derived call id routes to; `null` for any other id. The object checks whose call it is. */
-function customerByDerivedCall(env: Env, callId: CallId): CustomerAddress | null {
+function customerByDerivedCall(env: ObjectBindings, callId: CallId): CustomerAddress | null {
   const objectId = DERIVED_CALL_ID.exec(callId)?.[1];
   // A well-formed id may be none of this namespace.
   return objectId ? customerById(env, objectId) : null;
@@ -75,7 +75,7 @@ function customerByDerivedCall(env: Env, callId: CallId): CustomerAddress | null
 
 /** The object of the customer who owns the call, or `null` where nobody does. */
 export async function customerByCall(
-  env: Env,
+  env: ObjectBindings,
   organizationId: OrganizationId,
   callId: CallId,
 ): Promise<CustomerAddress | null> {
@@ -106,7 +106,7 @@ export interface ErasedObjects {
  * Erases the customer's object, its requests for batches, and every call id that it owns. A customer of the same id who calls
  * meanwhile is a new one, and keeps the ids that are claimed since; `finishErasure` lets D1 have what it does.
  */
-export async function eraseObjects(env: Env, key: CustomerKey): Promise<ErasedObjects> {
+export async function eraseObjects(env: ObjectBindings, key: CustomerKey): Promise<ErasedObjects> {
   const { organizationId, customerId } = key;
   const address = customerByName(env, key);
   const object = await ask(address, (customer) => customer.erase(organizationId));
@@ -126,11 +126,11 @@ export async function eraseObjects(env: Env, key: CustomerKey): Promise<ErasedOb
 }
 
 /** To be called when the customer's rows are gone from D1, or could not be removed. */
-export function finishErasure(env: Env, key: CustomerKey): Promise<void> {
+export function finishErasure(env: ObjectBindings, key: CustomerKey): Promise<void> {
   return ask(customerByName(env, key), (customer) => customer.erasureDone(key.organizationId));
 }
 
-async function eraseBatches(env: Env, key: CustomerKey): Promise<number> {
+async function eraseBatches(env: ObjectBindings, key: CustomerKey): Promise<number> {
   let erased = 0;
   // The customer is gone and can ask for no more batches, so this ends.
   for (let more = true; more; ) {
@@ -157,7 +157,7 @@ export interface BeginOfCall {
 
 /** `null` for an id that no call has. */
 export async function beginOfCall(
-  env: Env,
+  env: ObjectBindings,
   organizationId: OrganizationId,
   callId: CallId,
 ): Promise<BeginOfCall | null> {
@@ -178,7 +178,11 @@ function timeOfDerivedCall(callId: CallId): number | null {
   return Number.isSafeInteger(madeAtMs) && madeAtMs <= LAST_TIME_MS ? madeAtMs : null;
 }
 
-async function findOwner(env: Env, organizationId: OrganizationId, callId: CallId): Promise<CustomerId | null> {
+async function findOwner(
+  env: ObjectBindings,
+  organizationId: OrganizationId,
+  callId: CallId,
+): Promise<CustomerId | null> {
   const known = owners.value.get(`${organizationId}:${callId}`);
   if (known !== undefined) return known;
   return askDirectory(env, organizationId, callId, (shard) => shard.find(callId));
@@ -186,7 +190,7 @@ async function findOwner(env: Env, organizationId: OrganizationId, callId: CallI
 
 /** Asks the part of the organization's directory that knows the call id. */
 export function askDirectory<Result>(
-  env: Env,
+  env: ObjectBindings,
   organizationId: OrganizationId,
   callId: CallId,
   command: (shard: DurableObjectStub<CallDirectoryRpc>) => PromiseLike<Result>,

@@ -8,8 +8,8 @@
 
 import type { ErrorCode, Refusal } from '../contract/errors.ts';
 import type { CallId, CustomerId, CustomerKey } from '../domain/ids.ts';
-import type { Env } from '../env.ts';
 import { askDirectory } from './addresses.ts';
+import type { ObjectBindings } from './bindings.ts';
 import type { Claim } from './job-commands.ts';
 
 /** A key, and the customer who is to own it. */
@@ -30,7 +30,7 @@ interface UnderClaim<Result> {
 
 /** Runs a command under the customer's claim of the key; `null` where the key is another customer's. */
 export async function underClaim<Result>(
-  env: Env,
+  env: ObjectBindings,
   toClaim: KeyToClaim,
   { command, outcomeOf, undo }: UnderClaim<Result>,
 ): Promise<Result | null> {
@@ -51,18 +51,22 @@ export async function underClaim<Result>(
 }
 
 /** Claims a key for a customer; answers with its owner. Sent again with the same token, it is the same claim. */
-export function claimKey(env: Env, { organizationId, key, customerId }: KeyToClaim, token: string): Promise<Claim> {
+export function claimKey(
+  env: ObjectBindings,
+  { organizationId, key, customerId }: KeyToClaim,
+  token: string,
+): Promise<Claim> {
   return askDirectory(env, organizationId, key, (shard) => shard.claim(key, customerId, token));
 }
 
 /** Releases the claim that was made with the token. */
-function releaseKey(env: Env, { organizationId, key }: KeyToClaim, token: string): Promise<void> {
+function releaseKey(env: ObjectBindings, { organizationId, key }: KeyToClaim, token: string): Promise<void> {
   return askDirectory(env, organizationId, key, (shard) => shard.release(key, token));
 }
 
 /**
  * Makes the customer's claim final, also where it was released meanwhile; answers with the customer who owns the key.
  */
-function confirmKey(env: Env, { organizationId, key, customerId }: KeyToClaim): Promise<CustomerId> {
+function confirmKey(env: ObjectBindings, { organizationId, key, customerId }: KeyToClaim): Promise<CustomerId> {
   return askDirectory(env, organizationId, key, (shard) => shard.confirm(key, customerId));
 }

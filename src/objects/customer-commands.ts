@@ -21,13 +21,13 @@ import type { OpenWork } from '../domain/denial.ts';
 import type { MoneySums } from '../domain/denial-sums.ts';
 import type { Entitlements } from '../domain/entitlements.ts';
 import type { CallId, CustomerId, CustomerKey, OrganizationId } from '../domain/ids.ts';
+import type { LedgerFilter } from '../domain/ledger-rows.ts';
 import type { Estimate, LostAttempt } from '../domain/lost-call.ts';
 import type { Alerts, PlanVersion } from '../domain/plan.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { Tier } from '../domain/tiers.ts';
 import type { CreditUnit, LedgerEntry } from '../domain/wallet.ts';
-import type { HourColumn } from '../readings/usage/series-hours.ts';
-import type { LedgerFilter } from '../storage/ledger-rows.ts';
+import type { HourColumn } from './series-hours.ts';
 
 /**
  * The call's key: the caller's own, a hash of the key of a browser's session, a hash of the request from which the

@@ -3,7 +3,7 @@
  */
 import type { CustomerId, CustomerKey, OrganizationId } from '../domain/ids.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
-import type { ChangeKind } from '../storage/projection-page.ts';
+import type { ChangeKind } from './projection-page.ts';
 
 /** A page of changes, for the projector to store as it comes. */
 export interface HandOver extends CustomerKey {

@@ -6,10 +6,10 @@
  * projector may deliver any change: rows are guarded by their revision.
  */
 import type { CustomerKey } from '../domain/ids.ts';
-import type { Env } from '../env.ts';
 import { stableHash } from '../platform/content-hash.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 import { ask } from './addresses.ts';
+import type { ObjectBindings } from './bindings.ts';
 import type { ProjectorState, Whose } from './projector-commands.ts';
 import type { ProjectorRpc } from './rpc.ts';
 
@@ -19,7 +19,7 @@ export type ProjectorAddress = () => DurableObjectStub<ProjectorRpc>;
 
 /** The projector that takes a customer's changes. `database` is that of the organization. */
 export function projectorOf(
-  env: Pick<Env, 'PROJECTORS'>,
+  env: Pick<ObjectBindings, 'PROJECTORS'>,
   database: DatabaseName,
   { organizationId, customerId }: CustomerKey,
   isBusy = false,
@@ -29,17 +29,17 @@ export function projectorOf(
 }
 
 /** All projectors of a database, each of which may have changes of any of its organizations. */
-export function projectorsOf(env: Pick<Env, 'PROJECTORS'>, database: DatabaseName): ProjectorAddress[] {
+export function projectorsOf(env: Pick<ObjectBindings, 'PROJECTORS'>, database: DatabaseName): ProjectorAddress[] {
   return Array.from({ length: PROJECTORS }, (_, place) => projectorAt(env, database, place));
 }
 
-function projectorAt(env: Pick<Env, 'PROJECTORS'>, database: DatabaseName, place: number): ProjectorAddress {
+function projectorAt(env: Pick<ObjectBindings, 'PROJECTORS'>, database: DatabaseName, place: number): ProjectorAddress {
   return () => env.PROJECTORS.getByName(`${database}:${place}`);
 }
 
 /** What waits for D1 in the projectors of some databases, and what D1 refused. */
 export async function projectorState(
-  env: Pick<Env, 'PROJECTORS'>,
+  env: Pick<ObjectBindings, 'PROJECTORS'>,
   databases: readonly DatabaseName[],
   whose: Whose = {},
 ): Promise<ProjectorState> {

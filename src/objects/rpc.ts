@@ -12,8 +12,8 @@ import type { AnswerTo } from '../contract/operations.ts';
 import type { PlanMigration } from '../contract/operator-customers.ts';
 import type { Call } from '../domain/call.ts';
 import type { CallId, CustomerId, CustomerKey, OrganizationId } from '../domain/ids.ts';
+import type { LedgerRow } from '../domain/ledger-rows.ts';
 import type { WebhookKey } from '../domain/webhook-delivery.ts';
-import type { LedgerRow } from '../storage/ledger-rows.ts';
 import type {
   BatchAdmission,
   BatchAnswer,

@@ -2,12 +2,12 @@
  * Waking the watch of an organization. A wake is best effort: what a lost one would have found is found by the next run.
  */
 import type { OrganizationId } from '../domain/ids.ts';
-import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { remember } from '../platform/isolate-memory.ts';
 import { log } from '../platform/log.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
+import type { ObjectBindings } from './bindings.ts';
 import type { OrganizationWatchRpc } from './rpc.ts';
 
 /** The changes of operators that organizations are told of. */
@@ -22,7 +22,7 @@ const REMEMBERED_MAX = 20_000;
 /** A watch that does not answer is left. */
 const TIMEOUT_MS = 2_000;
 
-type Watches = Pick<Env, 'ORGANIZATION_WATCHES'>;
+type Watches = Pick<ObjectBindings, 'ORGANIZATION_WATCHES'>;
 
 /** When each was woken last. */
 const woken = remember(() => new BoundedMap<string, number>(REMEMBERED_MAX));

@@ -3,11 +3,11 @@
  */
 
 import type { WebhookKey } from '../domain/webhook-delivery.ts';
-import type { Env } from '../env.ts';
+import type { ObjectBindings } from './bindings.ts';
 import type { WebhookEndpointRpc } from './rpc.ts';
 
 export function webhookEndpoint(
-  env: Pick<Env, 'WEBHOOK_ENDPOINTS'>,
+  env: Pick<ObjectBindings, 'WEBHOOK_ENDPOINTS'>,
   { organizationId, webhookId }: WebhookKey,
 ): () => DurableObjectStub<WebhookEndpointRpc> {
   return () => env.WEBHOOK_ENDPOINTS.getByName(`${organizationId}:${webhookId}`);

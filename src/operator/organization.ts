@@ -7,8 +7,8 @@ import type { Organization } from '../contract/operator.ts';
 import { thresholdsOf } from '../domain/alerts.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
+import { retentionOf } from '../storage/kept-part.ts';
 import { findOrganizationRow, type OrganizationRow } from '../storage/organizations.ts';
-import { retentionOf } from '../storage/retention.ts';
 
 export const noOrganization = () => refuse('NOT_FOUND', 'no such organization');
 

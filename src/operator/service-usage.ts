@@ -8,7 +8,7 @@ import { log } from '../platform/log.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { readModelUses } from '../radar/read-radar.ts';
 import { readUsageCourse, sumCourses, type UsageCourse } from '../readings/usage/course.ts';
-import { keptPart } from '../storage/retention.ts';
+import { keptPart } from '../storage/kept-part.ts';
 import { sumUsage, type UsageGroup } from '../storage/usage.ts';
 
 export const OVERVIEW_DAYS = 30;

@@ -6,9 +6,9 @@
  * page, which shows nothing and may be embedded anywhere, posts it.
  */
 import type { Hono } from 'hono';
+import { type EmbedSession, embedSession } from '../metering/embed-session.ts';
 import { countSessionRequest } from '../metering/session-requests.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
-import { type EmbedSession, embedSession } from '../middleware/embed-session.ts';
 import { pageStatus } from '../middleware/error-envelopes.ts';
 import {
   EMBED_SCRIPT,
@@ -65,7 +65,7 @@ async function sendWidget(c: AppContext): Promise<Response> {
   const form = await readRequest(c.req.raw, FORM_BYTES_MAX);
   if (form === null) return c.text(`the form must have at most ${FORM_BYTES_MAX} bytes`, 413);
   const token = new URLSearchParams(new TextDecoder().decode(form)).get('token') ?? '';
-  const session = await embedSession(c, token, nowMs);
+  const session = await embedSession(c.env, token, nowMs, deferrer(c));
   if (!session) return respond(await endedPage(), 401, []);
   const limited = await refuseMany(c, session);
   if (limited) return limited;
@@ -75,7 +75,7 @@ async function sendWidget(c: AppContext): Promise<Response> {
 async function sendPart(c: AppContext): Promise<Response> {
   const nowMs = Date.now();
   const token = /^bearer +(\S+)$/i.exec(c.req.header('Authorization') ?? '')?.[1] ?? '';
-  const session = await embedSession(c, token, nowMs);
+  const session = await embedSession(c.env, token, nowMs, deferrer(c));
   if (!session) return respond(await endedPage(), 401, []);
   const limited = await refuseMany(c, session);
   if (limited) return limited;

@@ -11,12 +11,12 @@ import { badRequest, refuse, type SerializedAnswer } from '../contract/errors.ts
 import type { ListQuery } from '../contract/fields.ts';
 import { type AnswerOf, type DataOf, type Operation, operations } from '../contract/operations.ts';
 import type { Caller } from '../metering/caller.ts';
+import { settleChange } from '../metering/key-changes.ts';
 import { countSessionRequest } from '../metering/session-requests.ts';
 import { prefersCsv } from '../middleware/accept.ts';
 import { type ApiStyle, BODY_BYTES_MAX, checkRequest, type RouteSpec } from '../middleware/check-request.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
 import { answerResponse, refusalResponse } from '../middleware/error-envelopes.ts';
-import { settleChange } from '../middleware/key-changes.ts';
 import { checkIdentity } from '../middleware/session-identity.ts';
 import { CSV_TYPE } from '../platform/csv.ts';
 import type { UploadedForm } from '../platform/multipart.ts';
@@ -109,7 +109,7 @@ export function mountRoute<O extends RouteSpec>(
     const counted = session ? await countSessionRequest(callerOf(c), session.customerId, session) : checked;
     if (!counted.ok) return style.refuse(c, counted.refusal);
     const response = await handler(c, checked.input as Input<O>);
-    if (operation.isChange) await settleChange(c, response);
+    if (operation.isChange) await settleChange(c.env, c.get('credential').keyId, response);
     return response;
   });
 }

@@ -8,7 +8,7 @@ import type { ListQuery } from '../contract/fields.ts';
 import type { Operation } from '../contract/operations.ts';
 import { prefersCsv } from '../middleware/accept.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
-import { keySpaceOf } from '../middleware/operators.ts';
+import { keySpaceOf } from '../operator/identity.ts';
 import type { AnyInput, AnyUseCase, Requester } from '../operator/operation.ts';
 import { CSV_TYPE } from '../platform/csv.ts';
 import { pageRequest } from '../platform/page.ts';

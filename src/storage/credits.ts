@@ -5,10 +5,10 @@
 import { and, desc, eq, gte, lt, notInArray, sql } from 'drizzle-orm';
 import type { CorrectionKind } from '../domain/correction.ts';
 import type { CustomerKey } from '../domain/ids.ts';
+import type { LedgerFilter, LedgerRow } from '../domain/ledger-rows.ts';
 import { type CreditUnit, type EntryCause, type EntrySubject, type LedgerEntry, PAYMENTS } from '../domain/wallet.ts';
 import type { Env } from '../env.ts';
 import { database } from './database.ts';
-import type { LedgerFilter, LedgerRow } from './ledger-rows.ts';
 import { calls, creditEntries, meterEvents } from './schema/index.ts';
 
 /** Entries of a customer before an id, newest first. */

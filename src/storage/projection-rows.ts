@@ -16,7 +16,7 @@ import { type NanoUsd, partsOfNano } from '../domain/money.ts';
 import { isOnCredit } from '../domain/next-payer.ts';
 import { wasDenied, worstMeterOf } from '../domain/summary.ts';
 import { balanceOf, type LedgerEntry } from '../domain/wallet.ts';
-import type { Change, ChangeKind, ProjectionPage } from './projection-page.ts';
+import type { Change, ChangeKind, ProjectionPage } from '../objects/projection-page.ts';
 import { COUNTED_COLUMNS } from './roll-ups.ts';
 import {
   calls,

@@ -6,8 +6,9 @@
  * erased gets no row any more. What calls and denied calls change of the usage is found under the same guards, and
  * counted once for the whole batch.
  */
+
+import type { Change, ChangeKind, ProjectionPage } from '../objects/projection-page.ts';
 import { DAY_MS, SECOND_MS } from '../platform/time.ts';
-import type { Change, ChangeKind, ProjectionPage } from './projection-page.ts';
 import { CHANGE_COLUMNS, COUNT_USAGE, COUNTED_COLUMNS, USAGE_FIGURES, usageOfCalls } from './roll-ups.ts';
 
 /** Characters of one bound value. D1 takes 2 MB, and a character has up to three bytes. */

@@ -16,6 +16,7 @@ import type { DatabaseName } from '../platform/database-name.ts';
 import { DAY_MS, HOUR_MS, WEEK_MS } from '../platform/time.ts';
 import { forgetOldDays } from './archive.ts';
 import { configDatabase, namedDatabase } from './database.ts';
+import { retentionOf, usageKeptSinceMs } from './kept-part.ts';
 import { firstDelivery } from './projection.ts';
 import { ROLL_UPS, type RollUp, rollUpKey } from './roll-ups.ts';
 import { organizations } from './schema/index.ts';
@@ -81,36 +82,6 @@ interface Expired {
 /** Counts down over a run. */
 interface Budget {
   statements: number;
-}
-
-/** The retention that is in force for an organization. */
-export function retentionOf(own: Partial<Retention> | null): Retention {
-  return { ...RETENTION_DEFAULTS, ...own };
-}
-
-/** The start of the first day whose usage is kept. */
-export function usageKeptSinceMs({ usageRetentionDays }: Retention, nowMs: number): number {
-  return Math.floor(nowMs / DAY_MS) * DAY_MS - usageRetentionDays * DAY_MS;
-}
-
-/** A period of time, half-open. */
-interface Period {
-  fromMs: number;
-  toMs: number;
-}
-
-/**
- * The part of a period whose usage is kept. Whatever sums usage asks for this part alone: of the time before it, tables of
- * hours and days have nothing, and running totals everything.
- */
-export function keptPart({ fromMs, toMs }: Period, retention: Retention, nowMs: number): Period {
-  return { fromMs: Math.min(Math.max(fromMs, usageKeptSinceMs(retention, nowMs)), toMs), toMs };
-}
-
-/** Since when what customers were charged in a period is kept: increments of custom meters have a retention of their own. */
-export function chargesKeptSinceMs(period: Period, retention: Retention, nowMs: number): number {
-  const { fromMs, toMs } = keptPart(period, retention, nowMs);
-  return Math.min(Math.max(fromMs, nowMs - retention.meterEventRetentionDays * DAY_MS), toMs);
 }
 
 /**

@@ -8,10 +8,10 @@
  */
 
 import { type SQL, sql } from 'drizzle-orm';
+import { ANOMALY_DAYS_MIN } from '../contract/readings.ts';
 import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS, HOUR_MS, WEEK_MS } from '../platform/time.ts';
-import { ANOMALY_DAYS_MIN } from '../readings/anomalies/episode.ts';
 import { type Database, database } from './database.ts';
 import { customerDays, organizationDays, organizationHours, usageHours } from './schema/index.ts';
 import { COST } from './usage.ts';

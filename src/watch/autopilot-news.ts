@@ -3,15 +3,14 @@
  * refused ones, each once by its key.
  */
 import { entriesByMapping, type ModelMappings } from '../domain/model-mappings.ts';
-import { runAutopilot } from '../operator/autopilot.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { keyOf, type Look, type News } from './look.ts';
 
 /** A refusal is remembered for longer than a model is refused before its end, and a switch for longer than it is told. */
 const REMEMBERED_MS = 400 * DAY_MS;
 
-export async function autopilotNews({ env, organizationId, nowMs, defer, memory }: Look): Promise<News> {
-  const found = await runAutopilot({ env, organizationId, nowMs, defer });
+export async function autopilotNews({ runAutopilot, nowMs, memory }: Look): Promise<News> {
+  const found = await runAutopilot();
   const untold = found.filter(({ key }) => memory.get(rememberedAs(key)) === null);
   return {
     events: untold,

@@ -13,6 +13,8 @@ export interface Look {
   nowMs: number;
   defer: (work: Promise<unknown>) => void;
   memory: Memory;
+  /** Makes the switches of the autopilot whose day has come; answers with what is to be told of them, each by its key. */
+  runAutopilot: () => Promise<readonly (Found & { key: string; eventId: string })[]>;
 }
 
 /** What earlier steps remembered. */

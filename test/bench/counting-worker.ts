@@ -12,9 +12,9 @@ import service, {
   Customer as ServiceCustomer,
   Projector as ServiceProjector,
 } from '../../src/index.ts';
+import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import type { HandOver } from '../../src/objects/projector-commands.ts';
 import { projectionStatements } from '../../src/storage/projection.ts';
-import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import type { Counts, Transaction } from './counts.ts';
 
 export {

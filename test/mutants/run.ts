@@ -15,6 +15,7 @@ import { type Mutant, mutantsOf } from './operators.ts';
 export const PURE_FILES = [
   'src/domain/**/*.ts',
   'src/catalog/**/*.ts',
+  'src/objects/series-hours.ts',
   'src/readings/**/*.ts',
   'src/vendors/usage.ts',
   'src/vendors/usage/*.ts',
@@ -24,8 +25,8 @@ const TEST_FILES = ['test/unit/**/*.test.ts', 'test/property/**/*.test.ts'];
 const MUTANT_TIMEOUT_MS = 90_000;
 const BASELINE_TIMEOUT_MS = 300_000;
 
-/** A use case takes the caller of a request, reads storage, and is held by the tests inside workerd. */
-const USE_CASE = /^import .* from '.*\/metering\/caller\.ts';$/m;
+/** A use case takes the bindings, or the caller of a request, and is held by the tests inside workerd. */
+const USE_CASE = /^import .* from '.*\/(?:env|metering\/caller)\.ts';$/m;
 
 /** `line` is the whole line's text, and `at` the place in it: an entry ends with the code that its reason is about. */
 const equivalents: { file: string; line: string; at: number; original: string; replacement: string; reason: string }[] =

@@ -4,8 +4,8 @@
  */
 
 import { describe, expect, test } from 'vitest';
+import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import { projectorOf } from '../../src/objects/projectors.ts';
-import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { customerKey } from '../support/ids.ts';
 import { accepted, withObject } from '../support/object.ts';
 import { bindings, fireProjectors, operator } from '../support/worker.ts';

@@ -38,9 +38,9 @@ import type {
   IncrementCommand,
 } from '../../src/objects/customer-commands.ts';
 import type { HandOver } from '../../src/objects/projector-commands.ts';
+import { parseHours } from '../../src/objects/series-hours.ts';
 import { timeOrderedId } from '../../src/platform/time-ordered-id.ts';
 import { COLUMNS, recordedSince } from '../../src/readings/forecast/read-forecast.ts';
-import { parseHours } from '../../src/readings/usage/series-hours.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
 import { bindings, customerStub } from './worker.ts';
 

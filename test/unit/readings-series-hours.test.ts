@@ -3,8 +3,8 @@
  * large the sums are.
  */
 import { expect, test } from 'vitest';
+import { latestHour, parseHours, seriesOf, sumBetween } from '../../src/objects/series-hours.ts';
 import { rounded } from '../../src/readings/statistics.ts';
-import { latestHour, parseHours, seriesOf, sumBetween } from '../../src/readings/usage/series-hours.ts';
 import { HOUR_MS } from '../support/series.ts';
 
 const TEXT = JSON.stringify({

@@ -2,8 +2,8 @@
  * Weeks, signals and review reasons follow from the facts by thresholds that are written down.
  */
 import { describe, expect, test } from 'vitest';
+import type { SeriesHours } from '../../src/objects/series-hours.ts';
 import { evidenceCompleteness, reviewReasons } from '../../src/readings/usage/review.ts';
-import type { SeriesHours } from '../../src/readings/usage/series-hours.ts';
 import { SIGNAL_CODES, type SignalInput, signalsOf } from '../../src/readings/usage/signals.ts';
 import { compareWeeks, weekPeriods } from '../../src/readings/usage/weeks.ts';
 import { DAY_MS, HOUR_MS } from '../support/series.ts';

@@ -14,6 +14,7 @@ import type { Anomaly } from '../../src/contract/readings.ts';
 import { asCustomerId, asKeyId, asOrganizationId, type OrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import { wakeAfterChange, wakeWatches } from '../../src/objects/watches.ts';
+import { runAutopilot } from '../../src/operator/autopilot.ts';
 import { calendarDay } from '../../src/ui/format.ts';
 import { CUSTOMERS_PER_STEP } from '../../src/watch/customer-news.ts';
 import { LAG_MS } from '../../src/watch/lag.ts';
@@ -51,7 +52,7 @@ function run(organizationId: OrganizationId, nowMs: number, env: Partial<Env> = 
   return runInDurableObject(watchOf(organizationId), async (_, { storage }) => {
     await storage.deleteAlarm();
     const look = { env: { ...bindings, ...env }, organizationId, nowMs, defer: () => undefined };
-    return runWatch(look, new StoredWatch(storage));
+    return runWatch({ ...look, runAutopilot: () => runAutopilot(look) }, new StoredWatch(storage));
   });
 }
 

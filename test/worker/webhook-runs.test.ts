@@ -13,11 +13,11 @@ import { EndpointStore, PENDING_MAX } from '../../durable-objects/webhook-endpoi
 import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import type { WebhookKey } from '../../src/domain/webhook-delivery.ts';
 import type { Env } from '../../src/env.ts';
+import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import type { DeliveryRow } from '../../src/objects/webhook-commands.ts';
 import { newEventId } from '../../src/platform/event-id.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/platform/time.ts';
 import { insertOrganizationEvents } from '../../src/storage/organization-events.ts';
-import type { ProjectionPage } from '../../src/storage/projection-page.ts';
 import { findWebhook } from '../../src/storage/webhooks.ts';
 import { customerKey } from '../support/ids.ts';
 import { Receivers } from '../support/receiver.ts';

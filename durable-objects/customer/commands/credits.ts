@@ -7,6 +7,7 @@ import { warnedOfCredit } from '../../../src/contract/funding-warnings.ts';
 import type { AnswerTo } from '../../../src/contract/operations.ts';
 import type { RevokedCredit } from '../../../src/contract/operator-customers.ts';
 import { changeWallet } from '../../../src/domain/account.ts';
+import type { LedgerRow } from '../../../src/domain/ledger-rows.ts';
 import { formatUsd } from '../../../src/domain/money.ts';
 import {
   balanceOf,
@@ -16,7 +17,6 @@ import {
   revokeCredit,
 } from '../../../src/domain/wallet.ts';
 import type { GrantCommand, LedgerCommand, RevokeCommand } from '../../../src/objects/customer-commands.ts';
-import type { LedgerRow } from '../../../src/storage/ledger-rows.ts';
 import { type Context, catchUp, keyed } from './context.ts';
 
 export function grant(context: Context, command: GrantCommand): AnswerTo<'grantCredit'> {

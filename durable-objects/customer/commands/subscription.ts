@@ -31,8 +31,8 @@ import type {
   ReplenishCommand,
   SetCanceledCommand,
 } from '../../../src/objects/customer-commands.ts';
+import { sentColumns } from '../../../src/objects/series-hours.ts';
 import { HOUR_MS } from '../../../src/platform/time.ts';
-import { sentColumns } from '../../../src/readings/usage/series-hours.ts';
 import { weekPeriods } from '../../../src/readings/usage/weeks.ts';
 import { presentCustomer } from '../present.ts';
 import { presentForOperator } from '../present-operator.ts';

@@ -2,10 +2,11 @@
  * The ledger: every change of a balance, in order. Each entry has the balance after it, so that the newest entry of a
  * unit is the sum of all its entries, also once old ones are in D1 alone.
  */
+
+import type { LedgerRow } from '../../../src/domain/ledger-rows.ts';
 import { NEVER_MS } from '../../../src/domain/period.ts';
 import { type CreditUnit, type LedgerEntry, PAYMENTS } from '../../../src/domain/wallet.ts';
 import type { LedgerCommand } from '../../../src/objects/customer-commands.ts';
-import type { LedgerRow } from '../../../src/storage/ledger-rows.ts';
 
 export interface StoredEntry extends LedgerEntry {
   /** Ascending. */

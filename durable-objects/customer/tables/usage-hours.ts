@@ -6,8 +6,8 @@
 
 import type { MeterSlot } from '../../../src/domain/meters.ts';
 import { type NanoUsd, nanoOfParts, partsOfNano } from '../../../src/domain/money.ts';
+import type { SentColumn } from '../../../src/objects/series-hours.ts';
 import { DAY_MS, HOUR_MS } from '../../../src/platform/time.ts';
-import type { SentColumn } from '../../../src/readings/usage/series-hours.ts';
 
 export interface UsageHour {
   completedCalls: number;
@@ -233,7 +233,7 @@ export class UsageHourTable {
 
   /**
    * The hours from then on, as JSON: an object of these columns, which `parseHours`
-   * (src/readings/usage/series-hours.ts) reads. It is one text, because thousands of objects would cost more to
+   * (src/objects/series-hours.ts) reads. It is one text, because thousands of objects would cost more to
    * send than to use, and columns, because SQLite prints and JavaScript parses them in half the time of rows. The order
    * of hours is not defined, and one that a usage period divides comes in parts.
    */

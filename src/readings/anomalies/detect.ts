@@ -4,9 +4,11 @@
  * A pure function of one series of days or hours. Each detector states its rule. A usual series raises less than one
  * false alarm in 30 days.
  */
+
+import { ANOMALY_DAYS_MIN } from '../../contract/readings.ts';
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { usageDrops } from './drops.ts';
-import { ANOMALY_DAYS_MIN, BUCKETS_MAX, type Episode, NO_USAGE, type UsageBucket } from './episode.ts';
+import { BUCKETS_MAX, type Episode, NO_USAGE, type UsageBucket } from './episode.ts';
 import { denialBursts, errorBursts } from './error-bursts.ts';
 import { daysOf, grainsOf } from './grain.ts';
 import { newcomers } from './newcomers.ts';

@@ -69,8 +69,6 @@ export const UNITS = {
 
 /** Maximum number of buckets, a little above a hundred days of hours. */
 export const BUCKETS_MAX = 2_500;
-/** Two weeks: the minimum to know what is usual. */
-export const ANOMALY_DAYS_MIN = 14;
 
 /**
  * The identity of an episode of a customer, or of the organization where there is none: kind, UTC day of the start,

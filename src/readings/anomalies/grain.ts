@@ -5,8 +5,10 @@
  * Quarters of a day and days are those of UTC, so that an episode begins at the same moment whenever it is read; only
  * where there are not yet two weeks of these, days end with the series.
  */
+
+import { ANOMALY_DAYS_MIN } from '../../contract/readings.ts';
 import { DAY_MS } from '../../platform/time.ts';
-import { ANOMALY_DAYS_MIN, dayOf, type Episode, NO_USAGE, type UsageBucket } from './episode.ts';
+import { dayOf, type Episode, NO_USAGE, type UsageBucket } from './episode.ts';
 
 /**
  * The probability that a detector raises a false alarm on a series without anomalies, over all its buckets, at each

@@ -4,10 +4,11 @@
  * What was used in the first two weeks of a series is known. What is new is judged by the week after its first use.
  */
 
+import { ANOMALY_DAYS_MIN } from '../../contract/readings.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { rounded, sum } from '../statistics.ts';
-import { ANOMALY_DAYS_MIN, type Episode, type Severity, type UsageBucket } from './episode.ts';
+import type { Episode, Severity, UsageBucket } from './episode.ts';
 
 const SHARE_MIN = 0.2;
 const SEVERE_SHARES = { MEDIUM: 0.35, HIGH: 0.6 } as const;

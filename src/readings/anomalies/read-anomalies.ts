@@ -13,7 +13,7 @@ import type { Env } from '../../env.ts';
 import type { Reader } from '../../metering/caller.ts';
 import { type PageRequest, pageOf } from '../../platform/page.ts';
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
-import { keptPart } from '../../storage/retention.ts';
+import { keptPart } from '../../storage/kept-part.ts';
 import {
   readDailySpend,
   readHourlySpend,

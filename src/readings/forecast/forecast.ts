@@ -6,6 +6,7 @@
  * past day, and its errors are what the interval and the quality are made of.
  */
 
+import type { UsageHour } from '../../objects/series-hours.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { rounded, sum } from '../statistics.ts';
@@ -19,7 +20,7 @@ import {
   weightedError,
 } from './backtest.ts';
 import { type ChartDay, chartDays, type Pace, paceDays } from './course.ts';
-import { daysAhead, HORIZON_DAYS_MAX, readHistory, type UsageHour } from './history.ts';
+import { daysAhead, HORIZON_DAYS_MAX, readHistory } from './history.ts';
 import { quantilesOf, windowSpreads } from './interval.ts';
 
 export const FORECAST_STATUSES = [

@@ -4,6 +4,7 @@
  * A day runs from the current local hour to the same local hour of the next day, so that the newest usage counts and a
  * partial day is never taken for a whole one. Across a clock change such a day has 23 or 25 hours.
  */
+import type { UsageHour } from '../../objects/series-hours.ts';
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { DAYS_PER_WEEK, wallReader, zoneClock } from '../calendar.ts';
 
@@ -15,12 +16,6 @@ export const HORIZON_DAYS_MAX = 3_660;
 const HOURS_PER_DAY = 24;
 /** Weight of the average hour profile against a weekday's own profile, in days. */
 const PROFILE_PRIOR_DAYS = 2;
-
-export interface UsageHour {
-  /** Start of a UTC hour, or of a part of it. */
-  startMs: number;
-  quantity: number;
-}
 
 /** A day ahead: its phase of the week, and how much of it lies before the horizon. */
 export interface AheadDay {

@@ -20,9 +20,6 @@ import { unknownCustomer } from '../../metering/customers.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import type { CustomerHistory as SentHistory } from '../../objects/customer-commands.ts';
 import type { CustomerRpc } from '../../objects/rpc.ts';
-import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
-import { isTimeZone } from '../calendar.ts';
-import { rounded } from '../statistics.ts';
 import {
   firstOfPeriod,
   type HourColumn,
@@ -30,7 +27,10 @@ import {
   type SeriesHours,
   seriesOf,
   sumBetween,
-} from '../usage/series-hours.ts';
+} from '../../objects/series-hours.ts';
+import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
+import { isTimeZone } from '../calendar.ts';
+import { rounded } from '../statistics.ts';
 import { compareWeeks } from '../usage/weeks.ts';
 import type { ChartDay } from './course.ts';
 import { type Exhaustion, exhaustionOf } from './exhaustion.ts';

@@ -11,9 +11,9 @@ import type { MeterName } from '../../domain/meters.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
 import type { Alerts } from '../../domain/plan.ts';
+import { sumBetween } from '../../objects/series-hours.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../platform/time.ts';
 import { rounded } from '../statistics.ts';
-import { sumBetween } from '../usage/series-hours.ts';
 import { weekPeriods } from '../usage/weeks.ts';
 import { COLUMNS, type CustomerHistory, forecastOf, METERS_OF, neededBy } from './read-forecast.ts';
 

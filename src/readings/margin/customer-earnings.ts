@@ -12,9 +12,9 @@ import { ask, customerByName } from '../../objects/addresses.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import type { AskedCustomers } from '../../storage/asked-customers.ts';
 import { type Part, sumCustomerEarnings } from '../../storage/earnings.ts';
+import { keptPart, retentionOf } from '../../storage/kept-part.ts';
 import { findOrganizationRow } from '../../storage/organizations.ts';
 import { findPlanSpans, findVersionPrices, type PlanSpan, type VersionPrice } from '../../storage/plan-time.ts';
-import { keptPart, retentionOf } from '../../storage/retention.ts';
 import { type Earnings, earningsOf, sumEarnings } from './earnings.ts';
 
 export interface Window {

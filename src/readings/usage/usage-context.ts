@@ -17,6 +17,7 @@ import { TIERS } from '../../domain/tiers.ts';
 import { availableUsd, balanceOf } from '../../domain/wallet.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { unknownCustomer } from '../../metering/customers.ts';
+import { HOUR_COLUMNS, latestHour } from '../../objects/series-hours.ts';
 import { HOUR_MS } from '../../platform/time.ts';
 import { isTimeZone } from '../calendar.ts';
 import {
@@ -31,7 +32,6 @@ import {
   unknownTimezone,
 } from '../forecast/read-forecast.ts';
 import { evidenceCompleteness, reviewReasons } from './review.ts';
-import { HOUR_COLUMNS, latestHour } from './series-hours.ts';
 import { type Signal, signalsOf } from './signals.ts';
 import { compareWeeks, weekPeriods } from './weeks.ts';
 

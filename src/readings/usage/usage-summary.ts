@@ -10,7 +10,7 @@ import { usdFromNano } from '../../domain/money.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { projectorState } from '../../objects/projectors.ts';
 import { databaseNameOf } from '../../storage/database.ts';
-import { keptPart } from '../../storage/retention.ts';
+import { keptPart } from '../../storage/kept-part.ts';
 import { sumUsage, type UsageSums } from '../../storage/usage.ts';
 import { askedDays } from './asked-days.ts';
 

@@ -1,10 +1,11 @@
 /**
  * Compares the latest seven completed UTC days with the seven before them.
  */
+
+import { type HourColumn, type SeriesHours, sumBetween } from '../../objects/series-hours.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { rounded } from '../statistics.ts';
-import { type HourColumn, type SeriesHours, sumBetween } from './series-hours.ts';
 
 const RATIO_DECIMALS = 4;
 const SUM_DECIMALS = 9;

@@ -19,6 +19,7 @@ import { TIERS, type Tier } from '../../domain/tiers.ts';
 import type { CreditUnit } from '../../domain/wallet.ts';
 import type { Caller } from '../../metering/caller.ts';
 import type { RefusedCall } from '../../objects/customer-commands.ts';
+import { seriesOf } from '../../objects/series-hours.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import {
   COLUMNS,
@@ -28,7 +29,6 @@ import {
   recordedSince,
 } from '../forecast/read-forecast.ts';
 import { COLUMNS_NEEDED, metersRunningOut } from '../forecast/running-out.ts';
-import { seriesOf } from './series-hours.ts';
 
 /** Days of the widget's chart. */
 const WIDGET_DAYS = 14;

@@ -2,15 +2,16 @@
  * 429 if a key has changed too much in this hour of what its organization has set up: each change is free, and leaves
  * something that all organizations pay for.
  */
+
 import { type Result, refuse } from '../contract/errors.ts';
+import type { KeyId } from '../domain/ids.ts';
+import type { Env } from '../env.ts';
 import { SECOND_MS } from '../platform/time.ts';
 import { countKeyChange, KEY_CHANGES_MAX, takeBackKeyChange } from '../storage/key-changes.ts';
-import type { AppContext } from './context.ts';
 
-/** Counts the change that the request asks for, before it is made, so that many at once are bounded too. */
-export async function requireChange(c: AppContext): Promise<Result> {
-  const nowMs = Date.now();
-  const resumeAtMs = await countKeyChange(c.env, c.get('credential').keyId, nowMs);
+/** Counts the change that a request asks for, before it is made, so that many at once are bounded too. */
+export async function requireChange(env: Env, keyId: KeyId, nowMs: number): Promise<Result> {
+  const resumeAtMs = await countKeyChange(env, keyId, nowMs);
   if (resumeAtMs === null) return { ok: true };
   const retryAfterSeconds = Math.ceil((resumeAtMs - nowMs) / SECOND_MS);
   const message = `too many changes by this key (${KEY_CHANGES_MAX} in an hour); retry in ${retryAfterSeconds} seconds`;
@@ -18,6 +19,6 @@ export async function requireChange(c: AppContext): Promise<Result> {
 }
 
 /** To be called with the response: a request that was refused changed nothing, and is not counted. */
-export async function settleChange(c: AppContext, { status }: Response): Promise<void> {
-  if (status >= 400 && status < 500) await takeBackKeyChange(c.env, c.get('credential').keyId);
+export async function settleChange(env: Env, keyId: KeyId, { status }: Response): Promise<void> {
+  if (status >= 400 && status < 500) await takeBackKeyChange(env, keyId);
 }

@@ -3,9 +3,10 @@
  * still has the scope for such tokens.
  */
 import { asCustomerId, asKeyId, type CustomerId } from '../domain/ids.ts';
+import type { Env } from '../env.ts';
 import { holderOf, type TokenHolder, verifySession } from '../platform/session-token.ts';
 import { type Credential, findCredentialById } from '../storage/credentials.ts';
-import { type AppContext, deferrer } from './context.ts';
+import type { Caller } from './caller.ts';
 
 export interface EmbedSession {
   organization: Credential['organization'];
@@ -19,11 +20,16 @@ export interface EmbedSession {
 }
 
 /** `null` for every token that is not valid, whatever the reason. */
-export async function embedSession(c: AppContext, token: string, nowMs: number): Promise<EmbedSession | null> {
-  const { SESSION_SECRET } = c.env;
+export async function embedSession(
+  env: Env,
+  token: string,
+  nowMs: number,
+  defer: Caller['defer'],
+): Promise<EmbedSession | null> {
+  const { SESSION_SECRET } = env;
   const claims = SESSION_SECRET && token !== '' ? await verifySession(SESSION_SECRET, token) : null;
   if (claims?.kind !== 'embed' || !claims.embed) return null;
-  const key = await findCredentialById(c.env, asKeyId(claims.keyId), deferrer(c));
+  const key = await findCredentialById(env, asKeyId(claims.keyId), defer);
   if (key?.organization.organizationId !== claims.organizationId || !key.permissions.has('embeds:read')) return null;
   const { origins, theme, variant } = claims.embed;
   return {

@@ -4,8 +4,7 @@
  * Money and units are numbers here, for estimates and not for bills. A column is an array of numbers, because parsing
  * thousands of objects would cost more than all readings of them.
  */
-import { HOUR_MS } from '../../platform/time.ts';
-import type { UsageHour } from '../forecast/history.ts';
+import { HOUR_MS } from '../platform/time.ts';
 
 type Quantity =
   | 'completedCalls'
@@ -55,6 +54,12 @@ export function sentColumns(names: readonly HourColumn[]): SentColumn[] {
 export interface SeriesHours {
   startMs: readonly number[];
   columns: Readonly<Partial<Record<HourColumn, readonly number[]>>>;
+}
+
+export interface UsageHour {
+  /** Start of a UTC hour, or of a part of it. */
+  startMs: number;
+  quantity: number;
 }
 
 const NANO_PER_USD = 1e9;

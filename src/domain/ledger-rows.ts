@@ -1,8 +1,8 @@
 /**
  * Entries of the ledger as lists have them, from D1 or from the customer's object, and what narrows a list.
  */
-import type { CorrectionKind } from '../domain/correction.ts';
-import type { CreditUnit, EntryCause, EntrySubject, LedgerEntry } from '../domain/wallet.ts';
+import type { CorrectionKind } from './correction.ts';
+import type { CreditUnit, EntryCause, EntrySubject, LedgerEntry } from './wallet.ts';
 
 export interface LedgerFilter {
   /** Made from, inclusive, and to, exclusive. */

@@ -1,0 +1,65 @@
+/**
+ * Whose credential a request has: an API key's, or a browser's session token, which a key was asked for.
+ */
+
+import { API_KEY_PATTERN, type Scope } from '../contract/scopes.ts';
+import { CLIENT_SCOPES, type ClientScope } from '../contract/sessions.ts';
+import { asCustomerId, asKeyId } from '../domain/ids.ts';
+import type { Env } from '../env.ts';
+import { hasChecksum } from '../platform/api-key.ts';
+import { BoundedMap } from '../platform/bounded-map.ts';
+import { sha256Hex } from '../platform/hash.ts';
+import { remember } from '../platform/isolate-memory.ts';
+import { holderOf, verifySession } from '../platform/session-token.ts';
+import { unreadable } from '../platform/unavailable.ts';
+import { type Credential, findCredential, findCredentialById } from '../storage/credentials.ts';
+import { mayBeOldKey } from '../storage/old-keys.ts';
+import type { Caller } from './caller.ts';
+
+export type { Credential, Session } from '../storage/credentials.ts';
+
+/** `null` for one that is unknown, revoked or expired. */
+export async function credentialOf(env: Env, presented: string, defer: Caller['defer']): Promise<Credential | null> {
+  try {
+    return await (API_KEY_PATTERN.test(presented)
+      ? keyCredential(env, presented, defer)
+      : sessionCredential(env, presented, defer));
+  } catch (error) {
+    throw unreadable(error);
+  }
+}
+
+/** Hashes of valid keys, so that a busy key is not hashed for each request. Invalid keys are not cached. */
+const HASHES_MAX = 10_000;
+const hashes = remember(() => new BoundedMap<string, string>(HASHES_MAX));
+
+async function keyCredential(env: Env, key: string, defer: Caller['defer']): Promise<Credential | null> {
+  const known = hashes.value.get(key);
+  const hash = known ?? (await sha256Hex(key));
+  if (known === undefined && !hasChecksum(key) && !(await mayBeOldKey(env, hash, Date.now()))) return null;
+  const credential = await findCredential(env, hash, defer);
+  if (credential && known === undefined) {
+    hashes.value.set(key, hash);
+  }
+  return credential;
+}
+
+/** A browser's session token: it may do what its key may do now, and nothing once the key is revoked. */
+async function sessionCredential(env: Env, token: string, defer: Caller['defer']): Promise<Credential | null> {
+  const { SESSION_SECRET } = env;
+  const isToken = token.split('.').length === 3;
+  const claims = isToken && SESSION_SECRET ? await verifySession(SESSION_SECRET, token) : null;
+  if (claims?.kind !== 'client') return null;
+  const key = await findCredentialById(env, asKeyId(claims.keyId), defer);
+  if (!key || key.organization.organizationId !== claims.organizationId) return null;
+  const { customerId, feature, tags, models } = claims;
+  const scopes = (Object.entries(CLIENT_SCOPES) as [Scope, ClientScope][])
+    .filter(([scope, clientScope]) => key.permissions.has(scope) && claims.scopes.includes(clientScope))
+    .map(([, clientScope]) => clientScope);
+  return {
+    ...key,
+    ...(key.limits && { limits: { ...key.limits, ofSession: true } }),
+    permissions: new Set(),
+    session: { ...holderOf(claims), customerId: asCustomerId(customerId), scopes, feature, tags, models },
+  };
+}

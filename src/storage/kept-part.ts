@@ -1,0 +1,35 @@
+/**
+ * For how long an organization's history is kept, and which part of a period that is.
+ */
+import { RETENTION_DEFAULTS, type Retention } from '../contract/operator.ts';
+import { DAY_MS } from '../platform/time.ts';
+
+/** The retention that is in force for an organization. */
+export function retentionOf(own: Partial<Retention> | null): Retention {
+  return { ...RETENTION_DEFAULTS, ...own };
+}
+
+/** The start of the first day whose usage is kept. */
+export function usageKeptSinceMs({ usageRetentionDays }: Retention, nowMs: number): number {
+  return Math.floor(nowMs / DAY_MS) * DAY_MS - usageRetentionDays * DAY_MS;
+}
+
+/** A period of time, half-open. */
+interface Period {
+  fromMs: number;
+  toMs: number;
+}
+
+/**
+ * The part of a period whose usage is kept. Whatever sums usage asks for this part alone: of the time before it, tables of
+ * hours and days have nothing, and running totals everything.
+ */
+export function keptPart({ fromMs, toMs }: Period, retention: Retention, nowMs: number): Period {
+  return { fromMs: Math.min(Math.max(fromMs, usageKeptSinceMs(retention, nowMs)), toMs), toMs };
+}
+
+/** Since when what customers were charged in a period is kept: increments of custom meters have a retention of their own. */
+export function chargesKeptSinceMs(period: Period, retention: Retention, nowMs: number): number {
+  const { fromMs, toMs } = keptPart(period, retention, nowMs);
+  return Math.min(Math.max(fromMs, nowMs - retention.meterEventRetentionDays * DAY_MS), toMs);
+}
