@@ -10,18 +10,18 @@
 import { DurableObject } from 'cloudflare:workers';
 import { type OwnPrices, resolvePrice } from '../src/catalog/prices.ts';
 import { meaningMayChange } from '../src/compression/levels.ts';
+import { currentCatalog } from '../src/config/catalog.ts';
+import { leaveEstimate } from '../src/config/estimates.ts';
 import type { CompressionJob as Progress } from '../src/contract/compression.ts';
 import { savingsRatio } from '../src/domain/compression.ts';
 import type { OrganizationId } from '../src/domain/ids.ts';
 import { usdFromNano } from '../src/domain/money.ts';
 import { standardRate } from '../src/domain/price.ts';
 import type { Env } from '../src/env.ts';
+import { findSamples, readPayloads, type SamplePlace, type SampleRow } from '../src/history/samples.ts';
 import type { EstimateCommand } from '../src/objects/job-commands.ts';
 import type { CompressionJobRpc } from '../src/objects/rpc.ts';
 import { log } from '../src/platform/log.ts';
-import { currentCatalog } from '../src/storage/catalog.ts';
-import { leaveEstimate } from '../src/storage/estimates.ts';
-import { findSamples, readPayloads, type SamplePlace, type SampleRow } from '../src/storage/samples.ts';
 import { addSample, NO_TOTALS, type Totals, techniquesOf } from './compression-job/estimate.ts';
 import { type JobState, newJob, presentJob, StoredJob } from './job.ts';
 

@@ -11,6 +11,7 @@ import { serializeAnswer } from '../src/contract/errors.ts';
 import type { OrganizationId } from '../src/domain/ids.ts';
 import type { Env } from '../src/env.ts';
 import { fetchFigures } from '../src/gateway/late-figures.ts';
+import { markErased } from '../src/history/erasure.ts';
 import { type CommandText, receiveCommand } from '../src/objects/command-text.ts';
 import type {
   BeginCommand,
@@ -23,7 +24,6 @@ import type {
 import type { CustomerRpc } from '../src/objects/rpc.ts';
 import { log } from '../src/platform/log.ts';
 import { MINUTE_MS } from '../src/platform/time.ts';
-import { markErased } from '../src/storage/erasure.ts';
 import { doAlarmWork, reportsCharges } from './customer/alarm-work.ts';
 import { takeFigures } from './customer/commands/awaited-figures.ts';
 import * as batches from './customer/commands/batches.ts';

@@ -1,6 +1,6 @@
 /**
  * class OrganizationWatch: one object per organization. It finds what no single customer's transaction does, and tells the
- * organization of it (src/watch).
+ * organization of it (src/events/watch).
  *
  * It looks every hour while the organization had calls in the last 30 days, and otherwise when it is woken. What it found
  * waits here until D1 has it.
@@ -9,11 +9,11 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { CustomerId, OrganizationId } from '../src/domain/ids.ts';
 import type { Env } from '../src/env.ts';
+import { runWatch } from '../src/events/watch/run.ts';
 import type { OrganizationWatchRpc } from '../src/objects/rpc.ts';
 import { runAutopilot } from '../src/operator/autopilot.ts';
 import { log } from '../src/platform/log.ts';
 import { MINUTE_MS, SECOND_MS } from '../src/platform/time.ts';
-import { runWatch } from '../src/watch/run.ts';
 import { StoredWatch } from './organization-watch/store.ts';
 
 /** Changes that come at the same time are looked at together. */

@@ -10,10 +10,10 @@ import { DurableObject } from 'cloudflare:workers';
 import type { PlanMigration as Progress } from '../src/contract/operator-customers.ts';
 import type { CustomerId, OrganizationId } from '../src/domain/ids.ts';
 import type { Env } from '../src/env.ts';
+import { countOlderSubscriptions, findOlderSubscriptions } from '../src/history/plan-migration.ts';
 import type { MigrationCommand } from '../src/objects/job-commands.ts';
 import type { PlanMigrationRpc } from '../src/objects/rpc.ts';
 import { errorText } from '../src/platform/log.ts';
-import { countOlderSubscriptions, findOlderSubscriptions } from '../src/storage/plan-migration.ts';
 import { type JobState, newJob, presentJob, StoredJob } from './job.ts';
 
 interface State extends MigrationCommand, JobState {

@@ -8,6 +8,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { CustomerKey, OrganizationId } from '../src/domain/ids.ts';
 import type { Env } from '../src/env.ts';
+import { wakeWebhooks } from '../src/events/webhooks/endpoints.ts';
 import type {
   HandOver,
   ProjectorState,
@@ -19,7 +20,6 @@ import type { ProjectorRpc } from '../src/objects/rpc.ts';
 import type { CronRun, RequestFigures, ServiceFigures } from '../src/objects/service-figures.ts';
 import { log } from '../src/platform/log.ts';
 import { withTimeout } from '../src/platform/timeout.ts';
-import { wakeWebhooks } from '../src/webhooks/endpoints.ts';
 import { GroupCommit } from './group-commit.ts';
 import { deliver } from './projector/deliver.ts';
 import { DELAY_MS, ProjectorStore } from './projector/store.ts';

@@ -8,6 +8,8 @@
 
 import { DurableObject } from 'cloudflare:workers';
 import { ownPriceKey, pricedParts, resolvePriceFor } from '../src/catalog/prices.ts';
+import { currentCatalog } from '../src/config/catalog.ts';
+import { loadOrganization, type OrganizationConfig } from '../src/config/credentials.ts';
 import type { Repricing as Progress } from '../src/contract/corrections.ts';
 import type { Call, CallOutcome } from '../src/domain/call.ts';
 import {
@@ -21,13 +23,11 @@ import {
 import type { CallId, OrganizationId } from '../src/domain/ids.ts';
 import { usdFromNano } from '../src/domain/money.ts';
 import type { Env } from '../src/env.ts';
+import { findOldCalls } from '../src/history/calls.ts';
+import { countUnpricedCalls, findUnpricedCalls, unpricedModels } from '../src/history/unpriced-calls.ts';
 import type { RepriceCallsCommand } from '../src/objects/customer-commands.ts';
 import type { RepricingCommand } from '../src/objects/job-commands.ts';
 import type { RepricingRpc } from '../src/objects/rpc.ts';
-import { findOldCalls } from '../src/storage/calls.ts';
-import { currentCatalog } from '../src/storage/catalog.ts';
-import { loadOrganization, type OrganizationConfig } from '../src/storage/credentials.ts';
-import { countUnpricedCalls, findUnpricedCalls, unpricedModels } from '../src/storage/unpriced-calls.ts';
 import { type JobState, newJob, presentJob, StoredJob } from './job.ts';
 
 interface State extends RepricingCommand, JobState {

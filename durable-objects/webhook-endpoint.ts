@@ -6,19 +6,19 @@
  */
 
 import { DurableObject } from 'cloudflare:workers';
+import { findWebhook } from '../src/config/webhooks.ts';
 import { TEST_EVENT_TYPE } from '../src/contract/webhooks.ts';
 import type { CustomerId } from '../src/domain/ids.ts';
 import { outcomeOf, type WebhookKey } from '../src/domain/webhook-delivery.ts';
 import type { Env } from '../src/env.ts';
+import { sendMessage } from '../src/events/webhooks/send.ts';
+import { getsType } from '../src/events/webhooks/types.ts';
+import { findRecordedEvent } from '../src/history/organization-events.ts';
 import type { WebhookEndpointRpc } from '../src/objects/rpc.ts';
 import type { DeliveryRow, EndpointState, SentAgain, TestResult } from '../src/objects/webhook-commands.ts';
 import { newEventId } from '../src/platform/event-id.ts';
 import { log } from '../src/platform/log.ts';
 import { DAY_MS } from '../src/platform/time.ts';
-import { findRecordedEvent } from '../src/storage/organization-events.ts';
-import { findWebhook } from '../src/storage/webhooks.ts';
-import { sendMessage } from '../src/webhooks/send.ts';
-import { getsType } from '../src/webhooks/types.ts';
 import { run, Signal } from './webhook-endpoint/run.ts';
 import { EndpointStore } from './webhook-endpoint/store.ts';
 

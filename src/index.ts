@@ -2,17 +2,17 @@
  * Composition root: the Worker's handlers and its Durable Object classes.
  */
 import { createApp } from './app.ts';
-import { runArchive } from './archive/run.ts';
 import { priceSnapshots } from './catalog/prices.ts';
+import { currentCatalog } from './config/catalog.ts';
+import { recordPriceSnapshots } from './config/prices.ts';
 import type { Env } from './env.ts';
+import { runArchive } from './history/archive/run.ts';
+import { deleteExpired } from './history/housekeeping.ts';
+import { cachedLookup } from './http/routes/model-lookup.ts';
 import { hearNews } from './operator/catalog-news.ts';
 import { type CronOutcome, recordRun } from './operator/service-figures.ts';
 import { importUpstream } from './operator/upstream.ts';
 import { errorText, log } from './platform/log.ts';
-import { cachedLookup } from './routes/model-lookup.ts';
-import { currentCatalog } from './storage/catalog.ts';
-import { deleteExpired } from './storage/housekeeping.ts';
-import { recordPriceSnapshots } from './storage/prices.ts';
 
 export { CallDirectory } from '../durable-objects/call-directory.ts';
 export { CompressionJob } from '../durable-objects/compression-job.ts';

@@ -9,10 +9,10 @@ const PRODUCT = [
   'src/cli/{build-client,build-site,catalog,demo,deploy,guard,operator,start,vendor}.ts!',
   'src/client/{index,vendors,hono,express,sampling,compression,testing}.ts!',
   'src/client/examples/*.ts!',
-  'src/demo/history-worker.ts!',
-  'src/pages/docs/site.ts!',
-  'src/pages/docs/browser/docs.ts!',
-  'src/storage/schema/index.ts!',
+  'durable-objects/demo/history-worker.ts!',
+  'src/site/docs/site.ts!',
+  'src/site/docs/browser/docs.ts!',
+  'src/history/schema/index.ts!',
 ];
 
 /** Tests, suites, and what they start by its name. */

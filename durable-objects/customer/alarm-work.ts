@@ -3,7 +3,7 @@
  * changed and what the timer did not come to. Each part leaves behind when it is due next; an error that nobody foresaw
  * sets the alarm again, so the work is never dropped.
  */
-import { reportCharge } from '../../src/billing/stripe.ts';
+
 import type { Env } from '../../src/env.ts';
 import { log } from '../../src/platform/log.ts';
 import { takeDue } from './commands/awaited-figures.ts';
@@ -11,6 +11,7 @@ import type { Context } from './commands/context.ts';
 import { debit, type Reporter, reportDue } from './commands/settlement.ts';
 import { housekeep } from './commands/subscription.ts';
 import { handOver } from './hand-over.ts';
+import { reportCharge } from './stripe.ts';
 import type { AwaitedFigures } from './tables/awaited-figures.ts';
 
 /** After an alarm that failed in a way nobody foresaw. */

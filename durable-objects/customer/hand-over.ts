@@ -7,17 +7,17 @@
  * capped backoff. A page that is handed over twice changes nothing the second time.
  */
 
+import { databaseNameOf } from '../../src/config/database.ts';
 import type { Account } from '../../src/domain/account.ts';
 import type { OrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
+import { projectPage, type RecordedChange } from '../../src/history/projection-rows.ts';
 import type { Change, ProjectionPage } from '../../src/objects/projection-page.ts';
 import { projectorOf } from '../../src/objects/projectors.ts';
 import type { DatabaseName } from '../../src/platform/database-name.ts';
 import { errorText, log } from '../../src/platform/log.ts';
 import { DAY_MS } from '../../src/platform/time.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
-import { databaseNameOf } from '../../src/storage/database.ts';
-import { projectPage, type RecordedChange } from '../../src/storage/projection-rows.ts';
 import type { CustomerStore } from './store.ts';
 import type { Delivery, OutboxPage } from './tables/outbox.ts';
 

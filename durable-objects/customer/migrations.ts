@@ -211,7 +211,7 @@ export const MIGRATIONS: readonly string[] = [
   );
   `,
   `
-  -- What D1 was sent to count of a call before its last change, as JSON (src/storage/projection-rows.ts).
+  -- What D1 was sent to count of a call before its last change, as JSON (src/history/projection-rows.ts).
   ALTER TABLE calls ADD COLUMN replaced TEXT;
   `,
   `

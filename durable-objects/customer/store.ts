@@ -17,11 +17,11 @@ import type { CallId, OrganizationId } from '../../src/domain/ids.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import { totalsOf } from '../../src/domain/reverse-meter.ts';
 import { balanceOf, EMPTY_WALLET, nextExpiryMs, type Wallet } from '../../src/domain/wallet.ts';
+import { type CustomerFigures, countedBefore } from '../../src/history/projection-rows.ts';
 import type { CountedPrompt, PromptBeginnings } from '../../src/objects/customer-commands.ts';
 import type { ChangeKind } from '../../src/objects/projection-page.ts';
 import type { DatabaseName } from '../../src/platform/database-name.ts';
 import { newEventId } from '../../src/platform/event-id.ts';
-import { type CustomerFigures, countedBefore } from '../../src/storage/projection-rows.ts';
 import { type Due, nextAlarm } from './alarms.ts';
 import { Denials } from './denials.ts';
 import {

@@ -4,12 +4,12 @@
  */
 
 import type { CustomerId, OrganizationId } from '../../src/domain/ids.ts';
+import { customerOf, type News } from '../../src/events/watch/look.ts';
+import type { WatchStore } from '../../src/events/watch/run.ts';
+import type { NewOrganizationEvent } from '../../src/history/organization-events.ts';
 import { BoundedMap } from '../../src/platform/bounded-map.ts';
 import { newEventId } from '../../src/platform/event-id.ts';
 import { MINUTE_MS } from '../../src/platform/time.ts';
-import type { NewOrganizationEvent } from '../../src/storage/organization-events.ts';
-import { customerOf, type News } from '../../src/watch/look.ts';
-import type { WatchStore } from '../../src/watch/run.ts';
 
 /** An erasure is over within this time. */
 const ERASURE_MS = 10 * MINUTE_MS;

@@ -2,20 +2,21 @@
  * A projector's delivery: the pages that wait go to D1, a bounded part at a time. Pages that come meanwhile are left to
  * the next alarm, so that they gather again.
  *
- * A part is one D1 transaction (`src/storage/projection.ts`): sending it twice, or late, changes nothing, so the
+ * A part is one D1 transaction (`src/history/projection.ts`): sending it twice, or late, changes nothing, so the
  * delivery may be interrupted anywhere. While D1 is away the pages wait, and are sent again with a capped backoff. A
  * part that D1 refuses for its content is halved until one change is refused; that one is set aside, and the others
  * are delivered.
  */
+
+import { namedDatabase } from '../../src/config/database.ts';
+import { recordServiceEvent } from '../../src/config/events.ts';
 import type { OrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
+import { projectionStatements } from '../../src/history/projection.ts';
 import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import { wakeWatches } from '../../src/objects/watches.ts';
 import { errorText, log } from '../../src/platform/log.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
-import { namedDatabase } from '../../src/storage/database.ts';
-import { recordServiceEvent } from '../../src/storage/events.ts';
-import { projectionStatements } from '../../src/storage/projection.ts';
 import { refusalReason } from './refusal.ts';
 import type { ProjectorStore } from './store.ts';
 

@@ -6,15 +6,16 @@
  * events of a customer are sent one after the other, those of several customers at the same time. The webhook is read before
  * each request, so a change of it that was acknowledged is in force.
  */
+
+import { findWebhook, switchWebhookOff, type WebhookRow } from '../../src/config/webhooks.ts';
 import type { WebhookKey } from '../../src/domain/webhook-delivery.ts';
 import type { Env } from '../../src/env.ts';
+import { wakeWebhooks } from '../../src/events/webhooks/endpoints.ts';
+import { sendMessage } from '../../src/events/webhooks/send.ts';
+import { getsType } from '../../src/events/webhooks/types.ts';
+import { findEventsAfter, findEventsBetween, insertOrganizationEvents } from '../../src/history/organization-events.ts';
 import { eventIdsFrom } from '../../src/platform/event-id.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
-import { findEventsAfter, findEventsBetween, insertOrganizationEvents } from '../../src/storage/organization-events.ts';
-import { findWebhook, switchWebhookOff, type WebhookRow } from '../../src/storage/webhooks.ts';
-import { wakeWebhooks } from '../../src/webhooks/endpoints.ts';
-import { sendMessage } from '../../src/webhooks/send.ts';
-import { getsType } from '../../src/webhooks/types.ts';
 import { type DueDelivery, type EndpointStore, PENDING_MAX } from './store.ts';
 
 /** Requests at the same time, each of another customer: a Worker has six connections that wait for an answer. */

@@ -6,6 +6,7 @@
  * the oldest that waits. While no alarm is set and there are rows, one is due within a day.
  */
 
+import type { SwitchOff, WebhookRow } from '../../src/config/webhooks.ts';
 import { EVENT_RETENTION_DAYS } from '../../src/contract/events.ts';
 import type { CustomerId, OrganizationId } from '../../src/domain/ids.ts';
 import {
@@ -16,12 +17,11 @@ import {
   outcomeOf,
   type WebhookKey,
 } from '../../src/domain/webhook-delivery.ts';
+import type { Message, Reply } from '../../src/events/webhooks/send.ts';
+import { getsType } from '../../src/events/webhooks/types.ts';
+import type { RecordedEvent } from '../../src/history/organization-events.ts';
 import type { DeliveryRow, EndpointState } from '../../src/objects/webhook-commands.ts';
 import { DAY_MS } from '../../src/platform/time.ts';
-import type { RecordedEvent } from '../../src/storage/organization-events.ts';
-import type { SwitchOff, WebhookRow } from '../../src/storage/webhooks.ts';
-import type { Message, Reply } from '../../src/webhooks/send.ts';
-import { getsType } from '../../src/webhooks/types.ts';
 
 /** Events that wait here; what is beyond waits in D1. */
 export const PENDING_MAX = 10_000;

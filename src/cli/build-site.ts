@@ -1,5 +1,5 @@
 /**
- * Makes the files that the Worker serves beside its bundle: the API reference (src/pages/docs), the console's script and the
+ * Makes the files that the Worker serves beside its bundle: the API reference (src/site/docs), the console's script and the
  * font. wrangler runs this whenever it bundles the Worker: by `npm start`, `npm run deploy:check` and a deployment.
  *
  * Nothing is made if the files are those of the same sources. Files that have not changed are left alone, and others
@@ -16,7 +16,7 @@ import { FONT_LICENCE_PATH, FONT_PATH } from '../ui/font.ts';
 import { exists, hashOf, SERVICE_SOURCES } from './kept-folders.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const PAGES = join(ROOT, 'src', 'pages', 'docs');
+const PAGES = join(ROOT, 'src', 'site', 'docs');
 const DOCUMENTS = join(ROOT, 'docs');
 const FONT = join(ROOT, 'node_modules', '@fontsource-variable', 'inter');
 /** As in wrangler.toml. */
@@ -30,7 +30,7 @@ const SOURCES = { folders: [...SERVICE_SOURCES.folders, 'docs'], files: [...SERV
 
 const PICTURE = /\.(?:png|svg)$/;
 
-type Site = typeof import('../pages/docs/site.ts');
+type Site = typeof import('../site/docs/site.ts');
 
 export async function buildSite(): Promise<void> {
   const sources = await hashOf(SOURCES);

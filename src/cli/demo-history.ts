@@ -11,7 +11,7 @@ import { DEMO_ORGANIZATION_ID } from './demo-organization.ts';
 import { OperatorClient } from './operator-client.ts';
 import { freePort, startServer } from './server.ts';
 
-const HISTORY: Bundle = { script: 'src/demo/history-worker.ts', folder: 'history' };
+const HISTORY: Bundle = { script: 'durable-objects/demo/history-worker.ts', folder: 'history' };
 
 /** The plan of pay-as-you-go customers, which counts pages and tool calls. */
 const SCALE = {

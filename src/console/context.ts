@@ -7,7 +7,7 @@ import type { Catalog } from '../catalog/model.ts';
 import type { Organization } from '../contract/operator.ts';
 import type { OperatorRole } from '../contract/roles.ts';
 import { asCallId, asCustomerId, type CallId, type CustomerKey, type OrganizationId } from '../domain/ids.ts';
-import type { AppEnv } from '../middleware/context.ts';
+import type { AppEnv } from '../http/middleware/context.ts';
 import type { KnownOrganizations } from '../operator/known.ts';
 import { CONSOLE_PATH } from './paths.ts';
 

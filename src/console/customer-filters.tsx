@@ -4,7 +4,7 @@
  */
 import type { FC } from 'hono/jsx';
 import { NEAR_LIMIT_SHARE } from '../contract/attention.ts';
-import { UNPROFITABLE_AMONG_MAX } from '../customer-list/filters.ts';
+import { UNPROFITABLE_AMONG_MAX } from '../readings/customer-list/filters.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../ui/form.tsx';
 import { count, percent } from '../ui/format.ts';
 

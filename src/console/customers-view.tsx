@@ -4,9 +4,9 @@
 
 import type { FC } from 'hono/jsx';
 import type { CustomerListItem } from '../contract/customers.ts';
-import type { CustomerFigures } from '../customer-list/figures.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, usd } from '../domain/money.ts';
+import type { CustomerFigures } from '../readings/customer-list/figures.ts';
 import { calendarDay, count, nanoOf, percent, plural, usdColumn, words } from '../ui/format.ts';
 import { Badge, Nothing, Time, Usd } from '../ui/parts.tsx';
 import { MeterBar, Sparkline } from '../ui/small-charts.tsx';

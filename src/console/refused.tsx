@@ -2,7 +2,7 @@
  * A use case's refusal as a page.
  */
 import type { Refusal } from '../contract/errors.ts';
-import { pageStatus } from '../middleware/error-envelopes.ts';
+import { pageStatus } from '../http/middleware/error-envelopes.ts';
 import { Notice } from '../ui/parts.tsx';
 import type { ConsoleContext } from './context.ts';
 import { page } from './shell.tsx';

@@ -3,7 +3,7 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import { failsToSignInTooOften, LIMIT_PERIOD_SECONDS } from '../middleware/address-limits.ts';
+import { failsToSignInTooOften, LIMIT_PERIOD_SECONDS } from '../http/middleware/address-limits.ts';
 import { log } from '../platform/log.ts';
 import { Code, Notice } from '../ui/parts.tsx';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, ownPath } from './context.ts';

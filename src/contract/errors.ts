@@ -1,6 +1,6 @@
 /**
  * The closed list of error codes with the HTTP status of each, and `Result`: the one form that expected failures have
- * in the code. A refusal becomes an answer in src/middleware/error-envelopes.ts (metering interface, operator API,
+ * in the code. A refusal becomes an answer in src/http/middleware/error-envelopes.ts (metering interface, operator API,
  * lookup, pages) or src/gateway/error-envelope.ts (OpenAI's envelope).
  */
 import type { z } from 'zod';

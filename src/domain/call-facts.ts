@@ -2,7 +2,7 @@
  * The facts that the end of a call states besides its usage: each travels from the request to the answers as it came.
  *
  * A new one is a line in `Facts` and in `FACTS`, a schema in `contract/call-facts.ts`, and if it is listed a column in
- * `storage/schema/calls.ts`. All else takes them by the names of `FACTS`.
+ * `history/schema/calls.ts`. All else takes them by the names of `FACTS`.
  */
 
 export interface Facts {

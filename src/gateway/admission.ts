@@ -6,19 +6,19 @@
  * both.
  */
 
-import { type BoundedRequest, boundedRequest, type OpenToCredit } from '../demand/call-bound.ts';
+import type { OrganizationConfig } from '../config/credentials.ts';
 import type { CustomerId } from '../domain/ids.ts';
 import type { Capability, ReasoningLevel } from '../domain/plan.ts';
 import type { Caller } from '../metering/caller.ts';
-import { type FollowedPrompt, followedPrompts, versionHeaders } from '../metering/counted-prompts.ts';
-import type { OrganizationConfig } from '../storage/credentials.ts';
 import { requestedCapabilities } from '../vendors/capabilities.ts';
 import { asksToThink, ceilingOf, chooseEffort, type Effort } from '../vendors/effort.ts';
 import { isCounted } from '../vendors/prompt-counter.ts';
+import { type BoundedRequest, boundedRequest, type OpenToCredit } from './demand/call-bound.ts';
 import { type AttemptTerms, type Dialect, formAt, type ModelRequest } from './dialects/dialect.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
 import { withoutOwnFields } from './identify.ts';
 import type { Attempt } from './models.ts';
+import { type FollowedPrompt, followedPrompts, versionHeaders } from './service-calls/counted-prompts.ts';
 
 /** The capabilities that the request uses with any of its models, because each of them may be the one that runs. */
 export function capabilitiesOf(

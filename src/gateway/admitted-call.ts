@@ -4,31 +4,31 @@
 
 import type { Catalog } from '../catalog/model.ts';
 import { modelToRecord, resolvePrice } from '../catalog/prices.ts';
+import type { Session } from '../config/credentials.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
-import { hasOutputBound } from '../demand/output.ts';
 import type { CallPart } from '../domain/call-parts.ts';
 import type { CustomerId } from '../domain/ids.ts';
 import type { Estimate } from '../domain/lost-call.ts';
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import { takeUsage } from '../domain/usage.ts';
 import type { Caller } from '../metering/caller.ts';
-import { countedPrompts } from '../metering/counted-prompts.ts';
-import type { EndedServiceCall, LostPart, Outcome } from '../metering/end-service-call.ts';
-import { endWithRetries } from '../metering/end-with-retries.ts';
-import { type Asked, loweredBound, measuredAt, usageAtMost } from '../metering/output.ts';
 import type { Admission } from '../objects/customer-commands.ts';
 import type { RequestBody } from '../platform/request-body.ts';
-import type { Session } from '../storage/credentials.ts';
 import type { Effort, EffortChoice } from '../vendors/effort.ts';
 import { requestedServiceTier } from '../vendors/service-tier.ts';
 import type { AdmittedAttempt } from './admission.ts';
 import type { AttemptList } from './attempt-list.ts';
+import { hasOutputBound } from './demand/output.ts';
 import type { Dialect, ModelRequest } from './dialects/dialect.ts';
 import type { HeaderLabels } from './identify.ts';
 import { recordResponse } from './kept-objects.ts';
 import { awaitedText } from './late-figures.ts';
 import { lifecycleHeaders } from './lifecycle-headers.ts';
 import { type Attempt, modelHeader } from './models.ts';
+import { countedPrompts } from './service-calls/counted-prompts.ts';
+import type { EndedServiceCall, LostPart, Outcome } from './service-calls/end.ts';
+import { endWithRetries } from './service-calls/end-with-retries.ts';
+import { type Asked, loweredBound, measuredAt, usageAtMost } from './service-calls/output.ts';
 import type { Reading } from './vendor-result.ts';
 
 /** A request to a model, with what its headers say. */

@@ -10,8 +10,6 @@ import { costOfAll } from '../domain/call-parts.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import { partsOf } from '../metering/call-parts.ts';
-import { reportedUsage, usageOf } from '../metering/end-service-call.ts';
-import { seenOutput, tokensPerAnswer, uncountedOutput, unseenOutput, usageAtMost } from '../metering/output.ts';
 import { toBase64 } from '../platform/base64.ts';
 import { HeldBytes } from '../vendors/answer-memory.ts';
 import { joined } from '../vendors/event-blocks.ts';
@@ -37,6 +35,8 @@ import { type AnswerForm, formAt, hasUncountedOutput, type StreamCost } from './
 import { wireError } from './error-envelope.ts';
 import type { Attempt } from './models.ts';
 import { withVendorHeaders } from './passed-headers.ts';
+import { reportedUsage, usageOf } from './service-calls/end.ts';
+import { seenOutput, tokensPerAnswer, uncountedOutput, unseenOutput, usageAtMost } from './service-calls/output.ts';
 import { STORED_BINARY_BYTES_MAX, STORED_BYTES_MAX, type StoredAnswer } from './stored-answer.ts';
 import { holdExtender, StreamHold } from './stream-hold.ts';
 import { cleanFailure, picked, requestIdOf, withoutKeys } from './vendor-result.ts';

@@ -5,12 +5,12 @@
 import { limitsOf } from '../catalog/limits.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
+import { currentCatalog } from '../config/catalog.ts';
+import type { OrganizationConfig } from '../config/credentials.ts';
 import type { AnthropicModel, AnthropicModelList, ModelObject } from '../contract/gateway/answers.ts';
 import { MAPPED_PREFIX } from '../domain/model-mappings.ts';
 import type { Caller } from '../metering/caller.ts';
 import { candidatesFor, nameModel } from '../metering/model-names.ts';
-import { currentCatalog } from '../storage/catalog.ts';
-import type { OrganizationConfig } from '../storage/credentials.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { anthropicError } from './dialects/anthropic.ts';
 import { messages } from './dialects/messages.ts';

@@ -6,22 +6,19 @@
  */
 
 import type { Catalog } from '../catalog/model.ts';
+import { currentCatalog } from '../config/catalog.ts';
 import { REPLAY_HEADER } from '../contract/envelope.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
 import type { CallId, CustomerId } from '../domain/ids.ts';
 import type { Capability } from '../domain/plan.ts';
-import type { BegunServiceCall } from '../metering/begin-service-call.ts';
-import { beginServiceCall } from '../metering/begin-service-call.ts';
 import type { Caller } from '../metering/caller.ts';
-import type { FollowedPrompt } from '../metering/counted-prompts.ts';
 import { fingerprintOf } from '../metering/idempotency.ts';
 import { closedName, modelsOfTools } from '../metering/key-limits.ts';
 import { countSessionRequest } from '../metering/session-requests.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import type { Admission } from '../objects/customer-commands.ts';
-import { currentCatalog } from '../storage/catalog.ts';
 import { ANSWERS_HELD, isAnswerMemoryFull } from '../vendors/answer-memory.ts';
 import {
   type BoundedAttempt,
@@ -41,6 +38,9 @@ import { type BeginFields, identify, withoutOwnFields } from './identify.ts';
 import { foreignReference } from './kept-objects.ts';
 import { type Attempt, resolveAttempts } from './models.ts';
 import { runCall } from './run.ts';
+import type { BegunServiceCall } from './service-calls/begin.ts';
+import { beginServiceCall } from './service-calls/begin.ts';
+import type { FollowedPrompt } from './service-calls/counted-prompts.ts';
 import { closedModel } from './session-rules.ts';
 import { refuseReplay, replayedAnswer } from './stored-answer.ts';
 

@@ -5,7 +5,6 @@
 import type { CallBound } from '../domain/bound.ts';
 import type { CustomerId } from '../domain/ids.ts';
 import type { Caller } from '../metering/caller.ts';
-import { countedBounds } from '../metering/counted-bounds.ts';
 import { chooseEffort } from '../vendors/effort.ts';
 import type { PromptToCount } from '../vendors/prompt-counter.ts';
 import { type BoundedAttempt, termsOf } from './admission.ts';
@@ -13,6 +12,7 @@ import type { ModelCall } from './admitted-call.ts';
 import { formAt } from './dialects/dialect.ts';
 import { withoutOwnFields } from './identify.ts';
 import { requestHeaders } from './passed-headers.ts';
+import { countedBounds } from './service-calls/counted-bounds.ts';
 import { vendorKeyOf } from './vendor-key.ts';
 
 export function countPrompts(

@@ -2,9 +2,10 @@
  * Use case: count the tokens of a request without running a model. The vendor does it for free, so it is no call: nothing
  * is begun and nothing is metered.
  */
+
+import { currentCatalog } from '../config/catalog.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import type { Caller } from '../metering/caller.ts';
-import { currentCatalog } from '../storage/catalog.ts';
 import { requestVendor } from '../vendors/request.ts';
 import type { ModelCall } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';

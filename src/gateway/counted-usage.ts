@@ -5,7 +5,7 @@
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { CountedUses } from '../domain/unclear-usage.ts';
 import { NO_USAGE } from '../domain/usage.ts';
-import type { Outcome } from '../metering/end-service-call.ts';
+import type { Outcome } from './service-calls/end.ts';
 
 const COUNTS = ['images', 'characters', 'audioSeconds'] as const;
 

@@ -4,6 +4,7 @@
  */
 
 import type { z } from 'zod';
+import type { Session } from '../config/credentials.ts';
 import type { BeginCallBody } from '../contract/calls.ts';
 import { brokenRules } from '../contract/errors.ts';
 import {
@@ -14,7 +15,6 @@ import {
 } from '../contract/gateway/labels.ts';
 import { OWN_FIELDS } from '../contract/gateway/requests.ts';
 import { closedFeature, type KeyLimits } from '../contract/key-limits.ts';
-import type { Session } from '../storage/credentials.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
 
 /** Our own fields of a request, and OpenAI's `user`. */

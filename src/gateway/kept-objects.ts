@@ -6,6 +6,10 @@
  * answered as what is not there. Where nobody else has the key, all that the vendor keeps is the organization's, also
  * from before the record.
  */
+
+import { ConfigCache } from '../config/config-cache.ts';
+import { isKeyShared } from '../config/vendor-keys.ts';
+import { findVendorObjects, forgetVendorObject, recordVendorObjects } from '../config/vendor-objects.ts';
 import { RETENTION_DAYS_MAX } from '../contract/operator.ts';
 import type { Caller } from '../metering/caller.ts';
 import { remember } from '../platform/isolate-memory.ts';
@@ -13,9 +17,6 @@ import { parseAnswer } from '../platform/json.ts';
 import { log } from '../platform/log.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { unreadable } from '../platform/unavailable.ts';
-import { ConfigCache } from '../storage/config-cache.ts';
-import { isKeyShared } from '../storage/vendor-keys.ts';
-import { findVendorObjects, forgetVendorObject, recordVendorObjects } from '../storage/vendor-objects.ts';
 import { type Fields, fieldsOf, isFields } from '../vendors/usage/figures.ts';
 import type { GatewayAnswer, WholeAnswer } from './answer.ts';
 import { type Refused, refusalAnswer, refuseCall } from './error-envelope.ts';

@@ -7,14 +7,13 @@
  */
 
 import { modelToRecord } from '../catalog/prices.ts';
+import { currentCatalog } from '../config/catalog.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import type { Env } from '../env.ts';
 import { partsOf } from '../metering/call-parts.ts';
 import type { Caller } from '../metering/caller.ts';
-import { endServiceCallCommand, type Outcome, reportedUsage } from '../metering/end-service-call.ts';
 import type { LateFigures } from '../objects/customer-commands.ts';
-import { currentCatalog } from '../storage/catalog.ts';
 import { readJson } from '../vendors/json-skim.ts';
 import { PassedBody } from '../vendors/passed-body.ts';
 import type { WholeResult } from '../vendors/request.ts';
@@ -25,6 +24,7 @@ import { readFailure, readSearches, readUsage } from '../vendors/usage.ts';
 import { hasWritten } from '../vendors/written-tokens.ts';
 import { callerOf } from './batches/metering.ts';
 import { accessVendor, VENDOR_ID } from './pass-through.ts';
+import { endServiceCallCommand, type Outcome, reportedUsage } from './service-calls/end.ts';
 
 /** A response that its vendor keeps. Plain JSON. */
 export interface AwaitedResponse {

@@ -5,13 +5,13 @@
 import { statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog, CatalogModel } from '../catalog/model.ts';
+import { currentCatalog } from '../config/catalog.ts';
+import type { OrganizationConfig } from '../config/credentials.ts';
 import type { ModelList, ModelObject } from '../contract/gateway/answers.ts';
 import { modelsByName } from '../domain/model-mappings.ts';
 import type { Caller } from '../metering/caller.ts';
 import { modelLimitOf } from '../metering/key-limits.ts';
 import { aliased, mappedTier, nameModel } from '../metering/model-names.ts';
-import { currentCatalog } from '../storage/catalog.ts';
-import type { OrganizationConfig } from '../storage/credentials.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { refusalAnswer } from './error-envelope.ts';
 import { modelNotFound } from './models.ts';

@@ -9,6 +9,7 @@
 import { limitsOf, type ModelLimits } from '../catalog/limits.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
+import type { OrganizationConfig } from '../config/credentials.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { MAPPED_PREFIX } from '../domain/model-mappings.ts';
 import { tierOfPrice } from '../domain/price.ts';
@@ -18,7 +19,6 @@ import type { VendorKind } from '../domain/vendor-kind.ts';
 import type { Caller } from '../metering/caller.ts';
 import { modelLimitOf } from '../metering/key-limits.ts';
 import { type Candidate, candidatesFor, type NamedModel } from '../metering/model-names.ts';
-import type { OrganizationConfig } from '../storage/credentials.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
 import { retiredAt } from './retired.ts';

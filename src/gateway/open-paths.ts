@@ -5,12 +5,11 @@
  * It is a call like any other: admitted, carried out once, and ended with the usage that its answer reports.
  */
 import type { z } from 'zod';
+import { currentCatalog } from '../config/catalog.ts';
 import type { OpenPathRequest } from '../contract/gateway/requests.ts';
 import { openTarget } from '../domain/open-paths.ts';
 import type { Caller } from '../metering/caller.ts';
 import { closedVendorRequest } from '../metering/key-limits.ts';
-import { requestedModel } from '../metering/requested-model.ts';
-import { currentCatalog } from '../storage/catalog.ts';
 import type { VendorRequest } from '../vendors/request.ts';
 import type { ModelCall } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
@@ -19,6 +18,7 @@ import { type OpenPath, openPathDialect } from './dialects/open-path.ts';
 import { type Refused, refusalAnswer, refuseCall } from './error-envelope.ts';
 import { identify } from './identify.ts';
 import { attemptOf, vendorNotConfigured } from './models.ts';
+import { requestedModel } from './service-calls/requested-model.ts';
 
 /** A request, with what its headers say. */
 export interface OpenPathCall extends Omit<ModelCall, 'dialect' | 'request'> {

@@ -6,10 +6,11 @@
  * (`passed-headers.ts`). The content of a file is streamed, so its size does not matter. A form passes while it is
  * uploaded (`form-upload.ts`).
  */
+
+import type { OrganizationConfig } from '../config/credentials.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { kindNamed, type VendorKind } from '../domain/vendor-kind.ts';
 import type { Caller } from '../metering/caller.ts';
-import type { OrganizationConfig } from '../storage/credentials.ts';
 import { requestVendor, type VendorRequest, type VendorResult, type WholeResult } from '../vendors/request.ts';
 import type { GatewayAnswer, WholeAnswer } from './answer.ts';
 import { refusalAnswer, refuseCall } from './error-envelope.ts';

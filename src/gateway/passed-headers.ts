@@ -3,7 +3,7 @@
  * vendors say about limits and about how they answered.
  */
 
-import type { VendorCredential } from '../storage/credentials.ts';
+import type { VendorCredential } from '../config/credentials.ts';
 
 /** Of a caller with an API key. */
 const TO_VENDOR = [

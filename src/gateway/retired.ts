@@ -8,9 +8,9 @@
 import { isCertainlyRetired, replacementOf } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
+import type { OrganizationConfig } from '../config/credentials.ts';
 import { VENDOR_BASE_URLS } from '../contract/vendors.ts';
 import type { NamedModel } from '../metering/model-names.ts';
-import type { OrganizationConfig } from '../storage/credentials.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
 import { lifecycleHeaders } from './lifecycle-headers.ts';
 

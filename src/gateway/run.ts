@@ -7,11 +7,7 @@
 
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
-import { endpointAt } from '../demand/endpoints.ts';
-import { withOutputBound } from '../demand/output.ts';
-import { asAllowed } from '../demand/safe.ts';
 import { NO_USAGE } from '../domain/usage.ts';
-import { searchesOf, seenOutput, tokensPerAnswer, uncountedOutput, unseenOutput } from '../metering/output.ts';
 import { chooseEffort } from '../vendors/effort.ts';
 import { Presence } from '../vendors/presence.ts';
 import type { VendorRequest, VendorResult, WholeResult } from '../vendors/request.ts';
@@ -23,11 +19,15 @@ import { type CurrentAttempt, endRun, headersOf, type Run } from './admitted-cal
 import type { GatewayAnswer } from './answer.ts';
 import { answerStream } from './answer-stream.ts';
 import { withCounted } from './counted-usage.ts';
+import { endpointAt } from './demand/endpoints.ts';
+import { withOutputBound } from './demand/output.ts';
+import { asAllowed } from './demand/safe.ts';
 import { type AnswerForm, formAt, hasUncountedOutput, type ModelRequest } from './dialects/dialect.ts';
 import { refuseCall } from './error-envelope.ts';
 import { withoutOwnFields } from './identify.ts';
 import type { Attempt } from './models.ts';
 import { requestHeaders, withVendorHeaders } from './passed-headers.ts';
+import { searchesOf, seenOutput, tokensPerAnswer, uncountedOutput, unseenOutput } from './service-calls/output.ts';
 import { costHeader, storableAnswer } from './stored-answer.ts';
 import { type AskedResult, askedForUsage } from './stream-usage.ts';
 import { vendorKeyOf } from './vendor-key.ts';

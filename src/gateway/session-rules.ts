@@ -5,11 +5,11 @@
  * The session itself says whom a call concerns, how it is labelled and which models may answer.
  */
 import type { Catalog } from '../catalog/model.ts';
+import type { OrganizationConfig, Session } from '../config/credentials.ts';
 import { isRecord } from '../contract/identity.ts';
-import { endpointAt } from '../demand/endpoints.ts';
-import type { Members, Rule, TypedMembers } from '../demand/rules.ts';
 import { OpenModels } from '../metering/model-names.ts';
-import type { OrganizationConfig, Session } from '../storage/credentials.ts';
+import { endpointAt } from './demand/endpoints.ts';
+import type { Members, Rule, TypedMembers } from './demand/rules.ts';
 import { DIALECTS } from './dialects/dialects.ts';
 import { type GatewayRefusal, type Refused, refuseCall } from './error-envelope.ts';
 

@@ -3,10 +3,10 @@
  * everything else that a short call does here.
  */
 
+import { openVendorKey } from '../config/vendor-keys.ts';
 import type { Caller } from '../metering/caller.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { remember } from '../platform/isolate-memory.ts';
-import { openVendorKey } from '../storage/vendor-keys.ts';
 
 /** Decrypted keys that one isolate remembers, by their encrypted form: a changed key is a new entry. */
 const KEYS_MAX = 1_000;

@@ -9,7 +9,6 @@ import type { CallPart } from '../domain/call-parts.ts';
 import type { CallError } from '../domain/call-report.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import { partsOf } from '../metering/call-parts.ts';
-import { type Outcome, reportedUsage } from '../metering/end-service-call.ts';
 import { parseAnswer } from '../platform/json.ts';
 import type { Effort } from '../vendors/effort.ts';
 import { readJson } from '../vendors/json-skim.ts';
@@ -23,6 +22,7 @@ import type { WholeAnswer } from './answer.ts';
 import type { Dialect, ErrorBody, ErrorWords, VendorForm } from './dialects/dialect.ts';
 import { openAiError } from './dialects/openai.ts';
 import { errorAnswer, type Refused, refusalAnswer, refuseCall, wireError } from './error-envelope.ts';
+import { type Outcome, reportedUsage } from './service-calls/end.ts';
 
 export interface Reading {
   answer: WholeAnswer;

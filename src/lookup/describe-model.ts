@@ -6,11 +6,11 @@ import { modelOfKey } from '../catalog/matching.ts';
 import { type CatalogModel, modelKeyOf, type ReportedEnd } from '../catalog/model.ts';
 import { pricingAt, ratesOf } from '../catalog/prices.ts';
 import { reportedEndsOf } from '../catalog/reported-ends.ts';
+import { currentCatalog } from '../config/catalog.ts';
 import type { FullResolution } from '../contract/model-lookup.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import type { Component } from '../domain/price.ts';
 import type { Env } from '../env.ts';
-import { currentCatalog } from '../storage/catalog.ts';
 import { dayOf, type ListedModel, listed, listView, nearestModels } from './find-models.ts';
 import { lookUp } from './look-up-model.ts';
 

@@ -5,9 +5,9 @@ import { daysLeft, replacementOf, statusOn } from '../catalog/lifecycle.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import { pricingAt } from '../catalog/prices.ts';
 import { type Reviews, reviewedReplacementOf } from '../catalog/reviews.ts';
+import { currentCatalog } from '../config/catalog.ts';
+import { currentReviews } from '../config/reviews.ts';
 import type { Env } from '../env.ts';
-import { currentCatalog } from '../storage/catalog.ts';
-import { currentReviews } from '../storage/reviews.ts';
 
 /** Models in one search result; the catalog has some hundreds. */
 const FOUND_MAX = 500;

@@ -9,6 +9,8 @@ import { matchModel } from '../catalog/matching.ts';
 import { modelKeyOf } from '../catalog/model.ts';
 import { type RequestedKey, resolveKey } from '../catalog/resolution.ts';
 import type { Reviews } from '../catalog/reviews.ts';
+import { type CatalogInUse, catalogInMemory, currentCatalog } from '../config/catalog.ts';
+import { currentReviews, type ReviewsInUse, reviewsInMemory } from '../config/reviews.ts';
 import { badRequest, brokenRules, type Refusal, type Result } from '../contract/errors.ts';
 import { type LookupErrorCode, LookupQuery } from '../contract/model-lookup.ts';
 import { canonicalJson } from '../domain/canonical.ts';
@@ -16,8 +18,6 @@ import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { DAY_MS } from '../platform/time.ts';
-import { type CatalogInUse, catalogInMemory, currentCatalog } from '../storage/catalog.ts';
-import { currentReviews, type ReviewsInUse, reviewsInMemory } from '../storage/reviews.ts';
 import { type Provenance, presentDiscovery, presentFull, presentLight } from './answers.ts';
 import { parseRequestedKey } from './requested-key.ts';
 

@@ -2,13 +2,13 @@
  * The report of a call after an amendment: what the amendment names, and all else as it was reported.
  */
 
+import type { OrganizationConfig } from '../config/credentials.ts';
 import type { AmendCallRequest } from '../contract/corrections.ts';
 import type { CallOutcome } from '../domain/call.ts';
 import type { CallReport } from '../domain/call-report.ts';
 import { reportOfOutcome } from '../domain/correct-call.ts';
 import type { CallId } from '../domain/ids.ts';
 import { takeUsage, type Usage } from '../domain/usage.ts';
-import type { OrganizationConfig } from '../storage/credentials.ts';
 import { reportOf } from './end-call.ts';
 
 /** The report without its parts, whose prices have to be found. A call without an outcome reports what is named alone. */

@@ -1,12 +1,13 @@
 /**
  * Use case: may this call be made? Resolves the key, claims the call id, and lets the customer's object decide. Calls
- * that the service makes itself begin in `begin-service-call.ts`, under keys of the same kinds.
+ * that the service makes itself begin in `gateway/service-calls/begin.ts`, under keys of the same kinds.
  */
 
 import { limitsOf } from '../catalog/limits.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
+import { currentCatalog } from '../config/catalog.ts';
 import type { BeginCallRequest } from '../contract/calls.ts';
 import { DERIVED_PREFIX } from '../contract/calls.ts';
 import type { Refusal, SerializedAnswer } from '../contract/errors.ts';
@@ -23,7 +24,6 @@ import { underClaim } from '../objects/claims.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { BeginCommand, CallKey, TierHints } from '../objects/customer-commands.ts';
 import type { CustomerRpc } from '../objects/rpc.ts';
-import { currentCatalog } from '../storage/catalog.ts';
 import type { Caller } from './caller.ts';
 import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey } from './idempotency.ts';
 import { closedName, openMappings } from './key-limits.ts';

@@ -2,9 +2,10 @@
  * On whose behalf a use case runs: the bindings, the organization's configuration, and what its API key is limited to.
  * Given by a route, the gateway or the console, and never by a request's body.
  */
+
+import type { OrganizationConfig } from '../config/credentials.ts';
 import type { KeyLimits } from '../contract/key-limits.ts';
 import type { Env } from '../env.ts';
-import type { OrganizationConfig } from '../storage/credentials.ts';
 
 /** Whose history is read, and for how many days it is kept. */
 export interface Reader {

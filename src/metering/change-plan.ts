@@ -2,12 +2,12 @@
  * Use cases: change a customer's plan, and start a new usage cycle now.
  */
 
+import { findPlan } from '../config/plans.ts';
 import type { ChangePlanRequest } from '../contract/customers.ts';
 import { refuse } from '../contract/errors.ts';
 import type { AnswerTo } from '../contract/operations.ts';
 import type { CustomerId } from '../domain/ids.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
-import { findPlan } from '../storage/plans.ts';
 import type { Caller } from './caller.ts';
 import { type BodyKeys, fingerprintOf, requestKey } from './idempotency.ts';
 

@@ -6,7 +6,7 @@ import { compressMessages, textsOf } from '../compression/messages.ts';
 import type { CompressionJob } from '../contract/compression.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
-import { findSample } from '../storage/samples.ts';
+import { findSample } from '../history/samples.ts';
 
 /** The texts of a sample that are shown. */
 const TEXTS_MAX = 10;

@@ -3,6 +3,9 @@
  */
 
 import { meaningMayChange } from '../compression/levels.ts';
+import { findProfile, saveProfile } from '../config/compression.ts';
+import type { Session } from '../config/credentials.ts';
+import { enterEstimate, leaveEstimate, RUNNING_ESTIMATES_MAX } from '../config/estimates.ts';
 import {
   type AuthorizeCompressionRequest,
   type CompressionJob,
@@ -21,15 +24,12 @@ import { savingsRatio } from '../domain/compression.ts';
 import { asCustomerId, type OrganizationId } from '../domain/ids.ts';
 import { usdFromNano } from '../domain/money.ts';
 import type { Env } from '../env.ts';
+import { countSamples } from '../history/samples.ts';
+import { type SavingsSums, sumSavings } from '../history/savings.ts';
 import { ask, customerByCall, customerByName, forgetOwner } from '../objects/addresses.ts';
 import type { CustomerRpc } from '../objects/rpc.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { DAY_MS } from '../platform/time.ts';
-import { findProfile, saveProfile } from '../storage/compression.ts';
-import type { Session } from '../storage/credentials.ts';
-import { enterEstimate, leaveEstimate, RUNNING_ESTIMATES_MAX } from '../storage/estimates.ts';
-import { countSamples } from '../storage/samples.ts';
-import { type SavingsSums, sumSavings } from '../storage/savings.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 

@@ -3,8 +3,8 @@
  * the command, from D1.
  */
 
-import { findArchivedCall } from '../archive/read-call.ts';
 import { pricedParts, resolvePriceFor } from '../catalog/prices.ts';
+import { currentCatalog } from '../config/catalog.ts';
 import type { AmendCallRequest, CorrectionRequest, ReverseMeterEventRequest } from '../contract/corrections.ts';
 import { type Result, refuse } from '../contract/errors.ts';
 import type { KeyLimits } from '../contract/key-limits.ts';
@@ -13,10 +13,10 @@ import type { Call } from '../domain/call.ts';
 import { countOutcomes, otherParts } from '../domain/correct-call.ts';
 import type { CallId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
+import { findArchivedCall } from '../history/archive/read-call.ts';
+import { findOldCall } from '../history/calls.ts';
+import { findOldMeterEvent } from '../history/meter-events.ts';
 import { ask, type CustomerAddress, customerByCall, customerByName, forgetOwner } from '../objects/addresses.ts';
-import { findOldCall } from '../storage/calls.ts';
-import { currentCatalog } from '../storage/catalog.ts';
-import { findOldMeterEvent } from '../storage/meter-events.ts';
 import { amendedReport } from './amended-report.ts';
 import { partOf } from './call-parts.ts';
 import type { Caller } from './caller.ts';

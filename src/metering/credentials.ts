@@ -2,6 +2,8 @@
  * Whose credential a request has: an API key's, or a browser's session token, which a key was asked for.
  */
 
+import { type Credential, findCredential, findCredentialById } from '../config/credentials.ts';
+import { mayBeOldKey } from '../config/old-keys.ts';
 import { API_KEY_PATTERN, type Scope } from '../contract/scopes.ts';
 import { CLIENT_SCOPES, type ClientScope } from '../contract/sessions.ts';
 import { asCustomerId, asKeyId } from '../domain/ids.ts';
@@ -12,11 +14,9 @@ import { sha256Hex } from '../platform/hash.ts';
 import { remember } from '../platform/isolate-memory.ts';
 import { holderOf, verifySession } from '../platform/session-token.ts';
 import { unreadable } from '../platform/unavailable.ts';
-import { type Credential, findCredential, findCredentialById } from '../storage/credentials.ts';
-import { mayBeOldKey } from '../storage/old-keys.ts';
 import type { Caller } from './caller.ts';
 
-export type { Credential, Session } from '../storage/credentials.ts';
+export type { Credential, Session } from '../config/credentials.ts';
 
 /** `null` for one that is unknown, revoked or expired. */
 export async function credentialOf(env: Env, presented: string, defer: Caller['defer']): Promise<Credential | null> {

@@ -2,10 +2,11 @@
  * Who asks for a usage widget: a session token of ours that has not expired, made by a key that is not revoked and
  * still has the scope for such tokens.
  */
+
+import { type Credential, findCredentialById } from '../config/credentials.ts';
 import { asCustomerId, asKeyId, type CustomerId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { holderOf, type TokenHolder, verifySession } from '../platform/session-token.ts';
-import { type Credential, findCredentialById } from '../storage/credentials.ts';
 import type { Caller } from './caller.ts';
 
 export interface EmbedSession {

@@ -3,8 +3,9 @@
  * end.
  */
 
-import { findArchivedCall } from '../archive/read-call.ts';
 import { pricedParts, resolvePriceFor } from '../catalog/prices.ts';
+import { currentCatalog } from '../config/catalog.ts';
+import type { OrganizationConfig } from '../config/credentials.ts';
 import type { EndCallRequest } from '../contract/calls.ts';
 import { refuse, type SerializedAnswer } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
@@ -15,14 +16,13 @@ import type { CompressionCounts } from '../domain/compression.ts';
 import { isCorrectable } from '../domain/correct-call.ts';
 import type { CallId } from '../domain/ids.ts';
 import { takeUsage } from '../domain/usage.ts';
+import { findArchivedCall } from '../history/archive/read-call.ts';
+import { findOldCall } from '../history/calls.ts';
 import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { EndCommand } from '../objects/customer-commands.ts';
 import type { CustomerRpc } from '../objects/rpc.ts';
 import { DAY_MS } from '../platform/time.ts';
-import { findOldCall } from '../storage/calls.ts';
-import { currentCatalog } from '../storage/catalog.ts';
-import type { OrganizationConfig } from '../storage/credentials.ts';
 import { pricingModeOf } from './begin-call.ts';
 import { partOf } from './call-parts.ts';
 import type { Caller } from './caller.ts';

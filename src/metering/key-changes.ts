@@ -3,11 +3,11 @@
  * something that all organizations pay for.
  */
 
+import { countKeyChange, KEY_CHANGES_MAX, takeBackKeyChange } from '../config/key-changes.ts';
 import { type Result, refuse } from '../contract/errors.ts';
 import type { KeyId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { SECOND_MS } from '../platform/time.ts';
-import { countKeyChange, KEY_CHANGES_MAX, takeBackKeyChange } from '../storage/key-changes.ts';
 
 /** Counts the change that a request asks for, before it is made, so that many at once are bounded too. */
 export async function requireChange(env: Env, keyId: KeyId, nowMs: number): Promise<Result> {

@@ -6,12 +6,12 @@
  * nothing here.
  */
 import type { Catalog } from '../catalog/model.ts';
+import { currentCatalog } from '../config/catalog.ts';
 import type { Refusal } from '../contract/errors.ts';
 import { isRecord } from '../contract/identity.ts';
 import { modelNotAllowed } from '../contract/key-limits.ts';
 import type { CallRequest } from '../contract/unified-call.ts';
 import type { TierModels } from '../domain/model-mappings.ts';
-import { currentCatalog } from '../storage/catalog.ts';
 import type { Caller } from './caller.ts';
 import { OpenModels } from './model-names.ts';
 

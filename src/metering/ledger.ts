@@ -10,10 +10,10 @@ import { asCallId, type CustomerId } from '../domain/ids.ts';
 import type { LedgerRow } from '../domain/ledger-rows.ts';
 import { formatUsd } from '../domain/money.ts';
 import { PAYMENTS } from '../domain/wallet.ts';
+import { findLedger } from '../history/credits.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { csvOf, exact } from '../platform/csv.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
-import { findLedger } from '../storage/credits.ts';
 import type { Caller } from './caller.ts';
 import { unknownCustomer } from './customers.ts';
 

@@ -12,9 +12,9 @@ import type { RecordedDenial } from '../domain/denial.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import { nanoFromUsd, usdFromNano } from '../domain/money.ts';
 import type { Env } from '../env.ts';
+import { type CallFilter, type CallRow, type CallTotals, listCalls, sumCalls } from '../history/calls.ts';
 import { csvOf } from '../platform/csv.ts';
 import type { PageRequest } from '../platform/page.ts';
-import { type CallFilter, type CallRow, type CallTotals, listCalls, sumCalls } from '../storage/calls.ts';
 
 type Asked = Omit<CallsQuery, 'limit' | 'cursor'>;
 

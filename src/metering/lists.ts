@@ -2,10 +2,10 @@
  * Use case: list an organization's usage plans.
  */
 
+import { listNewestPlans } from '../config/plans.ts';
 import { accept } from '../contract/errors.ts';
 import type { AnswerTo } from '../contract/operations.ts';
 import { type PageRequest, pageOf } from '../platform/page.ts';
-import { listNewestPlans } from '../storage/plans.ts';
 import type { Caller } from './caller.ts';
 
 export async function listUsagePlans(

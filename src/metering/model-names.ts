@@ -7,10 +7,10 @@
  */
 import { type Match, matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
+import type { OrganizationConfig } from '../config/credentials.ts';
 import { vendorProvider } from '../contract/vendors.ts';
 import { MAPPED_PREFIX } from '../domain/model-mappings.ts';
 import { TIERS, type Tier } from '../domain/tiers.ts';
-import type { OrganizationConfig } from '../storage/credentials.ts';
 
 /** A model at a vendor. */
 export interface NamedModel {

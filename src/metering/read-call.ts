@@ -3,7 +3,6 @@
  * archive once D1 has.
  */
 
-import { findArchivedCall } from '../archive/read-call.ts';
 import type { ReadCallData } from '../contract/calls.ts';
 import { type Complete, complete } from '../contract/complete.ts';
 import { presentSums } from '../contract/denial.ts';
@@ -19,8 +18,9 @@ import { usdFromNano } from '../domain/money.ts';
 import { CAPABILITIES } from '../domain/plan.ts';
 import { type CostBreakdown, multiplierOf } from '../domain/pricing.ts';
 import { TIERS } from '../domain/tiers.ts';
+import { findArchivedCall } from '../history/archive/read-call.ts';
+import { findOldCall } from '../history/calls.ts';
 import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
-import { findOldCall } from '../storage/calls.ts';
 import type { Caller } from './caller.ts';
 
 export async function readCall({ env, organization, defer }: Caller, callId: CallId): Promise<AnswerTo<'readCall'>> {

@@ -6,8 +6,8 @@ import { accept, refuse } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
 import type { AnswerTo } from '../contract/operations.ts';
 import type { StoreSampleRequest } from '../contract/samples.ts';
+import { insertSample, type SampleQuota } from '../history/samples.ts';
 import { DAY_MS } from '../platform/time.ts';
-import { insertSample, type SampleQuota } from '../storage/samples.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 

@@ -2,6 +2,8 @@
  * Use cases: short-lived tokens for browsers. A token has a safe part of its key's permissions, and ends with the key.
  */
 
+import { currentCatalog } from '../config/catalog.ts';
+import type { Credential } from '../config/credentials.ts';
 import { accept, type Refusal } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
 import type { AnswerTo } from '../contract/operations.ts';
@@ -16,8 +18,6 @@ import {
 import type { CustomerId } from '../domain/ids.ts';
 import { type SessionClaims, signSession } from '../platform/session-token.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
-import { currentCatalog } from '../storage/catalog.ts';
-import type { Credential } from '../storage/credentials.ts';
 import type { Caller } from './caller.ts';
 import { modelLimitOf } from './key-limits.ts';
 

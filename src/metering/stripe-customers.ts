@@ -5,8 +5,8 @@
 
 import { badRequest, type Refusal } from '../contract/errors.ts';
 import type { CustomerId } from '../domain/ids.ts';
+import { claimStripeCustomer, hasStripeCustomer } from '../history/stripe-customers.ts';
 import type { Provisioning } from '../objects/customer-commands.ts';
-import { claimStripeCustomer, hasStripeCustomer } from '../storage/stripe-customers.ts';
 import type { Caller } from './caller.ts';
 
 type Refused = { ok: false; refusal: Refusal };

@@ -53,7 +53,7 @@ export interface Provisioning extends CustomerKey {
    * plan no customer is created.
    */
   defaultPlan: string | null;
-  /** Its id at Stripe is one that the organization has (`storage/stripe-customers.ts`). */
+  /** Its id at Stripe is one that the organization has (`history/stripe-customers.ts`). */
   contact: Contact;
   /** The id at Stripe that a begin names. It is claimed if the customer is new, and counts for no other. */
   namedStripeCustomerId?: string | undefined;

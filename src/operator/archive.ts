@@ -1,13 +1,14 @@
 /**
  * The archive, for operators: the days that it has, and whether their objects are as they were written.
  */
-import { type VerifyPlace, verifyArchive as verifyStep } from '../archive/verify.ts';
+
 import { badRequest, refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import { asOrganizationId } from '../domain/ids.ts';
+import { findArchivedDays, type HistoryDay } from '../history/archive/days.ts';
+import { type VerifyPlace, verifyArchive as verifyStep } from '../history/archive/verify.ts';
 import { parseJson } from '../platform/json.ts';
 import { cursorOf, pageOf } from '../platform/page.ts';
-import { findArchivedDays, type HistoryDay } from '../storage/archive.ts';
 import { list } from './operation.ts';
 
 const noArchive = () => refuse('NOT_FOUND', 'there is no archive, because no bucket is bound as ARCHIVE');

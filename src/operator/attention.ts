@@ -5,6 +5,9 @@
  * the whole costs the same however many calls there are.
  */
 
+import { databaseNameOf } from '../config/database.ts';
+import { findEvents } from '../config/events.ts';
+import { findWatchedWebhooks } from '../config/webhooks.ts';
 import {
   ANOMALIES_DAYS,
   ATTENTION_KINDS,
@@ -26,13 +29,6 @@ import type { Health, Organization } from '../contract/operator.ts';
 import { WEBHOOKS_MAX } from '../contract/webhooks.ts';
 import { asOrganizationId, type OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
-import { ask } from '../objects/addresses.ts';
-import { webhookEndpoint } from '../objects/webhook-endpoints.ts';
-import { eventIdsFrom } from '../platform/event-id.ts';
-import { log } from '../platform/log.ts';
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../platform/time.ts';
-import { withTimeout } from '../platform/timeout.ts';
-import { radarView, readEndingModels } from '../radar/read-radar.ts';
 import {
   COUNTED_MAX,
   type Counting,
@@ -40,10 +36,14 @@ import {
   countEventsSince,
   countNearLimit,
   countUnpricedSince,
-} from '../storage/attention.ts';
-import { databaseNameOf } from '../storage/database.ts';
-import { findEvents } from '../storage/events.ts';
-import { findWatchedWebhooks } from '../storage/webhooks.ts';
+} from '../history/attention.ts';
+import { ask } from '../objects/addresses.ts';
+import { webhookEndpoint } from '../objects/webhook-endpoints.ts';
+import { eventIdsFrom } from '../platform/event-id.ts';
+import { log } from '../platform/log.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../platform/time.ts';
+import { withTimeout } from '../platform/timeout.ts';
+import { radarView, readEndingModels } from '../readings/radar/read-radar.ts';
 import { checkHealth } from './health.ts';
 import { IMPORT_SUBJECT } from './import-events.ts';
 import { read } from './operation.ts';

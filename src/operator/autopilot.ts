@@ -8,6 +8,11 @@
  */
 
 import { resolvePrice } from '../catalog/prices.ts';
+import { currentCatalog } from '../config/catalog.ts';
+import { loadOrganization, type OrganizationConfig } from '../config/credentials.ts';
+import { findEvents } from '../config/events.ts';
+import { findOrganizationRow, replaceMappings } from '../config/organizations.ts';
+import { currentReviews } from '../config/reviews.ts';
 import { refuse } from '../contract/errors.ts';
 import type { SwitchedData, SwitchRefusedData } from '../contract/event-data.ts';
 import { operations } from '../contract/operations.ts';
@@ -16,6 +21,7 @@ import { type AutopilotEntry, entriesByMapping, type MappingEntry, withEntry } f
 import type { RateCard } from '../domain/price.ts';
 import { promptThresholds } from '../domain/traffic-cost.ts';
 import type { Env } from '../env.ts';
+import { findOrganizationEvents, type NewOrganizationEvent } from '../history/organization-events.ts';
 import { eventIdsFrom, newEventId } from '../platform/event-id.ts';
 import { DAY_MS } from '../platform/time.ts';
 import {
@@ -26,15 +32,9 @@ import {
   type SwitchDecision,
   type SwitchFacts,
   successorOf,
-} from '../radar/autopilot.ts';
-import type { RadarView } from '../radar/models.ts';
-import { readTrafficOf } from '../radar/read-radar.ts';
-import { currentCatalog } from '../storage/catalog.ts';
-import { loadOrganization, type OrganizationConfig } from '../storage/credentials.ts';
-import { findEvents } from '../storage/events.ts';
-import { findOrganizationEvents, type NewOrganizationEvent } from '../storage/organization-events.ts';
-import { findOrganizationRow, replaceMappings } from '../storage/organizations.ts';
-import { currentReviews } from '../storage/reviews.ts';
+} from '../readings/radar/autopilot.ts';
+import type { RadarView } from '../readings/radar/models.ts';
+import { readTrafficOf } from '../readings/radar/read-radar.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { savedModels } from './model-mappings.ts';
 import { change } from './operation.ts';

@@ -5,9 +5,9 @@ import { operations } from '../contract/operations.ts';
 import type { Call } from '../domain/call.ts';
 import type { CallId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
+import { findOldCall } from '../history/calls.ts';
 import { callsCsv, readCalls } from '../metering/list-calls.ts';
 import { readCall } from '../metering/read-call.ts';
-import { findOldCall } from '../storage/calls.ts';
 import { asTenant, csvList, read } from './operation.ts';
 
 export const listOrganizationCalls = csvList(

@@ -6,12 +6,12 @@
  */
 import { labelOf, readList } from '../catalog/lists.ts';
 import { type CatalogNews, catalogNews, countOf, type SourceFacts, untoldNews } from '../catalog/news.ts';
+import { currentCatalog, type ReportingList, readReportingLists, storeReportingLists } from '../config/catalog.ts';
+import { findEvents } from '../config/events.ts';
 import type { Env } from '../env.ts';
 import type { CronOutcome } from '../objects/service-figures.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { log } from '../platform/log.ts';
-import { currentCatalog, type ReportingList, readReportingLists, storeReportingLists } from '../storage/catalog.ts';
-import { findEvents } from '../storage/events.ts';
 import { downloadJson } from './download.ts';
 import { IMPORT_SUBJECT, importRequest, leaveEvent } from './import-events.ts';
 

@@ -10,12 +10,12 @@ import type { Catalog, CatalogModel, CatalogRates } from '../catalog/model.ts';
 import { priceSnapshots } from '../catalog/prices.ts';
 import { allReportedEnds } from '../catalog/reported-ends.ts';
 import { validateCatalog } from '../catalog/validate.ts';
+import { type CatalogInUse, currentCatalog, isVersionTaken, storeCatalog } from '../config/catalog.ts';
+import { beginOf, listPriceSnapshots, type PriceSnapshotRow, recordPriceSnapshots } from '../config/prices.ts';
 import { type CatalogInfo, REPORTED_ENDS_MAX } from '../contract/catalog.ts';
 import { refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import type { Env } from '../env.ts';
-import { type CatalogInUse, currentCatalog, isVersionTaken, storeCatalog } from '../storage/catalog.ts';
-import { beginOf, listPriceSnapshots, type PriceSnapshotRow, recordPriceSnapshots } from '../storage/prices.ts';
 import { change, read } from './operation.ts';
 
 /** Problems that one answer lists. */

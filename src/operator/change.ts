@@ -3,6 +3,8 @@
  * something that isolates cache is acknowledged only when none of them uses the old value any more.
  */
 
+import type { Statement } from '../config/database.ts';
+import { commitStatements, findStoredAnswer, isTaken, type StoredAnswer } from '../config/operator-changes.ts';
 import { type Answer, accept, refuse } from '../contract/errors.ts';
 import type { OperatorAction } from '../contract/operator-actions.ts';
 import { canonicalJson } from '../domain/canonical.ts';
@@ -12,8 +14,6 @@ import { wakeAfterChange } from '../objects/watches.ts';
 import { decryptText, encryptText } from '../platform/cipher.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { HOUR_MS } from '../platform/time.ts';
-import type { Statement } from '../storage/database.ts';
-import { commitStatements, findStoredAnswer, isTaken, type StoredAnswer } from '../storage/operator-changes.ts';
 
 /** Who makes the change, and how the request is identified. */
 export interface OperatorRequest {

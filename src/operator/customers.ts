@@ -3,18 +3,23 @@
  *
  * The object's own commands are idempotent, so a change is made there first and then logged.
  */
+
+import { databaseNameOf } from '../config/database.ts';
 import type { CustomerUsageData } from '../contract/customers.ts';
 import { type Answer, refuse } from '../contract/errors.ts';
 import { type AnswerTo, operations } from '../contract/operations.ts';
 import type { Organization } from '../contract/operator.ts';
 import type { OperatorCustomer } from '../contract/operator-customers.ts';
-import { customersCsv, listCustomers } from '../customer-list/list-customers.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { CustomerId, CustomerKey } from '../domain/ids.ts';
 import { tierModels } from '../domain/model-mappings.ts';
 import { parseUsd } from '../domain/money.ts';
 import type { LedgerEntry } from '../domain/wallet.ts';
 import type { Env } from '../env.ts';
+import { eraseFromWebhooks } from '../events/webhooks/endpoints.ts';
+import { markArchiveErased } from '../history/archive/days.ts';
+import { findOldEntry } from '../history/credits.ts';
+import { eraseProjection } from '../history/erasure.ts';
 import { ask, customerByName, eraseObjects, finishErasure } from '../objects/addresses.ts';
 import type { InspectedCustomer } from '../objects/customer-commands.ts';
 import type { ProjectorState } from '../objects/projector-commands.ts';
@@ -22,11 +27,7 @@ import { projectorState, projectorsOf } from '../objects/projectors.ts';
 import { watchOf } from '../objects/watches.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 import { sha256Hex } from '../platform/hash.ts';
-import { markArchiveErased } from '../storage/archive.ts';
-import { findOldEntry } from '../storage/credits.ts';
-import { databaseNameOf } from '../storage/database.ts';
-import { eraseProjection } from '../storage/erasure.ts';
-import { eraseFromWebhooks } from '../webhooks/endpoints.ts';
+import { customersCsv, listCustomers } from '../readings/customer-list/list-customers.ts';
 import { corrected } from './corrections.ts';
 import { type ChangeRequest, change, csvList, type Decided, read } from './operation.ts';
 

@@ -3,7 +3,7 @@
  */
 import { operations } from '../contract/operations.ts';
 import type { Health } from '../contract/operator.ts';
-import { countOrganizations, type DatabaseSizes, isNearlyFull, readDatabaseSizes } from '../storage/sizes.ts';
+import { countOrganizations, type DatabaseSizes, isNearlyFull, readDatabaseSizes } from '../history/sizes.ts';
 import { read } from './operation.ts';
 
 export const listDatabases = read(operations.listDatabases, async ({ env }) => {

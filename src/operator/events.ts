@@ -1,12 +1,13 @@
 /**
  * The operator's event log: who changed what, when, from what to what.
  */
+
+import { type EventSelection, findEvents } from '../config/events.ts';
 import { operations } from '../contract/operations.ts';
 import type { EventLogFilter } from '../contract/operator.ts';
 import { actionsOf, type OperatorAction } from '../contract/operator-actions.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
 import { pageOf } from '../platform/page.ts';
-import { type EventSelection, findEvents } from '../storage/events.ts';
 import { list } from './operation.ts';
 
 export const listEvents = list(operations.listEvents, async ({ env, query, page: { after, limit } }) => {

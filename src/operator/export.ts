@@ -2,14 +2,14 @@
  * The export of an organization's history: from D1 and the archive alike, a day at a time, as the client reads it.
  */
 
-import { dayRows } from '../archive/day-rows.ts';
-import { FOCUS_HEADER, focusLines, type Payer, type Period } from '../archive/focus.ts';
-import { lineOf } from '../archive/members.ts';
-import { closedBeforeMs } from '../archive/run.ts';
 import type { ExportHistoryQuery } from '../contract/archive.ts';
 import { type Answer, accept } from '../contract/errors.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
+import { dayRows } from '../history/archive/day-rows.ts';
+import { FOCUS_HEADER, focusLines, type Payer, type Period } from '../history/archive/focus.ts';
+import { lineOf } from '../history/archive/members.ts';
+import { closedBeforeMs } from '../history/archive/run.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { exportStream } from './export-stream.ts';
 import { findOrganization, noOrganization } from './organization.ts';

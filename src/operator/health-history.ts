@@ -2,13 +2,14 @@
  * How the service ran in the last 24 hours: calls and denials from the reports, requests, deliveries and the cron from what
  * the projectors keep.
  */
+
+import { databaseNames } from '../config/database.ts';
 import { CRON_NAMES, type HealthHistory, REQUEST_KINDS } from '../contract/health-history.ts';
 import { operations } from '../contract/operations.ts';
+import { findOutcomeHours } from '../history/outcome-hours.ts';
 import type { RequestFigures } from '../objects/service-figures.ts';
 import { addLatencies, latencyWithin, noLatencies } from '../platform/latency.ts';
 import { HOUR_MS } from '../platform/time.ts';
-import { databaseNames } from '../storage/database.ts';
-import { findOutcomeHours } from '../storage/outcome-hours.ts';
 import { read } from './operation.ts';
 import { serviceFigures } from './service-figures.ts';
 

@@ -3,22 +3,22 @@
  * or were refused by it, how far the archive is behind, and which organizations take most of D1.
  */
 
-import { dayText } from '../archive/manifest.ts';
-import { closedBeforeMs } from '../archive/run.ts';
+import { currentCatalog } from '../config/catalog.ts';
+import { databaseNames } from '../config/database.ts';
 import { operations } from '../contract/operations.ts';
 import type { Health } from '../contract/operator.ts';
 import { asCallId, asOrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
+import { readArchiveBacklog } from '../history/archive/days.ts';
+import { dayText } from '../history/archive/manifest.ts';
+import { closedBeforeMs } from '../history/archive/run.ts';
+import { readDatabaseSizes, readSchemaVersion } from '../history/sizes.ts';
 import type { ProjectorState } from '../objects/projector-commands.ts';
 import { projectorState } from '../objects/projectors.ts';
 import { errorText } from '../platform/log.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
-import { readArchiveBacklog } from '../storage/archive.ts';
-import { currentCatalog } from '../storage/catalog.ts';
-import { databaseNames } from '../storage/database.ts';
-import { readDatabaseSizes, readSchemaVersion } from '../storage/sizes.ts';
 import { presentSizes } from './databases.ts';
 import { read } from './operation.ts';
 

@@ -1,12 +1,13 @@
 /**
  * Which operator asks: whoever has the operator token, or whom Cloudflare Access let in; and whether the role is enough.
  */
+
+import { findOperator } from '../config/operators.ts';
 import { type Result, refuse } from '../contract/errors.ts';
 import { includesRole, type OperatorRole } from '../contract/roles.ts';
 import type { Env } from '../env.ts';
 import { accessApplication, verifyAccessToken } from '../platform/access-token.ts';
 import { unreadable } from '../platform/unavailable.ts';
-import { findOperator } from '../storage/operators.ts';
 
 export interface Operator {
   /** For the event log. */

@@ -76,7 +76,7 @@ type OfOperator = {
   [Id in OperationId]: Operations[Id]['security']['kind'] extends 'operator' ? Id : never;
 }[OperationId];
 
-/** Their answers are no envelope of JSON, or known to the request alone: `routes/operator.ts` mounts each. */
+/** Their answers are no envelope of JSON, or known to the request alone: `http/routes/operator.ts` mounts each. */
 export type WithOwnRoute = 'exportSamples' | 'exportHistory' | 'readIdentity';
 
 export const implemented: { [Id in Exclude<OfOperator, WithOwnRoute>]: UseCase<Operations[Id]> } = {

@@ -2,6 +2,8 @@
  * API keys: shown once when they are created, edited without rotation, rotated with an overlap, revoked for good. They
  * may be limited to models and features. Only their SHA-256 is stored.
  */
+
+import { findKey, findKeys, insertKey, type KeyRow, updateKeyRow } from '../config/keys.ts';
 import { badRequest, refuse } from '../contract/errors.ts';
 import { type DataOf, operations } from '../contract/operations.ts';
 import type { Key } from '../contract/operator.ts';
@@ -12,7 +14,6 @@ import { createApiKey } from '../platform/api-key.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { HOUR_MS } from '../platform/time.ts';
-import { findKey, findKeys, insertKey, type KeyRow, updateKeyRow } from '../storage/keys.ts';
 import { change, list, read } from './operation.ts';
 
 const HINT_LENGTH = 4;

@@ -2,11 +2,11 @@
  * What each page of the console knows: the models of the catalog, and the first organizations.
  */
 import type { Catalog } from '../catalog/model.ts';
+import { currentCatalog } from '../config/catalog.ts';
+import { findOrganizationNames } from '../config/organizations.ts';
 import type { Organization } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
 import { log } from '../platform/log.ts';
-import { currentCatalog } from '../storage/catalog.ts';
-import { findOrganizationNames } from '../storage/organizations.ts';
 import type { Requester } from './operation.ts';
 
 export type OrganizationName = Pick<Organization, 'organizationId' | 'name'>;

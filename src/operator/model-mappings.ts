@@ -3,13 +3,13 @@
  */
 
 import { warned } from '../catalog/named-models.ts';
+import { currentCatalog } from '../config/catalog.ts';
+import { updateOrganizationRow } from '../config/organizations.ts';
+import { listOwnPrices } from '../config/prices.ts';
 import type { SavedModels, SetModelsRequest } from '../contract/model-mappings.ts';
 import { operations } from '../contract/operations.ts';
 import type { Organization } from '../contract/operator.ts';
 import { type ModelMappings, mappedModels } from '../domain/model-mappings.ts';
-import { currentCatalog } from '../storage/catalog.ts';
-import { updateOrganizationRow } from '../storage/organizations.ts';
-import { listOwnPrices } from '../storage/prices.ts';
 import { change, type Requester, read } from './operation.ts';
 
 type OfOrganization = Pick<Requester, 'env' | 'defer'> & { organization: Organization };

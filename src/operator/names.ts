@@ -2,13 +2,13 @@
  * The names of an organization's things, by their ids.
  */
 
+import { findKeyNames } from '../config/keys.ts';
+import { findPlanVersions } from '../config/plans.ts';
+import { findWebhooks } from '../config/webhooks.ts';
 import { WEBHOOKS_MAX } from '../contract/webhooks.ts';
 import type { CustomerId, KeyId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
-import { findCustomerNames } from '../storage/customers.ts';
-import { findKeyNames } from '../storage/keys.ts';
-import { findPlanVersions } from '../storage/plans.ts';
-import { findWebhooks } from '../storage/webhooks.ts';
+import { findCustomerNames } from '../history/customers.ts';
 
 /** A webhook is named by the origin of its address: the path is often a secret. */
 export const NAMED = ['customer', 'key', 'plan', 'webhook'] as const;

@@ -4,6 +4,8 @@
  * through them, so both take the same input, need the same role, replay the same answers and log the same events.
  */
 
+import { loadOrganization } from '../config/credentials.ts';
+import type { Statement } from '../config/database.ts';
 import { type Answer, accept, type Refused } from '../contract/errors.ts';
 import type { AnswerOf, DataOf, InputOf, Operation } from '../contract/operations.ts';
 import type { Organization } from '../contract/operator.ts';
@@ -12,8 +14,6 @@ import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import type { Caller } from '../metering/caller.ts';
 import type { PageRequest } from '../platform/page.ts';
-import { loadOrganization } from '../storage/credentials.ts';
-import type { Statement } from '../storage/database.ts';
 import { commitChange } from './change.ts';
 import { findOrganization, noOrganization } from './organization.ts';
 

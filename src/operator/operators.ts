@@ -1,10 +1,7 @@
 /**
  * Named operators: their roles, given and taken back by admins.
  */
-import { refuse } from '../contract/errors.ts';
-import { operations } from '../contract/operations.ts';
-import type { NamedOperator } from '../contract/operators.ts';
-import { pageOf } from '../platform/page.ts';
+
 import {
   countOperators,
   findOperator,
@@ -13,7 +10,11 @@ import {
   type OperatorRow,
   removeOperator,
   saveOperator,
-} from '../storage/operators.ts';
+} from '../config/operators.ts';
+import { refuse } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
+import type { NamedOperator } from '../contract/operators.ts';
+import { pageOf } from '../platform/page.ts';
 import { change, list, read } from './operation.ts';
 
 const noOperator = () => refuse('NOT_FOUND', 'no such operator');

@@ -6,7 +6,7 @@
 import { operations } from '../contract/operations.ts';
 import type { Organization, OrganizationSetup, SETUP_STEPS } from '../contract/operator.ts';
 import type { Env } from '../env.ts';
-import { findCalled, findConfigured } from '../storage/setup.ts';
+import { findCalled, findConfigured } from '../history/setup.ts';
 import { read } from './operation.ts';
 
 type Step = (typeof SETUP_STEPS)[number];

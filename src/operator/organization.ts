@@ -2,13 +2,13 @@
  * An organization as the API shows it.
  */
 
+import { retentionOf } from '../config/kept-part.ts';
+import { findOrganizationRow, type OrganizationRow } from '../config/organizations.ts';
 import { refuse } from '../contract/errors.ts';
 import type { Organization } from '../contract/operator.ts';
 import { thresholdsOf } from '../domain/alerts.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
-import { retentionOf } from '../storage/kept-part.ts';
-import { findOrganizationRow, type OrganizationRow } from '../storage/organizations.ts';
 
 export const noOrganization = () => refuse('NOT_FOUND', 'no such organization');
 

@@ -1,6 +1,9 @@
 /**
  * Organizations: create, read, change.
  */
+
+import { findOrganizations, insertOrganization, updateOrganizationRow } from '../config/organizations.ts';
+import { failIfArchived, findPlan } from '../config/plans.ts';
 import { planIsArchived, refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import {
@@ -12,10 +15,8 @@ import {
 import { THRESHOLDS_PERCENT_DEFAULT } from '../domain/alerts.ts';
 import { asOrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
+import { roomiestDatabase } from '../history/sizes.ts';
 import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
-import { findOrganizations, insertOrganization, updateOrganizationRow } from '../storage/organizations.ts';
-import { failIfArchived, findPlan } from '../storage/plans.ts';
-import { roomiestDatabase } from '../storage/sizes.ts';
 import { change, list, read } from './operation.ts';
 import { findOrganization, presentOrganization } from './organization.ts';
 

@@ -1,13 +1,14 @@
 /**
  * Changes that D1 refused: operators list them, and send them again. The projectors hold these changes.
  */
+
+import { databaseNameOf } from '../config/database.ts';
 import { badRequest } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import type { SetAsideChange } from '../contract/outbox.ts';
 import { ask } from '../objects/addresses.ts';
 import { projectorsOf } from '../objects/projectors.ts';
 import { cursorOf } from '../platform/page.ts';
-import { databaseNameOf } from '../storage/database.ts';
 import { change, list } from './operation.ts';
 
 /** A place in the list: a projector, and the last of its changes that was listed. */

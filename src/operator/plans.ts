@@ -2,19 +2,7 @@
  * Plans: each is a list of immutable versions. Saving the content of the newest version changes nothing; other content
  * becomes the next version.
  */
-import { refuse } from '../contract/errors.ts';
-import { warnedOfPlan } from '../contract/funding-warnings.ts';
-import { type DataOf, operations } from '../contract/operations.ts';
-import type { MigratePlanRequest } from '../contract/operator-customers.ts';
-import type { Plan } from '../contract/plans.ts';
-import { canonicalJson } from '../domain/canonical.ts';
-import type { OrganizationId } from '../domain/ids.ts';
-import { planVersionIdOf } from '../domain/plan.ts';
-import type { Env } from '../env.ts';
-import { ask } from '../objects/addresses.ts';
-import { sha256Hex } from '../platform/hash.ts';
-import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
-import { countOlderSubscriptions } from '../storage/plan-migration.ts';
+
 import {
   deleteArchivedPlan,
   findArchivedPlans,
@@ -24,7 +12,20 @@ import {
   insertArchivedPlan,
   insertPlanVersion,
   type PlanVersionRow,
-} from '../storage/plans.ts';
+} from '../config/plans.ts';
+import { refuse } from '../contract/errors.ts';
+import { warnedOfPlan } from '../contract/funding-warnings.ts';
+import { type DataOf, operations } from '../contract/operations.ts';
+import type { MigratePlanRequest } from '../contract/operator-customers.ts';
+import type { Plan } from '../contract/plans.ts';
+import { canonicalJson } from '../domain/canonical.ts';
+import type { OrganizationId } from '../domain/ids.ts';
+import { planVersionIdOf } from '../domain/plan.ts';
+import type { Env } from '../env.ts';
+import { countOlderSubscriptions } from '../history/plan-migration.ts';
+import { ask } from '../objects/addresses.ts';
+import { sha256Hex } from '../platform/hash.ts';
+import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { type ChangeRequest, change, type Decided, list, read } from './operation.ts';
 
 export type PlanDetail = DataOf<typeof operations.readPlan>;

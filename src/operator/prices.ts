@@ -6,15 +6,7 @@
 import type { z } from 'zod';
 import { warned } from '../catalog/named-models.ts';
 import { ownPriceKey } from '../catalog/prices.ts';
-import { refuse } from '../contract/errors.ts';
-import { operations } from '../contract/operations.ts';
-import type { OrganizationPrice, OwnRates } from '../contract/prices.ts';
-import { canonicalJson } from '../domain/canonical.ts';
-import type { OrganizationId } from '../domain/ids.ts';
-import type { Env } from '../env.ts';
-import { sha256Hex } from '../platform/hash.ts';
-import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
-import { currentCatalog } from '../storage/catalog.ts';
+import { currentCatalog } from '../config/catalog.ts';
 import {
   countOwnPrices,
   deleteOwnPrices,
@@ -23,7 +15,15 @@ import {
   type OwnPriceRow,
   PRICES_MAX,
   saveOwnPrice,
-} from '../storage/prices.ts';
+} from '../config/prices.ts';
+import { refuse } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
+import type { OrganizationPrice, OwnRates } from '../contract/prices.ts';
+import { canonicalJson } from '../domain/canonical.ts';
+import type { OrganizationId } from '../domain/ids.ts';
+import type { Env } from '../env.ts';
+import { sha256Hex } from '../platform/hash.ts';
+import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import { change, list } from './operation.ts';
 
 type Price = z.infer<typeof OrganizationPrice>;

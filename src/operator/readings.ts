@@ -2,14 +2,14 @@
  * What is recorded of an organization, as its own key reads it, and what its usage earned, which the operator alone reads.
  */
 import { operations } from '../contract/operations.ts';
-import { eventsCsv, readEvents } from '../metering/events.ts';
+import { eventsCsv, readEvents } from '../events/read-events.ts';
 import { ledgerCsv, listLedger } from '../metering/ledger.ts';
-import { radarCsv } from '../radar/csv.ts';
-import { readModelRadar } from '../radar/read-radar.ts';
 import { readAnomalies } from '../readings/anomalies/read-anomalies.ts';
 import { readForecast } from '../readings/forecast/read-forecast.ts';
 import { listMargins, marginsCsv } from '../readings/margin/list-margins.ts';
 import { readMargin, readCustomerMargin as readMarginOf } from '../readings/margin/read-margin.ts';
+import { radarCsv } from '../readings/radar/csv.ts';
+import { readModelRadar } from '../readings/radar/read-radar.ts';
 import { readUsageContext } from '../readings/usage/usage-context.ts';
 import { readUsageSummary } from '../readings/usage/usage-summary.ts';
 import { asTenant, csvList, list, read } from './operation.ts';

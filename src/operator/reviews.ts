@@ -5,11 +5,7 @@ import { statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import type { Review } from '../catalog/reviews.ts';
-import { badRequest, refuse } from '../contract/errors.ts';
-import { operations } from '../contract/operations.ts';
-import type { CatalogReview } from '../contract/reviews.ts';
-import { pageOf } from '../platform/page.ts';
-import { currentCatalog } from '../storage/catalog.ts';
+import { currentCatalog } from '../config/catalog.ts';
 import {
   countReviews,
   findReview,
@@ -17,7 +13,11 @@ import {
   removeReview,
   saveReview,
   listReviews as storedReviews,
-} from '../storage/reviews.ts';
+} from '../config/reviews.ts';
+import { badRequest, refuse } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
+import type { CatalogReview } from '../contract/reviews.ts';
+import { pageOf } from '../platform/page.ts';
 import { change, list, read } from './operation.ts';
 
 const noReview = () => refuse('NOT_FOUND', 'no such review');

@@ -7,7 +7,6 @@ import { operations } from '../contract/operations.ts';
 import type { Sample, SampleFilter, SampleListItem, SampleSelection } from '../contract/samples.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
-import { pageOf } from '../platform/page.ts';
 import {
   findSample,
   findSamples,
@@ -15,7 +14,8 @@ import {
   deleteSample as removeSample,
   type SamplePlace,
   type SampleRow,
-} from '../storage/samples.ts';
+} from '../history/samples.ts';
+import { pageOf } from '../platform/page.ts';
 import { exportStream } from './export-stream.ts';
 import { change, list, read } from './operation.ts';
 import { findOrganization, noOrganization } from './organization.ts';

@@ -2,12 +2,12 @@
  * The sampling policy of an organization: which calls are stored for review, and for how long.
  */
 
+import { updateOrganizationRow } from '../config/organizations.ts';
+import { readSamplingPolicy, versionedPolicy } from '../config/sampling.ts';
 import { operations } from '../contract/operations.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import { DEFAULT_SAMPLING_POLICY, type SamplingPolicy } from '../domain/sampling.ts';
 import type { Env } from '../env.ts';
-import { updateOrganizationRow } from '../storage/organizations.ts';
-import { readSamplingPolicy, versionedPolicy } from '../storage/sampling.ts';
 import { change, read } from './operation.ts';
 
 export const readSampling = read(operations.readSampling, async ({ env, params }) => {

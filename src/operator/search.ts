@@ -6,6 +6,9 @@
  */
 
 import { type Catalog, modelKeyOf } from '../catalog/model.ts';
+import { currentCatalog } from '../config/catalog.ts';
+import { findOrganizationNames, findOrganizations } from '../config/organizations.ts';
+import { listOwnPrices } from '../config/prices.ts';
 import { operations } from '../contract/operations.ts';
 import type { Key, Organization } from '../contract/operator.ts';
 import {
@@ -16,15 +19,12 @@ import {
   MATCHES,
   SEARCHED_ORGANIZATIONS_MAX,
 } from '../contract/search.ts';
-import { listCustomers } from '../customer-list/list-customers.ts';
 import { asCallId, type OrganizationId } from '../domain/ids.ts';
 import { mappedModels } from '../domain/model-mappings.ts';
 import type { Env } from '../env.ts';
+import { findOldCall } from '../history/calls.ts';
 import { ask, customerByCall } from '../objects/addresses.ts';
-import { findOldCall } from '../storage/calls.ts';
-import { currentCatalog } from '../storage/catalog.ts';
-import { findOrganizationNames, findOrganizations } from '../storage/organizations.ts';
-import { listOwnPrices } from '../storage/prices.ts';
+import { listCustomers } from '../readings/customer-list/list-customers.ts';
 import { keysOf } from './keys.ts';
 import { type Requester, read } from './operation.ts';
 import { findOrganization, noOrganization, presentOrganization } from './organization.ts';

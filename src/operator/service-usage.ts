@@ -1,15 +1,16 @@
 /**
  * The usage of the first organizations for the overview: each by itself, and the course of all together by model.
  */
+
+import { keptPart } from '../config/kept-part.ts';
 import type { Organization } from '../contract/operator.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import type { Env } from '../env.ts';
+import { sumUsage, type UsageGroup } from '../history/usage.ts';
 import { log } from '../platform/log.ts';
 import { DAY_MS } from '../platform/time.ts';
-import { readModelUses } from '../radar/read-radar.ts';
+import { readModelUses } from '../readings/radar/read-radar.ts';
 import { readUsageCourse, sumCourses, type UsageCourse } from '../readings/usage/course.ts';
-import { keptPart } from '../storage/kept-part.ts';
-import { sumUsage, type UsageGroup } from '../storage/usage.ts';
 
 export const OVERVIEW_DAYS = 30;
 

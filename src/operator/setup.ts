@@ -3,9 +3,9 @@
  * nothing of what is there.
  */
 import type { Env } from '../env.ts';
+import { hasConfiguration, hasCustomers } from '../history/setup.ts';
 import { remember } from '../platform/isolate-memory.ts';
 import { withTimeout } from '../platform/timeout.ts';
-import { hasConfiguration, hasCustomers } from '../storage/setup.ts';
 
 export interface Setup {
   /** The configuration can be read: the database answers and has its tables. */

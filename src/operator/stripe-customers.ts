@@ -3,13 +3,13 @@
  */
 import { refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
-import { ask, customerByName } from '../objects/addresses.ts';
-import { pageOf } from '../platform/page.ts';
 import {
   customersAtStripe,
   listSharedStripeCustomers as findShared,
   releaseStripeCustomer as release,
-} from '../storage/stripe-customers.ts';
+} from '../history/stripe-customers.ts';
+import { ask, customerByName } from '../objects/addresses.ts';
+import { pageOf } from '../platform/page.ts';
 import { change, list } from './operation.ts';
 
 /** Customers that one request takes the id from, and objects that it asks at a time. */

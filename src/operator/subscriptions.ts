@@ -3,6 +3,8 @@
  * use cases of the organization; their commands to the object are idempotent, so a change is made there first and then
  * logged.
  */
+
+import { findPlan } from '../config/plans.ts';
 import type { PlanChangePreview } from '../contract/customers.ts';
 import { planIsArchived, refuse } from '../contract/errors.ts';
 import { warnedOfCredit } from '../contract/funding-warnings.ts';
@@ -12,7 +14,6 @@ import { summarizeAll } from '../domain/allowances.ts';
 import { changePlan, replenishCustomer } from '../metering/change-plan.ts';
 import { provisionCustomer, readUsage } from '../metering/customers.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
-import { findPlan } from '../storage/plans.ts';
 import { asTenant, change, read } from './operation.ts';
 
 /** A customer that exists is answered as it is, and nothing is logged. */

@@ -3,8 +3,8 @@
  */
 import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
-import { findOldCalls } from '../storage/calls.ts';
-import { sumUnpricedByModel, type UnpricedModel } from '../storage/unpriced-calls.ts';
+import { findOldCalls } from '../history/calls.ts';
+import { sumUnpricedByModel, type UnpricedModel } from '../history/unpriced-calls.ts';
 
 /** Models that are listed, those with the most calls. */
 const LISTED_MAX = 100;

@@ -1,14 +1,8 @@
 /**
  * The vendors of an organization: their addresses and keys.
  */
-import { badRequest, refuse } from '../contract/errors.ts';
-import { operations } from '../contract/operations.ts';
-import { VENDOR_BASE_URLS, type Vendor } from '../contract/vendors.ts';
-import type { OrganizationId } from '../domain/ids.ts';
-import { kindOfVendor } from '../domain/vendor-kind.ts';
-import type { Env } from '../env.ts';
-import { pageOf } from '../platform/page.ts';
-import { keyHintOf, sealVendorKey } from '../storage/vendor-keys.ts';
+
+import { keyHintOf, sealVendorKey } from '../config/vendor-keys.ts';
 import {
   countVendors,
   deleteVendor as deleteRow,
@@ -17,7 +11,14 @@ import {
   saveVendor,
   VENDORS_MAX,
   type VendorRow,
-} from '../storage/vendors.ts';
+} from '../config/vendors.ts';
+import { badRequest, refuse } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
+import { VENDOR_BASE_URLS, type Vendor } from '../contract/vendors.ts';
+import type { OrganizationId } from '../domain/ids.ts';
+import { kindOfVendor } from '../domain/vendor-kind.ts';
+import type { Env } from '../env.ts';
+import { pageOf } from '../platform/page.ts';
 import { change, list, read } from './operation.ts';
 
 export const setVendor = change(operations.setVendor, {

@@ -6,20 +6,7 @@
  * registered, nor what was answered there, because answers may repeat it.
  */
 
-import { badRequest, refuse } from '../contract/errors.ts';
-import { operations } from '../contract/operations.ts';
-import { type Delivery, PREVIOUS_SECRET_HOURS, WEBHOOKS_MAX, type Webhook } from '../contract/webhooks.ts';
-import type { OrganizationId } from '../domain/ids.ts';
-import type { WebhookKey } from '../domain/webhook-delivery.ts';
-import { ask } from '../objects/addresses.ts';
-import type { DeliveryRow } from '../objects/webhook-commands.ts';
-import { webhookEndpoint } from '../objects/webhook-endpoints.ts';
-import { eventIdsFrom } from '../platform/event-id.ts';
-import { log } from '../platform/log.ts';
-import { pageOf } from '../platform/page.ts';
-import { HOUR_MS } from '../platform/time.ts';
-import { findLastPlace } from '../storage/organization-events.ts';
-import { sealWebhookSecret } from '../storage/webhook-secrets.ts';
+import { sealWebhookSecret } from '../config/webhook-secrets.ts';
 import {
   countWebhooks,
   deleteWebhook as deleteRow,
@@ -28,9 +15,22 @@ import {
   insertWebhook,
   updateWebhook,
   type WebhookRow,
-} from '../storage/webhooks.ts';
-import { checkWebhookUrl } from '../webhooks/address.ts';
-import { newSecret } from '../webhooks/signature.ts';
+} from '../config/webhooks.ts';
+import { badRequest, refuse } from '../contract/errors.ts';
+import { operations } from '../contract/operations.ts';
+import { type Delivery, PREVIOUS_SECRET_HOURS, WEBHOOKS_MAX, type Webhook } from '../contract/webhooks.ts';
+import type { OrganizationId } from '../domain/ids.ts';
+import type { WebhookKey } from '../domain/webhook-delivery.ts';
+import { checkWebhookUrl } from '../events/webhooks/address.ts';
+import { newSecret } from '../events/webhooks/signature.ts';
+import { findLastPlace } from '../history/organization-events.ts';
+import { ask } from '../objects/addresses.ts';
+import type { DeliveryRow } from '../objects/webhook-commands.ts';
+import { webhookEndpoint } from '../objects/webhook-endpoints.ts';
+import { eventIdsFrom } from '../platform/event-id.ts';
+import { log } from '../platform/log.ts';
+import { pageOf } from '../platform/page.ts';
+import { HOUR_MS } from '../platform/time.ts';
 import { type ChangeRequest, change, type Decided, list, type Requester, read } from './operation.ts';
 
 type Reader = Requester['by'];

@@ -7,6 +7,7 @@
  * customers to D1 once more, as new calls in one transaction. Objects and the Worker share one isolate here.
  */
 import type { Env } from '../../src/env.ts';
+import { projectionStatements } from '../../src/history/projection.ts';
 import service, {
   CallDirectory as ServiceCallDirectory,
   Customer as ServiceCustomer,
@@ -14,7 +15,6 @@ import service, {
 } from '../../src/index.ts';
 import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import type { HandOver } from '../../src/objects/projector-commands.ts';
-import { projectionStatements } from '../../src/storage/projection.ts';
 import type { Counts, Transaction } from './counts.ts';
 
 export {

@@ -6,7 +6,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import { COUNT_USAGE } from '../../src/storage/roll-ups.ts';
+import { COUNT_USAGE } from '../../src/history/roll-ups.ts';
 import { chance } from '../support/series.ts';
 import { createTenantKey, operatorOf, PLAN, type TenantKey } from './service.ts';
 

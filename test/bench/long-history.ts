@@ -6,7 +6,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
-import { ROLL_UPS, type RollUp, USAGE_FIGURES } from '../../src/storage/roll-ups.ts';
+import { ROLL_UPS, type RollUp, USAGE_FIGURES } from '../../src/history/roll-ups.ts';
 import { countCalls } from '../support/usage.ts';
 import { columnsOf, openD1, type Subject } from './history.ts';
 import type { Options } from './suite.ts';

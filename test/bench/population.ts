@@ -6,7 +6,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
-import { CHANGE_COLUMNS, COUNT_USAGE } from '../../src/storage/roll-ups.ts';
+import { CHANGE_COLUMNS, COUNT_USAGE } from '../../src/history/roll-ups.ts';
 import { columnsOf, openD1, type Subject } from './history.ts';
 import type { Options } from './suite.ts';
 

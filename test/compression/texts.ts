@@ -36,7 +36,7 @@ export function corpora(): Corpus[] {
     { name: 'English: a license', kind: 'English', texts: [read('LICENSE')] },
   ];
   const code: Corpus[] = [
-    { name: 'TypeScript', kind: 'code', texts: files('src/storage', '.ts') },
+    { name: 'TypeScript', kind: 'code', texts: files('src/history', '.ts') },
     { name: 'TypeScript: tests', kind: 'code', texts: files('test/worker', '.ts') },
     { name: 'JavaScript', kind: 'code', texts: files('node_modules/express/lib', '.js') },
     ...Object.entries(SNIPPETS).map(([name, text]): Corpus => ({ name, kind: 'code', texts: [text] })),

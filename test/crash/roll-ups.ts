@@ -1,7 +1,7 @@
 /**
  * Recomputes every roll-up of an organization from its calls and counts of denied and failed calls, row by row.
  */
-import { ROLL_UPS, USAGE_FIGURES } from '../../src/storage/roll-ups.ts';
+import { ROLL_UPS, USAGE_FIGURES } from '../../src/history/roll-ups.ts';
 import type { Row } from './state.ts';
 
 const HOUR_MS = 3_600_000;

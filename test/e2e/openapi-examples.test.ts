@@ -12,10 +12,10 @@ import { readDevVars } from '../../src/cli/dev-vars.ts';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
 import { startTrialVendor, type TrialVendor } from '../../src/cli/vendor/server.ts';
 import { gatewayOperations } from '../../src/contract/gateway/operations.ts';
-import { openApiDocument } from '../../src/contract/openapi/document.ts';
-import type { AnswerObject, OpenApiDocument, OpenApiOperation } from '../../src/contract/openapi/types.ts';
-import ANSWERS from '../../src/pages/docs/answers.json' with { type: 'json' };
-import { ORIGIN } from '../../src/pages/docs/template.ts';
+import { openApiDocument } from '../../src/http/openapi/document.ts';
+import type { AnswerObject, OpenApiDocument, OpenApiOperation } from '../../src/http/openapi/types.ts';
+import ANSWERS from '../../src/site/docs/answers.json' with { type: 'json' };
+import { ORIGIN } from '../../src/site/docs/template.ts';
 import { exampleOf, shapeOf } from '../support/answer-examples.ts';
 import { brokenRules } from '../support/json-schema.ts';
 import { type LocalServer, preparedState, startPrepared } from './local-server.ts';
@@ -25,7 +25,7 @@ const VENDOR_URL = 'http://127.0.0.1:8788';
 
 /** With RECORD_ANSWERS set, the answers become those of the API reference. */
 const isRecording = process.env.RECORD_ANSWERS !== undefined;
-const ANSWERS_FILE = join(PROJECT_DIR, 'src/pages/docs/answers.json');
+const ANSWERS_FILE = join(PROJECT_DIR, 'src/site/docs/answers.json');
 const recorded: Record<string, unknown> = {};
 
 let server: LocalServer;

@@ -12,7 +12,7 @@ import { SetModelsRequest } from '../../src/contract/model-mappings.ts';
 import { type AutopilotEntry, SWITCH_SOURCES } from '../../src/domain/model-mappings.ts';
 import { type RateCard, rateOf } from '../../src/domain/price.ts';
 import { NO_USAGE } from '../../src/domain/usage.ts';
-import { decideSwitch, dueSwitch, successorOf } from '../../src/radar/autopilot.ts';
+import { decideSwitch, dueSwitch, successorOf } from '../../src/readings/radar/autopilot.ts';
 
 const DAY = 86_400_000;
 const SHUTDOWN = Date.parse('2027-01-14');

@@ -4,13 +4,13 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { endpointAt } from '../../src/demand/endpoints.ts';
-import { hasOutputBound, withOutputBound } from '../../src/demand/output.ts';
-import { madeSafe } from '../../src/demand/safe.ts';
 import { type CostBound, costAtMost } from '../../src/domain/bound.ts';
 import { outputTokensOnCredit } from '../../src/domain/hold.ts';
 import type { Plan } from '../../src/domain/plan.ts';
 import { costOf } from '../../src/domain/pricing.ts';
+import { endpointAt } from '../../src/gateway/demand/endpoints.ts';
+import { hasOutputBound, withOutputBound } from '../../src/gateway/demand/output.ts';
+import { madeSafe } from '../../src/gateway/demand/safe.ts';
 import { randomFrom } from '../crash/random.ts';
 import { boundOf, type GeneratedCall, generateCall, REQUEST_FORMS } from '../support/generated-calls.ts';
 import type { Json } from '../support/request-generator.ts';

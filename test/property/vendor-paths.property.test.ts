@@ -4,10 +4,10 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { endpointAt } from '../../src/demand/endpoints.ts';
 import { isPlainPath } from '../../src/domain/open-paths.ts';
+import { endpointAt } from '../../src/gateway/demand/endpoints.ts';
 import { googleEndpoint } from '../../src/gateway/dialects/google.ts';
-import { requestedModel } from '../../src/metering/requested-model.ts';
+import { requestedModel } from '../../src/gateway/service-calls/requested-model.ts';
 import { CHARACTER } from '../support/characters.ts';
 
 const BASE_URL = 'https://api.vendor.example/v1beta';

@@ -4,9 +4,9 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { callBound } from '../../src/demand/call-bound.ts';
-import { withOutputBound } from '../../src/demand/output.ts';
-import { madeSafe } from '../../src/demand/safe.ts';
+import { callBound } from '../../src/gateway/demand/call-bound.ts';
+import { withOutputBound } from '../../src/gateway/demand/output.ts';
+import { madeSafe } from '../../src/gateway/demand/safe.ts';
 import { generateContent } from '../../src/gateway/dialects/generate-content.ts';
 import { messages } from '../../src/gateway/dialects/messages.ts';
 import { requestedCapabilities } from '../../src/vendors/capabilities.ts';

@@ -10,10 +10,10 @@ import { createExecutionContext, runDurableObjectAlarm, runInDurableObject } fro
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
-import { EXAMPLES, type Example, VALUES } from '../../src/contract/openapi/examples.ts';
 import { type Operation, type OperationId, operations } from '../../src/contract/operations.ts';
 import type { OrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
+import { EXAMPLES, type Example, VALUES } from '../../src/http/openapi/examples.ts';
 import service from '../../src/index.ts';
 import { errorText } from '../../src/platform/log.ts';
 import { unavailableReason } from '../../src/platform/unavailable.ts';

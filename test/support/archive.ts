@@ -4,8 +4,8 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { gunzipSync } from 'node:zlib';
 import { expect } from 'vitest';
-import { readManifest } from '../../src/archive/manifest.ts';
-import type { HistoryDay } from '../../src/storage/archive.ts';
+import type { HistoryDay } from '../../src/history/archive/days.ts';
+import { readManifest } from '../../src/history/archive/manifest.ts';
 import { createTenant, type Tenant } from './api.ts';
 import { bindings, customerStub, deliverToD1, operator } from './worker.ts';
 

@@ -4,8 +4,8 @@
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
 import { limitsOf } from '../../src/catalog/limits.ts';
 import { resolvePrice } from '../../src/catalog/prices.ts';
-import { callBound } from '../../src/demand/call-bound.ts';
 import type { CallBound } from '../../src/domain/bound.ts';
+import { callBound } from '../../src/gateway/demand/call-bound.ts';
 import { CORPUS_PATHS, CORPUS_UPLOADS, type CorpusDialect, type CorpusRequest } from './request-corpus.ts';
 
 /** The time of the prices. */

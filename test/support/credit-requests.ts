@@ -3,9 +3,9 @@
  * vendors would report of them. What credit pays for of them is not said here: see credit-table.ts.
  */
 import { FORMS } from '../../src/contract/credit-open.ts';
-import type { EndpointName } from '../../src/demand/endpoints.ts';
 import type { Usage } from '../../src/domain/usage.ts';
 import type { VendorKind } from '../../src/domain/vendor-kind.ts';
+import type { EndpointName } from '../../src/gateway/demand/endpoints.ts';
 import { PieceBytes } from '../../src/platform/byte-source.ts';
 import type { FormFile } from '../../src/platform/form-file.ts';
 import { FLAC, mp3 } from './recordings.ts';

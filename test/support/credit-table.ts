@@ -5,12 +5,12 @@
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
 import { limitsOf } from '../../src/catalog/limits.ts';
 import { resolvePrice } from '../../src/catalog/prices.ts';
-import { callBound, type RequestToModel } from '../../src/demand/call-bound.ts';
-import type { EndpointName } from '../../src/demand/endpoints.ts';
-import { madeSafe } from '../../src/demand/safe.ts';
 import { costAtMost } from '../../src/domain/bound.ts';
 import { costOf } from '../../src/domain/pricing.ts';
 import { takeUsage } from '../../src/domain/usage.ts';
+import { callBound, type RequestToModel } from '../../src/gateway/demand/call-bound.ts';
+import type { EndpointName } from '../../src/gateway/demand/endpoints.ts';
+import { madeSafe } from '../../src/gateway/demand/safe.ts';
 import { ASKED, bodyOf, CONVERSATIONS, OTHERS, type Probe, probesAt, ROWS } from './credit-requests.ts';
 
 /** After the catalog's date, and before the models below end. */

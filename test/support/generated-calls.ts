@@ -6,12 +6,12 @@ import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
 import { limitsOf, type ModelLimits } from '../../src/catalog/limits.ts';
 import { type OwnPrice, ownPriceKey, resolvePrice } from '../../src/catalog/prices.ts';
 import { OWN_FIELDS } from '../../src/contract/gateway/requests.ts';
-import { callBound } from '../../src/demand/call-bound.ts';
-import { endpointAt, fieldsAt } from '../../src/demand/endpoints.ts';
 import type { CallBound } from '../../src/domain/bound.ts';
 import { COMPONENTS, type Component, isUse, type RateConditions, rateOf } from '../../src/domain/price.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { VendorKind } from '../../src/domain/vendor-kind.ts';
+import { callBound } from '../../src/gateway/demand/call-bound.ts';
+import { endpointAt, fieldsAt } from '../../src/gateway/demand/endpoints.ts';
 import {
   type AttemptTerms,
   type Dialect,

@@ -5,7 +5,7 @@
  * through.
  */
 import { runInDurableObject } from 'cloudflare:test';
-import { COUNT_USAGE } from '../../src/storage/roll-ups.ts';
+import { COUNT_USAGE } from '../../src/history/roll-ups.ts';
 import { bindings, customerStub } from './worker.ts';
 
 /** An hour of a customer; what is not said is 0. */

@@ -10,8 +10,8 @@ import type { Call } from '../../src/domain/call.ts';
 import { asCallId, type OrganizationId } from '../../src/domain/ids.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { balanceOf } from '../../src/domain/wallet.ts';
-import { findOldCall } from '../../src/storage/calls.ts';
-import { findOldMeterEvent } from '../../src/storage/meter-events.ts';
+import { findOldCall } from '../../src/history/calls.ts';
+import { findOldMeterEvent } from '../../src/history/meter-events.ts';
 import { usage } from '../unit/fixtures.ts';
 import { type FakeStripe, type Fate, fates } from './fake-stripe.ts';
 import {

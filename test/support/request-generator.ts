@@ -2,7 +2,7 @@
  * Random requests to AI vendors: fields of the types of the SDKs and of the tables that describe the endpoints, with
  * values of their types and some that are not, so that no list of requests decides what is tried.
  */
-import type { Members, Rule, TypedMembers } from '../../src/demand/rules.ts';
+import type { Members, Rule, TypedMembers } from '../../src/gateway/demand/rules.ts';
 import type { Random } from '../crash/random.ts';
 import { REQUEST_TYPES, type RequestForm } from './request-types.ts';
 import { type Member, membersOf, optionsOf, type Shape } from './sdk-types.ts';

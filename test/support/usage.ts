@@ -1,7 +1,7 @@
 /**
  * Usage of rows that a test wrote to D1 by itself, counted as a delivery counts it.
  */
-import { CHANGE_COLUMNS, COUNT_USAGE, usageOfCalls } from '../../src/storage/roll-ups.ts';
+import { CHANGE_COLUMNS, COUNT_USAGE, usageOfCalls } from '../../src/history/roll-ups.ts';
 
 /** Counts the calls that meet the condition, in one batch with whatever writes them. */
 export function countCalls(where: string): string[] {

@@ -3,10 +3,10 @@
  */
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { EXAMPLES } from '../../src/contract/openapi/examples.ts';
-import type { JsonSchema } from '../../src/contract/openapi/types.ts';
 import { type Operation, type OperationId, operations } from '../../src/contract/operations.ts';
-import { withoutAbsent } from '../../src/middleware/absent-members.ts';
+import { withoutAbsent } from '../../src/http/middleware/absent-members.ts';
+import { EXAMPLES } from '../../src/http/openapi/examples.ts';
+import type { JsonSchema } from '../../src/http/openapi/types.ts';
 
 const withBody = Object.values<Operation>(operations).flatMap(({ operationId, body: schema }) => {
   const { body: example } = EXAMPLES[operationId as OperationId];

@@ -3,7 +3,7 @@
  */
 import { expect, test } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
-import { acceptedType } from '../../src/middleware/accept.ts';
+import { acceptedType } from '../../src/http/middleware/accept.ts';
 
 const ACME = 'application/vnd.acme.v1+json';
 

@@ -5,17 +5,17 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { callBound } from '../../src/demand/call-bound.ts';
-import { endpointAt } from '../../src/demand/endpoints.ts';
-import { outputAsked, withOutputBound } from '../../src/demand/output.ts';
-import { asAllowed } from '../../src/demand/safe.ts';
 import type { Account } from '../../src/domain/account.ts';
 import { beginCall, outputTokensOf } from '../../src/domain/begin-call.ts';
 import { endCall } from '../../src/domain/call.ts';
 import { asCallId } from '../../src/domain/ids.ts';
 import type { Capability } from '../../src/domain/plan.ts';
 import type { Tier } from '../../src/domain/tiers.ts';
-import { searchesOf, tokensPerAnswer } from '../../src/metering/output.ts';
+import { callBound } from '../../src/gateway/demand/call-bound.ts';
+import { endpointAt } from '../../src/gateway/demand/endpoints.ts';
+import { outputAsked, withOutputBound } from '../../src/gateway/demand/output.ts';
+import { asAllowed } from '../../src/gateway/demand/safe.ts';
+import { searchesOf, tokensPerAnswer } from '../../src/gateway/service-calls/output.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { account, plan, usage } from '../unit/fixtures.ts';
 

@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import { API_KEY_PATTERN, KEY_PREFIXES } from '../../src/contract/scopes.ts';
-import { networkOf } from '../../src/middleware/address-limits.ts';
+import { networkOf } from '../../src/http/middleware/address-limits.ts';
 import { createApiKey, hasChecksum } from '../../src/platform/api-key.ts';
 
 describe('an API key', () => {

@@ -9,164 +9,203 @@ import { describe, expect, test } from 'vitest';
 import { importsOf, ROOT } from '../support/imports.ts';
 
 /**
- * What each room may import; `types:` allows `import type` alone, a file's path that file alone. Every room may import
- * itself.
+ * What each room holds, and what it may import: a room, with `types:` for `import type` alone, or a file's path for that
+ * file alone. Every room may import itself.
  */
-const ROOMS: Record<string, string[]> = {
-  // The lengths of time, and nothing else of the platform.
-  domain: ['src/platform/time.ts'],
-  // The names of tiers, meters and capabilities stand in the domain alone.
-  contract: ['domain'],
-  platform: ['package.json'],
-  // Billing and compression stand by themselves; vendors' usage code runs in any runtime.
-  billing: ['contract', 'domain', 'platform'],
-  compression: [],
-  vendors: ['domain', 'platform'],
-  catalog: ['domain', 'platform', 'contract'],
-  // What a request can make its vendor bill.
-  demand: ['vendors', 'catalog', 'contract', 'domain', 'platform'],
-  // What the Worker knows of objects.
-  objects: ['types:catalog', 'contract', 'domain', 'platform'],
-  // Storage keeps catalogs, and falls back to the built-in one.
-  storage: ['objects', 'contract', 'domain', 'platform', 'catalog', 'env'],
-  // Closed days of history.
-  archive: ['objects', 'storage', 'contract', 'domain', 'platform', 'env'],
-  // Events on their way to the endpoints of organizations.
-  webhooks: ['vendors', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
-  metering: [
-    'archive',
-    'demand',
-    'vendors',
-    'compression',
-    'catalog',
-    'objects',
-    'storage',
-    'contract',
-    'domain',
-    'platform',
-    'env',
-  ],
-  readings: ['metering', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
-  // Models in use that end: the catalog joined with recorded usage.
-  radar: ['metering', 'catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
-  // The list of customers: rows of D1, narrowed by what radar and readings say.
-  'customer-list': ['radar', 'readings', 'metering', 'storage', 'contract', 'domain', 'platform', 'env'],
-  // What no single customer's transaction finds, for the object that tells organizations of it.
-  watch: [
-    'webhooks',
-    'radar',
-    'readings',
-    'metering',
-    'catalog',
-    'objects',
-    'storage',
-    'contract',
-    'domain',
-    'platform',
-    'env',
-  ],
-  operator: [
-    'archive',
-    'customer-list',
-    'radar',
-    'readings',
-    'metering',
-    'webhooks',
-    'catalog',
-    'objects',
-    'storage',
-    'contract',
-    'domain',
-    'platform',
-    'env',
-  ],
-  lookup: ['catalog', 'storage', 'contract', 'domain', 'platform', 'env'],
-  // A session token is a door: what it names are ids.
-  middleware: ['operator', 'metering', 'contract', 'src/domain/ids.ts', 'platform', 'env'],
-  gateway: ['metering', 'demand', 'vendors', 'catalog', 'objects', 'storage', 'contract', 'domain', 'platform', 'env'],
-  routes: [
-    'middleware',
-    'customer-list',
-    'metering',
-    'readings',
-    'radar',
-    'gateway',
-    'operator',
-    'lookup',
-    'pages',
-    'contract',
-    'platform',
-  ],
-  // Furniture of all pages.
-  ui: ['contract', 'domain', 'platform'],
-  console: [
-    'ui',
-    'customer-list',
-    'operator',
-    'metering',
-    'readings',
-    'radar',
-    'catalog',
-    'contract',
-    'domain',
-    'platform',
-    'middleware',
-    'env',
-  ],
+const ROOMS: Record<string, { holds: string; imports: string[] }> = {
+  // What all know.
+  domain: { holds: 'the rules, pure', imports: ['src/platform/time.ts'] },
+  contract: { holds: 'the wire: schemas, error codes, operations', imports: ['domain'] },
+  platform: { holds: 'what the runtime gives', imports: ['package.json'] },
+  compression: { holds: 'the prompt compressors, pure', imports: [] },
+  vendors: { holds: 'what model vendors ask and answer, in any runtime', imports: ['domain', 'platform'] },
+  catalog: { holds: 'the model catalog', imports: ['contract', 'domain', 'platform'] },
+
+  // What is stored, and where objects are.
+  env: { holds: 'the bindings', imports: ['types:objects'] },
+  objects: {
+    holds: 'what the Worker knows of objects',
+    imports: ['types:catalog', 'contract', 'domain', 'platform'],
+  },
+  config: {
+    holds: 'what operators set, and the way to D1',
+    imports: ['catalog', 'contract', 'domain', 'platform', 'types:env'],
+  },
+  history: {
+    holds: 'what happened, in D1 and in the archive',
+    imports: ['config', 'objects', 'contract', 'domain', 'platform', 'types:env'],
+  },
+
+  // Use cases.
+  lookup: {
+    holds: 'the public model lookup',
+    imports: ['config', 'catalog', 'contract', 'domain', 'platform', 'types:env'],
+  },
+  metering: {
+    holds: 'the use cases of applications, and whose credential a request has',
+    imports: [
+      'config',
+      'history',
+      'objects',
+      'catalog',
+      'compression',
+      'types:vendors',
+      'contract',
+      'domain',
+      'platform',
+      'types:env',
+    ],
+  },
+  gateway: {
+    holds: 'every call that the service makes itself',
+    imports: [
+      'metering',
+      'config',
+      'history',
+      'objects',
+      'catalog',
+      'vendors',
+      'contract',
+      'domain',
+      'platform',
+      'types:env',
+    ],
+  },
+  readings: {
+    holds: 'what can be concluded from recorded usage',
+    imports: ['metering', 'config', 'history', 'objects', 'catalog', 'contract', 'domain', 'platform', 'types:env'],
+  },
+  events: {
+    holds: 'what an organization is told of, and how it gets there',
+    imports: [
+      'readings',
+      'types:metering',
+      'config',
+      'history',
+      'objects',
+      'catalog',
+      'vendors',
+      'contract',
+      'domain',
+      'platform',
+      'types:env',
+    ],
+  },
+  operator: {
+    holds: 'the use cases of operators',
+    imports: [
+      'events',
+      'readings',
+      'metering',
+      'config',
+      'history',
+      'objects',
+      'catalog',
+      'contract',
+      'domain',
+      'platform',
+      'types:env',
+    ],
+  },
+
+  // The classes of objects. Nobody but the entry point imports them.
+  'durable-objects': {
+    holds: 'the classes of objects',
+    imports: [
+      'demo',
+      'operator',
+      'events',
+      'readings',
+      'gateway',
+      'config',
+      'history',
+      'objects',
+      'catalog',
+      'compression',
+      'contract',
+      'domain',
+      'platform',
+      'types:env',
+    ],
+  },
+
+  // Faces.
+  http: {
+    holds: 'the API, and its description',
+    imports: ['operator', 'events', 'readings', 'gateway', 'metering', 'lookup', 'contract', 'platform', 'types:env'],
+  },
+  ui: { holds: 'furniture of all pages', imports: ['contract', 'domain', 'platform'] },
+  console: {
+    holds: "the operator's console",
+    imports: [
+      'http',
+      'ui',
+      'operator',
+      'events',
+      'readings',
+      'metering',
+      'catalog',
+      'contract',
+      'domain',
+      'platform',
+      'types:env',
+    ],
+  },
   // The samples of the API reference use the client's methods by name.
-  pages: ['ui', 'console', 'lookup', 'metering', 'readings', 'contract', 'domain', 'platform', 'src/client/methods.ts'],
-  // Runs on a developer's machine alone: history is told to the real objects with a given clock.
-  demo: [
-    'archive',
-    'durable-objects',
-    'objects',
-    'storage',
-    'catalog',
-    'contract',
-    'domain',
-    'platform',
-    'readings',
-    'env',
-  ],
+  site: {
+    holds: 'public pages, and the API reference',
+    imports: [
+      'http',
+      'ui',
+      'operator',
+      'readings',
+      'metering',
+      'lookup',
+      'contract',
+      'domain',
+      'platform',
+      'src/client/methods.ts',
+    ],
+  },
   // The rules of sampling are the service's own.
-  client: ['vendors', 'compression', 'domain', 'src/platform/json.ts', 'src/platform/version.ts', 'types:contract'],
+  client: {
+    holds: 'the client library, a package of its own',
+    imports: ['vendors', 'compression', 'domain', 'src/platform/json.ts', 'src/platform/version.ts', 'types:contract'],
+  },
+  demo: { holds: 'the people of the demo, and what they do', imports: ['domain', 'platform'] },
   // It makes the files that pages load.
-  cli: [
-    'catalog',
-    'contract',
-    'domain',
-    'platform',
-    'vendors',
-    'pages',
-    'src/client/package/manifest.json',
-    'src/console/script.ts',
-    'src/ui/font.ts',
-  ],
-  // The classes of the objects. Nobody but index.ts and the demo imports them.
-  'durable-objects': [
-    'domain',
-    'contract',
-    'platform',
-    'billing',
-    'compression',
-    'catalog',
-    'objects',
-    'readings',
-    'storage',
-    'gateway',
-    'operator',
-    'watch',
-    'webhooks',
-    'env',
-  ],
-  // The files that stand in src itself.
-  env: ['types:objects'],
-  app: ['routes', 'console', 'middleware', 'contract'],
-  index: ['app', 'archive', 'routes', 'operator', 'catalog', 'storage', 'platform', 'env', 'durable-objects'],
+  cli: {
+    holds: "the commands of a developer's and an operator's machine",
+    imports: [
+      'site',
+      'catalog',
+      'vendors',
+      'contract',
+      'domain',
+      'platform',
+      'src/client/package/manifest.json',
+      'src/console/script.ts',
+      'src/ui/font.ts',
+    ],
+  },
+
+  // Composition.
+  app: { holds: 'the app of all routes', imports: ['console', 'site', 'http', 'contract'] },
+  index: {
+    holds: 'the handlers of the Worker',
+    imports: ['app', 'durable-objects', 'operator', 'http', 'config', 'history', 'catalog', 'platform', 'types:env'],
+  },
 };
 
+/** Arrows between rooms, of types too. */
+const ARROWS_MAX = 170;
+
+/** What people and programs meet. They reach what is stored through use cases alone. */
+const FACES = ['http', 'console', 'ui', 'site', 'client', 'cli', 'demo'];
+const BEHIND_USE_CASES = ['config', 'history', 'objects', 'durable-objects'];
+
 /**
- * `src/storage/calls.ts` is in `storage`, `src/env.ts` in `env`, `durable-objects/customer.ts` in `durable-objects`.
+ * `src/history/calls.ts` is in `history`, `src/env.ts` in `env`, `durable-objects/customer.ts` in `durable-objects`.
  */
 function roomOf(file: string): string {
   return (
@@ -184,7 +223,7 @@ function violations(files: Map<string, string>): string[] {
     for (const { path, typeOnly } of importsOf(source)) {
       const target = posix.join(dirname(file), path);
       const to = roomOf(target);
-      const allowed = [room, ...(ROOMS[room] ?? [])];
+      const allowed = [room, ...(ROOMS[room]?.imports ?? [])];
       const isAllowed =
         allowed.includes(to) || allowed.includes(target) || (typeOnly && allowed.includes(`types:${to}`));
       if (!isAllowed) found.push(`${file} imports ${target}`);
@@ -265,10 +304,29 @@ test('no rooms import each other in a circle', () => {
   expect(circles(roomsOf(house))).toEqual([]);
 });
 
-test('nobody but the entry point and the demo imports the classes of the objects', () => {
+test('faces reach what is stored through use cases', () => {
+  for (const face of FACES) {
+    const behind = ROOMS[face]?.imports.filter((room) => BEHIND_USE_CASES.includes(room.replace(/^types:/, '')));
+    expect(behind, face).toEqual([]);
+  }
+});
+
+test('an arrow that no import needs is not allowed, and there are few', () => {
+  const rooms = roomsOf(house);
+  const arrows = [...rooms].flatMap(([room, others]) => [...new Set(others)].map((other) => `${room} -> ${other}`));
+  expect(arrows.length).toBeLessThanOrEqual(ARROWS_MAX);
+  for (const [room, { imports }] of Object.entries(ROOMS)) {
+    const idle = imports.filter(
+      (other) => !/[./]/.test(other) && !rooms.get(room)?.includes(other.replace(/^types:/, '')),
+    );
+    expect(idle, room).toEqual([]);
+  }
+});
+
+test('nobody but the entry point imports the classes of the objects', () => {
   const importers = [...house].filter(
     ([file, source]) =>
-      !['durable-objects', 'index', 'demo'].includes(roomOf(file)) &&
+      !['durable-objects', 'index'].includes(roomOf(file)) &&
       importsOf(source).some(({ path }) => path.includes('/durable-objects/')),
   );
   expect(importers.map(([file]) => file)).toEqual([]);
@@ -295,20 +353,20 @@ test('the house is read as a whole', () => {
   expect(edges.length).toBeGreaterThan(100);
 });
 
-describe('storage', () => {
-  const outside = [...house].filter(([file]) => roomOf(file) !== 'storage');
+describe('config and history', () => {
+  const outside = [...house].filter(([file]) => !['config', 'history'].includes(roomOf(file)));
   const FORBIDDEN = /['"]drizzle-orm|\.DB\b|\bD1Database\b/;
   /** The local server binds the database that it starts, and migrates it. */
   const LOCAL_TOOLS = ['src/env.ts', 'src/cli/server.ts'];
 
-  test('has all SQL of D1: no other file knows drizzle or the binding', () => {
+  test('have all SQL of D1: no other file knows drizzle or the binding', () => {
     const found = outside.filter(([, source]) => FORBIDDEN.test(source)).map(([file]) => file);
     expect(found.sort()).toEqual([...LOCAL_TOOLS].sort());
   });
 
-  test('reaches the binding in one file', () => {
+  test('reach the binding in one file', () => {
     const reaching = [...house].filter(([, source]) => /\benv\.DB\b/.test(source)).map(([file]) => file);
-    expect(reaching).toEqual(['src/storage/database.ts']);
+    expect(reaching).toEqual(['src/config/database.ts']);
   });
 
   test.each([
@@ -324,14 +382,14 @@ describe('storage', () => {
 
 describe('what modules remember', () => {
   /** The client is a library of its own, commands end with their process, and a page's script has the page. */
-  const WITHOUT_ISOLATE = ['client', 'cli', 'demo', 'pages'];
+  const WITHOUT_ISOLATE = /^src\/(?:client\/|cli\/|site\/docs\/browser\/|site\/embed\/scripts\.ts)/;
   /** State of a module that is no memory: a `let`, or a cache that `remember` did not make. */
   const STATE = /^(?:export )?(?:let |const \w+(?::[^=]+)? = new (?:BoundedMap|ConfigCache)\b)/m;
   /** Rendered once and always the same; `contract` knows nothing of the platform. */
-  const CONSTANT = ['src/contract/openapi/document.ts'];
+  const CONSTANT = ['src/http/openapi/document.ts'];
 
   test('is made by `remember`, so that `forgetAll` empties all of it', () => {
-    const found = [...house].filter(([file, source]) => !WITHOUT_ISOLATE.includes(roomOf(file)) && STATE.test(source));
+    const found = [...house].filter(([file, source]) => !WITHOUT_ISOLATE.test(file) && STATE.test(source));
     expect(found.map(([file]) => file)).toEqual(CONSTANT);
     expect([...house.values()].filter((source) => /^const \w+ = remember\W/m.test(source)).length).toBeGreaterThan(10);
   });
@@ -358,6 +416,15 @@ describe('domain', () => {
   });
 });
 
+test('what a request can be billed for is computed by rules: it knows no use case and nothing stored', () => {
+  const demand = [...house].filter(([file]) => file.startsWith('src/gateway/demand/'));
+  const targets = [...targetsOf(new Map(demand)).values()].flat();
+  expect(demand.length).toBeGreaterThan(5);
+  expect(
+    targets.filter((file) => !/^src\/(?:gateway\/demand|vendors|catalog|contract|domain|platform)\//.test(file)),
+  ).toEqual([]);
+});
+
 describe('this test notices', () => {
   const found = (file: string, source: string) => violations(new Map([[file, source]]));
 
@@ -365,26 +432,26 @@ describe('this test notices', () => {
     ['src/domain/a.ts', "import { z } from '../contract/b.ts';"],
     ['src/domain/a.ts', "import type { Z } from '../contract/b.ts';"],
     ['src/domain/a.ts', "import {\n  type Y,\n  z,\n} from '../platform/b.ts';"],
-    ['src/contract/a.ts', "export { z } from '../storage/b.ts';"],
-    ['src/contract/a.ts', "export * from '../storage/b.ts';"],
-    ['src/contract/a.ts', "import '../storage/b.ts';"],
-    ['src/routes/a.ts', "const { z } = await import('../storage/b.ts');"],
-    ['src/routes/a.ts', "import z, { y } from '../domain/b.ts';"],
-    ['src/storage/a.ts', "import { z } from '../metering/b.ts';"],
-    ['src/storage/a.ts', "import { type Z } from '../../durable-objects/customer/b.ts';"],
-    ['src/storage/a.ts', "import type { Z } from '../../durable-objects/customer/b.ts';"],
+    ['src/contract/a.ts', "export { z } from '../history/b.ts';"],
+    ['src/contract/a.ts', "export * from '../history/b.ts';"],
+    ['src/contract/a.ts', "import '../history/b.ts';"],
+    ['src/http/a.ts', "const { z } = await import('../history/b.ts');"],
+    ['src/http/a.ts', "import z, { y } from '../domain/b.ts';"],
+    ['src/history/a.ts', "import { z } from '../metering/b.ts';"],
+    ['src/history/a.ts', "import { type Z } from '../../durable-objects/customer/b.ts';"],
+    ['src/history/a.ts', "import type { Z } from '../../durable-objects/customer/b.ts';"],
     ['src/client/a.ts', "import { z } from '../contract/b.ts';"],
     ['src/metering/a.ts', "import { z } from '../cli/b.ts';"],
-    ['src/catalog/a.ts', "import * as z from '../storage/b.ts';"],
+    ['src/catalog/a.ts', "import * as z from '../history/b.ts';"],
     ['src/nowhere/a.ts', "import { z } from '../domain/b.ts';"],
-    ['durable-objects/a.ts', "import { z } from '../src/routes/b.ts';"],
+    ['durable-objects/a.ts', "import { z } from '../src/http/b.ts';"],
     ['durable-objects/customer/a.ts', "import type { Z } from '../../src/metering/b.ts';"],
   ])('%s: %j', (file, source) => {
     expect(found(file, source)).toHaveLength(1);
   });
 
   test.each([
-    ['src/storage/a.ts', "import type { Z } from '../catalog/b.ts';"],
+    ['src/config/a.ts', "import type { Z } from '../catalog/b.ts';"],
     ['src/client/a.ts', "import type { Z } from '../contract/b.ts';"],
     ['src/platform/a.ts', "import z from '../../package.json' with { type: 'json' };"],
     ['src/domain/a.ts', "import { z } from './b.ts';"],
@@ -405,10 +472,10 @@ describe('this test notices', () => {
 
   test('a circle of two rooms whose files are in none', () => {
     const files = new Map([
-      ['src/objects/a.ts', "import type { B } from '../storage/b.ts';"],
-      ['src/storage/c.ts', "import { d } from '../objects/d.ts';"],
+      ['src/objects/a.ts', "import type { B } from '../history/b.ts';"],
+      ['src/history/c.ts', "import { d } from '../objects/d.ts';"],
     ]);
     expect(circles(targetsOf(files))).toEqual([]);
-    expect(circles(roomsOf(files))).toEqual([['objects', 'storage']]);
+    expect(circles(roomsOf(files))).toEqual([['objects', 'history']]);
   });
 });

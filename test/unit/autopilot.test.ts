@@ -9,7 +9,13 @@ import type { AutopilotEntry } from '../../src/domain/model-mappings.ts';
 import { type RateCard, rateOf } from '../../src/domain/price.ts';
 import type { Traffic } from '../../src/domain/traffic-cost.ts';
 import { NO_USAGE } from '../../src/domain/usage.ts';
-import { decideSwitch, dueSwitch, priceChange, type SwitchFacts, successorOf } from '../../src/radar/autopilot.ts';
+import {
+  decideSwitch,
+  dueSwitch,
+  priceChange,
+  type SwitchFacts,
+  successorOf,
+} from '../../src/readings/radar/autopilot.ts';
 
 const DAY = 86_400_000;
 const SHUTDOWN = Date.parse('2027-01-14');

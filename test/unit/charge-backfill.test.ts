@@ -6,8 +6,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
+import { projectionStatements } from '../../src/history/projection.ts';
 import type { ProjectionPage } from '../../src/objects/projection-page.ts';
-import { projectionStatements } from '../../src/storage/projection.ts';
 import { asD1, openD1, runBatch } from '../support/d1.ts';
 import { customerKey } from '../support/ids.ts';
 

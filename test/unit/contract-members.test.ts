@@ -5,8 +5,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ErrorEnvelope, successEnvelope } from '../../src/contract/envelope.ts';
-import type { JsonSchema } from '../../src/contract/openapi/types.ts';
 import { type Operation, type OperationId, operations } from '../../src/contract/operations.ts';
+import type { JsonSchema } from '../../src/http/openapi/types.ts';
 
 /** Members by the place of the object that has them: `''` is the whole, `*` any value of a map, `[]` any item of a list. */
 type Places = Readonly<Record<string, readonly string[]>>;

@@ -3,7 +3,7 @@
  * difference.
  */
 import { describe, expect, test } from 'vitest';
-import { conversationOf } from '../../src/demand/conversation.ts';
+import { conversationOf } from '../../src/gateway/demand/conversation.ts';
 
 const MARK = { cache_control: { type: 'ephemeral', ttl: '1h' } };
 const user = (text: string, more: object = {}) => ({ role: 'user', content: [{ type: 'text', text, ...more }] });

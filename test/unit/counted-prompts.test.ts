@@ -6,9 +6,13 @@
 import fc from 'fast-check';
 import { get_encoding } from 'tiktoken';
 import { describe, expect, test } from 'vitest';
-import { boundedRequest } from '../../src/demand/call-bound.ts';
-import { SEAM_TOKENS } from '../../src/demand/conversation.ts';
-import { BEGINNINGS_MAX, type FollowedPrompt, followedPrompts } from '../../src/metering/counted-prompts.ts';
+import { boundedRequest } from '../../src/gateway/demand/call-bound.ts';
+import { SEAM_TOKENS } from '../../src/gateway/demand/conversation.ts';
+import {
+  BEGINNINGS_MAX,
+  type FollowedPrompt,
+  followedPrompts,
+} from '../../src/gateway/service-calls/counted-prompts.ts';
 import type { Fields } from '../../src/vendors/usage/figures.ts';
 import { customerKey } from '../support/ids.ts';
 

@@ -5,9 +5,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { endpointAt, fieldsAt } from '../../src/demand/endpoints.ts';
-import { readRequest } from '../../src/demand/read.ts';
-import type { Bill, Members, Rule, TypedMembers } from '../../src/demand/rules.ts';
+import { endpointAt, fieldsAt } from '../../src/gateway/demand/endpoints.ts';
+import { readRequest } from '../../src/gateway/demand/read.ts';
+import type { Bill, Members, Rule, TypedMembers } from '../../src/gateway/demand/rules.ts';
 import { ASKED, bodyOf, CONVERSATIONS, OTHERS, probesAt, ROWS } from '../support/credit-requests.ts';
 import { creditTables } from '../support/credit-table.ts';
 import { ROOT } from '../support/documents.ts';

@@ -3,8 +3,8 @@
  * table of its endpoint, or unknown on purpose; and a table has nothing that no SDK and no stated source knows.
  */
 import { describe, expect, test } from 'vitest';
-import { CHAT } from '../../src/demand/fields/chat.ts';
-import { GENERATE_CONTENT } from '../../src/demand/fields/generate-content.ts';
+import { CHAT } from '../../src/gateway/demand/fields/chat.ts';
+import { GENERATE_CONTENT } from '../../src/gateway/demand/fields/generate-content.ts';
 import {
   BATCH_EMBED_CONTENTS,
   COMPLETIONS,
@@ -15,10 +15,10 @@ import {
   MODERATIONS,
   SPEECH,
   TRANSCRIPTIONS,
-} from '../../src/demand/fields/media.ts';
-import { MESSAGES } from '../../src/demand/fields/messages.ts';
-import { RESPONSES } from '../../src/demand/fields/responses.ts';
-import type { Members, Rule, TypedMembers } from '../../src/demand/rules.ts';
+} from '../../src/gateway/demand/fields/media.ts';
+import { MESSAGES } from '../../src/gateway/demand/fields/messages.ts';
+import { RESPONSES } from '../../src/gateway/demand/fields/responses.ts';
+import type { Members, Rule, TypedMembers } from '../../src/gateway/demand/rules.ts';
 import { REQUEST_TYPES, type RequestForm } from '../support/request-types.ts';
 import { membersOf, optionsOf, type Shape } from '../support/sdk-types.ts';
 

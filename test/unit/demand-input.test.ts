@@ -5,9 +5,9 @@
 import fc from 'fast-check';
 import { get_encoding } from 'tiktoken';
 import { describe, expect, test } from 'vitest';
-import { extrasOf } from '../../src/demand/demand.ts';
-import { CONTEXT_TOKENS_UNKNOWN, inputBound } from '../../src/demand/input.ts';
 import type { VendorKind } from '../../src/domain/vendor-kind.ts';
+import { extrasOf } from '../../src/gateway/demand/demand.ts';
+import { CONTEXT_TOKENS_UNKNOWN, inputBound } from '../../src/gateway/demand/input.ts';
 import { PieceBytes } from '../../src/platform/byte-source.ts';
 import languages from '../fixtures/languages.json' with { type: 'json' };
 import { FLAC, mp3, OPUS_HEAD, OPUS_PACKET, ogg, wave } from '../support/recordings.ts';

@@ -3,8 +3,8 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { hasOutputBound, outputAsked, withOutputBound } from '../../src/demand/output.ts';
 import type { VendorKind } from '../../src/domain/vendor-kind.ts';
+import { hasOutputBound, outputAsked, withOutputBound } from '../../src/gateway/demand/output.ts';
 
 type Body = Record<string, unknown>;
 const CHAT = 'chat/completions';

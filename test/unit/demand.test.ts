@@ -3,10 +3,10 @@
  */
 import { describe, expect, test } from 'vitest';
 import { CREDIT_OPEN_MAX } from '../../src/contract/credit-open.ts';
-import { extrasOf, USES_OF_SEARCH_MODEL } from '../../src/demand/demand.ts';
-import { madeSafe } from '../../src/demand/safe.ts';
 import { outputTokensOnCredit } from '../../src/domain/hold.ts';
 import type { VendorKind } from '../../src/domain/vendor-kind.ts';
+import { extrasOf, USES_OF_SEARCH_MODEL } from '../../src/gateway/demand/demand.ts';
+import { madeSafe } from '../../src/gateway/demand/safe.ts';
 import { plan } from './fixtures.ts';
 
 const at = (kind: VendorKind, path: string, body: Record<string, unknown>) =>

@@ -6,16 +6,16 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ERROR_STATUS } from '../../src/contract/errors.ts';
-import { openApiDocument } from '../../src/contract/openapi/document.ts';
-import { entries } from '../../src/contract/openapi/entries.ts';
-import { EXAMPLES } from '../../src/contract/openapi/examples.ts';
-import { MarkdownPages } from '../../src/pages/docs/markdown.ts';
-import { codesOf, routesOf } from '../../src/pages/docs/reference.ts';
-import type { SearchEntry } from '../../src/pages/docs/search.ts';
-import { siteFiles } from '../../src/pages/docs/site.ts';
-import { ORIGIN } from '../../src/pages/docs/template.ts';
-import { canBeTried } from '../../src/pages/docs/try-it.tsx';
+import { openApiDocument } from '../../src/http/openapi/document.ts';
+import { entries } from '../../src/http/openapi/entries.ts';
+import { EXAMPLES } from '../../src/http/openapi/examples.ts';
 import { SERVICE_VERSION } from '../../src/platform/version.ts';
+import { MarkdownPages } from '../../src/site/docs/markdown.ts';
+import { codesOf, routesOf } from '../../src/site/docs/reference.ts';
+import type { SearchEntry } from '../../src/site/docs/search.ts';
+import { siteFiles } from '../../src/site/docs/site.ts';
+import { ORIGIN } from '../../src/site/docs/template.ts';
+import { canBeTried } from '../../src/site/docs/try-it.tsx';
 import { DOCUMENTS, ROOT } from '../support/documents.ts';
 
 const document = openApiDocument(SERVICE_VERSION, ORIGIN);
@@ -175,7 +175,7 @@ test('no page loads anything from another origin, and none has a script in it', 
     ];
     for (const [, address = ''] of loaded) expect(address, path).toMatch(/^\/(?:assets|docs)\//);
   }
-  expect(readFileSync(join(ROOT, 'src/pages/docs/browser/try.ts'), 'utf8')).not.toMatch(
+  expect(readFileSync(join(ROOT, 'src/site/docs/browser/try.ts'), 'utf8')).not.toMatch(
     /localStorage|sessionStorage|document\.cookie/,
   );
 });

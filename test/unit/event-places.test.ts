@@ -5,8 +5,8 @@
 
 import { expect, test } from 'vitest';
 import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
+import { projectionStatements } from '../../src/history/projection.ts';
 import type { ProjectionPage } from '../../src/objects/projection-page.ts';
-import { projectionStatements } from '../../src/storage/projection.ts';
 import { asD1, MIGRATION_NAMES, migrate, openD1, runBatch } from '../support/d1.ts';
 
 const COLUMNS = ['organization_id', 'event_id', 'customer_id', 'type', 'at_ms', 'revision', 'record'];

@@ -5,6 +5,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
+import type { OrganizationConfig, Session } from '../../src/config/credentials.ts';
 import { GatewayCustomer } from '../../src/contract/gateway/labels.ts';
 import { gatewayOperations } from '../../src/contract/gateway/operations.ts';
 import { asCustomerId } from '../../src/domain/ids.ts';
@@ -18,7 +19,6 @@ import { identify } from '../../src/gateway/identify.ts';
 import { type Attempt, resolveAttempts } from '../../src/gateway/models.ts';
 import { readResult, withoutKeys } from '../../src/gateway/vendor-result.ts';
 import { nameModel } from '../../src/metering/model-names.ts';
-import type { OrganizationConfig, Session } from '../../src/storage/credentials.ts';
 import { chooseEffort } from '../../src/vendors/effort.ts';
 import { EFFORTS } from '../../src/vendors/usage/figures.ts';
 import { NO_USAGE } from './fixtures.ts';

@@ -8,8 +8,8 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { asOrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
-import { CHANGE_COLUMNS, COUNT_USAGE } from '../../src/storage/roll-ups.ts';
-import { sumUsage } from '../../src/storage/usage.ts';
+import { CHANGE_COLUMNS, COUNT_USAGE } from '../../src/history/roll-ups.ts';
+import { sumUsage } from '../../src/history/usage.ts';
 import { asD1, openD1 } from '../support/d1.ts';
 import { swept } from '../support/sweep.ts';
 

@@ -6,6 +6,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
+import type { OrganizationConfig, Session } from '../../src/config/credentials.ts';
 import { closedFeature, type KeyLimits } from '../../src/contract/key-limits.ts';
 import { asCustomerId } from '../../src/domain/ids.ts';
 import { kindNamed } from '../../src/domain/vendor-kind.ts';
@@ -13,7 +14,6 @@ import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';
 import { type Attempt, resolveAttempts } from '../../src/gateway/models.ts';
 import { closedModel } from '../../src/gateway/session-rules.ts';
 import { OpenModels } from '../../src/metering/model-names.ts';
-import type { OrganizationConfig, Session } from '../../src/storage/credentials.ts';
 
 const NOW = Date.UTC(2026, 10, 23);
 const CATALOG = BUILT_IN_CATALOG;

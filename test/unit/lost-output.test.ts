@@ -3,12 +3,12 @@
  * what they were; of a whole answer they count as we count them.
  */
 import { describe, expect, test } from 'vitest';
-import { callBound } from '../../src/demand/call-bound.ts';
-import { inputBound } from '../../src/demand/input.ts';
 import type { CallBound } from '../../src/domain/bound.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { Usage } from '../../src/domain/usage.ts';
-import { seenOutput, uncountedOutput, unseenOutput } from '../../src/metering/output.ts';
+import { callBound } from '../../src/gateway/demand/call-bound.ts';
+import { inputBound } from '../../src/gateway/demand/input.ts';
+import { seenOutput, uncountedOutput, unseenOutput } from '../../src/gateway/service-calls/output.ts';
 import type { Admission } from '../../src/objects/customer-commands.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { usage } from './fixtures.ts';

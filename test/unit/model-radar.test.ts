@@ -9,9 +9,9 @@ import { NO_REVIEWS } from '../../src/catalog/reviews.ts';
 import type { RadarItem } from '../../src/contract/model-radar.ts';
 import { costOfTraffic } from '../../src/domain/traffic-cost.ts';
 import { NO_USAGE } from '../../src/domain/usage.ts';
-import { radarCsv } from '../../src/radar/csv.ts';
-import { modelsOnRadar, type NamedUse } from '../../src/radar/models.ts';
-import { replacementFor } from '../../src/radar/replacement.ts';
+import { radarCsv } from '../../src/readings/radar/csv.ts';
+import { modelsOnRadar, type NamedUse } from '../../src/readings/radar/models.ts';
+import { replacementFor } from '../../src/readings/radar/replacement.ts';
 
 const DAY = 86_400_000;
 const SHUTDOWN = Date.parse('2027-01-14');

@@ -9,8 +9,8 @@ import { NO_REVIEWS } from '../../src/catalog/reviews.ts';
 import { LookupQuery } from '../../src/contract/model-lookup.ts';
 import { presentFull } from '../../src/lookup/answers.ts';
 import { listed } from '../../src/lookup/find-models.ts';
-import { catalogPage } from '../../src/pages/models/list-pages.tsx';
-import { modelPage } from '../../src/pages/models/model-page.tsx';
+import { catalogPage } from '../../src/site/models/list-pages.tsx';
+import { modelPage } from '../../src/site/models/model-page.tsx';
 
 const DAY = '2026-11-25';
 const NOW_MS = Date.parse(`${DAY}T12:00:00Z`);

@@ -7,10 +7,10 @@ import { z } from 'zod';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
 import { type GatewayOperation, gatewayOperations } from '../../src/contract/gateway/operations.ts';
 import { LOOKUP_PATH } from '../../src/contract/model-lookup.ts';
-import { openApiDocument } from '../../src/contract/openapi/document.ts';
-import * as examples from '../../src/contract/openapi/examples.ts';
-import type { OpenApiOperation, Parameter, Reference } from '../../src/contract/openapi/types.ts';
 import { type Operation, operations } from '../../src/contract/operations.ts';
+import { openApiDocument } from '../../src/http/openapi/document.ts';
+import * as examples from '../../src/http/openapi/examples.ts';
+import type { OpenApiOperation, Parameter, Reference } from '../../src/http/openapi/types.ts';
 import { brokenRules } from '../support/json-schema.ts';
 
 const document = openApiDocument('1.2.3', 'https://callmeter.example');

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { type RateCard, rateOf, tierOfPrice } from '../../src/domain/price.ts';
 import { costOf } from '../../src/domain/pricing.ts';
 import type { Conditions } from '../../src/domain/usage.ts';
-import { usageOf } from '../../src/metering/end-service-call.ts';
+import { usageOf } from '../../src/gateway/service-calls/end.ts';
 import { withServedTier } from '../../src/vendors/service-tier.ts';
 import { readUsage } from '../../src/vendors/usage.ts';
 import { usage } from './fixtures.ts';

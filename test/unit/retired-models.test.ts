@@ -4,12 +4,12 @@
  */
 import { describe, expect, test } from 'vitest';
 import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';
+import type { OrganizationConfig } from '../../src/config/credentials.ts';
 import { kindNamed } from '../../src/domain/vendor-kind.ts';
 import { LineModels } from '../../src/gateway/batches/line-models.ts';
 import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';
 import { refusalAnswer } from '../../src/gateway/error-envelope.ts';
 import { resolveAttempts } from '../../src/gateway/models.ts';
-import type { OrganizationConfig } from '../../src/storage/credentials.ts';
 
 const NOW = Date.UTC(2026, 10, 25, 12);
 const ENDED = '2026-11-25';

@@ -3,6 +3,7 @@
  */
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { versionedPolicy } from '../../src/config/sampling.ts';
 import { SamplingDecision } from '../../src/contract/sampling.ts';
 import {
   candidateTokens,
@@ -16,7 +17,6 @@ import {
   sampledText,
 } from '../../src/domain/sampling.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
-import { versionedPolicy } from '../../src/storage/sampling.ts';
 
 const POLICY: SamplingPolicy = {
   rate: 0.5,

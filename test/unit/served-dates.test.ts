@@ -9,7 +9,7 @@ import { resolveKey } from '../../src/catalog/resolution.ts';
 import { NO_REVIEWS } from '../../src/catalog/reviews.ts';
 import { LookupQuery } from '../../src/contract/model-lookup.ts';
 import { parseRequestedKey } from '../../src/lookup/requested-key.ts';
-import { modelsOnRadar, type NamedUse } from '../../src/radar/models.ts';
+import { modelsOnRadar, type NamedUse } from '../../src/readings/radar/models.ts';
 
 const DAY = '2026-11-27';
 const NOW = Date.parse(DAY);

@@ -5,13 +5,13 @@
 
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
-import { CHAT as CHAT_FIELDS } from '../../src/demand/fields/chat.ts';
-import { RESPONSES as RESPONSE_FIELDS } from '../../src/demand/fields/responses.ts';
-import type { Members, Rule } from '../../src/demand/rules.ts';
+import type { OrganizationConfig, Session } from '../../src/config/credentials.ts';
 import { asCustomerId } from '../../src/domain/ids.ts';
+import { CHAT as CHAT_FIELDS } from '../../src/gateway/demand/fields/chat.ts';
+import { RESPONSES as RESPONSE_FIELDS } from '../../src/gateway/demand/fields/responses.ts';
+import type { Members, Rule } from '../../src/gateway/demand/rules.ts';
 import { refusalAnswer } from '../../src/gateway/error-envelope.ts';
 import { closedField, closedModel } from '../../src/gateway/session-rules.ts';
-import type { OrganizationConfig, Session } from '../../src/storage/credentials.ts';
 import { REQUEST_TYPES } from '../support/request-types.ts';
 import { membersOf, optionsOf, type Shape } from '../support/sdk-types.ts';
 

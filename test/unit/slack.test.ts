@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { EVENT_TYPES, type EventType, type OrganizationEvent } from '../../src/contract/events.ts';
 import { TEST_EVENT_TYPE } from '../../src/contract/webhooks.ts';
 import { asCallId, asCustomerId, asKeyId } from '../../src/domain/ids.ts';
-import { slackMessage } from '../../src/webhooks/slack.ts';
+import { slackMessage } from '../../src/events/slack.ts';
 
 type DataOf<Type extends EventType> = Extract<OrganizationEvent, { type: Type }>['data'];
 

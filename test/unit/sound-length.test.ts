@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { soundLength } from '../../src/demand/sound-length.ts';
+import { soundLength } from '../../src/gateway/demand/sound-length.ts';
 import { base64Bytes, PieceBytes } from '../../src/platform/byte-source.ts';
 import {
   bytesOf,

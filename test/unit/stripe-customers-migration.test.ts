@@ -11,7 +11,7 @@ import {
   gatherStripeCustomers,
   hasStripeCustomer,
   listSharedStripeCustomers,
-} from '../../src/storage/stripe-customers.ts';
+} from '../../src/history/stripe-customers.ts';
 import { asD1, MIGRATION_NAMES, migrate, openD1 } from '../support/d1.ts';
 
 const MIGRATION = '0016_edges_of_history.sql';

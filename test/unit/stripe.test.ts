@@ -4,7 +4,12 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { REQUEST_TIMEOUT_MS, RETRY_AFTER_MS_MAX, reportCharge, type SettledCharge } from '../../src/billing/stripe.ts';
+import {
+  REQUEST_TIMEOUT_MS,
+  RETRY_AFTER_MS_MAX,
+  reportCharge,
+  type SettledCharge,
+} from '../../durable-objects/customer/stripe.ts';
 import { EVENT_NAME, SECRET_KEY, type StripeFault, type StripeServer, startStripe } from '../support/stripe-server.ts';
 
 let stripe: StripeServer;

@@ -3,6 +3,8 @@
  * `@ts-expect-error` that compiles is an error there.
  */
 import { expect, test } from 'vitest';
+import { findCredentialById } from '../../src/config/credentials.ts';
+import { findKey } from '../../src/config/keys.ts';
 import type { Account } from '../../src/domain/account.ts';
 import { beginCall, type Expected } from '../../src/domain/begin-call.ts';
 import type { BeginRequest } from '../../src/domain/call.ts';
@@ -10,8 +12,6 @@ import { withMarkup } from '../../src/domain/charge.ts';
 import { asCallId, asCustomerId, asOrganizationId, type CustomerKey } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import { customerByName, rememberOwner } from '../../src/objects/addresses.ts';
-import { findCredentialById } from '../../src/storage/credentials.ts';
-import { findKey } from '../../src/storage/keys.ts';
 
 const organizationId = asOrganizationId('organization');
 const customerId = asCustomerId('customer');

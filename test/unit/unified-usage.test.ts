@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { nanoFromUsd } from '../../src/domain/money.ts';
 import type { RateCard } from '../../src/domain/price.ts';
 import type { Usage } from '../../src/domain/usage.ts';
-import { usageOf } from '../../src/metering/end-service-call.ts';
+import { usageOf } from '../../src/gateway/service-calls/end.ts';
 import { readUsage, StreamUsage } from '../../src/vendors/usage.ts';
 import { knownCost, rateCard, type ShortRates } from '../support/rate-cards.ts';
 import { NO_USAGE } from './fixtures.ts';

@@ -3,9 +3,9 @@
  */
 
 import { expect, test } from 'vitest';
+import { listVendors } from '../../src/config/vendors.ts';
 import { asOrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
-import { listVendors } from '../../src/storage/vendors.ts';
 import { asD1, MIGRATION_NAMES, migrate, openD1 } from '../support/d1.ts';
 
 const MIGRATION = '0012_vendor_kind.sql';

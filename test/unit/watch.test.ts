@@ -12,11 +12,11 @@ import { OrganizationEvent } from '../../src/contract/events.ts';
 import type { Anomaly } from '../../src/contract/readings.ts';
 import { lowBalanceDays } from '../../src/domain/alerts.ts';
 import { asCustomerId } from '../../src/domain/ids.ts';
-import { NEWS_MS, newEpisodes } from '../../src/watch/anomaly-news.ts';
-import { changedPrices } from '../../src/watch/catalog-news.ts';
-import { keyOf, type Memory, type News } from '../../src/watch/look.ts';
-import { stepToTell } from '../../src/watch/model-news.ts';
-import { eventsOfChange } from '../../src/watch/operator-news.ts';
+import { NEWS_MS, newEpisodes } from '../../src/events/watch/anomaly-news.ts';
+import { changedPrices } from '../../src/events/watch/catalog-news.ts';
+import { keyOf, type Memory, type News } from '../../src/events/watch/look.ts';
+import { stepToTell } from '../../src/events/watch/model-news.ts';
+import { eventsOfChange } from '../../src/events/watch/operator-news.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

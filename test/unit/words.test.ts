@@ -5,9 +5,9 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openApiDocument } from '../../src/contract/openapi/document.ts';
-import { ORIGIN } from '../../src/pages/docs/template.ts';
+import { openApiDocument } from '../../src/http/openapi/document.ts';
 import { SERVICE_VERSION } from '../../src/platform/version.ts';
+import { ORIGIN } from '../../src/site/docs/template.ts';
 import { DOCUMENTS, ROOT } from '../support/documents.ts';
 
 /** What nobody has to read twice: the rule, and what to write instead. */

@@ -2,9 +2,9 @@
  * Promise: of an erased customer the archive answers nothing at once, and after the next runs it holds no byte.
  */
 import { describe, expect, test } from 'vitest';
-import { readManifest } from '../../src/archive/manifest.ts';
-import { runArchive } from '../../src/archive/run.ts';
-import { deleteExpired } from '../../src/storage/housekeeping.ts';
+import { readManifest } from '../../src/history/archive/manifest.ts';
+import { runArchive } from '../../src/history/archive/run.ts';
+import { deleteExpired } from '../../src/history/housekeeping.ts';
 import type { Tenant } from '../support/api.ts';
 import {
   archivedLines,

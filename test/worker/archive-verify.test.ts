@@ -2,8 +2,8 @@
  * Promise: the verification names every object of the archive that is not as it was written, and nothing else.
  */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type Manifest, readManifest, writeManifest } from '../../src/archive/manifest.ts';
-import { runArchive } from '../../src/archive/run.ts';
+import { type Manifest, readManifest, writeManifest } from '../../src/history/archive/manifest.ts';
+import { runArchive } from '../../src/history/archive/run.ts';
 import { Sha256 } from '../../src/platform/sha256.ts';
 import type { Tenant } from '../support/api.ts';
 import { bucket, daysLater, newTenant, today, used } from '../support/archive.ts';

@@ -3,12 +3,12 @@
  * from D1. Nothing that is away or breaks off loses a row.
  */
 import { describe, expect, test } from 'vitest';
-import { dayRows } from '../../src/archive/day-rows.ts';
-import { readManifest } from '../../src/archive/manifest.ts';
-import { runArchive } from '../../src/archive/run.ts';
 import type { Env } from '../../src/env.ts';
-import type { HistoryRow } from '../../src/storage/archive.ts';
-import { deleteExpired } from '../../src/storage/housekeeping.ts';
+import { dayRows } from '../../src/history/archive/day-rows.ts';
+import type { HistoryRow } from '../../src/history/archive/days.ts';
+import { readManifest } from '../../src/history/archive/manifest.ts';
+import { runArchive } from '../../src/history/archive/run.ts';
+import { deleteExpired } from '../../src/history/housekeeping.ts';
 import type { Tenant } from '../support/api.ts';
 import {
   archivedLines,

@@ -6,13 +6,13 @@
 import { createExecutionContext, runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createApp } from '../../src/app.ts';
+import { findWebhook, switchWebhookOff } from '../../src/config/webhooks.ts';
 import type { Attention, AttentionKind } from '../../src/contract/attention.ts';
 import { ATTENTION_KINDS } from '../../src/contract/attention.ts';
 import { asCustomerId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
+import { insertOrganizationEvents } from '../../src/history/organization-events.ts';
 import { newEventId } from '../../src/platform/event-id.ts';
-import { insertOrganizationEvents } from '../../src/storage/organization-events.ts';
-import { findWebhook, switchWebhookOff } from '../../src/storage/webhooks.ts';
 import { createTenant, OPERATOR_TOKEN, type Tenant } from '../support/api.ts';
 import { bindings, deliverToD1, operator, worker } from '../support/worker.ts';
 import { ORIGIN, Visitor } from './console-visitor.ts';

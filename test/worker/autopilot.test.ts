@@ -7,12 +7,12 @@
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createApp } from '../../src/app.ts';
+import { commitStatements, isTaken } from '../../src/config/operator-changes.ts';
+import { replaceMappings } from '../../src/config/organizations.ts';
 import { OrganizationEvent } from '../../src/contract/events.ts';
 import { asOrganizationId } from '../../src/domain/ids.ts';
+import { insertOrganizationEvents } from '../../src/history/organization-events.ts';
 import { runAutopilot } from '../../src/operator/autopilot.ts';
-import { commitStatements, isTaken } from '../../src/storage/operator-changes.ts';
-import { insertOrganizationEvents } from '../../src/storage/organization-events.ts';
-import { replaceMappings } from '../../src/storage/organizations.ts';
 import type { Tenant } from '../support/api.ts';
 import { answers, ask, callOf, mockVendor, newTenant, usage, vendor } from '../support/gateway.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';

@@ -4,9 +4,9 @@
  */
 import { afterEach, describe, expect, test } from 'vitest';
 import { citationOf } from '../../src/catalog/reviews.ts';
+import { currentReviews } from '../../src/config/reviews.ts';
 import { FullResolution, LightResolution, LOOKUP_PATH } from '../../src/contract/model-lookup.ts';
 import { forgetAll } from '../../src/platform/isolate-memory.ts';
-import { currentReviews } from '../../src/storage/reviews.ts';
 import { bindings, operator, worker } from '../support/worker.ts';
 
 const MODEL = 'openai/gpt-5.1-2025-11-13';

@@ -5,13 +5,8 @@
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CompressionJob as CompressionJobObject } from '../../durable-objects/compression-job.ts';
+import { enterEstimate, forgetOldEstimates, leaveEstimate, RUNNING_ESTIMATES_MAX } from '../../src/config/estimates.ts';
 import { type CompressionJob, DEFAULT_COMPRESSION_PROFILE, TECHNIQUE_NAMES } from '../../src/contract/compression.ts';
-import {
-  enterEstimate,
-  forgetOldEstimates,
-  leaveEstimate,
-  RUNNING_ESTIMATES_MAX,
-} from '../../src/storage/estimates.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, operator } from '../support/worker.ts';
 

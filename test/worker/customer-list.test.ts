@@ -5,8 +5,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CustomerListItem } from '../../src/contract/customers.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
-import { CUSTOMER_SORTS, placeText } from '../../src/storage/customer-order.ts';
-import { CUSTOMERS_SEARCHED_MAX, type CustomerFilter, findCustomers } from '../../src/storage/customers.ts';
+import { CUSTOMER_SORTS, placeText } from '../../src/history/customer-order.ts';
+import { CUSTOMERS_SEARCHED_MAX, type CustomerFilter, findCustomers } from '../../src/history/customers.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { queryPlansOf } from '../support/query-plans.ts';
 import { bindings, deliverToD1, operator, worker } from '../support/worker.ts';

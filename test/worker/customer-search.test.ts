@@ -3,8 +3,8 @@
  * each of which reads one index alone, from its place on.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
+import { type CustomerFilter, findCustomers } from '../../src/history/customers.ts';
 import { cursorOf } from '../../src/platform/page.ts';
-import { type CustomerFilter, findCustomers } from '../../src/storage/customers.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { queryPlansOf } from '../support/query-plans.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';

@@ -2,7 +2,7 @@
  * Promise: the operator sees how full each database is, how fast it grows, and when it will be full.
  */
 import { describe, expect, test } from 'vitest';
-import { deleteExpired } from '../../src/storage/housekeeping.ts';
+import { deleteExpired } from '../../src/history/housekeeping.ts';
 import { createTenant } from '../support/api.ts';
 import { bindings, operator } from '../support/worker.ts';
 

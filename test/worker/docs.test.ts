@@ -3,8 +3,8 @@
  * on their files (test/unit/docs-site.test.ts); here, how the Worker sends them.
  */
 import { describe, expect, test } from 'vitest';
-import { openApiDocument } from '../../src/contract/openapi/document.ts';
-import type { OpenApiDocument } from '../../src/contract/openapi/types.ts';
+import { openApiDocument } from '../../src/http/openapi/document.ts';
+import type { OpenApiDocument } from '../../src/http/openapi/types.ts';
 import { SERVICE_VERSION } from '../../src/platform/version.ts';
 import { worker } from '../support/worker.ts';
 

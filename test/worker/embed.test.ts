@@ -5,7 +5,7 @@
 import { decode, sign } from 'hono/jwt';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
-import { EMBED_SCRIPT } from '../../src/pages/embed/scripts.ts';
+import { EMBED_SCRIPT } from '../../src/site/embed/scripts.ts';
 import { type Api, createTenant, makeCalls, type Tenant } from '../support/api.ts';
 import { bindings, operator, worker } from '../support/worker.ts';
 

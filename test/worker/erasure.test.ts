@@ -7,14 +7,14 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'c
 import { beforeAll, describe, expect, test } from 'vitest';
 import { asCallId, asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
+import { eraseProjection } from '../../src/history/erasure.ts';
+import { deleteExpired } from '../../src/history/housekeeping.ts';
 import { eraseObjects, finishErasure } from '../../src/objects/addresses.ts';
 import { claimKey } from '../../src/objects/claims.ts';
 import { sendCommand } from '../../src/objects/command-text.ts';
 import type { BeginCommand } from '../../src/objects/customer-commands.ts';
 import { projectorOf, projectorState } from '../../src/objects/projectors.ts';
 import { forgetAll } from '../../src/platform/isolate-memory.ts';
-import { eraseProjection } from '../../src/storage/erasure.ts';
-import { deleteExpired } from '../../src/storage/housekeeping.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { customerKey } from '../support/ids.ts';

@@ -4,7 +4,7 @@
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { EVENT_RETENTION_DAYS } from '../../src/contract/events.ts';
-import { deleteExpired } from '../../src/storage/housekeeping.ts';
+import { deleteExpired } from '../../src/history/housekeeping.ts';
 import type { Tenant } from '../support/api.ts';
 import { bindings, createToldTenant, deliverToD1, operator } from '../support/worker.ts';
 

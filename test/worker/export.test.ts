@@ -3,11 +3,11 @@
  * ledger say, to the nano-dollar.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { FOCUS_COLUMNS } from '../../src/archive/focus.ts';
-import { runArchive } from '../../src/archive/run.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { parseUsd } from '../../src/domain/money.ts';
-import { deleteExpired } from '../../src/storage/housekeeping.ts';
+import { FOCUS_COLUMNS } from '../../src/history/archive/focus.ts';
+import { runArchive } from '../../src/history/archive/run.ts';
+import { deleteExpired } from '../../src/history/housekeeping.ts';
 import { createTenant, OPERATOR_TOKEN, type Tenant } from '../support/api.ts';
 import { daysLater } from '../support/archive.ts';
 import { type FundedCustomer, fundedCustomer } from '../support/customer.ts';

@@ -5,10 +5,10 @@
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { RETENTION_DEFAULTS } from '../../src/contract/operator.ts';
-import { readCustomerFigures } from '../../src/customer-list/figures.ts';
 import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
-import { deleteExpired } from '../../src/storage/housekeeping.ts';
+import { deleteExpired } from '../../src/history/housekeeping.ts';
+import { readCustomerFigures } from '../../src/readings/customer-list/figures.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { writeReportHours } from '../support/history.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';

@@ -7,7 +7,7 @@ import { Hono } from 'hono';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import type { Env } from '../../src/env.ts';
-import type { AppEnv } from '../../src/middleware/context.ts';
+import type { AppEnv } from '../../src/http/middleware/context.ts';
 import { createApiKey } from '../../src/platform/api-key.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
 import { signSession } from '../../src/platform/session-token.ts';
@@ -61,8 +61,8 @@ type Ask = (request: Request, env: Env, context: ExecutionContext) => Promise<Re
  */
 async function freshRoute(): Promise<Ask> {
   vi.resetModules();
-  const { requireCredential } = await import('../../src/middleware/credentials.ts');
-  const { onError, refusalResponse } = await import('../../src/middleware/error-envelopes.ts');
+  const { requireCredential } = await import('../../src/http/middleware/credentials.ts');
+  const { onError, refusalResponse } = await import('../../src/http/middleware/error-envelopes.ts');
   const app = new Hono<AppEnv>().onError(onError).get('/', async (c) => {
     const authenticated = await requireCredential(c, { kind: 'apiKey', scopes: [] });
     return authenticated.ok ? c.text('served') : refusalResponse(c, authenticated.refusal);

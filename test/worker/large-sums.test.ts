@@ -4,7 +4,7 @@
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { TOKENS_MAX, USD_PER_MILLION_MAX } from '../../src/contract/fields.ts';
-import { COUNT_USAGE } from '../../src/storage/roll-ups.ts';
+import { COUNT_USAGE } from '../../src/history/roll-ups.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { countCalls } from '../support/usage.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import type { LedgerItem } from '../../src/contract/ledger.ts';
 import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
-import { findLedger } from '../../src/storage/credits.ts';
+import { findLedger } from '../../src/history/credits.ts';
 import { nanoOf } from '../../src/ui/format.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { type FundedCustomer, fundedCustomer } from '../support/customer.ts';

@@ -9,11 +9,11 @@
 import { env as bindings, createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createApp } from '../../src/app.ts';
+import { configDatabase } from '../../src/config/database.ts';
 import type { Env } from '../../src/env.ts';
-import { configDatabase } from '../../src/storage/database.ts';
-import { deleteExpired } from '../../src/storage/housekeeping.ts';
-import { highestOutputRate } from '../../src/storage/output-rates.ts';
-import { outputRates } from '../../src/storage/schema/index.ts';
+import { deleteExpired } from '../../src/history/housekeeping.ts';
+import { highestOutputRate } from '../../src/history/output-rates.ts';
+import { outputRates } from '../../src/history/schema/index.ts';
 import { planOnCredit, TWO_RATES } from '../support/credit-plans.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { BASE_URL, callOf, newTenant } from '../support/gateway.ts';

@@ -3,9 +3,9 @@
  */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { currentCatalog } from '../../src/config/catalog.ts';
 import { FullResolution, LightResolution, LOOKUP_PATH, LookupError } from '../../src/contract/model-lookup.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
-import { currentCatalog } from '../../src/storage/catalog.ts';
 import { CHARACTER } from '../support/characters.ts';
 import { bindings, operator, worker } from '../support/worker.ts';
 

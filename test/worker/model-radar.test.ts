@@ -11,7 +11,7 @@ import { asOrganizationId } from '../../src/domain/ids.ts';
 import { usdFromNano } from '../../src/domain/money.ts';
 import { costOf } from '../../src/domain/pricing.ts';
 import { takeUsage } from '../../src/domain/usage.ts';
-import { readModelTraffic } from '../../src/storage/model-traffic.ts';
+import { readModelTraffic } from '../../src/history/model-traffic.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, deliverToD1, operator, worker } from '../support/worker.ts';
 import { Visitor } from './console-visitor.ts';

@@ -7,7 +7,7 @@ import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { describe, expect, test } from 'vitest';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { COUNTED_CALLS_MAX, COUNTED_MS } from '../../durable-objects/customer/tables/counted-prompts.ts';
-import { SEAM_TOKENS } from '../../src/demand/conversation.ts';
+import { SEAM_TOKENS } from '../../src/gateway/demand/conversation.ts';
 import { planOnCredit, TWO_RATES } from '../support/credit-plans.ts';
 import { type FundedCustomer, fundedCustomer } from '../support/customer.ts';
 import { ask, BASE_URL, callOf, mockVendor, newTenant, vendor } from '../support/gateway.ts';

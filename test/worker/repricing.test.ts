@@ -7,8 +7,8 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'c
 import { expect, test, vi } from 'vitest';
 import type { Repricing } from '../../src/contract/corrections.ts';
 import { asCallId, asOrganizationId } from '../../src/domain/ids.ts';
-import { findOldCalls, listCalls } from '../../src/storage/calls.ts';
-import { findUnpricedCalls } from '../../src/storage/unpriced-calls.ts';
+import { findOldCalls, listCalls } from '../../src/history/calls.ts';
+import { findUnpricedCalls } from '../../src/history/unpriced-calls.ts';
 import { faultyEnv } from '../scenario/faulty-bindings.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { forgetCalls } from '../support/archive.ts';

@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest';
 import { RETENTION_DEFAULTS } from '../../src/contract/operator.ts';
 import type { Env } from '../../src/env.ts';
-import { deleteExpired } from '../../src/storage/housekeeping.ts';
+import { deleteExpired } from '../../src/history/housekeeping.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
 

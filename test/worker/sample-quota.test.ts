@@ -3,7 +3,7 @@
  * stored is counted exactly, however it goes; and the operator sees who fills the database.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { deleteExpired } from '../../src/storage/housekeeping.ts';
+import { deleteExpired } from '../../src/history/housekeeping.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, operator } from '../support/worker.ts';
 

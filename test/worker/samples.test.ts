@@ -5,8 +5,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import type { Sample } from '../../src/contract/samples.ts';
-import { deleteExpired } from '../../src/storage/housekeeping.ts';
-import { countSamples, findSamples, readPayloads } from '../../src/storage/samples.ts';
+import { deleteExpired } from '../../src/history/housekeeping.ts';
+import { countSamples, findSamples, readPayloads } from '../../src/history/samples.ts';
 import { createTenant, OPERATOR_TOKEN, type Tenant } from '../support/api.ts';
 import { bindings, operator, worker } from '../support/worker.ts';
 

@@ -10,9 +10,9 @@ import { type Operation, type OperationId, operations } from '../../src/contract
 import type { Scope } from '../../src/contract/scopes.ts';
 import { CLIENT_SCOPES, type ClientScope } from '../../src/contract/sessions.ts';
 import type { Env } from '../../src/env.ts';
-import { type AppEnv, requestContext } from '../../src/middleware/context.ts';
-import { requireCredential, requireScopes } from '../../src/middleware/credentials.ts';
-import { refusalResponse } from '../../src/middleware/error-envelopes.ts';
+import { type AppEnv, requestContext } from '../../src/http/middleware/context.ts';
+import { requireCredential, requireScopes } from '../../src/http/middleware/credentials.ts';
+import { refusalResponse } from '../../src/http/middleware/error-envelopes.ts';
 import { type SessionClaims, signSession } from '../../src/platform/session-token.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, operator, worker } from '../support/worker.ts';

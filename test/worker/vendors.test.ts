@@ -5,12 +5,12 @@
 
 import { createExecutionContext } from 'cloudflare:test';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { OrganizationConfig } from '../../src/config/credentials.ts';
+import { openVendorKey } from '../../src/config/vendor-keys.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { VENDOR_BASE_URLS } from '../../src/contract/vendors.ts';
 import { asOrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
-import type { OrganizationConfig } from '../../src/storage/credentials.ts';
-import { openVendorKey } from '../../src/storage/vendor-keys.ts';
 import { createTenant, OPERATOR_TOKEN, type Tenant } from '../support/api.ts';
 import { bindings, operator } from '../support/worker.ts';
 

@@ -13,12 +13,12 @@ import type { EventType, OrganizationEvent } from '../../src/contract/events.ts'
 import type { Anomaly } from '../../src/contract/readings.ts';
 import { asCustomerId, asKeyId, asOrganizationId, type OrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
+import { CUSTOMERS_PER_STEP } from '../../src/events/watch/customer-news.ts';
+import { LAG_MS } from '../../src/events/watch/lag.ts';
+import { runWatch } from '../../src/events/watch/run.ts';
 import { wakeAfterChange, wakeWatches } from '../../src/objects/watches.ts';
 import { runAutopilot } from '../../src/operator/autopilot.ts';
 import { calendarDay } from '../../src/ui/format.ts';
-import { CUSTOMERS_PER_STEP } from '../../src/watch/customer-news.ts';
-import { LAG_MS } from '../../src/watch/lag.ts';
-import { runWatch } from '../../src/watch/run.ts';
 import { createTenant } from '../support/api.ts';
 import { type ReportHour, writeObjectHours, writeReportHours } from '../support/history.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';

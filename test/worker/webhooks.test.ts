@@ -5,14 +5,14 @@
 
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { openWebhookSecrets } from '../../src/config/webhook-secrets.ts';
+import { findWebhook } from '../../src/config/webhooks.ts';
 import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
+import { wakeWebhooks } from '../../src/events/webhooks/endpoints.ts';
+import { insertOrganizationEvents } from '../../src/history/organization-events.ts';
 import { webhookEndpoint } from '../../src/objects/webhook-endpoints.ts';
 import { newEventId } from '../../src/platform/event-id.ts';
 import { HOUR_MS } from '../../src/platform/time.ts';
-import { insertOrganizationEvents } from '../../src/storage/organization-events.ts';
-import { openWebhookSecrets } from '../../src/storage/webhook-secrets.ts';
-import { findWebhook } from '../../src/storage/webhooks.ts';
-import { wakeWebhooks } from '../../src/webhooks/endpoints.ts';
 import type { Sent, Tenant } from '../support/api.ts';
 import { isSigned, Receivers } from '../support/receiver.ts';
 import { bindings, createToldTenant, deliverToD1, operator } from '../support/worker.ts';

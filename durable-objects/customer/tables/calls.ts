@@ -77,7 +77,7 @@ export class CallTable {
     return this.#sql.exec<{ replaced: string | null }>(sql, callId).toArray()[0]?.replaced ?? null;
   }
 
-  /** `replaced` is what D1 was sent to count of the call before (`countedBefore` in src/storage/projection-rows.ts). */
+  /** `replaced` is what D1 was sent to count of the call before (`countedBefore` in src/history/projection-rows.ts). */
   finish(call: Call, end: CallEnd | null, replaced: string | null): void {
     const record = JSON.stringify(call);
     assertFits('a call', record, end?.answer ?? '', replaced ?? '');

@@ -3,9 +3,9 @@
  * looks like is read when it is handed over. What changed several times is handed over once.
  */
 import type { CallId } from '../../../src/domain/ids.ts';
+import type { RecordedChange } from '../../../src/history/projection-rows.ts';
 import type { ChangeKind } from '../../../src/objects/projection-page.ts';
 import type { DatabaseName } from '../../../src/platform/database-name.ts';
-import type { RecordedChange } from '../../../src/storage/projection-rows.ts';
 import { utf8Bytes } from '../../stored-value.ts';
 
 /** The oldest changes. */

@@ -1,7 +1,7 @@
 /**
  * Changes of a customer: what operators did to it, and what its organization was told of it.
  */
-import { readEvents } from '../../metering/events.ts';
+import { readEvents } from '../../events/read-events.ts';
 import { Card, Empty, Time } from '../../ui/parts.tsx';
 import { changesOf } from '../changes-view.tsx';
 import { eventPath, organizationPath } from '../context.ts';

@@ -6,7 +6,7 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { EVENT_MEANINGS, EVENT_RETENTION_DAYS, EVENT_TYPES, type OrganizationEvent } from '../../contract/events.ts';
 import type { OrganizationId } from '../../domain/ids.ts';
-import { readEvent } from '../../metering/events.ts';
+import { readEvent } from '../../events/read-events.ts';
 import { readOrganizationEvents } from '../../operator/readings.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';

@@ -3,7 +3,7 @@
  */
 import type { Hono } from 'hono';
 import { RADAR_DAYS, RADAR_HORIZON_DAYS } from '../../contract/model-radar.ts';
-import { readEndingUse } from '../../radar/read-radar.ts';
+import { readEndingUse } from '../../readings/radar/read-radar.ts';
 import { count, plural } from '../../ui/format.ts';
 import { Card, Compact, Empty, Nothing } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';

@@ -9,6 +9,7 @@
 import { limitsOf } from '../../catalog/limits.ts';
 import type { Catalog } from '../../catalog/model.ts';
 import { resolvePrice } from '../../catalog/prices.ts';
+import { currentCatalog } from '../../config/catalog.ts';
 import { presentFigures } from '../../contract/denial.ts';
 import { HELD_RETRY_SECONDS } from '../../contract/errors.ts';
 import { type KeyLimits, modelNotAllowed } from '../../contract/key-limits.ts';
@@ -33,7 +34,6 @@ import type {
   EndBatchCommand,
 } from '../../objects/batch-commands.ts';
 import { linesOf } from '../../platform/bytes.ts';
-import { currentCatalog } from '../../storage/catalog.ts';
 import { requestedCapabilities } from '../../vendors/capabilities.ts';
 import { textOf } from '../../vendors/usage/figures.ts';
 import type { WholeAnswer } from '../answer.ts';

@@ -5,8 +5,6 @@
  * neither does, `OUTPUT_TOKENS_MAX_DEFAULT` stands for it, which the answer may exceed.
  */
 import type { ModelLimits } from '../../catalog/limits.ts';
-import { callBound, type OpenToCredit } from '../../demand/call-bound.ts';
-import type { Addressed } from '../../demand/region.ts';
 import type { Lines, LinesByTier } from '../../domain/batch-hold.ts';
 import { type CallBound, costAtMost, type Gap } from '../../domain/bound.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../../domain/hold.ts';
@@ -14,6 +12,8 @@ import type { NanoUsd } from '../../domain/money.ts';
 import { isUse, type RateCard, tierOfPrice } from '../../domain/price.ts';
 import type { ResolvedPrice } from '../../domain/pricing.ts';
 import { DEFAULT_TIER, type Tier } from '../../domain/tiers.ts';
+import { callBound, type OpenToCredit } from '../demand/call-bound.ts';
+import type { Addressed } from '../demand/region.ts';
 import { BATCH_VENDOR } from '../pass-through.ts';
 
 /** The vendor that runs a batch. */

@@ -6,12 +6,12 @@
  * passes as it is, because the vendor may know it.
  */
 import type { Catalog } from '../../catalog/model.ts';
+import type { OrganizationConfig } from '../../config/credentials.ts';
 import { MODEL_NAME_LENGTH_MAX } from '../../contract/gateway/requests.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { type ModelLimit, modelLimitOf } from '../../metering/key-limits.ts';
 import { candidatesFor, type NamedModel } from '../../metering/model-names.ts';
 import { BoundedMap } from '../../platform/bounded-map.ts';
-import type { OrganizationConfig } from '../../storage/credentials.ts';
 import { modelNotFound } from '../models.ts';
 import { BATCH_VENDOR } from '../pass-through.ts';
 import { retiredAt } from '../retired.ts';

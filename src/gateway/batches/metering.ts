@@ -7,6 +7,8 @@
  */
 
 import { modelToRecord } from '../../catalog/prices.ts';
+import { currentCatalog } from '../../config/catalog.ts';
+import { loadOrganization } from '../../config/credentials.ts';
 import { callId } from '../../contract/fields.ts';
 import { isRecord } from '../../contract/identity.ts';
 import type { Lines, LinesByTier } from '../../domain/batch-hold.ts';
@@ -19,7 +21,6 @@ import type { Env } from '../../env.ts';
 import { beginCommand } from '../../metering/begin-call.ts';
 import { partsOf } from '../../metering/call-parts.ts';
 import type { Caller } from '../../metering/caller.ts';
-import { endServiceCallCommand, type Outcome, reportedUsage } from '../../metering/end-service-call.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import { underClaim } from '../../objects/claims.ts';
 import type { ServiceCallEnd } from '../../objects/customer-commands.ts';
@@ -29,8 +30,6 @@ import { parseAnswer } from '../../platform/json.ts';
 import { log } from '../../platform/log.ts';
 import { MINUTE_MS } from '../../platform/time.ts';
 import { unreadable } from '../../platform/unavailable.ts';
-import { currentCatalog } from '../../storage/catalog.ts';
-import { loadOrganization } from '../../storage/credentials.ts';
 import { JsonSkim, readJson } from '../../vendors/json-skim.ts';
 import { tokensAtMost } from '../../vendors/token-count.ts';
 import { readFailure, readSearches, readUsage } from '../../vendors/usage.ts';
@@ -38,6 +37,7 @@ import { hasWritten, writtenTokens } from '../../vendors/written-tokens.ts';
 import type { BeginFields } from '../identify.ts';
 import { recordDocument } from '../kept-objects.ts';
 import { accessVendor, BATCH_VENDOR, batchKind, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
+import { endServiceCallCommand, type Outcome, reportedUsage } from '../service-calls/end.ts';
 import { cleanFailure } from '../vendor-result.ts';
 import { tierOfModel } from './admission.ts';
 import { type LineAsks, LineAsksReader } from './line-asks.ts';

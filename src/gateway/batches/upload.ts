@@ -6,9 +6,9 @@
  * characters for each line.
  */
 
+import { currentCatalog } from '../../config/catalog.ts';
 import type { Caller } from '../../metering/caller.ts';
 import type { UploadedForm } from '../../platform/multipart.ts';
-import { currentCatalog } from '../../storage/catalog.ts';
 import type { GatewayAnswer } from '../answer.ts';
 import { passForm } from '../form-upload.ts';
 import { recordMade } from '../kept-objects.ts';

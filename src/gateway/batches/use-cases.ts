@@ -5,6 +5,7 @@
  */
 
 import type { z } from 'zod';
+import { currentCatalog } from '../../config/catalog.ts';
 import type { BatchRequest } from '../../contract/gateway/requests.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { fingerprintOf } from '../../metering/idempotency.ts';
@@ -12,7 +13,6 @@ import { OpenModels } from '../../metering/model-names.ts';
 import { ask, batchByRequest } from '../../objects/addresses.ts';
 import type { BatchCommand } from '../../objects/batch-commands.ts';
 import { sha256Hex } from '../../platform/hash.ts';
-import { currentCatalog } from '../../storage/catalog.ts';
 import type { GatewayAnswer } from '../answer.ts';
 import { refusalAnswer } from '../error-envelope.ts';
 import { type HeaderLabels, identify, withoutOwnFields } from '../identify.ts';

@@ -2,8 +2,8 @@
  * Tools, the choice between them, and web search, in Anthropic's words.
  */
 import type { Tool, ToolChoice, WebSearchTool20250305 } from '@anthropic-ai/sdk/resources/messages';
-import { USES_OF_SEARCH_MODEL } from '../../demand/demand.ts';
 import { type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
+import { USES_OF_SEARCH_MODEL } from '../demand/demand.ts';
 import { cacheMarkOf } from './messages-content.ts';
 import type { Refusals } from './refusals.ts';
 

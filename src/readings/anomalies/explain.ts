@@ -3,8 +3,8 @@
  * hours of a week before.
  */
 import type { CustomerId } from '../../domain/ids.ts';
+import type { Span, SpanUsage } from '../../history/usage-of-spans.ts';
 import { WEEK_MS } from '../../platform/time.ts';
-import type { Span, SpanUsage } from '../../storage/usage-of-spans.ts';
 import { rounded, sum } from '../statistics.ts';
 import { type AnomalyKind, type Episode, UNITS } from './episode.ts';
 

@@ -5,24 +5,24 @@
  * the amount of data is bounded. What explains an episode is read for those of the page alone.
  */
 
+import { keptPart } from '../../config/kept-part.ts';
 import { accept } from '../../contract/errors.ts';
 import type { AnswerTo } from '../../contract/operations.ts';
 import type { AnomaliesData, AnomaliesQuery } from '../../contract/readings.ts';
 import { asCustomerId, type CustomerId, type OrganizationId } from '../../domain/ids.ts';
 import type { Env } from '../../env.ts';
-import type { Reader } from '../../metering/caller.ts';
-import { type PageRequest, pageOf } from '../../platform/page.ts';
-import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
-import { keptPart } from '../../storage/kept-part.ts';
 import {
   readDailySpend,
   readHourlySpend,
   readOrganizationSpend,
   type SpendPeriod,
   type SpendRow,
-} from '../../storage/spend.ts';
-import { sumUsage } from '../../storage/usage.ts';
-import { readUsageOfSpans, type Span } from '../../storage/usage-of-spans.ts';
+} from '../../history/spend.ts';
+import { sumUsage } from '../../history/usage.ts';
+import { readUsageOfSpans, type Span } from '../../history/usage-of-spans.ts';
+import type { Reader } from '../../metering/caller.ts';
+import { type PageRequest, pageOf } from '../../platform/page.ts';
+import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { dayBuckets, detectAnomalies, hourBuckets, type Used } from './detect.ts';
 import { dayOf, type Episode, episodeId, UNITS, type UsageBucket } from './episode.ts';
 import { contributions, spansOf, type Usage } from './explain.ts';

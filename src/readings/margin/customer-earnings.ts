@@ -3,18 +3,18 @@
  * earns nothing by time that has not passed. While D1 does not have a new customer yet, its object says which plan it has.
  */
 
+import { keptPart, retentionOf } from '../../config/kept-part.ts';
+import { findOrganizationRow } from '../../config/organizations.ts';
 import type { Retention } from '../../contract/operator.ts';
 import { accruedNanoUsd, pricePerPeriod } from '../../domain/accrual.ts';
 import type { CustomerId, CustomerKey, OrganizationId } from '../../domain/ids.ts';
 import type { NanoUsd } from '../../domain/money.ts';
 import type { Env } from '../../env.ts';
+import type { AskedCustomers } from '../../history/asked-customers.ts';
+import { type Part, sumCustomerEarnings } from '../../history/earnings.ts';
+import { findPlanSpans, findVersionPrices, type PlanSpan, type VersionPrice } from '../../history/plan-time.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import { DAY_MS } from '../../platform/time.ts';
-import type { AskedCustomers } from '../../storage/asked-customers.ts';
-import { type Part, sumCustomerEarnings } from '../../storage/earnings.ts';
-import { keptPart, retentionOf } from '../../storage/kept-part.ts';
-import { findOrganizationRow } from '../../storage/organizations.ts';
-import { findPlanSpans, findVersionPrices, type PlanSpan, type VersionPrice } from '../../storage/plan-time.ts';
 import { type Earnings, earningsOf, sumEarnings } from './earnings.ts';
 
 export interface Window {

@@ -9,7 +9,7 @@
 import type { CUSTOMER_MARGIN_SORTS } from '../../contract/margin.ts';
 import { asCustomerId, type CustomerId, type OrganizationId } from '../../domain/ids.ts';
 import type { Env } from '../../env.ts';
-import { hasFewCustomers } from '../../storage/asked-customers.ts';
+import { hasFewCustomers } from '../../history/asked-customers.ts';
 import { type PageEarnings, readCustomersEarnings, type Window } from './customer-earnings.ts';
 import { type Earnings, sumEarnings } from './earnings.ts';
 

@@ -5,7 +5,7 @@
  * revenue less cost. Calls whose price is not known have no cost, so with them the margin is lower than it looks.
  */
 import type { NanoUsd } from '../../domain/money.ts';
-import type { CostAndCharge } from '../../storage/usage-figures.ts';
+import type { CostAndCharge } from '../../history/usage-figures.ts';
 
 export interface Earnings {
   costNanoUsd: NanoUsd;

@@ -5,10 +5,10 @@
 import { type Answer, accept, badRequest, refuse } from '../../contract/errors.ts';
 import type { CustomerMarginsData, CustomerMarginsQuery } from '../../contract/margin.ts';
 import type { AnswerTo } from '../../contract/operations.ts';
+import { CUSTOMERS_READ_MAX } from '../../history/asked-customers.ts';
 import type { Reader } from '../../metering/caller.ts';
 import { csvOf, exact } from '../../platform/csv.ts';
 import { type PageRequest, pageOf } from '../../platform/page.ts';
-import { CUSTOMERS_READ_MAX } from '../../storage/asked-customers.ts';
 import { askedDays } from '../usage/asked-days.ts';
 import {
   type CustomerEarned,

@@ -15,8 +15,8 @@ import {
   type Grouping,
   type OrganizationEarnings,
   readOrganizationEarnings,
-} from '../../storage/organization-earnings.ts';
-import { findVersionPrices, type VersionPrice } from '../../storage/plan-time.ts';
+} from '../../history/organization-earnings.ts';
+import { findVersionPrices, type VersionPrice } from '../../history/plan-time.ts';
 import type { Window } from './customer-earnings.ts';
 import { type Earnings, earningsOf, sumEarnings } from './earnings.ts';
 

@@ -2,6 +2,7 @@
  * Use cases: the margin of an organization, and of one of its customers, over days that are asked for.
  */
 
+import { chargesKeptSinceMs, keptPart } from '../../config/kept-part.ts';
 import { accept, badRequest, refuse } from '../../contract/errors.ts';
 import type { CustomerMarginData, MarginData, MarginFigures, MarginQuery } from '../../contract/margin.ts';
 import type { AnswerTo } from '../../contract/operations.ts';
@@ -9,9 +10,8 @@ import type { Retention } from '../../contract/operator.ts';
 import { GROUPS_MAX } from '../../contract/usage-summary.ts';
 import type { CustomerId } from '../../domain/ids.ts';
 import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
+import { GROUPINGS, type Grouping } from '../../history/organization-earnings.ts';
 import type { Reader } from '../../metering/caller.ts';
-import { chargesKeptSinceMs, keptPart } from '../../storage/kept-part.ts';
-import { GROUPINGS, type Grouping } from '../../storage/organization-earnings.ts';
 import type { LocalDay } from '../calendar.ts';
 import { askedDays } from '../usage/asked-days.ts';
 import { readCustomerDays, type Window } from './customer-earnings.ts';

@@ -5,9 +5,9 @@
 import type { OrganizationId } from '../../domain/ids.ts';
 import type { NanoUsd } from '../../domain/money.ts';
 import type { Env } from '../../env.ts';
+import type { UsageFilter } from '../../history/usage.ts';
+import { type CourseUsage, findUsageCourse, STEP_MS, type Step } from '../../history/usage-course.ts';
 import { DAY_MS } from '../../platform/time.ts';
-import type { UsageFilter } from '../../storage/usage.ts';
-import { type CourseUsage, findUsageCourse, STEP_MS, type Step } from '../../storage/usage-course.ts';
 
 /** Periods that are shorter than this are shown by hour. */
 const DAYS_BY_HOUR_BELOW = 3;

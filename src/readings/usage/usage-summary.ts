@@ -2,16 +2,16 @@
  * Use case: an organization's usage over a period, from D1, with how current the data are.
  */
 
+import { databaseNameOf } from '../../config/database.ts';
+import { keptPart } from '../../config/kept-part.ts';
 import { accept, badRequest } from '../../contract/errors.ts';
 import type { AnswerTo } from '../../contract/operations.ts';
 import { type Figures, GROUPS_MAX, type SummaryQuery, type UsageSummaryData } from '../../contract/usage-summary.ts';
 import { asCustomerId } from '../../domain/ids.ts';
 import { usdFromNano } from '../../domain/money.ts';
+import { sumUsage, type UsageSums } from '../../history/usage.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { projectorState } from '../../objects/projectors.ts';
-import { databaseNameOf } from '../../storage/database.ts';
-import { keptPart } from '../../storage/kept-part.ts';
-import { sumUsage, type UsageSums } from '../../storage/usage.ts';
 import { askedDays } from './asked-days.ts';
 
 /** Normal delay of the projection: the customer's object gathers changes, and then the projector does. */

@@ -1,0 +1,67 @@
+/**
+ * Use cases: list and read the events that an organization is told of, from D1, and as CSV. They are as of the last projection, a second
+ * or so behind the customers' objects.
+ */
+
+import { type Answer, accept, refuse } from '../contract/errors.ts';
+import type { EventsQuery, OrganizationEvent } from '../contract/events.ts';
+import type { AnswerTo } from '../contract/operations.ts';
+import type { OrganizationId } from '../domain/ids.ts';
+import type { Env } from '../env.ts';
+import {
+  findOrganizationEvents,
+  findRecordedEvent,
+  type OrganizationEventRow,
+} from '../history/organization-events.ts';
+import { csvOf } from '../platform/csv.ts';
+import type { Page, PageRequest } from '../platform/page.ts';
+
+/** Lines of a CSV. */
+const CSV_ROWS_MAX = 10_000;
+
+/** A page of events, newest first; as many as a CSV has where `page` is `null`. */
+export async function readEvents(
+  env: Env,
+  organizationId: OrganizationId,
+  { type, customerId, from, to }: Omit<EventsQuery, 'limit' | 'cursor'>,
+  page: PageRequest | null,
+): Promise<AnswerTo<'readEvents'>> {
+  const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
+  const filter = { type, customerId, fromMs: msOf(from), toMs: msOf(to) };
+  const { items, nextCursor } = await findOrganizationEvents(
+    env,
+    organizationId,
+    filter,
+    page ?? { limit: CSV_ROWS_MAX, after: null },
+  );
+  return accept('EVENTS_READ', { items: items.map(present), nextCursor }, Date.now());
+}
+
+/** A line for each event; what its type tells is JSON in the last column. */
+export function eventsCsv({ items }: Pick<Page<OrganizationEvent>, 'items'>): string {
+  return csvOf(
+    {
+      eventId: ({ eventId }: OrganizationEvent) => eventId,
+      type: ({ type }) => type,
+      timestamp: ({ timestamp }) => timestamp,
+      customerId: ({ data }) => ('customerId' in data ? data.customerId : null),
+      data: ({ data }) => JSON.stringify(data),
+    },
+    items,
+  );
+}
+
+export async function readEvent(
+  env: Env,
+  organizationId: OrganizationId,
+  eventId: string,
+): Promise<Answer<OrganizationEvent>> {
+  const event = await findRecordedEvent(env, organizationId, eventId);
+  if (!event) return refuse('NOT_FOUND', 'no such event');
+  return accept('EVENT_READ', present({ ...event, data: JSON.parse(event.data) }), Date.now());
+}
+
+/** The data is what the recorder of the type wrote. */
+function present({ eventId, type, atMs, data }: OrganizationEventRow): OrganizationEvent {
+  return { eventId, type, timestamp: new Date(atMs).toISOString(), data } as OrganizationEvent;
+}

@@ -1,0 +1,32 @@
+/**
+ * The autopilot of an organization's model mappings: makes the switches whose day has come, and tells of those and of the
+ * refused ones, each once by its key.
+ */
+import { entriesByMapping, type ModelMappings } from '../../domain/model-mappings.ts';
+import { DAY_MS } from '../../platform/time.ts';
+import { keyOf, type Look, type News } from './look.ts';
+
+/** A refusal is remembered for longer than a model is refused before its end, and a switch for longer than it is told. */
+const REMEMBERED_MS = 400 * DAY_MS;
+
+export async function autopilotNews({ runAutopilot, nowMs, memory }: Look): Promise<News> {
+  const found = await runAutopilot();
+  const untold = found.filter(({ key }) => memory.get(rememberedAs(key)) === null);
+  return {
+    events: untold,
+    remember: untold.map(({ key, eventId }) => ({
+      key: rememberedAs(key),
+      value: eventId,
+      untilMs: nowMs + REMEMBERED_MS,
+    })),
+  };
+}
+
+/** Whether an entry of a mapping has an autopilot. */
+export function hasAutopilot(mappings: ModelMappings | null): boolean {
+  return mappings !== null && entriesByMapping(mappings).some(([, entries]) => entries.some(isEntryWithAutopilot));
+}
+
+const isEntryWithAutopilot = (entry: unknown) => typeof entry !== 'string';
+
+const rememberedAs = (key: string) => keyOf('autopilot', key);

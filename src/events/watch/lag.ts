@@ -1,0 +1,27 @@
+/**
+ * Whether changes of the organization wait in its database's projectors for longer than they may: told once, until none
+ * does any more.
+ */
+
+import { databaseNameOf } from '../../config/database.ts';
+import { projectorState } from '../../objects/projectors.ts';
+import { MINUTE_MS } from '../../platform/time.ts';
+import { keyOf, type Look, type News, NO_NEWS } from './look.ts';
+
+/** Deliveries take about a second; health shows what waits longer than five seconds. */
+export const LAG_MS = 5 * MINUTE_MS;
+
+const LAGGING = keyOf('lagging');
+
+export async function lagNews({ env, organizationId, nowMs, memory }: Look): Promise<News> {
+  const database = await databaseNameOf(env, organizationId);
+  const { waiting } = await projectorState(env, [database], { organizationId });
+  const isTold = memory.get(LAGGING) !== null;
+  if (waiting.oldestMs === null || waiting.oldestMs > nowMs - LAG_MS) return isTold ? { forget: [LAGGING] } : NO_NEWS;
+  if (isTold) return NO_NEWS;
+  const waitingSince = new Date(waiting.oldestMs).toISOString();
+  return {
+    events: [{ type: 'projection.lagging', atMs: nowMs, data: { waitingSince, changes: waiting.changes } }],
+    remember: [{ key: LAGGING, value: waitingSince, untilMs: null }],
+  };
+}

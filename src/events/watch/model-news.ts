@@ -1,0 +1,65 @@
+/**
+ * Models in use that are deprecated, and those that end within some steps of days. Each step of a model and date is told
+ * once; a first look within several steps tells of the nearest, and the wider ones count as told.
+ */
+import { ENDING_STEPS_DAYS } from '../../contract/event-data.ts';
+import { aliasModels, type ModelMappings, tierModels } from '../../domain/model-mappings.ts';
+import { formatUsd } from '../../domain/money.ts';
+import { DAY_MS } from '../../platform/time.ts';
+import { modelsOnRadar, type NamedUse, type RadarModel, type RadarView } from '../../readings/radar/models.ts';
+import { mappingsOf } from '../../readings/radar/present.ts';
+import { replacementFor } from '../../readings/radar/replacement.ts';
+import { type Found, keyOf, type Look, type News, type Remembered } from './look.ts';
+
+export type EndingStep = (typeof ENDING_STEPS_DAYS)[number];
+
+/** A deprecation is remembered for longer than a model stays in use after it. */
+const DEPRECATED_MS = 400 * DAY_MS;
+
+export async function modelNews(
+  { nowMs, memory }: Look,
+  view: RadarView,
+  uses: readonly NamedUse[],
+  mappings: ModelMappings | null,
+): Promise<News> {
+  const events: Found[] = [];
+  const remember: Remembered[] = [];
+  for (const model of modelsOnRadar(view, uses)) {
+    const { modelKey, status, shutdownAt, daysLeft } = model;
+    const deprecated = keyOf('deprecated', modelKey);
+    const ending = keyOf('ending', modelKey, shutdownAt);
+    const isNew = (status === 'DEPRECATED' || status === 'RETIRED') && memory.get(deprecated) === null;
+    const told = memory.get(ending);
+    const step = daysLeft === null ? null : stepToTell(daysLeft, told === null ? null : Number(told));
+    if (!isNew && step === null) continue;
+    const data = await factsOf(view, model, mappings);
+    if (isNew) {
+      events.push({ type: 'model.deprecated', atMs: nowMs, data: { ...data, shutdownAt, daysLeft } });
+      remember.push({ key: deprecated, value: status, untilMs: nowMs + DEPRECATED_MS });
+    }
+    if (step !== null && shutdownAt !== null && daysLeft !== null) {
+      events.push({ type: 'model.ending', atMs: nowMs, data: { ...data, shutdownAt, daysLeft, step } });
+      remember.push({ key: ending, value: String(step), untilMs: Date.parse(shutdownAt) + DAY_MS });
+    }
+  }
+  return { events, remember };
+}
+
+/** The nearest step that the model is within, where it is nearer than the one that was told; else `null`. */
+export function stepToTell(daysLeft: number, told: number | null): EndingStep | null {
+  if (daysLeft <= 0) return null;
+  const nearest = ENDING_STEPS_DAYS.filter((days) => daysLeft <= days).at(-1);
+  return nearest === undefined || (told !== null && told <= nearest) ? null : nearest;
+}
+
+async function factsOf(view: RadarView, model: RadarModel, mappings: ModelMappings | null) {
+  const { modelKey, source } = await replacementFor(view, model);
+  return {
+    modelKey: model.modelKey,
+    status: model.status,
+    replacement: { modelKey, source },
+    calls: model.calls,
+    costUsd: formatUsd(model.costNanoUsd),
+    mappings: mappings ? mappingsOf(view, { models: tierModels(mappings), aliases: aliasModels(mappings) }, model) : [],
+  };
+}

@@ -1,0 +1,99 @@
+/**
+ * What operators did of which organizations are told: keys, and own prices. The event log commits with the change itself, so
+ * it is the outbox of these events: it is read from the last place on, a little before it, because its ids sort by the time
+ * of a change and not by its commit. The same change gets the same event id each time, so reading it again tells nothing.
+ */
+
+import { type EventRow, findEvents } from '../../config/events.ts';
+import { EVENT_RETENTION_DAYS } from '../../contract/events.ts';
+import type { Key } from '../../contract/operator.ts';
+import type { OwnRates } from '../../contract/prices.ts';
+import type { KeyId } from '../../domain/ids.ts';
+import { TOLD_ACTIONS, type ToldAction } from '../../objects/watches.ts';
+import { eventIdsFrom } from '../../platform/event-id.ts';
+import { DAY_MS, MINUTE_MS } from '../../platform/time.ts';
+import { type Found, keyOf, type Look, type News } from './look.ts';
+
+/** A change commits within this time of the one that its id says. */
+const COMMIT_MS_MAX = 5 * MINUTE_MS;
+/** How far a new watch looks back: further, where one was missed, than its first wake is late. */
+const FIRST_LOOK_MS = DAY_MS;
+const ROWS_PER_PAGE = 200;
+/** Pages of one look; the next one continues. */
+const PAGES_MAX = 10;
+
+const PLACE = keyOf('operator');
+
+/** A price as the event log has it: its time only where it has one. */
+type LoggedPrice = OwnRates & { effectiveFrom?: string };
+
+export async function operatorNews({ env, organizationId, nowMs, memory }: Look): Promise<News> {
+  const place = memory.get(PLACE);
+  const earliestMs = nowMs - EVENT_RETENTION_DAYS * DAY_MS;
+  const fromMs = place === null ? nowMs - FIRST_LOOK_MS : Math.max(Number(place) - COMMIT_MS_MAX, earliestMs);
+  const rows: EventRow[] = [];
+  let fromId = eventIdsFrom(fromMs);
+  let isAll = false;
+  for (let page = 0; page < PAGES_MAX && !isAll; page += 1) {
+    const found = await findEvents(env, { organizationId, actions: TOLD_ACTIONS, fromId }, 'oldest', ROWS_PER_PAGE);
+    rows.push(...found);
+    // The least id that comes after the last one.
+    fromId = `${found.at(-1)?.eventId}\0`;
+    isAll = found.length < ROWS_PER_PAGE;
+  }
+  const readToMs = isAll ? nowMs : (rows.at(-1)?.atMs ?? nowMs) + COMMIT_MS_MAX;
+  return {
+    events: rows.flatMap(eventsOfChange),
+    // A place that is not new is not written.
+    ...((rows.length > 0 || place === null || nowMs - Number(place) >= DAY_MS) && {
+      remember: [{ key: PLACE, value: String(readToMs), untilMs: null }],
+    }),
+  };
+}
+
+/** The events that a change is. Of a key its secret is in no log, and its last characters are not told. */
+export function eventsOfChange({
+  action,
+  subject,
+  eventId,
+  atMs,
+  before,
+  after,
+}: Pick<EventRow, 'action' | 'subject' | 'eventId' | 'atMs' | 'before' | 'after'>): Found[] {
+  switch (action as ToldAction) {
+    case 'key.create': {
+      const { keyId, name, prefix, scopes } = after as Key;
+      return [{ type: 'key.created', eventId, atMs, data: { keyId, name, prefix, scopes } }];
+    }
+    case 'key.rotate': {
+      const { name, prefix, scopes, rotatedTo } = after as Key & { rotatedTo: KeyId };
+      return [{ type: 'key.created', eventId, atMs, data: { keyId: rotatedTo, name, prefix, scopes } }];
+    }
+    case 'key.revoke': {
+      const { keyId, name, prefix } = after as Key;
+      return [{ type: 'key.revoked', eventId, atMs, data: { keyId, name, prefix } }];
+    }
+    case 'price.put': {
+      const data = priceChange(subject, before as LoggedPrice | null, after as LoggedPrice);
+      return [{ type: 'price.changed', eventId, atMs, data }];
+    }
+    case 'price.delete':
+      return (before as LoggedPrice[]).map((price, place) => ({
+        type: 'price.changed',
+        eventId: place === 0 ? eventId : `${eventId}-${place}`,
+        atMs,
+        data: priceChange(subject, price, null),
+      }));
+  }
+}
+
+function priceChange(modelKey: string, before: LoggedPrice | null, after: LoggedPrice | null) {
+  const effectiveFrom = (after ?? before)?.effectiveFrom ?? null;
+  return { modelKey, source: 'organization', effectiveFrom, before: ratesOf(before), after: ratesOf(after) } as const;
+}
+
+function ratesOf(price: LoggedPrice | null): OwnRates | null {
+  if (!price) return null;
+  const { effectiveFrom: _effectiveFrom, ...rates } = price;
+  return rates;
+}

@@ -1,0 +1,174 @@
+/**
+ * A prompt in the form in which a request is compared with an earlier one: the fields that are no message, and the
+ * messages in pieces, each of which ends where an earlier request can have ended.
+ *
+ * A vendor counts the same tokens for requests with equal fields and equal pieces. What it need not count again in the
+ * same way has no such form: a prompt that the vendor cuts, edits or completes from elsewhere, and kinds of tools, items
+ * and parts of which that is not certain. Marks of the cache are left out, because no model reads them and agents move
+ * them from turn to turn.
+ */
+import { toolsOf } from '../../vendors/capabilities.ts';
+import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../vendors/usage/figures.ts';
+import { endpointAt } from './endpoints.ts';
+import { AROUND_ALL } from './input.ts';
+
+export interface Conversation {
+  /** The fields that are no message, as JSON. */
+  fields: string;
+  /** The messages as JSON, in their order. */
+  pieces: readonly string[];
+  /** How many messages there are up to the end of each piece. */
+  ends: readonly number[];
+  /** The stored response that the messages follow. */
+  follows: string | undefined;
+}
+
+/**
+ * What is added for the seam between a beginning that was counted and what follows it. Messages are framed by tokens of
+ * their own, so that texts of two speakers have no token in common, and each message that follows has the allowance of its
+ * frame. What is left is what a vendor writes by itself around the conversation, such as a date or a line for the first
+ * message of a kind: it may be as long as the allowance for all of it. That a vendor leaves out thoughts of earlier turns
+ * only lowers what it counts.
+ */
+export const SEAM_TOKENS = AROUND_ALL.atMost;
+
+/** Longer conversations are not followed. */
+const PIECES_MAX = 1_024;
+
+const MESSAGES_AT: Readonly<Record<string, string>> = {
+  chat: 'messages',
+  messages: 'messages',
+  responses: 'input',
+  generateContent: 'contents',
+};
+/** Fields with which the vendor cuts or edits the prompt, or brings something of its own. */
+const CHANGES_PROMPT = [
+  ...['context_management', 'transforms', 'truncate_prompt_tokens', 'context_length_exceeded_behavior', 'thread'],
+  ...['container', 'image', 'conversation', 'prompt', 'cachedContent', 'cached_content', 'extra_body'],
+];
+/** Tools that the caller runs, and whose definitions are in each prompt. */
+const PLAIN_TOOL =
+  /^(?:function|custom|namespace|apply_patch|local_shell|computer|computer_use_preview|(?:bash|text_editor|computer|memory)_\d+)$/;
+const GOOGLE_TOOL = /^function_?[dD]eclarations$/;
+/** Items of OpenAI's responses that are no message. */
+const PLAIN_ITEM =
+  /^(?:message|reasoning|(?:function|custom_tool|computer|local_shell|shell|apply_patch)_call(?:_output)?)$/;
+/** Those of the model. */
+const ITEM_OF_MODEL = /^reasoning$|_call$/;
+const PLAIN_PART =
+  /^(?:(?:input_|output_)?text|refusal|image|image_url|input_image|computer_screenshot|input_audio|file|input_file|document|thinking|redacted_thinking|tool_use|tool_result|search_result|summary_text|reasoning_text)$/;
+const GOOGLE_PART =
+  /^(?:text|thought|thought_?[sS]ignature|inline_?[dD]ata|function_?[cC]all|function_?[rR]esponse|media_?[rR]esolution)$/;
+
+/** `path` is that of an address; `null` for a request that has no such form. */
+export function conversationOf(path: string, body: Fields): Conversation | null {
+  const endpoint = endpointAt(path)?.name ?? '';
+  const place = MESSAGES_AT[endpoint];
+  if (place === undefined || CHANGES_PROMPT.some((name) => isSet(body[name]))) return null;
+  if (isSet(body.truncation) && body.truncation !== 'disabled') return null;
+  const { [place]: given, previous_response_id: follows, ...fields } = body;
+  const messages = typeof given === 'string' && endpoint === 'responses' ? [given] : given;
+  if (!Array.isArray(messages) || messages.length === 0) return null;
+  if (!toolsOf(body).every(isPlainTool) || !messages.every((message) => isPlain(message, endpoint))) return null;
+  const isAnthropic = endpoint === 'messages';
+  if (isAnthropic && dropsThoughts(body.thinking, messages)) return null;
+  const plain = messages.map((message) => withoutMarks(message, isAnthropic));
+  const ends = plain.flatMap((message, index) => {
+    const next = plain[index + 1];
+    return next === undefined || (!isOfModel(message) && isOfModel(next)) ? [index + 1] : [];
+  });
+  if (ends.length > PIECES_MAX) return null;
+  return {
+    fields: JSON.stringify({
+      ...fields,
+      ...(Array.isArray(fields.tools) && { tools: fields.tools.map(withoutMark) }),
+      ...(isAnthropic && isSet(fields.system) && { system: contentOf(fields.system, true) }),
+    }),
+    pieces: ends.map((end, index) => JSON.stringify(plain.slice(ends[index - 1] ?? 0, end))),
+    ends,
+    follows: typeof follows === 'string' ? follows : undefined,
+  };
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+/** A tool that is loaded later is not in the prompt until then. */
+function isPlainTool(tool: Fields): boolean {
+  const { type, defer_loading: isLater } = tool;
+  if (isLater !== undefined && isLater !== false) return false;
+  if (type !== undefined) return typeof type === 'string' && PLAIN_TOOL.test(type);
+  return 'input_schema' in tool || 'function' in tool || Object.keys(tool).every((name) => GOOGLE_TOOL.test(name));
+}
+
+function isPlain(message: unknown, endpoint: string): boolean {
+  if (typeof message === 'string') return true;
+  const { type, role, content, output, parts, clear_at: clearAt } = fieldsOf(message);
+  if (isSet(clearAt) || (type !== undefined && !PLAIN_ITEM.test(textOf(type)))) return false;
+  if (endpoint !== 'responses' && typeof role !== 'string' && endpoint !== 'generateContent') return false;
+  if (endpoint === 'generateContent')
+    return (
+      Array.isArray(parts) && parts.every((part) => Object.keys(fieldsOf(part)).every((name) => GOOGLE_PART.test(name)))
+    );
+  return [content, output].every(isPlainContent);
+}
+
+function isPlainContent(content: unknown): boolean {
+  return listOf(content).every((part) => {
+    const { type, content: inside } = fieldsOf(part);
+    return PLAIN_PART.test(textOf(type)) && (type !== 'tool_result' || isPlainContent(inside));
+  });
+}
+
+function isOfModel(message: unknown): boolean {
+  const { role, type } = fieldsOf(message);
+  return role === undefined ? ITEM_OF_MODEL.test(textOf(type)) : role === 'assistant' || role === 'model';
+}
+
+/**
+ * Anthropic may leave all thoughts out of a request with a turn that uses tools and does not begin with one, and have them
+ * again in the next (platform.claude.com/docs/en/build-with-claude/extended-thinking, "graceful degradation"). Adaptive
+ * thinking asks for no thought.
+ */
+function dropsThoughts(thinking: unknown, messages: readonly unknown[]): boolean {
+  if (!isSet(thinking) || ['adaptive', 'disabled'].includes(textOf(fieldsOf(thinking).type))) return false;
+  const typesOf = (message: unknown) => listOf(fieldsOf(message).content).map((part) => textOf(fieldsOf(part).type));
+  const isThought = (type: string) => type === 'thinking' || type === 'redacted_thinking';
+  const beginsTurn = (message: unknown) =>
+    !isOfModel(message) && !typesOf(message).every((type) => type === 'tool_result');
+  const openings = messages.filter((message, index) => isOfModel(message) && beginsTurn(messages[index - 1]));
+  const isThoughtless = (message: unknown) => !typesOf(message).some(isThought);
+  return messages.some((message) => !isThoughtless(message)) && openings.some((message) => isThoughtless(message));
+}
+
+function withoutMarks(message: unknown, isAnthropic: boolean): unknown {
+  if (!isFields(message) || !('content' in message)) return withoutMark(message);
+  return withoutMark({ ...message, content: contentOf(message.content, isAnthropic) });
+}
+
+/** To Anthropic a text is short for a list of one block of text (its API reference, `content` of messages). */
+function contentOf(content: unknown, isAnthropic: boolean): unknown {
+  if (isAnthropic && typeof content === 'string') return [{ type: 'text', text: content }];
+  if (!Array.isArray(content)) return content;
+  return content.map((part) => {
+    if (!isFields(part) || part.type !== 'tool_result' || !Array.isArray(part.content)) return withoutMark(part);
+    return withoutMark({ ...part, content: part.content.map(withoutMark) });
+  });
+}
+
+const MARKS = ['cache_control', 'prompt_cache_breakpoint'];
+/** The longest word of a mark. */
+const MARK_LENGTH_MAX = 32;
+
+/** Without its own marks. What stands deeper, such as in the arguments of a tool, is read by the model. */
+function withoutMark(value: unknown): unknown {
+  if (!isFields(value) || !MARKS.some((name) => isMark(value[name]))) return value;
+  return Object.fromEntries(Object.entries(value).filter(([name, member]) => !MARKS.includes(name) || !isMark(member)));
+}
+
+function isMark(value: unknown): boolean {
+  return (
+    isFields(value) && Object.values(value).every((word) => typeof word === 'string' && word.length <= MARK_LENGTH_MAX)
+  );
+}

@@ -1,0 +1,131 @@
+/**
+ * What a request is made not to incur. On credit that is a service tier that costs more, and uses of tools without a bound;
+ * if a plan limits searches, more of them than are left. The bound of the output is `output.ts`.
+ *
+ * Only kinds of vendors that are known to take the field get it.
+ */
+import type { VendorKind } from '../../domain/vendor-kind.ts';
+import { toolsOf } from '../../vendors/capabilities.ts';
+import { COUNT_MAX, type Fields, fieldsOf, listOf, textOf } from '../../vendors/usage/figures.ts';
+import type { EndpointName } from './endpoints.ts';
+
+/**
+ * The words that keep a request on the standard tier although the vendor's project may serve another one unasked. Sources:
+ * OpenAI's API reference, `service_tier`; platform.claude.com/docs/en/api/service-tiers.
+ */
+export const SAFE_SERVICE_TIERS: Partial<Record<VendorKind, string>> = {
+  openai: 'default',
+  anthropic: 'standard_only',
+};
+const WITH_SERVICE_TIER: ReadonlySet<EndpointName> = new Set(['chat', 'responses', 'messages']);
+
+/** Whether a request leaves the tier to the vendor: what is no word does, too. */
+export function leavesTier(word: unknown): boolean {
+  return typeof word !== 'string' || word === '' || word === 'auto';
+}
+
+/** The uses that are allowed if a request names no bound, by the endpoint whose field that is. */
+export const USES_SET: Partial<Record<EndpointName, { kinds: readonly VendorKind[]; uses: number }>> = {
+  responses: { kinds: ['openai', 'azure'], uses: 10 },
+  messages: { kinds: ['anthropic'], uses: 10 },
+};
+const HOSTED_ON_RESPONSES = /^(?:web_search|file_search|mcp)/;
+const WITH_MAX_USES = /^web_(?:search|fetch)_\d/;
+const SEARCHES_ON_MESSAGES = /^web_search_\d/;
+
+/** A bound of uses, as vendors take it; `undefined` for anything else. */
+export function countOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? Math.min(value, COUNT_MAX) : undefined;
+}
+
+/** The body in its safe form, with the fields that were changed: `service_tier=default`. The same object if none was. */
+export function madeSafe<Body extends Fields>(
+  body: Body,
+  endpoint: EndpointName,
+  kind: VendorKind,
+): { body: Body; changed: string[] } {
+  const changed: string[] = [];
+  let safe: Fields = body;
+  const word = SAFE_SERVICE_TIERS[kind];
+  if (word !== undefined && WITH_SERVICE_TIER.has(endpoint) && leavesTier(body.service_tier)) {
+    safe = { ...safe, service_tier: word };
+    changed.push(`service_tier=${word}`);
+  }
+  const set = USES_SET[endpoint];
+  if (!set?.kinds.includes(kind)) return { body: safe as Body, changed };
+  if (endpoint === 'responses') {
+    // Items of the input bring tools too.
+    const isHosted = toolsOf(body).some(({ type }) => HOSTED_ON_RESPONSES.test(textOf(type)));
+    if (!isHosted || countOf(body.max_tool_calls) !== undefined) return { body: safe as Body, changed };
+    changed.push(`max_tool_calls=${set.uses}`);
+    return { body: { ...safe, max_tool_calls: set.uses } as unknown as Body, changed };
+  }
+  if (!Array.isArray(body.tools)) return { body: safe as Body, changed };
+  const lacksBound = (tool: unknown) => {
+    const { type, max_uses: uses } = fieldsOf(tool);
+    return WITH_MAX_USES.test(textOf(type)) && countOf(uses) === undefined;
+  };
+  if (!body.tools.some(lacksBound)) return { body: safe as Body, changed };
+  const tools = body.tools.map((tool) => (lacksBound(tool) ? { ...fieldsOf(tool), max_uses: set.uses } : tool));
+  changed.push(`max_uses=${set.uses}`);
+  return { body: { ...safe, tools } as unknown as Body, changed };
+}
+
+/** The body as it may be sent: with at most so many searches, and in its safe form if credit pays. */
+export function asAllowed<Body extends Fields>(
+  body: Body,
+  request: { endpoint: EndpointName; kind: VendorKind; searches: number | null; onCredit: boolean },
+): { body: Body; changed: string[] } {
+  const { endpoint, kind, searches, onCredit } = request;
+  const bounded = searches === null ? { body, changed: [] } : withSearchBound(body, endpoint, searches);
+  if (!onCredit) return bounded;
+  const safe = madeSafe(bounded.body, endpoint, kind);
+  return { body: safe.body, changed: [...bounded.changed, ...safe.changed] };
+}
+
+/** The tools of a request whose searches a field of their own bounds. */
+function searchTools(body: Fields): Fields[] {
+  return listOf(body.tools)
+    .map(fieldsOf)
+    .filter(({ type }) => SEARCHES_ON_MESSAGES.test(textOf(type)));
+}
+
+/** The fewest web searches that a field of the endpoint can hold the request to; `undefined` if it has no such field. */
+export function searchesAtLeast(body: Fields, endpoint: EndpointName, kind: VendorKind): number | undefined {
+  if (endpoint === 'responses') return USES_SET.responses?.kinds.includes(kind) ? 1 : undefined;
+  // Each tool has a bound of its own, and vendors take none of 0.
+  return endpoint === 'messages' ? Math.max(1, searchTools(body).length) : undefined;
+}
+
+/**
+ * The body with at most `most` web searches, in the endpoint's own field, and the fields that were changed. A bound is
+ * never raised. `most` is not below `searchesAtLeast`.
+ */
+function withSearchBound<Body extends Fields>(
+  body: Body,
+  endpoint: EndpointName,
+  most: number,
+): { body: Body; changed: string[] } {
+  if (endpoint === 'responses') {
+    const asked = countOf(body.max_tool_calls);
+    const calls = Math.min(asked ?? USES_SET.responses?.uses ?? most, most);
+    if (asked === calls) return { body, changed: [] };
+    return { body: { ...body, max_tool_calls: calls }, changed: [`max_tool_calls=${calls}`] };
+  }
+  const tools = endpoint === 'messages' ? searchTools(body) : [];
+  if (tools.length === 0) return { body, changed: [] };
+  // What is left after one search of each tool goes to the first ones.
+  let rest = Math.max(0, most - tools.length);
+  const changed = new Set<string>();
+  const bounded = listOf(body.tools).map((tool) => {
+    const { type, max_uses: named } = fieldsOf(tool);
+    if (!SEARCHES_ON_MESSAGES.test(textOf(type))) return tool;
+    const asked = countOf(named);
+    const uses = Math.min(asked ?? USES_SET.messages?.uses ?? most, 1 + rest);
+    rest -= Math.max(0, uses - 1);
+    if (asked === uses) return tool;
+    changed.add(`max_uses=${uses}`);
+    return { ...fieldsOf(tool), max_uses: uses };
+  });
+  return changed.size === 0 ? { body, changed: [] } : { body: { ...body, tools: bounded }, changed: [...changed] };
+}

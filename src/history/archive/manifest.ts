@@ -1,0 +1,149 @@
+/**
+ * The names of the archive's objects, and the manifest of a day, which says which object has it.
+ *
+ * Each time a day is written its object has a new name; the manifest is written last and names it. So readers find the
+ * day as it was or as it is, never a part. Objects that the manifest does not name are left over from a run that broke
+ * off, and are deleted when the day is written next.
+ */
+
+import { z } from 'zod';
+import { asOrganizationId } from '../../domain/ids.ts';
+import type { Env } from '../../env.ts';
+import { parseJson } from '../../platform/json.ts';
+import { DAY_MS } from '../../platform/time.ts';
+import { HISTORY_KINDS, type HistoryDay } from './days.ts';
+
+/** Changes with the form of the objects. */
+export const FORMAT = 1;
+
+/** Objects of one day: of one generation, and what interrupted runs left. */
+const DAY_OBJECTS_MAX = 1_000;
+
+const count = z.number().int().nonnegative();
+
+const Member = z.object({
+  kind: z.enum(HISTORY_KINDS),
+  /** Where it begins in the object, in bytes; it ends where the next one begins. */
+  offset: count,
+  rows: count,
+  /** The time of its first row. */
+  fromMs: count,
+});
+
+const Manifest = z.object({
+  format: z.literal(FORMAT),
+  organizationId: z.string(),
+  /** The UTC day, `2026-11-23`. */
+  day: z.string(),
+  /** The name of the object, beside the manifest. */
+  object: z.string(),
+  rows: count,
+  bytes: count,
+  /** Of the object, in hexadecimal. */
+  sha256: z.string(),
+  writtenAt: z.string(),
+  members: z.array(Member),
+  /** Whether the list of customers is whole. */
+  listsCustomers: z.boolean(),
+});
+
+export type Manifest = z.infer<typeof Manifest>;
+export type Member = z.infer<typeof Member>;
+
+/** The bucket. Only to be called where one is bound. */
+export function bucketOf({ ARCHIVE }: Env): R2Bucket {
+  if (!ARCHIVE) throw new Error('no ARCHIVE is bound');
+  return ARCHIVE;
+}
+
+export const dayText = (dayMs: number) => new Date(dayMs).toISOString().slice(0, 10);
+
+export const folderOf = ({ organizationId, dayMs }: HistoryDay) => `${organizationId}/${dayText(dayMs)}/`;
+
+export const MANIFEST_NAME = 'manifest.json';
+export const objectName = (generation: string) => `${generation}.ndjson.gz`;
+/** Hashes of the customers who have rows in the object. */
+export const customersName = (object: string) => object.replace(/\.ndjson\.gz$/, '.customers');
+/** An unfinished writing. */
+export const progressName = (generation: string) => `${generation}.progress`;
+/** The id of an upload in parts. */
+export const uploadName = (generation: string) => `${generation}.upload`;
+
+/** The day that a folder is of; `null` where the name is no folder's. */
+export function dayOfKey(key: string): HistoryDay | null {
+  const [, organizationId = '', day = ''] = /^([^/]+)\/(\d{4}-\d{2}-\d{2})\//.exec(key) ?? [];
+  const dayMs = Date.parse(`${day}T00:00:00Z`);
+  return Number.isNaN(dayMs) || dayMs % DAY_MS !== 0
+    ? null
+    : { organizationId: asOrganizationId(organizationId), dayMs };
+}
+
+/** `null` where there is none. Throws where there is one that cannot be read. */
+export async function readManifest(env: Env, day: HistoryDay): Promise<Manifest | null> {
+  const object = await bucketOf(env).get(folderOf(day) + MANIFEST_NAME);
+  if (!object) return null;
+  const manifest = manifestOf(await object.text(), day);
+  if (!manifest) throw new Error(`the manifest of ${folderOf(day)} cannot be read`);
+  return manifest;
+}
+
+/** `null` where the text is no manifest of that day. */
+export function manifestOf(text: string, { organizationId, dayMs }: HistoryDay): Manifest | null {
+  const json = parseJson(text);
+  const parsed = Manifest.safeParse(json.ok ? json.value : null);
+  if (!parsed.success) return null;
+  return parsed.data.organizationId === organizationId && parsed.data.day === dayText(dayMs) ? parsed.data : null;
+}
+
+export async function writeManifest(env: Env, day: HistoryDay, manifest: Manifest): Promise<void> {
+  await bucketOf(env).put(folderOf(day) + MANIFEST_NAME, JSON.stringify(manifest), {
+    httpMetadata: { contentType: 'application/json' },
+  });
+}
+
+/** Removes the parts of uploads that were begun and are not going to be finished. */
+export async function abortUploads(env: Env, day: HistoryDay): Promise<void> {
+  const bucket = bucketOf(env);
+  for (const key of await listDay(env, day)) {
+    const uploadId = key.endsWith('.upload') ? await (await bucket.get(key))?.text() : undefined;
+    if (uploadId === undefined) continue;
+    const upload = bucket.resumeMultipartUpload(key.replace(/\.upload$/, '.ndjson.gz'), uploadId);
+    // It may be gone: R2 gives an upload up after a week.
+    await upload.abort().catch(() => undefined);
+  }
+}
+
+/** Deletes the day's objects, but for the manifest and those of the object that it names. */
+export async function deleteOthers(env: Env, day: HistoryDay, object: string | null): Promise<void> {
+  const folder = folderOf(day);
+  const kept = object === null ? [] : [MANIFEST_NAME, object, customersName(object)].map((name) => folder + name);
+  const keys = (await listDay(env, day)).filter((key) => !kept.includes(key));
+  if (keys.length > 0) await bucketOf(env).delete(keys);
+}
+
+/** The keys of the day's objects. */
+export async function listDay(env: Env, day: HistoryDay): Promise<string[]> {
+  const { objects } = await bucketOf(env).list({ prefix: folderOf(day), limit: DAY_OBJECTS_MAX });
+  return objects.map(({ key }) => key);
+}
+
+/** The range of a member's bytes in the object. */
+function rangeOf({ members, bytes }: Manifest, index: number): { offset: number; length: number } {
+  const offset = members[index]?.offset ?? 0;
+  return { offset, length: (members[index + 1]?.offset ?? bytes) - offset };
+}
+
+/** The bytes of a member. Throws where the object is gone or shorter. */
+export async function readMember(
+  env: Env,
+  day: HistoryDay,
+  manifest: Manifest,
+  index: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const range = rangeOf(manifest, index);
+  const object = await bucketOf(env).get(folderOf(day) + manifest.object, { range });
+  if (!object) throw new Error(`${folderOf(day)}${manifest.object} is missing`);
+  const bytes = new Uint8Array(await object.arrayBuffer());
+  if (bytes.length !== range.length) throw new Error(`${folderOf(day)}${manifest.object} is too short`);
+  return bytes;
+}

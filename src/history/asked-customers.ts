@@ -1,0 +1,29 @@
+/**
+ * Which customers a query reads one by one, in D1: those that are named, or all of an organization that has few enough.
+ */
+
+import { type SQL, sql } from 'drizzle-orm';
+import { database } from '../config/database.ts';
+import type { OrganizationId } from '../domain/ids.ts';
+import type { Env } from '../env.ts';
+import { customers, organizationSizes } from './schema/index.ts';
+
+/** Of more customers, no query reads each of them: it takes two running totals of every one. */
+export const CUSTOMERS_READ_MAX = 10_000;
+
+/** `ALL`, once `hasFewCustomers` has said that it may be. */
+export type AskedCustomers = readonly string[] | 'ALL';
+
+/** Their ids as a table with the column `id`. */
+export function idsOf(organizationId: OrganizationId, asked: AskedCustomers): SQL {
+  return asked === 'ALL'
+    ? sql`(SELECT customer_id AS id FROM ${customers} WHERE organization_id = ${organizationId})`
+    : sql`(SELECT value AS id FROM json_each(${JSON.stringify(asked)}))`;
+}
+
+export async function hasFewCustomers(env: Env, organizationId: OrganizationId): Promise<boolean> {
+  const [row] = await (await database(env, organizationId)).all<{ customers: number }>(
+    sql`SELECT customers FROM ${organizationSizes} WHERE organization_id = ${organizationId}`,
+  );
+  return (row?.customers ?? 0) <= CUSTOMERS_READ_MAX;
+}

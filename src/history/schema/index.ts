@@ -1,0 +1,18 @@
+/**
+ * The schema of D1: what operators configure, and the projection of what the customers' objects record.
+ *
+ * Instants are integer milliseconds. Money is an integer column of nano-USD that is only ever written and read as a
+ * decimal string, because neither side of D1 carries integers above 2^53; a sum of money is two such columns
+ * (`sumOfCost`). The projection tables (`customers`, `calls`, `denied_hours`, `failed_hours`, `meter_events`, `credit_entries`,
+ * `organization_events`) are
+ * written by the objects' outboxes alone: `revision` lets a late row never overwrite a newer one, and
+ * `erased_subscriptions` lets none come back after an erasure.
+ */
+export * from '../../config/schema/index.ts';
+export * from './archive.ts';
+export * from './calls.ts';
+export * from './customers.ts';
+export * from './databases.ts';
+export * from './events.ts';
+export * from './samples.ts';
+export * from './usage.ts';

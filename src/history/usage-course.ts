@@ -1,0 +1,111 @@
+/**
+ * The course of usage in D1: what each hour or UTC day of a period used, in all and by some models.
+ *
+ * Of an organization or one of its features it reads roll-ups, whose rows do not grow with the number of calls; of a
+ * customer it reads that customer's hours.
+ */
+
+import { type SQL, sql } from 'drizzle-orm';
+import { database, prepare } from '../config/database.ts';
+import type { OrganizationId } from '../domain/ids.ts';
+import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
+import type { Env } from '../env.ts';
+import { DAY_MS, HOUR_MS } from '../platform/time.ts';
+import { featureDays, featureHours, organizationDays, organizationHours, usageHours } from './schema/index.ts';
+import type { UsageFilter } from './usage.ts';
+import { asText, sumsOf } from './usage-figures.ts';
+
+export type Step = 'hour' | 'day';
+
+export const STEP_MS: Record<Step, number> = { hour: HOUR_MS, day: DAY_MS };
+
+export interface CourseUsage {
+  /** Steps since the start of the period. */
+  place: number;
+  /** `null`: of all models. */
+  model: string | null;
+  calls: number;
+  unpricedCalls: number;
+  inputTokens: number;
+  outputTokens: number;
+  costNanoUsd: NanoUsd;
+}
+
+type Row = Record<keyof typeof COLUMNS, string> & {
+  place: number;
+  model: string | null;
+};
+
+const COLUMNS = {
+  calls: 'calls',
+  unpricedCalls: 'unpriced_calls',
+  inputTokens: 'input_tokens',
+  outputTokens: 'output_tokens',
+  costUsd: 'cost_usd',
+  costRest: 'cost_rest_nano_usd',
+} as const;
+const FIGURES = asText(sumsOf(COLUMNS));
+
+/** Steps without usage have no row. The period is from the start of a step to the start of another. */
+export async function findUsageCourse(
+  env: Env,
+  organizationId: OrganizationId,
+  filter: UsageFilter,
+  step: Step,
+  models: readonly string[],
+): Promise<CourseUsage[]> {
+  const db = await database(env, organizationId);
+  const { all, ofModels } = partsOf(organizationId, filter, step, models);
+  // Literals, because D1 binds numbers as floating-point ones, and the place is a quotient of integers.
+  const place = sql.raw(`(at_ms - ${filter.fromMs}) / ${STEP_MS[step]}`);
+  const queries = [
+    sql`SELECT ${place} AS place, NULL AS model, ${FIGURES} FROM (${all}) GROUP BY 1`,
+    ...(models.length > 0 ? [sql`SELECT ${place} AS place, model, ${FIGURES} FROM (${ofModels}) GROUP BY 1, 2`] : []),
+  ];
+  const results = await db.$client.batch<Row>(queries.map((query) => prepare(db, query)));
+  return results.flatMap(({ results: rows }) => rows.map(usageOf));
+}
+
+/** The rows of the period: all of them, and those of the models. */
+function partsOf(
+  organizationId: OrganizationId,
+  { fromMs, toMs, customerId, feature }: UsageFilter,
+  step: Step,
+  models: readonly string[],
+): { all: SQL; ofModels: SQL } {
+  const figures = sql.raw(Object.values(COLUMNS).join(', '));
+  const named = sql.raw(step === 'day' ? 'day_ms' : 'hour_ms');
+  if (customerId !== undefined) {
+    const ofFeature = feature === undefined ? sql`` : sql`AND feature = ${feature}`;
+    const all = sql`SELECT hour_ms AS at_ms, model, ${figures} FROM ${usageHours}
+      WHERE organization_id = ${organizationId} AND customer_id = ${customerId}
+        AND hour_ms >= ${fromMs} AND hour_ms < ${toMs} ${ofFeature}`;
+    return { all, ofModels: sql`SELECT * FROM (${all}) WHERE model IN ${models}` };
+  }
+  const among = sql`organization_id = ${organizationId} AND ${named} >= ${fromMs} AND ${named} < ${toMs}`;
+  if (feature !== undefined) {
+    const all = sql`SELECT ${named} AS at_ms, model, ${figures} FROM ${step === 'day' ? featureDays : featureHours}
+      WHERE ${among} AND feature = ${feature}`;
+    return { all, ofModels: sql`SELECT * FROM (${all}) WHERE model IN ${models}` };
+  }
+  const table = step === 'day' ? organizationDays : organizationHours;
+  // Every call has an outcome, and there are only four of them.
+  return {
+    all: sql`SELECT ${named} AS at_ms, ${figures} FROM ${table} WHERE ${among} AND dimension = 'outcome'`,
+    ofModels: sql`SELECT ${named} AS at_ms, key AS model, ${figures} FROM ${table}
+      WHERE ${among} AND dimension = 'model' AND key IN ${models}`,
+  };
+}
+
+function usageOf({ costUsd, costRest, ...row }: Row): CourseUsage {
+  const { place, model, calls, unpricedCalls, inputTokens, outputTokens } = row;
+  return {
+    place,
+    model,
+    calls: Number(calls),
+    unpricedCalls: Number(unpricedCalls),
+    inputTokens: Number(inputTokens),
+    outputTokens: Number(outputTokens),
+    costNanoUsd: nanoOfParts(costUsd, costRest),
+  };
+}

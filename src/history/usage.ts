@@ -1,0 +1,356 @@
+/**
+ * Usage in D1, summed by dimension. Sums are read as text, because D1 rounds numbers above 2^53: money stays exact, and
+ * tokens are rounded here, once.
+ *
+ * Usage of an organization or of one of its features is read from roll-ups, which do not grow with the number of calls;
+ * usage of one customer is read from that customer's hours.
+ */
+
+import { type SQL, sql } from 'drizzle-orm';
+import { database, prepare } from '../config/database.ts';
+import type { CustomerId, OrganizationId } from '../domain/ids.ts';
+import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
+import type { Env } from '../env.ts';
+import { DAY_MS, HOUR_MS, WEEK_MS } from '../platform/time.ts';
+import {
+  customerRunningTotals,
+  customerWeeks,
+  featureCustomerWeeks,
+  featureDays,
+  featureHours,
+  featureRunningTotals,
+  organizationDays,
+  organizationHours,
+  usageHours,
+} from './schema/index.ts';
+import { asText, totalsBefore } from './usage-figures.ts';
+
+export interface UsageFilter {
+  fromMs: number;
+  toMs: number;
+  customerId?: CustomerId | undefined;
+  feature?: string | undefined;
+}
+
+/** Days of a time zone, without gaps between them; where the clock changes they are shorter or longer than 24 hours. */
+type Days = readonly { startMs: number; endMs: number }[];
+
+export interface UsageSums {
+  calls: number;
+  unpricedCalls: number;
+  inputTokens: number;
+  cachedInputTokens: number;
+  outputTokens: number;
+  reasoningTokens: number;
+  searches: number;
+  /** Of the calls, those with provisional usage, and their part of the cost. */
+  provisionalCalls: number;
+  provisionalCostNanoUsd: NanoUsd;
+  costNanoUsd: NanoUsd;
+  /** What the customers' balances pay for the calls. */
+  chargeNanoUsd: NanoUsd;
+}
+
+/** Dimensions whose groups are listed, with the column of `usage_hours` that has their key. */
+const LISTED = {
+  customer: usageHours.customerId,
+  feature: usageHours.feature,
+  model: usageHours.model,
+  provider: usageHours.provider,
+  outcome: usageHours.outcome,
+} as const;
+
+type Listed = keyof typeof LISTED;
+
+export type Dimension = Listed | 'day';
+
+export type UsageGroup = UsageSums & { key: string };
+
+const SUMMED = {
+  calls: usageHours.calls,
+  unpricedCalls: usageHours.unpricedCalls,
+  inputTokens: usageHours.inputTokens,
+  cachedInputTokens: usageHours.cachedInputTokens,
+  outputTokens: usageHours.outputTokens,
+  reasoningTokens: usageHours.reasoningTokens,
+  searches: usageHours.searches,
+  provisionalCalls: usageHours.provisionalCalls,
+  provisionalCostUsd: usageHours.provisionalCostUsd,
+  provisionalCostRestNanoUsd: usageHours.provisionalCostRestNanoUsd,
+  costUsd: usageHours.costUsd,
+  costRestNanoUsd: usageHours.costRestNanoUsd,
+  chargeUsd: usageHours.chargeUsd,
+  chargeRestNanoUsd: usageHours.chargeRestNanoUsd,
+} as const;
+
+const COLUMNS = Object.values(SUMMED).map(({ name }) => name);
+const FIGURE_COLUMNS = sql.raw(COLUMNS.join(', '));
+/** Sums under the names of their columns, so that they can be summed again. */
+const SUMS = sql.raw(COLUMNS.map((name) => `SUM(${name}) AS ${name}`).join(', '));
+/** The columns as text, under the names that an answer has. */
+const FIGURES = asText(Object.fromEntries(Object.entries(SUMMED).map(([figure, { name }]) => [figure, name])));
+/**
+ * A sum of cost as one number, for comparisons: exact up to 9.2 billion dollars. Beyond, it is a floating-point number,
+ * in which sums that are a few millionths of a dollar apart may be equal.
+ */
+export const COST = sql.raw('(cost_usd * 1000000000 + cost_rest_nano_usd)');
+/** Highest cost first. It sums again, because in an expression a name means the column and not its sum. */
+const BY_COST = sql.raw('SUM(cost_usd) * 1000000000 + SUM(cost_rest_nano_usd) DESC, calls DESC, place');
+
+/**
+ * Customers with the highest cost in weeks of the period that are compared first, for each group that is listed. Most of
+ * them also cost much in the period, so the more are compared first, the fewer are left to look at.
+ */
+const LEADERS_PER_GROUP = 2;
+/**
+ * Customers of one week that are looked at, those with the highest cost. More may come into question only where the
+ * costs of thousands of customers are about the same.
+ */
+const LOOKED_AT_MAX = 2_000;
+
+type GroupRow = Record<keyof typeof SUMMED | 'key', string> & { dimension: Dimension };
+
+/**
+ * The groups of each dimension, highest cost first, at most `groupsMax`. Days are all there, in order; the key of a day
+ * is its place in `days`. All groups are of the same moment, so that their sums agree.
+ */
+export async function sumUsage<D extends Dimension>(
+  env: Env,
+  organizationId: OrganizationId,
+  filter: UsageFilter,
+  dimensions: readonly D[],
+  groupsMax: number,
+  days: Days = [],
+): Promise<Record<D, UsageGroup[]>> {
+  const { customerId, feature } = filter;
+  const queriesOf =
+    customerId !== undefined ? customerQueries : feature !== undefined ? featureQueries : organizationQueries;
+  const queries = queriesOf(scopeOf(organizationId, filter), dimensions, groupsMax, days);
+  const db = await database(env, organizationId);
+  const results = await db.$client.batch<GroupRow>(queries.map((query) => prepare(db, query)));
+  const groups = Object.fromEntries(dimensions.map((dimension) => [dimension, [] as UsageGroup[]])) as Record<
+    D,
+    UsageGroup[]
+  >;
+  for (const row of results.flatMap((result) => result.results)) groups[row.dimension as D].push(groupOf(row));
+  return groups;
+}
+
+function groupOf(row: GroupRow): UsageGroup {
+  return {
+    key: row.key,
+    calls: Number(row.calls),
+    unpricedCalls: Number(row.unpricedCalls),
+    inputTokens: Number(row.inputTokens),
+    cachedInputTokens: Number(row.cachedInputTokens),
+    outputTokens: Number(row.outputTokens),
+    reasoningTokens: Number(row.reasoningTokens),
+    searches: Number(row.searches),
+    provisionalCalls: Number(row.provisionalCalls),
+    provisionalCostNanoUsd: nanoOfParts(row.provisionalCostUsd, row.provisionalCostRestNanoUsd),
+    costNanoUsd: nanoOfParts(row.costUsd, row.costRestNanoUsd),
+    chargeNanoUsd: nanoOfParts(row.chargeUsd, row.chargeRestNanoUsd),
+  };
+}
+
+/** Whose usage is summed, and of which period. */
+interface Scope extends UsageFilter {
+  organizationId: OrganizationId;
+  /** A customer's cost by week, and totals by the end of each hour: of all usage, or of the feature's. */
+  weeks: typeof customerWeeks | typeof featureCustomerWeeks;
+  runningTotals: typeof customerRunningTotals | typeof featureRunningTotals;
+  /** The condition that their rows are of the organization, and of the feature where there is one. */
+  among: (table: SQL) => SQL;
+}
+
+function scopeOf(organizationId: OrganizationId, filter: UsageFilter): Scope {
+  const ofOrganization = (table: SQL) => sql`${table}.organization_id = ${organizationId}`;
+  return filter.feature === undefined
+    ? { ...filter, organizationId, weeks: customerWeeks, runningTotals: customerRunningTotals, among: ofOrganization }
+    : {
+        ...{ ...filter, organizationId, weeks: featureCustomerWeeks, runningTotals: featureRunningTotals },
+        among: (table) => sql`${ofOrganization(table)} AND ${table}.feature = ${filter.feature}`,
+      };
+}
+
+/** From roll-ups: whole days from days, parts of days from hours, customers as differences of running totals. */
+function organizationQueries(scope: Scope, dimensions: readonly Dimension[], groupsMax: number, days: Days): SQL[] {
+  const { organizationId, fromMs, toMs } = scope;
+  const queries: SQL[] = [];
+  if (dimensions.includes('day')) {
+    // Every call has an outcome, and there are only four of them.
+    const hours = sql`${organizationHours} WHERE organization_id = ${organizationId} AND dimension = 'outcome'
+      AND hour_ms >= ${fromMs} AND hour_ms < ${toMs}`;
+    queries.push(groupsOf('day', dayAmong(days), hours, sql`place`, days.length));
+  }
+  const lists = dimensions.filter((dimension) => dimension !== 'day' && dimension !== 'customer');
+  if (lists.length > 0) {
+    const among = sql`organization_id = ${organizationId} AND dimension IN ${lists}`;
+    const parts = wholeDays(scope).map(({ unit, startMs, endMs }) => {
+      const [table, at] =
+        unit === 'day' ? [organizationDays, sql.raw('day_ms')] : [organizationHours, sql.raw('hour_ms')];
+      return sql`SELECT dimension, key, ${FIGURE_COLUMNS} FROM ${table} WHERE ${among} AND ${at} >= ${startMs} AND ${at} < ${endMs}`;
+    });
+    const grouped = sql`WITH grouped AS MATERIALIZED (
+      SELECT dimension, key, ${SUMS} FROM (${sql.join(parts, sql` UNION ALL `)}) GROUP BY dimension, key)`;
+    const groups = lists.map((dimension) =>
+      groupsOf(dimension, sql.raw('key'), sql.raw(`grouped WHERE dimension = '${dimension}'`), BY_COST, groupsMax),
+    );
+    queries.push(sql`${grouped} ${sql.join(groups, sql` UNION ALL `)}`);
+  }
+  if (dimensions.includes('customer')) queries.push(topCustomersByCost(scope, groupsMax));
+  return queries;
+}
+
+/** The same within a feature. */
+function featureQueries(scope: Scope, dimensions: readonly Dimension[], groupsMax: number, days: Days): SQL[] {
+  const { organizationId, fromMs, toMs, feature, among } = scope;
+  const queries: SQL[] = [];
+  if (dimensions.includes('day')) {
+    // Each hour is looked up by its key, because a range of hours has the rows of all features.
+    const hours = sql`WITH RECURSIVE hours (at_ms) AS (
+      SELECT ${Math.ceil(fromMs / HOUR_MS) * HOUR_MS} UNION ALL SELECT at_ms + ${HOUR_MS} FROM hours WHERE at_ms + ${HOUR_MS} < ${toMs})`;
+    const used = sql`hours CROSS JOIN ${organizationHours}
+      WHERE organization_id = ${organizationId} AND dimension = 'feature' AND hour_ms = at_ms AND key = ${feature}`;
+    queries.push(sql`${hours} ${groupsOf('day', dayAmong(days), used, sql`place`, days.length)}`);
+  }
+  const lists = dimensions.filter((dimension) => dimension !== 'day' && dimension !== 'customer');
+  if (lists.length > 0) {
+    const parts = wholeDays(scope).map(({ unit, startMs, endMs }) => {
+      const [table, at] = unit === 'day' ? [featureDays, sql.raw('day_ms')] : [featureHours, sql.raw('hour_ms')];
+      return sql`SELECT feature, provider, model, outcome, ${FIGURE_COLUMNS} FROM ${table}
+        WHERE ${among(sql`${table}`)} AND ${at} >= ${startMs} AND ${at} < ${endMs}`;
+    });
+    queries.push(listsOf(lists, sql`(${sql.join(parts, sql` UNION ALL `)})`, groupsMax));
+  }
+  if (dimensions.includes('customer')) queries.push(topCustomersByCost(scope, groupsMax));
+  return queries;
+}
+
+/** The UTC days that lie in the period as a whole, and the hours around them. */
+export function wholeDays({
+  fromMs,
+  toMs,
+}: Pick<UsageFilter, 'fromMs' | 'toMs'>): { unit: 'day' | 'hour'; startMs: number; endMs: number }[] {
+  const firstMs = Math.min(Math.ceil(fromMs / DAY_MS) * DAY_MS, toMs);
+  const lastMs = Math.max(Math.floor(toMs / DAY_MS) * DAY_MS, firstMs);
+  return [
+    { unit: 'day', startMs: firstMs, endMs: lastMs },
+    { unit: 'hour', startMs: fromMs, endMs: firstMs },
+    { unit: 'hour', startMs: lastMs, endMs: toMs },
+  ];
+}
+
+/**
+ * The customers with the highest cost in the period. What a customer used in it is the difference of two running
+ * totals: two rows, however long the period. CROSS JOIN keeps SQLite from reading the totals of all customers first.
+ */
+function topCustomersByCost(scope: Scope, groupsMax: number): SQL {
+  const { runningTotals, among, fromMs, toMs } = scope;
+  const differences = sql.raw(
+    COLUMNS.map((name) => `later.${name} - COALESCE(earlier.${name}, 0) AS ${name}`).join(', '),
+  );
+  const before = (name: string, atMs: number) =>
+    totalsBefore(name, { table: runningTotals, among, customer: sql.raw('top.customer_id'), atMs: sql`${atMs}` });
+  return sql`WITH ${costOfCustomers(scope, groupsMax)},
+    top AS MATERIALIZED (
+      SELECT customer_id FROM costs WHERE cost >= COALESCE((SELECT cost FROM costs ORDER BY cost DESC LIMIT 1 OFFSET ${groupsMax - 1}), 0)),
+    combined AS (SELECT top.customer_id, ${differences} FROM top CROSS JOIN ${before('later', toMs)}
+      LEFT JOIN ${before('earlier', fromMs)})
+    ${groupsOf('customer', sql.raw('customer_id'), sql.raw('combined'), BY_COST, groupsMax)}`;
+}
+
+/**
+ * `costs`: the cost of the period, of every customer who may be among the highest. Whoever costs as much as somebody in
+ * the period costs at least an equal share of it in one of its weeks. So once enough customers with the highest costs of
+ * weeks are compared, those who stay below such a share of the lowest cost among them need not be looked at.
+ */
+function costOfCustomers({ weeks, runningTotals, among, fromMs, toMs }: Scope, groupsMax: number): SQL {
+  const starts = startsOfWeeks({ fromMs, toMs });
+  const costBefore = (atMs: number) => sql`COALESCE((SELECT ${COST} FROM ${runningTotals}
+    WHERE ${among(sql`${runningTotals}`)} AND customer_id = somebody.customer_id AND hour_ms < ${atMs} ORDER BY hour_ms DESC LIMIT 1), 0)`;
+  const cost = sql`${costBefore(toMs)} - ${costBefore(fromMs)} AS cost`;
+  // A list as JSON, because only a function in FROM may depend on the row before it.
+  const highestOfWeek = (shown: SQL, where: SQL, limit: number) => sql`weeks CROSS JOIN json_each((
+    SELECT json_group_array(${shown}) FROM (SELECT customer_id, ${COST} AS cost FROM ${weeks}
+      WHERE ${among(sql`${weeks}`)} AND week_ms = weeks.start_ms ${where} ORDER BY ${COST} DESC, calls DESC LIMIT ${limit}))) highest`;
+  return sql`weeks AS (SELECT value AS start_ms FROM json_each(${JSON.stringify(starts)})),
+    leaders AS (
+      SELECT highest.value ->> 0 AS customer_id
+      FROM ${highestOfWeek(sql`json_array(customer_id, cost)`, sql``, groupsMax)}
+      GROUP BY 1 ORDER BY TOTAL(highest.value ->> 1) DESC LIMIT ${LEADERS_PER_GROUP * groupsMax}),
+    lowest AS MATERIALIZED (
+      SELECT COALESCE((SELECT ${cost} FROM leaders somebody ORDER BY cost DESC LIMIT 1 OFFSET ${groupsMax - 1}), 0) AS cost),
+    everybody AS (
+      SELECT DISTINCT highest.value AS customer_id
+      FROM ${highestOfWeek(sql`customer_id`, sql`AND ${COST} >= (SELECT cost / ${sql.raw(String(starts.length))} FROM lowest)`, LOOKED_AT_MAX)}),
+    costs AS MATERIALIZED (SELECT customer_id, ${cost} FROM everybody somebody)`;
+}
+
+/** The weeks in which a period lies, as `customer_weeks` counts them. */
+function startsOfWeeks({ fromMs, toMs }: { fromMs: number; toMs: number }): number[] {
+  const firstMs = Math.floor(fromMs / WEEK_MS) * WEEK_MS;
+  return Array.from({ length: Math.ceil((toMs - firstMs) / WEEK_MS) }, (_, index) => firstMs + index * WEEK_MS);
+}
+
+/**
+ * From the customer's hours, which are read once for all lists; days are differences of running totals.
+ */
+function customerQueries(scope: Scope, dimensions: readonly Dimension[], groupsMax: number, days: Days): SQL[] {
+  const { fromMs, toMs, customerId, among } = scope;
+  const queries = dimensions.includes('day') ? [daysOfCustomer(scope, days)] : [];
+  const lists = dimensions.filter((dimension) => dimension !== 'day');
+  if (lists.length === 0) return queries;
+  const where = sql`${among(sql`${usageHours}`)} AND customer_id = ${customerId} AND hour_ms >= ${fromMs} AND hour_ms < ${toMs}`;
+  return [...queries, listsOf(lists, sql`${usageHours} WHERE ${where}`, groupsMax)];
+}
+
+/** A customer's running total at the end of each day, less the one at its start, as far as it is in the period. */
+function daysOfCustomer({ runningTotals, among, customerId, fromMs, toMs }: Scope, days: Days): SQL {
+  const borders = [...days.slice(0, 1).map(({ startMs }) => startMs), ...days.map(({ endMs }) => endMs)].map((atMs) =>
+    Math.min(Math.max(atMs, fromMs), toMs),
+  );
+  const later = sql.raw(COLUMNS.map((name) => `COALESCE(later.${name}, 0) AS ${name}`).join(', '));
+  const differences = sql.raw(
+    COLUMNS.map((name) => `${name} - LAG(${name}) OVER (ORDER BY border) AS ${name}`).join(', '),
+  );
+  const from = sql`(SELECT border - 1 AS day, ${differences} FROM (
+    SELECT borders.key AS border, ${later} FROM json_each(${JSON.stringify(borders)}) borders
+    LEFT JOIN ${totalsBefore('later', { table: runningTotals, among, customer: sql`${customerId}`, atMs: sql.raw('borders.value') })}))`;
+  return groupsOf('day', sql.raw('day'), from, sql`place`, days.length);
+}
+
+/** The groups of each list, from rows that have all their columns. D1 allows five parts of a UNION. */
+function listsOf(lists: readonly Listed[], from: SQL, groupsMax: number): SQL {
+  const columns = sql.raw(lists.map((dimension) => LISTED[dimension].name).join(', '));
+  const parts = lists.map((dimension) =>
+    groupsOf(dimension, sql.raw(LISTED[dimension].name), sql.raw('combined'), BY_COST, groupsMax),
+  );
+  return sql`WITH combined AS MATERIALIZED (SELECT ${columns}, ${SUMS} FROM ${from} GROUP BY ${columns})
+    ${sql.join(parts, sql` UNION ALL `)}`;
+}
+
+/**
+ * The groups of one dimension in order. A group without calls, which a call that changed left behind, is not listed.
+ */
+function groupsOf(dimension: Dimension, place: SQL, from: SQL, order: SQL, groupsMax: number): SQL {
+  return sql`SELECT ${sql.raw(`'${dimension}'`)} AS dimension, CAST(place AS TEXT) AS key, ${FIGURES} FROM (
+    SELECT ${place} AS place, ${SUMS} FROM ${from} GROUP BY 1 HAVING SUM(calls) > 0 ORDER BY ${order} LIMIT ${groupsMax})`;
+}
+
+/**
+ * The place in `days` of the day in which an hour starts. Days of 24 hours are counted; each day on which the clock
+ * changes ends a case.
+ */
+function dayAmong(days: Days): SQL {
+  const cases: string[] = [];
+  let first = 0;
+  for (const [index, { startMs, endMs }] of days.entries()) {
+    if (endMs - startMs === DAY_MS && index < days.length - 1) continue;
+    // A longer day, always the last of its case, has hours beyond the 24th.
+    const place = `MIN(${index}, ${first} + (hour_ms - ${days[first]?.startMs}) / ${DAY_MS})`;
+    cases.push(`WHEN hour_ms < ${endMs} THEN ${place}`);
+    first = index + 1;
+  }
+  return sql.raw(`CASE ${cases.join(' ')} END`);
+}

@@ -1,0 +1,23 @@
+/**
+ * Sampling over HTTP: the policy, a decision, storing a sample.
+ */
+import type { Hono } from 'hono';
+import { operations } from '../../contract/operations.ts';
+import { SAMPLING_CACHE_SECONDS } from '../../contract/sampling.ts';
+import { storeSample } from '../../metering/samples.ts';
+import { decide, readSamplingSettings } from '../../metering/sampling.ts';
+import { isMatching } from '../../platform/etag.ts';
+import type { AppEnv } from '../middleware/context.ts';
+import { callerOf, headerKeyOf, mount } from './mount.ts';
+
+export function mountSampling(app: Hono<AppEnv>): void {
+  mount(app, operations.readSamplingSettings, async (c) => {
+    const caller = callerOf(c);
+    const etag = `"${caller.organization.sampling.version}"`;
+    c.header('ETag', etag);
+    c.header('Cache-Control', `private, max-age=${SAMPLING_CACHE_SECONDS}`);
+    return isMatching(c.req.header('If-None-Match'), etag) ? c.body(null, 304) : readSamplingSettings(caller);
+  });
+  mount(app, operations.decideSampling, (c, { body }) => decide(callerOf(c), body));
+  mount(app, operations.storeSample, (c, { body }) => storeSample(callerOf(c), body, headerKeyOf(c)));
+}

@@ -1,0 +1,117 @@
+/**
+ * Which models in use are on the radar, and why. Pure: the day, the catalog and the usage are arguments.
+ *
+ * All names of a model of the catalog (its aliases, pins that the catalog does not list, spellings of channels) are one
+ * item. A snapshot that the catalog lists has dates and prices of its own, and so is an item of its own.
+ */
+import { asServed, daysLeft, type ModelStatus, statusOn } from '../../catalog/lifecycle.ts';
+import { matchModel } from '../../catalog/matching.ts';
+import { type Catalog, type CatalogModel, modelKeyOf } from '../../catalog/model.ts';
+import { type Reviews, reviewedReplacementOf } from '../../catalog/reviews.ts';
+import type { RADAR_REASONS } from '../../contract/model-radar.ts';
+import type { NanoUsd } from '../../domain/money.ts';
+
+type RadarReason = (typeof RADAR_REASONS)[number];
+
+/** Usage under one name, as the roll-ups have it. */
+export interface NamedUse {
+  key: string;
+  calls: number;
+  unpricedCalls: number;
+  inputTokens: number;
+  outputTokens: number;
+  costNanoUsd: NanoUsd;
+}
+
+export interface RadarModel extends Omit<NamedUse, 'key'> {
+  modelKey: string;
+  /** `null` for a name that the catalog does not have. */
+  model: CatalogModel | null;
+  /** The names under which it was used. */
+  names: string[];
+  status: ModelStatus | 'UNKNOWN';
+  shutdownAt: string | null;
+  daysLeft: number | null;
+  reasons: RadarReason[];
+}
+
+export interface RadarView {
+  catalog: Catalog;
+  reviews: Reviews;
+  nowMs: number;
+  /** What ends in more days than these is no reason. */
+  horizonDays: number;
+}
+
+/** What ends first is first, then by cost. */
+export function modelsOnRadar(view: RadarView, uses: readonly NamedUse[]): RadarModel[] {
+  const named = uses.filter(({ key }) => key !== '');
+  const byModel = Map.groupBy(named, ({ key }) => itemKey(view, key));
+  return [...byModel]
+    .map(([modelKey, same]) => radarModel(view, modelKey, same))
+    .filter(({ reasons }) => reasons.length > 0)
+    .sort(endsFirst);
+}
+
+/** The key of the item that a name belongs to: of the catalog's model, else the name itself. */
+export function itemKey({ catalog, nowMs }: Pick<RadarView, 'catalog' | 'nowMs'>, name: string): string {
+  const match = matchModel(catalog, name, nowMs);
+  return match ? modelKeyOf(match.model) : name;
+}
+
+function radarModel(view: RadarView, modelKey: string, same: readonly NamedUse[]): RadarModel {
+  const { catalog, nowMs } = view;
+  const day = dayOf(nowMs);
+  const sum = (of: (use: NamedUse) => number) => same.reduce((total, use) => total + of(use), 0);
+  const names = same.map(({ key }) => key);
+  const model = matchModel(catalog, modelKey, nowMs)?.model ?? null;
+  const dated = model && datedFor(model, names);
+  const unpricedCalls = sum((use) => use.unpricedCalls);
+  return {
+    modelKey,
+    model,
+    names,
+    status: dated ? statusOn(dated, day) : 'UNKNOWN',
+    shutdownAt: dated?.lifecycle.shutdownAt ?? null,
+    daysLeft: dated && daysLeft(dated, day),
+    reasons: [...(dated ? reasonsOf(view, dated, day) : []), ...(unpricedCalls > 0 ? (['UNPRICED'] as const) : [])],
+    calls: sum((use) => use.calls),
+    unpricedCalls,
+    inputTokens: sum((use) => use.inputTokens),
+    outputTokens: sum((use) => use.outputTokens),
+    costNanoUsd: same.reduce((total, { costNanoUsd }) => total + costNanoUsd, 0n),
+  };
+}
+
+/** The dates of the channel if the model was used there alone, else those of the provider's own API. */
+function datedFor(model: CatalogModel, names: readonly string[]): CatalogModel {
+  const [first = ''] = names;
+  return names.every((name) => asServed(model, name) !== model) ? asServed(model, first) : model;
+}
+
+function reasonsOf({ catalog, reviews, horizonDays }: RadarView, model: CatalogModel, day: string): RadarReason[] {
+  const left = daysLeft(model, day);
+  if (left !== null && left > horizonDays) return [];
+  const status = statusOn(model, day);
+  const reasons: RadarReason[] = status === 'ACTIVE' ? [] : [status];
+  if (left !== null && left > 0) reasons.push('ENDING');
+  if (model.lifecycle.replacement !== undefined) reasons.push('OFFICIAL_SUCCESSOR');
+  if (reviewedReplacementOf(catalog, reviews, model, day)?.model) reasons.push('REVIEWED_SUCCESSOR');
+  return reasons;
+}
+
+function endsFirst(a: RadarModel, b: RadarModel): number {
+  const byEnd = endOf(a) - endOf(b);
+  const byCost = a.costNanoUsd === b.costNanoUsd ? 0 : a.costNanoUsd < b.costNanoUsd ? 1 : -1;
+  return byEnd || byCost || (a.modelKey < b.modelKey ? -1 : 1);
+}
+
+/** Days left, for the order: what is retired on a day that nobody knows comes first, and what has no date last. */
+function endOf({ daysLeft: left, status }: RadarModel): number {
+  return left ?? (status === 'RETIRED' ? Number.MIN_SAFE_INTEGER : Number.MAX_SAFE_INTEGER);
+}
+
+/** The UTC day of an instant, as YYYY-MM-DD. */
+export function dayOf(nowMs: number): string {
+  return new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+}
