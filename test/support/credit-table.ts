@@ -27,7 +27,7 @@ export async function creditTables(): Promise<string> {
 async function tableOf(endpoints: readonly EndpointName[], assumptions: Set<string>): Promise<string> {
   const models = endpoints.map((name) => `\`${ASKED[name].model}\``);
   const lines = [
-    ['', ...endpoints.map((name) => `\`${name}\``), 'opened by'],
+    ['Part of the request', ...endpoints.map((name) => `\`${name}\``), 'opened by'],
     ['---', ...endpoints.map(() => '---'), '---'],
     ['Model', ...models, ''],
   ];

@@ -212,6 +212,20 @@ describe('links', () => {
     }
   });
 
+  test('every column of a table has a heading, for who hears the table read', () => {
+    const empty = DOCUMENTS.flatMap(({ path, text }) =>
+      [...withoutBlocks(text).matchAll(/^(\|.*\|)\n\|[-: |]+\|$/gm)]
+        .filter(([, head = '']) =>
+          head
+            .split('|')
+            .slice(1, -1)
+            .some((cell) => cell.trim() === ''),
+        )
+        .map(([, head]) => `${path}: ${head}`),
+    );
+    expect(empty).toEqual([]);
+  });
+
   test('every path of the repository that is named exists', () => {
     for (const { path, text } of DOCUMENTS) {
       for (const [, named = ''] of withoutBlocks(text).matchAll(
