@@ -14,6 +14,7 @@ import { remember } from '../platform/isolate-memory.ts';
 import { MINUTE_MS } from '../platform/time.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
 import type { ObjectBindings } from './bindings.ts';
+import { readDerivedCallId } from './derived-call-id.ts';
 import type { CallDirectoryRpc, CustomerBatchesRpc, CustomerRpc, GatewayBatchRpc } from './rpc.ts';
 
 const ATTEMPTS_MAX = 3;
@@ -22,15 +23,8 @@ const DIRECTORY_SHARDS = 64;
 /** Owners that one isolate remembers. */
 const OWNERS_MAX = 20_000;
 
-const TIME_OF_DERIVED_CALL_ID = new RegExp(
-  `^${DERIVED_PREFIX}[0-9a-f]{64}-(?:([0-9a-f]{8}-[0-9a-f]{4})-7[0-9a-f-]+|s?[0-9a-f]{32}-([0-9a-z]{1,11}))$`,
-);
-/** The last time that there is (ECMA-262, 21.4.1.1). */
-const LAST_TIME_MS = 8_640_000_000_000_000;
 /** The clocks of two machines differ by less, and so do the times at which one request reaches both. */
 const CLOCKS_MS = MINUTE_MS;
-
-const DERIVED_CALL_ID = new RegExp(`^${DERIVED_PREFIX}([0-9a-f]{64})-`);
 
 /** Finds an object anew for each attempt: a stub that broke stays broken. */
 export type CustomerAddress = () => DurableObjectStub<CustomerRpc>;
@@ -68,9 +62,9 @@ export function batchesOfCustomer(
 
 /** The object that a derived call id routes to; `null` for any other id. The object checks whose call it is. */
 function customerByDerivedCall(env: ObjectBindings, callId: CallId): CustomerAddress | null {
-  const objectId = DERIVED_CALL_ID.exec(callId)?.[1];
+  const derived = readDerivedCallId(callId);
   // A well-formed id may be none of this namespace.
-  return objectId ? customerById(env, objectId) : null;
+  return derived ? customerById(env, derived.objectId) : null;
 }
 
 /** The object of the customer who owns the call, or `null` where nobody does. */
@@ -163,19 +157,12 @@ export async function beginOfCall(
 ): Promise<BeginOfCall | null> {
   const isDerived = callId.startsWith(DERIVED_PREFIX);
   const aboutMs = isDerived
-    ? timeOfDerivedCall(callId)
+    ? (readDerivedCallId(callId)?.madeAtMs ?? null)
     : await askDirectory(env, organizationId, callId, (shard) => shard.claimedAt(callId));
   if (aboutMs === null) return null;
   // Under an older claim a begin is refused.
   const latestMs = isDerived ? aboutMs : aboutMs + CALL_RETENTION_MS;
   return { fromMs: aboutMs - CLOCKS_MS, aboutMs, toMs: latestMs + CLOCKS_MS };
-}
-
-/** A derived id ends with a time: in base 36, or as that of a UUID of version 7. */
-function timeOfDerivedCall(callId: CallId): number | null {
-  const [, uuid, time] = TIME_OF_DERIVED_CALL_ID.exec(callId) ?? [];
-  const madeAtMs = uuid ? Number.parseInt(uuid.replace('-', ''), 16) : Number.parseInt(time ?? '', 36);
-  return Number.isSafeInteger(madeAtMs) && madeAtMs <= LAST_TIME_MS ? madeAtMs : null;
 }
 
 async function findOwner(

@@ -328,7 +328,7 @@ describe('retention', () => {
         object.begin('', atMs, { feature }, { source: 'session', hash: 'a'.repeat(32) });
       const refusalOf = (answer: ReturnType<typeof begin>) => (answer.ok ? null : answer.refusal.code);
       const first = accepted(begin(START)).callId;
-      expect(first).toMatch(/^dk-[0-9a-f]{64}-sa{32}-/);
+      expect(first).toMatch(/^dk-[\w-]{43}\.s[\w-]{22}\./);
       accepted(object.end(first, START + 1_000));
       expect(accepted(begin(START + DAY)).callId).toBe(first);
       expect(refusalOf(begin(START + DAY, 'other'))).toBe('IDEMPOTENCY_KEY_CONFLICT');

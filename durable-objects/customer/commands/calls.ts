@@ -3,7 +3,7 @@
  * are in `service-calls.ts`.
  */
 
-import { type BeginCallData, DERIVED_PREFIX, type EndCallData } from '../../../src/contract/calls.ts';
+import type { BeginCallData, EndCallData } from '../../../src/contract/calls.ts';
 import { presentFigures, sumsSentence } from '../../../src/contract/denial.ts';
 import {
   type Accepted,
@@ -28,7 +28,7 @@ import { type RecordedDenial, withOpenWork } from '../../../src/domain/denial.ts
 import { expectedCharge } from '../../../src/domain/expected-hold.ts';
 import type { BoundAndStep } from '../../../src/domain/hold.ts';
 import { usualCharge } from '../../../src/domain/hold.ts';
-import { asCallId, type CallId, type OrganizationId } from '../../../src/domain/ids.ts';
+import type { CallId, OrganizationId } from '../../../src/domain/ids.ts';
 import type { Tier } from '../../../src/domain/tiers.ts';
 import type {
   Admission,
@@ -38,6 +38,7 @@ import type {
   ExtendHoldCommand,
   RefusedBegin,
 } from '../../../src/objects/customer-commands.ts';
+import { keyCallId, readDerivedCallId, requestCallId } from '../../../src/objects/derived-call-id.ts';
 import { DENIALS_MAX, DENIALS_WINDOW_SECONDS } from '../denials.ts';
 import { type BeginFacts, presentBegin, presentEnd, presentLeft, presentRolling } from '../present.ts';
 import type { DerivedKey } from '../tables/keys.ts';
@@ -212,11 +213,11 @@ function earlierBegin(
     if (stored && answer !== null) return replayBegin(stored.call, answer);
     // Never below the present time, so that a generation stays unique after its row was removed.
     const generation = Math.max(newest + 1, nowMs);
-    const callId = asCallId(`${DERIVED_PREFIX}${objectId}-${key.hash}-${generation.toString(36)}`);
+    const callId = keyCallId(objectId, key.hash, generation);
     return { callId, derived: { hash: key.hash, fingerprint, generation, callId } };
   }
   if (key.source === 'session') return earlierOfSession(context, key.hash, fingerprint);
-  const callId = key.source === 'request' ? asCallId(`${DERIVED_PREFIX}${objectId}-${key.requestId}`) : key.callId;
+  const callId = key.source === 'request' ? requestCallId(objectId, key.requestId) : key.callId;
   const stored = store.call(callId);
   if (!stored) {
     // The erasure forgets claims of before it, whatever began under them.
@@ -246,7 +247,7 @@ function earlierOfSession(
     return answer === null ? keyUsedUp() : replayBegin(stored.call, answer);
   }
   if (newest > 0) return keyConflict();
-  const callId = asCallId(`${DERIVED_PREFIX}${objectId}-${hash}-${nowMs.toString(36)}`);
+  const callId = keyCallId(objectId, hash, nowMs);
   return { callId, derived: { hash, fingerprint, generation: nowMs, callId } };
 }
 
@@ -380,7 +381,7 @@ export function callNotFound(
 }
 
 export function alreadyFinalized({ callId, status }: Call) {
-  const mayBeShared = status !== 'NOT_ALLOWED' && ID_OF_PAYLOAD.test(callId);
+  const mayBeShared = status !== 'NOT_ALLOWED' && readDerivedCallId(callId)?.isOfPayload === true;
   return refuse(
     'CALL_ALREADY_FINALIZED',
     `the call is ${status}: it ended with another payload, or was never allowed`,
@@ -389,6 +390,3 @@ export function alreadyFinalized({ callId, status }: Call) {
     },
   );
 }
-
-/** The id of a call whose key was derived from its payload. Sessions' keys, and ids of single requests, differ. */
-const ID_OF_PAYLOAD = new RegExp(`^${DERIVED_PREFIX}[0-9a-f]{64}-[0-9a-f]{32}-[0-9a-z]+$`);

@@ -49,7 +49,7 @@ const RECORDING = {
 };
 
 export const VALUES = {
-  CALL_ID: { from: 'beginCall', field: 'callId', sample: `dk-${'5f'.repeat(32)}-${'0c'.repeat(16)}-1` },
+  CALL_ID: { from: 'beginCall', field: 'callId', sample: `dk-${'X19f'.repeat(10)}X18.${'DAwM'.repeat(7)}DA.1` },
   KEY_ID: { from: 'createKey', field: 'keyId', sample: 'key_0195d2f0c3a27c1e9f6b' },
   EMBED_KEY: {
     from: 'createKey',
