@@ -16,7 +16,6 @@ import type { VendorKind } from '../domain/vendor-kind.ts';
 import type { Env } from '../env.ts';
 import { remember } from '../platform/isolate-memory.ts';
 import { log } from '../platform/log.ts';
-import type { TokenHolder } from '../platform/session-token.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import { ConfigCache } from './config-cache.ts';
 import { configDatabase } from './database.ts';
@@ -24,6 +23,7 @@ import { retentionOf } from './kept-part.ts';
 import { PRICES_MAX } from './prices.ts';
 import { type VersionedPolicy, versionedPolicy } from './sampling.ts';
 import { apiKeys, organizationPrices, organizations, planVersions, vendorCredentials } from './schema/index.ts';
+import type { TokenHolder } from './session-token.ts';
 import { VENDORS_MAX, withKind } from './vendors.ts';
 
 export interface OrganizationConfig {

@@ -4,15 +4,14 @@
 
 import { type Credential, findCredential, findCredentialById } from '../config/credentials.ts';
 import { mayBeOldKey } from '../config/old-keys.ts';
+import { holderOf, verifySession } from '../config/session-token.ts';
 import { API_KEY_PATTERN, type Scope } from '../contract/scopes.ts';
 import { CLIENT_SCOPES, type ClientScope } from '../contract/sessions.ts';
-import { asCustomerId, asKeyId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { hasChecksum } from '../platform/api-key.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { remember } from '../platform/isolate-memory.ts';
-import { holderOf, verifySession } from '../platform/session-token.ts';
 import { unreadable } from '../platform/unavailable.ts';
 import type { Caller } from './caller.ts';
 
@@ -50,7 +49,7 @@ async function sessionCredential(env: Env, token: string, defer: Caller['defer']
   const isToken = token.split('.').length === 3;
   const claims = isToken && SESSION_SECRET ? await verifySession(SESSION_SECRET, token) : null;
   if (claims?.kind !== 'client') return null;
-  const key = await findCredentialById(env, asKeyId(claims.keyId), defer);
+  const key = await findCredentialById(env, claims.keyId, defer);
   if (!key || key.organization.organizationId !== claims.organizationId) return null;
   const { customerId, feature, tags, models } = claims;
   const scopes = (Object.entries(CLIENT_SCOPES) as [Scope, ClientScope][])
@@ -60,6 +59,6 @@ async function sessionCredential(env: Env, token: string, defer: Caller['defer']
     ...key,
     ...(key.limits && { limits: { ...key.limits, ofSession: true } }),
     permissions: new Set(),
-    session: { ...holderOf(claims), customerId: asCustomerId(customerId), scopes, feature, tags, models },
+    session: { ...holderOf(claims), customerId, scopes, feature, tags, models },
   };
 }

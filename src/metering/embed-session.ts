@@ -4,9 +4,9 @@
  */
 
 import { type Credential, findCredentialById } from '../config/credentials.ts';
-import { asCustomerId, asKeyId, type CustomerId } from '../domain/ids.ts';
+import { holderOf, type TokenHolder, verifySession } from '../config/session-token.ts';
+import type { CustomerId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
-import { holderOf, type TokenHolder, verifySession } from '../platform/session-token.ts';
 import type { Caller } from './caller.ts';
 
 export interface EmbedSession {
@@ -30,12 +30,12 @@ export async function embedSession(
   const { SESSION_SECRET } = env;
   const claims = SESSION_SECRET && token !== '' ? await verifySession(SESSION_SECRET, token) : null;
   if (claims?.kind !== 'embed' || !claims.embed) return null;
-  const key = await findCredentialById(env, asKeyId(claims.keyId), defer);
+  const key = await findCredentialById(env, claims.keyId, defer);
   if (key?.organization.organizationId !== claims.organizationId || !key.permissions.has('embeds:read')) return null;
   const { origins, theme, variant } = claims.embed;
   return {
     organization: key.organization,
-    customerId: asCustomerId(claims.customerId),
+    customerId: claims.customerId,
     holder: holderOf(claims),
     origins,
     theme: theme as EmbedSession['theme'],

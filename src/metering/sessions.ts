@@ -4,6 +4,7 @@
 
 import { currentCatalog } from '../config/catalog.ts';
 import type { Credential } from '../config/credentials.ts';
+import { type SessionClaims, signSession } from '../config/session-token.ts';
 import { accept, type Refusal } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
 import type { AnswerTo } from '../contract/operations.ts';
@@ -16,7 +17,6 @@ import {
   SESSION_SECONDS,
 } from '../contract/sessions.ts';
 import type { CustomerId } from '../domain/ids.ts';
-import { type SessionClaims, signSession } from '../platform/session-token.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
 import type { Caller } from './caller.ts';
 import { modelLimitOf } from './key-limits.ts';

@@ -5,12 +5,13 @@
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { Hono } from 'hono';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { signSession } from '../../src/config/session-token.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
+import { asCustomerId, asKeyId, asOrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import type { AppEnv } from '../../src/http/middleware/context.ts';
 import { createApiKey } from '../../src/platform/api-key.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
-import { signSession } from '../../src/platform/session-token.ts';
 import { createTenant, OPERATOR_TOKEN, type Tenant } from '../support/api.ts';
 import { bindings, operator, worker } from '../support/worker.ts';
 
@@ -202,7 +203,14 @@ describe('failed authentications of one address', () => {
   const session = () =>
     signSession(
       'another secret than that of the service',
-      { kind: 'client', keyId: 'k', organizationId: 'o', customerId: 'c', customerUserId: null, scopes: [] },
+      {
+        kind: 'client',
+        keyId: asKeyId('k'),
+        organizationId: asOrganizationId('o'),
+        customerId: asCustomerId('c'),
+        customerUserId: null,
+        scopes: [],
+      },
       Date.now(),
       300,
     );

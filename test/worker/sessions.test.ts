@@ -5,15 +5,16 @@ import { createExecutionContext } from 'cloudflare:test';
 import { Hono } from 'hono';
 import { decode, sign } from 'hono/jwt';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { type SessionClaims, signSession } from '../../src/config/session-token.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { type Operation, type OperationId, operations } from '../../src/contract/operations.ts';
 import type { Scope } from '../../src/contract/scopes.ts';
 import { CLIENT_SCOPES, type ClientScope } from '../../src/contract/sessions.ts';
+import { asCustomerId, asKeyId, asOrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import { type AppEnv, requestContext } from '../../src/http/middleware/context.ts';
 import { requireCredential, requireScopes } from '../../src/http/middleware/credentials.ts';
 import { refusalResponse } from '../../src/http/middleware/error-envelopes.ts';
-import { type SessionClaims, signSession } from '../../src/platform/session-token.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, operator, worker } from '../support/worker.ts';
 
@@ -208,7 +209,7 @@ describe('a token', () => {
       kind: 'client',
       keyId,
       organizationId: tenant.organizationId,
-      customerId: 'alice',
+      customerId: asCustomerId('alice'),
       customerUserId: null,
       scopes,
       ...change,
@@ -239,11 +240,11 @@ describe('a token', () => {
     ],
     [
       'of a key that never was',
-      async () => signSession(SECRET, await claimsOf({ keyId: 'key_nobody' }), Date.now(), 300),
+      async () => signSession(SECRET, await claimsOf({ keyId: asKeyId('key_nobody') }), Date.now(), 300),
     ],
     [
       'of the key of another organization',
-      async () => signSession(SECRET, await claimsOf({ organizationId: 'x' }), Date.now(), 300),
+      async () => signSession(SECRET, await claimsOf({ organizationId: asOrganizationId('x') }), Date.now(), 300),
     ],
     [
       'for the widget',

@@ -4,6 +4,7 @@
  */
 
 import type { Session } from '../../config/credentials.ts';
+import { holderName } from '../../config/session-token.ts';
 import type { BeginCallData, BeginCallRequest } from '../../contract/calls.ts';
 import type { Accepted } from '../../contract/errors.ts';
 import { type CallBound, withKnownPrompts } from '../../domain/bound.ts';
@@ -25,7 +26,6 @@ import type {
   StoredServiceCall,
 } from '../../objects/customer-commands.ts';
 import type { CustomerRpc } from '../../objects/rpc.ts';
-import { holderName } from '../../platform/session-token.ts';
 import { timeOrderedId } from '../../platform/time-ordered-id.ts';
 import type { FollowedPrompt } from './counted-prompts.ts';
 

@@ -2,13 +2,12 @@
  * Session tokens: JWTs (HS256) that bind a browser to an API key, an organization and a customer until they expire.
  */
 import { sign, verify } from 'hono/jwt';
+import type { CustomerKey, KeyId } from '../domain/ids.ts';
 
-export interface SessionClaims {
+export interface SessionClaims extends CustomerKey {
   /** `client` for the gateway and compression, `embed` for the widget. */
   kind: 'client' | 'embed';
-  keyId: string;
-  organizationId: string;
-  customerId: string;
+  keyId: KeyId;
   customerUserId: string | null;
   scopes: string[];
   /** The feature and tags of every call of the session, and the models that it may use. */
