@@ -16,8 +16,10 @@ import { asOrganizationId, type CustomerKey, type OrganizationId } from '../../s
 import type { Env } from '../../src/env.ts';
 import { runArchive } from '../../src/history/archive/run.ts';
 import { eraseProjection } from '../../src/history/erasure.ts';
+import type { HandOver } from '../../src/objects/projector-commands.ts';
 import { projectorState } from '../../src/objects/projectors.ts';
 import { CustomerStore } from '../customer/store.ts';
+import { Projector as ServiceProjector } from '../projector.ts';
 import { replayHistory, type Stage } from './replay.ts';
 
 export { CallDirectory } from '../call-directory.ts';
@@ -26,7 +28,6 @@ export { CustomerBatches } from '../customer-batches.ts';
 export { GatewayBatch } from '../gateway-batch.ts';
 export { OrganizationWatch } from '../organization-watch.ts';
 export { PlanMigration } from '../plan-migration.ts';
-export { Projector } from '../projector.ts';
 export { Repricing } from '../repricing.ts';
 export { WebhookEndpoint } from '../webhook-endpoint.ts';
 
@@ -91,6 +92,13 @@ export class Customer extends DurableObject<Env> {
     void this.ctx.storage.deleteAlarm();
     this.#store.alarmFired(Date.now());
     this.#store.transaction(Date.now(), () => undefined);
+  }
+}
+
+/** Changes that tell of the past were made just now: health shows how long a change waited, not how old it is. */
+export class Projector extends ServiceProjector {
+  override take(handOver: HandOver): ReturnType<ServiceProjector['take']> {
+    return super.take({ ...handOver, sinceMs: Date.now() });
   }
 }
 

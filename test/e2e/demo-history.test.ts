@@ -53,6 +53,11 @@ describe("the demo's history has", () => {
     expect((await server.demo.send('readCompressionSummary')).data.savedTokens).toBeGreaterThan(0);
   });
 
+  test('no change that waited for hours: none is as old as what it tells of', async () => {
+    const { totals } = (await server.operator.send('readHealthHistory', {})).data;
+    expect(totals.longestWaitMs).toBeLessThan(3_600_000);
+  });
+
   test('credits, charges against them, and custom meters', async () => {
     const { wallet, meters, ledger } = (
       await server.operator.send('readCustomer', {
