@@ -1,24 +1,19 @@
 /**
  * GET /usage/summary: its sums are those of GET /calls over the same calls, to the nano-USD, in every dimension, time
- * zone and filter, whatever is sent twice, rewritten or deleted.
+ * zone and filter. That nothing counts twice, whatever is sent again, rewritten or deleted: ledger-model.test.ts.
  */
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { GROUPS_MAX } from '../../src/contract/usage-summary.ts';
-import { asCustomerId, asOrganizationId, type CustomerId } from '../../src/domain/ids.ts';
-import type { Env } from '../../src/env.ts';
-import { deleteExpired } from '../../src/history/housekeeping.ts';
-import { projectionStatements } from '../../src/history/projection.ts';
+import { asCustomerId, type CustomerId } from '../../src/domain/ids.ts';
 import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import { projectorOf } from '../../src/objects/projectors.ts';
 import { type Course, readUsageCourse } from '../../src/readings/usage/course.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { writeReportHours } from '../support/history.ts';
 import { customerKey } from '../support/ids.ts';
-import { accepted, withObject } from '../support/object.ts';
 import { chance } from '../support/series.ts';
 import { bindings, deliverToD1, fireProjectors, operator } from '../support/worker.ts';
-import { usage } from '../unit/fixtures.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -58,7 +53,7 @@ interface Fact {
 let tenant: Tenant;
 let other: Tenant;
 let facts: Fact[];
-/** Ends that may be sent again. */
+/** Ends as they were sent. */
 const ends: { body: object; atMs: number }[] = [];
 
 beforeAll(async () => {
@@ -182,11 +177,6 @@ function figuresOf(calls: readonly Fact[]) {
 
 const summary = async (query: Record<string, string> = PERIOD, { api }: Tenant = tenant) =>
   (await api.send('readUsageSummary', { query })).data;
-/** All but what tells the time. */
-const figures = async (query: Record<string, string> = PERIOD) => {
-  const { asOf: _, backlog: __, ...rest } = await summary(query);
-  return JSON.stringify(rest);
-};
 
 describe('the totals', () => {
   test('are the sum of GET /calls over the same calls, to the nano-USD', async () => {
@@ -457,77 +447,6 @@ describe('the days', () => {
   });
 });
 
-describe('nothing counts twice', () => {
-  test('when ends are replayed, alarms fire again, and rows are delivered again, unchanged or rewritten', async () => {
-    const before = await figures();
-    for (const { body } of ends.slice(-40)) await tenant.api.send('endCall', { body });
-    await deliverAll();
-    await deliverAll();
-    expect(await figures()).toBe(before);
-    const { results } = await bindings.DB.prepare('SELECT * FROM calls WHERE organization_id = ?')
-      .bind(tenant.organizationId)
-      .all<{ organization_id: string; customer_id: string; call_id: string; revision: number; delivery: number }>();
-    const pages = results.map(({ delivery: _, ...row }): ProjectionPage => {
-      const { organization_id: organizationId, customer_id: customerId, call_id: id, revision } = row;
-      const change = {
-        kind: 'call' as const,
-        id,
-        revision,
-        values: JSON.stringify(['subscription', ...Object.values(row)]),
-      };
-      const columns = { call: Object.keys(row) };
-      return {
-        organizationId: asOrganizationId(organizationId),
-        customerId: asCustomerId(customerId),
-        subscriptionId: 'subscription',
-        columns,
-        changes: [change],
-      };
-    });
-    for (const older of [0, 1]) {
-      await bindings.DB.prepare('UPDATE calls SET revision = revision - ? WHERE organization_id = ?')
-        .bind(older, tenant.organizationId)
-        .run();
-      const [, rewritten] = await bindings.DB.batch(projectionStatements(bindings.DB, pages));
-      expect((rewritten?.meta.changes ?? 0) > 0).toBe(older > 0);
-      expect(await figures()).toBe(before);
-    }
-  });
-
-  test('when a batch was committed without an answer, a call timed out, and its end came late in another hour', async () => {
-    const commitsThenThrows = {
-      prepare: bindings.DB.prepare.bind(bindings.DB),
-      batch: async (statements: D1PreparedStatement[]) => {
-        await bindings.DB.batch(statements);
-        throw new Error('connection lost');
-      },
-    } as unknown as D1Database;
-    await withObject({ name: 'P', limitType: 'NONE' }, async (object, { organizationId }) => {
-      const reported = async () => {
-        const sql = `SELECT hour_ms AS hourMs, outcome, calls, output_tokens AS tokens FROM usage_hours WHERE organization_id = ? AND calls > 0`;
-        return (await bindings.DB.prepare(`${sql} ORDER BY hour_ms, outcome`).bind(organizationId).all()).results;
-      };
-      accepted(object.begin('a', START));
-      accepted(object.begin('b', START));
-      accepted(object.end('b', START + 1_000, { usage: usage({ responseTokens: 7 }) }));
-      await object.deliver(commitsThenThrows, START + 2_000);
-      await object.deliver(bindings.DB, START + 10_000);
-      expect(await reported()).toEqual([{ hourMs: START, outcome: 'COMPLETED', calls: 1, tokens: 7 }]);
-      object.housekeep(START + HOUR);
-      await object.deliver(commitsThenThrows, START + HOUR + 2_000);
-      expect(await reported()).toContainEqual({ hourMs: START + HOUR, outcome: 'TIMEOUT', calls: 1, tokens: 0 });
-      accepted(
-        object.end('a', START + 5 * HOUR, { usage: usage({ responseTokens: 9 }), error: { code: 'E', message: 'm' } }),
-      );
-      await object.deliver(bindings.DB, START + 5 * HOUR + 60_000);
-      expect(await reported()).toEqual([
-        { hourMs: START, outcome: 'COMPLETED', calls: 1, tokens: 7 },
-        { hourMs: START + 5 * HOUR, outcome: 'FAILED', calls: 1, tokens: 9 },
-      ]);
-    });
-  });
-});
-
 describe('a late projection', () => {
   test('is reported: asOf is the time of the oldest undelivered change, with the age of the backlog', async () => {
     const nowMs = END + 3 * DAY;
@@ -600,23 +519,5 @@ describe('many groups', () => {
     const { totals, byDay } = await summary(PERIOD, rich);
     expect(totals.costUsdNano).toBe('18014398509481985');
     expect(byDay.find(({ calls }) => calls > 0)?.costUsdNano).toBe('18014398509481985');
-  });
-});
-
-describe('old calls', () => {
-  test('stay in the totals when they are deleted', async () => {
-    const before = await figures();
-    const count = async () =>
-      (
-        await bindings.DB.prepare('SELECT COUNT(*) AS n FROM calls WHERE organization_id = ?')
-          .bind(tenant.organizationId)
-          .first<{ n: number }>()
-      )?.n;
-    expect(await count()).toBe(CALLS);
-    // With an archive, the days would be archived first.
-    const { ARCHIVE: _, ...withoutArchive } = bindings;
-    await deleteExpired(withoutArchive as Env, END + 401 * DAY);
-    expect(await count()).toBe(0);
-    expect(await figures()).toBe(before);
   });
 });
