@@ -2,32 +2,28 @@
  * A page of another origin with a session token: the browser lets it call the compression routes that its scope allows,
  * and read what they answer, refusals included. Routes that take no session token stay closed to it.
  */
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Loopback, serveOnLoopback } from '../vendors/loopback.ts';
 import { launch } from './browser.ts';
 import { sharedServer } from './server.ts';
 
 const server = sharedServer();
 let browser: Browser;
-let host: Server;
+let host: Loopback;
 let page: Page;
 let token: string;
 
 beforeAll(async () => {
   browser = await launch();
-  host = createServer((_, response) =>
+  host = await serveOnLoopback((_, response) =>
     response.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>Shop</title>'),
   );
-  await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
   token = (await server.demo.send('createClientSession', { body: { customerId: 'alice' } })).data.token;
   page = await browser.newPage();
-  await page.goto(`http://localhost:${(host.address() as AddressInfo).port}`);
+  await page.goto(host.url.replace('127.0.0.1', 'localhost'));
 });
-afterAll(async () => {
-  host?.close();
-});
+afterAll(() => host?.close());
 
 /** What the page gets, with the headers that a script sends who writes none but these; `null` where the browser refuses. */
 function ask(method: string, path: string, body?: object, bearer = token) {

@@ -2,12 +2,12 @@
  * The usage widget in a page of another origin: it renders, renews its token through that page before it expires,
  * accepts none from other windows, and stops working when its key is revoked.
  */
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import type { Browser, BrowserContextOptions, Frame, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
 import { type Api, makeCalls } from '../support/api.ts';
+import { type Loopback, serveOnLoopback } from '../vendors/loopback.ts';
 import { violations } from './accessibility.ts';
 import { launch } from './browser.ts';
 import { takePicture } from './pictures.ts';
@@ -17,7 +17,7 @@ const GROUND = [200, 40, 90];
 
 const server = sharedServer();
 let browser: Browser;
-let host: Server;
+let host: Loopback;
 let hostOrigin: string;
 let embeds: Api;
 let keyId: string;
@@ -29,15 +29,12 @@ let failures: Send[];
 
 beforeAll(async () => {
   browser = await launch();
-  host = createServer((incoming, response) => void answer(incoming.url ?? '/').then((send) => send(response)));
-  await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
-  hostOrigin = `http://localhost:${(host.address() as AddressInfo).port}`;
+  host = await serveOnLoopback(async (incoming, response) => (await answer(incoming.url ?? '/'))(response));
+  hostOrigin = host.url.replace('127.0.0.1', 'localhost');
   await makeCalls(server.demo, 'ours', 3);
   await makeCalls(server.demo, 'theirs', 17);
 });
-afterAll(async () => {
-  host?.close();
-});
+afterAll(() => host?.close());
 
 beforeEach(async () => {
   const params = { org: DEMO_ORGANIZATION_ID };

@@ -3,8 +3,8 @@
  * a price of its own, and customers with a budget.
  */
 import { freePort } from '../../src/cli/server.ts';
-import { createKillableServer, type KillableServer } from '../crash/killable-server.ts';
-import { Api } from '../support/api.ts';
+import { type KillableServer, startKillableServer } from '../crash/killable-server.ts';
+import { Api, OPERATOR_TOKEN } from '../support/api.ts';
 import { INCREMENT_NANO_USD, MODEL, PRICE, PROVIDER } from './price.ts';
 import { type CapVendor, startCapVendor } from './vendor.ts';
 
@@ -14,16 +14,8 @@ export const UNREACHABLE_PROVIDER = 'down';
 export const HARD_TOKENS = 20_000;
 export const HARD_RESERVED_TOKENS = 1_000;
 
-const OPERATOR_TOKEN = 'cap-operator-token-of-at-least-32-characters';
 /** Vendors may take so long that a slow machine does not make them fail. */
-const VARS = {
-  OPERATOR_TOKEN,
-  VENDOR_KEY_SECRET: 'cap-vendor-key-secret-of-32-characters',
-  SESSION_SECRET: 'cap-session-secret-of-at-least-32-characters',
-  CONFIG_TTL_MS: 100,
-  GATEWAY_TIMEOUT_MS: 20_000,
-  GATEWAY_IDLE_TIMEOUT_MS: 10_000,
-};
+const PATIENT = { GATEWAY_TIMEOUT_MS: 20_000, GATEWAY_IDLE_TIMEOUT_MS: 10_000 };
 
 /** Of every vendor. */
 export const VENDOR_KEY = `sk-${'k'.repeat(24)}`;
@@ -84,9 +76,7 @@ export interface World extends Organization {
 export async function createWorld(scope: AsyncDisposableStack): Promise<World> {
   const vendor = await startCapVendor();
   scope.defer(() => vendor.close());
-  const server = await createKillableServer(VARS);
-  scope.defer(() => server.remove());
-  await server.start();
+  const server = await startKillableServer(scope, PATIENT);
   const organization = await openOrganization(server, 'Cap');
   const { operator, organizationId } = organization;
   const params = { org: organizationId };

@@ -2,11 +2,10 @@
  * A relay on loopback between a client and the gateway: it passes bytes, and notes which routes were asked, how they
  * were answered, and as which call.
  */
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { HOST } from '../../src/cli/server.ts';
 import { GATEWAY_HEADERS } from '../../src/contract/gateway/labels.ts';
+import { type Loopback, serveOnLoopback } from '../vendors/loopback.ts';
 
 export interface Asked {
   method: string;
@@ -17,28 +16,15 @@ export interface Asked {
   callId: string | null;
 }
 
-export interface Relay {
-  url: string;
+export interface Relay extends Loopback {
   /** In the order of the answers. */
   asked: Asked[];
-  stop(): Promise<void>;
 }
 
 export async function startRelay(target: string): Promise<Relay> {
   const asked: Asked[] = [];
-  const server = createServer((incoming, outgoing) => {
-    pass(target, incoming, outgoing, asked).catch(() => outgoing.destroy());
-  });
-  await new Promise<void>((resolve) => server.listen(0, HOST, resolve));
-  return {
-    url: `http://${HOST}:${(server.address() as AddressInfo).port}`,
-    asked,
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  const server = await serveOnLoopback((incoming, outgoing) => pass(target, incoming, outgoing, asked));
+  return { ...server, asked };
 }
 
 async function pass(

@@ -6,16 +6,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Entry, startTrialVendor } from '../../src/cli/vendor/server.ts';
-import { createKillableServer } from '../crash/killable-server.ts';
+import { startKillableServer } from '../crash/killable-server.ts';
 import { Api, createTenant, OPERATOR_TOKEN } from '../support/api.ts';
 import { type Relay, startRelay } from './relay.ts';
-
-const VARS = {
-  OPERATOR_TOKEN,
-  VENDOR_KEY_SECRET: 'clients-vendor-key-secret-of-32-characters',
-  SESSION_SECRET: 'clients-session-secret-of-at-least-32-characters',
-  CONFIG_TTL_MS: 100,
-};
 
 export interface World {
   relay: Relay;
@@ -35,9 +28,7 @@ export async function openFolder(scope: AsyncDisposableStack): Promise<string> {
 
 export async function startWorld(scope: AsyncDisposableStack): Promise<World> {
   // In a process of its own: an interrupt must not end it before what ran is told.
-  const server = await createKillableServer(VARS);
-  scope.defer(server.remove);
-  await server.start();
+  const server = await startKillableServer(scope);
   const answered: Entry[] = [];
   const vendor = await startTrialVendor({ port: 0, onAnswer: (entry) => answered.push(entry) });
   scope.defer(vendor.stop);
@@ -51,6 +42,6 @@ export async function startWorld(scope: AsyncDisposableStack): Promise<World> {
   }
   const { key } = (await operator.send('createKey', { params, body: { name: 'clients' } })).data;
   const relay = await startRelay(server.url);
-  scope.defer(relay.stop);
+  scope.defer(relay.close);
   return { relay, key, api: operator.with(key), answered };
 }

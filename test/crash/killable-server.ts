@@ -9,7 +9,15 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bundle } from '../../src/cli/bundle.ts';
 import { freePort, HOST, type ServerOptions } from '../../src/cli/server.ts';
+import { OPERATOR_TOKEN } from '../support/api.ts';
 
+/** What a server of a suite is started with: secrets of its own, and a configuration that is in force at once. */
+const SUITE_VARS = {
+  OPERATOR_TOKEN,
+  VENDOR_KEY_SECRET: 'suite-vendor-key-secret-of-32-characters',
+  SESSION_SECRET: 'suite-session-secret-of-at-least-32-characters',
+  CONFIG_TTL_MS: 100,
+};
 const START_MS_MAX = 60_000;
 const STOP_MS_MAX = 20_000;
 const POLL_MS = 20;
@@ -28,8 +36,19 @@ export interface KillableServer {
   remove(): Promise<void>;
 }
 
+/** A server that runs, and goes with the scope. */
+export async function startKillableServer(
+  scope: AsyncDisposableStack,
+  vars?: ServerOptions['vars'],
+): Promise<KillableServer> {
+  const server = await createKillableServer(vars);
+  scope.defer(server.remove);
+  await server.start();
+  return server;
+}
+
 /** Bundles the Worker into a new state folder; it does not run yet. */
-export async function createKillableServer(vars: ServerOptions['vars'], databases = 1): Promise<KillableServer> {
+export async function createKillableServer(vars: ServerOptions['vars'] = {}, databases = 1): Promise<KillableServer> {
   const stateDir = await mkdtemp(join(tmpdir(), 'callmeter-'));
   await mkdir(stateDir, { recursive: true });
   await bundle(stateDir);
@@ -46,7 +65,7 @@ export async function createKillableServer(vars: ServerOptions['vars'], database
     stateDir,
     output: () => printed,
     async start(more = {}) {
-      const options: ServerOptions = { port, stateDir, vars: { ...vars, ...more }, databases };
+      const options: ServerOptions = { port, stateDir, vars: { ...SUITE_VARS, ...vars, ...more }, databases };
       const started = spawn(process.execPath, [join(import.meta.dirname, 'serve.ts'), JSON.stringify(options)], {
         stdio: ['pipe', 'pipe', 'pipe'],
         detached: true,

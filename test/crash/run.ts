@@ -2,7 +2,7 @@
  * The crash suite: kills a server repeatedly under mixed load, then checks its state on disk.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Api, createTenant } from '../support/api.ts';
+import { Api, createTenant, OPERATOR_TOKEN } from '../support/api.ts';
 import { createKillableServer, type KillableServer } from './killable-server.ts';
 import { Load, PLAN_IDS, type Sent } from './load.ts';
 import { randomFrom } from './random.ts';
@@ -43,12 +43,6 @@ export interface CrashReport {
   unproven: string[];
 }
 
-const OPERATOR_TOKEN = 'crash-operator-token-of-at-least-32-characters';
-const SECRETS = {
-  OPERATOR_TOKEN,
-  VENDOR_KEY_SECRET: 'crash-vendor-key-secret-of-32-characters',
-  SESSION_SECRET: 'crash-session-secret-of-at-least-32-characters',
-};
 /**
  * A kill comes within this time of the server's start, or of its being ready. In the longer half of these lives customers
  * hand over to projectors, and those deliver to D1.
@@ -88,7 +82,7 @@ interface Tenant {
 export async function runCrashes(options: CrashOptions): Promise<CrashReport> {
   const { onProgress = () => undefined, signal } = options;
   onProgress('bundling the Worker ...');
-  const server = await createKillableServer({ ...SECRETS, CONFIG_TTL_MS: 100 }, options.databases);
+  const server = await createKillableServer({}, options.databases);
   try {
     await server.start();
     const operator = new Api(fetch, server.url, OPERATOR_TOKEN);

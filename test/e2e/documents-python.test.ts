@@ -3,14 +3,13 @@
  * OpenAI's SDK run if a Python here has it; else their syntax is checked.
  */
 import { execFile, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ensureDemoVendors } from '../../src/cli/demo-organization.ts';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
 import { startTrialVendor, type TrialVendor } from '../../src/cli/vendor/server.ts';
 import { type Block, blocksOf, placeOf } from '../support/documents.ts';
+import { serveOnLoopback } from '../vendors/loopback.ts';
 import { type LocalServer, preparedState, startPrepared } from './local-server.ts';
 
 /** The one of the user first, then the one of the system, whose packages apt installs. */
@@ -115,9 +114,7 @@ describe.skipIf(!python)('with requests', () => {
       const error = { code: 'RATE_LIMITED', message: 'too many calls' };
       response.end(JSON.stringify(status === 200 ? { data: { costUSD: 0.1 } } : { error }));
     };
-    const other = createServer(answer).listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const other = await serveOnLoopback(answer);
     const program = `${setup}
 print(callmeter("POST", "/short", {})["costUSD"] * 3)
 try:
@@ -126,8 +123,8 @@ except Refused as refusal:
     print(refusal.status, refusal.code)
 `;
     const began = Date.now();
-    const { out, err } = await runs(program, url);
-    other.close();
+    const { out, err } = await runs(program, other.url);
+    await other.close();
     expect([out, err]).toEqual(['0.3\n429 RATE_LIMITED\n', '']);
     expect(Date.now() - began).toBeGreaterThanOrEqual(1_000);
     expect(asked.map(({ path }) => path)).toEqual(['/short', '/short', '/short', '/long']);

@@ -102,11 +102,6 @@ describe('readings-forecast-accuracy', () => {
     expectAtMost(accuracy.medianError, family.seasonal ? 1 : 1.05);
   });
 
-  test('a series of zeros is forecast as zero', () => {
-    const accuracy = measure('zero', NAMED_FAMILIES.zero as (typeof NAMED_FAMILIES)[string]);
-    expect(accuracy).toMatchObject({ held: 1, error: { value: 0 }, medianError: { value: 0 } });
-  });
-
   test.each(Object.entries({ ...OTHER_FAMILIES, ...UNSEEN_FAMILIES }))('another family: %s', (name, family) => {
     const accuracy = measure(name, family);
     row(name, accuracy);

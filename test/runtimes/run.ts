@@ -103,7 +103,7 @@ export async function runRuntime(
   const { id, title, args } = runtime;
   await using scope = new AsyncDisposableStack();
   const proxy = await startLossyProxy(given.world.SERVICE_URL);
-  scope.defer(proxy.stop);
+  scope.defer(proxy.close);
   const home = join(given.folder, `${id}-home`);
   const installed = join(given.folder, `${id}-installed`);
   await mkdir(home);

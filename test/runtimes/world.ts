@@ -2,15 +2,9 @@
  * What the program runs against: a service and the vendor for trying out, on loopback. They end with the scope.
  */
 import { startTrialVendor } from '../../src/cli/vendor/server.ts';
-import { createKillableServer } from '../crash/killable-server.ts';
+import { startKillableServer } from '../crash/killable-server.ts';
 import { Api, createTenant, OPERATOR_TOKEN } from '../support/api.ts';
 
-const VARS = {
-  OPERATOR_TOKEN,
-  VENDOR_KEY_SECRET: 'runtimes-vendor-key-secret-of-32-characters',
-  SESSION_SECRET: 'runtimes-session-secret-of-at-least-32-characters',
-  CONFIG_TTL_MS: 100,
-};
 /** How long an answer takes whose prompt says `slow`: longer than the program waits. */
 const SLOW_MS = 20_000;
 
@@ -19,9 +13,7 @@ export type World = Record<'SERVICE_URL' | 'VENDOR_URL' | 'CALLMETER_KEY', strin
 
 /** Samples every call; its plan `empty` allows none. */
 export async function startWorld(scope: AsyncDisposableStack): Promise<World> {
-  const server = await createKillableServer(VARS);
-  scope.defer(server.remove);
-  await server.start();
+  const server = await startKillableServer(scope);
   const vendor = await startTrialVendor({ port: 0, slowMs: SLOW_MS });
   scope.defer(vendor.stop);
   const operator = new Api((url, init) => fetch(url, init), server.url, OPERATOR_TOKEN);

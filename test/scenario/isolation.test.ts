@@ -146,6 +146,7 @@ describe('what belongs to another organization', () => {
       () => send(ours.key, '/customers/same/usage'),
       () => send(ours.key, '/customers/same/usage-context'),
       () => send(ours.key, '/customers/same/forecast?metric=calls'),
+      () => send(ours.key, '/customers/same/ledger'),
       () => send(ours.key, '/customers/same/change_plan', json({ planId: 'test' })),
       () => send(ours.key, '/customers/same/change_plan', json({ planId: 'private' })),
       () => send(ours.key, '/customers/same/replenish', json({})),

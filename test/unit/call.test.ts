@@ -171,20 +171,6 @@ describe('begin', () => {
     expect([some(many.account.meters.reserved), many.account.meters.consumed.searches]).toEqual([{}, 5]);
   });
 
-  test('allows exactly as many open calls as the limit has calls', () => {
-    let current = account(plan({ limits: { standardCalls: 3 } }));
-    const statuses = ['a', 'b', 'c', 'd'].map((callId) => {
-      const begun = beginCall(current, asCallId(callId), { requested: {}, pricingMode: 'standard' }, NOTHING_KNOWN, {
-        deadlineAtMs: DEADLINE,
-        nowMs: NOW,
-      });
-      current = begun.account;
-      return begun.call.status;
-    });
-    expect(statuses).toEqual(['IN_PROGRESS', 'IN_PROGRESS', 'IN_PROGRESS', 'NOT_ALLOWED']);
-    expect(current.meters.reserved).toEqual({ standardCalls: 3 });
-  });
-
   test('adds to the reservations of other open calls, does not mutate its input, and increments the revision', () => {
     const before = account(plan(), { consumed: { standardCalls: 4 }, reserved: { standardCalls: 2 } });
     const { account: after, call } = beginCall(

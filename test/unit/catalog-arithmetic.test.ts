@@ -7,7 +7,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
-import { matchModel } from '../../src/catalog/matching.ts';
 import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';
 import { type OwnPrices, ownPriceKey, priceSnapshots, pricingAt, resolvePrice } from '../../src/catalog/prices.ts';
 import { usesOf } from '../../src/catalog/provider-rules.ts';
@@ -207,48 +206,6 @@ describe('a snapshot id', () => {
     expect(announced.length).toBeGreaterThanOrEqual(6);
     expect(snapshots).toHaveLength(priced.length + announced.length);
     expect(new Set(snapshots.map(({ snapshotId }) => snapshotId)).size).toBe(snapshots.length);
-  });
-});
-
-describe('every name in the catalog', () => {
-  test('resolves to its own model, with and without its provider', () => {
-    for (const { provider, model } of MODELS) {
-      for (const name of [model, `${provider}/${model}`]) {
-        const match = matchModel(BUILT_IN_CATALOG, name, NOW);
-        expect([name, match?.model.provider, match?.model.model, match?.strategy]).toEqual([
-          name,
-          provider,
-          model,
-          'exact',
-        ]);
-      }
-    }
-  });
-
-  test('finds its own model by every alias', () => {
-    const aliases = MODELS.flatMap(({ model, aliases }) => aliases.map((alias) => [alias, model] as const));
-    expect(aliases.length).toBeGreaterThanOrEqual(81);
-    for (const [alias, model] of aliases) {
-      const match = matchModel(BUILT_IN_CATALOG, alias, NOW);
-      expect([alias, match?.model.model, match?.strategy]).toEqual([alias, model, 'alias']);
-    }
-  });
-
-  test('finds its own model in upper case, and as provider:name', () => {
-    for (const { provider, model } of MODELS) {
-      for (const name of [model.toUpperCase(), `${provider}:${model}`]) {
-        expect([name, matchModel(BUILT_IN_CATALOG, name, NOW)?.model.model]).toEqual([name, model]);
-      }
-    }
-  });
-
-  test('resolves to nothing with the prefix ft: or without its last letter', () => {
-    const names = new Set(MODELS.flatMap(({ model, aliases }) => [model, ...aliases]));
-    for (const name of names) {
-      expect([name, matchModel(BUILT_IN_CATALOG, `ft:${name}`, NOW)]).toEqual([name, null]);
-      const shorter = name.slice(0, -1);
-      if (!names.has(shorter)) expect([shorter, matchModel(BUILT_IN_CATALOG, shorter, NOW)]).toEqual([shorter, null]);
-    }
   });
 });
 

@@ -4,8 +4,6 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -21,6 +19,7 @@ import {
   PACKAGES,
   saidBy,
 } from '../support/packages-of-release.ts';
+import { type Loopback, serveOnLoopback } from '../vendors/loopback.ts';
 
 const run = promisify(execFile);
 
@@ -94,8 +93,7 @@ test('a package that says it in another form is an error, not silence', async ()
 
 describe('npm run catalog -- watch', () => {
   let folder: string;
-  let registry: Server;
-  let address: string;
+  let registry: Loopback;
   const broken = new Set<string>();
 
   beforeAll(async () => {
@@ -110,14 +108,14 @@ describe('npm run catalog -- watch', () => {
       await run('tar', ['-czf', `${root}.tgz`, '-C', root, 'package']);
       tarballs.set(name, await readFile(`${root}.tgz`));
     }
-    registry = createServer((request, response) => {
+    registry = await serveOnLoopback((request, response) => {
       const [, name = '', tarball] = /^\/(.+?)(\/-\/package\.tgz)?$/.exec(decodeURIComponent(request.url ?? '')) ?? [];
       const [cut, file] = [PACKAGES.get(name), tarballs.get(name)];
       if (!cut || !file || broken.has(name)) return response.writeHead(404).end('{}');
       if (tarball) return response.end(file);
       const { version, date } = cut;
       const integrity = `sha512-${createHash('sha512').update(file).digest('base64')}`;
-      const dist = { tarball: `${address}${name}/-/package.tgz`, integrity };
+      const dist = { tarball: `${registry.url}/${name}/-/package.tgz`, integrity };
       return response.setHeader('content-type', 'application/json').end(
         JSON.stringify({
           name,
@@ -128,16 +126,14 @@ describe('npm run catalog -- watch', () => {
         }),
       );
     });
-    await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve));
-    address = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`;
   });
   afterAll(async () => {
-    registry.close();
+    await registry.close();
     await rm(folder, { recursive: true, force: true });
   });
 
   async function watch(): Promise<{ code: number; said: CatalogNews & { failed: { package: string }[] } }> {
-    const env = { ...process.env, npm_config_registry: address, npm_config_cache: join(folder, 'cache') };
+    const env = { ...process.env, npm_config_registry: `${registry.url}/`, npm_config_cache: join(folder, 'cache') };
     const args = [join(PROJECT_DIR, 'src/cli/catalog.ts'), 'watch', '--json'];
     const { code, stdout } = await run(process.execPath, args, { cwd: PROJECT_DIR, env }).then(
       ({ stdout }) => ({ code: 0, stdout }),

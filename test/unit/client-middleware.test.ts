@@ -2,8 +2,6 @@
  * A call for each request of a Hono and of an Express application: begun before the handler, ended with the response,
  * and as failed where the request failed or its client left.
  */
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { Hono } from 'hono';
 import { stream } from 'hono/streaming';
@@ -13,6 +11,7 @@ import { isCallDeniedError } from '../../src/client/denied.ts';
 import { callOf, type Denied, callPerRequest as expressCalls } from '../../src/client/express.ts';
 import { type CallVariables, callPerRequest as honoCalls } from '../../src/client/hono.ts';
 import * as fail from '../support/failing-server.ts';
+import { type Loopback, serveOnLoopback } from '../vendors/loopback.ts';
 
 /** What the service may answer, and what an application's own user must not be answered for it. */
 const REFUSALS = [400, 401, 403, 404, 409, 429, 503];
@@ -201,9 +200,9 @@ describe('Hono', () => {
 });
 
 describe('Express', () => {
-  let http: Server;
+  let http: Loopback;
   const get = (path: string, headers: Record<string, string> = { 'x-customer': 'alice' }, init: RequestInit = {}) =>
-    fetch(`http://127.0.0.1:${(http.address() as AddressInfo).port}${path}`, { headers, ...init });
+    fetch(http.url + path, { headers, ...init });
   beforeAll(async () => {
     const app = express();
     const begin = (req: express.Request) => {
@@ -233,13 +232,9 @@ describe('Express', () => {
       (_error: Error, _req: express.Request, res: express.Response, _next: express.NextFunction) =>
         void res.status(500).send('sorry'),
     );
-    http = createServer(app);
-    await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
+    http = await serveOnLoopback(app);
   });
-  afterAll(() => {
-    http.closeAllConnections();
-    http.close();
-  });
+  afterAll(() => http.close());
 
   test('the handler gets the call, and it ends with the response', async () => {
     expect(await (await get('/answer')).json()).toEqual({ allowed: true });
@@ -292,10 +287,9 @@ describe('Express', () => {
   });
 
   describe("with Express's own error handler", () => {
-    let plain: Server;
+    let plain: Loopback;
     const thrown: unknown[] = [];
-    const statusOf = async (path: string) =>
-      (await fetch(`http://127.0.0.1:${(plain.address() as AddressInfo).port}${path}`)).status;
+    const statusOf = async (path: string) => (await fetch(plain.url + path)).status;
     beforeAll(async () => {
       const app = express();
       app.set('env', 'test');
@@ -305,8 +299,7 @@ describe('Express', () => {
         thrown.push(error);
         next(error);
       });
-      plain = createServer(app);
-      await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
+      plain = await serveOnLoopback(app);
     });
     afterAll(() => plain.close());
     beforeEach(() => thrown.splice(0));

@@ -173,6 +173,18 @@ test('credit of zero is critical, and little credit is a warning with the days i
   expect(low).toMatchObject({ severity: 'WARNING', evidence: { daysLeft: 0.5 } });
 });
 
+test('weeks that rise show both and ask for no review; a fall and a pause ask for one', () => {
+  const rising = signalsOf(facts({ calls: week(61, 40), dollars: week(9, 4) }));
+  expect(rising).toEqual([
+    { code: 'USAGE_RISING', severity: 'INFO', meter: null, evidence: week(61, 40) },
+    { code: 'SPEND_RISING', severity: 'INFO', meter: null, evidence: week(9, 4) },
+  ]);
+  expect(reviewReasons(rising)).toEqual([]);
+  const falling = signalsOf(facts({ calls: week(0, 40), lastCallAtMs: NOW - 9 * DAY_MS }));
+  expect(falling[1]).toMatchObject({ code: 'USAGE_FALLING', severity: 'WARNING', evidence: week(0, 40) });
+  expect(reviewReasons(falling)).toEqual([{ reason: 'CHURN_RISK', signals: ['INACTIVE', 'USAGE_FALLING'] }]);
+});
+
 test('a week without a call says how many whole days it was', () => {
   const [inactive] = signalsOf(facts({ lastCallAtMs: NOW - 9.5 * DAY_MS }));
   expect(inactive).toMatchObject({ code: 'INACTIVE', evidence: { daysSince: 9 } });

@@ -1,12 +1,11 @@
 /**
  * Whatever a vendor does, a request to it ends in time with an outcome, and its headers stay secret.
  */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { JSON_VALUES_MAX } from '../../src/platform/json.ts';
 import { requestVendor, type VendorRequest } from '../../src/vendors/request.ts';
 import { StreamUsage } from '../../src/vendors/usage.ts';
+import { serveOnLoopback } from '../vendors/loopback.ts';
 import { type FakeVendor, startVendor } from '../vendors/vendor.ts';
 
 let vendor: FakeVendor;
@@ -76,11 +75,9 @@ describe('what goes wrong', () => {
   });
 
   test('no connection is unreachable', async () => {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    await new Promise((resolve) => server.close(resolve));
-    expect(await ask('hi', { url: `http://127.0.0.1:${port}/` })).toEqual({
+    const gone = await serveOnLoopback(() => undefined);
+    await gone.close();
+    expect(await ask('hi', { url: `${gone.url}/` })).toEqual({
       kind: 'unreachable',
       message: 'the vendor could not be reached (ECONNREFUSED)',
     });

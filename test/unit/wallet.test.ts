@@ -5,16 +5,12 @@ import { describe, expect, test } from 'vitest';
 import { newCharge, pendingAmount, settled, withMarkup } from '../../src/domain/charge.ts';
 import {
   addUnsettled,
-  availableUsd,
   balanceOf,
   type Credit,
   EMPTY_WALLET,
   expireCredits,
   grantCredit,
-  hold,
-  nextExpiryMs,
   revokeCredit,
-  settle,
   spend,
   type Wallet,
 } from '../../src/domain/wallet.ts';
@@ -37,31 +33,12 @@ describe('spending', () => {
     credit('soon-old', '10', { grantedAtMs: 3, expiresAtMs: 500 }),
   );
 
-  test('uses credits by expiry, then by age, and those without expiry last', () => {
-    expect(left(wallet).map(([id]) => id)).toEqual(['soon-old', 'soon-new', 'late', 'old', 'new']);
-    expect(left(spend(wallet, 'USD', 25n, 'charge', 6))).toEqual([
-      ['late', '5'],
-      ['old', '10'],
-      ['new', '10'],
-    ]);
-  });
-
   test('writes an entry for each used credit, with the balance after it', () => {
     expect(story(spend({ ...wallet, entries: [] }, 'USD', 25n, 'charge', 6))).toEqual([
       ['SPEND', '-10', '40', 'soon-old'],
       ['SPEND', '-10', '30', 'soon-new'],
       ['SPEND', '-5', '25', 'late'],
     ]);
-  });
-
-  test('of one unit does not affect the others', () => {
-    const mixed = walletOf(
-      credit('a', '3', { unit: 'CUSTOM1' }),
-      credit('b', '3', { unit: 'CUSTOM2' }),
-      credit('c', '3'),
-    );
-    const spent = spend(mixed, 'CUSTOM2', 3n, 'event', 1);
-    expect((['CUSTOM1', 'CUSTOM2', 'USD'] as const).map((unit) => balanceOf(spent, unit))).toEqual([3n, 0n, 3n]);
   });
 
   test('more units of a slot than available throws and does not overdraw', () => {
@@ -81,20 +58,6 @@ describe('an overdraft', () => {
       ['SPEND', '-30', '-30', null],
     ]);
   });
-
-  test.each([
-    ['less than it', '20', [], '10', -10n],
-    ['exactly it', '30', [], '0', 0n],
-    ['more than it', '50', [['b', '20']], '0', 20n],
-  ])('is repaid by a grant of %s', (_much, granted, credits, overdraft, balance) => {
-    const repaid = grantCredit(overdrawn, credit('b', granted));
-    expect([left(repaid), repaid.overdraft, balanceOf(repaid, 'USD')]).toEqual([credits, overdraft, balance]);
-    expect(story(repaid).at(-1)).toEqual(['GRANT', granted, balance.toString(), 'b']);
-  });
-
-  test('is not repaid by units of a meter', () => {
-    expect(grantCredit(overdrawn, credit('b', '50', { unit: 'CUSTOM1' })).overdraft).toBe('30');
-  });
 });
 
 describe('expiry', () => {
@@ -105,17 +68,6 @@ describe('expiry', () => {
     credit('d', '9'),
   );
 
-  test('takes effect exactly at its instant', () => {
-    expect(nextExpiryMs(wallet, 0)).toBe(1_000);
-    expect(expireCredits(wallet, 999)).toBe(wallet);
-    expect(left(expireCredits(wallet, 1_000))).toEqual([
-      ['c', '5'],
-      ['d', '9'],
-    ]);
-    expect(nextExpiryMs(expireCredits(wallet, 1_000), 1_000)).toBe(1_001);
-    expect(nextExpiryMs(expireCredits(wallet, 1_001), 1_001)).toBeNull();
-  });
-
   test('is dated at that instant however late it is applied, and removes only the unspent amount', () => {
     const late = expireCredits({ ...spend(wallet, 'USD', 4n, 'charge', 10), entries: [] }, 5_000);
     expect(late.entries).toEqual([
@@ -123,16 +75,6 @@ describe('expiry', () => {
       { atMs: 1_000, unit: 'CUSTOM1', cause: 'EXPIRY', amount: '-3', balance: '0', creditId: 'b', reference: null },
       { atMs: 1_001, unit: 'USD', cause: 'EXPIRY', amount: '-5', balance: '9', creditId: 'c', reference: null },
     ]);
-  });
-});
-
-describe('what is available', () => {
-  test('is the balance minus holds and unsettled charges; a settlement does not change it', () => {
-    const busy = addUnsettled(hold(walletOf(credit('a', '1000')), 300n), 250n);
-    expect([balanceOf(busy, 'USD'), availableUsd(busy)]).toEqual([1000n, 450n]);
-    const settled = settle(busy, 250n, 'charge', 1);
-    expect([balanceOf(settled, 'USD'), availableUsd(settled), settled.unsettled]).toEqual([750n, 450n, '0']);
-    expect(settled.entries.at(-1)).toMatchObject({ cause: 'SPEND', amount: '-250', reference: 'charge' });
   });
 });
 

@@ -150,26 +150,6 @@ describe('recorded savings', () => {
     expect((await compress(callId, {}, { 'Idempotency-Key': callId })).status).toBe(200);
   });
 
-  test('need the call: a missing one and one of another organization are the same 404', async () => {
-    const mine = await begin('mine');
-    const derived = (await tenant.api.send('beginCall', { body: { customerId: 'ann', feature: 'derived' } })).data
-      .callId;
-    const headers = { 'Idempotency-Key': 'shared-key' };
-    expect((await compress(derived, {}, headers)).status).toBe(200);
-    const other = await createTenant(operator);
-    const replies = [
-      await compress('missing'),
-      await compress(mine, {}, {}, other),
-      // Also where the key has a stored answer in the other organization's object.
-      await compress(derived, {}, headers, other),
-      await compress(derived.slice(0, -1) + (derived.endsWith('x') ? 'y' : 'x')),
-    ];
-    expect(replies.map(({ status, refusal }) => [status, refusal.code])).toEqual(
-      Array(4).fill([404, 'CALL_NOT_FOUND']),
-    );
-    expect(new Set(replies.map(({ body }) => JSON.stringify(body.error))).size).toBe(1);
-  });
-
   test.each([
     ['promptCompression.techniques', { techniques: undefined }],
     ['promptCompression.techniques', { techniques: 'toon' }],

@@ -281,29 +281,6 @@ describe('a reversed call', () => {
     expect((await wallet()).balanceUsd).toBe('1');
   });
 
-  test('counts in no sum: the summary is that of an organization where it never happened', async () => {
-    const [mistaken, clean] = await Promise.all([createTenant(operator, PLAN), createTenant(operator, PLAN)]);
-    const summaries = await Promise.all(
-      [mistaken, clean].map(async (of) => {
-        const { call, settle } = await caller({ usd: '1' }, of);
-        await call();
-        if (of === mistaken) {
-          const callId = await call({ ...USED, modelUsed: 'gpt-4o-mini', error: { code: 'E', message: 'm' } });
-          // It counts first, and no longer afterwards.
-          await settle();
-          await of.api.send('reverseCall', { params: { callId }, body: { reason: 'r' } });
-        }
-        await call();
-        await settle();
-        const { totals, byModel, byOutcome, byProvider } = (await of.api.send('readUsageSummary'))
-          .data as never as Record<string, unknown>;
-        return { totals, byModel, byOutcome, byProvider };
-      }),
-    );
-    expect(summaries[0]).toEqual(summaries[1]);
-    expect(JSON.stringify(summaries[0])).toContain('gpt-4o');
-  });
-
   test('that is open, denied or unknown, or of another organization, is refused and changes nothing', async () => {
     const { call, begin, inspect } = await caller({});
     const open = await begin();

@@ -256,10 +256,3 @@ test('a call for two tiers is denied for the one that is used up, with what else
     'Denied: 20 of the 20 standard calls of Both were used. Besides, 20 of the 20 standard tokens of Both were used.',
   );
 });
-
-test('another organization finds none of it', async () => {
-  const other = await createTenant(operator, FREE);
-  expect((await other.api.send('listCalls', { query: { reason: 'ALLOWANCE_EXHAUSTED' } })).data.items).toEqual([]);
-  const { callId = '' } = denied.get('ALLOWANCE_EXHAUSTED') ?? {};
-  expect((await other.api.send('readCall', { params: { callId } })).refusal.code).toBe('CALL_NOT_FOUND');
-});

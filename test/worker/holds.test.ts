@@ -3,12 +3,10 @@
  * spent is free at once, and what was estimated gives way to the vendor's figures once.
  */
 
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Plan } from '../../src/contract/plans.ts';
 import type { CallBound } from '../../src/domain/bound.ts';
 import { asCallId } from '../../src/domain/ids.ts';
-import { formatUsd } from '../../src/domain/money.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { sendCommand } from '../../src/objects/command-text.ts';
 import type { BeginServiceCallCommand, ExtendHoldCommand } from '../../src/objects/customer-commands.ts';
@@ -274,114 +272,6 @@ test('a credit that is revoked pays what is held of it, and what is not needed d
     await object.settle(START + 5_000);
     expect(object.account()?.wallet).toMatchObject({ overdraft: '0', credits: [] });
   }));
-
-type Event =
-  | { kind: 'begin'; outputTokens: number; inSteps: boolean; isOurs: boolean; pick?: undefined }
-  | { kind: 'step' | 'end'; pick: number; share: number }
-  | { kind: 'grant'; nanoUsd: bigint; expiresInMs: number | null; pick?: undefined }
-  | { kind: 'revoke'; pick: number }
-  | { kind: 'settle' | 'wake' | 'restart'; pick?: undefined };
-const event: fc.Arbitrary<{ waitMs: number } & Event> = fc
-  .tuple(
-    fc.constantFrom(0, 1, 900, 1_100, 900_000),
-    fc.oneof(
-      {
-        weight: 5,
-        arbitrary: fc.record({
-          kind: fc.constant('begin' as const),
-          outputTokens: fc.constantFrom(10, 500, 4_000),
-          inSteps: fc.boolean(),
-          isOurs: fc.boolean(),
-        }),
-      },
-      {
-        weight: 6,
-        arbitrary: fc.record({
-          kind: fc.constantFrom('step' as const, 'end' as const),
-          pick: fc.nat(),
-          share: fc.nat(100),
-        }),
-      },
-      {
-        weight: 3,
-        arbitrary: fc.record({
-          kind: fc.constant('grant' as const),
-          nanoUsd: fc.bigInt({ min: 1n, max: 60_000n }),
-          expiresInMs: fc.constantFrom(null, null, 1_000, 2_000_000),
-        }),
-      },
-      { weight: 1, arbitrary: fc.record({ kind: fc.constant('revoke' as const), pick: fc.nat() }) },
-      {
-        weight: 3,
-        arbitrary: fc.record({ kind: fc.constantFrom('settle' as const, 'wake' as const, 'restart' as const) }),
-      },
-    ),
-  )
-  .map(([waitMs, what]) => ({ waitMs, ...what }));
-
-test('whatever happens, and however often the object stops, nobody spends more than there is', async () => {
-  const seen = { held: 0, waiting: 0, steps: 0, lost: 0 };
-  const run = async (object: Clockwork, history: readonly Event[], waits: readonly number[]) => {
-    object.begin('first', START);
-    let nowMs = START;
-    const credits: string[] = [];
-    for (const [index, next] of history.entries()) {
-      nowMs += waits[index] ?? 0;
-      // What is due by time alone comes first.
-      object.inspect(nowMs);
-      const open = object
-        .query<{ id: string }>("SELECT call_id AS id FROM calls WHERE status = 'IN_PROGRESS' ORDER BY call_id")
-        .map(({ id }) => id);
-      const callId = open[(next.pick ?? 0) % Math.max(1, open.length)];
-      if (next.kind === 'begin') {
-        const { outputTokens, inSteps, isOurs } = next;
-        const { ifLost, ...limits } = bound({ outputTokens, inSteps });
-        const known = { ...limits, ...(isOurs && ifLost && { ifLost }) };
-        const begun = object.begin(`call-${index}`, nowMs, {}, undefined, { bounds: [known], refusesHeld: true });
-        if (!begun.ok) seen.waiting += 1;
-        else if (begun.data.denial === undefined) seen.held += 1;
-      } else if (next.kind === 'step' && callId) {
-        if (object.extendHold(callId, next.share * 40, nowMs).heldTokens > 1_024) seen.steps += 1;
-      } else if (next.kind === 'end' && callId) {
-        const { steps, outputTokens = 0 } = object.seen(callId)?.credit ?? {};
-        const tokens = Math.floor(((steps?.heldTokens ?? outputTokens) * next.share) / 100);
-        object.endServiceCall(callId, nowMs, used(tokens), { price: PRICE });
-        expect(object.seen(callId)?.credit?.exceededNanoUsd).toBeUndefined();
-      } else if (next.kind === 'grant') {
-        const expiresAtMs = next.expiresInMs === null ? null : nowMs + next.expiresInMs;
-        credits.push(accepted(object.grant('USD', next.nanoUsd, nowMs, { expiresAtMs })).creditId);
-      } else if (next.kind === 'revoke' && credits.length > 0) {
-        object.revoke(credits[next.pick % credits.length] ?? '', nowMs);
-      } else if (next.kind === 'settle') await object.settle(nowMs);
-      else if (next.kind === 'wake') object.wake(nowMs);
-      else if (next.kind === 'restart') await object.restart();
-      const { heldUsd, availableUsd, balanceUsd } = wallet(object, nowMs);
-      const rows = object.query<{ held: string }>("SELECT record ->> '$.credit.heldNanoUsd' AS held FROM calls");
-      const held = rows.reduce((sum, row) => sum + BigInt(row.held ?? 0), 0n);
-      expect([availableUsd.startsWith('-'), balanceUsd.startsWith('-'), formatUsd(held)]).toEqual([
-        false,
-        false,
-        heldUsd,
-      ]);
-    }
-    seen.lost += object.query(
-      "SELECT 1 FROM calls WHERE status = 'TIMEOUT' AND record ->> '$.outcome' IS NOT NULL",
-    ).length;
-  };
-  await fc.assert(
-    fc.asyncProperty(fc.array(event, { minLength: 20, maxLength: 60 }), (history) =>
-      withObject(PLAN, (object) =>
-        run(
-          object,
-          history,
-          history.map(({ waitMs }) => waitMs),
-        ),
-      ),
-    ),
-    { numRuns: 30 },
-  );
-  for (const [what, times] of Object.entries(seen)) expect([what, times > 0]).toEqual([what, true]);
-});
 
 test('a call and a batch that the version before stored are read, held in steps, and end with what they used', async () => {
   await withCredit(1_000_000n, async (object) => {

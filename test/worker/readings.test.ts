@@ -58,23 +58,6 @@ describe.each(READINGS)('%s', (id, query) => {
     ]);
   });
 
-  test('is the same 404 for a missing customer and for one of another tenant', async () => {
-    const { customerId } = await customer();
-    const other = await createTenant(operator, PLAN);
-    const headers = { 'x-usage-correlation-id': 'same' };
-    const ids = [customerId, 'nobody', 'a/b c', 'x'.repeat(255)];
-    const replies = await Promise.all(
-      ids.map((name) => other.api.send(id, { params: { customerId: name }, query, headers })),
-    );
-    for (const { status, refusal } of replies)
-      expect([status, refusal.code, refusal.reason]).toEqual([404, 'SUBSCRIPTION_NOT_FOUND', 'CUSTOMER_NOT_FOUND']);
-    // The clock stands still, so that nothing at all may differ.
-    expect(new Set(replies.map(({ body }) => JSON.stringify(body))).size).toBe(1);
-    const described = replies.map((reply) => [...reply.headers].sort());
-    expect(new Set(described.map((list) => JSON.stringify(list))).size).toBe(1);
-    expect((await other.api.send('readUsage', { params: { customerId } })).status).toBe(404);
-  });
-
   test('is not cacheable, whether found or not', async () => {
     const { customerId } = await customer();
     for (const name of [customerId, 'nobody']) {

@@ -15,7 +15,6 @@ import {
   iso,
   NOW,
   type Options,
-  onDay,
   PERIOD_END,
   PERIOD_START,
   PLAN,
@@ -242,7 +241,6 @@ describe('signals', () => {
     const { signals = [], reviewReasons } = await made.context();
     return { signals, reviewReasons };
   };
-  const recent = onDay(1, { completedCalls: 1 });
 
   test('ALLOWANCE_EXHAUSTED and ALLOWANCE_NEARLY_USED name the meter and the remaining allowance', async () => {
     const used = (amount: number) => of({}, ({ use }) => use('CUSTOM2', amount));
@@ -318,65 +316,6 @@ describe('signals', () => {
     expect((await of({ of: onCredit }, spend('1.81'))).signals).toEqual([]);
     // Who never had credit runs out of none.
     expect((await of({ of: onCredit })).signals).toEqual([]);
-  });
-
-  test('ERRORS_ELEVATED has both shares', async () => {
-    const hours = [onDay(9, { completedCalls: 98, failedCalls: 2 }), onDay(2, { completedCalls: 90, failedCalls: 10 })];
-    expect(await of({ hours })).toEqual({
-      signals: [
-        {
-          code: 'ERRORS_ELEVATED',
-          severity: 'WARNING',
-          meter: null,
-          evidence: { calls: 100, failedCalls: 10, failedShare: 0.1, failedSharePreceding: 0.02 },
-        },
-      ],
-      reviewReasons: [{ reason: 'QUALITY_AT_RISK', signals: ['ERRORS_ELEVATED'] }],
-    });
-  });
-
-  test('INACTIVE and USAGE_FALLING have a date and a ratio', async () => {
-    const { signals, reviewReasons } = await of({ hours: [onDay(9, { completedCalls: 40 })] });
-    expect(signals).toEqual([
-      {
-        code: 'INACTIVE',
-        severity: 'WARNING',
-        meter: null,
-        evidence: { lastCallAt: iso(TODAY - 9 * DAY + 12 * HOUR), daysSince: 9 },
-      },
-      {
-        code: 'USAGE_FALLING',
-        severity: 'WARNING',
-        meter: null,
-        evidence: { latest: 0, preceding: 40, change: -40, ratio: 0 },
-      },
-    ]);
-    expect(reviewReasons).toEqual([{ reason: 'CHURN_RISK', signals: ['INACTIVE', 'USAGE_FALLING'] }]);
-  });
-
-  test('USAGE_RISING and SPEND_RISING compare the weeks, and do not ask for a review', async () => {
-    const hours = [
-      onDay(9, { completedCalls: 40, costNanoUsd: 4e9 }),
-      onDay(2, { completedCalls: 60, costNanoUsd: 9e9 }),
-      recent,
-    ];
-    expect(await of({ hours })).toEqual({
-      signals: [
-        {
-          code: 'USAGE_RISING',
-          severity: 'INFO',
-          meter: null,
-          evidence: { latest: 61, preceding: 40, change: 21, ratio: 1.525 },
-        },
-        {
-          code: 'SPEND_RISING',
-          severity: 'INFO',
-          meter: null,
-          evidence: { latest: 9, preceding: 4, change: 5, ratio: 2.25 },
-        },
-      ],
-      reviewReasons: [],
-    });
   });
 
   test('PLAN_CHANGE_PENDING names the plan and the day', async () => {

@@ -1,24 +1,19 @@
 /**
  * GET /usage/summary: its sums are those of GET /calls over the same calls, to the nano-USD, in every dimension, time
- * zone and filter, whatever is sent twice, rewritten or deleted.
+ * zone and filter. That nothing counts twice, whatever is sent again, rewritten or deleted: ledger-model.test.ts.
  */
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { GROUPS_MAX } from '../../src/contract/usage-summary.ts';
-import { asCustomerId, asOrganizationId, type CustomerId } from '../../src/domain/ids.ts';
-import type { Env } from '../../src/env.ts';
-import { deleteExpired } from '../../src/history/housekeeping.ts';
-import { projectionStatements } from '../../src/history/projection.ts';
+import { asCustomerId, type CustomerId } from '../../src/domain/ids.ts';
 import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import { projectorOf } from '../../src/objects/projectors.ts';
 import { type Course, readUsageCourse } from '../../src/readings/usage/course.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { writeReportHours } from '../support/history.ts';
 import { customerKey } from '../support/ids.ts';
-import { accepted, withObject } from '../support/object.ts';
 import { chance } from '../support/series.ts';
 import { bindings, deliverToD1, fireProjectors, operator } from '../support/worker.ts';
-import { usage } from '../unit/fixtures.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -58,7 +53,7 @@ interface Fact {
 let tenant: Tenant;
 let other: Tenant;
 let facts: Fact[];
-/** Ends that may be sent again. */
+/** Ends as they were sent. */
 const ends: { body: object; atMs: number }[] = [];
 
 beforeAll(async () => {
@@ -182,11 +177,6 @@ function figuresOf(calls: readonly Fact[]) {
 
 const summary = async (query: Record<string, string> = PERIOD, { api }: Tenant = tenant) =>
   (await api.send('readUsageSummary', { query })).data;
-/** All but what tells the time. */
-const figures = async (query: Record<string, string> = PERIOD) => {
-  const { asOf: _, backlog: __, ...rest } = await summary(query);
-  return JSON.stringify(rest);
-};
 
 describe('the totals', () => {
   test('are the sum of GET /calls over the same calls, to the nano-USD', async () => {
@@ -457,77 +447,6 @@ describe('the days', () => {
   });
 });
 
-describe('nothing counts twice', () => {
-  test('when ends are replayed, alarms fire again, and rows are delivered again, unchanged or rewritten', async () => {
-    const before = await figures();
-    for (const { body } of ends.slice(-40)) await tenant.api.send('endCall', { body });
-    await deliverAll();
-    await deliverAll();
-    expect(await figures()).toBe(before);
-    const { results } = await bindings.DB.prepare('SELECT * FROM calls WHERE organization_id = ?')
-      .bind(tenant.organizationId)
-      .all<{ organization_id: string; customer_id: string; call_id: string; revision: number; delivery: number }>();
-    const pages = results.map(({ delivery: _, ...row }): ProjectionPage => {
-      const { organization_id: organizationId, customer_id: customerId, call_id: id, revision } = row;
-      const change = {
-        kind: 'call' as const,
-        id,
-        revision,
-        values: JSON.stringify(['subscription', ...Object.values(row)]),
-      };
-      const columns = { call: Object.keys(row) };
-      return {
-        organizationId: asOrganizationId(organizationId),
-        customerId: asCustomerId(customerId),
-        subscriptionId: 'subscription',
-        columns,
-        changes: [change],
-      };
-    });
-    for (const older of [0, 1]) {
-      await bindings.DB.prepare('UPDATE calls SET revision = revision - ? WHERE organization_id = ?')
-        .bind(older, tenant.organizationId)
-        .run();
-      const [, rewritten] = await bindings.DB.batch(projectionStatements(bindings.DB, pages));
-      expect((rewritten?.meta.changes ?? 0) > 0).toBe(older > 0);
-      expect(await figures()).toBe(before);
-    }
-  });
-
-  test('when a batch was committed without an answer, a call timed out, and its end came late in another hour', async () => {
-    const commitsThenThrows = {
-      prepare: bindings.DB.prepare.bind(bindings.DB),
-      batch: async (statements: D1PreparedStatement[]) => {
-        await bindings.DB.batch(statements);
-        throw new Error('connection lost');
-      },
-    } as unknown as D1Database;
-    await withObject({ name: 'P', limitType: 'NONE' }, async (object, { organizationId }) => {
-      const reported = async () => {
-        const sql = `SELECT hour_ms AS hourMs, outcome, calls, output_tokens AS tokens FROM usage_hours WHERE organization_id = ? AND calls > 0`;
-        return (await bindings.DB.prepare(`${sql} ORDER BY hour_ms, outcome`).bind(organizationId).all()).results;
-      };
-      accepted(object.begin('a', START));
-      accepted(object.begin('b', START));
-      accepted(object.end('b', START + 1_000, { usage: usage({ responseTokens: 7 }) }));
-      await object.deliver(commitsThenThrows, START + 2_000);
-      await object.deliver(bindings.DB, START + 10_000);
-      expect(await reported()).toEqual([{ hourMs: START, outcome: 'COMPLETED', calls: 1, tokens: 7 }]);
-      object.housekeep(START + HOUR);
-      await object.deliver(commitsThenThrows, START + HOUR + 2_000);
-      expect(await reported()).toContainEqual({ hourMs: START + HOUR, outcome: 'TIMEOUT', calls: 1, tokens: 0 });
-      accepted(
-        object.end('a', START + 5 * HOUR, { usage: usage({ responseTokens: 9 }), error: { code: 'E', message: 'm' } }),
-      );
-      await object.deliver(bindings.DB, START + 5 * HOUR + 60_000);
-      expect(await reported()).toEqual([
-        { hourMs: START, outcome: 'COMPLETED', calls: 1, tokens: 7 },
-        { hourMs: START + 5 * HOUR, outcome: 'FAILED', calls: 1, tokens: 9 },
-      ]);
-    });
-  });
-});
-
 describe('a late projection', () => {
   test('is reported: asOf is the time of the oldest undelivered change, with the age of the backlog', async () => {
     const nowMs = END + 3 * DAY;
@@ -588,49 +507,6 @@ describe('many groups', () => {
     expect(byCustomer).toHaveLength(7);
   });
 
-  test.each([
-    ['of all that there was', '2027-10-01', '2027-12-01'],
-    ['of a part in the middle', '2027-10-28', '2027-11-05'],
-    ['from a day on', '2027-11-03', '2027-12-01'],
-  ])('of customers are those with the highest cost (%s), for all features and for one', async (_, from, to) => {
-    const many = await createTenant(operator, PLAN);
-    const { between } = chance(77);
-    const shared = new Set<string>();
-    // Whoever cost most ever did so before the period, or within it, or after it. Some cost nothing, and differ by
-    // calls.
-    const hours = Array.from({ length: 3_000 }, (__, n) => {
-      const customer = Math.floor(between(0, 260));
-      const atMs = Math.floor((Date.UTC(2027, 9, 25) + (n / 3_000) * 15 * DAY) / HOUR) * HOUR;
-      const heavy = customer % 3 === Math.floor(n / 1_000);
-      const costNanoUsd = customer > 190 ? 0 : Math.floor(between(1, heavy ? 5_000_000 : 50_000));
-      // About half are of one feature, where the customer has no such hour yet.
-      const hour = `${customer} ${atMs}`;
-      const feature = n % 2 === 0 && !shared.has(hour) ? 'shared' : `f${n}`;
-      if (feature === 'shared') shared.add(hour);
-      return { customerId: `c${customer}`, atMs, feature, calls: 1 + Math.floor(between(0, 4)), costNanoUsd };
-    });
-    for (let first = 0; first < hours.length; first += 500)
-      await writeReportHours(many.organizationId, hours.slice(first, first + 500));
-    const dearestOf = (some: typeof hours) => {
-      const expected = new Map<string, { calls: number; cost: number }>();
-      for (const { customerId, atMs, calls, costNanoUsd } of some) {
-        if (atMs < Date.parse(from) || atMs >= Date.parse(to)) continue;
-        const known = expected.get(customerId) ?? { calls: 0, cost: 0 };
-        expected.set(customerId, { calls: known.calls + calls, cost: known.cost + costNanoUsd });
-      }
-      return [...expected].sort(([a, x], [b, y]) => y.cost - x.cost || y.calls - x.calls || (a < b ? -1 : 1));
-    };
-    for (const feature of [undefined, 'shared']) {
-      const dearest = dearestOf(hours.filter((hour) => feature === undefined || hour.feature === feature));
-      expect(dearest.length).toBeGreaterThan(GROUPS_MAX);
-      const { byCustomer, truncated } = await summary({ from, to, ...(feature && { feature }) }, many);
-      expect(byCustomer.map(({ customerId, calls, costUsdNano }) => [customerId, calls, costUsdNano])).toEqual(
-        dearest.slice(0, GROUPS_MAX).map(([customerId, { calls, cost }]) => [customerId, calls, String(cost)]),
-      );
-      expect(truncated).toEqual(feature === undefined ? ['customer', 'feature'] : ['customer']);
-    }
-  });
-
   test('cost more than a safe integer, and still sum to the nano-USD', async () => {
     const rich = await createTenant(operator, PLAN);
     const atMs = Math.floor(START / HOUR) * HOUR;
@@ -643,23 +519,5 @@ describe('many groups', () => {
     const { totals, byDay } = await summary(PERIOD, rich);
     expect(totals.costUsdNano).toBe('18014398509481985');
     expect(byDay.find(({ calls }) => calls > 0)?.costUsdNano).toBe('18014398509481985');
-  });
-});
-
-describe('old calls', () => {
-  test('stay in the totals when they are deleted', async () => {
-    const before = await figures();
-    const count = async () =>
-      (
-        await bindings.DB.prepare('SELECT COUNT(*) AS n FROM calls WHERE organization_id = ?')
-          .bind(tenant.organizationId)
-          .first<{ n: number }>()
-      )?.n;
-    expect(await count()).toBe(CALLS);
-    // With an archive, the days would be archived first.
-    const { ARCHIVE: _, ...withoutArchive } = bindings;
-    await deleteExpired(withoutArchive as Env, END + 401 * DAY);
-    expect(await count()).toBe(0);
-    expect(await figures()).toBe(before);
   });
 });

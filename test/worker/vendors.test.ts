@@ -184,40 +184,13 @@ const ask = (url: string, { api }: Tenant = tenant, customerId = 'address') =>
   api.send('makeCall', { body: { customerId, vendor: { url, body: { model: 'gpt-4o-mini' } } } });
 
 describe('the address of a call', () => {
+  // What else is refused: test/unit/vendors-address.test.ts.
   test.each([
     'http://api.openai.com/v1/chat/completions',
-    'ftp://api.openai.com/',
-    'file:///etc/passwd',
-    'api.openai.com/v1',
     'https://user:pass@api.openai.com/',
-    'https://api.openai.com@127.0.0.1/',
-    'https://localhost/',
-    'https://127.0.0.1/',
-    'https://2130706433/',
-    'https://0x7f000001/',
-    'https://017700000001/',
-    'https://127.1/',
-    'https://0/',
-    'https://10.0.0.1/',
-    'https://172.16.0.1/',
-    'https://192.168.1.1/',
     'https://169.254.169.254/latest/meta-data/',
-    'https://168.63.129.16/',
-    'https://metadata.google.internal/',
-    'https://metadata/',
-    'https://[::1]/',
-    'https://[::]/',
     'https://[::ffff:127.0.0.1]/',
-    'https://[::ffff:a9fe:a9fe]/',
-    'https://[64:ff9b::7f00:1]/',
-    'https://[fe80::1]/',
-    'https://[fd00:ec2::254]/',
-    'https://[2002:7f00:1::]/',
-    'https://１２７.0.0.1/',
-    'https://127。0。0。1/',
-    'https://%31%32%37.0.0.1/',
     'https://api.openai.com:22/',
-    'https://printer.local/',
   ])('%s is refused with the reason, and nothing is sent or recorded', async (url) => {
     const asked = vendorAnswers();
     const customerId = `address ${url}`;

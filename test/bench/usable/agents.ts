@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatUsd, parseUsd } from '../../../src/domain/money.ts';
 import { isUse } from '../../../src/domain/price.ts';
-import { createKillableServer, type KillableServer } from '../../crash/killable-server.ts';
+import { type KillableServer, startKillableServer } from '../../crash/killable-server.ts';
 import { type Random, randomFrom } from '../../crash/random.ts';
 import { Api, OPERATOR_TOKEN } from '../../support/api.ts';
 import { Agent } from './agent.ts';
@@ -46,12 +46,6 @@ export interface Agents {
   run(setting: Setting): Promise<Outcome>;
 }
 
-const VARS = {
-  OPERATOR_TOKEN,
-  VENDOR_KEY_SECRET: 'usable-vendor-key-secret-of-32-characters',
-  SESSION_SECRET: 'usable-session-secret-of-at-least-32-characters',
-  CONFIG_TTL_MS: 100,
-};
 /** Of a server that is killed, so that its calls end within the run. */
 const SHORT_LIVED = { CALL_DEADLINE_SECONDS: 6, GATEWAY_TIMEOUT_MS: 5_000 };
 const PROVIDER = 'anthropic';
@@ -79,9 +73,7 @@ const REQUEST_MS_MAX = 60_000;
 export async function startAgents(scope: AsyncDisposableStack): Promise<Agents> {
   const vendor = await startAgentVendor();
   scope.defer(() => vendor.close());
-  const server = await createKillableServer(VARS);
-  scope.defer(() => server.remove());
-  await server.start();
+  const server = await startKillableServer(scope);
   const operator = new Api(fetch, server.url, OPERATOR_TOKEN);
   const { organizationId } = (await operator.send('createOrganization', { body: { name: 'Usable' } })).data;
   const params = { org: organizationId };
