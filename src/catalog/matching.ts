@@ -44,6 +44,8 @@
  * | normalized | `google/gemini-2.5-flash:free` (lookup: costs nothing) | the model                                |
  * | fuzzy      | `gpt-4o-min`, `claude-35-sonet` (lookup; `fuzzy.ts`)  | the nearest name, with a score            |
  */
+
+import { utcDay } from '../platform/time.ts';
 import { nearestOf, type Spelling, spellingOf } from './fuzzy.ts';
 import type { Catalog, CatalogModel, Provider } from './model.ts';
 
@@ -254,8 +256,7 @@ function findName({ index, dated, nowMs }: Search, name: string): Match | null {
 function canHavePin({ releasedAt }: CatalogModel, pin: string, nowMs: number): boolean {
   const day = pin.replaceAll(/\D/g, '').replace(/^(\d{4})(\d{2})(\d{2})$/, '$1-$2-$3');
   const dayMs = Date.parse(day);
-  if (releasedAt === undefined || Number.isNaN(dayMs) || new Date(dayMs).toISOString().slice(0, 10) !== day)
-    return false;
+  if (releasedAt === undefined || Number.isNaN(dayMs) || utcDay(dayMs) !== day) return false;
   return dayMs >= Date.parse(releasedAt) && dayMs <= nowMs;
 }
 

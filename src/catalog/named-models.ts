@@ -2,6 +2,7 @@
  * What to warn of where somebody names models for the time to come: in a mapping, or with a price.
  */
 
+import { utcDay } from '../platform/time.ts';
 import { asServed, daysLeft, replacementOf, statusOn } from './lifecycle.ts';
 import { lookUpModel } from './matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from './model.ts';
@@ -42,11 +43,7 @@ export function modelWarnings(
   return [...new Set(names)].flatMap((name) => {
     const match = lookUpModel(catalog, name, nowMs);
     if (!match || match.strategy === 'fuzzy') return hasPrice(priced, name) ? [] : [notInCatalog(name, match)];
-    const end = endOf(
-      catalog,
-      asServed(match.model, name),
-      new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length),
-    );
+    const end = endOf(catalog, asServed(match.model, name), utcDay(nowMs));
     const key = modelKeyOf(match.model);
     return end === null ? [] : [`${name === key ? name : `${name} (${key})`} ${end}`];
   });

@@ -2,6 +2,8 @@
  * The replacements that operators reviewed, as the lookup uses them. A review does not outlive its replacement: where
  * that is retired or has left the catalog, the review says nothing.
  */
+
+import { utcDay } from '../platform/time.ts';
 import { statusOn } from './lifecycle.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from './model.ts';
 
@@ -37,5 +39,5 @@ export function reviewedReplacementOf(
 
 /** How an answer cites the review. */
 export function citationOf({ reviewedAtMs, reason }: Review): string {
-  return `reviewed by an operator on ${new Date(reviewedAtMs).toISOString().slice(0, 'yyyy-mm-dd'.length)}: ${reason}`;
+  return `reviewed by an operator on ${utcDay(reviewedAtMs)}: ${reason}`;
 }

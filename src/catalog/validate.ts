@@ -8,6 +8,7 @@
 import type { z } from 'zod';
 import { CatalogDocument } from '../contract/catalog.ts';
 import { purposeOf } from '../domain/price.ts';
+import { utcDay } from '../platform/time.ts';
 import { type CatalogModel, type CatalogPricing, type CatalogRates, modelKeyOf, type Transition } from './model.ts';
 import { type ListedPrice, ratesOf } from './prices.ts';
 
@@ -277,7 +278,7 @@ function transitionFindings(transition: Transition, names: Map<string, CatalogMo
 /** Whether a day exists: `2026-02-29` has the right form but does not. */
 function isRealDay(day: string): boolean {
   const ms = Date.parse(`${day}T00:00:00Z`);
-  return !Number.isNaN(ms) && new Date(ms).toISOString().slice(0, 10) === day;
+  return !Number.isNaN(ms) && utcDay(ms) === day;
 }
 
 function notADay(field: string, day: string): Finding {

@@ -23,6 +23,7 @@ import { type Problem, readCatalogDocument } from '../catalog/validate.ts';
 import type { CatalogDocument, PublishedCatalog } from '../contract/catalog.ts';
 import { useContractMessages } from '../contract/messages.ts';
 import { parseJson } from '../platform/json.ts';
+import { utcDay } from '../platform/time.ts';
 import { showDifferences, showFreshness, showNews, showProblems, showPublished, showReport } from './catalog-views.ts';
 import { exchange, Refused } from './operator-client.ts';
 import { UsageError } from './operator-flags.ts';
@@ -254,7 +255,7 @@ function checkDate(date: string): void {
 }
 
 function today(): string {
-  return new Date().toISOString().slice(0, 10);
+  return utcDay(Date.now());
 }
 
 main(process.argv.slice(2)).catch((error: Error & { code?: string }) => {

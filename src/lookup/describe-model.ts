@@ -11,7 +11,8 @@ import type { FullResolution } from '../contract/model-lookup.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import type { Component } from '../domain/price.ts';
 import type { Env } from '../env.ts';
-import { dayOf, type ListedModel, listed, listView, nearestModels } from './find-models.ts';
+import { utcDay } from '../platform/time.ts';
+import { type ListedModel, listed, listView, nearestModels } from './find-models.ts';
 import { lookUp } from './look-up-model.ts';
 
 export type DescribedModel =
@@ -42,7 +43,7 @@ export async function describeModel(
     matched === undefined ? undefined : catalog.models.find((candidate) => modelKeyOf(candidate) === matched);
   if (resolution && model) {
     const priced = model.pricing ? { ...model, pricing: pricingAt(model.pricing, nowMs) } : model;
-    const reportedEnds = reportedEndsOf(catalog, model, dayOf(nowMs));
+    const reportedEnds = reportedEndsOf(catalog, model, utcDay(nowMs));
     return { known: true, model: priced, daysLeft: listed(view, model).daysLeft, reportedEnds, resolution };
   }
   const asked = resolution?.requested.modelKey ?? readablePath(rawPath).slice(1);

@@ -8,6 +8,7 @@ import { type Reviews, reviewedReplacementOf } from '../catalog/reviews.ts';
 import { currentCatalog } from '../config/catalog.ts';
 import { currentReviews } from '../config/reviews.ts';
 import type { Env } from '../env.ts';
+import { utcDay } from '../platform/time.ts';
 
 /** Models in one search result; the catalog has some hundreds. */
 const FOUND_MAX = 500;
@@ -80,7 +81,7 @@ export async function findModels(env: Env, query: string, nowMs: number, defer: 
 export async function listCatalog(env: Env, nowMs: number, defer: Defer, rowsMax: number): Promise<ListedCatalog> {
   const view = await listView(env, nowMs, defer);
   const { catalog } = view;
-  const day = dayOf(nowMs);
+  const day = utcDay(nowMs);
   const models = catalog.models.map((model) => listed(view, model));
   const ending = models.filter(({ daysLeft }) => daysLeft !== null);
   const live = models.filter(
@@ -111,7 +112,7 @@ export function nearestModels(catalog: Catalog, text: string): CatalogModel[] {
 export function listed(view: ListView, model: CatalogModel): ListedModel {
   const { announcedAt = null, shutdownAt = null } = model.lifecycle;
   const pricing = model.pricing && pricingAt(model.pricing, view.nowMs);
-  const day = dayOf(view.nowMs);
+  const day = utcDay(view.nowMs);
   const status = statusOn(model, day);
   return {
     modelKey: modelKeyOf(model),
@@ -133,10 +134,6 @@ function saidReplacement({ catalog, reviews }: ListView, model: CatalogModel, da
   if (official !== undefined) return official;
   const reviewed = reviewedReplacementOf(catalog, reviews, model, day)?.model;
   return reviewed ? modelKeyOf(reviewed) : null;
-}
-
-export function dayOf(nowMs: number): string {
-  return new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
 }
 
 /** Exact names first, then names that begin with the query, then newer models. */

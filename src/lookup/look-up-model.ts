@@ -17,7 +17,7 @@ import { canonicalJson } from '../domain/canonical.ts';
 import type { Env } from '../env.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { sha256Hex } from '../platform/hash.ts';
-import { DAY_MS } from '../platform/time.ts';
+import { DAY_MS, utcDay } from '../platform/time.ts';
 import { type Provenance, presentDiscovery, presentFull, presentLight } from './answers.ts';
 import { parseRequestedKey } from './requested-key.ts';
 
@@ -86,7 +86,7 @@ export async function lookUp(
   const ofDay = answersOf(inUse, reviews, nowMs);
   const known = answerTo(asked, ofDay);
   if (known) return { ok: true, answer: known };
-  const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+  const day = utcDay(nowMs);
   const provenance = { catalog: inUse.catalog, problem: inUse.problem ?? reviews.problem, day };
   const read = readQuestion(asked.split(/[?#]/)[0] ?? '', query, provenance);
   if (!read.ok) return read;

@@ -10,13 +10,12 @@ import type { Health } from '../contract/operator.ts';
 import { asCallId, asOrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { readArchiveBacklog } from '../history/archive/days.ts';
-import { dayText } from '../history/archive/manifest.ts';
 import { closedBeforeMs } from '../history/archive/run.ts';
 import { readDatabaseSizes, readSchemaVersion } from '../history/sizes.ts';
 import type { ProjectorState } from '../objects/projector-commands.ts';
 import { projectorState } from '../objects/projectors.ts';
 import { errorText } from '../platform/log.ts';
-import { DAY_MS } from '../platform/time.ts';
+import { DAY_MS, utcDay } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
 import { presentSizes } from './databases.ts';
@@ -115,7 +114,7 @@ async function readBehind(env: Env, nowMs: number): Promise<Health['archive']> {
   const { days, erasures, oldestDayMs } = await readArchiveBacklog(env, closedMs);
   return {
     days,
-    oldestDay: oldestDayMs === null ? null : dayText(oldestDayMs),
+    oldestDay: oldestDayMs === null ? null : utcDay(oldestDayMs),
     erasures,
     isLate: oldestDayMs !== null && oldestDayMs < closedMs - LATE_MS,
   };

@@ -1,8 +1,13 @@
 /**
- * Lengths of time in milliseconds.
+ * Lengths of time in milliseconds, and the UTC day of an instant.
  */
 export const SECOND_MS = 1_000;
 export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 export const WEEK_MS = 7 * DAY_MS;
+
+/** The UTC day of an instant, as YYYY-MM-DD. */
+export function utcDay(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+}

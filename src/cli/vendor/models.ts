@@ -3,6 +3,7 @@
  */
 import { BUILT_IN_CATALOG } from '../../catalog/built-in.ts';
 import { statusOn } from '../../catalog/lifecycle.ts';
+import { utcDay } from '../../platform/time.ts';
 import type { Fields, VendorName } from '../../vendors/usage/figures.ts';
 
 const CREATED_AT = '2026-01-01T00:00:00Z';
@@ -32,7 +33,7 @@ interface Named {
 }
 
 function namesOf(vendor: VendorName): Named[] {
-  const today = new Date().toISOString().slice(0, 'yyyy-mm-dd'.length);
+  const today = utcDay(Date.now());
   return BUILT_IN_CATALOG.models.filter((model) => model.provider === vendor && statusOn(model, today) !== 'RETIRED');
 }
 

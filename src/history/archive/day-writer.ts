@@ -8,11 +8,11 @@
 import type { Env } from '../../env.ts';
 import { stableHash } from '../../platform/content-hash.ts';
 import { Sha256 } from '../../platform/sha256.ts';
+import { utcDay } from '../../platform/time.ts';
 import type { HistoryDay, HistoryPlace, HistoryRow } from './days.ts';
 import {
   bucketOf,
   customersName,
-  dayText,
   FORMAT,
   folderOf,
   type Manifest,
@@ -145,7 +145,7 @@ export class DayWriter {
     return {
       format: FORMAT,
       organizationId: this.#day.organizationId,
-      day: dayText(this.#day.dayMs),
+      day: utcDay(this.#day.dayMs),
       object,
       rows: this.#rows,
       bytes: this.#offset,

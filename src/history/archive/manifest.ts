@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { asOrganizationId } from '../../domain/ids.ts';
 import type { Env } from '../../env.ts';
 import { parseJson } from '../../platform/json.ts';
-import { DAY_MS } from '../../platform/time.ts';
+import { DAY_MS, utcDay } from '../../platform/time.ts';
 import { HISTORY_KINDS, type HistoryDay } from './days.ts';
 
 /** Changes with the form of the objects. */
@@ -56,9 +56,7 @@ export function bucketOf({ ARCHIVE }: Env): R2Bucket {
   return ARCHIVE;
 }
 
-export const dayText = (dayMs: number) => new Date(dayMs).toISOString().slice(0, 10);
-
-export const folderOf = ({ organizationId, dayMs }: HistoryDay) => `${organizationId}/${dayText(dayMs)}/`;
+export const folderOf = ({ organizationId, dayMs }: HistoryDay) => `${organizationId}/${utcDay(dayMs)}/`;
 
 export const MANIFEST_NAME = 'manifest.json';
 export const objectName = (generation: string) => `${generation}.ndjson.gz`;
@@ -92,7 +90,7 @@ export function manifestOf(text: string, { organizationId, dayMs }: HistoryDay):
   const json = parseJson(text);
   const parsed = Manifest.safeParse(json.ok ? json.value : null);
   if (!parsed.success) return null;
-  return parsed.data.organizationId === organizationId && parsed.data.day === dayText(dayMs) ? parsed.data : null;
+  return parsed.data.organizationId === organizationId && parsed.data.day === utcDay(dayMs) ? parsed.data : null;
 }
 
 export async function writeManifest(env: Env, day: HistoryDay, manifest: Manifest): Promise<void> {

@@ -7,12 +7,12 @@ import { type ARCHIVE_PROBLEMS, VERIFIED_DAYS_MAX, type VerifiedArchive } from '
 import type { Env } from '../../env.ts';
 import { errorText } from '../../platform/log.ts';
 import { Sha256 } from '../../platform/sha256.ts';
+import { utcDay } from '../../platform/time.ts';
 import { findArchivedDays, type HistoryDay } from './days.ts';
 import {
   bucketOf,
   customersName,
   dayOfKey,
-  dayText,
   folderOf,
   listDay,
   MANIFEST_NAME,
@@ -40,7 +40,7 @@ export async function verifyArchive(env: Env, { after, within }: VerifyPlace): P
   while (step.days < VERIFIED_DAYS_MAX && step.bytes < READ_BYTES_MAX) {
     const day = begun?.day ?? (await nextDay(env, last));
     if (!day) return step;
-    step.at = dayText(day.dayMs);
+    step.at = utcDay(day.dayMs);
     const goesOn = await verifyDay(env, day, begun, step);
     if (goesOn) return { ...step, next: { after: last, within: goesOn } };
     step.days += 1;

@@ -4,7 +4,7 @@
 
 import type { Anomaly } from '../../contract/readings.ts';
 import type { CustomerId } from '../../domain/ids.ts';
-import { DAY_MS } from '../../platform/time.ts';
+import { DAY_MS, utcDay } from '../../platform/time.ts';
 
 export type AnomalyKind = Anomaly['kind'];
 export type Severity = Anomaly['severity'];
@@ -76,7 +76,7 @@ export const BUCKETS_MAX = 2_500;
  * reading share it.
  */
 export function episodeId({ kind, startMs, evidence }: Episode, customerId: CustomerId | null): string {
-  const day = new Date(startMs).toISOString().slice(0, 10);
+  const day = utcDay(startMs);
   const about = subjectOf(evidence) ?? '';
   return [kind, day, customerId ?? '', about].map(encodeURIComponent).join(':');
 }
@@ -85,6 +85,12 @@ export function episodeId({ kind, startMs, evidence }: Episode, customerId: Cust
 export function subjectOf({ modelKey, feature }: { modelKey?: unknown; feature?: unknown }): string | undefined {
   const subject = modelKey ?? feature;
   return subject === undefined ? undefined : String(subject);
+}
+
+/** How severe a deviation is that is worse the higher its figure is. */
+export function gradeSeverity(figure: number, lowest: { MEDIUM: number; HIGH: number }): Severity {
+  if (figure >= lowest.HIGH) return 'HIGH';
+  return figure >= lowest.MEDIUM ? 'MEDIUM' : 'LOW';
 }
 
 export const dayOf = (atMs: number) => Math.floor(atMs / DAY_MS);

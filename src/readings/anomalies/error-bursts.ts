@@ -7,7 +7,7 @@
  */
 
 import { median, rounded, SD_PER_MAD, sum } from '../statistics.ts';
-import type { Episode, Severity, UsageBucket } from './episode.ts';
+import { type Episode, gradeSeverity, type UsageBucket } from './episode.ts';
 import { FALSE_ALARM_CHANCE, type Grain, oneADay, runs, unlessFoundBefore } from './grain.ts';
 
 const FAILURES_MIN = 3;
@@ -69,7 +69,7 @@ function burstsAt(buckets: readonly Attempts[], days: readonly Attempts[], kind:
       endMs: (part[part.length - 1] as Attempts).endMs,
       expected: rounded(calls * usual, 1),
       observed: failed,
-      severity: severityOf(failed / calls),
+      severity: gradeSeverity(failed / calls, SEVERE_SHARES),
       evidence: {
         calls,
         failedShare: rounded(failed / calls, 4),
@@ -125,9 +125,4 @@ function logChance({ calls, failedCalls }: Attempts, usual: number): number {
   const share = failedCalls / calls;
   const passed = share < 1 ? (1 - share) * Math.log((1 - share) / (1 - usual)) : 0;
   return -calls * (share * Math.log(share / usual) + passed);
-}
-
-function severityOf(share: number): Severity {
-  if (share >= SEVERE_SHARES.HIGH) return 'HIGH';
-  return share >= SEVERE_SHARES.MEDIUM ? 'MEDIUM' : 'LOW';
 }

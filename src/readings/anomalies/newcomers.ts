@@ -8,7 +8,7 @@ import { ANOMALY_DAYS_MIN } from '../../contract/readings.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { rounded, sum } from '../statistics.ts';
-import type { Episode, Severity, UsageBucket } from './episode.ts';
+import { type Episode, gradeSeverity, type UsageBucket } from './episode.ts';
 
 const SHARE_MIN = 0.2;
 const SEVERE_SHARES = { MEDIUM: 0.35, HIGH: 0.6 } as const;
@@ -67,7 +67,7 @@ function firstWeek(buckets: readonly UsageBucket[], first: number, key: string, 
     endMs,
     expected: 0,
     observed: rounded(observed, 6),
-    severity: severityOf(share),
+    severity: gradeSeverity(share, SEVERE_SHARES),
     evidence,
   };
 }
@@ -77,9 +77,4 @@ function usualDay(buckets: readonly UsageBucket[], end: number): number {
   const before = buckets.slice(0, end);
   const days = ((buckets[end] as UsageBucket).startMs - (buckets[0] as UsageBucket).startMs) / DAY_MS;
   return sum(before.map((bucket) => bucket.spend)) / Math.max(1, days);
-}
-
-function severityOf(share: number): Severity {
-  if (share >= SEVERE_SHARES.HIGH) return 'HIGH';
-  return share >= SEVERE_SHARES.MEDIUM ? 'MEDIUM' : 'LOW';
 }

@@ -8,7 +8,7 @@
 
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { mean, median, rounded, sum } from '../statistics.ts';
-import type { Episode, Severity, UsageBucket } from './episode.ts';
+import { type Episode, gradeSeverity, type UsageBucket } from './episode.ts';
 import { FALSE_ALARM_CHANCE } from './grain.ts';
 
 const BEFORE_DAYS_MAX = 28;
@@ -48,7 +48,7 @@ export function silences(daily: readonly UsageBucket[]): Episode[] {
         endMs: (daily[end - 1] as UsageBucket).endMs,
         expected: rounded(expected, 1),
         observed: sum(calls.slice(at, end)),
-        severity: severityOf(end - at),
+        severity: gradeSeverity(end - at, SEVERE_DAYS),
         evidence: {
           days: end - at,
           activeShareBefore: rounded(active, 3),
@@ -87,9 +87,4 @@ function usualDays(before: readonly number[]): (ahead: number) => { calls: numbe
     known[weekday] ??= usual(weekday);
     return known[weekday];
   };
-}
-
-function severityOf(days: number): Severity {
-  if (days >= SEVERE_DAYS.HIGH) return 'HIGH';
-  return days >= SEVERE_DAYS.MEDIUM ? 'MEDIUM' : 'LOW';
 }

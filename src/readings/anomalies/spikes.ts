@@ -4,7 +4,7 @@
  */
 import { rounded, sum } from '../statistics.ts';
 import { deviations } from './deviations.ts';
-import type { Episode, Severity } from './episode.ts';
+import { type Episode, gradeSeverity } from './episode.ts';
 import { type Grain, unlessFoundBefore } from './grain.ts';
 
 const RATIO_MIN = 1.75;
@@ -34,14 +34,9 @@ function spikesAt(grain: Grain, unit: number, silent: readonly Episode[], before
         endMs: spike.endMs,
         expected: rounded(spike.expected, USD_DECIMALS),
         observed: rounded(spike.observed, USD_DECIMALS),
-        severity: severityOf(ratio),
+        severity: gradeSeverity(ratio, SEVERE_RATIOS),
         evidence: { ratio: rounded(ratio, 2), ...spike.evidence },
       };
     },
   );
-}
-
-function severityOf(ratio: number): Severity {
-  if (ratio >= SEVERE_RATIOS.HIGH) return 'HIGH';
-  return ratio >= SEVERE_RATIOS.MEDIUM ? 'MEDIUM' : 'LOW';
 }

@@ -17,8 +17,8 @@ import type { AutopilotEntry } from '../../domain/model-mappings.ts';
 import type { RateCard } from '../../domain/price.ts';
 import { costOfTraffic, type Traffic } from '../../domain/traffic-cost.ts';
 import { NO_USAGE } from '../../domain/usage.ts';
-import { DAY_MS } from '../../platform/time.ts';
-import { dayOf, type RadarView } from './models.ts';
+import { DAY_MS, utcDay } from '../../platform/time.ts';
+import type { RadarView } from './models.ts';
 
 type View = Omit<RadarView, 'horizonDays'>;
 
@@ -68,7 +68,7 @@ export function successorOf(view: View, due: DueSwitch): Successor {
 }
 
 function officialSuccessor({ catalog, nowMs }: View, { model }: DueSwitch): Successor {
-  const official = replacementOf(catalog, model, dayOf(nowMs));
+  const official = replacementOf(catalog, model, utcDay(nowMs));
   if (official?.live) return { ...official.live, official, review: null, problem: null };
   const problem = official
     ? `${official.modelKey}, which the provider names, leads to no live model in the catalog`
@@ -77,7 +77,7 @@ function officialSuccessor({ catalog, nowMs }: View, { model }: DueSwitch): Succ
 }
 
 function reviewedSuccessor({ catalog, reviews, nowMs }: View, { model }: DueSwitch): Successor {
-  const reviewed = reviewedReplacementOf(catalog, reviews, model, dayOf(nowMs));
+  const reviewed = reviewedReplacementOf(catalog, reviews, model, utcDay(nowMs));
   if (reviewed?.model) {
     const { model: to, review } = reviewed;
     return { modelKey: modelKeyOf(to), model: to, official: null, review, problem: null };
@@ -98,7 +98,7 @@ export function decideSwitch(view: View, due: DueSwitch, successor: Successor, f
   const reasons = [
     ...otherChannel(due),
     ...(successor.problem ? [successor.problem] : []),
-    ...(successor.model ? unfit(due, successor, successor.model, dayOf(view.nowMs)) : []),
+    ...(successor.model ? unfit(due, successor, successor.model, utcDay(view.nowMs)) : []),
     ...(successor.model && !facts.vendors.has(successor.model.provider)
       ? [because('NO_CREDENTIALS', `the organization has no credentials for the vendor ${successor.model.provider}`)]
       : []),

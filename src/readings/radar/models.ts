@@ -10,6 +10,7 @@ import { type Catalog, type CatalogModel, modelKeyOf } from '../../catalog/model
 import { type Reviews, reviewedReplacementOf } from '../../catalog/reviews.ts';
 import type { RADAR_REASONS } from '../../contract/model-radar.ts';
 import type { NanoUsd } from '../../domain/money.ts';
+import { utcDay } from '../../platform/time.ts';
 
 type RadarReason = (typeof RADAR_REASONS)[number];
 
@@ -61,7 +62,7 @@ export function itemKey({ catalog, nowMs }: Pick<RadarView, 'catalog' | 'nowMs'>
 
 function radarModel(view: RadarView, modelKey: string, same: readonly NamedUse[]): RadarModel {
   const { catalog, nowMs } = view;
-  const day = dayOf(nowMs);
+  const day = utcDay(nowMs);
   const sum = (of: (use: NamedUse) => number) => same.reduce((total, use) => total + of(use), 0);
   const names = same.map(({ key }) => key);
   const model = matchModel(catalog, modelKey, nowMs)?.model ?? null;
@@ -109,9 +110,4 @@ function endsFirst(a: RadarModel, b: RadarModel): number {
 /** Days left, for the order: what is retired on a day that nobody knows comes first, and what has no date last. */
 function endOf({ daysLeft: left, status }: RadarModel): number {
   return left ?? (status === 'RETIRED' ? Number.MIN_SAFE_INTEGER : Number.MAX_SAFE_INTEGER);
-}
-
-/** The UTC day of an instant, as YYYY-MM-DD. */
-export function dayOf(nowMs: number): string {
-  return new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
 }

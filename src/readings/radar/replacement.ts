@@ -10,7 +10,8 @@ import { citationOf, reviewedReplacementOf } from '../../catalog/reviews.ts';
 import { swapWarnings } from '../../catalog/swap-warnings.ts';
 import { LookupQuery } from '../../contract/model-lookup.ts';
 import type { RadarItem } from '../../contract/model-radar.ts';
-import { dayOf, type RadarModel, type RadarView } from './models.ts';
+import { utcDay } from '../../platform/time.ts';
+import type { RadarModel, RadarView } from './models.ts';
 
 export type RadarReplacement = RadarItem['replacement'];
 
@@ -22,7 +23,7 @@ export async function replacementFor(view: View, { modelKey, model }: RadarModel
   const { catalog, reviews, nowMs } = view;
   if (!model) return { ...NONE, warnings: [notInCatalog(modelKey, lookUpModel(catalog, modelKey, nowMs))] };
   const requested = { modelKey, provider: model.provider, model: model.model, decorated: false };
-  const resolution = await resolveKey(catalog, requested, POLICY, dayOf(nowMs), reviews);
+  const resolution = await resolveKey(catalog, requested, POLICY, utcDay(nowMs), reviews);
   if (resolution.status === 'ACTIVE') return successorOf(view, model, resolution.warnings);
   return {
     modelKey: resolution.recommendedModelKey,
@@ -35,7 +36,7 @@ const NONE = { modelKey: null, source: 'none' } as const;
 
 /** The vendor's live successor of a model that is in use, else the reviewed one. */
 function successorOf({ catalog, reviews, nowMs }: View, model: CatalogModel, warnings: string[]): RadarReplacement {
-  const day = dayOf(nowMs);
+  const day = utcDay(nowMs);
   const official = replacementOf(catalog, model, day);
   if (official?.live)
     return {
